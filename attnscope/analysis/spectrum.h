@@ -1,0 +1,49 @@
+// The measures read from the singular values of one matrix. Definitions: docs/metrics.md.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "attnscope/results/record.h"
+
+namespace attnscope {
+
+struct SpectrumShape {
+  std::int64_t rows = 0;
+  std::int64_t cols = 0;
+};
+
+struct SpectrumMeasures {
+  std::vector<std::int64_t> energy_ranks;  // one for each threshold
+  double stable_rank = 0;           // Σσ² / σ_1²               Rudelson & Vershynin 2007
+  double entropy_rank = 0;          // exp(-Σ p ln p), p = σ/Σσ  Roy & Vetterli 2007
+  double participation_ratio = 0;   // (Σσ²)² / Σσ⁴
+  std::int64_t numerical_rank = 0;  // #{σ > max(m, n) 2^-23 σ_1}
+  std::int64_t possible_rank = 0;   // k
+  double spectral_norm = 0;         // σ_1
+  double frobenius_norm = 0;        // sqrt(Σσ²)
+  double nuclear_norm = 0;          // Σσ
+  std::optional<double> condition_number;  // σ_1 / σ_k; none where σ_k < 1e-6 σ_1
+};
+
+/// Smallest r with σ_1² + … + σ_r² >= threshold * Σσ², 0 < threshold < 1; 0 for a zero matrix.
+/// `singular_values` descending.
+std::int64_t energy_rank(std::span<const double> singular_values, double threshold);
+
+/// (σ_1² + … + σ_r²) / Σσ² for r = 1 … k; empty for a zero matrix, which has no shares.
+std::vector<double> cumulative_energy(std::span<const double> singular_values);
+
+/// `singular_values` descending, k of them; `shape` is the matrix's. A zero matrix has every rank
+/// 0.
+SpectrumMeasures measure_spectrum(std::span<const double> singular_values,
+                                  const SpectrumShape& shape, std::span<const double> thresholds);
+
+/// The fields of a spectrum row after its ids: shape, ranks, norms, and with `with_values` the
+/// singular values and their cumulative energy.
+void add_spectrum_fields(Record& row, std::span<const double> singular_values,
+                         const SpectrumShape& shape, std::span<const double> thresholds,
+                         bool with_values);
+
+}  // namespace attnscope

@@ -1,0 +1,73 @@
+// A checkpoint: the tensors of one model, whatever files hold them.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "attnscope/checkpoint/mapped_file.h"
+#include "attnscope/checkpoint/safetensors.h"
+
+namespace attnscope {
+
+/// A tensor and the file that holds it.
+struct CheckpointTensor {
+  std::string name;
+  TensorView view;
+  std::size_t file = 0;  // index into the checkpoint's files
+};
+
+/// Owns the mapped files; move-only. Views of its tensors live as long as it does.
+class Checkpoint {
+ public:
+  /// `path`: a folder with weights, a .safetensors file, or a …safetensors.index.json.
+  /// Throws Error(io), Error(format), or Error(unsupported) for formats that no reader knows.
+  static Checkpoint open(const std::filesystem::path& path);
+
+  /// Sorted by file, then by place in the file. Aliases are not listed.
+  const std::vector<CheckpointTensor>& tensors() const { return tensors_; }
+
+  /// The tensor of that name, or the one that it is an alias of; null where there is none.
+  const CheckpointTensor* find(std::string_view name) const;
+
+  /// Other names of tensors, from the files' metadata: alias → name.
+  const std::map<std::string, std::string, std::less<>>& aliases() const { return aliases_; }
+
+  /// Where index and shards disagree, a line each; the tensors are the union of both.
+  const std::vector<std::string>& warnings() const { return warnings_; }
+
+  /// Where the index says a tensor is that no shard holds: ": the index puts it in FILE, which
+  /// lacks it". Empty for other names.
+  std::string missing_note(std::string_view name) const;
+
+  /// The folder with config.json, and the file or index that was opened.
+  const std::filesystem::path& folder() const { return folder_; }
+  const std::filesystem::path& main_file() const { return main_file_; }
+  std::uint64_t file_bytes() const;
+
+  /// Throws Error(io) if the tensor's file was cut since it was opened. Call after reading bytes.
+  void check_intact(const CheckpointTensor& tensor) const { files_[tensor.file].check_intact(); }
+
+  /// "FILE: tensor 'NAME'", for error messages.
+  std::string place_of(const CheckpointTensor& tensor) const;
+
+ private:
+  void add_file(const std::filesystem::path& path);
+  void open_sharded(const std::filesystem::path& index_path);
+  /// `shard_of`: what the index says, empty for a single file.
+  void index_names(const std::map<std::string, std::string>& shard_of);
+
+  std::filesystem::path folder_;
+  std::filesystem::path main_file_;
+  std::vector<MappedFile> files_;
+  std::vector<CheckpointTensor> tensors_;
+  std::map<std::string, std::size_t, std::less<>> by_name_;
+  std::map<std::string, std::string, std::less<>> aliases_;
+  std::map<std::string, std::string, std::less<>> missing_;  // tensor → shard the index names
+  std::vector<std::string> warnings_;
+};
+
+}  // namespace attnscope

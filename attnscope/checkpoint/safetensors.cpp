@@ -1,0 +1,181 @@
+#include "attnscope/checkpoint/safetensors.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "attnscope/core/checked.h"
+#include "attnscope/core/error.h"
+#include "attnscope/core/strict_json.h"
+#include "attnscope/core/text.h"
+
+namespace attnscope {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::uint64_t kLengthBytes = 8;
+constexpr std::uint64_t kMaxHeaderBytes = 100'000'000;  // the format's own limit
+constexpr std::size_t kMaxDimensions = 16;
+
+/// One entry of the header, its fields checked but its place among the others not yet.
+struct Entry {
+  std::string name;
+  DType dtype = DType::f32;
+  Shape shape;
+  std::uint64_t begin = 0;  // bytes, relative to the end of the header
+  std::uint64_t end = 0;
+};
+
+[[noreturn]] void refuse(std::string_view where, const std::string& problem) {
+  throw Error(ErrorKind::format, where, problem);
+}
+
+std::uint64_t header_length(std::span<const std::byte> file, std::string_view where) {
+  if (file.empty()) refuse(where, "the file is empty");
+  if (file.size() < kLengthBytes) {
+    refuse(where, "too short for a safetensors file (" + std::to_string(file.size()) + " bytes)");
+  }
+  std::uint64_t length = 0;
+  for (std::size_t index = kLengthBytes; index-- > 0;) {
+    length = length << 8 | std::to_integer<std::uint64_t>(file[index]);
+  }
+  if (length > kMaxHeaderBytes) {
+    refuse(where, "header length " + std::to_string(length) +
+                      " is over the limit of 100000000 bytes (not a safetensors file?)");
+  }
+  if (length > file.size() - kLengthBytes) {
+    refuse(where, "header length " + std::to_string(length) +
+                      " reaches past the end of the file (truncated download?)");
+  }
+  return length;
+}
+
+std::optional<std::uint64_t> as_size(const json& value) {
+  if (!value.is_number_unsigned()) return std::nullopt;
+  return value.get<std::uint64_t>();
+}
+
+Shape parse_shape(const json& value, const std::string& where) {
+  if (!value.is_array()) refuse(where, "'shape' is not an array");
+  if (value.size() > kMaxDimensions) refuse(where, "'shape' has more than 16 dimensions");
+  Shape shape;
+  for (const json& size : value) {
+    const auto parsed = as_size(size);
+    if (!parsed || *parsed > INT64_MAX) refuse(where, "'shape' holds something that is no size");
+    shape.push_back(static_cast<std::int64_t>(*parsed));
+  }
+  return shape;
+}
+
+/// shape × dtype in bytes.
+std::uint64_t byte_count(const Shape& shape, DType dtype, const std::string& where) {
+  // Zero times anything is zero, in whatever order the sizes come.
+  if (std::find(shape.begin(), shape.end(), 0) != shape.end()) return 0;
+  std::optional<std::uint64_t> bits = static_cast<std::uint64_t>(dtype_info(dtype).bits);
+  for (const std::int64_t size : shape) {
+    bits = checked_mul(*bits, static_cast<std::uint64_t>(size));
+    if (!bits) refuse(where, "shape " + shape_text(shape) + " overflows");
+  }
+  if (*bits % 8 != 0) refuse(where, "shape " + shape_text(shape) + " is no whole number of bytes");
+  return *bits / 8;
+}
+
+Entry parse_entry(const std::string& name, const json& value, std::string_view file) {
+  const std::string where = std::string(file) + ": tensor '" + name + "'";
+  if (!value.is_object()) refuse(where, "its header entry is not an object");
+  for (const char* key : {"dtype", "shape", "data_offsets"}) {
+    if (!value.contains(key)) refuse(where, std::string("has no '") + key + "'");
+  }
+
+  Entry entry{.name = name};
+  const json& dtype = value["dtype"];
+  if (!dtype.is_string()) refuse(where, "'dtype' is not a string");
+  const auto& dtype_text = dtype.get_ref<const std::string&>();
+  const auto known = dtype_from_name(dtype_text);
+  if (!known) refuse(where, "unknown dtype '" + dtype_text + "'");
+  entry.dtype = *known;
+  entry.shape = parse_shape(value["shape"], where);
+
+  const json& offsets = value["data_offsets"];
+  if (!offsets.is_array() || offsets.size() != 2 || !as_size(offsets[0]) || !as_size(offsets[1])) {
+    refuse(where, "'data_offsets' is not a pair of sizes");
+  }
+  entry.begin = *as_size(offsets[0]);
+  entry.end = *as_size(offsets[1]);
+  if (entry.begin > entry.end) refuse(where, "its offsets run backwards");
+
+  const std::uint64_t expected = byte_count(entry.shape, entry.dtype, where);
+  if (entry.end - entry.begin != expected) {
+    refuse(where, "shape " + shape_text(entry.shape) + " of " + std::string(dtype_text) +
+                      " needs " + std::to_string(expected) + " bytes, its offsets span " +
+                      std::to_string(entry.end - entry.begin));
+  }
+  return entry;
+}
+
+/// Tensors must cover the payload exactly: whoever hides bytes in a hole or lets two tensors share
+/// bytes has made a different file than its header says.
+void check_cover(const std::vector<Entry>& entries, std::uint64_t payload_bytes,
+                 std::string_view file) {
+  std::uint64_t covered = 0;
+  for (const Entry& entry : entries) {
+    const std::string where = std::string(file) + ": tensor '" + entry.name + "'";
+    if (entry.end > payload_bytes) {
+      refuse(where, "its bytes end at " + std::to_string(entry.end) + ", past the end of the file (" +
+                        std::to_string(payload_bytes) + " bytes of data; truncated download?)");
+    }
+    if (entry.begin < covered) refuse(where, "its bytes overlap another tensor's");
+    if (entry.begin > covered) refuse(where, "there is a hole in the file before its bytes");
+    covered = entry.end;
+  }
+  if (covered != payload_bytes) {
+    refuse(file, std::to_string(payload_bytes - covered) + " bytes at the end belong to no tensor");
+  }
+}
+
+std::map<std::string, std::string> parse_metadata(const json& value, std::string_view where) {
+  std::map<std::string, std::string> metadata;
+  if (!value.is_object()) refuse(where, "'__metadata__' is not an object");
+  for (const auto& [key, text] : value.items()) {
+    if (!text.is_string()) refuse(where, "'__metadata__' holds something that is no string");
+    metadata.emplace(key, text.get_ref<const std::string&>());
+  }
+  return metadata;
+}
+
+}  // namespace
+
+SafetensorsFile parse_safetensors(std::span<const std::byte> file, std::string_view where) {
+  const std::uint64_t length = header_length(file, where);
+  const std::string_view header(reinterpret_cast<const char*>(file.data()) + kLengthBytes,
+                                static_cast<std::size_t>(length));
+  if (header.empty() || header.front() != '{') {
+    refuse(where, "the header does not start with '{' (not a safetensors file?)");
+  }
+  const json parsed = parse_json(header, std::string(where) + ": header");
+
+  SafetensorsFile result;
+  std::vector<Entry> entries;
+  for (const auto& [name, value] : parsed.items()) {
+    if (name == "__metadata__") {
+      result.metadata = parse_metadata(value, where);
+    } else {
+      entries.push_back(parse_entry(name, value, where));
+    }
+  }
+  std::sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
+    return std::tie(a.begin, a.end, a.name) < std::tie(b.begin, b.end, b.name);
+  });
+
+  const std::span<const std::byte> payload = file.subspan(kLengthBytes + header.size());
+  check_cover(entries, payload.size(), where);
+  for (Entry& entry : entries) {
+    const auto bytes = payload.subspan(static_cast<std::size_t>(entry.begin),
+                                       static_cast<std::size_t>(entry.end - entry.begin));
+    result.tensors.push_back({std::move(entry.name), {entry.dtype, std::move(entry.shape), bytes}});
+  }
+  return result;
+}
+
+}  // namespace attnscope

@@ -1,0 +1,42 @@
+#include "attnscope/checkpoint/shard_index.h"
+
+#include <nlohmann/json.hpp>
+
+#include "attnscope/core/error.h"
+#include "attnscope/core/strict_json.h"
+
+namespace attnscope {
+namespace {
+
+/// Shards lie beside their index. Anything that could name another place is refused.
+bool is_plain_file_name(std::string_view name) {
+  return !name.empty() && name != "." && name != ".." &&
+         name.find_first_of(std::string_view("/\\\0", 3)) == std::string_view::npos;
+}
+
+}  // namespace
+
+std::map<std::string, std::string> parse_shard_index(std::string_view text,
+                                                     std::string_view where) {
+  const nlohmann::json index = parse_json(text, where);
+  if (!index.is_object() || !index.contains("weight_map") || !index["weight_map"].is_object()) {
+    throw Error(ErrorKind::format, where, "has no object 'weight_map'");
+  }
+  std::map<std::string, std::string> shard_of;
+  for (const auto& [tensor, shard] : index["weight_map"].items()) {
+    if (!shard.is_string()) {
+      throw Error(ErrorKind::format, where, "the shard of '" + tensor + "' is not a string");
+    }
+    const auto& name = shard.get_ref<const std::string&>();
+    if (!is_plain_file_name(name)) {
+      throw Error(ErrorKind::format, where,
+                  "the shard of '" + tensor + "' is '" + name +
+                      "', which is not the plain name of a file beside the index");
+    }
+    shard_of.emplace(tensor, name);
+  }
+  if (shard_of.empty()) throw Error(ErrorKind::format, where, "'weight_map' is empty");
+  return shard_of;
+}
+
+}  // namespace attnscope

@@ -1,0 +1,160 @@
+#include "attnscope/cli/app.h"
+
+#include <CLI/CLI.hpp>
+#include <array>
+#include <cstdio>
+#include <exception>
+#include <new>
+#include <string>
+#include <vector>
+
+#include "attnscope/cli/command.h"
+#include "attnscope/cli/interrupt.h"
+#include "attnscope/core/error.h"
+#include "attnscope/core/text.h"
+
+namespace attnscope {
+namespace {
+
+constexpr std::array kCommands = {
+    Command{"info", "facts of models, and every tensor with its role",
+            "  attnscope info examples/shakespeare-gpt2\n"
+            "  attnscope info --system",
+            set_up_info},
+    Command{"spectrum", "singular values and ranks of every projection, layer and head",
+            "  attnscope spectrum examples/shakespeare-llama\n"
+            "  attnscope spectrum MODEL --matrix qk,ov --per-head --energy 0.9,0.99 --format csv\n"
+            "  attnscope spectrum MODEL --layers 0-3,-4- --format json --values --out spectra.json",
+            set_up_spectrum},
+    Command{"matrix", "one matrix in canonical orientation, as the analyses see it",
+            "  attnscope matrix MODEL --layer 0 --matrix q\n"
+            "  attnscope matrix MODEL --layer 3 --matrix qk --head 2 --out qk.npy",
+            set_up_matrix},
+    Command{"completion", "completions for a shell, or the manual page",
+            "  attnscope completion bash > ~/.local/share/bash-completion/completions/attnscope",
+            set_up_completion},
+};
+
+int fail(std::string_view message, int code) {
+  std::fprintf(stderr, "attnscope: error: %.*s\n", static_cast<int>(message.size()),
+               message.data());
+  return code;
+}
+
+[[noreturn]] void refuse(const std::string& where, const std::string& problem) {
+  throw Error(ErrorKind::usage, where, problem);
+}
+
+/// A mistyped command, said with the one that was meant.
+void check_command(const std::vector<std::string>& arguments) {
+  if (arguments.empty() || arguments.front().starts_with('-')) return;
+  std::vector<std::string> names;
+  for (const Command& command : kCommands) names.emplace_back(command.name);
+  for (const std::string& name : names) {
+    if (name == arguments.front()) return;
+  }
+  refuse(arguments.front(), "no such command" + suggestion(arguments.front(), names) +
+                                "; commands: " + join(names) + " (see attnscope --help)");
+}
+
+const CLI::App* find_command(const CLI::App& app, const std::string& name) {
+  for (const CLI::App* command : app.get_subcommands({})) {
+    if (command->get_name() == name) return command;
+  }
+  return nullptr;
+}
+
+/// Puts `--option value` together as `--option=value`, so that values may begin with a dash
+/// (`--layers -4-`), and refuses options that `app` does not have.
+std::vector<std::string> join_values(const CLI::App& app,
+                                     const std::vector<std::string>& arguments) {
+  std::vector<std::string> known;
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& name : option->get_lnames()) known.push_back("--" + name);
+  }
+  std::vector<std::string> joined;
+  for (std::size_t at = 0; at < arguments.size(); ++at) {
+    std::string argument = arguments[at];
+    if (argument == "--") {
+      joined.insert(joined.end(), arguments.begin() + static_cast<std::ptrdiff_t>(at),
+                    arguments.end());
+      break;
+    }
+    if (argument.size() < 2 || argument.front() != '-') {
+      joined.push_back(std::move(argument));
+      continue;
+    }
+    const std::string name = argument.substr(0, argument.find('='));
+    const CLI::Option* option = app.get_option_no_throw(name);
+    if (option == nullptr) {
+      refuse(name, "no such option of '" + app.get_name() + "'" + suggestion(name, known) +
+                       " (see attnscope " + app.get_name() + " --help)");
+    }
+    const bool takes_value = option->get_items_expected_min() > 0;
+    if (takes_value && name == argument) {
+      if (at + 1 == arguments.size()) refuse(name, "needs a value");
+      // CLI11 takes `--name=value` for long names only.
+      argument = "--" + option->get_lnames().front() + "=" + arguments[++at];
+    }
+    joined.push_back(std::move(argument));
+  }
+  return joined;
+}
+
+int dispatch(std::vector<std::string> arguments) {
+  check_command(arguments);
+  CLI::App app("attnscope opens a transformer checkpoint and says what its attention does.",
+               "attnscope");
+  app.set_version_flag("--version", "attnscope " ATTNSCOPE_VERSION);
+  app.set_help_flag("-h,--help", "this text");
+  app.footer("Each command has its own help: attnscope spectrum --help");
+  app.require_subcommand(1);
+  std::vector<std::pair<CLI::App*, std::function<int()>>> actions;
+  for (const Command& command : kCommands) {
+    CLI::App* sub = app.add_subcommand(command.name, command.summary);
+    sub->set_help_flag("-h,--help", "this text");
+    sub->footer(std::string("Examples:\n") + command.examples);
+    actions.emplace_back(sub, command.set_up(*sub));
+  }
+
+  try {
+    if (arguments.empty()) {
+      std::fputs(app.help().c_str(), stderr);
+      return exit_code(ErrorKind::usage);
+    }
+    if (const CLI::App* chosen = find_command(app, arguments.front())) {
+      const std::vector<std::string> own(arguments.begin() + 1, arguments.end());
+      std::vector<std::string> joined = join_values(*chosen, own);
+      joined.insert(joined.begin(), arguments.front());
+      arguments = std::move(joined);
+    }
+    std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());  // CLI11's order
+    app.parse(std::move(reversed));
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) return app.exit(error);  // help and version
+    std::string problem = error.what();
+    refuse("command line", problem.substr(0, problem.find('\n')));
+  }
+  for (const auto& [sub, action] : actions) {
+    if (sub->parsed()) return action();
+  }
+  return 0;
+}
+
+}  // namespace
+
+int run_command_line(int argc, const char* const* argv) {
+  stop_on_interrupt();
+  try {
+    return dispatch({argv + std::min(argc, 1), argv + argc});
+  } catch (const Error& error) {
+    return fail(error.what(), exit_code(error.kind()));
+  } catch (const std::bad_alloc&) {
+    return fail("memory: not enough for this model (try fewer --threads)",
+                exit_code(ErrorKind::io));
+  } catch (const std::exception& error) {
+    return fail(std::string("internal: ") + printable(error.what()) + " (please report this)", 1);
+  }
+}
+
+}  // namespace attnscope

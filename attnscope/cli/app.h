@@ -1,0 +1,10 @@
+// The command line as a whole: dispatch, errors, exit codes.
+#pragma once
+
+namespace attnscope {
+
+/// Runs one command; returns the exit code of the contract: 0 done, 2 usage, 3 I/O, 4 bad file,
+/// 5 unsupported, 6 numerical, 130 interrupted.
+int run_command_line(int argc, const char* const* argv);
+
+}  // namespace attnscope

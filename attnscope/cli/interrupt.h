@@ -1,0 +1,20 @@
+// Ctrl-C: ends at once with exit code 130, and leaves no half-written file.
+#pragma once
+
+#include <string>
+
+namespace attnscope {
+
+/// Installs the handler, unless the caller of attnscope has interrupts ignored.
+void stop_on_interrupt();
+
+/// While it lives, the file is removed if the run is interrupted. One at a time.
+class RemoveOnInterrupt {
+ public:
+  explicit RemoveOnInterrupt(const std::string& path);
+  ~RemoveOnInterrupt();
+  RemoveOnInterrupt(const RemoveOnInterrupt&) = delete;
+  RemoveOnInterrupt& operator=(const RemoveOnInterrupt&) = delete;
+};
+
+}  // namespace attnscope

@@ -1,0 +1,3 @@
+#include "attnscope/cli/app.h"
+
+int main(int argc, char** argv) { return attnscope::run_command_line(argc, argv); }

@@ -1,0 +1,21 @@
+// Arithmetic on sizes that come from files: the result, or nothing where it would wrap.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+namespace attnscope {
+
+inline std::optional<std::uint64_t> checked_add(std::uint64_t a, std::uint64_t b) {
+  std::uint64_t out;
+  if (__builtin_add_overflow(a, b, &out)) return std::nullopt;
+  return out;
+}
+
+inline std::optional<std::uint64_t> checked_mul(std::uint64_t a, std::uint64_t b) {
+  std::uint64_t out;
+  if (__builtin_mul_overflow(a, b, &out)) return std::nullopt;
+  return out;
+}
+
+}  // namespace attnscope

@@ -1,0 +1,135 @@
+#include "attnscope/core/text.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <numeric>
+
+namespace attnscope {
+namespace {
+
+/// Bytes of the UTF-8 sequence at the front of `text`; 0 where it is not valid.
+std::size_t utf8_length(std::string_view text) {
+  const auto byte = [&](std::size_t at) { return static_cast<unsigned char>(text[at]); };
+  const unsigned char lead = byte(0);
+  const std::size_t length = lead < 0x80   ? 1
+                             : lead < 0xC2 ? 0
+                             : lead < 0xE0 ? 2
+                             : lead < 0xF0 ? 3
+                             : lead < 0xF5 ? 4
+                                           : 0;
+  if (length == 0 || length > text.size()) return 0;
+  for (std::size_t at = 1; at < length; ++at) {
+    if ((byte(at) & 0xC0) != 0x80) return 0;
+  }
+  // Overlong forms, surrogates and values past U+10FFFF.
+  if (lead == 0xE0 && byte(1) < 0xA0) return 0;
+  if (lead == 0xED && byte(1) >= 0xA0) return 0;
+  if (lead == 0xF0 && byte(1) < 0x90) return 0;
+  if (lead == 0xF4 && byte(1) >= 0x90) return 0;
+  return length;
+}
+
+/// C0, DEL, and the two-byte C1 controls that terminals also obey.
+bool is_control(std::string_view sequence) {
+  const auto lead = static_cast<unsigned char>(sequence[0]);
+  if (sequence.size() == 1) return lead < 0x20 || lead == 0x7F;
+  return lead == 0xC2 && static_cast<unsigned char>(sequence[1]) < 0xA0;
+}
+
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t in_a = 0; in_a < a.size(); ++in_a) {
+    std::size_t diagonal = row[0];
+    row[0] = in_a + 1;
+    for (std::size_t in_b = 0; in_b < b.size(); ++in_b) {
+      const std::size_t substituted = diagonal + (a[in_a] == b[in_b] ? 0 : 1);
+      diagonal = row[in_b + 1];
+      row[in_b + 1] = std::min({substituted, row[in_b] + 1, row[in_b + 1] + 1});
+    }
+  }
+  return row.back();
+}
+
+}  // namespace
+
+std::string printable(std::string_view untrusted) {
+  std::string out;
+  out.reserve(untrusted.size());
+  while (!untrusted.empty()) {
+    const std::size_t length = utf8_length(untrusted);
+    const std::string_view sequence = untrusted.substr(0, std::max<std::size_t>(length, 1));
+    if (length == 0 || is_control(sequence)) {
+      constexpr std::string_view kHex = "0123456789abcdef";
+      for (const char c : sequence) {
+        const auto byte = static_cast<unsigned char>(c);
+        out += {'\\', 'x', kHex[byte >> 4], kHex[byte & 15]};
+      }
+    } else {
+      out += sequence;
+    }
+    untrusted.remove_prefix(sequence.size());
+  }
+  return out;
+}
+
+std::string shortest_decimal(double value) {
+  std::array<char, 32> buffer;
+  const auto end = std::to_chars(buffer.data(), buffer.data() + buffer.size(), value).ptr;
+  return {buffer.data(), end};
+}
+
+std::string shape_text(std::span<const std::int64_t> shape) {
+  std::string out = "[";
+  for (const std::int64_t size : shape) {
+    if (out.size() > 1) out += ", ";
+    out += std::to_string(size);
+  }
+  return out + "]";
+}
+
+std::string join(std::span<const std::string> words, std::string_view separator) {
+  std::string out;
+  for (const std::string& word : words) {
+    if (&word != words.data()) out += separator;
+    out += word;
+  }
+  return out;
+}
+
+std::vector<std::string> split(std::string_view text, char separator) {
+  std::vector<std::string> parts;
+  for (;;) {
+    const std::size_t at = text.find(separator);
+    parts.emplace_back(text.substr(0, at));
+    if (at == std::string_view::npos) return parts;
+    text.remove_prefix(at + 1);
+  }
+}
+
+std::optional<std::string> closest(std::string_view word, std::span<const std::string> candidates) {
+  // Words from files or a shell can be huge; nothing that long is a typing error.
+  if (word.empty() || word.size() > 64) return std::nullopt;
+  const std::string* best = nullptr;
+  std::size_t best_distance = 0;
+  for (const std::string& candidate : candidates) {
+    const std::size_t distance = edit_distance(word, candidate);
+    if (best == nullptr || distance < best_distance) {
+      best = &candidate;
+      best_distance = distance;
+    }
+  }
+  const std::size_t allowed = word.size() <= 3 ? 1 : word.size() / 3;
+  if (best == nullptr || best_distance > allowed || best_distance >= best->size()) {
+    return std::nullopt;
+  }
+  return *best;
+}
+
+std::string suggestion(std::string_view word, std::span<const std::string> candidates) {
+  const auto best = closest(word, candidates);
+  return best ? " (did you mean '" + *best + "'?)" : "";
+}
+
+}  // namespace attnscope

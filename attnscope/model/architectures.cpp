@@ -1,0 +1,48 @@
+#include "attnscope/model/architectures.h"
+
+#include <algorithm>
+
+#include "attnscope/core/text.h"
+#include "attnscope/model/architectures/families.h"
+
+namespace attnscope {
+
+const std::vector<Architecture>& architectures() {
+  static const std::vector<Architecture> all = {
+      albert(),  bert(),   distilbert(), gemma(), gemma2(), gemma3(), gpt2(),  gpt_neo(), gpt_neox(),
+      llama(),   mistral(), opt(),       phi(),   phi3(),   qwen2(),  qwen3(), roberta(),
+  };
+  return all;
+}
+
+const Architecture* find_architecture_by_type(std::string_view model_type) {
+  for (const Architecture& architecture : architectures()) {
+    const auto& types = architecture.model_types;
+    if (std::find(types.begin(), types.end(), model_type) != types.end()) return &architecture;
+  }
+  return nullptr;
+}
+
+const Architecture* find_architecture_by_class(std::string_view class_name) {
+  // "GPT2LMHeadModel", "BertForMaskedLM", "OPTModel": the family, then what it is used for.
+  std::size_t end = class_name.size();
+  for (const std::string_view use : {"For", "LMHead", "DoubleHeads", "Model", "PreTrained"}) {
+    end = std::min(end, class_name.find(use));
+  }
+  const std::string_view family = class_name.substr(0, end);
+  for (const Architecture& architecture : architectures()) {
+    const auto& families = architecture.class_families;
+    if (std::find(families.begin(), families.end(), family) != families.end()) {
+      return &architecture;
+    }
+  }
+  return nullptr;
+}
+
+std::string known_architectures() {
+  std::vector<std::string> names;
+  for (const Architecture& architecture : architectures()) names.push_back(architecture.name);
+  return join(names);
+}
+
+}  // namespace attnscope

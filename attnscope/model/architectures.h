@@ -1,0 +1,23 @@
+// The list of architectures that attnscope knows.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "attnscope/model/architecture.h"
+
+namespace attnscope {
+
+/// Every architecture, in the order in which messages list them.
+const std::vector<Architecture>& architectures();
+
+/// By config.json's model_type; null where none has it.
+const Architecture* find_architecture_by_type(std::string_view model_type);
+
+/// By a class name of config.json's `architectures`, such as "GPT2LMHeadModel".
+const Architecture* find_architecture_by_class(std::string_view class_name);
+
+/// "albert, bert, …"
+std::string known_architectures();
+
+}  // namespace attnscope

@@ -1,0 +1,40 @@
+// GPT-2. One fused QKV tensor per layer, stored (in, out) because Conv1D multiplies x @ W.
+// Source: huggingface/transformers, models/gpt2/modeling_gpt2.py, GPT2Attention.
+#include "attnscope/model/architectures/families.h"
+
+namespace attnscope {
+
+Architecture gpt2() {
+  using enum Role;
+  using enum Storage;
+  const std::string c_attn = "h.{layer}.attn.c_attn.weight";
+  const std::vector<Role> qkv = {query, key, value};
+  return {
+      .name = "gpt2",
+      .model_types = {"gpt2"},
+      .class_families = {"GPT2"},
+      .keys = {.layers = {"n_layer"},
+               .heads = {"n_head"},
+               .width = {"n_embd"},
+               .mlp_width = {"n_inner"},
+               .context = {"n_positions"}},
+      .prefixes = {"transformer.", ""},  // the hub's oldest files have none
+      .weights =
+          {
+              {query, c_attn, in_by_out, qkv},
+              {key, c_attn, in_by_out, qkv},
+              {value, c_attn, in_by_out, qkv},
+              {output, "h.{layer}.attn.c_proj.weight", in_by_out},
+              {up, "h.{layer}.mlp.c_fc.weight", in_by_out},
+              {down, "h.{layer}.mlp.c_proj.weight", in_by_out},
+          },
+      .others = {{"position_embedding", "wpe.weight"},
+                 {"norm", "h.{layer}.ln_*"},
+                 {"norm", "ln_f.*"}},
+      .embedding = "wte.weight",
+      .output_head = {"lm_head.weight"},
+      .buffers = {"*.attn.bias", "*.attn.masked_bias"},  // the causal mask, in old files
+  };
+}
+
+}  // namespace attnscope

@@ -1,0 +1,38 @@
+// GPT-NeoX and Pythia: Q, K and V of each head lie together, head after head.
+// Source: huggingface/transformers, models/gpt_neox/modeling_gpt_neox.py, GPTNeoXAttention.
+#include "attnscope/model/architectures/families.h"
+
+namespace attnscope {
+
+Architecture gpt_neox() {
+  using enum Role;
+  using enum Storage;
+  const std::string fused = "layers.{layer}.attention.query_key_value.weight";
+  const std::vector<Role> qkv = {query, key, value};
+  return {
+      .name = "gpt_neox",
+      .model_types = {"gpt_neox"},
+      .class_families = {"GPTNeoX"},
+      .keys = {.layers = {"num_hidden_layers"},
+               .heads = {"num_attention_heads"},
+               .width = {"hidden_size"},
+               .mlp_width = {"intermediate_size"}},
+      .prefixes = {"gpt_neox.", ""},
+      .weights =
+          {
+              {query, fused, out_by_in, qkv, FusedOrder::per_kv_head},
+              {key, fused, out_by_in, qkv, FusedOrder::per_kv_head},
+              {value, fused, out_by_in, qkv, FusedOrder::per_kv_head},
+              {output, "layers.{layer}.attention.dense.weight"},
+              {up, "layers.{layer}.mlp.dense_h_to_4h.weight"},
+              {down, "layers.{layer}.mlp.dense_4h_to_h.weight"},
+          },
+      .others = {{"norm", "layers.{layer}.*layernorm.*"}, {"norm", "final_layer_norm.*"}},
+      .embedding = "embed_in.weight",
+      .output_head = {"embed_out.weight"},
+      .tied_by_default = false,
+      .buffers = {"*.attention.bias", "*.attention.masked_bias", "*.rotary_emb.inv_freq"},
+  };
+}
+
+}  // namespace attnscope

@@ -1,0 +1,145 @@
+// config.json, as transformers wrote it before version 5 and since.
+#include <nlohmann/json.hpp>
+
+#include "attnscope/core/error.h"
+#include "attnscope/core/strict_json.h"
+#include "attnscope/core/text.h"
+#include "attnscope/model/architectures.h"
+#include "attnscope/model/spec.h"
+
+namespace attnscope {
+namespace {
+
+using nlohmann::json;
+
+std::string text_field(const json& config, const char* key) {
+  const auto found = config.find(key);
+  return found != config.end() && found->is_string() ? found->get<std::string>() : "";
+}
+
+const Architecture& find_architecture(const json& config, std::string_view where) {
+  const std::string model_type = text_field(config, "model_type");
+  if (const auto* found = find_architecture_by_type(model_type)) return *found;
+
+  std::string named = model_type.empty() ? "" : "'" + model_type + "'";
+  const auto classes = config.find("architectures");
+  if (classes != config.end() && classes->is_array()) {
+    for (const json& name : *classes) {
+      if (!name.is_string()) continue;
+      const auto& text = name.get_ref<const std::string&>();
+      if (const auto* found = find_architecture_by_class(text)) return *found;
+      if (named.empty()) named = "'" + text + "'";
+    }
+  }
+  if (named.empty()) {
+    throw Error(ErrorKind::format, where, "says no model_type and no architectures");
+  }
+  throw Error(ErrorKind::unsupported, where,
+              "architecture " + named + " is not known (known: " + known_architectures() +
+                  "; describe others with --layout FILE.json)");
+}
+
+/// Nothing where the key is absent or null and has no fallback.
+std::optional<std::int64_t> read_number(const json& config, const ConfigKey& key,
+                                        std::string_view where) {
+  if (key.name.empty()) return key.fallback;
+  const auto found = config.find(key.name);
+  if (found == config.end() || found->is_null()) return key.fallback;
+  if (!found->is_number_integer() || found->get<std::int64_t>() < 1 ||
+      found->get<std::int64_t>() > kMaxSize) {
+    throw Error(ErrorKind::format, where,
+                "'" + key.name + "' is " + found->dump(-1, ' ', true) +
+                    ", expected a whole number from 1 to " + std::to_string(kMaxSize));
+  }
+  return found->get<std::int64_t>();
+}
+
+std::int64_t require_number(const json& config, const ConfigKey& key, std::string_view where) {
+  const auto number = read_number(config, key, where);
+  if (!number) throw Error(ErrorKind::format, where, "has no '" + key.name + "'");
+  return *number;
+}
+
+std::int64_t default_head_dim(std::int64_t width, std::int64_t heads, std::string_view where) {
+  if (width % heads != 0) {
+    throw Error(ErrorKind::format, where,
+                "width " + std::to_string(width) + " is no multiple of " + std::to_string(heads) +
+                    " heads, and no head dimension is given");
+  }
+  return width / heads;
+}
+
+Dimensions read_dimensions(const json& config, const ConfigKeys& keys, std::string_view where) {
+  Dimensions out;
+  out.width = require_number(config, keys.width, where);
+  out.layers_per_group = require_number(config, keys.layers_per_group, where);
+  if (!keys.layer_groups.name.empty()) {
+    out.layer_groups = require_number(config, keys.layer_groups, where);
+  }
+  out.layers = require_number(config, keys.layers, where) * out.layers_per_group;
+
+  HeadShape& heads = out.heads;
+  heads.heads = require_number(config, keys.heads, where);
+  heads.kv_heads = read_number(config, keys.kv_heads, where).value_or(heads.heads);
+  const auto head_dim = read_number(config, keys.head_dim, where);
+  heads.head_dim = head_dim ? *head_dim : default_head_dim(out.width, heads.heads, where);
+  heads.value_dim = heads.head_dim;
+
+  out.mlp_width = read_number(config, keys.mlp_width, where).value_or(4 * out.width);
+  out.vocabulary = read_number(config, keys.vocabulary, where);
+  out.context = read_number(config, keys.context, where);
+  return out;
+}
+
+}  // namespace
+
+void check_dimensions(const Dimensions& dimensions, std::string_view where) {
+  const HeadShape& heads = dimensions.heads;
+  if (dimensions.layers > kMaxLayers) {
+    throw Error(ErrorKind::format, where,
+                std::to_string(dimensions.layers) + " layers are over the limit of " +
+                    std::to_string(kMaxLayers));
+  }
+  if (heads.heads % heads.kv_heads != 0) {
+    throw Error(ErrorKind::format, where,
+                std::to_string(heads.heads) + " heads are no multiple of " +
+                    std::to_string(heads.kv_heads) + " key/value heads");
+  }
+  // What is computed from these sizes then stays far inside 64 bits.
+  for (const std::int64_t size : {heads.head_dim, heads.value_dim}) {
+    if (heads.heads > kMaxSize / size) {
+      throw Error(ErrorKind::format, where,
+                  std::to_string(heads.heads) + " heads of " + std::to_string(size) +
+                      " dimensions are over the limit of " + std::to_string(kMaxSize));
+    }
+  }
+}
+
+ModelSpec parse_config(std::string_view text, std::string_view where) {
+  const json config = parse_json(text, where);
+  if (!config.is_object()) throw Error(ErrorKind::format, where, "is not a JSON object");
+
+  const Architecture& architecture = find_architecture(config, where);
+  // Multimodal files nest the language model.
+  const auto nested = config.find("text_config");
+  const bool has_nested = nested != config.end() && nested->is_object();
+  const json& language = has_nested ? *nested : config;
+
+  ModelSpec spec{.architecture = architecture,
+                 .dimensions = read_dimensions(language, architecture.keys, where),
+                 .tied = architecture.tied_by_default,
+                 .source = std::string(where)};
+  check_dimensions(spec.dimensions, where);
+  for (const json* level : {&config, &language}) {
+    const auto tied = level->find("tie_word_embeddings");
+    if (tied != level->end() && tied->is_boolean()) spec.tied = tied->get<bool>();
+  }
+  const auto quantization = config.find("quantization_config");
+  if (quantization != config.end() && quantization->is_object()) {
+    const std::string method = text_field(*quantization, "quant_method");
+    spec.quantization = method.empty() ? "unnamed method" : method;
+  }
+  return spec;
+}
+
+}  // namespace attnscope

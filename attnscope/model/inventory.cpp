@@ -1,0 +1,206 @@
+#include "attnscope/model/inventory.h"
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <set>
+
+#include "attnscope/core/text.h"
+
+namespace attnscope {
+namespace {
+
+struct RoleOfTensor {
+  std::string role;
+  std::optional<std::int64_t> layer;
+};
+
+/// Names of everything the tensor holds: "q+k+v" for a fused one.
+std::string weight_label(const WeightRule& rule) {
+  if (rule.fused.empty()) return std::string(role_name(rule.role));
+  std::vector<std::string> names;
+  for (const Role part : rule.fused) names.emplace_back(role_name(part));
+  return join(names, "+");
+}
+
+/// A stacked tensor is named by several rules: "q+k+v+o".
+void add_label(std::map<const CheckpointTensor*, RoleOfTensor>& roles,
+               const CheckpointTensor* tensor, const std::string& label, std::int64_t layer,
+               bool stacked) {
+  const auto [found, fresh] = roles.emplace(tensor, RoleOfTensor{label, layer});
+  if (fresh) return;
+  if (stacked && found->second.layer == layer) found->second.role += "+" + label;
+  if (found->second.layer != layer) found->second.layer = std::nullopt;
+}
+
+std::map<const CheckpointTensor*, RoleOfTensor> projection_roles(const Model& model) {
+  std::map<const CheckpointTensor*, RoleOfTensor> roles;
+  for (std::int64_t layer = 0; layer < model.dimensions().layers; ++layer) {
+    for (const WeightRule& rule : model.spec().architecture.weights) {
+      const Weight& weight = model.weight(layer, rule.role);
+      const std::string label = weight_label(rule);
+      add_label(roles, weight.tensor, label, layer, rule.index.has_value());
+      if (weight.bias != nullptr) add_label(roles, weight.bias, label + ".bias", layer, false);
+    }
+  }
+  return roles;
+}
+
+bool matches_any(const std::vector<std::string>& patterns, std::string_view name) {
+  return std::any_of(patterns.begin(), patterns.end(),
+                     [&](const std::string& pattern) { return match_pattern(pattern, name); });
+}
+
+RoleOfTensor other_role(const Model& model, const std::string& name) {
+  const Architecture& architecture = model.spec().architecture;
+  if (matches_any(architecture.buffers, name)) return {"buffer", std::nullopt};
+  if (matches_any(architecture.output_head, name)) return {"output_head", std::nullopt};
+  if (name.starts_with(model.prefix())) {
+    const std::string_view rest = std::string_view(name).substr(model.prefix().size());
+    if (!architecture.embedding.empty() && rest == architecture.embedding) {
+      return {"embedding", std::nullopt};
+    }
+    for (const TensorRule& rule : architecture.others) {
+      if (const auto match = match_pattern(rule.tensor, rest)) return {rule.role, match->layer};
+    }
+  }
+  return {"other", std::nullopt};
+}
+
+bool same_bytes(const Checkpoint& checkpoint, const CheckpointTensor& a,
+                const CheckpointTensor& b) {
+  const auto& [a_dtype, a_shape, a_bytes] = a.view;
+  const auto& [b_dtype, b_shape, b_bytes] = b.view;
+  if (a_dtype != b_dtype || a_shape != b_shape) return false;
+  const bool same = std::memcmp(a_bytes.data(), b_bytes.data(), a_bytes.size()) == 0;
+  checkpoint.check_intact(a);
+  checkpoint.check_intact(b);
+  return same;
+}
+
+/// Tensors that repeat another one's bytes: copy → original.
+std::map<const CheckpointTensor*, const CheckpointTensor*> find_repeated(const Model& model) {
+  const Checkpoint& checkpoint = model.checkpoint();
+  const Architecture& architecture = model.spec().architecture;
+  std::vector<std::pair<std::string, std::string>> pairs = architecture.repeated;
+  for (const std::string& head : architecture.output_head) {
+    pairs.emplace_back(head, model.prefix() + architecture.embedding);
+  }
+  std::map<const CheckpointTensor*, const CheckpointTensor*> repeated;
+  for (const auto& [copy_name, original_name] : pairs) {
+    const CheckpointTensor* copy = checkpoint.find(copy_name);
+    const CheckpointTensor* original = checkpoint.find(original_name);
+    if (copy == nullptr || original == nullptr || copy == original) continue;
+    if (same_bytes(checkpoint, *copy, *original)) repeated.emplace(copy, original);
+  }
+  return repeated;
+}
+
+std::optional<bool> is_tied(
+    const Model& model,
+    const std::map<const CheckpointTensor*, const CheckpointTensor*>& repeated) {
+  const Checkpoint& checkpoint = model.checkpoint();
+  const Architecture& architecture = model.spec().architecture;
+  const CheckpointTensor* embedding = checkpoint.find(model.prefix() + architecture.embedding);
+  for (const std::string& name : architecture.output_head) {
+    const CheckpointTensor* head = checkpoint.find(name);
+    if (head == nullptr) continue;
+    return head == embedding || repeated.count(head) > 0;
+  }
+  const std::string& marker = architecture.head_marker;
+  const auto& tensors = checkpoint.tensors();
+  const bool has_head =
+      marker.empty() || std::any_of(tensors.begin(), tensors.end(), [&](const auto& tensor) {
+        return match_pattern(marker, tensor.name).has_value();
+      });
+  if (has_head && model.spec().tied) return true;
+  return std::nullopt;
+}
+
+std::int64_t count_attention_parameters(const Model& model) {
+  std::set<std::pair<const CheckpointTensor*, Role>> counted;  // ALBERT's layers share tensors
+  std::int64_t total = 0;
+  for (std::int64_t layer = 0; layer < model.dimensions().layers; ++layer) {
+    for (const WeightRule& rule : model.spec().architecture.weights) {
+      const Weight& weight = model.weight(layer, rule.role);
+      if (!is_attention(rule.role) || !counted.emplace(weight.tensor, rule.role).second) continue;
+      total += weight.matrix.rows * weight.matrix.cols;
+      if (weight.bias != nullptr) total += weight.matrix.rows;
+    }
+  }
+  return total;
+}
+
+std::string main_dtype(const Checkpoint& checkpoint) {
+  std::map<std::string_view, std::uint64_t> bytes_of;
+  for (const CheckpointTensor& tensor : checkpoint.tensors()) {
+    bytes_of[dtype_name(tensor.view.dtype)] += tensor.view.bytes.size();
+  }
+  const auto most = std::max_element(
+      bytes_of.begin(), bytes_of.end(),
+      [](const auto& a, const auto& b) { return a.second < b.second; });
+  return most == bytes_of.end() ? "" : std::string(most->first);
+}
+
+}  // namespace
+
+Inventory take_inventory(const Model& model) {
+  const Checkpoint& checkpoint = model.checkpoint();
+  const Dimensions& dimensions = model.dimensions();
+  const HeadShape& heads = dimensions.heads;
+  const auto projections = projection_roles(model);
+  const auto repeated = find_repeated(model);
+
+  Inventory inventory;
+  ModelFacts& facts = inventory.facts;
+  const auto describe = [](const CheckpointTensor& tensor, const std::string& name) {
+    return TensorFacts{.name = name,
+                       .dtype = dtype_name(tensor.view.dtype),
+                       .shape = tensor.view.shape,
+                       .bytes = tensor.view.bytes.size()};
+  };
+  for (const CheckpointTensor& tensor : checkpoint.tensors()) {
+    TensorFacts row = describe(tensor, tensor.name);
+    const auto projection = projections.find(&tensor);
+    const RoleOfTensor role =
+        projection == projections.end() ? other_role(model, tensor.name) : projection->second;
+    row.role = role.role;
+    row.layer = role.layer;
+    const auto original = repeated.find(&tensor);
+    if (original != repeated.end()) row.tied_to = original->second->name;
+    if (row.role != "buffer" && !row.tied_to) facts.parameters += tensor.view.element_count();
+    inventory.tensors.push_back(std::move(row));
+  }
+  for (const auto& [alias, name] : checkpoint.aliases()) {
+    TensorFacts row = describe(*checkpoint.find(name), alias);
+    const RoleOfTensor role = other_role(model, alias);
+    row.role = role.role;
+    row.layer = role.layer;
+    row.tied_to = name;
+    row.bytes = 0;  // it has none of its own
+    inventory.tensors.push_back(std::move(row));
+  }
+
+  facts.name = model.name;
+  facts.architecture = model.spec().architecture.name;
+  facts.attention_parameters = count_attention_parameters(model);
+  facts.layers = dimensions.layers;
+  facts.heads = heads.heads;
+  facts.kv_heads = heads.kv_heads;
+  facts.head_dim = heads.head_dim;
+  facts.width = dimensions.width;
+  if (dimensions.mlp_width > 0) facts.mlp_width = dimensions.mlp_width;
+  facts.vocabulary = dimensions.vocabulary;
+  facts.context = dimensions.context;
+  facts.dtype = main_dtype(checkpoint);
+  facts.bytes = checkpoint.file_bytes();
+  if (model.spec().architecture.causal) {
+    constexpr std::int64_t kCacheBytes = 2;  // 16 bits
+    facts.kv_cache_bytes_per_token =
+        kCacheBytes * dimensions.layers * heads.kv_heads * (heads.head_dim + heads.value_dim);
+  }
+  facts.tied_embedding = is_tied(model, repeated);
+  return inventory;
+}
+
+}  // namespace attnscope

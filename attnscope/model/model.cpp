@@ -1,0 +1,270 @@
+#include "attnscope/model/model.h"
+
+#include <algorithm>
+#include <map>
+#include <system_error>
+
+#include "attnscope/core/error.h"
+#include "attnscope/core/text.h"
+
+namespace attnscope {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::uint64_t kMaxConfigBytes = 10'000'000;
+
+std::size_t slot(Role role) { return static_cast<std::size_t>(role); }
+
+std::int64_t output_size(const Dimensions& dimensions, Role role) {
+  return canonical_shape(dimensions, role).first;
+}
+
+/// Where one role's outputs lie on the output axis of a tensor that may hold several.
+struct OutputSlice {
+  std::int64_t total = 0;       // outputs that the tensor holds
+  std::int64_t first = 0;       // the role's first
+  std::int64_t block = 0;       // consecutive outputs of the role
+  std::int64_t block_step = 0;  // from one block's first output to the next's
+};
+
+OutputSlice output_slice(const WeightRule& rule, const Dimensions& dimensions) {
+  const std::int64_t own = output_size(dimensions, rule.role);
+  if (rule.fused.empty()) return {.total = own, .first = 0, .block = own, .block_step = own};
+
+  // In blocks there is one "head" that holds everything.
+  const bool per_head = rule.fused_order == FusedOrder::per_kv_head;
+  const std::int64_t repeats = per_head ? dimensions.heads.kv_heads : 1;
+  OutputSlice slice{.block = own / repeats};
+  for (const Role part : rule.fused) {
+    if (part == rule.role) slice.first = slice.block_step;
+    slice.block_step += output_size(dimensions, part) / repeats;
+  }
+  slice.total = slice.block_step * repeats;
+  return slice;
+}
+
+/// The shape that the numbers demand; -1 for the free first axis of a stacked tensor.
+Shape expected_shape(const WeightRule& rule, std::int64_t outputs, std::int64_t inputs) {
+  Shape shape = rule.storage == Storage::out_by_in ? Shape{outputs, inputs} : Shape{inputs, outputs};
+  if (rule.index) shape.insert(shape.begin(), -1);
+  return shape;
+}
+
+bool shape_fits(const Shape& found, const Shape& expected) {
+  return std::equal(found.begin(), found.end(), expected.begin(), expected.end(),
+                    [](std::int64_t size, std::int64_t wanted) {
+                      return wanted == -1 || size == wanted;
+                    });
+}
+
+std::string expected_text(const Shape& expected) {
+  std::string text = shape_text(expected);
+  const auto any = text.find("-1");
+  return any == std::string::npos ? text : text.replace(any, 2, "any");
+}
+
+/// Absolute and without a trailing slash, so that its last part is a name.
+fs::path named_path(const fs::path& path) {
+  std::error_code ignored;  // an empty path has no absolute form, and no name
+  const fs::path clean = fs::absolute(path, ignored).lexically_normal();
+  return clean.has_filename() ? clean : clean.parent_path();
+}
+
+}  // namespace
+
+std::pair<std::int64_t, std::int64_t> canonical_shape(const Dimensions& dimensions, Role role) {
+  const HeadShape& heads = dimensions.heads;
+  const std::int64_t width = dimensions.width;
+  switch (role) {
+    case Role::query: return {heads.heads * heads.head_dim, width};
+    case Role::key: return {heads.kv_heads * heads.head_dim, width};
+    case Role::value: return {heads.kv_heads * heads.value_dim, width};
+    case Role::output: return {width, heads.heads * heads.value_dim};
+    case Role::gate:
+    case Role::up: return {dimensions.mlp_width, width};
+    case Role::down: return {width, dimensions.mlp_width};
+    case Role::qk:
+    case Role::ov: break;
+  }
+  return {width, width};
+}
+
+LayerNumbers layer_numbers(const Dimensions& dimensions, std::int64_t layer) {
+  if (dimensions.layer_groups == 0) return {.layer = layer};
+  // Source: AlbertTransformer.forward: each pass runs all inner layers of its group.
+  const std::int64_t pass = layer / dimensions.layers_per_group;
+  const std::int64_t passes = dimensions.layers / dimensions.layers_per_group;
+  return {.layer = layer,
+          .group = pass * dimensions.layer_groups / passes,
+          .inner = layer % dimensions.layers_per_group};
+}
+
+Model Model::open(const fs::path& path, const std::optional<fs::path>& layout) {
+  Checkpoint checkpoint = Checkpoint::open(path);
+  const fs::path source = layout ? *layout : checkpoint.folder() / "config.json";
+  std::error_code ignored;
+  if (!layout && !fs::exists(source, ignored)) {
+    throw Error(ErrorKind::io, source.string(),
+                "no such file; the weights need their config.json beside them (or describe them "
+                "with --layout FILE.json)");
+  }
+  const std::string text = read_text_file(source, kMaxConfigBytes);
+  ModelSpec spec =
+      layout ? parse_layout(text, source.string()) : parse_config(text, source.string());
+  Model model(std::move(checkpoint), std::move(spec));
+  model.name = distinct_names({path}).front();
+  return model;
+}
+
+Model::Model(Checkpoint checkpoint, ModelSpec spec)
+    : checkpoint_(std::move(checkpoint)), spec_(std::move(spec)) {
+  choose_prefix();
+  for (std::int64_t layer = 0; layer < dimensions().layers; ++layer) {
+    auto& weights = layers_.emplace_back();
+    for (const WeightRule& rule : spec_.architecture.weights) {
+      weights[slot(rule.role)] = locate(rule, layer);
+    }
+  }
+}
+
+void Model::choose_prefix() {
+  const auto& prefixes = spec_.architecture.prefixes;
+  const auto& weights = spec_.architecture.weights;
+  for (const std::string& prefix : prefixes) {
+    const bool fits = std::any_of(weights.begin(), weights.end(), [&](const WeightRule& rule) {
+      return checkpoint_.find(prefix + fill_pattern(rule.tensor, {})) != nullptr;
+    });
+    if (fits) {
+      prefix_ = prefix;
+      return;
+    }
+  }
+  prefix_ = prefixes.front();  // the missing tensor is then named with the usual prefix
+}
+
+Weight Model::locate(const WeightRule& rule, std::int64_t layer) const {
+  const std::string tensor_name =
+      prefix_ + fill_pattern(rule.tensor, layer_numbers(dimensions(), layer));
+  const CheckpointTensor* tensor = checkpoint_.find(tensor_name);
+  if (tensor == nullptr) {
+    const std::string problem =
+        "tensor '" + tensor_name + "' is missing" + checkpoint_.missing_note(tensor_name);
+    if (!spec_.quantization.empty()) {
+      throw Error(ErrorKind::unsupported, checkpoint_.main_file().string(),
+                  problem + " (quantised checkpoint: " + spec_.quantization + " is not read yet)");
+    }
+    throw Error(ErrorKind::format, checkpoint_.main_file().string(), problem);
+  }
+
+  const OutputSlice slice = output_slice(rule, dimensions());
+  const std::int64_t inputs = canonical_shape(dimensions(), rule.role).second;
+  const Shape expected = expected_shape(rule, slice.total, inputs);
+  const Shape& found = tensor->view.shape;
+  if (!shape_fits(found, expected) || (rule.index && *rule.index >= found[0])) {
+    const bool quantised = !spec_.quantization.empty();
+    std::string problem = "shape " + shape_text(found) + " is not the " + expected_text(expected) +
+                          " that " + spec_.source + " demands";
+    if (rule.index && shape_fits(found, expected)) {
+      problem = "shape " + shape_text(found) + " has no slice " + std::to_string(*rule.index);
+    }
+    if (quantised) problem += " (quantised checkpoint: " + spec_.quantization + " is not read yet)";
+    throw Error(quantised ? ErrorKind::unsupported : ErrorKind::format,
+                checkpoint_.place_of(*tensor), problem);
+  }
+
+  const bool out_by_in = rule.storage == Storage::out_by_in;
+  const std::int64_t output_stride = out_by_in ? inputs : 1;
+  const std::int64_t input_stride = out_by_in ? 1 : slice.total;
+  const std::int64_t stack_offset = rule.index.value_or(0) * slice.total * inputs;
+
+  Weight weight{.tensor = tensor,
+                .matrix = {.tensor = tensor->view,
+                           .rows = output_size(dimensions(), rule.role),
+                           .cols = inputs,
+                           .first = stack_offset + slice.first * output_stride,
+                           .row_stride = output_stride,
+                           .col_stride = input_stride,
+                           .block_rows = slice.block,
+                           .block_stride = slice.block_step * output_stride}};
+  constexpr std::string_view kWeightEnding = ".weight";
+  if (tensor_name.ends_with(kWeightEnding)) {
+    weight.bias = checkpoint_.find(
+        tensor_name.substr(0, tensor_name.size() - kWeightEnding.size()) + ".bias");
+  }
+  return weight;
+}
+
+bool Model::has(Role role) const {
+  if (role == Role::qk) return has(Role::query) && has(Role::key);
+  if (role == Role::ov) return has(Role::output) && has(Role::value);
+  const auto& weights = spec_.architecture.weights;
+  return std::any_of(weights.begin(), weights.end(),
+                     [&](const WeightRule& rule) { return rule.role == role; });
+}
+
+const Weight& Model::weight(std::int64_t layer, Role role) const {
+  return layers_[static_cast<std::size_t>(layer)][slot(role)];
+}
+
+std::optional<std::string> why_not_analysed(const Checkpoint& checkpoint,
+                                            const CheckpointTensor& tensor) {
+  const DTypeInfo& dtype = dtype_info(tensor.view.dtype);
+  if (dtype.kind == DTypeClass::undecoded) {
+    throw Error(ErrorKind::unsupported, checkpoint.place_of(tensor),
+                "dtype " + std::string(dtype.name) + " is not decoded yet");
+  }
+  if (dtype.kind == DTypeClass::integer) {
+    return "dtype " + std::string(dtype.name) + " holds no real numbers";
+  }
+  if (dtype.bits == 8) {
+    for (const char* ending : {"_scale", "_scale_inv"}) {
+      if (checkpoint.find(tensor.name + ending) == nullptr) continue;
+      throw Error(ErrorKind::unsupported, checkpoint.place_of(tensor),
+                  "has its scale in '" + tensor.name + ending +
+                      "'; scaled fp8 is not read yet, and the values mean nothing alone");
+    }
+  }
+  return std::nullopt;
+}
+
+std::vector<std::string> distinct_names(const std::vector<fs::path>& paths) {
+  std::vector<std::vector<std::string>> parts;
+  for (const fs::path& path : paths) {
+    auto& own = parts.emplace_back();
+    for (const fs::path& part : named_path(path)) own.push_back(part.string());
+  }
+  const auto tail = [](const std::vector<std::string>& own, std::size_t length) {
+    std::string name;
+    for (std::size_t at = own.size() - std::min(length, own.size()); at < own.size(); ++at) {
+      if (!name.empty() && name != "/") name += '/';
+      name += own[at];
+    }
+    return name;
+  };
+
+  std::vector<std::size_t> lengths(paths.size(), 1);
+  for (;;) {
+    std::map<std::string, std::vector<std::size_t>> users;
+    for (std::size_t index = 0; index < paths.size(); ++index) {
+      users[tail(parts[index], lengths[index])].push_back(index);
+    }
+    bool longer = false;
+    for (const auto& [name, same] : users) {
+      if (same.size() < 2) continue;
+      for (const std::size_t index : same) {
+        if (lengths[index] >= parts[index].size()) continue;
+        ++lengths[index];
+        longer = true;
+      }
+    }
+    if (!longer) break;
+  }
+  std::vector<std::string> names;
+  for (std::size_t index = 0; index < paths.size(); ++index) {
+    names.push_back(printable(tail(parts[index], lengths[index])));
+  }
+  return names;
+}
+
+}  // namespace attnscope

@@ -1,0 +1,75 @@
+// A checkpoint whose projections are known: canonical W_Q, W_K, W_V, W_O, W_gate, W_up, W_down.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "attnscope/checkpoint/checkpoint.h"
+#include "attnscope/core/role.h"
+#include "attnscope/model/name_pattern.h"
+#include "attnscope/model/spec.h"
+#include "attnscope/tensor/stored_matrix.h"
+
+namespace attnscope {
+
+/// One projection of one layer, located in its checkpoint.
+struct Weight {
+  const CheckpointTensor* tensor = nullptr;
+  const CheckpointTensor* bias = nullptr;  // null where the projection has none
+  StoredMatrix matrix;                     // canonical orientation: rows are outputs
+};
+
+/// Owns the checkpoint; move-only.
+class Model {
+ public:
+  /// `path`: a folder with config.json and weights, or a weights file beside its config.json.
+  /// `layout`: a --layout file, which then replaces config.json.
+  /// Every projection of every layer is located and its shape checked here; no weights are read.
+  static Model open(const std::filesystem::path& path,
+                    const std::optional<std::filesystem::path>& layout = std::nullopt);
+
+  Model(Checkpoint checkpoint, ModelSpec spec);
+
+  /// The name that rows carry: the folder's or file's own.
+  std::string name;
+
+  const Checkpoint& checkpoint() const { return checkpoint_; }
+  const ModelSpec& spec() const { return spec_; }
+  const Dimensions& dimensions() const { return spec_.dimensions; }
+  const std::string& prefix() const { return prefix_; }
+
+  /// Whether the architecture has that projection, or both factors of that product.
+  bool has(Role role) const;
+
+  /// `role` is a projection that the model has.
+  const Weight& weight(std::int64_t layer, Role role) const;
+
+ private:
+  void choose_prefix();
+  Weight locate(const WeightRule& rule, std::int64_t layer) const;
+
+  Checkpoint checkpoint_;
+  ModelSpec spec_;
+  std::string prefix_;
+  std::vector<std::array<Weight, kProjections.size()>> layers_;
+};
+
+/// Shape of a projection in canonical orientation, (rows, cols).
+std::pair<std::int64_t, std::int64_t> canonical_shape(const Dimensions& dimensions, Role role);
+
+/// Which group and inner layer a layer's weights are in; the layer itself where none are shared.
+LayerNumbers layer_numbers(const Dimensions& dimensions, std::int64_t layer);
+
+/// Why the tensor's values cannot be analysed though the file is sound; nothing where they can.
+/// Throws Error(unsupported) for a dtype that is known but not decoded, and for scaled fp8.
+std::optional<std::string> why_not_analysed(const Checkpoint& checkpoint,
+                                            const CheckpointTensor& tensor);
+
+/// Names for the rows of several models: each path's last part, made longer where two agree.
+std::vector<std::string> distinct_names(const std::vector<std::filesystem::path>& paths);
+
+}  // namespace attnscope

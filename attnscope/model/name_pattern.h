@@ -1,0 +1,27 @@
+// Patterns of tensor names: `{layer}`, `{group}` and `{inner}` stand for numbers, `*` for any text.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace attnscope {
+
+struct LayerNumbers {
+  std::int64_t layer = 0;
+  std::int64_t group = 0;
+  std::int64_t inner = 0;
+};
+
+/// The name with its numbers put in.
+std::string fill_pattern(std::string_view pattern, const LayerNumbers& numbers);
+
+struct PatternMatch {
+  std::optional<std::int64_t> layer;  // the number that stood for `{layer}`
+};
+
+/// Whether the whole of `name` fits; time is at most proportional to the product of the lengths.
+std::optional<PatternMatch> match_pattern(std::string_view pattern, std::string_view name);
+
+}  // namespace attnscope

@@ -1,0 +1,48 @@
+// What a model is, before its tensors are looked at: its architecture and its numbers.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "attnscope/core/role.h"
+#include "attnscope/model/architecture.h"
+
+namespace attnscope {
+
+struct Dimensions {
+  std::int64_t layers = 0;            // as run; ALBERT runs its groups several times
+  std::int64_t layer_groups = 0;      // that share weights; 0: every layer has its own
+  std::int64_t layers_per_group = 1;
+  HeadShape heads;
+  std::int64_t width = 0;      // D
+  std::int64_t mlp_width = 0;  // F; 0 where there is no MLP to describe
+  std::optional<std::int64_t> vocabulary;
+  std::optional<std::int64_t> context;  // tokens
+};
+
+struct ModelSpec {
+  Architecture architecture;
+  Dimensions dimensions;
+  bool tied = false;        // tie_word_embeddings
+  std::string quantization;  // quantization_config's method, empty where there is none
+  std::string source;       // the file that says all this, for messages
+};
+
+/// From the text of a config.json. Throws Error(format) for a contradiction or a missing number,
+/// Error(unsupported) for an architecture that is not in the list.
+ModelSpec parse_config(std::string_view text, std::string_view where);
+
+/// From the text of a --layout file, "attnscope-layout/1"; see docs/formats.md.
+ModelSpec parse_layout(std::string_view text, std::string_view where);
+
+/// Shared by both: fills what follows from the rest and refuses what cannot be.
+void check_dimensions(const Dimensions& dimensions, std::string_view where);
+
+/// The largest accepted number of layers and of anything else.
+inline constexpr std::int64_t kMaxLayers = 10'000;
+inline constexpr std::int64_t kMaxSize = 1'000'000'000;
+
+}  // namespace attnscope

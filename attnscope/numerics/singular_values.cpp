@@ -1,0 +1,145 @@
+#include "attnscope/numerics/singular_values.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <string>
+#include <utility>
+
+#include "attnscope/core/error.h"
+#include "attnscope/numerics/lapack.h"
+
+namespace attnscope {
+namespace {
+
+/// A block of the long side that is converted to float64 at once: big enough for BLAS to run at
+/// full rate, small beside the Gram matrix.
+constexpr std::int64_t kBlock = 256;
+
+template <class T>
+double largest_magnitude(MatrixView<const T> matrix) {
+  T largest = 0;
+  for (std::int64_t row = 0; row < matrix.rows; ++row) {
+    for (std::int64_t col = 0; col < matrix.cols; ++col) {
+      largest = std::max(largest, std::abs(matrix(row, col)));
+    }
+  }
+  return static_cast<double>(largest);
+}
+
+/// The Gram matrix of the short side, A Aᵀ with A (n, k), n <= k, times scale²; lower triangle.
+template <class T>
+std::vector<double> gram_matrix(MatrixView<const T> a, double scale) {
+  const std::int64_t n = a.rows;
+  const auto packing = a.col_stride == 1 ? lapack::Packing::rows : lapack::Packing::columns;
+  std::vector<double> gram(static_cast<std::size_t>(n * n), 0.0);
+  std::vector<double> block(static_cast<std::size_t>(n * std::min(kBlock, a.cols)));
+  for (std::int64_t first = 0; first < a.cols; first += kBlock) {
+    const std::int64_t count = std::min(kBlock, a.cols - first);
+    const MatrixView<const T> part = a.col_block(first, count);
+    const MatrixView<const T> lines = packing == lapack::Packing::rows ? part : part.transposed();
+    double* out = block.data();
+    for (std::int64_t line = 0; line < lines.rows; ++line) {
+      for (std::int64_t at = 0; at < lines.cols; ++at) {
+        *out++ = scale * static_cast<double>(lines(line, at));
+      }
+    }
+    lapack::add_gram(n, count, block.data(), packing, gram.data());
+  }
+  return gram;
+}
+
+/// σ = sqrt of the eigenvalues of the Gram matrix, in float64: an eigenvalue errs by a small
+/// multiple of 2^-53 of the largest, so a σ by at most the root of that, far below 1e-6 of σ_1.
+template <class T>
+std::optional<std::vector<double>> gram_singular_values(MatrixView<const T> matrix) {
+  const MatrixView<const T> a = matrix.rows <= matrix.cols ? matrix : matrix.transposed();
+  const double largest = largest_magnitude(a);
+  if (largest == 0) return std::vector<double>(static_cast<std::size_t>(a.rows), 0.0);
+  // A power of two changes no digit and keeps squares away from overflow and underflow.
+  int exponent = 0;
+  std::frexp(largest, &exponent);
+  exponent = std::max(exponent, std::numeric_limits<double>::min_exponent);  // else 1 / 2^e is Inf
+  std::vector<double> gram = gram_matrix(a, std::ldexp(1.0, -exponent));
+  auto values = lapack::symmetric_eigenvalues(a.rows, gram.data());
+  if (!values) return std::nullopt;
+  std::reverse(values->begin(), values->end());
+  for (double& value : *values) {
+    value = std::ldexp(std::sqrt(std::max(value, 0.0)), exponent);
+  }
+  return values;
+}
+
+std::string matrix_text(std::int64_t rows, std::int64_t cols) {
+  return "matrix " + std::to_string(rows) + " x " + std::to_string(cols);
+}
+
+/// Only float64 checkpoints hold such numbers; no measure could be read from infinite values.
+[[noreturn]] void throw_overflow(std::int64_t rows, std::int64_t cols) {
+  throw Error(ErrorKind::numerical, matrix_text(rows, cols), "its norm overflows float64");
+}
+
+bool all_finite(const Matrix<double>& matrix) {
+  return std::all_of(matrix.data(), matrix.data() + matrix.rows() * matrix.cols(),
+                     [](double value) { return std::isfinite(value); });
+}
+
+template <class Solve>
+SingularValueSolver on_a_copy(std::string_view name, Solve solve) {
+  return {name, [solve](MatrixView<const double> matrix) {
+            // Column-major of the transpose: the same singular values, and the cheapest copy.
+            std::vector<double> copy;
+            copy.reserve(static_cast<std::size_t>(matrix.rows * matrix.cols));
+            for (std::int64_t row = 0; row < matrix.rows; ++row) {
+              for (std::int64_t col = 0; col < matrix.cols; ++col) copy.push_back(matrix(row, col));
+            }
+            return solve(matrix.cols, matrix.rows, copy.data());
+          }};
+}
+
+}  // namespace
+
+template <class T>
+SingularValues singular_values(MatrixView<const T> matrix) {
+  if (auto values = gram_singular_values(matrix)) {
+    if (!values->empty() && std::isinf(values->front())) throw_overflow(matrix.rows, matrix.cols);
+    return {std::move(*values)};
+  }
+  Matrix<double> copy(matrix.rows, matrix.cols);
+  for (std::int64_t row = 0; row < matrix.rows; ++row) {
+    for (std::int64_t col = 0; col < matrix.cols; ++col) copy(row, col) = matrix(row, col);
+  }
+  return solve_in_turn(fallback_solvers(), std::as_const(copy).view());
+}
+
+template SingularValues singular_values(MatrixView<const float>);
+template SingularValues singular_values(MatrixView<const double>);
+
+SingularValues product_singular_values(MatrixView<const double> left,
+                                       MatrixView<const double> right) {
+  // leftᵀ right = (Q_l R_l)(Q_r R_r)ᵀ, and orthogonal factors change no singular value.
+  const Matrix<double> r_left = lapack::qr_r_factor(left.transposed());
+  const Matrix<double> r_right = lapack::qr_r_factor(right.transposed());
+  const Matrix<double> core = lapack::multiply_transposed(r_left.view(), r_right.view());
+  if (!all_finite(core)) throw_overflow(left.cols, right.cols);
+  return singular_values(core.view());
+}
+
+std::span<const SingularValueSolver> fallback_solvers() {
+  static const std::array solvers = {
+      on_a_copy("dgesdd", lapack::singular_values_divide_and_conquer),
+      on_a_copy("dgesvd", lapack::singular_values_qr_iteration),
+  };
+  return solvers;
+}
+
+SingularValues solve_in_turn(std::span<const SingularValueSolver> solvers,
+                             MatrixView<const double> matrix) {
+  for (const SingularValueSolver& solver : solvers) {
+    if (auto values = solver.solve(matrix)) return {std::move(*values), solver.name};
+  }
+  throw Error(ErrorKind::numerical, matrix_text(matrix.rows, matrix.cols), "no solver converged");
+}
+
+}  // namespace attnscope

@@ -1,0 +1,44 @@
+// Singular values of any matrix, in float64.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "attnscope/core/matrix_view.h"
+
+namespace attnscope {
+
+struct SingularValues {
+  std::vector<double> values;  // (k,) descending, k = min(rows, cols), none negative
+  /// The solver that answered where the usual one did not converge: "dgesdd", "dgesvd".
+  std::string_view fallback = {};
+};
+
+/// `matrix` (rows, cols) of finite elements, left untouched. Every value is within about
+/// sqrt(k * 2^-52) * σ_1 of the exact one, and the sum of squares within rounding.
+/// Throws Error(numerical) where no solver converges, or where σ_1 overflows.
+template <class T>
+SingularValues singular_values(MatrixView<const T> matrix);
+
+/// Singular values of leftᵀ · right, both (r, D): the min(r, D) that need not vanish. From the QR
+/// factors of both, so no D × D matrix is formed where r < D. Throws Error(numerical) likewise.
+SingularValues product_singular_values(MatrixView<const double> left,
+                                       MatrixView<const double> right);
+
+/// One way to get singular values; nothing where it does not converge.
+struct SingularValueSolver {
+  std::string_view name;
+  std::function<std::optional<std::vector<double>>(MatrixView<const double>)> solve;
+};
+
+/// LAPACK's dgesdd, then dgesvd, on the matrix itself: what singular_values falls back to.
+std::span<const SingularValueSolver> fallback_solvers();
+
+/// The answer of the first that converges. Throws Error(numerical) where none does.
+SingularValues solve_in_turn(std::span<const SingularValueSolver> solvers,
+                             MatrixView<const double> matrix);
+
+}  // namespace attnscope

@@ -1,0 +1,152 @@
+// `info` for people: the facts of all models side by side, then every tensor, layers drawn
+// together.
+#include <fmt/format.h>
+
+#include <array>
+#include <map>
+#include <tuple>
+
+#include "attnscope/core/text.h"
+#include "attnscope/output/terminal.h"
+#include "attnscope/output/writers.h"
+
+namespace attnscope {
+namespace {
+
+struct Fact {
+  const char* field;
+  const char* label;
+};
+
+constexpr std::array kFacts = {
+    Fact{"architecture", "architecture"},
+    Fact{"parameters", "parameters"},
+    Fact{"attention_parameters", "  in attention"},
+    Fact{"layers", "layers"},
+    Fact{"heads", "heads"},
+    Fact{"kv_heads", "key/value heads"},
+    Fact{"head_dim", "head dimension"},
+    Fact{"width", "width"},
+    Fact{"mlp_width", "MLP width"},
+    Fact{"vocabulary", "vocabulary"},
+    Fact{"context", "context, tokens"},
+    Fact{"dtype", "dtype"},
+    Fact{"bytes", "bytes on disk"},
+    Fact{"kv_cache_bytes_per_token", "KV cache, bytes a token (16 bit)"},
+    Fact{"tied_embedding", "output head tied to embedding"},
+};
+
+std::string fact_text(const Value& value) {
+  if (const auto* text = value.get<std::string>()) return *text;
+  if (const auto* flag = value.get<bool>()) return *flag ? "yes" : "no";
+  if (const auto* number = value.get<std::int64_t>()) {
+    return *number < 10'000 ? std::to_string(*number)
+                            : grouped(*number) + " (" + scaled(static_cast<double>(*number)) + ")";
+  }
+  return "-";
+}
+
+/// `h.{0-5}.ln_1.weight`: the tensors of one kind in a run of layers make one line.
+struct TensorLine {
+  std::string name;  // with `{}` for the layer
+  std::string dtype, shape, role, tied_to;
+  std::int64_t bytes = 0;
+  std::int64_t count = 0;
+  std::int64_t first_layer = 0, last_layer = 0;
+};
+
+std::string shape_of(const Record& row) {
+  std::vector<std::int64_t> shape;
+  for (const Value& size : *row.find("shape")->get<Value::List>()) {
+    shape.push_back(*size.get<std::int64_t>());
+  }
+  return shape_text(shape);
+}
+
+std::vector<TensorLine> group_by_layer(const std::vector<Record>& rows, const std::string& model) {
+  std::vector<TensorLine> lines;
+  std::map<std::tuple<std::string, std::string, std::string, std::string>, std::size_t> known;
+  for (const Record& row : rows) {
+    if (text_field(row, "model") != model) continue;
+    TensorLine line{.name = printable(text_field(row, "name")),
+                    .dtype = text_field(row, "dtype"),
+                    .shape = shape_of(row),
+                    .role = text_field(row, "role"),
+                    .tied_to = printable(text_field(row, "tied_to")),
+                    .bytes = integer_field(row, "bytes"),
+                    .count = 1};
+    constexpr std::int64_t kNone = -1;
+    const std::int64_t layer = integer_field(row, "layer", kNone);
+    const std::string number = "." + std::to_string(layer) + ".";
+    const std::size_t at = line.name.find(number);
+    if (layer == kNone || at == std::string::npos) {
+      lines.push_back(std::move(line));
+      continue;
+    }
+    line.name.replace(at, number.size(), ".{}.");
+    line.first_layer = line.last_layer = layer;
+    const auto [found, fresh] =
+        known.emplace(std::tuple(line.name, line.dtype, line.shape, line.role), lines.size());
+    if (fresh) {
+      lines.push_back(std::move(line));
+      continue;
+    }
+    TensorLine& group = lines[found->second];
+    group.bytes += line.bytes;
+    ++group.count;
+    group.first_layer = std::min(group.first_layer, layer);
+    group.last_layer = std::max(group.last_layer, layer);
+  }
+  for (TensorLine& line : lines) {
+    const std::size_t at = line.name.find("{}");
+    if (at == std::string::npos) continue;
+    const std::string range = line.first_layer == line.last_layer
+                                  ? std::to_string(line.first_layer)
+                                  : fmt::format("{}-{}", line.first_layer, line.last_layer);
+    line.name.replace(at, 2, "{" + range + "}");
+  }
+  return lines;
+}
+
+}  // namespace
+
+void write_info_table(const Report& report, const WriteOptions& options, std::ostream& out) {
+  const Style style(options.color);
+  std::vector<std::vector<std::string>> facts(1, {""});
+  for (const Record& model : report.models)
+    facts[0].push_back(style.bold(text_field(model, "name")));
+  for (const Fact& fact : kFacts) {
+    auto& line = facts.emplace_back(std::vector<std::string>{fact.label});
+    for (const Record& model : report.models) line.push_back(fact_text(*model.find(fact.field)));
+  }
+  out << align(facts);
+
+  for (const Record& model : report.models) {
+    const std::string name = text_field(model, "name");
+    out << '\n' << style.bold("tensors of " + name) << '\n';
+    std::vector<std::vector<std::string>> lines;
+    lines.push_back({style.dim("name"), style.dim("role"), style.dim("dtype"), style.dim("shape"),
+                     style.dim("tensors"), style.dim("bytes")});
+    for (const TensorLine& line : group_by_layer(report.rows, name)) {
+      const std::string tied = line.tied_to.empty() ? "" : " = " + line.tied_to;
+      lines.push_back({line.name + tied, line.role, line.dtype, line.shape,
+                       std::to_string(line.count), grouped(line.bytes)});
+    }
+    out << align(lines, /*left_columns=*/4);
+  }
+  out << '\n'
+      << style.dim(
+             "Shapes are as stored; a tied or shared tensor counts once, buffers not at all. "
+             "--format csv lists every tensor.")
+      << '\n';
+}
+
+void write_system_table(const Report& report, const WriteOptions& options, std::ostream& out) {
+  const Style style(options.color);
+  for (const Record& row : report.rows) {
+    out << style.bold(pad_right(text_field(row, "item"), 10)) << ' '
+        << printable(text_field(row, "value")) << '\n';
+  }
+}
+
+}  // namespace attnscope

@@ -1,0 +1,107 @@
+#include "attnscope/output/terminal.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+namespace attnscope {
+
+std::string Style::wrap(std::string_view code, std::string_view text) const {
+  if (!color_) return std::string(text);
+  return fmt::format("\x1b[{}m{}\x1b[0m", code, text);
+}
+
+std::string Style::shade(double share, std::string_view text) const {
+  // Colours of the 256-colour cube, dark to bright, readable on black and on white.
+  constexpr std::array kRamp = {25, 31, 37, 36, 35, 71, 107, 143, 178};
+  const auto last = static_cast<double>(kRamp.size() - 1);
+  const auto step = static_cast<std::size_t>(std::lround(std::clamp(share, 0.0, 1.0) * last));
+  return wrap(fmt::format("38;5;{}", kRamp[step]), text);
+}
+
+std::string Style::bar(double share) const {
+  if (!color_) return "";
+  constexpr std::array<std::string_view, 8> kBlocks = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+  const auto step = static_cast<std::size_t>(std::clamp(share, 0.0, 1.0) * 7.999);
+  return shade(share, kBlocks[step]);
+}
+
+std::size_t display_width(std::string_view text) {
+  std::size_t width = 0;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    if (text[at] == '\x1b') {
+      at = std::min(text.find('m', at), text.size() - 1);
+    } else if ((static_cast<unsigned char>(text[at]) & 0xC0) != 0x80) {
+      ++width;
+    }
+  }
+  return width;
+}
+
+std::string pad_left(std::string_view text, std::size_t width) {
+  const std::size_t own = display_width(text);
+  return std::string(width > own ? width - own : 0, ' ') + std::string(text);
+}
+
+std::string pad_right(std::string_view text, std::size_t width) {
+  const std::size_t own = display_width(text);
+  return std::string(text) + std::string(width > own ? width - own : 0, ' ');
+}
+
+std::string grouped(std::int64_t number) {
+  std::string digits = std::to_string(number);
+  for (std::ptrdiff_t at = std::ssize(digits) - 3; at > (number < 0 ? 1 : 0); at -= 3) {
+    digits.insert(static_cast<std::size_t>(at), ",");
+  }
+  return digits;
+}
+
+std::string scaled(double number) {
+  constexpr std::array<const char*, 4> kUnits = {"k", "M", "G", "T"};
+  if (number < 1000) return "";
+  std::size_t unit = 0;
+  number /= 1000;
+  while (number >= 1000 && unit + 1 < kUnits.size()) {
+    number /= 1000;
+    ++unit;
+  }
+  return fmt::format("{:.3g} {}", number, kUnits[unit]);
+}
+
+std::string align(const std::vector<std::vector<std::string>>& lines, std::size_t left_columns) {
+  std::vector<std::size_t> widths;
+  for (const auto& line : lines) {
+    widths.resize(std::max(widths.size(), line.size()), 0);
+    for (std::size_t column = 0; column < line.size(); ++column) {
+      widths[column] = std::max(widths[column], display_width(line[column]));
+    }
+  }
+  std::string out;
+  for (const auto& line : lines) {
+    std::string text;
+    for (std::size_t column = 0; column < line.size(); ++column) {
+      if (column > 0) text += "  ";
+      text += column < left_columns ? pad_right(line[column], widths[column])
+                                    : pad_left(line[column], widths[column]);
+    }
+    text.erase(text.find_last_not_of(' ') + 1);
+    out += text + '\n';
+  }
+  return out;
+}
+
+std::int64_t integer_field(const Record& row, std::string_view name, std::int64_t fallback) {
+  const Value* value = row.find(name);
+  const auto* number = value == nullptr ? nullptr : value->get<std::int64_t>();
+  return number == nullptr ? fallback : *number;
+}
+
+std::string text_field(const Record& row, std::string_view name) {
+  const Value* value = row.find(name);
+  const auto* text = value == nullptr ? nullptr : value->get<std::string>();
+  return text == nullptr ? "" : *text;
+}
+
+}  // namespace attnscope

@@ -1,0 +1,49 @@
+// What the tables share: colour, alignment by what the eye sees, numbers for people.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "attnscope/results/report.h"
+
+namespace attnscope {
+
+/// Styles text where colour is on, and leaves it alone where it is not.
+class Style {
+ public:
+  explicit Style(bool color) : color_(color) {}
+  bool color() const { return color_; }
+  std::string bold(std::string_view text) const { return wrap("1", text); }
+  std::string dim(std::string_view text) const { return wrap("2", text); }
+  /// From blue (0) over green to yellow (1): how full something is.
+  std::string shade(double share, std::string_view text) const;
+  /// An eighth-block bar one character wide for `share` in [0, 1]; nothing where colour is off.
+  std::string bar(double share) const;
+
+ private:
+  std::string wrap(std::string_view code, std::string_view text) const;
+  bool color_;
+};
+
+/// Columns on a terminal: escape sequences take none, a UTF-8 sequence one.
+std::size_t display_width(std::string_view text);
+
+std::string pad_left(std::string_view text, std::size_t width);
+std::string pad_right(std::string_view text, std::size_t width);
+
+/// 8030261248 → "8,030,261,248".
+std::string grouped(std::int64_t number);
+
+/// 8030261248 → "8.03 G" in powers of 1000; "" below 1000.
+std::string scaled(double number);
+
+/// Lines of cells two spaces apart; the first `left_columns` to the left, the others to the right.
+std::string align(const std::vector<std::vector<std::string>>& lines, std::size_t left_columns = 1);
+
+/// A field of a row as a number or text; the fallback where it is absent, null or something else.
+std::int64_t integer_field(const Record& row, std::string_view name, std::int64_t fallback = 0);
+std::string text_field(const Record& row, std::string_view name);
+
+}  // namespace attnscope

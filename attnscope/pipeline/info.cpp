@@ -1,0 +1,85 @@
+#include "attnscope/pipeline/info.h"
+
+#include <sys/utsname.h>
+
+#include <fstream>
+#include <string>
+
+#include "attnscope/numerics/lapack.h"
+#include "attnscope/pipeline/work_queue.h"
+
+namespace attnscope {
+namespace {
+
+/// The CPU's name where the system tells it, else its kind.
+std::string cpu_name() {
+  std::ifstream cpuinfo("/proc/cpuinfo");
+  for (std::string line; std::getline(cpuinfo, line);) {
+    const auto colon = line.find(": ");
+    if (line.starts_with("model name") && colon != std::string::npos) return line.substr(colon + 2);
+  }
+  utsname system;
+  return uname(&system) == 0 ? system.machine : "unknown";
+}
+
+std::string operating_system() {
+  utsname system;
+  if (uname(&system) != 0) return "unknown";
+  return std::string(system.sysname) + " " + system.release + " " + system.machine;
+}
+
+}  // namespace
+
+Record facts_record(const ModelFacts& facts) {
+  return {{"name", facts.name},
+          {"architecture", facts.architecture},
+          {"parameters", facts.parameters},
+          {"attention_parameters", facts.attention_parameters},
+          {"layers", facts.layers},
+          {"heads", facts.heads},
+          {"kv_heads", facts.kv_heads},
+          {"head_dim", facts.head_dim},
+          {"width", facts.width},
+          {"mlp_width", facts.mlp_width},
+          {"vocabulary", facts.vocabulary},
+          {"context", facts.context},
+          {"dtype", facts.dtype},
+          {"bytes", facts.bytes},
+          {"kv_cache_bytes_per_token", facts.kv_cache_bytes_per_token},
+          {"tied_embedding", facts.tied_embedding}};
+}
+
+Report run_info(std::span<const Model> models) {
+  Report report{.command = "info"};
+  for (const Model& model : models) {
+    const Inventory inventory = take_inventory(model);
+    report.models.push_back(facts_record(inventory.facts));
+    for (const TensorFacts& tensor : inventory.tensors) {
+      Value::List shape(tensor.shape.begin(), tensor.shape.end());
+      report.rows.push_back({{"model", model.name},
+                             {"name", tensor.name},
+                             {"dtype", tensor.dtype},
+                             {"shape", std::move(shape)},
+                             {"bytes", tensor.bytes},
+                             {"role", tensor.role},
+                             {"layer", tensor.layer},
+                             {"tied_to", tensor.tied_to}});
+    }
+  }
+  return report;
+}
+
+Report run_system_info(std::string_view version) {
+  Report report{.command = "system"};
+  const auto add = [&](const char* item, std::string value) {
+    report.rows.push_back({{"item", item}, {"value", std::move(value)}});
+  };
+  add("attnscope", std::string(version));
+  add("system", operating_system());
+  add("cpu", cpu_name());
+  add("cores", std::to_string(default_threads()));
+  add("blas", lapack::description());
+  return report;
+}
+
+}  // namespace attnscope

@@ -1,0 +1,96 @@
+#include "attnscope/pipeline/matrix.h"
+
+#include "attnscope/analysis/circuit.h"
+#include "attnscope/analysis/heads.h"
+#include "attnscope/core/error.h"
+#include "attnscope/model/inventory.h"
+#include "attnscope/numerics/lapack.h"
+#include "attnscope/pipeline/info.h"
+#include "attnscope/pipeline/read_weight.h"
+
+namespace attnscope {
+namespace {
+
+void check_range(const Model& model, const MatrixRequest& request) {
+  const std::string name = model.name;
+  if (!model.has(request.role)) {
+    throw Error(ErrorKind::usage, "--matrix",
+                name + " has no '" + std::string(role_name(request.role)) + "'");
+  }
+  const std::int64_t heads = model.dimensions().heads.count(request.role);
+  if (request.head && heads == 0) {
+    throw Error(ErrorKind::usage, "--head", "the MLP has no heads");
+  }
+  if (request.head && (*request.head < 0 || *request.head >= heads)) {
+    throw Error(ErrorKind::usage, "--head",
+                name + " has heads 0 to " + std::to_string(heads - 1) + " of " +
+                    std::string(role_name(request.role)));
+  }
+}
+
+template <class M>
+M require(Read<M> read, const Model& model, const Weight& weight) {
+  if (!read.skipped.empty()) {
+    throw Error(ErrorKind::unsupported, model.checkpoint().place_of(*weight.tensor), read.skipped);
+  }
+  return std::move(read.matrix);
+}
+
+template <class T>
+Matrix<T> copy_of(MatrixView<const T> view) {
+  Matrix<T> out(view.rows, view.cols);
+  for (std::int64_t row = 0; row < view.rows; ++row) {
+    for (std::int64_t col = 0; col < view.cols; ++col) out(row, col) = view(row, col);
+  }
+  return out;
+}
+
+WeightMatrix extract_product(const Model& model, const MatrixRequest& request) {
+  const bool qk = request.role == Role::qk;
+  const Weight& left_weight = model.weight(request.layer, qk ? Role::query : Role::output);
+  const Weight& right_weight = model.weight(request.layer, qk ? Role::key : Role::value);
+  const auto left = require(read_weight_float64(model, left_weight), model, left_weight);
+  const auto right = require(read_weight_float64(model, right_weight), model, right_weight);
+  const CircuitWeights weights{request.role, left.view(), right.view(), model.dimensions().heads};
+  if (request.head) {
+    const CircuitFactors factors = head_factors(weights, *request.head);
+    return lapack::multiply_transposed(factors.left.transposed(), factors.right.transposed());
+  }
+  const Matrix<double> summed = summed_left_factor(weights);
+  return lapack::multiply_transposed(summed.view().transposed(), weights.right.transposed());
+}
+
+}  // namespace
+
+WeightMatrix extract_matrix(const Model& model, const MatrixRequest& request) {
+  check_range(model, request);
+  if (is_product(request.role)) return extract_product(model, request);
+  const Weight& weight = model.weight(request.layer, request.role);
+  WeightMatrix whole = require(read_weight(model, weight), model, weight);
+  if (!request.head) return whole;
+  return std::visit(
+      [&](const auto& matrix) -> WeightMatrix {
+        return copy_of(
+            head_slice(matrix.view(), request.role, *request.head, model.dimensions().heads));
+      },
+      whole);
+}
+
+Report matrix_report(const Model& model, const MatrixRequest& request, const WeightMatrix& matrix) {
+  Report report{.command = "matrix"};
+  report.models.push_back(facts_record(take_inventory(model).facts));
+  report.parameters = {
+      {"layer", request.layer}, {"matrix", role_name(request.role)}, {"head", request.head}};
+  std::visit(
+      [&](const auto& dense) {
+        for (std::int64_t row = 0; row < dense.rows(); ++row) {
+          const auto* first = dense.data() + row * dense.cols();
+          report.rows.push_back(
+              {{"row", row}, {"values", std::vector<double>(first, first + dense.cols())}});
+        }
+      },
+      matrix);
+  return report;
+}
+
+}  // namespace attnscope

@@ -1,0 +1,29 @@
+// Weights from the file into memory, with every reason for which they cannot be analysed.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "attnscope/core/matrix_view.h"
+#include "attnscope/model/model.h"
+
+namespace attnscope {
+
+/// A decoded matrix, or why it is left out.
+template <class M>
+struct Read {
+  M matrix;
+  std::string skipped;  // empty: the matrix is there
+};
+
+/// Canonical and exact. Throws Error(io) where the file was cut, Error(unsupported) for a dtype
+/// that is known but not decoded.
+Read<WeightMatrix> read_weight(const Model& model, const Weight& weight);
+Read<Matrix<double>> read_weight_float64(const Model& model, const Weight& weight);
+Read<WeightMatrix> read_tensor(const Checkpoint& checkpoint, const CheckpointTensor& tensor);
+
+/// "holds NaN or Inf (first at row 3, column 5)", or nothing where every element is finite.
+template <class T>
+std::optional<std::string> find_not_finite(MatrixView<const T> matrix);
+
+}  // namespace attnscope

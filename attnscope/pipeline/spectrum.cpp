@@ -1,0 +1,296 @@
+#include "attnscope/pipeline/spectrum.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <tuple>
+
+#include "attnscope/analysis/circuit.h"
+#include "attnscope/analysis/heads.h"
+#include "attnscope/analysis/spectrum.h"
+#include "attnscope/core/error.h"
+#include "attnscope/core/text.h"
+#include "attnscope/model/inventory.h"
+#include "attnscope/numerics/singular_values.h"
+#include "attnscope/pipeline/info.h"
+#include "attnscope/pipeline/read_weight.h"
+
+namespace attnscope {
+namespace {
+
+/// What came of one whole matrix or of one head. Layers that share weights share results, so the
+/// ids of the row are not in it.
+struct Outcome {
+  std::optional<std::int64_t> head;
+  Record fields;         // empty where skipped
+  std::string skipped;   // the reason
+  std::string fallback;  // the solver that answered, where it was not the usual one
+};
+
+Outcome measured(std::optional<std::int64_t> head, const SingularValues& singular,
+                 const SpectrumShape& shape, const SpectrumRequest& request) {
+  Outcome outcome{.head = head, .fallback = std::string(singular.fallback)};
+  add_spectrum_fields(outcome.fields, singular.values, shape, request.thresholds,
+                      request.with_values);
+  return outcome;
+}
+
+/// An error that is one matrix's alone does not end the run.
+template <class Compute>
+Outcome attempt(std::optional<std::int64_t> head, const SpectrumShape& shape,
+                const SpectrumRequest& request, Compute compute) {
+  try {
+    return measured(head, compute(), shape, request);
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::numerical) throw;
+    return {.head = head, .skipped = error.what()};
+  }
+}
+
+template <class T>
+Outcome spectrum_of(std::optional<std::int64_t> head, MatrixView<const T> matrix,
+                    const SpectrumRequest& request) {
+  if (auto reason = find_not_finite(matrix)) return {.head = head, .skipped = *reason};
+  return attempt(head, {matrix.rows, matrix.cols}, request,
+                 [&] { return singular_values(matrix); });
+}
+
+Outcome spectrum_of_product(std::optional<std::int64_t> head, const CircuitFactors& factors,
+                            const SpectrumRequest& request) {
+  for (const auto& factor : {factors.left, factors.right}) {
+    if (find_not_finite(factor)) return {.head = head, .skipped = "a factor holds NaN or Inf"};
+  }
+  const std::int64_t width = factors.left.cols;
+  return attempt(head, {width, width}, request,
+                 [&] { return product_singular_values(factors.left, factors.right); });
+}
+
+/// Every row of one skipped matrix.
+std::vector<Outcome> all_skipped(const std::string& reason, std::int64_t heads) {
+  std::vector<Outcome> outcomes = {{.skipped = reason}};
+  for (std::int64_t head = 0; head < heads; ++head) {
+    outcomes.push_back({.head = head, .skipped = reason});
+  }
+  return outcomes;
+}
+
+std::vector<Outcome> projection_spectra(const Model& model, std::int64_t layer, Role role,
+                                        const SpectrumRequest& request) {
+  const HeadShape& shape = model.dimensions().heads;
+  const std::int64_t heads = request.per_head ? shape.count(role) : 0;
+  const auto read = read_weight(model, model.weight(layer, role));
+  if (!read.skipped.empty()) return all_skipped(read.skipped, heads);
+  return std::visit(
+      [&](const auto& matrix) {
+        std::vector<Outcome> outcomes = {spectrum_of(std::nullopt, matrix.view(), request)};
+        for (std::int64_t head = 0; head < heads; ++head) {
+          outcomes.push_back(spectrum_of(std::optional(head),
+                                         head_slice(matrix.view(), role, head, shape), request));
+        }
+        return outcomes;
+      },
+      read.matrix);
+}
+
+std::vector<Outcome> product_spectra(const Model& model, std::int64_t layer, Role circuit,
+                                     const SpectrumRequest& request) {
+  const HeadShape& shape = model.dimensions().heads;
+  const std::int64_t heads = request.per_head ? shape.count(circuit) : 0;
+  const bool qk = circuit == Role::qk;
+  const auto left =
+      read_weight_float64(model, model.weight(layer, qk ? Role::query : Role::output));
+  const auto right = read_weight_float64(model, model.weight(layer, qk ? Role::key : Role::value));
+  for (const auto* read : {&left, &right}) {
+    if (!read->skipped.empty()) return all_skipped("a factor: " + read->skipped, heads);
+  }
+  const CircuitWeights weights{circuit, left.matrix.view(), right.matrix.view(), shape};
+  std::vector<Outcome> outcomes;
+  {
+    const Matrix<double> summed = summed_left_factor(weights);
+    outcomes.push_back(spectrum_of_product(std::nullopt, {summed.view(), weights.right}, request));
+  }
+  for (std::int64_t head = 0; head < heads; ++head) {
+    outcomes.push_back(spectrum_of_product(head, head_factors(weights, head), request));
+  }
+  return outcomes;
+}
+
+/// m n² for the Gram matrix and 4/3 n³ for its eigenvalues; n the short side.
+double spectrum_flops(double rows, double cols) {
+  const double n = std::min(rows, cols), m = std::max(rows, cols);
+  return m * n * n + 4.0 / 3.0 * n * n * n;
+}
+
+double estimated_flops(const Dimensions& dimensions, Role role, bool per_head) {
+  const HeadShape& shape = dimensions.heads;
+  const double heads = per_head ? static_cast<double>(shape.count(role)) : 0;
+  const double width = static_cast<double>(dimensions.width);
+  if (is_product(role)) {
+    const double inner = static_cast<double>(role == Role::qk ? shape.head_dim : shape.value_dim);
+    const double summed = std::min(inner * static_cast<double>(shape.kv_heads), width);
+    // Two QR factorisations, the product of the triangles, and its spectrum.
+    const auto product = [&](double rank) {
+      return 4 * width * rank * rank + 4 * rank * rank * rank;
+    };
+    return product(summed) + heads * product(inner);
+  }
+  const auto [rows, cols] = canonical_shape(dimensions, role);
+  const double slice = heads > 0 ? static_cast<double>(shape.head_dim) : 0;
+  return spectrum_flops(static_cast<double>(rows), static_cast<double>(cols)) +
+         heads * spectrum_flops(slice, width);
+}
+
+/// The tensors behind one matrix of one layer: layers with equal keys share their results.
+using WeightKey = std::tuple<std::size_t, Role, const CheckpointTensor*, std::int64_t,
+                             const CheckpointTensor*, std::int64_t>;
+
+WeightKey weight_key(const Model& model, std::size_t model_index, std::int64_t layer, Role role) {
+  if (!is_product(role)) {
+    const Weight& weight = model.weight(layer, role);
+    return {model_index, role, weight.tensor, weight.matrix.first, nullptr, 0};
+  }
+  const Weight& left = model.weight(layer, role == Role::qk ? Role::query : Role::output);
+  const Weight& right = model.weight(layer, role == Role::qk ? Role::key : Role::value);
+  return {model_index, role, left.tensor, left.matrix.first, right.tensor, right.matrix.first};
+}
+
+void add_outcome(Report& report, const std::string& model, std::optional<std::int64_t> layer,
+                 const std::string& matrix, const Outcome& outcome) {
+  if (!outcome.skipped.empty()) {
+    report.skipped.push_back({model, layer, matrix, outcome.head, outcome.skipped});
+    return;
+  }
+  Record row = {{"model", model}, {"layer", layer}, {"matrix", matrix}, {"head", outcome.head}};
+  for (const auto& [name, value] : outcome.fields.fields()) row.add(name, value);
+  report.rows.push_back(std::move(row));
+  if (outcome.fallback.empty()) return;
+  std::string place = model + ": " + matrix;
+  if (layer) place += " of layer " + std::to_string(*layer);
+  if (outcome.head) place += ", head " + std::to_string(*outcome.head);
+  report.notes.push_back(place + ": the usual solver did not converge; " + outcome.fallback +
+                         " gave the values");
+}
+
+Record common_parameters(const SpectrumRequest& request) {
+  return {{"energy", request.thresholds}, {"values", request.with_values}};
+}
+
+}  // namespace
+
+Report run_spectrum(std::span<const Model> models, const SpectrumRequest& request,
+                    const ProgressFn& on_progress) {
+  const auto matrices = select_matrices(models, request.matrices);
+
+  // One piece of work for each distinct matrix, and for each row group the piece it comes from.
+  struct RowGroup {
+    std::size_t model;
+    std::int64_t layer;
+    Role role;
+    std::size_t work;
+  };
+  std::vector<RowGroup> groups;
+  std::vector<WorkItem> items;
+  std::map<WeightKey, std::size_t> work_of;
+  for (std::size_t index = 0; index < models.size(); ++index) {
+    const Model& model = models[index];
+    for (const std::int64_t layer : request.layers.resolve(model.dimensions().layers, model.name)) {
+      for (const Role role : matrices[index]) {
+        const auto [found, fresh] =
+            work_of.emplace(weight_key(model, index, layer, role), items.size());
+        groups.push_back({index, layer, role, found->second});
+        if (!fresh) continue;
+        const Weight& weight = model.weight(layer, role == Role::qk   ? Role::query
+                                                   : role == Role::ov ? Role::output
+                                                                      : role);
+        const auto bits = static_cast<std::uint64_t>(dtype_info(weight.tensor->view.dtype).bits);
+        items.push_back(
+            {.flops = estimated_flops(model.dimensions(), role, request.per_head),
+             .bytes =
+                 static_cast<std::uint64_t>(weight.matrix.rows * weight.matrix.cols) * bits / 8,
+             .run = {}});
+      }
+    }
+  }
+  std::vector<std::vector<Outcome>> outcomes(items.size());
+  for (const RowGroup& group : groups) {
+    items[group.work].run = [&, group] {
+      const Model& model = models[group.model];
+      outcomes[group.work] = is_product(group.role)
+                                 ? product_spectra(model, group.layer, group.role, request)
+                                 : projection_spectra(model, group.layer, group.role, request);
+    };
+  }
+  run_all(items, request.threads, on_progress);
+
+  Report report{.command = "spectrum"};
+  for (const Model& model : models) {
+    report.models.push_back(facts_record(take_inventory(model).facts));
+  }
+  Value::List names;
+  for (const Role role : request.matrices) names.emplace_back(role_name(role));
+  report.parameters = common_parameters(request);
+  report.parameters.add("matrix", names.empty() ? Value() : Value(std::move(names)))
+      .add("layers", request.layers_text.empty() ? Value() : Value(request.layers_text))
+      .add("per_head", request.per_head);
+  for (const RowGroup& group : groups) {
+    for (const Outcome& outcome : outcomes[group.work]) {
+      add_outcome(report, models[group.model].name, group.layer, std::string(role_name(group.role)),
+                  outcome);
+    }
+  }
+  return report;
+}
+
+Report run_tensor_spectrum(std::span<const Checkpoint> checkpoints,
+                           std::span<const std::string> names, const std::string& tensor,
+                           const SpectrumRequest& request, const ProgressFn& on_progress) {
+  std::vector<const CheckpointTensor*> tensors;
+  for (const Checkpoint& checkpoint : checkpoints) {
+    const CheckpointTensor* found = checkpoint.find(tensor);
+    if (found == nullptr) {
+      std::vector<std::string> known;
+      for (const CheckpointTensor& other : checkpoint.tensors()) known.push_back(other.name);
+      throw Error(ErrorKind::usage, "--tensor",
+                  checkpoint.main_file().string() + " has no '" + tensor + "'" +
+                      checkpoint.missing_note(tensor) + suggestion(tensor, known));
+    }
+    if (found->view.shape.size() != 2 || found->view.element_count() == 0) {
+      throw Error(ErrorKind::usage, "--tensor",
+                  checkpoint.place_of(*found) + " has shape " + shape_text(found->view.shape) +
+                      ", expected a matrix");
+    }
+    tensors.push_back(found);
+  }
+
+  std::vector<WorkItem> items;
+  std::vector<Outcome> outcomes(tensors.size());
+  for (std::size_t index = 0; index < tensors.size(); ++index) {
+    const TensorView& view = tensors[index]->view;
+    const auto compute = [&, index] {
+      const auto read = read_tensor(checkpoints[index], *tensors[index]);
+      if (!read.skipped.empty()) {
+        outcomes[index].skipped = read.skipped;
+        return;
+      }
+      outcomes[index] = std::visit(
+          [&](const auto& matrix) { return spectrum_of(std::nullopt, matrix.view(), request); },
+          read.matrix);
+    };
+    items.push_back({.flops = spectrum_flops(static_cast<double>(view.shape[0]),
+                                             static_cast<double>(view.shape[1])),
+                     .bytes = view.bytes.size(),
+                     .run = compute});
+  }
+  run_all(items, request.threads, on_progress);
+
+  Report report{.command = "spectrum"};
+  report.parameters = common_parameters(request);
+  report.parameters.add("tensor", tensor);
+  for (std::size_t index = 0; index < tensors.size(); ++index) {
+    report.models.push_back({{"name", names[index]}, {"bytes", checkpoints[index].file_bytes()}});
+    add_outcome(report, names[index], std::nullopt, tensor, outcomes[index]);
+  }
+  return report;
+}
+
+}  // namespace attnscope

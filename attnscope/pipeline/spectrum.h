@@ -1,0 +1,36 @@
+// `spectrum`: models × layers × matrices (× heads) → rows of spectra.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "attnscope/pipeline/selection.h"
+#include "attnscope/pipeline/work_queue.h"
+#include "attnscope/results/report.h"
+
+namespace attnscope {
+
+struct SpectrumRequest {
+  std::vector<Role> matrices;  // empty: the projections that each model has
+  LayerSelection layers;
+  std::string layers_text;  // as it was typed, for the report
+  bool per_head = false;
+  std::vector<double> thresholds = {0.9, 0.99};  // ascending, each in (0, 1)
+  bool with_values = false;
+  int threads = 1;
+};
+
+/// Rows by model, layer, matrix (as asked), then the whole matrix before its heads.
+/// The same request gives the same report whatever the number of threads.
+Report run_spectrum(std::span<const Model> models, const SpectrumRequest& request,
+                    const ProgressFn& on_progress);
+
+/// The spectrum of one 2-D tensor as it is stored, from each checkpoint; needs no known
+/// architecture. `names` are the checkpoints'. Uses the request's thresholds, values and threads.
+Report run_tensor_spectrum(std::span<const Checkpoint> checkpoints,
+                           std::span<const std::string> names, const std::string& tensor,
+                           const SpectrumRequest& request, const ProgressFn& on_progress);
+
+}  // namespace attnscope

@@ -1,0 +1,25 @@
+#include "attnscope/results/record.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace attnscope {
+
+Value::Value(double value) {
+  if (std::isfinite(value)) data_ = value;
+}
+
+Record::Record(std::initializer_list<std::pair<std::string, Value>> fields) : fields_(fields) {}
+
+Record& Record::add(std::string name, Value value) {
+  fields_.emplace_back(std::move(name), std::move(value));
+  return *this;
+}
+
+const Value* Record::find(std::string_view name) const {
+  const auto found = std::find_if(fields_.begin(), fields_.end(),
+                                  [&](const auto& field) { return field.first == name; });
+  return found == fields_.end() ? nullptr : &found->second;
+}
+
+}  // namespace attnscope

@@ -1,0 +1,72 @@
+// A row of results: named values in a fixed order. Every analysis makes them, every output prints
+// them, and neither knows the other.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace attnscope {
+
+class Value;
+
+/// Named values, in the order in which they were added.
+class Record {
+ public:
+  Record() = default;
+  Record(std::initializer_list<std::pair<std::string, Value>> fields);
+
+  Record& add(std::string name, Value value);
+  /// Null where there is no such field.
+  const Value* find(std::string_view name) const;
+  const std::vector<std::pair<std::string, Value>>& fields() const { return fields_; }
+  bool empty() const { return fields_.empty(); }
+
+ private:
+  std::vector<std::pair<std::string, Value>> fields_;
+};
+
+/// Null, or one of the types that JSON and CSV can hold. Numbers that are not finite become null.
+class Value {
+ public:
+  using List = std::vector<Value>;
+  using Data = std::variant<std::monostate, bool, std::int64_t, double, std::string,
+                            std::vector<double>, List, Record>;
+
+  Value() = default;
+  Value(std::nullptr_t) {}
+  Value(bool value) : data_(value) {}
+  Value(int value) : data_(static_cast<std::int64_t>(value)) {}
+  Value(std::int64_t value) : data_(value) {}
+  Value(std::uint64_t value) : data_(static_cast<std::int64_t>(value)) {}
+  Value(double value);
+  Value(std::string value) : data_(std::move(value)) {}
+  Value(std::string_view value) : data_(std::string(value)) {}
+  Value(const char* value) : data_(std::string(value)) {}
+  Value(std::vector<double> values) : data_(std::move(values)) {}
+  Value(List values) : data_(std::move(values)) {}
+  Value(Record record) : data_(std::move(record)) {}
+  template <class T>
+  Value(const std::optional<T>& value) {
+    if (value) *this = Value(*value);
+  }
+
+  const Data& data() const { return data_; }
+  bool is_null() const { return std::holds_alternative<std::monostate>(data_); }
+  /// The value as T, or null where it is something else.
+  template <class T>
+  const T* get() const {
+    return std::get_if<T>(&data_);
+  }
+
+ private:
+  Data data_;
+};
+
+}  // namespace attnscope

@@ -1,0 +1,113 @@
+#include "attnscope/tensor/decode.h"
+
+#include <array>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+namespace attnscope {
+namespace {
+
+/// Unaligned little-endian load.
+template <class Bits>
+Bits load(const std::byte* at) {
+  Bits bits;
+  std::memcpy(&bits, at, sizeof bits);
+  if constexpr (std::endian::native == std::endian::big) {
+    std::array<std::byte, sizeof bits> bytes;
+    std::memcpy(bytes.data(), at, sizeof bits);
+    for (std::size_t index = 0; index < sizeof bits / 2; ++index) {
+      std::swap(bytes[index], bytes[sizeof bits - 1 - index]);
+    }
+    std::memcpy(&bits, bytes.data(), sizeof bits);
+  }
+  return bits;
+}
+
+float bf16_to_float(std::uint16_t bits) {
+  return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16);
+}
+
+/// IEEE 754 binary16: 1 sign, 5 exponent (bias 15), 10 fraction bits.
+float f16_to_float(std::uint16_t bits) {
+  const std::uint32_t sign = static_cast<std::uint32_t>(bits & 0x8000) << 16;
+  const std::uint32_t exponent = (bits >> 10) & 0x1F;
+  const std::uint32_t fraction = bits & 0x3FF;
+  if (exponent == 0) {  // zero or subnormal: fraction * 2^-24, a normal float32
+    const float magnitude = static_cast<float>(fraction) * 0x1p-24f;
+    return std::bit_cast<float>(std::bit_cast<std::uint32_t>(magnitude) | sign);
+  }
+  const std::uint32_t float_exponent = exponent == 0x1F ? 0xFF : exponent + (127 - 15);
+  return std::bit_cast<float>(sign | float_exponent << 23 | fraction << 13);
+}
+
+/// OCP FP8 E4M3: bias 7, no infinities, S.1111.111 is NaN.
+float f8_e4m3_value(unsigned bits) {
+  const float sign = bits & 0x80 ? -1.0f : 1.0f;
+  const int exponent = static_cast<int>(bits >> 3 & 0xF);
+  const int fraction = static_cast<int>(bits & 7);
+  if (exponent == 15 && fraction == 7) return std::numeric_limits<float>::quiet_NaN();
+  if (exponent == 0) return sign * std::ldexp(static_cast<float>(fraction), -9);
+  return sign * std::ldexp(static_cast<float>(8 + fraction), exponent - 10);
+}
+
+const std::array<float, 256>& f8_e4m3_table() {
+  static const std::array<float, 256> table = [] {
+    std::array<float, 256> values;
+    for (unsigned bits = 0; bits < 256; ++bits) values[bits] = f8_e4m3_value(bits);
+    return values;
+  }();
+  return table;
+}
+
+template <class T, class Bits, class Convert>
+void decode_as(const TensorView& tensor, std::int64_t first, std::int64_t stride,
+               std::int64_t count, T* out, Convert convert) {
+  constexpr auto kSize = static_cast<std::int64_t>(sizeof(Bits));
+  const std::byte* start = tensor.bytes.data() + first * kSize;
+  if (stride == 1) {  // said apart so that the compiler sees contiguous loads
+    for (std::int64_t index = 0; index < count; ++index) {
+      out[index] = static_cast<T>(convert(load<Bits>(start + index * kSize)));
+    }
+    return;
+  }
+  for (std::int64_t index = 0; index < count; ++index) {
+    out[index] = static_cast<T>(convert(load<Bits>(start + index * stride * kSize)));
+  }
+}
+
+}  // namespace
+
+template <class T>
+void decode_elements(const TensorView& tensor, std::int64_t first, std::int64_t stride,
+                     std::int64_t count, T* out) {
+  switch (tensor.dtype) {
+    case DType::f64:
+      return decode_as<T, std::uint64_t>(tensor, first, stride, count, out, [](std::uint64_t bits) {
+        return std::bit_cast<double>(bits);
+      });
+    case DType::f32:
+      return decode_as<T, std::uint32_t>(tensor, first, stride, count, out, [](std::uint32_t bits) {
+        return std::bit_cast<float>(bits);
+      });
+    case DType::f16:
+      return decode_as<T, std::uint16_t>(tensor, first, stride, count, out, f16_to_float);
+    case DType::bf16:
+      return decode_as<T, std::uint16_t>(tensor, first, stride, count, out, bf16_to_float);
+    case DType::f8_e5m2:  // the upper byte of a binary16
+      return decode_as<T, std::uint8_t>(tensor, first, stride, count, out, [](std::uint8_t bits) {
+        return f16_to_float(static_cast<std::uint16_t>(bits << 8));
+      });
+    case DType::f8_e4m3:
+      return decode_as<T, std::uint8_t>(
+          tensor, first, stride, count, out,
+          [&table = f8_e4m3_table()](std::uint8_t bits) { return table[bits]; });
+    default: break;  // a caller's mistake: only `real` dtypes reach this point
+  }
+}
+
+template void decode_elements(const TensorView&, std::int64_t, std::int64_t, std::int64_t, float*);
+template void decode_elements(const TensorView&, std::int64_t, std::int64_t, std::int64_t, double*);
+
+}  // namespace attnscope

@@ -1,0 +1,16 @@
+// Stored elements to float32 or float64, exactly.
+#pragma once
+
+#include <cstdint>
+
+#include "attnscope/tensor/tensor_view.h"
+
+namespace attnscope {
+
+/// Decodes elements `first, first + stride, …` (`count` of them) of a tensor whose dtype is of
+/// class `real` into `out`. Every such value is exact in T, except float64 stored and T = float.
+template <class T>
+void decode_elements(const TensorView& tensor, std::int64_t first, std::int64_t stride,
+                     std::int64_t count, T* out);
+
+}  // namespace attnscope

@@ -1,0 +1,74 @@
+#include "attnscope/tensor/stored_matrix.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "attnscope/tensor/decode.h"
+
+namespace attnscope {
+namespace {
+
+std::int64_t row_start(const StoredMatrix& stored, std::int64_t row) {
+  return stored.first + row / stored.block_rows * stored.block_stride +
+         row % stored.block_rows * stored.row_stride;
+}
+
+/// Rows of the matrix are columns of the tensor: reads stored rows, which are contiguous, and
+/// scatters a strip of them at a time so that the writes stay in cache.
+template <class T>
+void decode_transposed(const StoredMatrix& stored, Matrix<T>& out) {
+  constexpr std::int64_t kStrip = 64;
+  const std::int64_t block_rows = std::min(stored.block_rows, stored.rows);
+  std::vector<T> line(static_cast<std::size_t>(kStrip));
+  for (std::int64_t row = 0; row < stored.rows;) {
+    // A strip ends at the end of its block, where the stored columns jump.
+    const std::int64_t left_in_block = block_rows - row % block_rows;
+    const std::int64_t count = std::min({kStrip, left_in_block, stored.rows - row});
+    for (std::int64_t col = 0; col < stored.cols; ++col) {
+      decode_elements(stored.tensor, row_start(stored, row) + col * stored.col_stride,
+                      stored.row_stride, count, line.data());
+      for (std::int64_t index = 0; index < count; ++index) {
+        out(row + index, col) = line[static_cast<std::size_t>(index)];
+      }
+    }
+    row += count;
+  }
+}
+
+}  // namespace
+
+StoredMatrix whole_matrix(const TensorView& tensor) {
+  const std::int64_t rows = tensor.shape[0];
+  const std::int64_t cols = tensor.shape[1];
+  return {.tensor = tensor,
+          .rows = rows,
+          .cols = cols,
+          .row_stride = cols,
+          .block_rows = std::max<std::int64_t>(rows, 1)};
+}
+
+template <class T>
+Matrix<T> decode(const StoredMatrix& stored) {
+  Matrix<T> out(stored.rows, stored.cols);
+  // An empty tensor may claim any number of rows: there is nothing to visit them for.
+  if (stored.rows == 0 || stored.cols == 0) return out;
+  if (stored.row_stride == 1 && stored.col_stride != 1) {
+    decode_transposed(stored, out);
+    return out;
+  }
+  for (std::int64_t row = 0; row < stored.rows; ++row) {
+    decode_elements(stored.tensor, row_start(stored, row), stored.col_stride, stored.cols,
+                    out.data() + row * stored.cols);
+  }
+  return out;
+}
+
+template Matrix<float> decode(const StoredMatrix&);
+template Matrix<double> decode(const StoredMatrix&);
+
+WeightMatrix decode_exact(const StoredMatrix& stored) {
+  if (stored.tensor.dtype == DType::f64) return decode<double>(stored);
+  return decode<float>(stored);
+}
+
+}  // namespace attnscope

@@ -1,0 +1,37 @@
+// A matrix in canonical orientation, described over a tensor as it lies in the file.
+#pragma once
+
+#include <cstdint>
+
+#include "attnscope/core/matrix_view.h"
+#include "attnscope/tensor/tensor_view.h"
+
+namespace attnscope {
+
+/// Element (row, col) is element
+///   first + (row / block_rows) * block_stride + (row % block_rows) * row_stride + col * col_stride
+/// of `tensor`. Blocks express rows that are interleaved with other matrices' rows, as in
+/// GPT-NeoX's query_key_value; a plain matrix is one block. The strides are checked where this is
+/// made.
+struct StoredMatrix {
+  TensorView tensor;
+  std::int64_t rows = 0;
+  std::int64_t cols = 0;
+  std::int64_t first = 0;
+  std::int64_t row_stride = 0;
+  std::int64_t col_stride = 1;
+  std::int64_t block_rows = 0;
+  std::int64_t block_stride = 0;
+};
+
+/// The whole of a 2-D tensor, as it is stored.
+StoredMatrix whole_matrix(const TensorView& tensor);
+
+/// The dense, row-major copy. The dtype must be of class `real`.
+template <class T>
+Matrix<T> decode(const StoredMatrix& stored);
+
+/// float64 for a float64 tensor, else float32: exact either way.
+WeightMatrix decode_exact(const StoredMatrix& stored);
+
+}  // namespace attnscope
