@@ -364,15 +364,14 @@ def readers(folder: Path) -> list:
     return [safe_open(path, framework="np") for path in sorted(folder.glob("*.safetensors"))]
 
 
-def facts(case: Case, model: torch.nn.Module, attention: int, layers: list[Layer], folder: Path) -> dict:
+def facts(model: torch.nn.Module, parameters: int, attention: int, layers: list[Layer], folder: Path) -> dict:
     config = json.loads((folder / "config.json").read_text())
     heads = layers[0].heads
     head_dim, value_dim = len(heads["q"][0].probed), len(heads["v"][0].probed)
     cache = 2 * len(layers) * len(heads["k"]) * (head_dim + value_dim)
-    parameters = sum(parameter.numel() for parameter in model.parameters())
     return {
         "architecture": config["model_type"],
-        "parameters": parameters if case.loads_back else stored_parameters(folder),
+        "parameters": parameters,
         "attention_parameters": attention,
         "layers": len(layers),
         "heads": len(heads["q"]),
@@ -411,12 +410,15 @@ def as_text(golden: dict) -> str:
 
 
 def figures(case: Case, model: torch.nn.Module, folder: Path) -> dict:
+    # Counted first: observing takes the norms of Q and K out of the model.
     attention = attention_parameters(model, PLACES[model.config.model_type])
+    parameters = (sum(parameter.numel() for parameter in model.parameters())
+                  if case.loads_back else stored_parameters(folder))
     layers = observe(model)
     return {
         "made_with": {"transformers": transformers.__version__, "torch": torch.__version__.split("+")[0],
                       "numpy": np.__version__},
-        "facts": facts(case, model, attention, layers, folder),
+        "facts": facts(model, parameters, attention, layers, folder),
         "probe": probe(PROBE_SIZE).tolist(),
         "projections": [item for index, layer in enumerate(layers) for item in projection_rows(index, layer)],
         "spectra": [item for index, layer in enumerate(layers) for item in spectrum_rows(index, layer)],
