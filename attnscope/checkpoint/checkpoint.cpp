@@ -53,8 +53,9 @@ fs::path find_weights(const fs::path& folder) {
     const auto found = files_ending(folder, {ending});
     if (found.size() == 1) return found.front();
     if (found.size() > 1) {
-      throw Error(ErrorKind::usage, folder.string(),
-                  "holds several " + std::string(ending) + " files and no index (name one of them)");
+      throw Error(
+          ErrorKind::usage, folder.string(),
+          "holds several " + std::string(ending) + " files and no index (name one of them)");
     }
   }
   const auto others = files_ending(folder, {".bin", ".pt", ".pth", ".gguf", ".h5", ".msgpack"});
@@ -89,9 +90,10 @@ Checkpoint Checkpoint::open(const fs::path& path) {
     checkpoint.add_file(weights);
     checkpoint.index_names({});
   } else {
-    throw Error(ErrorKind::unsupported, weights.string(),
-                "not a format that is read (expected a .safetensors file, a .safetensors.index.json "
-                "or a folder with one)");
+    throw Error(
+        ErrorKind::unsupported, weights.string(),
+        "not a format that is read (expected a .safetensors file, a .safetensors.index.json "
+        "or a folder with one)");
   }
   return checkpoint;
 }

@@ -82,14 +82,22 @@ void unguard(std::size_t slot) {
 struct Opened {
   int descriptor;
   std::uint64_t size_bytes;
+  timespec modified;
 };
+
+timespec modification_time(const struct stat& status) {
+#ifdef __APPLE__
+  return status.st_mtimespec;
+#else
+  return status.st_mtim;
+#endif
+}
 
 Opened open_regular_file(const std::filesystem::path& path) {
   // O_NONBLOCK: opening a pipe must not wait for its writer.
   const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (descriptor < 0) {
-    throw Error(ErrorKind::io, path.string(),
-                std::string("cannot open: ") + std::strerror(errno));
+    throw Error(ErrorKind::io, path.string(), std::string("cannot open: ") + std::strerror(errno));
   }
   struct stat status;
   if (fstat(descriptor, &status) != 0 || !S_ISREG(status.st_mode)) {
@@ -98,7 +106,7 @@ Opened open_regular_file(const std::filesystem::path& path) {
     throw Error(ErrorKind::io, path.string(),
                 directory ? "is a directory, expected a file" : "is not a regular file");
   }
-  return {descriptor, static_cast<std::uint64_t>(status.st_size)};
+  return {descriptor, static_cast<std::uint64_t>(status.st_size), modification_time(status)};
 }
 
 }  // namespace
@@ -106,6 +114,7 @@ Opened open_regular_file(const std::filesystem::path& path) {
 MappedFile::MappedFile(const std::filesystem::path& path) : path_(path), guard_slot_(kNoSlot) {
   const Opened opened = open_regular_file(path);
   descriptor_ = opened.descriptor;
+  modified_ = opened.modified;
   if (opened.size_bytes == 0) return;  // an empty file cannot be mapped, and has no bytes
   void* address = mmap(nullptr, opened.size_bytes, PROT_READ, MAP_PRIVATE, descriptor_, 0);
   if (address == MAP_FAILED) {
@@ -121,6 +130,7 @@ MappedFile::MappedFile(MappedFile&& other) noexcept
     : path_(std::move(other.path_)),
       descriptor_(std::exchange(other.descriptor_, -1)),
       bytes_(std::exchange(other.bytes_, {})),
+      modified_(other.modified_),
       guard_slot_(std::exchange(other.guard_slot_, kNoSlot)) {}
 
 MappedFile::~MappedFile() {
@@ -136,6 +146,11 @@ void MappedFile::check_intact() const {
       static_cast<std::uint64_t>(status.st_size) < bytes_.size()) {
     throw Error(ErrorKind::io, path_.string(),
                 "the file became shorter while it was read (is it still being written?)");
+  }
+  const timespec modified = modification_time(status);
+  if (modified.tv_sec != modified_.tv_sec || modified.tv_nsec != modified_.tv_nsec) {
+    throw Error(ErrorKind::io, path_.string(),
+                "the file was written to while it was read (is it still being written?)");
   }
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <ctime>
 #include <filesystem>
 #include <span>
 #include <string>
@@ -22,13 +23,14 @@ class MappedFile {
   std::span<const std::byte> bytes() const { return bytes_; }
   const std::filesystem::path& path() const { return path_; }
 
-  /// Throws Error(io) naming the file if it is no longer as long as it was.
+  /// Throws Error(io) naming the file if it was cut or written to since it was opened.
   void check_intact() const;
 
  private:
   std::filesystem::path path_;
   int descriptor_ = -1;
   std::span<const std::byte> bytes_;
+  timespec modified_ = {};  // the file's time of change when it was opened
   std::size_t guard_slot_ = 0;
 };
 

@@ -122,8 +122,9 @@ void check_cover(const std::vector<Entry>& entries, std::uint64_t payload_bytes,
   for (const Entry& entry : entries) {
     const std::string where = std::string(file) + ": tensor '" + entry.name + "'";
     if (entry.end > payload_bytes) {
-      refuse(where, "its bytes end at " + std::to_string(entry.end) + ", past the end of the file (" +
-                        std::to_string(payload_bytes) + " bytes of data; truncated download?)");
+      refuse(where, "its bytes end at " + std::to_string(entry.end) +
+                        ", past the end of the file (" + std::to_string(payload_bytes) +
+                        " bytes of data; truncated download?)");
     }
     if (entry.begin < covered) refuse(where, "its bytes overlap another tensor's");
     if (entry.begin > covered) refuse(where, "there is a hole in the file before its bytes");

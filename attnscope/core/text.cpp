@@ -30,11 +30,16 @@ std::size_t utf8_length(std::string_view text) {
   return length;
 }
 
-/// C0, DEL, and the two-byte C1 controls that terminals also obey.
+/// What terminals obey (C0, DEL, C1), and what turns or breaks lines (bidirectional controls, the
+/// line and paragraph separators).
 bool is_control(std::string_view sequence) {
-  const auto lead = static_cast<unsigned char>(sequence[0]);
-  if (sequence.size() == 1) return lead < 0x20 || lead == 0x7F;
-  return lead == 0xC2 && static_cast<unsigned char>(sequence[1]) < 0xA0;
+  const auto byte = [&](std::size_t at) { return static_cast<unsigned char>(sequence[at]); };
+  if (sequence.size() == 1) return byte(0) < 0x20 || byte(0) == 0x7F;
+  if (sequence.size() == 2) return byte(0) == 0xC2 && byte(1) < 0xA0;
+  if (sequence.size() == 4 || byte(0) != 0xE2) return false;
+  const bool separator_or_override = byte(1) == 0x80 && byte(2) >= 0xA8 && byte(2) <= 0xAE;
+  const bool isolate = byte(1) == 0x81 && byte(2) >= 0xA6 && byte(2) <= 0xA9;
+  return separator_or_override || isolate;
 }
 
 std::size_t edit_distance(std::string_view a, std::string_view b) {

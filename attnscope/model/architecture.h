@@ -27,9 +27,9 @@ struct WeightRule {
   Role role = Role::query;
   std::string tensor;
   Storage storage = Storage::out_by_in;
-  std::vector<Role> fused = {};               // everything that the tensor holds, in order
+  std::vector<Role> fused = {};  // everything that the tensor holds, in order
   FusedOrder fused_order = FusedOrder::blocks;
-  std::optional<std::int64_t> index = {};     // of a stacked tensor: which slice of its first axis
+  std::optional<std::int64_t> index = {};  // of a stacked tensor: which slice of its first axis
 };
 
 /// Names a tensor that is no projection. `*` in the pattern matches any text.

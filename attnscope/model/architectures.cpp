@@ -9,8 +9,9 @@ namespace attnscope {
 
 const std::vector<Architecture>& architectures() {
   static const std::vector<Architecture> all = {
-      albert(),  bert(),   distilbert(), gemma(), gemma2(), gemma3(), gpt2(),  gpt_neo(), gpt_neox(),
-      llama(),   mistral(), opt(),       phi(),   phi3(),   qwen2(),  qwen3(), roberta(),
+      albert(), bert(),    distilbert(), gemma(), gemma2(),  gemma3(),
+      gpt2(),   gpt_neo(), gpt_neox(),   llama(), mistral(), opt(),
+      phi(),    phi3(),    qwen2(),      qwen3(), roberta(),
   };
   return all;
 }

@@ -133,11 +133,11 @@ ModelSpec parse_config(std::string_view text, std::string_view where) {
   for (const json* level : {&config, &language}) {
     const auto tied = level->find("tie_word_embeddings");
     if (tied != level->end() && tied->is_boolean()) spec.tied = tied->get<bool>();
-  }
-  const auto quantization = config.find("quantization_config");
-  if (quantization != config.end() && quantization->is_object()) {
-    const std::string method = text_field(*quantization, "quant_method");
-    spec.quantization = method.empty() ? "unnamed method" : method;
+    const auto quantization = level->find("quantization_config");
+    if (quantization != level->end() && quantization->is_object()) {
+      const std::string method = text_field(*quantization, "quant_method");
+      spec.quantization = method.empty() ? "unnamed method" : method;
+    }
   }
   return spec;
 }

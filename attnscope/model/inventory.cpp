@@ -46,6 +46,13 @@ std::map<const CheckpointTensor*, RoleOfTensor> projection_roles(const Model& mo
   return roles;
 }
 
+/// "lm_head.bias" for "lm_head.weight"; empty for names of another form.
+std::string bias_name(std::string_view weight_name) {
+  constexpr std::string_view kWeight = "weight";
+  if (!weight_name.ends_with(kWeight)) return "";
+  return std::string(weight_name.substr(0, weight_name.size() - kWeight.size())) + "bias";
+}
+
 bool matches_any(const std::vector<std::string>& patterns, std::string_view name) {
   return std::any_of(patterns.begin(), patterns.end(),
                      [&](const std::string& pattern) { return match_pattern(pattern, name); });
@@ -54,7 +61,13 @@ bool matches_any(const std::vector<std::string>& patterns, std::string_view name
 RoleOfTensor other_role(const Model& model, const std::string& name) {
   const Architecture& architecture = model.spec().architecture;
   if (matches_any(architecture.buffers, name)) return {"buffer", std::nullopt};
-  if (matches_any(architecture.output_head, name)) return {"output_head", std::nullopt};
+  for (const std::string& head : architecture.output_head) {
+    if (name == head) return {"output_head", std::nullopt};
+    if (name == bias_name(head)) return {"output_head.bias", std::nullopt};
+  }
+  if (!architecture.head_marker.empty() && match_pattern(architecture.head_marker, name)) {
+    return {"output_head", std::nullopt};
+  }
   if (name.starts_with(model.prefix())) {
     const std::string_view rest = std::string_view(name).substr(model.prefix().size());
     if (!architecture.embedding.empty() && rest == architecture.embedding) {
@@ -136,9 +149,9 @@ std::string main_dtype(const Checkpoint& checkpoint) {
   for (const CheckpointTensor& tensor : checkpoint.tensors()) {
     bytes_of[dtype_name(tensor.view.dtype)] += tensor.view.bytes.size();
   }
-  const auto most = std::max_element(
-      bytes_of.begin(), bytes_of.end(),
-      [](const auto& a, const auto& b) { return a.second < b.second; });
+  const auto most =
+      std::max_element(bytes_of.begin(), bytes_of.end(),
+                       [](const auto& a, const auto& b) { return a.second < b.second; });
   return most == bytes_of.end() ? "" : std::string(most->first);
 }
 

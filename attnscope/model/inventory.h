@@ -22,9 +22,9 @@ struct ModelFacts {
   std::int64_t width = 0;
   std::optional<std::int64_t> mlp_width;
   std::optional<std::int64_t> vocabulary;
-  std::optional<std::int64_t> context;  // tokens
-  std::string dtype;                    // that most of the bytes have
-  std::uint64_t bytes = 0;              // on disk
+  std::optional<std::int64_t> context;                   // tokens
+  std::string dtype;                                     // that most of the bytes have
+  std::uint64_t bytes = 0;                               // on disk
   std::optional<std::int64_t> kv_cache_bytes_per_token;  // at 16 bits; none for encoders
   std::optional<bool> tied_embedding;                    // none without an output head
 };

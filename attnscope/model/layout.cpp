@@ -117,10 +117,8 @@ WeightRule parse_rule(const json& value, const std::string& where) {
   rule.tensor = fields.required_text("tensor");
   rule.storage = parse_choice<Storage>(
       fields, "storage", {{"out_by_in", Storage::out_by_in}, {"in_by_out", Storage::in_by_out}});
-  rule.fused_order =
-      parse_choice<FusedOrder>(fields, "order",
-                               {{"blocks", FusedOrder::blocks},
-                                {"per_kv_head", FusedOrder::per_kv_head}});
+  rule.fused_order = parse_choice<FusedOrder>(
+      fields, "order", {{"blocks", FusedOrder::blocks}, {"per_kv_head", FusedOrder::per_kv_head}});
   rule.index = fields.number("index", /*least=*/0);
   if (const json* fused = fields.find("fused")) {
     if (!fused->is_array() || fused->empty() || fused->size() > kProjections.size()) {
@@ -131,6 +129,9 @@ WeightRule parse_rule(const json& value, const std::string& where) {
       fields.fail("'fused' must list the rule's own role once");
     }
     for (const Role part : rule.fused) {
+      if (std::count(rule.fused.begin(), rule.fused.end(), part) != 1) {
+        fields.fail("'fused' lists a role twice");
+      }
       const bool per_head = part == Role::query || part == Role::key || part == Role::value;
       if (rule.fused_order == FusedOrder::per_kv_head && !per_head) {
         fields.fail("only q, k and v can be fused per_kv_head");

@@ -46,16 +46,16 @@ OutputSlice output_slice(const WeightRule& rule, const Dimensions& dimensions) {
 
 /// The shape that the numbers demand; -1 for the free first axis of a stacked tensor.
 Shape expected_shape(const WeightRule& rule, std::int64_t outputs, std::int64_t inputs) {
-  Shape shape = rule.storage == Storage::out_by_in ? Shape{outputs, inputs} : Shape{inputs, outputs};
+  Shape shape =
+      rule.storage == Storage::out_by_in ? Shape{outputs, inputs} : Shape{inputs, outputs};
   if (rule.index) shape.insert(shape.begin(), -1);
   return shape;
 }
 
 bool shape_fits(const Shape& found, const Shape& expected) {
-  return std::equal(found.begin(), found.end(), expected.begin(), expected.end(),
-                    [](std::int64_t size, std::int64_t wanted) {
-                      return wanted == -1 || size == wanted;
-                    });
+  return std::equal(
+      found.begin(), found.end(), expected.begin(), expected.end(),
+      [](std::int64_t size, std::int64_t wanted) { return wanted == -1 || size == wanted; });
 }
 
 std::string expected_text(const Shape& expected) {
@@ -191,6 +191,11 @@ Weight Model::locate(const WeightRule& rule, std::int64_t layer) const {
   if (tensor_name.ends_with(kWeightEnding)) {
     weight.bias = checkpoint_.find(
         tensor_name.substr(0, tensor_name.size() - kWeightEnding.size()) + ".bias");
+  }
+  if (weight.bias != nullptr && weight.bias->view.shape != Shape{slice.total}) {
+    throw Error(ErrorKind::format, checkpoint_.place_of(*weight.bias),
+                "shape " + shape_text(weight.bias->view.shape) + " is not the " +
+                    shape_text(Shape{slice.total}) + " that " + spec_.source + " demands");
   }
   return weight;
 }

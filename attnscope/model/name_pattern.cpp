@@ -42,7 +42,8 @@ std::string fill_pattern(std::string_view pattern, const LayerNumbers& numbers) 
 }
 
 std::optional<PatternMatch> match_pattern(std::string_view pattern, std::string_view name) {
-  // Greedy with one point to come back to, the last `*`: enough for glob patterns, never exponential.
+  // Greedy with one point to come back to, the last `*`: enough for glob patterns, never
+  // exponential.
   PatternMatch match;
   std::optional<std::pair<std::string_view, std::string_view>> retry;
   for (;;) {

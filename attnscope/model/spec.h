@@ -13,8 +13,8 @@
 namespace attnscope {
 
 struct Dimensions {
-  std::int64_t layers = 0;            // as run; ALBERT runs its groups several times
-  std::int64_t layer_groups = 0;      // that share weights; 0: every layer has its own
+  std::int64_t layers = 0;        // as run; ALBERT runs its groups several times
+  std::int64_t layer_groups = 0;  // that share weights; 0: every layer has its own
   std::int64_t layers_per_group = 1;
   HeadShape heads;
   std::int64_t width = 0;      // D
@@ -26,9 +26,9 @@ struct Dimensions {
 struct ModelSpec {
   Architecture architecture;
   Dimensions dimensions;
-  bool tied = false;        // tie_word_embeddings
+  bool tied = false;         // tie_word_embeddings
   std::string quantization;  // quantization_config's method, empty where there is none
-  std::string source;       // the file that says all this, for messages
+  std::string source;        // the file that says all this, for messages
 };
 
 /// From the text of a config.json. Throws Error(format) for a contradiction or a missing number,

@@ -121,8 +121,7 @@ std::optional<std::vector<double>> singular_values_divide_and_conquer(std::int64
 }
 
 std::optional<std::vector<double>> singular_values_qr_iteration(std::int64_t rows,
-                                                                std::int64_t cols,
-                                                                double* matrix) {
+                                                                std::int64_t cols, double* matrix) {
   const int m = to_int(rows), n = to_int(cols), one = 1, query = -1;
   std::vector<double> values(static_cast<std::size_t>(std::min(rows, cols)));
   double wanted = 0;

@@ -21,7 +21,8 @@ void add_gram(std::int64_t n, std::int64_t k, const double* block, Packing packi
 /// finite input.
 std::optional<std::vector<double>> symmetric_eigenvalues(std::int64_t n, double* matrix);
 
-/// Singular values, descending, of a column-major (rows, cols) matrix, destroyed: dgesdd, or dgesvd.
+/// Singular values, descending, of a column-major (rows, cols) matrix, destroyed: dgesdd, or
+/// dgesvd.
 std::optional<std::vector<double>> singular_values_divide_and_conquer(std::int64_t rows,
                                                                       std::int64_t cols,
                                                                       double* matrix);

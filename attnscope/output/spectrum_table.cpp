@@ -97,7 +97,10 @@ void write_model(const ModelTable& table, const Style& style, std::ostream& out)
   const auto add_possible = [&](const char* label, bool of_heads) {
     std::vector<std::string> line = {style.dim(label)};
     for (const std::string& matrix : table.matrices) {
-      line.push_back(style.dim(possible_text(table, matrix, of_heads)));
+      // Under the ranks: as far from the right as the bar and the percentage after a rank.
+      const std::size_t after_rank = display_width(cell_text({}, style)) - 1;
+      line.push_back(style.dim(possible_text(table, matrix, of_heads)) +
+                     std::string(after_rank, ' '));
     }
     lines.push_back(std::move(line));
   };

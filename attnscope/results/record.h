@@ -26,7 +26,6 @@ class Record {
   /// Null where there is no such field.
   const Value* find(std::string_view name) const;
   const std::vector<std::pair<std::string, Value>>& fields() const { return fields_; }
-  bool empty() const { return fields_.empty(); }
 
  private:
   std::vector<std::pair<std::string, Value>> fields_;

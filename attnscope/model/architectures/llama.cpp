@@ -74,7 +74,7 @@ Architecture gemma3() {
   Architecture architecture = gemma();
   architecture.name = "gemma3";
   architecture.model_types = {"gemma3_text", "gemma3"};
-  architecture.class_families = {"Gemma3"};
+  architecture.class_families = {"Gemma3", "Gemma3Text"};
   // The multimodal files nest the text model, and their text_config leaves these out.
   architecture.keys.heads.fallback = 8;
   architecture.keys.kv_heads.fallback = 4;

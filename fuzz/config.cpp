@@ -1,0 +1,15 @@
+// config.json, then the model that it describes.
+#include <cstdint>
+
+#include "attnscope/core/error.h"
+#include "fuzz/tiny_model.h"
+
+using namespace attnscope;
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  try {
+    fuzz::use(parse_config({reinterpret_cast<const char*>(data), size}, "input"));
+  } catch (const Error&) {
+  }
+  return 0;
+}

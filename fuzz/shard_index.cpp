@@ -1,0 +1,22 @@
+// model.safetensors.index.json: whatever it says, no shard lies outside its folder.
+#include "attnscope/checkpoint/shard_index.h"
+
+#include <cstdint>
+#include <filesystem>
+
+#include "attnscope/core/error.h"
+
+using namespace attnscope;
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  try {
+    const std::string_view text(reinterpret_cast<const char*>(data), size);
+    for (const auto& [tensor, shard] : parse_shard_index(text, "input")) {
+      const std::filesystem::path folder = "folder";
+      const auto place = (folder / shard).lexically_normal();
+      if (place.parent_path() != folder || shard.find('\0') != std::string::npos) __builtin_trap();
+    }
+  } catch (const Error&) {
+  }
+  return 0;
+}

@@ -1,0 +1,284 @@
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+#include "attnscope/model/inventory.h"
+#include "attnscope/model/model.h"
+#include "tests/support/expect_error.h"
+#include "tests/support/safetensors_writer.h"
+#include "tests/support/temp_folder.h"
+
+namespace attnscope {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+using test::TempFolder;
+
+const fs::path kData = fs::path(ATTNSCOPE_SOURCE_DIR) / "tests" / "data";
+
+/// Dimensions of the tiny checkpoints in tests/data; their layouts add weights.
+json tiny_layout() {
+  return {{"schema", "attnscope-layout/1"},
+          {"layers", 2},
+          {"width", 32},
+          {"heads", 4},
+          {"head_dim", 8}};
+}
+
+Model open_with(const fs::path& checkpoint, const json& layout) {
+  const TempFolder folder;
+  return Model::open(checkpoint, folder.write("layout.json", layout.dump()));
+}
+
+void expect_same_matrices(const Model& a, const Model& b) {
+  ASSERT_EQ(a.dimensions().layers, b.dimensions().layers);
+  for (std::int64_t layer = 0; layer < a.dimensions().layers; ++layer) {
+    for (const Role role : kProjections) {
+      ASSERT_EQ(a.has(role), b.has(role)) << role_name(role);
+      if (!a.has(role)) continue;
+      const auto first = decode<float>(a.weight(layer, role).matrix);
+      const auto second = decode<float>(b.weight(layer, role).matrix);
+      ASSERT_EQ(first.rows(), second.rows());
+      ASSERT_EQ(first.cols(), second.cols());
+      const auto bytes = static_cast<std::size_t>(first.rows() * first.cols()) * sizeof(float);
+      EXPECT_EQ(std::memcmp(first.data(), second.data(), bytes), 0)
+          << "layer " << layer << " " << role_name(role);
+    }
+  }
+}
+
+TEST(Layout, DescribesTensorsFusedPerHead) {
+  auto layout = tiny_layout();
+  layout["name"] = "my neox";
+  layout["prefix"] = "gpt_neox.";
+  layout["mlp_width"] = 56;
+  for (const char* role : {"q", "k", "v"}) {
+    layout["weights"].push_back({{"role", role},
+                                 {"tensor", "layers.{layer}.attention.query_key_value.weight"},
+                                 {"fused", {"q", "k", "v"}},
+                                 {"order", "per_kv_head"}});
+  }
+  layout["weights"].push_back({{"role", "o"}, {"tensor", "layers.{layer}.attention.dense.weight"}});
+  layout["weights"].push_back(
+      {{"role", "up"}, {"tensor", "layers.{layer}.mlp.dense_h_to_4h.weight"}});
+  layout["weights"].push_back(
+      {{"role", "down"}, {"tensor", "layers.{layer}.mlp.dense_4h_to_h.weight"}});
+
+  const Model model = open_with(kData / "gpt_neox", layout);
+  EXPECT_EQ(model.spec().architecture.name, "my neox");
+  EXPECT_NE(model.weight(1, Role::key).bias, nullptr);
+  expect_same_matrices(model, Model::open(kData / "gpt_neox"));
+}
+
+TEST(Layout, DescribesTensorsFusedInBlocksAndStoredInByOut) {
+  auto layout = tiny_layout();
+  layout["prefix"] = "transformer.";
+  layout["mlp_width"] = 56;
+  const auto rule = [](const char* role, const char* tensor) {
+    return json{{"role", role}, {"tensor", tensor}, {"storage", "in_by_out"}};
+  };
+  for (const char* role : {"q", "k", "v"}) {
+    layout["weights"].push_back(rule(role, "h.{layer}.attn.c_attn.weight"));
+    layout["weights"].back()["fused"] = {"q", "k", "v"};
+  }
+  layout["weights"].push_back(rule("o", "h.{layer}.attn.c_proj.weight"));
+  layout["weights"].push_back(rule("up", "h.{layer}.mlp.c_fc.weight"));
+  layout["weights"].push_back(rule("down", "h.{layer}.mlp.c_proj.weight"));
+  expect_same_matrices(open_with(kData / "gpt2", layout), Model::open(kData / "gpt2"));
+}
+
+/// Q, K, V and O of each layer in one tensor of shape (4, D, D), D = 4.
+class StackedLayout : public ::testing::Test {
+ protected:
+  StackedLayout() {
+    std::vector<test::TensorToWrite> tensors;
+    for (const char* name : {"blocks.0.attn.qkvo_w", "blocks.1.attn.qkvo_w"}) {
+      tensors.push_back(test::counting_tensor(name, {4, 4, 4}));
+    }
+    path_ = folder_.write("model.safetensors", test::safetensors_bytes(tensors));
+    layout_ = {{"schema", "attnscope-layout/1"},
+               {"layers", 2},
+               {"width", 4},
+               {"heads", 2},
+               {"head_dim", 2}};
+    for (int index = 0; index < 4; ++index) {
+      layout_["weights"].push_back({{"role", role_name(static_cast<Role>(index))},  // q, k, v, o
+                                    {"tensor", "blocks.{layer}.attn.qkvo_w"},
+                                    {"index", index}});
+    }
+  }
+
+  TempFolder folder_;
+  fs::path path_;
+  json layout_;
+};
+
+TEST_F(StackedLayout, ReadsEachSlice) {
+  const Model model = open_with(path_, layout_);
+  EXPECT_EQ(model.spec().architecture.name, "custom");
+  EXPECT_FALSE(model.has(Role::up));
+  EXPECT_TRUE(model.has(Role::qk));
+  for (int index = 0; index < 4; ++index) {
+    const auto matrix = decode<float>(model.weight(1, static_cast<Role>(index)).matrix);
+    ASSERT_EQ(matrix.rows(), 4);
+    ASSERT_EQ(matrix.cols(), 4);
+    EXPECT_EQ(matrix(0, 0), static_cast<float>(16 * index));
+    EXPECT_EQ(matrix(3, 2), static_cast<float>(16 * index + 14));
+  }
+}
+
+TEST_F(StackedLayout, ReadsEachSliceTransposed) {
+  for (auto& rule : layout_["weights"]) rule["storage"] = "in_by_out";
+  const Model model = open_with(path_, layout_);
+  EXPECT_EQ(decode<float>(model.weight(0, Role::value).matrix)(3, 2), 32 + 4 * 2 + 3);
+}
+
+TEST_F(StackedLayout, IsNamedByAllItsRoles) {
+  const Inventory inventory = take_inventory(open_with(path_, layout_));
+  ASSERT_EQ(inventory.tensors.size(), 2u);
+  EXPECT_EQ(inventory.tensors[1].role, "q+k+v+o");
+  EXPECT_EQ(inventory.tensors[1].layer, 1);
+  EXPECT_EQ(inventory.facts.attention_parameters, 128);
+  EXPECT_EQ(inventory.facts.parameters, 128);
+  EXPECT_EQ(inventory.facts.mlp_width, std::nullopt);
+}
+
+TEST_F(StackedLayout, RefusesSlicesAndShapesThatAreNotThere) {
+  const std::string place = path_.string() + ": tensor 'blocks.0.attn.qkvo_w'";
+  auto layout = layout_;
+  layout["weights"][3]["index"] = 4;
+  EXPECT_ERROR_SAYING(ErrorKind::format, open_with(path_, layout), place,
+                      "shape [4, 4, 4] has no slice 4");
+  layout = layout_;
+  layout["width"] = 8;
+  EXPECT_ERROR_SAYING(ErrorKind::format, open_with(path_, layout), place,
+                      "shape [4, 4, 4] is not the [any, 4, 8] that", "layout.json demands");
+  layout = layout_;
+  layout["weights"][0].erase("index");
+  EXPECT_ERROR_SAYING(ErrorKind::format, open_with(path_, layout), place, "is not the [4, 4] that");
+  layout = layout_;
+  layout["layers"] = 3;
+  EXPECT_ERROR_SAYING(ErrorKind::format, open_with(path_, layout), path_.string(),
+                      "tensor 'blocks.2.attn.qkvo_w' is missing");
+}
+
+// One tensor for all layers: it belongs to none of them.
+TEST_F(StackedLayout, MayRepeatOneTensorInEveryLayer) {
+  for (auto& rule : layout_["weights"]) rule["tensor"] = "blocks.0.attn.qkvo_w";
+  const Inventory inventory = take_inventory(open_with(path_, layout_));
+  EXPECT_EQ(inventory.tensors[0].role, "q+k+v+o");
+  EXPECT_EQ(inventory.tensors[0].layer, std::nullopt);
+  EXPECT_EQ(inventory.tensors[1].role, "other");
+  EXPECT_EQ(inventory.facts.attention_parameters, 64);
+}
+
+TEST(Layout, ValuesMayHaveTheirOwnDimension) {
+  const TempFolder folder;
+  const fs::path path =
+      folder.write("model.safetensors",
+                   test::safetensors_bytes(
+                       {test::counting_tensor("q", {4, 6}), test::counting_tensor("k", {2, 6}),
+                        test::counting_tensor("v", {3, 6}), test::counting_tensor("o", {6, 6})}));
+  json layout = {{"schema", "attnscope-layout/1"},
+                 {"layers", 1},
+                 {"width", 6},
+                 {"heads", 2},
+                 {"kv_heads", 1},
+                 {"head_dim", 2},
+                 {"value_dim", 3},
+                 {"causal", true}};
+  for (const char* role : {"q", "k", "v", "o"}) {
+    layout["weights"].push_back({{"role", role}, {"tensor", role}});
+  }
+  const Model model = open_with(path, layout);
+  EXPECT_EQ(model.weight(0, Role::value).matrix.rows, 3);
+  EXPECT_EQ(take_inventory(model).facts.kv_cache_bytes_per_token, 2 * (2 + 3));
+  layout["causal"] = false;
+  EXPECT_EQ(take_inventory(open_with(path, layout)).facts.kv_cache_bytes_per_token, std::nullopt);
+}
+
+TEST(Layout, RejectsMalformedLayouts) {
+  auto sound = tiny_layout();
+  sound["weights"] = {{{"role", "q"}, {"tensor", "q"}}, {{"role", "k"}, {"tensor", "k"}}};
+  ASSERT_NO_THROW(parse_layout(sound.dump(), "layout.json"));
+
+  const struct {
+    std::string_view fault, patch, said;  // RFC 7396: null takes a field out
+  } patches[] = {
+      {"no schema", R"({"schema":null})", "has no 'schema'"},
+      {"another schema", R"({"schema":"attnscope-layout/2"})", "'schema' is 'attnscope-layout/2'"},
+      {"schema is a number", R"({"schema":1})", "'schema' is not a string"},
+      {"no layers", R"({"layers":null})", "has no 'layers'"},
+      {"no width", R"({"width":null})", "has no 'width'"},
+      {"no heads", R"({"heads":null})", "has no 'heads'"},
+      {"no head_dim", R"({"head_dim":null})", "has no 'head_dim'"},
+      {"zero layers", R"({"layers":0})", "'layers' is not a whole number from 1"},
+      {"too many layers", R"({"layers":10001})", "over the limit of 10000"},
+      {"negative width", R"({"width":-1})", "'width' is not a whole number"},
+      {"fractional width", R"({"width":32.5})", "'width' is not a whole number"},
+      {"width past int64", R"({"width":18446744073709551615})", "'width' is not a whole number"},
+      {"kv_heads that do not divide", R"({"kv_heads":3})", "no multiple of 3 key/value heads"},
+      {"heads as wide as nothing is", R"({"heads":1000000000,"value_dim":1000000000})",
+       "over the limit"},
+      {"name is a list", R"({"name":[]})", "'name' is not a string"},
+      {"tied is a number", R"({"tied":1})", "'tied' is not true or false"},
+      {"unknown field", R"({"layer":2})", "unknown field 'layer' (did you mean 'layers'?)"},
+      {"no weights", R"({"weights":null})", "'weights' is not a list of 1 to 7"},
+      {"weights is an object", R"({"weights":{"q":"q"}})", "'weights' is not a list"},
+      {"weights is empty", R"({"weights":[]})", "'weights' is not a list of 1 to 7"},
+      {"eight weights", R"({"weights":[1,2,3,4,5,6,7,8]})", "'weights' is not a list of 1 to 7"},
+      {"weight is a string", R"({"weights":["q"]})", "weights[0]: is not a JSON object"},
+      {"no role", R"({"weights":[{"tensor":"q"}]})", "weights[0]: has no 'role'"},
+      {"unknown role", R"({"weights":[{"role":"z","tensor":"q"}]})",
+       "weights[0]: unknown role 'z' (roles: q, k, v, o, gate, up, down)"},
+      {"a product is no role", R"({"weights":[{"role":"qk","tensor":"q"}]})", "unknown role 'qk'"},
+      {"role is a number", R"({"weights":[{"role":1,"tensor":"q"}]})", "a role is not a string"},
+      {"no tensor", R"({"weights":[{"role":"q"}]})", "weights[0]: has no 'tensor'"},
+      {"one role twice", R"({"weights":[{"role":"q","tensor":"a"},{"role":"q","tensor":"b"}]})",
+       "weights[1]: 'q' is described twice"},
+      {"unknown storage", R"({"weights":[{"role":"q","tensor":"q","storage":"rows"}]})",
+       "'storage' is 'rows' (choices: out_by_in, in_by_out)"},
+      {"unknown order", R"({"weights":[{"role":"q","tensor":"q","order":"heads"}]})",
+       "'order' is 'heads' (choices: blocks, per_kv_head)"},
+      {"unknown field of a weight", R"({"weights":[{"role":"q","tensor":"q","stored":1}]})",
+       "weights[0]: unknown field 'stored'"},
+      {"negative index", R"({"weights":[{"role":"q","tensor":"q","index":-1}]})",
+       "'index' is not a whole number from 0"},
+      {"fused is a string", R"({"weights":[{"role":"q","tensor":"q","fused":"qkv"}]})",
+       "'fused' is not a list of roles"},
+      {"fused is empty", R"({"weights":[{"role":"q","tensor":"q","fused":[]}]})",
+       "'fused' is not a list of roles"},
+      {"fused without itself", R"({"weights":[{"role":"q","tensor":"q","fused":["k","v"]}]})",
+       "must list the rule's own role once"},
+      {"fused with itself twice", R"({"weights":[{"role":"q","tensor":"q","fused":["q","q"]}]})",
+       "must list the rule's own role once"},
+      {"fused with another twice",
+       R"({"weights":[{"role":"q","tensor":"q","fused":["q","k","k"]}]})", "lists a role twice"},
+      {"output fused per head",
+       R"({"weights":[{"role":"q","tensor":"q","fused":["q","o"],"order":"per_kv_head"}]})",
+       "only q, k and v can be fused per_kv_head"},
+      {"MLP without its width", R"({"weights":[{"role":"up","tensor":"up"}]})",
+       "weights[0]: an MLP matrix needs 'mlp_width'"},
+      {"newline in a field", R"({"a\nb":1})", "unknown field 'a\\x0ab'"},
+  };
+  for (const auto& [fault, patch, said] : patches) {
+    SCOPED_TRACE(fault);
+    auto layout = sound;
+    layout.merge_patch(json::parse(patch));
+    EXPECT_ERROR_SAYING(ErrorKind::format, parse_layout(layout.dump(), "my/layout.json"),
+                        "my/layout.json: ", said);
+  }
+  for (const char* text : {"", "[]", "null", "{"}) {
+    EXPECT_ERROR_SAYING(ErrorKind::format, parse_layout(text, "my/layout.json"), "my/layout.json");
+  }
+}
+
+TEST(Layout, MissingFileIsNamed) {
+  EXPECT_ERROR_SAYING(ErrorKind::io, Model::open(kData / "gpt2", "absent/layout.json"),
+                      "absent/layout.json");
+}
+
+}  // namespace
+}  // namespace attnscope

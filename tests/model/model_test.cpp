@@ -1,0 +1,266 @@
+#include "attnscope/model/model.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "attnscope/model/inventory.h"
+#include "tests/support/expect_error.h"
+#include "tests/support/safetensors_writer.h"
+#include "tests/support/temp_folder.h"
+
+namespace attnscope {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+using test::TempFolder;
+
+const fs::path kData = fs::path(ATTNSCOPE_SOURCE_DIR) / "tests" / "data";
+
+/// A copy of a checkpoint of tests/data with some numbers of its config.json changed.
+fs::path changed_copy(const TempFolder& folder, const std::string& name, const json& changes) {
+  std::ifstream file(kData / name / "config.json");
+  json config = json::parse(file);
+  config.merge_patch(changes);
+  const fs::path config_path = folder.write(name + "/config.json", config.dump());
+  fs::copy_file(kData / name / "model.safetensors", config_path.parent_path() / "model.safetensors",
+                fs::copy_options::overwrite_existing);
+  return config_path.parent_path();
+}
+
+TEST(Model, OpensAWeightsFileBesideItsConfig) {
+  const Model model = Model::open(kData / "bert" / "model.safetensors");
+  EXPECT_EQ(model.name, "model.safetensors");
+  EXPECT_EQ(model.spec().architecture.name, "bert");
+}
+
+TEST(Model, NeedsItsConfig) {
+  const TempFolder folder;
+  folder.write("model.safetensors", test::safetensors_bytes({}));
+  EXPECT_ERROR_SAYING(ErrorKind::io, Model::open(folder.path()),
+                      (folder.path() / "config.json").string(), "--layout FILE.json");
+}
+
+TEST(Model, ShapesThatContradictTheConfigAreNamed) {
+  const struct {
+    std::string_view fault;
+    std::string checkpoint;
+    json changes;
+    std::string_view tensor, found, expected;
+  } cases[] = {
+      {"width",
+       "bert",
+       {{"hidden_size", 64}},
+       "bert.encoder.layer.0.attention.self.query.weight",
+       "[32, 32]",
+       "[64, 64]"},
+      {"MLP width",
+       "bert",
+       {{"intermediate_size", 57}},
+       "bert.encoder.layer.0.intermediate.dense.weight",
+       "[56, 32]",
+       "[57, 32]"},
+      {"fused Conv1D",
+       "gpt2",
+       {{"n_embd", 16}},
+       "transformer.h.0.attn.c_attn.weight",
+       "[32, 96]",
+       "[16, 48]"},
+      {"fused per head",
+       "gpt_neox",
+       {{"hidden_size", 16}},
+       "gpt_neox.layers.0.attention.query_key_value.weight",
+       "[96, 32]",
+       "[48, 16]"},
+  };
+  for (const auto& [fault, checkpoint, changes, tensor, found, expected] : cases) {
+    SCOPED_TRACE(fault);
+    const TempFolder folder;
+    const fs::path path = changed_copy(folder, checkpoint, changes);
+    EXPECT_ERROR_SAYING(ErrorKind::format, Model::open(path), (path / "model.safetensors").string(),
+                        tensor, "shape " + std::string(found), "not the " + std::string(expected),
+                        (path / "config.json").string());
+  }
+}
+
+TEST(Model, ShapesMustHaveTwoDimensions) {
+  const json config = {
+      {"model_type", "gpt_neo"}, {"num_layers", 1}, {"num_heads", 1}, {"hidden_size", 2}};
+  const TempFolder folder;
+  folder.write("config.json", config.dump());
+  const std::string query = "transformer.h.0.attn.attention.q_proj.weight";
+  for (const Shape& shape : {Shape{}, Shape{4}, Shape{2, 2, 1}, Shape{0, 2}}) {
+    folder.write("model.safetensors",
+                 test::safetensors_bytes({test::counting_tensor(query, shape)}));
+    EXPECT_ERROR_SAYING(ErrorKind::format, Model::open(folder.path()), query, "not the [2, 2]");
+  }
+}
+
+TEST(Model, MissingTensorsAreNamed) {
+  const TempFolder folder;
+  const fs::path path = changed_copy(folder, "gpt2", {{"n_layer", 3}});
+  EXPECT_ERROR_SAYING(ErrorKind::format, Model::open(path), (path / "model.safetensors").string(),
+                      "tensor 'transformer.h.2.attn.c_attn.weight' is missing");
+
+  // Without any tensor to show which prefix the file uses, the usual one is named.
+  folder.write("gpt2/model.safetensors", test::safetensors_bytes({}));
+  EXPECT_ERROR_SAYING(ErrorKind::format, Model::open(path),
+                      "tensor 'transformer.h.0.attn.c_attn.weight' is missing");
+}
+
+TEST(Model, MissingTensorsThatTheIndexPromisesAreNamedWithTheirShard) {
+  const TempFolder folder;
+  folder.write("config.json", R"({"model_type":"gpt2","n_layer":1,"n_head":1,"n_embd":2})");
+  folder.write("shard.safetensors", test::safetensors_bytes({}));
+  folder.write("model.safetensors.index.json",
+               R"({"weight_map":{"transformer.h.0.attn.c_attn.weight":"shard.safetensors"}})");
+  EXPECT_ERROR_SAYING(ErrorKind::format, Model::open(folder.path()),
+                      "model.safetensors.index.json: tensor 'transformer.h.0.attn.c_attn.weight'",
+                      "the index puts it in shard.safetensors, which lacks it");
+}
+
+TEST(Model, QuantisedCheckpointsAreUnsupported) {
+  const json quantised = {{"quantization_config", {{"quant_method", "gptq"}}}};
+  const TempFolder folder;
+  const fs::path path = changed_copy(folder, "bert", quantised);
+  // A quantisation that left these weights alone takes nothing away.
+  EXPECT_NO_THROW(Model::open(path));
+
+  changed_copy(folder, "bert",
+               {{"quantization_config", {{"quant_method", "gptq"}}}, {"hidden_size", 64}});
+  EXPECT_ERROR_SAYING(ErrorKind::unsupported, Model::open(path), "query.weight", "gptq");
+  folder.write("bert/model.safetensors", test::safetensors_bytes({}));
+  EXPECT_ERROR_SAYING(ErrorKind::unsupported, Model::open(path), "is missing", "gptq");
+}
+
+TEST(Model, UnknownArchitecturesAreUnsupported) {
+  const TempFolder folder;
+  EXPECT_ERROR_SAYING(ErrorKind::unsupported,
+                      Model::open(changed_copy(
+                          folder, "gpt2", {{"model_type", "mamba"}, {"architectures", nullptr}})),
+                      "config.json", "'mamba' is not known");
+}
+
+TEST(Model, LayersOfAlbertShareTheirGroups) {
+  const Dimensions dimensions{.layers = 12, .layer_groups = 3, .layers_per_group = 2};
+  // Six passes, two to a group, each through both inner layers.
+  const std::int64_t groups[] = {0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2};
+  for (std::int64_t layer = 0; layer < 12; ++layer) {
+    const LayerNumbers numbers = layer_numbers(dimensions, layer);
+    EXPECT_EQ(numbers.group, groups[layer]) << layer;
+    EXPECT_EQ(numbers.inner, layer % 2) << layer;
+    EXPECT_EQ(numbers.layer, layer);
+  }
+}
+
+TEST(Model, WhyNotAnalysed) {
+  const TempFolder folder;
+  std::vector<test::TensorToWrite> tensors;
+  for (const DTypeInfo& info : all_dtypes()) {
+    const std::string dtype(info.name);
+    tensors.push_back(test::zero_tensor(dtype, dtype, info.bits, {4, 2}));
+  }
+  tensors.push_back(test::zero_tensor("a.weight", "F8_E4M3", 8, {2, 2}));
+  tensors.push_back(test::counting_tensor("a.weight_scale", {}));
+  tensors.push_back(test::zero_tensor("b.weight", "F8_E5M2", 8, {2, 2}));
+  tensors.push_back(test::counting_tensor("b.weight_scale_inv", {1, 1}));
+  tensors.push_back(test::counting_tensor("c.weight", {2, 2}));
+  tensors.push_back(test::counting_tensor("c.weight_scale", {}));
+  const Checkpoint checkpoint =
+      Checkpoint::open(folder.write("model.safetensors", test::safetensors_bytes(tensors)));
+
+  for (const DTypeInfo& info : all_dtypes()) {
+    const CheckpointTensor& tensor = *checkpoint.find(info.name);
+    if (info.kind == DTypeClass::real) {
+      EXPECT_EQ(why_not_analysed(checkpoint, tensor), std::nullopt) << info.name;
+    } else if (info.kind == DTypeClass::integer) {
+      EXPECT_EQ(why_not_analysed(checkpoint, tensor),
+                "dtype " + std::string(info.name) + " holds no real numbers");
+    } else {
+      EXPECT_ERROR_SAYING(ErrorKind::unsupported, why_not_analysed(checkpoint, tensor),
+                          "model.safetensors: tensor '" + std::string(info.name) + "'",
+                          "is not decoded yet");
+    }
+  }
+  EXPECT_ERROR_SAYING(ErrorKind::unsupported,
+                      why_not_analysed(checkpoint, *checkpoint.find("a.weight")),
+                      "tensor 'a.weight'", "'a.weight_scale'");
+  EXPECT_ERROR_SAYING(ErrorKind::unsupported,
+                      why_not_analysed(checkpoint, *checkpoint.find("b.weight")),
+                      "tensor 'b.weight'", "'b.weight_scale_inv'");
+  EXPECT_EQ(why_not_analysed(checkpoint, *checkpoint.find("c.weight")), std::nullopt);
+}
+
+TEST(Inventory, CountsSharedTensorsOnce) {
+  const TempFolder folder;
+  folder.write("config.json",
+               R"({"model_type":"gpt_neo","num_layers":1,"num_heads":1,"hidden_size":2,
+                   "intermediate_size":3})");
+  std::vector<test::TensorToWrite> tensors;
+  const std::string block = "transformer.h.0.";
+  for (const char* name : {"q_proj", "k_proj", "v_proj", "out_proj"}) {
+    tensors.push_back(test::counting_tensor(block + "attn.attention." + name + ".weight", {2, 2}));
+  }
+  tensors.push_back(test::counting_tensor(block + "attn.attention.out_proj.bias", {2}));
+  tensors.push_back(test::counting_tensor(block + "mlp.c_fc.weight", {3, 2}));
+  tensors.push_back(test::counting_tensor(block + "mlp.c_proj.weight", {2, 3}));
+  tensors.push_back(test::zero_tensor(block + "attn.attention.bias", "BOOL", 8, {1, 1, 9, 9}));
+  tensors.push_back(test::counting_tensor("transformer.wte.weight", {5, 2}));
+  constexpr std::int64_t kOnce = 4 * 4 + 2 + 6 + 6 + 10;
+
+  const auto facts_of = [&](const std::map<std::string, std::string>& metadata) {
+    folder.write("model.safetensors", test::safetensors_bytes(tensors, metadata));
+    return take_inventory(Model::open(folder.path()));
+  };
+  EXPECT_EQ(facts_of({}).facts.parameters, kOnce);
+  EXPECT_EQ(facts_of({}).facts.attention_parameters, 4 * 4 + 2);
+  EXPECT_EQ(facts_of({}).facts.tied_embedding, true);  // by the config's default
+
+  const Inventory aliased = facts_of({{"lm_head.weight", "transformer.wte.weight"}});
+  EXPECT_EQ(aliased.facts.parameters, kOnce);
+  EXPECT_EQ(aliased.facts.tied_embedding, true);
+  EXPECT_EQ(aliased.tensors.back().name, "lm_head.weight");
+  EXPECT_EQ(aliased.tensors.back().role, "output_head");
+  EXPECT_EQ(aliased.tensors.back().tied_to, "transformer.wte.weight");
+  EXPECT_EQ(aliased.tensors.back().bytes, 0u);
+
+  // The same bytes under both names are one parameter; other bytes are more.
+  tensors.push_back(test::counting_tensor("lm_head.weight", {5, 2}));
+  EXPECT_EQ(facts_of({}).facts.parameters, kOnce);
+  EXPECT_EQ(facts_of({}).facts.tied_embedding, true);
+  EXPECT_EQ(facts_of({}).tensors.back().tied_to, "transformer.wte.weight");
+  tensors.back() = test::zero_tensor("lm_head.weight", "F32", 32, {5, 2});
+  EXPECT_EQ(facts_of({}).facts.parameters, kOnce + 10);
+  EXPECT_EQ(facts_of({}).facts.tied_embedding, false);
+  EXPECT_EQ(facts_of({}).tensors.back().tied_to, std::nullopt);
+}
+
+TEST(DistinctNames, AreAsShortAsTheyCanBe) {
+  const struct {
+    std::vector<fs::path> paths;
+    std::vector<std::string> names;
+  } cases[] = {
+      {{}, {}},
+      {{"/models/bert"}, {"bert"}},
+      {{"/models/bert/"}, {"bert"}},
+      {{"/models/x/../bert/."}, {"bert"}},
+      {{"/models/bert/model.safetensors"}, {"model.safetensors"}},
+      {{"/"}, {"/"}},
+      {{"/a/bert", "/a/gpt2"}, {"bert", "gpt2"}},
+      {{"/a/bert", "/b/bert", "/b/gpt2"}, {"a/bert", "b/bert", "gpt2"}},
+      {{"/a/x/m", "/b/x/m", "/b/y/m"}, {"a/x/m", "b/x/m", "y/m"}},
+      {{"/x/m", "/y/x/m"}, {"/x/m", "y/x/m"}},
+      {{"/a/m", "/a/m"}, {"/a/m", "/a/m"}},  // one model twice
+      {{"/a/new\nline"}, {"new\\x0aline"}},
+  };
+  for (const auto& [paths, names] : cases) EXPECT_EQ(distinct_names(paths), names);
+
+  const fs::path here = fs::current_path();
+  EXPECT_EQ(distinct_names({"."}), std::vector<std::string>{here.filename().string()});
+  EXPECT_NO_THROW(distinct_names({""}));
+}
+
+}  // namespace
+}  // namespace attnscope

@@ -1,0 +1,81 @@
+// Runs the attnscope program as a user or a script would, and keeps what it said.
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <cstddef>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace attnscope::test {
+
+/// What reads an output stream of the program.
+enum class Reader {
+  pipe,      // kept in the result
+  terminal,  // the same, through a pseudo-terminal of its own
+  gone,      // a pipe that nobody reads: its reader has closed it before the program starts
+  full,      // a device on which no byte fits
+};
+
+struct RunOptions {
+  Reader out = Reader::pipe;
+  Reader err = Reader::pipe;
+  std::string input;                          // the program's stdin; empty: at its end
+  std::filesystem::path folder;               // to run in; empty: where the tests run
+  bool ignores_sigpipe = false;               // as programs started from Python do
+  std::chrono::milliseconds timeout{20'000};  // then the program is killed
+  /// Changes to the tests' own environment; nothing: the variable is removed. Unless they are named
+  /// here, NO_COLOR is removed and TERM is a terminal with colours.
+  std::map<std::string, std::optional<std::string>> environment;
+};
+
+struct RunResult {
+  std::string out;
+  std::string err;
+  int exit_code = -1;  // -1 where a signal ended it
+  int signal = 0;
+  bool timed_out = false;
+  double seconds = 0;
+};
+
+/// Starts the program; its destructor makes sure that none is left running.
+class RunningCommand {
+ public:
+  explicit RunningCommand(const std::vector<std::string>& arguments, RunOptions options = {});
+  ~RunningCommand();
+  RunningCommand(const RunningCommand&) = delete;
+  RunningCommand& operator=(const RunningCommand&) = delete;
+
+  void send(int signal) const;
+
+  /// Reads on until `condition` holds; false where the program ends or runs out of time before.
+  bool wait_until(const std::function<bool()>& condition);
+
+  /// Waits for its end. `seconds` counts from the start of this call.
+  RunResult wait();
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  bool is_open() const { return out_ >= 0 || err_ >= 0; }
+  void read_for(std::chrono::milliseconds duration);
+  bool has_ended();
+
+  RunOptions options_;
+  RunResult result_;
+  Clock::time_point deadline_;
+  pid_t process_ = -1;
+  int out_ = -1;  // this end of its streams; -1: closed, or nothing to read
+  int err_ = -1;
+  bool ended_ = false;
+};
+
+/// Runs the program to its end.
+RunResult run_attnscope(const std::vector<std::string>& arguments, const RunOptions& options = {});
+
+}  // namespace attnscope::test

@@ -1,0 +1,162 @@
+#include "attnscope/tensor/stored_matrix.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <numeric>
+#include <vector>
+
+namespace attnscope {
+namespace {
+
+/// A tensor whose element values are their own storage positions.
+class CountingTensor {
+ public:
+  explicit CountingTensor(Shape shape) {
+    view_ = {.dtype = DType::f32, .shape = std::move(shape)};
+    values_.resize(static_cast<std::size_t>(view_.element_count()));
+    std::iota(values_.begin(), values_.end(), 0.0f);
+    view_.bytes = std::as_bytes(std::span(values_));
+  }
+  const TensorView& view() const { return view_; }
+
+ private:
+  std::vector<float> values_;
+  TensorView view_;
+};
+
+/// The definition in stored_matrix.h, element by element.
+std::int64_t position(const StoredMatrix& stored, std::int64_t row, std::int64_t col) {
+  return stored.first + row / stored.block_rows * stored.block_stride +
+         row % stored.block_rows * stored.row_stride + col * stored.col_stride;
+}
+
+void expect_follows_definition(const StoredMatrix& stored) {
+  const Matrix<float> floats = decode<float>(stored);
+  const Matrix<double> doubles = decode<double>(stored);
+  ASSERT_EQ(floats.rows(), stored.rows);
+  ASSERT_EQ(floats.cols(), stored.cols);
+  for (std::int64_t row = 0; row < stored.rows; ++row) {
+    for (std::int64_t col = 0; col < stored.cols; ++col) {
+      const std::int64_t wanted = position(stored, row, col);
+      ASSERT_LT(wanted, stored.tensor.element_count());
+      ASSERT_EQ(floats(row, col), static_cast<float>(wanted)) << row << ", " << col;
+      ASSERT_EQ(doubles(row, col), static_cast<double>(wanted)) << row << ", " << col;
+    }
+  }
+}
+
+TEST(StoredMatrix, WholeTensor) {
+  const CountingTensor tensor({3, 5});
+  const StoredMatrix stored = whole_matrix(tensor.view());
+  expect_follows_definition(stored);
+  EXPECT_EQ(decode<float>(stored)(2, 4), 14);
+}
+
+TEST(StoredMatrix, WholeTensorWithoutElements) {
+  // The last one has more rows than could ever be visited.
+  for (const Shape& shape : {Shape{0, 5}, Shape{5, 0}, Shape{0, 0}, Shape{INT64_MAX, 0}}) {
+    const CountingTensor tensor(shape);
+    const Matrix<float> decoded = decode<float>(whole_matrix(tensor.view()));
+    EXPECT_EQ(decoded.rows(), shape[0]);
+    EXPECT_EQ(decoded.cols(), shape[1]);
+  }
+}
+
+// Conv1D keeps (in, out). Sizes around the strip of 64 rows that is decoded at a time.
+TEST(StoredMatrix, TransposedAsInConv1D) {
+  for (const std::int64_t outputs : {1, 2, 63, 64, 65, 130}) {
+    const CountingTensor tensor({3, outputs});
+    const StoredMatrix stored{.tensor = tensor.view(),
+                              .rows = outputs,
+                              .cols = 3,
+                              .row_stride = 1,
+                              .col_stride = outputs,
+                              .block_rows = outputs,
+                              .block_stride = outputs};
+    expect_follows_definition(stored);
+    EXPECT_EQ(decode<float>(stored)(outputs - 1, 2), static_cast<float>(3 * outputs - 1));
+  }
+}
+
+// GPT-2's c_attn: the second third of the output axis, stored (in, 3 * out).
+TEST(StoredMatrix, TransposedPartOfAFusedTensor) {
+  const CountingTensor tensor({4, 3 * 70});
+  const StoredMatrix stored{.tensor = tensor.view(),
+                            .rows = 70,
+                            .cols = 4,
+                            .first = 70,
+                            .row_stride = 1,
+                            .col_stride = 210,
+                            .block_rows = 70,
+                            .block_stride = 210};
+  expect_follows_definition(stored);
+  EXPECT_EQ(decode<float>(stored)(0, 1), 280);
+}
+
+// GPT-NeoX's query_key_value: for each head its rows of Q, of K, of V. Here K of 3 heads of 2.
+TEST(StoredMatrix, RowsInterleavedWithOtherMatrices) {
+  constexpr std::int64_t kHeads = 3, kHeadDim = 2, kWidth = 5;
+  const CountingTensor tensor({kHeads * 3 * kHeadDim, kWidth});
+  const StoredMatrix stored{.tensor = tensor.view(),
+                            .rows = kHeads * kHeadDim,
+                            .cols = kWidth,
+                            .first = kHeadDim * kWidth,
+                            .row_stride = kWidth,
+                            .block_rows = kHeadDim,
+                            .block_stride = 3 * kHeadDim * kWidth};
+  expect_follows_definition(stored);
+  EXPECT_EQ(decode<float>(stored)(2, 0), (3 * kHeadDim + kHeadDim) * kWidth);  // head 1, row 0
+}
+
+TEST(StoredMatrix, RowsInterleavedAndTransposed) {
+  constexpr std::int64_t kHeads = 3, kHeadDim = 70, kWidth = 2;
+  constexpr std::int64_t kOutputs = kHeads * 2 * kHeadDim;
+  const CountingTensor tensor({kWidth, kOutputs});
+  expect_follows_definition({.tensor = tensor.view(),
+                             .rows = kHeads * kHeadDim,
+                             .cols = kWidth,
+                             .first = kHeadDim,
+                             .row_stride = 1,
+                             .col_stride = kOutputs,
+                             .block_rows = kHeadDim,
+                             .block_stride = 2 * kHeadDim});
+}
+
+TEST(StoredMatrix, SliceOfAStackedTensor) {
+  const CountingTensor tensor({4, 3, 3});
+  const StoredMatrix stored{.tensor = tensor.view(),
+                            .rows = 3,
+                            .cols = 3,
+                            .first = 2 * 9,
+                            .row_stride = 3,
+                            .block_rows = 3,
+                            .block_stride = 9};
+  expect_follows_definition(stored);
+  EXPECT_EQ(decode<float>(stored)(0, 0), 18);
+}
+
+TEST(StoredMatrix, ExactDecodingKeepsFloat64) {
+  const std::vector<double> values = {1.0 / 3, 1e-300, -2, 1 + 0x1p-52};
+  const TensorView tensor{
+      .dtype = DType::f64, .shape = {2, 2}, .bytes = std::as_bytes(std::span(values))};
+  const WeightMatrix decoded = decode_exact(whole_matrix(tensor));
+  ASSERT_TRUE(std::holds_alternative<Matrix<double>>(decoded));
+  for (std::int64_t index = 0; index < 4; ++index) {
+    EXPECT_EQ(std::get<Matrix<double>>(decoded)(index / 2, index % 2),
+              values[static_cast<std::size_t>(index)]);
+  }
+}
+
+TEST(StoredMatrix, ExactDecodingOfShorterTypesIsFloat32) {
+  const std::vector<std::byte> zeros(16);
+  for (const DTypeInfo& info : all_dtypes()) {
+    if (info.kind != DTypeClass::real || info.dtype == DType::f64) continue;
+    const TensorView tensor{.dtype = info.dtype, .shape = {2, 2}, .bytes = zeros};
+    EXPECT_TRUE(std::holds_alternative<Matrix<float>>(decode_exact(whole_matrix(tensor))))
+        << info.name;
+  }
+}
+
+}  // namespace
+}  // namespace attnscope
