@@ -10,6 +10,7 @@
 
 #include "attnscope/cli/command.h"
 #include "attnscope/cli/interrupt.h"
+#include "attnscope/cli/output_target.h"
 #include "attnscope/core/error.h"
 #include "attnscope/core/text.h"
 
@@ -87,8 +88,10 @@ std::vector<std::string> join_values(const CLI::App& app,
     const std::string name = argument.substr(0, argument.find('='));
     const CLI::Option* option = app.get_option_no_throw(name);
     if (option == nullptr) {
-      refuse(name, "no such option of '" + app.get_name() + "'" + suggestion(name, known) +
-                       " (see attnscope " + app.get_name() + " --help)");
+      const CLI::App* parent = app.get_parent();
+      const std::string command = parent == nullptr ? "attnscope" : "attnscope " + app.get_name();
+      refuse(name, "no such option of '" + command + "'" + suggestion(name, known) + " (see " +
+                       command + " --help)");
     }
     const bool takes_value = option->get_items_expected_min() > 0;
     if (takes_value && name == argument) {
@@ -127,11 +130,16 @@ int dispatch(std::vector<std::string> arguments) {
       std::vector<std::string> joined = join_values(*chosen, own);
       joined.insert(joined.begin(), arguments.front());
       arguments = std::move(joined);
+    } else {
+      arguments = join_values(app, arguments);
     }
     std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());  // CLI11's order
     app.parse(std::move(reversed));
   } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() == 0) return app.exit(error);  // help and version
+    if (error.get_exit_code() == 0) {  // help and version
+      OutputTarget().write([&](std::ostream& out) { app.exit(error, out, out); });
+      return 0;
+    }
     std::string problem = error.what();
     refuse("command line", problem.substr(0, problem.find('\n')));
   }

@@ -7,6 +7,7 @@
 #include <charconv>
 #include <cstdio>
 #include <cstdlib>
+#include <set>
 
 #include "attnscope/cli/output_target.h"
 #include "attnscope/core/error.h"
@@ -56,7 +57,15 @@ void warn(const Checkpoint& checkpoint) {
 
 std::vector<std::filesystem::path> model_paths(const CommonArguments& arguments) {
   if (arguments.models.empty()) refuse("MODEL", "name a folder with config.json and weights");
-  return {arguments.models.begin(), arguments.models.end()};
+  std::vector<std::filesystem::path> paths;
+  std::set<std::filesystem::path> seen;  // a model named twice is one model
+  for (const std::string& model : arguments.models) {
+    std::error_code ignored;
+    if (seen.insert(std::filesystem::weakly_canonical(model, ignored)).second) {
+      paths.emplace_back(model);
+    }
+  }
+  return paths;
 }
 
 }  // namespace

@@ -4,10 +4,10 @@
 
 #include <CLI/CLI.hpp>
 #include <array>
-#include <cstdio>
 #include <memory>
 
 #include "attnscope/cli/command.h"
+#include "attnscope/cli/output_target.h"
 #include "attnscope/core/error.h"
 #include "attnscope/core/text.h"
 
@@ -133,7 +133,7 @@ int run(const CLI::App& app, const std::string& wanted) {
   std::vector<std::string> names;
   for (const Kind& kind : kKinds) {
     if (kind.name == wanted) {
-      std::fputs(kind.make(app).c_str(), stdout);
+      OutputTarget().write([&](std::ostream& out) { out << kind.make(app); });
       return 0;
     }
     names.emplace_back(kind.name);

@@ -28,11 +28,12 @@ OutputTarget::OutputTarget(const std::string& path) {
     return;
   }
   std::error_code ignored;
-  // A link stays a link: what it points to is replaced.
-  path_ = fs::is_symlink(path, ignored) ? fs::weakly_canonical(path, ignored) : fs::path(path);
-  const fs::file_status status = fs::status(path_, ignored);
+  const fs::file_status status = fs::status(path, ignored);
   const bool replaced = !fs::exists(status) || fs::is_regular_file(status);
+  path_ = path;
   if (replaced) {
+    // A link stays a link: what it points to is replaced.
+    if (fs::is_symlink(path, ignored)) path_ = fs::weakly_canonical(path, ignored);
     temporary_ = path_;
     temporary_ += ".tmp-" + std::to_string(getpid());
   }

@@ -16,7 +16,7 @@ class OutputTarget {
  public:
   /// `path` empty: stdout. A file is opened here, under a temporary name beside `path`, so that one
   /// that cannot be written is known before the work. Throws Error(io).
-  explicit OutputTarget(const std::string& path);
+  explicit OutputTarget(const std::string& path = "");
   ~OutputTarget();
   OutputTarget(const OutputTarget&) = delete;
   OutputTarget& operator=(const OutputTarget&) = delete;

@@ -4,6 +4,7 @@
 #include <array>
 #include <charconv>
 #include <numeric>
+#include <utility>
 
 namespace attnscope {
 namespace {
@@ -42,16 +43,20 @@ bool is_control(std::string_view sequence) {
   return separator_or_override || isolate;
 }
 
+/// Insertions, deletions, substitutions and swaps of neighbours (optimal string alignment).
 std::size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
+  std::vector<std::size_t> before(b.size() + 1), above(b.size() + 1), row(b.size() + 1);
   std::iota(row.begin(), row.end(), std::size_t{0});
-  for (std::size_t in_a = 0; in_a < a.size(); ++in_a) {
-    std::size_t diagonal = row[0];
-    row[0] = in_a + 1;
-    for (std::size_t in_b = 0; in_b < b.size(); ++in_b) {
-      const std::size_t substituted = diagonal + (a[in_a] == b[in_b] ? 0 : 1);
-      diagonal = row[in_b + 1];
-      row[in_b + 1] = std::min({substituted, row[in_b] + 1, row[in_b + 1] + 1});
+  for (std::size_t in_a = 1; in_a <= a.size(); ++in_a) {
+    std::swap(before, above);
+    std::swap(above, row);
+    row[0] = in_a;
+    for (std::size_t in_b = 1; in_b <= b.size(); ++in_b) {
+      const std::size_t substituted = above[in_b - 1] + (a[in_a - 1] == b[in_b - 1] ? 0 : 1);
+      row[in_b] = std::min({substituted, row[in_b - 1] + 1, above[in_b] + 1});
+      const bool swapped = in_a > 1 && in_b > 1 && a[in_a - 1] == b[in_b - 2] &&
+                           a[in_a - 2] == b[in_b - 1];
+      if (swapped) row[in_b] = std::min(row[in_b], before[in_b - 2] + 1);
     }
   }
   return row.back();

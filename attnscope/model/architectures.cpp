@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "attnscope/core/text.h"
 #include "attnscope/model/architectures/families.h"
 
 namespace attnscope {
@@ -40,10 +39,10 @@ const Architecture* find_architecture_by_class(std::string_view class_name) {
   return nullptr;
 }
 
-std::string known_architectures() {
+std::vector<std::string> architecture_names() {
   std::vector<std::string> names;
   for (const Architecture& architecture : architectures()) names.push_back(architecture.name);
-  return join(names);
+  return names;
 }
 
 }  // namespace attnscope

@@ -1,6 +1,7 @@
 // The list of architectures that attnscope knows.
 #pragma once
 
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -17,7 +18,7 @@ const Architecture* find_architecture_by_type(std::string_view model_type);
 /// By a class name of config.json's `architectures`, such as "GPT2LMHeadModel".
 const Architecture* find_architecture_by_class(std::string_view class_name);
 
-/// "albert, bert, …"
-std::string known_architectures();
+/// albert, bert, …
+std::vector<std::string> architecture_names();
 
 }  // namespace attnscope

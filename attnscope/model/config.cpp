@@ -21,22 +21,23 @@ const Architecture& find_architecture(const json& config, std::string_view where
   const std::string model_type = text_field(config, "model_type");
   if (const auto* found = find_architecture_by_type(model_type)) return *found;
 
-  std::string named = model_type.empty() ? "" : "'" + model_type + "'";
+  std::string named = model_type;
   const auto classes = config.find("architectures");
   if (classes != config.end() && classes->is_array()) {
     for (const json& name : *classes) {
       if (!name.is_string()) continue;
       const auto& text = name.get_ref<const std::string&>();
       if (const auto* found = find_architecture_by_class(text)) return *found;
-      if (named.empty()) named = "'" + text + "'";
+      if (named.empty()) named = text;
     }
   }
   if (named.empty()) {
     throw Error(ErrorKind::format, where, "says no model_type and no architectures");
   }
+  const std::vector<std::string> names = architecture_names();
   throw Error(ErrorKind::unsupported, where,
-              "architecture " + named + " is not known (known: " + known_architectures() +
-                  "; describe others with --layout FILE.json)");
+              "architecture '" + named + "' is not known" + suggestion(named, names) +
+                  "; known: " + join(names) + " (describe others with --layout FILE.json)");
 }
 
 /// Nothing where the key is absent or null and has no fallback.

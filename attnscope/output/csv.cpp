@@ -10,7 +10,21 @@
 namespace attnscope {
 namespace {
 
-std::string quoted(const std::string& text) {
+/// Text from files without what a terminal would obey; line ends and tabs stay, as CSV can hold them.
+std::string without_controls(std::string_view untrusted) {
+  constexpr std::string_view kKept = "\r\n\t";
+  std::string out;
+  for (;;) {
+    const std::size_t at = untrusted.find_first_of(kKept);
+    out += printable(untrusted.substr(0, at));
+    if (at == std::string_view::npos) return out;
+    out += untrusted[at];
+    untrusted.remove_prefix(at + 1);
+  }
+}
+
+std::string quoted(const std::string& untrusted) {
+  const std::string text = without_controls(untrusted);
   if (text.find_first_of("\",\r\n") == std::string::npos) return text;
   std::string out = "\"";
   for (const char c : text) {

@@ -7,6 +7,7 @@
 #include <optional>
 #include <set>
 
+#include "attnscope/core/role.h"
 #include "attnscope/core/text.h"
 #include "attnscope/output/terminal.h"
 #include "attnscope/output/writers.h"
@@ -23,17 +24,27 @@ struct Cell {
 
 /// One model's rows, ready to be laid out.
 struct ModelTable {
-  std::vector<std::string> matrices;  // in order of appearance
+  std::set<std::string> matrices;
   std::map<std::pair<std::int64_t, std::int64_t>, std::map<std::string, std::optional<Cell>>> cells;
 
   void add(std::int64_t layer, std::int64_t head, const std::string& matrix,
            std::optional<Cell> cell) {
-    if (std::find(matrices.begin(), matrices.end(), matrix) == matrices.end()) {
-      matrices.push_back(matrix);
-    }
+    matrices.insert(matrix);
     cells[{layer, head}][matrix] = cell;
   }
 };
+
+/// The columns of a table: the matrices in the order in which they were asked for, or the usual one.
+std::vector<std::string> columns_of(const ModelTable& table, const Report& report) {
+  std::vector<std::string> order = role_names();
+  const Value* asked = report.parameters.find("matrix");
+  if (const auto* names = asked == nullptr ? nullptr : asked->get<Value::List>()) {
+    order.clear();
+    for (const Value& name : *names) order.push_back(*name.get<std::string>());
+  }
+  std::erase_if(order, [&](const std::string& name) { return !table.matrices.contains(name); });
+  return order;
+}
 
 /// The last key of `energy_rank`: thresholds ascend.
 std::string highest_threshold(const Report& report) {
@@ -87,20 +98,21 @@ std::string title(const Record& model) {
   return text;
 }
 
-void write_model(const ModelTable& table, const Style& style, std::ostream& out) {
+void write_model(const ModelTable& table, const std::vector<std::string>& columns,
+                 const Style& style, std::ostream& out) {
   const bool has_heads = std::any_of(table.cells.begin(), table.cells.end(), [](const auto& entry) {
     return entry.first.second != kWhole;
   });
   std::vector<std::vector<std::string>> lines(1);
   lines[0].push_back(style.bold("layer"));
-  for (const std::string& matrix : table.matrices) lines[0].push_back(style.bold(matrix));
+  for (const std::string& matrix : columns) lines[0].push_back(style.bold(matrix));
   const auto add_possible = [&](const char* label, bool of_heads) {
     std::vector<std::string> line = {style.dim(label)};
-    for (const std::string& matrix : table.matrices) {
+    for (const std::string& matrix : columns) {
+      const std::string possible = possible_text(table, matrix, of_heads);
       // Under the ranks: as far from the right as the bar and the percentage after a rank.
-      const std::size_t after_rank = display_width(cell_text({}, style)) - 1;
-      line.push_back(style.dim(possible_text(table, matrix, of_heads)) +
-                     std::string(after_rank, ' '));
+      const std::size_t after_rank = possible.empty() ? 0 : display_width(cell_text({}, style)) - 1;
+      line.push_back(style.dim(possible) + std::string(after_rank, ' '));
     }
     lines.push_back(std::move(line));
   };
@@ -112,7 +124,7 @@ void write_model(const ModelTable& table, const Style& style, std::ostream& out)
     const auto& [layer, head] = place;
     std::vector<std::string> line = {head == kWhole ? std::to_string(layer)
                                                     : style.dim(fmt::format("  head {}", head))};
-    for (const std::string& matrix : table.matrices) {
+    for (const std::string& matrix : columns) {
       const auto found = cells.find(matrix);
       if (found == cells.end()) {
         line.emplace_back();
@@ -126,7 +138,7 @@ void write_model(const ModelTable& table, const Style& style, std::ostream& out)
     lines.push_back(std::move(line));
   }
   std::vector<std::string> line = {style.bold("total")};
-  for (const std::string& matrix : table.matrices) {
+  for (const std::string& matrix : columns) {
     line.push_back(totals.count(matrix) ? cell_text(totals[matrix], style) : "-");
   }
   lines.push_back(std::move(line));
@@ -157,6 +169,7 @@ void write_tensor_rows(const Report& report, const Style& style, std::ostream& o
       line.push_back(number == nullptr ? "-" : fmt::format("{:.4g}", *number));
     }
   }
+  for (const Skipped& skipped : report.skipped) lines.push_back({skipped.model, "-"});
   out << align(lines);
 }
 
@@ -192,7 +205,7 @@ void write_spectrum_table(const Report& report, const WriteOptions& options, std
     for (const Record& model : report.models) {
       const std::string name = text_field(model, "name");
       out << style.bold(name) << "  " << style.dim(title(model)) << "\n\n";
-      write_model(tables[name], style, out);
+      write_model(tables[name], columns_of(tables[name], report), style, out);
       out << '\n';
     }
   }

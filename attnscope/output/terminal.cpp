@@ -9,7 +9,7 @@
 namespace attnscope {
 
 std::string Style::wrap(std::string_view code, std::string_view text) const {
-  if (!color_) return std::string(text);
+  if (!color_ || text.empty()) return std::string(text);
   return fmt::format("\x1b[{}m{}\x1b[0m", code, text);
 }
 

@@ -87,7 +87,9 @@ TEST(Suggestion, OffersTheNearWordOnly) {
   EXPECT_EQ(closest("x", commands), std::nullopt);
   EXPECT_EQ(closest(std::string(100'000, 's'), commands), std::nullopt);
 
-  EXPECT_EQ(suggestion("inof", commands), "");  // two of four letters are wrong
+  EXPECT_EQ(suggestion("inof", commands), " (did you mean 'info'?)");  // two letters swapped
+  EXPECT_EQ(suggestion("ingo", commands), " (did you mean 'info'?)");
+  EXPECT_EQ(suggestion("inga", commands), "");  // two of four letters are wrong
   EXPECT_EQ(suggestion("inf", commands), " (did you mean 'info'?)");
 }
 

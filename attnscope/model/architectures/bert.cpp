@@ -27,7 +27,9 @@ Architecture bert() {
           },
       .others = {{"position_embedding", "embeddings.position_embeddings.weight"},
                  {"token_type_embedding", "embeddings.token_type_embeddings.weight"},
-                 {"norm", "*LayerNorm.*"},  // weight and bias; gamma and beta in old files
+                 // weight and bias, gamma and beta in old files
+                 {"norm", "encoder.layer.{layer}.*LayerNorm.*"},
+                 {"norm", "embeddings.LayerNorm.*"},
                  {"pooler", "pooler.*"}},
       .embedding = "embeddings.word_embeddings.weight",
       .output_head = {"cls.predictions.decoder.weight"},

@@ -27,7 +27,8 @@ Architecture opt() {
       .others = {{"position_embedding", "embed_positions.weight"},
                  {"embedding_projection", "project_in.weight"},
                  {"embedding_projection", "project_out.weight"},
-                 {"norm", "*layer_norm.*"}},
+                 {"norm", "layers.{layer}.*layer_norm.*"},
+                 {"norm", "final_layer_norm.*"}},
       .embedding = "embed_tokens.weight",
       .output_head = {"lm_head.weight"},
   };

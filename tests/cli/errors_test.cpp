@@ -1,0 +1,373 @@
+// Every way to be refused: one line on stderr, nothing on stdout, the exit code of its kind.
+#include "tests/cli/command_line.h"
+
+namespace attnscope::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Refusal {
+  std::string what;
+  Words arguments;
+  Words said;  // what the line must hold
+};
+
+void expect_refusals(int exit_code, const std::vector<Refusal>& refusals,
+                     const RunOptions& options = {}) {
+  for (const auto& [what, arguments, said] : refusals) {
+    SCOPED_TRACE(what);
+    expect_refusal(arguments, exit_code, said, options);
+  }
+}
+
+constexpr int kUsage = 2, kIo = 3, kBadFile = 4, kUnsupported = 5;
+
+TEST(CliErrors, Usage) {
+  const std::string llama = data_path("llama"), bert = data_path("bert"), gpt2 = data_path("gpt2");
+  const Words spectrum = {"spectrum", llama}, matrix = {"matrix", llama};
+  const Words layer0 = {"--layer", "0", "--matrix"};
+  expect_refusals(
+      kUsage,
+      {
+          {"a mistyped command", {"spectrm", llama}, {"spectrm", "'spectrum'"}},
+          {"no such command", {"zzzzzzzz"}, {"zzzzzzzz", "info", "spectrum", "matrix"}},
+          {"an empty command", {""}, {}},
+          {"a mistyped option", spectrum + Words{"--enrgy", "0.9"}, {"--enrgy", "'--energy'"}},
+          {"a mistyped flag", {"info", llama, "--quite"}, {"--quite", "'--quiet'"}},
+          {"a mistyped option with its value",
+           spectrum + Words{"--thread=2"},
+           {"--thread", "'--threads'"}},
+          {"an option of another command",
+           {"info", llama, "--energy", "0.9"},
+           {"--energy", "info"}},
+          {"an option before the command", {"--quiet", "spectrum", llama}, {"--quiet"}},
+          {"an option without its value", spectrum + Words{"--energy"}, {"--energy"}},
+          {"an option twice", spectrum + Words{"--threads", "1", "--threads", "2"}, {"--threads"}},
+
+          {"a mistyped matrix", spectrum + Words{"--matrix", "gat"}, {"'gat'", "'gate'"}},
+          {"no such matrix", spectrum + Words{"--matrix", "q,x"}, {"--matrix", "'x'", "qk"}},
+          {"an empty matrix", spectrum + Words{"--matrix", "q,"}, {"--matrix"}},
+          {"a matrix that the model lacks",
+           {"spectrum", bert, "--matrix", "gate"},
+           {"--matrix", "bert", "'gate'"}},
+          {"a matrix that no model has",
+           {"spectrum", bert, gpt2, "--matrix", "q,gate"},
+           {"--matrix", "'gate'"}},
+          {"a mistyped format", spectrum + Words{"--format", "jsn"}, {"'jsn'", "'json'"}},
+          {"no such format", {"info", llama, "--format", "xml"}, {"'xml'", "table", "csv", "json"}},
+          {"no such progress", spectrum + Words{"--progress", "sometimes"}, {"--progress"}},
+
+          {"layers: no number", spectrum + Words{"--layers", "x"}, {"--layers", "'x'"}},
+          {"layers: half a number", spectrum + Words{"--layers", "0x1"}, {"--layers", "'0x1'"}},
+          {"layers: a range to nowhere",
+           spectrum + Words{"--layers", "0-x"},
+           {"--layers", "'0-x'"}},
+          {"layers: an empty part", spectrum + Words{"--layers", "0,,1"}, {"--layers"}},
+          {"layers: backwards", spectrum + Words{"--layers", "1-0"}, {"--layers", "'1-0'"}},
+          {"layers: too high", spectrum + Words{"--layers", "2"}, {"--layers", "'2'", "llama"}},
+          {"layers: a range that ends too high",
+           spectrum + Words{"--layers", "0-2"},
+           {"--layers", "llama"}},
+          {"layers: too low", spectrum + Words{"--layers", "-3"}, {"--layers", "'-3'", "llama"}},
+          {"layers: beyond 64 bits",
+           spectrum + Words{"--layers", "99999999999999999999"},
+           {"--layers"}},
+
+          {"energy 0", spectrum + Words{"--energy", "0"}, {"--energy", "'0'"}},
+          {"energy 1", spectrum + Words{"--energy", "1"}, {"--energy", "'1'"}},
+          {"energy nan", spectrum + Words{"--energy", "nan"}, {"--energy", "'nan'"}},
+          {"energy inf", spectrum + Words{"--energy", "inf"}, {"--energy", "'inf'"}},
+          {"energy below 0", spectrum + Words{"--energy", "-0.5"}, {"--energy", "'-0.5'"}},
+          {"energy in percent", spectrum + Words{"--energy", "0.9,90"}, {"--energy", "'90'"}},
+          {"energy with a unit", spectrum + Words{"--energy", "0.9x"}, {"--energy", "'0.9x'"}},
+          {"energy with an empty part", spectrum + Words{"--energy", "0.9,"}, {"--energy"}},
+
+          {"no threads", spectrum + Words{"--threads", "0"}, {"--threads", "'0'"}},
+          {"threads below 0", spectrum + Words{"--threads", "-2"}, {"--threads", "'-2'"}},
+          {"half a thread", spectrum + Words{"--threads", "1.5"}, {"--threads", "'1.5'"}},
+          {"threads: no number", spectrum + Words{"--threads", "all"}, {"--threads", "'all'"}},
+          {"threads beyond 64 bits",
+           spectrum + Words{"--threads", "99999999999999999999"},
+           {"--threads"}},
+
+          {"matrix without a layer", matrix + Words{"--matrix", "q"}, {"--layer"}},
+          {"matrix without a matrix", matrix + Words{"--layer", "0"}, {"--matrix"}},
+          {"matrix of several models",
+           {"matrix", llama, gpt2, "--layer", "0", "--matrix", "q"},
+           {}},
+          {"matrix without a model", {"matrix", "--layer", "0", "--matrix", "q"}, {"MODEL"}},
+          {"a list where one matrix is needed",
+           matrix + layer0 + Words{"q,k"},
+           {"--matrix", "'q,k'"}},
+          {"matrix: layer too high", matrix + Words{"--layer", "2", "--matrix", "q"}, {"--layer"}},
+          {"matrix: layer too low", matrix + Words{"--layer", "-3", "--matrix", "q"}, {"--layer"}},
+          {"matrix: no layer number", matrix + Words{"--layer", "x", "--matrix", "q"}, {"--layer"}},
+          {"query head too high", matrix + layer0 + Words{"q", "--head", "4"}, {"--head", "llama"}},
+          {"key head too high", matrix + layer0 + Words{"k", "--head", "2"}, {"--head", "llama"}},
+          {"circuit head too high", matrix + layer0 + Words{"ov", "--head", "4"}, {"--head"}},
+          {"head below 0", matrix + layer0 + Words{"q", "--head", "-1"}, {"--head"}},
+          {"a head of the MLP", matrix + layer0 + Words{"up", "--head", "0"}, {"--head"}},
+          {"a matrix that the model lacks",
+           {"matrix", gpt2, "--layer", "0", "--matrix", "gate"},
+           {"--matrix", "gpt2", "'gate'"}},
+          {"two formats at once",
+           matrix + layer0 + Words{"q", "--out", "w.npy", "--format", "csv"},
+           {"--format"}},
+
+          {"info without a model", {"info"}, {"MODEL"}},
+          {"spectrum without a model", {"spectrum", "--per-head"}, {"MODEL"}},
+          {"a model beside --system", {"info", llama, "--system"}, {"--system"}},
+
+          {"a mistyped tensor",
+           {"spectrum", gpt2, "--tensor", "transformer.wte.weigth"},
+           {"--tensor", "'transformer.wte.weight'"}},
+          {"no such tensor", {"spectrum", gpt2, "--tensor", "x"}, {"--tensor", "'x'"}},
+          {"a vector for a matrix",
+           {"spectrum", gpt2, "--tensor", "transformer.ln_f.weight"},
+           {"--tensor", "'transformer.ln_f.weight'", "[32]"}},
+          {"a tensor and a matrix",
+           spectrum + Words{"--tensor", "x", "--matrix", "q"},
+           {"--tensor"}},
+          {"a tensor and layers", spectrum + Words{"--tensor", "x", "--layers", "0"}, {"--tensor"}},
+          {"a tensor and heads", spectrum + Words{"--tensor", "x", "--per-head"}, {"--tensor"}},
+      });
+}
+
+TEST(CliErrors, MistypedOptionWithoutACommandIsSuggested) {
+  expect_refusal({"--versoin"}, kUsage, {"--versoin", "--version"});
+  expect_refusal({"--hlep"}, kUsage, {"--hlep", "--help"});
+}
+
+TEST(CliErrors, SwappedLettersAreSuggested) {
+  const std::string llama = data_path("llama");
+  expect_refusal({"ifno", llama}, kUsage, {"did you mean 'info'"});
+  expect_refusal({"spectrum", llama, "--matrix", "dwon"}, kUsage, {"did you mean 'down'"});
+  expect_refusal({"spectrum", llama, "--format", "cvs"}, kUsage, {"did you mean 'csv'"});
+}
+
+TEST(CliErrors, ALayerThatOneOfSeveralModelsLacksNamesThatModel) {
+  // albert has 4 layers, gpt2 has 2.
+  expect_refusal({"spectrum", data_path("albert"), data_path("gpt2"), "--layers", "3"}, kUsage,
+                 {"--layers", "gpt2"});
+}
+
+TEST(CliErrors, Io) {
+  const TempFolder folder;
+  const std::string root = folder.path().string();
+  TinyLlama().write(folder, "no-config");
+  fs::remove(folder.path() / "no-config/config.json");
+  folder.write("no-weights/config.json", TinyLlama().config.dump());
+  folder.write("missing-shard/config.json", TinyLlama().config.dump());
+  folder.write("missing-shard/model.safetensors.index.json",
+               R"({"weight_map": {"lm_head.weight": "model-00001-of-00001.safetensors"}})");
+  folder.write("a-file", "");
+  const std::string llama = data_path("llama");
+  std::vector<Refusal> refusals = {
+      {"no such model", {"spectrum", root + "/absent"}, {root + "/absent", "download"}},
+      {"the name of a model on a hub", {"info", "openai/gpt2"}, {"openai/gpt2", "download"}},
+      {"a model without a name", {"info", ""}, {}},
+      {"a second model that is absent", {"spectrum", llama, root + "/absent"}, {"/absent"}},
+      {"a path below a file", {"info", root + "/a-file/model"}, {"/a-file/model"}},
+      {"no config.json", {"spectrum", root + "/no-config"}, {"config.json", "--layout"}},
+      {"no config.json beside a file",
+       {"info", root + "/no-config/model.safetensors"},
+       {"config.json"}},
+      {"no weights", {"info", root + "/no-weights"}, {"no-weights", "model.safetensors"}},
+      {"a shard that is absent",
+       {"spectrum", root + "/missing-shard"},
+       {"model-00001-of-00001.safetensors", "model.safetensors.index.json"}},
+      {"no layout file", {"info", llama, "--layout", root + "/absent.json"}, {"/absent.json"}},
+      {"a layout that is a folder", {"info", llama, "--layout", root}, {root}},
+  };
+  for (const Words& command : {Words{"spectrum", llama}, Words{"info", llama},
+                               Words{"matrix", llama, "--layer", "0", "--matrix", "q"}}) {
+    refusals.push_back({"no such folder for the output",
+                        command + Words{"--out", root + "/absent/out.npy"},
+                        {root + "/absent/out.npy"}});
+    refusals.push_back({"output below a file",
+                        command + Words{"--out", root + "/a-file/out"},
+                        {root + "/a-file/out"}});
+    refusals.push_back({"a folder as output", command + Words{"--out", root}, {root}});
+  }
+  expect_refusals(kIo, refusals);
+  EXPECT_EQ(files_in(folder.path()), (Words{"a-file", "missing-shard", "no-config", "no-weights"}));
+}
+
+TEST(CliErrors, OutputThatDoesNotFit) {
+  if (!fs::exists("/dev/full")) GTEST_SKIP() << "needs /dev/full";
+  const std::string llama = data_path("llama");
+  for (const Words& command : {Words{"spectrum", llama}, Words{"info", llama, "--format", "csv"},
+                               Words{"matrix", llama, "--layer", "0", "--matrix", "q"}}) {
+    expect_refusal(command, kIo, {"stdout"}, {.out = Reader::full});
+    expect_refusal(command + Words{"--out", "/dev/full"}, kIo, {"/dev/full"});
+  }
+}
+
+TEST(CliErrors, HelpAndCompletionsThatDoNotFit) {
+  if (!fs::exists("/dev/full")) GTEST_SKIP() << "needs /dev/full";
+  for (const Words& command : {Words{"completion", "man"}, Words{"completion", "bash"},
+                               Words{"--help"}, Words{"spectrum", "--help"}}) {
+    expect_refusal(command, kIo, {"stdout"}, {.out = Reader::full});
+  }
+}
+
+/// A folder of broken models, each named by its fault.
+class BrokenModels : public testing::Test {
+ protected:
+  void with_weights(const std::string& name, std::string_view bytes) const {
+    folder_.write(name + "/config.json", TinyLlama().config.dump());
+    folder_.write(name + "/model.safetensors", bytes);
+  }
+  void with_config(const std::string& name, std::string_view config) const {
+    TinyLlama().write(folder_, name);
+    folder_.write(name + "/config.json", config);
+  }
+  void with_config(const std::string& name, const char* key, const json& value) const {
+    json config = TinyLlama().config;
+    config[key] = value;
+    with_config(name, config.dump());
+  }
+  std::string path(const std::string& name) const { return (folder_.path() / name).string(); }
+
+  TempFolder folder_;
+};
+
+TEST_F(BrokenModels, BadFiles) {
+  const std::string sound = safetensors_bytes(TinyLlama().tensors);
+  with_weights("empty", "");
+  with_weights("shorter than its header says", sound.substr(0, 200));
+  with_weights("shorter than its tensors", sound.substr(0, sound.size() - 1));
+  with_weights("longer than its tensors", sound + "x");
+  with_weights("no safetensors", std::string(100, 'x'));
+  with_weights("header is no JSON", safetensors_with_header("{]", 0));
+  with_weights("unknown dtype",
+               safetensors_with_header(
+                   R"({"t": {"dtype": "F7", "shape": [1], "data_offsets": [0, 1]}})", 1));
+  with_config("config is no JSON", "{");
+  with_config("config is a list", "[]");
+  with_config("config without a family", "{}");
+  with_config("heads do not divide", "num_key_value_heads", 3);
+  with_config("no heads", "num_attention_heads", 0);
+  with_config("a word for a number", "hidden_size", "wide");
+  with_config("more layers than there are", "num_hidden_layers", 3);
+  with_config("another width", "hidden_size", 8);
+  folder_.write("shard elsewhere/config.json", TinyLlama().config.dump());
+  folder_.write("shard elsewhere/model.safetensors.index.json",
+                R"({"weight_map": {"t": "../secret.safetensors"}})");
+
+  std::vector<Refusal> refusals;
+  for (const std::string& name : files_in(folder_.path())) {
+    refusals.push_back({"spectrum", {"spectrum", path(name)}, {path(name)}});
+    refusals.push_back({"info", {"info", path(name), "--format", "json"}, {path(name)}});
+  }
+  EXPECT_EQ(refusals.size(), 32u);
+  expect_refusals(kBadFile, refusals);
+  expect_refusals(
+      kBadFile,
+      {
+          {"what is missing", {"info", path("more layers than there are")}, {"model.layers.2."}},
+          {"which shape", {"info", path("another width")}, {"[16, 16]", "[16, 8]"}},
+          {"which numbers", {"info", path("heads do not divide")}, {"4", "3"}},
+          {"which dtype", {"info", path("unknown dtype")}, {"'F7'"}},
+          {"that it was cut", {"info", path("shorter than its tensors")}, {"truncated"}},
+      });
+}
+
+TEST_F(BrokenModels, Unsupported) {
+  folder_.write("only-bin/config.json", TinyLlama().config.dump());
+  folder_.write("only-bin/pytorch_model.bin", "PK");
+  folder_.write("only-gguf/model.gguf", "GGUF");
+  with_config("another family", R"({"model_type": "rwkv", "architectures": ["RwkvForCausalLM"]})");
+  with_config("another class", R"({"architectures": ["RwkvForCausalLM"]})");
+
+  TinyLlama scaled;
+  scaled.attention(0, 'q') = zero_tensor(TinyLlama::attention_name(0, 'q'), "F8_E4M3", 8, {16, 16});
+  scaled.tensors.push_back(
+      counting_tensor(TinyLlama::attention_name(0, 'q') + "_scale_inv", {1, 1}));
+  scaled.write(folder_, "scaled");
+  TinyLlama undecoded;
+  undecoded.attention(0, 'q') = zero_tensor(TinyLlama::attention_name(0, 'q'), "F4", 4, {16, 16});
+  undecoded.write(folder_, "undecoded");
+  TinyLlama integers;
+  integers.attention(0, 'q') = zero_tensor(TinyLlama::attention_name(0, 'q'), "I32", 32, {16, 16});
+  integers.write(folder_, "integers");
+  TinyLlama quantised;
+  quantised.config["quantization_config"] = {{"quant_method", "gptq"}};
+  std::erase_if(quantised.tensors, [](const TensorToWrite& tensor) {
+    return tensor.name == TinyLlama::attention_name(0, 'q');
+  });
+  quantised.write(folder_, "quantised");
+
+  const std::string q = TinyLlama::attention_name(0, 'q');
+  const Words one_matrix = {"--layer", "0", "--matrix"};
+  expect_refusals(
+      kUnsupported,
+      {
+          {"only .bin", {"spectrum", path("only-bin")}, {"only-bin", "pytorch_model.bin"}},
+          {"only .gguf", {"info", path("only-gguf")}, {"only-gguf", "model.gguf"}},
+          {"the .bin itself", {"info", path("only-bin/pytorch_model.bin")}, {"pytorch_model.bin"}},
+          {"no weights file", {"info", path("another family/config.json")}, {"config.json"}},
+          {"another model_type",
+           {"spectrum", path("another family")},
+           {"'rwkv'", "albert", "bert", "distilbert", "gemma3", "gpt2", "gpt_neo", "gpt_neox",
+            "llama", "mistral", "opt", "phi3", "qwen3", "roberta", "--layout"}},
+          {"another class", {"info", path("another class")}, {"'RwkvForCausalLM'", "llama"}},
+          {"scaled fp8 in spectrum", {"spectrum", path("scaled")}, {q, "_scale_inv"}},
+          {"scaled fp8 in qk", {"spectrum", path("scaled"), "--matrix", "qk"}, {q}},
+          {"scaled fp8 in matrix", Words{"matrix", path("scaled")} + one_matrix + Words{"q"}, {q}},
+          {"scaled fp8 by name", {"spectrum", path("scaled"), "--tensor", q}, {q}},
+          {"undecoded in spectrum", {"spectrum", path("undecoded")}, {q, "F4"}},
+          {"undecoded in matrix",
+           Words{"matrix", path("undecoded")} + one_matrix + Words{"qk"},
+           {"F4"}},
+          {"undecoded by name", {"spectrum", path("undecoded"), "--tensor", q}, {q, "F4"}},
+          {"matrix of integers",
+           Words{"matrix", path("integers")} + one_matrix + Words{"q"},
+           {q, "I32"}},
+          {"quantised", {"spectrum", path("quantised")}, {q, "gptq"}},
+      });
+
+  // What cannot be decoded is listed all the same, and is in nobody's way.
+  for (const std::string name : {"scaled", "undecoded"}) {
+    const json report = report_of({"info", path(name)});
+    const auto listed = std::find_if(report["rows"].begin(), report["rows"].end(),
+                                     [&](const json& row) { return row["name"] == q; });
+    ASSERT_NE(listed, report["rows"].end());
+    EXPECT_EQ((*listed)["dtype"], name == "scaled" ? "F8_E4M3" : "F4");
+    EXPECT_EQ((*listed)["bytes"], name == "scaled" ? 256 : 128);
+    EXPECT_EQ((*listed)["role"], "q");
+    EXPECT_EQ(report_of({"spectrum", path(name), "--matrix", "k,v"})["rows"].size(), 4u);
+  }
+}
+
+TEST_F(BrokenModels, AMistypedArchitectureIsSuggested) {
+  with_config("lama", "model_type", "lama");
+  with_config("gpt-neox", "model_type", "gpt-neox");
+  expect_refusal({"info", path("lama")}, kUnsupported, {"'lama'", "did you mean 'llama'"});
+  expect_refusal({"info", path("gpt-neox")}, kUnsupported, {"did you mean 'gpt_neox'"});
+}
+
+TEST_F(BrokenModels, NamesFromFilesCannotDriveTheTerminal) {
+  // ESC, a line feed, DEL, and CSI as one C1 character.
+  const std::string hostile =
+      "evil\x1b[31m\n\x7f\xc2\x9b"
+      "2J";
+  TinyLlama model;
+  model.tensors.push_back(counting_tensor(hostile, {3}));
+  const std::string sound = model.write(folder_, "sound");
+  expect_refusal({"spectrum", sound, "--tensor", hostile}, kUsage, {"evil", "[3]"});
+  expect_refusal({"spectrum", sound, "--tensor", hostile + "x"}, kUsage, {"evil"});
+  expect_refusal({"spectrum", path(hostile)}, kIo, {"evil"});
+  expect_refusal({hostile}, kUsage, {"evil"});
+  expect_refusal({"spectrum", sound, "--matrix", hostile}, kUsage, {"evil"});
+  expect_refusal({"spectrum", sound, "--" + hostile}, kUsage, {"evil"});
+  expect_refusal({"spectrum", sound, "--out", path("absent/" + hostile)}, kIo, {"evil"});
+  with_config("hostile config", "model_type", hostile);
+  expect_refusal({"info", path("hostile config")}, kUnsupported, {"evil"});
+  const std::string header = json{{hostile, {{"dtype", "F32"}}}}.dump();
+  with_weights("hostile header", safetensors_with_header(header, 0));
+  expect_refusal({"info", path("hostile header")}, kBadFile, {"evil"});
+}
+
+}  // namespace
+}  // namespace attnscope::test

@@ -1,0 +1,94 @@
+// Help, version and what is printed for shells and the manual.
+#include "tests/cli/command_line.h"
+
+namespace attnscope::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+const Words kCommands = {"info", "spectrum", "matrix"};
+
+/// The command lines that a command's help shows, each without what the shell would do with it.
+std::vector<Words> examples_in(const std::string& help) {
+  const std::size_t start = help.find("Examples:\n");
+  std::vector<Words> examples;
+  if (start == std::string::npos) return examples;
+  for (const std::string& line : lines_of(help.substr(start))) {
+    Words words = words_of(line.substr(0, line.find('>')));
+    if (words.empty() || words.front() != "attnscope") continue;
+    words.erase(words.begin());
+    examples.push_back(words);
+  }
+  return examples;
+}
+
+TEST(CliHelp, WithoutArgumentsShowsTheCommandsOnStderr) {
+  const RunResult run = run_attnscope({});
+  EXPECT_EQ(run.exit_code, 2);
+  EXPECT_EQ(run.out, "");
+  for (const std::string& command : kCommands) EXPECT_TRUE(contains(run.err, command)) << run.err;
+}
+
+TEST(CliHelp, VersionIsOneLine) {
+  const std::string out = output_of({"--version"});
+  ASSERT_EQ(lines_of(out).size(), 1u) << out;
+  EXPECT_TRUE(out.starts_with("attnscope ")) << out;
+  EXPECT_TRUE(std::isdigit(static_cast<unsigned char>(out.at(10)))) << out;
+}
+
+TEST(CliHelp, ListsEveryCommand) {
+  const std::string help = output_of({"--help"});
+  for (const std::string& command : kCommands) EXPECT_TRUE(contains(help, command)) << help;
+  EXPECT_EQ(output_of({"-h"}), help);
+}
+
+TEST(CliHelp, EveryCommandExplainsItsOptions) {
+  const struct {
+    std::string command;
+    Words options;
+  } commands[] = {
+      {"info", {"--system", "--layout", "--format", "--out", "--quiet"}},
+      {"matrix", {"--layer", "--matrix", "--head", "--out", "--format"}},
+      {"spectrum",
+       {"--matrix", "--per-head", "--energy", "--values", "--tensor", "--layers", "--threads",
+        "--progress", "--quiet", "--format", "--out", "--layout"}},
+  };
+  for (const auto& [command, options] : commands) {
+    const std::string help = output_of({command, "--help"});
+    for (const std::string& option : options) {
+      EXPECT_TRUE(contains(help, option)) << command << " lacks " << option;
+    }
+    EXPECT_EQ(output_of({command, "-h"}), help);
+  }
+}
+
+TEST(CliHelp, EveryExampleRuns) {
+  // Where a user would type them: a folder in which `examples` lies and results may be left.
+  const TempFolder folder;
+  fs::create_directory_symlink(source_path("examples"), folder.path() / "examples");
+  for (const std::string& command : kCommands) {
+    const auto examples = examples_in(output_of({command, "--help"}));
+    EXPECT_FALSE(examples.empty()) << command << " has no example";
+    for (Words words : examples) {
+      EXPECT_EQ(words.front(), command);
+      std::replace(words.begin(), words.end(), std::string("MODEL"),
+                   std::string("examples/shakespeare-llama"));
+      output_of(words, {.folder = folder.path()});
+    }
+  }
+}
+
+TEST(CliHelp, CompletionsAndTheManualKnowEveryCommand) {
+  for (const std::string kind : {"bash", "zsh", "fish", "man"}) {
+    const std::string text = output_of({"completion", kind});
+    for (const std::string& command : kCommands) {
+      EXPECT_TRUE(contains(text, command)) << kind << " lacks " << command;
+    }
+    // The manual writes a dash so that it can be copied.
+    EXPECT_TRUE(contains(text, kind == "man" ? "\\-\\-per\\-head" : "per-head")) << kind;
+  }
+  EXPECT_FALSE(examples_in(output_of({"completion", "--help"})).empty());
+}
+
+}  // namespace
+}  // namespace attnscope::test

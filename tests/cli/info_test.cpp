@@ -1,0 +1,282 @@
+// `info`: facts, and every tensor with its role.
+#include "tests/cli/command_line.h"
+
+namespace attnscope::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Every tensor of a folder's weights, by name, as the headers say.
+json stored_tensors(const std::string& folder) {
+  json tensors = json::object();
+  for (const std::string& file : files_in(folder)) {
+    if (file.ends_with(".safetensors")) tensors.update(tensor_headers(fs::path(folder) / file));
+  }
+  return tensors;
+}
+
+std::int64_t element_count(const json& shape) {
+  std::int64_t count = 1;
+  for (const json& size : shape) count *= size.get<std::int64_t>();
+  return count;
+}
+
+json row_of(const json& report, const std::string& name) {
+  for (const json& row : report["rows"]) {
+    if (row["name"] == name) return row;
+  }
+  ADD_FAILURE() << "no row for " << name;
+  return {};
+}
+
+TEST(CliInfo, EveryTensorOfEveryModelHasARow) {
+  for (const std::string& name : data_names()) {
+    SCOPED_TRACE(name);
+    const json report = report_of({"info", data_path(name)});
+    EXPECT_EQ(report["command"], "info");
+    const json& facts = report["models"][0];
+    json stored = stored_tensors(data_path(name));
+    std::int64_t parameters = 0;
+    for (const json& row : report["rows"]) {
+      EXPECT_EQ(keys_of(row),
+                sorted({"model", "name", "dtype", "shape", "bytes", "role", "layer", "tied_to"}));
+      EXPECT_EQ(row["model"], name);
+      EXPECT_TRUE(row["layer"].is_null() || row["layer"].is_number_integer());
+      const bool own = stored.contains(row["name"].get<std::string>());
+      EXPECT_TRUE(own || !row["tied_to"].is_null()) << row;
+      if (!own) continue;
+      const json& entry = stored[row["name"].get<std::string>()];
+      EXPECT_EQ(row["dtype"], entry["dtype"]);
+      EXPECT_EQ(row["shape"], entry["shape"]);
+      const json& offsets = entry["data_offsets"];
+      EXPECT_EQ(row["bytes"], offsets[1].get<int>() - offsets[0].get<int>());
+      // A tied or shared tensor counts once, buffers do not count.
+      if (row["tied_to"].is_null() && row["role"] != "buffer") {
+        parameters += element_count(row["shape"]);
+      }
+      stored.erase(row["name"].get<std::string>());
+    }
+    EXPECT_TRUE(stored.empty()) << "without a row: " << stored;
+    EXPECT_EQ(facts["parameters"], parameters);
+    EXPECT_LT(facts["attention_parameters"], facts["parameters"]);
+  }
+}
+
+TEST(CliInfo, ProjectionsHaveTheirRolesAndLayers) {
+  const json llama = report_of({"info", data_path("llama")});
+  EXPECT_EQ(row_of(llama, "model.layers.1.self_attn.k_proj.weight")["role"], "k");
+  EXPECT_EQ(row_of(llama, "model.layers.1.self_attn.k_proj.weight")["layer"], 1);
+  EXPECT_EQ(row_of(llama, "model.embed_tokens.weight")["role"], "embedding");
+  EXPECT_EQ(row_of(llama, "model.embed_tokens.weight")["layer"], nullptr);
+  EXPECT_EQ(row_of(llama, "lm_head.weight")["role"], "output_head");
+  const json gpt2 = report_of({"info", data_path("gpt2")});
+  EXPECT_EQ(row_of(gpt2, "transformer.h.0.attn.c_attn.weight")["role"], "q+k+v");
+  EXPECT_EQ(row_of(gpt2, "transformer.h.0.attn.c_attn.bias")["role"], "q+k+v.bias");
+  EXPECT_EQ(row_of(gpt2, "transformer.wpe.weight")["role"], "position_embedding");
+}
+
+TEST(CliInfo, FactsAreThoseOfTheConfig) {
+  const json facts = report_of({"info", data_path("llama")})["models"][0];
+  EXPECT_EQ(facts["layers"], 2);
+  EXPECT_EQ(facts["heads"], 4);
+  EXPECT_EQ(facts["kv_heads"], 2);
+  EXPECT_EQ(facts["head_dim"], 8);
+  EXPECT_EQ(facts["width"], 32);
+  EXPECT_EQ(facts["mlp_width"], 48);
+  EXPECT_EQ(facts["vocabulary"], 40);
+  EXPECT_EQ(facts["context"], 64);
+  EXPECT_EQ(facts["tied_embedding"], false);
+  EXPECT_EQ(facts["kv_cache_bytes_per_token"], 2 * 2 * 2 * (8 + 8));  // 2 L G (d + d_v)
+  EXPECT_EQ(facts["attention_parameters"], 2 * (32 * 32 + 16 * 32 + 16 * 32 + 32 * 32));
+  std::uintmax_t bytes = 0;
+  for (const std::string& file : files_in(data_path("llama"))) {
+    if (file.ends_with(".safetensors")) bytes += fs::file_size(data_path("llama") + "/" + file);
+  }
+  EXPECT_EQ(facts["bytes"], bytes);
+}
+
+TEST(CliInfo, EncodersHaveNoKeyValueCache) {
+  for (const std::string name : {"albert", "bert", "bert-old", "distilbert", "roberta"}) {
+    EXPECT_EQ(report_of({"info", data_path(name)})["models"][0]["kv_cache_bytes_per_token"],
+              nullptr)
+        << name;
+  }
+}
+
+TEST(CliInfo, ATensorStoredTwiceCountsOnce) {
+  const TempFolder folder;
+  TinyLlama once;
+  const std::string path_once = once.write(folder, "two-tensors");
+  TinyLlama twice;
+  twice.config["tie_word_embeddings"] = true;
+  twice.tensor("lm_head.weight").bytes = twice.tensor("model.embed_tokens.weight").bytes;
+  const json report = report_of({"info", twice.write(folder, "same-bytes")});
+  EXPECT_EQ(row_of(report, "lm_head.weight")["tied_to"], "model.embed_tokens.weight");
+  EXPECT_EQ(report["models"][0]["tied_embedding"], true);
+  const int both = report_of({"info", path_once})["models"][0]["parameters"];
+  EXPECT_EQ(report["models"][0]["parameters"], both - 10 * TinyLlama::kWidth);
+}
+
+TEST(CliInfo, AnAliasInTheMetadataHasARowOfItsOwn) {
+  const TempFolder folder;
+  TinyLlama model;
+  model.config["tie_word_embeddings"] = true;
+  std::erase_if(model.tensors,
+                [](const TensorToWrite& tensor) { return tensor.name == "lm_head.weight"; });
+  model.metadata = {{"format", "pt"}, {"lm_head.weight", "model.embed_tokens.weight"}};
+  const std::string path = model.write(folder, "alias");
+  const json report = report_of({"info", path});
+  const json alias = row_of(report, "lm_head.weight");
+  EXPECT_EQ(alias["tied_to"], "model.embed_tokens.weight");
+  EXPECT_EQ(alias["role"], "output_head");
+  EXPECT_EQ(alias["shape"], (json{10, 16}));
+  EXPECT_EQ(alias["bytes"], 0);
+  EXPECT_EQ(report["models"][0]["tied_embedding"], true);
+  EXPECT_EQ(report["rows"].size(), model.tensors.size() + 1);
+  // The other name works wherever a tensor is named.
+  const json by_alias = report_of({"spectrum", path, "--tensor", "lm_head.weight", "--values"});
+  const json by_name =
+      report_of({"spectrum", path, "--tensor", "model.embed_tokens.weight", "--values"});
+  EXPECT_EQ(by_alias["rows"][0]["singular_values"], by_name["rows"][0]["singular_values"]);
+}
+
+/// How many tensors the lists of a table stand for.
+std::size_t listed_tensors(const std::string& table) {
+  std::size_t tensors = 0;
+  bool listing = false;
+  for (const std::string& line : lines_of(table)) {
+    const Words words = words_of(line);
+    if (words.empty()) {
+      listing = false;
+    } else if (words.front() == "name") {
+      listing = true;
+    } else if (listing) {
+      tensors += std::stoul(words.at(words.size() - 2));
+    }
+  }
+  return tensors;
+}
+
+TEST(CliInfo, TheTableCountsEveryTensor) {
+  for (const std::string name : {"llama", "albert", "gpt_neox"}) {
+    const Words command = {"info", data_path(name)};
+    EXPECT_EQ(listed_tensors(output_of(command)), report_of(command)["rows"].size()) << name;
+  }
+}
+
+TEST(CliInfo, AModelNamedTwiceIsNotAddedUp) {
+  const Words command = {"info", data_path("llama"), data_path("llama")};
+  EXPECT_EQ(listed_tensors(output_of(command)), report_of(command)["rows"].size());
+}
+
+TEST(CliInfo, ScalarsAndEmptyTensorsAreListed) {
+  const TempFolder folder;
+  TinyLlama model;
+  model.tensors.push_back(counting_tensor("scalar", {}));
+  model.tensors.push_back(counting_tensor("empty", {0, 3}));
+  const std::string path = model.write(folder, "odd-shapes");
+  const json report = report_of({"info", path});
+  EXPECT_EQ(row_of(report, "scalar")["shape"], json::array());
+  EXPECT_EQ(row_of(report, "scalar")["bytes"], 4);
+  EXPECT_EQ(row_of(report, "empty")["shape"], (json{0, 3}));
+  EXPECT_EQ(row_of(report, "empty")["bytes"], 0);
+  EXPECT_EQ(csv_of({"info", path}).rows.size(), report["rows"].size());
+  EXPECT_EQ(listed_tensors(output_of({"info", path})), report["rows"].size());
+  expect_refusal({"spectrum", path, "--tensor", "scalar"}, 2, {"--tensor", "'scalar'"});
+  expect_refusal({"spectrum", path, "--tensor", "empty"}, 2, {"--tensor", "'empty'"});
+}
+
+TEST(CliInfo, SystemSaysWhatThisMachineRuns) {
+  const json report = report_of({"info", "--system"});
+  EXPECT_EQ(report["schema"], "attnscope/1");
+  std::map<std::string, std::string> items;
+  for (const json& row : report["rows"]) items[row["item"]] = row["value"];
+  for (const char* item : {"attnscope", "cpu", "blas"}) {
+    EXPECT_FALSE(items[item].empty()) << item;
+  }
+  EXPECT_TRUE(contains(output_of({"--version"}), items["attnscope"]));
+  EXPECT_TRUE(contains(output_of({"info", "--system"}), items["blas"]));
+  EXPECT_EQ(csv_of({"info", "--system"}).rows.size(), report["rows"].size());
+}
+
+/// tests/data/llama, which has two shards, with another index.
+class OddIndex : public testing::Test {
+ protected:
+  OddIndex() {
+    fs::copy(data_path("llama"), folder_.path() / "llama");
+    index_ = json::parse(read_file(data_path("llama") + "/model.safetensors.index.json"));
+  }
+  std::string write() {
+    folder_.write("llama/model.safetensors.index.json", index_.dump());
+    return (folder_.path() / "llama").string();
+  }
+  json& shard_of(const std::string& tensor) { return index_["weight_map"][tensor]; }
+
+  TempFolder folder_;
+  json index_;
+  const std::string norm_ = "model.layers.0.input_layernorm.weight";
+};
+
+TEST_F(OddIndex, DisagreementIsAWarningForEachTensorAndQuietSilencesIt) {
+  const std::string expected = output_of({"info", data_path("llama"), "--format", "json"});
+  const std::string first = "model-00001-of-00002.safetensors";
+  const std::string second = "model-00002-of-00002.safetensors";
+  const std::string moved = "lm_head.weight";
+  shard_of(moved) = shard_of(moved) == first ? second : first;
+  index_["weight_map"].erase(norm_);
+  shard_of("model.layers.9.ghost.weight") = second;
+  const std::string path = write();
+  for (const Words& command : {Words{"info", path}, Words{"spectrum", path},
+                               Words{"matrix", path, "--layer", "0", "--matrix", "q"},
+                               Words{"spectrum", path, "--tensor", moved}}) {
+    SCOPED_TRACE(command_text(command));
+    const RunResult run = run_attnscope(command);
+    EXPECT_EQ(run.exit_code, 0);
+    const Words lines = lines_of(run.err);
+    EXPECT_EQ(lines.size(), 3u) << run.err;
+    for (const std::string& line : lines) {
+      EXPECT_TRUE(line.starts_with("attnscope: warning: ")) << line;
+    }
+    for (const std::string& tensor : {moved, norm_, std::string("model.layers.9.ghost.weight")}) {
+      EXPECT_TRUE(contains(run.err, tensor)) << run.err;
+    }
+    const RunResult quiet = run_attnscope(command + Words{"--quiet"});
+    EXPECT_EQ(quiet.exit_code, 0);
+    EXPECT_EQ(quiet.err, "");
+    EXPECT_EQ(quiet.out, run.out);
+  }
+  // Tensors are the union of both: nothing is lost.
+  EXPECT_EQ(output_of({"info", path, "--format", "json", "--quiet"}), expected);
+}
+
+TEST_F(OddIndex, ATensorThatIsNeededAndInNoShardIsAnError) {
+  // Its bytes are elsewhere: the config asks for a third layer that only the index knows.
+  json config = json::parse(read_file(data_path("llama") + "/config.json"));
+  config["num_hidden_layers"] = 3;
+  folder_.write("llama/config.json", config.dump());
+  const std::string missing = "model.layers.2.self_attn.q_proj.weight";
+  shard_of(missing) = "model-00002-of-00002.safetensors";
+  const RunResult run = run_attnscope({"spectrum", write()});
+  EXPECT_EQ(run.exit_code, 4);
+  EXPECT_EQ(run.out, "");
+  const std::string last = lines_of(run.err).back();
+  EXPECT_TRUE(last.starts_with("attnscope: error: ")) << run.err;
+  EXPECT_TRUE(contains(last, missing)) << run.err;
+  EXPECT_TRUE(contains(last, "model-00002-of-00002.safetensors")) << run.err;
+}
+
+TEST_F(OddIndex, AShardThatWasCutIsABadFile) {
+  const fs::path shard = folder_.path() / "llama/model-00002-of-00002.safetensors";
+  fs::permissions(shard, fs::perms::owner_write, fs::perm_options::add);
+  fs::resize_file(shard, fs::file_size(shard) - 100);
+  expect_refusal({"spectrum", write()}, 4, {"model-00002-of-00002.safetensors"});
+  fs::remove(shard);
+  expect_refusal({"spectrum", write()}, 3, {"model-00002-of-00002.safetensors"});
+}
+
+TEST_F(OddIndex, QuietDoesNotSilenceErrors) {
+  expect_refusal({"spectrum", data_path("absent"), "--quiet"}, 3, {"absent"});
+}
+
+}  // namespace
+}  // namespace attnscope::test

@@ -1,0 +1,201 @@
+// --layout: a checkpoint of any architecture, described in a file.
+#include "tests/cli/command_line.h"
+
+namespace attnscope::test {
+namespace {
+
+constexpr int kLayers = 2, kHeads = 2, kHeadDim = 4, kWidth = 8;
+const Words kRoles = {"q", "k", "v", "o"};
+
+/// The layout that docs/formats.md shows, with other numbers.
+json stacked_layout() {
+  json layout = {{"schema", "attnscope-layout/1"},
+                 {"name", "nanogpt-stacked"},
+                 {"layers", kLayers},
+                 {"heads", kHeads},
+                 {"head_dim", kHeadDim},
+                 {"width", kWidth},
+                 {"weights", json::array()}};
+  for (std::size_t index = 0; index < kRoles.size(); ++index) {
+    layout["weights"].push_back(
+        {{"role", kRoles[index]}, {"tensor", "blocks.{layer}.attn.qkvo_w"}, {"index", index}});
+  }
+  return layout;
+}
+
+/// The same weights, one tensor for each.
+json separate_layout() {
+  json layout = stacked_layout();
+  layout["name"] = "separate";
+  for (json& weight : layout["weights"]) {
+    weight = {{"role", weight["role"]}, {"tensor", weight["role"].get<std::string>() + ".{layer}"}};
+  }
+  return layout;
+}
+
+/// Both checkpoints and their layouts in one folder.
+class Layouts : public testing::Test {
+ protected:
+  Layouts() {
+    std::vector<TensorToWrite> stacked, separate;
+    for (int layer = 0; layer < kLayers; ++layer) {
+      const std::string number = std::to_string(layer);
+      TensorToWrite whole =
+          random_tensor("blocks." + number + ".attn.qkvo_w", {4, kWidth, kWidth}, 3u + layer);
+      const std::size_t bytes = whole.bytes.size() / kRoles.size();
+      for (std::size_t index = 0; index < kRoles.size(); ++index) {
+        separate.push_back({kRoles[index] + "." + number,
+                            "F32",
+                            {kWidth, kWidth},
+                            whole.bytes.substr(index * bytes, bytes)});
+      }
+      stacked.push_back(std::move(whole));
+    }
+    stacked_ = folder_.write("stacked.safetensors", safetensors_bytes(stacked)).string();
+    separate_ = folder_.write("separate.safetensors", safetensors_bytes(separate)).string();
+  }
+
+  std::string layout_file(const json& layout) const {
+    return folder_.write("layout.json", layout.dump()).string();
+  }
+
+  void expect_refused(json layout, const Words& said) const {
+    const Words named = said + Words{"layout.json"};
+    expect_refusal({"spectrum", stacked_, "--layout", layout_file(layout)}, 4, named);
+  }
+
+  TempFolder folder_;
+  std::string stacked_, separate_;
+};
+
+TEST_F(Layouts, AStackedTensorHasTheSpectraOfItsParts) {
+  const Words command = {"--per-head", "--values", "--matrix", "q,k,v,o,qk,ov"};
+  const json stacked =
+      report_of(Words{"spectrum", stacked_, "--layout", layout_file(stacked_layout())} + command);
+  const json separate =
+      report_of(Words{"spectrum", separate_, "--layout", layout_file(separate_layout())} + command);
+  EXPECT_EQ(stacked["models"][0]["architecture"], "nanogpt-stacked");
+  EXPECT_EQ(stacked["models"][0]["mlp_width"], nullptr);
+  EXPECT_EQ(stacked["rows"].size(), 2u * 6 * 3);
+  json expected = separate["rows"];
+  for (json& row : expected) row["model"] = "stacked.safetensors";
+  EXPECT_EQ(stacked["rows"], expected);
+  // And those of the tensor by its name, which needs no layout.
+  const json by_name = report_of({"spectrum", separate_, "--tensor", "o.1", "--values"});
+  EXPECT_EQ(find_row(stacked["rows"], 1, "o", nullptr)["singular_values"],
+            by_name["rows"][0]["singular_values"]);
+}
+
+TEST_F(Layouts, OtherCommandsReadTheLayoutToo) {
+  const std::string layout = layout_file(stacked_layout());
+  const json info = report_of({"info", stacked_, "--layout", layout});
+  ASSERT_EQ(info["rows"].size(), static_cast<std::size_t>(kLayers));
+  EXPECT_EQ(info["rows"][1]["role"], "q+k+v+o");
+  EXPECT_EQ(info["rows"][1]["layer"], 1);
+  EXPECT_EQ(info["rows"][1]["shape"], (json{4, kWidth, kWidth}));
+  EXPECT_EQ(info["models"][0]["parameters"], kLayers * 4 * kWidth * kWidth);
+  const Words command = {"--layer", "1", "--matrix", "v", "--head", "1"};
+  const json matrix = report_of(Words{"matrix", stacked_, "--layout", layout} + command);
+  const json separate =
+      report_of(Words{"matrix", separate_, "--layout", layout_file(separate_layout())} + command);
+  EXPECT_EQ(matrix["rows"].size(), static_cast<std::size_t>(kHeadDim));
+  EXPECT_EQ(matrix["rows"], separate["rows"]);
+}
+
+TEST_F(Layouts, ReplacesTheConfig) {
+  // A layout that knows only q, beside a config that would know more.
+  json layout = {{"schema", "attnscope-layout/1"},
+                 {"layers", 2},
+                 {"heads", 4},
+                 {"head_dim", 8},
+                 {"width", 32}};
+  layout["weights"] = {
+      {{"role", "q"}, {"tensor", "encoder.layer.{layer}.attention.self.query.weight"}}};
+  layout["prefix"] = "bert.";
+  const json report = report_of({"spectrum", data_path("bert"), "--layout", layout_file(layout)});
+  EXPECT_EQ(report["models"][0]["architecture"], "custom");
+  const json with_config = report_of({"spectrum", data_path("bert"), "--matrix", "q"});
+  EXPECT_EQ(report["rows"], with_config["rows"]);
+}
+
+TEST_F(Layouts, FaultsAreNamed) {
+  json layout = stacked_layout();
+  layout["layer"] = 2;
+  expect_refused(layout, {"'layer'", "'layers'"});  // unknown, and what was meant
+
+  layout = stacked_layout();
+  layout["weights"][1]["indx"] = 1;
+  expect_refused(layout, {"weights[1]", "'indx'", "'index'"});
+
+  layout = stacked_layout();
+  layout.erase("schema");
+  expect_refused(layout, {"'schema'"});
+
+  layout = stacked_layout();
+  layout["schema"] = "attnscope-layout/2";
+  expect_refused(layout, {"attnscope-layout/2", "attnscope-layout/1"});
+
+  layout = stacked_layout();
+  layout.erase("head_dim");
+  expect_refused(layout, {"'head_dim'"});
+
+  layout = stacked_layout();
+  layout["heads"] = 0;
+  expect_refused(layout, {"'heads'"});
+
+  layout = stacked_layout();
+  layout["kv_heads"] = 3;
+  expect_refused(layout, {"2", "3"});
+
+  layout = stacked_layout();
+  layout["weights"] = json::array();
+  expect_refused(layout, {"'weights'"});
+
+  layout = stacked_layout();
+  layout["weights"][0]["role"] = "query";
+  expect_refused(layout, {"weights[0]", "'query'", "q"});
+
+  layout = stacked_layout();
+  layout["weights"][1]["role"] = "q";
+  expect_refused(layout, {"weights[1]", "'q'"});  // twice
+
+  layout = stacked_layout();
+  layout["weights"][0].erase("tensor");
+  expect_refused(layout, {"weights[0]", "'tensor'"});
+
+  layout = stacked_layout();
+  layout["weights"][0]["storage"] = "rowwise";
+  expect_refused(layout, {"'rowwise'", "out_by_in"});
+
+  layout = stacked_layout();
+  layout["weights"][0]["role"] = "up";
+  expect_refused(layout, {"weights[0]", "'mlp_width'"});
+
+  folder_.write("layout.json", "{");
+  expect_refusal({"info", stacked_, "--layout", (folder_.path() / "layout.json").string()}, 4,
+                 {"layout.json", "JSON"});
+}
+
+TEST_F(Layouts, DisagreementWithTheFileNamesTheTensor) {
+  json layout = stacked_layout();
+  const auto expect_mismatch = [&](const Words& said) {
+    expect_refusal({"spectrum", stacked_, "--layout", layout_file(layout)}, 4, said);
+  };
+  layout["weights"][3]["index"] = 4;
+  expect_mismatch({"blocks.0.attn.qkvo_w", "4"});
+
+  layout = stacked_layout();
+  layout["layers"] = 3;
+  expect_mismatch({"blocks.2.attn.qkvo_w"});
+
+  layout = stacked_layout();
+  layout["width"] = 16;
+  expect_mismatch({"blocks.0.attn.qkvo_w", "[4, 8, 8]"});
+
+  layout = stacked_layout();
+  layout["weights"][0].erase("index");
+  expect_mismatch({"blocks.0.attn.qkvo_w", "[4, 8, 8]", "[8, 8]"});
+}
+
+}  // namespace
+}  // namespace attnscope::test

@@ -1,0 +1,288 @@
+// The tables that people read: plain or coloured, totals, several models, progress.
+#include <regex>
+
+#include "tests/cli/command_line.h"
+
+namespace attnscope::test {
+namespace {
+
+/// The words of the only line that starts with `first`.
+Words line_with(const std::string& table, const std::string& first) {
+  Words found;
+  for (const std::string& line : lines_of(table)) {
+    const Words words = words_of(line);
+    if (words.empty() || words.front() != first) continue;
+    EXPECT_TRUE(found.empty()) << "two lines start with " << first << ":\n" << table;
+    found = words;
+  }
+  return found;
+}
+
+std::string last_line(const std::string& table) {
+  const Words lines = lines_of(table);
+  return lines.empty() ? "" : lines.back();
+}
+
+/// Colours and the bars that only they come with taken away, runs of spaces as one and none at the
+/// end of a line.
+std::string without_style(const std::string& table) {
+  const std::string plain = std::regex_replace(table, std::regex("\x1b\\[[0-9;]*m"), "");
+  const std::string bare = std::regex_replace(plain, std::regex("(▁|▂|▃|▄|▅|▆|▇|█)"), "");
+  return std::regex_replace(std::regex_replace(bare, std::regex(" +"), " "), std::regex(" \n"),
+                            "\n");
+}
+
+/// A line of a spectrum table: its name, then rank and percentage of each matrix.
+void expect_ranks(const Words& line, const std::string& first,
+                  const std::vector<std::pair<int, int>>& rank_of_possible) {
+  ASSERT_EQ(line.size(), 1 + 2 * rank_of_possible.size()) << "the line of " << first;
+  EXPECT_EQ(line.front(), first);
+  for (std::size_t index = 0; index < rank_of_possible.size(); ++index) {
+    const auto& [rank, possible] = rank_of_possible[index];
+    const std::string& percentage = line[2 + 2 * index];
+    EXPECT_EQ(line[1 + 2 * index], std::to_string(rank));
+    // To the nearest; a half may go either way.
+    EXPECT_NEAR(std::stod(percentage), 100.0 * rank / possible, 0.5);
+    EXPECT_EQ(percentage.back(), '%');
+  }
+}
+
+bool has_escapes(const std::string& text) { return contains(text, "\x1b"); }
+
+/// A checkpoint whose spectrum takes long enough for progress to be shown.
+std::string slow_model(const TempFolder& folder) {
+  constexpr std::int64_t kWidth = 600;
+  std::vector<TensorToWrite> tensors;
+  json layout = {{"schema", "attnscope-layout/1"},
+                 {"layers", 6},
+                 {"heads", 1},
+                 {"head_dim", kWidth},
+                 {"width", kWidth},
+                 {"weights", json::array()}};
+  layout["weights"].push_back({{"role", "q"}, {"tensor", "q.{layer}"}});
+  for (int layer = 0; layer < 6; ++layer) {
+    tensors.push_back(random_tensor("q." + std::to_string(layer), {kWidth, kWidth}, 7));
+  }
+  folder.write("layout.json", layout.dump());
+  return folder.write("slow.safetensors", safetensors_bytes(tensors)).string();
+}
+
+TEST(CliTable, ShowsTheRankAtTheHighestThresholdAndTheShareOfThePossible) {
+  const Words command = {"spectrum", data_path("llama"), "--energy", "0.9,0.6"};
+  const std::string table = output_of(command);
+  const json report = report_of(command);
+  EXPECT_EQ(line_with(table, "layer"), (Words{"layer", "q", "k", "v", "o", "gate", "up", "down"}));
+  for (const int layer : {0, 1}) {
+    std::vector<std::pair<int, int>> expected;
+    for (const std::string matrix : {"q", "k", "v", "o", "gate", "up", "down"}) {
+      const json row = find_row(report["rows"], layer, matrix, nullptr);
+      expected.emplace_back(row["energy_rank"]["0.9"], row["possible_rank"]);
+    }
+    expect_ranks(line_with(table, std::to_string(layer)), std::to_string(layer), expected);
+  }
+  EXPECT_TRUE(contains(last_line(table), "0.9")) << last_line(table);
+}
+
+TEST(CliTable, TotalsAddRanksAndPossibleRanks) {
+  // Heads are parts of their matrix: they are not added again.
+  const Words command = {"spectrum", data_path("qwen2"), "--per-head", "--matrix", "q,k,down"};
+  const std::string table = output_of(command);
+  const json report = report_of(command);
+  std::vector<std::pair<int, int>> expected;
+  for (const std::string matrix : {"q", "k", "down"}) {
+    auto& [rank, possible] = expected.emplace_back(0, 0);
+    for (const int layer : {0, 1}) {
+      const json row = find_row(report["rows"], layer, matrix, nullptr);
+      rank += row["energy_rank"]["0.99"].get<int>();
+      possible += row["possible_rank"].get<int>();
+    }
+  }
+  expect_ranks(line_with(table, "total"), "total", expected);
+  EXPECT_TRUE(contains(table, "head 0")) << table;
+}
+
+TEST(CliTable, EndsWithALineThatSaysWhatItsNumbersMean) {
+  const std::string llama = data_path("llama");
+  const struct {
+    Words command;
+    Words said;
+  } cases[] = {
+      {{"spectrum", llama, "--energy", "0.8"}, {"0.8", "singular values", "rank"}},
+      {{"spectrum", llama, "--tensor", "lm_head.weight"}, {"0.99", "singular values", "rank"}},
+      {{"info", llama}, {"Shapes", "stored"}},
+      {{"matrix", llama, "--layer", "0", "--matrix", "q"}, {"rows are outputs"}},
+  };
+  for (const auto& [command, said] : cases) {
+    const std::string line = last_line(output_of(command));
+    for (const std::string& part : said) EXPECT_TRUE(contains(line, part)) << line;
+  }
+}
+
+TEST(CliTable, IsTheDefault) {
+  const Words command = {"spectrum", data_path("bert")};
+  EXPECT_EQ(output_of(command), output_of(command + Words{"--format", "table"}));
+}
+
+TEST(CliTable, IsPlainInAPipe) {
+  const std::string llama = data_path("llama");
+  for (const Words& command :
+       {Words{"spectrum", llama, "--per-head"}, Words{"info", llama},
+        Words{"matrix", llama, "--layer", "0", "--matrix", "q"}, Words{"info", "--system"}}) {
+    const std::string table = output_of(command);
+    EXPECT_TRUE(std::all_of(table.begin(), table.end(), [](char c) {
+      return c == '\n' || (c >= ' ' && c <= '~');
+    })) << table;
+  }
+}
+
+TEST(CliTable, HasColourOnATerminalThatCanShowIt) {
+  const std::string llama = data_path("llama");
+  for (const Words& command :
+       {Words{"spectrum", llama, "--per-head"},
+        Words{"spectrum", llama, "--tensor", "lm_head.weight"}, Words{"info", llama},
+        Words{"matrix", llama, "--layer", "0", "--matrix", "q"}}) {
+    SCOPED_TRACE(command_text(command));
+    const std::string plain = output_of(command);
+    const auto on_terminal = [&](const char* terminal, std::optional<std::string> no_color) {
+      return output_of(command, {.out = Reader::terminal,
+                                 .environment = {{"TERM", terminal}, {"NO_COLOR", no_color}}});
+    };
+    const std::string coloured = on_terminal("xterm-256color", std::nullopt);
+    EXPECT_TRUE(has_escapes(coloured)) << coloured;
+    EXPECT_EQ(without_style(coloured), without_style(plain));
+    EXPECT_EQ(on_terminal("xterm-256color", ""), coloured);  // set but empty: not asked for
+    EXPECT_EQ(on_terminal("xterm-256color", "1"), plain);
+    EXPECT_EQ(on_terminal("dumb", std::nullopt), plain);
+    EXPECT_EQ(
+        output_of(command, {.out = Reader::terminal, .environment = {{"TERM", std::nullopt}}}),
+        plain);
+  }
+}
+
+TEST(CliTable, DataIsNeverColoured) {
+  const TempFolder folder;
+  const std::string file = (folder.path() / "table").string(), bert = data_path("bert");
+  const RunOptions terminal = {.out = Reader::terminal};
+  for (const char* format : {"json", "csv"}) {
+    EXPECT_FALSE(has_escapes(output_of({"spectrum", bert, "--format", format}, terminal)));
+  }
+  EXPECT_EQ(output_of({"spectrum", bert, "--out", file}, terminal), "");
+  EXPECT_EQ(read_file(file), output_of({"spectrum", bert}));
+}
+
+TEST(CliTable, ErrorsAreNotColoured) {
+  expect_refusal({"spectrum", data_path("absent")}, 3, {"absent"}, {.err = Reader::terminal});
+}
+
+TEST(CliTable, ShowsSeveralModelsOneAfterAnother) {
+  const std::string table = output_of({"spectrum", data_path("llama"), data_path("bert")});
+  const std::size_t first = table.find("\nlayer"), second = table.rfind("\nlayer");
+  ASSERT_NE(first, second);
+  EXPECT_TRUE(table.starts_with("llama "));
+  EXPECT_TRUE(contains(table.substr(first, second - first), "\nbert "));
+  // Each has the columns and the total of its own.
+  EXPECT_TRUE(contains(table.substr(0, second), "gate"));
+  EXPECT_FALSE(contains(table.substr(second), "gate"));
+  EXPECT_NE(table.find("\ntotal"), table.rfind("\ntotal"));
+}
+
+TEST(CliTable, InfoPutsTheFactsOfSeveralModelsSideBySide) {
+  const std::string table = output_of({"info", data_path("llama"), data_path("bert")});
+  EXPECT_EQ(line_with(table, "architecture"), (Words{"architecture", "llama", "bert"}));
+  EXPECT_EQ(line_with(table, "layers"), (Words{"layers", "2", "2"}));
+  EXPECT_EQ(line_with(table, "width"), (Words{"width", "32", "32"}));
+}
+
+TEST(CliModelName, IsTheNameOfTheFolderOrFile) {
+  const TempFolder folder;
+  const std::string path = TinyLlama(1).write(folder, "a model");
+  const auto name_in = [](const Words& command, const RunOptions& options = {}) {
+    return json::parse(output_of(command + Words{"--format", "json"}, options))["rows"][0]["model"];
+  };
+  EXPECT_EQ(name_in({"spectrum", path}), "a model");
+  EXPECT_EQ(name_in({"spectrum", path + "/"}), "a model");
+  EXPECT_EQ(name_in({"spectrum", path + "/../a model/."}), "a model");
+  EXPECT_EQ(name_in({"spectrum", "."}, {.folder = path}), "a model");
+  EXPECT_EQ(name_in({"spectrum", path + "/model.safetensors"}), "model.safetensors");
+  EXPECT_EQ(name_in({"spectrum", "model.safetensors"}, {.folder = path}), "model.safetensors");
+}
+
+TEST(CliModelName, IsMadeLongerWhereTwoAgree) {
+  const TempFolder folder;
+  const Words paths = {TinyLlama(1, 1).write(folder, "first/run/final"),
+                       TinyLlama(1, 2).write(folder, "second/run/final"),
+                       TinyLlama(1, 3).write(folder, "second/other")};
+  const Words expected = {"first/run/final", "second/run/final", "other"};
+  const json report = report_of(Words{"spectrum", "--matrix", "q"} + paths);
+  for (std::size_t index = 0; index < expected.size(); ++index) {
+    EXPECT_EQ(report["models"][index]["name"], expected[index]);
+    EXPECT_EQ(report["rows"][index]["model"], expected[index]);
+    // Each name goes with the numbers of its own model.
+    json alone = report_of({"spectrum", "--matrix", "q", paths[index]})["rows"][0];
+    alone["model"] = expected[index];
+    EXPECT_EQ(report["rows"][index], alone);
+  }
+  const std::string table = output_of(Words{"spectrum", "--matrix", "q"} + paths);
+  for (const std::string& name : expected) EXPECT_TRUE(contains(table, name)) << table;
+}
+
+TEST(CliModelName, NeedNotBeUtf8) {
+  const TempFolder folder;
+  const std::string path = TinyLlama(1).write(folder, "caf\xe9");
+  EXPECT_EQ(report_of({"spectrum", path})["models"][0]["name"], "caf\\xe9");
+  EXPECT_TRUE(output_of({"spectrum", path}).starts_with("caf\\xe9"));
+}
+
+TEST(CliModelName, CannotDriveTheTerminal) {
+  const TempFolder folder;
+  TinyLlama model(1);
+  const std::string hostile =
+      "evil\x1b[31m\n\x7f\xc2\x9b"
+      "2J";
+  model.tensors.push_back(counting_tensor(hostile, {2, 2}));
+  const std::string path = model.write(folder, hostile);
+  for (const Words& command : {Words{"spectrum", path}, Words{"info", path},
+                               Words{"matrix", path, "--layer", "0", "--matrix", "q"},
+                               Words{"spectrum", path, "--tensor", hostile}}) {
+    SCOPED_TRACE(command.front());
+    const std::string table = output_of(command);
+    EXPECT_TRUE(contains(table, "evil")) << table;
+    for (const char* control : {"\x1b", "\x7f", "\xc2\x9b"}) {
+      EXPECT_FALSE(contains(table, control)) << table;
+    }
+    EXPECT_EQ(json::parse(output_of(command + Words{"--format", "json"}))["models"].size(), 1u);
+  }
+}
+
+TEST(CliProgress, IsShownOnATerminalWithRateAndTimeLeftAndWipedAtTheEnd) {
+  const TempFolder folder;
+  const Words command = {"spectrum",  slow_model(folder),
+                         "--layout",  (folder.path() / "layout.json").string(),
+                         "--threads", "1"};
+  const std::string plain = output_of(command);
+  const auto on_terminal = [&](const Words& more, const char* no_color = "1") {
+    const RunResult run = run_attnscope(
+        command + more, {.err = Reader::terminal, .environment = {{"NO_COLOR", no_color}}});
+    EXPECT_EQ(run.exit_code, 0);
+    EXPECT_EQ(run.out, plain);
+    return run.err;
+  };
+  for (const Words& more : {Words{}, Words{"--progress", "auto"}, Words{"--progress", "always"}}) {
+    const std::string line = on_terminal(more);
+    for (const char* part : {"of 6 matrices", "MB", "/s", "left"}) {
+      EXPECT_TRUE(contains(line, part)) << "lacks " << part << ": " << line;
+    }
+    EXPECT_FALSE(contains(line, "\n")) << line;
+    EXPECT_TRUE(line.ends_with("\r\x1b[K")) << "traces are left";
+  }
+  EXPECT_EQ(on_terminal({"--progress", "never"}), "");
+  EXPECT_EQ(on_terminal({"--quiet"}), "");
+
+  const RunResult always = run_attnscope(command + Words{"--progress", "always"});
+  EXPECT_EQ(always.out, plain);
+  EXPECT_FALSE(has_escapes(always.err)) << always.err;
+  EXPECT_FALSE(contains(always.err, "\r")) << always.err;
+}
+
+}  // namespace
+}  // namespace attnscope::test

@@ -1,0 +1,134 @@
+// Trained checkpoints through the whole command, against tests/golden/trained: float64 NumPy's SVD
+// of every matrix, head and circuit, the circuits formed as D × D products.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "tests/support/run_command.h"
+
+namespace attnscope {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+const fs::path kRoot = ATTNSCOPE_SOURCE_DIR;
+
+struct TrainedModel {
+  const char* name;
+  const char* folder;  // from the repository's root
+};
+
+void PrintTo(const TrainedModel& model, std::ostream* out) { *out << model.name; }
+
+class TrainedGolden : public testing::TestWithParam<TrainedModel> {};
+
+/// Layer, matrix, head; -1 for the whole matrix.
+using RowKey = std::tuple<int, std::string, int>;
+
+std::map<RowKey, json> rows_by_key(const json& rows) {
+  std::map<RowKey, json> keyed;
+  for (const json& row : rows) {
+    const int head = row.at("head").is_null() ? -1 : row.at("head").get<int>();
+    keyed.emplace(RowKey{row.at("layer").get<int>(), row.at("matrix").get<std::string>(), head},
+                  row);
+  }
+  return keyed;
+}
+
+void compare_row(const json& got, const json& expected) {
+  const std::vector<double> values = got.at("singular_values");
+  const std::vector<double> wanted = expected.at("singular_values");
+  ASSERT_EQ(values.size(), wanted.size());
+  // The promise is 1e-6 σ_1. What is done, roots of float64 Gram eigenvalues, errs by about
+  // sqrt(k 2^-52) σ_1 at most, 2e-7 for the widest of these.
+  const double tolerance = std::sqrt(static_cast<double>(wanted.size()) * 0x1p-52) * wanted.front();
+  ASSERT_LT(tolerance, 1e-6 * wanted.front());
+  double total = 0, sum = 0;
+  for (const double value : wanted) total += value * value;
+  const std::vector<double> cumulative = got.at("cumulative_energy");
+  for (std::size_t index = 0; index < wanted.size(); ++index) {
+    ASSERT_NEAR(values[index], wanted[index], tolerance) << "singular value " << index;
+    sum += wanted[index] * wanted[index];
+    // Squares hang on the large values, which have 12 printed digits.
+    ASSERT_NEAR(cumulative[index], sum / total, 1e-10) << "cumulative energy " << index;
+  }
+  for (const auto& [threshold, rank] : expected.at("energy_rank").items()) {
+    // null: the threshold falls on a step, and rounding decides.
+    if (rank.is_null()) continue;
+    EXPECT_EQ(got.at("energy_rank").at(threshold), rank) << threshold;
+  }
+  for (const char* name : {"shape", "possible_rank"}) EXPECT_EQ(got.at(name), expected.at(name));
+  if (!expected.at("numerical_rank").is_null()) {
+    EXPECT_EQ(got.at("numerical_rank"), expected.at("numerical_rank"));
+  }
+  for (const char* name :
+       {"stable_rank", "participation_ratio", "spectral_norm", "frobenius_norm"}) {
+    const double number = expected.at(name);
+    EXPECT_NEAR(got.at(name).get<double>(), number, 1e-10 * number) << name;
+  }
+  const double nuclear = expected.at("nuclear_norm"), entropy = expected.at("entropy_rank");
+  EXPECT_NEAR(got.at("nuclear_norm").get<double>(), nuclear,
+              tolerance * static_cast<double>(wanted.size()));
+  EXPECT_NEAR(got.at("entropy_rank").get<double>(), entropy, 1e-5 * entropy);
+  EXPECT_EQ(got.at("condition_number").is_null(), expected.at("condition_number").is_null());
+}
+
+TEST_P(TrainedGolden, EveryRowAgreesWithNumPy) {
+  const fs::path folder = kRoot / GetParam().folder;
+  if (!fs::exists(folder)) GTEST_SKIP() << folder << " is not here";
+  std::ifstream file(kRoot / "tests/golden/trained" / (std::string(GetParam().name) + ".json"));
+  const json golden = json::parse(file);
+
+  std::string matrices = "q,k,v,o,up,down,qk,ov";
+  for (const json& row : golden.at("spectra")) {
+    if (row.at("matrix") == "gate") matrices = "q,k,v,o,gate,up,down,qk,ov";
+  }
+  const test::RunResult result =
+      test::run_attnscope({"spectrum", folder.string(), "--format", "json", "--values",
+                           "--per-head", "--energy", "0.6,0.8,0.9,0.99", "--matrix", matrices});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const json report = json::parse(result.out);
+  const auto got = rows_by_key(report.at("rows"));
+  const auto expected = rows_by_key(golden.at("spectra"));
+  ASSERT_EQ(got.size(), report.at("rows").size());
+  ASSERT_EQ(got.size(), expected.size());
+  for (const auto& [key, row] : expected) {
+    const auto& [layer, matrix, head] = key;
+    SCOPED_TRACE("layer " + std::to_string(layer) + ", " + matrix + ", head " +
+                 std::to_string(head));
+    ASSERT_TRUE(got.contains(key));
+    compare_row(got.at(key), row);
+    if (HasFatalFailure()) return;
+  }
+
+  json facts = report.at("models").at(0);
+  for (const char* name : {"architecture", "parameters", "attention_parameters", "layers", "heads",
+                           "kv_heads", "head_dim", "width", "mlp_width", "vocabulary", "context",
+                           "dtype", "kv_cache_bytes_per_token", "tied_embedding"}) {
+    EXPECT_EQ(facts.at(name), golden.at("facts").at(name)) << name;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Models, TrainedGolden,
+    testing::Values(TrainedModel{"shakespeare-gpt2", "examples/shakespeare-gpt2"},
+                    TrainedModel{"shakespeare-llama", "examples/shakespeare-llama"},
+                    TrainedModel{"stories260K", "../shared/models/stories260K"},
+                    TrainedModel{"capp-gpt2", "../shared/models/capp-gpt2"}),
+    [](const testing::TestParamInfo<TrainedModel>& model) {
+      std::string name = model.param.name;
+      std::replace(name.begin(), name.end(), '-', '_');
+      return name;
+    });
+
+}  // namespace
+}  // namespace attnscope
