@@ -54,8 +54,8 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
     for (std::size_t in_b = 1; in_b <= b.size(); ++in_b) {
       const std::size_t substituted = above[in_b - 1] + (a[in_a - 1] == b[in_b - 1] ? 0 : 1);
       row[in_b] = std::min({substituted, row[in_b - 1] + 1, above[in_b] + 1});
-      const bool swapped = in_a > 1 && in_b > 1 && a[in_a - 1] == b[in_b - 2] &&
-                           a[in_a - 2] == b[in_b - 1];
+      const bool swapped =
+          in_a > 1 && in_b > 1 && a[in_a - 1] == b[in_b - 2] && a[in_a - 2] == b[in_b - 1];
       if (swapped) row[in_b] = std::min(row[in_b], before[in_b - 2] + 1);
     }
   }

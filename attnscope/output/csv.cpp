@@ -10,7 +10,8 @@
 namespace attnscope {
 namespace {
 
-/// Text from files without what a terminal would obey; line ends and tabs stay, as CSV can hold them.
+/// Text from files without what a terminal would obey; line ends and tabs stay, as CSV can hold
+/// them.
 std::string without_controls(std::string_view untrusted) {
   constexpr std::string_view kKept = "\r\n\t";
   std::string out;

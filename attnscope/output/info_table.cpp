@@ -108,10 +108,18 @@ std::vector<TensorLine> group_by_layer(const std::vector<Record>& rows, const st
   return lines;
 }
 
+void write_system(const Report& report, const Style& style, std::ostream& out) {
+  for (const Record& row : report.rows) {
+    out << style.bold(pad_right(text_field(row, "item"), 10)) << ' '
+        << printable(text_field(row, "value")) << '\n';
+  }
+}
+
 }  // namespace
 
 void write_info_table(const Report& report, const WriteOptions& options, std::ostream& out) {
   const Style style(options.color);
+  if (report.parameters.find("system") != nullptr) return write_system(report, style, out);
   std::vector<std::vector<std::string>> facts(1, {""});
   for (const Record& model : report.models)
     facts[0].push_back(style.bold(text_field(model, "name")));
@@ -139,14 +147,6 @@ void write_info_table(const Report& report, const WriteOptions& options, std::os
              "Shapes are as stored; a tied or shared tensor counts once, buffers not at all. "
              "--format csv lists every tensor.")
       << '\n';
-}
-
-void write_system_table(const Report& report, const WriteOptions& options, std::ostream& out) {
-  const Style style(options.color);
-  for (const Record& row : report.rows) {
-    out << style.bold(pad_right(text_field(row, "item"), 10)) << ' '
-        << printable(text_field(row, "value")) << '\n';
-  }
 }
 
 }  // namespace attnscope

@@ -34,7 +34,8 @@ struct ModelTable {
   }
 };
 
-/// The columns of a table: the matrices in the order in which they were asked for, or the usual one.
+/// The columns of a table: the matrices in the order in which they were asked for, or the usual
+/// one.
 std::vector<std::string> columns_of(const ModelTable& table, const Report& report) {
   std::vector<std::string> order = role_names();
   const Value* asked = report.parameters.find("matrix");
@@ -204,6 +205,7 @@ void write_spectrum_table(const Report& report, const WriteOptions& options, std
     }
     for (const Record& model : report.models) {
       const std::string name = text_field(model, "name");
+      if (tables[name].matrices.empty()) continue;
       out << style.bold(name) << "  " << style.dim(title(model)) << "\n\n";
       write_model(tables[name], columns_of(tables[name], report), style, out);
       out << '\n';

@@ -12,7 +12,6 @@ struct TableOf {
 
 constexpr std::array kTables = {
     TableOf{"info", write_info_table},
-    TableOf{"system", write_system_table},
     TableOf{"matrix", write_matrix_table},
     TableOf{"spectrum", write_spectrum_table},
 };

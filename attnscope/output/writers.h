@@ -29,7 +29,6 @@ void write_csv(const Report& report, const WriteOptions& options, std::ostream& 
 void write_table(const Report& report, const WriteOptions& options, std::ostream& out);
 
 void write_info_table(const Report& report, const WriteOptions& options, std::ostream& out);
-void write_system_table(const Report& report, const WriteOptions& options, std::ostream& out);
 void write_matrix_table(const Report& report, const WriteOptions& options, std::ostream& out);
 void write_spectrum_table(const Report& report, const WriteOptions& options, std::ostream& out);
 

@@ -70,7 +70,7 @@ Report run_info(std::span<const Model> models) {
 }
 
 Report run_system_info(std::string_view version) {
-  Report report{.command = "system"};
+  Report report{.command = "info", .parameters = {{"system", true}}};
   const auto add = [&](const char* item, std::string value) {
     report.rows.push_back({{"item", item}, {"value", std::move(value)}});
   };

@@ -1,35 +1,27 @@
 #include "attnscope/pipeline/spectrum.h"
 
 #include <algorithm>
-#include <map>
 #include <optional>
-#include <tuple>
 
 #include "attnscope/analysis/circuit.h"
 #include "attnscope/analysis/heads.h"
 #include "attnscope/analysis/spectrum.h"
 #include "attnscope/core/error.h"
 #include "attnscope/core/text.h"
-#include "attnscope/model/inventory.h"
 #include "attnscope/numerics/singular_values.h"
-#include "attnscope/pipeline/info.h"
+#include "attnscope/pipeline/layer_work.h"
 #include "attnscope/pipeline/read_weight.h"
 
 namespace attnscope {
 namespace {
 
-/// What came of one whole matrix or of one head. Layers that share weights share results, so the
-/// ids of the row are not in it.
-struct Outcome {
-  std::optional<std::int64_t> head;
-  Record fields;         // empty where skipped
-  std::string skipped;   // the reason
-  std::string fallback;  // the solver that answered, where it was not the usual one
-};
-
 Outcome measured(std::optional<std::int64_t> head, const SingularValues& singular,
                  const SpectrumShape& shape, const SpectrumRequest& request) {
-  Outcome outcome{.head = head, .fallback = std::string(singular.fallback)};
+  Outcome outcome{.head = head};
+  if (!singular.fallback.empty()) {
+    outcome.note =
+        "the usual solver did not converge; " + std::string(singular.fallback) + " gave the values";
+  }
   add_spectrum_fields(outcome.fields, singular.values, shape, request.thresholds,
                       request.with_values);
   return outcome;
@@ -63,15 +55,6 @@ Outcome spectrum_of_product(std::optional<std::int64_t> head, const CircuitFacto
   const std::int64_t width = factors.left.cols;
   return attempt(head, {width, width}, request,
                  [&] { return product_singular_values(factors.left, factors.right); });
-}
-
-/// Every row of one skipped matrix.
-std::vector<Outcome> all_skipped(const std::string& reason, std::int64_t heads) {
-  std::vector<Outcome> outcomes = {{.skipped = reason}};
-  for (std::int64_t head = 0; head < heads; ++head) {
-    outcomes.push_back({.head = head, .skipped = reason});
-  }
-  return outcomes;
 }
 
 std::vector<Outcome> projection_spectra(const Model& model, std::int64_t layer, Role role,
@@ -140,37 +123,6 @@ double estimated_flops(const Dimensions& dimensions, Role role, bool per_head) {
          heads * spectrum_flops(slice, width);
 }
 
-/// The tensors behind one matrix of one layer: layers with equal keys share their results.
-using WeightKey = std::tuple<std::size_t, Role, const CheckpointTensor*, std::int64_t,
-                             const CheckpointTensor*, std::int64_t>;
-
-WeightKey weight_key(const Model& model, std::size_t model_index, std::int64_t layer, Role role) {
-  if (!is_product(role)) {
-    const Weight& weight = model.weight(layer, role);
-    return {model_index, role, weight.tensor, weight.matrix.first, nullptr, 0};
-  }
-  const Weight& left = model.weight(layer, role == Role::qk ? Role::query : Role::output);
-  const Weight& right = model.weight(layer, role == Role::qk ? Role::key : Role::value);
-  return {model_index, role, left.tensor, left.matrix.first, right.tensor, right.matrix.first};
-}
-
-void add_outcome(Report& report, const std::string& model, std::optional<std::int64_t> layer,
-                 const std::string& matrix, const Outcome& outcome) {
-  if (!outcome.skipped.empty()) {
-    report.skipped.push_back({model, layer, matrix, outcome.head, outcome.skipped});
-    return;
-  }
-  Record row = {{"model", model}, {"layer", layer}, {"matrix", matrix}, {"head", outcome.head}};
-  for (const auto& [name, value] : outcome.fields.fields()) row.add(name, value);
-  report.rows.push_back(std::move(row));
-  if (outcome.fallback.empty()) return;
-  std::string place = model + ": " + matrix;
-  if (layer) place += " of layer " + std::to_string(*layer);
-  if (outcome.head) place += ", head " + std::to_string(*outcome.head);
-  report.notes.push_back(place + ": the usual solver did not converge; " + outcome.fallback +
-                         " gave the values");
-}
-
 Record common_parameters(const SpectrumRequest& request) {
   return {{"energy", request.thresholds}, {"values", request.with_values}};
 }
@@ -180,64 +132,27 @@ Record common_parameters(const SpectrumRequest& request) {
 Report run_spectrum(std::span<const Model> models, const SpectrumRequest& request,
                     const ProgressFn& on_progress) {
   const auto matrices = select_matrices(models, request.matrices);
-
-  // One piece of work for each distinct matrix, and for each row group the piece it comes from.
-  struct RowGroup {
-    std::size_t model;
-    std::int64_t layer;
-    Role role;
-    std::size_t work;
-  };
-  std::vector<RowGroup> groups;
-  std::vector<WorkItem> items;
-  std::map<WeightKey, std::size_t> work_of;
-  for (std::size_t index = 0; index < models.size(); ++index) {
-    const Model& model = models[index];
-    for (const std::int64_t layer : request.layers.resolve(model.dimensions().layers, model.name)) {
-      for (const Role role : matrices[index]) {
-        const auto [found, fresh] =
-            work_of.emplace(weight_key(model, index, layer, role), items.size());
-        groups.push_back({index, layer, role, found->second});
-        if (!fresh) continue;
-        const Weight& weight = model.weight(layer, role == Role::qk   ? Role::query
-                                                   : role == Role::ov ? Role::output
-                                                                      : role);
-        const auto bits = static_cast<std::uint64_t>(dtype_info(weight.tensor->view.dtype).bits);
-        items.push_back(
-            {.flops = estimated_flops(model.dimensions(), role, request.per_head),
-             .bytes =
-                 static_cast<std::uint64_t>(weight.matrix.rows * weight.matrix.cols) * bits / 8,
-             .run = {}});
-      }
-    }
-  }
-  std::vector<std::vector<Outcome>> outcomes(items.size());
-  for (const RowGroup& group : groups) {
-    items[group.work].run = [&, group] {
-      const Model& model = models[group.model];
-      outcomes[group.work] = is_product(group.role)
-                                 ? product_spectra(model, group.layer, group.role, request)
-                                 : projection_spectra(model, group.layer, group.role, request);
-    };
-  }
-  run_all(items, request.threads, on_progress);
-
-  Report report{.command = "spectrum"};
-  for (const Model& model : models) {
-    report.models.push_back(facts_record(take_inventory(model).facts));
-  }
+  Report report{.command = "spectrum", .parameters = common_parameters(request)};
   Value::List names;
   for (const Role role : request.matrices) names.emplace_back(role_name(role));
-  report.parameters = common_parameters(request);
   report.parameters.add("matrix", names.empty() ? Value() : Value(std::move(names)))
       .add("layers", request.layers_text.empty() ? Value() : Value(request.layers_text))
       .add("per_head", request.per_head);
-  for (const RowGroup& group : groups) {
-    for (const Outcome& outcome : outcomes[group.work]) {
-      add_outcome(report, models[group.model].name, group.layer, std::string(role_name(group.role)),
-                  outcome);
-    }
+
+  for (std::size_t index = 0; index < models.size(); ++index) {
+    if (matrices[index].empty())
+      report.notes.push_back(models[index].name + " has none of these matrices");
   }
+
+  LayerWork work;
+  work.compute = [&](const Model& model, std::int64_t layer, Role role) {
+    return is_product(role) ? product_spectra(model, layer, role, request)
+                            : projection_spectra(model, layer, role, request);
+  };
+  work.flops = [&](const Model& model, Role role) {
+    return estimated_flops(model.dimensions(), role, request.per_head);
+  };
+  run_layers(report, models, matrices, request.layers, work, request.threads, on_progress);
   return report;
 }
 
@@ -288,7 +203,7 @@ Report run_tensor_spectrum(std::span<const Checkpoint> checkpoints,
   report.parameters.add("tensor", tensor);
   for (std::size_t index = 0; index < tensors.size(); ++index) {
     report.models.push_back({{"name", names[index]}, {"bytes", checkpoints[index].file_bytes()}});
-    add_outcome(report, names[index], std::nullopt, tensor, outcomes[index]);
+    add_outcome(report, names[index], std::nullopt, "matrix", tensor, outcomes[index]);
   }
   return report;
 }

@@ -1,0 +1,118 @@
+#include "attnscope/pipeline/layer_work.h"
+
+#include <map>
+#include <tuple>
+
+#include "attnscope/model/inventory.h"
+#include "attnscope/pipeline/info.h"
+
+namespace attnscope {
+namespace {
+
+/// The stored matrices behind a role: one, or a product's two factors.
+std::vector<Role> factors_of(Role role) {
+  if (role == Role::qk) return {Role::query, Role::key};
+  if (role == Role::ov) return {Role::output, Role::value};
+  return {role};
+}
+
+/// Two matrices with equal keys are the same numbers.
+using WeightKey =
+    std::tuple<std::size_t, Role, std::vector<std::pair<const CheckpointTensor*, std::int64_t>>>;
+
+WeightKey weight_key(const Model& model, std::size_t model_index, std::int64_t layer, Role role) {
+  WeightKey key{model_index, role, {}};
+  for (const Role factor : factors_of(role)) {
+    const Weight& weight = model.weight(layer, factor);
+    std::get<2>(key).emplace_back(weight.tensor, weight.matrix.first);
+  }
+  return key;
+}
+
+std::uint64_t stored_bytes(const Model& model, std::int64_t layer, Role role) {
+  std::uint64_t total = 0;
+  for (const Role factor : factors_of(role)) {
+    const StoredMatrix& matrix = model.weight(layer, factor).matrix;
+    total += static_cast<std::uint64_t>(matrix.rows * matrix.cols) *
+             static_cast<std::uint64_t>(dtype_info(matrix.tensor.dtype).bits) / 8;
+  }
+  return total;
+}
+
+}  // namespace
+
+std::vector<Outcome> all_skipped(const std::string& reason, std::int64_t heads) {
+  std::vector<Outcome> outcomes = {{.skipped = reason}};
+  for (std::int64_t head = 0; head < heads; ++head) {
+    outcomes.push_back({.head = head, .skipped = reason});
+  }
+  return outcomes;
+}
+
+void run_layers(Report& report, std::span<const Model> models,
+                std::span<const std::vector<Role>> roles, const LayerSelection& layers,
+                const LayerWork& work, int threads, const ProgressFn& on_progress) {
+  // One item for each distinct matrix, and for each group of rows the item it comes from.
+  struct RowGroup {
+    std::size_t model;
+    std::int64_t layer;
+    Role role;
+    std::size_t item;
+  };
+  std::vector<RowGroup> groups;
+  std::vector<WorkItem> items;
+  std::map<WeightKey, std::size_t> item_of;
+  for (std::size_t index = 0; index < models.size(); ++index) {
+    const Model& model = models[index];
+    for (const std::int64_t layer : layers.resolve(model.dimensions().layers, model.name)) {
+      for (const Role role : roles[index]) {
+        const auto [found, fresh] =
+            item_of.emplace(weight_key(model, index, layer, role), items.size());
+        if (!fresh && work.shares_equal_weights) {
+          groups.push_back({index, layer, role, found->second});
+          continue;
+        }
+        groups.push_back({index, layer, role, items.size()});
+        items.push_back({.flops = work.flops(model, role),
+                         .bytes = stored_bytes(model, layer, role),
+                         .run = {}});
+      }
+    }
+  }
+  std::vector<std::vector<Outcome>> outcomes(items.size());
+  for (const RowGroup& group : groups) {
+    items[group.item].run = [&, group] {
+      outcomes[group.item] = work.compute(models[group.model], group.layer, group.role);
+    };
+  }
+  run_all(items, threads, on_progress);
+
+  for (const Model& model : models) {
+    report.models.push_back(facts_record(take_inventory(model).facts));
+  }
+  for (const RowGroup& group : groups) {
+    for (const Outcome& outcome : outcomes[group.item]) {
+      add_outcome(report, models[group.model].name, group.layer, work.role_field,
+                  std::string(role_name(group.role)), outcome);
+    }
+  }
+}
+
+void add_outcome(Report& report, const std::string& model, std::optional<std::int64_t> layer,
+                 std::string_view role_field, const std::string& role, const Outcome& outcome) {
+  if (!outcome.skipped.empty()) {
+    report.skipped.push_back({model, layer, role, outcome.head, outcome.skipped});
+    return;
+  }
+  Record row = {{"model", model}, {"layer", layer}};
+  row.add(std::string(role_field), role).add("head", outcome.head);
+  for (const auto& [name, value] : outcome.fields.fields()) row.add(name, value);
+  report.rows.push_back(std::move(row));
+  if (outcome.note.empty()) return;
+  std::string place = model + ": " + role;
+  if (layer) place += " of layer " + std::to_string(*layer);
+  if (outcome.head) place += ", head " + std::to_string(*outcome.head);
+  report.notes.push_back(place + ": " + outcome.note);
+}
+
+}  // namespace attnscope
