@@ -24,7 +24,7 @@ CircuitFactors head_factors(const CircuitWeights& weights, std::int64_t query_he
 Matrix<double> summed_left_factor(const CircuitWeights& weights) {
   const std::int64_t inner =
       weights.circuit == Role::qk ? weights.heads.head_dim : weights.heads.value_dim;
-  Matrix<double> sum(weights.right.rows, weights.right.cols);
+  Matrix<double> sum(weights.right.rows, left_of_head(weights, 0).cols);
   for (std::int64_t head = 0; head < weights.heads.heads; ++head) {
     const MatrixView<const double> left = left_of_head(weights, head);
     const bool first_of_group = head % weights.heads.group_size() == 0;

@@ -86,17 +86,36 @@ SpectrumMeasures measure_spectrum(std::span<const double> singular_values,
   return out;
 }
 
+std::optional<double> energy_at_rank(std::span<const double> singular_values, std::int64_t rank) {
+  if (is_zero(singular_values)) return std::nullopt;
+  if (rank >= std::ssize(singular_values)) return 1;
+  const std::vector<double> running = running_energy(singular_values);
+  return running[static_cast<std::size_t>(rank - 1)] / running.back();
+}
+
 void add_spectrum_fields(Record& row, std::span<const double> singular_values,
-                         const SpectrumShape& shape, std::span<const double> thresholds,
-                         bool with_values) {
-  const SpectrumMeasures measures = measure_spectrum(singular_values, shape, thresholds);
-  Record ranks;
-  for (std::size_t index = 0; index < thresholds.size(); ++index) {
-    ranks.add(shortest_decimal(thresholds[index]), measures.energy_ranks[index]);
+                         const SpectrumShape& shape, const SpectrumFields& wanted) {
+  const SpectrumMeasures measures = measure_spectrum(singular_values, shape, wanted.thresholds);
+  const NullModel null(shape);
+  Record ranks, null_ranks;
+  for (std::size_t index = 0; index < wanted.thresholds.size(); ++index) {
+    const std::string key = shortest_decimal(wanted.thresholds[index]);
+    ranks.add(key, measures.energy_ranks[index]);
+    null_ranks.add(key, null.energy_rank(wanted.thresholds[index]));
   }
   row.add("shape", Value::List{shape.rows, shape.cols})
       .add("energy_rank", std::move(ranks))
-      .add("stable_rank", measures.stable_rank)
+      .add("null_energy_rank", std::move(null_ranks));
+  if (!wanted.ranks.empty()) {
+    Record energies, null_energies;
+    for (const NamedRank& at : wanted.ranks) {
+      energies.add(at.name, energy_at_rank(singular_values, at.rank));
+      null_energies.add(at.name, null.energy_at(at.rank));
+    }
+    row.add("energy_at_rank", std::move(energies))
+        .add("null_energy_at_rank", std::move(null_energies));
+  }
+  row.add("stable_rank", measures.stable_rank)
       .add("entropy_rank", measures.entropy_rank)
       .add("participation_ratio", measures.participation_ratio)
       .add("numerical_rank", measures.numerical_rank)
@@ -105,7 +124,7 @@ void add_spectrum_fields(Record& row, std::span<const double> singular_values,
       .add("frobenius_norm", measures.frobenius_norm)
       .add("nuclear_norm", measures.nuclear_norm)
       .add("condition_number", measures.condition_number);
-  if (!with_values) return;
+  if (!wanted.with_values) return;
   row.add("singular_values", std::vector<double>(singular_values.begin(), singular_values.end()))
       .add("cumulative_energy", cumulative_energy(singular_values));
 }

@@ -4,16 +4,13 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
+#include "attnscope/analysis/null_model.h"
 #include "attnscope/results/record.h"
 
 namespace attnscope {
-
-struct SpectrumShape {
-  std::int64_t rows = 0;
-  std::int64_t cols = 0;
-};
 
 struct SpectrumMeasures {
   std::vector<std::int64_t> energy_ranks;  // one for each threshold
@@ -40,10 +37,25 @@ std::vector<double> cumulative_energy(std::span<const double> singular_values);
 SpectrumMeasures measure_spectrum(std::span<const double> singular_values,
                                   const SpectrumShape& shape, std::span<const double> thresholds);
 
-/// The fields of a spectrum row after its ids: shape, ranks, norms, and with `with_values` the
-/// singular values and their cumulative energy.
+/// (σ_1² + … + σ_r²) / Σσ² at one rank; 1 above k, nothing for a zero matrix.
+std::optional<double> energy_at_rank(std::span<const double> singular_values, std::int64_t rank);
+
+/// A rank to read the energy at, and the name under which a row tells it.
+struct NamedRank {
+  std::string name;
+  std::int64_t rank = 0;  // at least 1
+};
+
+/// What a spectrum row tells.
+struct SpectrumFields {
+  std::vector<double> thresholds;  // of the energy ranks
+  std::vector<NamedRank> ranks;    // none: no `energy_at_rank`
+  bool with_values = false;        // the singular values and their cumulative energy
+};
+
+/// The fields of a spectrum row after its ids: shape, ranks and their nulls, norms, and what else
+/// `wanted` says.
 void add_spectrum_fields(Record& row, std::span<const double> singular_values,
-                         const SpectrumShape& shape, std::span<const double> thresholds,
-                         bool with_values);
+                         const SpectrumShape& shape, const SpectrumFields& wanted);
 
 }  // namespace attnscope

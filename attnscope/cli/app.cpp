@@ -22,15 +22,35 @@ constexpr std::array kCommands = {
             "  attnscope info examples/shakespeare-gpt2\n"
             "  attnscope info --system",
             set_up_info},
-    Command{"spectrum", "singular values and ranks of every projection, layer and head",
-            "  attnscope spectrum examples/shakespeare-llama\n"
-            "  attnscope spectrum MODEL --matrix qk,ov --per-head --energy 0.9,0.99 --format csv\n"
-            "  attnscope spectrum MODEL --layers 0-3,-4- --format json --values --out spectra.json",
-            set_up_spectrum},
+    Command{
+        "spectrum", "singular values and ranks of every projection, layer and head",
+        "  attnscope spectrum examples/shakespeare-llama\n"
+        "  attnscope spectrum MODEL --matrix qk,ov --per-head --energy 0.9,0.99 --format csv\n"
+        "  attnscope spectrum MODEL --layers 0-3,-4- --format json --values --out spectra.json\n"
+        "  attnscope spectrum examples/shakespeare-llama examples/shakespeare-gpt2 --matrix q,k\n"
+        "  attnscope spectrum MODEL --matrix kv --rank 512,0.1D\n"
+        "  attnscope spectrum MODEL --mla",
+        set_up_spectrum},
+    Command{"weights", "moments, quantiles and histograms of every projection, layer and head",
+            "  attnscope weights examples/shakespeare-llama\n"
+            "  attnscope weights MODEL --per-head --format csv --out weights.csv\n"
+            "  attnscope weights MODEL --histogram --bins fd --matrix q,k --format json",
+            set_up_weights},
+    Command{"similarity", "cosines between the weight vectors of heads, and duplicate heads",
+            "  attnscope similarity examples/shakespeare-llama\n"
+            "  attnscope similarity MODEL --overlap --layers 0\n"
+            "  attnscope similarity MODEL --histogram --bins fd --matrix q --format json\n"
+            "  attnscope similarity MODEL --head-matrix 0,3 --matrix q --format csv",
+            set_up_similarity},
     Command{"matrix", "one matrix in canonical orientation, as the analyses see it",
             "  attnscope matrix MODEL --layer 0 --matrix q\n"
             "  attnscope matrix MODEL --layer 3 --matrix qk --head 2 --out qk.npy",
             set_up_matrix},
+    Command{"circuits", "what the circuits QK and OV of layers and heads do",
+            "  attnscope circuits examples/shakespeare-llama\n"
+            "  attnscope circuits MODEL --fold-norm --rope-offset -1 --circuit qk\n"
+            "  attnscope circuits MODEL --composition --format csv --out pairs.csv",
+            set_up_circuits},
     Command{"completion", "completions for a shell, or the manual page",
             "  attnscope completion bash > ~/.local/share/bash-completion/completions/attnscope",
             set_up_completion},

@@ -127,8 +127,9 @@ int print_report(const CommonArguments& arguments, const std::function<Report()>
   if (!arguments.quiet) {
     for (const std::string& note : report.notes) say("note", note);
   }
-  target.write(
-      [&](std::ostream& out) { format.write(report, {.color = wants_color(target)}, out); });
+  WriteOptions options{.color = wants_color(target)};
+  options.width = target.terminal_width().value_or(options.width);
+  target.write([&](std::ostream& out) { format.write(report, options, out); });
   if (!report.rows.empty() || report.skipped.empty()) return 0;
   throw Error(ErrorKind::numerical, report.skipped.front().model,
               "no matrix could be analysed (" + report.skipped.front().reason + ")");

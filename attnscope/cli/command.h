@@ -20,9 +20,12 @@ struct Command {
   SetUpCommand set_up;
 };
 
+std::function<int()> set_up_circuits(CLI::App& app);
 std::function<int()> set_up_completion(CLI::App& app);
 std::function<int()> set_up_info(CLI::App& app);
 std::function<int()> set_up_matrix(CLI::App& app);
+std::function<int()> set_up_similarity(CLI::App& app);
 std::function<int()> set_up_spectrum(CLI::App& app);
+std::function<int()> set_up_weights(CLI::App& app);
 
 }  // namespace attnscope

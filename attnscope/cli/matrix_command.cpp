@@ -63,10 +63,10 @@ std::function<int()> set_up_matrix(CLI::App& app) {
   add_common_arguments(app, arguments->common);
   app.add_option("--layer", arguments->layer, "the layer (negative counts from the end)")
       ->type_name("L");
-  app.add_option("--matrix", arguments->matrix, "one of q,k,v,o,gate,up,down,qk,ov")
+  app.add_option("--matrix", arguments->matrix, "one of q,k,v,o,gate,up,down,qk,ov,kv")
       ->type_name("NAME");
   app.add_option("--head", arguments->head,
-                 "one head of it: a query head, for k and v a key/value head")
+                 "one head of it: a query head, for k, v and kv a key/value head")
       ->type_name("H");
   return [arguments] { return run(*arguments); };
 }

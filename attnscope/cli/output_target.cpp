@@ -1,5 +1,6 @@
 #include "attnscope/cli/output_target.h"
 
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -51,6 +52,14 @@ OutputTarget::~OutputTarget() {
 }
 
 bool OutputTarget::is_terminal() const { return isatty(fileno(file_)) != 0; }
+
+std::optional<int> OutputTarget::terminal_width() const {
+  winsize size{};
+  if (!is_terminal() || ioctl(fileno(file_), TIOCGWINSZ, &size) != 0 || size.ws_col == 0) {
+    return std::nullopt;
+  }
+  return size.ws_col;
+}
 
 void OutputTarget::write(const std::function<void(std::ostream&)>& render) {
   std::ostringstream text;

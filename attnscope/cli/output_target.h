@@ -24,6 +24,9 @@ class OutputTarget {
   /// Whether a terminal reads it.
   bool is_terminal() const;
 
+  /// Columns of that terminal, where it says so.
+  std::optional<int> terminal_width() const;
+
   /// Renders everything first, then writes it; nothing is printed if `render` throws.
   /// Throws Error(io). A closed pipe is no error: its reader has seen enough.
   void write(const std::function<void(std::ostream&)>& render);

@@ -1,9 +1,13 @@
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <charconv>
 #include <memory>
 
 #include "attnscope/cli/arguments.h"
 #include "attnscope/cli/command.h"
 #include "attnscope/core/error.h"
+#include "attnscope/core/text.h"
+#include "attnscope/pipeline/mla.h"
 #include "attnscope/pipeline/spectrum.h"
 
 namespace attnscope {
@@ -14,9 +18,55 @@ struct SpectrumArguments {
   std::string matrix;
   std::string energy;
   std::string tensor;
+  std::string rank;
   bool per_head = false;
   bool values = false;
+  bool mla = false;
 };
+
+/// `512`, or `0.1D`: a share of the width, at most all of it.
+RankText parse_rank(const std::string& text) {
+  const bool of_width = text.ends_with('D');
+  const char* end = text.data() + text.size() - (of_width ? 1 : 0);
+  double number = 0;
+  const auto [stop, error] = std::from_chars(text.data(), end, number, std::chars_format::fixed);
+  const bool whole =
+      std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+  const bool fits = of_width ? number > 0 && number <= 1
+                             : whole && number >= 1 && number <= static_cast<double>(kMaxSize);
+  if (error != std::errc() || stop != end || !fits) {
+    throw Error(ErrorKind::usage, "--rank",
+                "'" + text +
+                    "' is neither a rank nor a share of the width (for example: "
+                    "512,0.1D)");
+  }
+  return {.text = text, .number = number, .of_width = of_width};
+}
+
+/// In the order in which they were typed, each once.
+std::vector<RankText> parse_ranks(const std::string& text) {
+  std::vector<RankText> ranks;
+  for (const std::string& part : split(text, ',')) {
+    RankText rank = parse_rank(part);
+    const bool known = std::any_of(ranks.begin(), ranks.end(),
+                                   [&](const RankText& other) { return other.text == part; });
+    if (!known) ranks.push_back(std::move(rank));
+  }
+  return ranks;
+}
+
+/// Throws Error(usage) where `option` stands beside one that gives it no meaning.
+void refuse_beside(const char* option, const std::string& reason,
+                   std::initializer_list<std::pair<const char*, bool>> others) {
+  std::vector<std::string> given;
+  for (const auto& [name, is_given] : others) {
+    if (is_given) given.emplace_back(name);
+  }
+  if (given.empty()) return;
+  throw Error(ErrorKind::usage, option,
+              reason + ", so " + join(given, " and ") + (given.size() > 1 ? " have" : " has") +
+                  " no meaning beside it");
+}
 
 SpectrumRequest make_request(const SpectrumArguments& arguments) {
   SpectrumRequest request;
@@ -24,6 +74,7 @@ SpectrumRequest make_request(const SpectrumArguments& arguments) {
   if (!arguments.common.layers.empty()) request.layers = LayerSelection(arguments.common.layers);
   if (!arguments.energy.empty())
     request.thresholds = parse_thresholds("--energy", arguments.energy);
+  if (!arguments.rank.empty()) request.ranks = parse_ranks(arguments.rank);
   request.layers_text = arguments.common.layers;
   request.per_head = arguments.per_head;
   request.with_values = arguments.values;
@@ -34,19 +85,27 @@ SpectrumRequest make_request(const SpectrumArguments& arguments) {
 int run(const SpectrumArguments& arguments) {
   const SpectrumRequest request = make_request(arguments);
   const ProgressMode mode = progress_mode(arguments.common);
+  if (arguments.mla) {
+    refuse_beside("--mla", "asks of queries, and of keys and values, at ranks of its own",
+                  {{"--matrix", !arguments.matrix.empty()},
+                   {"--per-head", arguments.per_head},
+                   {"--values", arguments.values},
+                   {"--rank", !arguments.rank.empty()},
+                   {"--tensor", !arguments.tensor.empty()}});
+  }
   if (arguments.tensor.empty()) {
     const std::vector<Model> models = open_models(arguments.common);
     return print_report(arguments.common, [&] {
       ProgressLine line("spectrum", mode);
-      return run_spectrum(models, request, [&](const Progress& progress) { line.show(progress); });
+      const auto show = [&](const Progress& progress) { line.show(progress); };
+      return arguments.mla ? run_mla(models, request, show) : run_spectrum(models, request, show);
     });
   }
-  if (!arguments.matrix.empty() || !arguments.common.layers.empty() || arguments.per_head ||
-      !arguments.common.layout.empty()) {
-    throw Error(ErrorKind::usage, "--tensor",
-                "names one tensor, so --matrix, --layers, --per-head and --layout have no meaning "
-                "beside it");
-  }
+  refuse_beside("--tensor", "names one tensor",
+                {{"--matrix", !arguments.matrix.empty()},
+                 {"--layers", !arguments.common.layers.empty()},
+                 {"--per-head", arguments.per_head},
+                 {"--layout", !arguments.common.layout.empty()}});
   const NamedCheckpoints opened = open_checkpoints(arguments.common);
   return print_report(arguments.common, [&] {
     ProgressLine line("spectrum", mode);
@@ -62,11 +121,17 @@ std::function<int()> set_up_spectrum(CLI::App& app) {
   add_common_arguments(app, arguments->common);
   add_work_arguments(app, arguments->common);
   app.add_option("--matrix", arguments->matrix,
-                 "of q,k,v,o,gate,up,down,qk,ov (default: the projections that are there)")
+                 "of q,k,v,o,gate,up,down,qk,ov,kv (default: the projections that are there)")
       ->type_name("NAMES");
   app.add_flag("--per-head", arguments->per_head, "a row for each head too");
   app.add_option("--energy", arguments->energy, "thresholds of the energy rank (default: 0.9,0.99)")
       ->type_name("SHARES");
+  app.add_option(
+         "--rank", arguments->rank,
+         "also the share of energy kept at these ranks: 512, or 0.1D for a share of the width")
+      ->type_name("RANKS");
+  app.add_flag("--mla", arguments->mla,
+               "what latent attention with DeepSeek-V2's ranks (q 1536, kv 512) would keep");
   app.add_flag("--values", arguments->values,
                "in csv and json: the singular values and their cumulative energy");
   app.add_option("--tensor", arguments->tensor,

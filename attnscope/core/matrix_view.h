@@ -71,6 +71,20 @@ class Matrix {
   std::unique_ptr<T[]> data_;
 };
 
+/// The rows of `upper`, then those of `lower`; equally many columns.
+template <class T>
+Matrix<T> stacked_rows(MatrixView<const T> upper, MatrixView<const T> lower) {
+  Matrix<T> out(upper.rows + lower.rows, upper.cols);
+  for (std::int64_t row = 0; row < out.rows(); ++row) {
+    const bool first = row < upper.rows;
+    const MatrixView<const T>& from = first ? upper : lower;
+    for (std::int64_t col = 0; col < out.cols(); ++col) {
+      out(row, col) = from(first ? row : row - upper.rows, col);
+    }
+  }
+  return out;
+}
+
 /// A decoded weight: float64 where the file stores float64, float32 for every other dtype (exact).
 using WeightMatrix = std::variant<Matrix<float>, Matrix<double>>;
 

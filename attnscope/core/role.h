@@ -10,11 +10,12 @@
 
 namespace attnscope {
 
-/// Projections as stored, then the two circuits that are products of projections.
-enum class Role { query, key, value, output, gate, up, down, qk, ov };
+/// Projections as stored, the two circuits that are products of projections, and W_K stacked on
+/// W_V.
+enum class Role { query, key, value, output, gate, up, down, qk, ov, kv };
 
-inline constexpr std::array<std::string_view, 9> kRoleNames = {"q",  "k",    "v",  "o", "gate",
-                                                               "up", "down", "qk", "ov"};
+inline constexpr std::array<std::string_view, 10> kRoleNames = {"q",  "k",    "v",  "o",  "gate",
+                                                                "up", "down", "qk", "ov", "kv"};
 
 inline constexpr std::array kProjections = {Role::query, Role::key, Role::value, Role::output,
                                             Role::gate,  Role::up,  Role::down};
@@ -34,6 +35,9 @@ inline std::vector<std::string> role_names() { return {kRoleNames.begin(), kRole
 
 constexpr bool is_product(Role role) { return role == Role::qk || role == Role::ov; }
 
+/// One matrix of the file, as against what is made of two.
+constexpr bool is_projection(Role role) { return !is_product(role) && role != Role::kv; }
+
 constexpr bool is_attention(Role role) {
   return role != Role::gate && role != Role::up && role != Role::down;
 }
@@ -49,11 +53,11 @@ struct HeadShape {
   std::int64_t group_size() const { return heads / kv_heads; }
   std::int64_t kv_head(std::int64_t query_head) const { return query_head / group_size(); }
 
-  /// Rows of per-head results: kv heads for K and V, query heads for Q, O and the circuits, none
-  /// for the MLP.
+  /// Rows of per-head results: kv heads for K, V and both stacked, query heads for Q, O and the
+  /// circuits, none for the MLP.
   std::int64_t count(Role role) const {
     if (!is_attention(role)) return 0;
-    return role == Role::key || role == Role::value ? kv_heads : heads;
+    return role == Role::key || role == Role::value || role == Role::kv ? kv_heads : heads;
   }
 };
 

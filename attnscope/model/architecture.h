@@ -57,6 +57,31 @@ struct ConfigKeys {
   ConfigKey context = {"max_position_embeddings"};
 };
 
+/// The norm whose output Q, K and V read. Patterns of its gain under the prefix, of size D; a name
+/// that ends in `.weight` also stands for `.gamma`, as old files have it.
+struct NormRule {
+  std::string own;        // norm first: the layer's, before its attention
+  std::string previous;   // norm last: the one that ends a layer, which the next layer reads
+  std::string embedding;  // norm last: what layer 0 reads; empty: no norm of size D comes before it
+  /// Where both kinds exist: the flag in config.json that is true (its default) for norm first.
+  std::string first_key;
+  double offset = 0;  // the gain is this + the stored value; 1 for Gemma
+};
+
+/// Rotary position: which numbers of config.json say how Q and K are turned. Every family here
+/// turns the halves of the rotated dimensions against each other.
+/// Keys that are absent are looked for in `rope_parameters` too, as transformers 5 writes them.
+struct RopeRule {
+  std::string theta_key = "rope_theta";
+  double theta = 10000;                                // where the file says none
+  std::string fraction_key = "partial_rotary_factor";  // share of the head that is turned
+  double fraction = 1;                                 // where the file says none
+  std::string local_theta_key = {};  // of sliding-window layers (Gemma 3), which are never scaled
+  double local_theta = 10000;
+  std::string pattern_key = {};  // every how many layers one is global
+  std::int64_t pattern = 0;
+};
+
 struct Architecture {
   std::string name;
   std::vector<std::string> model_types;  // config.json: model_type
@@ -74,8 +99,10 @@ struct Architecture {
   std::string head_marker = "";
   /// Tensors (full names) that repeat another one where a file holds both: {copy, original}.
   std::vector<std::pair<std::string, std::string>> repeated = {};
-  bool tied_by_default = true;  // what a config.json without tie_word_embeddings means
-  bool causal = true;           // decoders keep a KV cache, encoders do not
+  bool tied_by_default = true;        // what a config.json without tie_word_embeddings means
+  bool causal = true;                 // decoders keep a KV cache, encoders do not
+  std::optional<NormRule> norm = {};  // none: not described
+  std::optional<RopeRule> rope = {};  // none: positions are not rotary
   /// Buffers that old files hold: no parameters. Full names, `*` matches any text.
   std::vector<std::string> buffers = {};
 };

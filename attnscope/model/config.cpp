@@ -1,4 +1,7 @@
 // config.json, as transformers wrote it before version 5 and since.
+#include <algorithm>
+#include <cmath>
+#include <initializer_list>
 #include <nlohmann/json.hpp>
 
 #include "attnscope/core/error.h"
@@ -92,6 +95,111 @@ Dimensions read_dimensions(const json& config, const ConfigKeys& keys, std::stri
   return out;
 }
 
+/// A positive number, from the first of `places` that has it.
+double read_positive(std::initializer_list<const json*> places, const std::string& key,
+                     double fallback, std::string_view where) {
+  for (const json* place : places) {
+    if (place == nullptr || key.empty()) continue;
+    const auto found = place->find(key);
+    if (found == place->end() || found->is_null()) continue;
+    const double value = found->is_number() ? found->get<double>() : 0;
+    if (!(value > 0) || !std::isfinite(value)) {
+      throw Error(
+          ErrorKind::format, where,
+          "'" + key + "' is " + found->dump(-1, ' ', true) + ", expected a positive number");
+    }
+    return value;
+  }
+  return fallback;
+}
+
+const json* find_object(const json* parent, const char* key) {
+  if (parent == nullptr) return nullptr;
+  const auto found = parent->find(key);
+  return found != parent->end() && found->is_object() ? &*found : nullptr;
+}
+
+/// One kind of layer. `parameters` is rope_parameters or rope_scaling (whose kind was once called
+/// `type`), or null where the file has neither.
+Rope read_rope(const json& config, const json* parameters, const RopeRule& rule,
+               std::string_view where) {
+  Rope rope{.fraction = rule.fraction};
+  if (parameters != nullptr) {
+    for (const char* key : {"type", "rope_type"}) {
+      const std::string named = text_field(*parameters, key);
+      if (!named.empty()) rope.scaling = named;
+    }
+  }
+  const auto number = [&](const std::string& key, double fallback) {
+    return read_positive({parameters, &config}, key, fallback, where);
+  };
+  rope.theta = number("rope_theta", number(rule.theta_key, rule.theta));
+  rope.fraction =
+      std::min(1.0, number("partial_rotary_factor", number(rule.fraction_key, rule.fraction)));
+  rope.factor = number("factor", rope.factor);
+  rope.low_freq_factor = number("low_freq_factor", rope.low_freq_factor);
+  rope.high_freq_factor = number("high_freq_factor", rope.high_freq_factor);
+  rope.original_context = number("original_max_position_embeddings",
+                                 number("max_position_embeddings", rope.original_context));
+  return rope;
+}
+
+/// Which layers see a window only; all false where the architecture has one kind of layer.
+std::vector<bool> local_layers(const json& config, const RopeRule& rule, std::int64_t layers,
+                               std::string_view where) {
+  std::vector<bool> local(static_cast<std::size_t>(layers), false);
+  const auto types = config.find("layer_types");
+  if (types != config.end() && types->is_array()) {
+    if (types->size() < local.size()) {
+      throw Error(ErrorKind::format, where,
+                  "'layer_types' lists " + std::to_string(types->size()) + " of " +
+                      std::to_string(layers) + " layers");
+    }
+    for (std::size_t layer = 0; layer < local.size(); ++layer) {
+      local[layer] = (*types)[layer] == "sliding_attention";
+    }
+    return local;
+  }
+  if (rule.pattern == 0) return local;
+  const std::int64_t pattern =
+      read_number(config, {rule.pattern_key, rule.pattern}, where).value_or(rule.pattern);
+  for (std::int64_t layer = 0; layer < layers; ++layer) {
+    local[static_cast<std::size_t>(layer)] = (layer + 1) % pattern != 0;
+  }
+  return local;
+}
+
+/// Source: transformers, modeling_rope_utils.py, and Gemma3TextConfig for two kinds of layers.
+std::vector<Rope> read_ropes(const json& config, const RopeRule& rule, std::int64_t layers,
+                             std::string_view where) {
+  const json* parameters = find_object(&config, "rope_parameters");
+  const json* of_global = find_object(parameters, "full_attention");
+  const json* of_local = find_object(parameters, "sliding_attention");
+  const bool by_type = of_global != nullptr || of_local != nullptr;
+  if (!by_type) of_global = parameters;
+  if (of_global == nullptr) of_global = find_object(&config, "rope_scaling");
+
+  const Rope global = read_rope(config, of_global, rule, where);
+  if (!by_type && rule.local_theta_key.empty()) {
+    return std::vector<Rope>(static_cast<std::size_t>(layers), global);
+  }
+  Rope local = global;
+  if (by_type && of_local != nullptr) {
+    local = read_rope(config, of_local, rule, where);
+  } else if (!rule.local_theta_key.empty()) {
+    local = Rope{.fraction = global.fraction};
+  }
+  if (!rule.local_theta_key.empty()) {
+    const double theta = read_positive({&config}, rule.local_theta_key, rule.local_theta, where);
+    local.theta = read_positive({of_local}, "rope_theta", theta, where);
+  }
+  std::vector<Rope> ropes;
+  for (const bool is_local : local_layers(config, rule, layers, where)) {
+    ropes.push_back(is_local ? local : global);
+  }
+  return ropes;
+}
+
 }  // namespace
 
 void check_dimensions(const Dimensions& dimensions, std::string_view where) {
@@ -131,6 +239,13 @@ ModelSpec parse_config(std::string_view text, std::string_view where) {
                  .tied = architecture.tied_by_default,
                  .source = std::string(where)};
   check_dimensions(spec.dimensions, where);
+  if (architecture.rope) {
+    spec.rope = read_ropes(language, *architecture.rope, spec.dimensions.layers, where);
+  }
+  if (architecture.norm && !architecture.norm->first_key.empty()) {
+    const auto first = language.find(architecture.norm->first_key);
+    if (first != language.end() && first->is_boolean()) spec.norm_first = first->get<bool>();
+  }
   for (const json* level : {&config, &language}) {
     const auto tied = level->find("tie_word_embeddings");
     if (tied != level->end() && tied->is_boolean()) spec.tied = tied->get<bool>();

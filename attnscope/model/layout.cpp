@@ -88,7 +88,7 @@ Role parse_role(const json& value, const Fields& fields) {
   if (!value.is_string()) fields.fail("a role is not a string");
   const auto& name = value.get_ref<const std::string&>();
   const auto role = role_from_name(name);
-  if (!role || is_product(*role)) {
+  if (!role || !is_projection(*role)) {
     std::vector<std::string> names;
     for (const Role projection : kProjections) names.emplace_back(role_name(projection));
     fields.fail("unknown role '" + name + "' (roles: " + join(names) + ")");

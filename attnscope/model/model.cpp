@@ -13,6 +13,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::uint64_t kMaxConfigBytes = 10'000'000;
+constexpr std::string_view kWeightEnding = ".weight";
 
 std::size_t slot(Role role) { return static_cast<std::size_t>(role); }
 
@@ -84,6 +85,7 @@ std::pair<std::int64_t, std::int64_t> canonical_shape(const Dimensions& dimensio
     case Role::gate:
     case Role::up: return {dimensions.mlp_width, width};
     case Role::down: return {width, dimensions.mlp_width};
+    case Role::kv: return {heads.kv_heads * (heads.head_dim + heads.value_dim), width};
     case Role::qk:
     case Role::ov: break;
   }
@@ -187,7 +189,6 @@ Weight Model::locate(const WeightRule& rule, std::int64_t layer) const {
                            .col_stride = input_stride,
                            .block_rows = slice.block,
                            .block_stride = slice.block_step * output_stride}};
-  constexpr std::string_view kWeightEnding = ".weight";
   if (tensor_name.ends_with(kWeightEnding)) {
     weight.bias = checkpoint_.find(
         tensor_name.substr(0, tensor_name.size() - kWeightEnding.size()) + ".bias");
@@ -197,12 +198,22 @@ Weight Model::locate(const WeightRule& rule, std::int64_t layer) const {
                 "shape " + shape_text(weight.bias->view.shape) + " is not the " +
                     shape_text(Shape{slice.total}) + " that " + spec_.source + " demands");
   }
+  if (weight.bias != nullptr) {
+    weight.bias_column = {.tensor = weight.bias->view,
+                          .rows = weight.matrix.rows,
+                          .cols = 1,
+                          .first = slice.first,
+                          .row_stride = 1,
+                          .block_rows = slice.block,
+                          .block_stride = slice.block_step};
+  }
   return weight;
 }
 
 bool Model::has(Role role) const {
   if (role == Role::qk) return has(Role::query) && has(Role::key);
   if (role == Role::ov) return has(Role::output) && has(Role::value);
+  if (role == Role::kv) return has(Role::key) && has(Role::value);
   const auto& weights = spec_.architecture.weights;
   return std::any_of(weights.begin(), weights.end(),
                      [&](const WeightRule& rule) { return rule.role == role; });
@@ -210,6 +221,52 @@ bool Model::has(Role role) const {
 
 const Weight& Model::weight(std::int64_t layer, Role role) const {
   return layers_[static_cast<std::size_t>(layer)][slot(role)];
+}
+
+const CheckpointTensor* Model::input_norm(std::int64_t layer) const {
+  const auto& rule = spec_.architecture.norm;
+  if (!rule) {
+    throw Error(ErrorKind::unsupported, spec_.source,
+                "does not say which norm feeds the projections");
+  }
+  std::string pattern = rule->own;
+  std::int64_t of_layer = layer;
+  if (!spec_.norm_first || pattern.empty()) {
+    pattern = layer == 0 ? rule->embedding : rule->previous;
+    of_layer = layer - 1;
+    if (pattern.empty()) return nullptr;
+  }
+  const std::string tensor_name =
+      prefix_ +
+      fill_pattern(pattern, layer_numbers(dimensions(), std::max<std::int64_t>(of_layer, 0)));
+  const CheckpointTensor* gain = checkpoint_.find(tensor_name);
+  if (gain == nullptr && tensor_name.ends_with(kWeightEnding)) {
+    gain = checkpoint_.find(tensor_name.substr(0, tensor_name.size() - kWeightEnding.size()) +
+                            ".gamma");
+  }
+  if (gain == nullptr) {
+    throw Error(ErrorKind::format, checkpoint_.main_file().string(),
+                "tensor '" + tensor_name + "' is missing" + checkpoint_.missing_note(tensor_name));
+  }
+  if (gain->view.shape != Shape{dimensions().width}) {
+    throw Error(ErrorKind::format, checkpoint_.place_of(*gain),
+                "shape " + shape_text(gain->view.shape) + " is not the " +
+                    shape_text(Shape{dimensions().width}) + " that " + spec_.source + " demands");
+  }
+  return gain;
+}
+
+bool Model::norms_queries() const {
+  for (const TensorRule& rule : spec_.architecture.others) {
+    if (rule.role != "q.norm") continue;
+    for (const CheckpointTensor& tensor : checkpoint_.tensors()) {
+      if (!tensor.name.starts_with(prefix_)) continue;
+      if (match_pattern(rule.tensor, std::string_view(tensor.name).substr(prefix_.size()))) {
+        return true;
+      }
+    }
+  }
+  return false;
 }
 
 std::optional<std::string> why_not_analysed(const Checkpoint& checkpoint,

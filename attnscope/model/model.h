@@ -21,6 +21,7 @@ struct Weight {
   const CheckpointTensor* tensor = nullptr;
   const CheckpointTensor* bias = nullptr;  // null where the projection has none
   StoredMatrix matrix;                     // canonical orientation: rows are outputs
+  StoredMatrix bias_column;                // (rows, 1), where there is a bias
 };
 
 /// Owns the checkpoint; move-only.
@@ -42,11 +43,19 @@ class Model {
   const Dimensions& dimensions() const { return spec_.dimensions; }
   const std::string& prefix() const { return prefix_; }
 
-  /// Whether the architecture has that projection, or both factors of that product.
+  /// Whether the architecture has that projection, or both that the role is made of.
   bool has(Role role) const;
 
   /// `role` is a projection that the model has.
   const Weight& weight(std::int64_t layer, Role role) const;
+
+  /// The gain, as stored, of the norm that feeds the layer's Q, K and V; null where none of size D
+  /// does (layer 0 of some models that norm last). Throws Error(unsupported) where the architecture
+  /// does not say, Error(format) where the tensor is missing or of another shape.
+  const CheckpointTensor* input_norm(std::int64_t layer) const;
+
+  /// Whether Q and K pass a norm of their own before they meet.
+  bool norms_queries() const;
 
  private:
   void choose_prefix();
@@ -58,7 +67,7 @@ class Model {
   std::vector<std::array<Weight, kProjections.size()>> layers_;
 };
 
-/// Shape of a projection in canonical orientation, (rows, cols).
+/// Shape in canonical orientation, (rows, cols).
 std::pair<std::int64_t, std::int64_t> canonical_shape(const Dimensions& dimensions, Role role);
 
 /// Which group and inner layer a layer's weights are in; the layer itself where none are shared.

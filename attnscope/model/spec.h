@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "attnscope/core/role.h"
 #include "attnscope/model/architecture.h"
@@ -23,10 +24,23 @@ struct Dimensions {
   std::optional<std::int64_t> context;  // tokens
 };
 
+/// How one layer's queries and keys are turned by position.
+struct Rope {
+  std::string scaling = "default";  // rope_type: "linear", "llama3", …
+  double theta = 10000;
+  double fraction = 1;  // of the head's dimensions, from the first on
+  double factor = 1;    // of linear and llama3
+  double low_freq_factor = 1;
+  double high_freq_factor = 4;
+  double original_context = 8192;  // tokens
+};
+
 struct ModelSpec {
   Architecture architecture;
   Dimensions dimensions;
   bool tied = false;         // tie_word_embeddings
+  bool norm_first = true;    // which of the architecture's norms feeds the projections
+  std::vector<Rope> rope;    // of each layer; empty where positions are not rotary
   std::string quantization;  // quantization_config's method, empty where there is none
   std::string source;        // the file that says all this, for messages
 };

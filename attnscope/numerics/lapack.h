@@ -2,6 +2,7 @@
 // over matrices, and results must not depend on the number of threads.
 #pragma once
 
+#include <complex>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -31,6 +32,29 @@ std::optional<std::vector<double>> singular_values_qr_iteration(std::int64_t row
 
 /// R (min(rows, cols), cols), row-major, of the QR factorisation of `matrix`.
 Matrix<double> qr_r_factor(MatrixView<const double> matrix);
+
+/// Orthonormal rows that span the row space of `matrix`, (rank, cols), row-major; the rank counts
+/// the pivots of a QR factorisation with column pivoting that exceed `tolerance` times the first.
+Matrix<double> row_space_basis(MatrixView<const double> matrix, double tolerance);
+
+/// Eigenvalues, in no order, of the (n, n) matrix (destroyed; row- or column-major alike).
+/// Nothing where the solver did not converge.
+std::optional<std::vector<std::complex<double>>> eigenvalues(std::int64_t n, double* matrix);
+
+/// Replaces the lower triangle (column-major) of a positive definite matrix by its Cholesky factor
+/// L. False where the matrix is not positive definite to rounding.
+bool cholesky(std::int64_t n, double* matrix);
+
+/// The lower triangle of the symmetric `matrix` becomes that of Lᵀ · matrix · L; both (n, n),
+/// column-major, lower triangles.
+void multiply_by_cholesky(std::int64_t n, double* matrix, const double* l);
+
+/// matrix = L Lᵀ for a positive semidefinite matrix (lower triangle, column-major, destroyed).
+struct PivotedCholesky {
+  Matrix<double> l;       // (n, rank), rows in the matrix's order
+  double last_pivot = 0;  // the smallest that counted, relative to the largest
+};
+PivotedCholesky pivoted_cholesky(std::int64_t n, double* matrix);
 
 /// a (m, k) times bᵀ, b (n, k): (m, n), row-major.
 Matrix<double> multiply_transposed(MatrixView<const double> a, MatrixView<const double> b);

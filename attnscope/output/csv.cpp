@@ -112,7 +112,7 @@ void write_line(const std::vector<std::string>& cells, std::ostream& out) {
 
 void write_csv(const Report& report, const WriteOptions&, std::ostream& out) {
   std::vector<Record> rows = report.rows;
-  const bool has_skips = report.command == "spectrum";
+  const bool has_skips = report.command != "info" && report.command != "matrix";
   for (const Skipped& skipped : report.skipped) {
     rows.push_back({{"model", skipped.model},
                     {"layer", skipped.layer},

@@ -1,7 +1,8 @@
-// `info` for people: the facts of all models side by side, then every tensor, layers drawn
-// together.
+// `info` for people: the facts of all models side by side; of one model also every tensor, layers
+// drawn together.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <map>
 #include <tuple>
@@ -36,6 +37,19 @@ constexpr std::array kFacts = {
     Fact{"tied_embedding", "output head tied to embedding"},
 };
 
+/// Those that many models are compared by, a row for each.
+constexpr std::array kCompared = {
+    Fact{"architecture", "architecture"},
+    Fact{"layers", "layers"},
+    Fact{"width", "width"},
+    Fact{"heads", "heads"},
+    Fact{"kv_heads", "key/value"},
+    Fact{"head_dim", "of"},
+    Fact{"attention_parameters", "attention"},
+    Fact{"parameters", "parameters"},
+    Fact{"kv_cache_bytes_per_token", "KV bytes"},
+};
+
 std::string fact_text(const Value& value) {
   if (const auto* text = value.get<std::string>()) return *text;
   if (const auto* flag = value.get<bool>()) return *flag ? "yes" : "no";
@@ -44,6 +58,34 @@ std::string fact_text(const Value& value) {
                             : grouped(*number) + " (" + scaled(static_cast<double>(*number)) + ")";
   }
   return "-";
+}
+
+std::string short_text(const Value& value) {
+  const auto* number = value.get<std::int64_t>();
+  if (number == nullptr || *number < 10'000) return fact_text(value);
+  return scaled(static_cast<double>(*number));
+}
+
+/// Models as columns, with every digit.
+std::string facts_by_column(const std::vector<Record>& models, const Style& style) {
+  std::vector<std::vector<std::string>> lines(1, {""});
+  for (const Record& model : models) lines[0].push_back(style.bold(text_field(model, "name")));
+  for (const Fact& fact : kFacts) {
+    auto& line = lines.emplace_back(std::vector<std::string>{fact.label});
+    for (const Record& model : models) line.push_back(fact_text(*model.find(fact.field)));
+  }
+  return align(lines);
+}
+
+/// Models as rows, with the facts that are compared most.
+std::string facts_by_row(const std::vector<Record>& models, const Style& style) {
+  std::vector<std::vector<std::string>> lines(1, {""});
+  for (const Fact& fact : kCompared) lines[0].push_back(style.bold(fact.label));
+  for (const Record& model : models) {
+    auto& line = lines.emplace_back(std::vector<std::string>{text_field(model, "name")});
+    for (const Fact& fact : kCompared) line.push_back(short_text(*model.find(fact.field)));
+  }
+  return align(lines, /*left_columns=*/2);
 }
 
 /// `h.{0-5}.ln_1.weight`: the tensors of one kind in a run of layers make one line.
@@ -120,14 +162,18 @@ void write_system(const Report& report, const Style& style, std::ostream& out) {
 void write_info_table(const Report& report, const WriteOptions& options, std::ostream& out) {
   const Style style(options.color);
   if (report.parameters.find("system") != nullptr) return write_system(report, style, out);
-  std::vector<std::vector<std::string>> facts(1, {""});
-  for (const Record& model : report.models)
-    facts[0].push_back(style.bold(text_field(model, "name")));
-  for (const Fact& fact : kFacts) {
-    auto& line = facts.emplace_back(std::vector<std::string>{fact.label});
-    for (const Record& model : report.models) line.push_back(fact_text(*model.find(fact.field)));
+  const std::string by_column = facts_by_column(report.models, style);
+  const std::vector<std::string> fact_lines = split(by_column, '\n');
+  const bool fits = std::all_of(fact_lines.begin(), fact_lines.end(), [&](const std::string& line) {
+    return display_width(line) <= static_cast<std::size_t>(options.width);
+  });
+  const bool by_row = report.models.size() > 1 && !fits;
+  out << (by_row ? facts_by_row(report.models, style) : by_column);
+  if (report.models.size() > 1) {
+    out << '\n'
+        << style.dim("Name one model to see its tensors; --format csv lists those of all.") << '\n';
+    return;
   }
-  out << align(facts);
 
   for (const Record& model : report.models) {
     const std::string name = text_field(model, "name");

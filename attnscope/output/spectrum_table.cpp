@@ -1,170 +1,108 @@
 // `spectrum` for people: a row per layer, a column per matrix, each cell the energy rank at the
-// highest threshold and how full of the possible rank that is.
+// highest threshold and how full of the possible rank that is. Several models stand side by side.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <map>
 #include <optional>
-#include <set>
 
-#include "attnscope/core/role.h"
 #include "attnscope/core/text.h"
+#include "attnscope/output/model_columns.h"
+#include "attnscope/output/spectrum_cells.h"
 #include "attnscope/output/terminal.h"
 #include "attnscope/output/writers.h"
 
 namespace attnscope {
 namespace {
 
-constexpr std::int64_t kWhole = -1;  // in place of a head
-
-struct Cell {
-  std::int64_t rank = 0;
-  std::int64_t possible = 0;
-};
-
-/// One model's rows, ready to be laid out.
-struct ModelTable {
-  std::set<std::string> matrices;
-  std::map<std::pair<std::int64_t, std::int64_t>, std::map<std::string, std::optional<Cell>>> cells;
-
-  void add(std::int64_t layer, std::int64_t head, const std::string& matrix,
-           std::optional<Cell> cell) {
-    matrices.insert(matrix);
-    cells[{layer, head}][matrix] = cell;
+std::string rank_table(const Columns& columns, const std::string& threshold, const Style& style) {
+  Lines lines = naming_lines(columns, "energy at", style);
+  // Under the ranks: as far from the right as the bar and the percentage after a rank.
+  const std::size_t after = display_width(cell_text({}, style)) - 1;
+  for (const bool of_heads : {false, true}) {
+    if (of_heads && !has_heads(columns)) continue;
+    const std::string ending = of_heads ? ", a head" : "";
+    const auto add = [&](const std::string& label, auto number_of) {
+      add_head_line(lines, label + ending, columns, of_heads, after, style,
+                    [&](const Column&, const Record& row) {
+                      const std::optional<std::int64_t> number =
+                          number_of(rank_cell(row, threshold));
+                      return number ? std::to_string(*number) : "";
+                    });
+    };
+    add("of", [](const RankCell& cell) { return std::optional(cell.possible); });
+    add("null", [](const RankCell& cell) { return cell.null; });
   }
-};
-
-/// The columns of a table: the matrices in the order in which they were asked for, or the usual
-/// one.
-std::vector<std::string> columns_of(const ModelTable& table, const Report& report) {
-  std::vector<std::string> order = role_names();
-  const Value* asked = report.parameters.find("matrix");
-  if (const auto* names = asked == nullptr ? nullptr : asked->get<Value::List>()) {
-    order.clear();
-    for (const Value& name : *names) order.push_back(*name.get<std::string>());
+  std::map<std::pair<const ModelTable*, std::string>, RankCell> totals;
+  add_place_lines(lines, columns, style,
+                  [&](const Column& column, const Place& place, const Record* row) -> std::string {
+                    if (row == nullptr) return "-";
+                    const RankCell cell = rank_cell(*row, threshold);
+                    if (place.second == kWhole) totals[{column.model, column.matrix}] += cell;
+                    return cell_text(cell, style);
+                  });
+  auto& line = lines.emplace_back(std::vector<std::string>{style.bold("total")});
+  for (const Column& column : columns) {
+    const auto total = totals.find({column.model, column.matrix});
+    add_cell(line, columns, column, total == totals.end() ? "-" : cell_text(total->second, style));
   }
-  std::erase_if(order, [&](const std::string& name) { return !table.matrices.contains(name); });
-  return order;
+  return align(lines);
 }
 
-/// The last key of `energy_rank`: thresholds ascend.
-std::string highest_threshold(const Report& report) {
-  for (const Record& row : report.rows) {
-    const Value* ranks = row.find("energy_rank");
-    if (ranks != nullptr && ranks->get<Record>() != nullptr) {
-      return ranks->get<Record>()->fields().back().first;
-    }
-  }
-  return "";
-}
-
-Cell cell_of(const Record& row, const std::string& threshold) {
-  const Record& ranks = *row.find("energy_rank")->get<Record>();
-  return {integer_field(ranks, threshold), integer_field(row, "possible_rank")};
-}
-
-double share(const Cell& cell) {
-  return cell.possible == 0 ? 0
-                            : static_cast<double>(cell.rank) / static_cast<double>(cell.possible);
-}
-
-std::string cell_text(const Cell& cell, const Style& style) {
-  const std::string percent = fmt::format("{:3.0f}%", 100 * share(cell));
-  std::string bar = style.bar(share(cell));
-  if (!bar.empty()) bar = " " + bar;
-  return std::to_string(cell.rank) + bar + " " + style.shade(share(cell), percent);
-}
-
-/// The possible rank, where all of a column's whole matrices (or all its heads) have the same.
-std::string possible_text(const ModelTable& table, const std::string& matrix, bool of_heads) {
-  std::set<std::int64_t> possible;
-  for (const auto& [place, cells] : table.cells) {
-    if ((place.second != kWhole) != of_heads) continue;
-    const auto found = cells.find(matrix);
-    if (found != cells.end() && found->second) possible.insert(found->second->possible);
-  }
-  return possible.size() == 1 ? std::to_string(*possible.begin()) : "";
-}
-
-std::string title(const Record& model) {
-  std::string text = text_field(model, "architecture");
-  if (text.empty()) return "";
-  const auto add = [&](const std::string& part) { text += ", " + part; };
-  add(fmt::format("{} layers", integer_field(model, "layers")));
-  const std::int64_t heads = integer_field(model, "heads"), kv = integer_field(model, "kv_heads");
-  add(fmt::format("{} heads", heads) + (kv == heads ? "" : fmt::format(" ({} key/value)", kv)) +
-      fmt::format(" of {}", integer_field(model, "head_dim")));
-  add(fmt::format("width {}", integer_field(model, "width")));
-  add(text_field(model, "dtype"));
-  return text;
-}
-
-void write_model(const ModelTable& table, const std::vector<std::string>& columns,
-                 const Style& style, std::ostream& out) {
-  const bool has_heads = std::any_of(table.cells.begin(), table.cells.end(), [](const auto& entry) {
-    return entry.first.second != kWhole;
-  });
-  std::vector<std::vector<std::string>> lines(1);
-  lines[0].push_back(style.bold("layer"));
-  for (const std::string& matrix : columns) lines[0].push_back(style.bold(matrix));
-  const auto add_possible = [&](const char* label, bool of_heads) {
-    std::vector<std::string> line = {style.dim(label)};
-    for (const std::string& matrix : columns) {
-      const std::string possible = possible_text(table, matrix, of_heads);
-      // Under the ranks: as far from the right as the bar and the percentage after a rank.
-      const std::size_t after_rank = possible.empty() ? 0 : display_width(cell_text({}, style)) - 1;
-      line.push_back(style.dim(possible) + std::string(after_rank, ' '));
-    }
-    lines.push_back(std::move(line));
+std::string energy_table(const Columns& columns, const Style& style) {
+  Lines lines = naming_lines(columns, "energy at", style);
+  const auto text_of = [](const Column& column, const Record& row, const char* field) {
+    const auto* share = row.find(field)->get<Record>()->find(column.key)->get<double>();
+    return share == nullptr ? std::string("-") : share_text(*share);
   };
-  add_possible("of", false);
-  if (has_heads) add_possible("of, a head", true);
-
-  std::map<std::string, Cell> totals;
-  for (const auto& [place, cells] : table.cells) {
-    const auto& [layer, head] = place;
-    std::vector<std::string> line = {head == kWhole ? std::to_string(layer)
-                                                    : style.dim(fmt::format("  head {}", head))};
-    for (const std::string& matrix : columns) {
-      const auto found = cells.find(matrix);
-      if (found == cells.end()) {
-        line.emplace_back();
-        continue;
-      }
-      line.push_back(found->second ? cell_text(*found->second, style) : "-");
-      if (head != kWhole || !found->second) continue;
-      totals[matrix].rank += found->second->rank;
-      totals[matrix].possible += found->second->possible;
-    }
-    lines.push_back(std::move(line));
+  for (const bool of_heads : {false, true}) {
+    if (of_heads && !has_heads(columns)) continue;
+    add_head_line(lines, of_heads ? "null, a head" : "null", columns, of_heads, /*after=*/0, style,
+                  [&](const Column& column, const Record& row) {
+                    return text_of(column, row, "null_energy_at_rank");
+                  });
   }
-  std::vector<std::string> line = {style.bold("total")};
-  for (const std::string& matrix : columns) {
-    line.push_back(totals.count(matrix) ? cell_text(totals[matrix], style) : "-");
-  }
-  lines.push_back(std::move(line));
-  out << align(lines);
+  add_place_lines(lines, columns, style,
+                  [&](const Column& column, const Place&, const Record* row) {
+                    return row == nullptr ? "-" : text_of(column, *row, "energy_at_rank");
+                  });
+  return align(lines);
 }
 
 /// Rows of `--tensor`, which have no layer: one line for each model, all measures.
 void write_tensor_rows(const Report& report, const Style& style, std::ostream& out) {
-  std::vector<std::vector<std::string>> lines;
+  Lines lines;
   for (const Record& row : report.rows) {
     const Record& ranks = *row.find("energy_rank")->get<Record>();
+    const Value* energies = row.find("energy_at_rank");
     if (lines.empty()) {
       auto& head = lines.emplace_back(std::vector<std::string>{style.bold("model")});
       for (const auto& [threshold, rank] : ranks.fields()) {
         head.push_back(style.bold("rank at " + threshold));
+        head.push_back(style.bold("null"));
       }
-      for (const char* name : {"of", "stable", "entropy", "largest", "Frobenius"}) {
+      head.push_back(style.bold("of"));
+      if (energies != nullptr) {
+        for (const auto& [rank, energy] : energies->get<Record>()->fields()) {
+          head.push_back(style.bold("energy at " + rank));
+        }
+      }
+      for (const char* name : {"stable", "entropy", "largest", "Frobenius"}) {
         head.push_back(style.bold(name));
       }
     }
     auto& line = lines.emplace_back(std::vector<std::string>{text_field(row, "model")});
     for (const auto& [threshold, rank] : ranks.fields()) {
-      line.push_back(cell_text(cell_of(row, threshold), style));
+      const RankCell cell = rank_cell(row, threshold);
+      line.push_back(cell_text(cell, style));
+      line.push_back(style.dim(cell.null ? std::to_string(*cell.null) : "-"));
     }
     line.push_back(std::to_string(integer_field(row, "possible_rank")));
+    if (energies != nullptr) {
+      for (const auto& [rank, energy] : energies->get<Record>()->fields()) {
+        const auto* share = energy.get<double>();
+        line.push_back(share == nullptr ? "-" : share_text(*share));
+      }
+    }
     for (const char* name : {"stable_rank", "entropy_rank", "spectral_norm", "frobenius_norm"}) {
       const auto* number = row.find(name)->get<double>();
       line.push_back(number == nullptr ? "-" : fmt::format("{:.4g}", *number));
@@ -174,49 +112,40 @@ void write_tensor_rows(const Report& report, const Style& style, std::ostream& o
   out << align(lines);
 }
 
-void write_skipped(const Report& report, std::ostream& out) {
-  for (const Skipped& skipped : report.skipped) {
-    out << "skipped: " << skipped.model << ": " << printable(skipped.matrix);
-    if (skipped.layer) out << " of layer " << *skipped.layer;
-    if (skipped.head) out << ", head " << *skipped.head;
-    out << ": " << skipped.reason << '\n';
-  }
+/// The keys of a row's map, of the first row that there is.
+std::vector<std::string> keys_of(const Report& report, const char* field) {
+  std::vector<std::string> keys;
+  const Value* map = report.rows.empty() ? nullptr : report.rows.front().find(field);
+  if (map == nullptr) return keys;
+  for (const auto& [key, value] : map->get<Record>()->fields()) keys.push_back(key);
+  return keys;
 }
 
 }  // namespace
 
 void write_spectrum_table(const Report& report, const WriteOptions& options, std::ostream& out) {
+  if (report.parameters.find("mla") != nullptr) return write_mla_table(report, options, out);
   const Style style(options.color);
-  const std::string threshold = highest_threshold(report);
+  // Thresholds ascend.
+  const std::vector<std::string> thresholds = keys_of(report, "energy_rank");
+  const std::string threshold = thresholds.empty() ? "" : thresholds.back();
   if (const Value* tensor = report.parameters.find("tensor")) {
     out << style.bold(printable(*tensor->get<std::string>())) << "\n\n";
     write_tensor_rows(report, style, out);
     out << '\n';
   } else {
-    std::map<std::string, ModelTable> tables;
-    for (const Record& row : report.rows) {
-      tables[text_field(row, "model")].add(integer_field(row, "layer"),
-                                           integer_field(row, "head", kWhole),
-                                           text_field(row, "matrix"), cell_of(row, threshold));
-    }
-    for (const Skipped& skipped : report.skipped) {
-      tables[skipped.model].add(skipped.layer.value_or(0), skipped.head.value_or(kWhole),
-                                skipped.matrix, std::nullopt);
-    }
-    for (const Record& model : report.models) {
-      const std::string name = text_field(model, "name");
-      if (tables[name].matrices.empty()) continue;
-      out << style.bold(name) << "  " << style.dim(title(model)) << "\n\n";
-      write_model(tables[name], columns_of(tables[name], report), style, out);
-      out << '\n';
-    }
+    const TableKind kinds[] = {
+        {{""}, [&](const Columns& columns) { return rank_table(columns, threshold, style); }},
+        {keys_of(report, "energy_at_rank"),
+         [&](const Columns& columns) { return energy_table(columns, style); }}};
+    write_models(report, options, kinds, out);
   }
   write_skipped(report, out);
   if (threshold.empty()) return;
-  out << style.dim(fmt::format(
-             "Energy rank at {}: how many singular values hold that share of the squared sum; "
-             "% of the largest possible rank.",
-             threshold))
+  out << style.dim(fmt::format("Energy rank at {}: singular values that hold that share of the "
+                               "squared sum; %: of the "
+                               "possible rank; null (and colour): what a Gaussian matrix needs.",
+                               threshold))
       << '\n';
 }
 

@@ -11,6 +11,7 @@ namespace attnscope {
 
 struct WriteOptions {
   bool color = false;  // escape sequences and block characters; off: plain text
+  int width = 100;     // columns that a table of several models may take
 };
 
 using WriteReport = void (*)(const Report&, const WriteOptions&, std::ostream&);
@@ -28,8 +29,13 @@ void write_csv(const Report& report, const WriteOptions& options, std::ostream& 
 /// The table of the report's command.
 void write_table(const Report& report, const WriteOptions& options, std::ostream& out);
 
+void write_circuits_table(const Report& report, const WriteOptions& options, std::ostream& out);
 void write_info_table(const Report& report, const WriteOptions& options, std::ostream& out);
+/// What `spectrum --mla` found; write_spectrum_table calls it.
+void write_mla_table(const Report& report, const WriteOptions& options, std::ostream& out);
 void write_matrix_table(const Report& report, const WriteOptions& options, std::ostream& out);
+void write_similarity_table(const Report& report, const WriteOptions& options, std::ostream& out);
 void write_spectrum_table(const Report& report, const WriteOptions& options, std::ostream& out);
+void write_weights_table(const Report& report, const WriteOptions& options, std::ostream& out);
 
 }  // namespace attnscope

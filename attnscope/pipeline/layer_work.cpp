@@ -9,10 +9,11 @@
 namespace attnscope {
 namespace {
 
-/// The stored matrices behind a role: one, or a product's two factors.
+/// The stored matrices behind a role: one, or the two that it is made of.
 std::vector<Role> factors_of(Role role) {
   if (role == Role::qk) return {Role::query, Role::key};
   if (role == Role::ov) return {Role::output, Role::value};
+  if (role == Role::kv) return {Role::key, Role::value};
   return {role};
 }
 

@@ -45,6 +45,16 @@ Matrix<T> copy_of(MatrixView<const T> view) {
   return out;
 }
 
+WeightMatrix head_of(const WeightMatrix& whole, Role role, std::int64_t head,
+                     const HeadShape& shape) {
+  return std::visit(
+      [&](const auto& matrix) -> WeightMatrix {
+        if (role == Role::kv) return stacked_head(matrix.view(), head, shape);
+        return copy_of(head_slice(matrix.view(), role, head, shape));
+      },
+      whole);
+}
+
 WeightMatrix extract_product(const Model& model, const MatrixRequest& request) {
   const bool qk = request.role == Role::qk;
   const Weight& left_weight = model.weight(request.layer, qk ? Role::query : Role::output);
@@ -65,15 +75,11 @@ WeightMatrix extract_product(const Model& model, const MatrixRequest& request) {
 WeightMatrix extract_matrix(const Model& model, const MatrixRequest& request) {
   check_range(model, request);
   if (is_product(request.role)) return extract_product(model, request);
-  const Weight& weight = model.weight(request.layer, request.role);
-  WeightMatrix whole = require(read_weight(model, weight), model, weight);
+  const Weight& weight =
+      model.weight(request.layer, request.role == Role::kv ? Role::key : request.role);
+  WeightMatrix whole = require(read_matrix(model, request.layer, request.role), model, weight);
   if (!request.head) return whole;
-  return std::visit(
-      [&](const auto& matrix) -> WeightMatrix {
-        return copy_of(
-            head_slice(matrix.view(), request.role, *request.head, model.dimensions().heads));
-      },
-      whole);
+  return head_of(whole, request.role, *request.head, model.dimensions().heads);
 }
 
 Report matrix_report(const Model& model, const MatrixRequest& request, const WeightMatrix& matrix) {

@@ -1,6 +1,7 @@
 #include "attnscope/pipeline/read_weight.h"
 
 #include <cmath>
+#include <utility>
 
 namespace attnscope {
 namespace {
@@ -22,6 +23,28 @@ Read<WeightMatrix> read_weight(const Model& model, const Weight& weight) {
 
 Read<Matrix<double>> read_weight_float64(const Model& model, const Weight& weight) {
   return read<Matrix<double>>(model.checkpoint(), *weight.tensor, weight.matrix, decode<double>);
+}
+
+Read<WeightMatrix> read_matrix(const Model& model, std::int64_t layer, Role role) {
+  if (role != Role::kv) return read_weight(model, model.weight(layer, role));
+  const Weight& key = model.weight(layer, Role::key);
+  const Weight& value = model.weight(layer, Role::value);
+  const auto stack = [](const auto& keys, const auto& values) -> Read<WeightMatrix> {
+    for (const auto* read : {&keys, &values}) {
+      if (!read->skipped.empty()) return {{}, "W_K or W_V: " + read->skipped};
+    }
+    return {stacked_rows(std::as_const(keys.matrix).view(), std::as_const(values.matrix).view()),
+            ""};
+  };
+  const auto is_double = [](const Weight& weight) {
+    return weight.matrix.tensor.dtype == DType::f64;
+  };
+  if (is_double(key) || is_double(value)) {
+    return stack(read_weight_float64(model, key), read_weight_float64(model, value));
+  }
+  const Checkpoint& checkpoint = model.checkpoint();
+  return stack(read<Matrix<float>>(checkpoint, *key.tensor, key.matrix, decode<float>),
+               read<Matrix<float>>(checkpoint, *value.tensor, value.matrix, decode<float>));
 }
 
 Read<WeightMatrix> read_tensor(const Checkpoint& checkpoint, const CheckpointTensor& tensor) {

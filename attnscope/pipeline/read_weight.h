@@ -20,6 +20,12 @@ struct Read {
 /// that is known but not decoded.
 Read<WeightMatrix> read_weight(const Model& model, const Weight& weight);
 Read<Matrix<double>> read_weight_float64(const Model& model, const Weight& weight);
+
+/// The matrix of any role that is no product: a projection, or W_K stacked on W_V, which is float64
+/// where either of them is.
+Read<WeightMatrix> read_matrix(const Model& model, std::int64_t layer, Role role);
+
+/// A tensor as it is stored.
 Read<WeightMatrix> read_tensor(const Checkpoint& checkpoint, const CheckpointTensor& tensor);
 
 /// "holds NaN or Inf (first at row 3, column 5)", or nothing where every element is finite.

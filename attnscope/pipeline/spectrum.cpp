@@ -1,7 +1,9 @@
 #include "attnscope/pipeline/spectrum.h"
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
+#include <utility>
 
 #include "attnscope/analysis/circuit.h"
 #include "attnscope/analysis/heads.h"
@@ -11,64 +13,65 @@
 #include "attnscope/numerics/singular_values.h"
 #include "attnscope/pipeline/layer_work.h"
 #include "attnscope/pipeline/read_weight.h"
+#include "attnscope/pipeline/singular_outcome.h"
 
 namespace attnscope {
 namespace {
 
-Outcome measured(std::optional<std::int64_t> head, const SingularValues& singular,
-                 const SpectrumShape& shape, const SpectrumRequest& request) {
-  Outcome outcome{.head = head};
-  if (!singular.fallback.empty()) {
-    outcome.note =
-        "the usual solver did not converge; " + std::string(singular.fallback) + " gave the values";
+SpectrumFields fields_wanted(const SpectrumRequest& request, std::int64_t width) {
+  SpectrumFields wanted{.thresholds = request.thresholds, .with_values = request.with_values};
+  for (const RankText& rank : request.ranks) {
+    wanted.ranks.push_back({rank.text, rank.resolve(width)});
   }
-  add_spectrum_fields(outcome.fields, singular.values, shape, request.thresholds,
-                      request.with_values);
-  return outcome;
+  return wanted;
 }
 
-/// An error that is one matrix's alone does not end the run.
 template <class Compute>
-Outcome attempt(std::optional<std::int64_t> head, const SpectrumShape& shape,
-                const SpectrumRequest& request, Compute compute) {
-  try {
-    return measured(head, compute(), shape, request);
-  } catch (const Error& error) {
-    if (error.kind() != ErrorKind::numerical) throw;
-    return {.head = head, .skipped = error.what()};
-  }
+Outcome measured(std::optional<std::int64_t> head, const SpectrumShape& shape,
+                 const SpectrumFields& wanted, Compute compute) {
+  return singular_outcome(head, compute, [&](const std::vector<double>& values) {
+    Record fields;
+    add_spectrum_fields(fields, values, shape, wanted);
+    return fields;
+  });
 }
 
 template <class T>
 Outcome spectrum_of(std::optional<std::int64_t> head, MatrixView<const T> matrix,
-                    const SpectrumRequest& request) {
+                    const SpectrumFields& wanted) {
   if (auto reason = find_not_finite(matrix)) return {.head = head, .skipped = *reason};
-  return attempt(head, {matrix.rows, matrix.cols}, request,
-                 [&] { return singular_values(matrix); });
+  return measured(head, {.rows = matrix.rows, .cols = matrix.cols}, wanted,
+                  [&] { return singular_values(matrix); });
 }
 
 Outcome spectrum_of_product(std::optional<std::int64_t> head, const CircuitFactors& factors,
-                            const SpectrumRequest& request) {
+                            const SpectrumFields& wanted) {
   for (const auto& factor : {factors.left, factors.right}) {
     if (find_not_finite(factor)) return {.head = head, .skipped = "a factor holds NaN or Inf"};
   }
   const std::int64_t width = factors.left.cols;
-  return attempt(head, {width, width}, request,
-                 [&] { return product_singular_values(factors.left, factors.right); });
+  return measured(head, {.rows = width, .cols = width, .inner = factors.left.rows}, wanted,
+                  [&] { return product_singular_values(factors.left, factors.right); });
 }
 
-std::vector<Outcome> projection_spectra(const Model& model, std::int64_t layer, Role role,
-                                        const SpectrumRequest& request) {
+std::vector<Outcome> matrix_spectra(const Model& model, std::int64_t layer, Role role,
+                                    const SpectrumRequest& request) {
   const HeadShape& shape = model.dimensions().heads;
   const std::int64_t heads = request.per_head ? shape.count(role) : 0;
-  const auto read = read_weight(model, model.weight(layer, role));
+  const auto read = read_matrix(model, layer, role);
   if (!read.skipped.empty()) return all_skipped(read.skipped, heads);
+  const SpectrumFields wanted = fields_wanted(request, model.dimensions().width);
   return std::visit(
       [&](const auto& matrix) {
-        std::vector<Outcome> outcomes = {spectrum_of(std::nullopt, matrix.view(), request)};
+        std::vector<Outcome> outcomes = {spectrum_of(std::nullopt, matrix.view(), wanted)};
         for (std::int64_t head = 0; head < heads; ++head) {
+          if (role == Role::kv) {
+            const auto own = stacked_head(matrix.view(), head, shape);
+            outcomes.push_back(spectrum_of(std::optional(head), std::as_const(own).view(), wanted));
+            continue;
+          }
           outcomes.push_back(spectrum_of(std::optional(head),
-                                         head_slice(matrix.view(), role, head, shape), request));
+                                         head_slice(matrix.view(), role, head, shape), wanted));
         }
         return outcomes;
       },
@@ -86,14 +89,15 @@ std::vector<Outcome> product_spectra(const Model& model, std::int64_t layer, Rol
   for (const auto* read : {&left, &right}) {
     if (!read->skipped.empty()) return all_skipped("a factor: " + read->skipped, heads);
   }
+  const SpectrumFields wanted = fields_wanted(request, model.dimensions().width);
   const CircuitWeights weights{circuit, left.matrix.view(), right.matrix.view(), shape};
   std::vector<Outcome> outcomes;
   {
     const Matrix<double> summed = summed_left_factor(weights);
-    outcomes.push_back(spectrum_of_product(std::nullopt, {summed.view(), weights.right}, request));
+    outcomes.push_back(spectrum_of_product(std::nullopt, {summed.view(), weights.right}, wanted));
   }
   for (std::int64_t head = 0; head < heads; ++head) {
-    outcomes.push_back(spectrum_of_product(head, head_factors(weights, head), request));
+    outcomes.push_back(spectrum_of_product(head, head_factors(weights, head), wanted));
   }
   return outcomes;
 }
@@ -118,16 +122,26 @@ double estimated_flops(const Dimensions& dimensions, Role role, bool per_head) {
     return product(summed) + heads * product(inner);
   }
   const auto [rows, cols] = canonical_shape(dimensions, role);
-  const double slice = heads > 0 ? static_cast<double>(shape.head_dim) : 0;
+  const double slice =
+      static_cast<double>(role == Role::kv ? shape.head_dim + shape.value_dim : shape.head_dim);
   return spectrum_flops(static_cast<double>(rows), static_cast<double>(cols)) +
          heads * spectrum_flops(slice, width);
 }
 
 Record common_parameters(const SpectrumRequest& request) {
-  return {{"energy", request.thresholds}, {"values", request.with_values}};
+  Record parameters = {{"energy", request.thresholds}, {"values", request.with_values}};
+  if (request.ranks.empty()) return parameters;
+  Value::List ranks;
+  for (const RankText& rank : request.ranks) ranks.emplace_back(rank.text);
+  return parameters.add("rank", std::move(ranks));
 }
 
 }  // namespace
+
+std::int64_t RankText::resolve(std::int64_t width) const {
+  const double rank = of_width ? std::round(number * static_cast<double>(width)) : number;
+  return std::max(std::int64_t{1}, static_cast<std::int64_t>(rank));
+}
 
 Report run_spectrum(std::span<const Model> models, const SpectrumRequest& request,
                     const ProgressFn& on_progress) {
@@ -147,7 +161,7 @@ Report run_spectrum(std::span<const Model> models, const SpectrumRequest& reques
   LayerWork work;
   work.compute = [&](const Model& model, std::int64_t layer, Role role) {
     return is_product(role) ? product_spectra(model, layer, role, request)
-                            : projection_spectra(model, layer, role, request);
+                            : matrix_spectra(model, layer, role, request);
   };
   work.flops = [&](const Model& model, Role role) {
     return estimated_flops(model.dimensions(), role, request.per_head);
@@ -159,6 +173,14 @@ Report run_spectrum(std::span<const Model> models, const SpectrumRequest& reques
 Report run_tensor_spectrum(std::span<const Checkpoint> checkpoints,
                            std::span<const std::string> names, const std::string& tensor,
                            const SpectrumRequest& request, const ProgressFn& on_progress) {
+  for (const RankText& rank : request.ranks) {
+    if (!rank.of_width) continue;
+    throw Error(ErrorKind::usage, "--rank",
+                "'" + rank.text +
+                    "' is a share of a model's width, which a tensor alone has not; "
+                    "name a number");
+  }
+  const SpectrumFields wanted = fields_wanted(request, /*width=*/0);
   std::vector<const CheckpointTensor*> tensors;
   for (const Checkpoint& checkpoint : checkpoints) {
     const CheckpointTensor* found = checkpoint.find(tensor);
@@ -188,7 +210,7 @@ Report run_tensor_spectrum(std::span<const Checkpoint> checkpoints,
         return;
       }
       outcomes[index] = std::visit(
-          [&](const auto& matrix) { return spectrum_of(std::nullopt, matrix.view(), request); },
+          [&](const auto& matrix) { return spectrum_of(std::nullopt, matrix.view(), wanted); },
           read.matrix);
     };
     items.push_back({.flops = spectrum_flops(static_cast<double>(view.shape[0]),

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -12,12 +13,23 @@
 
 namespace attnscope {
 
+/// A rank as it was typed: a whole number, or a share of the model's width ("0.1D").
+struct RankText {
+  std::string text;
+  double number = 0;  // the rank, or the share in (0, 1]
+  bool of_width = false;
+
+  /// At least 1; a share of the width goes to the nearest whole number.
+  std::int64_t resolve(std::int64_t width) const;
+};
+
 struct SpectrumRequest {
   std::vector<Role> matrices;  // empty: the projections that each model has
   LayerSelection layers;
   std::string layers_text;  // as it was typed, for the report
   bool per_head = false;
   std::vector<double> thresholds = {0.9, 0.99};  // ascending, each in (0, 1)
+  std::vector<RankText> ranks;                   // to read the kept energy at
   bool with_values = false;
   int threads = 1;
 };
@@ -28,7 +40,8 @@ Report run_spectrum(std::span<const Model> models, const SpectrumRequest& reques
                     const ProgressFn& on_progress);
 
 /// The spectrum of one 2-D tensor as it is stored, from each checkpoint; needs no known
-/// architecture. `names` are the checkpoints'. Uses the request's thresholds, values and threads.
+/// architecture. `names` are the checkpoints'. Uses the request's thresholds, ranks, values and
+/// threads; a rank that is a share of the width has no meaning here and is Error(usage).
 Report run_tensor_spectrum(std::span<const Checkpoint> checkpoints,
                            std::span<const std::string> names, const std::string& tensor,
                            const SpectrumRequest& request, const ProgressFn& on_progress);

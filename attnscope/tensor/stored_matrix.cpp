@@ -8,11 +8,6 @@
 namespace attnscope {
 namespace {
 
-std::int64_t row_start(const StoredMatrix& stored, std::int64_t row) {
-  return stored.first + row / stored.block_rows * stored.block_stride +
-         row % stored.block_rows * stored.row_stride;
-}
-
 /// Rows of the matrix are columns of the tensor: reads stored rows, which are contiguous, and
 /// scatters a strip of them at a time so that the writes stay in cache.
 template <class T>
@@ -25,7 +20,7 @@ void decode_transposed(const StoredMatrix& stored, Matrix<T>& out) {
     const std::int64_t left_in_block = block_rows - row % block_rows;
     const std::int64_t count = std::min({kStrip, left_in_block, stored.rows - row});
     for (std::int64_t col = 0; col < stored.cols; ++col) {
-      decode_elements(stored.tensor, row_start(stored, row) + col * stored.col_stride,
+      decode_elements(stored.tensor, stored.row_start(row) + col * stored.col_stride,
                       stored.row_stride, count, line.data());
       for (std::int64_t index = 0; index < count; ++index) {
         out(row + index, col) = line[static_cast<std::size_t>(index)];
@@ -57,7 +52,7 @@ Matrix<T> decode(const StoredMatrix& stored) {
     return out;
   }
   for (std::int64_t row = 0; row < stored.rows; ++row) {
-    decode_elements(stored.tensor, row_start(stored, row), stored.col_stride, stored.cols,
+    decode_elements(stored.tensor, stored.row_start(row), stored.col_stride, stored.cols,
                     out.data() + row * stored.cols);
   }
   return out;

@@ -22,6 +22,11 @@ struct StoredMatrix {
   std::int64_t col_stride = 1;
   std::int64_t block_rows = 0;
   std::int64_t block_stride = 0;
+
+  /// The element of `tensor` that is (row, 0).
+  std::int64_t row_start(std::int64_t row) const {
+    return first + row / block_rows * block_stride + row % block_rows * row_stride;
+  }
 };
 
 /// The whole of a 2-D tensor, as it is stored.

@@ -1,5 +1,6 @@
 // The CSV form: RFC 4180, and the same numbers as JSON.
 #include <cstdlib>
+#include <functional>
 
 #include "tests/cli/command_line.h"
 
@@ -22,22 +23,17 @@ void expect_cell(const std::string& cell, const json& value, const std::string& 
 /// Every field of the row in its columns: maps and arrays one column for each entry.
 void expect_same_row(const CsvTable& table, std::size_t at, const json& row) {
   std::size_t filled = 0;
-  const auto check = [&](const std::string& column, const json& value) {
+  const std::function<void(const std::string&, const json&)> check = [&](const std::string& column,
+                                                                         const json& value) {
+    if (value.is_structured()) {
+      for (const auto& [key, inner] : value.items()) check(column + "_" + key, inner);
+      return;
+    }
     ASSERT_TRUE(table.has(column)) << column;
     expect_cell(table.cell(at, column), value, column);
     if (!value.is_null()) ++filled;
   };
-  for (const auto& [name, value] : row.items()) {
-    if (value.is_object()) {
-      for (const auto& [key, inner] : value.items()) check(name + "_" + key, inner);
-    } else if (value.is_array()) {
-      for (std::size_t index = 0; index < value.size(); ++index) {
-        check(name + "_" + std::to_string(index), value[index]);
-      }
-    } else {
-      check(name, value);
-    }
-  }
+  for (const auto& [name, value] : row.items()) check(name, value);
   const Words& cells = table.rows[at];
   EXPECT_EQ(filled, cells.size() - static_cast<std::size_t>(
                                        std::count(cells.begin(), cells.end(), std::string())))
@@ -55,17 +51,34 @@ void expect_same_numbers(const Words& command) {
 
 TEST(CliCsv, HasTheColumnsOfTheContract) {
   const CsvTable table = csv_of({"spectrum", data_path("opt"), "--energy", "0.6,0.9"});
-  EXPECT_EQ(table.columns,
-            (Words{"model", "layer", "matrix", "head", "shape_0", "shape_1", "energy_rank_0.6",
-                   "energy_rank_0.9", "stable_rank", "entropy_rank", "participation_ratio",
-                   "numerical_rank", "possible_rank", "spectral_norm", "frobenius_norm",
-                   "nuclear_norm", "condition_number", "skipped"}));
+  EXPECT_EQ(table.columns, (Words{"model",
+                                  "layer",
+                                  "matrix",
+                                  "head",
+                                  "shape_0",
+                                  "shape_1",
+                                  "energy_rank_0.6",
+                                  "energy_rank_0.9",
+                                  "null_energy_rank_0.6",
+                                  "null_energy_rank_0.9",
+                                  "stable_rank",
+                                  "entropy_rank",
+                                  "participation_ratio",
+                                  "numerical_rank",
+                                  "possible_rank",
+                                  "spectral_norm",
+                                  "frobenius_norm",
+                                  "nuclear_norm",
+                                  "condition_number",
+                                  "skipped"}));
 }
 
 TEST(CliCsv, HoldsTheSameNumbersAsJson) {
   expect_same_numbers({"spectrum", data_path("qwen3"), data_path("albert"), "--per-head"});
   expect_same_numbers(
       {"spectrum", data_path("llama"), "--matrix", "k,q,qk", "--per-head", "--values"});
+  expect_same_numbers({"spectrum", data_path("llama"), "--matrix", "kv", "--rank", "4,0.1D"});
+  expect_same_numbers({"spectrum", data_path("llama"), data_path("bert"), "--mla"});
   expect_same_numbers({"spectrum", data_path("gpt2"), "--tensor", "transformer.wpe.weight"});
   expect_same_numbers({"info", data_path("gemma3-multimodal"), data_path("gpt2-old")});
   expect_same_numbers({"matrix", data_path("mistral"), "--layer", "1", "--matrix", "ov"});

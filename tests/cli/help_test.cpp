@@ -6,7 +6,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const Words kCommands = {"info", "spectrum", "matrix"};
+const Words kCommands = {"info", "circuits", "spectrum", "matrix"};
 
 /// The command lines that a command's help shows, each without what the shell would do with it.
 std::vector<Words> examples_in(const std::string& help) {
@@ -48,6 +48,9 @@ TEST(CliHelp, EveryCommandExplainsItsOptions) {
     Words options;
   } commands[] = {
       {"info", {"--system", "--layout", "--format", "--out", "--quiet"}},
+      {"circuits",
+       {"--circuit", "--energy", "--fold-norm", "--with-bias", "--rope-offset", "--all-eigenvalues",
+        "--composition", "--layers", "--threads", "--format"}},
       {"matrix", {"--layer", "--matrix", "--head", "--out", "--format"}},
       {"spectrum",
        {"--matrix", "--per-head", "--energy", "--values", "--tensor", "--layers", "--threads",

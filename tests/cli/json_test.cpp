@@ -9,11 +9,22 @@ const Words kFacts =
             "kv_heads", "head_dim", "width", "mlp_width", "vocabulary", "context", "dtype", "bytes",
             "kv_cache_bytes_per_token", "tied_embedding"});
 
-const Words kMeasures = {"model",          "layer",         "matrix",
-                         "head",           "shape",         "energy_rank",
-                         "stable_rank",    "entropy_rank",  "participation_ratio",
-                         "numerical_rank", "possible_rank", "spectral_norm",
-                         "frobenius_norm", "nuclear_norm",  "condition_number"};
+const Words kMeasures = {"model",
+                         "layer",
+                         "matrix",
+                         "head",
+                         "shape",
+                         "energy_rank",
+                         "null_energy_rank",
+                         "stable_rank",
+                         "entropy_rank",
+                         "participation_ratio",
+                         "numerical_rank",
+                         "possible_rank",
+                         "spectral_norm",
+                         "frobenius_norm",
+                         "nuclear_norm",
+                         "condition_number"};
 
 const Words kAllMatrices = {"q", "k", "v", "o", "gate", "up", "down", "qk", "ov"};
 
@@ -49,6 +60,7 @@ TEST(CliJson, SpectrumHasTheFieldsOfTheContract) {
     EXPECT_EQ(row["model"], "llama");
     EXPECT_EQ(row["layer"], 1);
     EXPECT_EQ(keys_of(row["energy_rank"]), (Words{"0.6", "0.99"}));
+    EXPECT_EQ(keys_of(row["null_energy_rank"]), (Words{"0.6", "0.99"}));
     for (const char* rank : {"0.6", "0.99"})
       EXPECT_TRUE(row["energy_rank"][rank].is_number_integer());
     EXPECT_TRUE(row["numerical_rank"].is_number_integer());

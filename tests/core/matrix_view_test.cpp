@@ -41,6 +41,7 @@ TEST(HeadShape, QueryHeadsShareKeyValueHeads) {
   EXPECT_EQ(heads.kv_head(4), 1);
   EXPECT_EQ(heads.count(Role::key), 2);
   EXPECT_EQ(heads.count(Role::value), 2);
+  EXPECT_EQ(heads.count(Role::kv), 2);
   for (const Role role : {Role::query, Role::output, Role::qk, Role::ov}) {
     EXPECT_EQ(heads.count(role), 8) << role_name(role);
   }

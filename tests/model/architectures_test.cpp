@@ -84,7 +84,7 @@ TEST(Architectures, HaveEveryAttentionProjectionOfEveryLayer) {
   for (const std::string& name : checkpoints()) {
     const Model model = Model::open(kTests / "data" / name);
     for (const Role role : {Role::query, Role::key, Role::value, Role::output, Role::up, Role::down,
-                            Role::qk, Role::ov}) {
+                            Role::qk, Role::ov, Role::kv}) {
       EXPECT_TRUE(model.has(role)) << name << " " << role_name(role);
     }
     for (std::int64_t layer = 0; layer < model.dimensions().layers; ++layer) {

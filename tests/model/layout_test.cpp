@@ -234,6 +234,8 @@ TEST(Layout, RejectsMalformedLayouts) {
       {"unknown role", R"({"weights":[{"role":"z","tensor":"q"}]})",
        "weights[0]: unknown role 'z' (roles: q, k, v, o, gate, up, down)"},
       {"a product is no role", R"({"weights":[{"role":"qk","tensor":"q"}]})", "unknown role 'qk'"},
+      {"two that are stacked are no role", R"({"weights":[{"role":"kv","tensor":"kv"}]})",
+       "unknown role 'kv'"},
       {"role is a number", R"({"weights":[{"role":1,"tensor":"q"}]})", "a role is not a string"},
       {"no tensor", R"({"weights":[{"role":"q"}]})", "weights[0]: has no 'tensor'"},
       {"one role twice", R"({"weights":[{"role":"q","tensor":"a"},{"role":"q","tensor":"b"}]})",

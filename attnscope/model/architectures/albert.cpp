@@ -45,6 +45,8 @@ Architecture albert() {
       .head_marker = "predictions.*",
       .repeated = {{"predictions.decoder.bias", "predictions.bias"}},
       .causal = false,
+      // The embedding's norm is not folded: a linear map stands between it and layer 0.
+      .norm = NormRule{.previous = in_layer("full_layer_layer_norm.weight")},
       .buffers = {"*.position_ids", "*.token_type_ids"},
   };
 }

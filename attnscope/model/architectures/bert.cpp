@@ -36,6 +36,8 @@ Architecture bert() {
       .head_marker = "cls.predictions.*",
       .repeated = {{"cls.predictions.decoder.bias", "cls.predictions.bias"}},
       .causal = false,
+      .norm = NormRule{.previous = "encoder.layer.{layer}.output.LayerNorm.weight",
+                       .embedding = "embeddings.LayerNorm.weight"},
       .buffers = {"*.position_ids", "*.token_type_ids"},
   };
 }

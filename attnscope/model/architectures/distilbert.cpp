@@ -32,6 +32,8 @@ Architecture distilbert() {
       .output_head = {"vocab_projector.weight"},
       .head_marker = "vocab_*",
       .causal = false,
+      .norm = NormRule{.previous = "transformer.layer.{layer}.output_layer_norm.weight",
+                       .embedding = "embeddings.LayerNorm.weight"},
       .buffers = {"*.position_ids"},
   };
 }

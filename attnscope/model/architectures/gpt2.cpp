@@ -33,6 +33,7 @@ Architecture gpt2() {
                  {"norm", "ln_f.*"}},
       .embedding = "wte.weight",
       .output_head = {"lm_head.weight"},
+      .norm = NormRule{.own = "h.{layer}.ln_1.weight"},
       .buffers = {"*.attn.bias", "*.attn.masked_bias"},  // the causal mask, in old files
   };
 }

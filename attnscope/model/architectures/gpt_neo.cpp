@@ -29,6 +29,7 @@ Architecture gpt_neo() {
                  {"norm", "ln_f.*"}},
       .embedding = "wte.weight",
       .output_head = {"lm_head.weight"},
+      .norm = NormRule{.own = "h.{layer}.ln_1.weight"},
       .buffers = {"*.attn.attention.bias", "*.attn.attention.masked_bias"},
   };
 }

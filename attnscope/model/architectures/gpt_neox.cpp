@@ -31,6 +31,9 @@ Architecture gpt_neox() {
       .embedding = "embed_in.weight",
       .output_head = {"embed_out.weight"},
       .tied_by_default = false,
+      .norm = NormRule{.own = "layers.{layer}.input_layernorm.weight"},
+      .rope =
+          RopeRule{.theta_key = "rotary_emb_base", .fraction_key = "rotary_pct", .fraction = 0.25},
       .buffers = {"*.attention.bias", "*.attention.masked_bias", "*.rotary_emb.inv_freq"},
   };
 }

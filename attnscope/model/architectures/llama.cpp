@@ -35,6 +35,8 @@ Architecture llama() {
       .embedding = "embed_tokens.weight",
       .output_head = {"lm_head.weight"},
       .tied_by_default = false,
+      .norm = NormRule{.own = "layers.{layer}.input_layernorm.weight"},
+      .rope = RopeRule{},
       .buffers = {"*.rotary_emb.inv_freq"},
   };
 }
@@ -58,6 +60,7 @@ Architecture qwen3() { return like_llama("qwen3", "Qwen3"); }
 Architecture gemma() {
   Architecture architecture = like_llama("gemma", "Gemma");
   architecture.keys.head_dim.fallback = 256;
+  architecture.norm->offset = 1;
   architecture.tied_by_default = true;
   return architecture;
 }
@@ -80,6 +83,10 @@ Architecture gemma3() {
   architecture.keys.kv_heads.fallback = 4;
   architecture.keys.vocabulary.fallback = 262208;
   architecture.keys.context.fallback = 131072;
+  architecture.rope = RopeRule{.theta = 1e6,
+                               .local_theta_key = "rope_local_base_freq",
+                               .pattern_key = "sliding_window_pattern",
+                               .pattern = 6};
   architecture.prefixes = {"model.", "language_model.model.", "model.language_model.", ""};
   architecture.output_head = {"lm_head.weight", "language_model.lm_head.weight"};
   return architecture;

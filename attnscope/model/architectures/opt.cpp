@@ -31,6 +31,9 @@ Architecture opt() {
                  {"norm", "final_layer_norm.*"}},
       .embedding = "embed_tokens.weight",
       .output_head = {"lm_head.weight"},
+      .norm = NormRule{.own = "layers.{layer}.self_attn_layer_norm.weight",
+                       .previous = "layers.{layer}.final_layer_norm.weight",
+                       .first_key = "do_layer_norm_before"},
   };
 }
 

@@ -32,6 +32,8 @@ Architecture phi() {
       .embedding = "embed_tokens.weight",
       .output_head = {"lm_head.weight"},
       .tied_by_default = false,
+      .norm = NormRule{.own = "layers.{layer}.input_layernorm.weight"},
+      .rope = RopeRule{.fraction = 0.5},
       .buffers = {"*.rotary_emb.inv_freq"},
   };
 }

@@ -1,0 +1,23 @@
+// How far the heads of one projection read the same directions. Definition: docs/metrics.md.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "attnscope/core/matrix_view.h"
+
+namespace attnscope {
+
+struct HeadOverlap {
+  /// (H, H), symmetric: ‖U_aᵀ U_b‖_F² / min(rank a, rank b), U an orthonormal basis of a head's row
+  /// space: the mean cos² of the principal angles between the two. 1 for equal spaces, 0 for
+  /// orthogonal ones; NaN where a head is zero. Björck & Golub 1973.
+  Matrix<double> overlap;
+  std::vector<std::int64_t> ranks;  // of each head: pivots above max(d, D) 2^-23 of the first
+};
+
+/// Of `matrix`, (H head_rows, D), finite.
+template <class T>
+HeadOverlap head_overlap(MatrixView<const T> matrix, std::int64_t head_rows);
+
+}  // namespace attnscope

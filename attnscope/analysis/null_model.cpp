@@ -1,0 +1,128 @@
+#include "attnscope/analysis/null_model.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <complex>
+#include <numbers>
+
+namespace attnscope {
+namespace {
+
+using std::numbers::pi;
+
+constexpr std::size_t kPanels = 64;
+
+/// Gauss-Legendre nodes on [-1, 1] and their weights; open, since the density of a square product
+/// has no value where its angle ends.
+constexpr std::array<std::pair<double, double>, 4> kNodes = {{
+    {-0.8611363115940526, 0.34785484513745385},
+    {-0.3399810435848563, 0.6521451548625461},
+    {0.3399810435848563, 0.6521451548625461},
+    {0.8611363115940526, 0.34785484513745385},
+}};
+
+}  // namespace
+
+std::int64_t SpectrumShape::possible_rank() const {
+  const std::int64_t side = std::min(rows, cols);
+  return inner == 0 ? side : std::min(side, inner);
+}
+
+NullModel::NullModel(const SpectrumShape& shape)
+    : possible_(shape.possible_rank()), is_product_(shape.inner != 0) {
+  if (possible_ == 0) return;
+  if (!is_product_) {
+    ratio_ = static_cast<double>(possible_) / static_cast<double>(std::max(shape.rows, shape.cols));
+    return;
+  }
+  ratio_ = static_cast<double>(shape.inner) / static_cast<double>(shape.cols);
+  const double step = pi / static_cast<double>(kPanels);
+  points_.resize(1);
+  for (std::size_t panel = 0; panel < kPanels; ++panel) {
+    const double from = static_cast<double>(panel) * step;
+    const Point more = product_step(from, from + step);
+    points_.push_back({points_.back().rank + more.rank, points_.back().energy + more.energy});
+  }
+  // The law counts `inner` values; where the width is the smaller, the others are zero.
+  const Point total = points_.back();
+  for (Point& point : points_) {
+    point.rank /= total.rank;
+    point.energy /= total.energy;
+  }
+}
+
+/// Eigenvalues are λ = 1 + β + 2 √β cos(angle), from the largest at angle 0; their density is
+/// sqrt((λ_max - λ)(λ - λ_min)) / (2 π β λ), and its integrals with and without λ are elementary.
+NullModel::Point NullModel::matrix_point(double angle) const {
+  const double root = std::sqrt(ratio_), sine = std::sin(angle), cosine = std::cos(angle);
+  const double turned = std::atan2(root * sine, 1 + root * cosine);
+  return {.rank = (angle - sine / root + (1 - ratio_) * turned / ratio_) / pi,
+          .energy = (angle - sine * cosine) / pi};
+}
+
+/// With z = e^{i angle} / u, λ is real where u³ - p u - q = 0, p = β² + 2 β, q = 2 β² cos(angle);
+/// of its three real roots the largest belongs to the density, which is -Im z / (π λ).
+NullModel::Point NullModel::product_step(double from, double to) const {
+  const double b = ratio_, p = b * b + 2 * b;
+  Point sum;
+  for (const auto& [node, weight] : kNodes) {
+    const double angle = (from + to) / 2 + node * (to - from) / 2;
+    const double q = 2 * b * b * std::cos(angle);
+    const double cosine = std::clamp(1.5 * q / p * std::sqrt(3 / p), -1.0, 1.0);
+    const double u = 2 * std::sqrt(p / 3) * std::cos(std::acos(cosine) / 3);
+    const double slope = -2 * b * b * std::sin(angle) / (3 * u * u - p);  // du / dangle
+    const std::complex<double> z = std::polar(1 / u, angle);
+    const std::complex<double> z_slope = z * std::complex<double>(-slope / u, 1);
+    const double log_slope =
+        std::real((1.0 / (1.0 + z) + 2 * b / (1.0 + b * z) - 1.0 / z) * z_slope);
+    const double value = std::norm(1.0 + b * z) * std::abs(1.0 + z) / std::abs(z);  // λ
+    const double count = -std::imag(z) / pi * log_slope * weight * (to - from) / 2;
+    sum.rank += count;
+    sum.energy += count * value;
+  }
+  return sum;
+}
+
+NullModel::Point NullModel::point_where(double Point::*measure, double wanted) const {
+  double from = 0, to = pi;
+  Point start;
+  if (is_product_) {
+    const auto above = std::find_if(points_.begin() + 1, points_.end() - 1,
+                                    [&](const Point& point) { return point.*measure >= wanted; });
+    start = *(above - 1);
+    to = pi * static_cast<double>(above - points_.begin()) / static_cast<double>(kPanels);
+    from = to - pi / static_cast<double>(kPanels);
+  }
+  const double first = from;
+  const auto point_at = [&](double angle) {
+    if (!is_product_) return matrix_point(angle);
+    const Point more = product_step(first, angle);
+    // The law's values of rank beyond the possible are zeros: shares are of the possible ones.
+    return Point{start.rank + more.rank * std::max(1.0, ratio_), start.energy + more.energy};
+  };
+  constexpr int kBisections = 50;
+  for (int step = 0; step < kBisections; ++step) {
+    const double middle = (from + to) / 2;
+    (point_at(middle).*measure < wanted ? from : to) = middle;
+  }
+  return point_at(to);
+}
+
+std::optional<std::int64_t> NullModel::energy_rank(double threshold) const {
+  if (possible_ == 0) return std::nullopt;
+  const double rank = point_where(&Point::energy, threshold).rank * static_cast<double>(possible_);
+  constexpr double kRounding = 1e-9;
+  return std::clamp(static_cast<std::int64_t>(std::ceil(rank * (1 - kRounding))), std::int64_t{1},
+                    possible_);
+}
+
+std::optional<double> NullModel::energy_at(std::int64_t rank) const {
+  if (possible_ == 0) return std::nullopt;
+  if (rank >= possible_) return 1;
+  return std::min(
+      point_where(&Point::rank, static_cast<double>(rank) / static_cast<double>(possible_)).energy,
+      1.0);
+}
+
+}  // namespace attnscope

@@ -1,0 +1,52 @@
+// Products M = leftᵀ · right of two thin factors, both (r, columns), from matrices of order r and
+// 2 r: nothing of the size of M is formed or decomposed while r is small beside it.
+#pragma once
+
+#include <complex>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "attnscope/core/matrix_view.h"
+
+namespace attnscope {
+
+/// One factor, with what is computed from it once for every product that it is in. Its numbers are
+/// those of the given matrix times 2^-exponent, so that squares neither overflow nor vanish.
+struct ThinFactor {
+  Matrix<double> rows;  // (r, columns), largest magnitude in [1/2, 1), or zero
+  int exponent = 0;
+  bool finite = true;                   // else nothing below is set
+  std::vector<double> singular_values;  // (min(r, columns),) descending
+  std::vector<double> gram;             // (r, r), lower, column-major; empty where r > columns
+  std::vector<double> cholesky;         // of the Gram matrix; empty where it has none
+
+  MatrixView<const double> view() const { return rows.view(); }
+  bool is_zero() const { return singular_values.empty() || singular_values.front() == 0; }
+};
+
+/// Throws Error(numerical) where no solver converges; so do all below.
+ThinFactor make_thin_factor(MatrixView<const double> matrix);
+
+/// The min(r, columns) singular values of M that need not vanish, descending, times
+/// 2^-(both exponents). From the Gram matrices, whose error is a small multiple of
+/// 2^-53 ‖left‖² ‖right‖² on each σ²; where the factors cancel, so that this is not small beside
+/// σ_1², from QR factors.
+std::vector<double> thin_product_singular_values(const ThinFactor& left, const ThinFactor& right);
+
+/// right · leftᵀ (r, r), whose trace, and traces of powers, are those of M.
+/// `left` and `right` have equally many columns, here and below.
+Matrix<double> head_space_product(const ThinFactor& left, const ThinFactor& right);
+
+/// The eigenvalues of (M + Mᵀ) / 2 that need not vanish, ascending, from the at most 2 r dimensions
+/// that both factors span.
+std::vector<double> symmetric_part_eigenvalues(const ThinFactor& left, const ThinFactor& right,
+                                               const Matrix<double>& head_space);
+
+/// The eigenvalues of M that need not vanish, in no order: those of `head_space`, or of M itself
+/// where that is smaller.
+std::vector<std::complex<double>> thin_product_eigenvalues(const ThinFactor& left,
+                                                           const ThinFactor& right,
+                                                           const Matrix<double>& head_space);
+
+}  // namespace attnscope

@@ -1,0 +1,212 @@
+// `circuits` for people: for each circuit a row per layer (the sum over heads) and per head.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <optional>
+
+#include "attnscope/output/terminal.h"
+#include "attnscope/output/writers.h"
+
+namespace attnscope {
+namespace {
+
+constexpr std::size_t kStrongest = 20;  // pairs that the table of compositions shows
+
+std::optional<double> number_of(const Record& row, std::string_view name) {
+  const Value* value = row.find(name);
+  const double* number = value == nullptr ? nullptr : value->get<double>();
+  return number == nullptr ? std::nullopt : std::optional(*number);
+}
+
+bool flag_of(const Record& record, std::string_view name) {
+  const Value* value = record.find(name);
+  const bool* flag = value == nullptr ? nullptr : value->get<bool>();
+  return flag != nullptr && *flag;
+}
+
+/// "W_Q, W_K and W_V as stored", or what was done to them.
+std::string variant_text(const Record& parameters) {
+  std::string text;
+  const auto add = [&](const std::string& part) { text += (text.empty() ? "" : ", ") + part; };
+  if (flag_of(parameters, "fold_norm")) add("gains of norms folded in");
+  if (flag_of(parameters, "with_bias")) add("with biases");
+  if (const std::int64_t offset = integer_field(parameters, "rope_offset"); offset != 0) {
+    add(fmt::format("qk at rotary offset {}", offset));
+  }
+  return text.empty() ? "weights as stored: no norms, biases or positions" : text;
+}
+
+/// The last key of a map of thresholds, which ascend, and its value.
+const std::pair<std::string, Value>* highest(const Record& row, std::string_view name) {
+  const Value* value = row.find(name);
+  const Record* map = value == nullptr ? nullptr : value->get<Record>();
+  return map == nullptr || map->fields().empty() ? nullptr : &map->fields().back();
+}
+
+std::string signed_cell(const std::optional<double>& score, const Style& style) {
+  if (!score) return "-";
+  // Rounded first, so that no cell shows a negative zero.
+  const double rounded = std::round(*score * 100) / 100 + 0.0;
+  return style.shade(std::abs(rounded), fmt::format("{:+.2f}", rounded));
+}
+
+std::string share_cell(const std::optional<double>& share, const Style& style) {
+  return share ? style.shade(*share, fmt::format("{:.2f}", *share)) : "-";
+}
+
+std::string rank_cell(const Record& row, const Style& style) {
+  const auto* rank = highest(row, "energy_rank");
+  const std::int64_t* count = rank == nullptr ? nullptr : rank->second.get<std::int64_t>();
+  const std::int64_t possible = integer_field(row, "possible_rank");
+  if (count == nullptr) return "-";
+  const double share =
+      possible == 0 ? 0 : static_cast<double>(*count) / static_cast<double>(possible);
+  std::string bar = style.bar(share);
+  if (!bar.empty()) bar = " " + bar;
+  return fmt::format("{}{} {}", *count, bar,
+                     style.shade(share, fmt::format("{:3.0f}%", 100 * share)));
+}
+
+std::string overlap_cell(const Record& row, std::string_view name) {
+  const auto* overlap = highest(row, name);
+  const std::int64_t* count = overlap == nullptr ? nullptr : overlap->second.get<std::int64_t>();
+  return count == nullptr ? "-" : std::to_string(*count);
+}
+
+std::vector<std::string> row_cells(const Record& row, const Style& style) {
+  return {rank_cell(row, style),
+          overlap_cell(row, "overlap"),
+          overlap_cell(row, "head_space_overlap"),
+          signed_cell(number_of(row, "identity_cosine"), style),
+          signed_cell(number_of(row, "symmetry"), style),
+          share_cell(number_of(row, "positive_fraction"), style),
+          signed_cell(number_of(row, "copying_score"), style)};
+}
+
+std::string place_text(std::int64_t layer, std::optional<std::int64_t> head, const Style& style) {
+  return head ? style.dim(fmt::format("  head {}", *head)) : std::to_string(layer);
+}
+
+/// One circuit of one model: rows in the report's order, what was skipped after its layer's.
+void write_circuit(const Report& report, const std::string& model, const std::string& circuit,
+                   const Style& style, std::ostream& out) {
+  std::map<std::pair<std::int64_t, std::int64_t>, std::vector<std::string>> lines;
+  for (const Record& row : report.rows) {
+    if (text_field(row, "model") != model || text_field(row, "circuit") != circuit) continue;
+    const std::int64_t head = integer_field(row, "head", -1);
+    lines[{integer_field(row, "layer"), head}] = row_cells(row, style);
+  }
+  for (const Skipped& skipped : report.skipped) {
+    if (skipped.model != model || skipped.matrix != circuit) continue;
+    lines[{skipped.layer.value_or(0), skipped.head.value_or(-1)}] = {"-"};
+  }
+  if (lines.empty()) return;
+  std::vector<std::vector<std::string>> cells(1);
+  for (const char* name :
+       {"rank", "overlap", "in head", "identity", "symmetry", "positive", "copying"}) {
+    if (cells[0].empty()) cells[0].push_back(style.bold(circuit));
+    cells[0].push_back(style.bold(name));
+  }
+  for (const auto& [place, own] : lines) {
+    auto& line = cells.emplace_back();
+    const std::optional<std::int64_t> head =
+        place.second < 0 ? std::nullopt : std::optional(place.second);
+    line.push_back(place_text(place.first, head, style));
+    line.insert(line.end(), own.begin(), own.end());
+  }
+  out << align(cells) << '\n';
+}
+
+std::string title(const Record& model) {
+  return fmt::format("{}, {} layers, {} heads of {}, width {}", text_field(model, "architecture"),
+                     integer_field(model, "layers"), integer_field(model, "heads"),
+                     integer_field(model, "head_dim"), integer_field(model, "width"));
+}
+
+void write_skipped(const Report& report, std::ostream& out) {
+  for (const Skipped& skipped : report.skipped) {
+    out << "skipped: " << skipped.model << ": " << skipped.matrix;
+    if (skipped.layer) out << " of layer " << *skipped.layer;
+    if (skipped.head) out << ", head " << *skipped.head;
+    out << ": " << skipped.reason << '\n';
+  }
+}
+
+void write_measures(const Report& report, const Style& style, std::ostream& out) {
+  for (const Record& model : report.models) {
+    const std::string name = text_field(model, "name");
+    out << style.bold(name) << "  " << style.dim(title(model)) << "\n\n";
+    for (const char* circuit : {"qk", "ov"}) write_circuit(report, name, circuit, style, out);
+  }
+  write_skipped(report, out);
+  if (report.rows.empty()) return;
+  const auto* ranks = highest(report.rows.front(), "energy_rank");
+  out << style.dim(fmt::format(
+             "Rank and overlaps at energy {}: overlap is the rank of K (of V) that the other "
+             "factor "
+             "swallows, in head that of Q (of O).\nIdentity: cosine with I. Symmetry: 1 symmetric, "
+             "-1 antisymmetric. Positive: share of positive eigenvalues of the symmetric part. "
+             "Copying: of all eigenvalues.\nA layer's line is the sum over its heads; {}.",
+             ranks == nullptr ? "" : ranks->first, variant_text(report.parameters)))
+      << '\n';
+}
+
+void write_composition(const Report& report, const Style& style, std::ostream& out) {
+  for (const Record& model : report.models) {
+    const std::string name = text_field(model, "name");
+    std::vector<const Record*> pairs;
+    for (const Record& row : report.rows) {
+      if (text_field(row, "model") == name && number_of(row, "excess")) pairs.push_back(&row);
+    }
+    const std::size_t shown = std::min(kStrongest, pairs.size());
+    // Of equal pairs the earlier row comes first, whatever the sort does.
+    std::partial_sort(pairs.begin(), pairs.begin() + static_cast<std::ptrdiff_t>(shown),
+                      pairs.end(), [](const Record* a, const Record* b) {
+                        const double first = *number_of(*a, "excess");
+                        const double second = *number_of(*b, "excess");
+                        return first != second ? first > second : a < b;
+                      });
+    out << style.bold(name) << "  " << style.dim(title(model)) << "\n\n";
+    std::vector<std::vector<std::string>> lines = {{style.bold("earlier"), style.bold("later"),
+                                                    style.bold("by"), style.bold("score"),
+                                                    style.bold("excess")}};
+    for (std::size_t at = 0; at < shown; ++at) {
+      const Record& row = *pairs[at];
+      const double score = *number_of(row, "score"), excess = *number_of(row, "excess");
+      lines.push_back(
+          {fmt::format("layer {} head {}", integer_field(row, "layer"), integer_field(row, "head")),
+           fmt::format("layer {} head {}", integer_field(row, "to_layer"),
+                       integer_field(row, "to_head")),
+           text_field(row, "kind"), style.shade(score, fmt::format("{:.3f}", score)),
+           fmt::format("{:+.3f}", excess)});
+    }
+    out << align(lines, /*left_columns=*/3) << '\n';
+    if (pairs.size() > shown) {
+      out << style.dim(fmt::format("the strongest {} of {} pairs; the others are in csv and json",
+                                   shown, pairs.size()))
+          << "\n\n";
+    }
+  }
+  write_skipped(report, out);
+  out << style.dim(fmt::format(
+             "Score: norm of the later head's circuit (by its queries, keys or values) times the "
+             "earlier head's OV, over both norms.\nExcess: over 1/sqrt(width), what random heads "
+             "give; {}.",
+             variant_text(report.parameters)))
+      << '\n';
+}
+
+}  // namespace
+
+void write_circuits_table(const Report& report, const WriteOptions& options, std::ostream& out) {
+  const Style style(options.color);
+  if (flag_of(report.parameters, "composition")) {
+    write_composition(report, style, out);
+  } else {
+    write_measures(report, style, out);
+  }
+}
+
+}  // namespace attnscope

@@ -1,0 +1,141 @@
+#include "attnscope/output/layer_grid.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "attnscope/core/text.h"
+#include "attnscope/output/spectrum_cells.h"
+
+namespace attnscope {
+namespace {
+
+std::size_t widest_line(const std::string& text) {
+  std::size_t widest = 0;
+  for (const std::string& line : split(text, '\n')) {
+    widest = std::max(widest, display_width(line));
+  }
+  return widest;
+}
+
+}  // namespace
+
+void LayerGrid::set(const std::string& model, std::int64_t layer, std::int64_t head,
+                    const std::string& column, std::string text) {
+  if (std::find(columns_.begin(), columns_.end(), column) == columns_.end()) {
+    columns_.push_back(column);
+  }
+  models_[model][{layer, head}][column] = std::move(text);
+}
+
+void LayerGrid::set_skipped(const Report& report, const std::vector<std::string>& suffixes) {
+  for (const Skipped& skipped : report.skipped) {
+    for (const std::string& suffix : suffixes) {
+      set(skipped.model, skipped.layer.value_or(0), skipped.head.value_or(kWhole),
+          skipped.matrix + suffix, "-");
+    }
+  }
+}
+
+std::string LayerGrid::lines_of(const std::vector<Column>& columns, bool name_models,
+                                const Style& style) const {
+  std::set<Place> places;
+  std::vector<std::vector<std::string>> lines(name_models ? 2 : 1);
+  lines[0].push_back(style.bold("layer"));
+  if (name_models) lines[1].emplace_back();
+  for (const Column& column : columns) {
+    lines[0].push_back(style.bold(*column.name));
+    if (name_models) lines[1].push_back(style.dim(*column.model));
+    for (const auto& [place, cells] : models_.at(*column.model)) places.insert(place);
+  }
+  for (const Place& place : places) {
+    auto& line = lines.emplace_back();
+    line.push_back(place.second == kWhole ? std::to_string(place.first)
+                                          : style.dim(fmt::format("  head {}", place.second)));
+    for (const Column& column : columns) {
+      const Cells& cells = models_.at(*column.model);
+      const auto found = cells.find(place);
+      const bool has = found != cells.end() && found->second.contains(*column.name);
+      line.push_back(has ? found->second.at(*column.name) : "");
+    }
+  }
+  return align(lines);
+}
+
+void LayerGrid::write(const Report& report, const WriteOptions& options, std::ostream& out) const {
+  const Style style(options.color);
+  std::vector<std::pair<std::string, std::string>> names;  // of models with cells, and their titles
+  for (const Record& model : report.models) {
+    const std::string name = text_field(model, "name");
+    if (models_.contains(name)) names.emplace_back(name, model_title(model));
+  }
+  const auto columns_of = [&](const std::string& model) {
+    std::vector<Column> columns;
+    for (const std::string& column : columns_) {
+      const Cells& cells = models_.at(model);
+      const bool has = std::any_of(cells.begin(), cells.end(), [&](const auto& entry) {
+        return entry.second.contains(column);
+      });
+      if (has) columns.push_back({&model, &column});
+    }
+    return columns;
+  };
+  if (names.size() > 1) {
+    std::vector<Column> together;
+    for (const std::string& column : columns_) {
+      for (const auto& [name, title] : names) {
+        for (const Column& own : columns_of(name)) {
+          if (*own.name == column) together.push_back(own);
+        }
+      }
+    }
+    const std::string lines = lines_of(together, true, style);
+    if (widest_line(lines) <= static_cast<std::size_t>(options.width)) {
+      for (const auto& [name, title] : names) {
+        out << style.bold(name) << "  " << style.dim(title) << '\n';
+      }
+      out << '\n' << lines << '\n';
+      return;
+    }
+  }
+  for (const auto& [name, title] : names) {
+    out << style.bold(name) << "  " << style.dim(title) << "\n\n"
+        << lines_of(columns_of(name), false, style) << '\n';
+  }
+}
+
+std::string sparkline(const Record& row, const Style& style) {
+  constexpr std::size_t kBars = 8;
+  const Value* field = row.find("histogram");
+  const Record* histogram = field == nullptr ? nullptr : field->get<Record>();
+  if (histogram == nullptr || !style.color()) return "";
+  const auto& counts = *histogram->find("counts")->get<Value::List>();
+  std::vector<double> bars(std::min(kBars, counts.size()), 0.0);
+  for (std::size_t bin = 0; bin < counts.size(); ++bin) {
+    bars[bin * bars.size() / counts.size()] +=
+        static_cast<double>(*counts[bin].get<std::int64_t>());
+  }
+  const double highest = *std::max_element(bars.begin(), bars.end());
+  if (highest == 0) return "";
+  std::string out = " ";
+  for (const double bar : bars) out += bar == 0 ? " " : style.bar(bar / highest);
+  return out;
+}
+
+std::string number_text(const Record& row, std::string_view name, const char* format) {
+  const Value* value = row.find(name);
+  const auto* number = value == nullptr ? nullptr : value->get<double>();
+  if (number == nullptr) return "-";
+  const std::string text = fmt::format(fmt::runtime(format), *number);
+  // "-0.000" says nothing that "0.000" does not.
+  const bool vanishes = text.find_first_of("123456789") == std::string::npos;
+  return vanishes && text.starts_with('-') ? text.substr(1) : text;
+}
+
+std::string mean_and_std(const Record& row, const char* mean_format, const char* std_format) {
+  const std::string mean = number_text(row, "mean", mean_format);
+  return mean == "-" ? mean : mean + " ±" + number_text(row, "std", std_format);
+}
+
+}  // namespace attnscope

@@ -1,0 +1,123 @@
+// `spectrum --mla` for people: what latent attention with DeepSeek-V2's ranks would keep of each
+// layer, and the cache before and after.
+#include <fmt/format.h>
+
+#include "attnscope/output/spectrum_cells.h"
+#include "attnscope/output/terminal.h"
+#include "attnscope/output/writers.h"
+
+namespace attnscope {
+namespace {
+
+using Lines = std::vector<std::vector<std::string>>;
+
+constexpr const char* kHalves[] = {"query", "kv"};
+
+/// One half of a layer's row; null where it was skipped.
+const Record* half_of(const Record& row, const char* half) { return row.find(half)->get<Record>(); }
+
+/// The first layer that has this half: its ranks and nulls are those of all layers.
+const Record* any_half(const std::vector<const Record*>& rows, const char* half) {
+  for (const Record* row : rows) {
+    if (const Record* found = half_of(*row, half)) return found;
+  }
+  return nullptr;
+}
+
+std::string energy_text(const Record& half, const char* field) {
+  const auto* share = half.find(field)->get<double>();
+  return share == nullptr ? "-" : share_text(*share);
+}
+
+/// The line of names, of ranks that the nulls need, and of the matrices' possible ranks.
+Lines head_lines(const std::vector<const Record*>& rows, const Style& style) {
+  std::vector<std::string> matrix = {style.bold("layer")}, rank = {style.bold("")},
+                           of = {style.dim("of")}, null = {style.dim("null")};
+  const std::size_t after = display_width(cell_text({}, style)) - 1;
+  for (const char* name : kHalves) {
+    const Record* half = any_half(rows, name);
+    if (half == nullptr) continue;
+    const std::string text = std::string(name) == "query" ? "q" : "kv";
+    for (const char* field : {"rank", "share_rank"}) {
+      matrix.push_back(style.bold(text));
+      rank.push_back(style.bold(fmt::format("at {}", integer_field(*half, field))));
+      of.emplace_back();
+    }
+    null.push_back(style.dim(energy_text(*half, "null_energy")));
+    null.push_back(style.dim(energy_text(*half, "share_null_energy")));
+    for (const auto& [threshold, value] : half->find("energy_rank")->get<Record>()->fields()) {
+      const RankCell cell = rank_cell(*half, threshold);
+      matrix.push_back(style.bold(text));
+      rank.push_back(style.bold("for " + threshold));
+      of.push_back(style.dim(std::to_string(cell.possible)) + std::string(after, ' '));
+      null.push_back(style.dim(cell.null ? std::to_string(*cell.null) : "") +
+                     std::string(after, ' '));
+    }
+  }
+  return {matrix, rank, of, null};
+}
+
+void write_layers(const std::vector<const Record*>& rows, const Style& style, std::ostream& out) {
+  Lines lines = head_lines(rows, style);
+  for (const Record* row : rows) {
+    auto& line =
+        lines.emplace_back(std::vector<std::string>{std::to_string(integer_field(*row, "layer"))});
+    for (const char* name : kHalves) {
+      const Record* shape = any_half(rows, name);
+      if (shape == nullptr) continue;
+      const Record* half = half_of(*row, name);
+      for (const char* field : {"energy", "share_energy"}) {
+        line.push_back(half == nullptr ? "-" : energy_text(*half, field));
+      }
+      for (const auto& [threshold, value] : shape->find("energy_rank")->get<Record>()->fields()) {
+        line.push_back(half == nullptr ? "-" : cell_text(rank_cell(*half, threshold), style));
+      }
+    }
+  }
+  out << align(lines);
+}
+
+void write_cache(const Record& model, std::ostream& out) {
+  const Value* now = model.find("kv_cache_bytes_per_token");
+  if (now->is_null()) {
+    out << "KV cache: none, an encoder\n";
+    return;
+  }
+  const std::int64_t bytes_now = *now->get<std::int64_t>();
+  out << fmt::format("KV cache, bytes a token (16 bit): {} now", grouped(bytes_now));
+  for (const char* field : {"mla_cache", "mla_cache_at_share"}) {
+    const Record& cache = *model.find(field)->get<Record>();
+    const std::int64_t bytes = integer_field(cache, "bytes_per_token");
+    out << fmt::format("; {} ({:.0f}%) with {} + {} rotary", grouped(bytes),
+                       100 * static_cast<double>(bytes) / static_cast<double>(bytes_now),
+                       integer_field(cache, "latent"), integer_field(cache, "rope"));
+  }
+  out << '\n';
+}
+
+}  // namespace
+
+void write_mla_table(const Report& report, const WriteOptions& options, std::ostream& out) {
+  const Style style(options.color);
+  for (const Record& model : report.models) {
+    const std::string name = text_field(model, "name");
+    std::vector<const Record*> rows;
+    for (const Record& row : report.rows) {
+      if (text_field(row, "model") == name) rows.push_back(&row);
+    }
+    if (rows.empty()) continue;
+    out << style.bold(name) << "  " << style.dim(model_title(model)) << "\n\n";
+    write_layers(rows, style, out);
+    out << '\n';
+    write_cache(model, out);
+    out << '\n';
+  }
+  write_skipped(report, out);
+  out << style.dim(
+             "Energy of W_Q (q) and of W_K over W_V (kv) kept at DeepSeek-V2's ranks and at the "
+             "same "
+             "share of this width; energy ranks; null: a Gaussian matrix.")
+      << '\n';
+}
+
+}  // namespace attnscope

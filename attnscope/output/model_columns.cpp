@@ -1,0 +1,237 @@
+#include "attnscope/output/model_columns.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "attnscope/core/role.h"
+#include "attnscope/core/text.h"
+#include "attnscope/output/spectrum_cells.h"
+
+namespace attnscope {
+namespace {
+
+std::vector<ModelTable> tables_of(const Report& report) {
+  std::vector<ModelTable> tables;
+  for (const Record& model : report.models) {
+    tables.push_back({.name = text_field(model, "name"), .title = model_title(model)});
+  }
+  const auto table_of = [&](const std::string& model) -> ModelTable& {
+    return *std::find_if(tables.begin(), tables.end(),
+                         [&](const ModelTable& table) { return table.name == model; });
+  };
+  for (const Record& row : report.rows) {
+    table_of(text_field(row, "model"))
+        .add({integer_field(row, "layer"), integer_field(row, "head", kWhole)},
+             text_field(row, "matrix"), &row);
+  }
+  for (const Skipped& skipped : report.skipped) {
+    table_of(skipped.model)
+        .add({skipped.layer.value_or(0), skipped.head.value_or(kWhole)}, skipped.matrix, nullptr);
+  }
+  std::erase_if(tables, [](const ModelTable& table) { return table.matrices.empty(); });
+  return tables;
+}
+
+/// Names over the columns of several models: their own where they are short, else letters.
+bool label_models(std::vector<ModelTable>& tables) {
+  constexpr std::size_t kLongest = 12, kLetters = 26;
+  const bool short_names = std::all_of(tables.begin(), tables.end(), [](const ModelTable& table) {
+    return display_width(table.name) <= kLongest;
+  });
+  if (!short_names && tables.size() > kLetters) return false;
+  for (std::size_t index = 0; index < tables.size(); ++index) {
+    tables[index].label =
+        short_names ? tables[index].name : std::string(1, static_cast<char>('A' + index));
+  }
+  return true;
+}
+
+/// The matrices in the order in which they were asked for, or the usual one.
+std::vector<std::string> matrix_order(const Report& report) {
+  const Value* asked = report.parameters.find("matrix");
+  const auto* names = asked == nullptr ? nullptr : asked->get<Value::List>();
+  if (names == nullptr) return role_names();
+  std::vector<std::string> order;
+  for (const Value& name : *names) order.push_back(*name.get<std::string>());
+  return order;
+}
+
+/// For each matrix the columns of every model that has it, once for each of `keys`.
+std::vector<Columns> column_groups(const std::vector<const ModelTable*>& tables,
+                                   const std::vector<std::string>& matrices,
+                                   const std::vector<std::string>& keys) {
+  std::vector<Columns> groups;
+  for (const std::string& matrix : matrices) {
+    Columns group;
+    for (const ModelTable* table : tables) {
+      if (!table->matrices.contains(matrix)) continue;
+      for (const std::string& key : keys) group.push_back({table, matrix, key});
+    }
+    if (!group.empty()) groups.push_back(std::move(group));
+  }
+  return groups;
+}
+
+/// One text for a column's whole matrices (or for its heads) where all have the same, else nothing.
+std::string common_text(const Column& column, bool of_heads,
+                        const std::function<std::string(const Record&)>& text_of) {
+  std::set<std::string> texts;
+  for (const auto& [place, rows] : column.model->rows) {
+    if ((place.second != kWhole) != of_heads) continue;
+    const auto found = rows.find(column.matrix);
+    if (found != rows.end() && found->second != nullptr) texts.insert(text_of(*found->second));
+  }
+  return texts.size() == 1 ? *texts.begin() : "";
+}
+
+std::set<Place> places_of(const Columns& columns) {
+  std::set<Place> places;
+  for (const Column& column : columns) {
+    for (const auto& [place, rows] : column.model->rows) {
+      if (rows.contains(column.matrix)) places.insert(place);
+    }
+  }
+  return places;
+}
+
+std::size_t width_of(const std::string& table) {
+  std::size_t width = 0;
+  for (const std::string& line : split(table, '\n')) width = std::max(width, display_width(line));
+  return width;
+}
+
+/// All groups in one table or, where they are wider than `width`, in several with whole groups.
+std::vector<std::string> tables_within(const std::vector<Columns>& groups,
+                                       const std::function<std::string(const Columns&)>& draw,
+                                       std::size_t width) {
+  std::vector<std::string> tables;
+  Columns current;
+  for (const Columns& group : groups) {
+    Columns wider = current;
+    wider.insert(wider.end(), group.begin(), group.end());
+    if (!current.empty() && width_of(draw(wider)) > width) {
+      tables.push_back(draw(current));
+      wider = group;
+    }
+    current = std::move(wider);
+  }
+  if (!current.empty()) tables.push_back(draw(current));
+  return tables;
+}
+
+void write_legend(const std::vector<ModelTable>& tables, const Style& style, std::ostream& out) {
+  Lines lines;
+  for (const ModelTable& table : tables) {
+    auto& line = lines.emplace_back();
+    if (table.label != table.name) line.push_back(style.bold(table.label));
+    line.push_back(style.bold(table.name));
+    line.push_back(style.dim(table.title));
+  }
+  out << align(lines, /*left_columns=*/3);
+}
+
+}  // namespace
+
+Lines naming_lines(const Columns& columns, const std::string& key_label, const Style& style) {
+  Lines lines;
+  const auto add = [&](const std::string& label, auto text_of) {
+    auto& line = lines.emplace_back(std::vector<std::string>{style.bold(label)});
+    for (const Column& column : columns) {
+      add_cell(line, columns, column, style.bold(text_of(column)));
+    }
+  };
+  add("layer", [](const Column& column) { return column.matrix; });
+  if (!columns.front().model->label.empty()) {
+    add("", [](const Column& column) { return column.model->label; });
+  }
+  if (!columns.front().key.empty()) {
+    add(key_label, [](const Column& column) { return column.key; });
+  }
+  return lines;
+}
+
+void add_cell(std::vector<std::string>& line, const Columns& columns, const Column& column,
+              std::string text) {
+  const auto at = static_cast<std::size_t>(&column - columns.data());
+  const bool grouped = !column.model->label.empty() || !column.key.empty();
+  if (grouped && at > 0 && columns[at - 1].matrix != column.matrix) line.emplace_back();
+  line.push_back(std::move(text));
+}
+
+void add_head_line(Lines& lines, const std::string& label, const Columns& columns, bool of_heads,
+                   std::size_t after, const Style& style,
+                   const std::function<std::string(const Column&, const Record&)>& text_of) {
+  std::vector<std::string> line = {style.dim(label)};
+  bool says_something = false;
+  for (const Column& column : columns) {
+    const std::string text =
+        common_text(column, of_heads, [&](const Record& row) { return text_of(column, row); });
+    says_something |= !text.empty();
+    add_cell(line, columns, column, style.dim(text) + std::string(text.empty() ? 0 : after, ' '));
+  }
+  if (says_something) lines.push_back(std::move(line));
+}
+
+void add_place_lines(
+    Lines& lines, const Columns& columns, const Style& style,
+    const std::function<std::string(const Column&, const Place&, const Record*)>& cell_of) {
+  for (const Place& place : places_of(columns)) {
+    auto& line = lines.emplace_back(std::vector<std::string>{
+        place.second == kWhole ? std::to_string(place.first)
+                               : style.dim(fmt::format("  head {}", place.second))});
+    for (const Column& column : columns) {
+      const auto rows = column.model->rows.find(place);
+      const bool there = rows != column.model->rows.end() && rows->second.contains(column.matrix);
+      add_cell(line, columns, column,
+               there ? cell_of(column, place, rows->second.at(column.matrix)) : "");
+    }
+  }
+}
+
+bool has_heads(const Columns& columns) {
+  const std::set<Place> places = places_of(columns);
+  return std::any_of(places.begin(), places.end(),
+                     [](const Place& place) { return place.second != kWhole; });
+}
+
+void write_models(const Report& report, const WriteOptions& options,
+                  std::span<const TableKind> kinds, std::ostream& out) {
+  const Style style(options.color);
+  const auto width = static_cast<std::size_t>(options.width);
+  const std::vector<std::string> order = matrix_order(report);
+  std::vector<ModelTable> tables = tables_of(report);
+  const auto blocks_of = [&](const std::vector<const ModelTable*>& models) {
+    std::vector<std::string> blocks;
+    for (const TableKind& kind : kinds) {
+      const auto groups = column_groups(models, order, kind.keys);
+      for (std::string& block : tables_within(groups, kind.draw, width)) {
+        blocks.push_back(std::move(block));
+      }
+    }
+    return blocks;
+  };
+  const auto write_blocks = [&](const std::vector<std::string>& blocks) {
+    for (const std::string& block : blocks) out << '\n' << block;
+    out << '\n';
+  };
+  if (tables.size() > 1 && label_models(tables)) {
+    std::vector<const ModelTable*> all;
+    for (const ModelTable& table : tables) all.push_back(&table);
+    const auto blocks = blocks_of(all);
+    const bool fit = std::all_of(blocks.begin(), blocks.end(), [&](const std::string& block) {
+      return width_of(block) <= width;
+    });
+    if (fit) {
+      write_legend(tables, style, out);
+      return write_blocks(blocks);
+    }
+  }
+  for (ModelTable& table : tables) {
+    table.label.clear();
+    out << style.bold(table.name) << "  " << style.dim(table.title) << '\n';
+    write_blocks(blocks_of({&table}));
+  }
+}
+
+}  // namespace attnscope

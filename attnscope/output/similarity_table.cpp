@@ -1,0 +1,179 @@
+// `similarity` for people: cosines within heads, across heads and of all pairs as mean and standard
+// deviation; or how far heads overlap; or the corners of one head's matrix.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "attnscope/output/layer_grid.h"
+#include "attnscope/output/spectrum_cells.h"
+#include "attnscope/output/terminal.h"
+#include "attnscope/output/writers.h"
+
+namespace attnscope {
+namespace {
+
+using Lines = std::vector<std::vector<std::string>>;
+
+// ---- Cosines ------------------------------------------------------------------------------------
+
+/// "within_head" → " within".
+std::string scope_suffix(const std::string& scope) {
+  return " " + scope.substr(0, scope.find('_'));
+}
+
+void write_cosines(const Report& report, const WriteOptions& options, std::ostream& out) {
+  const Style style(options.color);
+  LayerGrid grid;
+  for (const Record& row : report.rows) {
+    grid.set(text_field(row, "model"), integer_field(row, "layer"), LayerGrid::kWhole,
+             text_field(row, "matrix") + scope_suffix(text_field(row, "scope")),
+             mean_and_std(row, "{:.3f}", "{:.3f}") + sparkline(row, style));
+  }
+  grid.set_skipped(report, {" within", " across", " all"});
+  grid.write(report, options, out);
+  write_skipped(report, out);
+  if (report.rows.empty()) return;
+  out << style.dim(
+             "Mean ± standard deviation of the cosines between rows: of one head, of two heads, "
+             "of all pairs.")
+      << '\n';
+}
+
+// ---- Overlap of heads ---------------------------------------------------------------------------
+
+/// (H, H); NaN for null.
+std::vector<std::vector<double>> overlap_of(const Record& row) {
+  std::vector<std::vector<double>> matrix;
+  for (const Value& line : *row.find("overlap")->get<Value::List>()) {
+    matrix.push_back(*line.get<std::vector<double>>());
+  }
+  return matrix;
+}
+
+/// Mean over the pairs of heads, then the highest and whose it is.
+std::string overlap_cell(const Record& row, const Style& style) {
+  const auto matrix = overlap_of(row);
+  double sum = 0, highest = -1;
+  std::size_t pairs = 0, first = 0, second = 0;
+  for (std::size_t a = 0; a < matrix.size(); ++a) {
+    for (std::size_t b = a + 1; b < matrix.size(); ++b) {
+      if (matrix[a][b] != matrix[a][b]) continue;
+      sum += matrix[a][b];
+      ++pairs;
+      if (matrix[a][b] <= highest) continue;
+      highest = matrix[a][b];
+      first = a;
+      second = b;
+    }
+  }
+  if (pairs == 0) return "-";
+  return fmt::format("{:.3f}  {} {}", sum / static_cast<double>(pairs),
+                     style.shade(highest, fmt::format("{:.3f}", highest)),
+                     style.dim(fmt::format("({}, {})", first, second)));
+}
+
+void write_overlap_matrix(const Record& row, const Style& style, std::ostream& out) {
+  const auto matrix = overlap_of(row);
+  Lines lines = {{style.bold(text_field(row, "matrix"))}};
+  for (std::size_t head = 0; head < matrix.size(); ++head) {
+    lines[0].push_back(style.dim(std::to_string(head)));
+  }
+  for (std::size_t a = 0; a < matrix.size(); ++a) {
+    auto& line = lines.emplace_back(std::vector<std::string>{style.dim(std::to_string(a))});
+    for (const double overlap : matrix[a]) {
+      line.push_back(
+          overlap != overlap ? "-" : style.shade(overlap, fmt::format("{:.0f}", 100 * overlap)));
+    }
+  }
+  out << align(lines) << '\n';
+}
+
+void write_overlap(const Report& report, const WriteOptions& options, std::ostream& out) {
+  const Style style(options.color);
+  LayerGrid grid;
+  std::set<std::int64_t> layers;
+  for (const Record& row : report.rows) {
+    layers.insert(integer_field(row, "layer"));
+    grid.set(text_field(row, "model"), integer_field(row, "layer"), LayerGrid::kWhole,
+             text_field(row, "matrix"), overlap_cell(row, style));
+  }
+  grid.set_skipped(report, {""});
+  grid.write(report, options, out);
+  if (layers.size() == 1) {
+    for (const Record& row : report.rows) {
+      if (report.models.size() > 1) out << style.bold(text_field(row, "model")) << '\n';
+      write_overlap_matrix(row, style, out);
+    }
+  }
+  write_skipped(report, out);
+  if (report.rows.empty()) return;
+  out << style.dim(layers.size() == 1
+                       ? "Overlap of the row spaces of two heads, from 0 to 1: the mean, the "
+                         "highest and whose it is; then all, in %."
+                       : "Overlap of the row spaces of two heads, from 0 to 1: the mean, the "
+                         "highest and whose it is. One layer alone (--layers 0) shows all.")
+      << '\n';
+}
+
+// ---- One head's matrix --------------------------------------------------------------------------
+
+constexpr std::size_t kEdge = 4;  // rows and columns shown at each end
+
+/// Positions shown of `count`, with `count` itself standing for the gap.
+std::vector<std::size_t> shown(std::size_t count) {
+  std::vector<std::size_t> out;
+  for (std::size_t at = 0; at < count; ++at) {
+    if (at < kEdge || at + kEdge >= count) out.push_back(at);
+    if (at == kEdge && at + kEdge < count) out.push_back(count);
+  }
+  return out;
+}
+
+void write_head_matrix(const Report& report, const WriteOptions& options, std::ostream& out) {
+  const Style style(options.color);
+  std::vector<std::vector<const Record*>> matrices;
+  for (const Record& row : report.rows) {
+    if (integer_field(row, "row") == 0) matrices.emplace_back();
+    matrices.back().push_back(&row);
+  }
+  for (const auto& rows : matrices) {
+    const Record& first = *rows.front();
+    out << style.bold(text_field(first, "model")) << "  "
+        << style.dim(fmt::format("{} of layer {}, head {}, {} x {}", text_field(first, "matrix"),
+                                 integer_field(first, "layer"), integer_field(first, "head"),
+                                 rows.size(), rows.size()))
+        << "\n\n";
+    Lines lines;
+    for (const std::size_t row : shown(rows.size())) {
+      const bool gap_row = row == rows.size();
+      auto& line = lines.emplace_back(
+          std::vector<std::string>{gap_row ? "..." : style.dim(std::to_string(row))});
+      for (const std::size_t col : shown(rows.size())) {
+        if (gap_row || col == rows.size()) {
+          line.emplace_back("...");
+          continue;
+        }
+        const double cosine = (*rows[row]->find("values")->get<std::vector<double>>())[col];
+        line.push_back(cosine != cosine ? "-" : fmt::format("{:.4f}", cosine));
+      }
+    }
+    out << align(lines) << '\n';
+  }
+  write_skipped(report, out);
+  if (report.rows.empty()) return;
+  out << style.dim("Cosines between the rows of one head; csv and json have all of them.") << '\n';
+}
+
+}  // namespace
+
+void write_similarity_table(const Report& report, const WriteOptions& options, std::ostream& out) {
+  if (report.parameters.find("overlap") != nullptr) return write_overlap(report, options, out);
+  if (report.parameters.find("head_matrix") != nullptr) {
+    return write_head_matrix(report, options, out);
+  }
+  write_cosines(report, options, out);
+}
+
+}  // namespace attnscope

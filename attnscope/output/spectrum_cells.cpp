@@ -1,0 +1,72 @@
+#include "attnscope/output/spectrum_cells.h"
+
+#include <fmt/format.h>
+
+#include "attnscope/core/text.h"
+
+namespace attnscope {
+namespace {
+
+double quotient(std::int64_t part, std::int64_t whole) {
+  return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
+}
+
+}  // namespace
+
+RankCell& RankCell::operator+=(const RankCell& other) {
+  const bool first = possible == 0;
+  rank += other.rank;
+  possible += other.possible;
+  if (first) {
+    null = other.null;
+  } else {
+    null = null && other.null ? std::optional(*null + *other.null) : std::nullopt;
+  }
+  return *this;
+}
+
+RankCell rank_cell(const Record& fields, const std::string& threshold) {
+  const Record& ranks = *fields.find("energy_rank")->get<Record>();
+  RankCell cell{.rank = integer_field(ranks, threshold),
+                .possible = integer_field(fields, "possible_rank")};
+  const Value* nulls = fields.find("null_energy_rank");
+  const Value* null = nulls == nullptr ? nullptr : nulls->get<Record>()->find(threshold);
+  if (null != nullptr && null->get<std::int64_t>() != nullptr) {
+    cell.null = *null->get<std::int64_t>();
+  }
+  return cell;
+}
+
+std::string cell_text(const RankCell& cell, const Style& style) {
+  const double of_null = quotient(cell.rank, cell.null.value_or(cell.possible));
+  const std::string percent = fmt::format("{:3.0f}%", 100 * quotient(cell.rank, cell.possible));
+  std::string bar = style.bar(of_null);
+  if (!bar.empty()) bar = " " + bar;
+  return std::to_string(cell.rank) + bar + " " + style.shade(of_null, percent);
+}
+
+std::string share_text(double share) { return fmt::format("{:.1f}%", 100 * share); }
+
+std::string model_title(const Record& model) {
+  std::string text = text_field(model, "architecture");
+  if (text.empty()) return "";
+  const auto add = [&](const std::string& part) { text += ", " + part; };
+  add(fmt::format("{} layers", integer_field(model, "layers")));
+  const std::int64_t heads = integer_field(model, "heads"), kv = integer_field(model, "kv_heads");
+  add(fmt::format("{} heads", heads) + (kv == heads ? "" : fmt::format(" ({} key/value)", kv)) +
+      fmt::format(" of {}", integer_field(model, "head_dim")));
+  add(fmt::format("width {}", integer_field(model, "width")));
+  add(text_field(model, "dtype"));
+  return text;
+}
+
+void write_skipped(const Report& report, std::ostream& out) {
+  for (const Skipped& skipped : report.skipped) {
+    out << "skipped: " << skipped.model << ": " << printable(skipped.matrix);
+    if (skipped.layer) out << " of layer " << *skipped.layer;
+    if (skipped.head) out << ", head " << *skipped.head;
+    out << ": " << skipped.reason << '\n';
+  }
+}
+
+}  // namespace attnscope

@@ -1,0 +1,40 @@
+// What the tables of `spectrum` share: ranks and shares as text, a model's title, skipped matrices.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <ostream>
+#include <string>
+
+#include "attnscope/output/terminal.h"
+#include "attnscope/results/report.h"
+
+namespace attnscope {
+
+/// An energy rank, the largest there could be, and what a random matrix of that shape needs.
+struct RankCell {
+  std::int64_t rank = 0;
+  std::int64_t possible = 0;
+  std::optional<std::int64_t> null;
+
+  /// Adds up the matrices of several layers.
+  RankCell& operator+=(const RankCell& other);
+};
+
+/// `fields` has `energy_rank`, `null_energy_rank` and `possible_rank`.
+RankCell rank_cell(const Record& fields, const std::string& threshold);
+
+/// `61 48%`: the rank and its share of the possible one. The bar and the colour say the share of
+/// the null instead, where there is one.
+std::string cell_text(const RankCell& cell, const Style& style);
+
+/// 0.987 → "98.7%".
+std::string share_text(double share);
+
+/// "llama, 6 layers, 6 heads (2 key/value) of 64, width 384, F32".
+std::string model_title(const Record& model);
+
+/// A line for each matrix that was left out.
+void write_skipped(const Report& report, std::ostream& out);
+
+}  // namespace attnscope

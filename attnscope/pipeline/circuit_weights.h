@@ -1,0 +1,45 @@
+// The weights of one layer's circuits in the variant that was asked for.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "attnscope/analysis/circuit.h"
+#include "attnscope/core/matrix_view.h"
+#include "attnscope/model/model.h"
+
+namespace attnscope {
+
+/// What stands between the stored weights and the circuits that are measured.
+struct CircuitVariant {
+  bool fold_norm = false;        // the gain of the norm before multiplies the columns of Q, K, V
+  bool with_bias = false;        // biases of Q, K, V as one more input coordinate
+  std::int64_t rope_offset = 0;  // key position − query position, in tokens
+};
+
+/// Throws Error(usage) for a rotary offset of a model without rotary positions, or folding where
+/// the architecture names no norm; Error(unsupported) for a rotary scaling that is not computed.
+void check_variant(const Model& model, const CircuitVariant& variant);
+
+/// Owns what CircuitWeights views.
+struct LoadedCircuit {
+  Role circuit = Role::qk;
+  Matrix<double> left;   // W_Q (H d, D), or W_O (D, H d_v); D + 1 columns of W_Q with biases
+  Matrix<double> right;  // W_K (G d, D), or W_V (G d_v, D); D + 1 columns with biases
+  HeadShape heads;
+  std::string skipped;  // why there is nothing; empty where there is
+  std::string note;     // what a reader should know all the same
+
+  CircuitWeights weights() const { return {circuit, left.view(), right.view(), heads}; }
+};
+
+/// Why a head's circuit is left out where a number of it is not finite.
+inline constexpr const char* kFactorNotFinite = "a factor holds NaN or Inf";
+
+/// What to say of a model whose Q and K pass norms of their own.
+std::string query_norm_note(const Model& model);
+
+LoadedCircuit load_circuit(const Model& model, std::int64_t layer, Role circuit,
+                           const CircuitVariant& variant);
+
+}  // namespace attnscope

@@ -1,0 +1,26 @@
+// `spectrum --mla`: what multi-head latent attention with DeepSeek-V2's ranks would keep of a
+// model.
+#pragma once
+
+#include <span>
+
+#include "attnscope/pipeline/spectrum.h"
+
+namespace attnscope {
+
+/// DeepSeek-V2's choice. Source: arXiv 2405.04434, section 3.1.2.
+struct LatentChoice {
+  std::int64_t width = 5120;
+  std::int64_t query_rank = 1536;
+  std::int64_t kv_rank = 512;  // of keys and values together: what is cached
+  std::int64_t rope_dim = 64;  // of the one rotary key beside it, cached too
+};
+
+/// One row for each layer: for W_Q (`query`) and for W_K over W_V (`kv`) the energy kept at the
+/// choice's rank, as it is and at the same share of the model's width, and the ranks that the
+/// request's thresholds need. Uses the request's layers, thresholds and threads. A model's entry
+/// also says the bytes that its KV cache would take, null for encoders.
+Report run_mla(std::span<const Model> models, const SpectrumRequest& request,
+               const ProgressFn& on_progress);
+
+}  // namespace attnscope

@@ -1,0 +1,199 @@
+#include "attnscope/pipeline/similarity.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "attnscope/analysis/head_overlap.h"
+#include "attnscope/analysis/heads.h"
+#include "attnscope/analysis/similarity.h"
+#include "attnscope/core/error.h"
+#include "attnscope/pipeline/layer_work.h"
+#include "attnscope/pipeline/read_weight.h"
+#include "attnscope/pipeline/weights.h"
+
+namespace attnscope {
+namespace {
+
+constexpr std::array kVectorMatrices = {Role::query, Role::key, Role::value};
+
+std::int64_t rows_of_head(const HeadShape& shape, Role role) {
+  return role == Role::value ? shape.value_dim : shape.head_dim;
+}
+
+Outcome scope_outcome(PairScope scope, const Similarity& similarity,
+                      const SimilarityRequest& request) {
+  const auto index = static_cast<std::size_t>(scope);
+  const ScopeSimilarity& own = similarity.scopes[index];
+  Outcome outcome;
+  outcome.fields.add("scope", kPairScopeNames[index])
+      .add("pairs", own.pairs)
+      .add("zero_vectors", similarity.zero_vectors)
+      .add("mean", own.mean)
+      .add("std", own.std);
+  if (request.with_histogram) {
+    outcome.fields.add("histogram", own.histogram ? Value(own.histogram->record()) : Value());
+  }
+  if (!own.note.empty()) outcome.note = std::string(kPairScopeNames[index]) + ": " + own.note;
+  return outcome;
+}
+
+template <class T>
+std::vector<Outcome> cosine_outcomes(MatrixView<const T> matrix, std::int64_t head_rows,
+                                     const SimilarityRequest& request) {
+  const std::optional<BinRule> bins =
+      request.with_histogram ? std::optional(request.bins) : std::nullopt;
+  const Similarity similarity = cosine_similarity(matrix, head_rows, bins);
+  std::vector<Outcome> outcomes;
+  for (const PairScope scope : {PairScope::within_head, PairScope::across_head, PairScope::all}) {
+    outcomes.push_back(scope_outcome(scope, similarity, request));
+  }
+  return outcomes;
+}
+
+std::vector<double> row_values(const Matrix<double>& matrix, std::int64_t row) {
+  return {&matrix(row, 0), &matrix(row, 0) + matrix.cols()};
+}
+
+template <class T>
+std::vector<Outcome> overlap_outcomes(MatrixView<const T> matrix, std::int64_t head_rows) {
+  const HeadOverlap measured = head_overlap(matrix, head_rows);
+  Value::List rows;
+  for (std::int64_t head = 0; head < measured.overlap.rows(); ++head) {
+    rows.emplace_back(row_values(measured.overlap, head));
+  }
+  Outcome outcome;
+  outcome.fields.add("overlap", std::move(rows))
+      .add("ranks", Value::List(measured.ranks.begin(), measured.ranks.end()));
+  return {std::move(outcome)};
+}
+
+template <class T>
+std::vector<Outcome> head_matrix_outcomes(MatrixView<const T> head_rows, std::int64_t head) {
+  const Matrix<double> cosines = cosine_matrix(head_rows);
+  std::vector<Outcome> outcomes;
+  for (std::int64_t row = 0; row < cosines.rows(); ++row) {
+    Outcome& outcome = outcomes.emplace_back(Outcome{.head = head});
+    outcome.fields.add("row", row).add("values", row_values(cosines, row));
+  }
+  return outcomes;
+}
+
+std::vector<Outcome> similarity_of(const Model& model, std::int64_t layer, Role role,
+                                   const SimilarityRequest& request) {
+  const HeadShape& shape = model.dimensions().heads;
+  const auto read = read_weight(model, model.weight(layer, role));
+  if (!read.skipped.empty()) return all_skipped(read.skipped, 0);
+  return std::visit(
+      [&](const auto& decoded) -> std::vector<Outcome> {
+        const auto matrix = decoded.view();
+        if (request.head_matrix) {
+          const std::int64_t head = request.head_matrix->head;
+          const auto rows = head_slice(matrix, role, head, shape);
+          if (const auto reason = find_not_finite(rows)) {
+            return {{.head = head, .skipped = *reason}};
+          }
+          return head_matrix_outcomes(rows, head);
+        }
+        if (const auto reason = find_not_finite(matrix)) return all_skipped(*reason, 0);
+        if (request.overlap) return overlap_outcomes(matrix, rows_of_head(shape, role));
+        return cosine_outcomes(matrix, rows_of_head(shape, role), request);
+      },
+      read.matrix);
+}
+
+/// Leaves the matrices of each model that have the head asked for. Throws Error(usage) for a model
+/// that lacks the layer, or has the head in none of them.
+void keep_matrices_with_head(std::span<const Model> models, std::vector<std::vector<Role>>& roles,
+                             const HeadPlace& place, std::vector<std::string>& notes) {
+  const std::int64_t head = place.head;
+  for (std::size_t index = 0; index < models.size(); ++index) {
+    const HeadShape& shape = models[index].dimensions().heads;
+    const std::int64_t layers = models[index].dimensions().layers;
+    if (place.layer < -layers || place.layer >= layers) {
+      throw Error(ErrorKind::usage, "--head-matrix",
+                  models[index].name + " has layers 0 to " + std::to_string(layers - 1));
+    }
+    std::string lacking;
+    std::int64_t most = 0;
+    for (const Role role : roles[index]) {
+      most = std::max(most, shape.count(role));
+      if (head >= shape.count(role)) lacking += " " + std::string(role_name(role));
+    }
+    if (head >= most) {
+      throw Error(ErrorKind::usage, "--head-matrix",
+                  models[index].name + " has heads 0 to " + std::to_string(most - 1));
+    }
+    std::erase_if(roles[index], [&](Role role) { return head >= shape.count(role); });
+    if (!lacking.empty()) {
+      notes.push_back(models[index].name + " has " + std::to_string(shape.kv_heads) +
+                      " key/value heads, so head " + std::to_string(head) +
+                      " is left out of:" + lacking);
+    }
+  }
+}
+
+/// Rows whose values are of a whole matrix, without the `head` that could only be null.
+void drop_heads(Report& report) {
+  for (Record& row : report.rows) {
+    Record kept;
+    for (const auto& [name, value] : row.fields()) {
+      if (name != "head") kept.add(name, value);
+    }
+    row = std::move(kept);
+  }
+}
+
+void add_parameters(Report& report, const SimilarityRequest& request,
+                    std::span<const Role> matrices) {
+  Value::List names;
+  for (const Role role : matrices) names.emplace_back(role_name(role));
+  report.parameters.add("matrix", std::move(names))
+      .add("layers", request.layers_text.empty() ? Value() : Value(request.layers_text));
+  if (request.head_matrix) {
+    report.parameters.add("head_matrix",
+                          Value::List{request.head_matrix->layer, request.head_matrix->head});
+  } else if (request.overlap) {
+    report.parameters.add("overlap", true);
+  } else {
+    report.parameters.add("histogram", request.with_histogram);
+    if (request.with_histogram) add_bin_parameters(report.parameters, request.bins);
+  }
+}
+
+}  // namespace
+
+Report run_similarity(std::span<const Model> models, const SimilarityRequest& request,
+                      const ProgressFn& on_progress) {
+  const std::span<const Role> wanted =
+      request.matrices.empty() ? std::span<const Role>(kVectorMatrices) : request.matrices;
+  auto matrices = select_matrices(models, wanted);
+  Report report{.command = "similarity"};
+  add_parameters(report, request, wanted);
+  for (std::size_t index = 0; index < models.size(); ++index) {
+    if (matrices[index].empty())
+      report.notes.push_back(models[index].name + " has none of these matrices");
+  }
+  LayerSelection layers = request.layers;
+  if (request.head_matrix) {
+    keep_matrices_with_head(models, matrices, *request.head_matrix, report.notes);
+    layers = LayerSelection(std::to_string(request.head_matrix->layer));
+  }
+
+  LayerWork work;
+  work.compute = [&](const Model& model, std::int64_t layer, Role role) {
+    return similarity_of(model, layer, role, request);
+  };
+  work.flops = [&](const Model& model, Role role) {
+    const auto [rows, cols] = canonical_shape(model.dimensions(), role);
+    const bool one_head = request.head_matrix.has_value();
+    const double vectors =
+        static_cast<double>(one_head ? rows_of_head(model.dimensions().heads, role) : rows);
+    return vectors * vectors * static_cast<double>(cols);
+  };
+  run_layers(report, models, matrices, layers, work, request.threads, on_progress);
+  if (!request.head_matrix) drop_heads(report);
+  return report;
+}
+
+}  // namespace attnscope

@@ -1,0 +1,33 @@
+// `weights`: models × layers × projections (× heads) → rows of moments, quantiles and histograms.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "attnscope/analysis/histogram.h"
+#include "attnscope/pipeline/selection.h"
+#include "attnscope/pipeline/work_queue.h"
+#include "attnscope/results/report.h"
+
+namespace attnscope {
+
+struct WeightsRequest {
+  std::vector<Role> matrices;  // projections; empty: those that each model has
+  LayerSelection layers;
+  std::string layers_text;  // as it was typed, for the report
+  bool per_head = false;
+  bool with_histogram = false;
+  BinRule bins{.bins = 80, .range = ValueRange{-0.8, 0.8}};
+  int threads = 1;
+};
+
+/// Rows by model, layer, matrix (as asked), then the whole matrix before its heads.
+/// The same request gives the same report whatever the number of threads.
+Report run_weights(std::span<const Model> models, const WeightsRequest& request,
+                   const ProgressFn& on_progress);
+
+/// How a report says which bins were asked for: "bins" and "range".
+void add_bin_parameters(Record& parameters, const BinRule& rule);
+
+}  // namespace attnscope

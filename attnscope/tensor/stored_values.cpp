@@ -1,0 +1,146 @@
+#include "attnscope/tensor/stored_values.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <random>
+
+#include "attnscope/tensor/decode.h"
+
+namespace attnscope {
+namespace {
+
+/// Calls visit(first, stride, count) for runs of elements that together are the part. Runs follow
+/// the direction in which elements lie side by side.
+template <class Visit>
+void for_each_run(const StoredMatrix& stored, const MatrixPart& part, Visit visit) {
+  if (part.count() == 0) return;
+  const std::int64_t end_row = part.first_row + part.rows;
+  if (stored.row_stride != 1 || stored.col_stride == 1) {
+    for (std::int64_t row = part.first_row; row < end_row; ++row) {
+      visit(stored.row_start(row) + part.first_col * stored.col_stride, stored.col_stride,
+            part.cols);
+    }
+    return;
+  }
+  for (std::int64_t col = part.first_col; col < part.first_col + part.cols; ++col) {
+    for (std::int64_t row = part.first_row; row < end_row;) {
+      const std::int64_t left_in_block = stored.block_rows - row % stored.block_rows;
+      const std::int64_t count = std::min(left_in_block, end_row - row);
+      visit(stored.row_start(row) + col * stored.col_stride, 1, count);
+      row += count;
+    }
+  }
+}
+
+PatternTable make_pattern_table(DType dtype) {
+  const int bytes_each = dtype_info(dtype).bits / 8;
+  const std::size_t count = std::size_t{1} << dtype_info(dtype).bits;
+  std::vector<std::byte> bytes;
+  for (std::size_t pattern = 0; pattern < count; ++pattern) {
+    bytes.push_back(static_cast<std::byte>(pattern & 0xFF));
+    if (bytes_each == 2) bytes.push_back(static_cast<std::byte>(pattern >> 8));
+  }
+  PatternTable table{.values = std::vector<double>(count)};
+  const auto size = static_cast<std::int64_t>(count);
+  decode_elements({dtype, {size}, bytes}, 0, 1, size, table.values.data());
+  for (std::uint32_t pattern = 0; pattern < count; ++pattern) {
+    if (std::isfinite(table.values[pattern])) table.ascending.push_back(pattern);
+  }
+  std::stable_sort(
+      table.ascending.begin(), table.ascending.end(),
+      [&](std::uint32_t a, std::uint32_t b) { return table.values[a] < table.values[b]; });
+  return table;
+}
+
+void count_bytes(const std::byte* at, std::int64_t stride, std::int64_t count,
+                 std::span<std::int64_t> counts) {
+  for (std::int64_t index = 0; index < count; ++index) {
+    ++counts[static_cast<std::size_t>(at[index * stride])];
+  }
+}
+
+void count_pairs_of_bytes(const std::byte* at, std::int64_t stride, std::int64_t count,
+                          std::span<std::int64_t> counts) {
+  for (std::int64_t index = 0; index < count; ++index) {
+    const std::byte* pair = at + 2 * index * stride;
+    ++counts[static_cast<std::size_t>(pair[0]) | static_cast<std::size_t>(pair[1]) << 8];
+  }
+}
+
+}  // namespace
+
+void visit_values(const StoredMatrix& stored, const MatrixPart& part,
+                  const std::function<void(std::span<const double>)>& visit) {
+  constexpr std::int64_t kBlock = 4096;  // 32 kB: stays in the first cache
+  std::array<double, kBlock> block;
+  std::int64_t filled = 0;
+  const auto flush = [&] {
+    if (filled > 0) visit({block.data(), static_cast<std::size_t>(filled)});
+    filled = 0;
+  };
+  for_each_run(stored, part, [&](std::int64_t first, std::int64_t stride, std::int64_t count) {
+    for (std::int64_t done = 0; done < count;) {
+      const std::int64_t taken = std::min(count - done, kBlock - filled);
+      decode_elements(stored.tensor, first + done * stride, stride, taken, block.data() + filled);
+      filled += taken;
+      done += taken;
+      if (filled == kBlock) flush();
+    }
+  });
+  flush();
+}
+
+std::vector<double> sample_values(const StoredMatrix& stored, const MatrixPart& part,
+                                  std::int64_t wanted) {
+  const std::int64_t count = part.count();
+  const std::int64_t size = std::min(wanted, count);
+  std::vector<double> sample(static_cast<std::size_t>(size));
+  std::mt19937_64 random(1);  // the same numbers everywhere
+  for (std::int64_t index = 0; index < size; ++index) {
+    // Stretches of length count / size, the first count % size of them longer by one.
+    const std::int64_t length = count / size, longer = count % size;
+    const std::int64_t begin = index * length + std::min(index, longer);
+    const auto own = static_cast<std::uint64_t>(length + (index < longer ? 1 : 0));
+    const std::int64_t at = begin + static_cast<std::int64_t>(random() % own);
+    const std::int64_t row = part.first_row + at / part.cols;
+    const std::int64_t col = part.first_col + at % part.cols;
+    decode_elements(stored.tensor, stored.row_start(row) + col * stored.col_stride, 1, 1,
+                    &sample[static_cast<std::size_t>(index)]);
+  }
+  return sample;
+}
+
+bool has_countable_patterns(DType dtype) {
+  const DTypeInfo& info = dtype_info(dtype);
+  return info.kind == DTypeClass::real && (info.bits == 8 || info.bits == 16);
+}
+
+const PatternTable& pattern_table(DType dtype) {
+  static const PatternTable f16 = make_pattern_table(DType::f16);
+  static const PatternTable bf16 = make_pattern_table(DType::bf16);
+  static const PatternTable f8_e4m3 = make_pattern_table(DType::f8_e4m3);
+  static const PatternTable f8_e5m2 = make_pattern_table(DType::f8_e5m2);
+  switch (dtype) {
+    case DType::f16: return f16;
+    case DType::bf16: return bf16;
+    case DType::f8_e4m3: return f8_e4m3;
+    default: return f8_e5m2;
+  }
+}
+
+void count_patterns(const StoredMatrix& stored, const MatrixPart& part,
+                    std::span<std::int64_t> counts) {
+  const std::byte* start = stored.tensor.bytes.data();
+  const bool two_bytes = dtype_info(stored.tensor.dtype).bits == 16;
+  for_each_run(stored, part, [&](std::int64_t first, std::int64_t stride, std::int64_t count) {
+    if (two_bytes) {
+      count_pairs_of_bytes(start + 2 * first, stride, count, counts);
+    } else {
+      count_bytes(start + first, stride, count, counts);
+    }
+  });
+}
+
+}  // namespace attnscope
