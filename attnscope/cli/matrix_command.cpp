@@ -19,12 +19,14 @@ struct MatrixArguments {
   std::string head;
 };
 
-MatrixRequest make_request(const MatrixArguments& arguments, const Model& model) {
+MatrixRequest make_request(const MatrixArguments& arguments) {
+  if (arguments.layer.empty() || arguments.matrix.empty()) {
+    throw Error(ErrorKind::usage, arguments.layer.empty() ? "--layer" : "--matrix",
+                "is needed (for example: --layer 0 --matrix q)");
+  }
   MatrixRequest request;
   request.role = parse_role("--matrix", arguments.matrix);
-  const std::int64_t layers = model.dimensions().layers;
-  request.layer = parse_integer("--layer", arguments.layer, -layers, layers - 1);
-  if (request.layer < 0) request.layer += layers;
+  request.layer = parse_integer("--layer", arguments.layer, -kMaxLayers, kMaxLayers);
   if (!arguments.head.empty()) {
     request.head = parse_integer("--head", arguments.head, 0, kMaxSize);
   }
@@ -32,26 +34,19 @@ MatrixRequest make_request(const MatrixArguments& arguments, const Model& model)
 }
 
 int run(const MatrixArguments& arguments) {
-  if (arguments.layer.empty() || arguments.matrix.empty()) {
-    throw Error(ErrorKind::usage, arguments.layer.empty() ? "--layer" : "--matrix",
-                "is needed (for example: --layer 0 --matrix q)");
-  }
-  if (arguments.common.models.size() > 1) {
-    throw Error(ErrorKind::usage, "MODEL", "matrix prints one matrix, so it takes one model");
-  }
+  const MatrixRequest request = make_request(arguments);
   const std::vector<Model> models = open_models(arguments.common);
-  const Model& model = models.front();
-  const MatrixRequest request = make_request(arguments, model);
   if (!arguments.common.out.ends_with(".npy")) {
-    return print_report(arguments.common, [&] {
-      return matrix_report(model, request, extract_matrix(model, request));
-    });
+    return print_report(arguments.common, [&] { return matrix_report(models, request); });
   }
   if (!arguments.common.format.empty()) {
     throw Error(ErrorKind::usage, "--format", "a .npy file has its own format");
   }
+  if (models.size() > 1) {
+    throw Error(ErrorKind::usage, "--out", "a .npy file holds the matrix of one model");
+  }
   OutputTarget target(arguments.common.out);
-  const WeightMatrix matrix = extract_matrix(model, request);
+  const WeightMatrix matrix = extract_matrix(models.front(), request);
   target.write([&](std::ostream& out) { write_npy(matrix, out); });
   return 0;
 }

@@ -11,8 +11,16 @@
 namespace attnscope {
 namespace {
 
-void check_range(const Model& model, const MatrixRequest& request) {
+/// The request with its layer counted from the start. Throws Error(usage) for what is not there.
+MatrixRequest resolve(const Model& model, MatrixRequest request) {
   const std::string name = model.name;
+  const std::int64_t layers = model.dimensions().layers;
+  if (request.layer < -layers || request.layer >= layers) {
+    throw Error(ErrorKind::usage, "--layer",
+                "'" + std::to_string(request.layer) + "': " + name + " has layers 0 to " +
+                    std::to_string(layers - 1));
+  }
+  if (request.layer < 0) request.layer += layers;
   if (!model.has(request.role)) {
     throw Error(ErrorKind::usage, "--matrix",
                 name + " has no '" + std::string(role_name(request.role)) + "'");
@@ -26,6 +34,7 @@ void check_range(const Model& model, const MatrixRequest& request) {
                 name + " has heads 0 to " + std::to_string(heads - 1) + " of " +
                     std::string(role_name(request.role)));
   }
+  return request;
 }
 
 template <class M>
@@ -72,8 +81,8 @@ WeightMatrix extract_product(const Model& model, const MatrixRequest& request) {
 
 }  // namespace
 
-WeightMatrix extract_matrix(const Model& model, const MatrixRequest& request) {
-  check_range(model, request);
+WeightMatrix extract_matrix(const Model& model, const MatrixRequest& asked) {
+  const MatrixRequest request = resolve(model, asked);
   if (is_product(request.role)) return extract_product(model, request);
   const Weight& weight =
       model.weight(request.layer, request.role == Role::kv ? Role::key : request.role);
@@ -82,20 +91,26 @@ WeightMatrix extract_matrix(const Model& model, const MatrixRequest& request) {
   return head_of(whole, request.role, *request.head, model.dimensions().heads);
 }
 
-Report matrix_report(const Model& model, const MatrixRequest& request, const WeightMatrix& matrix) {
+Report matrix_report(std::span<const Model> models, const MatrixRequest& request) {
   Report report{.command = "matrix"};
-  report.models.push_back(facts_record(take_inventory(model).facts));
   report.parameters = {
       {"layer", request.layer}, {"matrix", role_name(request.role)}, {"head", request.head}};
-  std::visit(
-      [&](const auto& dense) {
-        for (std::int64_t row = 0; row < dense.rows(); ++row) {
-          const auto* first = dense.data() + row * dense.cols();
-          report.rows.push_back(
-              {{"row", row}, {"values", std::vector<double>(first, first + dense.cols())}});
-        }
-      },
-      matrix);
+  for (const Model& model : models) {
+    report.models.push_back(facts_record(take_inventory(model).facts));
+    const std::int64_t layer = resolve(model, request).layer;
+    const auto add_rows = [&](const auto& dense) {
+      for (std::int64_t row = 0; row < dense.rows(); ++row) {
+        const auto* first = dense.data() + row * dense.cols();
+        report.rows.push_back({{"model", model.name},
+                               {"layer", layer},
+                               {"matrix", role_name(request.role)},
+                               {"head", request.head},
+                               {"row", row},
+                               {"values", std::vector<double>(first, first + dense.cols())}});
+      }
+    };
+    std::visit(add_rows, extract_matrix(model, request));
+  }
   return report;
 }
 

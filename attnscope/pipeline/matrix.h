@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 
 #include "attnscope/core/matrix_view.h"
 #include "attnscope/model/model.h"
@@ -11,7 +12,7 @@
 namespace attnscope {
 
 struct MatrixRequest {
-  std::int64_t layer = 0;
+  std::int64_t layer = 0;  // negative counts from the end
   Role role = Role::query;
   std::optional<std::int64_t> head;  // none: the whole matrix, or the circuit summed over heads
 };
@@ -21,7 +22,7 @@ struct MatrixRequest {
 /// that holds no real numbers.
 WeightMatrix extract_matrix(const Model& model, const MatrixRequest& request);
 
-/// One row for each of the matrix's: `row`, `values`.
-Report matrix_report(const Model& model, const MatrixRequest& request, const WeightMatrix& matrix);
+/// The matrix of every model; one report row for each matrix row, with its `values`.
+Report matrix_report(std::span<const Model> models, const MatrixRequest& request);
 
 }  // namespace attnscope

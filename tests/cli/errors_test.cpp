@@ -92,9 +92,9 @@ TEST(CliErrors, Usage) {
 
           {"matrix without a layer", matrix + Words{"--matrix", "q"}, {"--layer"}},
           {"matrix without a matrix", matrix + Words{"--layer", "0"}, {"--matrix"}},
-          {"matrix of several models",
-           {"matrix", llama, gpt2, "--layer", "0", "--matrix", "q"},
-           {}},
+          {"one .npy file for several models",
+           {"matrix", llama, gpt2, "--layer", "0", "--matrix", "q", "--out", "both.npy"},
+           {"--out", "one model"}},
           {"matrix without a model", {"matrix", "--layer", "0", "--matrix", "q"}, {"MODEL"}},
           {"a list where one matrix is needed",
            matrix + layer0 + Words{"q,k"},

@@ -227,16 +227,18 @@ TEST(CliMatrix, JsonAndCsvHoldTheSavedNumbers) {
     EXPECT_EQ(report["schema"], "attnscope/1");
     EXPECT_EQ(report["command"], "matrix");
     EXPECT_EQ(report["models"][0]["name"], "llama");
-    EXPECT_EQ(report["parameters"], (json{{"layer", 1}, {"matrix", matrix}, {"head", 1}}));
+    EXPECT_EQ(report["parameters"], (json{{"layer", -1}, {"matrix", matrix}, {"head", 1}}));
     EXPECT_EQ(report["skipped"], json::array());
     const CsvTable table = csv_of(command);
-    EXPECT_EQ(table.columns.size(), static_cast<std::size_t>(1 + saved.cols));
+    EXPECT_EQ(table.columns.size(), static_cast<std::size_t>(5 + saved.cols));
     ASSERT_EQ(report["rows"].size(), static_cast<std::size_t>(saved.rows));
     ASSERT_EQ(table.rows.size(), static_cast<std::size_t>(saved.rows));
     for (std::int64_t row = 0; row < saved.rows; ++row) {
       const auto at = static_cast<std::size_t>(row);
-      EXPECT_EQ(keys_of(report["rows"][at]), (Words{"row", "values"}));
+      EXPECT_EQ(keys_of(report["rows"][at]),
+                (Words{"head", "layer", "matrix", "model", "row", "values"}));
       EXPECT_EQ(report["rows"][at]["row"], row);
+      EXPECT_EQ(report["rows"][at]["layer"], 1);
       EXPECT_EQ(table.cell(at, "row"), std::to_string(row));
       for (std::int64_t col = 0; col < saved.cols; ++col) {
         const auto in_row = static_cast<std::size_t>(col);
@@ -245,6 +247,19 @@ TEST(CliMatrix, JsonAndCsvHoldTheSavedNumbers) {
       }
     }
   }
+}
+
+TEST(CliMatrix, SeveralModelsHaveTheirRowsOneAfterAnother) {
+  const Words rest = {"--layer", "-1", "--matrix", "k", "--head", "1"};
+  const auto rows_of = [&](const Words& models) {
+    Words command = {"matrix"};
+    command.insert(command.end(), models.begin(), models.end());
+    command.insert(command.end(), rest.begin(), rest.end());
+    return report_of(command)["rows"];
+  };
+  json expected = rows_of({data_path("gpt2")});
+  for (const json& row : rows_of({data_path("llama")})) expected.push_back(row);
+  EXPECT_EQ(rows_of({data_path("gpt2"), data_path("llama")}), expected);
 }
 
 TEST(CliMatrix, TheTableShowsWhichMatrixAndItsCorners) {
