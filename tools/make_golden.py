@@ -437,10 +437,13 @@ def make(case: Case) -> None:
     (GOLDEN / f"{case.name}.json").write_text(as_text(golden))
 
 
+def trained_case(folder: Path) -> Case:
+    return Case(folder.name, json.loads((folder / "config.json").read_text())["architectures"][0], {})
+
+
 def make_trained(folder: Path) -> None:
     """Spectra alone: a trained checkpoint is too wide for the probe, and the tiny ones settle what is where."""
-    model_class = json.loads((folder / "config.json").read_text())["architectures"][0]
-    case = Case(folder.name, model_class, {}, torch.float32)
+    case = trained_case(folder)
     with torch.no_grad():
         golden = figures(case, load(case, folder), folder)
     del golden["probe"], golden["projections"]
