@@ -7,6 +7,7 @@
 #include <set>
 
 #include "attnscope/output/layer_grid.h"
+#include "attnscope/output/matrix_corners.h"
 #include "attnscope/output/spectrum_cells.h"
 #include "attnscope/output/terminal.h"
 #include "attnscope/output/writers.h"
@@ -119,48 +120,10 @@ void write_overlap(const Report& report, const WriteOptions& options, std::ostre
 
 // ---- One head's matrix --------------------------------------------------------------------------
 
-constexpr std::size_t kEdge = 4;  // rows and columns shown at each end
-
-/// Positions shown of `count`, with `count` itself standing for the gap.
-std::vector<std::size_t> shown(std::size_t count) {
-  std::vector<std::size_t> out;
-  for (std::size_t at = 0; at < count; ++at) {
-    if (at < kEdge || at + kEdge >= count) out.push_back(at);
-    if (at == kEdge && at + kEdge < count) out.push_back(count);
-  }
-  return out;
-}
-
 void write_head_matrix(const Report& report, const WriteOptions& options, std::ostream& out) {
   const Style style(options.color);
-  std::vector<std::vector<const Record*>> matrices;
-  for (const Record& row : report.rows) {
-    if (integer_field(row, "row") == 0) matrices.emplace_back();
-    matrices.back().push_back(&row);
-  }
-  for (const auto& rows : matrices) {
-    const Record& first = *rows.front();
-    out << style.bold(text_field(first, "model")) << "  "
-        << style.dim(fmt::format("{} of layer {}, head {}, {} x {}", text_field(first, "matrix"),
-                                 integer_field(first, "layer"), integer_field(first, "head"),
-                                 rows.size(), rows.size()))
-        << "\n\n";
-    Lines lines;
-    for (const std::size_t row : shown(rows.size())) {
-      const bool gap_row = row == rows.size();
-      auto& line = lines.emplace_back(
-          std::vector<std::string>{gap_row ? "..." : style.dim(std::to_string(row))});
-      for (const std::size_t col : shown(rows.size())) {
-        if (gap_row || col == rows.size()) {
-          line.emplace_back("...");
-          continue;
-        }
-        const double cosine = (*rows[row]->find("values")->get<std::vector<double>>())[col];
-        line.push_back(cosine != cosine ? "-" : fmt::format("{:.4f}", cosine));
-      }
-    }
-    out << align(lines) << '\n';
-  }
+  const auto number_text = [](double cosine) { return fmt::format("{:.4f}", cosine); };
+  write_matrix_corners(report, style, number_text, out);
   write_skipped(report, out);
   if (report.rows.empty()) return;
   out << style.dim("Cosines between the rows of one head; csv and json have all of them.") << '\n';

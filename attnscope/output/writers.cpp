@@ -11,12 +11,9 @@ struct TableOf {
 };
 
 constexpr std::array kTables = {
-    TableOf{"circuits", write_circuits_table},
-    TableOf{"info", write_info_table},
-    TableOf{"matrix", write_matrix_table},
-    TableOf{"similarity", write_similarity_table},
-    TableOf{"spectrum", write_spectrum_table},
-    TableOf{"weights", write_weights_table},
+    TableOf{"circuits", write_circuits_table}, TableOf{"info", write_info_table},
+    TableOf{"matrix", write_matrix_table},     TableOf{"similarity", write_similarity_table},
+    TableOf{"spectrum", write_spectrum_table}, TableOf{"weights", write_weights_table},
 };
 
 constexpr std::array kFormats = {
