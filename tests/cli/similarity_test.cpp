@@ -41,7 +41,8 @@ TEST(CliSimilarity, HistogramsHoldEveryPair) {
   const std::string model = TinyLlama().write(folder, "m");
   for (const Words& bins :
        {Words{}, Words{"--bins", "fd"}, Words{"--bins", "7", "--range", "-1,1"}}) {
-    for (const json& row : report_of(Words{"similarity", model, "--histogram"} + bins)["rows"]) {
+    const json report = report_of(Words{"similarity", model, "--histogram"} + bins);
+    for (const json& row : report["rows"]) {
       std::int64_t counted = row["histogram"]["outside"];
       for (const json& count : row["histogram"]["counts"]) counted += count.get<std::int64_t>();
       EXPECT_EQ(counted, row["pairs"]);
@@ -87,7 +88,8 @@ TEST(CliSimilarity, OneHeadHasNoPairsAcross) {
   }
   model.attention(0, 'o') = random_tensor(TinyLlama::attention_name(0, 'o'), {16, 1}, 3);
   const std::string path = model.write(folder, "m");
-  for (const json& row : report_of({"similarity", path, "--histogram", "--bins", "fd"})["rows"]) {
+  const json report = report_of({"similarity", path, "--histogram", "--bins", "fd"});
+  for (const json& row : report["rows"]) {
     EXPECT_EQ(row["pairs"], 0);
     EXPECT_TRUE(row["mean"].is_null());
   }
