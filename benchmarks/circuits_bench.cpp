@@ -73,8 +73,9 @@ void gpt2_singular_values(benchmark::State& state) {
     factors.push_back(gaussian(kHeadDim, kWidth, seed));
   }
   const auto values = [&](std::size_t circuit) {
-    return thin_product_singular_values(make_thin_factor(factors[2 * circuit].view()),
-                                        make_thin_factor(factors[2 * circuit + 1].view()));
+    return thin_product_singular_values(
+        make_thin_factor(factors[2 * circuit].view(), /*with_values=*/false),
+        make_thin_factor(factors[2 * circuit + 1].view(), /*with_values=*/false));
   };
   const auto wanted = product_singular_values(factors[0].view(), factors[1].view()).values;
   const ThinFactor left = make_thin_factor(factors[0].view());

@@ -61,6 +61,19 @@ std::vector<double> roots_of_eigenvalues(std::int64_t n, std::vector<double>& gr
   return std::move(*values);
 }
 
+/// Of magnitudes, over the rows of a symmetric matrix, lower triangle: no eigenvalue exceeds it.
+double largest_row_sum(std::int64_t n, const std::vector<double>& lower) {
+  std::vector<double> sums(static_cast<std::size_t>(n), 0.0);
+  for (std::int64_t col = 0; col < n; ++col) {
+    for (std::int64_t row = col; row < n; ++row) {
+      const double magnitude = std::abs(lower[static_cast<std::size_t>(col * n + row)]);
+      sums[static_cast<std::size_t>(row)] += magnitude;
+      if (row != col) sums[static_cast<std::size_t>(col)] += magnitude;
+    }
+  }
+  return *std::max_element(sums.begin(), sums.end());
+}
+
 /// M itself, (columns, columns).
 Matrix<double> whole_product(const ThinFactor& left, const ThinFactor& right) {
   return lapack::multiply_transposed(left.view().transposed(), right.view().transposed());
@@ -105,7 +118,7 @@ std::vector<double> joint_gram(const ThinFactor& left, const ThinFactor& right,
 
 }  // namespace
 
-ThinFactor make_thin_factor(MatrixView<const double> matrix) {
+ThinFactor make_thin_factor(MatrixView<const double> matrix, bool with_values) {
   ThinFactor factor{.rows = packed(matrix)};
   const std::int64_t r = matrix.rows, count = r * matrix.cols;
   double* data = factor.rows.data();
@@ -118,6 +131,7 @@ ThinFactor make_thin_factor(MatrixView<const double> matrix) {
     largest = std::max(largest, std::abs(data[at]));
   }
   if (largest == 0) {
+    factor.zero = true;
     factor.singular_values.assign(static_cast<std::size_t>(std::min(r, matrix.cols)), 0.0);
     return factor;
   }
@@ -133,8 +147,11 @@ ThinFactor make_thin_factor(MatrixView<const double> matrix) {
   }
   factor.gram.assign(static_cast<std::size_t>(r * r), 0.0);
   lapack::add_gram(r, matrix.cols, data, lapack::Packing::rows, factor.gram.data());
-  std::vector<double> copy = factor.gram;
-  factor.singular_values = roots_of_eigenvalues(r, copy);
+  factor.squared_norm_bound = largest_row_sum(r, factor.gram);
+  if (with_values) {
+    std::vector<double> copy = factor.gram;
+    factor.singular_values = roots_of_eigenvalues(r, copy);
+  }
   factor.cholesky = factor.gram;
   if (!lapack::cholesky(r, factor.cholesky.data())) factor.cholesky.clear();
   return factor;
@@ -154,7 +171,7 @@ std::vector<double> thin_product_singular_values(const ThinFactor& left, const T
     std::vector<double> core = other.gram;
     lapack::multiply_by_cholesky(r, core.data(), factored.cholesky.data());
     std::vector<double> values = roots_of_eigenvalues(r, core);
-    const double bound = left.singular_values.front() * right.singular_values.front();
+    const double bound = std::sqrt(left.squared_norm_bound * right.squared_norm_bound);
     const double share = values.front() / bound;
     if (share * share * kMostCancellation >= 1) return values;
   }

@@ -16,17 +16,20 @@ namespace attnscope {
 struct ThinFactor {
   Matrix<double> rows;  // (r, columns), largest magnitude in [1/2, 1), or zero
   int exponent = 0;
-  bool finite = true;                   // else nothing below is set
-  std::vector<double> singular_values;  // (min(r, columns),) descending
+  bool finite = true;  // else nothing below is set
+  bool zero = false;
+  double squared_norm_bound = 0;        // at least σ_1²; 0 where r > columns
+  std::vector<double> singular_values;  // (min(r, columns),) descending; empty where not asked for
   std::vector<double> gram;             // (r, r), lower, column-major; empty where r > columns
   std::vector<double> cholesky;         // of the Gram matrix; empty where it has none
 
   MatrixView<const double> view() const { return rows.view(); }
-  bool is_zero() const { return singular_values.empty() || singular_values.front() == 0; }
+  bool is_zero() const { return zero; }
 };
 
 /// Throws Error(numerical) where no solver converges; so do all below.
-ThinFactor make_thin_factor(MatrixView<const double> matrix);
+/// `with_values`: whether the factor's own singular values are wanted.
+ThinFactor make_thin_factor(MatrixView<const double> matrix, bool with_values = true);
 
 /// The min(r, columns) singular values of M that need not vanish, descending, times
 /// 2^-(both exponents). From the Gram matrices, whose error is a small multiple of
