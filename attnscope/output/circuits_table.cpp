@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 
+#include "attnscope/output/spectrum_cells.h"
 #include "attnscope/output/terminal.h"
 #include "attnscope/output/writers.h"
 
@@ -119,25 +120,10 @@ void write_circuit(const Report& report, const std::string& model, const std::st
   out << align(cells) << '\n';
 }
 
-std::string title(const Record& model) {
-  return fmt::format("{}, {} layers, {} heads of {}, width {}", text_field(model, "architecture"),
-                     integer_field(model, "layers"), integer_field(model, "heads"),
-                     integer_field(model, "head_dim"), integer_field(model, "width"));
-}
-
-void write_skipped(const Report& report, std::ostream& out) {
-  for (const Skipped& skipped : report.skipped) {
-    out << "skipped: " << skipped.model << ": " << skipped.matrix;
-    if (skipped.layer) out << " of layer " << *skipped.layer;
-    if (skipped.head) out << ", head " << *skipped.head;
-    out << ": " << skipped.reason << '\n';
-  }
-}
-
 void write_measures(const Report& report, const Style& style, std::ostream& out) {
   for (const Record& model : report.models) {
     const std::string name = text_field(model, "name");
-    out << style.bold(name) << "  " << style.dim(title(model)) << "\n\n";
+    out << style.bold(name) << "  " << style.dim(model_title(model)) << "\n\n";
     for (const char* circuit : {"qk", "ov"}) write_circuit(report, name, circuit, style, out);
   }
   write_skipped(report, out);
@@ -168,7 +154,7 @@ void write_composition(const Report& report, const Style& style, std::ostream& o
                         const double second = *number_of(*b, "excess");
                         return first != second ? first > second : a < b;
                       });
-    out << style.bold(name) << "  " << style.dim(title(model)) << "\n\n";
+    out << style.bold(name) << "  " << style.dim(model_title(model)) << "\n\n";
     std::vector<std::vector<std::string>> lines = {{style.bold("earlier"), style.bold("later"),
                                                     style.bold("by"), style.bold("score"),
                                                     style.bold("excess")}};
