@@ -8,7 +8,11 @@
 #include <utility>
 
 #include "attnscope/core/error.h"
+#include "attnscope/numerics/aligned_buffer.h"
+#include "attnscope/numerics/kernels/kernels.h"
 #include "attnscope/numerics/lapack.h"
+#include "attnscope/numerics/parts.h"
+#include "attnscope/numerics/symmetric_eigenvalues.h"
 
 namespace attnscope {
 namespace {
@@ -16,6 +20,9 @@ namespace {
 /// A block of the long side that is converted to float64 at once: big enough for BLAS to run at
 /// full rate, small beside the Gram matrix.
 constexpr std::int64_t kBlock = 256;
+
+/// Below this order LAPACK is as fast as the kernels.
+constexpr std::int64_t kKernelsFrom = 32;
 
 template <class T>
 double largest_magnitude(MatrixView<const T> matrix) {
@@ -50,10 +57,50 @@ std::vector<double> gram_matrix(MatrixView<const T> a, double scale) {
   return gram;
 }
 
+/// The eigenvalues, ascending, of the Gram matrix of A (n, k) times scale², by LAPACK.
+template <class T>
+std::optional<std::vector<double>> plain_eigenvalues(MatrixView<const T> a, double scale) {
+  std::vector<double> gram = gram_matrix(a, scale);
+  return lapack::symmetric_eigenvalues(a.rows, gram.data());
+}
+
+/// The same by the kernels.
+template <class T>
+std::vector<double> kernel_eigenvalues(MatrixView<const T> a, double scale) {
+  constexpr std::size_t kPanelsPerPart = 8;
+  thread_local AlignedBuffer<double> packed_memory, triangle_memory;
+  const auto n = static_cast<std::size_t>(a.rows), depth = static_cast<std::size_t>(a.cols);
+  const std::size_t tiles = (n + kernels::kTile - 1) / kernels::kTile;
+  const std::size_t parts = (tiles + kPanelsPerPart - 1) / kPanelsPerPart;
+  double* packed =
+      packed_memory.reserve(tiles * kernels::kTile * std::min(depth, kernels::kGramDepth));
+  double* triangle = triangle_memory.reserve(kernels::triangle_size(tiles));
+  std::fill(triangle, triangle + kernels::triangle_size(tiles), 0.0);
+  for (std::size_t first = 0; first < depth; first += kernels::kGramDepth) {
+    const std::size_t count = std::min(kernels::kGramDepth, depth - first);
+    const auto columns =
+        a.col_block(static_cast<std::int64_t>(first), static_cast<std::int64_t>(count));
+    run_parts(parts, [&](std::size_t part) {
+      kernels::pack_panels(columns, scale, part * kPanelsPerPart,
+                           std::min((part + 1) * kPanelsPerPart, tiles), packed);
+    });
+    run_parts(parts, [&](std::size_t part) {
+      const std::size_t panels = (parts - 1 - part) * kPanelsPerPart;  // the longest first
+      kernels::add_gram(packed, count, panels, std::min(panels + kPanelsPerPart, tiles), triangle);
+    });
+  }
+  std::vector<double> values = tiled_eigenvalues(tiles, triangle);
+  // The rows that fill the last tile gave zeros, and the least eigenvalues of a Gram matrix are
+  // zeros to rounding.
+  values.erase(values.begin(), values.end() - static_cast<std::ptrdiff_t>(n));
+  return values;
+}
+
 /// σ = sqrt of the eigenvalues of the Gram matrix, in float64: an eigenvalue errs by a small
 /// multiple of 2^-53 of the largest, so a σ by at most the root of that, far below 1e-6 of σ_1.
 template <class T>
-std::optional<std::vector<double>> gram_singular_values(MatrixView<const T> matrix) {
+std::optional<std::vector<double>> gram_singular_values(MatrixView<const T> matrix,
+                                                        bool with_kernels) {
   const MatrixView<const T> a = matrix.rows <= matrix.cols ? matrix : matrix.transposed();
   const double largest = largest_magnitude(a);
   if (largest == 0) return std::vector<double>(static_cast<std::size_t>(a.rows), 0.0);
@@ -61,9 +108,14 @@ std::optional<std::vector<double>> gram_singular_values(MatrixView<const T> matr
   int exponent = 0;
   std::frexp(largest, &exponent);
   exponent = std::max(exponent, std::numeric_limits<double>::min_exponent);  // else 1 / 2^e is Inf
-  std::vector<double> gram = gram_matrix(a, std::ldexp(1.0, -exponent));
-  auto values = lapack::symmetric_eigenvalues(a.rows, gram.data());
-  if (!values) return std::nullopt;
+  const double scale = std::ldexp(1.0, -exponent);
+  std::optional<std::vector<double>> values;
+  if (with_kernels && a.rows >= kKernelsFrom) {
+    values = kernel_eigenvalues(a, scale);
+  } else {
+    values = plain_eigenvalues(a, scale);
+    if (!values) return std::nullopt;
+  }
   std::reverse(values->begin(), values->end());
   for (double& value : *values) {
     value = std::ldexp(std::sqrt(std::max(value, 0.0)), exponent);
@@ -100,9 +152,11 @@ SingularValueSolver on_a_copy(std::string_view name, Solve solve) {
 
 }  // namespace
 
+namespace {
+
 template <class T>
-SingularValues singular_values(MatrixView<const T> matrix) {
-  if (auto values = gram_singular_values(matrix)) {
+SingularValues gram_or_fallback(MatrixView<const T> matrix, bool with_kernels) {
+  if (auto values = gram_singular_values(matrix, with_kernels)) {
     if (!values->empty() && std::isinf(values->front())) throw_overflow(matrix.rows, matrix.cols);
     return {std::move(*values)};
   }
@@ -113,8 +167,22 @@ SingularValues singular_values(MatrixView<const T> matrix) {
   return solve_in_turn(fallback_solvers(), std::as_const(copy).view());
 }
 
+}  // namespace
+
+template <class T>
+SingularValues singular_values(MatrixView<const T> matrix) {
+  return gram_or_fallback(matrix, kernels::available());
+}
+
+template <class T>
+SingularValues plain_singular_values(MatrixView<const T> matrix) {
+  return gram_or_fallback(matrix, /*with_kernels=*/false);
+}
+
 template SingularValues singular_values(MatrixView<const float>);
 template SingularValues singular_values(MatrixView<const double>);
+template SingularValues plain_singular_values(MatrixView<const float>);
+template SingularValues plain_singular_values(MatrixView<const double>);
 
 SingularValues product_singular_values(MatrixView<const double> left,
                                        MatrixView<const double> right) {

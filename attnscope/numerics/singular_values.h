@@ -23,6 +23,11 @@ struct SingularValues {
 template <class T>
 SingularValues singular_values(MatrixView<const T> matrix);
 
+/// The same by LAPACK alone: what runs where the CPU has no kernels, and what tests hold the kernels
+/// against.
+template <class T>
+SingularValues plain_singular_values(MatrixView<const T> matrix);
+
 /// Singular values of leftᵀ · right, both (r, D): the min(r, D) that need not vanish. From the QR
 /// factors of both, so no D × D matrix is formed where r < D. Throws Error(numerical) likewise.
 SingularValues product_singular_values(MatrixView<const double> left,

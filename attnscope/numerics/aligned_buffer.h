@@ -1,0 +1,45 @@
+// Memory for kernels: aligned, on huge pages where it is large, kept from one matrix to the next,
+// since fresh pages cost as much as the arithmetic of a matrix of order 1000.
+#pragma once
+
+#include <cstddef>
+#include <cstdlib>
+#include <memory>
+#include <new>
+
+#ifdef __linux__
+#include <sys/mman.h>
+#endif
+
+namespace attnscope {
+
+template <class T>
+class AlignedBuffer {
+ public:
+  /// Memory for `count` elements, uninitialised; what an earlier call gave is invalid.
+  T* reserve(std::size_t count) {
+    if (count <= capacity_) return data_.get();
+    data_.reset();
+    capacity_ = 0;
+    constexpr std::size_t kHugePage = std::size_t{2} << 20, kLine = 64;
+    const std::size_t wanted = count * sizeof(T);
+    const std::size_t alignment = wanted >= kHugePage ? kHugePage : kLine;
+    const std::size_t bytes = (wanted + alignment - 1) / alignment * alignment;
+    data_.reset(static_cast<T*>(std::aligned_alloc(alignment, bytes)));
+    if (!data_) throw std::bad_alloc();
+#ifdef __linux__
+    if (alignment == kHugePage) madvise(data_.get(), bytes, MADV_HUGEPAGE);
+#endif
+    capacity_ = bytes / sizeof(T);
+    return data_.get();
+  }
+
+ private:
+  struct Free {
+    void operator()(T* data) const { std::free(data); }
+  };
+  std::unique_ptr<T, Free> data_;
+  std::size_t capacity_ = 0;
+};
+
+}  // namespace attnscope

@@ -1,0 +1,261 @@
+// A band → a tridiagonal matrix, by chasing bulges with short reflectors.
+// Source: Bischof, Lang & Sun, "A framework for symmetric band reduction", 2000.
+#include "attnscope/numerics/kernels/targets.h"
+//
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "attnscope/numerics/kernels/chase.cpp"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "attnscope/numerics/kernels/kernels.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace attnscope::kernels::HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+using Doubles = hn::ScalableTag<double>;
+using Vector = hn::Vec<Doubles>;
+
+constexpr std::size_t kLanes = hn::MaxLanes(Doubles());
+constexpr std::size_t kVectors = kTile / kLanes;
+/// From an element to its right neighbour.
+constexpr std::size_t kNextColumn = kBandStep - 1;
+/// Sweeps under way at once, each two blocks behind the one before, where they are independent:
+/// a part of the band is chased eight times while it is in the cache.
+constexpr std::size_t kSweeps = 8;
+/// Below this a column counts as zero: its square would be no normal number.
+constexpr double kLeastSquare = 0x1p-1000;
+
+/// I − tau v vᵀ.
+struct Reflector {
+  HWY_ALIGN double v[kTile];
+  double tau;
+};
+
+/// The lanes are the sums of x[0], x[1], …, x[kCount − 1].
+template <std::size_t kCount>
+HWY_INLINE Vector sums_of(const Vector* x) {
+#if HWY_TARGET != HWY_SCALAR
+  if constexpr (kCount > 1) {
+    const Doubles d;
+    const Vector low = sums_of<kCount / 2>(x), high = sums_of<kCount / 2>(x + kCount / 2);
+    return hn::Add(hn::ConcatEven(d, high, low), hn::ConcatOdd(d, high, low));
+  }
+#endif
+  return x[0];
+}
+
+/// The reflector that takes x (kTile,) to a multiple of e_1, which is returned.
+HWY_INLINE double make_reflector(const double* x, Reflector& out) {
+  const Doubles d;
+  Vector sum = hn::Zero(d);
+#pragma GCC unroll 12
+  for (std::size_t part = 0; part < kVectors; ++part) {
+    const Vector values = hn::LoadU(d, x + part * kLanes);
+    hn::Store(values, d, out.v + part * kLanes);
+    sum = hn::MulAdd(values, values, sum);
+  }
+  const double square = hn::GetLane(hn::SumOfLanes(d, sum)), alpha = x[0];
+  if (!(square > kLeastSquare)) {
+    std::fill(out.v, out.v + kTile, 0.0);
+    out.tau = 0;
+    return alpha;
+  }
+  const double beta = alpha > 0 ? -std::sqrt(square) : std::sqrt(square);
+  out.v[0] = alpha - beta;
+  out.tau = -1 / (beta * out.v[0]);
+  return beta;
+}
+
+/// Lanes of part `part` of a column that are at or below row `row`; or below it only.
+template <bool kWithDiagonal>
+HWY_INLINE auto lower_lanes(std::size_t row, std::size_t part) {
+  const Doubles d;
+  const double offset = static_cast<double>(row) - static_cast<double>(part * kLanes);
+  const Vector lane = hn::Iota(d, 0.0), first = hn::Set(d, offset);
+  return kWithDiagonal ? hn::Ge(lane, first) : hn::Gt(lane, first);
+}
+
+/// The diagonal block (kTile, kTile), of which the band holds the lower triangle: H D H.
+HWY_INLINE void reflect_diagonal(double* block, const Reflector& h) {
+  const Doubles d;
+  HWY_ALIGN double lower[kTileSize];
+  HWY_ALIGN double w[kTile];
+  Vector v[kVectors], product[kVectors];
+#pragma GCC unroll 12
+  for (std::size_t part = 0; part < kVectors; ++part) {
+    v[part] = hn::Load(d, h.v + part * kLanes);
+    product[part] = hn::Zero(d);
+  }
+  // D v: columns of the lower triangle by what is right of the diagonal, their sums for the left.
+#pragma GCC unroll 12
+  for (std::size_t group = 0; group < kVectors; ++group) {
+    Vector dots[kLanes];
+#pragma GCC unroll 8
+    for (std::size_t lane = 0; lane < kLanes; ++lane) {
+      const std::size_t column = group * kLanes + lane;
+      const Vector factor = hn::Set(d, h.v[column]);
+      Vector dot = hn::Zero(d);
+#pragma GCC unroll 12
+      for (std::size_t part = group; part < kVectors; ++part) {
+        Vector x = hn::LoadU(d, block + column * kNextColumn + part * kLanes);
+        if (part == group) x = hn::IfThenElseZero(lower_lanes<true>(column, part), x);
+        hn::Store(x, d, lower + column * kTile + part * kLanes);
+        product[part] = hn::MulAdd(x, factor, product[part]);
+        if (part == group) x = hn::IfThenElseZero(lower_lanes<false>(column, part), x);
+        dot = hn::MulAdd(x, v[part], dot);
+      }
+      dots[lane] = dot;
+    }
+    hn::Store(sums_of<kLanes>(dots), d, w + group * kLanes);
+  }
+  const Vector tau = hn::Set(d, h.tau);
+  Vector inner = hn::Zero(d);
+#pragma GCC unroll 12
+  for (std::size_t part = 0; part < kVectors; ++part) {
+    product[part] = hn::Mul(tau, hn::Add(product[part], hn::Load(d, w + part * kLanes)));
+    inner = hn::MulAdd(product[part], v[part], inner);
+  }
+  const Vector share = hn::Mul(hn::Set(d, -0.5 * h.tau), hn::SumOfLanes(d, inner));
+#pragma GCC unroll 12
+  for (std::size_t part = 0; part < kVectors; ++part) {
+    product[part] = hn::MulAdd(share, v[part], product[part]);
+    hn::Store(product[part], d, w + part * kLanes);
+  }
+  // D −= v wᵀ + w vᵀ.
+#pragma GCC unroll 12
+  for (std::size_t group = 0; group < kVectors; ++group) {
+    for (std::size_t column = group * kLanes; column < (group + 1) * kLanes; ++column) {
+      const Vector v_factor = hn::Set(d, h.v[column]), w_factor = hn::Set(d, w[column]);
+#pragma GCC unroll 12
+      for (std::size_t part = group; part < kVectors; ++part) {
+        double* at = block + column * kNextColumn + part * kLanes;
+        Vector x = hn::Load(d, lower + column * kTile + part * kLanes);
+        x = hn::NegMulAdd(v[part], w_factor, x);
+        x = hn::NegMulAdd(product[part], v_factor, x);
+        if (part == group) {
+          hn::BlendedStore(x, lower_lanes<true>(column, part), d, at);
+        } else {
+          hn::StoreU(x, d, at);
+        }
+      }
+    }
+  }
+}
+
+/// The block below the diagonal one: B H, then its first column is cleared by the next reflector,
+/// which the other columns get too.
+HWY_INLINE void pass_bulge(double* block, const Reflector& h, Reflector& next) {
+  const Doubles d;
+  Vector u[kVectors];
+#pragma GCC unroll 12
+  for (std::size_t part = 0; part < kVectors; ++part) u[part] = hn::Zero(d);
+  for (std::size_t column = 0; column < kTile; ++column) {
+    const Vector factor = hn::Set(d, h.v[column]);
+#pragma GCC unroll 12
+    for (std::size_t part = 0; part < kVectors; ++part) {
+      u[part] = hn::MulAdd(hn::LoadU(d, block + column * kNextColumn + part * kLanes), factor,
+                           u[part]);
+    }
+  }
+  const Vector tau = hn::Set(d, h.tau), first_factor = hn::Set(d, h.v[0]);
+  HWY_ALIGN double first[kTile];
+#pragma GCC unroll 12
+  for (std::size_t part = 0; part < kVectors; ++part) {
+    u[part] = hn::Mul(u[part], tau);
+    const Vector x = hn::LoadU(d, block + part * kLanes);
+    hn::Store(hn::NegMulAdd(u[part], first_factor, x), d, first + part * kLanes);
+    hn::StoreU(hn::Zero(d), d, block + part * kLanes);
+  }
+  block[0] = make_reflector(first, next);
+
+  Vector v[kVectors];
+#pragma GCC unroll 12
+  for (std::size_t part = 0; part < kVectors; ++part) {
+    v[part] = hn::Load(d, next.v + part * kLanes);
+  }
+  const Vector next_tau = hn::Set(d, next.tau);
+  for (std::size_t group = 0; group < kVectors; ++group) {
+    Vector dots[kLanes];
+#pragma GCC unroll 8
+    for (std::size_t lane = 0; lane < kLanes; ++lane) {
+      const std::size_t column = group * kLanes + lane;
+      const Vector factor = hn::Set(d, h.v[column]);
+      Vector dot = hn::Zero(d);
+#pragma GCC unroll 12
+      for (std::size_t part = 0; part < kVectors; ++part) {
+        const Vector x = hn::LoadU(d, block + column * kNextColumn + part * kLanes);
+        dot = hn::MulAdd(hn::NegMulAdd(u[part], factor, x), v[part], dot);
+      }
+      dots[lane] = dot;
+    }
+    HWY_ALIGN double w[kLanes];
+    hn::Store(hn::Mul(next_tau, sums_of<kLanes>(dots)), d, w);
+#pragma GCC unroll 8
+    for (std::size_t lane = 0; lane < kLanes; ++lane) {
+      const std::size_t column = group * kLanes + lane;
+      if (column == 0) continue;
+      double* at = block + column * kNextColumn;
+      const Vector factor = hn::Set(d, h.v[column]), w_factor = hn::Set(d, w[lane]);
+#pragma GCC unroll 12
+      for (std::size_t part = 0; part < kVectors; ++part) {
+        const Vector x = hn::NegMulAdd(u[part], factor, hn::LoadU(d, at + part * kLanes));
+        hn::StoreU(hn::NegMulAdd(v[part], w_factor, x), d, at + part * kLanes);
+      }
+    }
+  }
+}
+
+/// Step `step` of the sweep that clears column `sweep`: reflector `h` goes over the block it was
+/// made for, and becomes that of the next block.
+HWY_INLINE void chase_step(double* band, std::size_t n, std::size_t sweep, std::size_t step,
+                           Reflector& h) {
+  const std::size_t start = sweep + 1 + step * kTile;
+  if (start >= n) return;
+  if (step == 0) {
+    double* column = band + sweep * kBandStep + 1;
+    const double beta = make_reflector(column, h);
+    std::fill(column, column + kTile, 0.0);
+    column[0] = beta;
+  }
+  double* block = band + start * kBandStep;
+  reflect_diagonal(block, h);
+  if (start + kTile >= n) return;
+  Reflector next;
+  pass_bulge(block + kTile, h, next);
+  h = next;
+}
+
+void chase_band(double* band, std::size_t n, double* diagonal, double* off_diagonal) {
+  Reflector under_way[kSweeps];
+  for (std::size_t first = 0; first + 1 < n; first += kSweeps) {
+    const std::size_t count = std::min(kSweeps, n - 1 - first);
+    const std::size_t steps = (n - first - 1 + kTile - 1) / kTile;
+    for (std::size_t time = 0; time < steps + 2 * (count - 1); ++time) {
+      for (std::size_t lag = 0; lag < count && 2 * lag <= time; ++lag) {
+        chase_step(band, n, first + lag, time - 2 * lag, under_way[lag]);
+      }
+    }
+  }
+  for (std::size_t at = 0; at < n; ++at) diagonal[at] = band[at * kBandStep];
+  for (std::size_t at = 0; at + 1 < n; ++at) off_diagonal[at] = band[at * kBandStep + 1];
+}
+
+}  // namespace attnscope::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace attnscope::kernels {
+
+HWY_EXPORT(chase_band);
+
+void chase_band(double* band, std::size_t n, double* diagonal, double* off_diagonal) {
+  HWY_DYNAMIC_DISPATCH(chase_band)(band, n, diagonal, off_diagonal);
+}
+
+}  // namespace attnscope::kernels
+#endif

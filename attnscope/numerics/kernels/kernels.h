@@ -1,0 +1,100 @@
+// The kernels written by hand, each compiled once for every instruction set that is worth it and
+// chosen when the program starts. What they do is tested against LAPACK; where the CPU has none of
+// these instruction sets nothing here may be called, and LAPACK does the work.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "attnscope/core/matrix_view.h"
+
+namespace attnscope::kernels {
+
+/// Symmetric matrices lie in square tiles of this side, each contiguous and column-major. Small
+/// enough to be cheap for the chase, a multiple of every register's lanes.
+inline constexpr std::size_t kTile = 24;
+inline constexpr std::size_t kTileSize = kTile * kTile;
+
+/// "AVX-512", "AVX2", "NEON", or "none". ATTNSCOPE_KERNELS=avx2 or none in the environment holds
+/// it down, for tests and comparisons.
+std::string_view instruction_set();
+
+/// Whether there are kernels for this CPU.
+bool available();
+
+/// The lower triangle of a symmetric matrix of `tiles` × kTile rows: one panel of kTile rows after
+/// the other, panel i with the tiles (i, 0) … (i, i), the last one whole.
+inline constexpr std::size_t panel_offset(std::size_t panel) {
+  return kTileSize * (panel * (panel + 1) / 2);
+}
+inline constexpr std::size_t triangle_size(std::size_t tiles) { return panel_offset(tiles); }
+
+// ------------------------------------------------------------------ Gram matrix
+
+/// Columns of the factor that are multiplied at once.
+inline constexpr std::size_t kGramDepth = 256;
+
+/// Panels [first, last) of `a` (rows, depth ≤ kGramDepth) times `scale` as float64:
+/// packed[panel][column][kTile rows], rows beyond the matrix zero.
+void pack_panels(MatrixView<const float> a, double scale, std::size_t first, std::size_t last,
+                 double* packed);
+void pack_panels(MatrixView<const double> a, double scale, std::size_t first, std::size_t last,
+                 double* packed);
+
+/// Adds packed · packedᵀ to panels [first, last) of `triangle`.
+void add_gram(const double* packed, std::size_t depth, std::size_t first, std::size_t last,
+              double* triangle);
+
+// ------------------------------------------------------------------ full → band
+
+/// The band lies in columns of kBandStep: element (row, column) at column * kBandStep + row −
+/// column. Only kTile + 1 are filled; the chase needs the rest, and kBandMargin columns of zeros
+/// after the last.
+inline constexpr std::size_t kBandStep = 2 * kTile + 8;
+inline constexpr std::size_t kBandMargin = 2 * kTile;
+
+/// The state of one reduction; all arrays are the caller's and start as zeros.
+struct BandReduction {
+  std::size_t tiles = 0;
+  std::size_t parts = 1;  // into which a sweep is cut, whatever the number of threads
+  double* triangle = nullptr;
+  double* v = nullptr;        // (tiles * kTile, kTile) rows: the panel, then its reflectors
+  double* y_rows = nullptr;   // (tiles * kTile, kTile) rows: what columns of tiles give of A V
+  double* y_tiles = nullptr;  // (parts, tiles) tiles: what rows of tiles give of it
+  double* left = nullptr;     // tiles × (kTile, 2 kTile) column-major: [V W] of the pending update
+  double* right = nullptr;    // (tiles * kTile, 2 kTile) rows: [W V]
+  double* band = nullptr;     // (tiles * kTile + kBandMargin) * kBandStep
+  bool pending = false;
+  double t[kTileSize] = {};  // of the panel's reflectors, I − V T Vᵀ
+};
+
+/// Column `column` of tiles gets the pending update, and its part below the diagonal is factored:
+/// R goes to the band, the reflectors to `v`. The last column is only stored.
+void factor_tile_column(BandReduction& work, std::size_t column);
+
+/// Part `part` of the sweep behind tile column `column`: the pending update of every tile, and at
+/// once its product with the new reflectors, so that each tile is read and written once.
+void sweep_tiles(const BandReduction& work, std::size_t column, std::size_t part);
+
+/// The two-sided update that the sweep's products ask for becomes the pending one.
+void finish_tile_column(BandReduction& work, std::size_t column);
+
+// ------------------------------------------------------------------ band → tridiagonal
+
+/// Chases the band (destroyed) of order n, a multiple of kTile, to a tridiagonal matrix:
+/// diagonal (n,), off_diagonal (n − 1,).
+void chase_band(double* band, std::size_t n, double* diagonal, double* off_diagonal);
+
+// ------------------------------------------------------------------ tridiagonal → values
+
+inline constexpr std::size_t kSturmShifts = 32;
+
+/// The characteristic polynomial of the tridiagonal matrix at kSturmShifts points:
+/// mantissa · 2^exponent, and how many eigenvalues lie below. off_squared[i] stands between i − 1
+/// and i, positive and not below 1e-36 for i > 0; the matrix has norm at most 1.
+void sturm_sequences(const double* diagonal, const double* off_squared, std::size_t n,
+                     const double* points, double* mantissa, std::int64_t* exponent,
+                     std::int64_t* below);
+
+}  // namespace attnscope::kernels

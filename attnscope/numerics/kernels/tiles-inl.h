@@ -1,0 +1,102 @@
+// The one product that every dense kernel is made of: a strip of rows that fills registers times
+// broadcast numbers. Compiled once per instruction set.
+#if defined(ATTNSCOPE_NUMERICS_KERNELS_TILES_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef ATTNSCOPE_NUMERICS_KERNELS_TILES_INL_H_
+#undef ATTNSCOPE_NUMERICS_KERNELS_TILES_INL_H_
+#else
+#define ATTNSCOPE_NUMERICS_KERNELS_TILES_INL_H_
+#endif
+
+#include <hwy/highway.h>
+
+#include <cstddef>
+
+#include "attnscope/numerics/kernels/kernels.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace attnscope::kernels::HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+using Doubles = hn::ScalableTag<double>;
+using Vector = hn::Vec<Doubles>;
+
+constexpr std::size_t kLanes = hn::MaxLanes(Doubles());
+/// Registers down a strip and columns beside each other: as many sums as the registers hold.
+constexpr std::size_t kStripVectors = kLanes == 8 ? 3 : kLanes == 4 ? 2 : 4;
+constexpr std::size_t kColumns = kLanes == 8 ? 8 : 6;
+constexpr std::size_t kStripRows = kStripVectors * kLanes;
+static_assert(kTile % kStripRows == 0 && kTile % kColumns == 0);
+
+/// How the two operands of a product lie in memory, in elements.
+struct Operands {
+  const double* left;        // (rows, depth): rows of a column are contiguous
+  std::size_t left_step;     // from one column to the next
+  const double* right;       // (depth, columns)
+  std::size_t right_depth;   // from one row to the next
+  std::size_t right_column;  // from one column to the next
+  std::size_t depth;
+};
+
+/// out (kStripRows, kColumns; columns out_step apart) += or −= left · right. The product is summed
+/// from zero and added at the end, which keeps long sums accurate.
+template <bool kSubtract>
+HWY_INLINE void multiply_strip(const Operands& in, double* HWY_RESTRICT out, std::size_t out_step) {
+  const Doubles d;
+  Vector sums[kColumns][kStripVectors];
+#pragma GCC unroll 8
+  for (std::size_t column = 0; column < kColumns; ++column) {
+#pragma GCC unroll 8
+    for (std::size_t part = 0; part < kStripVectors; ++part) sums[column][part] = hn::Zero(d);
+  }
+#pragma GCC unroll 4
+  for (std::size_t k = 0; k < in.depth; ++k) {
+    Vector left[kStripVectors];
+#pragma GCC unroll 8
+    for (std::size_t part = 0; part < kStripVectors; ++part) {
+      left[part] = hn::LoadU(d, in.left + k * in.left_step + part * kLanes);
+    }
+#pragma GCC unroll 8
+    for (std::size_t column = 0; column < kColumns; ++column) {
+      const Vector right =
+          hn::Set(d, in.right[k * in.right_depth + column * in.right_column]);
+#pragma GCC unroll 8
+      for (std::size_t part = 0; part < kStripVectors; ++part) {
+        sums[column][part] = hn::MulAdd(left[part], right, sums[column][part]);
+      }
+    }
+  }
+#pragma GCC unroll 8
+  for (std::size_t column = 0; column < kColumns; ++column) {
+#pragma GCC unroll 8
+    for (std::size_t part = 0; part < kStripVectors; ++part) {
+      double* at = out + column * out_step + part * kLanes;
+      const Vector old = hn::LoadU(d, at);
+      hn::StoreU(kSubtract ? hn::Sub(old, sums[column][part]) : hn::Add(old, sums[column][part]), d,
+                 at);
+    }
+  }
+}
+
+/// The same for kTile rows.
+template <bool kSubtract>
+HWY_INLINE void multiply_rows(Operands in, double* out, std::size_t out_step) {
+  for (std::size_t row = 0; row < kTile; row += kStripRows) {
+    multiply_strip<kSubtract>(in, out + row, out_step);
+    in.left += kStripRows;
+  }
+}
+
+/// And for a whole tile: kTile rows and columns.
+template <bool kSubtract>
+HWY_INLINE void multiply_tile(Operands in, double* out, std::size_t out_step) {
+  for (std::size_t column = 0; column < kTile; column += kColumns) {
+    multiply_rows<kSubtract>(in, out + column * out_step, out_step);
+    in.right += kColumns * in.right_column;
+  }
+}
+
+}  // namespace attnscope::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif

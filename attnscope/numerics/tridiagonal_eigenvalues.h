@@ -1,0 +1,14 @@
+// Eigenvalues of symmetric tridiagonal matrices, by counting.
+#pragma once
+
+#include <span>
+#include <vector>
+
+namespace attnscope {
+
+/// All eigenvalues, ascending, of the matrix with `diagonal` (n,) and `off_diagonal` (n − 1,), each
+/// within about 2^-51 of its norm. Finite input, n > 0. Needs kernels::available().
+std::vector<double> tridiagonal_eigenvalues(std::span<const double> diagonal,
+                                            std::span<const double> off_diagonal);
+
+}  // namespace attnscope
