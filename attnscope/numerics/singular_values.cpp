@@ -102,7 +102,8 @@ template <class T>
 std::optional<std::vector<double>> gram_singular_values(MatrixView<const T> matrix,
                                                         bool with_kernels) {
   const MatrixView<const T> a = matrix.rows <= matrix.cols ? matrix : matrix.transposed();
-  const double largest = largest_magnitude(a);
+  const double largest =
+      with_kernels ? static_cast<double>(kernels::largest_magnitude(a)) : largest_magnitude(a);
   if (largest == 0) return std::vector<double>(static_cast<std::size_t>(a.rows), 0.0);
   // A power of two changes no digit and keeps squares away from overflow and underflow.
   int exponent = 0;

@@ -10,94 +10,185 @@
 namespace attnscope {
 namespace {
 
-using kernels::kSturmShifts;
+using kernels::kPoints;
 
 /// Of a matrix of norm at most 1.
-constexpr double kTolerance = 0x1p-51;
+constexpr double kTolerance = 0x1p-50;
 /// A coupling below the rounding of the norm changes nothing, and zero would end the sequences.
 constexpr double kLeastSquaredCoupling = 1e-36;
-/// Batches of points that are worth another thread.
-constexpr std::size_t kBatchesPerPart = 4;
+/// Brackets that are worth a thread.
+constexpr std::size_t kBracketsPerPart = 8 * kPoints;
 
 /// The characteristic polynomial at a point, and how many eigenvalues lie below it.
 struct Sample {
-  double mantissa = 0;
-  std::int64_t exponent = 0;
-  std::int64_t below = 0;
+  double point = 0, mantissa = 0;
+  std::int64_t exponent = 0, below = 0;
 };
 
-/// Holds the eigenvalues numbered low.below … high.below − 1.
-struct Bracket {
-  double left, right;
-  Sample at_left, at_right;
-  double first_width = 0;  // when it came to hold one eigenvalue only
-  int steps = 0;           // since then
-
-  double width() const { return right - left; }
-  bool single() const { return at_right.below - at_left.below == 1; }
+/// Between two samples: holds the eigenvalues numbered left.below … right.below − 1.
+struct Interval {
+  Sample left, right;
 };
 
-struct Tridiagonal {
-  std::vector<double> diagonal, off_squared;  // off_squared[i] couples i − 1 and i
+/// Intervals that hold one eigenvalue each.
+class SingleBrackets {
+ public:
+  std::size_t size() const { return left_.size(); }
+
+  void clear() { resize(0); }
+
+  void add(const Interval& interval) {
+    const double width = interval.right.point - interval.left.point;
+    left_.push_back(interval.left.point);
+    right_.push_back(interval.right.point);
+    left_mantissa_.push_back(interval.left.mantissa);
+    right_mantissa_.push_back(interval.right.mantissa);
+    left_exponent_.push_back(interval.left.exponent);
+    right_exponent_.push_back(interval.right.exponent);
+    index_.push_back(interval.left.below);
+    shift_factor_.push_back(kernels::kShift / width);
+    allowed_width_.push_back(4 * width);
+  }
+
+  /// Fills up with copies of the last one, so that whole batches of kPoints can be worked on.
+  void pad() {
+    const std::size_t last = size() - 1, padded = (size() + kPoints - 1) / kPoints * kPoints;
+    resize(padded);
+    for (std::size_t at = last + 1; at < padded; ++at) copy(last, at);
+  }
+
+  /// Narrows those in [first, last), a multiple of kPoints, until each is within the tolerance;
+  /// writes unit times each value.
+  void find_values(const kernels::Tridiagonal& matrix, std::size_t first, std::size_t last,
+                   double unit, std::vector<double>& values) {
+    // Most need about eight rounds; then those that are done make room.
+    int rounds = 7;
+    while (first < last) {
+      const std::size_t batches = (last - first + kPoints - 1) / kPoints;
+      for (std::size_t batch = 0; batch < batches; ++batch) {
+        kernels::narrow_brackets(matrix, view(), first + batch * kPoints, rounds, kTolerance);
+      }
+      std::size_t kept = first;
+      for (std::size_t at = first; at < last; ++at) {
+        const double width = right_[at] - left_[at];
+        if (width <= kTolerance) {
+          values[static_cast<std::size_t>(index_[at])] = unit * (left_[at] + width / 2);
+        } else {
+          if (kept != at) copy(at, kept);
+          ++kept;
+        }
+      }
+      last = kept;
+      rounds = 1;
+    }
+  }
+
+ private:
+  kernels::Brackets view() {
+    return {left_.data(),          right_.data(),          left_mantissa_.data(),
+            right_mantissa_.data(), left_exponent_.data(),  right_exponent_.data(),
+            index_.data(),         shift_factor_.data(),   allowed_width_.data()};
+  }
+
+  void resize(std::size_t count) {
+    for (auto* array : {&left_, &right_, &left_mantissa_, &right_mantissa_, &shift_factor_,
+                        &allowed_width_}) {
+      array->resize(count);
+    }
+    for (auto* array : {&left_exponent_, &right_exponent_, &index_}) array->resize(count);
+  }
+
+  void copy(std::size_t from, std::size_t to) {
+    for (auto* array : {&left_, &right_, &left_mantissa_, &right_mantissa_, &shift_factor_,
+                        &allowed_width_}) {
+      (*array)[to] = (*array)[from];
+    }
+    for (auto* array : {&left_exponent_, &right_exponent_, &index_}) (*array)[to] = (*array)[from];
+  }
+
+  std::vector<double> left_, right_, left_mantissa_, right_mantissa_, shift_factor_, allowed_width_;
+  std::vector<std::int64_t> left_exponent_, right_exponent_, index_;
 };
 
-void evaluate(const Tridiagonal& matrix, std::vector<double>& points,
-              std::vector<Sample>& samples) {
-  const std::size_t count = points.size();
-  const std::size_t batches = (count + kSturmShifts - 1) / kSturmShifts;
-  points.resize(batches * kSturmShifts, 0.0);
-  samples.resize(batches * kSturmShifts);
-  const auto batch = [&](std::size_t index) {
-    const std::size_t first = index * kSturmShifts;
-    double mantissa[kSturmShifts];
-    std::int64_t exponent[kSturmShifts], below[kSturmShifts];
-    kernels::sturm_sequences(matrix.diagonal.data(), matrix.off_squared.data(),
-                             matrix.diagonal.size(), points.data() + first, mantissa, exponent,
-                             below);
-    for (std::size_t at = 0; at < kSturmShifts; ++at) {
-      samples[first + at] = {mantissa[at], exponent[at], below[at]};
+/// Kept from one matrix to the next, for small ones are as quick as their allocations.
+struct Search {
+  std::vector<double> diagonal, off_squared;
+  std::vector<Sample> samples;
+  std::vector<Interval> several, next;  // intervals that hold more than one eigenvalue
+  SingleBrackets single;
+
+  kernels::Tridiagonal matrix() const {
+    return {diagonal.data(), off_squared.data(), diagonal.size()};
+  }
+};
+
+/// The rest of each sample, from its point.
+void evaluate(const kernels::Tridiagonal& matrix, std::vector<Sample>& samples) {
+  constexpr std::size_t kSamplesPerPart = kBracketsPerPart;
+  const auto evaluate_part = [&](std::size_t part) {
+    const std::size_t end = std::min((part + 1) * kSamplesPerPart, samples.size());
+    for (std::size_t first = part * kSamplesPerPart; first < end; first += kPoints) {
+      const std::size_t count = std::min(kPoints, end - first);
+      double points[kPoints], mantissa[kPoints];
+      std::int64_t exponent[kPoints], below[kPoints];
+      for (std::size_t at = 0; at < kPoints; ++at) {
+        points[at] = samples[first + std::min(at, count - 1)].point;
+      }
+      kernels::sturm_sequences(matrix, points, mantissa, exponent, below);
+      for (std::size_t at = 0; at < count; ++at) {
+        samples[first + at] = {points[at], mantissa[at], exponent[at], below[at]};
+      }
     }
   };
-  const std::size_t parts = (batches + kBatchesPerPart - 1) / kBatchesPerPart;
-  run_parts(parts, [&](std::size_t part) {
-    const std::size_t last = std::min((part + 1) * kBatchesPerPart, batches);
-    for (std::size_t index = part * kBatchesPerPart; index < last; ++index) batch(index);
-  });
-  points.resize(count);
-  samples.resize(count);
+  run_parts((samples.size() + kSamplesPerPart - 1) / kSamplesPerPart, evaluate_part);
 }
 
-/// Where a straight line between the two samples crosses zero, as a share of the bracket.
-double crossing_share(const Sample& left, const Sample& right) {
-  constexpr std::int64_t kVanished = -2000;
-  const std::int64_t top = std::max(left.exponent, right.exponent);
-  const auto magnitude = [&](const Sample& sample) {
-    const std::int64_t exponent = std::max(sample.exponent - top, kVanished);
-    return std::abs(std::ldexp(sample.mantissa, static_cast<int>(exponent)));
-  };
-  const double at_left = magnitude(left), at_right = magnitude(right);
-  return at_left + at_right > 0 ? at_left / (at_left + at_right) : 0.5;
+/// Puts an interval where it belongs: nowhere, to the values, or to one of the searches.
+void place(Search& search, const Interval& interval, double unit, std::vector<double>& values) {
+  const std::int64_t first = interval.left.below, last = interval.right.below;
+  if (first >= last) return;
+  const double width = interval.right.point - interval.left.point;
+  if (width <= kTolerance) {
+    std::fill(values.begin() + first, values.begin() + last,
+              unit * (interval.left.point + width / 2));
+  } else if (last - first == 1) {
+    search.single.add(interval);
+  } else {
+    search.next.push_back(interval);
+  }
 }
 
-/// The next point to look at: the middle while there are several eigenvalues, then the choice of
-/// interpolate-truncate-project, which takes few steps on average and one more than bisection at
-/// most. Source: Oliveira & Takahashi, ACM TOMS 47, 2021.
-double next_point(Bracket& bracket) {
-  const double width = bracket.width(), middle = bracket.left + width / 2;
-  if (!bracket.single()) return middle;
-  if (bracket.steps == 0) bracket.first_width = width;
-  const double crossing =
-      bracket.left + width * crossing_share(bracket.at_left, bracket.at_right);
-  const double toward = middle >= crossing ? 1 : -1;
-  const double shift = std::max(0.2 * width * width / bracket.first_width, kTolerance / 4);
-  const double truncated =
-      shift <= std::abs(middle - crossing) ? crossing + toward * shift : middle;
-  const double radius =
-      std::max(0.0, std::ldexp(bracket.first_width, 1 - bracket.steps) - width / 2);
-  ++bracket.steps;
-  const double projected =
-      std::abs(truncated - middle) <= radius ? truncated : middle - toward * radius;
-  return std::clamp(projected, bracket.left + kTolerance / 8, bracket.right - kTolerance / 8);
+/// Cuts the interval until each piece holds one eigenvalue, or is as narrow as may be.
+void isolate(Search& search, Interval whole, double unit, std::vector<double>& values) {
+  search.single.clear();
+  search.next.clear();
+  place(search, whole, unit, values);
+  while (!search.next.empty()) {
+    search.several.swap(search.next);
+    search.next.clear();
+    // A batch costs the same however few of its points are wanted.
+    const std::size_t cuts = std::max<std::size_t>(1, kPoints / search.several.size());
+    search.samples.clear();
+    for (const Interval& interval : search.several) {
+      const double step = (interval.right.point - interval.left.point) /
+                          static_cast<double>(cuts + 1);
+      for (std::size_t cut = 1; cut <= cuts; ++cut) {
+        search.samples.push_back({interval.left.point + step * static_cast<double>(cut)});
+      }
+    }
+    evaluate(search.matrix(), search.samples);
+    const Sample* sample = search.samples.data();
+    for (const Interval& interval : search.several) {
+      Sample left = interval.left;
+      for (std::size_t cut = 0; cut < cuts; ++cut) {
+        Sample right = *sample++;
+        right.below = std::clamp(right.below, left.below, interval.right.below);
+        place(search, {left, right}, unit, values);
+        left = right;
+      }
+      place(search, {left, interval.right}, unit, values);
+    }
+  }
 }
 
 }  // namespace
@@ -118,49 +209,35 @@ std::vector<double> tridiagonal_eigenvalues(std::span<const double> diagonal,
   if (norm == 0) return values;
   int exponent = 0;
   std::frexp(norm, &exponent);
+  const double scale = std::ldexp(1.0, -exponent), unit = std::ldexp(1.0, exponent);
 
-  Tridiagonal matrix;
+  thread_local Search search;
+  const std::size_t even = n + n % 2;
+  search.diagonal.assign(even, 2.0);  // a row that was added changes no sign
+  search.off_squared.assign(even, 0.0);
   for (std::size_t at = 0; at < n; ++at) {
-    matrix.diagonal.push_back(std::ldexp(diagonal[at], -exponent));
-    const double coupling = at > 0 ? std::ldexp(off_diagonal[at - 1], -exponent) : 0;
-    matrix.off_squared.push_back(std::max(coupling * coupling, kLeastSquaredCoupling));
+    search.diagonal[at] = diagonal[at] * scale;
+    const double coupling = at > 0 ? off_diagonal[at - 1] * scale : 0;
+    search.off_squared[at] = std::max(coupling * coupling, kLeastSquaredCoupling);
   }
-  Bracket whole{.left = std::ldexp(lowest, -exponent) - kTolerance,
-                .right = std::ldexp(highest, -exponent) + kTolerance};
-  std::vector<double> points = {whole.left, whole.right};
-  std::vector<Sample> samples;
-  evaluate(matrix, points, samples);
-  whole.at_left = samples[0];
-  whole.at_right = samples[1];
-  whole.at_left.below = 0;
-  whole.at_right.below = static_cast<std::int64_t>(n);
+  search.samples.assign(2, {});
+  search.samples[0].point = lowest * scale - kTolerance;
+  search.samples[1].point = highest * scale + kTolerance;
+  evaluate(search.matrix(), search.samples);
+  Interval whole{search.samples[0], search.samples[1]};
+  whole.left.below = 0;
+  whole.right.below = static_cast<std::int64_t>(n);
 
-  std::vector<Bracket> brackets = {whole}, halves;
-  while (!brackets.empty()) {
-    points.clear();
-    for (Bracket& bracket : brackets) points.push_back(next_point(bracket));
-    evaluate(matrix, points, samples);
-    halves.clear();
-    for (std::size_t at = 0; at < brackets.size(); ++at) {
-      const Bracket& bracket = brackets[at];
-      Sample sample = samples[at];
-      sample.below = std::clamp(sample.below, bracket.at_left.below, bracket.at_right.below);
-      Bracket left = bracket, right = bracket;
-      left.right = right.left = points[at];
-      left.at_right = right.at_left = sample;
-      for (Bracket* half : {&left, &right}) {
-        const std::int64_t first = half->at_left.below, last = half->at_right.below;
-        if (first == last) continue;
-        if (half->width() > kTolerance) {
-          halves.push_back(*half);
-          continue;
-        }
-        const double value = std::ldexp(half->left + half->width() / 2, exponent);
-        std::fill(values.begin() + first, values.begin() + last, value);
-      }
-    }
-    brackets.swap(halves);
-  }
+  isolate(search, whole, unit, values);
+  if (search.single.size() == 0) return values;
+  const std::size_t count = search.single.size();
+  search.single.pad();
+  Search& found = search;  // thread_local: other threads must use this one's
+  run_parts((count + kBracketsPerPart - 1) / kBracketsPerPart, [&](std::size_t part) {
+    const std::size_t first = part * kBracketsPerPart;
+    found.single.find_values(found.matrix(), first, std::min(first + kBracketsPerPart, count),
+                             unit, values);
+  });
   return values;
 }
 

@@ -7,6 +7,7 @@
 #include <hwy/highway.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "attnscope/numerics/kernels/kernels.h"
 #include "attnscope/numerics/kernels/tiles-inl.h"
@@ -16,6 +17,50 @@ namespace attnscope::kernels::HWY_NAMESPACE {
 
 /// Panels whose packed rows stay in the second-level cache while every column of tiles passes.
 constexpr std::size_t kPanelsInCache = 8;
+
+/// Of `count` elements that lie together.
+template <class T>
+HWY_INLINE T largest_in_line(const T* line, std::size_t count) {
+  const hn::ScalableTag<T> d;
+  constexpr std::size_t kWidth = hn::MaxLanes(d), kChains = 4;
+  hn::Vec<decltype(d)> largest[kChains];
+  for (auto& chain : largest) chain = hn::Zero(d);
+  std::size_t at = 0;
+  for (; at + kChains * kWidth <= count; at += kChains * kWidth) {
+#pragma GCC unroll 4
+    for (std::size_t chain = 0; chain < kChains; ++chain) {
+      const auto values = hn::Abs(hn::LoadU(d, line + at + chain * kWidth));
+      largest[chain] = hn::Max(largest[chain], values);
+    }
+  }
+  const auto both = hn::Max(hn::Max(largest[0], largest[1]), hn::Max(largest[2], largest[3]));
+  T out = hn::GetLane(hn::MaxOfLanes(d, both));
+  for (; at < count; ++at) out = std::max(out, std::abs(line[at]));
+  return out;
+}
+
+template <class T>
+HWY_INLINE T largest_in(MatrixView<const T> matrix) {
+  if (matrix.row_stride == 1) matrix = matrix.transposed();
+  if (matrix.col_stride == 1 && matrix.row_stride == matrix.cols) {
+    return largest_in_line(matrix.data, static_cast<std::size_t>(matrix.rows * matrix.cols));
+  }
+  T out = 0;
+  for (std::int64_t row = 0; row < matrix.rows; ++row) {
+    const T* line = matrix.data + row * matrix.row_stride;
+    if (matrix.col_stride == 1) {
+      out = std::max(out, largest_in_line(line, static_cast<std::size_t>(matrix.cols)));
+      continue;
+    }
+    for (std::int64_t col = 0; col < matrix.cols; ++col) {
+      out = std::max(out, std::abs(line[col * matrix.col_stride]));
+    }
+  }
+  return out;
+}
+
+float largest_float32(MatrixView<const float> matrix) { return largest_in(matrix); }
+double largest_float64(MatrixView<const double> matrix) { return largest_in(matrix); }
 
 template <class T>
 void pack(MatrixView<const T> a, double scale, std::size_t first, std::size_t last,
@@ -87,9 +132,19 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace attnscope::kernels {
 
+HWY_EXPORT(largest_float32);
+HWY_EXPORT(largest_float64);
 HWY_EXPORT(pack_float32);
 HWY_EXPORT(pack_float64);
 HWY_EXPORT(add_gram);
+
+float largest_magnitude(MatrixView<const float> matrix) {
+  return HWY_DYNAMIC_DISPATCH(largest_float32)(matrix);
+}
+
+double largest_magnitude(MatrixView<const double> matrix) {
+  return HWY_DYNAMIC_DISPATCH(largest_float64)(matrix);
+}
 
 void pack_panels(MatrixView<const float> a, double scale, std::size_t first, std::size_t last,
                  double* packed) {

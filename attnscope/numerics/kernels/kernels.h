@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string_view>
 
 #include "attnscope/core/matrix_view.h"
@@ -29,6 +30,10 @@ inline constexpr std::size_t panel_offset(std::size_t panel) {
   return kTileSize * (panel * (panel + 1) / 2);
 }
 inline constexpr std::size_t triangle_size(std::size_t tiles) { return panel_offset(tiles); }
+
+/// The largest magnitude in a matrix of finite elements; 0 for an empty one.
+float largest_magnitude(MatrixView<const float> matrix);
+double largest_magnitude(MatrixView<const double> matrix);
 
 // ------------------------------------------------------------------ Gram matrix
 
@@ -88,13 +93,71 @@ void chase_band(double* band, std::size_t n, double* diagonal, double* off_diago
 
 // ------------------------------------------------------------------ tridiagonal → values
 
-inline constexpr std::size_t kSturmShifts = 32;
+/// A tridiagonal matrix of norm at most 1, its order even: off_squared[i] couples i − 1 and i; for
+/// 0 < i it is not below 1e-36, but for a last row that was added and couples to nothing.
+struct Tridiagonal {
+  const double* diagonal;
+  const double* off_squared;
+  std::size_t order;
+};
 
-/// The characteristic polynomial of the tridiagonal matrix at kSturmShifts points:
-/// mantissa · 2^exponent, and how many eigenvalues lie below. off_squared[i] stands between i − 1
-/// and i, positive and not below 1e-36 for i > 0; the matrix has norm at most 1.
-void sturm_sequences(const double* diagonal, const double* off_squared, std::size_t n,
-                     const double* points, double* mantissa, std::int64_t* exponent,
-                     std::int64_t* below);
+/// Points at which Sturm sequences run together.
+inline constexpr std::size_t kPoints = 32;
+
+/// The characteristic polynomial at points, as mantissa · 2^exponent, and how many eigenvalues lie
+/// below each of them; (kPoints,).
+void sturm_sequences(const Tridiagonal& matrix, const double* points, double* mantissa,
+                     std::int64_t* exponent, std::int64_t* below);
+
+/// Intervals that hold one eigenvalue each, what the polynomial is at their ends, and the number of
+/// the eigenvalue; arrays of equal length.
+struct Brackets {
+  double *left, *right, *left_mantissa, *right_mantissa;
+  std::int64_t *left_exponent, *right_exponent, *index;
+  double* shift_factor;   // starts as kShift / width
+  double* allowed_width;  // starts as 4 width; beyond it the next point is the middle
+};
+inline constexpr double kShift = 0.2;
+
+/// Narrows kPoints brackets from `first` on, `rounds` times, down to about `tolerance`.
+void narrow_brackets(const Tridiagonal& matrix, const Brackets& brackets, std::size_t first,
+                     int rounds, double tolerance);
+
+// ------------------------------------------------------------------ many small matrices
+
+/// Small matrices are worked on lanes() at a time, one in each lane of every register, so that no
+/// step needs a sum across lanes. Their order is a multiple of kBlock, filled up with zeros.
+std::size_t lanes();
+inline constexpr std::size_t kBlock = 4;
+
+/// Rows of a matrix, (order, order): block b of kBlock rows at row_block_offset, as
+/// [column][kBlock][lanes]. A lower triangular matrix keeps (b + 1) * kBlock columns of block b.
+inline constexpr std::size_t row_block_offset(std::size_t block, std::size_t order, bool lower) {
+  const std::size_t columns_before = lower ? kBlock * block * (block + 1) / 2 : block * order;
+  return columns_before * kBlock;  // times lanes()
+}
+
+/// Lower triangle of a symmetric matrix of that order: block b of kBlock columns at
+/// column_block_offset, rows b * kBlock … order − 1, as [row][kBlock][lanes]; the square block on
+/// the diagonal is whole.
+inline constexpr std::size_t column_block_offset(std::size_t block, std::size_t order) {
+  // Blocks before it have order, order − kBlock, … rows.
+  return kBlock * (block * order - kBlock * (block * (block - 1) / 2));  // times lanes()
+}
+
+/// One row of up to lanes() matrices, `columns` elements from each line, times its scale; `out` is
+/// where the row begins in its block. Lanes without a line become zero.
+void interleave_row(std::span<const float* const> lines, const double* scales,
+                    std::size_t columns, double* out);
+void interleave_row(std::span<const double* const> lines, const double* scales,
+                    std::size_t columns, double* out);
+
+/// triangle = rows · rowsᵀ, for lanes() matrices.
+void interleaved_gram(const double* rows, std::size_t order, bool lower, double* triangle);
+
+/// triangle (destroyed) → tridiagonal: diagonal and off_diagonal (order, lanes). Elements at most
+/// about 1 in magnitude; couplings below 1e-20 count as zero. work: (4 * order, lanes).
+void interleaved_tridiagonal(double* triangle, std::size_t order, double* work, double* diagonal,
+                             double* off_diagonal);
 
 }  // namespace attnscope::kernels

@@ -1,0 +1,200 @@
+#include "attnscope/numerics/small_matrices.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "attnscope/core/error.h"
+#include "attnscope/numerics/aligned_buffer.h"
+#include "attnscope/numerics/kernels/kernels.h"
+#include "attnscope/numerics/lapack.h"
+#include "attnscope/numerics/singular_values.h"
+#include "attnscope/numerics/tridiagonal_eigenvalues.h"
+
+namespace attnscope {
+namespace {
+
+using kernels::kBlock;
+
+std::size_t padded(std::int64_t order) {
+  return (static_cast<std::size_t>(order) + kBlock - 1) / kBlock * kBlock;
+}
+
+/// The interleaved matrices of one group, and what their reduction needs.
+struct Workspace {
+  AlignedBuffer<double> rows, triangle, vectors;
+};
+
+Workspace& workspace() {
+  thread_local Workspace own;
+  return own;
+}
+
+/// What must be known of a matrix before it is interleaved.
+struct Extent {
+  int exponent = 0;  // of the largest magnitude
+  bool lower = true;  // nothing above the diagonal
+};
+
+template <class T>
+Extent extent_of(MatrixView<const T> matrix) {
+  Extent extent;
+  std::frexp(static_cast<double>(kernels::largest_magnitude(matrix)), &extent.exponent);
+  extent.exponent = std::max(extent.exponent, std::numeric_limits<double>::min_exponent);
+  for (std::int64_t row = 0; row < matrix.rows && extent.lower; ++row) {
+    bool any = false;  // without leaving early, so that the compiler takes many at a time
+    for (std::int64_t col = row + 1; col < matrix.cols; ++col) any |= matrix(row, col) != 0;
+    extent.lower = !any;
+  }
+  return extent;
+}
+
+/// The rows of each matrix times its scale, a lane each.
+template <class T>
+void interleave_rows(std::span<const MatrixView<const T>> matrices, const double* scales,
+                     bool lower, double* rows) {
+  const std::size_t lanes = kernels::lanes();
+  const auto n = static_cast<std::size_t>(matrices.front().rows);
+  const std::size_t order = padded(matrices.front().rows);
+  std::vector<const T*> lines(matrices.size());
+  std::vector<T> packed;  // where elements of a row do not lie together
+  for (std::size_t row = 0; row < order; ++row) {
+    const std::size_t block = row / kBlock;
+    double* out = rows + (kernels::row_block_offset(block, order, lower) + row % kBlock) * lanes;
+    const std::size_t stored = lower ? (block + 1) * kBlock : order;
+    const std::size_t columns = row >= n ? 0 : lower ? row + 1 : n;
+    packed.resize(matrices.size() * n);
+    for (std::size_t index = 0; index < matrices.size() && columns > 0; ++index) {
+      const MatrixView<const T>& matrix = matrices[index];
+      lines[index] = matrix.data + static_cast<std::int64_t>(row) * matrix.row_stride;
+      if (matrix.col_stride == 1) continue;
+      T* copy = packed.data() + index * n;
+      for (std::size_t col = 0; col < columns; ++col) {
+        copy[col] = lines[index][static_cast<std::int64_t>(col) * matrix.col_stride];
+      }
+      lines[index] = copy;
+    }
+    if (columns > 0) kernels::interleave_row(lines, scales, columns, out);
+    for (std::size_t col = columns; col < stored; ++col) {
+      std::fill_n(out + col * kBlock * lanes, lanes, 0.0);
+    }
+  }
+}
+
+/// Lane `lane` of the triangle becomes the Gram matrix.
+void interleave_gram(const double* gram, std::size_t n, std::size_t lane, double* triangle) {
+  const std::size_t lanes = kernels::lanes(), order = padded(static_cast<std::int64_t>(n));
+  for (std::size_t col = 0; col < n; ++col) {
+    const std::size_t first = col / kBlock * kBlock;
+    double* block =
+        triangle + lane + kernels::column_block_offset(col / kBlock, order) * lanes;
+    for (std::size_t row = col; row < n; ++row) {
+      block[((row - first) * kBlock + col - first) * lanes] = gram[col * n + row];
+      // The block on the diagonal is whole.
+      if (row < first + kBlock) {
+        block[((col - first) * kBlock + row - first) * lanes] = gram[col * n + row];
+      }
+    }
+  }
+}
+
+/// The roots, descending, of the eigenvalues of the interleaved triangle's first `count` lanes,
+/// times 2^exponents: values (count, n).
+void reduce_group(double* triangle, std::size_t n, std::size_t count, const int* exponents,
+                  double* values) {
+  const std::size_t lanes = kernels::lanes(), order = padded(static_cast<std::int64_t>(n));
+  double* work = workspace().vectors.reserve(6 * order * lanes);
+  double *diagonals = work + 4 * order * lanes, *couplings = work + 5 * order * lanes;
+  kernels::interleaved_tridiagonal(triangle, order, work, diagonals, couplings);
+  std::vector<double> diagonal(order), off_diagonal(order);
+  for (std::size_t lane = 0; lane < count; ++lane) {
+    for (std::size_t at = 0; at < order; ++at) {
+      diagonal[at] = diagonals[at * lanes + lane];
+      off_diagonal[at] = couplings[at * lanes + lane];
+    }
+    const std::vector<double> eigenvalues = tridiagonal_eigenvalues(diagonal, off_diagonal);
+    // What fills the order up gave zeros, as small as any eigenvalue of a Gram matrix.
+    for (std::size_t at = 0; at < n; ++at) {
+      const double eigenvalue = std::max(eigenvalues[order - 1 - at], 0.0);
+      values[lane * n + at] = std::ldexp(std::sqrt(eigenvalue), exponents[lane]);
+    }
+  }
+}
+
+template <class T>
+void singular_values_of_all(std::span<const MatrixView<const T>> matrices, double* values) {
+  if (matrices.empty()) return;
+  const auto n = static_cast<std::size_t>(matrices.front().rows);
+  if (!kernels::available() || matrices.front().rows > kLargestSmallOrder) {
+    for (const auto& matrix : matrices) {
+      const std::vector<double> own = singular_values(matrix).values;
+      values = std::copy(own.begin(), own.end(), values);
+    }
+    return;
+  }
+  const std::size_t lanes = kernels::lanes(), order = padded(matrices.front().rows);
+  Workspace& memory = workspace();
+  double* triangle =
+      memory.triangle.reserve(kernels::column_block_offset(order / kBlock, order) * lanes);
+  for (std::size_t first = 0; first < matrices.size(); first += lanes) {
+    const std::size_t count = std::min(lanes, matrices.size() - first);
+    const auto group = matrices.subspan(first, count);
+    bool lower = true;
+    std::vector<int> exponents;
+    std::vector<double> scales;
+    for (const MatrixView<const T>& matrix : group) {
+      const Extent extent = extent_of(matrix);
+      lower = lower && extent.lower;
+      exponents.push_back(extent.exponent);
+      scales.push_back(std::ldexp(1.0, -extent.exponent));
+    }
+    double* rows = memory.rows.reserve(
+        kernels::row_block_offset(order / kBlock, order, lower) * lanes);
+    interleave_rows(group, scales.data(), lower, rows);
+    kernels::interleaved_gram(rows, order, lower, triangle);
+    reduce_group(triangle, n, count, exponents.data(), values + first * n);
+  }
+}
+
+}  // namespace
+
+void small_singular_values(std::span<const MatrixView<const float>> matrices, double* values) {
+  singular_values_of_all(matrices, values);
+}
+
+void small_singular_values(std::span<const MatrixView<const double>> matrices, double* values) {
+  singular_values_of_all(matrices, values);
+}
+
+void small_gram_singular_values(std::span<const double* const> grams, std::int64_t order,
+                                double* values) {
+  const auto n = static_cast<std::size_t>(order);
+  if (!kernels::available() || order > kLargestSmallOrder) {
+    for (const double* gram : grams) {
+      std::vector<double> copy(gram, gram + n * n);
+      const auto eigenvalues = lapack::symmetric_eigenvalues(order, copy.data());
+      if (!eigenvalues) {
+        throw Error(ErrorKind::numerical, "matrix of order " + std::to_string(order),
+                    "no solver converged");
+      }
+      values = std::transform(eigenvalues->rbegin(), eigenvalues->rend(), values,
+                              [](double value) { return std::sqrt(std::max(value, 0.0)); });
+    }
+    return;
+  }
+  const std::size_t lanes = kernels::lanes();
+  const std::size_t size = kernels::column_block_offset(padded(order) / kBlock, padded(order));
+  double* triangle = workspace().triangle.reserve(size * lanes);
+  const std::vector<int> no_scale(lanes, 0);
+  for (std::size_t first = 0; first < grams.size(); first += lanes) {
+    const std::size_t count = std::min(lanes, grams.size() - first);
+    std::fill(triangle, triangle + size * lanes, 0.0);
+    for (std::size_t lane = 0; lane < count; ++lane) {
+      interleave_gram(grams[first + lane], n, lane, triangle);
+    }
+    reduce_group(triangle, n, count, no_scale.data(), values + first * n);
+  }
+}
+
+}  // namespace attnscope
