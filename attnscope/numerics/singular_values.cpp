@@ -7,89 +7,30 @@
 #include <string>
 #include <utility>
 
-#include "attnscope/core/error.h"
-#include "attnscope/numerics/aligned_buffer.h"
+#include "attnscope/numerics/gram.h"
 #include "attnscope/numerics/kernels/kernels.h"
 #include "attnscope/numerics/lapack.h"
-#include "attnscope/numerics/parts.h"
 #include "attnscope/numerics/symmetric_eigenvalues.h"
 
 namespace attnscope {
 namespace {
 
-/// A block of the long side that is converted to float64 at once: big enough for BLAS to run at
-/// full rate, small beside the Gram matrix.
-constexpr std::int64_t kBlock = 256;
-
 /// Below this order LAPACK is as fast as the kernels.
 constexpr std::int64_t kKernelsFrom = 32;
-
-template <class T>
-double largest_magnitude(MatrixView<const T> matrix) {
-  T largest = 0;
-  for (std::int64_t row = 0; row < matrix.rows; ++row) {
-    for (std::int64_t col = 0; col < matrix.cols; ++col) {
-      largest = std::max(largest, std::abs(matrix(row, col)));
-    }
-  }
-  return static_cast<double>(largest);
-}
-
-/// The Gram matrix of the short side, A Aᵀ with A (n, k), n <= k, times scale²; lower triangle.
-template <class T>
-std::vector<double> gram_matrix(MatrixView<const T> a, double scale) {
-  const std::int64_t n = a.rows;
-  const auto packing = a.col_stride == 1 ? lapack::Packing::rows : lapack::Packing::columns;
-  std::vector<double> gram(static_cast<std::size_t>(n * n), 0.0);
-  std::vector<double> block(static_cast<std::size_t>(n * std::min(kBlock, a.cols)));
-  for (std::int64_t first = 0; first < a.cols; first += kBlock) {
-    const std::int64_t count = std::min(kBlock, a.cols - first);
-    const MatrixView<const T> part = a.col_block(first, count);
-    const MatrixView<const T> lines = packing == lapack::Packing::rows ? part : part.transposed();
-    double* out = block.data();
-    for (std::int64_t line = 0; line < lines.rows; ++line) {
-      for (std::int64_t at = 0; at < lines.cols; ++at) {
-        *out++ = scale * static_cast<double>(lines(line, at));
-      }
-    }
-    lapack::add_gram(n, count, block.data(), packing, gram.data());
-  }
-  return gram;
-}
 
 /// The eigenvalues, ascending, of the Gram matrix of A (n, k) times scale², by LAPACK.
 template <class T>
 std::optional<std::vector<double>> plain_eigenvalues(MatrixView<const T> a, double scale) {
-  std::vector<double> gram = gram_matrix(a, scale);
+  std::vector<double> gram = plain_gram_lower(a, scale);
   return lapack::symmetric_eigenvalues(a.rows, gram.data());
 }
 
 /// The same by the kernels.
 template <class T>
 std::vector<double> kernel_eigenvalues(MatrixView<const T> a, double scale) {
-  constexpr std::size_t kPanelsPerPart = 8;
-  thread_local AlignedBuffer<double> packed_memory, triangle_memory;
-  const auto n = static_cast<std::size_t>(a.rows), depth = static_cast<std::size_t>(a.cols);
+  const auto n = static_cast<std::size_t>(a.rows);
   const std::size_t tiles = (n + kernels::kTile - 1) / kernels::kTile;
-  const std::size_t parts = (tiles + kPanelsPerPart - 1) / kPanelsPerPart;
-  double* packed =
-      packed_memory.reserve(tiles * kernels::kTile * std::min(depth, kernels::kGramDepth));
-  double* triangle = triangle_memory.reserve(kernels::triangle_size(tiles));
-  std::fill(triangle, triangle + kernels::triangle_size(tiles), 0.0);
-  for (std::size_t first = 0; first < depth; first += kernels::kGramDepth) {
-    const std::size_t count = std::min(kernels::kGramDepth, depth - first);
-    const auto columns =
-        a.col_block(static_cast<std::int64_t>(first), static_cast<std::int64_t>(count));
-    run_parts(parts, [&](std::size_t part) {
-      kernels::pack_panels(columns, scale, part * kPanelsPerPart,
-                           std::min((part + 1) * kPanelsPerPart, tiles), packed);
-    });
-    run_parts(parts, [&](std::size_t part) {
-      const std::size_t panels = (parts - 1 - part) * kPanelsPerPart;  // the longest first
-      kernels::add_gram(packed, count, panels, std::min(panels + kPanelsPerPart, tiles), triangle);
-    });
-  }
-  std::vector<double> values = tiled_eigenvalues(tiles, triangle);
+  std::vector<double> values = tiled_eigenvalues(tiles, gram_tiles(a, scale));
   // The rows that fill the last tile gave zeros, and the least eigenvalues of a Gram matrix are
   // zeros to rounding.
   values.erase(values.begin(), values.end() - static_cast<std::ptrdiff_t>(n));
@@ -102,13 +43,10 @@ template <class T>
 std::optional<std::vector<double>> gram_singular_values(MatrixView<const T> matrix,
                                                         bool with_kernels) {
   const MatrixView<const T> a = matrix.rows <= matrix.cols ? matrix : matrix.transposed();
-  const double largest =
-      with_kernels ? static_cast<double>(kernels::largest_magnitude(a)) : largest_magnitude(a);
+  const double largest = largest_magnitude(a);
   if (largest == 0) return std::vector<double>(static_cast<std::size_t>(a.rows), 0.0);
-  // A power of two changes no digit and keeps squares away from overflow and underflow.
-  int exponent = 0;
-  std::frexp(largest, &exponent);
-  exponent = std::max(exponent, std::numeric_limits<double>::min_exponent);  // else 1 / 2^e is Inf
+  // A power of two changes no digit.
+  const int exponent = scale_exponent(largest);
   const double scale = std::ldexp(1.0, -exponent);
   std::optional<std::vector<double>> values;
   if (with_kernels && a.rows >= kKernelsFrom) {
@@ -126,11 +64,6 @@ std::optional<std::vector<double>> gram_singular_values(MatrixView<const T> matr
 
 std::string matrix_text(std::int64_t rows, std::int64_t cols) {
   return "matrix " + std::to_string(rows) + " x " + std::to_string(cols);
-}
-
-/// Only float64 checkpoints hold such numbers; no measure could be read from infinite values.
-[[noreturn]] void throw_overflow(std::int64_t rows, std::int64_t cols) {
-  throw Error(ErrorKind::numerical, matrix_text(rows, cols), "its norm overflows float64");
 }
 
 bool all_finite(const Matrix<double>& matrix) {
@@ -158,7 +91,7 @@ namespace {
 template <class T>
 SingularValues gram_or_fallback(MatrixView<const T> matrix, bool with_kernels) {
   if (auto values = gram_singular_values(matrix, with_kernels)) {
-    if (!values->empty() && std::isinf(values->front())) throw_overflow(matrix.rows, matrix.cols);
+    if (!values->empty() && std::isinf(values->front())) throw norm_overflows(matrix.rows, matrix.cols);
     return {std::move(*values)};
   }
   Matrix<double> copy(matrix.rows, matrix.cols);
@@ -191,8 +124,12 @@ SingularValues product_singular_values(MatrixView<const double> left,
   const Matrix<double> r_left = lapack::qr_r_factor(left.transposed());
   const Matrix<double> r_right = lapack::qr_r_factor(right.transposed());
   const Matrix<double> core = lapack::multiply_transposed(r_left.view(), r_right.view());
-  if (!all_finite(core)) throw_overflow(left.cols, right.cols);
+  if (!all_finite(core)) throw norm_overflows(left.cols, right.cols);
   return singular_values(core.view());
+}
+
+Error norm_overflows(std::int64_t rows, std::int64_t cols) {
+  return Error(ErrorKind::numerical, matrix_text(rows, cols), "its norm overflows float64");
 }
 
 std::span<const SingularValueSolver> fallback_solvers() {

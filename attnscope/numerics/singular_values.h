@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "attnscope/core/error.h"
 #include "attnscope/core/matrix_view.h"
 
 namespace attnscope {
@@ -32,6 +33,9 @@ SingularValues plain_singular_values(MatrixView<const T> matrix);
 /// factors of both, so no D × D matrix is formed where r < D. Throws Error(numerical) likewise.
 SingularValues product_singular_values(MatrixView<const double> left,
                                        MatrixView<const double> right);
+
+/// Only float64 checkpoints hold such numbers; no measure could be read from infinite values.
+Error norm_overflows(std::int64_t rows, std::int64_t cols);
 
 /// One way to get singular values; nothing where it does not converge.
 struct SingularValueSolver {

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
+#include <string>
 #include <vector>
 
-#include "attnscope/core/error.h"
 #include "attnscope/numerics/aligned_buffer.h"
+#include "attnscope/numerics/gram.h"
 #include "attnscope/numerics/kernels/kernels.h"
 #include "attnscope/numerics/lapack.h"
 #include "attnscope/numerics/singular_values.h"
@@ -39,9 +39,7 @@ struct Extent {
 
 template <class T>
 Extent extent_of(MatrixView<const T> matrix) {
-  Extent extent;
-  std::frexp(static_cast<double>(kernels::largest_magnitude(matrix)), &extent.exponent);
-  extent.exponent = std::max(extent.exponent, std::numeric_limits<double>::min_exponent);
+  Extent extent{.exponent = scale_exponent(largest_magnitude(matrix))};
   for (std::int64_t row = 0; row < matrix.rows && extent.lower; ++row) {
     bool any = false;  // without leaving early, so that the compiler takes many at a time
     for (std::int64_t col = row + 1; col < matrix.cols; ++col) any |= matrix(row, col) != 0;
@@ -157,7 +155,63 @@ void singular_values_of_all(std::span<const MatrixView<const T>> matrices, doubl
   }
 }
 
+template <class T>
+std::vector<std::variant<SingularValues, Error>> values_of_each(
+    std::span<const MatrixView<const T>> matrices) {
+  std::vector<std::variant<SingularValues, Error>> out;
+  const auto short_side = [](const auto& matrix) { return std::min(matrix.rows, matrix.cols); };
+  const std::int64_t n = matrices.empty() ? 0 : short_side(matrices.front());
+  const bool together =
+      kernels::available() && n <= kLargestSmallOrder &&
+      std::all_of(matrices.begin(), matrices.end(),
+                  [&](const auto& matrix) { return short_side(matrix) == n; });
+  if (!together) {
+    for (const auto& matrix : matrices) {
+      try {
+        out.emplace_back(singular_values(matrix));
+      } catch (const Error& error) {
+        if (error.kind() != ErrorKind::numerical) throw;
+        out.emplace_back(error);
+      }
+    }
+    return out;
+  }
+  std::vector<std::vector<double>> grams;
+  std::vector<const double*> lowers;
+  std::vector<int> exponents;
+  for (const auto& matrix : matrices) {
+    exponents.push_back(scale_exponent(largest_magnitude(matrix)));
+    grams.push_back(gram_lower(matrix.rows <= matrix.cols ? matrix : matrix.transposed(),
+                               std::ldexp(1.0, -exponents.back())));
+    lowers.push_back(grams.back().data());
+  }
+  const auto count = static_cast<std::size_t>(n);
+  std::vector<double> values(matrices.size() * count);
+  small_gram_singular_values(lowers, n, values.data());
+  for (std::size_t index = 0; index < matrices.size(); ++index) {
+    const auto first = values.begin() + static_cast<std::ptrdiff_t>(index * count);
+    SingularValues own{{first, first + n}};
+    for (double& value : own.values) value = std::ldexp(value, exponents[index]);
+    if (!own.values.empty() && std::isinf(own.values.front())) {
+      out.emplace_back(norm_overflows(matrices[index].rows, matrices[index].cols));
+    } else {
+      out.emplace_back(std::move(own));
+    }
+  }
+  return out;
+}
+
 }  // namespace
+
+std::vector<std::variant<SingularValues, Error>> singular_values_of_each(
+    std::span<const MatrixView<const float>> matrices) {
+  return values_of_each(matrices);
+}
+
+std::vector<std::variant<SingularValues, Error>> singular_values_of_each(
+    std::span<const MatrixView<const double>> matrices) {
+  return values_of_each(matrices);
+}
 
 void small_singular_values(std::span<const MatrixView<const float>> matrices, double* values) {
   singular_values_of_all(matrices, values);

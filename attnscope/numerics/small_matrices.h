@@ -1,11 +1,15 @@
-// Singular values of many small square matrices of one order at once: attention maps, heads.
+// Singular values of many small matrices at once: attention maps, heads.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <variant>
+#include <vector>
 
+#include "attnscope/core/error.h"
 #include "attnscope/core/matrix_view.h"
+#include "attnscope/numerics/singular_values.h"
 
 namespace attnscope {
 
@@ -18,6 +22,13 @@ inline constexpr std::int64_t kLargestSmallOrder = 128;
 /// for orders over kLargestSmallOrder, does not converge.
 void small_singular_values(std::span<const MatrixView<const float>> matrices, double* values);
 void small_singular_values(std::span<const MatrixView<const double>> matrices, double* values);
+
+/// Singular values of each matrix, or why there are none: the heads of a weight, for instance. Many
+/// of one small shape cost less than one by one.
+std::vector<std::variant<SingularValues, Error>> singular_values_of_each(
+    std::span<const MatrixView<const float>> matrices);
+std::vector<std::variant<SingularValues, Error>> singular_values_of_each(
+    std::span<const MatrixView<const double>> matrices);
 
 /// Singular values, descending, of matrices given by their Gram matrices (order, order), lower
 /// triangles, column-major, elements of magnitude 1 at most: values (count, order).

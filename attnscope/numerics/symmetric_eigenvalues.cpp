@@ -1,9 +1,11 @@
 #include "attnscope/numerics/symmetric_eigenvalues.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "attnscope/numerics/aligned_buffer.h"
 #include "attnscope/numerics/kernels/kernels.h"
+#include "attnscope/numerics/lapack.h"
 #include "attnscope/numerics/parts.h"
 #include "attnscope/numerics/tridiagonal_eigenvalues.h"
 
@@ -17,7 +19,36 @@ using kernels::kTileSize;
 /// own, so the number decides the last digits and must depend on the matrix alone.
 std::size_t sweep_parts(std::size_t tiles) { return tiles <= 48 ? 1 : 8; }
 
+/// Below this order LAPACK is as fast.
+constexpr std::int64_t kKernelsFrom = 128;
+
 }  // namespace
+
+std::optional<std::vector<double>> symmetric_eigenvalues(std::int64_t n, double* lower) {
+  if (n < kKernelsFrom || !kernels::available()) return lapack::symmetric_eigenvalues(n, lower);
+  thread_local AlignedBuffer<double> memory;
+  const auto order = static_cast<std::size_t>(n);
+  const std::size_t tiles = (order + kTile - 1) / kTile;
+  double* triangle = memory.reserve(kernels::triangle_size(tiles));
+  std::fill(triangle, triangle + kernels::triangle_size(tiles), 0.0);
+  for (std::size_t col = 0; col < order; ++col) {
+    for (std::size_t row = col; row < order; ++row) {
+      const double value = lower[col * order + row];
+      const auto place = [&](std::size_t at_row, std::size_t at_col) {
+        triangle[kernels::panel_offset(at_row / kTile) + at_col * kTile + at_row % kTile] = value;
+      };
+      place(row, col);
+      if (row / kTile == col / kTile) place(col, row);  // tiles on the diagonal are whole
+    }
+  }
+  std::vector<double> values = tiled_eigenvalues(tiles, triangle);
+  // The rows that fill the last tile up gave zeros, and which of several zeros go is all the same.
+  const auto by_magnitude = [](double a, double b) { return std::abs(a) < std::abs(b); };
+  while (values.size() > order) {
+    values.erase(std::min_element(values.begin(), values.end(), by_magnitude));
+  }
+  return values;
+}
 
 std::vector<double> tiled_eigenvalues(std::size_t tiles, double* triangle) {
   thread_local AlignedBuffer<double> memory;

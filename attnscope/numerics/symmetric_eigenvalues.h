@@ -1,11 +1,17 @@
-// Eigenvalues of large symmetric matrices by hand-written kernels: full → band → tridiagonal →
-// values, in float64.
+// Eigenvalues of symmetric matrices in float64; of large ones by hand-written kernels: full → band →
+// tridiagonal → values.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <vector>
 
 namespace attnscope {
+
+/// All eigenvalues, ascending, of the symmetric matrix in the lower triangle (n, n; column-major,
+/// destroyed), by the kernels or by LAPACK; nothing where LAPACK did not converge. Finite input.
+std::optional<std::vector<double>> symmetric_eigenvalues(std::int64_t n, double* lower);
 
 /// All eigenvalues, ascending, of the symmetric matrix of order tiles * kernels::kTile, whose lower
 /// triangle lies in tiles (kernels.h) and is destroyed. Finite input. An eigenvalue errs by a small

@@ -6,8 +6,12 @@
 #include <string>
 
 #include "attnscope/core/error.h"
+#include "attnscope/numerics/gram.h"
+#include "attnscope/numerics/kernels/kernels.h"
 #include "attnscope/numerics/lapack.h"
 #include "attnscope/numerics/singular_values.h"
+#include "attnscope/numerics/small_matrices.h"
+#include "attnscope/numerics/symmetric_eigenvalues.h"
 
 namespace attnscope {
 namespace {
@@ -47,14 +51,14 @@ std::vector<double> symmetrized_eigenvalues(const Matrix<double>& x) {
     }
   }
   if (n == 0) return {};
-  auto values = lapack::symmetric_eigenvalues(n, lower.data());
+  auto values = symmetric_eigenvalues(n, lower.data());
   if (!values) throw_not_converged(n);
   return std::move(*values);
 }
 
 /// Descending singular values from the eigenvalues of a Gram matrix, lower triangle, destroyed.
 std::vector<double> roots_of_eigenvalues(std::int64_t n, std::vector<double>& gram) {
-  auto values = lapack::symmetric_eigenvalues(n, gram.data());
+  auto values = symmetric_eigenvalues(n, gram.data());
   if (!values) throw_not_converged(n);
   std::reverse(values->begin(), values->end());
   for (double& value : *values) value = std::sqrt(std::max(value, 0.0));
@@ -86,7 +90,7 @@ std::vector<double> balancing_scales(const ThinFactor& left, const ThinFactor& r
   std::vector<double> scales;
   for (std::int64_t row = 0; row < r; ++row) {
     const auto diagonal = static_cast<std::size_t>(row * r + row);
-    const double of_left = left.gram[diagonal], of_right = right.gram[diagonal];
+    const double of_left = left.gram.lower[diagonal], of_right = right.gram.lower[diagonal];
     scales.push_back(of_left > 0 && of_right > 0 ? std::sqrt(std::sqrt(of_right / of_left)) : 0);
   }
   return scales;
@@ -105,9 +109,9 @@ std::vector<double> joint_gram(const ThinFactor& left, const ThinFactor& right,
       const double other = scales[static_cast<std::size_t>(row)];
       const auto entry = static_cast<std::size_t>(col * r + row);
       if (row >= col) {
-        gram[static_cast<std::size_t>(col * n + row)] = left.gram[entry] * scale * other;
+        gram[static_cast<std::size_t>(col * n + row)] = left.gram.lower[entry] * scale * other;
         gram[static_cast<std::size_t>((r + col) * n + r + row)] =
-            right.gram[entry] * inverse(scale) * inverse(other);
+            right.gram.lower[entry] * inverse(scale) * inverse(other);
       }
       gram[static_cast<std::size_t>(col * n + r + row)] =
           head_space(row, col) * scale * inverse(other);
@@ -115,6 +119,62 @@ std::vector<double> joint_gram(const ThinFactor& left, const ThinFactor& right,
   }
   return gram;
 }
+
+ThinGram thin_gram(std::vector<double> lower, std::int64_t r) {
+  ThinGram gram{.squared_norm_bound = largest_row_sum(r, lower), .lower = std::move(lower)};
+  gram.cholesky = gram.lower;
+  if (!lapack::cholesky(r, gram.cholesky.data())) gram.cholesky.clear();
+  return gram;
+}
+
+/// A matrix whose eigenvalues are σ(M)², lower triangle: those of G_left G_right, and so of Lᵀ G L
+/// with L Lᵀ one of them. Empty where neither has such an L.
+std::vector<double> product_core(const ThinGram& left, const ThinGram& right, std::int64_t r) {
+  const bool by_right = !right.cholesky.empty();
+  const ThinGram& factored = by_right ? right : left;
+  const ThinGram& other = by_right ? left : right;
+  if (factored.cholesky.empty() || other.lower.empty()) return {};
+  std::vector<double> core = other.lower;
+  lapack::multiply_by_cholesky(r, core.data(), factored.cholesky.data());
+  return core;
+}
+
+/// Whether values from the core keep their digits: σ_1 beside ‖left‖ ‖right‖.
+bool trusted(double largest, double norm_bound) {
+  const double share = largest / norm_bound;
+  return share * share * kMostCancellation >= 1;
+}
+
+bool trusted(double largest, const ThinGram& left, const ThinGram& right) {
+  return trusted(largest, std::sqrt(left.squared_norm_bound * right.squared_norm_bound));
+}
+
+/// The Gram matrix of a view, scaled like a ThinFactor; kept while the next pair has the same view.
+struct ScaledGram {
+  MatrixView<const double> of;
+  int exponent = 0;
+  ThinGram gram;  // empty where the factor is zero, or has more rows than columns
+
+  void become(MatrixView<const double> matrix) {
+    const bool same = of.data == matrix.data && of.rows == matrix.rows && of.cols == matrix.cols &&
+                      of.row_stride == matrix.row_stride && of.col_stride == matrix.col_stride;
+    if (same) return;
+    of = matrix;
+    gram = {};
+    exponent = 0;
+    const double largest = largest_magnitude(matrix);
+    if (largest == 0 || matrix.rows > matrix.cols) return;
+    exponent = scale_exponent(largest);
+    gram = thin_gram(gram_lower(matrix, std::ldexp(1.0, -exponent)), matrix.rows);
+  }
+};
+
+/// A product on its way to its singular values.
+struct PreparedProduct {
+  std::vector<double> core;
+  double norm_bound = 0;
+  int exponent = 0;
+};
 
 }  // namespace
 
@@ -145,15 +205,11 @@ ThinFactor make_thin_factor(MatrixView<const double> matrix, bool with_values) {
     factor.singular_values = singular_values(factor.view()).values;
     return factor;
   }
-  factor.gram.assign(static_cast<std::size_t>(r * r), 0.0);
-  lapack::add_gram(r, matrix.cols, data, lapack::Packing::rows, factor.gram.data());
-  factor.squared_norm_bound = largest_row_sum(r, factor.gram);
+  factor.gram = thin_gram(gram_lower(factor.view(), 1), r);
   if (with_values) {
-    std::vector<double> copy = factor.gram;
+    std::vector<double> copy = factor.gram.lower;
     factor.singular_values = roots_of_eigenvalues(r, copy);
   }
-  factor.cholesky = factor.gram;
-  if (!lapack::cholesky(r, factor.cholesky.data())) factor.cholesky.clear();
   return factor;
 }
 
@@ -163,19 +219,70 @@ std::vector<double> thin_product_singular_values(const ThinFactor& left, const T
     const std::int64_t rank = std::min({r, left.rows.cols(), right.rows.cols()});
     return std::vector<double>(static_cast<std::size_t>(rank), 0.0);
   }
-  // σ(M)² are the eigenvalues of G_left G_right, and so of Lᵀ G L with L Lᵀ one of them.
-  const bool by_right = !right.cholesky.empty();
-  const ThinFactor& factored = by_right ? right : left;
-  const ThinFactor& other = by_right ? left : right;
-  if (!factored.cholesky.empty() && !other.gram.empty()) {
-    std::vector<double> core = other.gram;
-    lapack::multiply_by_cholesky(r, core.data(), factored.cholesky.data());
+  std::vector<double> core = product_core(left.gram, right.gram, r);
+  if (!core.empty()) {
     std::vector<double> values = roots_of_eigenvalues(r, core);
-    const double bound = std::sqrt(left.squared_norm_bound * right.squared_norm_bound);
-    const double share = values.front() / bound;
-    if (share * share * kMostCancellation >= 1) return values;
+    if (trusted(values.front(), left.gram, right.gram)) return values;
   }
   return product_singular_values(left.view(), right.view()).values;
+}
+
+std::vector<std::variant<SingularValues, Error>> thin_products_singular_values(
+    std::span<const ThinPair> pairs) {
+  std::vector<std::variant<SingularValues, Error>> out(pairs.size());
+  std::vector<PreparedProduct> prepared;
+  std::vector<const double*> small_cores;  // of one order, at least 1
+  ScaledGram left, right;
+  for (const ThinPair& pair : pairs) {
+    left.become(pair.left);
+    right.become(pair.right);
+    PreparedProduct& product = prepared.emplace_back();
+    product.exponent = left.exponent + right.exponent;
+    if (left.gram.lower.empty() || right.gram.lower.empty()) continue;
+    product.core = product_core(left.gram, right.gram, pair.left.rows);
+    product.norm_bound =
+        std::sqrt(left.gram.squared_norm_bound * right.gram.squared_norm_bound);
+  }
+  // A model's heads are of one order; the sum over them, if it is here, of a larger one.
+  std::int64_t small_order = kLargestSmallOrder + 1;
+  for (const ThinPair& pair : pairs) small_order = std::min(small_order, pair.left.rows);
+  for (std::size_t index = 0; index < pairs.size(); ++index) {
+    const bool small = pairs[index].left.rows == small_order && small_order <= kLargestSmallOrder;
+    if (small && !prepared[index].core.empty()) {
+      small_cores.push_back(prepared[index].core.data());
+    }
+  }
+  const auto r = static_cast<std::size_t>(small_order);
+  std::vector<double> small_values(small_cores.size() * r);
+  if (!small_cores.empty()) {
+    small_gram_singular_values(small_cores, small_order, small_values.data());
+  }
+  const double* next_small = small_values.data();
+  std::size_t used = 0;
+  for (std::size_t index = 0; index < pairs.size(); ++index) {
+    PreparedProduct& product = prepared[index];
+    try {
+      std::vector<double> values;
+      if (used < small_cores.size() && small_cores[used] == product.core.data()) {
+        values.assign(next_small, next_small + r);
+        next_small += r;
+        ++used;
+      } else if (!product.core.empty()) {
+        values = roots_of_eigenvalues(pairs[index].left.rows, product.core);
+      }
+      if (!values.empty() && trusted(values.front(), product.norm_bound)) {
+        for (double& value : values) value = std::ldexp(value, product.exponent);
+        if (std::isinf(values.front())) throw norm_overflows(pairs[index].left.cols, pairs[index].right.cols);
+        out[index] = SingularValues{std::move(values)};
+      } else {
+        out[index] = product_singular_values(pairs[index].left, pairs[index].right);
+      }
+    } catch (const Error& error) {
+      if (error.kind() != ErrorKind::numerical) throw;
+      out[index] = error;
+    }
+  }
+  return out;
 }
 
 Matrix<double> head_space_product(const ThinFactor& left, const ThinFactor& right) {

@@ -5,11 +5,22 @@
 #include <complex>
 #include <cstdint>
 #include <optional>
+#include <span>
+#include <variant>
 #include <vector>
 
+#include "attnscope/core/error.h"
 #include "attnscope/core/matrix_view.h"
+#include "attnscope/numerics/singular_values.h"
 
 namespace attnscope {
+
+/// What the singular values of a product need of a factor (r, columns), r ≤ columns.
+struct ThinGram {
+  double squared_norm_bound = 0;  // at least σ_1²
+  std::vector<double> lower;      // (r, r), lower triangle, column-major
+  std::vector<double> cholesky;   // of the same; empty where it has none
+};
 
 /// One factor, with what is computed from it once for every product that it is in. Its numbers are
 /// those of the given matrix times 2^-exponent, so that squares neither overflow nor vanish.
@@ -18,10 +29,8 @@ struct ThinFactor {
   int exponent = 0;
   bool finite = true;  // else nothing below is set
   bool zero = false;
-  double squared_norm_bound = 0;        // at least σ_1²; 0 where r > columns
   std::vector<double> singular_values;  // (min(r, columns),) descending; empty where not asked for
-  std::vector<double> gram;             // (r, r), lower, column-major; empty where r > columns
-  std::vector<double> cholesky;         // of the Gram matrix; empty where it has none
+  ThinGram gram;                        // empty where r > columns
 
   MatrixView<const double> view() const { return rows.view(); }
   bool is_zero() const { return zero; }
@@ -36,6 +45,17 @@ ThinFactor make_thin_factor(MatrixView<const double> matrix, bool with_values = 
 /// 2^-53 ‖left‖² ‖right‖² on each σ²; where the factors cancel, so that this is not small beside
 /// σ_1², from QR factors.
 std::vector<double> thin_product_singular_values(const ThinFactor& left, const ThinFactor& right);
+
+/// The factors of one product, finite.
+struct ThinPair {
+  MatrixView<const double> left, right;  // both (r, columns)
+};
+
+/// The min(r, columns) singular values of each product that need not vanish, or why there are none.
+/// Many heads at once cost less than one by one. Neighbours with the same factor share what is
+/// computed from it.
+std::vector<std::variant<SingularValues, Error>> thin_products_singular_values(
+    std::span<const ThinPair> pairs);
 
 /// right · leftᵀ (r, r), whose trace, and traces of powers, are those of M.
 /// `left` and `right` have equally many columns, here and below.

@@ -61,7 +61,7 @@ Outcome latent_outcome(const Model& model, std::int64_t layer, Role role,
       [&](const auto& matrix) -> Outcome {
         if (auto reason = find_not_finite(matrix.view())) return {.skipped = *reason};
         return singular_outcome(
-            std::nullopt, [&] { return singular_values(matrix.view()); },
+            std::nullopt, singular_result([&] { return singular_values(matrix.view()); }),
             [&](const std::vector<double>& values) {
               return Record{
                   {kLatent,

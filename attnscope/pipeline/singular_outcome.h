@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <variant>
 
 #include "attnscope/core/error.h"
 #include "attnscope/numerics/singular_values.h"
@@ -11,21 +12,30 @@
 
 namespace attnscope {
 
-/// `compute` gives the SingularValues, `fields_of` the fields of the row from their values. An
-/// error that is one matrix's alone does not end the run; a solver of last resort is noted.
-template <class Compute, class FieldsOf>
-Outcome singular_outcome(std::optional<std::int64_t> head, Compute compute, FieldsOf fields_of) {
+/// `fields_of` gives the fields of the row from the values; a solver of last resort is noted.
+template <class FieldsOf>
+Outcome singular_outcome(std::optional<std::int64_t> head,
+                         const std::variant<SingularValues, Error>& result, FieldsOf fields_of) {
+  if (const Error* error = std::get_if<Error>(&result)) {
+    return {.head = head, .skipped = error->what()};
+  }
+  const SingularValues& singular = std::get<SingularValues>(result);
+  Outcome outcome{.head = head, .fields = fields_of(singular.values)};
+  if (!singular.fallback.empty()) {
+    outcome.note = "the usual solver did not converge; " + std::string(singular.fallback) +
+                   " gave the values";
+  }
+  return outcome;
+}
+
+/// `compute` gives the SingularValues; an error that is one matrix's alone does not end the run.
+template <class Compute>
+std::variant<SingularValues, Error> singular_result(Compute compute) {
   try {
-    const SingularValues singular = compute();
-    Outcome outcome{.head = head, .fields = fields_of(singular.values)};
-    if (!singular.fallback.empty()) {
-      outcome.note = "the usual solver did not converge; " + std::string(singular.fallback) +
-                     " gave the values";
-    }
-    return outcome;
+    return compute();
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::numerical) throw;
-    return {.head = head, .skipped = error.what()};
+    return error;
   }
 }
 

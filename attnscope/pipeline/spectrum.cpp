@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <type_traits>
 #include <utility>
+#include <variant>
 
 #include "attnscope/analysis/circuit.h"
 #include "attnscope/analysis/heads.h"
@@ -11,6 +13,9 @@
 #include "attnscope/core/error.h"
 #include "attnscope/core/text.h"
 #include "attnscope/numerics/singular_values.h"
+#include "attnscope/numerics/small_matrices.h"
+#include "attnscope/numerics/thin_product.h"
+#include "attnscope/pipeline/circuit_weights.h"
 #include "attnscope/pipeline/layer_work.h"
 #include "attnscope/pipeline/read_weight.h"
 #include "attnscope/pipeline/singular_outcome.h"
@@ -26,10 +31,10 @@ SpectrumFields fields_wanted(const SpectrumRequest& request, std::int64_t width)
   return wanted;
 }
 
-template <class Compute>
-Outcome measured(std::optional<std::int64_t> head, const SpectrumShape& shape,
-                 const SpectrumFields& wanted, Compute compute) {
-  return singular_outcome(head, compute, [&](const std::vector<double>& values) {
+Outcome measured(std::optional<std::int64_t> head,
+                 const std::variant<SingularValues, Error>& result, const SpectrumShape& shape,
+                 const SpectrumFields& wanted) {
+  return singular_outcome(head, result, [&](const std::vector<double>& values) {
     Record fields;
     add_spectrum_fields(fields, values, shape, wanted);
     return fields;
@@ -37,21 +42,60 @@ Outcome measured(std::optional<std::int64_t> head, const SpectrumShape& shape,
 }
 
 template <class T>
-Outcome spectrum_of(std::optional<std::int64_t> head, MatrixView<const T> matrix,
-                    const SpectrumFields& wanted) {
-  if (auto reason = find_not_finite(matrix)) return {.head = head, .skipped = *reason};
-  return measured(head, {.rows = matrix.rows, .cols = matrix.cols}, wanted,
-                  [&] { return singular_values(matrix); });
+Outcome whole_spectrum(MatrixView<const T> matrix, const SpectrumFields& wanted) {
+  if (auto reason = find_not_finite(matrix)) return {.skipped = *reason};
+  return measured(std::nullopt, singular_result([&] { return singular_values(matrix); }),
+                  {.rows = matrix.rows, .cols = matrix.cols}, wanted);
 }
 
-Outcome spectrum_of_product(std::optional<std::int64_t> head, const CircuitFactors& factors,
-                            const SpectrumFields& wanted) {
-  for (const auto& factor : {factors.left, factors.right}) {
-    if (find_not_finite(factor)) return {.head = head, .skipped = "a factor holds NaN or Inf"};
+/// One outcome for each head's own matrix, in order.
+template <class T>
+std::vector<Outcome> head_spectra(const std::vector<MatrixView<const T>>& heads,
+                                  const SpectrumFields& wanted) {
+  std::vector<Outcome> outcomes;
+  std::vector<MatrixView<const T>> finite;
+  for (const MatrixView<const T>& matrix : heads) {
+    Outcome& outcome = outcomes.emplace_back();
+    outcome.head = std::ssize(outcomes) - 1;
+    auto reason = find_not_finite(matrix);
+    if (reason) outcome.skipped = *reason;
+    if (!reason) finite.push_back(matrix);
   }
-  const std::int64_t width = factors.left.cols;
-  return measured(head, {.rows = width, .cols = width, .inner = factors.left.rows}, wanted,
-                  [&] { return product_singular_values(factors.left, factors.right); });
+  const auto results = singular_values_of_each(finite);
+  std::size_t next = 0;
+  for (Outcome& outcome : outcomes) {
+    if (!outcome.skipped.empty()) continue;
+    const MatrixView<const T>& matrix = finite[next];
+    outcome = measured(outcome.head, results[next++], {.rows = matrix.rows, .cols = matrix.cols},
+                       wanted);
+  }
+  return outcomes;
+}
+
+/// One outcome for each product, whole or of a head.
+std::vector<Outcome> product_spectra_of(const std::vector<std::optional<std::int64_t>>& heads,
+                                        const std::vector<CircuitFactors>& factors,
+                                        const SpectrumFields& wanted) {
+  std::vector<Outcome> outcomes;
+  std::vector<ThinPair> finite;
+  for (std::size_t index = 0; index < factors.size(); ++index) {
+    Outcome& outcome = outcomes.emplace_back();
+    outcome.head = heads[index];
+    if (find_not_finite(factors[index].left) || find_not_finite(factors[index].right)) {
+      outcome.skipped = kFactorNotFinite;
+    } else {
+      finite.push_back({factors[index].left, factors[index].right});
+    }
+  }
+  const auto results = thin_products_singular_values(finite);
+  std::size_t next = 0;
+  for (Outcome& outcome : outcomes) {
+    if (!outcome.skipped.empty()) continue;
+    const std::int64_t width = finite[next].left.cols, inner = finite[next].left.rows;
+    outcome = measured(outcome.head, results[next++],
+                       {.rows = width, .cols = width, .inner = inner}, wanted);
+  }
+  return outcomes;
 }
 
 std::vector<Outcome> matrix_spectra(const Model& model, std::int64_t layer, Role role,
@@ -63,16 +107,19 @@ std::vector<Outcome> matrix_spectra(const Model& model, std::int64_t layer, Role
   const SpectrumFields wanted = fields_wanted(request, model.dimensions().width);
   return std::visit(
       [&](const auto& matrix) {
-        std::vector<Outcome> outcomes = {spectrum_of(std::nullopt, matrix.view(), wanted)};
+        using T = std::remove_const_t<std::remove_pointer_t<decltype(matrix.data())>>;
+        std::vector<Outcome> outcomes = {whole_spectrum(matrix.view(), wanted)};
+        std::vector<MatrixView<const T>> own;
+        std::vector<Matrix<T>> stacked;  // heads whose rows do not lie together
         for (std::int64_t head = 0; head < heads; ++head) {
           if (role == Role::kv) {
-            const auto own = stacked_head(matrix.view(), head, shape);
-            outcomes.push_back(spectrum_of(std::optional(head), std::as_const(own).view(), wanted));
-            continue;
+            stacked.push_back(stacked_head(matrix.view(), head, shape));
+            own.push_back(stacked.back().view());
+          } else {
+            own.push_back(head_slice(matrix.view(), role, head, shape));
           }
-          outcomes.push_back(spectrum_of(std::optional(head),
-                                         head_slice(matrix.view(), role, head, shape), wanted));
         }
+        for (Outcome& outcome : head_spectra(own, wanted)) outcomes.push_back(std::move(outcome));
         return outcomes;
       },
       read.matrix);
@@ -89,17 +136,15 @@ std::vector<Outcome> product_spectra(const Model& model, std::int64_t layer, Rol
   for (const auto* read : {&left, &right}) {
     if (!read->skipped.empty()) return all_skipped("a factor: " + read->skipped, heads);
   }
-  const SpectrumFields wanted = fields_wanted(request, model.dimensions().width);
   const CircuitWeights weights{circuit, left.matrix.view(), right.matrix.view(), shape};
-  std::vector<Outcome> outcomes;
-  {
-    const Matrix<double> summed = summed_left_factor(weights);
-    outcomes.push_back(spectrum_of_product(std::nullopt, {summed.view(), weights.right}, wanted));
-  }
+  const Matrix<double> summed = summed_left_factor(weights);
+  std::vector<std::optional<std::int64_t>> ids = {std::nullopt};
+  std::vector<CircuitFactors> factors = {{summed.view(), weights.right}};
   for (std::int64_t head = 0; head < heads; ++head) {
-    outcomes.push_back(spectrum_of_product(head, head_factors(weights, head), wanted));
+    ids.emplace_back(head);
+    factors.push_back(head_factors(weights, head));
   }
-  return outcomes;
+  return product_spectra_of(ids, factors, fields_wanted(request, model.dimensions().width));
 }
 
 /// m n² for the Gram matrix and 4/3 n³ for its eigenvalues; n the short side.
@@ -210,7 +255,7 @@ Report run_tensor_spectrum(std::span<const Checkpoint> checkpoints,
         return;
       }
       outcomes[index] = std::visit(
-          [&](const auto& matrix) { return spectrum_of(std::nullopt, matrix.view(), wanted); },
+          [&](const auto& matrix) { return whole_spectrum(matrix.view(), wanted); },
           read.matrix);
     };
     items.push_back({.flops = spectrum_flops(static_cast<double>(view.shape[0]),

@@ -1,0 +1,31 @@
+// Gram matrices in float64, from which singular values and circuits come.
+#pragma once
+
+#include <vector>
+
+#include "attnscope/core/matrix_view.h"
+
+namespace attnscope {
+
+/// The largest magnitude in a matrix of finite elements; 0 for an empty one.
+template <class T>
+double largest_magnitude(MatrixView<const T> matrix);
+
+/// e with the largest magnitude in [2^(e−1), 2^e): times 2^−e squares neither overflow nor vanish,
+/// and 2^−e is a float64. Any e for a zero matrix.
+int scale_exponent(double largest_magnitude);
+
+/// scale² A Aᵀ of A (n, k): (n, n), lower triangle, column-major; what is above it is zero.
+template <class T>
+std::vector<double> gram_lower(MatrixView<const T> a, double scale);
+
+/// The same by LAPACK alone.
+template <class T>
+std::vector<double> plain_gram_lower(MatrixView<const T> a, double scale);
+
+/// The same in tiles (kernels/kernels.h), zeros beyond the matrix. The memory is the calling
+/// thread's until its next call. Needs kernels::available().
+template <class T>
+double* gram_tiles(MatrixView<const T> a, double scale);
+
+}  // namespace attnscope
