@@ -88,7 +88,7 @@ void gpt2_singular_values(benchmark::State& state) {
   for (std::size_t circuit = 0; circuit < kCircuits; ++circuit) {
     items.push_back({.run = [&values, circuit] { benchmark::DoNotOptimize(values(circuit)); }});
   }
-  for (auto _ : state) run_all(items, default_threads(), {});
+  for (auto _ : state) run_all(items, {.threads = default_threads()}, {});
   state.counters["circuits/s"] = {static_cast<double>(kCircuits),
                                   benchmark::Counter::kIsIterationInvariantRate};
 }
