@@ -92,7 +92,7 @@ void gpt2_singular_values(benchmark::State& state) {
   for (std::size_t layer = 0; layer < kLayers; ++layer) {
     items.push_back({.run = [&, layer] { benchmark::DoNotOptimize(layer_values(layer)); }});
   }
-  for (auto _ : state) run_all(items, default_threads(), {});
+  for (auto _ : state) run_all(items, {.threads = default_threads()}, {});
   state.counters["circuits/s"] = {static_cast<double>(kLayers * kHeads),
                                   benchmark::Counter::kIsIterationInvariantRate};
 }

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -50,6 +51,11 @@ class Checkpoint {
 
   /// Throws Error(io) if the tensor's file was cut since it was opened. Call after reading bytes.
   void check_intact(const CheckpointTensor& tensor) const { files_[tensor.file].check_intact(); }
+
+  /// Asks the system to read `part` of the tensor's bytes soon, and does not wait for it.
+  void prefetch(const CheckpointTensor& tensor, std::span<const std::byte> part) const {
+    files_[tensor.file].prefetch(part);
+  }
 
   /// "FILE: tensor 'NAME'", for error messages.
   std::string place_of(const CheckpointTensor& tensor) const;

@@ -139,6 +139,17 @@ MappedFile::~MappedFile() {
   if (descriptor_ >= 0) close(descriptor_);
 }
 
+void MappedFile::prefetch(std::span<const std::byte> part) const {
+  if (part.empty()) return;
+  static const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  // The mapping begins on a page, so a page of the file is a page of memory.
+  const auto first = static_cast<std::size_t>(part.data() - bytes_.data());
+  const std::size_t begin = first / page * page;
+  void* address = const_cast<std::byte*>(bytes_.data()) + begin;
+  // Advice only: whatever comes of it, the bytes are read where they are used.
+  (void)madvise(address, first + part.size() - begin, MADV_WILLNEED);
+}
+
 void MappedFile::check_intact() const {
   const bool zeros_were_read = guard_slot_ != kNoSlot && guarded_ranges[guard_slot_].cut.load();
   struct stat status;

@@ -23,6 +23,9 @@ class MappedFile {
   std::span<const std::byte> bytes() const { return bytes_; }
   const std::filesystem::path& path() const { return path_; }
 
+  /// Asks the system to read `part` of the bytes soon, and does not wait for it.
+  void prefetch(std::span<const std::byte> part) const;
+
   /// Throws Error(io) naming the file if it was cut or written to since it was opened.
   void check_intact() const;
 

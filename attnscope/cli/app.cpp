@@ -178,7 +178,7 @@ int run_command_line(int argc, const char* const* argv) {
   } catch (const Error& error) {
     return fail(error.what(), exit_code(error.kind()));
   } catch (const std::bad_alloc&) {
-    return fail("memory: not enough for this model (try fewer --threads)",
+    return fail("memory: not enough for this model (try a smaller --memory or fewer --threads)",
                 exit_code(ErrorKind::io));
   } catch (const std::exception& error) {
     return fail(std::string("internal: ") + printable(error.what()) + " (please report this)", 1);

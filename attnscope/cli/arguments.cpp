@@ -9,10 +9,12 @@
 #include <cstdlib>
 #include <set>
 
+#include "attnscope/cli/byte_size.h"
 #include "attnscope/cli/output_target.h"
 #include "attnscope/core/error.h"
 #include "attnscope/core/text.h"
 #include "attnscope/output/writers.h"
+#include "attnscope/pipeline/free_memory.h"
 
 namespace attnscope {
 namespace {
@@ -90,6 +92,10 @@ void add_work_arguments(CLI::App& app, CommonArguments& arguments) {
       ->type_name("LAYERS");
   app.add_option("--threads", arguments.threads, "default: all cores; never changes a result")
       ->type_name("N");
+  app.add_option("--memory", arguments.memory,
+                 "of matrices in work at once, such as 2G or 512M (default: a half of what is "
+                 "free); never changes a result")
+      ->type_name("SIZE");
   app.add_option("--progress", arguments.progress,
                  "never, auto or always (default: auto, on a terminal)")
       ->type_name("WHEN");
@@ -135,9 +141,18 @@ int print_report(const CommonArguments& arguments, const std::function<Report()>
               "no matrix could be analysed (" + report.skipped.front().reason + ")");
 }
 
-int thread_count(const CommonArguments& arguments) {
-  if (arguments.threads.empty()) return default_threads();
-  return static_cast<int>(parse_integer("--threads", arguments.threads, 1, kMostThreads));
+Resources resources_for(const CommonArguments& arguments) {
+  Resources resources{.threads = default_threads()};
+  if (!arguments.threads.empty()) {
+    resources.threads =
+        static_cast<int>(parse_integer("--threads", arguments.threads, 1, kMostThreads));
+  }
+  if (!arguments.memory.empty()) {
+    resources.memory_bytes = parse_byte_size("--memory", arguments.memory);
+  } else if (const auto free = free_memory()) {
+    resources.memory_bytes = *free / 2;
+  }
+  return resources;
 }
 
 ProgressMode progress_mode(const CommonArguments& arguments) {

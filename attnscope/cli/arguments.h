@@ -11,6 +11,7 @@
 #include "attnscope/cli/progress_line.h"
 #include "attnscope/core/role.h"
 #include "attnscope/model/model.h"
+#include "attnscope/pipeline/work_queue.h"
 #include "attnscope/results/report.h"
 
 namespace CLI {
@@ -27,13 +28,14 @@ struct CommonArguments {
   std::string out;
   std::string layers;
   std::string threads;
+  std::string memory;
   std::string progress;
   bool quiet = false;
 };
 
 /// MODEL…, --layout, --format, --out, --quiet.
 void add_common_arguments(CLI::App& app, CommonArguments& arguments);
-/// --layers, --threads, --progress.
+/// --layers, --threads, --memory, --progress.
 void add_work_arguments(CLI::App& app, CommonArguments& arguments);
 
 /// Opens every model, names them apart, and tells on stderr where an index and its shards disagree.
@@ -51,7 +53,8 @@ NamedCheckpoints open_checkpoints(const CommonArguments& arguments);
 /// 0 if there is any row or nothing was skipped, else 6.
 int print_report(const CommonArguments& arguments, const std::function<Report()>& make_report);
 
-int thread_count(const CommonArguments& arguments);
+/// What --threads and --memory allow; by default all cores, and a half of what memory is free.
+Resources resources_for(const CommonArguments& arguments);
 ProgressMode progress_mode(const CommonArguments& arguments);
 
 /// A whole number from `least` to `most`. All throw Error(usage) naming the option.

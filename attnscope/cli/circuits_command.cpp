@@ -48,7 +48,7 @@ CircuitsRequest make_request(const CircuitsArguments& arguments) {
   request.layers_text = arguments.common.layers;
   request.all_eigenvalues = arguments.all_eigenvalues;
   request.composition = arguments.composition;
-  request.threads = thread_count(arguments.common);
+  request.resources = resources_for(arguments.common);
   const bool ranks = !arguments.energy.empty() || arguments.all_eigenvalues;
   if (request.composition && (!request.circuits.empty() || ranks)) {
     throw Error(ErrorKind::usage, "--composition",

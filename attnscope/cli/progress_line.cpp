@@ -1,15 +1,16 @@
 #include "attnscope/cli/progress_line.h"
 
 #include <fmt/format.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <cmath>
-#include <cstdio>
+#include <utility>
 
 namespace attnscope {
 namespace {
 
-using namespace std::chrono_literals;
+constexpr double kBetweenLogLines = 10;  // seconds
 
 std::string duration_text(double seconds) {
   const auto whole = static_cast<long>(std::ceil(seconds));
@@ -18,47 +19,55 @@ std::string duration_text(double seconds) {
   return fmt::format("{}:{:02}", whole / 60, whole % 60);
 }
 
-std::string progress_text(const std::string& label, const Progress& progress, double seconds) {
-  const double rate = seconds > 0 ? progress.flops_done / seconds : 0;
+std::string progress_text(const std::string& label, const Progress& progress) {
   std::string text =
       fmt::format("{}: {} of {} matrices, {:.1f} of {:.1f} MB", label, progress.items_done,
                   progress.items_total, static_cast<double>(progress.bytes_done) / 1e6,
                   static_cast<double>(progress.bytes_total) / 1e6);
-  if (rate > 0) {
-    // Items differ in size by orders of magnitude: the arithmetic left tells the time left.
-    const double left = (progress.flops_total - progress.flops_done) / rate;
-    text += fmt::format(", {:.1f} GF/s, {} left", rate / 1e9, duration_text(left));
+  if (!progress.seconds_left) {
+    return text + fmt::format(", {} so far", duration_text(std::floor(progress.seconds)));
   }
+  // Items differ in size by orders of magnitude: the arithmetic left tells the time left.
+  return text + fmt::format(", {} left, {:.1f} GF/s, {:.1f} MB/s, {:.1f} matrices/s",
+                            duration_text(*progress.seconds_left),
+                            progress.flops_done / progress.seconds / 1e9,
+                            static_cast<double>(progress.bytes_done) / progress.seconds / 1e6,
+                            static_cast<double>(progress.items_done) / progress.seconds);
+}
+
+/// What fits on the terminal's line, since one that wraps cannot be drawn over.
+std::string fitted(std::string text, std::FILE* terminal) {
+  winsize size{};
+  const bool known = ioctl(fileno(terminal), TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
+  if (known && text.size() >= size.ws_col) text.resize(size.ws_col - 1u);
   return text;
 }
 
 }  // namespace
 
-ProgressLine::ProgressLine(std::string label, ProgressMode mode)
+ProgressLine::ProgressLine(std::string label, ProgressMode mode, std::FILE* stream)
     : label_(std::move(label)),
-      on_terminal_(isatty(STDERR_FILENO) != 0),
+      stream_(stream),
+      on_terminal_(isatty(fileno(stream)) != 0),
       enabled_(mode == ProgressMode::always || (mode == ProgressMode::automatic && on_terminal_)),
-      start_(Clock::now()),
-      last_(start_) {}
+      next_seconds_(kBetweenLogLines) {}
 
 ProgressLine::~ProgressLine() {
-  if (drawn_) std::fputs("\r\x1b[K", stderr);
+  if (drawn_) std::fputs("\r\x1b[K", stream_);
 }
 
 void ProgressLine::show(const Progress& progress) {
   if (!enabled_) return;
-  const auto now = Clock::now();
-  if (now - last_ < (on_terminal_ ? Clock::duration(100ms) : Clock::duration(10s))) return;
-  last_ = now;
-  const double seconds = std::chrono::duration<double>(now - start_).count();
-  const std::string text = progress_text(label_, progress, seconds);
+  const std::string text = progress_text(label_, progress);
   if (on_terminal_) {
-    std::fprintf(stderr, "\r%s\x1b[K", text.c_str());
+    std::fprintf(stream_, "\r%s\x1b[K", fitted(text, stream_).c_str());
     drawn_ = true;
   } else {
-    std::fprintf(stderr, "%s\n", text.c_str());
+    if (progress.seconds < next_seconds_) return;
+    next_seconds_ = progress.seconds + kBetweenLogLines;
+    std::fprintf(stream_, "%s\n", text.c_str());
   }
-  std::fflush(stderr);
+  std::fflush(stream_);
 }
 
 }  // namespace attnscope

@@ -1,10 +1,10 @@
 // Progress on stderr: a line that is drawn over, or in a log a line every ten seconds.
 #pragma once
 
-#include <chrono>
+#include <cstdio>
 #include <string>
 
-#include "attnscope/pipeline/work_queue.h"
+#include "attnscope/pipeline/progress.h"
 
 namespace attnscope {
 
@@ -12,7 +12,8 @@ enum class ProgressMode { never, automatic, always };
 
 class ProgressLine {
  public:
-  ProgressLine(std::string label, ProgressMode mode);
+  /// `automatic` shows nothing where `stream` is no terminal.
+  ProgressLine(std::string label, ProgressMode mode, std::FILE* stream = stderr);
   /// Leaves no trace on a terminal.
   ~ProgressLine();
   ProgressLine(const ProgressLine&) = delete;
@@ -21,14 +22,12 @@ class ProgressLine {
   void show(const Progress& progress);
 
  private:
-  using Clock = std::chrono::steady_clock;
-
   std::string label_;
+  std::FILE* stream_;
   bool on_terminal_;
   bool enabled_;
   bool drawn_ = false;
-  Clock::time_point start_;
-  Clock::time_point last_;
+  double next_seconds_ = 0;  // of the run: when a log gets its next line
 };
 
 }  // namespace attnscope

@@ -59,7 +59,7 @@ SimilarityRequest make_request(const SimilarityArguments& arguments) {
   if (!arguments.head_matrix.empty()) request.head_matrix = parse_head_place(arguments.head_matrix);
   request.with_histogram = arguments.bins.histogram;
   request.bins = parse_bins(arguments.bins, request.bins);
-  request.threads = thread_count(arguments.common);
+  request.resources = resources_for(arguments.common);
   return request;
 }
 

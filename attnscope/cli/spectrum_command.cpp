@@ -78,7 +78,7 @@ SpectrumRequest make_request(const SpectrumArguments& arguments) {
   request.layers_text = arguments.common.layers;
   request.per_head = arguments.per_head;
   request.with_values = arguments.values;
-  request.threads = thread_count(arguments.common);
+  request.resources = resources_for(arguments.common);
   return request;
 }
 

@@ -32,7 +32,7 @@ WeightsRequest make_request(const WeightsArguments& arguments) {
   request.per_head = arguments.per_head;
   request.with_histogram = arguments.bins.histogram;
   request.bins = parse_bins(arguments.bins, request.bins);
-  request.threads = thread_count(arguments.common);
+  request.resources = resources_for(arguments.common);
   return request;
 }
 

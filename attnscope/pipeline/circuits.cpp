@@ -5,6 +5,7 @@
 
 #include "attnscope/analysis/circuit_measures.h"
 #include "attnscope/core/error.h"
+#include "attnscope/pipeline/estimates.h"
 #include "attnscope/pipeline/layer_work.h"
 
 namespace attnscope {
@@ -69,6 +70,24 @@ double estimated_flops(const Model& model, Role circuit, const CircuitsRequest& 
          static_cast<double>(shape.heads) * product(inner, true);
 }
 
+/// The sum over heads takes more than any head.
+std::uint64_t estimated_bytes(const Dimensions& dimensions, Role circuit,
+                              const CircuitVariant& variant) {
+  const std::int64_t width = dimensions.width;
+  const std::int64_t inner = summed_rank(dimensions.heads, circuit);
+  const std::int64_t rank = std::min(inner, width);
+  const std::uint64_t factors = circuit_factor_bytes(dimensions, circuit);
+  // A factor with its bias is made from the one without.
+  const std::uint64_t loading = variant.with_bias ? 2 * factors : factors;
+  // The sum, and both factors packed, with two matrices of head space for each; then products in
+  // head space and in the up to 2 r dimensions that both factors span.
+  const std::uint64_t packed = 3 * float64_bytes(inner, width) + 4 * float64_bytes(rank, rank);
+  const std::int64_t spanned = std::min(2 * rank, width);
+  const std::uint64_t solving =
+      3 * float64_bytes(rank, rank) + 4 * float64_bytes(spanned, spanned) + kPackedBytes;
+  return std::max(loading, factors + packed + std::max(solving, spectrum_bytes(rank, width)));
+}
+
 std::vector<std::vector<Role>> select_circuits(std::span<const Model> models,
                                                const CircuitsRequest& request) {
   std::vector<Role> wanted = request.circuits;
@@ -125,7 +144,10 @@ Report run_circuits(std::span<const Model> models, const CircuitsRequest& reques
   work.flops = [&](const Model& model, Role circuit) {
     return estimated_flops(model, circuit, request);
   };
-  run_layers(report, models, circuits, request.layers, work, request.threads, on_progress);
+  work.memory_bytes = [&](const Model& model, std::int64_t, Role circuit) {
+    return estimated_bytes(model.dimensions(), circuit, request.variant);
+  };
+  run_layers(report, models, circuits, request.layers, work, request.resources, on_progress);
   return report;
 }
 

@@ -21,7 +21,7 @@ struct CircuitsRequest {
   CircuitVariant variant;
   bool composition = false;      // pairs of heads instead of heads
   bool all_eigenvalues = false;  // copying scores of sums over heads above order 1024 too
-  int threads = 1;
+  Resources resources;
 };
 
 /// The report's parameters, which say the variant.

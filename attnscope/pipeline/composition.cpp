@@ -9,7 +9,9 @@
 #include "attnscope/model/inventory.h"
 #include "attnscope/numerics/lapack.h"
 #include "attnscope/pipeline/circuits.h"
+#include "attnscope/pipeline/estimates.h"
 #include "attnscope/pipeline/info.h"
+#include "attnscope/pipeline/layer_work.h"
 #include "attnscope/pipeline/read_weight.h"
 
 namespace attnscope {
@@ -169,6 +171,26 @@ double estimated_flops(const Dimensions& dimensions, std::size_t earlier_layers)
   return static_cast<double>(earlier_layers + 1) * 6 * width * inner * inner;
 }
 
+/// Both circuits of the later layer and one of an earlier one with their triangles, what the
+/// earlier one writes, and the product of all heads with all heads.
+std::uint64_t estimated_bytes(const Dimensions& dimensions) {
+  const HeadShape& shape = dimensions.heads;
+  const std::uint64_t factors =
+      circuit_factor_bytes(dimensions, Role::qk) + 2 * circuit_factor_bytes(dimensions, Role::ov);
+  const std::int64_t read = shape.heads * std::max(shape.head_dim, shape.value_dim);
+  const std::int64_t written = shape.heads * shape.value_dim;
+  return factors + 6 * float64_bytes(read, std::max(shape.head_dim, shape.value_dim)) +
+         float64_bytes(written, dimensions.width) + float64_bytes(read, written) + kPackedBytes;
+}
+
+/// The later layer's circuits, and of each earlier one what it writes.
+std::uint64_t bytes_read(const Model& model, std::span<const std::int64_t> earlier_layers,
+                         std::int64_t layer) {
+  std::uint64_t total = stored_bytes(model, layer, Role::qk) + stored_bytes(model, layer, Role::ov);
+  for (const std::int64_t earlier : earlier_layers) total += stored_bytes(model, earlier, Role::ov);
+  return total;
+}
+
 }  // namespace
 
 Report run_composition(std::span<const Model> models, const CircuitsRequest& request,
@@ -196,13 +218,20 @@ Report run_composition(std::span<const Model> models, const CircuitsRequest& req
     const std::span<const std::int64_t> own = layers[index];
     for (std::size_t at = 0; at < own.size(); ++at) {
       const std::size_t slot = items.size();
-      items.push_back(
-          {.flops = estimated_flops(model.dimensions(), at), .bytes = 0, .run = [&, own, at, slot] {
-             found[slot] = compose(model, own.first(at), own[at], request.variant);
-           }});
+      const auto compute = [&, own, at, slot] {
+        found[slot] = compose(model, own.first(at), own[at], request.variant);
+      };
+      const auto read_soon = [&, own, at] {
+        for (const Role role : {Role::qk, Role::ov}) prefetch(model, own[at], role);
+      };
+      items.push_back({.flops = estimated_flops(model.dimensions(), at),
+                       .bytes = bytes_read(model, own.first(at), own[at]),
+                       .memory_bytes = estimated_bytes(model.dimensions()),
+                       .run = compute,
+                       .prefetch = read_soon});
     }
   }
-  run_all(items, request.threads, on_progress);
+  run_all(items, request.resources, on_progress);
 
   for (const Model& model : models) {
     report.models.push_back(facts_record(take_inventory(model).facts));

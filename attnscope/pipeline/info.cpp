@@ -5,7 +5,9 @@
 #include <fstream>
 #include <string>
 
+#include "attnscope/numerics/kernels/kernels.h"
 #include "attnscope/numerics/lapack.h"
+#include "attnscope/pipeline/free_memory.h"
 #include "attnscope/pipeline/work_queue.h"
 
 namespace attnscope {
@@ -26,6 +28,12 @@ std::string operating_system() {
   utsname system;
   if (uname(&system) != 0) return "unknown";
   return std::string(system.sysname) + " " + system.release + " " + system.machine;
+}
+
+/// What runs may count on; half of it is the default of --memory.
+std::string memory_text() {
+  const auto free = free_memory();
+  return free ? std::to_string(*free >> 20) + " MiB free" : "unknown";
 }
 
 }  // namespace
@@ -78,6 +86,10 @@ Report run_system_info(std::string_view version) {
   add("system", operating_system());
   add("cpu", cpu_name());
   add("cores", std::to_string(default_threads()));
+  add("memory", memory_text());
+  add("kernels", kernels::available()
+                     ? std::string(kernels::instruction_set()) + " (own)"
+                     : "none of its own for this CPU; LAPACK does the work");
   add("blas", lapack::description());
   return report;
 }

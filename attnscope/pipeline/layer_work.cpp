@@ -30,16 +30,6 @@ WeightKey weight_key(const Model& model, std::size_t model_index, std::int64_t l
   return key;
 }
 
-std::uint64_t stored_bytes(const Model& model, std::int64_t layer, Role role) {
-  std::uint64_t total = 0;
-  for (const Role factor : factors_of(role)) {
-    const StoredMatrix& matrix = model.weight(layer, factor).matrix;
-    total += static_cast<std::uint64_t>(matrix.rows * matrix.cols) *
-             static_cast<std::uint64_t>(dtype_info(matrix.tensor.dtype).bits) / 8;
-  }
-  return total;
-}
-
 }  // namespace
 
 std::vector<Outcome> all_skipped(const std::string& reason, std::int64_t heads) {
@@ -50,9 +40,26 @@ std::vector<Outcome> all_skipped(const std::string& reason, std::int64_t heads) 
   return outcomes;
 }
 
+std::uint64_t stored_bytes(const Model& model, std::int64_t layer, Role role) {
+  std::uint64_t total = 0;
+  for (const Role factor : factors_of(role)) {
+    const StoredMatrix& matrix = model.weight(layer, factor).matrix;
+    total += static_cast<std::uint64_t>(matrix.rows * matrix.cols) *
+             static_cast<std::uint64_t>(dtype_info(matrix.tensor.dtype).bits) / 8;
+  }
+  return total;
+}
+
+void prefetch(const Model& model, std::int64_t layer, Role role) {
+  for (const Role factor : factors_of(role)) {
+    const Weight& weight = model.weight(layer, factor);
+    model.checkpoint().prefetch(*weight.tensor, byte_range(weight.matrix));
+  }
+}
+
 void run_layers(Report& report, std::span<const Model> models,
                 std::span<const std::vector<Role>> roles, const LayerSelection& layers,
-                const LayerWork& work, int threads, const ProgressFn& on_progress) {
+                const LayerWork& work, const Resources& resources, const ProgressFn& on_progress) {
   // One item for each distinct matrix, and for each group of rows the item it comes from.
   struct RowGroup {
     std::size_t model;
@@ -76,7 +83,9 @@ void run_layers(Report& report, std::span<const Model> models,
         groups.push_back({index, layer, role, items.size()});
         items.push_back({.flops = work.flops(model, role),
                          .bytes = stored_bytes(model, layer, role),
-                         .run = {}});
+                         .memory_bytes = work.memory_bytes(model, layer, role),
+                         .run = {},
+                         .prefetch = [&model, layer, role] { prefetch(model, layer, role); }});
       }
     }
   }
@@ -86,7 +95,7 @@ void run_layers(Report& report, std::span<const Model> models,
       outcomes[group.item] = work.compute(models[group.model], group.layer, group.role);
     };
   }
-  run_all(items, threads, on_progress);
+  run_all(items, resources, on_progress);
 
   for (const Model& model : models) {
     report.models.push_back(facts_record(take_inventory(model).facts));

@@ -34,18 +34,26 @@ struct LayerWork {
   std::function<std::vector<Outcome>(const Model&, std::int64_t layer, Role)> compute;
   /// Arithmetic that `compute` will take, for order and for the time left.
   std::function<double(const Model&, Role)> flops;
+  /// What `compute` holds at once, beside the mapped files.
+  std::function<std::uint64_t(const Model&, std::int64_t layer, Role)> memory_bytes;
   std::string_view role_field = "matrix";  // how rows name the role: "matrix", "circuit"
   /// Whether layers with the same tensors have the same outcomes (ALBERT); false where something
   /// beside the weights differs by layer.
   bool shares_equal_weights = true;
 };
 
+/// What a role's stored matrices take in the file.
+std::uint64_t stored_bytes(const Model& model, std::int64_t layer, Role role);
+
+/// Asks the system to read them soon, and does not wait for them.
+void prefetch(const Model& model, std::int64_t layer, Role role);
+
 /// Fills the report's models, rows, skipped and notes. Rows go by model, layer, role (in the order
 /// of `roles`, one list for each model), then as `compute` gives them, whatever the number of
 /// threads.
 void run_layers(Report& report, std::span<const Model> models,
                 std::span<const std::vector<Role>> roles, const LayerSelection& layers,
-                const LayerWork& work, int threads, const ProgressFn& on_progress);
+                const LayerWork& work, const Resources& resources, const ProgressFn& on_progress);
 
 /// Adds one outcome as a row, a skipped entry and a note. `layer` is none for a tensor by name.
 void add_outcome(Report& report, const std::string& model, std::optional<std::int64_t> layer,

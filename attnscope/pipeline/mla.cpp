@@ -11,6 +11,7 @@
 #include "attnscope/core/text.h"
 #include "attnscope/model/inventory.h"
 #include "attnscope/numerics/singular_values.h"
+#include "attnscope/pipeline/estimates.h"
 #include "attnscope/pipeline/info.h"
 #include "attnscope/pipeline/layer_work.h"
 #include "attnscope/pipeline/read_weight.h"
@@ -136,10 +137,9 @@ Report run_mla(std::span<const Model> models, const SpectrumRequest& request,
   };
   work.flops = [](const Model& model, Role role) {
     const auto [rows, cols] = canonical_shape(model.dimensions(), role);
-    const auto side = static_cast<double>(std::min(rows, cols));
-    return static_cast<double>(rows) * static_cast<double>(cols) * side +
-           4.0 / 3.0 * side * side * side;
+    return spectrum_flops(static_cast<double>(rows), static_cast<double>(cols));
   };
+  work.memory_bytes = matrix_spectrum_bytes;
   Report report{
       .command = "spectrum",
       .parameters = {
@@ -147,7 +147,7 @@ Report run_mla(std::span<const Model> models, const SpectrumRequest& request,
           {"energy", request.thresholds},
           {"layers", request.layers_text.empty() ? Value() : Value(request.layers_text)}}};
   const std::vector<std::vector<Role>> same_for_all(models.size(), roles);
-  run_layers(report, models, same_for_all, request.layers, work, request.threads, on_progress);
+  run_layers(report, models, same_for_all, request.layers, work, request.resources, on_progress);
 
   report.rows = join_halves(report.rows);
   for (std::size_t index = 0; index < models.size(); ++index) {

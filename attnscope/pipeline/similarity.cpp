@@ -8,6 +8,7 @@
 #include "attnscope/analysis/heads.h"
 #include "attnscope/analysis/similarity.h"
 #include "attnscope/core/error.h"
+#include "attnscope/pipeline/estimates.h"
 #include "attnscope/pipeline/layer_work.h"
 #include "attnscope/pipeline/read_weight.h"
 #include "attnscope/pipeline/weights.h"
@@ -102,6 +103,23 @@ std::vector<Outcome> similarity_of(const Model& model, std::int64_t layer, Role 
       read.matrix);
 }
 
+/// Beside the decoded matrix.
+std::uint64_t estimated_bytes(const Model& model, Role role, const SimilarityRequest& request) {
+  constexpr std::int64_t kPanel =
+      512;  // rows whose products with as many others are formed at once
+  const auto [rows, cols] = canonical_shape(model.dimensions(), role);
+  const std::int64_t head_rows = rows_of_head(model.dimensions().heads, role);
+  if (request.overlap) {  // all bases, the QR of one head, its products with the others
+    return float64_bytes(rows, cols) + 3 * float64_bytes(head_rows, cols) +
+           float64_bytes(head_rows, rows);
+  }
+  const std::int64_t compared = request.head_matrix ? head_rows : rows;
+  const std::int64_t panel = std::min(kPanel, compared);
+  const std::uint64_t panels = 2 * float64_bytes(panel, cols) + 2 * float64_bytes(panel, panel);
+  if (request.head_matrix) return panels + float64_bytes(head_rows, head_rows);
+  return panels;
+}
+
 /// Leaves the matrices of each model that have the head asked for. Throws Error(usage) for a model
 /// that lacks the layer, or has the head in none of them.
 void keep_matrices_with_head(std::span<const Model> models, std::vector<std::vector<Role>>& roles,
@@ -191,7 +209,10 @@ Report run_similarity(std::span<const Model> models, const SimilarityRequest& re
         static_cast<double>(one_head ? rows_of_head(model.dimensions().heads, role) : rows);
     return vectors * vectors * static_cast<double>(cols);
   };
-  run_layers(report, models, matrices, layers, work, request.threads, on_progress);
+  work.memory_bytes = [&](const Model& model, std::int64_t layer, Role role) {
+    return decoded_bytes(model, layer, role) + estimated_bytes(model, role, request) + kPackedBytes;
+  };
+  run_layers(report, models, matrices, layers, work, request.resources, on_progress);
   if (!request.head_matrix) drop_heads(report);
   return report;
 }

@@ -28,7 +28,7 @@ struct SimilarityRequest {
   BinRule bins{.bins = 100, .range = ValueRange{-0.4, 0.4}};
   bool overlap = false;                  // the overlap of heads instead of cosines
   std::optional<HeadPlace> head_matrix;  // the cosines of one head's rows instead
-  int threads = 1;
+  Resources resources;
 };
 
 /// Rows by model, layer, matrix (as asked), then by scope; with `overlap` one for each matrix; with

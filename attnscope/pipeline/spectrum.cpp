@@ -16,6 +16,7 @@
 #include "attnscope/numerics/small_matrices.h"
 #include "attnscope/numerics/thin_product.h"
 #include "attnscope/pipeline/circuit_weights.h"
+#include "attnscope/pipeline/estimates.h"
 #include "attnscope/pipeline/layer_work.h"
 #include "attnscope/pipeline/read_weight.h"
 #include "attnscope/pipeline/singular_outcome.h"
@@ -147,12 +148,6 @@ std::vector<Outcome> product_spectra(const Model& model, std::int64_t layer, Rol
   return product_spectra_of(ids, factors, fields_wanted(request, model.dimensions().width));
 }
 
-/// m n² for the Gram matrix and 4/3 n³ for its eigenvalues; n the short side.
-double spectrum_flops(double rows, double cols) {
-  const double n = std::min(rows, cols), m = std::max(rows, cols);
-  return m * n * n + 4.0 / 3.0 * n * n * n;
-}
-
 double estimated_flops(const Dimensions& dimensions, Role role, bool per_head) {
   const HeadShape& shape = dimensions.heads;
   const double heads = per_head ? static_cast<double>(shape.count(role)) : 0;
@@ -171,6 +166,15 @@ double estimated_flops(const Dimensions& dimensions, Role role, bool per_head) {
       static_cast<double>(role == Role::kv ? shape.head_dim + shape.value_dim : shape.head_dim);
   return spectrum_flops(static_cast<double>(rows), static_cast<double>(cols)) +
          heads * spectrum_flops(slice, width);
+}
+
+/// The whole matrix takes more than any head of it.
+std::uint64_t estimated_bytes(const Model& model, std::int64_t layer, Role role) {
+  if (!is_product(role)) return matrix_spectrum_bytes(model, layer, role);
+  const Dimensions& dimensions = model.dimensions();
+  const std::int64_t inner = summed_rank(dimensions.heads, role);
+  return circuit_factor_bytes(dimensions, role) + float64_bytes(inner, dimensions.width) +
+         product_spectrum_bytes(inner, dimensions.width);
 }
 
 Record common_parameters(const SpectrumRequest& request) {
@@ -211,7 +215,8 @@ Report run_spectrum(std::span<const Model> models, const SpectrumRequest& reques
   work.flops = [&](const Model& model, Role role) {
     return estimated_flops(model.dimensions(), role, request.per_head);
   };
-  run_layers(report, models, matrices, request.layers, work, request.threads, on_progress);
+  work.memory_bytes = estimated_bytes;
+  run_layers(report, models, matrices, request.layers, work, request.resources, on_progress);
   return report;
 }
 
@@ -258,12 +263,19 @@ Report run_tensor_spectrum(std::span<const Checkpoint> checkpoints,
           [&](const auto& matrix) { return whole_spectrum(matrix.view(), wanted); },
           read.matrix);
     };
+    const auto prefetch = [&, index] {
+      checkpoints[index].prefetch(*tensors[index], tensors[index]->view.bytes);
+    };
+    const std::uint64_t decoded =
+        static_cast<std::uint64_t>(view.element_count()) * (view.dtype == DType::f64 ? 8 : 4);
     items.push_back({.flops = spectrum_flops(static_cast<double>(view.shape[0]),
                                              static_cast<double>(view.shape[1])),
                      .bytes = view.bytes.size(),
-                     .run = compute});
+                     .memory_bytes = decoded + spectrum_bytes(view.shape[0], view.shape[1]),
+                     .run = compute,
+                     .prefetch = prefetch});
   }
-  run_all(items, request.threads, on_progress);
+  run_all(items, request.resources, on_progress);
 
   Report report{.command = "spectrum"};
   report.parameters = common_parameters(request);

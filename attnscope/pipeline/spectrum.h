@@ -31,7 +31,7 @@ struct SpectrumRequest {
   std::vector<double> thresholds = {0.9, 0.99};  // ascending, each in (0, 1)
   std::vector<RankText> ranks;                   // to read the kept energy at
   bool with_values = false;
-  int threads = 1;
+  Resources resources;
 };
 
 /// Rows by model, layer, matrix (as asked), then the whole matrix before its heads.

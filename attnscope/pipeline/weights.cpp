@@ -6,6 +6,7 @@
 
 #include "attnscope/analysis/distribution.h"
 #include "attnscope/analysis/heads.h"
+#include "attnscope/pipeline/estimates.h"
 #include "attnscope/pipeline/layer_work.h"
 #include "attnscope/pipeline/read_weight.h"
 #include "attnscope/tensor/stored_values.h"
@@ -244,6 +245,14 @@ std::vector<Outcome> weights_of(const Model& model, std::int64_t layer, Role rol
   return outcomes;
 }
 
+/// Values are read in blocks, and those near a quantile kept: of a head, most of them.
+std::uint64_t estimated_bytes(const StoredMatrix& stored, bool per_head) {
+  constexpr std::uint64_t kTables = 4 << 20;  // counts of bit patterns, or a sample of the values
+  if (has_countable_patterns(stored.tensor.dtype)) return kTables;
+  const std::uint64_t all = float64_bytes(stored.rows, stored.cols);
+  return kTables + (per_head ? all : all / 4);
+}
+
 }  // namespace
 
 void add_bin_parameters(Record& parameters, const BinRule& rule) {
@@ -277,7 +286,10 @@ Report run_weights(std::span<const Model> models, const WeightsRequest& request,
     const auto [rows, cols] = canonical_shape(model.dimensions(), role);
     return kPerValue * static_cast<double>(rows) * static_cast<double>(cols);
   };
-  run_layers(report, models, matrices, request.layers, work, request.threads, on_progress);
+  work.memory_bytes = [&](const Model& model, std::int64_t layer, Role role) {
+    return estimated_bytes(model.weight(layer, role).matrix, request.per_head);
+  };
+  run_layers(report, models, matrices, request.layers, work, request.resources, on_progress);
   return report;
 }
 

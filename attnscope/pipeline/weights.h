@@ -19,7 +19,7 @@ struct WeightsRequest {
   bool per_head = false;
   bool with_histogram = false;
   BinRule bins{.bins = 80, .range = ValueRange{-0.8, 0.8}};
-  int threads = 1;
+  Resources resources;
 };
 
 /// Rows by model, layer, matrix (as asked), then the whole matrix before its heads.

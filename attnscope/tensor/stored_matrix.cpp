@@ -42,6 +42,16 @@ StoredMatrix whole_matrix(const TensorView& tensor) {
           .block_rows = std::max<std::int64_t>(rows, 1)};
 }
 
+std::span<const std::byte> byte_range(const StoredMatrix& stored) {
+  if (stored.rows == 0 || stored.cols == 0) return {};
+  const std::int64_t last =
+      stored.row_start(stored.rows - 1) + (stored.cols - 1) * stored.col_stride;
+  const auto element_bits = static_cast<std::int64_t>(dtype_info(stored.tensor.dtype).bits);
+  const auto begin = static_cast<std::size_t>(stored.first * element_bits / 8);
+  const auto end = static_cast<std::size_t>(((last + 1) * element_bits + 7) / 8);
+  return stored.tensor.bytes.subspan(begin, end - begin);
+}
+
 template <class T>
 Matrix<T> decode(const StoredMatrix& stored) {
   Matrix<T> out(stored.rows, stored.cols);

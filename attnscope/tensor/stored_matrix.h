@@ -1,7 +1,9 @@
 // A matrix in canonical orientation, described over a tensor as it lies in the file.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "attnscope/core/matrix_view.h"
 #include "attnscope/tensor/tensor_view.h"
@@ -31,6 +33,10 @@ struct StoredMatrix {
 
 /// The whole of a 2-D tensor, as it is stored.
 StoredMatrix whole_matrix(const TensorView& tensor);
+
+/// The part of the tensor's bytes from the matrix's first element to its last; what lies between
+/// may belong to others.
+std::span<const std::byte> byte_range(const StoredMatrix& stored);
 
 /// The dense, row-major copy. The dtype must be of class `real`.
 template <class T>

@@ -34,6 +34,21 @@ TEST(MappedFile, ShowsTheBytesOfTheFile) {
   EXPECT_NO_THROW(empty.check_intact());
 }
 
+TEST(MappedFile, PrefetchingChangesNothing) {
+  const test::TempFolder folder;
+  const fs::path path = folder.write("file", std::string(3 * page_bytes() + 5, 'x'));
+  const MappedFile file(path);
+  for (const std::size_t first : {std::size_t{0}, std::size_t{3}, file.bytes().size()}) {
+    file.prefetch(file.bytes().subspan(first));
+  }
+  fs::resize_file(path, 1);  // what is advised may be gone by then
+  file.prefetch(file.bytes());
+  EXPECT_EQ(file.bytes()[0], std::byte{'x'});
+
+  const MappedFile empty(folder.write("empty", ""));
+  empty.prefetch(empty.bytes());
+}
+
 TEST(MappedFile, MovesItsBytes) {
   const test::TempFolder folder;
   MappedFile file(folder.write("file", "abc"));

@@ -90,6 +90,13 @@ TEST(CliErrors, Usage) {
            spectrum + Words{"--threads", "99999999999999999999"},
            {"--threads"}},
 
+          {"no memory", spectrum + Words{"--memory", "0G"}, {"--memory", "'0G'", "512M"}},
+          {"memory without a unit", spectrum + Words{"--memory", "2"}, {"--memory", "'2G'"}},
+          {"memory: no size", {"weights", llama, "--memory", "lots"}, {"--memory", "'lots'"}},
+          {"memory: a mistyped unit",
+           {"circuits", llama, "--memory", "2GBs"},
+           {"--memory", "'2GB'"}},
+
           {"matrix without a layer", matrix + Words{"--matrix", "q"}, {"--layer"}},
           {"matrix without a matrix", matrix + Words{"--layer", "0"}, {"--matrix"}},
           {"one .npy file for several models",

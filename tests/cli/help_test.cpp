@@ -54,7 +54,7 @@ TEST(CliHelp, EveryCommandExplainsItsOptions) {
       {"matrix", {"--layer", "--matrix", "--head", "--out", "--format"}},
       {"spectrum",
        {"--matrix", "--per-head", "--energy", "--values", "--tensor", "--layers", "--threads",
-        "--progress", "--quiet", "--format", "--out", "--layout"}},
+        "--memory", "--progress", "--quiet", "--format", "--out", "--layout"}},
   };
   for (const auto& [command, options] : commands) {
     const std::string help = output_of({command, "--help"});

@@ -191,7 +191,7 @@ TEST(CliInfo, SystemSaysWhatThisMachineRuns) {
   EXPECT_EQ(report["schema"], "attnscope/1");
   std::map<std::string, std::string> items;
   for (const json& row : report["rows"]) items[row["item"]] = row["value"];
-  for (const char* item : {"attnscope", "cpu", "blas"}) {
+  for (const char* item : {"attnscope", "cpu", "memory", "blas"}) {
     EXPECT_FALSE(items[item].empty()) << item;
   }
   EXPECT_TRUE(contains(output_of({"--version"}), items["attnscope"]));

@@ -32,6 +32,14 @@ std::int64_t position(const StoredMatrix& stored, std::int64_t row, std::int64_t
 }
 
 void expect_follows_definition(const StoredMatrix& stored) {
+  if (stored.rows > 0 && stored.cols > 0) {
+    const std::int64_t last = position(stored, stored.rows - 1, stored.cols - 1);
+    const std::span<const std::byte> range = byte_range(stored);
+    EXPECT_EQ(range.data(), stored.tensor.bytes.data() + 4 * stored.first);
+    EXPECT_EQ(std::ssize(range), 4 * (last + 1 - stored.first));
+  } else {
+    EXPECT_TRUE(byte_range(stored).empty());
+  }
   const Matrix<float> floats = decode<float>(stored);
   const Matrix<double> doubles = decode<double>(stored);
   ASSERT_EQ(floats.rows(), stored.rows);

@@ -23,6 +23,9 @@ constexpr std::size_t kRowVectors = kTile / kLanes;
 constexpr std::size_t kPair = 2 * kTile;  // columns of [V W]
 /// Rows that are summed by themselves, so that long sums keep their digits.
 constexpr std::size_t kSumRows = 128;
+/// A column whose squared norm is below counts as zero: its squares would have lost their digits, and
+/// beside elements of order 1 it is nothing.
+constexpr double kLeastSquare = 0x1p-900;
 /// Columns of a row panel that stay in the first-level cache between the products of a sweep.
 constexpr std::size_t kColumnsInCache = 4 * kTile;
 /// Columns of tiles that a part takes at a time: what belongs to them stays in the second level.
@@ -144,7 +147,7 @@ void factor_panel(double* panel, std::size_t rows, double* r, double* t) {
     double beta = alpha, scale = 0;
     tau[column] = 0;
     std::fill(w, w + kTile, 0.0);
-    if (products[column] > 0) {
+    if (products[column] > kLeastSquare) {
       const double norm = std::sqrt(products[column]);
       beta = alpha > 0 ? -norm : norm;
       tau[column] = (beta - alpha) / beta;

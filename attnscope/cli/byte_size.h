@@ -1,0 +1,13 @@
+// Sizes of memory as people type them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace attnscope {
+
+/// `2G`, `512M`, `1.5GiB`: K, M, G and T, alone or with iB, are powers of 1024; KB, MB, GB and TB
+/// powers of 1000; B is a byte. Throws Error(usage) naming the option.
+std::uint64_t parse_byte_size(const std::string& option, const std::string& text);
+
+}  // namespace attnscope

@@ -1,0 +1,148 @@
+"""The other side of the comparisons, as a process: a line of JSON asks for a function, a line answers.
+
+Every function loads its matrices first, which is not counted, and gives the seconds of the decompositions alone and the
+sum of all singular values, by which the caller sees that both sides had the same matrices.
+"""
+
+import ctypes
+import ctypes.util
+import json
+import os
+import sys
+import time
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+from common import read_tensors
+
+
+@cache
+def torch():
+    import torch as module
+    module.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))
+    return module
+
+
+def load(folder: str, tensors: list[str]):
+    return [torch().from_numpy(array) for array in read_tensors(Path(folder), tensors)]
+
+
+def timed(work):
+    start = time.monotonic()
+    total = work()
+    return {"seconds": time.monotonic() - start, "sum": float(total)}
+
+
+def svdvals(folder, tensors):
+    """torch.linalg.svdvals in float32, one matrix after the other."""
+    matrices = load(folder, tensors)
+    return timed(lambda: sum(torch().linalg.svdvals(matrix).sum() for matrix in matrices))
+
+
+def svd(folder, tensors):
+    """torch.linalg.svd(full_matrices=False), of which notebooks use the values alone."""
+    matrices = load(folder, tensors)
+    return timed(lambda: sum(torch().linalg.svd(matrix, full_matrices=False)[1].sum() for matrix in matrices))
+
+
+def gpt2_layer(folder):
+    """The projections of GPT-2's first layer, in float32."""
+    attention, *others = load(folder, ["h.0.attn.c_attn.weight", "h.0.attn.c_proj.weight", "h.0.mlp.c_fc.weight",
+                                       "h.0.mlp.c_proj.weight"])
+    matrices = [*attention.chunk(3, dim=1), *others]
+    return timed(lambda: sum(torch().linalg.svdvals(matrix).sum() for matrix in matrices))
+
+
+def bert_layers(folder, layers, heads):
+    """Every whole matrix, both whole products, and the same for every head, each by torch.linalg.svdvals."""
+    values = torch().linalg.svdvals
+
+    def of_layer(q, k, v, o):
+        size = q.shape[0] // heads
+        whole = [q, k, v, o, q.T @ k, v.T @ o.T]
+        total = sum(values(matrix).sum() for matrix in whole)
+        for head in range(heads):
+            own = slice(head * size, (head + 1) * size)
+            parts = [q[own], k[own], v[own], o[:, own], q[own].T @ k[own], v[own].T @ o[:, own].T]
+            total += sum(values(matrix).sum() for matrix in parts)
+        return total
+
+    names = ("attention.self.query", "attention.self.key", "attention.self.value", "attention.output.dense")
+    weights = [load(folder, [f"encoder.layer.{layer}.{name}.weight" for name in names]) for layer in range(layers)]
+    return timed(lambda: sum(of_layer(*matrices) for matrices in weights))
+
+
+def attention_maps(count, size):
+    """torch.linalg.svdvals of a batch of causal maps in float64."""
+    random = torch().Generator().manual_seed(1)
+    scores = torch().randn(count, size, size, generator=random, dtype=torch().float64)
+    future = torch().ones(size, size, dtype=torch().bool).triu(1)
+    maps = scores.masked_fill(future, -torch().inf).softmax(-1)
+    return timed(lambda: torch().linalg.svdvals(maps).sum())
+
+
+def factored_matrices(count, head_dim, width):
+    """TransformerLens's FactoredMatrix.S of random circuits, or where it is not installed its algorithm in NumPy:
+    svd(A), svd(B), svd of S_A V_Aᵀ U_B S_B. The answer is checked here, since nobody else has these circuits."""
+    random = np.random.default_rng(2)
+    left, right = (random.standard_normal((count, head_dim, width)).astype(np.float32) for _ in range(2))
+    try:
+        from transformer_lens import FactoredMatrix
+        way = "TransformerLens FactoredMatrix.S"
+        factors = torch().from_numpy(left.transpose(0, 2, 1).copy()), torch().from_numpy(right)
+
+        def values():
+            return FactoredMatrix(*factors).S.numpy()
+    except ImportError:
+        way = "FactoredMatrix.S in NumPy"
+
+        def values():
+            _, s_left, v_left = np.linalg.svd(left.transpose(0, 2, 1), full_matrices=False)
+            u_right, s_right, _ = np.linalg.svd(right, full_matrices=False)
+            return np.linalg.svd(s_left[:, :, None] * (v_left @ u_right) * s_right[:, None, :], full_matrices=False)[1]
+    expected = np.linalg.svd(left[0].T.astype(np.float64) @ right[0], compute_uv=False)[:head_dim]
+    assert np.allclose(values()[0], expected, rtol=1e-4), "not the same values"
+    return {**timed(lambda: values().sum()), "way": way}
+
+
+@cache
+def openblas():
+    return ctypes.CDLL(ctypes.util.find_library("openblas") or "libopenblas.so.0")
+
+
+def sgesdd(folder, tensors):
+    """LAPACK's sgesdd of the system's OpenBLAS, values only; the matrices are destroyed."""
+    def integer(value):
+        return ctypes.byref(ctypes.c_int(value))
+
+    def values_of(matrix):
+        columns, rows = matrix.shape  # row-major is the transpose, which has the same values
+        values = np.empty(min(matrix.shape), np.float32)
+        integers = np.empty(8 * len(values), np.int32)
+        info = ctypes.c_int()
+
+        def run(work, size):
+            openblas().sgesdd_(b"N", integer(rows), integer(columns), matrix.ctypes, integer(rows), values.ctypes, None,
+                               integer(1), None, integer(1), work.ctypes, integer(size), integers.ctypes,
+                               ctypes.byref(info), ctypes.c_size_t(1))
+            assert info.value == 0, f"sgesdd: info {info.value}"
+
+        wanted = np.empty(1, np.float32)
+        run(wanted, -1)
+        work = np.empty(int(wanted[0]), np.float32)
+        run(work, len(work))
+        return values.sum(dtype=np.float64)
+
+    matrices = read_tensors(Path(folder), tensors)
+    return timed(lambda: sum(values_of(matrix) for matrix in matrices))
+
+
+FUNCTIONS = {function.__name__: function for function in (svdvals, svd, gpt2_layer, bert_layers, attention_maps,
+                                                      factored_matrices, sgesdd)}
+
+if __name__ == "__main__":
+    for line in sys.stdin:
+        request = json.loads(line)
+        print(json.dumps(FUNCTIONS[request.pop("function")](**request)), flush=True)
