@@ -81,7 +81,8 @@ void gpt2_singular_values(benchmark::State& state) {
     return thin_products_singular_values(pairs);
   };
   const auto wanted = product_singular_values(weights[0].view().row_block(0, kHeadDim),
-                                              weights[1].view().row_block(0, kHeadDim)).values;
+                                              weights[1].view().row_block(0, kHeadDim))
+                          .values;
   const auto found = std::get<SingularValues>(layer_values(0).front()).values;
   for (std::size_t at = 0; at < wanted.size(); ++at) {
     if (!(std::abs(found[at] - wanted[at]) <= 1e-7 * wanted.front())) {

@@ -91,7 +91,8 @@ namespace {
 template <class T>
 SingularValues gram_or_fallback(MatrixView<const T> matrix, bool with_kernels) {
   if (auto values = gram_singular_values(matrix, with_kernels)) {
-    if (!values->empty() && std::isinf(values->front())) throw norm_overflows(matrix.rows, matrix.cols);
+    if (!values->empty() && std::isinf(values->front()))
+      throw norm_overflows(matrix.rows, matrix.cols);
     return {std::move(*values)};
   }
   Matrix<double> copy(matrix.rows, matrix.cols);

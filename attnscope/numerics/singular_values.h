@@ -24,8 +24,8 @@ struct SingularValues {
 template <class T>
 SingularValues singular_values(MatrixView<const T> matrix);
 
-/// The same by LAPACK alone: what runs where the CPU has no kernels, and what tests hold the kernels
-/// against.
+/// The same by LAPACK alone: what runs where the CPU has no kernels, and what tests hold the
+/// kernels against.
 template <class T>
 SingularValues plain_singular_values(MatrixView<const T> matrix);
 

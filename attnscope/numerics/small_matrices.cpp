@@ -33,7 +33,7 @@ Workspace& workspace() {
 
 /// What must be known of a matrix before it is interleaved.
 struct Extent {
-  int exponent = 0;  // of the largest magnitude
+  int exponent = 0;   // of the largest magnitude
   bool lower = true;  // nothing above the diagonal
 };
 
@@ -85,8 +85,7 @@ void interleave_gram(const double* gram, std::size_t n, std::size_t lane, double
   const std::size_t lanes = kernels::lanes(), order = padded(static_cast<std::int64_t>(n));
   for (std::size_t col = 0; col < n; ++col) {
     const std::size_t first = col / kBlock * kBlock;
-    double* block =
-        triangle + lane + kernels::column_block_offset(col / kBlock, order) * lanes;
+    double* block = triangle + lane + kernels::column_block_offset(col / kBlock, order) * lanes;
     for (std::size_t row = col; row < n; ++row) {
       block[((row - first) * kBlock + col - first) * lanes] = gram[col * n + row];
       // The block on the diagonal is whole.
@@ -147,8 +146,8 @@ void singular_values_of_all(std::span<const MatrixView<const T>> matrices, doubl
       exponents.push_back(extent.exponent);
       scales.push_back(std::ldexp(1.0, -extent.exponent));
     }
-    double* rows = memory.rows.reserve(
-        kernels::row_block_offset(order / kBlock, order, lower) * lanes);
+    double* rows =
+        memory.rows.reserve(kernels::row_block_offset(order / kBlock, order, lower) * lanes);
     interleave_rows(group, scales.data(), lower, rows);
     kernels::interleaved_gram(rows, order, lower, triangle);
     reduce_group(triangle, n, count, exponents.data(), values + first * n);
@@ -161,10 +160,9 @@ std::vector<std::variant<SingularValues, Error>> values_of_each(
   std::vector<std::variant<SingularValues, Error>> out;
   const auto short_side = [](const auto& matrix) { return std::min(matrix.rows, matrix.cols); };
   const std::int64_t n = matrices.empty() ? 0 : short_side(matrices.front());
-  const bool together =
-      kernels::available() && n <= kLargestSmallOrder &&
-      std::all_of(matrices.begin(), matrices.end(),
-                  [&](const auto& matrix) { return short_side(matrix) == n; });
+  const bool together = kernels::available() && n <= kLargestSmallOrder &&
+                        std::all_of(matrices.begin(), matrices.end(),
+                                    [&](const auto& matrix) { return short_side(matrix) == n; });
   if (!together) {
     for (const auto& matrix : matrices) {
       try {

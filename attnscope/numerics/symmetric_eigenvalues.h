@@ -1,5 +1,5 @@
-// Eigenvalues of symmetric matrices in float64; of large ones by hand-written kernels: full → band →
-// tridiagonal → values.
+// Eigenvalues of symmetric matrices in float64; of large ones by hand-written kernels: full → band
+// → tridiagonal → values.
 #pragma once
 
 #include <cstddef>

@@ -240,8 +240,7 @@ std::vector<std::variant<SingularValues, Error>> thin_products_singular_values(
     product.exponent = left.exponent + right.exponent;
     if (left.gram.lower.empty() || right.gram.lower.empty()) continue;
     product.core = product_core(left.gram, right.gram, pair.left.rows);
-    product.norm_bound =
-        std::sqrt(left.gram.squared_norm_bound * right.gram.squared_norm_bound);
+    product.norm_bound = std::sqrt(left.gram.squared_norm_bound * right.gram.squared_norm_bound);
   }
   // A model's heads are of one order; the sum over them, if it is here, of a larger one.
   std::int64_t small_order = kLargestSmallOrder + 1;
@@ -272,7 +271,8 @@ std::vector<std::variant<SingularValues, Error>> thin_products_singular_values(
       }
       if (!values.empty() && trusted(values.front(), product.norm_bound)) {
         for (double& value : values) value = std::ldexp(value, product.exponent);
-        if (std::isinf(values.front())) throw norm_overflows(pairs[index].left.cols, pairs[index].right.cols);
+        if (std::isinf(values.front()))
+          throw norm_overflows(pairs[index].left.cols, pairs[index].right.cols);
         out[index] = SingularValues{std::move(values)};
       } else {
         out[index] = product_singular_values(pairs[index].left, pairs[index].right);

@@ -85,22 +85,22 @@ class SingleBrackets {
 
  private:
   kernels::Brackets view() {
-    return {left_.data(),          right_.data(),          left_mantissa_.data(),
-            right_mantissa_.data(), left_exponent_.data(),  right_exponent_.data(),
-            index_.data(),         shift_factor_.data(),   allowed_width_.data()};
+    return {left_.data(),           right_.data(),         left_mantissa_.data(),
+            right_mantissa_.data(), left_exponent_.data(), right_exponent_.data(),
+            index_.data(),          shift_factor_.data(),  allowed_width_.data()};
   }
 
   void resize(std::size_t count) {
-    for (auto* array : {&left_, &right_, &left_mantissa_, &right_mantissa_, &shift_factor_,
-                        &allowed_width_}) {
+    for (auto* array :
+         {&left_, &right_, &left_mantissa_, &right_mantissa_, &shift_factor_, &allowed_width_}) {
       array->resize(count);
     }
     for (auto* array : {&left_exponent_, &right_exponent_, &index_}) array->resize(count);
   }
 
   void copy(std::size_t from, std::size_t to) {
-    for (auto* array : {&left_, &right_, &left_mantissa_, &right_mantissa_, &shift_factor_,
-                        &allowed_width_}) {
+    for (auto* array :
+         {&left_, &right_, &left_mantissa_, &right_mantissa_, &shift_factor_, &allowed_width_}) {
       (*array)[to] = (*array)[from];
     }
     for (auto* array : {&left_exponent_, &right_exponent_, &index_}) (*array)[to] = (*array)[from];
@@ -170,8 +170,8 @@ void isolate(Search& search, Interval whole, double unit, std::vector<double>& v
     const std::size_t cuts = std::max<std::size_t>(1, kPoints / search.several.size());
     search.samples.clear();
     for (const Interval& interval : search.several) {
-      const double step = (interval.right.point - interval.left.point) /
-                          static_cast<double>(cuts + 1);
+      const double step =
+          (interval.right.point - interval.left.point) / static_cast<double>(cuts + 1);
       for (std::size_t cut = 1; cut <= cuts; ++cut) {
         search.samples.push_back({interval.left.point + step * static_cast<double>(cut)});
       }
@@ -235,8 +235,8 @@ std::vector<double> tridiagonal_eigenvalues(std::span<const double> diagonal,
   Search& found = search;  // thread_local: other threads must use this one's
   run_parts((count + kBracketsPerPart - 1) / kBracketsPerPart, [&](std::size_t part) {
     const std::size_t first = part * kBracketsPerPart;
-    found.single.find_values(found.matrix(), first, std::min(first + kBracketsPerPart, count),
-                             unit, values);
+    found.single.find_values(found.matrix(), first, std::min(first + kBracketsPerPart, count), unit,
+                             values);
   });
   return values;
 }

@@ -87,9 +87,8 @@ Report run_system_info(std::string_view version) {
   add("cpu", cpu_name());
   add("cores", std::to_string(default_threads()));
   add("memory", memory_text());
-  add("kernels", kernels::available()
-                     ? std::string(kernels::instruction_set()) + " (own)"
-                     : "none of its own for this CPU; LAPACK does the work");
+  add("kernels", kernels::available() ? std::string(kernels::instruction_set()) + " (own)"
+                                      : "none of its own for this CPU; LAPACK does the work");
   add("blas", lapack::description());
   return report;
 }

@@ -22,8 +22,8 @@ Outcome singular_outcome(std::optional<std::int64_t> head,
   const SingularValues& singular = std::get<SingularValues>(result);
   Outcome outcome{.head = head, .fields = fields_of(singular.values)};
   if (!singular.fallback.empty()) {
-    outcome.note = "the usual solver did not converge; " + std::string(singular.fallback) +
-                   " gave the values";
+    outcome.note =
+        "the usual solver did not converge; " + std::string(singular.fallback) + " gave the values";
   }
   return outcome;
 }

@@ -67,8 +67,8 @@ std::vector<Outcome> head_spectra(const std::vector<MatrixView<const T>>& heads,
   for (Outcome& outcome : outcomes) {
     if (!outcome.skipped.empty()) continue;
     const MatrixView<const T>& matrix = finite[next];
-    outcome = measured(outcome.head, results[next++], {.rows = matrix.rows, .cols = matrix.cols},
-                       wanted);
+    outcome =
+        measured(outcome.head, results[next++], {.rows = matrix.rows, .cols = matrix.cols}, wanted);
   }
   return outcomes;
 }
@@ -260,8 +260,7 @@ Report run_tensor_spectrum(std::span<const Checkpoint> checkpoints,
         return;
       }
       outcomes[index] = std::visit(
-          [&](const auto& matrix) { return whole_spectrum(matrix.view(), wanted); },
-          read.matrix);
+          [&](const auto& matrix) { return whole_spectrum(matrix.view(), wanted); }, read.matrix);
     };
     const auto prefetch = [&, index] {
       checkpoints[index].prefetch(*tensors[index], tensors[index]->view.bytes);

@@ -42,9 +42,8 @@ Progress total_of(const std::vector<WorkItem>& items) {
 std::size_t worker_count(const std::vector<WorkItem>& items, int threads) {
   constexpr double kLargeFlops = 1e9;
   const auto wanted = static_cast<std::size_t>(std::max(threads, 1));
-  const bool any_large = std::any_of(items.begin(), items.end(), [](const WorkItem& item) {
-    return item.flops >= kLargeFlops;
-  });
+  const bool any_large = std::any_of(
+      items.begin(), items.end(), [](const WorkItem& item) { return item.flops >= kLargeFlops; });
   return any_large ? wanted : std::min(wanted, items.size());
 }
 
@@ -189,7 +188,7 @@ class WorkQueue {
   const bool prefetches_any_;
   const Clock::time_point start_ = Clock::now();
 
-  std::mutex mutex_;  // guards all below
+  std::mutex mutex_;                    // guards all below
   std::condition_variable watcher_;     // there may be something to prefetch, or all have ended
   std::list<std::size_t> waiting_;      // in order
   std::vector<State> states_;           // by item

@@ -52,8 +52,8 @@ Matrix<T> lower_part(Matrix<T> matrix) {
 }
 
 TEST(SmallMatrices, AgreeWithDgesddForEveryOrderAndKind) {
-  for (const std::int64_t order : {1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 33, 63, 64, 65, 99, 100,
-                                   101, 127, 128, 129}) {
+  for (const std::int64_t order :
+       {1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 33, 63, 64, 65, 99, 100, 101, 127, 128, 129}) {
     // Every kind stands beside others in one group of lanes.
     std::vector<Matrix<double>> whole, lower;
     std::vector<Matrix<float>> whole_float32;
@@ -80,8 +80,9 @@ TEST(SmallMatrices, DoNotDependOnTheirNeighbours) {
   small_singular_values(views, together.data());
   for (std::size_t index = 0; index < views.size(); ++index) {
     small_singular_values({&views[index], 1}, alone.data());
-    const std::vector<double> own(together.begin() + static_cast<std::ptrdiff_t>(index * kOrder),
-                                  together.begin() + static_cast<std::ptrdiff_t>((index + 1) * kOrder));
+    const std::vector<double> own(
+        together.begin() + static_cast<std::ptrdiff_t>(index * kOrder),
+        together.begin() + static_cast<std::ptrdiff_t>((index + 1) * kOrder));
     EXPECT_EQ(own, alone) << index;
   }
 }
@@ -91,7 +92,8 @@ TEST(SmallMatrices, TransposedViewsHaveTheSameValues) {
   const MatrixView<const double> views[] = {matrix.view(), matrix.view().transposed()};
   std::vector<double> values(48);
   small_singular_values(views, values.data());
-  for (std::size_t at = 0; at < 24; ++at) EXPECT_NEAR(values[at], values[24 + at], 1e-12 * values[0]);
+  for (std::size_t at = 0; at < 24; ++at)
+    EXPECT_NEAR(values[at], values[24 + at], 1e-12 * values[0]);
 }
 
 TEST(SmallMatrices, NoMatricesAreNoWork) {

@@ -54,7 +54,8 @@ TEST_F(TridiagonalEigenvalues, OfTheSecondDifferenceAreKnown) {
     const std::vector<double> values =
         tridiagonal_eigenvalues(std::vector<double>(n, 2.0), std::vector<double>(n - 1, -1.0));
     for (std::size_t at = 0; at < n; ++at) {
-      const double angle = std::numbers::pi * static_cast<double>(at + 1) / static_cast<double>(n + 1);
+      const double angle =
+          std::numbers::pi * static_cast<double>(at + 1) / static_cast<double>(n + 1);
       ASSERT_NEAR(values[at], 2 - 2 * std::cos(angle), 1e-14) << at << " of " << n;
     }
   }

@@ -24,7 +24,7 @@ inline constexpr double kEpsilon = 0x1p-52;
 inline constexpr double kErrorLimit = 1e-6 / 4;
 
 inline constexpr std::array kThresholds = {1e-9, 0.1, 0.3,  0.5,   0.6,     0.7,
-                                    0.8,  0.9, 0.99, 0.999, 0.99999, 1 - 1e-9};
+                                           0.8,  0.9, 0.99, 0.999, 0.99999, 1 - 1e-9};
 
 inline std::vector<double> reference_values(MatrixView<const double> matrix) {
   return fallback_solvers()[0].solve(matrix).value();
@@ -51,7 +51,7 @@ inline double tolerance(double value, double largest, double dimensions) {
 }
 
 inline void expect_near_values(const std::vector<double>& got, const std::vector<double>& expected,
-                        std::int64_t dimensions) {
+                               std::int64_t dimensions) {
   ASSERT_EQ(got.size(), expected.size());
   ASSERT_TRUE(std::is_sorted(got.rbegin(), got.rend()));
   if (expected.empty()) return;
@@ -82,7 +82,8 @@ inline std::vector<double> plain_cumulative_energy(const std::vector<double>& va
 }
 
 /// Equal ranks, but for a threshold within 1e-6 of a step, where either side of it will do.
-inline void expect_same_energy_ranks(const std::vector<double>& got, const std::vector<double>& expected) {
+inline void expect_same_energy_ranks(const std::vector<double>& got,
+                                     const std::vector<double>& expected) {
   if (expected.empty() || expected.front() == 0) return;
   const std::vector<double> got_energy = plain_cumulative_energy(got);
   const std::vector<double> expected_energy = plain_cumulative_energy(expected);
@@ -105,7 +106,7 @@ inline void expect_same_energy(const std::vector<double>& got, MatrixView<const 
 }
 
 inline void expect_all(const std::vector<double>& got, MatrixView<const double> matrix,
-                const std::vector<double>& expected) {
+                       const std::vector<double>& expected) {
   expect_near_values(got, expected, matrix.rows + matrix.cols);
   expect_same_energy_ranks(got, expected);
   expect_same_energy(got, matrix);

@@ -23,8 +23,8 @@ constexpr std::size_t kRowVectors = kTile / kLanes;
 constexpr std::size_t kPair = 2 * kTile;  // columns of [V W]
 /// Rows that are summed by themselves, so that long sums keep their digits.
 constexpr std::size_t kSumRows = 128;
-/// A column whose squared norm is below counts as zero: its squares would have lost their digits, and
-/// beside elements of order 1 it is nothing.
+/// A column whose squared norm is below counts as zero: its squares would have lost their digits,
+/// and beside elements of order 1 it is nothing.
 constexpr double kLeastSquare = 0x1p-900;
 /// Columns of a row panel that stay in the first-level cache between the products of a sweep.
 constexpr std::size_t kColumnsInCache = 4 * kTile;
@@ -255,12 +255,12 @@ void sweep_part(const BandReduction& work, std::size_t column, std::size_t part)
     for (std::size_t panel = first; panel < work.tiles; ++panel) {
       const std::size_t end = std::min(panel, last) * kTile;
       for (std::size_t at = first * kTile; at < end; at += kColumnsInCache) {
-        sweep_columns<kPending, /*kDiagonal=*/false>(
-            work, panel, at, std::min(at + kColumnsInCache, end), y_tiles);
+        sweep_columns<kPending, /*kDiagonal=*/false>(work, panel, at,
+                                                     std::min(at + kColumnsInCache, end), y_tiles);
       }
       if (panel < last) {
-        sweep_columns<kPending, /*kDiagonal=*/true>(work, panel, panel * kTile,
-                                                    (panel + 1) * kTile, y_tiles);
+        sweep_columns<kPending, /*kDiagonal=*/true>(work, panel, panel * kTile, (panel + 1) * kTile,
+                                                    y_tiles);
       }
     }
   }

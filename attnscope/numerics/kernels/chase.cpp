@@ -158,8 +158,8 @@ HWY_INLINE void pass_bulge(double* block, const Reflector& h, Reflector& next) {
     const Vector factor = hn::Set(d, h.v[column]);
 #pragma GCC unroll 12
     for (std::size_t part = 0; part < kVectors; ++part) {
-      u[part] = hn::MulAdd(hn::LoadU(d, block + column * kNextColumn + part * kLanes), factor,
-                           u[part]);
+      u[part] =
+          hn::MulAdd(hn::LoadU(d, block + column * kNextColumn + part * kLanes), factor, u[part]);
     }
   }
   const Vector tau = hn::Set(d, h.tau), first_factor = hn::Set(d, h.v[0]);

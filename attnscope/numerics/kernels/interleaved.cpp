@@ -250,13 +250,13 @@ HWY_EXPORT(interleaved_tridiagonal);
 
 std::size_t lanes() { return HWY_DYNAMIC_DISPATCH(lanes)(); }
 
-void interleave_row(std::span<const float* const> lines, const double* scales,
-                    std::size_t columns, double* out) {
+void interleave_row(std::span<const float* const> lines, const double* scales, std::size_t columns,
+                    double* out) {
   HWY_DYNAMIC_DISPATCH(interleave_float32)(lines, scales, columns, out);
 }
 
-void interleave_row(std::span<const double* const> lines, const double* scales,
-                    std::size_t columns, double* out) {
+void interleave_row(std::span<const double* const> lines, const double* scales, std::size_t columns,
+                    double* out) {
   HWY_DYNAMIC_DISPATCH(interleave_float64)(lines, scales, columns, out);
 }
 

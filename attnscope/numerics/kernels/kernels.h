@@ -147,10 +147,10 @@ inline constexpr std::size_t column_block_offset(std::size_t block, std::size_t 
 
 /// One row of up to lanes() matrices, `columns` elements from each line, times its scale; `out` is
 /// where the row begins in its block. Lanes without a line become zero.
-void interleave_row(std::span<const float* const> lines, const double* scales,
-                    std::size_t columns, double* out);
-void interleave_row(std::span<const double* const> lines, const double* scales,
-                    std::size_t columns, double* out);
+void interleave_row(std::span<const float* const> lines, const double* scales, std::size_t columns,
+                    double* out);
+void interleave_row(std::span<const double* const> lines, const double* scales, std::size_t columns,
+                    double* out);
 
 /// triangle = rows · rowsᵀ, for lanes() matrices.
 void interleaved_gram(const double* rows, std::size_t order, bool lower, double* triangle);

@@ -52,8 +52,8 @@ HWY_INLINE void evaluate(const Tridiagonal& matrix, const double* points, double
     const Vector coupling = hn::Set(d, matrix.off_squared[row]);
 #pragma GCC unroll 4
     for (std::size_t group = 0; group < kGroups; ++group) {
-      older[group] = hn::NegMulAdd(coupling, older[group],
-                                   hn::Mul(hn::Sub(entry, x[group]), newer[group]));
+      older[group] =
+          hn::NegMulAdd(coupling, older[group], hn::Mul(hn::Sub(entry, x[group]), newer[group]));
       const Vector history = hn::BitCast(d, hn::ShiftRight<1>(hn::BitCast(du, signs[group])));
       signs[group] = hn::OrAnd(history, older[group], sign_bit);
     }
@@ -90,7 +90,7 @@ HWY_INLINE void evaluate(const Tridiagonal& matrix, const double* points, double
 }
 
 void evaluate_all(const Tridiagonal& matrix, const double* points, double* mantissa,
-                     std::int64_t* exponent, std::int64_t* below) {
+                  std::int64_t* exponent, std::int64_t* below) {
   for (std::size_t first = 0; first < kPoints; first += kGroups * kLanes) {
     evaluate(matrix, points + first, mantissa + first, exponent + first, below + first);
   }
@@ -125,26 +125,24 @@ HWY_INLINE void choose_points(const Brackets& brackets, std::size_t at, double t
   const Vector at_right = hn::Mul(hn::Abs(hn::LoadU(d, brackets.right_mantissa + at)),
                                   power_of_two(hn::Sub(right_exponent, top)));
   const Vector sum = hn::Add(at_left, at_right);
-  const Vector share = hn::IfThenElse(hn::Gt(sum, hn::Zero(d)), hn::Div(at_left, sum),
-                                      hn::Set(d, 0.5));
+  const Vector share =
+      hn::IfThenElse(hn::Gt(sum, hn::Zero(d)), hn::Div(at_left, sum), hn::Set(d, 0.5));
   const Vector crossing = hn::MulAdd(width, share, left);
 
   const Vector inwards = hn::Sub(middle, crossing);
   const Vector factor = hn::LoadU(d, brackets.shift_factor + at);
   const Vector shift = hn::Max(hn::Mul(factor, hn::Mul(width, width)), hn::Set(d, tolerance / 4));
-  const Vector moved =
-      hn::Add(crossing, hn::CopySign(hn::Min(shift, hn::Abs(inwards)), inwards));
+  const Vector moved = hn::Add(crossing, hn::CopySign(hn::Min(shift, hn::Abs(inwards)), inwards));
 
   // Behind schedule: the middle, and a new schedule of half the width in three rounds.
   const Vector allowed = hn::LoadU(d, brackets.allowed_width + at);
   const auto behind = hn::Gt(width, allowed);
-  const Vector next_allowed = hn::IfThenElse(behind, hn::Add(width, width),
-                                             hn::Mul(allowed, hn::Set(d, 0.5)));
+  const Vector next_allowed =
+      hn::IfThenElse(behind, hn::Add(width, width), hn::Mul(allowed, hn::Set(d, 0.5)));
   hn::StoreU(next_allowed, d, brackets.allowed_width + at);
 
   const Vector inner = hn::Sub(half, hn::Set(d, tolerance / 4));  // not on an end
-  const Vector inside =
-      hn::Min(hn::Max(moved, hn::Sub(middle, inner)), hn::Add(middle, inner));
+  const Vector inside = hn::Min(hn::Max(moved, hn::Sub(middle, inner)), hn::Add(middle, inner));
   hn::StoreU(hn::IfThenElse(behind, middle, inside), d, points);
 }
 

@@ -58,8 +58,7 @@ HWY_INLINE void multiply_strip(const Operands& in, double* HWY_RESTRICT out, std
     }
 #pragma GCC unroll 8
     for (std::size_t column = 0; column < kColumns; ++column) {
-      const Vector right =
-          hn::Set(d, in.right[k * in.right_depth + column * in.right_column]);
+      const Vector right = hn::Set(d, in.right[k * in.right_depth + column * in.right_column]);
 #pragma GCC unroll 8
       for (std::size_t part = 0; part < kStripVectors; ++part) {
         sums[column][part] = hn::MulAdd(left[part], right, sums[column][part]);
