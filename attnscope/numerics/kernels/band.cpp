@@ -10,22 +10,16 @@
 #include <hwy/highway.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 
 #include "attnscope/numerics/kernels/kernels.h"
+#include "attnscope/numerics/kernels/panel_qr-inl.h"
 #include "attnscope/numerics/kernels/tiles-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace attnscope::kernels::HWY_NAMESPACE {
 
-constexpr std::size_t kRowVectors = kTile / kLanes;
 constexpr std::size_t kPair = 2 * kTile;  // columns of [V W]
-/// Rows that are summed by themselves, so that long sums keep their digits.
-constexpr std::size_t kSumRows = 128;
-/// A column whose squared norm is below counts as zero: its squares would have lost their digits,
-/// and beside elements of order 1 it is nothing.
-constexpr double kLeastSquare = 0x1p-900;
 /// Columns of a row panel that stay in the first-level cache between the products of a sweep.
 constexpr std::size_t kColumnsInCache = 4 * kTile;
 /// Columns of tiles that a part takes at a time: what belongs to them stays in the second level.
@@ -33,141 +27,6 @@ constexpr std::size_t kTilesInCache = 8;
 
 HWY_INLINE double* tile_at(const BandReduction& work, std::size_t row, std::size_t column) {
   return work.triangle + panel_offset(row) + column * kTileSize;
-}
-
-/// out (kTile, kTile) += leftᵀ · right, both (rows, kTile) row-major; out[column * kTile + row].
-HWY_INLINE void add_inner_products(const double* left, const double* right, std::size_t rows,
-                                   double* out) {
-  for (std::size_t first = 0; first < rows; first += kSumRows) {
-    multiply_tile</*kSubtract=*/false>({.left = left + first * kTile,
-                                        .left_step = kTile,
-                                        .right = right + first * kTile,
-                                        .right_depth = kTile,
-                                        .right_column = 1,
-                                        .depth = std::min(kSumRows, rows - first)},
-                                       out, kTile);
-  }
-}
-
-// ------------------------------------------------------------------ QR of a panel
-
-/// One column's reflector goes over the rows below it: row −= v w, where v (the row's entry in
-/// `column` times `scale`) takes the place of that entry; products of the next column with every
-/// other are gathered on the way. Registers before kFirst hold reflectors only and stay.
-template <std::size_t kFirst>
-void reflect_rows(double* rows, std::size_t count, std::size_t column, double scale,
-                  const double* w, double* products) {
-  const Doubles d;
-  const std::size_t next = std::min(column + 1, kTile - 1);
-  Vector weights[kRowVectors], total[kRowVectors];
-#pragma GCC unroll 12
-  for (std::size_t part = kFirst; part < kRowVectors; ++part) {
-    weights[part] = hn::LoadU(d, w + part * kLanes);
-    total[part] = hn::Zero(d);
-  }
-  for (std::size_t first = 0; first < count; first += kSumRows) {
-    Vector sums[kRowVectors];
-#pragma GCC unroll 12
-    for (std::size_t part = kFirst; part < kRowVectors; ++part) sums[part] = hn::Zero(d);
-    for (std::size_t row = first; row < std::min(first + kSumRows, count); ++row) {
-      double* at = rows + row * kTile;
-      const double v = at[column] * scale;
-      const Vector minus_v = hn::Set(d, -v);
-      Vector values[kRowVectors];
-#pragma GCC unroll 12
-      for (std::size_t part = kFirst; part < kRowVectors; ++part) {
-        values[part] = hn::MulAdd(minus_v, weights[part], hn::LoadU(d, at + part * kLanes));
-        hn::StoreU(values[part], d, at + part * kLanes);
-      }
-      at[column] = v;
-      const Vector factor = hn::Set(d, at[next]);
-#pragma GCC unroll 12
-      for (std::size_t part = kFirst; part < kRowVectors; ++part) {
-        sums[part] = hn::MulAdd(factor, values[part], sums[part]);
-      }
-    }
-#pragma GCC unroll 12
-    for (std::size_t part = kFirst; part < kRowVectors; ++part) {
-      total[part] = hn::Add(total[part], sums[part]);
-    }
-  }
-#pragma GCC unroll 12
-  for (std::size_t part = kFirst; part < kRowVectors; ++part) {
-    hn::StoreU(total[part], d, products + part * kLanes);
-  }
-}
-
-template <std::size_t kFirst = 0>
-void reflect_rows_from(std::size_t first, double* rows, std::size_t count, std::size_t column,
-                       double scale, const double* w, double* products) {
-  if constexpr (kFirst + 1 < kRowVectors) {
-    if (first > kFirst) {
-      reflect_rows_from<kFirst + 1>(first, rows, count, column, scale, w, products);
-      return;
-    }
-  }
-  reflect_rows<kFirst>(rows, count, column, scale, w, products);
-}
-
-/// T of I − V T Vᵀ (upper triangular, row-major) from the reflectors and their scales.
-void fill_t(const double* v, std::size_t rows, const double* tau, double* t) {
-  HWY_ALIGN double products[kTileSize] = {};
-  add_inner_products(v, v, rows, products);
-  std::fill(t, t + kTileSize, 0.0);
-  for (std::size_t column = 0; column < kTile; ++column) {
-    t[column * kTile + column] = tau[column];
-    for (std::size_t row = 0; row < column; ++row) {
-      double sum = 0;
-      for (std::size_t k = row; k < column; ++k) {
-        sum += t[row * kTile + k] * products[k * kTile + column];
-      }
-      t[row * kTile + column] = -tau[column] * sum;
-    }
-  }
-}
-
-/// The panel (rows ≥ kTile, kTile), row-major, becomes its reflectors, unit lower trapezoidal;
-/// r (kTile, kTile) row-major.
-void factor_panel(double* panel, std::size_t rows, double* r, double* t) {
-  HWY_ALIGN double products[kTile] = {}, w[kTile] = {};
-  double tau[kTile];
-  // Products of the first column; each reflector gathers those of the next.
-  for (std::size_t first = 0; first < rows; first += kSumRows) {
-    double sums[kTile] = {};
-    for (std::size_t row = first; row < std::min(first + kSumRows, rows); ++row) {
-      const double* at = panel + row * kTile;
-      for (std::size_t column = 0; column < kTile; ++column) sums[column] += at[0] * at[column];
-    }
-    for (std::size_t column = 0; column < kTile; ++column) products[column] += sums[column];
-  }
-  std::fill(r, r + kTileSize, 0.0);
-  for (std::size_t column = 0; column < kTile; ++column) {
-    double* row = panel + column * kTile;
-    const double alpha = row[column];
-    double beta = alpha, scale = 0;
-    tau[column] = 0;
-    std::fill(w, w + kTile, 0.0);
-    if (products[column] > kLeastSquare) {
-      const double norm = std::sqrt(products[column]);
-      beta = alpha > 0 ? -norm : norm;
-      tau[column] = (beta - alpha) / beta;
-      scale = 1 / (alpha - beta);
-      for (std::size_t right = column + 1; right < kTile; ++right) {
-        w[right] = row[right] - products[right] / beta;
-      }
-    }
-    r[column * kTile + column] = beta;
-    row[column] = 1;
-    for (std::size_t right = column + 1; right < kTile; ++right) {
-      r[column * kTile + right] = row[right] - w[right];
-      row[right] = 0;
-    }
-    if (column + 1 < rows) {
-      reflect_rows_from(column / kLanes, row + kTile, rows - column - 1, column, scale, w,
-                        products);
-    }
-  }
-  fill_t(panel, rows, tau, t);
 }
 
 // ------------------------------------------------------------------ steps of the reduction
@@ -204,7 +63,8 @@ void factor_tile_column(BandReduction& work, std::size_t column) {
     return;
   }
   HWY_ALIGN double r[kTileSize];
-  factor_panel(work.v + (column + 1) * kTileSize, (work.tiles - column - 1) * kTile, r, work.t);
+  factor_panel<kTile>(work.v + (column + 1) * kTileSize, (work.tiles - column - 1) * kTile, r,
+                      work.t);
   store_band(work, column, r);
 }
 
@@ -313,8 +173,8 @@ void finish_tile_column(BandReduction& work, std::size_t column) {
   const std::size_t start = column + 1, rows = work.tiles * kTile;
   gather_products(work, start);
   HWY_ALIGN double m[kTileSize] = {}, s[kTileSize];
-  add_inner_products(work.v + start * kTileSize, work.y_rows + start * kTileSize,
-                     rows - start * kTile, m);
+  add_inner_products<kTile>(work.v + start * kTileSize, work.y_rows + start * kTileSize,
+                            rows - start * kTile, m);
   symmetric_correction(work.t, m, s);
 
   // W = Y T + V s.

@@ -8,68 +8,19 @@
 #include <hwy/highway.h>
 
 #include <algorithm>
-#include <cmath>
 
 #include "attnscope/numerics/kernels/kernels.h"
+#include "attnscope/numerics/kernels/reflectors-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace attnscope::kernels::HWY_NAMESPACE {
 
-namespace hn = hwy::HWY_NAMESPACE;
-
-using Doubles = hn::ScalableTag<double>;
-using Vector = hn::Vec<Doubles>;
-
-constexpr std::size_t kLanes = hn::MaxLanes(Doubles());
 constexpr std::size_t kVectors = kTile / kLanes;
 /// From an element to its right neighbour.
 constexpr std::size_t kNextColumn = kBandStep - 1;
 /// Sweeps under way at once, each two blocks behind the one before, where they are independent:
 /// a part of the band is chased eight times while it is in the cache.
 constexpr std::size_t kSweeps = 8;
-/// Below this a column counts as zero: its square would be no normal number.
-constexpr double kLeastSquare = 0x1p-1000;
-
-/// I − tau v vᵀ.
-struct Reflector {
-  HWY_ALIGN double v[kTile];
-  double tau;
-};
-
-/// The lanes are the sums of x[0], x[1], …, x[kCount − 1].
-template <std::size_t kCount>
-HWY_INLINE Vector sums_of(const Vector* x) {
-#if HWY_TARGET != HWY_SCALAR
-  if constexpr (kCount > 1) {
-    const Doubles d;
-    const Vector low = sums_of<kCount / 2>(x), high = sums_of<kCount / 2>(x + kCount / 2);
-    return hn::Add(hn::ConcatEven(d, high, low), hn::ConcatOdd(d, high, low));
-  }
-#endif
-  return x[0];
-}
-
-/// The reflector that takes x (kTile,) to a multiple of e_1, which is returned.
-HWY_INLINE double make_reflector(const double* x, Reflector& out) {
-  const Doubles d;
-  Vector sum = hn::Zero(d);
-#pragma GCC unroll 12
-  for (std::size_t part = 0; part < kVectors; ++part) {
-    const Vector values = hn::LoadU(d, x + part * kLanes);
-    hn::Store(values, d, out.v + part * kLanes);
-    sum = hn::MulAdd(values, values, sum);
-  }
-  const double square = hn::GetLane(hn::SumOfLanes(d, sum)), alpha = x[0];
-  if (!(square > kLeastSquare)) {
-    std::fill(out.v, out.v + kTile, 0.0);
-    out.tau = 0;
-    return alpha;
-  }
-  const double beta = alpha > 0 ? -std::sqrt(square) : std::sqrt(square);
-  out.v[0] = alpha - beta;
-  out.tau = -1 / (beta * out.v[0]);
-  return beta;
-}
 
 /// Lanes of part `part` of a column that are at or below row `row`; or below it only.
 template <bool kWithDiagonal>
@@ -81,7 +32,7 @@ HWY_INLINE auto lower_lanes(std::size_t row, std::size_t part) {
 }
 
 /// The diagonal block (kTile, kTile), of which the band holds the lower triangle: H D H.
-HWY_INLINE void reflect_diagonal(double* block, const Reflector& h) {
+HWY_INLINE void reflect_diagonal(double* block, const Reflector<kTile>& h) {
   const Doubles d;
   HWY_ALIGN double lower[kTileSize];
   HWY_ALIGN double w[kTile];
@@ -147,73 +98,10 @@ HWY_INLINE void reflect_diagonal(double* block, const Reflector& h) {
   }
 }
 
-/// The block below the diagonal one: B H, then its first column is cleared by the next reflector,
-/// which the other columns get too.
-HWY_INLINE void pass_bulge(double* block, const Reflector& h, Reflector& next) {
-  const Doubles d;
-  Vector u[kVectors];
-#pragma GCC unroll 12
-  for (std::size_t part = 0; part < kVectors; ++part) u[part] = hn::Zero(d);
-  for (std::size_t column = 0; column < kTile; ++column) {
-    const Vector factor = hn::Set(d, h.v[column]);
-#pragma GCC unroll 12
-    for (std::size_t part = 0; part < kVectors; ++part) {
-      u[part] =
-          hn::MulAdd(hn::LoadU(d, block + column * kNextColumn + part * kLanes), factor, u[part]);
-    }
-  }
-  const Vector tau = hn::Set(d, h.tau), first_factor = hn::Set(d, h.v[0]);
-  HWY_ALIGN double first[kTile];
-#pragma GCC unroll 12
-  for (std::size_t part = 0; part < kVectors; ++part) {
-    u[part] = hn::Mul(u[part], tau);
-    const Vector x = hn::LoadU(d, block + part * kLanes);
-    hn::Store(hn::NegMulAdd(u[part], first_factor, x), d, first + part * kLanes);
-    hn::StoreU(hn::Zero(d), d, block + part * kLanes);
-  }
-  block[0] = make_reflector(first, next);
-
-  Vector v[kVectors];
-#pragma GCC unroll 12
-  for (std::size_t part = 0; part < kVectors; ++part) {
-    v[part] = hn::Load(d, next.v + part * kLanes);
-  }
-  const Vector next_tau = hn::Set(d, next.tau);
-  for (std::size_t group = 0; group < kVectors; ++group) {
-    Vector dots[kLanes];
-#pragma GCC unroll 8
-    for (std::size_t lane = 0; lane < kLanes; ++lane) {
-      const std::size_t column = group * kLanes + lane;
-      const Vector factor = hn::Set(d, h.v[column]);
-      Vector dot = hn::Zero(d);
-#pragma GCC unroll 12
-      for (std::size_t part = 0; part < kVectors; ++part) {
-        const Vector x = hn::LoadU(d, block + column * kNextColumn + part * kLanes);
-        dot = hn::MulAdd(hn::NegMulAdd(u[part], factor, x), v[part], dot);
-      }
-      dots[lane] = dot;
-    }
-    HWY_ALIGN double w[kLanes];
-    hn::Store(hn::Mul(next_tau, sums_of<kLanes>(dots)), d, w);
-#pragma GCC unroll 8
-    for (std::size_t lane = 0; lane < kLanes; ++lane) {
-      const std::size_t column = group * kLanes + lane;
-      if (column == 0) continue;
-      double* at = block + column * kNextColumn;
-      const Vector factor = hn::Set(d, h.v[column]), w_factor = hn::Set(d, w[lane]);
-#pragma GCC unroll 12
-      for (std::size_t part = 0; part < kVectors; ++part) {
-        const Vector x = hn::NegMulAdd(u[part], factor, hn::LoadU(d, at + part * kLanes));
-        hn::StoreU(hn::NegMulAdd(v[part], w_factor, x), d, at + part * kLanes);
-      }
-    }
-  }
-}
-
 /// Step `step` of the sweep that clears column `sweep`: reflector `h` goes over the block it was
 /// made for, and becomes that of the next block.
 HWY_INLINE void chase_step(double* band, std::size_t n, std::size_t sweep, std::size_t step,
-                           Reflector& h) {
+                           Reflector<kTile>& h) {
   const std::size_t start = sweep + 1 + step * kTile;
   if (start >= n) return;
   if (step == 0) {
@@ -225,13 +113,13 @@ HWY_INLINE void chase_step(double* band, std::size_t n, std::size_t sweep, std::
   double* block = band + start * kBandStep;
   reflect_diagonal(block, h);
   if (start + kTile >= n) return;
-  Reflector next;
-  pass_bulge(block + kTile, h, next);
+  Reflector<kTile> next;
+  pass_bulge<kTile, kNextColumn>(block + kTile, h, next);
   h = next;
 }
 
 void chase_band(double* band, std::size_t n, double* diagonal, double* off_diagonal) {
-  Reflector under_way[kSweeps];
+  Reflector<kTile> under_way[kSweeps];
   for (std::size_t first = 0; first + 1 < n; first += kSweeps) {
     const std::size_t count = std::min(kSweeps, n - 1 - first);
     const std::size_t steps = (n - first - 1 + kTile - 1) / kTile;

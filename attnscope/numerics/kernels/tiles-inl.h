@@ -22,11 +22,22 @@ using Doubles = hn::ScalableTag<double>;
 using Vector = hn::Vec<Doubles>;
 
 constexpr std::size_t kLanes = hn::MaxLanes(Doubles());
-/// Registers down a strip and columns beside each other: as many sums as the registers hold.
-constexpr std::size_t kStripVectors = kLanes == 8 ? 3 : kLanes == 4 ? 2 : 4;
-constexpr std::size_t kColumns = kLanes == 8 ? 8 : 6;
-constexpr std::size_t kStripRows = kStripVectors * kLanes;
-static_assert(kTile % kStripRows == 0 && kTile % kColumns == 0);
+/// Registers down a strip and columns beside each other, for tiles `kWidth` wide: as many sums as
+/// the registers hold.
+template <std::size_t kWidth>
+struct Strip {
+  static constexpr std::size_t kVectors = kLanes == 8 ? 3 : kLanes == 4 ? 2 : 4;
+  static constexpr std::size_t kColumns = kLanes == 8 ? 8 : 6;
+  static constexpr std::size_t kRows = kVectors * kLanes;
+  static_assert(kWidth % kRows == 0 && kWidth % kColumns == 0);
+};
+template <>
+struct Strip<32> {
+  static constexpr std::size_t kVectors = kLanes == 4 ? 2 : 4;
+  static constexpr std::size_t kColumns = 4;
+  static constexpr std::size_t kRows = kVectors * kLanes;
+};
+constexpr std::size_t kColumns = Strip<kTile>::kColumns;
 
 /// How the two operands of a product lie in memory, in elements.
 struct Operands {
@@ -38,14 +49,16 @@ struct Operands {
   std::size_t depth;
 };
 
-/// out (kStripRows, kColumns; columns out_step apart) += or −= left · right. The product is summed
-/// from zero and added at the end, which keeps long sums accurate.
-template <bool kSubtract>
+/// A strip of out (columns out_step apart) += or −= left · right. The product is summed from zero
+/// and added at the end, which keeps long sums accurate.
+template <bool kSubtract, std::size_t kWidth>
 HWY_INLINE void multiply_strip(const Operands& in, double* HWY_RESTRICT out, std::size_t out_step) {
+  constexpr std::size_t kStripVectors = Strip<kWidth>::kVectors;
+  constexpr std::size_t kStripColumns = Strip<kWidth>::kColumns;
   const Doubles d;
-  Vector sums[kColumns][kStripVectors];
+  Vector sums[kStripColumns][kStripVectors];
 #pragma GCC unroll 8
-  for (std::size_t column = 0; column < kColumns; ++column) {
+  for (std::size_t column = 0; column < kStripColumns; ++column) {
 #pragma GCC unroll 8
     for (std::size_t part = 0; part < kStripVectors; ++part) sums[column][part] = hn::Zero(d);
   }
@@ -57,7 +70,7 @@ HWY_INLINE void multiply_strip(const Operands& in, double* HWY_RESTRICT out, std
       left[part] = hn::LoadU(d, in.left + k * in.left_step + part * kLanes);
     }
 #pragma GCC unroll 8
-    for (std::size_t column = 0; column < kColumns; ++column) {
+    for (std::size_t column = 0; column < kStripColumns; ++column) {
       const Vector right = hn::Set(d, in.right[k * in.right_depth + column * in.right_column]);
 #pragma GCC unroll 8
       for (std::size_t part = 0; part < kStripVectors; ++part) {
@@ -66,7 +79,7 @@ HWY_INLINE void multiply_strip(const Operands& in, double* HWY_RESTRICT out, std
     }
   }
 #pragma GCC unroll 8
-  for (std::size_t column = 0; column < kColumns; ++column) {
+  for (std::size_t column = 0; column < kStripColumns; ++column) {
 #pragma GCC unroll 8
     for (std::size_t part = 0; part < kStripVectors; ++part) {
       double* at = out + column * out_step + part * kLanes;
@@ -77,21 +90,23 @@ HWY_INLINE void multiply_strip(const Operands& in, double* HWY_RESTRICT out, std
   }
 }
 
-/// The same for kTile rows.
-template <bool kSubtract>
+/// The same for kWidth rows.
+template <bool kSubtract, std::size_t kWidth = kTile>
 HWY_INLINE void multiply_rows(Operands in, double* out, std::size_t out_step) {
-  for (std::size_t row = 0; row < kTile; row += kStripRows) {
-    multiply_strip<kSubtract>(in, out + row, out_step);
+  constexpr std::size_t kStripRows = Strip<kWidth>::kRows;
+  for (std::size_t row = 0; row < kWidth; row += kStripRows) {
+    multiply_strip<kSubtract, kWidth>(in, out + row, out_step);
     in.left += kStripRows;
   }
 }
 
-/// And for a whole tile: kTile rows and columns.
-template <bool kSubtract>
+/// And for a whole tile: kWidth rows and columns.
+template <bool kSubtract, std::size_t kWidth = kTile>
 HWY_INLINE void multiply_tile(Operands in, double* out, std::size_t out_step) {
-  for (std::size_t column = 0; column < kTile; column += kColumns) {
-    multiply_rows<kSubtract>(in, out + column * out_step, out_step);
-    in.right += kColumns * in.right_column;
+  constexpr std::size_t kStripColumns = Strip<kWidth>::kColumns;
+  for (std::size_t column = 0; column < kWidth; column += kStripColumns) {
+    multiply_rows<kSubtract, kWidth>(in, out + column * out_step, out_step);
+    in.right += kStripColumns * in.right_column;
   }
 }
 
