@@ -5,12 +5,14 @@
 #include <cmath>
 #include <limits>
 #include <string>
+#include <type_traits>
 #include <utility>
 
 #include "attnscope/numerics/gram.h"
 #include "attnscope/numerics/kernels/kernels.h"
 #include "attnscope/numerics/lapack.h"
 #include "attnscope/numerics/symmetric_eigenvalues.h"
+#include "attnscope/numerics/two_sided_reduction.h"
 
 namespace attnscope {
 namespace {
@@ -106,6 +108,11 @@ SingularValues gram_or_fallback(MatrixView<const T> matrix, bool with_kernels) {
 
 template <class T>
 SingularValues singular_values(MatrixView<const T> matrix) {
+  if constexpr (std::is_same_v<T, float>) {
+    if (kernels::available() && worth_reducing(matrix)) {
+      if (auto values = two_sided_singular_values(matrix)) return {std::move(*values)};
+    }
+  }
   return gram_or_fallback(matrix, kernels::available());
 }
 

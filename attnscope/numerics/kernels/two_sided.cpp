@@ -1,0 +1,386 @@
+// A dense float32 matrix → an upper band of width kSide, by block reflectors from both sides.
+// Panels are factored in float64; the matrix is updated in float32, once per step, and its long
+// sums are added up in short chains, then in float64: that is where the accuracy lies. Source:
+// Großer & Lang, "Efficient parallel reduction to bidiagonal form", 1999.
+#include "attnscope/numerics/kernels/targets.h"
+//
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "attnscope/numerics/kernels/two_sided.cpp"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include <algorithm>
+
+#include "attnscope/numerics/kernels/kernels.h"
+#include "attnscope/numerics/kernels/panel_qr-inl.h"
+#include "attnscope/numerics/kernels/tiles-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace attnscope::kernels::HWY_NAMESPACE {
+
+using Floats = hn::ScalableTag<float>;
+using FloatVector = hn::Vec<Floats>;
+
+constexpr std::size_t kFloatLanes = hn::MaxLanes(Floats());
+constexpr std::size_t kFloatVectors = kFloatLanes >= 8 ? 2 : 4;
+constexpr std::size_t kFloatColumns = kFloatLanes == 16 ? 8 : 4;
+constexpr std::size_t kFloatRows = kFloatVectors * kFloatLanes;
+static_assert(kSide % kFloatRows == 0 && kSide % kFloatColumns == 0);
+
+constexpr std::size_t kPair = 2 * kSide;  // columns of [V Z]
+/// Products that are added up by themselves in float32.
+constexpr std::size_t kChain = 16;
+/// Rows, in panels, whose sums are added up in float32, and columns likewise.
+constexpr std::size_t kSumPanels = 8;
+constexpr std::size_t kSumColumns = 128;
+
+/// How the two operands of a product lie in memory, in elements.
+struct FloatOperands {
+  const float* left;         // (kSide, depth), columns kSide apart
+  const float* right;        // (depth, columns)
+  std::size_t right_depth;   // from one row to the next
+  std::size_t right_column;  // from one column to the next
+  std::size_t depth;
+};
+
+using FloatSums = FloatVector[kFloatColumns][kFloatVectors];
+
+/// sums = left · right of `depth` columns of left.
+HWY_INLINE void multiply(const FloatOperands& in, std::size_t first, std::size_t depth,
+                         FloatSums& sums) {
+  const Floats d;
+#pragma GCC unroll 8
+  for (std::size_t column = 0; column < kFloatColumns; ++column) {
+#pragma GCC unroll 8
+    for (std::size_t part = 0; part < kFloatVectors; ++part) sums[column][part] = hn::Zero(d);
+  }
+#pragma GCC unroll 4
+  for (std::size_t k = first; k < first + depth; ++k) {
+    FloatVector left[kFloatVectors];
+#pragma GCC unroll 8
+    for (std::size_t part = 0; part < kFloatVectors; ++part) {
+      left[part] = hn::LoadU(d, in.left + k * kSide + part * kFloatLanes);
+    }
+#pragma GCC unroll 8
+    for (std::size_t column = 0; column < kFloatColumns; ++column) {
+      const FloatVector right = hn::Set(d, in.right[k * in.right_depth + column * in.right_column]);
+#pragma GCC unroll 8
+      for (std::size_t part = 0; part < kFloatVectors; ++part) {
+        sums[column][part] = hn::MulAdd(left[part], right, sums[column][part]);
+      }
+    }
+  }
+}
+
+/// out (kSide, kFloatColumns; columns kSide apart) −= left · right.
+HWY_INLINE void subtract_product(FloatOperands in, float* HWY_RESTRICT out) {
+  const Floats d;
+  for (std::size_t row = 0; row < kSide; row += kFloatRows) {
+    FloatSums sums;
+    multiply(in, 0, in.depth, sums);
+#pragma GCC unroll 8
+    for (std::size_t column = 0; column < kFloatColumns; ++column) {
+#pragma GCC unroll 8
+      for (std::size_t part = 0; part < kFloatVectors; ++part) {
+        float* at = out + column * kSide + row + part * kFloatLanes;
+        hn::StoreU(hn::Sub(hn::LoadU(d, at), sums[column][part]), d, at);
+      }
+    }
+    in.left += kFloatRows;
+  }
+}
+
+HWY_INLINE void add_to(float* out, FloatVector sum) {
+  const Floats d;
+  hn::StoreU(hn::Add(hn::LoadU(d, out), sum), d, out);
+}
+
+HWY_INLINE void add_to(double* out, FloatVector sum) {
+  const hn::Rebind<float, Doubles> half;
+  const Doubles d;
+  constexpr std::size_t kHalves = kFloatLanes / kLanes;
+  HWY_ALIGN float lanes[kFloatLanes];
+  hn::Store(sum, Floats(), lanes);
+#pragma GCC unroll 2
+  for (std::size_t part = 0; part < kHalves; ++part) {
+    const Vector more = hn::PromoteTo(d, hn::Load(half, lanes + part * kLanes));
+    hn::StoreU(hn::Add(hn::LoadU(d, out + part * kLanes), more), d, out + part * kLanes);
+  }
+}
+
+/// out (kSide, kFloatColumns; columns kSide apart) += left · right, in chains of kChain products.
+template <class Out>
+HWY_INLINE void add_product(FloatOperands in, Out* HWY_RESTRICT out) {
+  for (std::size_t row = 0; row < kSide; row += kFloatRows) {
+    FloatSums total;
+    multiply(in, 0, kChain, total);
+    for (std::size_t first = kChain; first < in.depth; first += kChain) {
+      FloatSums sums;
+      multiply(in, first, kChain, sums);
+#pragma GCC unroll 8
+      for (std::size_t column = 0; column < kFloatColumns; ++column) {
+#pragma GCC unroll 8
+        for (std::size_t part = 0; part < kFloatVectors; ++part) {
+          total[column][part] = hn::Add(total[column][part], sums[column][part]);
+        }
+      }
+    }
+#pragma GCC unroll 8
+    for (std::size_t column = 0; column < kFloatColumns; ++column) {
+#pragma GCC unroll 8
+      for (std::size_t part = 0; part < kFloatVectors; ++part) {
+        add_to(out + column * kSide + row + part * kFloatLanes, total[column][part]);
+      }
+    }
+    in.left += kFloatRows;
+  }
+}
+
+HWY_INLINE float* panel_at(const TwoSidedReduction& work, std::size_t panel) {
+  return work.matrix + panel * work.column_tiles * kSideSize;
+}
+
+HWY_INLINE double* band_at(const TwoSidedReduction& work, std::size_t row, std::size_t column) {
+  return work.band + column * kUpperStep + kUpperDiagonal + row - column;
+}
+
+/// out (kSide, kSide) = inᵀ.
+template <class From, class To>
+HWY_INLINE void transpose_tile(const From* HWY_RESTRICT in, To* HWY_RESTRICT out) {
+  for (std::size_t row = 0; row < kSide; ++row) {
+    for (std::size_t column = 0; column < kSide; ++column) {
+      out[row * kSide + column] = static_cast<To>(in[column * kSide + row]);
+    }
+  }
+}
+
+template <class From, class To>
+HWY_INLINE void convert(const From* HWY_RESTRICT in, std::size_t count, To* HWY_RESTRICT out) {
+  for (std::size_t at = 0; at < count; ++at) out[at] = static_cast<To>(in[at]);
+}
+
+/// out (rows, kSide) = in (rows, kSide) · factor (kSide, kSide), all row-major.
+void multiply_from_right(const double* in, const double* factor, std::size_t rows, double* out) {
+  constexpr std::size_t kStep = Strip<kSide>::kColumns;
+  std::fill(out, out + rows * kSide, 0.0);
+  for (std::size_t row = 0; row < rows; row += kStep) {
+    multiply_rows</*kSubtract=*/false, kSide>({.left = factor,
+                                               .left_step = kSide,
+                                               .right = in + row * kSide,
+                                               .right_depth = 1,
+                                               .right_column = kSide,
+                                               .depth = kSide},
+                                              out + row * kSide, kSide);
+  }
+}
+
+// ------------------------------------------------------------------ steps of the reduction
+
+void pack_side_panel(MatrixView<const float> a, double scale, std::size_t panel,
+                     const TwoSidedReduction& work, double* squares) {
+  const auto rows = static_cast<std::size_t>(a.rows), columns = static_cast<std::size_t>(a.cols);
+  const std::size_t filled = std::min(kSide, rows - std::min(rows, panel * kSide));
+  const float* from = a.data + static_cast<std::int64_t>(panel * kSide) * a.row_stride;
+  float* out = panel_at(work, panel);
+  std::fill(squares, squares + kSide, 0.0);
+  for (std::size_t first = 0; first < work.column_tiles * kSide; first += kSide) {
+    float* tile = out + first * kSide;
+    const std::size_t count = std::min(kSide, columns - std::min(columns, first));
+    if (count < kSide || filled < kSide) std::fill(tile, tile + kSideSize, 0.0F);
+    for (std::size_t row = 0; row < filled; ++row) {
+      const float* source = from + static_cast<std::int64_t>(row) * a.row_stride +
+                            static_cast<std::int64_t>(first) * a.col_stride;
+      for (std::size_t column = 0; column < count; ++column) {
+        const double value = source[static_cast<std::int64_t>(column) * a.col_stride];
+        tile[column * kSide + row] = static_cast<float>(scale * value);
+      }
+    }
+    for (std::size_t column = 0; column < kSide; ++column) {
+      for (std::size_t row = 0; row < kSide; ++row) {
+        const auto value = static_cast<double>(tile[column * kSide + row]);
+        squares[row] += value * value;
+      }
+    }
+  }
+}
+
+void factor_column_panel(TwoSidedReduction& work, std::size_t step) {
+  for (std::size_t panel = step; panel < work.row_panels; ++panel) {
+    float* tile = panel_at(work, panel) + step * kSideSize;
+    if (work.pending) {
+      for (std::size_t column = 0; column < kSide; column += kFloatColumns) {
+        subtract_product({.left = work.left + panel * kSide * kPair,
+                          .right = work.right + (step * kSide + column) * kPair,
+                          .right_depth = 1,
+                          .right_column = kPair,
+                          .depth = kPair},
+                         tile + column * kSide);
+      }
+    }
+    transpose_tile(tile, work.v + panel * kSideSize);
+  }
+  HWY_ALIGN double r[kSideSize];
+  const std::size_t rows = (work.row_panels - step) * kSide;
+  double* v = work.v + step * kSideSize;
+  factor_panel<kSide>(v, rows, r, work.t);
+  convert(v, rows * kSide, work.v_rows + step * kSideSize);
+  for (std::size_t column = 0; column < kSide; ++column) {
+    for (std::size_t row = 0; row <= column; ++row) {
+      *band_at(work, step * kSide + row, step * kSide + column) = r[row * kSide + column];
+    }
+  }
+}
+
+template <bool kPending>
+void sweep_column_block(const TwoSidedReduction& work, std::size_t step, std::size_t first,
+                        std::size_t last) {
+  HWY_ALIGN float sums[kSweepTiles * kSideSize];
+  double* y = work.y + first * kSideSize;
+  const std::size_t count = (last - first) * kSide;
+  std::fill(y, y + count * kSide, 0.0);
+  for (std::size_t start = step; start < work.row_panels; start += kSumPanels) {
+    std::fill(sums, sums + count * kSide, 0.0F);
+    const std::size_t end = std::min(start + kSumPanels, work.row_panels);
+    for (std::size_t panel = start; panel < end; ++panel) {
+      for (std::size_t column = 0; column < count; column += kFloatColumns) {
+        float* at = panel_at(work, panel) + first * kSideSize + column * kSide;
+        if constexpr (kPending) {
+          subtract_product({.left = work.left + panel * kSide * kPair,
+                            .right = work.right + (first * kSide + column) * kPair,
+                            .right_depth = 1,
+                            .right_column = kPair,
+                            .depth = kPair},
+                           at);
+        }
+        add_product({.left = work.v_rows + panel * kSideSize,
+                     .right = at,
+                     .right_depth = 1,
+                     .right_column = kSide,
+                     .depth = kSide},
+                    sums + column * kSide);
+      }
+    }
+    for (std::size_t at = 0; at < count * kSide; ++at) y[at] += static_cast<double>(sums[at]);
+  }
+}
+
+void sweep_column_part(const TwoSidedReduction& work, std::size_t step, std::size_t part) {
+  const std::size_t first = step + 1 + part * kSweepTiles;
+  const std::size_t last = std::min(first + kSweepTiles, work.column_tiles);
+  work.pending ? sweep_column_block<true>(work, step, first, last)
+               : sweep_column_block<false>(work, step, first, last);
+}
+
+/// The row panel right of the diagonal, transposed and with the reflectors of its column panel.
+void take_row_panel(const TwoSidedReduction& work, std::size_t step) {
+  constexpr std::size_t kStep = Strip<kSide>::kColumns;
+  HWY_ALIGN double v[kSideSize];
+  transpose_tile(work.v + step * kSideSize, v);
+  const std::size_t start = (step + 1) * kSide, columns = work.column_tiles * kSide;
+  convert(panel_at(work, step) + start * kSide, (columns - start) * kSide, work.u + start * kSide);
+  for (std::size_t column = start; column < columns; column += kStep) {
+    multiply_rows</*kSubtract=*/true, kSide>({.left = v,
+                                              .left_step = kSide,
+                                              .right = work.w + column * kSide,
+                                              .right_depth = 1,
+                                              .right_column = kSide,
+                                              .depth = kSide},
+                                             work.u + column * kSide, kSide);
+  }
+}
+
+void factor_row_panel(TwoSidedReduction& work, std::size_t step) {
+  const std::size_t start = (step + 1) * kSide, columns = work.column_tiles * kSide - start;
+  multiply_from_right(work.y + start * kSide, work.t, columns, work.w + start * kSide);
+  take_row_panel(work, step);
+  HWY_ALIGN double r[kSideSize];
+  HWY_ALIGN double s[kSideSize];
+  HWY_ALIGN double products[kSideSize] = {};
+  factor_panel<kSide>(work.u + start * kSide, columns, r, s);
+  for (std::size_t row = 0; row < kSide; ++row) {
+    for (std::size_t column = 0; column <= row; ++column) {
+      *band_at(work, step * kSide + row, start + column) = r[column * kSide + row];
+    }
+  }
+  multiply_from_right(work.u + start * kSide, s, columns, work.scaled_u + start * kSide);
+  convert(work.scaled_u + start * kSide, columns * kSide, work.u_rows + start * kSide);
+  add_inner_products<kSide>(work.w + start * kSide, work.scaled_u + start * kSide, columns,
+                            products);
+  for (std::size_t at = 0; at < kSideSize; ++at) {
+    work.correction[at] = static_cast<float>(-products[at]);
+  }
+  for (std::size_t column = start; column < start + columns; ++column) {
+    convert(work.w + column * kSide, kSide, work.right + column * kPair);
+    convert(work.u + column * kSide, kSide, work.right + column * kPair + kSide);
+  }
+  work.pending = true;
+}
+
+void sweep_row_part(const TwoSidedReduction& work, std::size_t step, std::size_t part) {
+  HWY_ALIGN double z[kSweepPanels][kSideSize] = {};
+  const std::size_t first = step + 1 + part * kSweepPanels;
+  const std::size_t last = std::min(first + kSweepPanels, work.row_panels);
+  const std::size_t columns = work.column_tiles * kSide;
+  for (std::size_t start = (step + 1) * kSide; start < columns; start += kSumColumns) {
+    const std::size_t depth = std::min(kSumColumns, columns - start);
+    for (std::size_t panel = first; panel < last; ++panel) {
+      for (std::size_t out = 0; out < kSide; out += kFloatColumns) {
+        add_product({.left = panel_at(work, panel) + start * kSide,
+                     .right = work.u_rows + start * kSide + out,
+                     .right_depth = kSide,
+                     .right_column = 1,
+                     .depth = depth},
+                    z[panel - first] + out * kSide);
+      }
+    }
+  }
+  for (std::size_t panel = first; panel < last; ++panel) {
+    float* left = work.left + panel * kSide * kPair;
+    transpose_tile(work.v_rows + panel * kSideSize, left);
+    for (std::size_t out = 0; out < kSide; out += kFloatColumns) {
+      add_product({.left = left,
+                   .right = work.correction + out * kSide,
+                   .right_depth = 1,
+                   .right_column = kSide,
+                   .depth = kSide},
+                  z[panel - first] + out * kSide);
+    }
+    convert(z[panel - first], kSideSize, left + kSideSize);
+  }
+}
+
+}  // namespace attnscope::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace attnscope::kernels {
+
+HWY_EXPORT(pack_side_panel);
+HWY_EXPORT(factor_column_panel);
+HWY_EXPORT(sweep_column_part);
+HWY_EXPORT(factor_row_panel);
+HWY_EXPORT(sweep_row_part);
+
+void pack_row_panel(MatrixView<const float> a, double scale, std::size_t panel,
+                    const TwoSidedReduction& work, double* squares) {
+  HWY_DYNAMIC_DISPATCH(pack_side_panel)(a, scale, panel, work, squares);
+}
+
+void factor_columns(TwoSidedReduction& work, std::size_t step) {
+  HWY_DYNAMIC_DISPATCH(factor_column_panel)(work, step);
+}
+
+void sweep_columns(const TwoSidedReduction& work, std::size_t step, std::size_t part) {
+  HWY_DYNAMIC_DISPATCH(sweep_column_part)(work, step, part);
+}
+
+void factor_rows(TwoSidedReduction& work, std::size_t step) {
+  HWY_DYNAMIC_DISPATCH(factor_row_panel)(work, step);
+}
+
+void sweep_rows(const TwoSidedReduction& work, std::size_t step, std::size_t part) {
+  HWY_DYNAMIC_DISPATCH(sweep_row_part)(work, step, part);
+}
+
+}  // namespace attnscope::kernels
+#endif
