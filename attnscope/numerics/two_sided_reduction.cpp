@@ -93,10 +93,11 @@ ReducedValues reduced_singular_values(MatrixView<const float> matrix) {
   // A power of two changes no digit and keeps squares away from overflow and underflow.
   int exponent = 0;
   std::frexp(largest, &exponent);
+  exponent = std::clamp(exponent, -125, 126);  // 2^-exponent is a normal float32
   TwoSidedReduction work = prepare(rows, columns);
   std::vector<double> row_squares(work.row_panels * kSide);
   run_parts(work.row_panels, [&](std::size_t panel) {
-    kernels::pack_row_panel(a, std::ldexp(1.0, -exponent), panel, work,
+    kernels::pack_row_panel(a, std::ldexp(1.0F, -exponent), panel, work,
                             row_squares.data() + panel * kSide);
   });
   out.energy =
@@ -111,18 +112,20 @@ ReducedValues reduced_singular_values(MatrixView<const float> matrix) {
   return out;
 }
 
-// A value errs by what roundings of 2^-24 of the matrix leave after n / kSide updates. They are
-// independent, and a value's share is the product of two singular vectors with all of them, so that
-// it stays near 1e-8 σ_1 (tests hold it below 1.25e-8 where σ_1 stands out), with two exceptions:
+// A value errs by what roundings of the matrix, 2^-25 of each entry and update, leave between its
+// two singular vectors. They are independent, so a value stays within about 2e-8 σ_1, with two
+// exceptions:
 //
 // Where many values are equal, the vectors are those that the roundings choose, and errors add up
-// instead of averaging out: 5e-7 σ_1 when all are equal. Hence no window of 1e-5 σ_1 may hold more
-// than a quarter of the values. Windows at zero count too: vectors are as free there.
+// instead of averaging out: to 5e-7 σ_1 when all are equal. Hence no window of 1e-5 σ_1 may hold
+// more than a quarter of the values. Windows at zero count too: vectors are as free there.
 //
 // Under a σ_1 far above the others, errors that are small beside σ_1 are not small beside the
-// energy of the bulk. If all conspired, a cumulative energy would err by 2 · 1.25e-8 σ_1 Σσ / Σσ²,
-// which may be 1e-6. (σ_1 Σσ / Σσ² is at most (1 + √n) / 2, so this refuses matrices of thousands
-// of columns only.) In truth signs alternate, and if they did not the sum of squares would show it.
+// energy of the bulk. The bulk's values err by less than 1.25e-8 σ_1 then; if all conspired, a
+// cumulative energy would err by 2 · 1.25e-8 σ_1 Σσ / Σσ², which may be 1e-6. (σ_1 Σσ / Σσ² is at
+// most (1 + √n) / 2 and at most σ_1 / σ_rms: this refuses only matrices of thousands of columns.)
+// In truth signs alternate; did they not, the sum of squares would show it, of which we know the
+// right one.
 bool keeps_promises(const ReducedValues& reduced) {
   constexpr double kWindow = 1e-5, kMostRatio = 40, kMostEnergyError = 2e-7;
   const std::vector<double>& values = reduced.values;
@@ -144,7 +147,7 @@ bool keeps_promises(const ReducedValues& reduced) {
 
 bool worth_reducing(MatrixView<const float> matrix) {
   const auto [shorter, longer] = std::minmax(matrix.rows, matrix.cols);
-  return shorter >= 1500 && 2 * longer <= 3 * shorter;
+  return shorter >= 1200 && 4 * longer <= 5 * shorter;
 }
 
 std::optional<std::vector<double>> two_sided_singular_values(MatrixView<const float> matrix) {

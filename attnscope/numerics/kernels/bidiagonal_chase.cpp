@@ -62,26 +62,27 @@ HWY_INLINE void pass_to_right(double* block, const Reflector<kSide>& h, Reflecto
   const double beta = make_reflector(first, next);
 
   // y = tau' (E − v wᵀ) v'.
-  Vector v[kVectors], y[kVectors];
+  Vector v[kVectors], y[kVectors], odd[kVectors];
   Vector inner = hn::Zero(d);
 #pragma GCC unroll 32
   for (std::size_t part = 0; part < kVectors; ++part) {
     v[part] = hn::Load(d, h.v + part * kLanes);
-    y[part] = hn::Zero(d);
+    y[part] = odd[part] = hn::Zero(d);
     inner = hn::MulAdd(hn::Load(d, w + part * kLanes), hn::Load(d, next.v + part * kLanes), inner);
   }
-  for (std::size_t column = 0; column < kSide; ++column) {
-    const Vector factor = hn::Set(d, next.v[column]);
+  for (std::size_t column = 0; column < kSide; column += 2) {
+    const double* at = block + column * kNextColumn;
+    const Vector factor = hn::Set(d, next.v[column]), odd_factor = hn::Set(d, next.v[column + 1]);
 #pragma GCC unroll 32
     for (std::size_t part = 0; part < kVectors; ++part) {
-      const Vector x = hn::LoadU(d, block + column * kNextColumn + part * kLanes);
-      y[part] = hn::MulAdd(x, factor, y[part]);
+      y[part] = hn::MulAdd(hn::LoadU(d, at + part * kLanes), factor, y[part]);
+      odd[part] = hn::MulAdd(hn::LoadU(d, at + kNextColumn + part * kLanes), odd_factor, odd[part]);
     }
   }
   const Vector share = hn::SumOfLanes(d, inner), next_tau = hn::Set(d, next.tau);
 #pragma GCC unroll 32
   for (std::size_t part = 0; part < kVectors; ++part) {
-    y[part] = hn::Mul(next_tau, hn::NegMulAdd(share, v[part], y[part]));
+    y[part] = hn::Mul(next_tau, hn::NegMulAdd(share, v[part], hn::Add(y[part], odd[part])));
   }
   for (std::size_t column = 0; column < kSide; ++column) {
     double* at = block + column * kNextColumn;

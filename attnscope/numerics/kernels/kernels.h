@@ -161,7 +161,7 @@ struct TwoSidedReduction {
 
 /// Panel `panel` of `a` times `scale`, in kSide rows. squares (kSide,): the squared norms of its
 /// rows.
-void pack_row_panel(MatrixView<const float> a, double scale, std::size_t panel,
+void pack_row_panel(MatrixView<const float> a, float scale, std::size_t panel,
                     const TwoSidedReduction& work, double* squares);
 
 /// Column panel `step` gets the pending update and is factored.

@@ -6,6 +6,7 @@
 //
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "attnscope/numerics/kernels/two_sided.cpp"
+#include <hwy/cache_control.h>
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
@@ -34,6 +35,11 @@ constexpr std::size_t kChain = 16;
 constexpr std::size_t kSumPanels = 8;
 constexpr std::size_t kSumColumns = 128;
 
+/// A cache line, fetched every so many steps of a product; and how many groups of columns ahead.
+constexpr std::size_t kLine = 64 / sizeof(float);
+constexpr std::size_t kFetchUpdate = 4, kFetchSum = 2;
+constexpr std::size_t kGroupsAhead = 2;
+
 /// How the two operands of a product lie in memory, in elements.
 struct FloatOperands {
   const float* left;         // (kSide, depth), columns kSide apart
@@ -41,11 +47,13 @@ struct FloatOperands {
   std::size_t right_depth;   // from one row to the next
   std::size_t right_column;  // from one column to the next
   std::size_t depth;
+  const float* next;  // what a later product reads: a line is fetched every few steps
 };
 
 using FloatSums = FloatVector[kFloatColumns][kFloatVectors];
 
 /// sums = left · right of `depth` columns of left.
+template <std::size_t kFetchEvery>
 HWY_INLINE void multiply(const FloatOperands& in, std::size_t first, std::size_t depth,
                          FloatSums& sums) {
   const Floats d;
@@ -56,6 +64,7 @@ HWY_INLINE void multiply(const FloatOperands& in, std::size_t first, std::size_t
   }
 #pragma GCC unroll 4
   for (std::size_t k = first; k < first + depth; ++k) {
+    if (k % kFetchEvery == 0) hwy::Prefetch(in.next + k / kFetchEvery * kLine);
     FloatVector left[kFloatVectors];
 #pragma GCC unroll 8
     for (std::size_t part = 0; part < kFloatVectors; ++part) {
@@ -77,7 +86,7 @@ HWY_INLINE void subtract_product(FloatOperands in, float* HWY_RESTRICT out) {
   const Floats d;
   for (std::size_t row = 0; row < kSide; row += kFloatRows) {
     FloatSums sums;
-    multiply(in, 0, in.depth, sums);
+    multiply<kFetchUpdate>(in, 0, in.depth, sums);
 #pragma GCC unroll 8
     for (std::size_t column = 0; column < kFloatColumns; ++column) {
 #pragma GCC unroll 8
@@ -113,10 +122,10 @@ template <class Out>
 HWY_INLINE void add_product(FloatOperands in, Out* HWY_RESTRICT out) {
   for (std::size_t row = 0; row < kSide; row += kFloatRows) {
     FloatSums total;
-    multiply(in, 0, kChain, total);
+    multiply<kFetchSum>(in, 0, kChain, total);
     for (std::size_t first = kChain; first < in.depth; first += kChain) {
       FloatSums sums;
-      multiply(in, first, kChain, sums);
+      multiply<kFetchSum>(in, first, kChain, sums);
 #pragma GCC unroll 8
       for (std::size_t column = 0; column < kFloatColumns; ++column) {
 #pragma GCC unroll 8
@@ -176,28 +185,31 @@ void multiply_from_right(const double* in, const double* factor, std::size_t row
 
 // ------------------------------------------------------------------ steps of the reduction
 
-void pack_side_panel(MatrixView<const float> a, double scale, std::size_t panel,
+void pack_side_panel(MatrixView<const float> a, float scale, std::size_t panel,
                      const TwoSidedReduction& work, double* squares) {
   const auto rows = static_cast<std::size_t>(a.rows), columns = static_cast<std::size_t>(a.cols);
   const std::size_t filled = std::min(kSide, rows - std::min(rows, panel * kSide));
   const float* from = a.data + static_cast<std::int64_t>(panel * kSide) * a.row_stride;
   float* out = panel_at(work, panel);
   std::fill(squares, squares + kSide, 0.0);
-  for (std::size_t first = 0; first < work.column_tiles * kSide; first += kSide) {
-    float* tile = out + first * kSide;
-    const std::size_t count = std::min(kSide, columns - std::min(columns, first));
-    if (count < kSide || filled < kSide) std::fill(tile, tile + kSideSize, 0.0F);
+  // Strips of several tiles, for a row-major matrix is read along its rows.
+  constexpr std::size_t kStrip = 4 * kSide;
+  for (std::size_t first = 0; first < work.column_tiles * kSide; first += kStrip) {
+    float* strip = out + first * kSide;
+    const std::size_t width = std::min(kStrip, work.column_tiles * kSide - first);
+    const std::size_t count = std::min(width, columns - first);
+    if (count < width || filled < kSide) std::fill(strip, strip + width * kSide, 0.0F);
     for (std::size_t row = 0; row < filled; ++row) {
       const float* source = from + static_cast<std::int64_t>(row) * a.row_stride +
                             static_cast<std::int64_t>(first) * a.col_stride;
       for (std::size_t column = 0; column < count; ++column) {
-        const double value = source[static_cast<std::int64_t>(column) * a.col_stride];
-        tile[column * kSide + row] = static_cast<float>(scale * value);
+        strip[column * kSide + row] =
+            scale * source[static_cast<std::int64_t>(column) * a.col_stride];
       }
     }
-    for (std::size_t column = 0; column < kSide; ++column) {
+    for (std::size_t column = 0; column < width; ++column) {
       for (std::size_t row = 0; row < kSide; ++row) {
-        const auto value = static_cast<double>(tile[column * kSide + row]);
+        const auto value = static_cast<double>(strip[column * kSide + row]);
         squares[row] += value * value;
       }
     }
@@ -213,7 +225,8 @@ void factor_column_panel(TwoSidedReduction& work, std::size_t step) {
                           .right = work.right + (step * kSide + column) * kPair,
                           .right_depth = 1,
                           .right_column = kPair,
-                          .depth = kPair},
+                          .depth = kPair,
+                          .next = tile + work.column_tiles * kSideSize + column * kSide},
                          tile + column * kSide);
       }
     }
@@ -249,14 +262,16 @@ void sweep_column_block(const TwoSidedReduction& work, std::size_t step, std::si
                             .right = work.right + (first * kSide + column) * kPair,
                             .right_depth = 1,
                             .right_column = kPair,
-                            .depth = kPair},
+                            .depth = kPair,
+                            .next = at + kGroupsAhead * kFloatColumns * kSide},
                            at);
         }
         add_product({.left = work.v_rows + panel * kSideSize,
                      .right = at,
                      .right_depth = 1,
                      .right_column = kSide,
-                     .depth = kSide},
+                     .depth = kSide,
+                     .next = work.right + (first * kSide + column + kFloatColumns) * kPair},
                     sums + column * kSide);
       }
     }
@@ -324,12 +339,16 @@ void sweep_row_part(const TwoSidedReduction& work, std::size_t step, std::size_t
   for (std::size_t start = (step + 1) * kSide; start < columns; start += kSumColumns) {
     const std::size_t depth = std::min(kSumColumns, columns - start);
     for (std::size_t panel = first; panel < last; ++panel) {
+      // Each product reads the same columns, and fetches its share of those that come next.
+      const float* next = panel + 1 < last ? panel_at(work, panel + 1) + start * kSide
+                                           : panel_at(work, first) + (start + kSumColumns) * kSide;
       for (std::size_t out = 0; out < kSide; out += kFloatColumns) {
         add_product({.left = panel_at(work, panel) + start * kSide,
                      .right = work.u_rows + start * kSide + out,
                      .right_depth = kSide,
                      .right_column = 1,
-                     .depth = depth},
+                     .depth = depth,
+                     .next = next + out * kSumColumns},
                     z[panel - first] + out * kSide);
       }
     }
@@ -342,7 +361,8 @@ void sweep_row_part(const TwoSidedReduction& work, std::size_t step, std::size_t
                    .right = work.correction + out * kSide,
                    .right_depth = 1,
                    .right_column = kSide,
-                   .depth = kSide},
+                   .depth = kSide,
+                   .next = left},
                   z[panel - first] + out * kSide);
     }
     convert(z[panel - first], kSideSize, left + kSideSize);
@@ -361,7 +381,7 @@ HWY_EXPORT(sweep_column_part);
 HWY_EXPORT(factor_row_panel);
 HWY_EXPORT(sweep_row_part);
 
-void pack_row_panel(MatrixView<const float> a, double scale, std::size_t panel,
+void pack_row_panel(MatrixView<const float> a, float scale, std::size_t panel,
                     const TwoSidedReduction& work, double* squares) {
   HWY_DYNAMIC_DISPATCH(pack_side_panel)(a, scale, panel, work, squares);
 }
