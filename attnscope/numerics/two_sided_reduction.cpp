@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <functional>
 #include <limits>
 #include <numeric>
 #include <utility>
@@ -78,7 +79,7 @@ std::vector<double> squared_values(const TwoSidedReduction& work) {
   }
   off_diagonal.pop_back();
   std::vector<double> squares = tridiagonal_eigenvalues(diagonal, off_diagonal);
-  std::reverse(squares.begin(), squares.end());
+  std::sort(squares.begin(), squares.end(), std::greater<>());  // equal ones may come in any order
   return squares;
 }
 

@@ -74,24 +74,22 @@ template <std::size_t kWidth, std::size_t kNextColumn>
 HWY_INLINE void pass_bulge(double* block, const Reflector<kWidth>& h, Reflector<kWidth>& next) {
   constexpr std::size_t kVectors = kWidth / kLanes;
   const Doubles d;
-  // Even and odd columns apart: one chain of sums would wait for itself.
-  Vector u[kVectors], odd[kVectors];
+  Vector u[kVectors];
 #pragma GCC unroll 12
-  for (std::size_t part = 0; part < kVectors; ++part) u[part] = odd[part] = hn::Zero(d);
-  for (std::size_t column = 0; column < kWidth; column += 2) {
-    const double* at = block + column * kNextColumn;
-    const Vector factor = hn::Set(d, h.v[column]), odd_factor = hn::Set(d, h.v[column + 1]);
+  for (std::size_t part = 0; part < kVectors; ++part) u[part] = hn::Zero(d);
+  for (std::size_t column = 0; column < kWidth; ++column) {
+    const Vector factor = hn::Set(d, h.v[column]);
 #pragma GCC unroll 12
     for (std::size_t part = 0; part < kVectors; ++part) {
-      u[part] = hn::MulAdd(hn::LoadU(d, at + part * kLanes), factor, u[part]);
-      odd[part] = hn::MulAdd(hn::LoadU(d, at + kNextColumn + part * kLanes), odd_factor, odd[part]);
+      u[part] =
+          hn::MulAdd(hn::LoadU(d, block + column * kNextColumn + part * kLanes), factor, u[part]);
     }
   }
   const Vector tau = hn::Set(d, h.tau), first_factor = hn::Set(d, h.v[0]);
   HWY_ALIGN double first[kWidth];
 #pragma GCC unroll 12
   for (std::size_t part = 0; part < kVectors; ++part) {
-    u[part] = hn::Mul(hn::Add(u[part], odd[part]), tau);
+    u[part] = hn::Mul(u[part], tau);
     const Vector x = hn::LoadU(d, block + part * kLanes);
     hn::Store(hn::NegMulAdd(u[part], first_factor, x), d, first + part * kLanes);
     hn::StoreU(hn::Zero(d), d, block + part * kLanes);
