@@ -28,7 +28,8 @@ TwoSidedReduction prepare(std::size_t rows, std::size_t columns) {
   const std::size_t column_tiles = (columns + kSide - 1) / kSide;
   const std::size_t tall = row_panels * kSideSize, wide = column_tiles * kSideSize;
   const std::size_t band = (column_tiles * kSide + kernels::kUpperMargin) * kernels::kUpperStep;
-  float* next_float = floats.reserve(row_panels * wide + 3 * tall + 3 * wide);
+  constexpr std::size_t kFetchedBeyond = 8 * kSideSize;  // sweeps fetch ahead, past the last array
+  float* next_float = floats.reserve(row_panels * wide + 3 * tall + 3 * wide + kFetchedBeyond);
   double* next_double = doubles.reserve(tall + 4 * wide + band);
   const auto take_floats = [&](std::size_t count) {
     return std::exchange(next_float, next_float + count);
