@@ -9,15 +9,15 @@
 #include "attnscope/analysis/spectrum.h"
 #include "attnscope/core/error.h"
 #include "attnscope/core/text.h"
-#include "attnscope/model/inventory.h"
 #include "attnscope/numerics/singular_values.h"
-#include "attnscope/pipeline/info.h"
 #include "attnscope/pipeline/layer_work.h"
 #include "attnscope/pipeline/read_weight.h"
 #include "attnscope/pipeline/singular_outcome.h"
 
 namespace attnscope {
 namespace {
+
+constexpr int kRevision = 1;  // raised when the numbers of rows change
 
 constexpr LatentChoice kChoice;
 constexpr const char* kLatent = "latent";     // the one field of a half before halves are joined
@@ -77,18 +77,26 @@ std::int64_t cache_bytes(std::int64_t layers, std::int64_t latent, std::int64_t 
   return kBytesPerElement * layers * (latent + rope);
 }
 
-/// The cache at one choice; null bytes for an encoder.
-Record cache_record(const ModelFacts& facts, std::int64_t latent, std::int64_t rope) {
-  Record record = {{"latent", latent}, {"rope", rope}};
-  const bool has_cache = facts.kv_cache_bytes_per_token.has_value();
-  return record.add("bytes_per_token",
-                    has_cache ? Value(cache_bytes(facts.layers, latent, rope)) : Value());
+/// A number of the model's facts; 0 where there is none.
+std::int64_t fact(const Record& model, const char* name) {
+  const Value* value = model.find(name);
+  const auto* number = value == nullptr ? nullptr : value->get<std::int64_t>();
+  return number == nullptr ? 0 : *number;
 }
 
-void add_caches(Record& model, const ModelFacts& facts) {
-  model.add("mla_cache", cache_record(facts, kChoice.kv_rank, kChoice.rope_dim))
-      .add("mla_cache_at_share", cache_record(facts, at_share(kChoice.kv_rank, facts.width),
-                                              at_share(kChoice.rope_dim, facts.width)));
+/// The cache at one choice; null bytes for an encoder.
+Record cache_record(const Record& model, std::int64_t latent, std::int64_t rope) {
+  Record record = {{"latent", latent}, {"rope", rope}};
+  const bool has_cache = fact(model, "kv_cache_bytes_per_token") != 0;
+  return record.add("bytes_per_token",
+                    has_cache ? Value(cache_bytes(fact(model, "layers"), latent, rope)) : Value());
+}
+
+void add_caches(Record& model) {
+  const std::int64_t width = fact(model, "width");
+  model.add("mla_cache", cache_record(model, kChoice.kv_rank, kChoice.rope_dim))
+      .add("mla_cache_at_share", cache_record(model, at_share(kChoice.kv_rank, width),
+                                              at_share(kChoice.rope_dim, width)));
 }
 
 /// From a row for each half, q before kv, one row for each layer; a half that was skipped is null.
@@ -140,6 +148,11 @@ Report run_mla(std::span<const Model> models, const SpectrumRequest& request,
     return static_cast<double>(rows) * static_cast<double>(cols) * side +
            4.0 / 3.0 * side * side * side;
   };
+  work.store = request.store;
+  work.analysis = {.name = "mla",
+                   .revision = kRevision,
+                   .command = "spectrum",
+                   .parameters = {{"energy", request.thresholds}}};
   Report report{
       .command = "spectrum",
       .parameters = {
@@ -148,12 +161,13 @@ Report run_mla(std::span<const Model> models, const SpectrumRequest& request,
           {"layers", request.layers_text.empty() ? Value() : Value(request.layers_text)}}};
   const std::vector<std::vector<Role>> same_for_all(models.size(), roles);
   run_layers(report, models, same_for_all, request.layers, work, request.threads, on_progress);
-
-  report.rows = join_halves(report.rows);
-  for (std::size_t index = 0; index < models.size(); ++index) {
-    add_caches(report.models[index], take_inventory(models[index]).facts);
-  }
+  join_mla_halves(report);
   return report;
+}
+
+void join_mla_halves(Report& report) {
+  report.rows = join_halves(report.rows);
+  for (Record& model : report.models) add_caches(model);
 }
 
 }  // namespace attnscope

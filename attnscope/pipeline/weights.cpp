@@ -13,6 +13,8 @@
 namespace attnscope {
 namespace {
 
+constexpr int kRevision = 1;  // raised when the numbers of rows change
+
 /// The whole matrix, or one head of it.
 struct Piece {
   std::optional<std::int64_t> head;
@@ -277,6 +279,13 @@ Report run_weights(std::span<const Model> models, const WeightsRequest& request,
     const auto [rows, cols] = canonical_shape(model.dimensions(), role);
     return kPerValue * static_cast<double>(rows) * static_cast<double>(cols);
   };
+  work.store = request.store;
+  work.analysis = {
+      .name = "weights",
+      .revision = kRevision,
+      .command = "weights",
+      .parameters = {{"per_head", request.per_head}, {"histogram", request.with_histogram}}};
+  if (request.with_histogram) add_bin_parameters(work.analysis.parameters, request.bins);
   run_layers(report, models, matrices, request.layers, work, request.threads, on_progress);
   return report;
 }
