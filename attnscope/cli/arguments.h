@@ -12,6 +12,7 @@
 #include "attnscope/core/role.h"
 #include "attnscope/model/model.h"
 #include "attnscope/results/report.h"
+#include "attnscope/store/store.h"
 
 namespace CLI {
 class App;
@@ -28,12 +29,15 @@ struct CommonArguments {
   std::string layers;
   std::string threads;
   std::string progress;
+  std::string store;
   bool quiet = false;
 };
 
-/// MODEL…, --layout, --format, --out, --quiet.
+/// --format, --out, --quiet.
+void add_output_arguments(CLI::App& app, CommonArguments& arguments);
+/// MODEL…, --layout, and the output arguments.
 void add_common_arguments(CLI::App& app, CommonArguments& arguments);
-/// --layers, --threads, --progress.
+/// --layers, --threads, --progress, --store.
 void add_work_arguments(CLI::App& app, CommonArguments& arguments);
 
 /// Opens every model, names them apart, and tells on stderr where an index and its shards disagree.
@@ -46,6 +50,9 @@ struct NamedCheckpoints {
   std::vector<std::string> names;
 };
 NamedCheckpoints open_checkpoints(const CommonArguments& arguments);
+
+/// The file of --store, made where there is none; nothing where none was asked for.
+std::optional<Store> open_store(const CommonArguments& arguments);
 
 /// Makes the report and prints it in the asked format to stdout or --out. Returns the exit code:
 /// 0 if there is any row or nothing was skipped, else 6.
