@@ -108,13 +108,13 @@ std::vector<Record> join_halves(const std::vector<Record>& halves) {
   };
   std::vector<Layer> layers;
   for (const Record& half : halves) {
-    const std::string& model = *half.find("model")->get<std::string>();
-    const std::int64_t layer = *half.find("layer")->get<std::int64_t>();
+    const std::string& model = expect<std::string>(half, "model");
+    const std::int64_t layer = expect<std::int64_t>(half, "layer");
     if (layers.empty() || layers.back().model != model || layers.back().layer != layer) {
       layers.push_back({.model = model, .layer = layer});
     }
-    const bool is_query = *half.find("matrix")->get<std::string>() == role_name(Role::query);
-    (is_query ? layers.back().query : layers.back().kv) = *half.find(kLatent);
+    const bool is_query = expect<std::string>(half, "matrix") == role_name(Role::query);
+    (is_query ? layers.back().query : layers.back().kv) = expect<Record>(half, kLatent);
   }
   std::vector<Record> rows;
   for (Layer& layer : layers) {
