@@ -53,7 +53,6 @@ constexpr std::array kCommands = {
             "  attnscope circuits MODEL --composition --format csv --out pairs.csv",
             set_up_circuits},
     Command{"export", "the rows that --store kept",
-            "  attnscope spectrum MODEL --store rows.sqlite\n"
             "  attnscope export rows.sqlite --format csv --out rows.csv\n"
             "  attnscope export rows.sqlite --command spectrum --model shakespeare-llama",
             set_up_export},

@@ -35,15 +35,20 @@ void add_pair_rows(Report& report, const std::string& model, const StoredRows& r
 /// How the rows of one analysis become those of its command.
 struct Kind {
   std::string_view analysis;
+  std::string_view command;  // what the store says of it is not relied on
   void (*add)(Report&, const std::string& model, const StoredRows&);
   void (*finish)(Report&);  // null: nothing is left to do
 };
 
 constexpr Kind kKinds[] = {
-    {"circuits", add_matrix_rows, nullptr},    {"composition", add_pair_rows, nullptr},
-    {"head_matrix", add_matrix_rows, nullptr}, {"head_overlap", add_matrix_rows, drop_heads},
-    {"mla", add_matrix_rows, join_mla_halves}, {"similarity", add_matrix_rows, drop_heads},
-    {"spectrum", add_matrix_rows, nullptr},    {"weights", add_matrix_rows, nullptr},
+    {"circuits", "circuits", add_matrix_rows, nullptr},
+    {"composition", "circuits", add_pair_rows, nullptr},
+    {"head_matrix", "similarity", add_matrix_rows, nullptr},
+    {"head_overlap", "similarity", add_matrix_rows, drop_heads},
+    {"mla", "spectrum", add_matrix_rows, join_mla_halves},
+    {"similarity", "similarity", add_matrix_rows, drop_heads},
+    {"spectrum", "spectrum", add_matrix_rows, nullptr},
+    {"weights", "weights", add_matrix_rows, nullptr},
 };
 
 const Kind& kind_of(const StoredSet& set) {
@@ -103,7 +108,7 @@ Report stored_report(const StoredSet& set, const std::optional<std::string>& mod
         ErrorKind::usage, "--model",
         "no rows of '" + *model + "'" + suggestion(*model, names) + "; models: " + join(names));
   }
-  Report report{.command = set.analysis.command, .parameters = agreed_parameters(set)};
+  Report report{.command = std::string(kind.command), .parameters = agreed_parameters(set)};
   for (std::size_t index = 0; index < names.size(); ++index) {
     if (model && names[index] != *model) continue;
     report.models.push_back(renamed(set.models[index].facts, names[index]));

@@ -144,6 +144,10 @@ class ValueBuilder : public nlohmann::json_sax<json> {
     refuse("no JSON at byte " + std::to_string(position));
   }
 
+  [[noreturn]] void refuse(const std::string& problem) const {
+    throw Error(ErrorKind::format, where_, "is damaged: a stored row: " + problem);
+  }
+
   Record take() {
     const Record* record = root_.get<Record>();
     if (record == nullptr) refuse("no JSON object");
@@ -158,10 +162,6 @@ class ValueBuilder : public nlohmann::json_sax<json> {
     Record record;
     Value::List list;  // of an object: what its mark stands for
   };
-
-  [[noreturn]] void refuse(const std::string& problem) const {
-    throw Error(ErrorKind::format, where_, "a stored row is damaged: " + problem);
-  }
 
   bool open(bool is_object) {
     if (open_.size() >= kMostDepth) refuse("nested too deep");
@@ -216,6 +216,10 @@ std::string record_text(const Record& record) {
 
 Record parse_record(std::string_view text, std::string_view where) {
   ValueBuilder builder(where);
+  // The library takes a NUL for the end of the text and would not look at what follows.
+  if (const auto nul = text.find('\0'); nul != std::string_view::npos) {
+    builder.refuse("no JSON at byte " + std::to_string(nul + 1));
+  }
   json::sax_parse(text, &builder);
   return builder.take();
 }

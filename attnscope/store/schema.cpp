@@ -20,7 +20,8 @@ CREATE TABLE runs (
   version    TEXT NOT NULL,     -- of attnscope
   process    INTEGER NOT NULL,
   computed   INTEGER NOT NULL,  -- items that it computed
-  found      INTEGER            -- items that were there, known when it has finished
+  found      INTEGER,           -- items that were there, known when it has finished
+  digest     TEXT NOT NULL      -- XXH3 of command and parameters
 );
 CREATE TABLE analyses (
   id         INTEGER PRIMARY KEY,
@@ -28,6 +29,7 @@ CREATE TABLE analyses (
   revision   INTEGER NOT NULL,  -- rises when the numbers change
   command    TEXT NOT NULL,     -- that prints its rows
   parameters TEXT NOT NULL,     -- JSON: all that decide the numbers
+  digest     TEXT NOT NULL,     -- XXH3 of the columns above
   UNIQUE (name, revision, parameters)
 );
 CREATE TABLE models (
@@ -42,6 +44,7 @@ CREATE TABLE analysed_models (
   model    INTEGER NOT NULL REFERENCES models,
   name     TEXT NOT NULL,       -- that its rows carry
   facts    TEXT NOT NULL,       -- JSON: its entry of "models"
+  digest   TEXT NOT NULL,       -- XXH3 of name and facts
   UNIQUE (analysis, model)
 );
 CREATE TABLE files (

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <initializer_list>
 #include <mutex>
 #include <utility>
 
@@ -22,6 +23,17 @@ std::string with_now(std::string sql) {
   return sql.replace(at, 4, kNow);
 }
 
+/// SQLite would not notice a number that became another on the disk.
+std::string digest_of_texts(std::initializer_list<std::string_view> texts) {
+  Value::List list(texts.begin(), texts.end());
+  return content_hash(record_text({{"texts", std::move(list)}}));
+}
+
+std::string analysis_digest(const StoredAnalysis& analysis, const std::string& parameters) {
+  return digest_of_texts(
+      {analysis.name, std::to_string(analysis.revision), analysis.command, parameters});
+}
+
 std::string item_digest(const std::string& inputs, std::span<const Outcome> outcomes) {
   Value::List list;
   for (const Outcome& outcome : outcomes) {
@@ -33,7 +45,6 @@ std::string item_digest(const std::string& inputs, std::span<const Outcome> outc
   return content_hash(record_text({{"inputs", inputs}, {"outcomes", std::move(list)}}));
 }
 
-/// Of what a place says: SQLite would not notice a layer that became another on the disk.
 std::string place_digest(std::int64_t analysis, std::int64_t model,
                          std::optional<std::int64_t> layer, const std::string& matrix,
                          std::int64_t position, const std::string& item) {
@@ -107,37 +118,44 @@ std::int64_t Store::Connection::id_of(std::string_view insert, std::string_view 
 void Store::Connection::begin(const StoredRun& run) {
   const StoredAnalysis& analysis = run.analysis;
   const std::string parameters = record_text(analysis.parameters);
+  const std::string asked = record_text(run.parameters);
   Transaction transaction(database_);
   const std::string analysis_key[] = {analysis.name, std::to_string(analysis.revision),
-                                      analysis.command, parameters};
+                                      analysis.command, parameters,
+                                      analysis_digest(analysis, parameters)};
   analysis_ = id_of(
-      "INSERT OR IGNORE INTO analyses (name, revision, command, parameters) VALUES (?, ?, ?, ?)",
-      "SELECT id FROM analyses WHERE name = ? AND revision = ? AND command = ? AND parameters = ?",
+      "INSERT OR IGNORE INTO analyses (name, revision, command, parameters, digest) "
+      "VALUES (?, ?, ?, ?, ?)",
+      "SELECT id FROM analyses WHERE name = ? AND revision = ? AND command = ? "
+      "AND parameters = ? AND digest = ?",
       analysis_key);
   database_
       .prepare(with_now("INSERT INTO runs (started, command, parameters, version, process, "
-                        "computed) VALUES ($now, ?, ?, ?, ?, 0)"))
+                        "computed, digest) VALUES ($now, ?, ?, ?, ?, 0, ?)"))
       .bind(analysis.command)
-      .bind(record_text(run.parameters))
+      .bind(asked)
       .bind(version_)
       .bind(std::int64_t{getpid()})
+      .bind(digest_of_texts({analysis.command, asked}))
       .run();
   run_ = database_.last_row_id();
   models_.clear();
   found_ = 0;
   for (const StoredModel& model : run.models) {
+    const std::string facts = record_text(model.facts);
     const std::string model_key[] = {model.path, model.description};
     models_.push_back(id_of("INSERT OR IGNORE INTO models (path, description) VALUES (?, ?)",
                             "SELECT id FROM models WHERE path = ? AND description = ?", model_key));
     database_
         .prepare(
-            "INSERT INTO analysed_models (analysis, model, name, facts) VALUES (?, ?, ?, ?) "
-            "ON CONFLICT (analysis, model) DO UPDATE SET name = excluded.name, "
-            "facts = excluded.facts")
+            "INSERT INTO analysed_models (analysis, model, name, facts, digest) "
+            "VALUES (?, ?, ?, ?, ?) ON CONFLICT (analysis, model) DO UPDATE "
+            "SET name = excluded.name, facts = excluded.facts, digest = excluded.digest")
         .bind(analysis_)
         .bind(models_.back())
         .bind(model.name)
-        .bind(record_text(model.facts))
+        .bind(facts)
+        .bind(digest_of_texts({model.name, facts}))
         .run();
     drop_places_of_changed_files(models_.back(), model);
   }
@@ -453,30 +471,39 @@ StoredSet Store::read_set(std::int64_t id) {
   Database& database = connection_->database();
   const Transaction snapshot(database, Transaction::For::reading);
   StoredSet set;
-  Statement analysis =
-      database.prepare("SELECT name, revision, command, parameters FROM analyses WHERE id = ?");
+  Statement analysis = database.prepare(
+      "SELECT name, revision, command, parameters, digest FROM analyses WHERE id = ?");
   analysis.bind(id);
   if (!analysis.step()) connection_->refuse_damaged("a set of rows is not there");
   set.analysis = {.name = analysis.text(0),
                   .revision = static_cast<int>(analysis.integer(1)),
                   .command = analysis.text(2),
                   .parameters = parse_record(analysis.text(3), database.path())};
+  if (analysis_digest(set.analysis, analysis.text(3)) != analysis.text(4)) {
+    connection_->refuse_damaged("an analysis has changed");
+  }
 
   Statement parameters = database.prepare(
-      "SELECT DISTINCT runs.parameters FROM places JOIN runs ON runs.id = places.run "
-      "WHERE places.analysis = ?");
+      "SELECT DISTINCT runs.command, runs.parameters, runs.digest FROM places "
+      "JOIN runs ON runs.id = places.run WHERE places.analysis = ?");
   parameters.bind(id);
   while (parameters.step()) {
-    set.parameters.push_back(parse_record(parameters.text(0), database.path()));
+    if (digest_of_texts({parameters.text(0), parameters.text(1)}) != parameters.text(2)) {
+      connection_->refuse_damaged("a run's parameters have changed");
+    }
+    set.parameters.push_back(parse_record(parameters.text(1), database.path()));
   }
 
   std::vector<std::int64_t> model_ids;
   Statement models = database.prepare(
-      "SELECT models.id, path, description, name, facts FROM analysed_models "
+      "SELECT models.id, path, description, name, facts, digest FROM analysed_models "
       "JOIN models ON models.id = analysed_models.model WHERE analysis = ? "
       "ORDER BY analysed_models.id");
   models.bind(id);
   while (models.step()) {
+    if (digest_of_texts({models.text(3), models.text(4)}) != models.text(5)) {
+      connection_->refuse_damaged("a model's facts have changed");
+    }
     model_ids.push_back(models.integer(0));
     set.models.push_back({.path = models.text(1),
                           .description = models.text(2),
