@@ -75,6 +75,7 @@ ItemInputs& ItemInputs::add_shape(const Model& model) {
 StoredModel stored_model(const Model& model, Record facts) {
   StoredModel stored = stored_checkpoint(model.checkpoint(), model.name, std::move(facts));
   stored.description = absolute_path(model.spec().source);
+  stored.described = content_hash(MappedFile(model.spec().source).bytes());
   return stored;
 }
 

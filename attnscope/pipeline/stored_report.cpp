@@ -83,8 +83,15 @@ std::vector<std::string> model_names(const StoredSet& set) {
     names.push_back(model.name);
     paths.emplace_back(model.path);
   }
-  const bool distinct = std::set(names.begin(), names.end()).size() == names.size();
-  return distinct ? names : distinct_names(paths);
+  const auto distinct = [&] { return std::set(names.begin(), names.end()).size() == names.size(); };
+  if (distinct()) return names;
+  names = distinct_names(paths);
+  if (distinct()) return names;
+  // One file, described in several ways.
+  for (std::size_t index = 0; index < names.size(); ++index) {
+    names[index] += " (" + set.models[index].description + ")";
+  }
+  return names;
 }
 
 Record renamed(const Record& facts, const std::string& name) {

@@ -36,6 +36,7 @@ CREATE TABLE models (
   id          INTEGER PRIMARY KEY,
   path        TEXT NOT NULL,    -- of the weights
   description TEXT NOT NULL,    -- config.json or layout file; empty for a tensor by name
+  described   TEXT NOT NULL,    -- XXH3 of that file when the model was last looked at
   UNIQUE (path, description)
 );
 CREATE TABLE analysed_models (

@@ -87,7 +87,8 @@ class Store::Connection {
 
   std::int64_t id_of(std::string_view insert, std::string_view select,
                      std::span<const std::string> texts);
-  void drop_places_of_changed_files(std::int64_t model, const StoredModel& now);
+  void drop_outdated_places(std::int64_t model, const StoredModel& now, bool as_described,
+                            const StoredAnalysis& analysis);
   std::optional<Item> find_item(const std::string& inputs);
   bool is_recorded(const Item& item, const StoredPlace& place);
   void record(const Item& item, const StoredPlace& place);
@@ -143,9 +144,20 @@ void Store::Connection::begin(const StoredRun& run) {
   found_ = 0;
   for (const StoredModel& model : run.models) {
     const std::string facts = record_text(model.facts);
-    const std::string model_key[] = {model.path, model.description};
-    models_.push_back(id_of("INSERT OR IGNORE INTO models (path, description) VALUES (?, ?)",
-                            "SELECT id FROM models WHERE path = ? AND description = ?", model_key));
+    database_
+        .prepare(
+            "INSERT INTO models (path, description, described) VALUES (?, ?, ?) "
+            "ON CONFLICT (path, description) DO NOTHING")
+        .bind(model.path)
+        .bind(model.description)
+        .bind(model.described)
+        .run();
+    Statement found =
+        database_.prepare("SELECT id, described FROM models WHERE path = ? AND description = ?");
+    found.bind(model.path).bind(model.description);
+    if (!found.step()) refuse_damaged("a row that was just written is not there");
+    models_.push_back(found.integer(0));
+    const bool as_described = found.text(1) == model.described;
     database_
         .prepare(
             "INSERT INTO analysed_models (analysis, model, name, facts, digest) "
@@ -157,15 +169,28 @@ void Store::Connection::begin(const StoredRun& run) {
         .bind(facts)
         .bind(digest_of_texts({model.name, facts}))
         .run();
-    drop_places_of_changed_files(models_.back(), model);
+    drop_outdated_places(models_.back(), model, as_described, analysis);
+    database_.prepare("UPDATE models SET described = ? WHERE id = ?")
+        .bind(model.described)
+        .bind(models_.back())
+        .run();
   }
   transaction.commit();
 }
 
-void Store::Connection::drop_places_of_changed_files(std::int64_t model, const StoredModel& now) {
+void Store::Connection::drop_outdated_places(std::int64_t model, const StoredModel& now,
+                                             bool as_described, const StoredAnalysis& analysis) {
   const Value* layers = now.facts.find("layers");
   const std::int64_t* count = layers == nullptr ? nullptr : layers->get<std::int64_t>();
   std::vector<std::int64_t> outdated;
+  Statement older = database_.prepare(
+      "SELECT places.id FROM places JOIN analyses ON analyses.id = places.analysis "
+      "WHERE model = ? AND name = ? AND parameters = ? AND revision < ?");
+  older.bind(model)
+      .bind(analysis.name)
+      .bind(record_text(analysis.parameters))
+      .bind(std::int64_t{analysis.revision});
+  while (older.step()) outdated.push_back(older.integer(0));
   Statement places = database_.prepare(
       "SELECT places.id, layer, files.path, files.bytes, files.modified_ns FROM places "
       "JOIN place_tensors ON place_tensors.place = places.id "
@@ -181,7 +206,7 @@ void Store::Connection::drop_places_of_changed_files(std::int64_t model, const S
           return file.path == path && signed_bytes(file) == bytes && file.modified_ns == modified;
         });
     const bool has_layer = !layer || count == nullptr || *layer < *count;
-    if (!same_file || !has_layer) outdated.push_back(places.integer(0));
+    if (!same_file || !has_layer || !as_described) outdated.push_back(places.integer(0));
   }
   for (const std::int64_t place : outdated) drop_place(place);
 }

@@ -46,6 +46,7 @@ struct StoredTensor {
 struct StoredModel {
   std::string path;         // of the weights or their index, absolute
   std::string description;  // config.json or layout file; empty where none was needed
+  std::string described;    // content_hash() of that file
   std::string name;         // that its rows carry
   Record facts;             // the model's entry of a report
   std::vector<StoredFile> files;
@@ -99,7 +100,8 @@ class Store {
 
   // ---- A run: one at a time
 
-  /// Rows that stand at places of files which have changed since lose their places.
+  /// Rows lose their places where a file of the model, or the one that describes it, has changed
+  /// since, and where they are of an older revision.
   void begin(const StoredRun& run);
 
   /// The hash of a tensor of a file that is exactly as it was when it was hashed.

@@ -139,6 +139,33 @@ TEST_F(StoreTest, PlacesOfAFileThatChangedAreDroppedAndTheirItemsKept) {
   EXPECT_EQ(store.read_set(1).rows.size(), 1u);
 }
 
+TEST_F(StoreTest, PlacesOfAModelThatIsDescribedOtherwiseAreDropped) {
+  Store store = open();
+  store.begin(run());
+  store.save("a", outcomes(), place(0));
+  store.begin(run());
+  EXPECT_EQ(store.sets().size(), 1u);
+  StoredRun described = run();
+  described.models[0].described = "other";
+  store.begin(described);
+  EXPECT_TRUE(store.sets().empty());
+}
+
+TEST_F(StoreTest, PlacesOfAnOlderRevisionAreDroppedAndItsItemsNotFound) {
+  Store store = open();
+  store.begin(run());
+  store.save("a", outcomes(), place(0));
+  store.begin(run(0.5));
+  store.save("a", outcomes(), place(0));
+  StoredRun newer = run();
+  newer.analysis.revision = 2;
+  store.begin(newer);
+  EXPECT_EQ(store.sets().size(), 1u) << "of other parameters";
+  EXPECT_FALSE(store.find("a", place(0)));
+  store.begin(run());  // an older program
+  EXPECT_TRUE(store.find("a", place(0)));
+}
+
 TEST_F(StoreTest, PlacesBeyondTheModelsLayersAreDropped) {
   Store store = open();
   store.begin(run());
