@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Holds the #include lines of attnscope/ against the table of modules in docs/architecture.md.
 
-A module may include itself and what the table allows; the JSON, CLI and LAPACK libraries stay out of
+A module may include itself and what the table allows; the JSON, CLI, LAPACK and SQLite libraries stay out of
 headers. Exits 1 with a line for each fault. Needs nothing but Python.
 """
 
@@ -19,14 +19,16 @@ MAY_INCLUDE = {
     "numerics": {"core", "tensor"},
     "results": {"core"},
     "analysis": {"core", "numerics", "results"},
-    "pipeline": {"core", "tensor", "checkpoint", "model", "numerics", "results", "analysis"},
+    "store": {"core", "results"},
+    "pipeline": {"core", "tensor", "checkpoint", "model", "numerics", "results", "analysis", "store"},
     "output": {"core", "results"},
-    "cli": {"core", "tensor", "checkpoint", "model", "numerics", "results", "analysis", "pipeline", "output"},
+    "cli": {"core", "tensor", "checkpoint", "model", "numerics", "results", "analysis", "store", "pipeline", "output"},
 }
 
 # No type of a library in a public header; <nlohmann/json_fwd.hpp> names types without defining them.
-ONLY_IN_SOURCES = re.compile(r"<(nlohmann/json\.hpp|CLI/.*|fmt/.*|cblas\.h|openblas_config\.h)>")
+ONLY_IN_SOURCES = re.compile(r"<(nlohmann/json\.hpp|CLI/.*|fmt/.*|cblas\.h|openblas_config\.h|sqlite3\.h|xxhash\.h)>")
 ONLY_IN_NUMERICS = re.compile(r"<(cblas\.h|openblas_config\.h|lapacke?\.h)>")
+ONLY_IN_STORE = re.compile(r"<(sqlite3\.h|xxhash\.h)>")
 
 
 def faults_of(path):
@@ -49,6 +51,8 @@ def faults_of(path):
             yield f"line {number}: {library} in a header"
         if module != "numerics" and ONLY_IN_NUMERICS.fullmatch(library):
             yield f"line {number}: {library} outside numerics"
+        if module != "store" and ONLY_IN_STORE.fullmatch(library):
+            yield f"line {number}: {library} outside store"
 
 
 def documented_table():

@@ -49,6 +49,9 @@ class Checkpoint {
   const std::filesystem::path& main_file() const { return main_file_; }
   std::uint64_t file_bytes() const;
 
+  /// That tensors name by their index.
+  const std::vector<MappedFile>& files() const { return files_; }
+
   /// Throws Error(io) if the tensor's file was cut since it was opened. Call after reading bytes.
   void check_intact(const CheckpointTensor& tensor) const { files_[tensor.file].check_intact(); }
 

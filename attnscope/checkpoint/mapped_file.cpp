@@ -81,16 +81,20 @@ void unguard(std::size_t slot) {
 
 struct Opened {
   int descriptor;
-  std::uint64_t size_bytes;
-  timespec modified;
+  FileState state;
 };
 
-timespec modification_time(const struct stat& status) {
+std::int64_t nanoseconds(const timespec& time) {
+  return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
+}
+
+FileState state_of(const struct stat& status) {
 #ifdef __APPLE__
-  return status.st_mtimespec;
+  const timespec modified = status.st_mtimespec, changed = status.st_ctimespec;
 #else
-  return status.st_mtim;
+  const timespec modified = status.st_mtim, changed = status.st_ctim;
 #endif
+  return {static_cast<std::uint64_t>(status.st_size), nanoseconds(modified), nanoseconds(changed)};
 }
 
 Opened open_regular_file(const std::filesystem::path& path) {
@@ -106,7 +110,7 @@ Opened open_regular_file(const std::filesystem::path& path) {
     throw Error(ErrorKind::io, path.string(),
                 directory ? "is a directory, expected a file" : "is not a regular file");
   }
-  return {descriptor, static_cast<std::uint64_t>(status.st_size), modification_time(status)};
+  return {descriptor, state_of(status)};
 }
 
 }  // namespace
@@ -114,15 +118,15 @@ Opened open_regular_file(const std::filesystem::path& path) {
 MappedFile::MappedFile(const std::filesystem::path& path) : path_(path), guard_slot_(kNoSlot) {
   const Opened opened = open_regular_file(path);
   descriptor_ = opened.descriptor;
-  modified_ = opened.modified;
-  if (opened.size_bytes == 0) return;  // an empty file cannot be mapped, and has no bytes
-  void* address = mmap(nullptr, opened.size_bytes, PROT_READ, MAP_PRIVATE, descriptor_, 0);
+  state_ = opened.state;
+  if (state_.bytes == 0) return;  // an empty file cannot be mapped, and has no bytes
+  void* address = mmap(nullptr, state_.bytes, PROT_READ, MAP_PRIVATE, descriptor_, 0);
   if (address == MAP_FAILED) {
     const std::string reason = std::strerror(errno);
     close(descriptor_);
     throw Error(ErrorKind::io, path.string(), "cannot map: " + reason);
   }
-  bytes_ = {static_cast<const std::byte*>(address), opened.size_bytes};
+  bytes_ = {static_cast<const std::byte*>(address), state_.bytes};
   guard_slot_ = guard(bytes_);
 }
 
@@ -130,7 +134,7 @@ MappedFile::MappedFile(MappedFile&& other) noexcept
     : path_(std::move(other.path_)),
       descriptor_(std::exchange(other.descriptor_, -1)),
       bytes_(std::exchange(other.bytes_, {})),
-      modified_(other.modified_),
+      state_(other.state_),
       guard_slot_(std::exchange(other.guard_slot_, kNoSlot)) {}
 
 MappedFile::~MappedFile() {
@@ -154,12 +158,11 @@ void MappedFile::check_intact() const {
   const bool zeros_were_read = guard_slot_ != kNoSlot && guarded_ranges[guard_slot_].cut.load();
   struct stat status;
   if (zeros_were_read || fstat(descriptor_, &status) != 0 ||
-      static_cast<std::uint64_t>(status.st_size) < bytes_.size()) {
+      state_of(status).bytes < state_.bytes) {
     throw Error(ErrorKind::io, path_.string(),
                 "the file became shorter while it was read (is it still being written?)");
   }
-  const timespec modified = modification_time(status);
-  if (modified.tv_sec != modified_.tv_sec || modified.tv_nsec != modified_.tv_nsec) {
+  if (state_of(status).modified_ns != state_.modified_ns) {
     throw Error(ErrorKind::io, path_.string(),
                 "the file was written to while it was read (is it still being written?)");
   }

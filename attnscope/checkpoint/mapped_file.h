@@ -3,12 +3,18 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <ctime>
 #include <filesystem>
 #include <span>
 #include <string>
 
 namespace attnscope {
+
+/// What tells whether a file is still the one that was opened.
+struct FileState {
+  std::uint64_t bytes = 0;
+  std::int64_t modified_ns = 0;  // since 1970
+  std::int64_t changed_ns = 0;   // of its inode, which no program can set
+};
 
 /// Owns the mapping; move-only. Reading past the end of a file that was truncated after it was
 /// opened yields zeros, not a crash: call `check_intact()` after reading and before believing.
@@ -23,6 +29,9 @@ class MappedFile {
   std::span<const std::byte> bytes() const { return bytes_; }
   const std::filesystem::path& path() const { return path_; }
 
+  /// As it was when it was opened.
+  const FileState& state() const { return state_; }
+
   /// Asks the system to read `part` of the bytes soon, and does not wait for it.
   void prefetch(std::span<const std::byte> part) const;
 
@@ -33,7 +42,7 @@ class MappedFile {
   std::filesystem::path path_;
   int descriptor_ = -1;
   std::span<const std::byte> bytes_;
-  timespec modified_ = {};  // the file's time of change when it was opened
+  FileState state_;
   std::size_t guard_slot_ = 0;
 };
 

@@ -29,7 +29,8 @@ constexpr std::array kCommands = {
         "  attnscope spectrum MODEL --layers 0-3,-4- --format json --values --out spectra.json\n"
         "  attnscope spectrum examples/shakespeare-llama examples/shakespeare-gpt2 --matrix q,k\n"
         "  attnscope spectrum MODEL --matrix kv --rank 512,0.1D\n"
-        "  attnscope spectrum MODEL --mla",
+        "  attnscope spectrum MODEL --mla\n"
+        "  attnscope spectrum MODEL --store rows.sqlite",
         set_up_spectrum},
     Command{"weights", "moments, quantiles and histograms of every projection, layer and head",
             "  attnscope weights examples/shakespeare-llama\n"
@@ -51,6 +52,10 @@ constexpr std::array kCommands = {
             "  attnscope circuits MODEL --fold-norm --rope-offset -1 --circuit qk\n"
             "  attnscope circuits MODEL --composition --format csv --out pairs.csv",
             set_up_circuits},
+    Command{"export", "the rows that --store kept",
+            "  attnscope export rows.sqlite --format csv --out rows.csv\n"
+            "  attnscope export rows.sqlite --command spectrum --model shakespeare-llama",
+            set_up_export},
     Command{"completion", "completions for a shell, or the manual page",
             "  attnscope completion bash > ~/.local/share/bash-completion/completions/attnscope",
             set_up_completion},

@@ -72,6 +72,14 @@ std::vector<std::filesystem::path> model_paths(const CommonArguments& arguments)
 
 }  // namespace
 
+void add_output_arguments(CLI::App& app, CommonArguments& arguments) {
+  app.add_option("--format", arguments.format, "table, csv or json (default: table)")
+      ->type_name("FORMAT");
+  app.add_option("--out", arguments.out, "write to this file, replaced in one step")
+      ->type_name("FILE");
+  app.add_flag("--quiet", arguments.quiet, "no warnings, notes or progress");
+}
+
 void add_common_arguments(CLI::App& app, CommonArguments& arguments) {
   app.add_option("MODEL", arguments.models,
                  "folders with config.json and weights, or weights files beside their config.json")
@@ -79,11 +87,7 @@ void add_common_arguments(CLI::App& app, CommonArguments& arguments) {
   app.add_option("--layout", arguments.layout,
                  "a JSON file that describes the checkpoint, in place of config.json")
       ->type_name("FILE");
-  app.add_option("--format", arguments.format, "table, csv or json (default: table)")
-      ->type_name("FORMAT");
-  app.add_option("--out", arguments.out, "write to this file, replaced in one step")
-      ->type_name("FILE");
-  app.add_flag("--quiet", arguments.quiet, "no warnings, notes or progress");
+  add_output_arguments(app, arguments);
 }
 
 void add_work_arguments(CLI::App& app, CommonArguments& arguments) {
@@ -99,6 +103,9 @@ void add_work_arguments(CLI::App& app, CommonArguments& arguments) {
   app.add_option("--progress", arguments.progress,
                  "never, auto or always (default: auto, on a terminal)")
       ->type_name("WHEN");
+  app.add_option("--store", arguments.store,
+                 "keep finished rows in this SQLite file, and compute none that it has")
+      ->type_name("FILE");
 }
 
 std::vector<Model> open_models(const CommonArguments& arguments) {
@@ -124,6 +131,19 @@ NamedCheckpoints open_checkpoints(const CommonArguments& arguments) {
     if (!arguments.quiet) warn(opened.checkpoints.back());
   }
   return opened;
+}
+
+std::optional<Store> open_store(const CommonArguments& arguments) {
+  if (arguments.store.empty()) return std::nullopt;
+  const auto same = [&](const std::string& other) {
+    std::error_code ignored;
+    return std::filesystem::weakly_canonical(other, ignored) ==
+           std::filesystem::weakly_canonical(arguments.store, ignored);
+  };
+  if (!arguments.out.empty() && same(arguments.out)) {
+    refuse("--store", "'" + arguments.store + "' is also where --out writes; name another file");
+  }
+  return Store::open(arguments.store, ATTNSCOPE_VERSION);
 }
 
 int print_report(const CommonArguments& arguments, const std::function<Report()>& make_report) {

@@ -13,6 +13,7 @@
 #include "attnscope/model/model.h"
 #include "attnscope/pipeline/work_queue.h"
 #include "attnscope/results/report.h"
+#include "attnscope/store/store.h"
 
 namespace CLI {
 class App;
@@ -30,12 +31,15 @@ struct CommonArguments {
   std::string threads;
   std::string memory;
   std::string progress;
+  std::string store;
   bool quiet = false;
 };
 
-/// MODEL…, --layout, --format, --out, --quiet.
+/// --format, --out, --quiet.
+void add_output_arguments(CLI::App& app, CommonArguments& arguments);
+/// MODEL…, --layout, and the output arguments.
 void add_common_arguments(CLI::App& app, CommonArguments& arguments);
-/// --layers, --threads, --memory, --progress.
+/// --layers, --threads, --memory, --progress, --store.
 void add_work_arguments(CLI::App& app, CommonArguments& arguments);
 
 /// Opens every model, names them apart, and tells on stderr where an index and its shards disagree.
@@ -48,6 +52,9 @@ struct NamedCheckpoints {
   std::vector<std::string> names;
 };
 NamedCheckpoints open_checkpoints(const CommonArguments& arguments);
+
+/// The file of --store, made where there is none; nothing where none was asked for.
+std::optional<Store> open_store(const CommonArguments& arguments);
 
 /// Makes the report and prints it in the asked format to stdout or --out. Returns the exit code:
 /// 0 if there is any row or nothing was skipped, else 6.

@@ -59,9 +59,11 @@ CircuitsRequest make_request(const CircuitsArguments& arguments) {
 }
 
 int run(const CircuitsArguments& arguments) {
-  const CircuitsRequest request = make_request(arguments);
+  CircuitsRequest request = make_request(arguments);
   const ProgressMode mode = progress_mode(arguments.common);
   const std::vector<Model> models = open_models(arguments.common);
+  std::optional<Store> store = open_store(arguments.common);
+  request.store = store ? &*store : nullptr;
   return print_report(arguments.common, [&] {
     ProgressLine line("circuits", mode);
     const auto show = [&](const Progress& progress) { line.show(progress); };

@@ -64,9 +64,11 @@ SimilarityRequest make_request(const SimilarityArguments& arguments) {
 }
 
 int run(const SimilarityArguments& arguments) {
-  const SimilarityRequest request = make_request(arguments);
+  SimilarityRequest request = make_request(arguments);
   const ProgressMode mode = progress_mode(arguments.common);
   const std::vector<Model> models = open_models(arguments.common);
+  std::optional<Store> store = open_store(arguments.common);
+  request.store = store ? &*store : nullptr;
   return print_report(arguments.common, [&] {
     ProgressLine line("similarity", mode);
     Report report =

@@ -83,7 +83,7 @@ SpectrumRequest make_request(const SpectrumArguments& arguments) {
 }
 
 int run(const SpectrumArguments& arguments) {
-  const SpectrumRequest request = make_request(arguments);
+  SpectrumRequest request = make_request(arguments);
   const ProgressMode mode = progress_mode(arguments.common);
   if (arguments.mla) {
     refuse_beside("--mla", "asks of queries, and of keys and values, at ranks of its own",
@@ -95,6 +95,8 @@ int run(const SpectrumArguments& arguments) {
   }
   if (arguments.tensor.empty()) {
     const std::vector<Model> models = open_models(arguments.common);
+    std::optional<Store> store = open_store(arguments.common);
+    request.store = store ? &*store : nullptr;
     return print_report(arguments.common, [&] {
       ProgressLine line("spectrum", mode);
       const auto show = [&](const Progress& progress) { line.show(progress); };
@@ -107,6 +109,8 @@ int run(const SpectrumArguments& arguments) {
                  {"--per-head", arguments.per_head},
                  {"--layout", !arguments.common.layout.empty()}});
   const NamedCheckpoints opened = open_checkpoints(arguments.common);
+  std::optional<Store> store = open_store(arguments.common);
+  request.store = store ? &*store : nullptr;
   return print_report(arguments.common, [&] {
     ProgressLine line("spectrum", mode);
     return run_tensor_spectrum(opened.checkpoints, opened.names, arguments.tensor, request,

@@ -37,9 +37,11 @@ WeightsRequest make_request(const WeightsArguments& arguments) {
 }
 
 int run(const WeightsArguments& arguments) {
-  const WeightsRequest request = make_request(arguments);
+  WeightsRequest request = make_request(arguments);
   const ProgressMode mode = progress_mode(arguments.common);
   const std::vector<Model> models = open_models(arguments.common);
+  std::optional<Store> store = open_store(arguments.common);
+  request.store = store ? &*store : nullptr;
   return print_report(arguments.common, [&] {
     ProgressLine line("weights", mode);
     Report report =

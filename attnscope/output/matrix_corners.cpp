@@ -20,7 +20,7 @@ std::vector<std::size_t> shown(std::size_t count) {
 }
 
 const std::vector<double>& values_of(const Record& row) {
-  return *row.find("values")->get<std::vector<double>>();
+  return expect<std::vector<double>>(row, "values");
 }
 
 void write_corners(const std::vector<const Record*>& rows, const Style& style,
@@ -56,7 +56,9 @@ void write_matrix_corners(const Report& report, const Style& style,
                           std::string (*number_text)(double), std::ostream& out) {
   std::vector<std::vector<const Record*>> matrices;
   for (const Record& row : report.rows) {
-    if (integer_field(row, "row") == 0) matrices.emplace_back();
+    if (integer_field(row, "row") == 0 || matrices.empty()) matrices.emplace_back();
+    const auto& first = matrices.back().empty() ? row : *matrices.back().front();
+    if (values_of(row).size() != values_of(first).size()) refuse_field("values");
     matrices.back().push_back(&row);
   }
   for (const auto& rows : matrices) write_corners(rows, style, number_text, out);

@@ -14,7 +14,10 @@ using Lines = std::vector<std::vector<std::string>>;
 constexpr const char* kHalves[] = {"query", "kv"};
 
 /// One half of a layer's row; null where it was skipped.
-const Record* half_of(const Record& row, const char* half) { return row.find(half)->get<Record>(); }
+const Record* half_of(const Record& row, const char* half) {
+  const Value* found = row.find(half);
+  return found == nullptr ? nullptr : found->get<Record>();
+}
 
 /// The first layer that has this half: its ranks and nulls are those of all layers.
 const Record* any_half(const std::vector<const Record*>& rows, const char* half) {
@@ -25,7 +28,8 @@ const Record* any_half(const std::vector<const Record*>& rows, const char* half)
 }
 
 std::string energy_text(const Record& half, const char* field) {
-  const auto* share = half.find(field)->get<double>();
+  const Value* value = half.find(field);
+  const auto* share = value == nullptr ? nullptr : value->get<double>();
   return share == nullptr ? "-" : share_text(*share);
 }
 
@@ -45,7 +49,7 @@ Lines head_lines(const std::vector<const Record*>& rows, const Style& style) {
     }
     null.push_back(style.dim(energy_text(*half, "null_energy")));
     null.push_back(style.dim(energy_text(*half, "share_null_energy")));
-    for (const auto& [threshold, value] : half->find("energy_rank")->get<Record>()->fields()) {
+    for (const auto& [threshold, value] : expect<Record>(*half, "energy_rank").fields()) {
       const RankCell cell = rank_cell(*half, threshold);
       matrix.push_back(style.bold(text));
       rank.push_back(style.bold("for " + threshold));
@@ -69,7 +73,7 @@ void write_layers(const std::vector<const Record*>& rows, const Style& style, st
       for (const char* field : {"energy", "share_energy"}) {
         line.push_back(half == nullptr ? "-" : energy_text(*half, field));
       }
-      for (const auto& [threshold, value] : shape->find("energy_rank")->get<Record>()->fields()) {
+      for (const auto& [threshold, value] : expect<Record>(*shape, "energy_rank").fields()) {
         line.push_back(half == nullptr ? "-" : cell_text(rank_cell(*half, threshold), style));
       }
     }
@@ -78,15 +82,14 @@ void write_layers(const std::vector<const Record*>& rows, const Style& style, st
 }
 
 void write_cache(const Record& model, std::ostream& out) {
-  const Value* now = model.find("kv_cache_bytes_per_token");
-  if (now->is_null()) {
+  const std::int64_t bytes_now = integer_field(model, "kv_cache_bytes_per_token");
+  if (bytes_now == 0) {
     out << "KV cache: none, an encoder\n";
     return;
   }
-  const std::int64_t bytes_now = *now->get<std::int64_t>();
   out << fmt::format("KV cache, bytes a token (16 bit): {} now", grouped(bytes_now));
   for (const char* field : {"mla_cache", "mla_cache_at_share"}) {
-    const Record& cache = *model.find(field)->get<Record>();
+    const Record& cache = expect<Record>(model, field);
     const std::int64_t bytes = integer_field(cache, "bytes_per_token");
     out << fmt::format("; {} ({:.0f}%) with {} + {} rotary", grouped(bytes),
                        100 * static_cast<double>(bytes) / static_cast<double>(bytes_now),

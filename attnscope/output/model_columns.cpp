@@ -53,7 +53,7 @@ std::vector<std::string> matrix_order(const Report& report) {
   const auto* names = asked == nullptr ? nullptr : asked->get<Value::List>();
   if (names == nullptr) return role_names();
   std::vector<std::string> order;
-  for (const Value& name : *names) order.push_back(*name.get<std::string>());
+  for (const Value& name : *names) order.push_back(expect<std::string>(name, "matrix"));
   return order;
 }
 

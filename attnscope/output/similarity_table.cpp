@@ -47,8 +47,10 @@ void write_cosines(const Report& report, const WriteOptions& options, std::ostre
 /// (H, H); NaN for null.
 std::vector<std::vector<double>> overlap_of(const Record& row) {
   std::vector<std::vector<double>> matrix;
-  for (const Value& line : *row.find("overlap")->get<Value::List>()) {
-    matrix.push_back(*line.get<std::vector<double>>());
+  const auto& lines = expect<Value::List>(row, "overlap");
+  for (const Value& line : lines) {
+    matrix.push_back(expect<std::vector<double>>(line, "overlap"));
+    if (matrix.back().size() != lines.size()) refuse_field("overlap");
   }
   return matrix;
 }

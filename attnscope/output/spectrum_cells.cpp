@@ -26,11 +26,12 @@ RankCell& RankCell::operator+=(const RankCell& other) {
 }
 
 RankCell rank_cell(const Record& fields, const std::string& threshold) {
-  const Record& ranks = *fields.find("energy_rank")->get<Record>();
+  const Record& ranks = expect<Record>(fields, "energy_rank");
   RankCell cell{.rank = integer_field(ranks, threshold),
                 .possible = integer_field(fields, "possible_rank")};
   const Value* nulls = fields.find("null_energy_rank");
-  const Value* null = nulls == nullptr ? nullptr : nulls->get<Record>()->find(threshold);
+  const Record* by_threshold = nulls == nullptr ? nullptr : nulls->get<Record>();
+  const Value* null = by_threshold == nullptr ? nullptr : by_threshold->find(threshold);
   if (null != nullptr && null->get<std::int64_t>() != nullptr) {
     cell.null = *null->get<std::int64_t>();
   }

@@ -51,7 +51,8 @@ std::string rank_table(const Columns& columns, const std::string& threshold, con
 std::string energy_table(const Columns& columns, const Style& style) {
   Lines lines = naming_lines(columns, "energy at", style);
   const auto text_of = [](const Column& column, const Record& row, const char* field) {
-    const auto* share = row.find(field)->get<Record>()->find(column.key)->get<double>();
+    const Value* value = expect<Record>(row, field).find(column.key);
+    const auto* share = value == nullptr ? nullptr : value->get<double>();
     return share == nullptr ? std::string("-") : share_text(*share);
   };
   for (const bool of_heads : {false, true}) {
@@ -72,7 +73,7 @@ std::string energy_table(const Columns& columns, const Style& style) {
 void write_tensor_rows(const Report& report, const Style& style, std::ostream& out) {
   Lines lines;
   for (const Record& row : report.rows) {
-    const Record& ranks = *row.find("energy_rank")->get<Record>();
+    const Record& ranks = expect<Record>(row, "energy_rank");
     const Value* energies = row.find("energy_at_rank");
     if (lines.empty()) {
       auto& head = lines.emplace_back(std::vector<std::string>{style.bold("model")});
@@ -82,7 +83,7 @@ void write_tensor_rows(const Report& report, const Style& style, std::ostream& o
       }
       head.push_back(style.bold("of"));
       if (energies != nullptr) {
-        for (const auto& [rank, energy] : energies->get<Record>()->fields()) {
+        for (const auto& [rank, energy] : expect<Record>(*energies, "energy_at_rank").fields()) {
           head.push_back(style.bold("energy at " + rank));
         }
       }
@@ -98,13 +99,14 @@ void write_tensor_rows(const Report& report, const Style& style, std::ostream& o
     }
     line.push_back(std::to_string(integer_field(row, "possible_rank")));
     if (energies != nullptr) {
-      for (const auto& [rank, energy] : energies->get<Record>()->fields()) {
+      for (const auto& [rank, energy] : expect<Record>(*energies, "energy_at_rank").fields()) {
         const auto* share = energy.get<double>();
         line.push_back(share == nullptr ? "-" : share_text(*share));
       }
     }
     for (const char* name : {"stable_rank", "entropy_rank", "spectral_norm", "frobenius_norm"}) {
-      const auto* number = row.find(name)->get<double>();
+      const Value* value = row.find(name);
+      const auto* number = value == nullptr ? nullptr : value->get<double>();
       line.push_back(number == nullptr ? "-" : fmt::format("{:.4g}", *number));
     }
   }
@@ -117,7 +119,7 @@ std::vector<std::string> keys_of(const Report& report, const char* field) {
   std::vector<std::string> keys;
   const Value* map = report.rows.empty() ? nullptr : report.rows.front().find(field);
   if (map == nullptr) return keys;
-  for (const auto& [key, value] : map->get<Record>()->fields()) keys.push_back(key);
+  for (const auto& [key, value] : expect<Record>(*map, field).fields()) keys.push_back(key);
   return keys;
 }
 
@@ -130,7 +132,7 @@ void write_spectrum_table(const Report& report, const WriteOptions& options, std
   const std::vector<std::string> thresholds = keys_of(report, "energy_rank");
   const std::string threshold = thresholds.empty() ? "" : thresholds.back();
   if (const Value* tensor = report.parameters.find("tensor")) {
-    out << style.bold(printable(*tensor->get<std::string>())) << "\n\n";
+    out << style.bold(printable(expect<std::string>(*tensor, "tensor"))) << "\n\n";
     write_tensor_rows(report, style, out);
     out << '\n';
   } else {

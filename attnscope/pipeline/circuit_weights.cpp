@@ -13,19 +13,23 @@ namespace {
 
 using Gain = std::vector<double>;  // (D,), one factor for each column
 
+/// The gain as a matrix of one row.
+StoredMatrix as_row(const CheckpointTensor& gain, std::int64_t width) {
+  return {.tensor = gain.view,
+          .rows = 1,
+          .cols = width,
+          .row_stride = width,
+          .block_rows = 1,
+          .block_stride = width};
+}
+
 /// The gain of the norm that the layer's projections read; nothing where it reads none.
 Read<std::optional<Gain>> read_gain(const Model& model, std::int64_t layer) {
   const CheckpointTensor* tensor = model.input_norm(layer);
   if (tensor == nullptr) return {};
   const std::int64_t width = model.dimensions().width;
-  const Weight as_row{.tensor = tensor,
-                      .matrix = {.tensor = tensor->view,
-                                 .rows = 1,
-                                 .cols = width,
-                                 .row_stride = width,
-                                 .block_rows = 1,
-                                 .block_stride = width}};
-  const auto read = read_weight_float64(model, as_row);
+  const auto read =
+      read_weight_float64(model, {.tensor = tensor, .matrix = as_row(*tensor, width)});
   if (!read.skipped.empty()) return {{}, "the norm before it: " + read.skipped};
   const double offset = model.spec().architecture.norm->offset;
   Gain gain;
@@ -100,6 +104,37 @@ void check_variant(const Model& model, const CircuitVariant& variant) {
 std::string query_norm_note(const Model& model) {
   return model.name +
          ": Q and K pass norms of their own, which are not linear and are left out of qk";
+}
+
+void add_variant_inputs(ItemInputs& inputs, const Model& model, std::int64_t layer, Role circuit,
+                        const CircuitVariant& variant) {
+  const bool qk = circuit == Role::qk;
+  if (variant.fold_norm) {
+    const CheckpointTensor* gain = model.input_norm(layer);
+    inputs.add("norm", gain != nullptr).add("norm_offset", model.spec().architecture.norm->offset);
+    if (gain != nullptr) {
+      inputs.add_matrix(model.checkpoint(), *gain, as_row(*gain, model.dimensions().width));
+    }
+  }
+  if (variant.with_bias) {
+    Value::List present;
+    for (const Role role : qk ? std::vector{Role::query, Role::key} : std::vector{Role::value}) {
+      const Weight& weight = model.weight(layer, role);
+      present.emplace_back(weight.bias != nullptr);
+      if (weight.bias == nullptr) continue;
+      inputs.add_matrix(model.checkpoint(), *weight.bias, weight.bias_column);
+    }
+    inputs.add("biases", std::move(present));
+  }
+  if (!qk || variant.rope_offset == 0) return;
+  const Rope& rope = model.spec().rope[static_cast<std::size_t>(layer)];
+  inputs.add("rope", Record{{"scaling", rope.scaling},
+                            {"theta", rope.theta},
+                            {"fraction", rope.fraction},
+                            {"factor", rope.factor},
+                            {"low_freq_factor", rope.low_freq_factor},
+                            {"high_freq_factor", rope.high_freq_factor},
+                            {"original_context", rope.original_context}});
 }
 
 LoadedCircuit load_circuit(const Model& model, std::int64_t layer, Role circuit,

@@ -7,6 +7,7 @@
 #include "attnscope/analysis/circuit.h"
 #include "attnscope/core/matrix_view.h"
 #include "attnscope/model/model.h"
+#include "attnscope/pipeline/stored_items.h"
 
 namespace attnscope {
 
@@ -38,6 +39,10 @@ inline constexpr const char* kFactorNotFinite = "a factor holds NaN or Inf";
 
 /// What to say of a model whose Q and K pass norms of their own.
 std::string query_norm_note(const Model& model);
+
+/// What the variant reads beside the two factors themselves.
+void add_variant_inputs(ItemInputs& inputs, const Model& model, std::int64_t layer, Role circuit,
+                        const CircuitVariant& variant);
 
 LoadedCircuit load_circuit(const Model& model, std::int64_t layer, Role circuit,
                            const CircuitVariant& variant);

@@ -11,6 +11,8 @@
 namespace attnscope {
 namespace {
 
+constexpr int kRevision = 1;  // raised when the numbers of rows change
+
 /// Up to this order the eigenvalues of a sum over heads take seconds at most.
 constexpr std::int64_t kMostEigenvalues = 1024;
 
@@ -146,6 +148,18 @@ Report run_circuits(std::span<const Model> models, const CircuitsRequest& reques
   };
   work.memory_bytes = [&](const Model& model, std::int64_t, Role circuit) {
     return estimated_bytes(model.dimensions(), circuit, request.variant);
+  };
+  work.store = request.store;
+  work.analysis = {.name = "circuits",
+                   .revision = kRevision,
+                   .command = "circuits",
+                   .parameters = {{"energy", request.thresholds},
+                                  {"fold_norm", request.variant.fold_norm},
+                                  {"with_bias", request.variant.with_bias},
+                                  {"rope_offset", request.variant.rope_offset},
+                                  {"all_eigenvalues", request.all_eigenvalues}}};
+  work.add_inputs = [&](ItemInputs& inputs, const Model& model, std::int64_t layer, Role circuit) {
+    add_variant_inputs(inputs, model, layer, circuit, request.variant);
   };
   run_layers(report, models, circuits, request.layers, work, request.resources, on_progress);
   return report;

@@ -9,7 +9,9 @@
 #include "attnscope/pipeline/circuit_weights.h"
 #include "attnscope/pipeline/selection.h"
 #include "attnscope/pipeline/work_queue.h"
+#include "attnscope/results/outcome.h"
 #include "attnscope/results/report.h"
+#include "attnscope/store/store.h"
 
 namespace attnscope {
 
@@ -22,6 +24,7 @@ struct CircuitsRequest {
   bool composition = false;      // pairs of heads instead of heads
   bool all_eigenvalues = false;  // copying scores of sums over heads above order 1024 too
   Resources resources;
+  Store* store = nullptr;  // keeps finished rows; null: none does
 };
 
 /// The report's parameters, which say the variant.
@@ -37,5 +40,9 @@ Report run_circuits(std::span<const Model> models, const CircuitsRequest& reques
 /// earlier layer, kind, later head, earlier head. Needs both circuits; biases are refused.
 Report run_composition(std::span<const Model> models, const CircuitsRequest& request,
                        const ProgressFn& on_progress);
+
+/// Adds what came of one later layer: pairs, circuits that were skipped, notes.
+void add_composition(Report& report, const std::string& model, std::int64_t later_layer,
+                     std::span<const Outcome> outcomes);
 
 }  // namespace attnscope

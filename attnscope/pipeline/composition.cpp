@@ -2,7 +2,6 @@
 // Source: Elhage et al. 2021, "A Mathematical Framework for Transformer Circuits".
 #include <algorithm>
 #include <cmath>
-#include <iterator>
 #include <optional>
 
 #include "attnscope/core/error.h"
@@ -86,10 +85,13 @@ struct Kind {
 };
 constexpr Kind kKinds[] = {{"q", true, true}, {"k", true, false}, {"v", false, false}};
 
-/// Adds a row for each pair of heads, later head before earlier.
-void add_pairs(std::vector<Record>& rows, const std::string& model, const Kind& kind,
-               std::int64_t earlier_layer, const LayerCircuit& earlier,
-               const Matrix<double>& written, std::int64_t later_layer, const LayerCircuit& later) {
+constexpr const char* kPlace = "pairs";  // in place of a matrix's name
+constexpr int kRevision = 1;             // raised when the numbers of rows change
+
+/// Adds an outcome for each pair of heads, later head before earlier.
+void add_pairs(std::vector<Outcome>& outcomes, const Kind& kind, std::int64_t earlier_layer,
+               const LayerCircuit& earlier, const Matrix<double>& written, std::int64_t later_layer,
+               const LayerCircuit& later) {
   const CircuitWeights weights = later.loaded.weights();
   const HeadShape& shape = weights.heads;
   const MatrixView<const double> reader = kind.reads_by_left ? weights.left : weights.right;
@@ -111,46 +113,38 @@ void add_pairs(std::vector<Record>& rows, const std::string& model, const Kind& 
       const double norms = reading.norm * writing.norm;
       std::optional<double> score;
       if (norms > 0) score = frobenius_norm(product.view().col_block(head * rank, rank)) / norms;
-      rows.push_back({{"model", model},
-                      {"kind", kind.name},
-                      {"layer", earlier_layer},
-                      {"head", head},
-                      {"to_layer", later_layer},
-                      {"to_head", to_head},
-                      {"score", score},
-                      {"excess", score ? Value(*score - baseline) : Value()}});
+      outcomes.push_back({.fields = {{"kind", kind.name},
+                                     {"layer", earlier_layer},
+                                     {"head", head},
+                                     {"to_layer", later_layer},
+                                     {"to_head", to_head},
+                                     {"score", score},
+                                     {"excess", score ? Value(*score - baseline) : Value()}}});
     }
   }
 }
 
-struct LaterLayer {
-  std::vector<Record> rows;
-  std::vector<Skipped> skipped;
-  std::vector<std::string> notes;
-};
-
-void add_skipped(LaterLayer& out, const Model& model, std::int64_t layer, const char* circuit,
-                 const LayerCircuit& read) {
+/// A circuit of the later layer, or heads of it, that take part in no pair.
+void add_skipped(std::vector<Outcome>& outcomes, const char* circuit, const LayerCircuit& read) {
+  const Record which = {{"circuit", circuit}};
   if (!read.loaded.skipped.empty()) {
-    out.skipped.push_back({model.name, layer, circuit, std::nullopt, read.loaded.skipped});
+    outcomes.push_back({.fields = which, .skipped = read.loaded.skipped});
   }
   for (std::size_t head = 0; head < read.heads.size(); ++head) {
     if (read.heads[head].finite) continue;
-    out.skipped.push_back(
-        {model.name, layer, circuit, static_cast<std::int64_t>(head), kFactorNotFinite});
+    outcomes.push_back(
+        {.head = static_cast<std::int64_t>(head), .fields = which, .skipped = kFactorNotFinite});
   }
 }
 
-LaterLayer compose(const Model& model, std::span<const std::int64_t> earlier_layers,
-                   std::int64_t layer, const CircuitVariant& variant) {
-  LaterLayer out;
+std::vector<Outcome> compose(const Model& model, std::span<const std::int64_t> earlier_layers,
+                             std::int64_t layer, const CircuitVariant& variant) {
+  std::vector<Outcome> out;
   const LayerCircuit qk = read_layer(model, layer, Role::qk, variant);
   const LayerCircuit ov = read_layer(model, layer, Role::ov, variant);
-  add_skipped(out, model, layer, "qk", qk);
-  add_skipped(out, model, layer, "ov", ov);
-  if (!ov.loaded.note.empty()) {
-    out.notes.push_back(model.name + ": layer " + std::to_string(layer) + ": " + ov.loaded.note);
-  }
+  add_skipped(out, "qk", qk);
+  add_skipped(out, "ov", ov);
+  if (!ov.loaded.note.empty()) out.push_back({.note = ov.loaded.note});
   for (const std::int64_t earlier_layer : earlier_layers) {
     const LayerCircuit earlier = read_layer(model, earlier_layer, Role::ov, variant);
     if (!earlier.loaded.skipped.empty()) continue;
@@ -158,7 +152,7 @@ LaterLayer compose(const Model& model, std::span<const std::int64_t> earlier_lay
     for (const Kind& kind : kKinds) {
       const LayerCircuit& later = kind.of_qk ? qk : ov;
       if (!later.loaded.skipped.empty()) continue;
-      add_pairs(out.rows, model.name, kind, earlier_layer, earlier, written, layer, later);
+      add_pairs(out, kind, earlier_layer, earlier, written, layer, later);
     }
   }
   return out;
@@ -191,7 +185,65 @@ std::uint64_t bytes_read(const Model& model, std::span<const std::int64_t> earli
   return total;
 }
 
+/// Every weight of the later layer's circuits and of those before it.
+ItemInputs inputs_of(const Model& model, std::span<const std::int64_t> earlier_layers,
+                     std::int64_t layer, const CircuitVariant& variant) {
+  ItemInputs inputs;
+  Value::List layers;
+  const auto add_circuit = [&](std::int64_t of_layer, Role circuit) {
+    const bool qk = circuit == Role::qk;
+    for (const Role role : {qk ? Role::query : Role::output, qk ? Role::key : Role::value}) {
+      const Weight& weight = model.weight(of_layer, role);
+      inputs.add_matrix(model.checkpoint(), *weight.tensor, weight.matrix);
+    }
+    add_variant_inputs(inputs, model, of_layer, circuit, variant);
+  };
+  inputs.add_shape(model);
+  add_circuit(layer, Role::qk);
+  add_circuit(layer, Role::ov);
+  for (const std::int64_t earlier_layer : earlier_layers) {
+    layers.emplace_back(earlier_layer);
+    add_circuit(earlier_layer, Role::ov);
+  }
+  layers.emplace_back(layer);  // rows say the numbers of layers
+  inputs.add("layers", std::move(layers));
+  return inputs;
+}
+
+StoredRun stored_run(std::span<const Model> models, const CircuitsRequest& request,
+                     const Report& report) {
+  StoredRun run{.analysis = {.name = "composition",
+                             .revision = kRevision,
+                             .command = "circuits",
+                             .parameters = {{"fold_norm", request.variant.fold_norm},
+                                            {"rope_offset", request.variant.rope_offset}}},
+                .parameters = report.parameters};
+  for (std::size_t index = 0; index < models.size(); ++index) {
+    run.models.push_back(stored_model(models[index], report.models[index]));
+  }
+  return run;
+}
+
 }  // namespace
+
+void add_composition(Report& report, const std::string& model, std::int64_t later_layer,
+                     std::span<const Outcome> outcomes) {
+  for (const Outcome& outcome : outcomes) {
+    if (!outcome.skipped.empty()) {
+      const Value* circuit = outcome.fields.find("circuit");
+      const auto* name = circuit == nullptr ? nullptr : circuit->get<std::string>();
+      report.skipped.push_back(
+          {model, later_layer, name == nullptr ? "" : *name, outcome.head, outcome.skipped});
+    } else if (!outcome.note.empty()) {
+      report.notes.push_back(model + ": layer " + std::to_string(later_layer) + ": " +
+                             outcome.note);
+    } else {
+      Record row = {{"model", model}};
+      for (const auto& [name, value] : outcome.fields.fields()) row.add(name, value);
+      report.rows.push_back(std::move(row));
+    }
+  }
+}
 
 Report run_composition(std::span<const Model> models, const CircuitsRequest& request,
                        const ProgressFn& on_progress) {
@@ -212,14 +264,27 @@ Report run_composition(std::span<const Model> models, const CircuitsRequest& req
     layers.push_back(request.layers.resolve(model.dimensions().layers, model.name));
     count += layers.back().size();
   }
-  std::vector<LaterLayer> found(count);
+  for (const Model& model : models) {
+    report.models.push_back(facts_record(take_inventory(model).facts));
+  }
+  std::optional<StoredItems> stored;
+  if (request.store != nullptr) {
+    stored.emplace(*request.store, stored_run(models, request, report));
+  }
+  std::vector<std::vector<Outcome>> found(count);
   for (std::size_t index = 0; index < models.size(); ++index) {
     const Model& model = models[index];
     const std::span<const std::int64_t> own = layers[index];
     for (std::size_t at = 0; at < own.size(); ++at) {
       const std::size_t slot = items.size();
-      const auto compute = [&, own, at, slot] {
-        found[slot] = compose(model, own.first(at), own[at], request.variant);
+      const auto run = [&, index, own, at, slot] {
+        const auto compute = [&] {
+          return compose(model, own.first(at), own[at], request.variant);
+        };
+        found[slot] =
+            stored ? stored->get(inputs_of(model, own.first(at), own[at], request.variant),
+                                 {{.model = index, .layer = own[at], .matrix = kPlace}}, compute)
+                   : compute();
       };
       const auto read_soon = [&, own, at] {
         for (const Role role : {Role::qk, Role::ov}) prefetch(model, own[at], role);
@@ -227,19 +292,18 @@ Report run_composition(std::span<const Model> models, const CircuitsRequest& req
       items.push_back({.flops = estimated_flops(model.dimensions(), at),
                        .bytes = bytes_read(model, own.first(at), own[at]),
                        .memory_bytes = estimated_bytes(model.dimensions()),
-                       .run = compute,
+                       .run = run,
                        .prefetch = read_soon});
     }
   }
   run_all(items, request.resources, on_progress);
+  if (stored) stored->finish();
 
-  for (const Model& model : models) {
-    report.models.push_back(facts_record(take_inventory(model).facts));
-  }
-  for (LaterLayer& later : found) {
-    std::move(later.rows.begin(), later.rows.end(), std::back_inserter(report.rows));
-    std::move(later.skipped.begin(), later.skipped.end(), std::back_inserter(report.skipped));
-    std::move(later.notes.begin(), later.notes.end(), std::back_inserter(report.notes));
+  std::size_t slot = 0;
+  for (std::size_t index = 0; index < models.size(); ++index) {
+    for (const std::int64_t layer : layers[index]) {
+      add_composition(report, models[index].name, layer, found[slot++]);
+    }
   }
   return report;
 }

@@ -1,7 +1,9 @@
 #include "attnscope/pipeline/layer_work.h"
 
 #include <map>
+#include <optional>
 #include <tuple>
+#include <utility>
 
 #include "attnscope/model/inventory.h"
 #include "attnscope/pipeline/info.h"
@@ -28,6 +30,17 @@ WeightKey weight_key(const Model& model, std::size_t model_index, std::int64_t l
     std::get<2>(key).emplace_back(weight.tensor, weight.matrix.first);
   }
   return key;
+}
+
+ItemInputs inputs_of(const LayerWork& work, const Model& model, std::int64_t layer, Role role) {
+  ItemInputs inputs;
+  inputs.add("role", role_name(role)).add_shape(model);
+  for (const Role factor : factors_of(role)) {
+    const Weight& weight = model.weight(layer, factor);
+    inputs.add_matrix(model.checkpoint(), *weight.tensor, weight.matrix);
+  }
+  if (work.add_inputs) work.add_inputs(inputs, model, layer, role);
+  return inputs;
 }
 
 }  // namespace
@@ -66,6 +79,7 @@ void run_layers(Report& report, std::span<const Model> models,
     std::int64_t layer;
     Role role;
     std::size_t item;
+    std::size_t position;  // of the role
   };
   std::vector<RowGroup> groups;
   std::vector<WorkItem> items;
@@ -73,14 +87,15 @@ void run_layers(Report& report, std::span<const Model> models,
   for (std::size_t index = 0; index < models.size(); ++index) {
     const Model& model = models[index];
     for (const std::int64_t layer : layers.resolve(model.dimensions().layers, model.name)) {
-      for (const Role role : roles[index]) {
+      for (std::size_t position = 0; position < roles[index].size(); ++position) {
+        const Role role = roles[index][position];
         const auto [found, fresh] =
             item_of.emplace(weight_key(model, index, layer, role), items.size());
         if (!fresh && work.shares_equal_weights) {
-          groups.push_back({index, layer, role, found->second});
+          groups.push_back({index, layer, role, found->second, position});
           continue;
         }
-        groups.push_back({index, layer, role, items.size()});
+        groups.push_back({index, layer, role, items.size(), position});
         items.push_back({.flops = work.flops(model, role),
                          .bytes = stored_bytes(model, layer, role),
                          .memory_bytes = work.memory_bytes(model, layer, role),
@@ -89,17 +104,37 @@ void run_layers(Report& report, std::span<const Model> models,
       }
     }
   }
-  std::vector<std::vector<Outcome>> outcomes(items.size());
-  for (const RowGroup& group : groups) {
-    items[group.item].run = [&, group] {
-      outcomes[group.item] = work.compute(models[group.model], group.layer, group.role);
-    };
-  }
-  run_all(items, resources, on_progress);
-
   for (const Model& model : models) {
     report.models.push_back(facts_record(take_inventory(model).facts));
   }
+  std::optional<StoredItems> stored;
+  std::vector<std::vector<StoredPlace>> places(items.size());
+  if (work.store != nullptr) {
+    StoredRun run{.analysis = work.analysis, .parameters = report.parameters};
+    for (std::size_t index = 0; index < models.size(); ++index) {
+      run.models.push_back(stored_model(models[index], report.models[index]));
+    }
+    stored.emplace(*work.store, run);
+    for (const RowGroup& group : groups) {
+      places[group.item].push_back({.model = group.model,
+                                    .layer = group.layer,
+                                    .matrix = std::string(role_name(group.role)),
+                                    .position = static_cast<std::int64_t>(group.position)});
+    }
+  }
+  std::vector<std::vector<Outcome>> outcomes(items.size());
+  for (const RowGroup& group : groups) {
+    items[group.item].run = [&, group] {
+      const Model& model = models[group.model];
+      const auto compute = [&] { return work.compute(model, group.layer, group.role); };
+      outcomes[group.item] = stored ? stored->get(inputs_of(work, model, group.layer, group.role),
+                                                  places[group.item], compute)
+                                    : compute();
+    };
+  }
+  run_all(items, resources, on_progress);
+  if (stored) stored->finish();
+
   for (const RowGroup& group : groups) {
     for (const Outcome& outcome : outcomes[group.item]) {
       add_outcome(report, models[group.model].name, group.layer, work.role_field,

@@ -11,20 +11,12 @@
 
 #include "attnscope/model/model.h"
 #include "attnscope/pipeline/selection.h"
+#include "attnscope/pipeline/stored_items.h"
 #include "attnscope/pipeline/work_queue.h"
+#include "attnscope/results/outcome.h"
 #include "attnscope/results/report.h"
 
 namespace attnscope {
-
-/// What came of one matrix of a layer, or of one head of it: the fields of a row, or why there are
-/// none. The ids of the row (model, layer, matrix, head) are added later, since layers that share
-/// weights share outcomes.
-struct Outcome {
-  std::optional<std::int64_t> head;  // none: the whole matrix
-  Record fields;
-  std::string skipped;  // the reason; empty where there are fields
-  std::string note;     // what a reader should know all the same
-};
 
 /// Every row of a matrix that is skipped as a whole: its own and one for each of `heads`.
 std::vector<Outcome> all_skipped(const std::string& reason, std::int64_t heads);
@@ -40,6 +32,12 @@ struct LayerWork {
   /// Whether layers with the same tensors have the same outcomes (ALBERT); false where something
   /// beside the weights differs by layer.
   bool shares_equal_weights = true;
+
+  Store* store = nullptr;   // keeps finished rows; null: none does
+  StoredAnalysis analysis;  // how it names them
+  /// What `compute` depends on beside the role, the matrices behind it and the model's shape; may
+  /// be null.
+  std::function<void(ItemInputs&, const Model&, std::int64_t layer, Role)> add_inputs;
 };
 
 /// What a role's stored matrices take in the file.

@@ -9,16 +9,16 @@
 #include "attnscope/analysis/spectrum.h"
 #include "attnscope/core/error.h"
 #include "attnscope/core/text.h"
-#include "attnscope/model/inventory.h"
 #include "attnscope/numerics/singular_values.h"
 #include "attnscope/pipeline/estimates.h"
-#include "attnscope/pipeline/info.h"
 #include "attnscope/pipeline/layer_work.h"
 #include "attnscope/pipeline/read_weight.h"
 #include "attnscope/pipeline/singular_outcome.h"
 
 namespace attnscope {
 namespace {
+
+constexpr int kRevision = 1;  // raised when the numbers of rows change
 
 constexpr LatentChoice kChoice;
 constexpr const char* kLatent = "latent";     // the one field of a half before halves are joined
@@ -78,18 +78,26 @@ std::int64_t cache_bytes(std::int64_t layers, std::int64_t latent, std::int64_t 
   return kBytesPerElement * layers * (latent + rope);
 }
 
-/// The cache at one choice; null bytes for an encoder.
-Record cache_record(const ModelFacts& facts, std::int64_t latent, std::int64_t rope) {
-  Record record = {{"latent", latent}, {"rope", rope}};
-  const bool has_cache = facts.kv_cache_bytes_per_token.has_value();
-  return record.add("bytes_per_token",
-                    has_cache ? Value(cache_bytes(facts.layers, latent, rope)) : Value());
+/// A number of the model's facts; 0 where there is none.
+std::int64_t fact(const Record& model, const char* name) {
+  const Value* value = model.find(name);
+  const auto* number = value == nullptr ? nullptr : value->get<std::int64_t>();
+  return number == nullptr ? 0 : *number;
 }
 
-void add_caches(Record& model, const ModelFacts& facts) {
-  model.add("mla_cache", cache_record(facts, kChoice.kv_rank, kChoice.rope_dim))
-      .add("mla_cache_at_share", cache_record(facts, at_share(kChoice.kv_rank, facts.width),
-                                              at_share(kChoice.rope_dim, facts.width)));
+/// The cache at one choice; null bytes for an encoder.
+Record cache_record(const Record& model, std::int64_t latent, std::int64_t rope) {
+  Record record = {{"latent", latent}, {"rope", rope}};
+  const bool has_cache = fact(model, "kv_cache_bytes_per_token") != 0;
+  return record.add("bytes_per_token",
+                    has_cache ? Value(cache_bytes(fact(model, "layers"), latent, rope)) : Value());
+}
+
+void add_caches(Record& model) {
+  const std::int64_t width = fact(model, "width");
+  model.add("mla_cache", cache_record(model, kChoice.kv_rank, kChoice.rope_dim))
+      .add("mla_cache_at_share", cache_record(model, at_share(kChoice.kv_rank, width),
+                                              at_share(kChoice.rope_dim, width)));
 }
 
 /// From a row for each half, q before kv, one row for each layer; a half that was skipped is null.
@@ -101,13 +109,13 @@ std::vector<Record> join_halves(const std::vector<Record>& halves) {
   };
   std::vector<Layer> layers;
   for (const Record& half : halves) {
-    const std::string& model = *half.find("model")->get<std::string>();
-    const std::int64_t layer = *half.find("layer")->get<std::int64_t>();
+    const std::string& model = expect<std::string>(half, "model");
+    const std::int64_t layer = expect<std::int64_t>(half, "layer");
     if (layers.empty() || layers.back().model != model || layers.back().layer != layer) {
       layers.push_back({.model = model, .layer = layer});
     }
-    const bool is_query = *half.find("matrix")->get<std::string>() == role_name(Role::query);
-    (is_query ? layers.back().query : layers.back().kv) = *half.find(kLatent);
+    const bool is_query = expect<std::string>(half, "matrix") == role_name(Role::query);
+    (is_query ? layers.back().query : layers.back().kv) = expect<Record>(half, kLatent);
   }
   std::vector<Record> rows;
   for (Layer& layer : layers) {
@@ -140,6 +148,11 @@ Report run_mla(std::span<const Model> models, const SpectrumRequest& request,
     return spectrum_flops(static_cast<double>(rows), static_cast<double>(cols));
   };
   work.memory_bytes = matrix_spectrum_bytes;
+  work.store = request.store;
+  work.analysis = {.name = "mla",
+                   .revision = kRevision,
+                   .command = "spectrum",
+                   .parameters = {{"energy", request.thresholds}}};
   Report report{
       .command = "spectrum",
       .parameters = {
@@ -148,12 +161,13 @@ Report run_mla(std::span<const Model> models, const SpectrumRequest& request,
           {"layers", request.layers_text.empty() ? Value() : Value(request.layers_text)}}};
   const std::vector<std::vector<Role>> same_for_all(models.size(), roles);
   run_layers(report, models, same_for_all, request.layers, work, request.resources, on_progress);
-
-  report.rows = join_halves(report.rows);
-  for (std::size_t index = 0; index < models.size(); ++index) {
-    add_caches(report.models[index], take_inventory(models[index]).facts);
-  }
+  join_mla_halves(report);
   return report;
+}
+
+void join_mla_halves(Report& report) {
+  report.rows = join_halves(report.rows);
+  for (Record& model : report.models) add_caches(model);
 }
 
 }  // namespace attnscope

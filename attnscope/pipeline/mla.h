@@ -23,4 +23,8 @@ struct LatentChoice {
 Report run_mla(std::span<const Model> models, const SpectrumRequest& request,
                const ProgressFn& on_progress);
 
+/// Turns rows of halves, one for W_Q and one for W_K over W_V, into one for each layer, and adds
+/// the caches to the entries of models: the last step of run_mla, for rows that a store kept.
+void join_mla_halves(Report& report);
+
 }  // namespace attnscope

@@ -16,6 +16,8 @@
 namespace attnscope {
 namespace {
 
+constexpr int kRevision = 1;  // raised when the numbers of rows change
+
 constexpr std::array kVectorMatrices = {Role::query, Role::key, Role::value};
 
 std::int64_t rows_of_head(const HeadShape& shape, Role role) {
@@ -151,17 +153,6 @@ void keep_matrices_with_head(std::span<const Model> models, std::vector<std::vec
   }
 }
 
-/// Rows whose values are of a whole matrix, without the `head` that could only be null.
-void drop_heads(Report& report) {
-  for (Record& row : report.rows) {
-    Record kept;
-    for (const auto& [name, value] : row.fields()) {
-      if (name != "head") kept.add(name, value);
-    }
-    row = std::move(kept);
-  }
-}
-
 void add_parameters(Report& report, const SimilarityRequest& request,
                     std::span<const Role> matrices) {
   Value::List names;
@@ -179,7 +170,32 @@ void add_parameters(Report& report, const SimilarityRequest& request,
   }
 }
 
+StoredAnalysis stored_analysis(const SimilarityRequest& request) {
+  StoredAnalysis analysis{.revision = kRevision, .command = "similarity"};
+  if (request.head_matrix) {
+    analysis.name = "head_matrix";
+    analysis.parameters.add("head", request.head_matrix->head);
+  } else if (request.overlap) {
+    analysis.name = "head_overlap";
+  } else {
+    analysis.name = "similarity";
+    analysis.parameters.add("histogram", request.with_histogram);
+    if (request.with_histogram) add_bin_parameters(analysis.parameters, request.bins);
+  }
+  return analysis;
+}
+
 }  // namespace
+
+void drop_heads(Report& report) {
+  for (Record& row : report.rows) {
+    Record kept;
+    for (const auto& [name, value] : row.fields()) {
+      if (name != "head") kept.add(name, value);
+    }
+    row = std::move(kept);
+  }
+}
 
 Report run_similarity(std::span<const Model> models, const SimilarityRequest& request,
                       const ProgressFn& on_progress) {
@@ -212,6 +228,8 @@ Report run_similarity(std::span<const Model> models, const SimilarityRequest& re
   work.memory_bytes = [&](const Model& model, std::int64_t layer, Role role) {
     return decoded_bytes(model, layer, role) + estimated_bytes(model, role, request) + kPackedBytes;
   };
+  work.store = request.store;
+  work.analysis = stored_analysis(request);
   run_layers(report, models, matrices, layers, work, request.resources, on_progress);
   if (!request.head_matrix) drop_heads(report);
   return report;

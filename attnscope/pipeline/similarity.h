@@ -11,6 +11,7 @@
 #include "attnscope/pipeline/selection.h"
 #include "attnscope/pipeline/work_queue.h"
 #include "attnscope/results/report.h"
+#include "attnscope/store/store.h"
 
 namespace attnscope {
 
@@ -29,11 +30,16 @@ struct SimilarityRequest {
   bool overlap = false;                  // the overlap of heads instead of cosines
   std::optional<HeadPlace> head_matrix;  // the cosines of one head's rows instead
   Resources resources;
+  Store* store = nullptr;  // keeps finished rows; null: none does
 };
 
 /// Rows by model, layer, matrix (as asked), then by scope; with `overlap` one for each matrix; with
 /// `head_matrix` one for each of the head's rows.
 Report run_similarity(std::span<const Model> models, const SimilarityRequest& request,
                       const ProgressFn& on_progress);
+
+/// Leaves the `head` out of rows that are of whole matrices, where it could only be null: the last
+/// step of run_similarity, for rows that a store kept.
+void drop_heads(Report& report);
 
 }  // namespace attnscope

@@ -24,6 +24,8 @@
 namespace attnscope {
 namespace {
 
+constexpr int kRevision = 1;  // raised when the numbers of rows change
+
 SpectrumFields fields_wanted(const SpectrumRequest& request, std::int64_t width) {
   SpectrumFields wanted{.thresholds = request.thresholds, .with_values = request.with_values};
   for (const RankText& rank : request.ranks) {
@@ -185,6 +187,14 @@ Record common_parameters(const SpectrumRequest& request) {
   return parameters.add("rank", std::move(ranks));
 }
 
+/// How a store names the rows: all that decides their numbers beside the weights.
+StoredAnalysis stored_analysis(const SpectrumRequest& request) {
+  return {.name = "spectrum",
+          .revision = kRevision,
+          .command = "spectrum",
+          .parameters = common_parameters(request)};
+}
+
 }  // namespace
 
 std::int64_t RankText::resolve(std::int64_t width) const {
@@ -216,6 +226,9 @@ Report run_spectrum(std::span<const Model> models, const SpectrumRequest& reques
     return estimated_flops(model.dimensions(), role, request.per_head);
   };
   work.memory_bytes = estimated_bytes;
+  work.store = request.store;
+  work.analysis = stored_analysis(request);
+  work.analysis.parameters.add("per_head", request.per_head);
   run_layers(report, models, matrices, request.layers, work, request.resources, on_progress);
   return report;
 }
@@ -249,18 +262,41 @@ Report run_tensor_spectrum(std::span<const Checkpoint> checkpoints,
     tensors.push_back(found);
   }
 
+  Report report{.command = "spectrum"};
+  report.parameters = common_parameters(request);
+  report.parameters.add("tensor", tensor);
+  for (std::size_t index = 0; index < tensors.size(); ++index) {
+    report.models.push_back({{"name", names[index]}, {"bytes", checkpoints[index].file_bytes()}});
+  }
+  std::optional<StoredItems> stored;
+  if (request.store != nullptr) {
+    StoredRun run{.analysis = stored_analysis(request), .parameters = report.parameters};
+    run.analysis.parameters.add("tensor", tensor);
+    for (std::size_t index = 0; index < tensors.size(); ++index) {
+      run.models.push_back(
+          stored_checkpoint(checkpoints[index], names[index], report.models[index]));
+    }
+    stored.emplace(*request.store, run);
+  }
+
   std::vector<WorkItem> items;
   std::vector<Outcome> outcomes(tensors.size());
   for (std::size_t index = 0; index < tensors.size(); ++index) {
     const TensorView& view = tensors[index]->view;
-    const auto compute = [&, index] {
+    const auto compute = [&, index]() -> std::vector<Outcome> {
       const auto read = read_tensor(checkpoints[index], *tensors[index]);
-      if (!read.skipped.empty()) {
-        outcomes[index].skipped = read.skipped;
+      if (!read.skipped.empty()) return {{.skipped = read.skipped}};
+      return {std::visit([&](const auto& matrix) { return whole_spectrum(matrix.view(), wanted); },
+                         read.matrix)};
+    };
+    const auto run = [&, index, compute] {
+      if (!stored) {
+        outcomes[index] = compute().front();
         return;
       }
-      outcomes[index] = std::visit(
-          [&](const auto& matrix) { return whole_spectrum(matrix.view(), wanted); }, read.matrix);
+      ItemInputs inputs;
+      inputs.add_matrix(checkpoints[index], *tensors[index], whole_matrix(tensors[index]->view));
+      outcomes[index] = stored->get(inputs, {{.model = index, .matrix = tensor}}, compute).front();
     };
     const auto prefetch = [&, index] {
       checkpoints[index].prefetch(*tensors[index], tensors[index]->view.bytes);
@@ -271,16 +307,13 @@ Report run_tensor_spectrum(std::span<const Checkpoint> checkpoints,
                                              static_cast<double>(view.shape[1])),
                      .bytes = view.bytes.size(),
                      .memory_bytes = decoded + spectrum_bytes(view.shape[0], view.shape[1]),
-                     .run = compute,
+                     .run = run,
                      .prefetch = prefetch});
   }
   run_all(items, request.resources, on_progress);
+  if (stored) stored->finish();
 
-  Report report{.command = "spectrum"};
-  report.parameters = common_parameters(request);
-  report.parameters.add("tensor", tensor);
   for (std::size_t index = 0; index < tensors.size(); ++index) {
-    report.models.push_back({{"name", names[index]}, {"bytes", checkpoints[index].file_bytes()}});
     add_outcome(report, names[index], std::nullopt, "matrix", tensor, outcomes[index]);
   }
   return report;

@@ -10,6 +10,7 @@
 #include "attnscope/pipeline/selection.h"
 #include "attnscope/pipeline/work_queue.h"
 #include "attnscope/results/report.h"
+#include "attnscope/store/store.h"
 
 namespace attnscope {
 
@@ -32,6 +33,7 @@ struct SpectrumRequest {
   std::vector<RankText> ranks;                   // to read the kept energy at
   bool with_values = false;
   Resources resources;
+  Store* store = nullptr;  // keeps finished rows; null: none does
 };
 
 /// Rows by model, layer, matrix (as asked), then the whole matrix before its heads.

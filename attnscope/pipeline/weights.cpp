@@ -14,6 +14,8 @@
 namespace attnscope {
 namespace {
 
+constexpr int kRevision = 1;  // raised when the numbers of rows change
+
 /// The whole matrix, or one head of it.
 struct Piece {
   std::optional<std::int64_t> head;
@@ -289,6 +291,13 @@ Report run_weights(std::span<const Model> models, const WeightsRequest& request,
   work.memory_bytes = [&](const Model& model, std::int64_t layer, Role role) {
     return estimated_bytes(model.weight(layer, role).matrix, request.per_head);
   };
+  work.store = request.store;
+  work.analysis = {
+      .name = "weights",
+      .revision = kRevision,
+      .command = "weights",
+      .parameters = {{"per_head", request.per_head}, {"histogram", request.with_histogram}}};
+  if (request.with_histogram) add_bin_parameters(work.analysis.parameters, request.bins);
   run_layers(report, models, matrices, request.layers, work, request.resources, on_progress);
   return report;
 }

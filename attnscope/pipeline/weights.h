@@ -9,6 +9,7 @@
 #include "attnscope/pipeline/selection.h"
 #include "attnscope/pipeline/work_queue.h"
 #include "attnscope/results/report.h"
+#include "attnscope/store/store.h"
 
 namespace attnscope {
 
@@ -20,6 +21,7 @@ struct WeightsRequest {
   bool with_histogram = false;
   BinRule bins{.bins = 80, .range = ValueRange{-0.8, 0.8}};
   Resources resources;
+  Store* store = nullptr;  // keeps finished rows; null: none does
 };
 
 /// Rows by model, layer, matrix (as asked), then the whole matrix before its heads.

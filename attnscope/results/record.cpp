@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "attnscope/core/error.h"
+
 namespace attnscope {
 
 Value::Value(double value) {
@@ -20,6 +22,11 @@ const Value* Record::find(std::string_view name) const {
   const auto found = std::find_if(fields_.begin(), fields_.end(),
                                   [&](const auto& field) { return field.first == name; });
   return found == fields_.end() ? nullptr : &found->second;
+}
+
+void refuse_field(std::string_view name) {
+  throw Error(ErrorKind::format, "rows",
+              "the field '" + std::string(name) + "' is missing or not what it should be");
 }
 
 }  // namespace attnscope

@@ -68,4 +68,24 @@ class Value {
   Data data_;
 };
 
+/// Throws Error(format) that names the field. Rows come from files too (a store), and there
+/// anything can be.
+[[noreturn]] void refuse_field(std::string_view name);
+
+/// The value as T, which it must be; `name` says whose it is.
+template <class T>
+const T& expect(const Value& value, std::string_view name) {
+  const T* held = value.get<T>();
+  if (held == nullptr) refuse_field(name);
+  return *held;
+}
+
+/// The field that every such record has.
+template <class T>
+const T& expect(const Record& record, std::string_view name) {
+  const Value* value = record.find(name);
+  if (value == nullptr) refuse_field(name);
+  return expect<T>(*value, name);
+}
+
 }  // namespace attnscope

@@ -6,7 +6,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const Words kCommands = {"info", "circuits", "spectrum", "matrix"};
+const Words kCommands = {"info", "circuits", "spectrum", "matrix", "export"};
 
 /// The command lines that a command's help shows, each without what the shell would do with it.
 std::vector<Words> examples_in(const std::string& help) {
@@ -54,7 +54,8 @@ TEST(CliHelp, EveryCommandExplainsItsOptions) {
       {"matrix", {"--layer", "--matrix", "--head", "--out", "--format"}},
       {"spectrum",
        {"--matrix", "--per-head", "--energy", "--values", "--tensor", "--layers", "--threads",
-        "--memory", "--progress", "--quiet", "--format", "--out", "--layout"}},
+         "--memory", "--progress", "--quiet", "--format", "--out", "--layout", "--store"}},
+       {"export", {"--command", "--set", "--model", "--format", "--out"}},
   };
   for (const auto& [command, options] : commands) {
     const std::string help = output_of({command, "--help"});

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <termios.h>
 #include <unistd.h>
@@ -131,6 +132,12 @@ RunningCommand::RunningCommand(const std::vector<std::string>& arguments, RunOpt
     // Only what a signal handler may call. Whoever started the tests may ignore these signals.
     std::signal(SIGINT, SIG_DFL);
     std::signal(SIGPIPE, options_.ignores_sigpipe ? SIG_IGN : SIG_DFL);
+    if (options_.file_limit_bytes > 0) {
+      // A write past the limit fails, as on a full disk, instead of ending the program.
+      std::signal(SIGXFSZ, SIG_IGN);
+      const rlimit limit = {options_.file_limit_bytes, options_.file_limit_bytes};
+      setrlimit(RLIMIT_FSIZE, &limit);
+    }
     const bool ready = dup2(input, STDIN_FILENO) >= 0 && dup2(out.theirs, STDOUT_FILENO) >= 0 &&
                        dup2(err.theirs, STDERR_FILENO) >= 0 &&
                        (folder.empty() || chdir(folder.c_str()) == 0);

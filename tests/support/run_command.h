@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <map>
@@ -28,6 +29,7 @@ struct RunOptions {
   std::string input;                          // the program's stdin; empty: at its end
   std::filesystem::path folder;               // to run in; empty: where the tests run
   bool ignores_sigpipe = false;               // as programs started from Python do
+  std::uint64_t file_limit_bytes = 0;         // no file may grow longer; 0: no limit
   std::chrono::milliseconds timeout{20'000};  // then the program is killed
   /// Changes to the tests' own environment; nothing: the variable is removed. Unless they are named
   /// here, NO_COLOR is removed and TERM is a terminal with colours.
