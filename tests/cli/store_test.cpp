@@ -3,7 +3,6 @@
 
 #include <fstream>
 
-#include "attnscope/store/store.h"
 #include "tests/cli/command_line.h"
 #include "tests/support/sqlite_query.h"
 
@@ -62,14 +61,13 @@ TEST_F(CliStore, EveryCommandPrintsTheSameBytesFreshFoundAndExported) {
       const Words asked = command + Words{"--format", format};
       const std::string plain = output_of(asked);
       EXPECT_EQ(output_of(stored(asked)), plain);
-      EXPECT_EQ(output_of(stored(asked)), plain);
       EXPECT_EQ(exported({"--format", format}), plain);
     }
-    // Six runs, of which the first computed everything.
+    // Three runs, of which the first computed everything.
     EXPECT_GT(items(), 0);
     EXPECT_EQ(number("SELECT computed FROM runs WHERE id = 1"), items());
     EXPECT_EQ(number("SELECT sum(computed) FROM runs"), items());
-    EXPECT_EQ(number("SELECT count(*) FROM runs WHERE found = (SELECT count(*) FROM items)"), 5);
+    EXPECT_EQ(number("SELECT count(*) FROM runs WHERE found = (SELECT count(*) FROM items)"), 2);
   }
 }
 
@@ -454,7 +452,7 @@ TEST_F(CliStore, ADamagedFileGivesTheRightRowsOrAnError) {
     broken.emplace_back("cut to " + std::to_string(size), sound.substr(0, size));
   }
   std::mt19937_64 random(1);
-  for (int time = 0; time < 40; ++time) {
+  for (int time = 0; time < 20; ++time) {
     const std::size_t at = random() % sound.size(), length = 1 + random() % 200;
     std::string bytes = sound;
     for (std::size_t byte = at; byte < std::min(at + length, bytes.size()); ++byte) {
@@ -482,57 +480,6 @@ TEST_F(CliStore, ADamagedFileGivesTheRightRowsOrAnError) {
     }
   }
   EXPECT_GT(refused, 10);
-}
-
-TEST_F(CliStore, RowsOfAMaliciousStoreCrashNothing) {
-  // Whoever makes a store makes its digests too, so that rows can hold anything.
-  using List = Value::List;
-  const Record odd[] = {
-      {},
-      {{"energy_rank", 1}, {"overlap", 1}, {"values", 1}, {"latent", 1}, {"histogram", 1}},
-      {{"energy_rank", Record()}, {"null_energy_rank", 1}, {"latent", Record()}},
-      {{"energy_rank", Record{{"0.9", "x"}}}, {"energy_at_rank", 1}, {"row", 5}},
-      {{"overlap", List{std::vector<double>{1, 2}, std::vector<double>{1}}}},
-      {{"overlap", List{std::vector<double>{1}, std::vector<double>{1}}}},
-      {{"values", std::vector<double>{1}}, {"row", 5}},
-      {{"histogram", Record{{"counts", List{}}}}, {"scope", "x"}, {"mean", 1.0}},
-      {{"histogram", Record{{"counts", List{"x"}}}}, {"kind", 1}, {"excess", 1.0}},
-      {{"model", 1}, {"layer", "x"}, {"matrix", List{}}, {"latent", Record{{"energy_rank", 1}}}},
-  };
-  const std::string analyses[] = {"spectrum", "mla",        "circuits",     "composition",
-                                  "weights",  "similarity", "head_overlap", "head_matrix"};
-  const Record parameters[] = {
-      {},
-      {{"matrix", List{1}}, {"tensor", 1}},
-      {{"overlap", true}, {"mla", true}, {"composition", true}, {"matrix", List{"q"}}},
-      {{"head_matrix", Value()}, {"tensor", "w"}},
-  };
-  for (const std::string& analysis : analyses) {
-    for (const Record& asked : parameters) {
-      fs::remove(store());
-      {
-        Store made = Store::open(store(), "1.0");
-        made.begin({.analysis = {.name = analysis, .command = "info"},
-                    .parameters = asked,
-                    .models = {{.name = "model", .facts = {{"name", 1}, {"architecture", "x"}}}}});
-        std::int64_t layer = 0;
-        for (const Record& fields : odd) {
-          const std::vector<StoredPlace> places = {{.layer = layer, .matrix = "q"}};
-          const std::vector<Outcome> outcomes = {{.fields = fields},
-                                                 {.head = -5, .fields = fields}};
-          made.save(std::to_string(layer++), outcomes, places);
-        }
-      }
-      for (const std::string format : {"table", "csv", "json"}) {
-        SCOPED_TRACE(analysis + " as " + format);
-        const RunResult run =
-            run_attnscope({"export", store(), "--format", format}, {.out = Reader::terminal});
-        EXPECT_EQ(run.signal, 0) << run.err;
-        EXPECT_TRUE(run.exit_code == 0 || run.exit_code == kBadFile) << run.exit_code << run.err;
-        EXPECT_FALSE(contains(run.err, "Sanitizer")) << run.err;
-      }
-    }
-  }
 }
 
 }  // namespace
