@@ -158,6 +158,10 @@ class WorkQueue {
       on_progress(progress);
       lock.lock();
     }
+    if (!on_progress || failure_) return;
+    const Progress progress = meter_.read(now());
+    lock.unlock();
+    on_progress(progress);
   }
 
   /// Of the items under way and as many after them as there are workers, prefetches one that was

@@ -29,7 +29,7 @@ struct Resources {
 /// one that is larger than all memory runs alone. Items that come next are prefetched where memory
 /// is left. An exception ends the run: items under way are finished, no new ones start, and it is
 /// thrown again here (the earliest item's, where several throw). `on_progress`, which may be empty,
-/// is called on this thread.
+/// is called on this thread, and once more when all is done.
 void run_all(const std::vector<WorkItem>& items, const Resources& resources,
              const ProgressFn& on_progress);
 
