@@ -158,7 +158,7 @@ class WorkQueue {
       on_progress(progress);
       lock.lock();
     }
-    if (!on_progress || failure_) return;
+    if (!on_progress || failure_ || order_.empty()) return;
     const Progress progress = meter_.read(now());
     lock.unlock();
     on_progress(progress);
