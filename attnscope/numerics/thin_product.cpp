@@ -120,22 +120,30 @@ std::vector<double> joint_gram(const ThinFactor& left, const ThinFactor& right,
   return gram;
 }
 
-ThinGram thin_gram(std::vector<double> lower, std::int64_t r) {
+std::vector<double> cholesky_of(std::int64_t r, std::vector<double> lower) {
+  if (!lapack::cholesky(r, lower.data())) lower.clear();
+  return lower;
+}
+
+ThinGram thin_gram(std::vector<double> lower, std::int64_t r, bool with_cholesky = true) {
   ThinGram gram{.squared_norm_bound = largest_row_sum(r, lower), .lower = std::move(lower)};
-  gram.cholesky = gram.lower;
-  if (!lapack::cholesky(r, gram.cholesky.data())) gram.cholesky.clear();
+  if (with_cholesky) gram.cholesky = cholesky_of(r, gram.lower);
   return gram;
 }
 
 /// A matrix whose eigenvalues are σ(M)², lower triangle: those of G_left G_right, and so of Lᵀ G L
 /// with L Lᵀ one of them. Empty where neither has such an L.
 std::vector<double> product_core(const ThinGram& left, const ThinGram& right, std::int64_t r) {
+  if (left.lower.empty() || right.lower.empty()) return {};
   const bool by_right = !right.cholesky.empty();
-  const ThinGram& factored = by_right ? right : left;
-  const ThinGram& other = by_right ? left : right;
-  if (factored.cholesky.empty() || other.lower.empty()) return {};
-  std::vector<double> core = other.lower;
-  lapack::multiply_by_cholesky(r, core.data(), factored.cholesky.data());
+  const std::vector<double> of_left =
+      by_right || !left.cholesky.empty() ? std::vector<double>() : cholesky_of(r, left.lower);
+  const std::vector<double>& l = by_right                ? right.cholesky
+                                 : left.cholesky.empty() ? of_left
+                                                         : left.cholesky;
+  if (l.empty()) return {};
+  std::vector<double> core = by_right ? left.lower : right.lower;
+  lapack::multiply_by_cholesky(r, core.data(), l.data());
   return core;
 }
 
@@ -149,24 +157,62 @@ bool trusted(double largest, const ThinGram& left, const ThinGram& right) {
   return trusted(largest, std::sqrt(left.squared_norm_bound * right.squared_norm_bound));
 }
 
-/// The Gram matrix of a view, scaled like a ThinFactor; kept while the next pair has the same view.
-struct ScaledGram {
-  MatrixView<const double> of;
+bool same_view(MatrixView<const double> a, MatrixView<const double> b) {
+  return a.data == b.data && a.rows == b.rows && a.cols == b.cols && a.row_stride == b.row_stride &&
+         a.col_stride == b.col_stride;
+}
+
+/// The Gram matrix of a view, scaled like a ThinFactor; kept while the next pair has the same view,
+/// and cut out of that of a larger one whose rows it is, as heads are of the sum over heads.
+class ScaledGram {
+ public:
+  explicit ScaledGram(bool with_cholesky) : with_cholesky_(with_cholesky) {}
+
   int exponent = 0;
   ThinGram gram;  // empty where the factor is zero, or has more rows than columns
 
   void become(MatrixView<const double> matrix) {
-    const bool same = of.data == matrix.data && of.rows == matrix.rows && of.cols == matrix.cols &&
-                      of.row_stride == matrix.row_stride && of.col_stride == matrix.col_stride;
-    if (same) return;
-    of = matrix;
+    if (same_view(of_, matrix)) return;
+    of_ = matrix;
+    if (cut_from_whole(matrix)) return;
     gram = {};
     exponent = 0;
     const double largest = largest_magnitude(matrix);
     if (largest == 0 || matrix.rows > matrix.cols) return;
     exponent = scale_exponent(largest);
-    gram = thin_gram(gram_lower(matrix, std::ldexp(1.0, -exponent)), matrix.rows);
+    gram = thin_gram(gram_lower(matrix, std::ldexp(1.0, -exponent)), matrix.rows, with_cholesky_);
+    if (matrix.rows <= whole_.rows) return;
+    whole_ = matrix;
+    whole_exponent_ = exponent;
+    whole_lower_ = gram.lower;
   }
+
+ private:
+  bool cut_from_whole(MatrixView<const double> matrix) {
+    // Where a head is so small beside the others that its squares might vanish, it is scaled alone.
+    constexpr double kLeastSquare = 1e-100;
+    if (whole_.row_stride <= 0 || matrix.rows >= whole_.rows) return false;
+    const std::int64_t offset = matrix.data - whole_.data, first = offset / whole_.row_stride;
+    const bool inside = offset >= 0 && first + matrix.rows <= whole_.rows &&
+                        same_view(whole_.row_block(first, matrix.rows), matrix);
+    if (!inside) return false;
+    std::vector<double> lower(static_cast<std::size_t>(matrix.rows * matrix.rows), 0.0);
+    double largest = 0;
+    for (std::int64_t col = 0; col < matrix.rows; ++col) {
+      const auto from = whole_lower_.begin() + (first + col) * whole_.rows + first;
+      std::copy(from + col, from + matrix.rows, lower.begin() + col * matrix.rows + col);
+      largest = std::max(largest, from[col]);
+    }
+    if (largest < kLeastSquare) return false;
+    exponent = whole_exponent_;
+    gram = thin_gram(std::move(lower), matrix.rows, with_cholesky_);
+    return true;
+  }
+
+  bool with_cholesky_;
+  MatrixView<const double> of_, whole_;
+  int whole_exponent_ = 0;
+  std::vector<double> whole_lower_;
 };
 
 /// A product on its way to its singular values.
@@ -232,7 +278,7 @@ std::vector<std::variant<SingularValues, Error>> thin_products_singular_values(
   std::vector<std::variant<SingularValues, Error>> out(pairs.size());
   std::vector<PreparedProduct> prepared;
   std::vector<const double*> small_cores;  // of one order, at least 1
-  ScaledGram left, right;
+  ScaledGram left(/*with_cholesky=*/false), right(/*with_cholesky=*/true);
   for (const ThinPair& pair : pairs) {
     left.become(pair.left);
     right.become(pair.right);

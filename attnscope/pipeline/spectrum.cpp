@@ -146,6 +146,11 @@ std::vector<Outcome> product_spectra(const Model& model, std::int64_t layer, Rol
   for (std::int64_t head = 0; head < heads; ++head) {
     ids.emplace_back(head);
     factors.push_back(head_factors(weights, head));
+    // Where no heads are added up, the sum's rows are the heads'.
+    CircuitFactors& own = factors.back();
+    if (shape.group_size() == 1) {
+      own.left = summed.view().row_block(head * own.left.rows, own.left.rows);
+    }
   }
   return product_spectra_of(ids, factors, fields_wanted(request, model.dimensions().width));
 }
