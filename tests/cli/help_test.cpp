@@ -54,8 +54,8 @@ TEST(CliHelp, EveryCommandExplainsItsOptions) {
       {"matrix", {"--layer", "--matrix", "--head", "--out", "--format"}},
       {"spectrum",
        {"--matrix", "--per-head", "--energy", "--values", "--tensor", "--layers", "--threads",
-         "--memory", "--progress", "--quiet", "--format", "--out", "--layout", "--store"}},
-       {"export", {"--command", "--set", "--model", "--format", "--out"}},
+        "--memory", "--progress", "--quiet", "--format", "--out", "--layout", "--store"}},
+      {"export", {"--command", "--set", "--model", "--format", "--out"}},
   };
   for (const auto& [command, options] : commands) {
     const std::string help = output_of({command, "--help"});
