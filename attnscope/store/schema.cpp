@@ -1,7 +1,10 @@
 #include "attnscope/store/schema.h"
 
+#include <algorithm>
 #include <map>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "attnscope/core/error.h"
 
@@ -103,8 +106,8 @@ CREATE TABLE place_tensors (
 CREATE INDEX place_by_tensor ON place_tensors (tensor);
 )sql";
 
-// One view for each kind of rows; `stored_rows` is what they have in common.
-constexpr const char* kViews = R"sql(
+// What the views of rows have in common.
+constexpr const char* kStoredRows = R"sql(
 CREATE VIEW stored_rows AS
 SELECT analyses.id AS "set", analyses.name AS analysis, analysed_models.name AS model,
        models.path AS path, places.layer AS layer, places.matrix AS matrix, outcomes.head AS head,
@@ -119,103 +122,9 @@ JOIN analysed_models ON analysed_models.analysis = places.analysis
                     AND analysed_models.model = places.model
 JOIN items ON items.id = places.item
 JOIN outcomes ON outcomes.item = items.id;
-CREATE VIEW spectrum AS
-SELECT "set", model, path, layer, matrix, head,
-       json_extract(fields, '$.shape[0]') AS shape_0, json_extract(fields, '$.shape[1]') AS shape_1,
-       json_extract(fields, '$.energy_rank."0.9"') AS "energy_rank_0.9",
-       json_extract(fields, '$.energy_rank."0.99"') AS "energy_rank_0.99",
-       json_extract(fields, '$.null_energy_rank."0.9"') AS "null_energy_rank_0.9",
-       json_extract(fields, '$.null_energy_rank."0.99"') AS "null_energy_rank_0.99",
-       json_extract(fields, '$.energy_rank') AS energy_rank,
-       json_extract(fields, '$.null_energy_rank') AS null_energy_rank,
-       json_extract(fields, '$.energy_at_rank') AS energy_at_rank,
-       json_extract(fields, '$.null_energy_at_rank') AS null_energy_at_rank,
-       json_extract(fields, '$.stable_rank') AS stable_rank, json_extract(fields,
-       '$.entropy_rank') AS entropy_rank,
-       json_extract(fields, '$.participation_ratio') AS participation_ratio,
-       json_extract(fields, '$.numerical_rank') AS numerical_rank,
-       json_extract(fields, '$.possible_rank') AS possible_rank,
-       json_extract(fields, '$.spectral_norm') AS spectral_norm,
-       json_extract(fields, '$.frobenius_norm') AS frobenius_norm,
-       json_extract(fields, '$.nuclear_norm') AS nuclear_norm,
-       json_extract(fields, '$.condition_number') AS condition_number,
-       json_extract(fields, '$.singular_values') AS singular_values,
-       json_extract(fields, '$.cumulative_energy') AS cumulative_energy, skipped, note
-FROM stored_rows WHERE analysis = 'spectrum';
-CREATE VIEW mla AS
-SELECT "set", model, path, layer, matrix,
-       json_extract(fields, '$.latent.possible_rank') AS possible_rank, json_extract(fields,
-       '$.latent.rank') AS rank,
-       json_extract(fields, '$.latent.energy') AS energy, json_extract(fields,
-       '$.latent.null_energy') AS null_energy,
-       json_extract(fields, '$.latent.share_rank') AS share_rank,
-       json_extract(fields, '$.latent.share_energy') AS share_energy,
-       json_extract(fields, '$.latent.share_null_energy') AS share_null_energy,
-       json_extract(fields, '$.latent.energy_rank."0.9"') AS "energy_rank_0.9",
-       json_extract(fields, '$.latent.energy_rank."0.99"') AS "energy_rank_0.99",
-       json_extract(fields, '$.latent.energy_rank') AS energy_rank,
-       json_extract(fields, '$.latent.null_energy_rank') AS null_energy_rank, skipped, note
-FROM stored_rows WHERE analysis = 'mla';
-CREATE VIEW circuits AS
-SELECT "set", model, path, layer, matrix AS circuit, head,
-       json_extract(fields, '$.energy_rank."0.9"') AS "energy_rank_0.9",
-       json_extract(fields, '$.energy_rank."0.99"') AS "energy_rank_0.99",
-       json_extract(fields, '$.energy_rank') AS energy_rank, json_extract(fields,
-       '$.factor_rank') AS factor_rank,
-       json_extract(fields, '$.head_space_rank') AS head_space_rank, json_extract(fields,
-       '$.overlap') AS overlap,
-       json_extract(fields, '$.head_space_overlap') AS head_space_overlap,
-       json_extract(fields, '$.identity_cosine') AS identity_cosine,
-       json_extract(fields, '$.identity_cosine_bound') AS identity_cosine_bound,
-       json_extract(fields, '$.identity_distance') AS identity_distance,
-       json_extract(fields, '$.identity_scale') AS identity_scale,
-       json_extract(fields, '$.identity_residual') AS identity_residual, json_extract(fields,
-       '$.symmetry') AS symmetry,
-       json_extract(fields, '$.positive_fraction') AS positive_fraction,
-       json_extract(fields, '$.copying_score') AS copying_score,
-       json_extract(fields, '$.frobenius_norm') AS frobenius_norm,
-       json_extract(fields, '$.possible_rank') AS possible_rank,
-       json_extract(parameters, '$.fold_norm') AS fold_norm, json_extract(parameters,
-       '$.with_bias') AS with_bias,
-       json_extract(parameters, '$.rope_offset') AS rope_offset, skipped, note
-FROM stored_rows WHERE analysis = 'circuits';
-CREATE VIEW composition AS
-SELECT "set", model, path, json_extract(fields, '$.kind') AS kind, json_extract(fields,
-       '$.layer') AS layer,
-       json_extract(fields, '$.head') AS head, json_extract(fields, '$.to_layer') AS to_layer,
-       json_extract(fields, '$.to_head') AS to_head, json_extract(fields, '$.score') AS score,
-       json_extract(fields, '$.excess') AS excess
-FROM stored_rows WHERE analysis = 'composition' AND json_extract(fields, '$.kind') IS NOT NULL;
-CREATE VIEW weights AS
-SELECT "set", model, path, layer, matrix, head, json_extract(fields, '$.count') AS count,
-       json_extract(fields, '$.mean') AS mean, json_extract(fields, '$.std') AS std,
-       json_extract(fields, '$.min') AS min,
-       json_extract(fields, '$.max') AS max, json_extract(fields, '$.skewness') AS skewness,
-       json_extract(fields, '$.excess_kurtosis') AS excess_kurtosis,
-       json_extract(fields, '$.quantiles."0.01"') AS "quantiles_0.01",
-       json_extract(fields, '$.quantiles."0.05"') AS "quantiles_0.05",
-       json_extract(fields, '$.quantiles."0.25"') AS "quantiles_0.25",
-       json_extract(fields, '$.quantiles."0.5"') AS "quantiles_0.5",
-       json_extract(fields, '$.quantiles."0.75"') AS "quantiles_0.75",
-       json_extract(fields, '$.quantiles."0.95"') AS "quantiles_0.95",
-       json_extract(fields, '$.quantiles."0.99"') AS "quantiles_0.99",
-       json_extract(fields, '$.histogram') AS histogram, skipped, note
-FROM stored_rows WHERE analysis = 'weights';
-CREATE VIEW similarity AS
-SELECT "set", model, path, layer, matrix, json_extract(fields, '$.scope') AS scope,
-       json_extract(fields, '$.pairs') AS pairs, json_extract(fields,
-       '$.zero_vectors') AS zero_vectors,
-       json_extract(fields, '$.mean') AS mean, json_extract(fields, '$.std') AS std,
-       json_extract(fields, '$.histogram') AS histogram, skipped, note
-FROM stored_rows WHERE analysis = 'similarity';
-CREATE VIEW head_overlap AS
-SELECT "set", model, path, layer, matrix, json_extract(fields, '$.overlap') AS overlap,
-       json_extract(fields, '$.ranks') AS ranks, skipped, note
-FROM stored_rows WHERE analysis = 'head_overlap';
-CREATE VIEW head_matrix AS
-SELECT "set", model, path, layer, matrix, head, json_extract(fields, '$.row') AS "row",
-       json_extract(fields, '$.values') AS "values", skipped, note
-FROM stored_rows WHERE analysis = 'head_matrix';
+)sql";
+
+constexpr const char* kSources = R"sql(
 CREATE VIEW sources AS
 SELECT analyses.id AS "set", analyses.name AS analysis, analysed_models.name AS model,
        places.layer AS layer, places.matrix AS matrix, files.path AS file, files.bytes AS bytes,
@@ -223,6 +132,7 @@ SELECT analyses.id AS "set", analyses.name AS analysis, analysed_models.name AS 
        items.run AS run, runs.version AS version
 FROM places
 JOIN analyses ON analyses.id = places.analysis
+JOIN models ON models.id = places.model
 JOIN analysed_models ON analysed_models.analysis = places.analysis
                     AND analysed_models.model = places.model
 JOIN items ON items.id = places.item
@@ -232,9 +142,107 @@ JOIN tensors ON tensors.id = place_tensors.tensor
 JOIN files ON files.id = tensors.file;
 )sql";
 
+/// A view of one kind of rows: columns of stored_rows, then fields of their JSON, each a column.
+struct RowView {
+  std::string_view name;  // of the analysis too
+  std::string_view columns;
+  std::string_view outer_path = "";           // the object that holds the fields: "" or "latent."
+  std::vector<std::string_view> fields = {};  // "energy_rank" or "energy_rank.0.9"
+  std::vector<std::string_view> parameters = {};  // of the analysis, likewise columns
+  bool with_skipped = true;
+  std::string_view where = "";  // beside the analysis
+};
+
+/// json_extract(…) for a field; what follows its first dot is a key that may hold dots itself.
+std::string field_column(std::string_view json, std::string_view outer_path,
+                         std::string_view field) {
+  const std::size_t dot = field.find('.');
+  std::string path = std::string(outer_path) + std::string(field.substr(0, dot));
+  std::string name(field);
+  if (field.ends_with(']')) {
+    std::replace(name.begin(), name.end(), '[', '_');
+    name.pop_back();
+  } else if (dot != std::string_view::npos) {
+    path += ".\"" + std::string(field.substr(dot + 1)) + '"';
+    name[dot] = '_';
+  }
+  return ",\n       json_extract(" + std::string(json) + ", '$." + path + "') AS \"" + name + '"';
+}
+
+std::string create_view(const RowView& view) {
+  std::string sql = "CREATE VIEW " + std::string(view.name) + " AS\nSELECT \"set\", model, path" +
+                    std::string(view.columns);
+  for (const auto field : view.fields) sql += field_column("fields", view.outer_path, field);
+  for (const auto parameter : view.parameters) sql += field_column("parameters", "", parameter);
+  if (view.with_skipped) sql += ",\n       skipped, note";
+  return sql + "\nFROM stored_rows WHERE analysis = '" + std::string(view.name) + "'" +
+         std::string(view.where);
+}
+
+/// One for each kind of rows.
+const std::vector<RowView>& row_views() {
+  static const std::vector<RowView> views = {
+      {.name = "spectrum",
+       .columns = ", layer, matrix, head",
+       .fields = {"shape[0]",
+                  "shape[1]",
+                  "energy_rank.0.9",
+                  "energy_rank.0.99",
+                  "null_energy_rank.0.9",
+                  "null_energy_rank.0.99",
+                  "energy_rank",
+                  "null_energy_rank",
+                  "energy_at_rank",
+                  "null_energy_at_rank",
+                  "stable_rank",
+                  "entropy_rank",
+                  "participation_ratio",
+                  "numerical_rank",
+                  "possible_rank",
+                  "spectral_norm",
+                  "frobenius_norm",
+                  "nuclear_norm",
+                  "condition_number",
+                  "singular_values",
+                  "cumulative_energy"}},
+      {.name = "mla",
+       .columns = ", layer, matrix",
+       .outer_path = "latent.",
+       .fields = {"possible_rank", "rank", "energy", "null_energy", "share_rank", "share_energy",
+                  "share_null_energy", "energy_rank.0.9", "energy_rank.0.99", "energy_rank",
+                  "null_energy_rank"}},
+      {.name = "circuits",
+       .columns = ", layer, matrix AS circuit, head",
+       .fields = {"energy_rank.0.9", "energy_rank.0.99", "energy_rank", "factor_rank",
+                  "head_space_rank", "overlap", "head_space_overlap", "identity_cosine",
+                  "identity_cosine_bound", "identity_distance", "identity_scale",
+                  "identity_residual", "symmetry", "positive_fraction", "copying_score",
+                  "frobenius_norm", "possible_rank"},
+       .parameters = {"fold_norm", "with_bias", "rope_offset"}},
+      {.name = "composition",
+       .columns = "",
+       .fields = {"kind", "layer", "head", "to_layer", "to_head", "score", "excess"},
+       .with_skipped = false,
+       .where = " AND json_extract(fields, '$.kind') IS NOT NULL"},
+      {.name = "weights",
+       .columns = ", layer, matrix, head",
+       .fields = {"count", "mean", "std", "min", "max", "skewness", "excess_kurtosis",
+                  "quantiles.0.01", "quantiles.0.05", "quantiles.0.25", "quantiles.0.5",
+                  "quantiles.0.75", "quantiles.0.95", "quantiles.0.99", "histogram"}},
+      {.name = "similarity",
+       .columns = ", layer, matrix",
+       .fields = {"scope", "pairs", "zero_vectors", "mean", "std", "histogram"}},
+      {.name = "head_overlap", .columns = ", layer, matrix", .fields = {"overlap", "ranks"}},
+      {.name = "head_matrix", .columns = ", layer, matrix, head", .fields = {"row", "values"}},
+  };
+  return views;
+}
+
 void create_schema(Database& database) {
   database.execute(kTables);
-  database.execute(kViews);
+  database.execute(kStoredRows);
+  for (const RowView& view : row_views()) database.execute(create_view(view).c_str());
+  database.execute(kSources);
   const std::string marks = "PRAGMA application_id = " + std::to_string(kApplicationId) +
                             "; PRAGMA user_version = " + std::to_string(kStoreVersion);
   database.execute(marks.c_str());
