@@ -89,9 +89,15 @@ double* gram_tiles(MatrixView<const T> a, double scale) {
 template <class T>
 std::vector<double> gram_lower(MatrixView<const T> a, double scale) {
   if (!kernels::available()) return plain_gram_lower(a, scale);
-  const double* triangle = gram_tiles(a, scale);
   const auto n = static_cast<std::size_t>(a.rows);
   std::vector<double> lower(n * n, 0.0);
+  if (n <= kernels::kFewRows && a.col_stride == 1) {
+    thread_local AlignedBuffer<double> scratch;
+    kernels::gram_of_few_rows(a, scale, scratch.reserve(kernels::few_rows_scratch(n)),
+                              lower.data());
+    return lower;
+  }
+  const double* triangle = gram_tiles(a, scale);
   for (std::size_t col = 0; col < n; ++col) {
     for (std::size_t panel = col / kTile; panel * kTile < n; ++panel) {
       const double* tile_column = triangle + kernels::panel_offset(panel) + col * kTile;

@@ -46,7 +46,7 @@ std::optional<std::vector<std::complex<double>>> eigenvalues(std::int64_t n, dou
 bool cholesky(std::int64_t n, double* matrix);
 
 /// The lower triangle of the symmetric `matrix` becomes that of Lᵀ · matrix · L; both (n, n),
-/// column-major, lower triangles.
+/// column-major. What is above the diagonal of `matrix` is lost.
 void multiply_by_cholesky(std::int64_t n, double* matrix, const double* l);
 
 /// matrix = L Lᵀ for a positive semidefinite matrix (lower triangle, column-major, destroyed).

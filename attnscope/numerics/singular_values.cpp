@@ -8,6 +8,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "attnscope/numerics/float32_gram.h"
 #include "attnscope/numerics/gram.h"
 #include "attnscope/numerics/kernels/kernels.h"
 #include "attnscope/numerics/lapack.h"
@@ -86,10 +87,6 @@ SingularValueSolver on_a_copy(std::string_view name, Solve solve) {
           }};
 }
 
-}  // namespace
-
-namespace {
-
 template <class T>
 SingularValues gram_or_fallback(MatrixView<const T> matrix, bool with_kernels) {
   if (auto values = gram_singular_values(matrix, with_kernels)) {
@@ -111,6 +108,8 @@ SingularValues singular_values(MatrixView<const T> matrix) {
   if constexpr (std::is_same_v<T, float>) {
     if (kernels::available() && worth_reducing(matrix)) {
       if (auto values = two_sided_singular_values(matrix)) return {std::move(*values)};
+    } else if (kernels::available() && worth_float32_gram(matrix)) {
+      if (auto values = float32_gram_singular_values(matrix)) return {std::move(*values)};
     }
   }
   return gram_or_fallback(matrix, kernels::available());

@@ -5,6 +5,7 @@
 #include <optional>
 #include <span>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 #include "attnscope/core/error.h"
@@ -37,6 +38,20 @@ SingularValues product_singular_values(MatrixView<const double> left,
 
 /// Only float64 checkpoints hold such numbers; no measure could be read from infinite values.
 Error norm_overflows(std::int64_t rows, std::int64_t cols);
+
+/// The singular values of one matrix among many, or why there are none.
+using SingularResult = std::variant<SingularValues, Error>;
+
+/// `compute` gives the SingularValues; an error that is one matrix's alone does not end the rest.
+template <class Compute>
+SingularResult singular_result(Compute compute) {
+  try {
+    return compute();
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::numerical) throw;
+    return error;
+  }
+}
 
 /// One way to get singular values; nothing where it does not converge.
 struct SingularValueSolver {

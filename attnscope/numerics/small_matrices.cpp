@@ -31,23 +31,6 @@ Workspace& workspace() {
   return own;
 }
 
-/// What must be known of a matrix before it is interleaved.
-struct Extent {
-  int exponent = 0;   // of the largest magnitude
-  bool lower = true;  // nothing above the diagonal
-};
-
-template <class T>
-Extent extent_of(MatrixView<const T> matrix) {
-  Extent extent{.exponent = scale_exponent(largest_magnitude(matrix))};
-  for (std::int64_t row = 0; row < matrix.rows && extent.lower; ++row) {
-    bool any = false;  // without leaving early, so that the compiler takes many at a time
-    for (std::int64_t col = row + 1; col < matrix.cols; ++col) any |= matrix(row, col) != 0;
-    extent.lower = !any;
-  }
-  return extent;
-}
-
 /// The rows of each matrix times its scale, a lane each.
 template <class T>
 void interleave_rows(std::span<const MatrixView<const T>> matrices, const double* scales,
@@ -101,8 +84,9 @@ void interleave_gram(const double* gram, std::size_t n, std::size_t lane, double
 void reduce_group(double* triangle, std::size_t n, std::size_t count, const int* exponents,
                   double* values) {
   const std::size_t lanes = kernels::lanes(), order = padded(static_cast<std::int64_t>(n));
-  double* work = workspace().vectors.reserve(6 * order * lanes);
-  double *diagonals = work + 4 * order * lanes, *couplings = work + 5 * order * lanes;
+  double* work = workspace().vectors.reserve((kernels::kBlockWork + 2) * order * lanes);
+  double* diagonals = work + kernels::kBlockWork * order * lanes;
+  double* couplings = diagonals + order * lanes;
   kernels::interleaved_tridiagonal(triangle, order, work, diagonals, couplings);
   std::vector<double> diagonal(order), off_diagonal(order);
   for (std::size_t lane = 0; lane < count; ++lane) {
@@ -141,10 +125,10 @@ void singular_values_of_all(std::span<const MatrixView<const T>> matrices, doubl
     std::vector<int> exponents;
     std::vector<double> scales;
     for (const MatrixView<const T>& matrix : group) {
-      const Extent extent = extent_of(matrix);
-      lower = lower && extent.lower;
-      exponents.push_back(extent.exponent);
-      scales.push_back(std::ldexp(1.0, -extent.exponent));
+      const kernels::Extents extents = kernels::extents(matrix);
+      lower = lower && extents.above == 0;
+      exponents.push_back(scale_exponent(std::max(extents.below, extents.above)));
+      scales.push_back(std::ldexp(1.0, -exponents.back()));
     }
     double* rows =
         memory.rows.reserve(kernels::row_block_offset(order / kBlock, order, lower) * lanes);
@@ -155,9 +139,8 @@ void singular_values_of_all(std::span<const MatrixView<const T>> matrices, doubl
 }
 
 template <class T>
-std::vector<std::variant<SingularValues, Error>> values_of_each(
-    std::span<const MatrixView<const T>> matrices) {
-  std::vector<std::variant<SingularValues, Error>> out;
+std::vector<SingularResult> values_of_each(std::span<const MatrixView<const T>> matrices) {
+  std::vector<SingularResult> out;
   const auto short_side = [](const auto& matrix) { return std::min(matrix.rows, matrix.cols); };
   const std::int64_t n = matrices.empty() ? 0 : short_side(matrices.front());
   const bool together = kernels::available() && n <= kLargestSmallOrder &&
@@ -165,12 +148,7 @@ std::vector<std::variant<SingularValues, Error>> values_of_each(
                                     [&](const auto& matrix) { return short_side(matrix) == n; });
   if (!together) {
     for (const auto& matrix : matrices) {
-      try {
-        out.emplace_back(singular_values(matrix));
-      } catch (const Error& error) {
-        if (error.kind() != ErrorKind::numerical) throw;
-        out.emplace_back(error);
-      }
+      out.push_back(singular_result([&] { return singular_values(matrix); }));
     }
     return out;
   }
@@ -201,12 +179,12 @@ std::vector<std::variant<SingularValues, Error>> values_of_each(
 
 }  // namespace
 
-std::vector<std::variant<SingularValues, Error>> singular_values_of_each(
+std::vector<SingularResult> singular_values_of_each(
     std::span<const MatrixView<const float>> matrices) {
   return values_of_each(matrices);
 }
 
-std::vector<std::variant<SingularValues, Error>> singular_values_of_each(
+std::vector<SingularResult> singular_values_of_each(
     std::span<const MatrixView<const double>> matrices) {
   return values_of_each(matrices);
 }

@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <variant>
 #include <vector>
 
 #include "attnscope/core/error.h"
@@ -25,9 +24,9 @@ void small_singular_values(std::span<const MatrixView<const double>> matrices, d
 
 /// Singular values of each matrix, or why there are none: the heads of a weight, for instance. Many
 /// of one small shape cost less than one by one.
-std::vector<std::variant<SingularValues, Error>> singular_values_of_each(
+std::vector<SingularResult> singular_values_of_each(
     std::span<const MatrixView<const float>> matrices);
-std::vector<std::variant<SingularValues, Error>> singular_values_of_each(
+std::vector<SingularResult> singular_values_of_each(
     std::span<const MatrixView<const double>> matrices);
 
 /// Singular values, descending, of matrices given by their Gram matrices (order, order), lower

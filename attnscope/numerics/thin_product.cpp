@@ -7,7 +7,6 @@
 
 #include "attnscope/core/error.h"
 #include "attnscope/numerics/gram.h"
-#include "attnscope/numerics/kernels/kernels.h"
 #include "attnscope/numerics/lapack.h"
 #include "attnscope/numerics/singular_values.h"
 #include "attnscope/numerics/small_matrices.h"
@@ -136,11 +135,8 @@ ThinGram thin_gram(std::vector<double> lower, std::int64_t r, bool with_cholesky
 std::vector<double> product_core(const ThinGram& left, const ThinGram& right, std::int64_t r) {
   if (left.lower.empty() || right.lower.empty()) return {};
   const bool by_right = !right.cholesky.empty();
-  const std::vector<double> of_left =
-      by_right || !left.cholesky.empty() ? std::vector<double>() : cholesky_of(r, left.lower);
-  const std::vector<double>& l = by_right                ? right.cholesky
-                                 : left.cholesky.empty() ? of_left
-                                                         : left.cholesky;
+  const std::vector<double> of_left = by_right ? std::vector<double>() : cholesky_of(r, left.lower);
+  const std::vector<double>& l = by_right ? right.cholesky : of_left;
   if (l.empty()) return {};
   std::vector<double> core = by_right ? left.lower : right.lower;
   lapack::multiply_by_cholesky(r, core.data(), l.data());
@@ -215,12 +211,80 @@ class ScaledGram {
   std::vector<double> whole_lower_;
 };
 
+bool worth_forming(const ThinPair& pair) {
+  return is_worth_forming(pair.left.rows, std::max(pair.left.cols, pair.right.cols));
+}
+
 /// A product on its way to its singular values.
 struct PreparedProduct {
-  std::vector<double> core;
+  std::vector<double> core;    // empty where Gram matrices do not do, or M is formed
+  std::vector<double> values;  // from the core, empty until it is solved
   double norm_bound = 0;
   int exponent = 0;
 };
+
+std::vector<PreparedProduct> prepare(std::span<const ThinPair> pairs) {
+  std::vector<PreparedProduct> prepared(pairs.size());
+  ScaledGram left(/*with_cholesky=*/false), right(/*with_cholesky=*/true);
+  for (std::size_t index = 0; index < pairs.size(); ++index) {
+    if (worth_forming(pairs[index])) continue;
+    PreparedProduct& product = prepared[index];
+    left.become(pairs[index].left);
+    right.become(pairs[index].right);
+    product.exponent = left.exponent + right.exponent;
+    product.core = product_core(left.gram, right.gram, pairs[index].left.rows);
+    product.norm_bound = std::sqrt(left.gram.squared_norm_bound * right.gram.squared_norm_bound);
+  }
+  return prepared;
+}
+
+/// The values of all products of the least order, if it is small, together: a model's heads are of
+/// one order, and the sum over them, if it is here, of a larger one.
+void solve_small(std::span<const ThinPair> pairs, std::vector<PreparedProduct>& prepared) {
+  std::int64_t order = kLargestSmallOrder + 1;
+  for (const ThinPair& pair : pairs) order = std::min(order, pair.left.rows);
+  if (order > kLargestSmallOrder) return;
+  std::vector<const double*> cores;
+  std::vector<PreparedProduct*> owners;
+  for (std::size_t index = 0; index < pairs.size(); ++index) {
+    if (pairs[index].left.rows != order || prepared[index].core.empty()) continue;
+    cores.push_back(prepared[index].core.data());
+    owners.push_back(&prepared[index]);
+  }
+  std::vector<double> values(cores.size() * static_cast<std::size_t>(order));
+  small_gram_singular_values(cores, order, values.data());
+  auto own = values.begin();
+  for (PreparedProduct* owner : owners) {
+    owner->values.assign(own, own + order);
+    own += order;
+  }
+}
+
+/// M; nothing where its elements might overflow or vanish.
+std::optional<Matrix<double>> formed_product(const ThinPair& pair) {
+  constexpr double kMost = 1e100;
+  for (const MatrixView<const double> factor : {pair.left, pair.right}) {
+    const double largest = largest_magnitude(factor);
+    if (!(largest < kMost && largest > 1 / kMost)) return std::nullopt;
+  }
+  return lapack::multiply_transposed(pair.left.transposed(), pair.right.transposed());
+}
+
+SingularValues finish(const ThinPair& pair, PreparedProduct& product) {
+  std::vector<double>& values = product.values;
+  if (values.empty() && !product.core.empty()) {
+    values = roots_of_eigenvalues(pair.left.rows, product.core);
+  }
+  if (values.empty() || !trusted(values.front(), product.norm_bound)) {
+    if (worth_forming(pair)) {
+      if (const auto formed = formed_product(pair)) return singular_values(formed->view());
+    }
+    return product_singular_values(pair.left, pair.right);
+  }
+  for (double& value : values) value = std::ldexp(value, product.exponent);
+  if (std::isinf(values.front())) throw norm_overflows(pair.left.cols, pair.right.cols);
+  return {std::move(values)};
+}
 
 }  // namespace
 
@@ -273,60 +337,12 @@ std::vector<double> thin_product_singular_values(const ThinFactor& left, const T
   return product_singular_values(left.view(), right.view()).values;
 }
 
-std::vector<std::variant<SingularValues, Error>> thin_products_singular_values(
-    std::span<const ThinPair> pairs) {
-  std::vector<std::variant<SingularValues, Error>> out(pairs.size());
-  std::vector<PreparedProduct> prepared;
-  std::vector<const double*> small_cores;  // of one order, at least 1
-  ScaledGram left(/*with_cholesky=*/false), right(/*with_cholesky=*/true);
-  for (const ThinPair& pair : pairs) {
-    left.become(pair.left);
-    right.become(pair.right);
-    PreparedProduct& product = prepared.emplace_back();
-    product.exponent = left.exponent + right.exponent;
-    if (left.gram.lower.empty() || right.gram.lower.empty()) continue;
-    product.core = product_core(left.gram, right.gram, pair.left.rows);
-    product.norm_bound = std::sqrt(left.gram.squared_norm_bound * right.gram.squared_norm_bound);
-  }
-  // A model's heads are of one order; the sum over them, if it is here, of a larger one.
-  std::int64_t small_order = kLargestSmallOrder + 1;
-  for (const ThinPair& pair : pairs) small_order = std::min(small_order, pair.left.rows);
+std::vector<SingularResult> thin_products_singular_values(std::span<const ThinPair> pairs) {
+  std::vector<PreparedProduct> prepared = prepare(pairs);
+  solve_small(pairs, prepared);
+  std::vector<SingularResult> out;
   for (std::size_t index = 0; index < pairs.size(); ++index) {
-    const bool small = pairs[index].left.rows == small_order && small_order <= kLargestSmallOrder;
-    if (small && !prepared[index].core.empty()) {
-      small_cores.push_back(prepared[index].core.data());
-    }
-  }
-  const auto r = static_cast<std::size_t>(small_order);
-  std::vector<double> small_values(small_cores.size() * r);
-  if (!small_cores.empty()) {
-    small_gram_singular_values(small_cores, small_order, small_values.data());
-  }
-  const double* next_small = small_values.data();
-  std::size_t used = 0;
-  for (std::size_t index = 0; index < pairs.size(); ++index) {
-    PreparedProduct& product = prepared[index];
-    try {
-      std::vector<double> values;
-      if (used < small_cores.size() && small_cores[used] == product.core.data()) {
-        values.assign(next_small, next_small + r);
-        next_small += r;
-        ++used;
-      } else if (!product.core.empty()) {
-        values = roots_of_eigenvalues(pairs[index].left.rows, product.core);
-      }
-      if (!values.empty() && trusted(values.front(), product.norm_bound)) {
-        for (double& value : values) value = std::ldexp(value, product.exponent);
-        if (std::isinf(values.front()))
-          throw norm_overflows(pairs[index].left.cols, pairs[index].right.cols);
-        out[index] = SingularValues{std::move(values)};
-      } else {
-        out[index] = product_singular_values(pairs[index].left, pairs[index].right);
-      }
-    } catch (const Error& error) {
-      if (error.kind() != ErrorKind::numerical) throw;
-      out[index] = error;
-    }
+    out.push_back(singular_result([&] { return finish(pairs[index], prepared[index]); }));
   }
   return out;
 }

@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <optional>
 #include <span>
-#include <variant>
 #include <vector>
 
 #include "attnscope/core/error.h"
@@ -46,6 +45,12 @@ ThinFactor make_thin_factor(MatrixView<const double> matrix, bool with_values = 
 /// σ_1², from QR factors.
 std::vector<double> thin_product_singular_values(const ThinFactor& left, const ThinFactor& right);
 
+/// Whether M itself, (width, width), costs less than Gram matrices of both factors (inner, width)
+/// and their product.
+constexpr bool is_worth_forming(std::int64_t inner, std::int64_t width) {
+  return inner > 128 && 4 * inner >= 3 * width;
+}
+
 /// The factors of one product, finite.
 struct ThinPair {
   MatrixView<const double> left, right;  // both (r, columns)
@@ -54,8 +59,7 @@ struct ThinPair {
 /// The min(r, columns) singular values of each product that need not vanish, or why there are none.
 /// Many heads at once cost less than one by one. Neighbours with the same factor share what is
 /// computed from it.
-std::vector<std::variant<SingularValues, Error>> thin_products_singular_values(
-    std::span<const ThinPair> pairs);
+std::vector<SingularResult> thin_products_singular_values(std::span<const ThinPair> pairs);
 
 /// right · leftᵀ (r, r), whose trace, and traces of powers, are those of M.
 /// `left` and `right` have equally many columns, here and below.

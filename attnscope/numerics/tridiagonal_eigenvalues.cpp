@@ -33,28 +33,32 @@ struct Interval {
 /// Intervals that hold one eigenvalue each.
 class SingleBrackets {
  public:
-  std::size_t size() const { return left_.size(); }
+  std::size_t size() const { return size_; }
 
-  void clear() { resize(0); }
+  /// None yet, of at most `most`.
+  void clear(std::size_t most) {
+    size_ = 0;
+    if (left_.size() < most + kPoints) resize(most + kPoints);
+  }
 
   void add(const Interval& interval) {
+    const std::size_t at = size_++;
     const double width = interval.right.point - interval.left.point;
-    left_.push_back(interval.left.point);
-    right_.push_back(interval.right.point);
-    left_mantissa_.push_back(interval.left.mantissa);
-    right_mantissa_.push_back(interval.right.mantissa);
-    left_exponent_.push_back(interval.left.exponent);
-    right_exponent_.push_back(interval.right.exponent);
-    index_.push_back(interval.left.below);
-    shift_factor_.push_back(kernels::kShift / width);
-    allowed_width_.push_back(4 * width);
+    left_[at] = interval.left.point;
+    right_[at] = interval.right.point;
+    left_mantissa_[at] = interval.left.mantissa;
+    right_mantissa_[at] = interval.right.mantissa;
+    left_exponent_[at] = interval.left.exponent;
+    right_exponent_[at] = interval.right.exponent;
+    index_[at] = interval.left.below;
+    shift_factor_[at] = kernels::kShift / width;
+    allowed_width_[at] = 4 * width;
   }
 
   /// Fills up with copies of the last one, so that whole batches of kPoints can be worked on.
   void pad() {
-    const std::size_t last = size() - 1, padded = (size() + kPoints - 1) / kPoints * kPoints;
-    resize(padded);
-    for (std::size_t at = last + 1; at < padded; ++at) copy(last, at);
+    const std::size_t padded = (size_ + kPoints - 1) / kPoints * kPoints;
+    for (std::size_t at = size_; at < padded; ++at) copy(size_ - 1, at);
   }
 
   /// Narrows those in [first, last), a multiple of kPoints, until each is within the tolerance;
@@ -65,8 +69,9 @@ class SingleBrackets {
     int rounds = 7;
     while (first < last) {
       const std::size_t batches = (last - first + kPoints - 1) / kPoints;
-      for (std::size_t batch = 0; batch < batches; ++batch) {
-        kernels::narrow_brackets(matrix, view(), first + batch * kPoints, rounds, kTolerance);
+      for (std::size_t batch = 0; batch < batches; batch += 2) {
+        kernels::narrow_brackets(matrix, view(), first + batch * kPoints,
+                                 std::min<std::size_t>(2, batches - batch), rounds, kTolerance);
       }
       std::size_t kept = first;
       for (std::size_t at = first; at < last; ++at) {
@@ -106,6 +111,7 @@ class SingleBrackets {
     for (auto* array : {&left_exponent_, &right_exponent_, &index_}) (*array)[to] = (*array)[from];
   }
 
+  std::size_t size_ = 0;
   std::vector<double> left_, right_, left_mantissa_, right_mantissa_, shift_factor_, allowed_width_;
   std::vector<std::int64_t> left_exponent_, right_exponent_, index_;
 };
@@ -160,7 +166,7 @@ void place(Search& search, const Interval& interval, double unit, std::vector<do
 
 /// Cuts the interval until each piece holds one eigenvalue, or is as narrow as may be.
 void isolate(Search& search, Interval whole, double unit, std::vector<double>& values) {
-  search.single.clear();
+  search.single.clear(values.size());
   search.next.clear();
   place(search, whole, unit, values);
   while (!search.next.empty()) {
@@ -238,7 +244,7 @@ std::vector<double> tridiagonal_eigenvalues(std::span<const double> diagonal,
                              values);
   });
   // Inside a cluster two counts may differ by rounding in the wrong direction.
-  std::sort(values.begin(), values.end());
+  if (!std::is_sorted(values.begin(), values.end())) std::sort(values.begin(), values.end());
   return values;
 }
 

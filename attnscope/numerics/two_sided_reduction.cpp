@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <functional>
 #include <limits>
 #include <numeric>
 #include <utility>
@@ -80,7 +79,7 @@ std::vector<double> squared_values(const TwoSidedReduction& work) {
   }
   off_diagonal.pop_back();
   std::vector<double> squares = tridiagonal_eigenvalues(diagonal, off_diagonal);
-  std::sort(squares.begin(), squares.end(), std::greater<>());  // equal ones may come in any order
+  std::reverse(squares.begin(), squares.end());
   return squares;
 }
 

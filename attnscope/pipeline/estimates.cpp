@@ -2,11 +2,13 @@
 
 #include <algorithm>
 
+#include "attnscope/numerics/thin_product.h"
+
 namespace attnscope {
 namespace {
 
 /// Of the long side, converted to float64 at once.
-constexpr std::int64_t kBlock = 256;
+constexpr std::int64_t kBlock = 1024;
 
 std::uint64_t projection_bytes(const Model& model, std::int64_t layer, Role role,
                                std::uint64_t element_bytes) {
@@ -28,17 +30,17 @@ double spectrum_flops(double rows, double cols) {
 
 std::uint64_t spectrum_bytes(std::int64_t rows, std::int64_t cols) {
   const std::int64_t n = std::min(rows, cols), m = std::max(rows, cols);
-  // The triangle of the Gram matrix would be half; LAPACK, where there are no kernels, takes all.
+  // The triangle of the Gram matrix would be half, and so would the float32 copy of a nearly square
+  // matrix that is reduced itself; LAPACK, where there are no kernels, takes all.
   return float64_bytes(n, n) + float64_bytes(n, std::min(kBlock, m)) + kPackedBytes;
 }
 
 std::uint64_t product_spectrum_bytes(std::int64_t inner, std::int64_t width) {
+  if (is_worth_forming(inner, width))
+    return float64_bytes(width, width) + spectrum_bytes(width, width);
+  // The Gram matrices of both factors, a Cholesky factor and the matrix that is solved.
   const std::int64_t k = std::min(inner, width);
-  // The QR of one factor is done when that of the other begins; then both triangles and their
-  // product with its own spectrum.
-  const std::uint64_t factoring = float64_bytes(inner, width) + 2 * float64_bytes(k, inner);
-  const std::uint64_t solving = 2 * float64_bytes(k, inner) + float64_bytes(k, k);
-  return std::max(factoring, solving + spectrum_bytes(k, k)) + kPackedBytes;
+  return 4 * float64_bytes(k, k) + spectrum_bytes(k, width);
 }
 
 std::uint64_t decoded_bytes(const Model& model, std::int64_t layer, Role role) {

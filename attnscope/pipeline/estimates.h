@@ -21,7 +21,7 @@ inline constexpr std::uint64_t kPackedBytes = 16 << 20;
 /// What singular_values() holds beside a matrix of that shape, where its usual solver converges.
 std::uint64_t spectrum_bytes(std::int64_t rows, std::int64_t cols);
 
-/// What product_singular_values() holds beside two factors of the shape (inner, width).
+/// What thin_products_singular_values() holds beside two factors of the shape (inner, width).
 std::uint64_t product_spectrum_bytes(std::int64_t inner, std::int64_t width);
 
 /// What read_matrix() returns for a role that is no product.

@@ -14,8 +14,8 @@ namespace attnscope {
 
 /// `fields_of` gives the fields of the row from the values; a solver of last resort is noted.
 template <class FieldsOf>
-Outcome singular_outcome(std::optional<std::int64_t> head,
-                         const std::variant<SingularValues, Error>& result, FieldsOf fields_of) {
+Outcome singular_outcome(std::optional<std::int64_t> head, const SingularResult& result,
+                         FieldsOf fields_of) {
   if (const Error* error = std::get_if<Error>(&result)) {
     return {.head = head, .skipped = error->what()};
   }
@@ -26,17 +26,6 @@ Outcome singular_outcome(std::optional<std::int64_t> head,
         "the usual solver did not converge; " + std::string(singular.fallback) + " gave the values";
   }
   return outcome;
-}
-
-/// `compute` gives the SingularValues; an error that is one matrix's alone does not end the run.
-template <class Compute>
-std::variant<SingularValues, Error> singular_result(Compute compute) {
-  try {
-    return compute();
-  } catch (const Error& error) {
-    if (error.kind() != ErrorKind::numerical) throw;
-    return error;
-  }
 }
 
 }  // namespace attnscope

@@ -128,15 +128,15 @@ TEST(SingularValues, OfAnEmptyMatrixAreNone) {
 }
 
 // The eigenvalue solver changes at order 1500.
-TEST(SingularValues, RecoverPlantedOnesOnBothSidesOfTheTwoStageThreshold) {
-  std::vector<double> decaying = geometric_values(1499, 1e-7);
-  std::vector<double> deficient = geometric_values(1500, 1e-3);
-  std::fill(deficient.begin() + 700, deficient.end(), 0.0);
-  std::vector<double> spiked(1501, 1.0);
+TEST(SingularValues, RecoverPlantedOnesOnBothSidesOfTheThresholdOfTheReduction) {
+  std::vector<double> decaying = geometric_values(1199, 1e-7);
+  std::vector<double> deficient = geometric_values(1200, 1e-3);
+  std::fill(deficient.begin() + 600, deficient.end(), 0.0);
+  std::vector<double> spiked(1201, 1.0);
   spiked.front() = 1e3;
   for (const std::vector<double>& planted : {decaying, deficient, spiked}) {
     const std::int64_t rows = std::ssize(planted);
-    const std::int64_t cols = rows == 1499 ? 1499 : 1500;
+    const std::int64_t cols = rows == 1199 ? 1199 : 1200;
     SCOPED_TRACE(trace("planted", rows, cols));
     const std::vector<double> expected(planted.begin(), planted.begin() + std::min(rows, cols));
     const Matrix<double> matrix = matrix_with_singular_values(rows, cols, expected, /*seed=*/11);

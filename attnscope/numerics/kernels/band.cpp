@@ -25,6 +25,10 @@ constexpr std::size_t kColumnsInCache = 4 * kTile;
 /// Columns of tiles that a part takes at a time: what belongs to them stays in the second level.
 constexpr std::size_t kTilesInCache = 8;
 
+/// A line of the cache is fetched every so many steps of the update, so many groups of columns
+/// ahead.
+constexpr std::size_t kFetchEvery = 2, kGroupsAhead = 2;
+
 HWY_INLINE double* tile_at(const BandReduction& work, std::size_t row, std::size_t column) {
   return work.triangle + panel_offset(row) + column * kTileSize;
 }
@@ -76,13 +80,15 @@ HWY_INLINE void sweep_columns(const BandReduction& work, std::size_t panel, std:
   for (std::size_t column = first; column < last; column += kColumns) {
     double* at = columns + column * kTile;
     if constexpr (kPending) {
-      multiply_rows</*kSubtract=*/true>({.left = work.left + panel * kTile * kPair,
-                                         .left_step = kTile,
-                                         .right = work.right + column * kPair,
-                                         .right_depth = 1,
-                                         .right_column = kPair,
-                                         .depth = kPair},
-                                        at, kTile);
+      multiply_rows</*kSubtract=*/true, kTile, kFetchEvery>(
+          {.left = work.left + panel * kTile * kPair,
+           .left_step = kTile,
+           .right = work.right + column * kPair,
+           .right_depth = 1,
+           .right_column = kPair,
+           .depth = kPair,
+           .next = at + kGroupsAhead * kColumns * kTile},
+          at, kTile);
     }
     if constexpr (!kDiagonal) {
       multiply_rows</*kSubtract=*/false>({.left = work.v + panel * kTileSize,

@@ -18,9 +18,6 @@ namespace attnscope::kernels::HWY_NAMESPACE {
 constexpr std::size_t kVectors = kSide / kLanes;
 /// From an element to its right neighbour.
 constexpr std::size_t kNextColumn = kUpperStep - 1;
-/// Sweeps under way at once, each two blocks behind the one before, where they are independent:
-/// a part of the band is chased eight times while it is in the cache.
-constexpr std::size_t kSweeps = 8;
 
 HWY_INLINE double* element(double* band, std::size_t row, std::size_t column) {
   return band + column * kUpperStep + kUpperDiagonal + row - column;
@@ -120,16 +117,8 @@ HWY_INLINE void chase_upper_step(double* band, std::size_t n, std::size_t sweep,
 }
 
 void chase_to_bidiagonal(double* band, std::size_t n, double* diagonal, double* off_diagonal) {
-  Reflector<kSide> under_way[kSweeps];
-  for (std::size_t first = 0; first + 1 < n; first += kSweeps) {
-    const std::size_t count = std::min(kSweeps, n - 1 - first);
-    const std::size_t steps = (n - first - 1 + kSide - 1) / kSide;
-    for (std::size_t time = 0; time < steps + 2 * (count - 1); ++time) {
-      for (std::size_t lag = 0; lag < count && 2 * lag <= time; ++lag) {
-        chase_upper_step(band, n, first + lag, time - 2 * lag, under_way[lag]);
-      }
-    }
-  }
+  run_sweeps<kSide>(n, [&](std::size_t sweep, std::size_t block, Reflector<kSide>& h)
+                           HWY_ATTR { chase_upper_step(band, n, sweep, block, h); });
   for (std::size_t at = 0; at < n; ++at) diagonal[at] = *element(band, at, at);
   for (std::size_t at = 0; at + 1 < n; ++at) off_diagonal[at] = *element(band, at, at + 1);
 }

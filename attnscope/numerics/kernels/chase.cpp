@@ -18,9 +18,6 @@ namespace attnscope::kernels::HWY_NAMESPACE {
 constexpr std::size_t kVectors = kTile / kLanes;
 /// From an element to its right neighbour.
 constexpr std::size_t kNextColumn = kBandStep - 1;
-/// Sweeps under way at once, each two blocks behind the one before, where they are independent:
-/// a part of the band is chased eight times while it is in the cache.
-constexpr std::size_t kSweeps = 8;
 
 /// Lanes of part `part` of a column that are at or below row `row`; or below it only.
 template <bool kWithDiagonal>
@@ -119,16 +116,8 @@ HWY_INLINE void chase_step(double* band, std::size_t n, std::size_t sweep, std::
 }
 
 void chase_band(double* band, std::size_t n, double* diagonal, double* off_diagonal) {
-  Reflector<kTile> under_way[kSweeps];
-  for (std::size_t first = 0; first + 1 < n; first += kSweeps) {
-    const std::size_t count = std::min(kSweeps, n - 1 - first);
-    const std::size_t steps = (n - first - 1 + kTile - 1) / kTile;
-    for (std::size_t time = 0; time < steps + 2 * (count - 1); ++time) {
-      for (std::size_t lag = 0; lag < count && 2 * lag <= time; ++lag) {
-        chase_step(band, n, first + lag, time - 2 * lag, under_way[lag]);
-      }
-    }
-  }
+  run_sweeps<kTile>(n, [&](std::size_t sweep, std::size_t block, Reflector<kTile>& h)
+                           HWY_ATTR { chase_step(band, n, sweep, block, h); });
   for (std::size_t at = 0; at < n; ++at) diagonal[at] = band[at * kBandStep];
   for (std::size_t at = 0; at + 1 < n; ++at) off_diagonal[at] = band[at * kBandStep + 1];
 }

@@ -7,20 +7,17 @@
 #include <hwy/highway.h>
 
 #include <algorithm>
+#include <cmath>
 #include <span>
+#include <type_traits>
 #include <utility>
 
 #include "attnscope/numerics/kernels/kernels.h"
+#include "attnscope/numerics/kernels/vectors-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace attnscope::kernels::HWY_NAMESPACE {
 
-namespace hn = hwy::HWY_NAMESPACE;
-
-using Doubles = hn::ScalableTag<double>;
-using Vector = hn::Vec<Doubles>;
-
-constexpr std::size_t kLanes = hn::MaxLanes(Doubles());
 /// Columns (or rows) of a block that are worked on together: what the registers hold.
 constexpr std::size_t kTogether = kLanes == 4 ? 2 : 4;
 /// Squared norms below this count as zero: 1e-20 beside elements of order 1.
@@ -41,11 +38,23 @@ HWY_INLINE void interleave(std::span<const T* const> lines, const double* scales
     line[lane] = lines[std::min(lane, lines.size() - 1)];
     scale[lane] = lane < lines.size() ? scales[lane] : 0;
   }
-  // All lanes of an element before the next one: they share a line of the cache.
-  for (std::size_t column = 0; column < columns; ++column, out += kBlock * kLanes) {
+  std::size_t column = 0;
+  for (; column + kLanes <= columns; column += kLanes) {
+    Vector x[kLanes];
 #pragma GCC unroll 8
     for (std::size_t lane = 0; lane < kLanes; ++lane) {
-      out[lane] = scale[lane] * static_cast<double>(line[lane][column]);
+      x[lane] = hn::Mul(load_float64(line[lane] + column), hn::Set(Doubles(), scale[lane]));
+    }
+    transpose(x);
+#pragma GCC unroll 8
+    for (std::size_t at = 0; at < kLanes; ++at) {
+      store(x[at], out + (column + at) * kBlock * kLanes);
+    }
+  }
+  for (; column < columns; ++column) {
+    double* element = out + column * kBlock * kLanes;
+    for (std::size_t lane = 0; lane < kLanes; ++lane) {
+      element[lane] = scale[lane] * static_cast<double>(line[lane][column]);
     }
   }
 }
@@ -62,7 +71,10 @@ void interleave_float64(std::span<const double* const> lines, const double* scal
 
 // ------------------------------------------------------------------ Gram matrix
 
-/// Rows [4 row_block + part, + kTogether) against the rows of `column_block`.
+/// Columns that are multiplied at once: of two blocks of rows they stay in the first-level cache.
+constexpr std::size_t kGramColumns = 32;
+
+/// Rows [part, part + kTogether) of one block against those of another; added to what is there.
 HWY_INLINE void gram_block(const double* left, const double* right, std::size_t depth,
                            std::size_t part, double* out) {
   Vector sums[kTogether][kBlock];
@@ -92,149 +104,354 @@ HWY_INLINE void gram_block(const double* left, const double* right, std::size_t 
   for (std::size_t row = 0; row < kTogether; ++row) {
 #pragma GCC unroll 4
     for (std::size_t column = 0; column < kBlock; ++column) {
-      store(sums[row][column], out + ((part + row) * kBlock + column) * kLanes);
+      double* at = out + ((part + row) * kBlock + column) * kLanes;
+      store(hn::Add(load(at), sums[row][column]), at);
     }
   }
 }
 
 void interleaved_gram(const double* rows, std::size_t order, bool lower, double* triangle) {
   const std::size_t blocks = order / kBlock;
+  std::fill(triangle, triangle + column_block_offset(blocks, order) * kLanes, 0.0);
   for (std::size_t column = 0; column < blocks; ++column) {
     const double* right = rows + row_block_offset(column, order, lower) * kLanes;
     const std::size_t depth = lower ? (column + 1) * kBlock : order;
-    double* out = triangle + column_block_offset(column, order) * kLanes;
-    for (std::size_t row = column; row < blocks; ++row) {
-      const double* left = rows + row_block_offset(row, order, lower) * kLanes;
-      for (std::size_t part = 0; part < kBlock; part += kTogether) {
-        gram_block(left, right, depth, part, out);
+    for (std::size_t first = 0; first < depth; first += kGramColumns) {
+      const std::size_t count = std::min(kGramColumns, depth - first);
+      const std::size_t start = first * kBlock * kLanes;
+      double* out = triangle + column_block_offset(column, order) * kLanes;
+      for (std::size_t row = column; row < blocks; ++row, out += kBlock * kBlock * kLanes) {
+        const double* left = rows + row_block_offset(row, order, lower) * kLanes;
+        for (std::size_t part = 0; part < kBlock; part += kTogether) {
+          gram_block(left + start, right + start, count, part, out);
+        }
       }
-      out += kBlock * kBlock * kLanes;
     }
   }
 }
 
 // ------------------------------------------------------------------ tridiagonal form
 
-/// What one step needs of every row: the update v wᵀ + w vᵀ that is pending, the new reflector,
-/// and the product of the matrix with it.
-struct Rows {
-  double *v, *w, *next, *y;
+/// The reflectors of one block of columns and their partners: they take V Wᵀ + W Vᵀ from the
+/// matrix. (order, kBlock) each, rows of kBlock together.
+struct Pairs {
+  double *v, *w;
 };
 
-/// Columns [part, part + kTogether) of the column block at `block` (its first row is `first`):
-/// the pending update, and at once the product with the new reflector.
-template <bool kPending>
-HWY_INLINE void update_and_multiply(double* block, std::size_t first, std::size_t order,
-                                    std::size_t part, const Rows& rows) {
-  Vector v[kTogether], w[kTogether], next[kTogether], y[kTogether];
+/// A reflector and the product of the matrix with it, (order,) each.
+struct Product {
+  double *reflector, *y;
+};
+
+/// Columns [part, part + kTogether) of the tile at (row, column) get the update.
+HWY_INLINE void update_tile(double* tile, std::size_t row, std::size_t column, std::size_t part,
+                            const Pairs& pairs) {
+  Vector x[kBlock][kTogether];
 #pragma GCC unroll 4
-  for (std::size_t column = 0; column < kTogether; ++column) {
-    const std::size_t at = (first + part + column) * kLanes;
-    v[column] = load(rows.v + at);
-    w[column] = load(rows.w + at);
-    next[column] = load(rows.next + at);
-    y[column] = hn::Zero(Doubles());
-  }
-  const auto row_step = [&](std::size_t row, auto on_diagonal) HWY_ATTR {
-    double* line = block + ((row - first) * kBlock + part) * kLanes;
-    const Vector v_row = load(rows.v + row * kLanes), w_row = load(rows.w + row * kLanes);
-    const Vector next_row = load(rows.next + row * kLanes);
-    Vector y_row = load(rows.y + row * kLanes);
+  for (std::size_t line = 0; line < kBlock; ++line) {
 #pragma GCC unroll 4
-    for (std::size_t column = 0; column < kTogether; ++column) {
-      Vector x = load(line + column * kLanes);
-      if constexpr (kPending) {
-        x = hn::NegMulAdd(v_row, w[column], x);
-        x = hn::NegMulAdd(w_row, v[column], x);
-        store(x, line + column * kLanes);
-      }
-      y_row = hn::MulAdd(x, next[column], y_row);
-      if constexpr (!on_diagonal.value) y[column] = hn::MulAdd(x, next_row, y[column]);
+    for (std::size_t at = 0; at < kTogether; ++at) {
+      x[line][at] = load(tile + (line * kBlock + part + at) * kLanes);
     }
-    store(y_row, rows.y + row * kLanes);
-  };
-  for (std::size_t row = first; row < first + kBlock; ++row) row_step(row, std::true_type());
-  for (std::size_t row = first + kBlock; row < order; ++row) row_step(row, std::false_type());
+  }
 #pragma GCC unroll 4
-  for (std::size_t column = 0; column < kTogether; ++column) {
-    double* at = rows.y + (first + part + column) * kLanes;
-    store(hn::Add(load(at), y[column]), at);
+  for (std::size_t k = 0; k < kBlock; ++k) {
+    Vector v[kTogether], w[kTogether];
+#pragma GCC unroll 4
+    for (std::size_t at = 0; at < kTogether; ++at) {
+      const std::size_t place = ((column + part + at) * kBlock + k) * kLanes;
+      v[at] = load(pairs.v + place);
+      w[at] = load(pairs.w + place);
+    }
+#pragma GCC unroll 4
+    for (std::size_t line = 0; line < kBlock; ++line) {
+      const std::size_t place = ((row + line) * kBlock + k) * kLanes;
+      const Vector v_row = load(pairs.v + place), w_row = load(pairs.w + place);
+#pragma GCC unroll 4
+      for (std::size_t at = 0; at < kTogether; ++at) {
+        x[line][at] = hn::NegMulAdd(v_row, w[at], x[line][at]);
+        x[line][at] = hn::NegMulAdd(w_row, v[at], x[line][at]);
+      }
+    }
+  }
+#pragma GCC unroll 4
+  for (std::size_t line = 0; line < kBlock; ++line) {
+#pragma GCC unroll 4
+    for (std::size_t at = 0; at < kTogether; ++at) {
+      store(x[line][at], tile + (line * kBlock + part + at) * kLanes);
+    }
   }
 }
 
-/// The reflector I − tau next nextᵀ that clears column `column` below its second element, from the
-/// column as the pending update leaves it. Gives the diagonal and the coupling.
-HWY_INLINE Vector make_reflector(const double* triangle, std::size_t order, std::size_t column,
-                                 const Rows& rows, double* diagonal, double* off_diagonal) {
+/// The rows [row, row + kBlock) of the tile's columns [part, part + kTogether) times the reflector:
+/// `y` (kTogether,) gets the columns' sums, product.y the rows'.
+template <bool kOnDiagonal>
+HWY_INLINE void multiply_tile(const double* tile, std::size_t row, std::size_t part,
+                              const Vector* factor, const Product& product, Vector* y) {
+#pragma GCC unroll 4
+  for (std::size_t line = 0; line < kBlock; ++line) {
+    const Vector row_factor = load(product.reflector + (row + line) * kLanes);
+    Vector y_row = load(product.y + (row + line) * kLanes);
+#pragma GCC unroll 4
+    for (std::size_t column = 0; column < kTogether; ++column) {
+      const Vector x = load(tile + (line * kBlock + part + column) * kLanes);
+      y_row = hn::MulAdd(x, factor[column], y_row);
+      // A tile on the diagonal is whole: its rows say it all.
+      if constexpr (!kOnDiagonal) y[column] = hn::MulAdd(x, row_factor, y[column]);
+    }
+    store(y_row, product.y + (row + line) * kLanes);
+  }
+}
+
+/// The state of one reduction.
+struct Reduction {
+  double* triangle;
+  std::size_t order;
+  Pairs pending, own;  // of the block before, which its first sweep applies; of this block
+  Product product;
+  double *diagonal, *off_diagonal;
+
+  double* tile(std::size_t row, std::size_t column) const {  // in blocks
+    return triangle +
+           (column_block_offset(column, order) + (row - column) * kBlock * kBlock) * kLanes;
+  }
+};
+
+/// product.y += the matrix times the reflector, from column block `start` on.
+HWY_INLINE void multiply(const Reduction& state, std::size_t start) {
+  const std::size_t blocks = state.order / kBlock;
+  const Product& product = state.product;
+  for (std::size_t block = start; block < blocks; ++block) {
+    for (std::size_t part = 0; part < kBlock; part += kTogether) {
+      double* y_columns = product.y + (block * kBlock + part) * kLanes;
+      Vector factor[kTogether], y[kTogether];
+#pragma GCC unroll 4
+      for (std::size_t column = 0; column < kTogether; ++column) {
+        factor[column] = load(product.reflector + (block * kBlock + part + column) * kLanes);
+        y[column] = hn::Zero(Doubles());
+      }
+      multiply_tile<true>(state.tile(block, block), block * kBlock, part, factor, product, y);
+      for (std::size_t row = block + 1; row < blocks; ++row) {
+        multiply_tile<false>(state.tile(row, block), row * kBlock, part, factor, product, y);
+      }
+#pragma GCC unroll 4
+      for (std::size_t column = 0; column < kTogether; ++column) {
+        store(hn::Add(load(y_columns + column * kLanes), y[column]), y_columns + column * kLanes);
+      }
+    }
+  }
+}
+
+/// The same, of the matrix that the pending update makes.
+HWY_INLINE void update_and_multiply(const Reduction& state, std::size_t first) {
+  const std::size_t blocks = state.order / kBlock;
+  const Product& product = state.product;
+  const auto tile_step = [&](std::size_t row, std::size_t column, auto on_diagonal) HWY_ATTR {
+    double* tile = state.tile(row, column);
+    for (std::size_t part = 0; part < kBlock; part += kTogether) {
+      update_tile(tile, row * kBlock, column * kBlock, part, state.pending);
+      const std::size_t place = (column * kBlock + part) * kLanes;
+      Vector factor[kTogether], y[kTogether];
+#pragma GCC unroll 4
+      for (std::size_t at = 0; at < kTogether; ++at) {
+        factor[at] = load(product.reflector + place + at * kLanes);
+        y[at] = load(product.y + place + at * kLanes);
+      }
+      multiply_tile<on_diagonal.value>(tile, row * kBlock, part, factor, product, y);
+      if constexpr (on_diagonal.value) continue;
+#pragma GCC unroll 4
+      for (std::size_t at = 0; at < kTogether; ++at) {
+        store(y[at], product.y + place + at * kLanes);
+      }
+    }
+  };
+  // Some columns of tiles at a time, for which the pairs of a row are fetched once.
+  constexpr std::size_t kAcross = 4;
+  for (std::size_t start = first; start < blocks; start += kAcross) {
+    for (std::size_t row = start; row < blocks; ++row) {
+      const std::size_t end = std::min(start + kAcross, row);
+      for (std::size_t column = start; column < end; ++column) {
+        tile_step(row, column, std::false_type());
+      }
+      if (row < start + kAcross) tile_step(row, row, std::true_type());
+    }
+  }
+}
+
+/// The reflector I − tau v vᵀ that clears column `column` below its second element, from the column
+/// less what the first kPairs of the pairs take. Gives the diagonal and the coupling.
+template <std::size_t kPairs>
+HWY_INLINE Vector make_reflector(const Reduction& state, std::size_t column, const Pairs& pairs) {
   const Doubles d;
   const std::size_t block = column / kBlock, first = block * kBlock;
-  const double* lines = triangle + column_block_offset(block, order) * kLanes;
-  const Vector v = load(rows.v + column * kLanes), w = load(rows.w + column * kLanes);
+  const double* lines = state.tile(block, block);
+  double* reflector = state.product.reflector;
+  Vector v[kPairs + 1], w[kPairs + 1];
+#pragma GCC unroll 4
+  for (std::size_t k = 0; k < kPairs; ++k) {
+    v[k] = load(pairs.v + (column * kBlock + k) * kLanes);
+    w[k] = load(pairs.w + (column * kBlock + k) * kLanes);
+  }
   const auto element = [&](std::size_t row) HWY_ATTR {
     Vector x = load(lines + ((row - first) * kBlock + column % kBlock) * kLanes);
-    x = hn::NegMulAdd(load(rows.v + row * kLanes), w, x);
-    return hn::NegMulAdd(load(rows.w + row * kLanes), v, x);
+#pragma GCC unroll 4
+    for (std::size_t k = 0; k < kPairs; ++k) {
+      x = hn::NegMulAdd(load(pairs.v + (row * kBlock + k) * kLanes), w[k], x);
+      x = hn::NegMulAdd(load(pairs.w + (row * kBlock + k) * kLanes), v[k], x);
+    }
+    return x;
   };
-  store(element(column), diagonal + column * kLanes);
-  for (std::size_t row = first; row <= column; ++row) store(hn::Zero(d), rows.next + row * kLanes);
+  store(element(column), state.diagonal + column * kLanes);
+  for (std::size_t row = first; row <= column; ++row) store(hn::Zero(d), reflector + row * kLanes);
   Vector square = hn::Zero(d);
-  for (std::size_t row = column + 1; row < order; ++row) {
+  for (std::size_t row = column + 1; row < state.order; ++row) {
     const Vector x = element(row);
-    store(x, rows.next + row * kLanes);
+    store(x, reflector + row * kLanes);
     square = hn::MulAdd(x, x, square);
   }
-  if (column + 1 >= order) {
-    store(hn::Zero(d), off_diagonal + column * kLanes);
+  if (column + 1 >= state.order) {
+    store(hn::Zero(d), state.off_diagonal + column * kLanes);
     return hn::Zero(d);
   }
-  double* head = rows.next + (column + 1) * kLanes;
+  double* head = reflector + (column + 1) * kLanes;
   const Vector alpha = load(head);
   const auto some = hn::Gt(square, hn::Set(d, kLeastSquare));
   const Vector norm = hn::Sqrt(square);
   const Vector beta = hn::IfThenElse(some, hn::Neg(hn::CopySign(norm, alpha)), alpha);
   const Vector first_v = hn::Sub(alpha, beta);
-  store(beta, off_diagonal + column * kLanes);
+  store(beta, state.off_diagonal + column * kLanes);
   store(first_v, head);
   // Where there is no reflector tau is 0, and so are the products with it.
   const Vector divisor = hn::IfThenElse(some, hn::Mul(beta, first_v), hn::Set(d, 1.0));
   return hn::IfThenElseZero(some, hn::Neg(hn::Div(hn::Set(d, 1.0), divisor)));
 }
 
-void interleaved_tridiagonal(double* triangle, std::size_t order, double* work, double* diagonal,
-                             double* off_diagonal) {
+/// Pair kCount of the block, from the reflector of `column` and the product that the earlier ones
+/// have not been taken from yet: w = tau y − ½ tau (tau yᵀv) v.
+template <std::size_t kCount>
+HWY_INLINE void add_pair(const Reduction& state, std::size_t column, Vector tau) {
   const Doubles d;
-  const std::size_t blocks = order / kBlock;
-  std::fill(work, work + 4 * order * kLanes, 0.0);
-  Rows rows{work, work + order * kLanes, work + 2 * order * kLanes, work + 3 * order * kLanes};
-  for (std::size_t column = 0; column < order; ++column) {
-    const Vector tau = make_reflector(triangle, order, column, rows, diagonal, off_diagonal);
-    if (column + 1 >= order) break;
-    const std::size_t start = (column + 1) / kBlock;
-    std::fill(rows.y + start * kBlock * kLanes, rows.y + order * kLanes, 0.0);
-    for (std::size_t block = start; block < blocks; ++block) {
-      double* lines = triangle + column_block_offset(block, order) * kLanes;
-      for (std::size_t part = 0; part < kBlock; part += kTogether) {
-        if (column == 0) {
-          update_and_multiply<false>(lines, block * kBlock, order, part, rows);
-        } else {
-          update_and_multiply<true>(lines, block * kBlock, order, part, rows);
-        }
-      }
+  const Product& product = state.product;
+  Vector inner = hn::Zero(d), with_v[kCount + 1], with_w[kCount + 1];
+#pragma GCC unroll 4
+  for (std::size_t k = 0; k < kCount; ++k) with_v[k] = with_w[k] = hn::Zero(d);
+  for (std::size_t row = column + 1; row < state.order; ++row) {
+    const Vector factor = load(product.reflector + row * kLanes);
+    inner = hn::MulAdd(load(product.y + row * kLanes), factor, inner);
+#pragma GCC unroll 4
+    for (std::size_t k = 0; k < kCount; ++k) {
+      const std::size_t at = (row * kBlock + k) * kLanes;
+      with_v[k] = hn::MulAdd(load(state.own.v + at), factor, with_v[k]);
+      with_w[k] = hn::MulAdd(load(state.own.w + at), factor, with_w[k]);
     }
-    // w = tau y − ½ tau (tau yᵀ next) next.
-    Vector inner = hn::Zero(d);
-    for (std::size_t row = column + 1; row < order; ++row) {
-      inner = hn::MulAdd(load(rows.y + row * kLanes), load(rows.next + row * kLanes), inner);
+  }
+#pragma GCC unroll 4
+  for (std::size_t k = 0; k < kCount; ++k) {
+    inner = hn::NegMulAdd(hn::Add(with_v[k], with_v[k]), with_w[k], inner);
+  }
+  const Vector share = hn::Mul(hn::Mul(hn::Set(d, -0.5), tau), hn::Mul(tau, inner));
+  for (std::size_t row = column / kBlock * kBlock; row < state.order; ++row) {
+    const Vector reflector = load(product.reflector + row * kLanes);
+    Vector y = load(product.y + row * kLanes);
+    double* v = state.own.v + row * kBlock * kLanes;
+    double* w = state.own.w + row * kBlock * kLanes;
+#pragma GCC unroll 4
+    for (std::size_t k = 0; k < kCount; ++k) {
+      y = hn::NegMulAdd(load(v + k * kLanes), with_w[k], y);
+      y = hn::NegMulAdd(load(w + k * kLanes), with_v[k], y);
     }
-    const Vector share = hn::Mul(hn::Mul(hn::Set(d, -0.5), tau), hn::Mul(tau, inner));
-    for (std::size_t row = start * kBlock; row < order; ++row) {
-      const Vector next = load(rows.next + row * kLanes);
-      const Vector w = hn::MulAdd(share, next, hn::Mul(tau, load(rows.y + row * kLanes)));
-      store(row > column ? w : hn::Zero(d), rows.w + row * kLanes);
-    }
-    std::swap(rows.v, rows.next);
+    const Vector partner = hn::MulAdd(share, reflector, hn::Mul(tau, y));
+    store(reflector, v + kCount * kLanes);
+    store(row > column ? partner : hn::Zero(d), w + kCount * kLanes);
   }
 }
+
+/// Column kCount of block `block`.
+template <std::size_t kCount>
+HWY_INLINE void reduce_column(const Reduction& state, std::size_t block) {
+  const std::size_t column = block * kBlock + kCount;
+  const bool update = kCount == 0 && block > 0;
+  const Vector tau = update ? make_reflector<kBlock>(state, column, state.pending)
+                            : make_reflector<kCount>(state, column, state.own);
+  if (column + 1 == state.order) return;
+  std::fill(state.product.y + block * kBlock * kLanes, state.product.y + state.order * kLanes, 0.0);
+  const std::size_t start = (column + 1) / kBlock;
+  if (update) {
+    update_and_multiply(state, start);
+  } else {
+    multiply(state, start);
+  }
+  add_pair<kCount>(state, column, tau);
+}
+
+// The update of a block of columns waits for the next block's first sweep, so that the matrix is
+// written once a block; its other sweeps only read, and take from their products what the block's
+// earlier pairs would have taken from the matrix.
+void interleaved_tridiagonal(double* triangle, std::size_t order, double* work, double* diagonal,
+                             double* off_diagonal) {
+  static_assert(kBlock == 4);
+  const std::size_t size = order * kLanes;
+  Reduction state{.triangle = triangle,
+                  .order = order,
+                  .pending = {work, work + kBlock * size},
+                  .own = {work + 2 * kBlock * size, work + 3 * kBlock * size},
+                  .product = {work + 4 * kBlock * size, work + (4 * kBlock + 1) * size},
+                  .diagonal = diagonal,
+                  .off_diagonal = off_diagonal};
+  for (std::size_t block = 0; block < order / kBlock; ++block) {
+    reduce_column<0>(state, block);
+    reduce_column<1>(state, block);
+    reduce_column<2>(state, block);
+    reduce_column<3>(state, block);
+    std::swap(state.pending, state.own);
+  }
+}
+
+// ------------------------------------------------------------------ extent
+
+/// The largest magnitudes at or below the diagonal of a matrix, and above it.
+template <class T>
+HWY_INLINE Extents extents_of(MatrixView<const T> matrix) {
+  const hn::ScalableTag<T> d;
+  constexpr std::size_t kWidth = hn::MaxLanes(d);
+  const auto rows = static_cast<std::size_t>(matrix.rows);
+  const auto columns = static_cast<std::size_t>(matrix.cols);
+  const auto lane = hn::Iota(d, T{0});
+  auto below = hn::Zero(d), above = hn::Zero(d);
+  T rest_below = 0, rest_above = 0;
+  const bool together = matrix.col_stride == 1 && columns >= kWidth;
+  for (std::size_t row = 0; row < rows; ++row) {
+    const T* line = matrix.data + static_cast<std::int64_t>(row) * matrix.row_stride;
+    if (!together) {
+      for (std::size_t col = 0; col < columns; ++col) {
+        const T magnitude = std::abs(line[static_cast<std::int64_t>(col) * matrix.col_stride]);
+        T& largest = col <= row ? rest_below : rest_above;
+        largest = std::max(largest, magnitude);
+      }
+      continue;
+    }
+    for (std::size_t at = 0; at < columns; at += kWidth) {
+      const std::size_t first = std::min(at, columns - kWidth);  // the last ones overlap
+      const auto x = hn::Abs(hn::LoadU(d, line + first));
+      if (first + kWidth <= row + 1) {
+        below = hn::Max(below, x);
+      } else if (first > row) {
+        above = hn::Max(above, x);
+      } else {
+        const auto is_below = hn::Le(lane, hn::Set(d, static_cast<T>(row - first)));
+        below = hn::Max(below, hn::IfThenElseZero(is_below, x));
+        above = hn::Max(above, hn::IfThenZeroElse(is_below, x));
+      }
+    }
+  }
+  const T whole_below = hn::GetLane(hn::MaxOfLanes(d, below));
+  const T whole_above = hn::GetLane(hn::MaxOfLanes(d, above));
+  return {static_cast<double>(std::max(whole_below, rest_below)),
+          static_cast<double>(std::max(whole_above, rest_above))};
+}
+
+Extents extents_float32(MatrixView<const float> matrix) { return extents_of(matrix); }
+Extents extents_float64(MatrixView<const double> matrix) { return extents_of(matrix); }
 
 }  // namespace attnscope::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -247,6 +464,8 @@ HWY_EXPORT(interleave_float32);
 HWY_EXPORT(interleave_float64);
 HWY_EXPORT(interleaved_gram);
 HWY_EXPORT(interleaved_tridiagonal);
+HWY_EXPORT(extents_float32);
+HWY_EXPORT(extents_float64);
 
 std::size_t lanes() { return HWY_DYNAMIC_DISPATCH(lanes)(); }
 
@@ -268,6 +487,14 @@ void interleaved_tridiagonal(double* triangle, std::size_t order, double* work, 
                              double* off_diagonal) {
   HWY_DYNAMIC_DISPATCH(interleaved_tridiagonal)
   (triangle, order, work, diagonal, off_diagonal);
+}
+
+Extents extents(MatrixView<const float> matrix) {
+  return HWY_DYNAMIC_DISPATCH(extents_float32)(matrix);
+}
+
+Extents extents(MatrixView<const double> matrix) {
+  return HWY_DYNAMIC_DISPATCH(extents_float64)(matrix);
 }
 
 }  // namespace attnscope::kernels

@@ -37,8 +37,9 @@ double largest_magnitude(MatrixView<const double> matrix);
 
 // ------------------------------------------------------------------ Gram matrix
 
-/// Columns of the factor that are multiplied at once.
-inline constexpr std::size_t kGramDepth = 256;
+/// Columns of the factor that are packed at once: many, since for each the whole triangle is read
+/// and written.
+inline constexpr std::size_t kGramDepth = 1024;
 
 /// Panels [first, last) of `a` (rows, depth ≤ kGramDepth) times `scale` as float64:
 /// packed[panel][column][kTile rows], rows beyond the matrix zero.
@@ -50,6 +51,40 @@ void pack_panels(MatrixView<const double> a, double scale, std::size_t first, st
 /// Adds packed · packedᵀ to panels [first, last) of `triangle`.
 void add_gram(const double* packed, std::size_t depth, std::size_t first, std::size_t last,
               double* triangle);
+
+/// The same for few rows whose elements lie together, without packing: lower (rows, rows) =
+/// scale² a aᵀ, column-major, lower triangle. scratch: few_rows_scratch(rows).
+inline constexpr std::size_t kFewRows = 128;
+inline constexpr std::size_t kFewRowsStep = 512 + 8;  // rows do not fall on each other in the cache
+inline constexpr std::size_t few_rows_scratch(std::size_t rows) {
+  return (rows + 3) * kFewRowsStep;
+}
+void gram_of_few_rows(MatrixView<const float> a, double scale, double* scratch, double* lower);
+void gram_of_few_rows(MatrixView<const double> a, double scale, double* scratch, double* lower);
+
+// ------------------------------------------------------------------ Gram matrix, float32
+
+/// Rows that are packed together, and the tiles that they make.
+inline constexpr std::size_t kGroupTiles = 2;
+inline constexpr std::size_t kGroup = kGroupTiles * kTile;
+/// Products that are added up by themselves: sums over less are rounded less.
+inline constexpr std::size_t kFloat32Chain = 32;
+
+/// Rows of group `group` of `a` (rows, columns ≤ depth) times `scale`: packed[depth][kGroup], zero
+/// where the matrix ends.
+void pack_float32_group(MatrixView<const float> a, float scale, std::size_t group,
+                        std::size_t depth, float* packed);
+
+/// Adds packed · packedᵀ, summed in float32 over the depth, to the panels of groups [first, last)
+/// of `triangle`. depth: a multiple of kFloat32Chain, at most kGramDepth. packed: groups one after
+/// the other.
+void add_float32_gram(const float* packed, std::size_t depth, std::size_t tiles, std::size_t first,
+                      std::size_t last, double* triangle);
+
+/// The same in float64, for the first column of tiles alone: adds to tiles (i, 0) of the panels of
+/// those groups. samples: (tiles, kTileSize), tiles filled up to whole groups.
+void add_float32_samples(const float* packed, std::size_t depth, std::size_t first,
+                         std::size_t last, double* samples);
 
 // ------------------------------------------------------------------ full → band
 
@@ -102,7 +137,7 @@ struct Tridiagonal {
 };
 
 /// Points at which Sturm sequences run together.
-inline constexpr std::size_t kPoints = 32;
+inline constexpr std::size_t kPoints = 16;
 
 /// The characteristic polynomial at points, as mantissa · 2^exponent, and how many eigenvalues lie
 /// below each of them; (kPoints,).
@@ -119,9 +154,10 @@ struct Brackets {
 };
 inline constexpr double kShift = 0.2;
 
-/// Narrows kPoints brackets from `first` on, `rounds` times, down to about `tolerance`.
+/// Narrows `batches` (1, or 2, which cost less together) times kPoints brackets from `first` on,
+/// `rounds` times, down to about `tolerance`.
 void narrow_brackets(const Tridiagonal& matrix, const Brackets& brackets, std::size_t first,
-                     int rounds, double tolerance);
+                     std::size_t batches, int rounds, double tolerance);
 
 // ------------------------------------------------------------------ dense → upper band, float32
 
@@ -212,6 +248,13 @@ inline constexpr std::size_t column_block_offset(std::size_t block, std::size_t 
   return kBlock * (block * order - kBlock * (block * (block - 1) / 2));  // times lanes()
 }
 
+/// The largest magnitudes at or below the diagonal of a matrix of finite elements, and above it.
+struct Extents {
+  double below, above;
+};
+Extents extents(MatrixView<const float> matrix);
+Extents extents(MatrixView<const double> matrix);
+
 /// One row of up to lanes() matrices, `columns` elements from each line, times its scale; `out` is
 /// where the row begins in its block. Lanes without a line become zero.
 void interleave_row(std::span<const float* const> lines, const double* scales, std::size_t columns,
@@ -223,7 +266,8 @@ void interleave_row(std::span<const double* const> lines, const double* scales, 
 void interleaved_gram(const double* rows, std::size_t order, bool lower, double* triangle);
 
 /// triangle (destroyed) → tridiagonal: diagonal and off_diagonal (order, lanes). Elements at most
-/// about 1 in magnitude; couplings below 1e-20 count as zero. work: (4 * order, lanes).
+/// about 1 in magnitude; couplings below 1e-20 count as zero. work: (kBlockWork * order, lanes).
+inline constexpr std::size_t kBlockWork = 4 * kBlock + 2;
 void interleaved_tridiagonal(double* triangle, std::size_t order, double* work, double* diagonal,
                              double* off_diagonal);
 

@@ -12,15 +12,11 @@
 #include <cmath>
 #include <cstddef>
 
+#include "attnscope/numerics/kernels/vectors-inl.h"
+
 HWY_BEFORE_NAMESPACE();
 namespace attnscope::kernels::HWY_NAMESPACE {
 
-namespace hn = hwy::HWY_NAMESPACE;
-
-using Doubles = hn::ScalableTag<double>;
-using Vector = hn::Vec<Doubles>;
-
-constexpr std::size_t kLanes = hn::MaxLanes(Doubles());
 /// Below this a column counts as zero: its square would be no normal number.
 constexpr double kLeastSquare = 0x1p-1000;
 
@@ -30,19 +26,6 @@ struct Reflector {
   HWY_ALIGN double v[kWidth];
   double tau;
 };
-
-/// The lanes are the sums of x[0], x[1], …, x[kCount − 1].
-template <std::size_t kCount>
-HWY_INLINE Vector sums_of(const Vector* x) {
-#if HWY_TARGET != HWY_SCALAR
-  if constexpr (kCount > 1) {
-    const Doubles d;
-    const Vector low = sums_of<kCount / 2>(x), high = sums_of<kCount / 2>(x + kCount / 2);
-    return hn::Add(hn::ConcatEven(d, high, low), hn::ConcatOdd(d, high, low));
-  }
-#endif
-  return x[0];
-}
 
 /// The reflector that takes x (kWidth,) to a multiple of e_1, which is returned.
 template <std::size_t kWidth>
@@ -128,6 +111,26 @@ HWY_INLINE void pass_bulge(double* block, const Reflector<kWidth>& h, Reflector<
       for (std::size_t part = 0; part < kVectors; ++part) {
         const Vector x = hn::NegMulAdd(u[part], factor, hn::LoadU(d, at + part * kLanes));
         hn::StoreU(hn::NegMulAdd(v[part], w_factor, x), d, at + part * kLanes);
+      }
+    }
+  }
+}
+
+/// Sweeps under way at once, each two blocks behind the one before, where they are independent:
+/// a part of the band is chased eight times while it is in the cache.
+constexpr std::size_t kSweeps = 8;
+
+/// Every sweep over a band of order n and width kWidth: step(sweep, block, reflector) takes the
+/// reflector of that sweep from one block to the next.
+template <std::size_t kWidth, class Step>
+HWY_INLINE void run_sweeps(std::size_t n, const Step& step) {
+  Reflector<kWidth> under_way[kSweeps];
+  for (std::size_t first = 0; first + 1 < n; first += kSweeps) {
+    const std::size_t count = std::min(kSweeps, n - 1 - first);
+    const std::size_t steps = (n - first - 1 + kWidth - 1) / kWidth;
+    for (std::size_t time = 0; time < steps + 2 * (count - 1); ++time) {
+      for (std::size_t lag = 0; lag < count && 2 * lag <= time; ++lag) {
+        step(first + lag, time - 2 * lag, under_way[lag]);
       }
     }
   }

@@ -11,26 +11,25 @@
 #include <algorithm>
 
 #include "attnscope/numerics/kernels/kernels.h"
+#include "attnscope/numerics/kernels/vectors-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace attnscope::kernels::HWY_NAMESPACE {
 
-namespace hn = hwy::HWY_NAMESPACE;
-
-using Doubles = hn::ScalableTag<double>;
 using Integers = hn::ScalableTag<std::int64_t>;
-using Vector = hn::Vec<Doubles>;
 using IntegerVector = hn::Vec<Integers>;
 
-constexpr std::size_t kLanes = hn::MaxLanes(Doubles());
 /// Registers of points that are under way together, to hide the latency of each step.
 constexpr std::size_t kGroups = std::min<std::size_t>(4, kPoints / kLanes);
+constexpr std::size_t kMostGroups = std::min<std::size_t>(4, 2 * kPoints / kLanes);
 /// Steps between rescalings. A step multiplies by at least 1e-18 and at most 4 of what the two
 /// values before it were, so that sixteen neither overflow nor vanish.
 constexpr std::size_t kSteps = 16;
 constexpr int kMantissaBits = 52;
 constexpr std::int64_t kExponentBias = 1023;
 
+/// `below` only where kCounting.
+template <bool kCounting, std::size_t kGroups>
 HWY_INLINE void evaluate(const Tridiagonal& matrix, const double* points, double* mantissa,
                          std::int64_t* exponent, std::int64_t* below) {
   const Doubles d;
@@ -52,8 +51,10 @@ HWY_INLINE void evaluate(const Tridiagonal& matrix, const double* points, double
     const Vector coupling = hn::Set(d, matrix.off_squared[row]);
 #pragma GCC unroll 4
     for (std::size_t group = 0; group < kGroups; ++group) {
+      // The step waits for the newest value alone, in one operation.
       older[group] =
-          hn::NegMulAdd(coupling, older[group], hn::Mul(hn::Sub(entry, x[group]), newer[group]));
+          hn::MulSub(hn::Sub(entry, x[group]), newer[group], hn::Mul(coupling, older[group]));
+      if constexpr (!kCounting) continue;
       const Vector history = hn::BitCast(d, hn::ShiftRight<1>(hn::BitCast(du, signs[group])));
       signs[group] = hn::OrAnd(history, older[group], sign_bit);
     }
@@ -67,11 +68,12 @@ HWY_INLINE void evaluate(const Tridiagonal& matrix, const double* points, double
     const auto fresh = hn::Set(du, ~std::uint64_t{0} << (64 - (last - first)));
 #pragma GCC unroll 4
     for (std::size_t group = 0; group < kGroups; ++group) {
-      // Neighbouring bits of the history differ where the sign changed.
-      const auto history = hn::BitCast(du, signs[group]);
-      const auto changed = hn::And(fresh, hn::Xor(history, hn::Add(history, history)));
-      changes[group] = hn::Add(changes[group], hn::BitCast(di, hn::PopulationCount(changed)));
-
+      if constexpr (kCounting) {
+        // Neighbouring bits of the history differ where the sign changed.
+        const auto history = hn::BitCast(du, signs[group]);
+        const auto changed = hn::And(fresh, hn::Xor(history, hn::Add(history, history)));
+        changes[group] = hn::Add(changes[group], hn::BitCast(di, hn::PopulationCount(changed)));
+      }
       const Vector largest = hn::Max(hn::Abs(value[group]), hn::Abs(before[group]));
       const IntegerVector bits = hn::ShiftRight<kMantissaBits>(hn::BitCast(di, largest));
       const Vector factor = hn::BitCast(
@@ -85,14 +87,15 @@ HWY_INLINE void evaluate(const Tridiagonal& matrix, const double* points, double
   for (std::size_t group = 0; group < kGroups; ++group) {
     hn::StoreU(value[group], d, mantissa + group * kLanes);
     hn::StoreU(scale[group], di, exponent + group * kLanes);
-    hn::StoreU(changes[group], di, below + group * kLanes);
+    if constexpr (kCounting) hn::StoreU(changes[group], di, below + group * kLanes);
   }
 }
 
 void evaluate_all(const Tridiagonal& matrix, const double* points, double* mantissa,
                   std::int64_t* exponent, std::int64_t* below) {
   for (std::size_t first = 0; first < kPoints; first += kGroups * kLanes) {
-    evaluate(matrix, points + first, mantissa + first, exponent + first, below + first);
+    evaluate<true, kGroups>(matrix, points + first, mantissa + first, exponent + first,
+                            below + first);
   }
 }
 
@@ -152,22 +155,28 @@ HWY_INLINE void replace_where(Tag tag, Mask condition, hn::Vec<Tag> ours, hn::TF
   hn::StoreU(hn::IfThenElse(condition, ours, hn::LoadU(tag, place)), tag, place);
 }
 
-void narrow_brackets(const Tridiagonal& matrix, const Brackets& brackets, std::size_t first,
-                     int rounds, double tolerance) {
+template <std::size_t kCount, std::size_t kGroups>
+HWY_INLINE void narrow(const Tridiagonal& matrix, const Brackets& brackets, std::size_t first,
+                       int rounds, double tolerance) {
   const Doubles d;
   const Integers di;
-  HWY_ALIGN double points[kPoints], mantissa[kPoints];
-  HWY_ALIGN std::int64_t exponent[kPoints], below[kPoints];
+  HWY_ALIGN double points[kCount], mantissa[kCount];
+  HWY_ALIGN std::int64_t exponent[kCount];
   for (int round = 0; round < rounds; ++round) {
-    for (std::size_t at = 0; at < kPoints; at += kLanes) {
+    for (std::size_t at = 0; at < kCount; at += kLanes) {
       choose_points(brackets, first + at, tolerance, points + at);
     }
-    evaluate_all(matrix, points, mantissa, exponent, below);
-    for (std::size_t at = 0; at < kPoints; at += kLanes) {
+    for (std::size_t at = 0; at < kCount; at += kGroups * kLanes) {
+      evaluate<false, kGroups>(matrix, points + at, mantissa + at, exponent + at, nullptr);
+    }
+    for (std::size_t at = 0; at < kCount; at += kLanes) {
       const IntegerVector index = hn::LoadU(di, brackets.index + first + at);
-      const auto above = hn::Gt(hn::LoadU(di, below + at), index);  // the point is the right end
-      const auto above_real = hn::RebindMask(d, above);
       const Vector point = hn::LoadU(d, points + at), value = hn::LoadU(d, mantissa + at);
+      // The sign says whether the number of eigenvalues below is even: where it is not that of the
+      // left end, the point is the right end.
+      const IntegerVector parity = hn::Xor(hn::ShiftLeft<63>(index), hn::BitCast(di, value));
+      const auto above = hn::Lt(parity, hn::Zero(di));
+      const auto above_real = hn::RebindMask(d, above);
       const IntegerVector scale = hn::LoadU(di, exponent + at);
       replace_where(d, above_real, point, brackets.right + first + at);
       replace_where(d, above_real, value, brackets.right_mantissa + first + at);
@@ -179,6 +188,15 @@ void narrow_brackets(const Tridiagonal& matrix, const Brackets& brackets, std::s
   }
 }
 
+void narrow_batches(const Tridiagonal& matrix, const Brackets& brackets, std::size_t first,
+                    std::size_t batches, int rounds, double tolerance) {
+  if (batches == 2) {
+    narrow<2 * kPoints, kMostGroups>(matrix, brackets, first, rounds, tolerance);
+  } else {
+    narrow<kPoints, kGroups>(matrix, brackets, first, rounds, tolerance);
+  }
+}
+
 }  // namespace attnscope::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
@@ -186,7 +204,7 @@ HWY_AFTER_NAMESPACE();
 namespace attnscope::kernels {
 
 HWY_EXPORT(evaluate_all);
-HWY_EXPORT(narrow_brackets);
+HWY_EXPORT(narrow_batches);
 
 void sturm_sequences(const Tridiagonal& matrix, const double* points, double* mantissa,
                      std::int64_t* exponent, std::int64_t* below) {
@@ -194,8 +212,8 @@ void sturm_sequences(const Tridiagonal& matrix, const double* points, double* ma
 }
 
 void narrow_brackets(const Tridiagonal& matrix, const Brackets& brackets, std::size_t first,
-                     int rounds, double tolerance) {
-  HWY_DYNAMIC_DISPATCH(narrow_brackets)(matrix, brackets, first, rounds, tolerance);
+                     std::size_t batches, int rounds, double tolerance) {
+  HWY_DYNAMIC_DISPATCH(narrow_batches)(matrix, brackets, first, batches, rounds, tolerance);
 }
 
 }  // namespace attnscope::kernels

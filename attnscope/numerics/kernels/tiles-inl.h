@@ -7,21 +7,17 @@
 #define ATTNSCOPE_NUMERICS_KERNELS_TILES_INL_H_
 #endif
 
+#include <hwy/cache_control.h>
 #include <hwy/highway.h>
 
 #include <cstddef>
 
 #include "attnscope/numerics/kernels/kernels.h"
+#include "attnscope/numerics/kernels/vectors-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace attnscope::kernels::HWY_NAMESPACE {
 
-namespace hn = hwy::HWY_NAMESPACE;
-
-using Doubles = hn::ScalableTag<double>;
-using Vector = hn::Vec<Doubles>;
-
-constexpr std::size_t kLanes = hn::MaxLanes(Doubles());
 /// Registers down a strip and columns beside each other, for tiles `kWidth` wide: as many sums as
 /// the registers hold.
 template <std::size_t kWidth>
@@ -47,11 +43,12 @@ struct Operands {
   std::size_t right_depth;   // from one row to the next
   std::size_t right_column;  // from one column to the next
   std::size_t depth;
+  const double* next = nullptr;  // what a later product reads: a line is fetched every few steps
 };
 
 /// A strip of out (columns out_step apart) += or −= left · right. The product is summed from zero
 /// and added at the end, which keeps long sums accurate.
-template <bool kSubtract, std::size_t kWidth>
+template <bool kSubtract, std::size_t kWidth, std::size_t kFetchEvery = 0>
 HWY_INLINE void multiply_strip(const Operands& in, double* HWY_RESTRICT out, std::size_t out_step) {
   constexpr std::size_t kStripVectors = Strip<kWidth>::kVectors;
   constexpr std::size_t kStripColumns = Strip<kWidth>::kColumns;
@@ -64,6 +61,9 @@ HWY_INLINE void multiply_strip(const Operands& in, double* HWY_RESTRICT out, std
   }
 #pragma GCC unroll 4
   for (std::size_t k = 0; k < in.depth; ++k) {
+    if constexpr (kFetchEvery > 0) {
+      if (k % kFetchEvery == 0) hwy::Prefetch(in.next + k / kFetchEvery * 8);
+    }
     Vector left[kStripVectors];
 #pragma GCC unroll 8
     for (std::size_t part = 0; part < kStripVectors; ++part) {
@@ -91,11 +91,11 @@ HWY_INLINE void multiply_strip(const Operands& in, double* HWY_RESTRICT out, std
 }
 
 /// The same for kWidth rows.
-template <bool kSubtract, std::size_t kWidth = kTile>
+template <bool kSubtract, std::size_t kWidth = kTile, std::size_t kFetchEvery = 0>
 HWY_INLINE void multiply_rows(Operands in, double* out, std::size_t out_step) {
   constexpr std::size_t kStripRows = Strip<kWidth>::kRows;
   for (std::size_t row = 0; row < kWidth; row += kStripRows) {
-    multiply_strip<kSubtract, kWidth>(in, out + row, out_step);
+    multiply_strip<kSubtract, kWidth, kFetchEvery>(in, out + row, out_step);
     in.left += kStripRows;
   }
 }
