@@ -221,9 +221,9 @@ TEST(Checkpoint, RefusesWhatItCannotOpen) {
       {"shard is the index", sharded("self", kIndexName), ErrorKind::format, "self/" + kIndexName,
        "over the limit"},
   };
-  for (const auto& [fault, path, kind, where, said] : cases) {
-    SCOPED_TRACE(fault);
-    EXPECT_ERROR_SAYING(kind, Checkpoint::open(path), where, said);
+  for (const auto& wrong : cases) {
+    SCOPED_TRACE(wrong.fault);
+    EXPECT_ERROR_SAYING(wrong.kind, Checkpoint::open(wrong.path), wrong.where, wrong.said);
   }
 }
 

@@ -76,9 +76,9 @@ TEST(MappedFile, RefusesWhatIsNoRegularFile) {
       {"name too long", folder.path() / std::string(300, 'x'), "cannot open"},
       {"below a file", folder.write("file", "abc") / "below", "cannot open"},
   };
-  for (const auto& [fault, path, said] : paths) {
-    SCOPED_TRACE(fault);
-    EXPECT_ERROR_SAYING(ErrorKind::io, MappedFile{path}, path.string(), said);
+  for (const auto& wrong : paths) {
+    SCOPED_TRACE(wrong.fault);
+    EXPECT_ERROR_SAYING(ErrorKind::io, MappedFile{wrong.path}, wrong.path.string(), wrong.said);
   }
 }
 

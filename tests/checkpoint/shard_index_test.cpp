@@ -45,11 +45,11 @@ TEST(ShardIndex, RejectsMalformedIndices) {
       {"shard is the folder above", R"({"weight_map":{"a":".."}})", "not the plain name"},
       {"newline in a tensor name", R"({"weight_map":{"a\nb":1}})", "'a\\x0ab'"},
   };
-  for (const auto& [fault, text, said] : indices) {
-    SCOPED_TRACE(fault);
+  for (const auto& wrong : indices) {
+    SCOPED_TRACE(wrong.fault);
     EXPECT_ERROR_SAYING(ErrorKind::format,
-                        parse_shard_index(text, "m/model.safetensors.index.json"),
-                        "m/model.safetensors.index.json: ", said);
+                        parse_shard_index(wrong.text, "m/model.safetensors.index.json"),
+                        "m/model.safetensors.index.json: ", wrong.said);
   }
 }
 

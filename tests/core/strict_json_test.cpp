@@ -54,10 +54,10 @@ TEST(StrictJson, RejectsMalformedText) {
       {"65 arrays deep", deep_arrays, "nested deeper than 64"},
       {"objects without end", deep_objects, "nested deeper than 64"},
   };
-  for (const auto& [fault, text, said] : documents) {
-    SCOPED_TRACE(fault);
-    EXPECT_ERROR_SAYING(ErrorKind::format, parse_json(text, "model/config.json"),
-                        "model/config.json: ", said);
+  for (const auto& wrong : documents) {
+    SCOPED_TRACE(wrong.fault);
+    EXPECT_ERROR_SAYING(ErrorKind::format, parse_json(wrong.text, "model/config.json"),
+                        "model/config.json: ", wrong.said);
   }
 }
 

@@ -180,9 +180,9 @@ TEST(Config, RejectsMalformedText) {
       {"two model_types", R"({"model_type":"llama","model_type":"gpt2"})",
        "duplicate key 'model_type'"},
   };
-  for (const auto& [fault, text, said] : configs) {
-    SCOPED_TRACE(fault);
-    EXPECT_ERROR_SAYING(ErrorKind::format, parse_config(text, kWhere), kWhere, said);
+  for (const auto& wrong : configs) {
+    SCOPED_TRACE(wrong.fault);
+    EXPECT_ERROR_SAYING(ErrorKind::format, parse_config(wrong.text, kWhere), kWhere, wrong.said);
   }
 }
 

@@ -129,9 +129,9 @@ TEST(RecordText, RefusesWhatItDidNotWrite) {
       {"a NUL", std::string("{\"a\":1}\0", 8)},
       {"too deep", deep},
   };
-  for (const auto& [fault, text] : texts) {
-    SCOPED_TRACE(fault);
-    EXPECT_ERROR_SAYING(ErrorKind::format, parse_record(text, "rows.sqlite"), "rows.sqlite");
+  for (const auto& wrong : texts) {
+    SCOPED_TRACE(wrong.fault);
+    EXPECT_ERROR_SAYING(ErrorKind::format, parse_record(wrong.text, "rows.sqlite"), "rows.sqlite");
   }
 }
 
