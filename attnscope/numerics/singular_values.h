@@ -20,8 +20,8 @@ struct SingularValues {
 };
 
 /// `matrix` (rows, cols) of finite elements, left untouched. Every value is within about
-/// sqrt(k * 2^-52) * σ_1 of the exact one, and the sum of squares within rounding; but of a large,
-/// nearly square float32 matrix within 1e-6 σ_1 at worst, and its cumulative energies within 1e-6.
+/// sqrt(k * 2^-52) * σ_1 of the exact one, and the sum of squares within rounding; but of a large
+/// float32 matrix within 1e-6 σ_1 at worst, and its cumulative energies within 1e-6.
 /// Throws Error(numerical) where no solver converges, or where σ_1 overflows.
 template <class T>
 SingularValues singular_values(MatrixView<const T> matrix);

@@ -16,9 +16,10 @@ namespace attnscope {
 inline constexpr std::int64_t kLargestSmallOrder = 128;
 
 /// Singular values, descending, of each (order, order) matrix of finite elements: values (count,
-/// order). Lower triangular ones, as causal attention maps are, take a third less time. Accuracy as
-/// singular_values. Throws Error(numerical) where LAPACK, which does it on CPUs without kernels and
-/// for orders over kLargestSmallOrder, does not converge.
+/// order); infinite where one is over float64's range. Of lower triangular ones, as causal
+/// attention maps are, only that triangle is multiplied. Accuracy as singular_values. Throws
+/// Error(numerical) where LAPACK, which does it on CPUs without kernels and for orders over
+/// kLargestSmallOrder, does not converge.
 void small_singular_values(std::span<const MatrixView<const float>> matrices, double* values);
 void small_singular_values(std::span<const MatrixView<const double>> matrices, double* values);
 
