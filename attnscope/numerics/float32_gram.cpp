@@ -61,21 +61,17 @@ SampledGram sampled_gram(MatrixView<const float> a, float scale) {
     const std::size_t depth = (count + kStep - 1) / kStep * kStep;
     const auto block =
         a.col_block(static_cast<std::int64_t>(first), static_cast<std::int64_t>(count));
-    const auto in_part = [&](std::size_t part, auto work) {
-      work(part * kGroupsPerPart, std::min((part + 1) * kGroupsPerPart, groups));
-    };
     run_parts(parts, [&](std::size_t part) {
-      in_part(part, [&](std::size_t start, std::size_t end) {
-        for (std::size_t group = start; group < end; ++group) {
-          kernels::pack_float32_group(block, scale, group, depth, packed + group * kGroup * depth);
-        }
-      });
+      const std::size_t start = part * kGroupsPerPart;
+      for (std::size_t group = start; group < std::min(start + kGroupsPerPart, groups); ++group) {
+        kernels::pack_float32_group(block, scale, group, depth, packed + group * kGroup * depth);
+      }
     });
     run_parts(parts, [&](std::size_t part) {
-      in_part(parts - 1 - part, [&](std::size_t start, std::size_t end) {  // the longest first
-        kernels::add_float32_gram(packed, depth, gram.tiles, start, end, gram.triangle);
-        kernels::add_float32_samples(packed, depth, start, end, gram.samples);
-      });
+      const std::size_t start = (parts - 1 - part) * kGroupsPerPart;  // the longest first
+      const std::size_t end = std::min(start + kGroupsPerPart, groups);
+      kernels::add_float32_gram(packed, depth, gram.tiles, start, end, gram.triangle);
+      kernels::add_float32_samples(packed, depth, start, end, gram.samples);
     });
   }
   return gram;

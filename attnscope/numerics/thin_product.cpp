@@ -211,8 +211,8 @@ class ScaledGram {
   std::vector<double> whole_lower_;
 };
 
-bool worth_forming(const ThinPair& pair) {
-  return is_worth_forming(pair.left.rows, std::max(pair.left.cols, pair.right.cols));
+bool is_formed(const ThinPair& pair) {
+  return worth_forming(pair.left.rows, std::max(pair.left.cols, pair.right.cols));
 }
 
 /// A product on its way to its singular values.
@@ -227,12 +227,13 @@ std::vector<PreparedProduct> prepare(std::span<const ThinPair> pairs) {
   std::vector<PreparedProduct> prepared(pairs.size());
   ScaledGram left(/*with_cholesky=*/false), right(/*with_cholesky=*/true);
   for (std::size_t index = 0; index < pairs.size(); ++index) {
-    if (worth_forming(pairs[index])) continue;
+    const ThinPair& pair = pairs[index];
+    if (is_formed(pair)) continue;
     PreparedProduct& product = prepared[index];
-    left.become(pairs[index].left);
-    right.become(pairs[index].right);
+    left.become(pair.left);
+    right.become(pair.right);
     product.exponent = left.exponent + right.exponent;
-    product.core = product_core(left.gram, right.gram, pairs[index].left.rows);
+    product.core = product_core(left.gram, right.gram, pair.left.rows);
     product.norm_bound = std::sqrt(left.gram.squared_norm_bound * right.gram.squared_norm_bound);
   }
   return prepared;
@@ -276,7 +277,7 @@ SingularValues finish(const ThinPair& pair, PreparedProduct& product) {
     values = roots_of_eigenvalues(pair.left.rows, product.core);
   }
   if (values.empty() || !trusted(values.front(), product.norm_bound)) {
-    if (worth_forming(pair)) {
+    if (is_formed(pair)) {
       if (const auto formed = formed_product(pair)) return singular_values(formed->view());
     }
     return product_singular_values(pair.left, pair.right);
@@ -287,6 +288,10 @@ SingularValues finish(const ThinPair& pair, PreparedProduct& product) {
 }
 
 }  // namespace
+
+bool worth_forming(std::int64_t inner, std::int64_t width) {
+  return inner > kLargestSmallOrder && 4 * inner >= 3 * width;
+}
 
 ThinFactor make_thin_factor(MatrixView<const double> matrix, bool with_values) {
   ThinFactor factor{.rows = packed(matrix)};

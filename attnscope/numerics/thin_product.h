@@ -47,9 +47,7 @@ std::vector<double> thin_product_singular_values(const ThinFactor& left, const T
 
 /// Whether M itself, (width, width), costs less than Gram matrices of both factors (inner, width)
 /// and their product.
-constexpr bool is_worth_forming(std::int64_t inner, std::int64_t width) {
-  return inner > 128 && 4 * inner >= 3 * width;
-}
+bool worth_forming(std::int64_t inner, std::int64_t width);
 
 /// The factors of one product, finite.
 struct ThinPair {

@@ -36,7 +36,7 @@ std::uint64_t spectrum_bytes(std::int64_t rows, std::int64_t cols) {
 }
 
 std::uint64_t product_spectrum_bytes(std::int64_t inner, std::int64_t width) {
-  if (is_worth_forming(inner, width))
+  if (worth_forming(inner, width))
     return float64_bytes(width, width) + spectrum_bytes(width, width);
   // The Gram matrices of both factors, a Cholesky factor and the matrix that is solved.
   const std::int64_t k = std::min(inner, width);

@@ -19,6 +19,25 @@ Read<M> read(const Checkpoint& checkpoint, const CheckpointTensor& tensor,
   return out;
 }
 
+/// Whether all exponents are those of numbers; without leaving early, so that the compiler takes
+/// many elements at a time.
+template <class T>
+bool all_finite(MatrixView<const T> matrix) {
+  using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
+  constexpr auto kExponent = std::bit_cast<Bits>(std::numeric_limits<T>::infinity());
+  if (matrix.col_stride != 1) matrix = matrix.transposed();
+  if (matrix.col_stride != 1) return false;
+  for (std::int64_t row = 0; row < matrix.rows; ++row) {
+    const T* line = matrix.data + row * matrix.row_stride;
+    bool finite = true;
+    for (std::int64_t col = 0; col < matrix.cols; ++col) {
+      finite &= (std::bit_cast<Bits>(line[col]) & kExponent) != kExponent;
+    }
+    if (!finite) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 Read<WeightMatrix> read_weight(const Model& model, const Weight& weight) {
@@ -54,29 +73,6 @@ Read<WeightMatrix> read_matrix(const Model& model, std::int64_t layer, Role role
 Read<WeightMatrix> read_tensor(const Checkpoint& checkpoint, const CheckpointTensor& tensor) {
   return read<WeightMatrix>(checkpoint, tensor, whole_matrix(tensor.view), decode_exact);
 }
-
-namespace {
-
-/// Whether all exponents are those of numbers; without leaving early, so that the compiler takes many
-/// elements at a time.
-template <class T>
-bool all_finite(MatrixView<const T> matrix) {
-  using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
-  constexpr auto kExponent = std::bit_cast<Bits>(std::numeric_limits<T>::infinity());
-  if (matrix.col_stride != 1) matrix = matrix.transposed();
-  if (matrix.col_stride != 1) return false;
-  for (std::int64_t row = 0; row < matrix.rows; ++row) {
-    const T* line = matrix.data + row * matrix.row_stride;
-    bool finite = true;
-    for (std::int64_t col = 0; col < matrix.cols; ++col) {
-      finite &= (std::bit_cast<Bits>(line[col]) & kExponent) != kExponent;
-    }
-    if (!finite) return false;
-  }
-  return true;
-}
-
-}  // namespace
 
 template <class T>
 std::optional<std::string> find_not_finite(MatrixView<const T> matrix) {

@@ -29,17 +29,17 @@ constexpr int kMantissaBits = 52;
 constexpr std::int64_t kExponentBias = 1023;
 
 /// `below` only where kCounting.
-template <bool kCounting, std::size_t kGroups>
+template <bool kCounting, std::size_t kTogether>
 HWY_INLINE void evaluate(const Tridiagonal& matrix, const double* points, double* mantissa,
                          std::int64_t* exponent, std::int64_t* below) {
   const Doubles d;
   const Integers di;
   const hn::RebindToUnsigned<Doubles> du;
   const Vector sign_bit = hn::SignBit(d);
-  Vector x[kGroups], value[kGroups], before[kGroups], signs[kGroups];
-  IntegerVector changes[kGroups], scale[kGroups];
+  Vector x[kTogether], value[kTogether], before[kTogether], signs[kTogether];
+  IntegerVector changes[kTogether], scale[kTogether];
 #pragma GCC unroll 4
-  for (std::size_t group = 0; group < kGroups; ++group) {
+  for (std::size_t group = 0; group < kTogether; ++group) {
     x[group] = hn::LoadU(d, points + group * kLanes);
     value[group] = hn::Set(d, 1.0);
     before[group] = signs[group] = hn::Zero(d);
@@ -50,7 +50,7 @@ HWY_INLINE void evaluate(const Tridiagonal& matrix, const double* points, double
     const Vector entry = hn::Set(d, matrix.diagonal[row]);
     const Vector coupling = hn::Set(d, matrix.off_squared[row]);
 #pragma GCC unroll 4
-    for (std::size_t group = 0; group < kGroups; ++group) {
+    for (std::size_t group = 0; group < kTogether; ++group) {
       // The step waits for the newest value alone, in one operation.
       older[group] =
           hn::MulSub(hn::Sub(entry, x[group]), newer[group], hn::Mul(coupling, older[group]));
@@ -67,7 +67,7 @@ HWY_INLINE void evaluate(const Tridiagonal& matrix, const double* points, double
     }
     const auto fresh = hn::Set(du, ~std::uint64_t{0} << (64 - (last - first)));
 #pragma GCC unroll 4
-    for (std::size_t group = 0; group < kGroups; ++group) {
+    for (std::size_t group = 0; group < kTogether; ++group) {
       if constexpr (kCounting) {
         // Neighbouring bits of the history differ where the sign changed.
         const auto history = hn::BitCast(du, signs[group]);
@@ -84,7 +84,7 @@ HWY_INLINE void evaluate(const Tridiagonal& matrix, const double* points, double
     }
   }
 #pragma GCC unroll 4
-  for (std::size_t group = 0; group < kGroups; ++group) {
+  for (std::size_t group = 0; group < kTogether; ++group) {
     hn::StoreU(value[group], d, mantissa + group * kLanes);
     hn::StoreU(scale[group], di, exponent + group * kLanes);
     if constexpr (kCounting) hn::StoreU(changes[group], di, below + group * kLanes);
@@ -155,7 +155,7 @@ HWY_INLINE void replace_where(Tag tag, Mask condition, hn::Vec<Tag> ours, hn::TF
   hn::StoreU(hn::IfThenElse(condition, ours, hn::LoadU(tag, place)), tag, place);
 }
 
-template <std::size_t kCount, std::size_t kGroups>
+template <std::size_t kCount, std::size_t kTogether>
 HWY_INLINE void narrow(const Tridiagonal& matrix, const Brackets& brackets, std::size_t first,
                        int rounds, double tolerance) {
   const Doubles d;
@@ -166,8 +166,8 @@ HWY_INLINE void narrow(const Tridiagonal& matrix, const Brackets& brackets, std:
     for (std::size_t at = 0; at < kCount; at += kLanes) {
       choose_points(brackets, first + at, tolerance, points + at);
     }
-    for (std::size_t at = 0; at < kCount; at += kGroups * kLanes) {
-      evaluate<false, kGroups>(matrix, points + at, mantissa + at, exponent + at, nullptr);
+    for (std::size_t at = 0; at < kCount; at += kTogether * kLanes) {
+      evaluate<false, kTogether>(matrix, points + at, mantissa + at, exponent + at, nullptr);
     }
     for (std::size_t at = 0; at < kCount; at += kLanes) {
       const IntegerVector index = hn::LoadU(di, brackets.index + first + at);
