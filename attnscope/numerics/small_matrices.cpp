@@ -10,7 +10,6 @@
 #include "attnscope/numerics/kernels/kernels.h"
 #include "attnscope/numerics/lapack.h"
 #include "attnscope/numerics/singular_values.h"
-#include "attnscope/numerics/tridiagonal_eigenvalues.h"
 
 namespace attnscope {
 namespace {
@@ -79,26 +78,45 @@ void interleave_gram(const double* gram, std::size_t n, std::size_t lane, double
   }
 }
 
-/// The roots, descending, of the eigenvalues of the interleaved triangle's first `count` lanes,
-/// times 2^exponents: values (count, n).
-void reduce_group(double* triangle, std::size_t n, std::size_t count, const int* exponents,
-                  double* values) {
+/// Of a value's scale: powers of two, so that it is exact.
+double root(double eigenvalue, int exponent) {
+  return std::ldexp(std::sqrt(std::max(eigenvalue, 0.0)), exponent);
+}
+
+/// The roots, descending, of the eigenvalues of `count` symmetric matrices, times 2^exponents:
+/// values (count, n). fill(first, count, triangle, exponents) interleaves the next ones, up to
+/// lanes() of them.
+template <class Fill>
+void roots_of_eigenvalues(std::size_t count, std::size_t n, const Fill& fill, double* values) {
   const std::size_t lanes = kernels::lanes(), order = padded(static_cast<std::int64_t>(n));
-  double* work = workspace().vectors.reserve((kernels::kBlockWork + 2) * order * lanes);
-  double* diagonals = work + kernels::kBlockWork * order * lanes;
-  double* couplings = diagonals + order * lanes;
-  kernels::interleaved_tridiagonal(triangle, order, work, diagonals, couplings);
-  std::vector<double> diagonal(order), off_diagonal(order);
-  for (std::size_t lane = 0; lane < count; ++lane) {
-    for (std::size_t at = 0; at < order; ++at) {
-      diagonal[at] = diagonals[at * lanes + lane];
-      off_diagonal[at] = couplings[at * lanes + lane];
+  Workspace& memory = workspace();
+  double* triangle =
+      memory.triangle.reserve(kernels::column_block_offset(order / kBlock, order) * lanes);
+  const std::size_t group_size = (order + 1) * lanes;
+  double* diagonals =
+      memory.vectors.reserve(2 * kernels::kGroups * group_size + kernels::kBlockWork * order * lanes);
+  double* couplings = diagonals + kernels::kGroups * group_size;
+  double* work = couplings + kernels::kGroups * group_size;
+  for (std::size_t batch = 0; batch < count; batch += kernels::kGroups * lanes) {
+    const std::size_t size = std::min(kernels::kGroups * lanes, count - batch);
+    std::vector<int> exponents(size);
+    std::size_t groups = 0;
+    for (std::size_t first = 0; first < size; first += lanes, ++groups) {
+      fill(batch + first, std::min(lanes, size - first), triangle, &exponents[first]);
+      kernels::interleaved_tridiagonal(triangle, order, work, diagonals + groups * group_size,
+                                       couplings + groups * group_size);
     }
-    const std::vector<double> eigenvalues = tridiagonal_eigenvalues(diagonal, off_diagonal);
-    // What fills the order up gave zeros, as small as any eigenvalue of a Gram matrix.
-    for (std::size_t at = 0; at < n; ++at) {
-      const double eigenvalue = std::max(eigenvalues[order - 1 - at], 0.0);
-      values[lane * n + at] = std::ldexp(std::sqrt(eigenvalue), exponents[lane]);
+    if (!kernels::interleaved_eigenvalues(diagonals, couplings, order, groups)) {
+      throw Error(ErrorKind::numerical, "matrices of order " + std::to_string(n),
+                  "no solver converged");
+    }
+    for (std::size_t index = 0; index < size; ++index) {
+      // What fills the order up gave zeros, as small as any eigenvalue of a Gram matrix.
+      const double* largest =
+          diagonals + index / lanes * group_size + (order - 1) * lanes + index % lanes;
+      for (std::size_t at = 0; at < n; ++at, largest -= lanes) {
+        *values++ = root(*largest, exponents[index]);
+      }
     }
   }
 }
@@ -114,28 +132,22 @@ void singular_values_of_all(std::span<const MatrixView<const T>> matrices, doubl
     }
     return;
   }
-  const std::size_t lanes = kernels::lanes(), order = padded(matrices.front().rows);
-  Workspace& memory = workspace();
-  double* triangle =
-      memory.triangle.reserve(kernels::column_block_offset(order / kBlock, order) * lanes);
-  for (std::size_t first = 0; first < matrices.size(); first += lanes) {
-    const std::size_t count = std::min(lanes, matrices.size() - first);
-    const auto group = matrices.subspan(first, count);
+  const std::size_t order = padded(matrices.front().rows);
+  const auto fill = [&](std::size_t first, std::size_t count, double* triangle, int* exponents) {
     bool lower = true;
-    std::vector<int> exponents;
     std::vector<double> scales;
-    for (const MatrixView<const T>& matrix : group) {
+    for (const MatrixView<const T>& matrix : matrices.subspan(first, count)) {
       const kernels::Extents extents = kernels::extents(matrix);
       lower = lower && extents.above == 0;
-      exponents.push_back(scale_exponent(std::max(extents.below, extents.above)));
-      scales.push_back(std::ldexp(1.0, -exponents.back()));
+      *exponents = scale_exponent(std::max(extents.below, extents.above));
+      scales.push_back(std::ldexp(1.0, -*exponents++));
     }
-    double* rows =
-        memory.rows.reserve(kernels::row_block_offset(order / kBlock, order, lower) * lanes);
-    interleave_rows(group, scales.data(), lower, rows);
+    double* rows = workspace().rows.reserve(
+        kernels::row_block_offset(order / kBlock, order, lower) * kernels::lanes());
+    interleave_rows(matrices.subspan(first, count), scales.data(), lower, rows);
     kernels::interleaved_gram(rows, order, lower, triangle);
-    reduce_group(triangle, n, count, exponents.data(), values + first * n);
-  }
+  };
+  roots_of_eigenvalues(matrices.size(), n, fill, values);
 }
 
 template <class T>
@@ -215,16 +227,14 @@ void small_gram_singular_values(std::span<const double* const> grams, std::int64
   }
   const std::size_t lanes = kernels::lanes();
   const std::size_t size = kernels::column_block_offset(padded(order) / kBlock, padded(order));
-  double* triangle = workspace().triangle.reserve(size * lanes);
-  const std::vector<int> no_scale(lanes, 0);
-  for (std::size_t first = 0; first < grams.size(); first += lanes) {
-    const std::size_t count = std::min(lanes, grams.size() - first);
+  const auto fill = [&](std::size_t first, std::size_t count, double* triangle, int* exponents) {
     std::fill(triangle, triangle + size * lanes, 0.0);
     for (std::size_t lane = 0; lane < count; ++lane) {
       interleave_gram(grams[first + lane], n, lane, triangle);
+      exponents[lane] = 0;
     }
-    reduce_group(triangle, n, count, no_scale.data(), values + first * n);
-  }
+  };
+  roots_of_eigenvalues(grams.size(), n, fill, values);
 }
 
 }  // namespace attnscope

@@ -271,4 +271,14 @@ inline constexpr std::size_t kBlockWork = 4 * kBlock + 2;
 void interleaved_tridiagonal(double* triangle, std::size_t order, double* work, double* diagonal,
                              double* off_diagonal);
 
+/// Groups of lanes() tridiagonal matrices whose eigenvalues are sought together: each step waits
+/// for the one before, but not for those of other groups.
+inline constexpr std::size_t kGroups = 4;
+
+/// diagonal: (groups, order + 1, lanes), the last row of each group free, becomes the eigenvalues,
+/// ascending; off_diagonal: the same, destroyed. groups: 1 … kGroups. False where LAPACK's limit of
+/// sweeps does not do.
+bool interleaved_eigenvalues(double* diagonal, double* off_diagonal, std::size_t order,
+                             std::size_t groups);
+
 }  // namespace attnscope::kernels

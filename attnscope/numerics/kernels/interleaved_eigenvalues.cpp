@@ -1,0 +1,197 @@
+// Eigenvalues of many small tridiagonal matrices, one in each lane.
+#include "attnscope/numerics/kernels/targets.h"
+//
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "attnscope/numerics/kernels/interleaved_eigenvalues.cpp"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "attnscope/numerics/kernels/kernels.h"
+#include "attnscope/numerics/kernels/vectors-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace attnscope::kernels::HWY_NAMESPACE {
+
+/// Sweeps in which every eigenvalue is found many times over; LAPACK gives up there too.
+constexpr std::size_t kSweepsPerValue = 30;
+/// Beside elements of order 1; what is smaller would be divided by.
+constexpr double kLeastGamma = 1e-30;
+/// Beside the largest element, what a step may leave for ever: shifts are rounded to less.
+constexpr double kRounding = 0x1p-52;
+
+/// The matrices of one group while their eigenvalues are sought, which end up in `diagonal`.
+struct Lanes {
+  double *diagonal, *off_squared;  // (order + 1, lanes); off_squared[i] couples i and i + 1
+  Vector last;                     // of the rows that are still coupled
+  Vector end;                      // the same, −1 where none are: the sweep changes no row there
+  Vector least;                    // squared coupling that counts as zero
+  Vector shift, gamma, p, s, alpha;
+};
+
+HWY_INLINE Vector element(const double* of, Vector row) {
+  const Doubles d;
+  const hn::RebindToSigned<Doubles> integers;
+  const auto lane = hn::Iota(integers, 0);
+  const auto place = hn::Add(hn::Mul(hn::ConvertTo(integers, row),
+                                     hn::Set(integers, static_cast<std::int64_t>(kLanes))),
+                             lane);
+  return hn::GatherIndex(d, of, place);
+}
+
+HWY_INLINE Vector not_zero(Vector gamma) {
+  const Vector least = hn::Set(Doubles(), kLeastGamma);
+  return hn::IfThenElse(hn::Lt(hn::Abs(gamma), least), least, gamma);
+}
+
+HWY_INLINE void start_group(Lanes& group, std::size_t order) {
+  const Doubles d;
+  Vector largest = hn::Zero(d);
+  hn::Store(hn::Zero(d), d, group.off_squared + (order - 1) * kLanes);
+  for (std::size_t row = 0; row < order; ++row) {
+    const Vector coupling = hn::Load(d, group.off_squared + row * kLanes);
+    const Vector diagonal = hn::Load(d, group.diagonal + row * kLanes);
+    largest = hn::Max(largest, hn::Max(hn::Abs(coupling), hn::Abs(diagonal)));
+    hn::Store(hn::Mul(coupling, coupling), d, group.off_squared + row * kLanes);
+  }
+  hn::Store(hn::Zero(d), d, group.diagonal + order * kLanes);
+  const Vector rounding = hn::Mul(largest, hn::Set(d, kRounding));
+  group.least = hn::Mul(rounding, rounding);
+  group.last = hn::Set(d, static_cast<double>(order - 1));
+}
+
+/// Splits off what has converged at the end of each matrix, and chooses the next shifts. The last
+/// row of the group that is still coupled; 0 where there is none.
+HWY_INLINE std::size_t start_sweep(Lanes& group) {
+  const Doubles d;
+  const Vector zero = hn::Zero(d), one = hn::Set(d, 1.0);
+  Vector before, coupling;
+  for (;;) {
+    before = hn::Max(hn::Sub(group.last, one), zero);
+    coupling = element(group.off_squared, before);
+    const auto done = hn::And(hn::Le(coupling, group.least), hn::Gt(group.last, zero));
+    if (hn::AllFalse(d, done)) break;
+    HWY_ALIGN double rows[kLanes];
+    HWY_ALIGN double splits[kLanes];
+    hn::Store(before, d, rows);
+    hn::Store(hn::IfThenElseZero(done, one), d, splits);
+    for (std::size_t lane = 0; lane < kLanes; ++lane) {
+      if (splits[lane] == 0) continue;
+      group.off_squared[static_cast<std::size_t>(rows[lane]) * kLanes + lane] = 0;
+    }
+    group.last = hn::IfThenElse(done, before, group.last);
+  }
+  // Wilkinson's: the eigenvalue of the last two rows that is nearer to the last.
+  const Vector corner = element(group.diagonal, group.last);
+  const Vector half = hn::Mul(hn::Set(d, 0.5), hn::Sub(element(group.diagonal, before), corner));
+  const Vector root = hn::Sqrt(hn::MulAdd(half, half, coupling));
+  const Vector distance = hn::Add(half, hn::CopySign(root, half));
+  const auto active = hn::Gt(group.last, zero);
+  group.end = hn::IfThenElse(active, group.last, hn::Set(d, -1.0));
+  group.shift = hn::IfThenElseZero(active, hn::Sub(corner, hn::Div(coupling, distance)));
+  group.alpha = hn::Load(d, group.diagonal);
+  group.gamma = not_zero(hn::Sub(group.alpha, group.shift));
+  group.p = hn::Mul(group.gamma, group.gamma);
+  group.s = zero;
+  return static_cast<std::size_t>(hn::GetLane(hn::MaxOfLanes(d, group.last)));
+}
+
+/// One rotation of the sweep in every lane whose matrix reaches down to `row`; a coupling of zero
+/// rotates by nothing.
+HWY_INLINE void rotate(Lanes& group, std::size_t row) {
+  const Doubles d;
+  double* at = group.diagonal + row * kLanes;
+  const Vector coupling = hn::Load(d, group.off_squared + row * kLanes);
+  const Vector r = hn::Add(group.p, coupling);
+  if (row > 0) hn::Store(hn::Mul(group.s, r), d, group.off_squared + (row - 1) * kLanes);
+  // One division gives p / r, its inverse, and coupling / r.
+  const Vector inverse = hn::Div(hn::Set(d, 1.0), hn::Mul(r, group.p));
+  const Vector inverse_r = hn::Mul(group.p, inverse);
+  const Vector inverse_c = hn::Mul(r, hn::Mul(r, inverse));
+  const Vector c = hn::Mul(group.p, inverse_r);
+  group.s = hn::Mul(coupling, inverse_r);
+  const Vector below = hn::Load(d, at + kLanes);
+  const Vector gamma = not_zero(
+      hn::NegMulAdd(group.s, group.gamma, hn::Mul(c, hn::Sub(below, group.shift))));
+  const Vector value = hn::Add(group.gamma, hn::Sub(below, gamma));
+  const auto inside = hn::Le(hn::Set(d, static_cast<double>(row)), group.end);
+  hn::Store(hn::IfThenElse(inside, value, group.alpha), d, at);
+  group.alpha = below;
+  group.gamma = gamma;
+  group.p = hn::Mul(hn::Mul(gamma, gamma), inverse_c);
+}
+
+/// Batcher's network: sorts each lane.
+HWY_INLINE void sort(double* values, std::size_t count) {
+  const Doubles d;
+  for (std::size_t merged = 1; merged < count; merged *= 2) {
+    for (std::size_t step = merged; step > 0; step /= 2) {
+      for (std::size_t first = step % merged; first + step < count; first += 2 * step) {
+        const std::size_t end = std::min(step, count - first - step);
+        for (std::size_t at = first; at < first + end; ++at) {
+          if (at / (2 * merged) != (at + step) / (2 * merged)) continue;
+          double *lower = values + at * kLanes, *upper = lower + step * kLanes;
+          const Vector a = hn::Load(d, lower), b = hn::Load(d, upper);
+          hn::Store(hn::Min(a, b), d, lower);
+          hn::Store(hn::Max(a, b), d, upper);
+        }
+      }
+    }
+  }
+}
+
+template <std::size_t kCount>
+HWY_INLINE bool eigenvalues_of_groups(double* diagonal, double* off_diagonal, std::size_t order) {
+  Lanes groups[kCount];
+  for (std::size_t g = 0; g < kCount; ++g) {
+    groups[g].diagonal = diagonal + g * (order + 1) * kLanes;
+    groups[g].off_squared = off_diagonal + g * (order + 1) * kLanes;
+    start_group(groups[g], order);
+  }
+  for (std::size_t sweep = 0; sweep < kSweepsPerValue * order; ++sweep) {
+    std::size_t last = 0;
+    for (std::size_t g = 0; g < kCount; ++g) last = std::max(last, start_sweep(groups[g]));
+    if (last == 0) {
+      for (std::size_t g = 0; g < kCount; ++g) sort(groups[g].diagonal, order);
+      return true;
+    }
+    for (std::size_t row = 0; row <= last; ++row) {
+#pragma GCC unroll 4
+      for (std::size_t g = 0; g < kCount; ++g) rotate(groups[g], row);
+    }
+  }
+  return false;
+}
+
+bool interleaved_eigenvalues(double* diagonal, double* off_diagonal, std::size_t order,
+                             std::size_t groups) {
+  static_assert(kGroups == 4);
+  switch (groups) {
+    case 1:
+      return eigenvalues_of_groups<1>(diagonal, off_diagonal, order);
+    case 2:
+      return eigenvalues_of_groups<2>(diagonal, off_diagonal, order);
+    case 3:
+      return eigenvalues_of_groups<3>(diagonal, off_diagonal, order);
+    default:
+      return eigenvalues_of_groups<4>(diagonal, off_diagonal, order);
+  }
+}
+
+}  // namespace attnscope::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace attnscope::kernels {
+
+HWY_EXPORT(interleaved_eigenvalues);
+
+bool interleaved_eigenvalues(double* diagonal, double* off_diagonal, std::size_t order,
+                             std::size_t groups) {
+  return HWY_DYNAMIC_DISPATCH(interleaved_eigenvalues)(diagonal, off_diagonal, order, groups);
+}
+
+}  // namespace attnscope::kernels
+#endif
