@@ -22,6 +22,8 @@ std::string_view choose() {
   if (held == "none") return "none";
   if (held == "avx2") hwy::DisableTargets(kAvx512);
   const std::int64_t targets = hwy::SupportedTargets();
+  // That call has also chosen among all targets, the disabled ones too.
+  hwy::GetChosenTarget().Update(targets);
   if (targets & kAvx512) return "AVX-512";
   if (targets & kAvx2) return "AVX2";
   if (targets & kNeon) return "NEON";
