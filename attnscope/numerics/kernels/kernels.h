@@ -166,7 +166,7 @@ void narrow_brackets(const Tridiagonal& matrix, const Brackets& brackets, std::s
 inline constexpr std::size_t kSide = 32;
 inline constexpr std::size_t kSideSize = kSide * kSide;
 /// Row panels that a part of sweep_rows takes, column tiles that one of sweep_columns takes.
-inline constexpr std::size_t kSweepPanels = 4;
+inline constexpr std::size_t kSweepPanels = 2;
 inline constexpr std::size_t kSweepTiles = 12;
 
 /// The upper band lies in columns of kUpperStep: element (row, column) at column * kUpperStep +

@@ -11,6 +11,7 @@
 #include <hwy/highway.h>
 
 #include <algorithm>
+#include <type_traits>
 
 #include "attnscope/numerics/kernels/kernels.h"
 #include "attnscope/numerics/kernels/panel_qr-inl.h"
@@ -23,21 +24,24 @@ using Floats = hn::ScalableTag<float>;
 using FloatVector = hn::Vec<Floats>;
 
 constexpr std::size_t kFloatLanes = hn::MaxLanes(Floats());
+/// Registers down a strip, and the most columns beside each other: as many sums as the registers
+/// hold beside the operands.
 constexpr std::size_t kFloatVectors = kFloatLanes >= 8 ? 2 : 4;
-constexpr std::size_t kFloatColumns = kFloatLanes == 16 ? 8 : 4;
+constexpr std::size_t kFloatColumns = kFloatLanes == 16 ? 8 : kFloatLanes == 8 ? 6 : 4;
 constexpr std::size_t kFloatRows = kFloatVectors * kFloatLanes;
-static_assert(kSide % kFloatRows == 0 && kSide % kFloatColumns == 0);
+constexpr std::size_t kStrips = kSide / kFloatRows;
+static_assert(kSide % kFloatRows == 0);
 
 constexpr std::size_t kPair = 2 * kSide;  // columns of [V Z]
 /// Products that are added up by themselves in float32.
 constexpr std::size_t kChain = 16;
 /// Rows, in panels, whose sums are added up in float32, and columns likewise.
 constexpr std::size_t kSumPanels = 8;
-constexpr std::size_t kSumColumns = 128;
+constexpr std::size_t kSumColumns = kSumPanels * kSide;
 
 /// A cache line, fetched every so many steps of a product; and how many groups of columns ahead.
 constexpr std::size_t kLine = 64 / sizeof(float);
-constexpr std::size_t kFetchUpdate = 4, kFetchSum = 2;
+constexpr std::size_t kFetchUpdate = 4 * kStrips, kFetchSum = 2 * kStrips;
 constexpr std::size_t kGroupsAhead = 2;
 
 /// How the two operands of a product lie in memory, in elements.
@@ -50,15 +54,32 @@ struct FloatOperands {
   const float* next;  // what a later product reads: a line is fetched every few steps
 };
 
-using FloatSums = FloatVector[kFloatColumns][kFloatVectors];
+template <std::size_t kColumns>
+using FloatSums = FloatVector[kColumns][kFloatVectors];
+
+/// work(first, std::integral_constant of how many) for groups of `count` columns, a multiple of 4:
+/// as many as the registers hold, and fours where those do not divide them.
+template <class Work>
+HWY_INLINE void for_column_groups(std::size_t count, const Work& work) {
+  constexpr std::size_t kRest = 4;
+  for (std::size_t column = 0; column < count;) {
+    if ((count - column) % kFloatColumns == 0) {
+      work(column, std::integral_constant<std::size_t, kFloatColumns>());
+      column += kFloatColumns;
+    } else {
+      work(column, std::integral_constant<std::size_t, kRest>());
+      column += kRest;
+    }
+  }
+}
 
 /// sums = left · right of `depth` columns of left.
-template <std::size_t kFetchEvery>
+template <std::size_t kColumns, std::size_t kFetchEvery>
 HWY_INLINE void multiply(const FloatOperands& in, std::size_t first, std::size_t depth,
-                         FloatSums& sums) {
+                         FloatSums<kColumns>& sums) {
   const Floats d;
 #pragma GCC unroll 8
-  for (std::size_t column = 0; column < kFloatColumns; ++column) {
+  for (std::size_t column = 0; column < kColumns; ++column) {
 #pragma GCC unroll 8
     for (std::size_t part = 0; part < kFloatVectors; ++part) sums[column][part] = hn::Zero(d);
   }
@@ -71,7 +92,7 @@ HWY_INLINE void multiply(const FloatOperands& in, std::size_t first, std::size_t
       left[part] = hn::LoadU(d, in.left + k * kSide + part * kFloatLanes);
     }
 #pragma GCC unroll 8
-    for (std::size_t column = 0; column < kFloatColumns; ++column) {
+    for (std::size_t column = 0; column < kColumns; ++column) {
       const FloatVector right = hn::Set(d, in.right[k * in.right_depth + column * in.right_column]);
 #pragma GCC unroll 8
       for (std::size_t part = 0; part < kFloatVectors; ++part) {
@@ -81,14 +102,15 @@ HWY_INLINE void multiply(const FloatOperands& in, std::size_t first, std::size_t
   }
 }
 
-/// out (kSide, kFloatColumns; columns kSide apart) −= left · right.
+/// out (kSide, kColumns; columns kSide apart) −= left · right.
+template <std::size_t kColumns>
 HWY_INLINE void subtract_product(FloatOperands in, float* HWY_RESTRICT out) {
   const Floats d;
   for (std::size_t row = 0; row < kSide; row += kFloatRows) {
-    FloatSums sums;
-    multiply<kFetchUpdate>(in, 0, in.depth, sums);
+    FloatSums<kColumns> sums;
+    multiply<kColumns, kFetchUpdate>(in, 0, in.depth, sums);
 #pragma GCC unroll 8
-    for (std::size_t column = 0; column < kFloatColumns; ++column) {
+    for (std::size_t column = 0; column < kColumns; ++column) {
 #pragma GCC unroll 8
       for (std::size_t part = 0; part < kFloatVectors; ++part) {
         float* at = out + column * kSide + row + part * kFloatLanes;
@@ -96,52 +118,30 @@ HWY_INLINE void subtract_product(FloatOperands in, float* HWY_RESTRICT out) {
       }
     }
     in.left += kFloatRows;
+    in.next += in.depth / kFetchUpdate * kLine;
   }
 }
 
-HWY_INLINE void add_to(float* out, FloatVector sum) {
+/// out (kSide, kColumns; columns kSide apart) += left · right, in chains of kChain products. The
+/// chains meet in memory: registers for both would be spilled.
+template <std::size_t kColumns>
+HWY_INLINE void add_product(FloatOperands in, float* HWY_RESTRICT out) {
   const Floats d;
-  hn::StoreU(hn::Add(hn::LoadU(d, out), sum), d, out);
-}
-
-HWY_INLINE void add_to(double* out, FloatVector sum) {
-  const hn::Rebind<float, Doubles> half;
-  const Doubles d;
-  constexpr std::size_t kHalves = kFloatLanes / kLanes;
-  HWY_ALIGN float lanes[kFloatLanes];
-  hn::Store(sum, Floats(), lanes);
-#pragma GCC unroll 2
-  for (std::size_t part = 0; part < kHalves; ++part) {
-    const Vector more = hn::PromoteTo(d, hn::Load(half, lanes + part * kLanes));
-    hn::StoreU(hn::Add(hn::LoadU(d, out + part * kLanes), more), d, out + part * kLanes);
-  }
-}
-
-/// out (kSide, kFloatColumns; columns kSide apart) += left · right, in chains of kChain products.
-template <class Out>
-HWY_INLINE void add_product(FloatOperands in, Out* HWY_RESTRICT out) {
   for (std::size_t row = 0; row < kSide; row += kFloatRows) {
-    FloatSums total;
-    multiply<kFetchSum>(in, 0, kChain, total);
-    for (std::size_t first = kChain; first < in.depth; first += kChain) {
-      FloatSums sums;
-      multiply<kFetchSum>(in, first, kChain, sums);
+    for (std::size_t first = 0; first < in.depth; first += kChain) {
+      FloatSums<kColumns> sums;
+      multiply<kColumns, kFetchSum>(in, first, kChain, sums);
 #pragma GCC unroll 8
-      for (std::size_t column = 0; column < kFloatColumns; ++column) {
+      for (std::size_t column = 0; column < kColumns; ++column) {
 #pragma GCC unroll 8
         for (std::size_t part = 0; part < kFloatVectors; ++part) {
-          total[column][part] = hn::Add(total[column][part], sums[column][part]);
+          float* at = out + column * kSide + row + part * kFloatLanes;
+          hn::StoreU(hn::Add(hn::LoadU(d, at), sums[column][part]), d, at);
         }
       }
     }
-#pragma GCC unroll 8
-    for (std::size_t column = 0; column < kFloatColumns; ++column) {
-#pragma GCC unroll 8
-      for (std::size_t part = 0; part < kFloatVectors; ++part) {
-        add_to(out + column * kSide + row + part * kFloatLanes, total[column][part]);
-      }
-    }
     in.left += kFloatRows;
+    in.next += in.depth / kFetchSum * kLine;
   }
 }
 
@@ -161,6 +161,11 @@ HWY_INLINE void transpose_tile(const From* HWY_RESTRICT in, To* HWY_RESTRICT out
       out[row * kSide + column] = static_cast<To>(in[column * kSide + row]);
     }
   }
+}
+
+/// out += in.
+HWY_INLINE void add_to(const float* HWY_RESTRICT in, std::size_t count, double* HWY_RESTRICT out) {
+  for (std::size_t at = 0; at < count; ++at) out[at] += static_cast<double>(in[at]);
 }
 
 template <class From, class To>
@@ -220,15 +225,16 @@ void factor_column_panel(TwoSidedReduction& work, std::size_t step) {
   for (std::size_t panel = step; panel < work.row_panels; ++panel) {
     float* tile = panel_at(work, panel) + step * kSideSize;
     if (work.pending) {
-      for (std::size_t column = 0; column < kSide; column += kFloatColumns) {
-        subtract_product({.left = work.left + panel * kSide * kPair,
-                          .right = work.right + (step * kSide + column) * kPair,
-                          .right_depth = 1,
-                          .right_column = kPair,
-                          .depth = kPair,
-                          .next = tile + work.column_tiles * kSideSize + column * kSide},
-                         tile + column * kSide);
-      }
+      for_column_groups(kSide, [&](std::size_t column, auto columns) HWY_ATTR {
+        subtract_product<columns.value>(
+            {.left = work.left + panel * kSide * kPair,
+             .right = work.right + (step * kSide + column) * kPair,
+             .right_depth = 1,
+             .right_column = kPair,
+             .depth = kPair,
+             .next = tile + work.column_tiles * kSideSize + column * kSide},
+            tile + column * kSide);
+      });
     }
     transpose_tile(tile, work.v + panel * kSideSize);
   }
@@ -255,27 +261,29 @@ void sweep_column_block(const TwoSidedReduction& work, std::size_t step, std::si
     std::fill(sums, sums + count * kSide, 0.0F);
     const std::size_t end = std::min(start + kSumPanels, work.row_panels);
     for (std::size_t panel = start; panel < end; ++panel) {
-      for (std::size_t column = 0; column < count; column += kFloatColumns) {
+      for_column_groups(count, [&](std::size_t column, auto columns) HWY_ATTR {
         float* at = panel_at(work, panel) + first * kSideSize + column * kSide;
         if constexpr (kPending) {
-          subtract_product({.left = work.left + panel * kSide * kPair,
-                            .right = work.right + (first * kSide + column) * kPair,
-                            .right_depth = 1,
-                            .right_column = kPair,
-                            .depth = kPair,
-                            .next = at + kGroupsAhead * kFloatColumns * kSide},
-                           at);
+          subtract_product<columns.value>(
+              {.left = work.left + panel * kSide * kPair,
+               .right = work.right + (first * kSide + column) * kPair,
+               .right_depth = 1,
+               .right_column = kPair,
+               .depth = kPair,
+               .next = at + kGroupsAhead * kFloatColumns * kSide},
+              at);
         }
-        add_product({.left = work.v_rows + panel * kSideSize,
-                     .right = at,
-                     .right_depth = 1,
-                     .right_column = kSide,
-                     .depth = kSide,
-                     .next = work.right + (first * kSide + column + kFloatColumns) * kPair},
-                    sums + column * kSide);
-      }
+        add_product<columns.value>(
+            {.left = work.v_rows + panel * kSideSize,
+             .right = at,
+             .right_depth = 1,
+             .right_column = kSide,
+             .depth = kSide,
+             .next = work.right + (first * kSide + column + kFloatColumns) * kPair},
+            sums + column * kSide);
+      });
     }
-    for (std::size_t at = 0; at < count * kSide; ++at) y[at] += static_cast<double>(sums[at]);
+    add_to(sums, count * kSide, y);
   }
 }
 
@@ -333,38 +341,46 @@ void factor_row_panel(TwoSidedReduction& work, std::size_t step) {
 
 void sweep_row_part(const TwoSidedReduction& work, std::size_t step, std::size_t part) {
   HWY_ALIGN double z[kSweepPanels][kSideSize] = {};
+  HWY_ALIGN float sums[kSweepPanels][kSideSize];
   const std::size_t first = step + 1 + part * kSweepPanels;
   const std::size_t last = std::min(first + kSweepPanels, work.row_panels);
   const std::size_t columns = work.column_tiles * kSide;
   for (std::size_t start = (step + 1) * kSide; start < columns; start += kSumColumns) {
-    const std::size_t depth = std::min(kSumColumns, columns - start);
-    for (std::size_t panel = first; panel < last; ++panel) {
-      // Each product reads the same columns, and fetches its share of those that come next.
-      const float* next = panel + 1 < last ? panel_at(work, panel + 1) + start * kSide
-                                           : panel_at(work, first) + (start + kSumColumns) * kSide;
-      for (std::size_t out = 0; out < kSide; out += kFloatColumns) {
-        add_product({.left = panel_at(work, panel) + start * kSide,
-                     .right = work.u_rows + start * kSide + out,
-                     .right_depth = kSide,
-                     .right_column = 1,
-                     .depth = depth,
-                     .next = next + out * kSumColumns},
-                    z[panel - first] + out * kSide);
+    std::fill(&sums[0][0], &sums[0][0] + kSweepPanels * kSideSize, 0.0F);
+    const std::size_t end = std::min(start + kSumColumns, columns);
+    // One chain at a time, of every panel: what it reads stays in the first-level cache.
+    for (std::size_t chain = start; chain < end; chain += kChain) {
+      for (std::size_t panel = first; panel < last; ++panel) {
+        const float* left = panel_at(work, panel) + chain * kSide;
+        for_column_groups(kSide, [&](std::size_t out, auto outs) HWY_ATTR {
+          add_product<outs.value>({.left = left,
+                                   .right = work.u_rows + chain * kSide + out,
+                                   .right_depth = kSide,
+                                   .right_column = 1,
+                                   .depth = kChain,
+                                   .next = left + kChain * kSide + out * kChain},
+                                  sums[panel - first] + out * kSide);
+        });
       }
+    }
+    for (std::size_t panel = first; panel < last; ++panel) {
+      add_to(sums[panel - first], kSideSize, z[panel - first]);
     }
   }
   for (std::size_t panel = first; panel < last; ++panel) {
     float* left = work.left + panel * kSide * kPair;
     transpose_tile(work.v_rows + panel * kSideSize, left);
-    for (std::size_t out = 0; out < kSide; out += kFloatColumns) {
-      add_product({.left = left,
-                   .right = work.correction + out * kSide,
-                   .right_depth = 1,
-                   .right_column = kSide,
-                   .depth = kSide,
-                   .next = left},
-                  z[panel - first] + out * kSide);
-    }
+    std::fill(sums[0], sums[0] + kSideSize, 0.0F);
+    for_column_groups(kSide, [&](std::size_t out, auto outs) HWY_ATTR {
+      add_product<outs.value>({.left = left,
+                               .right = work.correction + out * kSide,
+                               .right_depth = 1,
+                               .right_column = kSide,
+                               .depth = kSide,
+                               .next = left},
+                              sums[0] + out * kSide);
+    });
+    add_to(sums[0], kSideSize, z[panel - first]);
     convert(z[panel - first], kSideSize, left + kSideSize);
   }
 }
