@@ -78,11 +78,6 @@ void interleave_gram(const double* gram, std::size_t n, std::size_t lane, double
   }
 }
 
-/// Of a value's scale: powers of two, so that it is exact.
-double root(double eigenvalue, int exponent) {
-  return std::ldexp(std::sqrt(std::max(eigenvalue, 0.0)), exponent);
-}
-
 /// The roots, descending, of the eigenvalues of `count` symmetric matrices, times 2^exponents:
 /// values (count, n). fill(first, count, triangle, exponents) interleaves the next ones, up to
 /// lanes() of them.
@@ -114,8 +109,11 @@ void roots_of_eigenvalues(std::size_t count, std::size_t n, const Fill& fill, do
       // What fills the order up gave zeros, as small as any eigenvalue of a Gram matrix.
       const double* largest =
           diagonals + index / lanes * group_size + (order - 1) * lanes + index % lanes;
+      // Powers of two, of which no single one may reach as far: rounded once at the most.
+      const double half = std::ldexp(1.0, exponents[index] / 2);
+      const double rest = std::ldexp(1.0, exponents[index] - exponents[index] / 2);
       for (std::size_t at = 0; at < n; ++at, largest -= lanes) {
-        *values++ = root(*largest, exponents[index]);
+        *values++ = std::sqrt(std::max(*largest, 0.0)) * half * rest;
       }
     }
   }

@@ -123,6 +123,18 @@ HWY_INLINE void rotate(Lanes& group, std::size_t row) {
   group.p = hn::Mul(hn::Mul(gamma, gamma), inverse_c);
 }
 
+/// A sweep of all groups, down to row `last`. Its state is copied, so that it stays in registers.
+template <std::size_t kCount>
+HWY_INLINE void sweep_groups(const Lanes* groups, std::size_t last) {
+  Lanes state[kCount];
+#pragma GCC unroll 4
+  for (std::size_t g = 0; g < kCount; ++g) state[g] = groups[g];
+  for (std::size_t row = 0; row <= last; ++row) {
+#pragma GCC unroll 4
+    for (std::size_t g = 0; g < kCount; ++g) rotate(state[g], row);
+  }
+}
+
 /// Batcher's network: sorts each lane.
 HWY_INLINE void sort(double* values, std::size_t count) {
   const Doubles d;
@@ -131,7 +143,7 @@ HWY_INLINE void sort(double* values, std::size_t count) {
       for (std::size_t first = step % merged; first + step < count; first += 2 * step) {
         const std::size_t end = std::min(step, count - first - step);
         for (std::size_t at = first; at < first + end; ++at) {
-          if (at / (2 * merged) != (at + step) / (2 * merged)) continue;
+          if ((at ^ (at + step)) >= 2 * merged) continue;  // of two runs that meet later
           double *lower = values + at * kLanes, *upper = lower + step * kLanes;
           const Vector a = hn::Load(d, lower), b = hn::Load(d, upper);
           hn::Store(hn::Min(a, b), d, lower);
@@ -157,10 +169,7 @@ HWY_INLINE bool eigenvalues_of_groups(double* diagonal, double* off_diagonal, st
       for (std::size_t g = 0; g < kCount; ++g) sort(groups[g].diagonal, order);
       return true;
     }
-    for (std::size_t row = 0; row <= last; ++row) {
-#pragma GCC unroll 4
-      for (std::size_t g = 0; g < kCount; ++g) rotate(groups[g], row);
-    }
+    sweep_groups<kCount>(groups, last);
   }
   return false;
 }
