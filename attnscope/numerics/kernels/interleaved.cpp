@@ -74,7 +74,9 @@ void interleave_float64(std::span<const double* const> lines, const double* scal
 /// Columns that are multiplied at once: of two blocks of rows they stay in the first-level cache.
 constexpr std::size_t kGramColumns = 32;
 
-/// Rows [part, part + kTogether) of one block against those of another; added to what is there.
+/// Rows [part, part + kTogether) of one block against those of another; added to what is there,
+/// unless they are the first.
+template <bool kFirst>
 HWY_INLINE void gram_block(const double* left, const double* right, std::size_t depth,
                            std::size_t part, double* out) {
   Vector sums[kTogether][kBlock];
@@ -105,14 +107,13 @@ HWY_INLINE void gram_block(const double* left, const double* right, std::size_t 
 #pragma GCC unroll 4
     for (std::size_t column = 0; column < kBlock; ++column) {
       double* at = out + ((part + row) * kBlock + column) * kLanes;
-      store(hn::Add(load(at), sums[row][column]), at);
+      store(kFirst ? sums[row][column] : hn::Add(load(at), sums[row][column]), at);
     }
   }
 }
 
 void interleaved_gram(const double* rows, std::size_t order, bool lower, double* triangle) {
   const std::size_t blocks = order / kBlock;
-  std::fill(triangle, triangle + column_block_offset(blocks, order) * kLanes, 0.0);
   for (std::size_t column = 0; column < blocks; ++column) {
     const double* right = rows + row_block_offset(column, order, lower) * kLanes;
     const std::size_t depth = lower ? (column + 1) * kBlock : order;
@@ -123,7 +124,11 @@ void interleaved_gram(const double* rows, std::size_t order, bool lower, double*
       for (std::size_t row = column; row < blocks; ++row, out += kBlock * kBlock * kLanes) {
         const double* left = rows + row_block_offset(row, order, lower) * kLanes;
         for (std::size_t part = 0; part < kBlock; part += kTogether) {
-          gram_block(left + start, right + start, count, part, out);
+          if (first == 0) {
+            gram_block<true>(left, right, count, part, out);
+          } else {
+            gram_block<false>(left + start, right + start, count, part, out);
+          }
         }
       }
     }
