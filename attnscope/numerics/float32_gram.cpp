@@ -43,17 +43,15 @@ struct SampledGram {
 
 SampledGram sampled_gram(MatrixView<const float> a, float scale) {
   thread_local AlignedBuffer<float> packed_memory;
-  thread_local AlignedBuffer<double> triangle_memory, sample_memory;
+  thread_local AlignedBuffer<double> sample_memory;
   const auto n = static_cast<std::size_t>(a.rows), columns = static_cast<std::size_t>(a.cols);
   const std::size_t groups = (n + kGroup - 1) / kGroup;
   const std::size_t parts = (groups + kGroupsPerPart - 1) / kGroupsPerPart;
   SampledGram gram{.tiles = (n + kTile - 1) / kTile};
-  const std::size_t size = kernels::triangle_size(gram.tiles);
   const std::size_t samples = groups * kGroupTiles * kTileSize;
   float* packed = packed_memory.reserve(groups * kGroup * kernels::kGramDepth);
-  gram.triangle = triangle_memory.reserve(size);
+  gram.triangle = zero_triangle(gram.tiles);
   gram.samples = sample_memory.reserve(samples);
-  std::fill(gram.triangle, gram.triangle + size, 0.0);
   std::fill(gram.samples, gram.samples + samples, 0.0);
   for (std::size_t first = 0; first < columns; first += kernels::kGramDepth) {
     constexpr std::size_t kStep = kernels::kFloat32Chain;

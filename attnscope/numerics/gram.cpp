@@ -61,15 +61,22 @@ std::vector<double> plain_gram_lower(MatrixView<const T> a, double scale) {
   return gram;
 }
 
+double* zero_triangle(std::size_t tiles) {
+  thread_local AlignedBuffer<double> memory;
+  const std::size_t size = kernels::triangle_size(tiles);
+  double* triangle = memory.reserve(size);
+  std::fill(triangle, triangle + size, 0.0);
+  return triangle;
+}
+
 template <class T>
 double* gram_tiles(MatrixView<const T> a, double scale) {
-  thread_local AlignedBuffer<double> packed_memory, triangle_memory;
+  thread_local AlignedBuffer<double> packed_memory;
   const auto n = static_cast<std::size_t>(a.rows), depth = static_cast<std::size_t>(a.cols);
   const std::size_t tiles = (n + kTile - 1) / kTile;
   const std::size_t parts = (tiles + kPanelsPerPart - 1) / kPanelsPerPart;
   double* packed = packed_memory.reserve(tiles * kTile * std::min(depth, kernels::kGramDepth));
-  double* triangle = triangle_memory.reserve(kernels::triangle_size(tiles));
-  std::fill(triangle, triangle + kernels::triangle_size(tiles), 0.0);
+  double* triangle = zero_triangle(tiles);
   for (std::size_t first = 0; first < depth; first += kernels::kGramDepth) {
     const std::size_t count = std::min(kernels::kGramDepth, depth - first);
     const auto columns =

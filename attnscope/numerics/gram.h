@@ -1,6 +1,7 @@
 // Gram matrices in float64, from which singular values and circuits come.
 #pragma once
 
+#include <cstddef>
 #include <vector>
 
 #include "attnscope/core/matrix_view.h"
@@ -23,8 +24,13 @@ std::vector<double> gram_lower(MatrixView<const T> a, double scale);
 template <class T>
 std::vector<double> plain_gram_lower(MatrixView<const T> a, double scale);
 
-/// The same in tiles (kernels/kernels.h), zeros beyond the matrix. The memory is the calling
-/// thread's until its next call. Needs kernels::available().
+/// Zeros for the lower triangle of `tiles` rows of tiles (kernels/kernels.h). The memory is the
+/// calling thread's until its next call, so that whichever way makes a Gram matrix, a thread has
+/// only one.
+double* zero_triangle(std::size_t tiles);
+
+/// gram_lower in tiles, zeros beyond the matrix, in the memory of zero_triangle(). Needs
+/// kernels::available().
 template <class T>
 double* gram_tiles(MatrixView<const T> a, double scale);
 

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "attnscope/numerics/aligned_buffer.h"
+#include "attnscope/numerics/gram.h"
 #include "attnscope/numerics/kernels/kernels.h"
 #include "attnscope/numerics/lapack.h"
 #include "attnscope/numerics/parts.h"
@@ -26,11 +27,9 @@ constexpr std::int64_t kKernelsFrom = 128;
 
 std::optional<std::vector<double>> symmetric_eigenvalues(std::int64_t n, double* lower) {
   if (n < kKernelsFrom || !kernels::available()) return lapack::symmetric_eigenvalues(n, lower);
-  thread_local AlignedBuffer<double> memory;
   const auto order = static_cast<std::size_t>(n);
   const std::size_t tiles = (order + kTile - 1) / kTile;
-  double* triangle = memory.reserve(kernels::triangle_size(tiles));
-  std::fill(triangle, triangle + kernels::triangle_size(tiles), 0.0);
+  double* triangle = zero_triangle(tiles);
   for (std::size_t col = 0; col < order; ++col) {
     for (std::size_t row = col; row < order; ++row) {
       const double value = lower[col * order + row];

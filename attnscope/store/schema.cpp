@@ -272,10 +272,13 @@ void check_schema(const Database& database) {
                 "is no store of attnscope (name another file, or a new one)");
   }
   const std::int64_t version = database.number("PRAGMA user_version");
-  if (version > kStoreVersion) {
+  const bool newer = version > kStoreVersion;
+  if (newer || (0 < version && version < kStoreVersion)) {
     throw Error(ErrorKind::unsupported, database.path(),
                 "is a store of version " + std::to_string(version) + ", and this attnscope knows " +
-                    std::to_string(kStoreVersion) + " (update attnscope, or name a new file)");
+                    std::to_string(kStoreVersion) +
+                    (newer ? " (update attnscope, or name a new file)"
+                           : " (name a new file, and rows are computed again)"));
   }
   Database fresh = Database::in_memory();
   create_schema(fresh);
@@ -283,7 +286,7 @@ void check_schema(const Database& database) {
   // What a user has added is the user's.
   for (const auto& [name, sql] : objects_of(fresh)) {
     const auto own = found.find(name);
-    if (version == kStoreVersion && own != found.end() && own->second == sql) continue;
+    if (version != 0 && own != found.end() && own->second == sql) continue;
     throw Error(ErrorKind::format, database.path(),
                 "is damaged: its " + name +
                     " is not that of a store (name a new file, and rows are computed again)");

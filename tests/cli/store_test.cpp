@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <fstream>
+#include <map>
 
 #include "tests/cli/command_line.h"
 #include "tests/support/sqlite_query.h"
@@ -335,14 +336,18 @@ TEST_F(CliStore, RefusesWhatIsNoStore) {
   EXPECT_EQ(output_of({"spectrum", llama, "--store", empty}), output_of({"spectrum", llama}));
 }
 
-TEST_F(CliStore, RefusesANewerStore) {
+TEST_F(CliStore, RefusesStoresOfOtherVersions) {
   const Words command = {"spectrum", data_path("llama")};
   output_of(stored(command));
-  query(store(), "PRAGMA user_version = 2");
-  const std::string before = read_file(store());
-  expect_refusal(stored(command), kUnsupported, {store(), "version 2", "update attnscope"});
-  expect_refusal({"export", store()}, kUnsupported, {store()});
-  EXPECT_EQ(read_file(store()), before);
+  for (const auto& [version, advice] : std::map<std::string, std::string>{
+           {"1", "computed again"}, {"3", "update attnscope"}}) {
+    SCOPED_TRACE(version);
+    query(store(), "PRAGMA user_version = " + version);
+    const std::string before = read_file(store());
+    expect_refusal(stored(command), kUnsupported, {store(), "version " + version, advice});
+    expect_refusal({"export", store()}, kUnsupported, {store()});
+    EXPECT_EQ(read_file(store()), before);
+  }
 }
 
 TEST_F(CliStore, PlacesThatCannotBeWritten) {
@@ -411,7 +416,7 @@ TEST_F(CliStore, DamagedRowsAreRefused) {
       {"another table", "ALTER TABLE items ADD COLUMN extra", true},
       {"a view that lies", "DROP VIEW spectrum; CREATE VIEW spectrum AS SELECT 1", true},
       {"a view for a table", "DROP TABLE outcomes; CREATE VIEW outcomes AS SELECT 1 AS item", true},
-      {"an older version", "PRAGMA user_version = 0", true},
+      {"no version", "PRAGMA user_version = 0", true},
       {"a layer that changed", "UPDATE places SET layer = 9 WHERE layer = 1", false},
       {"a matrix that changed", "UPDATE places SET matrix = 'k' || id WHERE matrix = 'q'", false},
       {"facts that changed", "UPDATE analysed_models SET facts = replace(facts, 'llama', 'gpt2')",

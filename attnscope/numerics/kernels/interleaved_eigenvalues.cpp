@@ -17,19 +17,42 @@ namespace attnscope::kernels::HWY_NAMESPACE {
 
 /// Sweeps in which every eigenvalue is found many times over; LAPACK gives up there too.
 constexpr std::size_t kSweepsPerValue = 30;
-/// Beside elements of order 1; what is smaller would be divided by.
+// Beside a largest element of 1 to 2:
+/// What would be divided by.
 constexpr double kLeastGamma = 1e-30;
-/// Beside the largest element, what a step may leave for ever: shifts are rounded to less.
-constexpr double kRounding = 0x1p-52;
+/// A squared coupling that counts as zero. Smaller ones a step may leave for ever: shifts are
+/// rounded to more.
+constexpr double kLeastCoupling = 0x1p-102;
+/// A largest element, that of a matrix of zeros.
+constexpr double kLeastUnit = 0x1p-1000;
 
 /// The matrices of one group while their eigenvalues are sought, which end up in `diagonal`.
 struct Lanes {
   double *diagonal, *off_squared;  // (order + 1, lanes); off_squared[i] couples i and i + 1
   Vector last;                     // of the rows that are still coupled
   Vector end;                      // the same, −1 where none are: the sweep changes no row there
-  Vector least;                    // squared coupling that counts as zero
+  Vector unit;                     // power of two that the matrix was divided by
   Vector shift, gamma, p, s, alpha;
 };
+
+/// Batcher's network: sorts each lane.
+HWY_INLINE void sort(double* values, std::size_t count) {
+  const Doubles d;
+  for (std::size_t merged = 1; merged < count; merged *= 2) {
+    for (std::size_t step = merged; step > 0; step /= 2) {
+      for (std::size_t first = step % merged; first + step < count; first += 2 * step) {
+        const std::size_t end = std::min(step, count - first - step);
+        for (std::size_t at = first; at < first + end; ++at) {
+          if ((at ^ (at + step)) >= 2 * merged) continue;  // of two runs that meet later
+          double *lower = values + at * kLanes, *upper = lower + step * kLanes;
+          const Vector a = hn::Load(d, lower), b = hn::Load(d, upper);
+          hn::Store(hn::Min(a, b), d, lower);
+          hn::Store(hn::Max(a, b), d, upper);
+        }
+      }
+    }
+  }
+}
 
 HWY_INLINE Vector element(const double* of, Vector row) {
   const Doubles d;
@@ -48,18 +71,35 @@ HWY_INLINE Vector not_zero(Vector gamma) {
 
 HWY_INLINE void start_group(Lanes& group, std::size_t order) {
   const Doubles d;
-  Vector largest = hn::Zero(d);
+  const hn::RebindToUnsigned<Doubles> bits;
+  Vector largest = hn::Set(d, kLeastUnit);
   hn::Store(hn::Zero(d), d, group.off_squared + (order - 1) * kLanes);
   for (std::size_t row = 0; row < order; ++row) {
     const Vector coupling = hn::Load(d, group.off_squared + row * kLanes);
     const Vector diagonal = hn::Load(d, group.diagonal + row * kLanes);
     largest = hn::Max(largest, hn::Max(hn::Abs(coupling), hn::Abs(diagonal)));
-    hn::Store(hn::Mul(coupling, coupling), d, group.off_squared + row * kLanes);
+  }
+  const auto exponent = hn::And(hn::BitCast(bits, largest), hn::Set(bits, 0x7FF0'0000'0000'0000));
+  group.unit = hn::BitCast(d, exponent);
+  const Vector scale = hn::Div(hn::Set(d, 1.0), group.unit);
+  for (std::size_t row = 0; row < order; ++row) {
+    double *diagonal = group.diagonal + row * kLanes, *off = group.off_squared + row * kLanes;
+    const Vector coupling = hn::Mul(hn::Load(d, off), scale);
+    hn::Store(hn::Mul(coupling, coupling), d, off);
+    hn::Store(hn::Mul(hn::Load(d, diagonal), scale), d, diagonal);
   }
   hn::Store(hn::Zero(d), d, group.diagonal + order * kLanes);
-  const Vector rounding = hn::Mul(largest, hn::Set(d, kRounding));
-  group.least = hn::Mul(rounding, rounding);
   group.last = hn::Set(d, static_cast<double>(order - 1));
+}
+
+/// The eigenvalues, in the matrix' own unit and sorted.
+HWY_INLINE void finish_group(const Lanes& group, std::size_t order) {
+  const Doubles d;
+  for (std::size_t row = 0; row < order; ++row) {
+    double* at = group.diagonal + row * kLanes;
+    hn::Store(hn::Mul(hn::Load(d, at), group.unit), d, at);
+  }
+  sort(group.diagonal, order);
 }
 
 /// Splits off what has converged at the end of each matrix, and chooses the next shifts. The last
@@ -71,7 +111,7 @@ HWY_INLINE std::size_t start_sweep(Lanes& group) {
   for (;;) {
     before = hn::Max(hn::Sub(group.last, one), zero);
     coupling = element(group.off_squared, before);
-    const auto done = hn::And(hn::Le(coupling, group.least), hn::Gt(group.last, zero));
+    const auto done = hn::And(hn::Le(coupling, hn::Set(d, kLeastCoupling)), hn::Gt(group.last, zero));
     if (hn::AllFalse(d, done)) break;
     HWY_ALIGN double rows[kLanes];
     HWY_ALIGN double splits[kLanes];
@@ -135,25 +175,6 @@ HWY_INLINE void sweep_groups(const Lanes* groups, std::size_t last) {
   }
 }
 
-/// Batcher's network: sorts each lane.
-HWY_INLINE void sort(double* values, std::size_t count) {
-  const Doubles d;
-  for (std::size_t merged = 1; merged < count; merged *= 2) {
-    for (std::size_t step = merged; step > 0; step /= 2) {
-      for (std::size_t first = step % merged; first + step < count; first += 2 * step) {
-        const std::size_t end = std::min(step, count - first - step);
-        for (std::size_t at = first; at < first + end; ++at) {
-          if ((at ^ (at + step)) >= 2 * merged) continue;  // of two runs that meet later
-          double *lower = values + at * kLanes, *upper = lower + step * kLanes;
-          const Vector a = hn::Load(d, lower), b = hn::Load(d, upper);
-          hn::Store(hn::Min(a, b), d, lower);
-          hn::Store(hn::Max(a, b), d, upper);
-        }
-      }
-    }
-  }
-}
-
 template <std::size_t kCount>
 HWY_INLINE bool eigenvalues_of_groups(double* diagonal, double* off_diagonal, std::size_t order) {
   Lanes groups[kCount];
@@ -166,7 +187,7 @@ HWY_INLINE bool eigenvalues_of_groups(double* diagonal, double* off_diagonal, st
     std::size_t last = 0;
     for (std::size_t g = 0; g < kCount; ++g) last = std::max(last, start_sweep(groups[g]));
     if (last == 0) {
-      for (std::size_t g = 0; g < kCount; ++g) sort(groups[g].diagonal, order);
+      for (std::size_t g = 0; g < kCount; ++g) finish_group(groups[g], order);
       return true;
     }
     sweep_groups<kCount>(groups, last);

@@ -1,0 +1,114 @@
+// Which kernels run, and those that have no caller to be tested through alone.
+#include "attnscope/numerics/kernels/kernels.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <map>
+#include <random>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "attnscope/numerics/aligned_buffer.h"
+#include "attnscope/numerics/tridiagonal_eigenvalues.h"
+
+namespace attnscope {
+namespace {
+
+class Kernels : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!kernels::available()) GTEST_SKIP() << "no kernels for this CPU";
+  }
+};
+
+TEST_F(Kernels, RunWithTheRegistersOfTheSetThatIsNamed) {
+  const std::map<std::string_view, std::size_t> lanes = {{"AVX-512", 8}, {"AVX2", 4}, {"NEON", 2}};
+  EXPECT_EQ(kernels::lanes(), lanes.at(kernels::instruction_set()));
+  const char* wish = std::getenv("ATTNSCOPE_KERNELS");
+  if (wish != nullptr && std::string_view(wish) == "avx2") {
+    EXPECT_EQ(kernels::instruction_set(), "AVX2");
+  }
+}
+
+/// A symmetric tridiagonal matrix; `off` has one element less.
+struct Symmetric {
+  std::vector<double> diagonal, off;
+};
+
+/// Matrices of order n that are hard in different ways, elements of magnitude 1 or so.
+std::vector<Symmetric> tridiagonals(std::size_t n) {
+  std::vector<Symmetric> out;
+  const auto add = [&](const auto& diagonal, const auto& off) {
+    Symmetric matrix;
+    for (std::size_t at = 0; at < n; ++at) matrix.diagonal.push_back(diagonal(at));
+    for (std::size_t at = 0; at + 1 < n; ++at) matrix.off.push_back(off(at));
+    out.push_back(std::move(matrix));
+  };
+  std::mt19937_64 random(n);
+  std::normal_distribution<double> normal;
+  const auto constant = [](double value) { return [value](std::size_t) { return value; }; };
+  const auto power = [](double base) {
+    return [base](std::size_t at) { return std::pow(base, static_cast<double>(at)); };
+  };
+  const auto half = static_cast<double>(n) / 2;
+  add([&](std::size_t) { return normal(random); }, [&](std::size_t) { return normal(random); });
+  add(constant(0), constant(0));
+  add(constant(1), constant(0));
+  add(constant(0), constant(1));           // pairs ± around zero
+  add(constant(2), constant(-1));          // the second difference
+  add(power(0.3), power(0.2));             // decay, to underflow
+  add([&](std::size_t at) { return std::pow(0.5, static_cast<double>(n - at)); }, constant(1e-3));
+  add(constant(1), power(0.5));
+  add(constant(1), constant(0x1p-53));     // couplings about the rounding of the diagonal
+  add(constant(1), constant(0x1p-51));
+  add([&](std::size_t at) { return std::abs(static_cast<double>(at) - half) / half; },
+      constant(0.1));                      // Wilkinson's: pairs that agree to many digits
+  add(power(0.9), [](std::size_t at) { return at % 7 == 6 ? 0.0 : 0.5; });   // splits
+  add(constant(1e-30), constant(1e-31));   // small beside what may be divided by
+  return out;
+}
+
+TEST_F(Kernels, InterleavedEigenvaluesAgreeWithSturmSequences) {
+  const std::size_t lanes = kernels::lanes();
+  for (const std::size_t order : {4, 8, 20, 64, 100, 128}) {
+    const std::vector<Symmetric> matrices = tridiagonals(order);
+    const std::size_t size = (order + 1) * lanes;
+    for (std::size_t groups = 1; groups <= kernels::kGroups; ++groups) {
+      SCOPED_TRACE(std::to_string(groups) + " groups of order " + std::to_string(order));
+      AlignedBuffer<double> diagonals, couplings;
+      double* diagonal = diagonals.reserve(groups * size);
+      double* off = couplings.reserve(groups * size);
+      // Every kind stands beside others, wherever it comes.
+      const auto matrix_of = [&](std::size_t lane) -> const Symmetric& {
+        return matrices[(lane * 5 + groups) % matrices.size()];
+      };
+      for (std::size_t lane = 0; lane < groups * lanes; ++lane) {
+        const std::size_t first = lane / lanes * size + lane % lanes;
+        for (std::size_t at = 0; at < order; ++at) {
+          diagonal[first + at * lanes] = matrix_of(lane).diagonal[at];
+          off[first + at * lanes] = at + 1 < order ? matrix_of(lane).off[at] : 0.0;
+        }
+      }
+      ASSERT_TRUE(kernels::interleaved_eigenvalues(diagonal, off, order, groups));
+      for (std::size_t lane = 0; lane < groups * lanes; ++lane) {
+        const Symmetric& matrix = matrix_of(lane);
+        const auto expected = tridiagonal_eigenvalues(matrix.diagonal, matrix.off);
+        const double norm = std::max(std::abs(expected.front()), std::abs(expected.back()));
+        // As LAPACK's QR: a rounding of the norm for each row.
+        const double tolerance = (8 + static_cast<double>(order)) * 0x1p-52 * norm;
+        for (std::size_t at = 0; at < order; ++at) {
+          ASSERT_NEAR(diagonal[lane / lanes * size + at * lanes + lane % lanes], expected[at],
+                      tolerance)
+              << "value " << at << " of kind " << (lane * 5 + groups) % matrices.size();
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace attnscope
