@@ -25,8 +25,8 @@ constexpr std::size_t kGroupsPerPart = 8;
 /// twice that of its longest row.
 constexpr double kNormOfRow = 2.5;
 /// Error of a sum of m products beside the lengths of both rows, times sqrt(m): what is assumed at
-/// least, should the sampled rows be kinder than others. Independent signs give a third of it.
-constexpr double kLeastError = 0x1p-22;
+/// least, should the sampled rows be kinder than others. Independent signs give two thirds of it.
+constexpr double kLeastError = 0x1p-23;
 /// Errors that agree from row to row are not independent.
 constexpr double kMostAgreement = 4;
 /// A row of A that is shorter than this, squared and beside the longest, shows too little.

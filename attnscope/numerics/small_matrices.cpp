@@ -88,8 +88,8 @@ void roots_of_eigenvalues(std::size_t count, std::size_t n, const Fill& fill, do
   double* triangle =
       memory.triangle.reserve(kernels::column_block_offset(order / kBlock, order) * lanes);
   const std::size_t group_size = (order + 1) * lanes;
-  double* diagonals =
-      memory.vectors.reserve(2 * kernels::kGroups * group_size + kernels::kBlockWork * order * lanes);
+  double* diagonals = memory.vectors.reserve(2 * kernels::kGroups * group_size +
+                                             kernels::kBlockWork * order * lanes);
   double* couplings = diagonals + kernels::kGroups * group_size;
   double* work = couplings + kernels::kGroups * group_size;
   for (std::size_t batch = 0; batch < count; batch += kernels::kGroups * lanes) {

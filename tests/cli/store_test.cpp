@@ -339,8 +339,8 @@ TEST_F(CliStore, RefusesWhatIsNoStore) {
 TEST_F(CliStore, RefusesStoresOfOtherVersions) {
   const Words command = {"spectrum", data_path("llama")};
   output_of(stored(command));
-  for (const auto& [version, advice] : std::map<std::string, std::string>{
-           {"1", "computed again"}, {"3", "update attnscope"}}) {
+  for (const auto& [version, advice] :
+       std::map<std::string, std::string>{{"1", "computed again"}, {"3", "update attnscope"}}) {
     SCOPED_TRACE(version);
     query(store(), "PRAGMA user_version = " + version);
     const std::string before = read_file(store());

@@ -58,17 +58,17 @@ std::vector<Symmetric> tridiagonals(std::size_t n) {
   add([&](std::size_t) { return normal(random); }, [&](std::size_t) { return normal(random); });
   add(constant(0), constant(0));
   add(constant(1), constant(0));
-  add(constant(0), constant(1));           // pairs ± around zero
-  add(constant(2), constant(-1));          // the second difference
-  add(power(0.3), power(0.2));             // decay, to underflow
+  add(constant(0), constant(1));   // pairs ± around zero
+  add(constant(2), constant(-1));  // the second difference
+  add(power(0.3), power(0.2));     // decay, to underflow
   add([&](std::size_t at) { return std::pow(0.5, static_cast<double>(n - at)); }, constant(1e-3));
   add(constant(1), power(0.5));
-  add(constant(1), constant(0x1p-53));     // couplings about the rounding of the diagonal
+  add(constant(1), constant(0x1p-53));  // couplings about the rounding of the diagonal
   add(constant(1), constant(0x1p-51));
   add([&](std::size_t at) { return std::abs(static_cast<double>(at) - half) / half; },
-      constant(0.1));                      // Wilkinson's: pairs that agree to many digits
-  add(power(0.9), [](std::size_t at) { return at % 7 == 6 ? 0.0 : 0.5; });   // splits
-  add(constant(1e-30), constant(1e-31));   // small beside what may be divided by
+      constant(0.1));  // Wilkinson's: pairs that agree to many digits
+  add(power(0.9), [](std::size_t at) { return at % 7 == 6 ? 0.0 : 0.5; });  // splits
+  add(constant(1e-30), constant(1e-31));  // small beside what may be divided by
   return out;
 }
 

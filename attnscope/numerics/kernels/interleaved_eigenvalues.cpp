@@ -1,4 +1,6 @@
-// Eigenvalues of many small tridiagonal matrices, one in each lane.
+// Eigenvalues of many small tridiagonal matrices, one in each lane: QR sweeps without square roots
+// (Pal, Walker and Kahan; LAPACK's dsterf), each lane with shifts and an end of its own. Small
+// eigenvalues are found first, where the reduction to this form leaves them.
 #include "attnscope/numerics/kernels/targets.h"
 //
 #undef HWY_TARGET_INCLUDE
@@ -15,10 +17,12 @@
 HWY_BEFORE_NAMESPACE();
 namespace attnscope::kernels::HWY_NAMESPACE {
 
-/// Sweeps in which every eigenvalue is found many times over; LAPACK gives up there too.
+/// LAPACK gives up there too; about 1.3 are enough.
 constexpr std::size_t kSweepsPerValue = 30;
+
 // Beside a largest element of 1 to 2:
-/// What would be divided by.
+
+/// A rotation divides by it; a diagonal that is off by this is none the worse.
 constexpr double kLeastGamma = 1e-30;
 /// A squared coupling that counts as zero. Smaller ones a step may leave for ever: shifts are
 /// rounded to more.
@@ -54,13 +58,14 @@ HWY_INLINE void sort(double* values, std::size_t count) {
   }
 }
 
+/// Of each lane the element in its own row.
 HWY_INLINE Vector element(const double* of, Vector row) {
   const Doubles d;
   const hn::RebindToSigned<Doubles> integers;
   const auto lane = hn::Iota(integers, 0);
-  const auto place = hn::Add(hn::Mul(hn::ConvertTo(integers, row),
-                                     hn::Set(integers, static_cast<std::int64_t>(kLanes))),
-                             lane);
+  const auto place = hn::Add(
+      hn::Mul(hn::ConvertTo(integers, row), hn::Set(integers, static_cast<std::int64_t>(kLanes))),
+      lane);
   return hn::GatherIndex(d, of, place);
 }
 
@@ -69,6 +74,7 @@ HWY_INLINE Vector not_zero(Vector gamma) {
   return hn::IfThenElse(hn::Lt(hn::Abs(gamma), least), least, gamma);
 }
 
+/// Divides each matrix by its unit, squares the couplings, and has all rows coupled.
 HWY_INLINE void start_group(Lanes& group, std::size_t order) {
   const Doubles d;
   const hn::RebindToUnsigned<Doubles> bits;
@@ -111,7 +117,8 @@ HWY_INLINE std::size_t start_sweep(Lanes& group) {
   for (;;) {
     before = hn::Max(hn::Sub(group.last, one), zero);
     coupling = element(group.off_squared, before);
-    const auto done = hn::And(hn::Le(coupling, hn::Set(d, kLeastCoupling)), hn::Gt(group.last, zero));
+    const auto done =
+        hn::And(hn::Le(coupling, hn::Set(d, kLeastCoupling)), hn::Gt(group.last, zero));
     if (hn::AllFalse(d, done)) break;
     HWY_ALIGN double rows[kLanes];
     HWY_ALIGN double splits[kLanes];
@@ -138,8 +145,8 @@ HWY_INLINE std::size_t start_sweep(Lanes& group) {
   return static_cast<std::size_t>(hn::GetLane(hn::MaxOfLanes(d, group.last)));
 }
 
-/// One rotation of the sweep in every lane whose matrix reaches down to `row`; a coupling of zero
-/// rotates by nothing.
+/// Rotation `row` of the sweep in every lane; a coupling of zero, as at the end of each, rotates by
+/// nothing.
 HWY_INLINE void rotate(Lanes& group, std::size_t row) {
   const Doubles d;
   double* at = group.diagonal + row * kLanes;
@@ -153,8 +160,8 @@ HWY_INLINE void rotate(Lanes& group, std::size_t row) {
   const Vector c = hn::Mul(group.p, inverse_r);
   group.s = hn::Mul(coupling, inverse_r);
   const Vector below = hn::Load(d, at + kLanes);
-  const Vector gamma = not_zero(
-      hn::NegMulAdd(group.s, group.gamma, hn::Mul(c, hn::Sub(below, group.shift))));
+  const Vector gamma =
+      not_zero(hn::NegMulAdd(group.s, group.gamma, hn::Mul(c, hn::Sub(below, group.shift))));
   const Vector value = hn::Add(group.gamma, hn::Sub(below, gamma));
   const auto inside = hn::Le(hn::Set(d, static_cast<double>(row)), group.end);
   hn::Store(hn::IfThenElse(inside, value, group.alpha), d, at);
@@ -199,14 +206,10 @@ bool interleaved_eigenvalues(double* diagonal, double* off_diagonal, std::size_t
                              std::size_t groups) {
   static_assert(kGroups == 4);
   switch (groups) {
-    case 1:
-      return eigenvalues_of_groups<1>(diagonal, off_diagonal, order);
-    case 2:
-      return eigenvalues_of_groups<2>(diagonal, off_diagonal, order);
-    case 3:
-      return eigenvalues_of_groups<3>(diagonal, off_diagonal, order);
-    default:
-      return eigenvalues_of_groups<4>(diagonal, off_diagonal, order);
+    case 1: return eigenvalues_of_groups<1>(diagonal, off_diagonal, order);
+    case 2: return eigenvalues_of_groups<2>(diagonal, off_diagonal, order);
+    case 3: return eigenvalues_of_groups<3>(diagonal, off_diagonal, order);
+    default: return eigenvalues_of_groups<4>(diagonal, off_diagonal, order);
   }
 }
 

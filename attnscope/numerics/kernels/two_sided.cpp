@@ -264,14 +264,13 @@ void sweep_column_block(const TwoSidedReduction& work, std::size_t step, std::si
       for_column_groups(count, [&](std::size_t column, auto columns) HWY_ATTR {
         float* at = panel_at(work, panel) + first * kSideSize + column * kSide;
         if constexpr (kPending) {
-          subtract_product<columns.value>(
-              {.left = work.left + panel * kSide * kPair,
-               .right = work.right + (first * kSide + column) * kPair,
-               .right_depth = 1,
-               .right_column = kPair,
-               .depth = kPair,
-               .next = at + kGroupsAhead * kFloatColumns * kSide},
-              at);
+          subtract_product<columns.value>({.left = work.left + panel * kSide * kPair,
+                                           .right = work.right + (first * kSide + column) * kPair,
+                                           .right_depth = 1,
+                                           .right_column = kPair,
+                                           .depth = kPair,
+                                           .next = at + kGroupsAhead * kFloatColumns * kSide},
+                                          at);
         }
         add_product<columns.value>(
             {.left = work.v_rows + panel * kSideSize,
