@@ -113,11 +113,13 @@ def llama_memory(bench: Bench) -> None:
 
 
 def llama_layers(bench: Bench) -> None:
-    """Seconds a layer at 2, 4 and 8 layers: the largest over the smallest."""
-    per_layer = []
-    for layers in (2, 4, 8):
-        command = bench.spectrum(llama(), "--layers", f"0-{layers - 1}", "--matrix", "q,k,v,o")
-        per_layer.append(command_seconds(command) / layers)
+    """Seconds a layer at 2, 4 and 8 layers, which take turns: the largest over the smallest."""
+    counts = (2, 4, 8)
+    commands = {count: bench.spectrum(llama(), "--layers", f"0-{count - 1}", "--matrix", "q,k,v,o")
+                for count in counts}
+    times = alternating_medians({count: lambda count=count: command_seconds(commands[count]) for count in counts},
+                                bench.repeats)
+    per_layer = [times[count] / count for count in counts]
     shown = ", ".join(f"{seconds:.3g}" for seconds in per_layer)
     bench.results.add_limit("Llama-3-8B, time in proportion to layers", "spectrum q,k,v,o of 2, 4, 8 layers",
                             f"{shown} s a layer", max(per_layer) / min(per_layer), 1.15)
