@@ -9,7 +9,8 @@
 #include <hwy/highway.h>
 
 #include <algorithm>
-#include <utility>
+#include <cstddef>
+#include <cstdint>
 
 #include "attnscope/numerics/kernels/kernels.h"
 #include "attnscope/numerics/kernels/vectors-inl.h"
