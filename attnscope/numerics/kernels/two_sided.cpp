@@ -11,6 +11,7 @@
 #include <hwy/highway.h>
 
 #include <algorithm>
+#include <atomic>
 #include <type_traits>
 
 #include "attnscope/numerics/kernels/kernels.h"
@@ -41,7 +42,8 @@ constexpr std::size_t kSumColumns = kSumPanels * kSide;
 
 /// A cache line, fetched every so many steps of a product; and how many groups of columns ahead.
 constexpr std::size_t kLine = 64 / sizeof(float);
-constexpr std::size_t kFetchUpdate = 4 * kStrips, kFetchSum = 2 * kStrips;
+constexpr std::size_t kFetchUpdate = std::min<std::size_t>(4 * kStrips, 16);
+constexpr std::size_t kFetchSum = std::min<std::size_t>(2 * kStrips, 16);
 constexpr std::size_t kGroupsAhead = 2;
 
 /// How the two operands of a product lie in memory, in elements.
@@ -50,8 +52,7 @@ struct FloatOperands {
   const float* right;        // (depth, columns)
   std::size_t right_depth;   // from one row to the next
   std::size_t right_column;  // from one column to the next
-  std::size_t depth;
-  const float* next;  // what a later product reads: a line is fetched every few steps
+  const float* next;         // what a later product reads: a line is fetched every few steps
 };
 
 template <std::size_t kColumns>
@@ -73,42 +74,56 @@ HWY_INLINE void for_column_groups(std::size_t count, const Work& work) {
   }
 }
 
-/// sums = left · right of `depth` columns of left.
-template <std::size_t kColumns, std::size_t kFetchEvery>
-HWY_INLINE void multiply(const FloatOperands& in, std::size_t first, std::size_t depth,
-                         FloatSums<kColumns>& sums) {
+/// sums = left · right, kDepth columns of left from column `first` on.
+template <std::size_t kColumns, std::size_t kDepth, std::size_t kFetchEvery>
+HWY_INLINE void multiply(const FloatOperands& in, std::size_t first, FloatSums<kColumns>& sums) {
   const Floats d;
+  // Steps are spelled out, for what a loop does beside them would take more of the processor's
+  // attention than they do.
+  constexpr std::size_t kSteps = std::min<std::size_t>(kDepth, 16);
+  static_assert(kDepth % kSteps == 0 && kSteps % kFetchEvery == 0);
+  const float* lines = in.left + first * kSide;
+  const float* factors = in.right + first * in.right_depth;
+  const float* next = in.next + first / kFetchEvery * kLine;
+  // Compilers would carry factors from one product to the next in memory.
+  std::atomic_signal_fence(std::memory_order_acq_rel);
 #pragma GCC unroll 8
   for (std::size_t column = 0; column < kColumns; ++column) {
 #pragma GCC unroll 8
     for (std::size_t part = 0; part < kFloatVectors; ++part) sums[column][part] = hn::Zero(d);
   }
-#pragma GCC unroll 4
-  for (std::size_t k = first; k < first + depth; ++k) {
-    if (k % kFetchEvery == 0) hwy::Prefetch(in.next + k / kFetchEvery * kLine);
-    FloatVector left[kFloatVectors];
-#pragma GCC unroll 8
-    for (std::size_t part = 0; part < kFloatVectors; ++part) {
-      left[part] = hn::LoadU(d, in.left + k * kSide + part * kFloatLanes);
-    }
-#pragma GCC unroll 8
-    for (std::size_t column = 0; column < kColumns; ++column) {
-      const FloatVector right = hn::Set(d, in.right[k * in.right_depth + column * in.right_column]);
+  for (std::size_t done = 0; done < kDepth; done += kSteps) {
+#pragma GCC unroll 16
+    for (std::size_t k = 0; k < kSteps; ++k) {
+      if (k % kFetchEvery == 0) hwy::Prefetch(next + k / kFetchEvery * kLine);
+      FloatVector left[kFloatVectors];
 #pragma GCC unroll 8
       for (std::size_t part = 0; part < kFloatVectors; ++part) {
-        sums[column][part] = hn::MulAdd(left[part], right, sums[column][part]);
+        left[part] = hn::LoadU(d, lines + k * kSide + part * kFloatLanes);
+      }
+#pragma GCC unroll 8
+      for (std::size_t column = 0; column < kColumns; ++column) {
+        const FloatVector right =
+            hn::Set(d, factors[k * in.right_depth + column * in.right_column]);
+#pragma GCC unroll 8
+        for (std::size_t part = 0; part < kFloatVectors; ++part) {
+          sums[column][part] = hn::MulAdd(left[part], right, sums[column][part]);
+        }
       }
     }
+    lines += kSteps * kSide;
+    factors += kSteps * in.right_depth;
+    next += kSteps / kFetchEvery * kLine;
   }
 }
 
-/// out (kSide, kColumns; columns kSide apart) −= left · right.
+/// out (kSide, kColumns; columns kSide apart) −= left · right, of depth kPair.
 template <std::size_t kColumns>
 HWY_INLINE void subtract_product(FloatOperands in, float* HWY_RESTRICT out) {
   const Floats d;
   for (std::size_t row = 0; row < kSide; row += kFloatRows) {
     FloatSums<kColumns> sums;
-    multiply<kColumns, kFetchUpdate>(in, 0, in.depth, sums);
+    multiply<kColumns, kPair, kFetchUpdate>(in, 0, sums);
 #pragma GCC unroll 8
     for (std::size_t column = 0; column < kColumns; ++column) {
 #pragma GCC unroll 8
@@ -118,19 +133,19 @@ HWY_INLINE void subtract_product(FloatOperands in, float* HWY_RESTRICT out) {
       }
     }
     in.left += kFloatRows;
-    in.next += in.depth / kFetchUpdate * kLine;
+    in.next += kPair / kFetchUpdate * kLine;
   }
 }
 
-/// out (kSide, kColumns; columns kSide apart) += left · right, in chains of kChain products. The
-/// chains meet in memory: registers for both would be spilled.
-template <std::size_t kColumns>
+/// out (kSide, kColumns; columns kSide apart) += left · right, of depth kDepth, in chains of kChain
+/// products. The chains meet in memory: registers for both would be spilled.
+template <std::size_t kColumns, std::size_t kDepth>
 HWY_INLINE void add_product(FloatOperands in, float* HWY_RESTRICT out) {
   const Floats d;
   for (std::size_t row = 0; row < kSide; row += kFloatRows) {
-    for (std::size_t first = 0; first < in.depth; first += kChain) {
+    for (std::size_t first = 0; first < kDepth; first += kChain) {
       FloatSums<kColumns> sums;
-      multiply<kColumns, kFetchSum>(in, first, kChain, sums);
+      multiply<kColumns, kChain, kFetchSum>(in, first, sums);
 #pragma GCC unroll 8
       for (std::size_t column = 0; column < kColumns; ++column) {
 #pragma GCC unroll 8
@@ -141,7 +156,7 @@ HWY_INLINE void add_product(FloatOperands in, float* HWY_RESTRICT out) {
       }
     }
     in.left += kFloatRows;
-    in.next += in.depth / kFetchSum * kLine;
+    in.next += kDepth / kFetchSum * kLine;
   }
 }
 
@@ -231,7 +246,6 @@ void factor_column_panel(TwoSidedReduction& work, std::size_t step) {
              .right = work.right + (step * kSide + column) * kPair,
              .right_depth = 1,
              .right_column = kPair,
-             .depth = kPair,
              .next = tile + work.column_tiles * kSideSize + column * kSide},
             tile + column * kSide);
       });
@@ -268,16 +282,14 @@ void sweep_column_block(const TwoSidedReduction& work, std::size_t step, std::si
                                            .right = work.right + (first * kSide + column) * kPair,
                                            .right_depth = 1,
                                            .right_column = kPair,
-                                           .depth = kPair,
                                            .next = at + kGroupsAhead * kFloatColumns * kSide},
                                           at);
         }
-        add_product<columns.value>(
+        add_product<columns.value, kSide>(
             {.left = work.v_rows + panel * kSideSize,
              .right = at,
              .right_depth = 1,
              .right_column = kSide,
-             .depth = kSide,
              .next = work.right + (first * kSide + column + kFloatColumns) * kPair},
             sums + column * kSide);
       });
@@ -352,13 +364,12 @@ void sweep_row_part(const TwoSidedReduction& work, std::size_t step, std::size_t
       for (std::size_t panel = first; panel < last; ++panel) {
         const float* left = panel_at(work, panel) + chain * kSide;
         for_column_groups(kSide, [&](std::size_t out, auto outs) HWY_ATTR {
-          add_product<outs.value>({.left = left,
-                                   .right = work.u_rows + chain * kSide + out,
-                                   .right_depth = kSide,
-                                   .right_column = 1,
-                                   .depth = kChain,
-                                   .next = left + kChain * kSide + out * kChain},
-                                  sums[panel - first] + out * kSide);
+          add_product<outs.value, kChain>({.left = left,
+                                           .right = work.u_rows + chain * kSide + out,
+                                           .right_depth = kSide,
+                                           .right_column = 1,
+                                           .next = left + kChain * kSide + out * kChain},
+                                          sums[panel - first] + out * kSide);
         });
       }
     }
@@ -371,13 +382,12 @@ void sweep_row_part(const TwoSidedReduction& work, std::size_t step, std::size_t
     transpose_tile(work.v_rows + panel * kSideSize, left);
     std::fill(sums[0], sums[0] + kSideSize, 0.0F);
     for_column_groups(kSide, [&](std::size_t out, auto outs) HWY_ATTR {
-      add_product<outs.value>({.left = left,
-                               .right = work.correction + out * kSide,
-                               .right_depth = 1,
-                               .right_column = kSide,
-                               .depth = kSide,
-                               .next = left},
-                              sums[0] + out * kSide);
+      add_product<outs.value, kSide>({.left = left,
+                                      .right = work.correction + out * kSide,
+                                      .right_depth = 1,
+                                      .right_column = kSide,
+                                      .next = left},
+                                     sums[0] + out * kSide);
     });
     add_to(sums[0], kSideSize, z[panel - first]);
     convert(z[panel - first], kSideSize, left + kSideSize);
