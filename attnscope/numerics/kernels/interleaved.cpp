@@ -148,23 +148,37 @@ struct Product {
   double *reflector, *y;
 };
 
-/// Columns [part, part + kTogether) of the tile at (row, column) get the update.
-HWY_INLINE void update_tile(double* tile, std::size_t row, std::size_t column, std::size_t part,
-                            const Pairs& pairs) {
-  Vector x[kBlock][kTogether];
+/// Columns [part, part + kTogether) of a tile.
+using TilePart = Vector[kBlock][kTogether];
+
+HWY_INLINE void load_part(const double* tile, std::size_t part, TilePart& x) {
 #pragma GCC unroll 4
   for (std::size_t line = 0; line < kBlock; ++line) {
 #pragma GCC unroll 4
     for (std::size_t at = 0; at < kTogether; ++at) {
-      x[line][at] = load(tile + (line * kBlock + part + at) * kLanes);
+      x[line][at] = in_register(load(tile + (line * kBlock + part + at) * kLanes));
     }
   }
+}
+
+HWY_INLINE void store_part(const TilePart& x, double* tile, std::size_t part) {
+#pragma GCC unroll 4
+  for (std::size_t line = 0; line < kBlock; ++line) {
+#pragma GCC unroll 4
+    for (std::size_t at = 0; at < kTogether; ++at) {
+      store(x[line][at], tile + (line * kBlock + part + at) * kLanes);
+    }
+  }
+}
+
+/// x, rows from `row` and columns from `column` of the matrix, gets the update.
+HWY_INLINE void update_part(TilePart& x, std::size_t row, std::size_t column, const Pairs& pairs) {
 #pragma GCC unroll 4
   for (std::size_t k = 0; k < kBlock; ++k) {
     Vector v[kTogether], w[kTogether];
 #pragma GCC unroll 4
     for (std::size_t at = 0; at < kTogether; ++at) {
-      const std::size_t place = ((column + part + at) * kBlock + k) * kLanes;
+      const std::size_t place = ((column + at) * kBlock + k) * kLanes;
       v[at] = load(pairs.v + place);
       w[at] = load(pairs.w + place);
     }
@@ -179,30 +193,22 @@ HWY_INLINE void update_tile(double* tile, std::size_t row, std::size_t column, s
       }
     }
   }
-#pragma GCC unroll 4
-  for (std::size_t line = 0; line < kBlock; ++line) {
-#pragma GCC unroll 4
-    for (std::size_t at = 0; at < kTogether; ++at) {
-      store(x[line][at], tile + (line * kBlock + part + at) * kLanes);
-    }
-  }
 }
 
-/// The rows [row, row + kBlock) of the tile's columns [part, part + kTogether) times the reflector:
-/// `y` (kTogether,) gets the columns' sums, product.y the rows'.
+/// x, rows from `row` of the matrix, times the reflector, whose elements at x's columns are
+/// `factor` (kTogether,): `y` (kTogether,) gets the columns' sums, product.y the rows'.
 template <bool kOnDiagonal>
-HWY_INLINE void multiply_tile(const double* tile, std::size_t row, std::size_t part,
-                              const Vector* factor, const Product& product, Vector* y) {
+HWY_INLINE void multiply_part(const TilePart& x, std::size_t row, const Vector* factor,
+                              const Product& product, Vector* y) {
 #pragma GCC unroll 4
   for (std::size_t line = 0; line < kBlock; ++line) {
     const Vector row_factor = load(product.reflector + (row + line) * kLanes);
     Vector y_row = load(product.y + (row + line) * kLanes);
 #pragma GCC unroll 4
     for (std::size_t column = 0; column < kTogether; ++column) {
-      const Vector x = load(tile + (line * kBlock + part + column) * kLanes);
-      y_row = hn::MulAdd(x, factor[column], y_row);
+      y_row = hn::MulAdd(x[line][column], factor[column], y_row);
       // A tile on the diagonal is whole: its rows say it all.
-      if constexpr (!kOnDiagonal) y[column] = hn::MulAdd(x, row_factor, y[column]);
+      if constexpr (!kOnDiagonal) y[column] = hn::MulAdd(x[line][column], row_factor, y[column]);
     }
     store(y_row, product.y + (row + line) * kLanes);
   }
@@ -235,9 +241,12 @@ HWY_INLINE void multiply(const Reduction& state, std::size_t start) {
         factor[column] = load(product.reflector + (block * kBlock + part + column) * kLanes);
         y[column] = hn::Zero(Doubles());
       }
-      multiply_tile<true>(state.tile(block, block), block * kBlock, part, factor, product, y);
+      TilePart x;
+      load_part(state.tile(block, block), part, x);
+      multiply_part<true>(x, block * kBlock, factor, product, y);
       for (std::size_t row = block + 1; row < blocks; ++row) {
-        multiply_tile<false>(state.tile(row, block), row * kBlock, part, factor, product, y);
+        load_part(state.tile(row, block), part, x);
+        multiply_part<false>(x, row * kBlock, factor, product, y);
       }
 #pragma GCC unroll 4
       for (std::size_t column = 0; column < kTogether; ++column) {
@@ -247,76 +256,108 @@ HWY_INLINE void multiply(const Reduction& state, std::size_t start) {
   }
 }
 
-/// The same, of the matrix that the pending update makes.
+/// The same of one tile, at (row, column) in blocks, which gets the pending update first.
+template <bool kOnDiagonal>
+HWY_INLINE void update_and_multiply(const Reduction& state, std::size_t row, std::size_t column) {
+  const Product& product = state.product;
+  double* tile = state.tile(row, column);
+  for (std::size_t part = 0; part < kBlock; part += kTogether) {
+    const std::size_t place = (column * kBlock + part) * kLanes;
+    TilePart x;
+    load_part(tile, part, x);
+    update_part(x, row * kBlock, column * kBlock + part, state.pending);
+    store_part(x, tile, part);
+    Vector factor[kTogether], y[kTogether];
+#pragma GCC unroll 4
+    for (std::size_t at = 0; at < kTogether; ++at) {
+      factor[at] = load(product.reflector + place + at * kLanes);
+      y[at] = load(product.y + place + at * kLanes);
+    }
+    multiply_part<kOnDiagonal>(x, row * kBlock, factor, product, y);
+    if constexpr (kOnDiagonal) continue;
+#pragma GCC unroll 4
+    for (std::size_t at = 0; at < kTogether; ++at) {
+      store(y[at], product.y + place + at * kLanes);
+    }
+  }
+}
+
+/// And of all tiles from column block `first` on.
 HWY_INLINE void update_and_multiply(const Reduction& state, std::size_t first) {
   const std::size_t blocks = state.order / kBlock;
-  const Product& product = state.product;
-  const auto tile_step = [&](std::size_t row, std::size_t column, auto on_diagonal) HWY_ATTR {
-    double* tile = state.tile(row, column);
-    for (std::size_t part = 0; part < kBlock; part += kTogether) {
-      update_tile(tile, row * kBlock, column * kBlock, part, state.pending);
-      const std::size_t place = (column * kBlock + part) * kLanes;
-      Vector factor[kTogether], y[kTogether];
-#pragma GCC unroll 4
-      for (std::size_t at = 0; at < kTogether; ++at) {
-        factor[at] = load(product.reflector + place + at * kLanes);
-        y[at] = load(product.y + place + at * kLanes);
-      }
-      multiply_tile<on_diagonal.value>(tile, row * kBlock, part, factor, product, y);
-      if constexpr (on_diagonal.value) continue;
-#pragma GCC unroll 4
-      for (std::size_t at = 0; at < kTogether; ++at) {
-        store(y[at], product.y + place + at * kLanes);
-      }
-    }
-  };
   // Some columns of tiles at a time, for which the pairs of a row are fetched once.
   constexpr std::size_t kAcross = 4;
   for (std::size_t start = first; start < blocks; start += kAcross) {
     for (std::size_t row = start; row < blocks; ++row) {
       const std::size_t end = std::min(start + kAcross, row);
       for (std::size_t column = start; column < end; ++column) {
-        tile_step(row, column, std::false_type());
+        update_and_multiply<false>(state, row, column);
       }
-      if (row < start + kAcross) tile_step(row, row, std::true_type());
+      if (row < start + kAcross) update_and_multiply<true>(state, row, row);
     }
   }
 }
 
-/// The reflector I − tau v vᵀ that clears column `column` below its second element, from the column
-/// less what the first kPairs of the pairs take. Gives the diagonal and the coupling.
-template <std::size_t kPairs>
-HWY_INLINE Vector make_reflector(const Reduction& state, std::size_t column, const Pairs& pairs) {
+/// What a column leaves for its pair: the reflector's factor tau, and the products of the block's
+/// earlier pairs with the reflector.
+template <std::size_t kCount>
+struct Made {
+  Vector tau, with_v[kCount + 1], with_w[kCount + 1];
+};
+
+/// The reflector I − tau v vᵀ that clears column kCount of block `block` below its second element,
+/// from the column less what the pairs take: those pending, or else the earlier ones of the block.
+/// Writes the diagonal and the coupling.
+template <std::size_t kCount, bool kPending>
+HWY_INLINE Made<kCount> make_reflector(const Reduction& state, std::size_t block) {
+  constexpr std::size_t kPairs = kPending ? kBlock : kCount;
+  static_assert(!kPending || kCount == 0);
   const Doubles d;
-  const std::size_t block = column / kBlock, first = block * kBlock;
+  const Pairs& pairs = kPending ? state.pending : state.own;
+  const std::size_t first = block * kBlock, column = first + kCount;
   const double* lines = state.tile(block, block);
   double* reflector = state.product.reflector;
+  Made<kCount> made;
   Vector v[kPairs + 1], w[kPairs + 1];
 #pragma GCC unroll 4
   for (std::size_t k = 0; k < kPairs; ++k) {
     v[k] = load(pairs.v + (column * kBlock + k) * kLanes);
     w[k] = load(pairs.w + (column * kBlock + k) * kLanes);
   }
-  const auto element = [&](std::size_t row) HWY_ATTR {
-    Vector x = load(lines + ((row - first) * kBlock + column % kBlock) * kLanes);
+#pragma GCC unroll 4
+  for (std::size_t k = 0; k < kCount; ++k) made.with_v[k] = made.with_w[k] = hn::Zero(d);
+  // The element of `row`, and what it adds to the products.
+  const auto element = [&](std::size_t row, auto add) HWY_ATTR {
+    Vector x = load(lines + ((row - first) * kBlock + kCount) * kLanes);
+    Vector v_row[kPairs + 1], w_row[kPairs + 1];
 #pragma GCC unroll 4
     for (std::size_t k = 0; k < kPairs; ++k) {
-      x = hn::NegMulAdd(load(pairs.v + (row * kBlock + k) * kLanes), w[k], x);
-      x = hn::NegMulAdd(load(pairs.w + (row * kBlock + k) * kLanes), v[k], x);
+      v_row[k] = in_register(load(pairs.v + (row * kBlock + k) * kLanes));
+      w_row[k] = in_register(load(pairs.w + (row * kBlock + k) * kLanes));
+      x = hn::NegMulAdd(v_row[k], w[k], x);
+      x = hn::NegMulAdd(w_row[k], v[k], x);
+    }
+    if constexpr (add.value) {
+#pragma GCC unroll 4
+      for (std::size_t k = 0; k < kCount; ++k) {
+        made.with_v[k] = hn::MulAdd(v_row[k], x, made.with_v[k]);
+        made.with_w[k] = hn::MulAdd(w_row[k], x, made.with_w[k]);
+      }
     }
     return x;
   };
-  store(element(column), state.diagonal + column * kLanes);
+  store(element(column, std::false_type()), state.diagonal + column * kLanes);
   for (std::size_t row = first; row <= column; ++row) store(hn::Zero(d), reflector + row * kLanes);
   Vector square = hn::Zero(d);
   for (std::size_t row = column + 1; row < state.order; ++row) {
-    const Vector x = element(row);
+    const Vector x = element(row, std::true_type());
     store(x, reflector + row * kLanes);
     square = hn::MulAdd(x, x, square);
   }
   if (column + 1 >= state.order) {
     store(hn::Zero(d), state.off_diagonal + column * kLanes);
-    return hn::Zero(d);
+    made.tau = hn::Zero(d);
+    return made;
   }
   double* head = reflector + (column + 1) * kLanes;
   const Vector alpha = load(head);
@@ -326,44 +367,52 @@ HWY_INLINE Vector make_reflector(const Reduction& state, std::size_t column, con
   const Vector first_v = hn::Sub(alpha, beta);
   store(beta, state.off_diagonal + column * kLanes);
   store(first_v, head);
-  // Where there is no reflector tau is 0, and so are the products with it.
-  const Vector divisor = hn::IfThenElse(some, hn::Mul(beta, first_v), hn::Set(d, 1.0));
-  return hn::IfThenElseZero(some, hn::Neg(hn::Div(hn::Set(d, 1.0), divisor)));
-}
-
-/// Pair kCount of the block, from the reflector of `column` and the product that the earlier ones
-/// have not been taken from yet: w = tau y − ½ tau (tau yᵀv) v.
-template <std::size_t kCount>
-HWY_INLINE void add_pair(const Reduction& state, std::size_t column, Vector tau) {
-  const Doubles d;
-  const Product& product = state.product;
-  Vector inner = hn::Zero(d), with_v[kCount + 1], with_w[kCount + 1];
-#pragma GCC unroll 4
-  for (std::size_t k = 0; k < kCount; ++k) with_v[k] = with_w[k] = hn::Zero(d);
-  for (std::size_t row = column + 1; row < state.order; ++row) {
-    const Vector factor = load(product.reflector + row * kLanes);
-    inner = hn::MulAdd(load(product.y + row * kLanes), factor, inner);
-#pragma GCC unroll 4
-    for (std::size_t k = 0; k < kCount; ++k) {
-      const std::size_t at = (row * kBlock + k) * kLanes;
-      with_v[k] = hn::MulAdd(load(state.own.v + at), factor, with_v[k]);
-      with_w[k] = hn::MulAdd(load(state.own.w + at), factor, with_w[k]);
-    }
-  }
 #pragma GCC unroll 4
   for (std::size_t k = 0; k < kCount; ++k) {
-    inner = hn::NegMulAdd(hn::Add(with_v[k], with_v[k]), with_w[k], inner);
+    const std::size_t at = ((column + 1) * kBlock + k) * kLanes;
+    made.with_v[k] = hn::NegMulAdd(load(pairs.v + at), beta, made.with_v[k]);
+    made.with_w[k] = hn::NegMulAdd(load(pairs.w + at), beta, made.with_w[k]);
   }
+  // Where there is no reflector tau is 0, and so are the products with it.
+  const Vector divisor = hn::IfThenElse(some, hn::Mul(beta, first_v), hn::Set(d, 1.0));
+  made.tau = hn::IfThenElseZero(some, hn::Neg(hn::Div(hn::Set(d, 1.0), divisor)));
+  return made;
+}
+
+/// Pair kCount of the block, from the reflector of its column and the product that the earlier
+/// ones have not been taken from yet: w = tau y − ½ tau (tau yᵀv) v.
+template <std::size_t kCount>
+HWY_INLINE void add_pair(const Reduction& state, std::size_t block, const Made<kCount>& made) {
+  const Doubles d;
+  const Product& product = state.product;
+  const std::size_t column = block * kBlock + kCount;
+  // Several sums, for each waits for its last product. Before its head the reflector is zero.
+  Vector inners[kBlock];
+#pragma GCC unroll 4
+  for (Vector& sum : inners) sum = hn::Zero(d);
+  for (std::size_t row = block * kBlock; row < state.order; row += kBlock) {
+#pragma GCC unroll 4
+    for (std::size_t line = 0; line < kBlock; ++line) {
+      const std::size_t at = (row + line) * kLanes;
+      inners[line] = hn::MulAdd(load(product.y + at), load(product.reflector + at), inners[line]);
+    }
+  }
+  Vector inner = hn::Add(hn::Add(inners[0], inners[1]), hn::Add(inners[2], inners[3]));
+#pragma GCC unroll 4
+  for (std::size_t k = 0; k < kCount; ++k) {
+    inner = hn::NegMulAdd(hn::Add(made.with_v[k], made.with_v[k]), made.with_w[k], inner);
+  }
+  const Vector tau = made.tau;
   const Vector share = hn::Mul(hn::Mul(hn::Set(d, -0.5), tau), hn::Mul(tau, inner));
-  for (std::size_t row = column / kBlock * kBlock; row < state.order; ++row) {
+  for (std::size_t row = block * kBlock; row < state.order; ++row) {
     const Vector reflector = load(product.reflector + row * kLanes);
     Vector y = load(product.y + row * kLanes);
     double* v = state.own.v + row * kBlock * kLanes;
     double* w = state.own.w + row * kBlock * kLanes;
 #pragma GCC unroll 4
     for (std::size_t k = 0; k < kCount; ++k) {
-      y = hn::NegMulAdd(load(v + k * kLanes), with_w[k], y);
-      y = hn::NegMulAdd(load(w + k * kLanes), with_v[k], y);
+      y = hn::NegMulAdd(load(v + k * kLanes), made.with_w[k], y);
+      y = hn::NegMulAdd(load(w + k * kLanes), made.with_v[k], y);
     }
     const Vector partner = hn::MulAdd(share, reflector, hn::Mul(tau, y));
     store(reflector, v + kCount * kLanes);
@@ -372,21 +421,19 @@ HWY_INLINE void add_pair(const Reduction& state, std::size_t column, Vector tau)
 }
 
 /// Column kCount of block `block`.
-template <std::size_t kCount>
+template <std::size_t kCount, bool kPending = false>
 HWY_INLINE void reduce_column(const Reduction& state, std::size_t block) {
   const std::size_t column = block * kBlock + kCount;
-  const bool update = kCount == 0 && block > 0;
-  const Vector tau = update ? make_reflector<kBlock>(state, column, state.pending)
-                            : make_reflector<kCount>(state, column, state.own);
+  const Made<kCount> made = make_reflector<kCount, kPending>(state, block);
   if (column + 1 == state.order) return;
   std::fill(state.product.y + block * kBlock * kLanes, state.product.y + state.order * kLanes, 0.0);
   const std::size_t start = (column + 1) / kBlock;
-  if (update) {
+  if constexpr (kPending) {
     update_and_multiply(state, start);
   } else {
     multiply(state, start);
   }
-  add_pair<kCount>(state, column, tau);
+  add_pair<kCount>(state, block, made);
 }
 
 // The update of a block of columns waits for the next block's first sweep, so that the matrix is
@@ -404,7 +451,11 @@ void interleaved_tridiagonal(double* triangle, std::size_t order, double* work, 
                   .diagonal = diagonal,
                   .off_diagonal = off_diagonal};
   for (std::size_t block = 0; block < order / kBlock; ++block) {
-    reduce_column<0>(state, block);
+    if (block == 0) {
+      reduce_column<0>(state, block);
+    } else {
+      reduce_column<0, /*kPending=*/true>(state, block);
+    }
     reduce_column<1>(state, block);
     reduce_column<2>(state, block);
     reduce_column<3>(state, block);

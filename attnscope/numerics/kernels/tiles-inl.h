@@ -47,7 +47,8 @@ struct Operands {
 };
 
 /// A strip of out (columns out_step apart) += or −= left · right. The product is summed from zero
-/// and added at the end, which keeps long sums accurate.
+/// and added at the end, which keeps long sums accurate. With kFetchEvery the depth is a multiple
+/// of 8.
 template <bool kSubtract, std::size_t kWidth, std::size_t kFetchEvery = 0>
 HWY_INLINE void multiply_strip(const Operands& in, double* HWY_RESTRICT out, std::size_t out_step) {
   constexpr std::size_t kStripVectors = Strip<kWidth>::kVectors;
@@ -59,24 +60,39 @@ HWY_INLINE void multiply_strip(const Operands& in, double* HWY_RESTRICT out, std
 #pragma GCC unroll 8
     for (std::size_t part = 0; part < kStripVectors; ++part) sums[column][part] = hn::Zero(d);
   }
-#pragma GCC unroll 4
-  for (std::size_t k = 0; k < in.depth; ++k) {
-    if constexpr (kFetchEvery > 0) {
-      if (k % kFetchEvery == 0) hwy::Prefetch(in.next + k / kFetchEvery * 8);
-    }
+  const double *lines = in.left, *factors = in.right, *next = in.next;
+  const auto add_step = [&](std::size_t k) HWY_ATTR {
     Vector left[kStripVectors];
 #pragma GCC unroll 8
     for (std::size_t part = 0; part < kStripVectors; ++part) {
-      left[part] = hn::LoadU(d, in.left + k * in.left_step + part * kLanes);
+      left[part] = hn::LoadU(d, lines + k * in.left_step + part * kLanes);
     }
 #pragma GCC unroll 8
     for (std::size_t column = 0; column < kStripColumns; ++column) {
-      const Vector right = hn::Set(d, in.right[k * in.right_depth + column * in.right_column]);
+      const Vector right = hn::Set(d, factors[k * in.right_depth + column * in.right_column]);
 #pragma GCC unroll 8
       for (std::size_t part = 0; part < kStripVectors; ++part) {
         sums[column][part] = hn::MulAdd(left[part], right, sums[column][part]);
       }
     }
+  };
+  if constexpr (kFetchEvery > 0) {
+    // Spelled out, for a test in each step would take more of the processor's attention than it.
+    constexpr std::size_t kSteps = 8;
+    static_assert(kSteps % kFetchEvery == 0);
+    for (std::size_t done = 0; done < in.depth; done += kSteps) {
+#pragma GCC unroll 8
+      for (std::size_t k = 0; k < kSteps; ++k) {
+        if (k % kFetchEvery == 0) hwy::Prefetch(next + k / kFetchEvery * 8);
+        add_step(k);
+      }
+      lines += kSteps * in.left_step;
+      factors += kSteps * in.right_depth;
+      next += kSteps / kFetchEvery * 8;
+    }
+  } else {
+#pragma GCC unroll 4
+    for (std::size_t k = 0; k < in.depth; ++k) add_step(k);
   }
 #pragma GCC unroll 8
   for (std::size_t column = 0; column < kStripColumns; ++column) {

@@ -26,6 +26,15 @@ HWY_INLINE Vector load_float64(const float* at) {
   return hn::PromoteTo(Doubles(), hn::LoadU(hn::Rebind<float, Doubles>(), at));
 }
 
+/// x, read from memory once: GCC would read it again for each of its uses, as operands in memory
+/// seem free to it.
+HWY_INLINE Vector in_register(Vector x) {
+#if HWY_ARCH_X86 && HWY_COMPILER_GCC_ACTUAL
+  asm("" : "+v"(x.raw));
+#endif
+  return x;
+}
+
 /// The lanes are the sums of x[0], x[1], …, x[kCount − 1].
 template <std::size_t kCount>
 HWY_INLINE Vector sums_of(const Vector* x) {
