@@ -13,6 +13,7 @@
 #include "attnscope/cli/output_target.h"
 #include "attnscope/core/error.h"
 #include "attnscope/core/text.h"
+#include "attnscope/numerics/kernels/kernels.h"
 
 namespace attnscope {
 namespace {
@@ -168,6 +169,7 @@ int dispatch(std::vector<std::string> arguments) {
     std::string problem = error.what();
     refuse("command line", problem.substr(0, problem.find('\n')));
   }
+  kernels::instruction_set();  // refuses what the environment asks for before anything is done
   for (const auto& [sub, action] : actions) {
     if (sub->parsed()) return action();
   }

@@ -22,6 +22,14 @@ void expect_refusals(int exit_code, const std::vector<Refusal>& refusals,
 
 constexpr int kUsage = 2, kIo = 3, kBadFile = 4, kUnsupported = 5;
 
+TEST(CliErrors, KernelsThatAreNone) {
+  for (const char* wish : {"AVX2", "avx512", " none"}) {
+    expect_refusals(kUsage, {{wish, {"spectrum", data_path("llama")}, {"ATTNSCOPE_KERNELS", wish}}},
+                    {.environment = {{"ATTNSCOPE_KERNELS", wish}}});
+  }
+  output_of({"info", "--system"}, {.environment = {{"ATTNSCOPE_KERNELS", ""}}});
+}
+
 TEST(CliErrors, Usage) {
   const std::string llama = data_path("llama"), bert = data_path("bert"), gpt2 = data_path("gpt2");
   const Words spectrum = {"spectrum", llama}, matrix = {"matrix", llama};

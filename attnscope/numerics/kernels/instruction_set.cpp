@@ -3,8 +3,10 @@
 #include <hwy/targets.h>
 
 #include <cstdlib>
+#include <string>
 #include <string_view>
 
+#include "attnscope/core/error.h"
 #include "attnscope/numerics/kernels/kernels.h"
 
 namespace attnscope::kernels {
@@ -20,6 +22,10 @@ std::string_view choose() {
   const char* wish = std::getenv("ATTNSCOPE_KERNELS");
   const std::string_view held = wish == nullptr ? "" : wish;
   if (held == "none") return "none";
+  if (held != "" && held != "avx2") {
+    throw Error(ErrorKind::usage, "ATTNSCOPE_KERNELS",
+                "'" + std::string(held) + "' is neither avx2 nor none");
+  }
   if (held == "avx2") hwy::DisableTargets(kAvx512);
   const std::int64_t targets = hwy::SupportedTargets();
   // That call has also chosen among all targets, the disabled ones too.

@@ -25,9 +25,6 @@ constexpr double kLeastSquare = 1e-40;
 
 std::size_t lanes() { return kLanes; }
 
-HWY_INLINE Vector load(const double* at) { return hn::Load(Doubles(), at); }
-HWY_INLINE void store(Vector value, double* at) { hn::Store(value, Doubles(), at); }
-
 template <class T>
 HWY_INLINE void interleave(std::span<const T* const> lines, const double* scales,
                            std::size_t columns, double* out) {

@@ -50,9 +50,9 @@ HWY_INLINE void sort(double* values, std::size_t count) {
         for (std::size_t at = first; at < first + end; ++at) {
           if ((at ^ (at + step)) >= 2 * merged) continue;  // of two runs that meet later
           double *lower = values + at * kLanes, *upper = lower + step * kLanes;
-          const Vector a = hn::Load(d, lower), b = hn::Load(d, upper);
-          hn::Store(hn::Min(a, b), d, lower);
-          hn::Store(hn::Max(a, b), d, upper);
+          const Vector a = load(lower), b = load(upper);
+          store(hn::Min(a, b), lower);
+          store(hn::Max(a, b), upper);
         }
       }
     }
@@ -80,10 +80,10 @@ HWY_INLINE void start_group(Lanes& group, std::size_t order) {
   const Doubles d;
   const hn::RebindToUnsigned<Doubles> bits;
   Vector largest = hn::Set(d, kLeastUnit);
-  hn::Store(hn::Zero(d), d, group.off_squared + (order - 1) * kLanes);
+  store(hn::Zero(d), group.off_squared + (order - 1) * kLanes);
   for (std::size_t row = 0; row < order; ++row) {
-    const Vector coupling = hn::Load(d, group.off_squared + row * kLanes);
-    const Vector diagonal = hn::Load(d, group.diagonal + row * kLanes);
+    const Vector coupling = load(group.off_squared + row * kLanes);
+    const Vector diagonal = load(group.diagonal + row * kLanes);
     largest = hn::Max(largest, hn::Max(hn::Abs(coupling), hn::Abs(diagonal)));
   }
   const auto exponent = hn::And(hn::BitCast(bits, largest), hn::Set(bits, 0x7FF0'0000'0000'0000));
@@ -91,11 +91,11 @@ HWY_INLINE void start_group(Lanes& group, std::size_t order) {
   const Vector scale = hn::Div(hn::Set(d, 1.0), group.unit);
   for (std::size_t row = 0; row < order; ++row) {
     double *diagonal = group.diagonal + row * kLanes, *off = group.off_squared + row * kLanes;
-    const Vector coupling = hn::Mul(hn::Load(d, off), scale);
-    hn::Store(hn::Mul(coupling, coupling), d, off);
-    hn::Store(hn::Mul(hn::Load(d, diagonal), scale), d, diagonal);
+    const Vector coupling = hn::Mul(load(off), scale);
+    store(hn::Mul(coupling, coupling), off);
+    store(hn::Mul(load(diagonal), scale), diagonal);
   }
-  hn::Store(hn::Zero(d), d, group.diagonal + order * kLanes);
+  store(hn::Zero(d), group.diagonal + order * kLanes);
   group.last = hn::Set(d, static_cast<double>(order - 1));
 }
 
@@ -104,7 +104,7 @@ HWY_INLINE void finish_group(const Lanes& group, std::size_t order) {
   const Doubles d;
   for (std::size_t row = 0; row < order; ++row) {
     double* at = group.diagonal + row * kLanes;
-    hn::Store(hn::Mul(hn::Load(d, at), group.unit), d, at);
+    store(hn::Mul(load(at), group.unit), at);
   }
   sort(group.diagonal, order);
 }
@@ -123,8 +123,8 @@ HWY_INLINE std::size_t start_sweep(Lanes& group) {
     if (hn::AllFalse(d, done)) break;
     HWY_ALIGN double rows[kLanes];
     HWY_ALIGN double splits[kLanes];
-    hn::Store(before, d, rows);
-    hn::Store(hn::IfThenElseZero(done, one), d, splits);
+    store(before, rows);
+    store(hn::IfThenElseZero(done, one), splits);
     for (std::size_t lane = 0; lane < kLanes; ++lane) {
       if (splits[lane] == 0) continue;
       group.off_squared[static_cast<std::size_t>(rows[lane]) * kLanes + lane] = 0;
@@ -139,7 +139,7 @@ HWY_INLINE std::size_t start_sweep(Lanes& group) {
   const auto active = hn::Gt(group.last, zero);
   group.end = hn::IfThenElse(active, group.last, hn::Set(d, -1.0));
   group.shift = hn::IfThenElseZero(active, hn::Sub(corner, hn::Div(coupling, distance)));
-  group.alpha = hn::Load(d, group.diagonal);
+  group.alpha = load(group.diagonal);
   group.gamma = not_zero(hn::Sub(group.alpha, group.shift));
   group.p = hn::Mul(group.gamma, group.gamma);
   group.s = zero;
@@ -151,21 +151,21 @@ HWY_INLINE std::size_t start_sweep(Lanes& group) {
 HWY_INLINE void rotate(Lanes& group, std::size_t row) {
   const Doubles d;
   double* at = group.diagonal + row * kLanes;
-  const Vector coupling = hn::Load(d, group.off_squared + row * kLanes);
+  const Vector coupling = load(group.off_squared + row * kLanes);
   const Vector r = hn::Add(group.p, coupling);
-  if (row > 0) hn::Store(hn::Mul(group.s, r), d, group.off_squared + (row - 1) * kLanes);
+  if (row > 0) store(hn::Mul(group.s, r), group.off_squared + (row - 1) * kLanes);
   // One division gives p / r, its inverse, and coupling / r.
   const Vector inverse = hn::Div(hn::Set(d, 1.0), hn::Mul(r, group.p));
   const Vector inverse_r = hn::Mul(group.p, inverse);
   const Vector inverse_c = hn::Mul(r, hn::Mul(r, inverse));
   const Vector c = hn::Mul(group.p, inverse_r);
   group.s = hn::Mul(coupling, inverse_r);
-  const Vector below = hn::Load(d, at + kLanes);
+  const Vector below = load(at + kLanes);
   const Vector gamma =
       not_zero(hn::NegMulAdd(group.s, group.gamma, hn::Mul(c, hn::Sub(below, group.shift))));
   const Vector value = hn::Add(group.gamma, hn::Sub(below, gamma));
   const auto inside = hn::Le(hn::Set(d, static_cast<double>(row)), group.end);
-  hn::Store(hn::IfThenElse(inside, value, group.alpha), d, at);
+  store(hn::IfThenElse(inside, value, group.alpha), at);
   group.alpha = below;
   group.gamma = gamma;
   group.p = hn::Mul(hn::Mul(gamma, gamma), inverse_c);

@@ -18,7 +18,7 @@ inline constexpr std::size_t kTile = 24;
 inline constexpr std::size_t kTileSize = kTile * kTile;
 
 /// "AVX-512", "AVX2", "NEON", or "none". ATTNSCOPE_KERNELS=avx2 or none in the environment holds
-/// it down, for tests and comparisons.
+/// it down, for tests and comparisons; throws for any other value but nothing.
 std::string_view instruction_set();
 
 /// Whether there are kernels for this CPU.

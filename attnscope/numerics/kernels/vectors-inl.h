@@ -20,6 +20,10 @@ using Vector = hn::Vec<Doubles>;
 
 constexpr std::size_t kLanes = hn::MaxLanes(Doubles());
 
+/// kLanes elements from `at` on, which is aligned.
+HWY_INLINE Vector load(const double* at) { return hn::Load(Doubles(), at); }
+HWY_INLINE void store(Vector value, double* at) { hn::Store(value, Doubles(), at); }
+
 /// kLanes elements from `at` on, as float64.
 HWY_INLINE Vector load_float64(const double* at) { return hn::LoadU(Doubles(), at); }
 HWY_INLINE Vector load_float64(const float* at) {
