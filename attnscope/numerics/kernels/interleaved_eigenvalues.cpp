@@ -42,7 +42,6 @@ struct Lanes {
 
 /// Batcher's network: sorts each lane.
 HWY_INLINE void sort(double* values, std::size_t count) {
-  const Doubles d;
   for (std::size_t merged = 1; merged < count; merged *= 2) {
     for (std::size_t step = merged; step > 0; step /= 2) {
       for (std::size_t first = step % merged; first + step < count; first += 2 * step) {
@@ -101,7 +100,6 @@ HWY_INLINE void start_group(Lanes& group, std::size_t order) {
 
 /// The eigenvalues, in the matrix' own unit and sorted.
 HWY_INLINE void finish_group(const Lanes& group, std::size_t order) {
-  const Doubles d;
   for (std::size_t row = 0; row < order; ++row) {
     double* at = group.diagonal + row * kLanes;
     store(hn::Mul(load(at), group.unit), at);

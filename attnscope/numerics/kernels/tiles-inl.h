@@ -77,7 +77,8 @@ HWY_INLINE void multiply_strip(const Operands& in, double* HWY_RESTRICT out, std
     }
   };
   if constexpr (kFetchEvery > 0) {
-    // Spelled out, for a test in each step would take more of the processor's attention than it.
+    // Spelled out: a test in each step would cost as many instructions as the products leave room
+    // for.
     constexpr std::size_t kSteps = 8;
     static_assert(kSteps % kFetchEvery == 0);
     for (std::size_t done = 0; done < in.depth; done += kSteps) {

@@ -78,14 +78,14 @@ HWY_INLINE void for_column_groups(std::size_t count, const Work& work) {
 template <std::size_t kColumns, std::size_t kDepth, std::size_t kFetchEvery>
 HWY_INLINE void multiply(const FloatOperands& in, std::size_t first, FloatSums<kColumns>& sums) {
   const Floats d;
-  // Steps are spelled out, for what a loop does beside them would take more of the processor's
-  // attention than they do.
+  // Steps are spelled out: a loop's counting, and a test whether to fetch, would fill the slots in
+  // which the processor issues instructions before the products fill its multipliers.
   constexpr std::size_t kSteps = std::min<std::size_t>(kDepth, 16);
   static_assert(kDepth % kSteps == 0 && kSteps % kFetchEvery == 0);
   const float* lines = in.left + first * kSide;
   const float* factors = in.right + first * in.right_depth;
   const float* next = in.next + first / kFetchEvery * kLine;
-  // Compilers would carry factors from one product to the next in memory.
+  // Else GCC loads the factors that two products share once, and keeps them on the stack.
   std::atomic_signal_fence(std::memory_order_acq_rel);
 #pragma GCC unroll 8
   for (std::size_t column = 0; column < kColumns; ++column) {
