@@ -11,7 +11,7 @@
 namespace attnscope {
 namespace {
 
-constexpr int kRevision = 1;  // raised when the numbers of rows change
+constexpr int kRevision = 2;  // raised when the numbers of rows change
 
 /// Up to this order the eigenvalues of a sum over heads take seconds at most.
 constexpr std::int64_t kMostEigenvalues = 1024;

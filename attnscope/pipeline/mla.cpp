@@ -18,7 +18,7 @@
 namespace attnscope {
 namespace {
 
-constexpr int kRevision = 1;  // raised when the numbers of rows change
+constexpr int kRevision = 2;  // raised when the numbers of rows change
 
 constexpr LatentChoice kChoice;
 constexpr const char* kLatent = "latent";     // the one field of a half before halves are joined

@@ -24,7 +24,7 @@
 namespace attnscope {
 namespace {
 
-constexpr int kRevision = 1;  // raised when the numbers of rows change
+constexpr int kRevision = 2;  // raised when the numbers of rows change
 
 SpectrumFields fields_wanted(const SpectrumRequest& request, std::int64_t width) {
   SpectrumFields wanted{.thresholds = request.thresholds, .with_values = request.with_values};
