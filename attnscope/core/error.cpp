@@ -1,5 +1,8 @@
 #include "attnscope/core/error.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "attnscope/core/text.h"
 
 namespace attnscope {
@@ -14,9 +17,59 @@ std::string short_line(std::string_view text) {
          printable(text.substr(text.size() - kMost / 2));
 }
 
+bool is_name(std::string_view text) {
+  return !text.empty() && std::all_of(text.begin(), text.end(),
+                                      [](char c) { return (c >= 'a' && c <= 'z') || c == '_'; });
+}
+
+std::string where_text(const ErrorParts& parts, const SpellParameter& spell) {
+  if (!parts.parameter.empty()) return spell(parts.parameter);
+  if (parts.file.empty()) return parts.place;
+  return parts.tensor.empty() ? parts.file : parts.file + ": tensor '" + parts.tensor + "'";
+}
+
+std::string bare(std::string_view name) { return std::string(name); }
+
 }  // namespace
 
-Error::Error(ErrorKind kind, std::string_view where, std::string_view problem)
-    : std::runtime_error(short_line(where) + ": " + short_line(problem)), kind_(kind) {}
+std::string spell_parameters(std::string_view text, const SpellParameter& spell) {
+  std::string out;
+  for (;;) {
+    const std::size_t open = text.find('{');
+    const std::size_t close = text.find('}', open);
+    out += text.substr(0, open);
+    if (open == std::string_view::npos) return out;
+    const std::string_view name =
+        close == std::string_view::npos ? "" : text.substr(open + 1, close - open - 1);
+    if (is_name(name)) {
+      out += spell(name);
+      text.remove_prefix(close + 1);
+    } else {
+      out += '{';
+      text.remove_prefix(open + 1);
+    }
+  }
+}
+
+std::string error_text(const ErrorParts& parts, const SpellParameter& spell) {
+  std::string problem = spell_parameters(parts.problem, spell);
+  if (!parts.beside.empty()) {
+    std::vector<std::string> others;
+    for (const std::string& name : parts.beside) others.push_back(spell(name));
+    problem += ", so " + join_words(others) + (others.size() > 1 ? " have" : " has") +
+               " no meaning beside it";
+  }
+  if (!parts.hint.empty()) problem += " (" + spell_parameters(parts.hint, spell) + ")";
+  return short_line(where_text(parts, spell)) + ": " + short_line(problem);
+}
+
+Error::Error(ErrorKind kind, ErrorParts parts)
+    : std::runtime_error(error_text(parts, bare)), kind_(kind), parts_(std::move(parts)) {}
+
+Error::Error(ErrorKind kind, std::string_view place, std::string_view problem,
+             std::string_view hint)
+    : Error(kind, {.place = std::string(place),
+                   .problem = std::string(problem),
+                   .hint = std::string(hint)}) {}
 
 }  // namespace attnscope

@@ -2,9 +2,14 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace attnscope {
 
@@ -29,15 +34,49 @@ constexpr int exit_code(ErrorKind kind) {
   return kErrorKinds[static_cast<std::size_t>(kind)].exit_code;
 }
 
-/// Ends the command. `where` is what the user can look at: a file, "file: tensor 'name'", a flag.
-/// Both texts may hold names from files: control bytes are escaped, so the message is one line.
+/// What an error is about, in parts, so that every front end can say it its own way. What does not
+/// apply is empty. In `problem` and `hint`, `{name}` stands for a command's parameter.
+struct ErrorParts {
+  std::string file;       // as it was named
+  std::string tensor;     // of that file
+  std::string parameter;  // of a command, by the name of its description: "rope_offset"
+  std::string place;      // anything else that the user can look at: "stdout", a model, a routine
+  std::optional<std::int64_t> layer;
+  std::string problem;              // what is wrong
+  std::vector<std::string> beside;  // parameters that have no meaning beside `parameter`
+  std::string hint;                 // what to do
+};
+
+/// How a front end spells a parameter: `--rope-offset` for "rope_offset".
+using SpellParameter = std::function<std::string(std::string_view name)>;
+
+/// `text` with each `{name}` spelled.
+std::string spell_parameters(std::string_view text, const SpellParameter& spell);
+
+/// "WHERE: PROBLEM (HINT)" as one line: parts may hold names from files, so control bytes are
+/// escaped and long ones shortened.
+std::string error_text(const ErrorParts& parts, const SpellParameter& spell);
+
+/// Ends the command. what() spells parameters by their bare names.
 class Error : public std::runtime_error {
  public:
-  Error(ErrorKind kind, std::string_view where, std::string_view problem);
+  Error(ErrorKind kind, ErrorParts parts);
+  /// Of a place that is neither a file nor a parameter.
+  Error(ErrorKind kind, std::string_view place, std::string_view problem,
+        std::string_view hint = "");
+
   ErrorKind kind() const { return kind_; }
+  const ErrorParts& parts() const { return parts_; }
 
  private:
   ErrorKind kind_;
+  ErrorParts parts_;
+};
+
+/// The command was asked to stop, and did; nothing is wrong.
+class Stopped : public std::exception {
+ public:
+  const char* what() const noexcept override { return "stopped"; }
 };
 
 }  // namespace attnscope

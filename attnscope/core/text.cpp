@@ -108,6 +108,11 @@ std::string join(std::span<const std::string> words, std::string_view separator)
   return out;
 }
 
+std::string join_words(std::span<const std::string> words) {
+  if (words.size() < 2) return join(words);
+  return join(words.first(words.size() - 1)) + " and " + words.back();
+}
+
 std::vector<std::string> split(std::string_view text, char separator) {
   std::vector<std::string> parts;
   for (;;) {

@@ -22,6 +22,9 @@ std::string shape_text(std::span<const std::int64_t> shape);
 /// "a, b, c".
 std::string join(std::span<const std::string> words, std::string_view separator = ", ");
 
+/// "a", "a and b", "a, b and c".
+std::string join_words(std::span<const std::string> words);
+
 /// The parts of `text` between separators; one empty part for an empty text.
 std::vector<std::string> split(std::string_view text, char separator);
 
