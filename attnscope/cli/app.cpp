@@ -183,7 +183,13 @@ int run_command_line(int argc, const char* const* argv) {
   try {
     return dispatch({argv + std::min(argc, 1), argv + argc});
   } catch (const Error& error) {
-    return fail(error.what(), exit_code(error.kind()));
+    return fail(error_text(error.parts(),
+                           [](std::string_view name) {
+                             std::string flag = "--" + std::string(name);
+                             std::replace(flag.begin(), flag.end(), '_', '-');
+                             return flag;
+                           }),
+                exit_code(error.kind()));
   } catch (const std::bad_alloc&) {
     return fail("memory: not enough for this model (try a smaller --memory or fewer --threads)",
                 exit_code(ErrorKind::io));

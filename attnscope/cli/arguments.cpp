@@ -146,23 +146,60 @@ std::optional<Store> open_store(const CommonArguments& arguments) {
   return Store::open(arguments.store, ATTNSCOPE_VERSION);
 }
 
-int print_report(const CommonArguments& arguments, const std::function<Report()>& make_report) {
-  const Format& format = find_format(arguments.format.empty() ? "table" : arguments.format);
-  OutputTarget target(arguments.out);
-  const Report report = make_report();
-  if (!arguments.quiet) {
-    for (const std::string& note : report.notes) say("note", note);
+namespace {
+
+/// Passes rows on, and remembers what the exit code and stderr need.
+class Watched : public RowSink {
+ public:
+  explicit Watched(RowSink& sink) : sink_(sink) {}
+  void begin(const ReportHead& head) override { sink_.begin(head); }
+  void add_row(Record row) override {
+    any_row = true;
+    sink_.add_row(std::move(row));
   }
-  WriteOptions options{.color = wants_color(target)};
-  options.width = target.terminal_width().value_or(options.width);
-  target.write([&](std::ostream& out) { format.write(report, options, out); });
-  if (!report.rows.empty() || report.skipped.empty()) return 0;
-  throw Error(ErrorKind::numerical, report.skipped.front().model,
-              "no matrix could be analysed (" + report.skipped.front().reason + ")");
+  void add_skipped(Skipped skipped) override {
+    if (!first_skipped) first_skipped = skipped;
+    sink_.add_skipped(std::move(skipped));
+  }
+  void add_note(std::string note) override { notes.push_back(std::move(note)); }
+  void end() override { sink_.end(); }
+
+  bool any_row = false;
+  std::optional<Skipped> first_skipped;
+  std::vector<std::string> notes;
+
+ private:
+  RowSink& sink_;
+};
+
+std::string flag_of(std::string_view name) {
+  std::string flag = "--" + std::string(name);
+  std::replace(flag.begin(), flag.end(), '_', '-');
+  return flag;
 }
 
-Resources resources_for(const CommonArguments& arguments) {
-  Resources resources{.threads = default_threads()};
+}  // namespace
+
+int print_report(const CommonArguments& arguments, const std::function<void(RowSink&)>& run) {
+  const Format& format = find_format(arguments.format.empty() ? "table" : arguments.format);
+  OutputTarget target(arguments.out);
+  WriteOptions options{.color = wants_color(target)};
+  options.width = target.terminal_width().value_or(options.width);
+  std::optional<Watched> watched;
+  target.write([&](std::ostream& out) {
+    const auto writer = format.make(options, out);
+    watched.emplace(*writer);
+    run(*watched);
+    if (arguments.quiet) return;
+    for (const std::string& note : watched->notes) say("note", spell_parameters(note, flag_of));
+  });
+  if (watched->any_row || !watched->first_skipped) return 0;
+  throw Error(ErrorKind::numerical, watched->first_skipped->model, "no matrix could be analysed",
+              watched->first_skipped->reason);
+}
+
+Context context_for(const CommonArguments& arguments) {
+  Context resources{.threads = default_threads()};
   if (!arguments.threads.empty()) {
     resources.threads =
         static_cast<int>(parse_integer("--threads", arguments.threads, 1, kMostThreads));

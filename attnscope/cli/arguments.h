@@ -11,8 +11,8 @@
 #include "attnscope/cli/progress_line.h"
 #include "attnscope/core/role.h"
 #include "attnscope/model/model.h"
-#include "attnscope/pipeline/work_queue.h"
-#include "attnscope/results/report.h"
+#include "attnscope/pipeline/context.h"
+#include "attnscope/results/sink.h"
 #include "attnscope/store/store.h"
 
 namespace CLI {
@@ -58,10 +58,10 @@ std::optional<Store> open_store(const CommonArguments& arguments);
 
 /// Makes the report and prints it in the asked format to stdout or --out. Returns the exit code:
 /// 0 if there is any row or nothing was skipped, else 6.
-int print_report(const CommonArguments& arguments, const std::function<Report()>& make_report);
+int print_report(const CommonArguments& arguments, const std::function<void(RowSink&)>& run);
 
 /// What --threads and --memory allow; by default all cores, and a half of what memory is free.
-Resources resources_for(const CommonArguments& arguments);
+Context context_for(const CommonArguments& arguments);
 ProgressMode progress_mode(const CommonArguments& arguments);
 
 /// A whole number from `least` to `most`. All throw Error(usage) naming the option.

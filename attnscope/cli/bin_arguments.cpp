@@ -61,9 +61,9 @@ BinRule parse_bins(const BinArguments& arguments, const BinRule& standard) {
   return rule;
 }
 
-void note_idle_bins(const BinArguments& arguments, Report& report) {
+void note_idle_bins(const BinArguments& arguments, RowSink& sink) {
   if (arguments.histogram || !arguments.any()) return;
-  report.notes.push_back("--bins and --range have no effect without --histogram");
+  sink.add_note("{bins} and {range} have no effect without {histogram}");
 }
 
 }  // namespace attnscope

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "attnscope/analysis/histogram.h"
-#include "attnscope/results/report.h"
+#include "attnscope/results/sink.h"
 
 namespace CLI {
 class App;
@@ -28,6 +28,6 @@ void add_bin_arguments(CLI::App& app, BinArguments& arguments, const BinRule& st
 BinRule parse_bins(const BinArguments& arguments, const BinRule& standard);
 
 /// Says in the report's notes where bins were chosen for a histogram that nobody asked for.
-void note_idle_bins(const BinArguments& arguments, Report& report);
+void note_idle_bins(const BinArguments& arguments, RowSink& sink);
 
 }  // namespace attnscope

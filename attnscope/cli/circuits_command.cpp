@@ -45,10 +45,8 @@ CircuitsRequest make_request(const CircuitsArguments& arguments) {
   }
   request.variant.fold_norm = arguments.fold_norm;
   request.variant.with_bias = arguments.with_bias;
-  request.layers_text = arguments.common.layers;
   request.all_eigenvalues = arguments.all_eigenvalues;
   request.composition = arguments.composition;
-  request.resources = resources_for(arguments.common);
   const bool ranks = !arguments.energy.empty() || arguments.all_eigenvalues;
   if (request.composition && (!request.circuits.empty() || ranks)) {
     throw Error(ErrorKind::usage, "--composition",
@@ -59,16 +57,16 @@ CircuitsRequest make_request(const CircuitsArguments& arguments) {
 }
 
 int run(const CircuitsArguments& arguments) {
-  CircuitsRequest request = make_request(arguments);
+  const CircuitsRequest request = make_request(arguments);
+  Context context = context_for(arguments.common);
   const ProgressMode mode = progress_mode(arguments.common);
   const std::vector<Model> models = open_models(arguments.common);
   std::optional<Store> store = open_store(arguments.common);
-  request.store = store ? &*store : nullptr;
-  return print_report(arguments.common, [&] {
+  context.store = store ? &*store : nullptr;
+  return print_report(arguments.common, [&](RowSink& sink) {
     ProgressLine line("circuits", mode);
-    const auto show = [&](const Progress& progress) { line.show(progress); };
-    return request.composition ? run_composition(models, request, show)
-                               : run_circuits(models, request, show);
+    context.on_progress = [&](const Progress& progress) { line.show(progress); };
+    (request.composition ? run_composition : run_circuits)(models, request, context, sink);
   });
 }
 

@@ -77,7 +77,7 @@ int run(const ExportArguments& arguments) {
   const StoredSet set = store.read_set(choose_set(store.sets(), arguments));
   const std::optional<std::string> model =
       arguments.model.empty() ? std::nullopt : std::optional(arguments.model);
-  return print_report(arguments.common, [&] { return stored_report(set, model); });
+  return print_report(arguments.common, [&](RowSink& sink) { send_stored(set, model, sink); });
 }
 
 }  // namespace

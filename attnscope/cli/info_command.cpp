@@ -19,10 +19,11 @@ int run(const InfoArguments& arguments) {
     if (!arguments.common.models.empty()) {
       throw Error(ErrorKind::usage, "--system", "takes no model");
     }
-    return print_report(arguments.common, [] { return run_system_info(ATTNSCOPE_VERSION); });
+    return print_report(arguments.common,
+                        [](RowSink& sink) { run_system_info(ATTNSCOPE_VERSION, sink); });
   }
   const std::vector<Model> models = open_models(arguments.common);
-  return print_report(arguments.common, [&] { return run_info(models); });
+  return print_report(arguments.common, [&](RowSink& sink) { run_info(models, sink); });
 }
 
 }  // namespace

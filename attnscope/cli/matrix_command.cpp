@@ -37,7 +37,8 @@ int run(const MatrixArguments& arguments) {
   const MatrixRequest request = make_request(arguments);
   const std::vector<Model> models = open_models(arguments.common);
   if (!arguments.common.out.ends_with(".npy")) {
-    return print_report(arguments.common, [&] { return matrix_report(models, request); });
+    return print_report(arguments.common,
+                        [&](RowSink& sink) { run_matrix(models, request, sink); });
   }
   if (!arguments.common.format.empty()) {
     throw Error(ErrorKind::usage, "--format", "a .npy file has its own format");

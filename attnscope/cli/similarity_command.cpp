@@ -54,27 +54,25 @@ SimilarityRequest make_request(const SimilarityArguments& arguments) {
                     "' are not the vectors of heads; similarity takes q,k,v");
   }
   if (!arguments.common.layers.empty()) request.layers = LayerSelection(arguments.common.layers);
-  request.layers_text = arguments.common.layers;
   request.overlap = arguments.overlap;
   if (!arguments.head_matrix.empty()) request.head_matrix = parse_head_place(arguments.head_matrix);
   request.with_histogram = arguments.bins.histogram;
   request.bins = parse_bins(arguments.bins, request.bins);
-  request.resources = resources_for(arguments.common);
   return request;
 }
 
 int run(const SimilarityArguments& arguments) {
-  SimilarityRequest request = make_request(arguments);
+  const SimilarityRequest request = make_request(arguments);
+  Context context = context_for(arguments.common);
   const ProgressMode mode = progress_mode(arguments.common);
   const std::vector<Model> models = open_models(arguments.common);
   std::optional<Store> store = open_store(arguments.common);
-  request.store = store ? &*store : nullptr;
-  return print_report(arguments.common, [&] {
+  context.store = store ? &*store : nullptr;
+  return print_report(arguments.common, [&](RowSink& sink) {
     ProgressLine line("similarity", mode);
-    Report report =
-        run_similarity(models, request, [&](const Progress& progress) { line.show(progress); });
-    note_idle_bins(arguments.bins, report);
-    return report;
+    context.on_progress = [&](const Progress& progress) { line.show(progress); };
+    run_similarity(models, request, context, sink);
+    note_idle_bins(arguments.bins, sink);
   });
 }
 

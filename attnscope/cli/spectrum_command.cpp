@@ -24,33 +24,12 @@ struct SpectrumArguments {
   bool mla = false;
 };
 
-/// `512`, or `0.1D`: a share of the width, at most all of it.
-RankText parse_rank(const std::string& text) {
-  const bool of_width = text.ends_with('D');
-  const char* end = text.data() + text.size() - (of_width ? 1 : 0);
-  double number = 0;
-  const auto [stop, error] = std::from_chars(text.data(), end, number, std::chars_format::fixed);
-  const bool whole =
-      std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
-  const bool fits = of_width ? number > 0 && number <= 1
-                             : whole && number >= 1 && number <= static_cast<double>(kMaxSize);
-  if (error != std::errc() || stop != end || !fits) {
-    throw Error(ErrorKind::usage, "--rank",
-                "'" + text +
-                    "' is neither a rank nor a share of the width (for example: "
-                    "512,0.1D)");
-  }
-  return {.text = text, .number = number, .of_width = of_width};
-}
-
 /// In the order in which they were typed, each once.
-std::vector<RankText> parse_ranks(const std::string& text) {
-  std::vector<RankText> ranks;
+std::vector<Rank> parse_ranks(const std::string& text) {
+  std::vector<Rank> ranks;
   for (const std::string& part : split(text, ',')) {
-    RankText rank = parse_rank(part);
-    const bool known = std::any_of(ranks.begin(), ranks.end(),
-                                   [&](const RankText& other) { return other.text == part; });
-    if (!known) ranks.push_back(std::move(rank));
+    const Rank rank = parse_rank(part);
+    if (std::find(ranks.begin(), ranks.end(), rank) == ranks.end()) ranks.push_back(rank);
   }
   return ranks;
 }
@@ -75,15 +54,14 @@ SpectrumRequest make_request(const SpectrumArguments& arguments) {
   if (!arguments.energy.empty())
     request.thresholds = parse_thresholds("--energy", arguments.energy);
   if (!arguments.rank.empty()) request.ranks = parse_ranks(arguments.rank);
-  request.layers_text = arguments.common.layers;
   request.per_head = arguments.per_head;
   request.with_values = arguments.values;
-  request.resources = resources_for(arguments.common);
   return request;
 }
 
 int run(const SpectrumArguments& arguments) {
-  SpectrumRequest request = make_request(arguments);
+  const SpectrumRequest request = make_request(arguments);
+  Context context = context_for(arguments.common);
   const ProgressMode mode = progress_mode(arguments.common);
   if (arguments.mla) {
     refuse_beside("--mla", "asks of queries, and of keys and values, at ranks of its own",
@@ -96,11 +74,11 @@ int run(const SpectrumArguments& arguments) {
   if (arguments.tensor.empty()) {
     const std::vector<Model> models = open_models(arguments.common);
     std::optional<Store> store = open_store(arguments.common);
-    request.store = store ? &*store : nullptr;
-    return print_report(arguments.common, [&] {
+    context.store = store ? &*store : nullptr;
+    return print_report(arguments.common, [&](RowSink& sink) {
       ProgressLine line("spectrum", mode);
-      const auto show = [&](const Progress& progress) { line.show(progress); };
-      return arguments.mla ? run_mla(models, request, show) : run_spectrum(models, request, show);
+      context.on_progress = [&](const Progress& progress) { line.show(progress); };
+      (arguments.mla ? run_mla : run_spectrum)(models, request, context, sink);
     });
   }
   refuse_beside("--tensor", "names one tensor",
@@ -110,11 +88,11 @@ int run(const SpectrumArguments& arguments) {
                  {"--layout", !arguments.common.layout.empty()}});
   const NamedCheckpoints opened = open_checkpoints(arguments.common);
   std::optional<Store> store = open_store(arguments.common);
-  request.store = store ? &*store : nullptr;
-  return print_report(arguments.common, [&] {
+  context.store = store ? &*store : nullptr;
+  return print_report(arguments.common, [&](RowSink& sink) {
     ProgressLine line("spectrum", mode);
-    return run_tensor_spectrum(opened.checkpoints, opened.names, arguments.tensor, request,
-                               [&](const Progress& progress) { line.show(progress); });
+    context.on_progress = [&](const Progress& progress) { line.show(progress); };
+    run_tensor_spectrum(opened.checkpoints, opened.names, arguments.tensor, request, context, sink);
   });
 }
 

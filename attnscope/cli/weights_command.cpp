@@ -28,26 +28,24 @@ WeightsRequest make_request(const WeightsArguments& arguments) {
                     "' is made of two projections; weights takes q,k,v,o,gate,up,down");
   }
   if (!arguments.common.layers.empty()) request.layers = LayerSelection(arguments.common.layers);
-  request.layers_text = arguments.common.layers;
   request.per_head = arguments.per_head;
   request.with_histogram = arguments.bins.histogram;
   request.bins = parse_bins(arguments.bins, request.bins);
-  request.resources = resources_for(arguments.common);
   return request;
 }
 
 int run(const WeightsArguments& arguments) {
-  WeightsRequest request = make_request(arguments);
+  const WeightsRequest request = make_request(arguments);
+  Context context = context_for(arguments.common);
   const ProgressMode mode = progress_mode(arguments.common);
   const std::vector<Model> models = open_models(arguments.common);
   std::optional<Store> store = open_store(arguments.common);
-  request.store = store ? &*store : nullptr;
-  return print_report(arguments.common, [&] {
+  context.store = store ? &*store : nullptr;
+  return print_report(arguments.common, [&](RowSink& sink) {
     ProgressLine line("weights", mode);
-    Report report =
-        run_weights(models, request, [&](const Progress& progress) { line.show(progress); });
-    note_idle_bins(arguments.bins, report);
-    return report;
+    context.on_progress = [&](const Progress& progress) { line.show(progress); };
+    run_weights(models, request, context, sink);
+    note_idle_bins(arguments.bins, sink);
   });
 }
 

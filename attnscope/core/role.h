@@ -42,6 +42,13 @@ constexpr bool is_attention(Role role) {
   return role != Role::gate && role != Role::up && role != Role::down;
 }
 
+inline std::vector<Role> factors_of(Role role) {
+  if (role == Role::qk) return {Role::query, Role::key};
+  if (role == Role::ov) return {Role::output, Role::value};
+  if (role == Role::kv) return {Role::key, Role::value};
+  return {role};
+}
+
 /// How the attention of one model is cut into heads. Query head h reads kv head h * kv_heads /
 /// heads.
 struct HeadShape {

@@ -6,38 +6,13 @@
 #include <map>
 #include <optional>
 
+#include "attnscope/output/circuit_cells.h"
 #include "attnscope/output/spectrum_cells.h"
+#include "attnscope/output/tables.h"
 #include "attnscope/output/terminal.h"
-#include "attnscope/output/writers.h"
 
 namespace attnscope {
 namespace {
-
-constexpr std::size_t kStrongest = 20;  // pairs that the table of compositions shows
-
-std::optional<double> number_of(const Record& row, std::string_view name) {
-  const Value* value = row.find(name);
-  const double* number = value == nullptr ? nullptr : value->get<double>();
-  return number == nullptr ? std::nullopt : std::optional(*number);
-}
-
-bool flag_of(const Record& record, std::string_view name) {
-  const Value* value = record.find(name);
-  const bool* flag = value == nullptr ? nullptr : value->get<bool>();
-  return flag != nullptr && *flag;
-}
-
-/// "W_Q, W_K and W_V as stored", or what was done to them.
-std::string variant_text(const Record& parameters) {
-  std::string text;
-  const auto add = [&](const std::string& part) { text += (text.empty() ? "" : ", ") + part; };
-  if (flag_of(parameters, "fold_norm")) add("gains of norms folded in");
-  if (flag_of(parameters, "with_bias")) add("with biases");
-  if (const std::int64_t offset = integer_field(parameters, "rope_offset"); offset != 0) {
-    add(fmt::format("qk at rotary offset {}", offset));
-  }
-  return text.empty() ? "weights as stored: no norms, biases or positions" : text;
-}
 
 /// The last key of a map of thresholds, which ascend, and its value.
 const std::pair<std::string, Value>* highest(const Record& row, std::string_view name) {
@@ -57,7 +32,7 @@ std::string share_cell(const std::optional<double>& share, const Style& style) {
   return share ? style.shade(*share, fmt::format("{:.2f}", *share)) : "-";
 }
 
-std::string rank_cell(const Record& row, const Style& style) {
+std::string circuit_rank_cell(const Record& row, const Style& style) {
   const auto* rank = highest(row, "energy_rank");
   const std::int64_t* count = rank == nullptr ? nullptr : rank->second.get<std::int64_t>();
   const std::int64_t possible = integer_field(row, "possible_rank");
@@ -77,7 +52,7 @@ std::string overlap_cell(const Record& row, std::string_view name) {
 }
 
 std::vector<std::string> row_cells(const Record& row, const Style& style) {
-  return {rank_cell(row, style),
+  return {circuit_rank_cell(row, style),
           overlap_cell(row, "overlap"),
           overlap_cell(row, "head_space_overlap"),
           signed_cell(number_of(row, "identity_cosine"), style),
@@ -139,60 +114,10 @@ void write_measures(const Report& report, const Style& style, std::ostream& out)
       << '\n';
 }
 
-void write_composition(const Report& report, const Style& style, std::ostream& out) {
-  for (const Record& model : report.models) {
-    const std::string name = text_field(model, "name");
-    std::vector<const Record*> pairs;
-    for (const Record& row : report.rows) {
-      if (text_field(row, "model") == name && number_of(row, "excess")) pairs.push_back(&row);
-    }
-    const std::size_t shown = std::min(kStrongest, pairs.size());
-    // Of equal pairs the earlier row comes first, whatever the sort does.
-    std::partial_sort(pairs.begin(), pairs.begin() + static_cast<std::ptrdiff_t>(shown),
-                      pairs.end(), [](const Record* a, const Record* b) {
-                        const double first = *number_of(*a, "excess");
-                        const double second = *number_of(*b, "excess");
-                        return first != second ? first > second : a < b;
-                      });
-    out << style.bold(name) << "  " << style.dim(model_title(model)) << "\n\n";
-    std::vector<std::vector<std::string>> lines = {{style.bold("earlier"), style.bold("later"),
-                                                    style.bold("by"), style.bold("score"),
-                                                    style.bold("excess")}};
-    for (std::size_t at = 0; at < shown; ++at) {
-      const Record& row = *pairs[at];
-      const double score = *number_of(row, "score"), excess = *number_of(row, "excess");
-      lines.push_back(
-          {fmt::format("layer {} head {}", integer_field(row, "layer"), integer_field(row, "head")),
-           fmt::format("layer {} head {}", integer_field(row, "to_layer"),
-                       integer_field(row, "to_head")),
-           text_field(row, "kind"), style.shade(score, fmt::format("{:.3f}", score)),
-           fmt::format("{:+.3f}", excess)});
-    }
-    out << align(lines, /*left_columns=*/3) << '\n';
-    if (pairs.size() > shown) {
-      out << style.dim(fmt::format("the strongest {} of {} pairs; the others are in csv and json",
-                                   shown, pairs.size()))
-          << "\n\n";
-    }
-  }
-  write_skipped(report, out);
-  out << style.dim(fmt::format(
-             "Score: norm of the later head's circuit (by its queries, keys or values) times the "
-             "earlier head's OV, over both norms.\nExcess: over 1/sqrt(width), what random heads "
-             "give; {}.",
-             variant_text(report.parameters)))
-      << '\n';
-}
-
 }  // namespace
 
 void write_circuits_table(const Report& report, const WriteOptions& options, std::ostream& out) {
-  const Style style(options.color);
-  if (flag_of(report.parameters, "composition")) {
-    write_composition(report, style, out);
-  } else {
-    write_measures(report, style, out);
-  }
+  write_measures(report, Style(options.color), out);
 }
 
 }  // namespace attnscope

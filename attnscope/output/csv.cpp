@@ -1,9 +1,13 @@
 // The report's rows as CSV (RFC 4180). Maps and arrays become columns: energy_rank_0.9, shape_0.
 #include <algorithm>
+#include <cstring>
 #include <map>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "attnscope/core/spool.h"
 #include "attnscope/core/text.h"
 #include "attnscope/output/writers.h"
 
@@ -75,80 +79,180 @@ void flatten(const Value& value, const std::string& suffix,
 /// Columns in the order of first appearance, those of one field together.
 class Columns {
  public:
-  void add(const std::string& field, const Value& value) {
+  using Cells = std::vector<std::pair<std::string, std::string>>;  // suffixes and texts
+
+  /// The number of each cell's column; none for what says nothing of its columns.
+  std::vector<std::optional<std::uint32_t>> add(const std::string& field, const Cells& cells) {
     auto [place, fresh] = suffixes_.try_emplace(field);
     if (fresh) fields_.push_back(field);
-    std::vector<std::pair<std::string, std::string>> cells;
-    flatten(value, "", cells);
+    Suffixes& own = place->second;
+    std::vector<std::optional<std::uint32_t>> numbers;
     // A null or empty field says nothing of its columns while others may.
-    if (cells.size() == 1 && cells[0].first.empty() && !place->second.order.empty()) return;
+    const bool says_nothing = cells.size() == 1 && cells[0].first.empty() && !own.order.empty();
     for (const auto& [suffix, text] : cells) {
-      if (place->second.known.emplace(suffix, true).second) place->second.order.push_back(suffix);
+      auto known = own.numbers.find(suffix);
+      if (known == own.numbers.end() && !says_nothing) {
+        known = own.numbers.emplace(suffix, count_++).first;
+        own.order.push_back(suffix);
+      }
+      numbers.push_back(known == own.numbers.end() ? std::nullopt : std::optional(known->second));
     }
+    return numbers;
   }
 
-  /// Calls `visit(field, suffix)` for every column.
+  std::uint32_t count() const { return count_; }
+
+  /// Calls `visit(name, number)` for every column.
   template <class Visit>
   void for_each(Visit visit) const {
     for (const std::string& field : fields_) {
-      for (const std::string& suffix : suffixes_.at(field).order) visit(field, suffix);
+      const Suffixes& own = suffixes_.at(field);
+      for (const std::string& suffix : own.order) visit(field + suffix, own.numbers.at(suffix));
     }
   }
 
  private:
   struct Suffixes {
     std::vector<std::string> order;
-    std::map<std::string, bool> known;
+    std::map<std::string, std::uint32_t> numbers;
   };
   std::vector<std::string> fields_;
   std::map<std::string, Suffixes> suffixes_;
+  std::uint32_t count_ = 0;
+};
+
+/// Lines of cells, each with its column's number, until all columns are known.
+class WaitingLines {
+ public:
+  void begin_line() { put(kNewLine); }
+  void add(std::uint32_t column, std::string_view text) {
+    put(column);
+    put(static_cast<std::uint32_t>(text.size()));
+    block_ += text;
+    if (block_.size() > kBlock) flush();
+  }
+
+  /// Calls `visit(cells)` for every line: (columns,) texts, "" where a line has none.
+  template <class Visit>
+  void for_each(std::uint32_t columns, Visit visit) {
+    flush();
+    std::vector<std::string> cells(columns);
+    bool any = false;
+    for (std::uint64_t at = 0; at < spool_.size();) {
+      const std::uint32_t column = number_at(at);
+      if (column == kNewLine) {
+        if (std::exchange(any, true)) visit(cells);
+        std::fill(cells.begin(), cells.end(), "");
+        continue;
+      }
+      const std::uint32_t length = number_at(at);
+      cells[column] = text_at(at, length);
+    }
+    if (any) visit(cells);
+  }
+
+ private:
+  static constexpr std::uint32_t kNewLine = 0xFFFFFFFF;
+  static constexpr std::size_t kBlock = std::size_t{1} << 20;
+
+  void put(std::uint32_t number) {
+    block_.append(reinterpret_cast<const char*>(&number), sizeof number);
+  }
+  void flush() {
+    if (!block_.empty()) spool_.append(block_);
+    block_.clear();
+  }
+
+  std::string text_at(std::uint64_t& at, std::size_t length) {
+    if (at < block_begin_ || at + length > block_begin_ + block_.size()) {
+      block_begin_ = at;
+      block_ = spool_.read(at, std::max(length, static_cast<std::size_t>(std::min<std::uint64_t>(
+                                                    kBlock, spool_.size() - at))));
+    }
+    const std::string text = block_.substr(at - block_begin_, length);
+    at += length;
+    return text;
+  }
+  std::uint32_t number_at(std::uint64_t& at) {
+    const std::string bytes = text_at(at, sizeof(std::uint32_t));
+    std::uint32_t number = 0;
+    std::memcpy(&number, bytes.data(), sizeof number);
+    return number;
+  }
+
+  Spool spool_;
+  std::string block_;  // not yet in the spool; when reading, the part of it from block_begin_ on
+  std::uint64_t block_begin_ = 0;
 };
 
 void write_line(const std::vector<std::string>& cells, std::ostream& out) {
   out << join(cells, ",") << "\r\n";
 }
 
+class CsvWriter : public RowSink {
+ public:
+  explicit CsvWriter(std::ostream& out) : out_(out) {}
+
+  void begin(const ReportHead& head) override {
+    has_skips_ = head.command != "info" && head.command != "matrix";
+  }
+
+  void add_row(Record row) override {
+    lines_.begin_line();
+    for (const auto& [name, value] : row.fields()) {
+      Columns::Cells cells;
+      flatten(value, "", cells);
+      const auto numbers = columns_.add(name, cells);
+      for (std::size_t at = 0; at < cells.size(); ++at) {
+        if (numbers[at] && !cells[at].second.empty()) lines_.add(*numbers[at], cells[at].second);
+      }
+    }
+    ++rows_;
+  }
+
+  void add_skipped(Skipped skipped) override { skipped_.push_back(std::move(skipped)); }
+  void add_note(std::string) override {}
+
+  void end() override {
+    const std::size_t rows = rows_;  // those that follow were skipped
+    for (const Skipped& skipped : skipped_) {
+      add_row({{"model", skipped.model},
+               {"layer", skipped.layer},
+               {"matrix", skipped.matrix},
+               {"head", skipped.head}});
+    }
+    std::vector<std::string> line;
+    std::vector<std::uint32_t> order;
+    columns_.for_each([&](const std::string& name, std::uint32_t number) {
+      line.push_back(quoted(name));
+      order.push_back(number);
+    });
+    if (has_skips_) line.push_back("skipped");
+    write_line(line, out_);
+    std::size_t number = 0;
+    lines_.for_each(columns_.count(), [&](const std::vector<std::string>& cells) {
+      line.clear();
+      for (const std::uint32_t column : order) line.push_back(cells[column]);
+      const std::string reason = number < rows ? "" : skipped_[number - rows].reason;
+      if (has_skips_) line.push_back(quoted(reason));
+      ++number;
+      write_line(line, out_);
+    });
+  }
+
+ private:
+  std::ostream& out_;
+  bool has_skips_ = false;
+  Columns columns_;
+  WaitingLines lines_;
+  std::size_t rows_ = 0;
+  std::vector<Skipped> skipped_;
+};
+
 }  // namespace
 
-void write_csv(const Report& report, const WriteOptions&, std::ostream& out) {
-  std::vector<Record> rows = report.rows;
-  const bool has_skips = report.command != "info" && report.command != "matrix";
-  for (const Skipped& skipped : report.skipped) {
-    rows.push_back({{"model", skipped.model},
-                    {"layer", skipped.layer},
-                    {"matrix", skipped.matrix},
-                    {"head", skipped.head},
-                    {"skipped", skipped.reason}});
-  }
-
-  Columns columns;
-  for (const Record& row : rows) {
-    for (const auto& [name, value] : row.fields()) {
-      if (name != "skipped") columns.add(name, value);
-    }
-  }
-  std::vector<std::string> line;
-  columns.for_each([&](const std::string& field, const std::string& suffix) {
-    line.push_back(quoted(field + suffix));
-  });
-  if (has_skips) line.push_back("skipped");
-  write_line(line, out);
-
-  for (const Record& row : rows) {
-    std::map<std::string, std::string> cells;
-    for (const auto& [name, value] : row.fields()) {
-      std::vector<std::pair<std::string, std::string>> flat;
-      flatten(value, "", flat);
-      for (auto& [suffix, text] : flat) cells[name + suffix] = std::move(text);
-    }
-    line.clear();
-    columns.for_each([&](const std::string& field, const std::string& suffix) {
-      const auto found = cells.find(field + suffix);
-      line.push_back(found == cells.end() ? "" : found->second);
-    });
-    if (has_skips) line.push_back(cells.count("skipped") ? cells["skipped"] : "");
-    write_line(line, out);
-  }
+std::unique_ptr<RowSink> make_csv_writer(const WriteOptions&, std::ostream& out) {
+  return std::make_unique<CsvWriter>(out);
 }
 
 }  // namespace attnscope

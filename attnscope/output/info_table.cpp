@@ -8,8 +8,8 @@
 #include <tuple>
 
 #include "attnscope/core/text.h"
+#include "attnscope/output/tables.h"
 #include "attnscope/output/terminal.h"
-#include "attnscope/output/writers.h"
 
 namespace attnscope {
 namespace {

@@ -1,5 +1,7 @@
 // The report as one JSON object; docs/formats.md describes it.
 #include <nlohmann/json.hpp>
+#include <utility>
+#include <vector>
 
 #include "attnscope/output/writers.h"
 
@@ -40,36 +42,50 @@ std::string line(const ordered_json& object) {
   return object.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
 }
 
-template <class Entries, class Convert>
-void write_list(const char* name, const Entries& entries, Convert convert, std::ostream& out) {
-  out << ",\n\"" << name << "\": [";
-  bool first = true;
-  for (const auto& entry : entries) {
-    out << (first ? "\n" : ",\n") << line(convert(entry));
-    first = false;
+class JsonWriter : public RowSink {
+ public:
+  explicit JsonWriter(std::ostream& out) : out_(out) {}
+
+  void begin(const ReportHead& head) override {
+    out_ << "{\"schema\": " << line(kSchema) << ", \"command\": " << line(head.command)
+         << ",\n\"models\": [";
+    for (const Record& model : head.models) add_entry(model);
+    end_list();
+    out_ << ",\n\"parameters\": " << line(to_json(head.parameters)) << ",\n\"rows\": [";
   }
-  out << (first ? "]" : "\n]");
-}
+  void add_row(Record row) override { add_entry(row); }
+  void add_skipped(Skipped skipped) override { skipped_.push_back(std::move(skipped)); }
+  void add_note(std::string) override {}
+  void end() override {
+    end_list();
+    out_ << ",\n\"skipped\": [";
+    for (const Skipped& skipped : skipped_) {
+      add_entry({{"model", skipped.model},
+                 {"layer", skipped.layer},
+                 {"matrix", skipped.matrix},
+                 {"head", skipped.head},
+                 {"reason", skipped.reason}});
+    }
+    end_list();
+    out_ << "}\n";
+  }
+
+ private:
+  /// Each on a line of its own.
+  void add_entry(const Record& entry) {
+    out_ << (std::exchange(first_, false) ? "\n" : ",\n") << line(to_json(entry));
+  }
+  void end_list() { out_ << (std::exchange(first_, true) ? "]" : "\n]"); }
+
+  std::ostream& out_;
+  bool first_ = true;  // of the list that is being written
+  std::vector<Skipped> skipped_;
+};
 
 }  // namespace
 
-void write_json(const Report& report, const WriteOptions&, std::ostream& out) {
-  const auto record = [](const Record& entry) { return to_json(entry); };
-  out << "{\"schema\": " << line(kSchema) << ", \"command\": " << line(report.command);
-  write_list("models", report.models, record, out);
-  out << ",\n\"parameters\": " << line(to_json(report.parameters));
-  write_list("rows", report.rows, record, out);
-  write_list(
-      "skipped", report.skipped,
-      [](const Skipped& skipped) {
-        return to_json(Record{{"model", skipped.model},
-                              {"layer", skipped.layer},
-                              {"matrix", skipped.matrix},
-                              {"head", skipped.head},
-                              {"reason", skipped.reason}});
-      },
-      out);
-  out << "}\n";
+std::unique_ptr<RowSink> make_json_writer(const WriteOptions&, std::ostream& out) {
+  return std::make_unique<JsonWriter>(out);
 }
 
 }  // namespace attnscope

@@ -19,49 +19,60 @@ std::vector<std::size_t> shown(std::size_t count) {
   return out;
 }
 
-const std::vector<double>& values_of(const Record& row) {
-  return expect<std::vector<double>>(row, "values");
+}  // namespace
+
+void MatrixCorners::add(const Record& row) {
+  const auto& values = expect<std::vector<double>>(row, "values");
+  if (integer_field(row, "row") == 0 || matrices_.empty()) {
+    matrices_.push_back({.model = text_field(row, "model"),
+                         .matrix = text_field(row, "matrix"),
+                         .layer = integer_field(row, "layer"),
+                         .head = integer_field(row, "head", -1),
+                         .cols = values.size()});
+  }
+  Corners& matrix = matrices_.back();
+  if (values.size() != matrix.cols) refuse_field("values");
+  std::vector<double> seen;
+  for (const std::size_t col : shown(matrix.cols)) {
+    if (col < matrix.cols) seen.push_back(values[col]);
+  }
+  // Of the rows after the first ones only the last will be shown.
+  if (matrix.kept.size() == 2 * kEdge) {
+    matrix.kept.erase(matrix.kept.begin() + static_cast<std::ptrdiff_t>(kEdge));
+  }
+  matrix.kept.emplace_back(matrix.rows++, std::move(seen));
 }
 
-void write_corners(const std::vector<const Record*>& rows, const Style& style,
-                   std::string (*number_text)(double), std::ostream& out) {
-  const Record& first = *rows.front();
-  const std::size_t cols = values_of(first).size();
-  const std::int64_t head = integer_field(first, "head", -1);
-  out << style.bold(text_field(first, "model")) << "  "
-      << style.dim(fmt::format("{} of layer {}{}, {} x {}", text_field(first, "matrix"),
-                               integer_field(first, "layer"),
-                               head < 0 ? "" : fmt::format(", head {}", head), rows.size(), cols))
+void MatrixCorners::write(const Style& style, std::string (*number_text)(double),
+                          std::ostream& out) const {
+  for (const Corners& matrix : matrices_) write(matrix, style, number_text, out);
+}
+
+void MatrixCorners::write(const Corners& matrix, const Style& style,
+                          std::string (*number_text)(double), std::ostream& out) {
+  const std::string head = matrix.head < 0 ? "" : fmt::format(", head {}", matrix.head);
+  out << style.bold(matrix.model) << "  "
+      << style.dim(fmt::format("{} of layer {}{}, {} x {}", matrix.matrix, matrix.layer, head,
+                               matrix.rows, matrix.cols))
       << "\n\n";
+  const std::vector<std::size_t> columns = shown(matrix.cols);
   std::vector<std::vector<std::string>> lines;
-  for (const std::size_t row : shown(rows.size())) {
-    const bool gap_row = row == rows.size();
-    auto& line = lines.emplace_back(
-        std::vector<std::string>{gap_row ? "..." : style.dim(std::to_string(row))});
-    for (const std::size_t col : shown(cols)) {
-      if (gap_row || col == cols) {
+  std::size_t expected = 0;
+  for (const auto& [row, values] : matrix.kept) {
+    if (row != expected) lines.push_back(std::vector<std::string>(columns.size() + 1, "..."));
+    expected = row + 1;
+    auto& line = lines.emplace_back(std::vector<std::string>{style.dim(std::to_string(row))});
+    auto value = values.begin();
+    for (const std::size_t col : columns) {
+      if (col == matrix.cols) {
         line.emplace_back("...");
-        continue;
+      } else {
+        line.push_back(std::isfinite(*value) ? number_text(*value) : "-");
+        ++value;
       }
-      const double value = values_of(*rows[row])[col];
-      line.push_back(std::isfinite(value) ? number_text(value) : "-");
     }
   }
   out << align(lines) << '\n';
-}
-
-}  // namespace
-
-void write_matrix_corners(const Report& report, const Style& style,
-                          std::string (*number_text)(double), std::ostream& out) {
-  std::vector<std::vector<const Record*>> matrices;
-  for (const Record& row : report.rows) {
-    if (integer_field(row, "row") == 0 || matrices.empty()) matrices.emplace_back();
-    const auto& first = matrices.back().empty() ? row : *matrices.back().front();
-    if (values_of(row).size() != values_of(first).size()) refuse_field("values");
-    matrices.back().push_back(&row);
-  }
-  for (const auto& rows : matrices) write_corners(rows, style, number_text, out);
 }
 
 }  // namespace attnscope

@@ -1,17 +1,40 @@
-// Matrices whose rows are report rows, as `matrix` and `similarity --head-matrix` give them.
+// Matrices whose rows are report rows, shown by their corners.
 #pragma once
 
+#include <cstdint>
 #include <ostream>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "attnscope/output/terminal.h"
-#include "attnscope/results/report.h"
+#include "attnscope/results/record.h"
 
 namespace attnscope {
 
-/// Each matrix of the report with a title, shape and corners, numbers in the form of `number_text`.
-/// A row with `row` 0 begins a matrix; what is no number is a dash.
-void write_matrix_corners(const Report& report, const Style& style,
-                          std::string (*number_text)(double), std::ostream& out);
+/// Takes rows one after the other and keeps what is shown of them. A row with `row` 0 begins a
+/// matrix.
+class MatrixCorners {
+ public:
+  void add(const Record& row);
+  bool empty() const { return matrices_.empty(); }
+
+  /// Each matrix with a title, shape and corners, numbers in the form of `number_text`; what is no
+  /// number is a dash.
+  void write(const Style& style, std::string (*number_text)(double), std::ostream& out) const;
+
+ private:
+  struct Corners {
+    std::string model, matrix;
+    std::int64_t layer = 0, head = -1;
+    std::size_t rows = 0, cols = 0;
+    /// The first rows and the last: their numbers, and the values of the columns shown.
+    std::vector<std::pair<std::size_t, std::vector<double>>> kept;
+  };
+  static void write(const Corners& matrix, const Style& style, std::string (*number_text)(double),
+                    std::ostream& out);
+
+  std::vector<Corners> matrices_;
+};
 
 }  // namespace attnscope

@@ -1,17 +1,44 @@
-// `matrix` for people: the shape and the corners.
+// `matrix` and `similarity --head-matrix` for people: the shape and the corners.
 #include <fmt/format.h>
 
 #include "attnscope/output/matrix_corners.h"
-#include "attnscope/output/writers.h"
+#include "attnscope/output/spectrum_cells.h"
+#include "attnscope/output/tables.h"
 
 namespace attnscope {
+namespace {
 
-void write_matrix_table(const Report& report, const WriteOptions& options, std::ostream& out) {
-  const Style style(options.color);
-  const auto number_text = [](double weight) { return fmt::format("{:.5g}", weight); };
-  write_matrix_corners(report, style, number_text, out);
-  out << style.dim("Canonical orientation: rows are outputs. --out FILE.npy saves it for NumPy.")
-      << '\n';
+std::string weight_text(double weight) { return fmt::format("{:.5g}", weight); }
+std::string cosine_text(double cosine) { return fmt::format("{:.4f}", cosine); }
+
+class MatrixTable : public ReportCollector {
+ public:
+  MatrixTable(const WriteOptions& options, std::ostream& out) : style_(options.color), out_(out) {}
+
+  void add_row(Record row) override { corners_.add(row); }
+
+  void end() override {
+    const bool of_cosines = report().command == "similarity";
+    corners_.write(style_, of_cosines ? cosine_text : weight_text, out_);
+    write_skipped(report(), out_);
+    if (of_cosines && corners_.empty()) return;
+    out_ << style_.dim(of_cosines
+                           ? "Cosines between the rows of one head; csv and json have all of them."
+                           : "Canonical orientation: rows are outputs. --out FILE.npy saves it for "
+                             "NumPy.")
+         << '\n';
+  }
+
+ private:
+  Style style_;
+  std::ostream& out_;
+  MatrixCorners corners_;
+};
+
+}  // namespace
+
+std::unique_ptr<RowSink> make_matrix_table(const WriteOptions& options, std::ostream& out) {
+  return std::make_unique<MatrixTable>(options, out);
 }
 
 }  // namespace attnscope

@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include "attnscope/output/spectrum_cells.h"
+#include "attnscope/output/tables.h"
 #include "attnscope/output/terminal.h"
-#include "attnscope/output/writers.h"
 
 namespace attnscope {
 namespace {

@@ -1,5 +1,5 @@
 // `similarity` for people: cosines within heads, across heads and of all pairs as mean and standard
-// deviation; or how far heads overlap; or the corners of one head's matrix.
+// deviation; or how far heads overlap.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,10 +7,9 @@
 #include <set>
 
 #include "attnscope/output/layer_grid.h"
-#include "attnscope/output/matrix_corners.h"
 #include "attnscope/output/spectrum_cells.h"
+#include "attnscope/output/tables.h"
 #include "attnscope/output/terminal.h"
-#include "attnscope/output/writers.h"
 
 namespace attnscope {
 namespace {
@@ -120,24 +119,10 @@ void write_overlap(const Report& report, const WriteOptions& options, std::ostre
       << '\n';
 }
 
-// ---- One head's matrix --------------------------------------------------------------------------
-
-void write_head_matrix(const Report& report, const WriteOptions& options, std::ostream& out) {
-  const Style style(options.color);
-  const auto number_text = [](double cosine) { return fmt::format("{:.4f}", cosine); };
-  write_matrix_corners(report, style, number_text, out);
-  write_skipped(report, out);
-  if (report.rows.empty()) return;
-  out << style.dim("Cosines between the rows of one head; csv and json have all of them.") << '\n';
-}
-
 }  // namespace
 
 void write_similarity_table(const Report& report, const WriteOptions& options, std::ostream& out) {
   if (report.parameters.find("overlap") != nullptr) return write_overlap(report, options, out);
-  if (report.parameters.find("head_matrix") != nullptr) {
-    return write_head_matrix(report, options, out);
-  }
   write_cosines(report, options, out);
 }
 

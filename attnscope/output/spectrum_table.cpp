@@ -8,8 +8,8 @@
 #include "attnscope/core/text.h"
 #include "attnscope/output/model_columns.h"
 #include "attnscope/output/spectrum_cells.h"
+#include "attnscope/output/tables.h"
 #include "attnscope/output/terminal.h"
-#include "attnscope/output/writers.h"
 
 namespace attnscope {
 namespace {

@@ -2,8 +2,8 @@
 // deviation of the values, and with histograms on a colour terminal their shape.
 #include "attnscope/output/layer_grid.h"
 #include "attnscope/output/spectrum_cells.h"
+#include "attnscope/output/tables.h"
 #include "attnscope/output/terminal.h"
-#include "attnscope/output/writers.h"
 
 namespace attnscope {
 

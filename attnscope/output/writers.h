@@ -1,11 +1,12 @@
-// The forms in which a report is printed: one function each, listed here.
+// The forms in which rows are printed, listed here: each makes a sink that writes as rows come.
 #pragma once
 
+#include <memory>
 #include <ostream>
 #include <span>
 #include <string_view>
 
-#include "attnscope/results/report.h"
+#include "attnscope/results/sink.h"
 
 namespace attnscope {
 
@@ -14,28 +15,21 @@ struct WriteOptions {
   int width = 100;     // columns that a table of several models may take
 };
 
-using WriteReport = void (*)(const Report&, const WriteOptions&, std::ostream&);
+/// `out` must outlive the sink. What was written is whole after RowSink::end().
+using MakeWriter = std::unique_ptr<RowSink> (*)(const WriteOptions& options, std::ostream& out);
 
 struct Format {
   std::string_view name;
-  WriteReport write;
+  MakeWriter make;
 };
 
 /// table, csv, json.
 std::span<const Format> formats();
 
-void write_json(const Report& report, const WriteOptions& options, std::ostream& out);
-void write_csv(const Report& report, const WriteOptions& options, std::ostream& out);
-/// The table of the report's command.
-void write_table(const Report& report, const WriteOptions& options, std::ostream& out);
-
-void write_circuits_table(const Report& report, const WriteOptions& options, std::ostream& out);
-void write_info_table(const Report& report, const WriteOptions& options, std::ostream& out);
-/// What `spectrum --mla` found; write_spectrum_table calls it.
-void write_mla_table(const Report& report, const WriteOptions& options, std::ostream& out);
-void write_matrix_table(const Report& report, const WriteOptions& options, std::ostream& out);
-void write_similarity_table(const Report& report, const WriteOptions& options, std::ostream& out);
-void write_spectrum_table(const Report& report, const WriteOptions& options, std::ostream& out);
-void write_weights_table(const Report& report, const WriteOptions& options, std::ostream& out);
+std::unique_ptr<RowSink> make_json_writer(const WriteOptions& options, std::ostream& out);
+/// Rows wait in a temporary file until all columns are known.
+std::unique_ptr<RowSink> make_csv_writer(const WriteOptions& options, std::ostream& out);
+/// The table of the command's rows. Keeps what the table shows, no arrays.
+std::unique_ptr<RowSink> make_table_writer(const WriteOptions& options, std::ostream& out);
 
 }  // namespace attnscope

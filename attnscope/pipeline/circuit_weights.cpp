@@ -85,16 +85,30 @@ void turn_keys(const Model& model, std::int64_t layer, std::int64_t offset, Matr
 
 }  // namespace
 
+void add_variant_parameters(Record& parameters, const CircuitVariant& variant) {
+  parameters.add("fold_norm", variant.fold_norm)
+      .add("with_bias", variant.with_bias)
+      .add("rope_offset", variant.rope_offset);
+}
+
+CircuitVariant variant_of(const Record& parameters) {
+  return {.fold_norm = expect<bool>(parameters, "fold_norm"),
+          .with_bias = expect<bool>(parameters, "with_bias"),
+          .rope_offset = expect<std::int64_t>(parameters, "rope_offset")};
+}
+
 void check_variant(const Model& model, const CircuitVariant& variant) {
   const ModelSpec& spec = model.spec();
   if (variant.fold_norm && !spec.architecture.norm) {
-    throw Error(ErrorKind::usage, "--fold-norm",
-                model.name + " does not say which norm feeds its projections");
+    throw Error(ErrorKind::usage,
+                {.parameter = "fold_norm",
+                 .problem = model.name + " does not say which norm feeds its projections"});
   }
   if (variant.rope_offset == 0) return;
   if (spec.rope.empty()) {
-    throw Error(ErrorKind::usage, "--rope-offset",
-                model.name + " (" + spec.architecture.name + ") has no rotary positions");
+    throw Error(ErrorKind::usage, {.parameter = "rope_offset",
+                                   .problem = model.name + " (" + spec.architecture.name +
+                                              ") has no rotary positions"});
   }
   for (const Rope& rope : spec.rope) {
     rope_frequencies(rope, spec.dimensions.heads.head_dim, spec.source);

@@ -7,7 +7,7 @@
 #include "attnscope/analysis/circuit.h"
 #include "attnscope/core/matrix_view.h"
 #include "attnscope/model/model.h"
-#include "attnscope/pipeline/stored_items.h"
+#include "attnscope/pipeline/item_inputs.h"
 
 namespace attnscope {
 
@@ -17,6 +17,10 @@ struct CircuitVariant {
   bool with_bias = false;        // biases of Q, K, V as one more input coordinate
   std::int64_t rope_offset = 0;  // key position − query position, in tokens
 };
+
+/// As the parameters of an item say it, and back.
+void add_variant_parameters(Record& parameters, const CircuitVariant& variant);
+CircuitVariant variant_of(const Record& parameters);
 
 /// Throws Error(usage) for a rotary offset of a model without rotary positions, or folding where
 /// the architecture names no norm; Error(unsupported) for a rotary scaling that is not computed.

@@ -6,12 +6,10 @@
 #include "attnscope/analysis/circuit_measures.h"
 #include "attnscope/core/error.h"
 #include "attnscope/pipeline/estimates.h"
-#include "attnscope/pipeline/layer_work.h"
+#include "attnscope/pipeline/runner.h"
 
 namespace attnscope {
 namespace {
-
-constexpr int kRevision = 2;  // raised when the numbers of rows change
 
 /// Up to this order the eigenvalues of a sum over heads take seconds at most.
 constexpr std::int64_t kMostEigenvalues = 1024;
@@ -22,31 +20,39 @@ FactorNames factor_names(Role circuit) {
 
 /// An error that is one circuit's alone does not end the run.
 Outcome measured(std::optional<std::int64_t> head, Role circuit, const ThinFactor& left,
-                 const ThinFactor& right, bool with_eigenvalues, const CircuitsRequest& request) {
+                 const ThinFactor& right, bool with_eigenvalues,
+                 const std::vector<double>& thresholds) {
   if (!left.finite || !right.finite) return {.head = head, .skipped = kFactorNotFinite};
   try {
     const CircuitMeasures measures = measure_circuit(left, right, with_eigenvalues);
-    return {.head = head,
-            .fields = circuit_fields(measures, factor_names(circuit), request.thresholds)};
+    return {.head = head, .fields = circuit_fields(measures, factor_names(circuit), thresholds)};
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::numerical) throw;
     return {.head = head, .skipped = error.what()};
   }
 }
 
-std::vector<Outcome> layer_circuits(const Model& model, std::int64_t layer, Role circuit,
-                                    const CircuitsRequest& request) {
+bool wants_all_eigenvalues(const WorkItem& item) {
+  return expect<bool>(item.parameters, "all_eigenvalues");
+}
+
+std::vector<Outcome> compute(const WorkItem& item, const Source& source, const Compute&) {
+  const Model& model = *source.model;
+  const Role circuit = *item.role;
+  const auto& thresholds = expect<std::vector<double>>(item.parameters, "energy");
   const HeadShape& shape = model.dimensions().heads;
-  const LoadedCircuit loaded = load_circuit(model, layer, circuit, request.variant);
+  const LoadedCircuit loaded =
+      load_circuit(model, *item.layer, circuit, variant_of(item.parameters));
   if (!loaded.skipped.empty()) return all_skipped(loaded.skipped, shape.heads);
   const CircuitWeights weights = loaded.weights();
 
   std::vector<Outcome> outcomes;
   {
     const Matrix<double> summed = summed_left_factor(weights);
-    const bool with_eigenvalues = request.all_eigenvalues || weights.right.rows <= kMostEigenvalues;
+    const bool with_eigenvalues =
+        wants_all_eigenvalues(item) || weights.right.rows <= kMostEigenvalues;
     outcomes.push_back(measured(std::nullopt, circuit, make_thin_factor(summed.view()),
-                                make_thin_factor(weights.right), with_eigenvalues, request));
+                                make_thin_factor(weights.right), with_eigenvalues, thresholds));
     outcomes.back().note = loaded.note;
   }
   ThinFactor right;  // serves every query head that reads the same key/value head
@@ -54,12 +60,12 @@ std::vector<Outcome> layer_circuits(const Model& model, std::int64_t layer, Role
     const CircuitFactors factors = head_factors(weights, head);
     if (head % shape.group_size() == 0) right = make_thin_factor(factors.right);
     outcomes.push_back(measured(head, circuit, make_thin_factor(factors.left), right,
-                                /*with_eigenvalues=*/true, request));
+                                /*with_eigenvalues=*/true, thresholds));
   }
   return outcomes;
 }
 
-double estimated_flops(const Model& model, Role circuit, const CircuitsRequest& request) {
+double estimated_flops(const Model& model, Role circuit, bool all_eigenvalues) {
   const HeadShape& shape = model.dimensions().heads;
   const auto width = static_cast<double>(model.dimensions().width);
   const auto inner = static_cast<double>(circuit == Role::qk ? shape.head_dim : shape.value_dim);
@@ -68,7 +74,7 @@ double estimated_flops(const Model& model, Role circuit, const CircuitsRequest& 
     return 4 * width * order * order + (with_eigenvalues ? 40 : 20) * order * order * order;
   };
   const double summed = inner * static_cast<double>(shape.kv_heads);
-  return product(summed, request.all_eigenvalues || summed <= kMostEigenvalues) +
+  return product(summed, all_eigenvalues || summed <= kMostEigenvalues) +
          static_cast<double>(shape.heads) * product(inner, true);
 }
 
@@ -90,6 +96,18 @@ std::uint64_t estimated_bytes(const Dimensions& dimensions, Role circuit,
   return std::max(loading, factors + packed + std::max(solving, spectrum_bytes(rank, width)));
 }
 
+Cost cost(const WorkItem& item, const Source& source) {
+  return {estimated_flops(*source.model, *item.role, wants_all_eigenvalues(item)),
+          estimated_bytes(source.model->dimensions(), *item.role, variant_of(item.parameters))};
+}
+
+void add_inputs(ItemInputs& inputs, const WorkItem& item, const Source& source) {
+  add_role_inputs(inputs, item, source);
+  add_variant_inputs(inputs, *source.model, *item.layer, *item.role, variant_of(item.parameters));
+}
+
+RowMaker make_rows(RowSink& sink) { return rows_with_heads(sink, "circuit"); }
+
 std::vector<std::vector<Role>> select_circuits(std::span<const Model> models,
                                                const CircuitsRequest& request) {
   std::vector<Role> wanted = request.circuits;
@@ -105,64 +123,51 @@ std::vector<std::vector<Role>> select_circuits(std::span<const Model> models,
     if (std::any_of(models.begin(), models.end(), [&](const Model& m) { return m.has(role); })) {
       continue;
     }
-    throw Error(ErrorKind::usage, "--circuit",
-                models.front().name + " has no '" + std::string(role_name(role)) + "'");
+    throw Error(ErrorKind::usage, {.parameter = "circuit",
+                                   .problem = models.front().name + " has no '" +
+                                              std::string(role_name(role)) + "'"});
   }
   return selected;
 }
 
 }  // namespace
 
-Record circuits_parameters(const CircuitsRequest& request) {
-  Value::List circuits;
-  for (const Role role : request.circuits) circuits.emplace_back(role_name(role));
-  return {{"energy", request.thresholds},
-          {"circuit", circuits.empty() ? Value() : Value(std::move(circuits))},
-          {"layers", request.layers_text.empty() ? Value() : Value(request.layers_text)},
-          {"fold_norm", request.variant.fold_norm},
-          {"with_bias", request.variant.with_bias},
-          {"rope_offset", request.variant.rope_offset},
-          {"all_eigenvalues", request.all_eigenvalues},
-          {"composition", request.composition}};
+const Analysis& circuits_analysis() {
+  static constexpr Analysis analysis = {.name = "circuits",
+                                        .command = "circuits",
+                                        .revision = 2,
+                                        .compute = compute,
+                                        .cost = cost,
+                                        .add_inputs = add_inputs,
+                                        .make_rows = make_rows};
+  return analysis;
 }
 
-Report run_circuits(std::span<const Model> models, const CircuitsRequest& request,
-                    const ProgressFn& on_progress) {
+Record circuits_parameters(const CircuitsRequest& request) {
+  Record parameters = {{"energy", request.thresholds},
+                       {"circuit", roles_value(request.circuits)},
+                       {"layers", request.layers.value()}};
+  add_variant_parameters(parameters, request.variant);
+  return parameters.add("all_eigenvalues", request.all_eigenvalues)
+      .add("composition", request.composition);
+}
+
+void run_circuits(std::span<const Model> models, const CircuitsRequest& request,
+                  const Context& context, RowSink& sink) {
   const auto circuits = select_circuits(models, request);
-  Report report{.command = "circuits", .parameters = circuits_parameters(request)};
   for (std::size_t index = 0; index < models.size(); ++index) {
     check_variant(models[index], request.variant);
     const auto& own = circuits[index];
-    if (own.empty()) report.notes.push_back(models[index].name + " has none of these circuits");
+    if (own.empty()) sink.add_note(models[index].name + " has none of these circuits");
     const bool qk = std::find(own.begin(), own.end(), Role::qk) != own.end();
-    if (qk && models[index].norms_queries()) report.notes.push_back(query_norm_note(models[index]));
+    if (qk && models[index].norms_queries()) sink.add_note(query_norm_note(models[index]));
   }
-  LayerWork work{.role_field = "circuit"};
-  // The norm before a layer and its rotary angles are not among the weights that layers share.
-  work.shares_equal_weights = !request.variant.fold_norm && request.variant.rope_offset == 0;
-  work.compute = [&](const Model& model, std::int64_t layer, Role circuit) {
-    return layer_circuits(model, layer, circuit, request);
-  };
-  work.flops = [&](const Model& model, Role circuit) {
-    return estimated_flops(model, circuit, request);
-  };
-  work.memory_bytes = [&](const Model& model, std::int64_t, Role circuit) {
-    return estimated_bytes(model.dimensions(), circuit, request.variant);
-  };
-  work.store = request.store;
-  work.analysis = {.name = "circuits",
-                   .revision = kRevision,
-                   .command = "circuits",
-                   .parameters = {{"energy", request.thresholds},
-                                  {"fold_norm", request.variant.fold_norm},
-                                  {"with_bias", request.variant.with_bias},
-                                  {"rope_offset", request.variant.rope_offset},
-                                  {"all_eigenvalues", request.all_eigenvalues}}};
-  work.add_inputs = [&](ItemInputs& inputs, const Model& model, std::int64_t layer, Role circuit) {
-    add_variant_inputs(inputs, model, layer, circuit, request.variant);
-  };
-  run_layers(report, models, circuits, request.layers, work, request.resources, on_progress);
-  return report;
+  Plan plan{.analysis = &circuits_analysis(), .parameters = {{"energy", request.thresholds}}};
+  add_variant_parameters(plan.parameters, request.variant);
+  plan.parameters.add("all_eigenvalues", request.all_eigenvalues);
+  add_layers(plan, models, circuits, request.layers);
+  run_plan(plan, sources_of(models),
+           {.command = "circuits", .parameters = circuits_parameters(request)}, context, sink);
 }
 
 }  // namespace attnscope

@@ -5,13 +5,11 @@
 #include <optional>
 
 #include "attnscope/core/error.h"
-#include "attnscope/model/inventory.h"
 #include "attnscope/numerics/lapack.h"
 #include "attnscope/pipeline/circuits.h"
 #include "attnscope/pipeline/estimates.h"
-#include "attnscope/pipeline/info.h"
-#include "attnscope/pipeline/layer_work.h"
 #include "attnscope/pipeline/read_weight.h"
+#include "attnscope/pipeline/runner.h"
 
 namespace attnscope {
 namespace {
@@ -85,9 +83,6 @@ struct Kind {
 };
 constexpr Kind kKinds[] = {{"q", true, true}, {"k", true, false}, {"v", false, false}};
 
-constexpr const char* kPlace = "pairs";  // in place of a matrix's name
-constexpr int kRevision = 1;             // raised when the numbers of rows change
-
 /// Adds an outcome for each pair of heads, later head before earlier.
 void add_pairs(std::vector<Outcome>& outcomes, const Kind& kind, std::int64_t earlier_layer,
                const LayerCircuit& earlier, const Matrix<double>& written, std::int64_t later_layer,
@@ -137,37 +132,51 @@ void add_skipped(std::vector<Outcome>& outcomes, const char* circuit, const Laye
   }
 }
 
-std::vector<Outcome> compose(const Model& model, std::span<const std::int64_t> earlier_layers,
-                             std::int64_t layer, const CircuitVariant& variant) {
+/// Both circuits of a layer: why there is nothing to compare, and notes. The pairs themselves say
+/// nothing of it, so that each layer is told of once.
+std::vector<Outcome> layer_outcomes(const Model& model, std::int64_t layer,
+                                    const CircuitVariant& variant) {
   std::vector<Outcome> out;
   const LayerCircuit qk = read_layer(model, layer, Role::qk, variant);
   const LayerCircuit ov = read_layer(model, layer, Role::ov, variant);
   add_skipped(out, "qk", qk);
   add_skipped(out, "ov", ov);
   if (!ov.loaded.note.empty()) out.push_back({.note = ov.loaded.note});
-  for (const std::int64_t earlier_layer : earlier_layers) {
-    const LayerCircuit earlier = read_layer(model, earlier_layer, Role::ov, variant);
-    if (!earlier.loaded.skipped.empty()) continue;
-    const Matrix<double> written = written_by(earlier);
-    for (const Kind& kind : kKinds) {
-      const LayerCircuit& later = kind.of_qk ? qk : ov;
-      if (!later.loaded.skipped.empty()) continue;
-      add_pairs(out, kind, earlier_layer, earlier, written, layer, later);
-    }
+  return out;
+}
+
+std::vector<Outcome> pair_outcomes(const Model& model, std::int64_t earlier_layer,
+                                   std::int64_t layer, const CircuitVariant& variant,
+                                   const Compute& compute) {
+  std::vector<Outcome> out;
+  const LayerCircuit earlier = read_layer(model, earlier_layer, Role::ov, variant);
+  if (!earlier.loaded.skipped.empty()) return out;
+  const Matrix<double> written = written_by(earlier);
+  for (const Kind& kind : kKinds) {
+    compute.check_stop();
+    const LayerCircuit later = read_layer(model, layer, kind.of_qk ? Role::qk : Role::ov, variant);
+    if (!later.loaded.skipped.empty()) continue;
+    add_pairs(out, kind, earlier_layer, earlier, written, layer, later);
   }
   return out;
 }
 
-/// For each earlier layer three products of all heads with all heads.
-double estimated_flops(const Dimensions& dimensions, std::size_t earlier_layers) {
-  const auto width = static_cast<double>(dimensions.width);
-  const auto inner = static_cast<double>(dimensions.heads.heads * dimensions.heads.head_dim);
-  return static_cast<double>(earlier_layers + 1) * 6 * width * inner * inner;
+std::vector<Outcome> compute(const WorkItem& item, const Source& source, const Compute& compute) {
+  const CircuitVariant variant = variant_of(item.parameters);
+  if (!item.earlier_layer) return layer_outcomes(*source.model, *item.layer, variant);
+  return pair_outcomes(*source.model, *item.earlier_layer, *item.layer, variant, compute);
 }
 
-/// Both circuits of the later layer and one of an earlier one with their triangles, what the
+/// Products of all heads with all heads, by queries, keys and values.
+double pair_flops(const Dimensions& dimensions) {
+  const auto width = static_cast<double>(dimensions.width);
+  const auto inner = static_cast<double>(dimensions.heads.heads * dimensions.heads.head_dim);
+  return 6 * width * inner * inner;
+}
+
+/// Both circuits of the later layer and one of the earlier one with their triangles, what the
 /// earlier one writes, and the product of all heads with all heads.
-std::uint64_t estimated_bytes(const Dimensions& dimensions) {
+std::uint64_t pair_bytes(const Dimensions& dimensions) {
   const HeadShape& shape = dimensions.heads;
   const std::uint64_t factors =
       circuit_factor_bytes(dimensions, Role::qk) + 2 * circuit_factor_bytes(dimensions, Role::ov);
@@ -177,135 +186,98 @@ std::uint64_t estimated_bytes(const Dimensions& dimensions) {
          float64_bytes(written, dimensions.width) + float64_bytes(read, written) + kPackedBytes;
 }
 
-/// The later layer's circuits, and of each earlier one what it writes.
-std::uint64_t bytes_read(const Model& model, std::span<const std::int64_t> earlier_layers,
-                         std::int64_t layer) {
-  std::uint64_t total = stored_bytes(model, layer, Role::qk) + stored_bytes(model, layer, Role::ov);
-  for (const std::int64_t earlier : earlier_layers) total += stored_bytes(model, earlier, Role::ov);
-  return total;
+Cost cost(const WorkItem& item, const Source& source) {
+  const Dimensions& dimensions = source.model->dimensions();
+  // A layer alone is read and looked at.
+  const double share = item.earlier_layer ? 1 : 0.01;
+  return {share * pair_flops(dimensions), pair_bytes(dimensions)};
 }
 
-/// Every weight of the later layer's circuits and of those before it.
-ItemInputs inputs_of(const Model& model, std::span<const std::int64_t> earlier_layers,
-                     std::int64_t layer, const CircuitVariant& variant) {
-  ItemInputs inputs;
-  Value::List layers;
-  const auto add_circuit = [&](std::int64_t of_layer, Role circuit) {
-    const bool qk = circuit == Role::qk;
-    for (const Role role : {qk ? Role::query : Role::output, qk ? Role::key : Role::value}) {
-      const Weight& weight = model.weight(of_layer, role);
-      inputs.add_matrix(model.checkpoint(), *weight.tensor, weight.matrix);
-    }
-    add_variant_inputs(inputs, model, of_layer, circuit, variant);
-  };
+void add_circuit_inputs(ItemInputs& inputs, const Model& model, std::int64_t layer, Role circuit,
+                        const CircuitVariant& variant) {
+  for (const Role role : factors_of(circuit)) inputs.add_weight(model, layer, role);
+  add_variant_inputs(inputs, model, layer, circuit, variant);
+}
+
+/// Every weight of the later layer's circuits, and of what the earlier one writes.
+void add_inputs(ItemInputs& inputs, const WorkItem& item, const Source& source) {
+  const Model& model = *source.model;
+  const CircuitVariant variant = variant_of(item.parameters);
+  Value::List layers;  // rows say their numbers
   inputs.add_shape(model);
-  add_circuit(layer, Role::qk);
-  add_circuit(layer, Role::ov);
-  for (const std::int64_t earlier_layer : earlier_layers) {
-    layers.emplace_back(earlier_layer);
-    add_circuit(earlier_layer, Role::ov);
+  add_circuit_inputs(inputs, model, *item.layer, Role::qk, variant);
+  add_circuit_inputs(inputs, model, *item.layer, Role::ov, variant);
+  if (item.earlier_layer) {
+    layers.emplace_back(*item.earlier_layer);
+    add_circuit_inputs(inputs, model, *item.earlier_layer, Role::ov, variant);
   }
-  layers.emplace_back(layer);  // rows say the numbers of layers
+  layers.emplace_back(*item.layer);
   inputs.add("layers", std::move(layers));
-  return inputs;
 }
 
-StoredRun stored_run(std::span<const Model> models, const CircuitsRequest& request,
-                     const Report& report) {
-  StoredRun run{.analysis = {.name = "composition",
-                             .revision = kRevision,
-                             .command = "circuits",
-                             .parameters = {{"fold_norm", request.variant.fold_norm},
-                                            {"rope_offset", request.variant.rope_offset}}},
-                .parameters = report.parameters};
-  for (std::size_t index = 0; index < models.size(); ++index) {
-    run.models.push_back(stored_model(models[index], report.models[index]));
+void add_outcome(RowSink& sink, const RowPlace& place, const Outcome& outcome) {
+  if (!outcome.skipped.empty()) {
+    const Value* circuit = outcome.fields.find("circuit");
+    const auto* name = circuit == nullptr ? nullptr : circuit->get<std::string>();
+    sink.add_skipped(
+        {place.model, place.layer, name == nullptr ? "" : *name, outcome.head, outcome.skipped});
+  } else if (!outcome.note.empty()) {
+    sink.add_note(place.model + ": layer " + std::to_string(place.layer.value_or(0)) + ": " +
+                  outcome.note);
+  } else {
+    Record row = {{"model", place.model}};
+    for (const auto& [name, value] : outcome.fields.fields()) row.add(name, value);
+    sink.add_row(std::move(row));
   }
-  return run;
+}
+
+RowMaker make_rows(RowSink& sink) {
+  return {.add = [&sink](const RowPlace& place, std::span<const Outcome> outcomes) {
+    for (const Outcome& outcome : outcomes) add_outcome(sink, place, outcome);
+  }};
 }
 
 }  // namespace
 
-void add_composition(Report& report, const std::string& model, std::int64_t later_layer,
-                     std::span<const Outcome> outcomes) {
-  for (const Outcome& outcome : outcomes) {
-    if (!outcome.skipped.empty()) {
-      const Value* circuit = outcome.fields.find("circuit");
-      const auto* name = circuit == nullptr ? nullptr : circuit->get<std::string>();
-      report.skipped.push_back(
-          {model, later_layer, name == nullptr ? "" : *name, outcome.head, outcome.skipped});
-    } else if (!outcome.note.empty()) {
-      report.notes.push_back(model + ": layer " + std::to_string(later_layer) + ": " +
-                             outcome.note);
-    } else {
-      Record row = {{"model", model}};
-      for (const auto& [name, value] : outcome.fields.fields()) row.add(name, value);
-      report.rows.push_back(std::move(row));
-    }
-  }
+const Analysis& composition_analysis() {
+  static constexpr Analysis analysis = {.name = "composition",
+                                        .command = "circuits",
+                                        .revision = 2,
+                                        .compute = compute,
+                                        .cost = cost,
+                                        .add_inputs = add_inputs,
+                                        .make_rows = make_rows};
+  return analysis;
 }
 
-Report run_composition(std::span<const Model> models, const CircuitsRequest& request,
-                       const ProgressFn& on_progress) {
+void run_composition(std::span<const Model> models, const CircuitsRequest& request,
+                     const Context& context, RowSink& sink) {
   if (request.variant.with_bias) {
-    throw Error(ErrorKind::usage, "--with-bias",
-                "has no meaning beside --composition: what a head writes has no such coordinate");
+    throw Error(ErrorKind::usage,
+                {.parameter = "with_bias",
+                 .problem = "has no meaning beside {composition}: what a head writes has no such "
+                            "coordinate"});
   }
-  Report report{.command = "circuits", .parameters = circuits_parameters(request)};
-  std::vector<WorkItem> items;
-  std::vector<std::vector<std::int64_t>> layers;
-  std::size_t count = 0;
-  for (const Model& model : models) {
-    if (!model.has(Role::qk) || !model.has(Role::ov)) {
-      throw Error(ErrorKind::usage, "--composition", model.name + " has not all of q, k, v and o");
-    }
-    check_variant(model, request.variant);
-    if (model.norms_queries()) report.notes.push_back(query_norm_note(model));
-    layers.push_back(request.layers.resolve(model.dimensions().layers, model.name));
-    count += layers.back().size();
-  }
-  for (const Model& model : models) {
-    report.models.push_back(facts_record(take_inventory(model).facts));
-  }
-  std::optional<StoredItems> stored;
-  if (request.store != nullptr) {
-    stored.emplace(*request.store, stored_run(models, request, report));
-  }
-  std::vector<std::vector<Outcome>> found(count);
+  Plan plan{.analysis = &composition_analysis()};
+  add_variant_parameters(plan.parameters, request.variant);
   for (std::size_t index = 0; index < models.size(); ++index) {
     const Model& model = models[index];
-    const std::span<const std::int64_t> own = layers[index];
-    for (std::size_t at = 0; at < own.size(); ++at) {
-      const std::size_t slot = items.size();
-      const auto run = [&, index, own, at, slot] {
-        const auto compute = [&] {
-          return compose(model, own.first(at), own[at], request.variant);
-        };
-        found[slot] =
-            stored ? stored->get(inputs_of(model, own.first(at), own[at], request.variant),
-                                 {{.model = index, .layer = own[at], .matrix = kPlace}}, compute)
-                   : compute();
-      };
-      const auto read_soon = [&, own, at] {
-        for (const Role role : {Role::qk, Role::ov}) prefetch(model, own[at], role);
-      };
-      items.push_back({.flops = estimated_flops(model.dimensions(), at),
-                       .bytes = bytes_read(model, own.first(at), own[at]),
-                       .memory_bytes = estimated_bytes(model.dimensions()),
-                       .run = run,
-                       .prefetch = read_soon});
+    if (!model.has(Role::qk) || !model.has(Role::ov)) {
+      throw Error(ErrorKind::usage, {.parameter = "composition",
+                                     .problem = model.name + " has not all of q, k, v and o"});
+    }
+    check_variant(model, request.variant);
+    if (model.norms_queries()) sink.add_note(query_norm_note(model));
+    const auto layers = request.layers.resolve(model.dimensions().layers, model.name);
+    for (std::size_t later = 0; later < layers.size(); ++later) {
+      plan.add(index, layers[later]);
+      for (std::size_t earlier = 0; earlier < later; ++earlier) {
+        plan.add(index, layers[later]).earlier_layer = layers[earlier];
+      }
     }
   }
-  run_all(items, request.resources, on_progress);
-  if (stored) stored->finish();
-
-  std::size_t slot = 0;
-  for (std::size_t index = 0; index < models.size(); ++index) {
-    for (const std::int64_t layer : layers[index]) {
-      add_composition(report, models[index].name, layer, found[slot++]);
-    }
-  }
-  return report;
+  run_plan(plan, sources_of(models),
+           {.command = "circuits", .parameters = circuits_parameters(request)}, context, sink);
 }
 
 }  // namespace attnscope

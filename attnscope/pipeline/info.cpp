@@ -7,8 +7,8 @@
 
 #include "attnscope/numerics/kernels/kernels.h"
 #include "attnscope/numerics/lapack.h"
+#include "attnscope/pipeline/context.h"
 #include "attnscope/pipeline/free_memory.h"
-#include "attnscope/pipeline/work_queue.h"
 
 namespace attnscope {
 namespace {
@@ -57,30 +57,33 @@ Record facts_record(const ModelFacts& facts) {
           {"tied_embedding", facts.tied_embedding}};
 }
 
-Report run_info(std::span<const Model> models) {
-  Report report{.command = "info"};
+void run_info(std::span<const Model> models, RowSink& sink) {
+  ReportHead head{.command = "info"};
+  std::vector<Inventory> inventories;
   for (const Model& model : models) {
-    const Inventory inventory = take_inventory(model);
-    report.models.push_back(facts_record(inventory.facts));
+    inventories.push_back(take_inventory(model));
+    head.models.push_back(facts_record(inventories.back().facts));
+  }
+  sink.begin(head);
+  for (const Inventory& inventory : inventories) {
     for (const TensorFacts& tensor : inventory.tensors) {
-      Value::List shape(tensor.shape.begin(), tensor.shape.end());
-      report.rows.push_back({{"model", model.name},
-                             {"name", tensor.name},
-                             {"dtype", tensor.dtype},
-                             {"shape", std::move(shape)},
-                             {"bytes", tensor.bytes},
-                             {"role", tensor.role},
-                             {"layer", tensor.layer},
-                             {"tied_to", tensor.tied_to}});
+      sink.add_row({{"model", inventory.facts.name},
+                    {"name", tensor.name},
+                    {"dtype", tensor.dtype},
+                    {"shape", Value::List(tensor.shape.begin(), tensor.shape.end())},
+                    {"bytes", tensor.bytes},
+                    {"role", tensor.role},
+                    {"layer", tensor.layer},
+                    {"tied_to", tensor.tied_to}});
     }
   }
-  return report;
+  sink.end();
 }
 
-Report run_system_info(std::string_view version) {
-  Report report{.command = "info", .parameters = {{"system", true}}};
+void run_system_info(std::string_view version, RowSink& sink) {
+  sink.begin({.command = "info", .parameters = {{"system", true}}});
   const auto add = [&](const char* item, std::string value) {
-    report.rows.push_back({{"item", item}, {"value", std::move(value)}});
+    sink.add_row({{"item", item}, {"value", std::move(value)}});
   };
   add("attnscope", std::string(version));
   add("system", operating_system());
@@ -90,7 +93,7 @@ Report run_system_info(std::string_view version) {
   add("kernels", kernels::available() ? std::string(kernels::instruction_set()) + " (own)"
                                       : "none of its own for this CPU; LAPACK does the work");
   add("blas", lapack::description());
-  return report;
+  sink.end();
 }
 
 }  // namespace attnscope

@@ -4,7 +4,7 @@
 #include <span>
 
 #include "attnscope/model/inventory.h"
-#include "attnscope/results/report.h"
+#include "attnscope/results/sink.h"
 
 namespace attnscope {
 
@@ -12,9 +12,9 @@ namespace attnscope {
 Record facts_record(const ModelFacts& facts);
 
 /// Rows: model by model, tensors in the order of their files.
-Report run_info(std::span<const Model> models);
+void run_info(std::span<const Model> models, RowSink& sink);
 
 /// This machine and the libraries in use, one row for each.
-Report run_system_info(std::string_view version);
+void run_system_info(std::string_view version, RowSink& sink);
 
 }  // namespace attnscope

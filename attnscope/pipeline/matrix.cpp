@@ -11,28 +11,29 @@
 namespace attnscope {
 namespace {
 
+[[noreturn]] void refuse(const char* parameter, const std::string& problem) {
+  throw Error(ErrorKind::usage, {.parameter = parameter, .problem = problem});
+}
+
 /// The request with its layer counted from the start. Throws Error(usage) for what is not there.
 MatrixRequest resolve(const Model& model, MatrixRequest request) {
   const std::string name = model.name;
   const std::int64_t layers = model.dimensions().layers;
   if (request.layer < -layers || request.layer >= layers) {
-    throw Error(ErrorKind::usage, "--layer",
-                "'" + std::to_string(request.layer) + "': " + name + " has layers 0 to " +
-                    std::to_string(layers - 1));
+    refuse("layer", "'" + std::to_string(request.layer) + "': " + name + " has layers 0 to " +
+                        std::to_string(layers - 1));
   }
   if (request.layer < 0) request.layer += layers;
   if (!model.has(request.role)) {
-    throw Error(ErrorKind::usage, "--matrix",
-                name + " has no '" + std::string(role_name(request.role)) + "'");
+    refuse("matrix", name + " has no '" + std::string(role_name(request.role)) + "'");
   }
   const std::int64_t heads = model.dimensions().heads.count(request.role);
   if (request.head && heads == 0) {
-    throw Error(ErrorKind::usage, "--head", "the MLP has no heads");
+    refuse("head", "the MLP has no heads");
   }
   if (request.head && (*request.head < 0 || *request.head >= heads)) {
-    throw Error(ErrorKind::usage, "--head",
-                name + " has heads 0 to " + std::to_string(heads - 1) + " of " +
-                    std::string(role_name(request.role)));
+    refuse("head", name + " has heads 0 to " + std::to_string(heads - 1) + " of " +
+                       std::string(role_name(request.role)));
   }
   return request;
 }
@@ -65,15 +66,15 @@ WeightMatrix head_of(const WeightMatrix& whole, Role role, std::int64_t head,
 }
 
 WeightMatrix extract_product(const Model& model, const MatrixRequest& request) {
-  const bool qk = request.role == Role::qk;
-  const Weight& left_weight = model.weight(request.layer, qk ? Role::query : Role::output);
-  const Weight& right_weight = model.weight(request.layer, qk ? Role::key : Role::value);
+  const auto factors = factors_of(request.role);
+  const Weight& left_weight = model.weight(request.layer, factors[0]);
+  const Weight& right_weight = model.weight(request.layer, factors[1]);
   const auto left = require(read_weight_float64(model, left_weight), model, left_weight);
   const auto right = require(read_weight_float64(model, right_weight), model, right_weight);
   const CircuitWeights weights{request.role, left.view(), right.view(), model.dimensions().heads};
   if (request.head) {
-    const CircuitFactors factors = head_factors(weights, *request.head);
-    return lapack::multiply_transposed(factors.left.transposed(), factors.right.transposed());
+    const auto [left_head, right_head] = head_factors(weights, *request.head);
+    return lapack::multiply_transposed(left_head.transposed(), right_head.transposed());
   }
   const Matrix<double> summed = summed_left_factor(weights);
   return lapack::multiply_transposed(summed.view().transposed(), weights.right.transposed());
@@ -91,27 +92,32 @@ WeightMatrix extract_matrix(const Model& model, const MatrixRequest& asked) {
   return head_of(whole, request.role, *request.head, model.dimensions().heads);
 }
 
-Report matrix_report(std::span<const Model> models, const MatrixRequest& request) {
-  Report report{.command = "matrix"};
-  report.parameters = {
-      {"layer", request.layer}, {"matrix", role_name(request.role)}, {"head", request.head}};
+void run_matrix(std::span<const Model> models, const MatrixRequest& request, RowSink& sink) {
+  ReportHead head{
+      .command = "matrix",
+      .parameters = {
+          {"layer", request.layer}, {"matrix", role_name(request.role)}, {"head", request.head}}};
   for (const Model& model : models) {
-    report.models.push_back(facts_record(take_inventory(model).facts));
+    resolve(model, request);
+    head.models.push_back(facts_record(take_inventory(model).facts));
+  }
+  sink.begin(head);
+  for (const Model& model : models) {
     const std::int64_t layer = resolve(model, request).layer;
     const auto add_rows = [&](const auto& dense) {
       for (std::int64_t row = 0; row < dense.rows(); ++row) {
         const auto* first = dense.data() + row * dense.cols();
-        report.rows.push_back({{"model", model.name},
-                               {"layer", layer},
-                               {"matrix", role_name(request.role)},
-                               {"head", request.head},
-                               {"row", row},
-                               {"values", std::vector<double>(first, first + dense.cols())}});
+        sink.add_row({{"model", model.name},
+                      {"layer", layer},
+                      {"matrix", role_name(request.role)},
+                      {"head", request.head},
+                      {"row", row},
+                      {"values", std::vector<double>(first, first + dense.cols())}});
       }
     };
     std::visit(add_rows, extract_matrix(model, request));
   }
-  return report;
+  sink.end();
 }
 
 }  // namespace attnscope

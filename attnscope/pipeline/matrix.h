@@ -7,7 +7,7 @@
 
 #include "attnscope/core/matrix_view.h"
 #include "attnscope/model/model.h"
-#include "attnscope/results/report.h"
+#include "attnscope/results/sink.h"
 
 namespace attnscope {
 
@@ -22,7 +22,7 @@ struct MatrixRequest {
 /// that holds no real numbers.
 WeightMatrix extract_matrix(const Model& model, const MatrixRequest& request);
 
-/// The matrix of every model; one report row for each matrix row, with its `values`.
-Report matrix_report(std::span<const Model> models, const MatrixRequest& request);
+/// The matrix of every model; one row for each matrix row, with its `values`.
+void run_matrix(std::span<const Model> models, const MatrixRequest& request, RowSink& sink);
 
 }  // namespace attnscope

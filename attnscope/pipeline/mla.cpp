@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -11,14 +13,11 @@
 #include "attnscope/core/text.h"
 #include "attnscope/numerics/singular_values.h"
 #include "attnscope/pipeline/estimates.h"
-#include "attnscope/pipeline/layer_work.h"
 #include "attnscope/pipeline/read_weight.h"
 #include "attnscope/pipeline/singular_outcome.h"
 
 namespace attnscope {
 namespace {
-
-constexpr int kRevision = 2;  // raised when the numbers of rows change
 
 constexpr LatentChoice kChoice;
 constexpr const char* kLatent = "latent";     // the one field of a half before halves are joined
@@ -53,24 +52,30 @@ Record latent_fields(std::span<const double> singular_values, const SpectrumShap
           {"null_energy_rank", std::move(null_ranks)}};
 }
 
-Outcome latent_outcome(const Model& model, std::int64_t layer, Role role,
-                       std::span<const double> thresholds) {
-  const auto read = read_matrix(model, layer, role);
-  if (!read.skipped.empty()) return {.skipped = read.skipped};
+std::vector<Outcome> compute(const WorkItem& item, const Source& source, const Compute&) {
+  const Model& model = *source.model;
+  const Role role = *item.role;
+  const auto& thresholds = expect<std::vector<double>>(item.parameters, "energy");
+  const auto read = read_matrix(model, *item.layer, role);
+  if (!read.skipped.empty()) return {{.skipped = read.skipped}};
   const std::int64_t rank = role == Role::query ? kChoice.query_rank : kChoice.kv_rank;
-  return std::visit(
-      [&](const auto& matrix) -> Outcome {
-        if (auto reason = find_not_finite(matrix.view())) return {.skipped = *reason};
-        return singular_outcome(
-            std::nullopt, singular_result([&] { return singular_values(matrix.view()); }),
-            [&](const std::vector<double>& values) {
-              return Record{
-                  {kLatent,
-                   latent_fields(values, {.rows = matrix.rows(), .cols = matrix.cols()}, rank,
-                                 at_share(rank, model.dimensions().width), thresholds)}};
-            });
-      },
-      read.matrix);
+  const auto outcome_of = [&](const auto& matrix) -> Outcome {
+    if (auto reason = find_not_finite(matrix.view())) return {.skipped = *reason};
+    return singular_outcome(
+        std::nullopt, singular_result([&] { return singular_values(matrix.view()); }),
+        [&](const std::vector<double>& values) {
+          return Record{
+              {kLatent, latent_fields(values, {.rows = matrix.rows(), .cols = matrix.cols()}, rank,
+                                      at_share(rank, model.dimensions().width), thresholds)}};
+        });
+  };
+  return {std::visit(outcome_of, read.matrix)};
+}
+
+Cost cost(const WorkItem& item, const Source& source) {
+  const auto [rows, cols] = canonical_shape(source.model->dimensions(), *item.role);
+  return {spectrum_flops(static_cast<double>(rows), static_cast<double>(cols)),
+          matrix_spectrum_bytes(*source.model, *item.layer, *item.role)};
 }
 
 /// What a token takes in the cache of all layers with that latent and that rotary key.
@@ -100,74 +105,83 @@ void add_caches(Record& model) {
                                               at_share(kChoice.rope_dim, width)));
 }
 
-/// From a row for each half, q before kv, one row for each layer; a half that was skipped is null.
-std::vector<Record> join_halves(const std::vector<Record>& halves) {
-  struct Layer {
-    std::string model;
-    std::int64_t layer = 0;
-    Value query, kv;
-  };
-  std::vector<Layer> layers;
-  for (const Record& half : halves) {
-    const std::string& model = expect<std::string>(half, "model");
-    const std::int64_t layer = expect<std::int64_t>(half, "layer");
-    if (layers.empty() || layers.back().model != model || layers.back().layer != layer) {
-      layers.push_back({.model = model, .layer = layer});
+/// Joins the halves of a layer, which come one after the other, into one row; a half that was
+/// skipped is null.
+class HalfJoiner {
+ public:
+  explicit HalfJoiner(RowSink& sink) : sink_(sink) {}
+
+  void add(const RowPlace& place, std::span<const Outcome> outcomes) {
+    for (const Outcome& outcome : outcomes) {
+      if (!outcome.skipped.empty()) {
+        sink_.add_skipped(skipped_entry(place, outcome));
+        continue;
+      }
+      if (!place_ || place_->model != place.model || place_->layer != place.layer) {
+        finish();
+        place_ = place;
+      }
+      Value& half = place.matrix == role_name(Role::query) ? query_ : kv_;
+      half = expect<Record>(outcome.fields, kLatent);
+      if (!outcome.note.empty()) sink_.add_note(note_of(place, outcome));
     }
-    const bool is_query = expect<std::string>(half, "matrix") == role_name(Role::query);
-    (is_query ? layers.back().query : layers.back().kv) = expect<Record>(half, kLatent);
   }
-  std::vector<Record> rows;
-  for (Layer& layer : layers) {
-    rows.push_back({{"model", layer.model},
-                    {"layer", layer.layer},
-                    {"query", std::move(layer.query)},
-                    {"kv", std::move(layer.kv)}});
+
+  void finish() {
+    if (!place_) return;
+    sink_.add_row({{"model", place_->model},
+                   {"layer", place_->layer},
+                   {"query", std::exchange(query_, Value())},
+                   {"kv", std::exchange(kv_, Value())}});
+    place_.reset();
   }
-  return rows;
+
+ private:
+  RowSink& sink_;
+  std::optional<RowPlace> place_;  // of the halves that are held
+  Value query_, kv_;
+};
+
+RowMaker make_rows(RowSink& sink) {
+  const auto joiner = std::make_shared<HalfJoiner>(sink);
+  return {.add = [joiner](const RowPlace& place,
+                          std::span<const Outcome> outcomes) { joiner->add(place, outcomes); },
+          .finish = [joiner] { joiner->finish(); }};
 }
 
 }  // namespace
 
-Report run_mla(std::span<const Model> models, const SpectrumRequest& request,
-               const ProgressFn& on_progress) {
+const Analysis& mla_analysis() {
+  static constexpr Analysis analysis = {.name = "mla",
+                                        .command = "spectrum",
+                                        .revision = 2,
+                                        .compute = compute,
+                                        .cost = cost,
+                                        .add_inputs = add_role_inputs,
+                                        .make_rows = make_rows,
+                                        .add_model_facts = add_caches};
+  return analysis;
+}
+
+void run_mla(std::span<const Model> models, const SpectrumRequest& request, const Context& context,
+             RowSink& sink) {
   const std::vector<Role> roles = {Role::query, Role::kv};
   for (const Model& model : models) {
     for (const Role role : roles) {
       if (model.has(role)) continue;
-      throw Error(ErrorKind::usage, "--mla",
-                  model.name + " has no '" + std::string(role_name(role)) + "'");
+      throw Error(ErrorKind::usage,
+                  {.parameter = "mla",
+                   .problem = model.name + " has no '" + std::string(role_name(role)) + "'"});
     }
   }
-  LayerWork work;
-  work.compute = [&](const Model& model, std::int64_t layer, Role role) {
-    return std::vector<Outcome>{latent_outcome(model, layer, role, request.thresholds)};
-  };
-  work.flops = [](const Model& model, Role role) {
-    const auto [rows, cols] = canonical_shape(model.dimensions(), role);
-    return spectrum_flops(static_cast<double>(rows), static_cast<double>(cols));
-  };
-  work.memory_bytes = matrix_spectrum_bytes;
-  work.store = request.store;
-  work.analysis = {.name = "mla",
-                   .revision = kRevision,
-                   .command = "spectrum",
-                   .parameters = {{"energy", request.thresholds}}};
-  Report report{
-      .command = "spectrum",
-      .parameters = {
-          {"mla", true},
-          {"energy", request.thresholds},
-          {"layers", request.layers_text.empty() ? Value() : Value(request.layers_text)}}};
-  const std::vector<std::vector<Role>> same_for_all(models.size(), roles);
-  run_layers(report, models, same_for_all, request.layers, work, request.resources, on_progress);
-  join_mla_halves(report);
-  return report;
-}
-
-void join_mla_halves(Report& report) {
-  report.rows = join_halves(report.rows);
-  for (Record& model : report.models) add_caches(model);
+  Plan plan{.analysis = &mla_analysis(), .parameters = {{"energy", request.thresholds}}};
+  add_layers(plan, models, std::vector(models.size(), roles), request.layers);
+  run_plan(plan, sources_of(models),
+           {.command = "spectrum",
+            .parameters = {{"mla", true},
+                           {"energy", request.thresholds},
+                           {"layers", request.layers.value()}}},
+           context, sink);
 }
 
 }  // namespace attnscope

@@ -16,15 +16,14 @@ struct LatentChoice {
   std::int64_t rope_dim = 64;  // of the one rotary key beside it, cached too
 };
 
+/// The halves of rows: energies of W_Q, and of W_K over W_V.
+const Analysis& mla_analysis();
+
 /// One row for each layer: for W_Q (`query`) and for W_K over W_V (`kv`) the energy kept at the
 /// choice's rank, as it is and at the same share of the model's width, and the ranks that the
-/// request's thresholds need. Uses the request's layers, thresholds and threads. A model's entry
-/// also says the bytes that its KV cache would take, null for encoders.
-Report run_mla(std::span<const Model> models, const SpectrumRequest& request,
-               const ProgressFn& on_progress);
-
-/// Turns rows of halves, one for W_Q and one for W_K over W_V, into one for each layer, and adds
-/// the caches to the entries of models: the last step of run_mla, for rows that a store kept.
-void join_mla_halves(Report& report);
+/// request's thresholds need. Uses the request's layers and thresholds. A model's entry also says
+/// the bytes that its KV cache would take, null for encoders.
+void run_mla(std::span<const Model> models, const SpectrumRequest& request, const Context& context,
+             RowSink& sink);
 
 }  // namespace attnscope

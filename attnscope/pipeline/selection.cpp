@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <set>
+#include <utility>
 
 #include "attnscope/core/error.h"
 #include "attnscope/core/text.h"
@@ -10,7 +11,10 @@
 namespace attnscope {
 namespace {
 
-constexpr std::string_view kOption = "--layers";
+[[noreturn]] void refuse(std::string problem, std::string hint = "") {
+  throw Error(ErrorKind::usage,
+              {.parameter = "layers", .problem = std::move(problem), .hint = std::move(hint)});
+}
 
 /// The signed number at the front of `text`, which is taken off it.
 std::optional<std::int64_t> take_number(std::string_view& text) {
@@ -26,20 +30,19 @@ std::optional<std::int64_t> take_number(std::string_view& text) {
 LayerSelection::LayerSelection(std::string_view text) {
   for (const std::string& part : split(text, ',')) {
     std::string_view rest = part;
-    const auto refuse = [&] {
-      throw Error(ErrorKind::usage, kOption,
-                  "'" + part + "' is not a layer or a range of layers (for example: 0-3,-4-)");
+    const auto refuse_part = [&] {
+      refuse("'" + part + "' is not a layer or a range of layers", "for example: 0-3,-4-");
     };
     const auto first = take_number(rest);
-    if (!first) refuse();
-    Range range{.first = *first, .last = *first, .text = part};
+    if (!first) refuse_part();
+    Range range{.first = *first, .last = *first};
     if (!rest.empty()) {
-      if (rest.front() != '-') refuse();
+      if (rest.front() != '-') refuse_part();
       rest.remove_prefix(1);
       range.last = -1;  // `4-`: to the end
       if (!rest.empty()) {
         const auto last = take_number(rest);
-        if (!last || !rest.empty()) refuse();
+        if (!last || !rest.empty()) refuse_part();
         range.last = *last;
       }
     }
@@ -57,30 +60,42 @@ std::vector<std::int64_t> LayerSelection::resolve(std::int64_t layers,
     const auto from_start = [&](std::int64_t layer) {
       const std::int64_t counted = layer < 0 ? layer + layers : layer;
       if (counted < 0 || counted >= layers) {
-        throw Error(ErrorKind::usage, kOption,
-                    "'" + range.text + "': " + std::string(model) + " has layers 0 to " +
-                        std::to_string(layers - 1));
+        refuse("'" + range.text() + "': " + std::string(model) + " has layers 0 to " +
+               std::to_string(layers - 1));
       }
       return counted;
     };
     const std::int64_t first = from_start(range.first), last = from_start(range.last);
     if (first > last) {
-      throw Error(ErrorKind::usage, kOption,
-                  "'" + range.text + "' runs backwards in " + std::string(model));
+      refuse("'" + range.text() + "' runs backwards in " + std::string(model));
     }
     for (std::int64_t layer = first; layer <= last; ++layer) chosen.insert(layer);
   }
   return {chosen.begin(), chosen.end()};
 }
 
+std::string LayerSelection::Range::text() const {
+  std::string text = std::to_string(first);
+  if (last == first) return text;
+  return text + "-" + (last == -1 ? "" : std::to_string(last));
+}
+
+Value LayerSelection::value() const {
+  if (ranges_.empty()) return {};
+  std::vector<std::string> parts;
+  for (const Range& range : ranges_) parts.push_back(range.text());
+  return join(parts, ",");
+}
+
 std::vector<std::vector<Role>> select_matrices(std::span<const Model> models,
-                                               std::span<const Role> wanted) {
+                                               std::span<const Role> wanted, RowSink& notes) {
   for (const Role role : wanted) {
     const bool known = std::any_of(models.begin(), models.end(),
                                    [&](const Model& model) { return model.has(role); });
     if (!known) {
-      throw Error(ErrorKind::usage, "--matrix",
-                  models.front().name + " has no '" + std::string(role_name(role)) + "'");
+      throw Error(ErrorKind::usage, {.parameter = "matrix",
+                                     .problem = models.front().name + " has no '" +
+                                                std::string(role_name(role)) + "'"});
     }
   }
   const std::span<const Role> candidates =
@@ -93,8 +108,26 @@ std::vector<std::vector<Role>> select_matrices(std::span<const Model> models,
         own.push_back(role);
       }
     }
+    if (own.empty()) notes.add_note(model.name + " has none of these matrices");
   }
   return selected;
+}
+
+void add_layers(Plan& plan, std::span<const Model> models, std::span<const std::vector<Role>> roles,
+                const LayerSelection& layers) {
+  for (std::size_t index = 0; index < models.size(); ++index) {
+    const Model& model = models[index];
+    for (const std::int64_t layer : layers.resolve(model.dimensions().layers, model.name)) {
+      for (const Role role : roles[index]) plan.add(index, layer).role = role;
+    }
+  }
+}
+
+Value roles_value(std::span<const Role> roles) {
+  if (roles.empty()) return {};
+  Value::List names;
+  for (const Role role : roles) names.emplace_back(role_name(role));
+  return names;
 }
 
 }  // namespace attnscope

@@ -10,6 +10,8 @@
 
 #include "attnscope/core/role.h"
 #include "attnscope/model/model.h"
+#include "attnscope/pipeline/runner.h"
+#include "attnscope/results/sink.h"
 
 namespace attnscope {
 
@@ -24,18 +26,30 @@ class LayerSelection {
   /// Ascending, each once. Throws Error(usage) naming the model that lacks a layer.
   std::vector<std::int64_t> resolve(std::int64_t layers, std::string_view model) const;
 
+  /// "0-3,-4-"; null for every layer.
+  Value value() const;
+
  private:
   struct Range {
     std::int64_t first = 0;
     std::int64_t last = -1;
-    std::string text;  // as it was typed
+
+    std::string text() const;
   };
   std::vector<Range> ranges_;  // empty: all
 };
 
 /// The matrices to look at, for each model those of `wanted` that it has, in the order of `wanted`;
-/// where nothing is wanted, its projections. Throws Error(usage) for one that no model has.
+/// where nothing is wanted, its projections. Throws Error(usage) for one that no model has; a model
+/// that has none of them is a note.
 std::vector<std::vector<Role>> select_matrices(std::span<const Model> models,
-                                               std::span<const Role> wanted);
+                                               std::span<const Role> wanted, RowSink& notes);
+
+/// An item for each of a model's roles in each chosen layer, layer by layer.
+void add_layers(Plan& plan, std::span<const Model> models, std::span<const std::vector<Role>> roles,
+                const LayerSelection& layers);
+
+/// The names of roles; null for none.
+Value roles_value(std::span<const Role> roles);
 
 }  // namespace attnscope

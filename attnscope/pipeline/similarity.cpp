@@ -9,14 +9,12 @@
 #include "attnscope/analysis/similarity.h"
 #include "attnscope/core/error.h"
 #include "attnscope/pipeline/estimates.h"
-#include "attnscope/pipeline/layer_work.h"
 #include "attnscope/pipeline/read_weight.h"
+#include "attnscope/pipeline/runner.h"
 #include "attnscope/pipeline/weights.h"
 
 namespace attnscope {
 namespace {
-
-constexpr int kRevision = 1;  // raised when the numbers of rows change
 
 constexpr std::array kVectorMatrices = {Role::query, Role::key, Role::value};
 
@@ -24,8 +22,7 @@ std::int64_t rows_of_head(const HeadShape& shape, Role role) {
   return role == Role::value ? shape.value_dim : shape.head_dim;
 }
 
-Outcome scope_outcome(PairScope scope, const Similarity& similarity,
-                      const SimilarityRequest& request) {
+Outcome scope_outcome(PairScope scope, const Similarity& similarity, bool with_histogram) {
   const auto index = static_cast<std::size_t>(scope);
   const ScopeSimilarity& own = similarity.scopes[index];
   Outcome outcome;
@@ -34,7 +31,7 @@ Outcome scope_outcome(PairScope scope, const Similarity& similarity,
       .add("zero_vectors", similarity.zero_vectors)
       .add("mean", own.mean)
       .add("std", own.std);
-  if (request.with_histogram) {
+  if (with_histogram) {
     outcome.fields.add("histogram", own.histogram ? Value(own.histogram->record()) : Value());
   }
   if (!own.note.empty()) outcome.note = std::string(kPairScopeNames[index]) + ": " + own.note;
@@ -43,13 +40,11 @@ Outcome scope_outcome(PairScope scope, const Similarity& similarity,
 
 template <class T>
 std::vector<Outcome> cosine_outcomes(MatrixView<const T> matrix, std::int64_t head_rows,
-                                     const SimilarityRequest& request) {
-  const std::optional<BinRule> bins =
-      request.with_histogram ? std::optional(request.bins) : std::nullopt;
+                                     const std::optional<BinRule>& bins) {
   const Similarity similarity = cosine_similarity(matrix, head_rows, bins);
   std::vector<Outcome> outcomes;
   for (const PairScope scope : {PairScope::within_head, PairScope::across_head, PairScope::all}) {
-    outcomes.push_back(scope_outcome(scope, similarity, request));
+    outcomes.push_back(scope_outcome(scope, similarity, bins.has_value()));
   }
   return outcomes;
 }
@@ -82,57 +77,94 @@ std::vector<Outcome> head_matrix_outcomes(MatrixView<const T> head_rows, std::in
   return outcomes;
 }
 
-std::vector<Outcome> similarity_of(const Model& model, std::int64_t layer, Role role,
-                                   const SimilarityRequest& request) {
-  const HeadShape& shape = model.dimensions().heads;
-  const auto read = read_weight(model, model.weight(layer, role));
+/// The outcomes that `outcomes_of` makes of the item's matrix.
+template <class OutcomesOf>
+std::vector<Outcome> with_matrix(const WorkItem& item, const Source& source,
+                                 OutcomesOf outcomes_of) {
+  const auto read = read_matrix(*source.model, *item.layer, *item.role);
   if (!read.skipped.empty()) return all_skipped(read.skipped, 0);
-  return std::visit(
-      [&](const auto& decoded) -> std::vector<Outcome> {
-        const auto matrix = decoded.view();
-        if (request.head_matrix) {
-          const std::int64_t head = request.head_matrix->head;
-          const auto rows = head_slice(matrix, role, head, shape);
-          if (const auto reason = find_not_finite(rows)) {
-            return {{.head = head, .skipped = *reason}};
-          }
-          return head_matrix_outcomes(rows, head);
-        }
-        if (const auto reason = find_not_finite(matrix)) return all_skipped(*reason, 0);
-        if (request.overlap) return overlap_outcomes(matrix, rows_of_head(shape, role));
-        return cosine_outcomes(matrix, rows_of_head(shape, role), request);
-      },
-      read.matrix);
+  return std::visit([&](const auto& decoded) { return outcomes_of(decoded.view()); }, read.matrix);
 }
 
-/// Beside the decoded matrix.
-std::uint64_t estimated_bytes(const Model& model, Role role, const SimilarityRequest& request) {
-  constexpr std::int64_t kPanel =
-      512;  // rows whose products with as many others are formed at once
-  const auto [rows, cols] = canonical_shape(model.dimensions(), role);
-  const std::int64_t head_rows = rows_of_head(model.dimensions().heads, role);
-  if (request.overlap) {  // all bases, the QR of one head, its products with the others
-    return float64_bytes(rows, cols) + 3 * float64_bytes(head_rows, cols) +
-           float64_bytes(head_rows, rows);
-  }
-  const std::int64_t compared = request.head_matrix ? head_rows : rows;
-  const std::int64_t panel = std::min(kPanel, compared);
-  const std::uint64_t panels = 2 * float64_bytes(panel, cols) + 2 * float64_bytes(panel, panel);
-  if (request.head_matrix) return panels + float64_bytes(head_rows, head_rows);
-  return panels;
+std::int64_t head_rows_of(const WorkItem& item, const Source& source) {
+  return rows_of_head(source.model->dimensions().heads, *item.role);
 }
+
+std::vector<Outcome> compute_cosines(const WorkItem& item, const Source& source, const Compute&) {
+  return with_matrix(item, source, [&](const auto& matrix) {
+    if (const auto reason = find_not_finite(matrix)) return all_skipped(*reason, 0);
+    return cosine_outcomes(matrix, head_rows_of(item, source), bins_of(item.parameters));
+  });
+}
+
+std::vector<Outcome> compute_overlap(const WorkItem& item, const Source& source, const Compute&) {
+  return with_matrix(item, source, [&](const auto& matrix) {
+    if (const auto reason = find_not_finite(matrix)) return all_skipped(*reason, 0);
+    return overlap_outcomes(matrix, head_rows_of(item, source));
+  });
+}
+
+std::vector<Outcome> compute_head_matrix(const WorkItem& item, const Source& source,
+                                         const Compute&) {
+  const auto head = expect<std::int64_t>(item.parameters, "head");
+  return with_matrix(item, source, [&](const auto& matrix) -> std::vector<Outcome> {
+    const auto rows = head_slice(matrix, *item.role, head, source.model->dimensions().heads);
+    if (const auto reason = find_not_finite(rows)) return {{.head = head, .skipped = *reason}};
+    return head_matrix_outcomes(rows, head);
+  });
+}
+
+constexpr std::int64_t kPanel = 512;  // rows whose products with as many others are formed at once
+
+/// Products of all of `vectors` rows with each other, and the memory beside the decoded matrix.
+Cost cost_of(const WorkItem& item, const Source& source, std::int64_t vectors,
+             std::uint64_t bytes) {
+  const auto [rows, cols] = canonical_shape(source.model->dimensions(), *item.role);
+  const auto count = static_cast<double>(vectors);
+  return {count * count * static_cast<double>(cols),
+          decoded_bytes(*source.model, *item.layer, *item.role) + bytes + kPackedBytes};
+}
+
+std::uint64_t panel_bytes(std::int64_t vectors, std::int64_t cols) {
+  const std::int64_t panel = std::min(kPanel, vectors);
+  return 2 * float64_bytes(panel, cols) + 2 * float64_bytes(panel, panel);
+}
+
+Cost cosines_cost(const WorkItem& item, const Source& source) {
+  const auto [rows, cols] = canonical_shape(source.model->dimensions(), *item.role);
+  return cost_of(item, source, rows, panel_bytes(rows, cols));
+}
+
+/// All bases, the QR of one head, its products with the others.
+Cost overlap_cost(const WorkItem& item, const Source& source) {
+  const auto [rows, cols] = canonical_shape(source.model->dimensions(), *item.role);
+  const std::int64_t head_rows = head_rows_of(item, source);
+  return cost_of(item, source, rows,
+                 float64_bytes(rows, cols) + 3 * float64_bytes(head_rows, cols) +
+                     float64_bytes(head_rows, rows));
+}
+
+Cost head_matrix_cost(const WorkItem& item, const Source& source) {
+  const auto [rows, cols] = canonical_shape(source.model->dimensions(), *item.role);
+  const std::int64_t head_rows = head_rows_of(item, source);
+  return cost_of(item, source, head_rows,
+                 panel_bytes(head_rows, cols) + float64_bytes(head_rows, head_rows));
+}
+
+RowMaker make_head_rows(RowSink& sink) { return rows_with_heads(sink); }
 
 /// Leaves the matrices of each model that have the head asked for. Throws Error(usage) for a model
 /// that lacks the layer, or has the head in none of them.
 void keep_matrices_with_head(std::span<const Model> models, std::vector<std::vector<Role>>& roles,
-                             const HeadPlace& place, std::vector<std::string>& notes) {
+                             const HeadPlace& place, RowSink& notes) {
   const std::int64_t head = place.head;
   for (std::size_t index = 0; index < models.size(); ++index) {
     const HeadShape& shape = models[index].dimensions().heads;
     const std::int64_t layers = models[index].dimensions().layers;
     if (place.layer < -layers || place.layer >= layers) {
-      throw Error(ErrorKind::usage, "--head-matrix",
-                  models[index].name + " has layers 0 to " + std::to_string(layers - 1));
+      throw Error(ErrorKind::usage, {.parameter = "head_matrix",
+                                     .problem = models[index].name + " has layers 0 to " +
+                                                std::to_string(layers - 1)});
     }
     std::string lacking;
     std::int64_t most = 0;
@@ -141,98 +173,96 @@ void keep_matrices_with_head(std::span<const Model> models, std::vector<std::vec
       if (head >= shape.count(role)) lacking += " " + std::string(role_name(role));
     }
     if (head >= most) {
-      throw Error(ErrorKind::usage, "--head-matrix",
-                  models[index].name + " has heads 0 to " + std::to_string(most - 1));
+      throw Error(ErrorKind::usage,
+                  {.parameter = "head_matrix",
+                   .problem = models[index].name + " has heads 0 to " + std::to_string(most - 1)});
     }
     std::erase_if(roles[index], [&](Role role) { return head >= shape.count(role); });
     if (!lacking.empty()) {
-      notes.push_back(models[index].name + " has " + std::to_string(shape.kv_heads) +
-                      " key/value heads, so head " + std::to_string(head) +
-                      " is left out of:" + lacking);
+      notes.add_note(models[index].name + " has " + std::to_string(shape.kv_heads) +
+                     " key/value heads, so head " + std::to_string(head) +
+                     " is left out of:" + lacking);
     }
   }
 }
 
-void add_parameters(Report& report, const SimilarityRequest& request,
-                    std::span<const Role> matrices) {
-  Value::List names;
-  for (const Role role : matrices) names.emplace_back(role_name(role));
-  report.parameters.add("matrix", std::move(names))
-      .add("layers", request.layers_text.empty() ? Value() : Value(request.layers_text));
+/// What is asked of each matrix.
+Plan plan_of(const SimilarityRequest& request) {
   if (request.head_matrix) {
-    report.parameters.add("head_matrix",
-                          Value::List{request.head_matrix->layer, request.head_matrix->head});
-  } else if (request.overlap) {
-    report.parameters.add("overlap", true);
-  } else {
-    report.parameters.add("histogram", request.with_histogram);
-    if (request.with_histogram) add_bin_parameters(report.parameters, request.bins);
+    return {.analysis = &head_matrix_analysis(),
+            .parameters = {{"head", request.head_matrix->head}}};
   }
+  if (request.overlap) return {.analysis = &head_overlap_analysis()};
+  Plan plan{.analysis = &similarity_analysis(),
+            .parameters = {{"histogram", request.with_histogram}}};
+  if (request.with_histogram) add_bin_parameters(plan.parameters, request.bins);
+  return plan;
 }
 
-StoredAnalysis stored_analysis(const SimilarityRequest& request) {
-  StoredAnalysis analysis{.revision = kRevision, .command = "similarity"};
+ReportHead head_of(const SimilarityRequest& request, std::span<const Role> matrices,
+                   const Plan& plan) {
+  ReportHead head{
+      .command = "similarity",
+      .parameters = {{"matrix", roles_value(matrices)}, {"layers", request.layers.value()}}};
   if (request.head_matrix) {
-    analysis.name = "head_matrix";
-    analysis.parameters.add("head", request.head_matrix->head);
+    head.parameters.add("head_matrix",
+                        Value::List{request.head_matrix->layer, request.head_matrix->head});
   } else if (request.overlap) {
-    analysis.name = "head_overlap";
+    head.parameters.add("overlap", true);
   } else {
-    analysis.name = "similarity";
-    analysis.parameters.add("histogram", request.with_histogram);
-    if (request.with_histogram) add_bin_parameters(analysis.parameters, request.bins);
+    for (const auto& [name, value] : plan.parameters.fields()) head.parameters.add(name, value);
   }
-  return analysis;
+  return head;
 }
 
 }  // namespace
 
-void drop_heads(Report& report) {
-  for (Record& row : report.rows) {
-    Record kept;
-    for (const auto& [name, value] : row.fields()) {
-      if (name != "head") kept.add(name, value);
-    }
-    row = std::move(kept);
-  }
+const Analysis& similarity_analysis() {
+  static constexpr Analysis analysis = {.name = "similarity",
+                                        .command = "similarity",
+                                        .revision = 1,
+                                        .compute = compute_cosines,
+                                        .cost = cosines_cost,
+                                        .add_inputs = add_role_inputs,
+                                        .make_rows = rows_without_heads};
+  return analysis;
 }
 
-Report run_similarity(std::span<const Model> models, const SimilarityRequest& request,
-                      const ProgressFn& on_progress) {
+const Analysis& head_overlap_analysis() {
+  static constexpr Analysis analysis = {.name = "head_overlap",
+                                        .command = "similarity",
+                                        .revision = 1,
+                                        .compute = compute_overlap,
+                                        .cost = overlap_cost,
+                                        .add_inputs = add_role_inputs,
+                                        .make_rows = rows_without_heads};
+  return analysis;
+}
+
+const Analysis& head_matrix_analysis() {
+  static constexpr Analysis analysis = {.name = "head_matrix",
+                                        .command = "similarity",
+                                        .revision = 1,
+                                        .compute = compute_head_matrix,
+                                        .cost = head_matrix_cost,
+                                        .add_inputs = add_role_inputs,
+                                        .make_rows = make_head_rows};
+  return analysis;
+}
+
+void run_similarity(std::span<const Model> models, const SimilarityRequest& request,
+                    const Context& context, RowSink& sink) {
   const std::span<const Role> wanted =
       request.matrices.empty() ? std::span<const Role>(kVectorMatrices) : request.matrices;
-  auto matrices = select_matrices(models, wanted);
-  Report report{.command = "similarity"};
-  add_parameters(report, request, wanted);
-  for (std::size_t index = 0; index < models.size(); ++index) {
-    if (matrices[index].empty())
-      report.notes.push_back(models[index].name + " has none of these matrices");
-  }
+  auto matrices = select_matrices(models, wanted, sink);
   LayerSelection layers = request.layers;
   if (request.head_matrix) {
-    keep_matrices_with_head(models, matrices, *request.head_matrix, report.notes);
+    keep_matrices_with_head(models, matrices, *request.head_matrix, sink);
     layers = LayerSelection(std::to_string(request.head_matrix->layer));
   }
-
-  LayerWork work;
-  work.compute = [&](const Model& model, std::int64_t layer, Role role) {
-    return similarity_of(model, layer, role, request);
-  };
-  work.flops = [&](const Model& model, Role role) {
-    const auto [rows, cols] = canonical_shape(model.dimensions(), role);
-    const bool one_head = request.head_matrix.has_value();
-    const double vectors =
-        static_cast<double>(one_head ? rows_of_head(model.dimensions().heads, role) : rows);
-    return vectors * vectors * static_cast<double>(cols);
-  };
-  work.memory_bytes = [&](const Model& model, std::int64_t layer, Role role) {
-    return decoded_bytes(model, layer, role) + estimated_bytes(model, role, request) + kPackedBytes;
-  };
-  work.store = request.store;
-  work.analysis = stored_analysis(request);
-  run_layers(report, models, matrices, layers, work, request.resources, on_progress);
-  if (!request.head_matrix) drop_heads(report);
-  return report;
+  Plan plan = plan_of(request);
+  add_layers(plan, models, matrices, layers);
+  run_plan(plan, sources_of(models), head_of(request, wanted, plan), context, sink);
 }
 
 }  // namespace attnscope

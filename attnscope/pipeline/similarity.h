@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "attnscope/analysis/histogram.h"
+#include "attnscope/pipeline/analysis.h"
+#include "attnscope/pipeline/context.h"
 #include "attnscope/pipeline/selection.h"
-#include "attnscope/pipeline/work_queue.h"
-#include "attnscope/results/report.h"
-#include "attnscope/store/store.h"
+#include "attnscope/results/sink.h"
 
 namespace attnscope {
 
@@ -24,22 +24,19 @@ struct HeadPlace {
 struct SimilarityRequest {
   std::vector<Role> matrices;  // of q, k, v; empty: those
   LayerSelection layers;
-  std::string layers_text;  // as it was typed, for the report
   bool with_histogram = false;
   BinRule bins{.bins = 100, .range = ValueRange{-0.4, 0.4}};
   bool overlap = false;                  // the overlap of heads instead of cosines
   std::optional<HeadPlace> head_matrix;  // the cosines of one head's rows instead
-  Resources resources;
-  Store* store = nullptr;  // keeps finished rows; null: none does
 };
+
+const Analysis& similarity_analysis();
+const Analysis& head_overlap_analysis();
+const Analysis& head_matrix_analysis();
 
 /// Rows by model, layer, matrix (as asked), then by scope; with `overlap` one for each matrix; with
 /// `head_matrix` one for each of the head's rows.
-Report run_similarity(std::span<const Model> models, const SimilarityRequest& request,
-                      const ProgressFn& on_progress);
-
-/// Leaves the `head` out of rows that are of whole matrices, where it could only be null: the last
-/// step of run_similarity, for rows that a store kept.
-void drop_heads(Report& report);
+void run_similarity(std::span<const Model> models, const SimilarityRequest& request,
+                    const Context& context, RowSink& sink);
 
 }  // namespace attnscope

@@ -8,7 +8,7 @@
 
 #include "attnscope/core/error.h"
 #include "attnscope/numerics/singular_values.h"
-#include "attnscope/pipeline/layer_work.h"
+#include "attnscope/results/outcome.h"
 
 namespace attnscope {
 

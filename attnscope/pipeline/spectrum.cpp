@@ -17,22 +17,27 @@
 #include "attnscope/numerics/thin_product.h"
 #include "attnscope/pipeline/circuit_weights.h"
 #include "attnscope/pipeline/estimates.h"
-#include "attnscope/pipeline/layer_work.h"
 #include "attnscope/pipeline/read_weight.h"
+#include "attnscope/pipeline/runner.h"
 #include "attnscope/pipeline/singular_outcome.h"
 
 namespace attnscope {
 namespace {
 
-constexpr int kRevision = 2;  // raised when the numbers of rows change
-
-SpectrumFields fields_wanted(const SpectrumRequest& request, std::int64_t width) {
-  SpectrumFields wanted{.thresholds = request.thresholds, .with_values = request.with_values};
-  for (const RankText& rank : request.ranks) {
-    wanted.ranks.push_back({rank.text, rank.resolve(width)});
+/// What an item's parameters say of the fields of its rows.
+SpectrumFields fields_wanted(const Record& parameters, std::int64_t width) {
+  SpectrumFields wanted{.thresholds = expect<std::vector<double>>(parameters, "energy"),
+                        .with_values = expect<bool>(parameters, "values")};
+  const Value* ranks = parameters.find("rank");
+  if (ranks == nullptr) return wanted;
+  for (const Value& text : expect<Value::List>(*ranks, "rank")) {
+    const Rank rank = parse_rank(expect<std::string>(text, "rank"));
+    wanted.ranks.push_back({rank.text(), rank.resolve(width)});
   }
   return wanted;
 }
+
+bool is_per_head(const WorkItem& item) { return expect<bool>(item.parameters, "per_head"); }
 
 Outcome measured(std::optional<std::int64_t> head,
                  const std::variant<SingularValues, Error>& result, const SpectrumShape& shape,
@@ -101,13 +106,13 @@ std::vector<Outcome> product_spectra_of(const std::vector<std::optional<std::int
   return outcomes;
 }
 
-std::vector<Outcome> matrix_spectra(const Model& model, std::int64_t layer, Role role,
-                                    const SpectrumRequest& request) {
+std::vector<Outcome> matrix_spectra(const WorkItem& item, const Model& model,
+                                    const SpectrumFields& wanted) {
+  const Role role = *item.role;
   const HeadShape& shape = model.dimensions().heads;
-  const std::int64_t heads = request.per_head ? shape.count(role) : 0;
-  const auto read = read_matrix(model, layer, role);
+  const std::int64_t heads = is_per_head(item) ? shape.count(role) : 0;
+  const auto read = read_matrix(model, *item.layer, role);
   if (!read.skipped.empty()) return all_skipped(read.skipped, heads);
-  const SpectrumFields wanted = fields_wanted(request, model.dimensions().width);
   return std::visit(
       [&](const auto& matrix) {
         using T = std::remove_const_t<std::remove_pointer_t<decltype(matrix.data())>>;
@@ -128,14 +133,14 @@ std::vector<Outcome> matrix_spectra(const Model& model, std::int64_t layer, Role
       read.matrix);
 }
 
-std::vector<Outcome> product_spectra(const Model& model, std::int64_t layer, Role circuit,
-                                     const SpectrumRequest& request) {
+std::vector<Outcome> product_spectra(const WorkItem& item, const Model& model,
+                                     const SpectrumFields& wanted) {
+  const Role circuit = *item.role;
   const HeadShape& shape = model.dimensions().heads;
-  const std::int64_t heads = request.per_head ? shape.count(circuit) : 0;
-  const bool qk = circuit == Role::qk;
-  const auto left =
-      read_weight_float64(model, model.weight(layer, qk ? Role::query : Role::output));
-  const auto right = read_weight_float64(model, model.weight(layer, qk ? Role::key : Role::value));
+  const std::int64_t heads = is_per_head(item) ? shape.count(circuit) : 0;
+  const auto factors_read = factors_of(circuit);
+  const auto left = read_weight_float64(model, model.weight(*item.layer, factors_read[0]));
+  const auto right = read_weight_float64(model, model.weight(*item.layer, factors_read[1]));
   for (const auto* read : {&left, &right}) {
     if (!read->skipped.empty()) return all_skipped("a factor: " + read->skipped, heads);
   }
@@ -152,7 +157,7 @@ std::vector<Outcome> product_spectra(const Model& model, std::int64_t layer, Rol
       own.left = summed.view().row_block(head * own.left.rows, own.left.rows);
     }
   }
-  return product_spectra_of(ids, factors, fields_wanted(request, model.dimensions().width));
+  return product_spectra_of(ids, factors, wanted);
 }
 
 double estimated_flops(const Dimensions& dimensions, Role role, bool per_head) {
@@ -184,144 +189,121 @@ std::uint64_t estimated_bytes(const Model& model, std::int64_t layer, Role role)
          product_spectrum_bytes(inner, dimensions.width);
 }
 
+std::vector<Outcome> tensor_spectrum(const WorkItem& item, const Source& source,
+                                     const SpectrumFields& wanted) {
+  const auto read = read_tensor(*source.checkpoint, *source.checkpoint->find(item.tensor));
+  if (!read.skipped.empty()) return {{.skipped = read.skipped}};
+  return {std::visit([&](const auto& matrix) { return whole_spectrum(matrix.view(), wanted); },
+                     read.matrix)};
+}
+
+std::vector<Outcome> compute(const WorkItem& item, const Source& source, const Compute&) {
+  if (!item.tensor.empty()) {
+    return tensor_spectrum(item, source, fields_wanted(item.parameters, /*width=*/0));
+  }
+  const Model& model = *source.model;
+  const SpectrumFields wanted = fields_wanted(item.parameters, model.dimensions().width);
+  return is_product(*item.role) ? product_spectra(item, model, wanted)
+                                : matrix_spectra(item, model, wanted);
+}
+
+Cost cost(const WorkItem& item, const Source& source) {
+  if (item.tensor.empty()) {
+    const Model& model = *source.model;
+    return {estimated_flops(model.dimensions(), *item.role, is_per_head(item)),
+            estimated_bytes(model, *item.layer, *item.role)};
+  }
+  const TensorView& view = source.checkpoint->find(item.tensor)->view;
+  const std::uint64_t decoded =
+      static_cast<std::uint64_t>(view.element_count()) * (view.dtype == DType::f64 ? 8 : 4);
+  return {spectrum_flops(static_cast<double>(view.shape[0]), static_cast<double>(view.shape[1])),
+          decoded + spectrum_bytes(view.shape[0], view.shape[1])};
+}
+
+void add_inputs(ItemInputs& inputs, const WorkItem& item, const Source& source) {
+  if (item.tensor.empty()) return add_role_inputs(inputs, item, source);
+  const CheckpointTensor& tensor = *source.checkpoint->find(item.tensor);
+  inputs.add_matrix(*source.checkpoint, tensor, whole_matrix(tensor.view));
+}
+
+RowMaker make_rows(RowSink& sink) { return rows_with_heads(sink); }
+
 Record common_parameters(const SpectrumRequest& request) {
   Record parameters = {{"energy", request.thresholds}, {"values", request.with_values}};
   if (request.ranks.empty()) return parameters;
   Value::List ranks;
-  for (const RankText& rank : request.ranks) ranks.emplace_back(rank.text);
+  for (const Rank& rank : request.ranks) ranks.emplace_back(rank.text());
   return parameters.add("rank", std::move(ranks));
 }
 
-/// How a store names the rows: all that decides their numbers beside the weights.
-StoredAnalysis stored_analysis(const SpectrumRequest& request) {
-  return {.name = "spectrum",
-          .revision = kRevision,
-          .command = "spectrum",
-          .parameters = common_parameters(request)};
+/// The 2-D tensor of that name in every checkpoint. Throws Error(usage).
+void check_tensor(const Checkpoint& checkpoint, const std::string& name) {
+  const auto refuse = [](const std::string& problem) {
+    throw Error(ErrorKind::usage, {.parameter = "tensor", .problem = problem});
+  };
+  const CheckpointTensor* found = checkpoint.find(name);
+  if (found == nullptr) {
+    std::vector<std::string> known;
+    for (const CheckpointTensor& other : checkpoint.tensors()) known.push_back(other.name);
+    refuse(checkpoint.main_file().string() + " has no '" + name + "'" +
+           checkpoint.missing_note(name) + suggestion(name, known));
+  }
+  if (found->view.shape.size() != 2 || found->view.element_count() == 0) {
+    refuse(checkpoint.place_of(*found) + " has shape " + shape_text(found->view.shape) +
+           ", expected a matrix");
+  }
 }
 
 }  // namespace
 
-std::int64_t RankText::resolve(std::int64_t width) const {
-  const double rank = of_width ? std::round(number * static_cast<double>(width)) : number;
-  return std::max(std::int64_t{1}, static_cast<std::int64_t>(rank));
+const Analysis& spectrum_analysis() {
+  static constexpr Analysis analysis = {.name = "spectrum",
+                                        .command = "spectrum",
+                                        .revision = 2,
+                                        .compute = compute,
+                                        .cost = cost,
+                                        .add_inputs = add_inputs,
+                                        .make_rows = make_rows};
+  return analysis;
 }
 
-Report run_spectrum(std::span<const Model> models, const SpectrumRequest& request,
-                    const ProgressFn& on_progress) {
-  const auto matrices = select_matrices(models, request.matrices);
-  Report report{.command = "spectrum", .parameters = common_parameters(request)};
-  Value::List names;
-  for (const Role role : request.matrices) names.emplace_back(role_name(role));
-  report.parameters.add("matrix", names.empty() ? Value() : Value(std::move(names)))
-      .add("layers", request.layers_text.empty() ? Value() : Value(request.layers_text))
+void run_spectrum(std::span<const Model> models, const SpectrumRequest& request,
+                  const Context& context, RowSink& sink) {
+  const auto matrices = select_matrices(models, request.matrices, sink);
+  ReportHead head{.command = "spectrum", .parameters = common_parameters(request)};
+  head.parameters.add("matrix", roles_value(request.matrices))
+      .add("layers", request.layers.value())
       .add("per_head", request.per_head);
-
-  for (std::size_t index = 0; index < models.size(); ++index) {
-    if (matrices[index].empty())
-      report.notes.push_back(models[index].name + " has none of these matrices");
-  }
-
-  LayerWork work;
-  work.compute = [&](const Model& model, std::int64_t layer, Role role) {
-    return is_product(role) ? product_spectra(model, layer, role, request)
-                            : matrix_spectra(model, layer, role, request);
-  };
-  work.flops = [&](const Model& model, Role role) {
-    return estimated_flops(model.dimensions(), role, request.per_head);
-  };
-  work.memory_bytes = estimated_bytes;
-  work.store = request.store;
-  work.analysis = stored_analysis(request);
-  work.analysis.parameters.add("per_head", request.per_head);
-  run_layers(report, models, matrices, request.layers, work, request.resources, on_progress);
-  return report;
+  Plan plan{.analysis = &spectrum_analysis(), .parameters = common_parameters(request)};
+  plan.parameters.add("per_head", request.per_head);
+  add_layers(plan, models, matrices, request.layers);
+  run_plan(plan, sources_of(models), std::move(head), context, sink);
 }
 
-Report run_tensor_spectrum(std::span<const Checkpoint> checkpoints,
-                           std::span<const std::string> names, const std::string& tensor,
-                           const SpectrumRequest& request, const ProgressFn& on_progress) {
-  for (const RankText& rank : request.ranks) {
+void run_tensor_spectrum(std::span<const Checkpoint> checkpoints,
+                         std::span<const std::string> names, const std::string& tensor,
+                         const SpectrumRequest& request, const Context& context, RowSink& sink) {
+  for (const Rank& rank : request.ranks) {
     if (!rank.of_width) continue;
-    throw Error(ErrorKind::usage, "--rank",
-                "'" + rank.text +
-                    "' is a share of a model's width, which a tensor alone has not; "
-                    "name a number");
+    throw Error(ErrorKind::usage,
+                {.parameter = "rank",
+                 .problem = "'" + rank.text() +
+                            "' is a share of a model's width, which a tensor alone has not; name "
+                            "a number"});
   }
-  const SpectrumFields wanted = fields_wanted(request, /*width=*/0);
-  std::vector<const CheckpointTensor*> tensors;
-  for (const Checkpoint& checkpoint : checkpoints) {
-    const CheckpointTensor* found = checkpoint.find(tensor);
-    if (found == nullptr) {
-      std::vector<std::string> known;
-      for (const CheckpointTensor& other : checkpoint.tensors()) known.push_back(other.name);
-      throw Error(ErrorKind::usage, "--tensor",
-                  checkpoint.main_file().string() + " has no '" + tensor + "'" +
-                      checkpoint.missing_note(tensor) + suggestion(tensor, known));
-    }
-    if (found->view.shape.size() != 2 || found->view.element_count() == 0) {
-      throw Error(ErrorKind::usage, "--tensor",
-                  checkpoint.place_of(*found) + " has shape " + shape_text(found->view.shape) +
-                      ", expected a matrix");
-    }
-    tensors.push_back(found);
+  ReportHead head{.command = "spectrum", .parameters = common_parameters(request)};
+  head.parameters.add("tensor", tensor);
+  Plan plan{.analysis = &spectrum_analysis(), .parameters = head.parameters};
+  std::vector<Source> sources;
+  for (std::size_t index = 0; index < checkpoints.size(); ++index) {
+    const Checkpoint& checkpoint = checkpoints[index];
+    check_tensor(checkpoint, tensor);
+    sources.push_back({.checkpoint = &checkpoint,
+                       .name = names[index],
+                       .facts = {{"name", names[index]}, {"bytes", checkpoint.file_bytes()}}});
+    plan.add(index, std::nullopt).tensor = tensor;
   }
-
-  Report report{.command = "spectrum"};
-  report.parameters = common_parameters(request);
-  report.parameters.add("tensor", tensor);
-  for (std::size_t index = 0; index < tensors.size(); ++index) {
-    report.models.push_back({{"name", names[index]}, {"bytes", checkpoints[index].file_bytes()}});
-  }
-  std::optional<StoredItems> stored;
-  if (request.store != nullptr) {
-    StoredRun run{.analysis = stored_analysis(request), .parameters = report.parameters};
-    run.analysis.parameters.add("tensor", tensor);
-    for (std::size_t index = 0; index < tensors.size(); ++index) {
-      run.models.push_back(
-          stored_checkpoint(checkpoints[index], names[index], report.models[index]));
-    }
-    stored.emplace(*request.store, run);
-  }
-
-  std::vector<WorkItem> items;
-  std::vector<Outcome> outcomes(tensors.size());
-  for (std::size_t index = 0; index < tensors.size(); ++index) {
-    const TensorView& view = tensors[index]->view;
-    const auto compute = [&, index]() -> std::vector<Outcome> {
-      const auto read = read_tensor(checkpoints[index], *tensors[index]);
-      if (!read.skipped.empty()) return {{.skipped = read.skipped}};
-      return {std::visit([&](const auto& matrix) { return whole_spectrum(matrix.view(), wanted); },
-                         read.matrix)};
-    };
-    const auto run = [&, index, compute] {
-      if (!stored) {
-        outcomes[index] = compute().front();
-        return;
-      }
-      ItemInputs inputs;
-      inputs.add_matrix(checkpoints[index], *tensors[index], whole_matrix(tensors[index]->view));
-      outcomes[index] = stored->get(inputs, {{.model = index, .matrix = tensor}}, compute).front();
-    };
-    const auto prefetch = [&, index] {
-      checkpoints[index].prefetch(*tensors[index], tensors[index]->view.bytes);
-    };
-    const std::uint64_t decoded =
-        static_cast<std::uint64_t>(view.element_count()) * (view.dtype == DType::f64 ? 8 : 4);
-    items.push_back({.flops = spectrum_flops(static_cast<double>(view.shape[0]),
-                                             static_cast<double>(view.shape[1])),
-                     .bytes = view.bytes.size(),
-                     .memory_bytes = decoded + spectrum_bytes(view.shape[0], view.shape[1]),
-                     .run = run,
-                     .prefetch = prefetch});
-  }
-  run_all(items, request.resources, on_progress);
-  if (stored) stored->finish();
-
-  for (std::size_t index = 0; index < tensors.size(); ++index) {
-    add_outcome(report, names[index], std::nullopt, "matrix", tensor, outcomes[index]);
-  }
-  return report;
+  run_plan(plan, sources, std::move(head), context, sink);
 }
 
 }  // namespace attnscope

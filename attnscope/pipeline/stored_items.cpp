@@ -42,48 +42,16 @@ StoredTensor hash_tensor(const MappedFile& file, const CheckpointTensor& tensor)
 
 }  // namespace
 
-ItemInputs& ItemInputs::add(std::string name, Value value) {
-  facts_.add(std::move(name), std::move(value));
-  return *this;
-}
-
-ItemInputs& ItemInputs::add_matrix(const Checkpoint& checkpoint, const CheckpointTensor& tensor,
-                                   const StoredMatrix& matrix) {
-  reads_.push_back({&checkpoint,
-                    &tensor,
-                    {{"dtype", dtype_info(tensor.view.dtype).name},
-                     {"rows", matrix.rows},
-                     {"cols", matrix.cols},
-                     {"first", matrix.first},
-                     {"row_stride", matrix.row_stride},
-                     {"col_stride", matrix.col_stride},
-                     {"block_rows", matrix.block_rows},
-                     {"block_stride", matrix.block_stride},
-                     {"not_analysed", why_not_analysed(checkpoint, tensor)}}});
-  return *this;
-}
-
-ItemInputs& ItemInputs::add_shape(const Model& model) {
-  const HeadShape& shape = model.dimensions().heads;
-  return add("heads", shape.heads)
-      .add("kv_heads", shape.kv_heads)
-      .add("head_dim", shape.head_dim)
-      .add("value_dim", shape.value_dim)
-      .add("width", model.dimensions().width);
-}
-
-StoredModel stored_model(const Model& model, Record facts) {
-  StoredModel stored = stored_checkpoint(model.checkpoint(), model.name, std::move(facts));
-  stored.description = absolute_path(model.spec().source);
-  stored.described = content_hash(MappedFile(model.spec().source).bytes());
-  return stored;
-}
-
-StoredModel stored_checkpoint(const Checkpoint& checkpoint, std::string name, Record facts) {
-  StoredModel stored{.path = absolute_path(checkpoint.main_file()),
-                     .name = std::move(name),
-                     .facts = std::move(facts)};
-  for (const MappedFile& file : checkpoint.files()) stored.files.push_back(stored_file(file));
+StoredModel stored_model(const Source& source) {
+  StoredModel stored{.path = absolute_path(source.checkpoint->main_file()),
+                     .name = source.name,
+                     .facts = source.facts};
+  for (const MappedFile& file : source.checkpoint->files()) {
+    stored.files.push_back(stored_file(file));
+  }
+  if (source.model == nullptr) return stored;
+  stored.description = absolute_path(source.model->spec().source);
+  stored.described = content_hash(MappedFile(source.model->spec().source).bytes());
   return stored;
 }
 
@@ -113,10 +81,10 @@ StoredItems::StoredItems(Store& store, const StoredRun& run) : store_(store) { s
 
 std::vector<Outcome> StoredItems::get(const ItemInputs& inputs, std::vector<StoredPlace> places,
                                       const std::function<std::vector<Outcome>()>& compute) {
-  Record named = inputs.facts_;
+  Record named = inputs.facts();
   Value::List matrices;
   std::vector<StoredTensor> tensors;
-  for (const ItemInputs::Read& read : inputs.reads_) {
+  for (const ItemInputs::Read& read : inputs.reads()) {
     tensors.push_back(tensor_of(read));
     Record matrix = {{"hash", tensors.back().hash}};
     for (const auto& [name, value] : read.geometry.fields()) matrix.add(name, value);
@@ -131,7 +99,7 @@ std::vector<Outcome> StoredItems::get(const ItemInputs& inputs, std::vector<Stor
   std::vector<Outcome> outcomes = compute();
   // What is kept must be of the bytes that were hashed.
   for (std::size_t index = 0; index < tensors.size(); ++index) {
-    const ItemInputs::Read& read = inputs.reads_[index];
+    const ItemInputs::Read& read = inputs.reads()[index];
     const MappedFile& file = read.checkpoint->files()[read.tensor->file];
     file.check_intact();
     if (tensors[index].is_settled()) continue;

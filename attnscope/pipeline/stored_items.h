@@ -10,36 +10,14 @@
 #include <string>
 #include <vector>
 
-#include "attnscope/model/model.h"
+#include "attnscope/pipeline/analysis.h"
 #include "attnscope/results/outcome.h"
 #include "attnscope/store/store.h"
 
 namespace attnscope {
 
-/// All that the numbers of one item depend on beside its analysis: which bytes it reads, how they
-/// are cut into a matrix, and what else is said of them.
-class ItemInputs {
- public:
-  ItemInputs& add(std::string name, Value value);
-  /// Throws what reading it would throw, so that no row is found for what would be refused.
-  ItemInputs& add_matrix(const Checkpoint& checkpoint, const CheckpointTensor& tensor,
-                         const StoredMatrix& matrix);
-  /// Of the model that every analysis may depend on: how its heads are cut, and its width.
-  ItemInputs& add_shape(const Model& model);
-
- private:
-  friend class StoredItems;
-  struct Read {
-    const Checkpoint* checkpoint;
-    const CheckpointTensor* tensor;
-    Record geometry;
-  };
-  Record facts_;
-  std::vector<Read> reads_;
-};
-
-StoredModel stored_model(const Model& model, Record facts);
-StoredModel stored_checkpoint(const Checkpoint& checkpoint, std::string name, Record facts);
+/// The source as a store tells of it.
+StoredModel stored_model(const Source& source);
 
 /// One run of a command that keeps its items.
 class StoredItems {

@@ -12,51 +12,17 @@
 #include "attnscope/core/role.h"
 #include "attnscope/core/text.h"
 #include "attnscope/model/model.h"
-#include "attnscope/pipeline/circuits.h"
-#include "attnscope/pipeline/layer_work.h"
-#include "attnscope/pipeline/mla.h"
-#include "attnscope/pipeline/similarity.h"
+#include "attnscope/pipeline/analyses.h"
 #include "attnscope/store/record_text.h"
 
 namespace attnscope {
 namespace {
 
-void add_matrix_rows(Report& report, const std::string& model, const StoredRows& rows) {
-  const char* role_field = report.command == "circuits" ? "circuit" : "matrix";
-  for (const Outcome& outcome : rows.outcomes) {
-    add_outcome(report, model, rows.layer, role_field, rows.matrix, outcome);
-  }
-}
-
-void add_pair_rows(Report& report, const std::string& model, const StoredRows& rows) {
-  add_composition(report, model, rows.layer.value_or(0), rows.outcomes);
-}
-
-/// How the rows of one analysis become those of its command.
-struct Kind {
-  std::string_view analysis;
-  std::string_view command;  // what the store says of it is not relied on
-  void (*add)(Report&, const std::string& model, const StoredRows&);
-  void (*finish)(Report&);  // null: nothing is left to do
-};
-
-constexpr Kind kKinds[] = {
-    {"circuits", "circuits", add_matrix_rows, nullptr},
-    {"composition", "circuits", add_pair_rows, nullptr},
-    {"head_matrix", "similarity", add_matrix_rows, nullptr},
-    {"head_overlap", "similarity", add_matrix_rows, drop_heads},
-    {"mla", "spectrum", add_matrix_rows, join_mla_halves},
-    {"similarity", "similarity", add_matrix_rows, drop_heads},
-    {"spectrum", "spectrum", add_matrix_rows, nullptr},
-    {"weights", "weights", add_matrix_rows, nullptr},
-};
-
-const Kind& kind_of(const StoredSet& set) {
-  for (const Kind& kind : kKinds) {
-    if (kind.analysis == set.analysis.name) return kind;
-  }
+const Analysis& analysis_of(const StoredSet& set) {
+  const Analysis* analysis = find_analysis(set.analysis.name);
+  if (analysis != nullptr) return *analysis;
   throw Error(ErrorKind::unsupported, set.analysis.name,
-              "these rows are of an analysis that this attnscope does not know (update it)");
+              "these rows are of an analysis that this attnscope does not know", "update it");
 }
 
 std::string text_of(const Value& value) { return record_text({{"value", value}}); }
@@ -107,18 +73,21 @@ std::size_t usual_position(const std::string& matrix) {
 
 }  // namespace
 
-Report stored_report(const StoredSet& set, const std::optional<std::string>& model) {
-  const Kind& kind = kind_of(set);
+void send_stored(const StoredSet& set, const std::optional<std::string>& model, RowSink& sink) {
+  const Analysis& analysis = analysis_of(set);
   const std::vector<std::string> names = model_names(set);
   if (model && std::find(names.begin(), names.end(), *model) == names.end()) {
-    throw Error(
-        ErrorKind::usage, "--model",
-        "no rows of '" + *model + "'" + suggestion(*model, names) + "; models: " + join(names));
+    throw Error(ErrorKind::usage,
+                {.parameter = "model",
+                 .problem = "no rows of '" + *model + "'" + suggestion(*model, names) +
+                            "; models: " + join(names)});
   }
-  Report report{.command = std::string(kind.command), .parameters = agreed_parameters(set)};
+  // What the store says of the command is not relied on.
+  ReportHead head{.command = std::string(analysis.command), .parameters = agreed_parameters(set)};
   for (std::size_t index = 0; index < names.size(); ++index) {
     if (model && names[index] != *model) continue;
-    report.models.push_back(renamed(set.models[index].facts, names[index]));
+    head.models.push_back(renamed(set.models[index].facts, names[index]));
+    if (analysis.add_model_facts != nullptr) analysis.add_model_facts(head.models.back());
   }
 
   std::vector<const StoredRows*> ordered;
@@ -130,12 +99,14 @@ Report stored_report(const StoredSet& set, const std::optional<std::string>& mod
     std::stable_sort(ordered.begin(), ordered.end(),
                      [&](const auto* a, const auto* b) { return place(a) < place(b); });
   }
-  for (const StoredRows* rows : ordered) {
-    const std::string& name = names[rows->model];
-    if (!model || name == *model) kind.add(report, name, *rows);
+  sink.begin(head);
+  const RowMaker rows = analysis.make_rows(sink);
+  for (const StoredRows* stored : ordered) {
+    const std::string& name = names[stored->model];
+    if (!model || name == *model) rows.add({name, stored->layer, stored->matrix}, stored->outcomes);
   }
-  if (kind.finish != nullptr) kind.finish(report);
-  return report;
+  rows.finish();
+  sink.end();
 }
 
 }  // namespace attnscope

@@ -4,16 +4,16 @@
 #include <optional>
 #include <string>
 
-#include "attnscope/results/report.h"
+#include "attnscope/results/sink.h"
 #include "attnscope/store/store.h"
 
 namespace attnscope {
 
-/// Every row of the set, or those of one model. Rows go by model, layer, matrix (as the run asked;
-/// in the usual order where several runs asked differently), then as they were computed. Of
-/// parameters on which runs differ, and which are therefore none of the set's, null is left. Where
-/// two models carry one name, their paths tell them apart. Throws Error(usage) for a model that the
-/// set lacks, Error(unsupported) for an analysis that this program does not know.
-Report stored_report(const StoredSet& set, const std::optional<std::string>& model);
+/// Gives every row of the set, or those of one model, to the sink. Rows go by model, layer, matrix
+/// (as the run asked; in the usual order where several runs asked differently), then as they were
+/// computed. Of parameters on which runs differ, and which are therefore none of the set's, null is
+/// left. Where two models carry one name, their paths tell them apart. Throws Error(usage) for a
+/// model that the set lacks, Error(unsupported) for an analysis that this program does not know.
+void send_stored(const StoredSet& set, const std::optional<std::string>& model, RowSink& sink);
 
 }  // namespace attnscope

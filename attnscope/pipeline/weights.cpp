@@ -7,14 +7,12 @@
 #include "attnscope/analysis/distribution.h"
 #include "attnscope/analysis/heads.h"
 #include "attnscope/pipeline/estimates.h"
-#include "attnscope/pipeline/layer_work.h"
 #include "attnscope/pipeline/read_weight.h"
+#include "attnscope/pipeline/runner.h"
 #include "attnscope/tensor/stored_values.h"
 
 namespace attnscope {
 namespace {
-
-constexpr int kRevision = 1;  // raised when the numbers of rows change
 
 /// The whole matrix, or one head of it.
 struct Piece {
@@ -79,10 +77,10 @@ std::vector<ValueCount> counted_values(const PatternCounts& counts, const Patter
 }
 
 void add_counted_fields(Outcome& outcome, const std::vector<ValueCount>& values,
-                        const WeightsRequest& request) {
+                        const std::optional<BinRule>& rule) {
   add_distribution_fields(outcome.fields, moments_of(values), quantiles_of(values, kQuantiles));
-  if (!request.with_histogram) return;
-  const Bins bins = choose_bins(request.bins, spread_of(values, request.bins));
+  if (!rule) return;
+  const Bins bins = choose_bins(*rule, spread_of(values, *rule));
   outcome.note = bins.note;
   Value record;
   if (!bins.edges.empty()) {
@@ -95,12 +93,12 @@ void add_counted_fields(Outcome& outcome, const std::vector<ValueCount>& values,
 
 std::vector<Outcome> counted_outcomes(const StoredMatrix& stored, Role role,
                                       const std::vector<Piece>& pieces, const HeadShape& shape,
-                                      const WeightsRequest& request) {
+                                      const std::optional<BinRule>& rule) {
   const PatternTable& table = pattern_table(stored.tensor.dtype);
   const auto outcome_of = [&](std::optional<std::int64_t> head, const PatternCounts& counts) {
     Outcome outcome{.head = head};
     if (all_finite(counts, table)) {
-      add_counted_fields(outcome, counted_values(counts, table), request);
+      add_counted_fields(outcome, counted_values(counts, table), rule);
     } else {
       outcome.skipped = why_not_finite(stored, role, head, shape);
     }
@@ -134,11 +132,11 @@ std::int64_t sample_size(std::int64_t count) {
 /// What is learned of one piece, or of the whole, in the first pass.
 class FirstPass {
  public:
-  FirstPass(std::vector<double> sample, std::int64_t count, const WeightsRequest& request,
+  FirstPass(std::vector<double> sample, std::int64_t count, const std::optional<BinRule>& rule,
             double margin)
       : moments_(sample), quantiles_(sample, kQuantiles, count, margin) {
-    if (request.with_histogram && request.bins.freedman_diaconis) {
-      spread_.emplace(request.bins, sample, count, margin);
+    if (rule && rule->freedman_diaconis) {
+      spread_.emplace(*rule, sample, count, margin);
     }
   }
 
@@ -152,7 +150,7 @@ class FirstPass {
   bool all_finite() const { return moments_.all_finite(); }
 
   /// False where the sample was misleading.
-  bool finish(Outcome& outcome, Bins& bins, const WeightsRequest& request) {
+  bool finish(Outcome& outcome, Bins& bins, const std::optional<BinRule>& rule) {
     std::vector<double> quantiles;
     for (const double fraction : kQuantiles) {
       const auto found = quantiles_.quantile(fraction);
@@ -165,7 +163,7 @@ class FirstPass {
     if (spread_) spread = spread_->spread();
     if (!spread) return false;
     add_distribution_fields(outcome.fields, moments, quantiles);
-    if (request.with_histogram) bins = choose_bins(request.bins, *spread);
+    if (rule) bins = choose_bins(*rule, *spread);
     return true;
   }
 
@@ -177,7 +175,7 @@ class FirstPass {
 
 std::vector<Outcome> streamed_outcomes(const StoredMatrix& stored, Role role,
                                        const std::vector<Piece>& pieces, const HeadShape& shape,
-                                       const WeightsRequest& request) {
+                                       const std::optional<BinRule>& rule) {
   // The whole first, then the heads, which are read once for both.
   std::vector<Piece> all = {{std::nullopt, whole_part(stored)}};
   if (pieces.front().head) all.insert(all.end(), pieces.begin(), pieces.end());
@@ -185,7 +183,7 @@ std::vector<Outcome> streamed_outcomes(const StoredMatrix& stored, Role role,
     const std::int64_t count = piece.part.count();
     std::vector<double> sample = sample_values(stored, piece.part, sample_size(count));
     std::erase_if(sample, [](double value) { return value - value != 0; });  // NaN and Inf
-    return FirstPass(std::move(sample), count, request, margin);
+    return FirstPass(std::move(sample), count, rule, margin);
   };
   std::vector<FirstPass> passes;
   for (const Piece& piece : all) passes.push_back(first_pass(piece, kFirstMargin));
@@ -205,7 +203,7 @@ std::vector<Outcome> streamed_outcomes(const StoredMatrix& stored, Role role,
       continue;
     }
     Bins bins;
-    for (double margin = kFirstMargin; !passes[index].finish(outcome, bins, request);) {
+    for (double margin = kFirstMargin; !passes[index].finish(outcome, bins, rule);) {
       margin *= 8;
       passes[index] = first_pass(all[index], margin);
       visit_values(stored, all[index].part,
@@ -214,7 +212,7 @@ std::vector<Outcome> streamed_outcomes(const StoredMatrix& stored, Role role,
     outcome.note = bins.note;
     if (!bins.edges.empty()) histograms[index].emplace(std::move(bins.edges));
   }
-  if (!request.with_histogram) return outcomes;
+  if (!rule) return outcomes;
 
   for (std::size_t index = all.size() > 1 ? 1 : 0; index < all.size(); ++index) {
     visit_values(stored, all[index].part, [&](std::span<const double> values) {
@@ -229,20 +227,24 @@ std::vector<Outcome> streamed_outcomes(const StoredMatrix& stored, Role role,
   return outcomes;
 }
 
-std::vector<Outcome> weights_of(const Model& model, std::int64_t layer, Role role,
-                                const WeightsRequest& request) {
-  const Weight& weight = model.weight(layer, role);
+bool is_per_head(const WorkItem& item) { return expect<bool>(item.parameters, "per_head"); }
+
+std::vector<Outcome> compute(const WorkItem& item, const Source& source, const Compute&) {
+  const Model& model = *source.model;
+  const Role role = *item.role;
+  const Weight& weight = model.weight(*item.layer, role);
   const StoredMatrix& stored = weight.matrix;
   const HeadShape& shape = model.dimensions().heads;
-  const std::int64_t heads = request.per_head ? shape.count(role) : 0;
+  const std::int64_t heads = is_per_head(item) ? shape.count(role) : 0;
   if (const auto reason = why_not_analysed(model.checkpoint(), *weight.tensor)) {
     return all_skipped(*reason, heads);
   }
   if (stored.rows == 0 || stored.cols == 0) return all_skipped("is empty", heads);
   const auto pieces = pieces_of(stored, role, heads, shape);
+  const auto rule = bins_of(item.parameters);
   std::vector<Outcome> outcomes = has_countable_patterns(stored.tensor.dtype)
-                                      ? counted_outcomes(stored, role, pieces, shape, request)
-                                      : streamed_outcomes(stored, role, pieces, shape, request);
+                                      ? counted_outcomes(stored, role, pieces, shape, rule)
+                                      : streamed_outcomes(stored, role, pieces, shape, rule);
   model.checkpoint().check_intact(*weight.tensor);
   return outcomes;
 }
@@ -255,7 +257,27 @@ std::uint64_t estimated_bytes(const StoredMatrix& stored, bool per_head) {
   return kTables + (per_head ? all : all / 4);
 }
 
+Cost cost(const WorkItem& item, const Source& source) {
+  constexpr double kFlopsPerValue = 20;
+  const auto [rows, cols] = canonical_shape(source.model->dimensions(), *item.role);
+  return {kFlopsPerValue * static_cast<double>(rows) * static_cast<double>(cols),
+          estimated_bytes(source.model->weight(*item.layer, *item.role).matrix, is_per_head(item))};
+}
+
+RowMaker make_rows(RowSink& sink) { return rows_with_heads(sink); }
+
 }  // namespace
+
+const Analysis& weights_analysis() {
+  static constexpr Analysis analysis = {.name = "weights",
+                                        .command = "weights",
+                                        .revision = 1,
+                                        .compute = compute,
+                                        .cost = cost,
+                                        .add_inputs = add_role_inputs,
+                                        .make_rows = make_rows};
+  return analysis;
+}
 
 void add_bin_parameters(Record& parameters, const BinRule& rule) {
   parameters.add("bins", rule.freedman_diaconis ? Value("fd") : Value(rule.bins));
@@ -263,43 +285,35 @@ void add_bin_parameters(Record& parameters, const BinRule& rule) {
                  rule.range ? Value(Value::List{rule.range->low, rule.range->high}) : Value());
 }
 
-Report run_weights(std::span<const Model> models, const WeightsRequest& request,
-                   const ProgressFn& on_progress) {
-  const auto matrices = select_matrices(models, request.matrices);
-  Report report{.command = "weights"};
-  Value::List names;
-  for (const Role role : request.matrices) names.emplace_back(role_name(role));
-  report.parameters.add("matrix", names.empty() ? Value() : Value(std::move(names)))
-      .add("layers", request.layers_text.empty() ? Value() : Value(request.layers_text))
-      .add("per_head", request.per_head)
-      .add("histogram", request.with_histogram);
-  if (request.with_histogram) add_bin_parameters(report.parameters, request.bins);
-  for (std::size_t index = 0; index < models.size(); ++index) {
-    if (matrices[index].empty())
-      report.notes.push_back(models[index].name + " has none of these matrices");
+std::optional<BinRule> bins_of(const Record& parameters) {
+  if (!expect<bool>(parameters, "histogram")) return std::nullopt;
+  BinRule rule;
+  const Value* bins = parameters.find("bins");
+  if (bins != nullptr && bins->get<std::int64_t>() != nullptr) {
+    rule.bins = *bins->get<std::int64_t>();
+  } else {
+    rule.freedman_diaconis = true;
   }
+  const Value* range = parameters.find("range");
+  if (range == nullptr || range->is_null()) return rule;
+  const auto& ends = expect<Value::List>(*range, "range");
+  if (ends.size() != 2) refuse_field("range");
+  rule.range = {expect<double>(ends[0], "range"), expect<double>(ends[1], "range")};
+  return rule;
+}
 
-  LayerWork work;
-  work.compute = [&](const Model& model, std::int64_t layer, Role role) {
-    return weights_of(model, layer, role, request);
-  };
-  work.flops = [](const Model& model, Role role) {
-    constexpr double kPerValue = 20;
-    const auto [rows, cols] = canonical_shape(model.dimensions(), role);
-    return kPerValue * static_cast<double>(rows) * static_cast<double>(cols);
-  };
-  work.memory_bytes = [&](const Model& model, std::int64_t layer, Role role) {
-    return estimated_bytes(model.weight(layer, role).matrix, request.per_head);
-  };
-  work.store = request.store;
-  work.analysis = {
-      .name = "weights",
-      .revision = kRevision,
-      .command = "weights",
-      .parameters = {{"per_head", request.per_head}, {"histogram", request.with_histogram}}};
-  if (request.with_histogram) add_bin_parameters(work.analysis.parameters, request.bins);
-  run_layers(report, models, matrices, request.layers, work, request.resources, on_progress);
-  return report;
+void run_weights(std::span<const Model> models, const WeightsRequest& request,
+                 const Context& context, RowSink& sink) {
+  const auto matrices = select_matrices(models, request.matrices, sink);
+  Plan plan{.analysis = &weights_analysis(),
+            .parameters = {{"per_head", request.per_head}, {"histogram", request.with_histogram}}};
+  if (request.with_histogram) add_bin_parameters(plan.parameters, request.bins);
+  add_layers(plan, models, matrices, request.layers);
+  ReportHead head{.command = "weights",
+                  .parameters = {{"matrix", roles_value(request.matrices)},
+                                 {"layers", request.layers.value()}}};
+  for (const auto& [name, value] : plan.parameters.fields()) head.parameters.add(name, value);
+  run_plan(plan, sources_of(models), std::move(head), context, sink);
 }
 
 }  // namespace attnscope

@@ -1,35 +1,37 @@
 // `weights`: models × layers × projections (× heads) → rows of moments, quantiles and histograms.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "attnscope/analysis/histogram.h"
+#include "attnscope/pipeline/analysis.h"
+#include "attnscope/pipeline/context.h"
 #include "attnscope/pipeline/selection.h"
-#include "attnscope/pipeline/work_queue.h"
-#include "attnscope/results/report.h"
-#include "attnscope/store/store.h"
+#include "attnscope/results/sink.h"
 
 namespace attnscope {
 
 struct WeightsRequest {
   std::vector<Role> matrices;  // projections; empty: those that each model has
   LayerSelection layers;
-  std::string layers_text;  // as it was typed, for the report
   bool per_head = false;
   bool with_histogram = false;
   BinRule bins{.bins = 80, .range = ValueRange{-0.8, 0.8}};
-  Resources resources;
-  Store* store = nullptr;  // keeps finished rows; null: none does
 };
 
+const Analysis& weights_analysis();
+
 /// Rows by model, layer, matrix (as asked), then the whole matrix before its heads.
-/// The same request gives the same report whatever the number of threads.
-Report run_weights(std::span<const Model> models, const WeightsRequest& request,
-                   const ProgressFn& on_progress);
+void run_weights(std::span<const Model> models, const WeightsRequest& request,
+                 const Context& context, RowSink& sink);
 
 /// How a report says which bins were asked for: "bins" and "range".
 void add_bin_parameters(Record& parameters, const BinRule& rule);
+
+/// The rule of an item's parameters; nothing where no histogram is wanted.
+std::optional<BinRule> bins_of(const Record& parameters);
 
 }  // namespace attnscope

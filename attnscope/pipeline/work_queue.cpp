@@ -11,7 +11,7 @@
 #include <optional>
 #include <thread>
 
-#include "attnscope/numerics/parts.h"
+#include "attnscope/numerics/team.h"
 
 namespace attnscope {
 namespace {
@@ -20,7 +20,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr auto kBetweenReports = std::chrono::milliseconds(100);
 
-std::vector<std::size_t> largest_first(const std::vector<WorkItem>& items) {
+std::vector<std::size_t> largest_first(const std::vector<QueueItem>& items) {
   std::vector<std::size_t> order(items.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::stable_sort(order.begin(), order.end(),
@@ -28,9 +28,9 @@ std::vector<std::size_t> largest_first(const std::vector<WorkItem>& items) {
   return order;
 }
 
-Progress total_of(const std::vector<WorkItem>& items) {
+Progress total_of(const std::vector<QueueItem>& items) {
   Progress total{.items_total = items.size()};
-  for (const WorkItem& item : items) {
+  for (const QueueItem& item : items) {
     total.bytes_total += item.bytes;
     total.flops_total += item.flops;
   }
@@ -39,35 +39,46 @@ Progress total_of(const std::vector<WorkItem>& items) {
 
 /// Threads beyond one for each item only help with what items are made of, which is worth starting
 /// them where that is large.
-std::size_t worker_count(const std::vector<WorkItem>& items, int threads) {
+std::size_t worker_count(const std::vector<QueueItem>& items, int threads) {
   constexpr double kLargeFlops = 1e9;
   const auto wanted = static_cast<std::size_t>(std::max(threads, 1));
   const bool any_large = std::any_of(
-      items.begin(), items.end(), [](const WorkItem& item) { return item.flops >= kLargeFlops; });
+      items.begin(), items.end(), [](const QueueItem& item) { return item.flops >= kLargeFlops; });
   return any_large ? wanted : std::min(wanted, items.size());
 }
 
-/// One run. Workers take items; the thread that called reads ahead for them and reports.
+/// One run. Workers take items; the thread that called reads ahead for them, tells of what has
+/// ended, and reports.
 class WorkQueue {
  public:
-  WorkQueue(const std::vector<WorkItem>& items, const Resources& resources)
+  WorkQueue(const std::vector<QueueItem>& items, const Context& context,
+            const ItemEndedFn& on_ended)
       : items_(items),
+        context_(context),
+        on_ended_(on_ended),
         order_(largest_first(items)),
-        workers_(worker_count(items, resources.threads)),
-        budget_bytes_(resources.memory_bytes),
-        prefetches_any_(std::any_of(items.begin(), items.end(),
-                                    [](const WorkItem& item) { return bool(item.prefetch); })),
+        workers_(worker_count(items, context.threads)),
+        budget_bytes_(context.memory_bytes),
         waiting_(order_.begin(), order_.end()),
         states_(items.size(), State::waiting),
         meter_(total_of(items), workers_) {}
 
-  void run(const ProgressFn& on_progress) {
+  void run() {
     {
       std::vector<std::jthread> workers;
       for (std::size_t index = 0; index < workers_; ++index) workers.emplace_back([&] { work(); });
-      watch(on_progress);
+      Lock lock(mutex_);
+      try {
+        watch(lock);
+      } catch (...) {
+        if (!lock.owns_lock()) lock.lock();
+        fail(std::current_exception());
+      }
     }  // joined
     if (failure_) std::rethrow_exception(failure_);
+    if (stopped_) throw Stopped();
+    tell_of_ended();
+    if (context_.on_progress && !order_.empty()) context_.on_progress(meter_.read(now()));
   }
 
  private:
@@ -78,7 +89,20 @@ class WorkQueue {
 
   bool is_over() const { return waiting_.empty() && running_ == 0; }
 
+  /// The first failure is the run's; those under way end soon.
+  void fail(std::exception_ptr failure) {
+    if (!failure_) failure_ = std::move(failure);
+    stop_items();
+  }
+
+  void stop_items() {
+    waiting_.clear();
+    stop_.request_stop();
+    team_.recall();
+  }
+
   void work() {
+    const Compute compute{.kernels = context_.kernels, .team = &team_, .stop = stop_.get_token()};
     Lock lock(mutex_);
     while (!is_over()) {
       const auto index = take_item();
@@ -86,18 +110,23 @@ class WorkQueue {
         be_idle(lock);
         continue;
       }
-      const WorkItem& item = items_[*index];
+      const QueueItem& item = items_[*index];
       meter_.start(*index, item.flops, now());
-      if (prefetches_any_) watcher_.notify_one();
+      watcher_.notify_one();
       lock.unlock();
       std::exception_ptr failure;
+      bool was_stopped = false;
       try {
-        item.run();
+        item.run(compute);
+      } catch (const Stopped&) {
+        was_stopped = true;
       } catch (...) {
         failure = std::current_exception();
       }
       lock.lock();
-      end_item(*index, failure);
+      if (failure) fail(std::move(failure));
+      if (was_stopped) stopped_ = true;
+      end_item(*index, /*well=*/!failure && !was_stopped);
     }
   }
 
@@ -117,60 +146,68 @@ class WorkQueue {
     return index;
   }
 
-  void end_item(std::size_t index, const std::exception_ptr& failure) {
-    const WorkItem& item = items_[index];
+  void end_item(std::size_t index, bool well) {
+    const QueueItem& item = items_[index];
     --running_;
-    ++ended_;
+    ++count_ended_;
     in_flight_bytes_ -= item.memory_bytes;
     meter_.finish(index, item.bytes, now());
-    if (failure && (!failure_ || index < failed_item_)) {
-      failure_ = failure;
-      failed_item_ = index;
-    }
-    if (failure_) waiting_.clear();
-    recall_lent_threads();
-    if (is_over()) watcher_.notify_one();
+    if (well) ended_.push_back(index);
+    team_.recall();
+    watcher_.notify_one();
   }
 
   /// Where a worker is that can start nothing, for want of items or of memory: it helps with those
   /// under way until one ends, which may change either.
   void be_idle(Lock& lock) {
-    const std::size_t seen = ended_;
+    const std::size_t seen = count_ended_;
     lock.unlock();
-    lend_thread([&] { return ended_ != seen; });
+    team_.lend([&] { return count_ended_ != seen || stop_.stop_requested(); });
     lock.lock();
   }
 
-  void watch(const ProgressFn& on_progress) {
-    Lock lock(mutex_);
+  void watch(Lock& lock) {
     auto next_report = start_ + kBetweenReports;
     while (!is_over()) {
-      if (prefetch_next(lock)) continue;
-      if (!on_progress) {
-        watcher_.wait(lock);
+      if (context_.stop.stop_requested() && !stop_.stop_requested()) {
+        stopped_ = true;
+        stop_items();
+      }
+      if (!ended_.empty()) {
+        lock.unlock();
+        tell_of_ended();
+        lock.lock();
         continue;
       }
+      if (prefetch_next(lock)) continue;
       watcher_.wait_until(lock, next_report);
       if (Clock::now() < next_report || is_over()) continue;
       next_report = Clock::now() + kBetweenReports;
+      if (!context_.on_progress) continue;
       const Progress progress = meter_.read(now());
       lock.unlock();
-      on_progress(progress);
+      context_.on_progress(progress);
       lock.lock();
     }
-    if (!on_progress || failure_ || order_.empty()) return;
-    const Progress progress = meter_.read(now());
-    lock.unlock();
-    on_progress(progress);
+  }
+
+  void tell_of_ended() {
+    std::vector<std::size_t> ended;
+    {
+      const std::scoped_lock lock(mutex_);
+      ended.swap(ended_);
+    }
+    if (!on_ended_) return;
+    for (const std::size_t index : ended) on_ended_(index);
   }
 
   /// Of the items under way and as many after them as there are workers, prefetches one that was
   /// not yet. False where there is none, or what is read ahead would not fit.
   bool prefetch_next(Lock& lock) {
-    const std::size_t started = running_ + ended_;
+    const std::size_t started = running_ + count_ended_;
     if (prefetches_ == order_.size() || prefetches_ >= started + workers_) return false;
     const std::size_t index = order_[prefetches_];
-    const WorkItem& item = items_[index];
+    const QueueItem& item = items_[index];
     if (states_[index] == State::waiting) {
       const std::uint64_t taken_bytes = in_flight_bytes_ + prefetched_bytes_;
       if (item.bytes > budget_bytes_ - std::min(budget_bytes_, taken_bytes)) return false;
@@ -185,32 +222,36 @@ class WorkQueue {
     return true;
   }
 
-  const std::vector<WorkItem>& items_;
+  const std::vector<QueueItem>& items_;
+  const Context& context_;
+  const ItemEndedFn& on_ended_;
   const std::vector<std::size_t> order_;
   const std::size_t workers_;
   const std::uint64_t budget_bytes_;
-  const bool prefetches_any_;
   const Clock::time_point start_ = Clock::now();
+  Team team_;  // of the workers: those that can start nothing help the others
+  std::stop_source stop_;
 
-  std::mutex mutex_;                    // guards all below
-  std::condition_variable watcher_;     // there may be something to prefetch, or all have ended
-  std::list<std::size_t> waiting_;      // in order
-  std::vector<State> states_;           // by item
-  std::size_t running_ = 0;             // items
-  std::atomic<std::size_t> ended_ = 0;  // items; idle workers read it without the mutex
+  std::mutex mutex_;                          // guards all below
+  std::condition_variable watcher_;           // there may be something to prefetch or to tell
+  std::list<std::size_t> waiting_;            // in order
+  std::vector<State> states_;                 // by item
+  std::size_t running_ = 0;                   // items
+  std::atomic<std::size_t> count_ended_ = 0;  // items; idle workers read it without the mutex
+  std::vector<std::size_t> ended_;            // well, and not yet told of
   std::size_t prefetches_ = 0;          // items of `order_`, from its start, that were prefetched
   std::uint64_t in_flight_bytes_ = 0;   // memory of running items
   std::uint64_t prefetched_bytes_ = 0;  // of items that are still waiting
   ProgressMeter meter_;
   std::exception_ptr failure_;
-  std::size_t failed_item_ = 0;
+  bool stopped_ = false;
 };
 
 }  // namespace
 
-void run_all(const std::vector<WorkItem>& items, const Resources& resources,
-             const ProgressFn& on_progress) {
-  WorkQueue(items, resources).run(on_progress);
+void run_queue(const std::vector<QueueItem>& items, const Context& context,
+               const ItemEndedFn& on_ended) {
+  WorkQueue(items, context, on_ended).run();
 }
 
 int default_threads() { return std::max(1, static_cast<int>(std::thread::hardware_concurrency())); }

@@ -22,11 +22,15 @@ struct Skipped {
   std::string reason;
 };
 
-struct Report {
+/// What is known before the first row.
+struct ReportHead {
   std::string command;
   std::vector<Record> models;  // facts of each model
   Record parameters;           // what was asked, as far as it decides the rows
-  std::vector<Record> rows;    // sorted as documented for the command
+};
+
+struct Report : ReportHead {
+  std::vector<Record> rows;  // sorted as documented for the command
   std::vector<Skipped> skipped;
   /// What a reader should know though nothing is missing, a line each; not part of the data.
   std::vector<std::string> notes;

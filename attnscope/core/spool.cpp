@@ -1,0 +1,68 @@
+#include "attnscope/core/spool.h"
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "attnscope/core/error.h"
+
+namespace attnscope {
+namespace {
+
+std::string folder() {
+  std::error_code ignored;
+  const std::string path = std::filesystem::temp_directory_path(ignored).string();
+  return path.empty() ? "/tmp" : path;
+}
+
+[[noreturn]] void fail(const char* problem) {
+  throw Error(ErrorKind::io, {.file = folder(),
+                              .problem = std::string(problem) + ": " + std::strerror(errno),
+                              .hint = "TMPDIR names another folder for temporary files"});
+}
+
+std::FILE* unnamed_file() {
+  std::string name = folder() + "/attnscope-XXXXXX";
+  const int descriptor = mkstemp(name.data());
+  if (descriptor < 0) return nullptr;
+  unlink(name.c_str());
+  fcntl(descriptor, F_SETFD, FD_CLOEXEC);
+  return fdopen(descriptor, "w+b");
+}
+
+}  // namespace
+
+std::uint64_t Spool::append(std::string_view bytes) {
+  const std::uint64_t begin = size_;
+  if (!file_ && memory_.size() + bytes.size() > memory_bytes_) {
+    file_.reset(unnamed_file());
+    if (!file_) fail("cannot make a temporary file");
+    if (std::fwrite(memory_.data(), 1, memory_.size(), file_.get()) != memory_.size()) {
+      fail("cannot write a temporary file");
+    }
+    std::string().swap(memory_);
+  }
+  if (!file_) {
+    memory_ += bytes;
+  } else if (fseeko(file_.get(), 0, SEEK_END) != 0 ||
+             std::fwrite(bytes.data(), 1, bytes.size(), file_.get()) != bytes.size()) {
+    fail("cannot write a temporary file");
+  }
+  size_ += bytes.size();
+  return begin;
+}
+
+std::string Spool::read(std::uint64_t offset, std::size_t length) {
+  if (!file_) return memory_.substr(offset, length);
+  std::string bytes(length, '\0');
+  if (fseeko(file_.get(), static_cast<off_t>(offset), SEEK_SET) != 0 ||
+      std::fread(bytes.data(), 1, length, file_.get()) != length) {
+    fail("cannot read a temporary file");
+  }
+  return bytes;
+}
+
+}  // namespace attnscope

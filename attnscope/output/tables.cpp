@@ -1,0 +1,101 @@
+#include "attnscope/output/tables.h"
+
+#include <array>
+#include <utility>
+
+namespace attnscope {
+namespace {
+
+/// Keeps rows without the arrays that no table shows.
+class CollectedTable : public ReportCollector {
+ public:
+  CollectedTable(WriteTable write, const WriteOptions& options, std::ostream& out)
+      : write_(write), options_(options), out_(out) {}
+
+  void add_row(Record row) override {
+    constexpr std::array kUnseen = {"singular_values", "cumulative_energy", "null_singular_values"};
+    Record kept;
+    for (const auto& [name, value] : row.fields()) {
+      if (std::find(kUnseen.begin(), kUnseen.end(), name) == kUnseen.end()) kept.add(name, value);
+    }
+    ReportCollector::add_row(std::move(kept));
+  }
+
+  void end() override { write_(report(), options_, out_); }
+
+ private:
+  WriteTable write_;
+  WriteOptions options_;
+  std::ostream& out_;
+};
+
+template <WriteTable write>
+std::unique_ptr<RowSink> make_collected(const WriteOptions& options, std::ostream& out) {
+  return std::make_unique<CollectedTable>(write, options, out);
+}
+
+/// The table of a command's rows, or of those that it gives where it is asked for `parameter`.
+struct TableOf {
+  std::string_view command;
+  std::string_view parameter;
+  MakeWriter make;
+};
+
+/// The first that fits.
+constexpr std::array kTables = {
+    TableOf{"circuits", "composition", make_composition_table},
+    TableOf{"circuits", "", make_collected<write_circuits_table>},
+    TableOf{"info", "", make_collected<write_info_table>},
+    TableOf{"matrix", "", make_matrix_table},
+    TableOf{"similarity", "head_matrix", make_matrix_table},
+    TableOf{"similarity", "", make_collected<write_similarity_table>},
+    TableOf{"spectrum", "", make_collected<write_spectrum_table>},
+    TableOf{"weights", "", make_collected<write_weights_table>},
+};
+
+/// Whether a parameter is there and not false.
+bool asks_for(const Record& parameters, std::string_view name) {
+  const Value* value = parameters.find(name);
+  if (value == nullptr) return false;
+  const bool* flag = value->get<bool>();
+  return flag == nullptr || *flag;
+}
+
+/// Becomes the table of the command once that is known.
+class TableWriter : public RowSink {
+ public:
+  TableWriter(const WriteOptions& options, std::ostream& out) : options_(options), out_(out) {}
+
+  void begin(const ReportHead& head) override {
+    for (const TableOf& table : kTables) {
+      if (table.command != head.command) continue;
+      if (!table.parameter.empty() && !asks_for(head.parameters, table.parameter)) continue;
+      table_ = table.make(options_, out_);
+      table_->begin(head);
+      return;
+    }
+  }
+  void add_row(Record row) override {
+    if (table_) table_->add_row(std::move(row));
+  }
+  void add_skipped(Skipped skipped) override {
+    if (table_) table_->add_skipped(std::move(skipped));
+  }
+  void add_note(std::string) override {}
+  void end() override {
+    if (table_) table_->end();
+  }
+
+ private:
+  WriteOptions options_;
+  std::ostream& out_;
+  std::unique_ptr<RowSink> table_;
+};
+
+}  // namespace
+
+std::unique_ptr<RowSink> make_table_writer(const WriteOptions& options, std::ostream& out) {
+  return std::make_unique<TableWriter>(options, out);
+}
+
+}  // namespace attnscope

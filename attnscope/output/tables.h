@@ -1,0 +1,27 @@
+// The tables of the commands: one function each over the rows that it shows.
+#pragma once
+
+#include <memory>
+#include <ostream>
+
+#include "attnscope/output/writers.h"
+#include "attnscope/results/report.h"
+
+namespace attnscope {
+
+using WriteTable = void (*)(const Report&, const WriteOptions&, std::ostream&);
+
+void write_circuits_table(const Report& report, const WriteOptions& options, std::ostream& out);
+void write_info_table(const Report& report, const WriteOptions& options, std::ostream& out);
+/// What `spectrum --mla` found; write_spectrum_table calls it.
+void write_mla_table(const Report& report, const WriteOptions& options, std::ostream& out);
+void write_similarity_table(const Report& report, const WriteOptions& options, std::ostream& out);
+void write_spectrum_table(const Report& report, const WriteOptions& options, std::ostream& out);
+void write_weights_table(const Report& report, const WriteOptions& options, std::ostream& out);
+
+/// The strongest of all pairs of heads: `circuits --composition`.
+std::unique_ptr<RowSink> make_composition_table(const WriteOptions& options, std::ostream& out);
+/// The corners of matrices whose rows are rows: `matrix`, `similarity --head-matrix`.
+std::unique_ptr<RowSink> make_matrix_table(const WriteOptions& options, std::ostream& out);
+
+}  // namespace attnscope

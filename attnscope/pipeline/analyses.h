@@ -1,0 +1,22 @@
+// The analyses that attnscope knows, by name: what leads from a work item to its function.
+#pragma once
+
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "attnscope/pipeline/analysis.h"
+
+namespace attnscope {
+
+const std::vector<const Analysis*>& analyses();
+
+/// Null where none has that name.
+const Analysis* find_analysis(std::string_view name);
+
+/// What came of an item that came from elsewhere. Throws Error(format) for an analysis, a model, a
+/// layer, a role or a tensor that is not there.
+std::vector<Outcome> compute_item(const WorkItem& item, std::span<const Source> sources,
+                                  const Compute& compute);
+
+}  // namespace attnscope

@@ -1,0 +1,67 @@
+#include "attnscope/pipeline/item_inputs.h"
+
+#include <utility>
+
+#include "attnscope/store/record_text.h"
+
+namespace attnscope {
+
+ItemInputs& ItemInputs::add(std::string name, Value value) {
+  facts_.add(std::move(name), std::move(value));
+  return *this;
+}
+
+ItemInputs& ItemInputs::add_matrix(const Checkpoint& checkpoint, const CheckpointTensor& tensor,
+                                   const StoredMatrix& matrix) {
+  const auto bits = static_cast<std::uint64_t>(dtype_info(matrix.tensor.dtype).bits);
+  const auto elements = static_cast<std::uint64_t>(matrix.rows * matrix.cols);
+  reads_.push_back({.checkpoint = &checkpoint,
+                    .tensor = &tensor,
+                    .bytes = byte_range(matrix),
+                    .element_bytes = elements * bits / 8,
+                    .geometry = {{"dtype", dtype_info(tensor.view.dtype).name},
+                                 {"rows", matrix.rows},
+                                 {"cols", matrix.cols},
+                                 {"first", matrix.first},
+                                 {"row_stride", matrix.row_stride},
+                                 {"col_stride", matrix.col_stride},
+                                 {"block_rows", matrix.block_rows},
+                                 {"block_stride", matrix.block_stride},
+                                 {"not_analysed", why_not_analysed(checkpoint, tensor)}}});
+  return *this;
+}
+
+ItemInputs& ItemInputs::add_weight(const Model& model, std::int64_t layer, Role role) {
+  const Weight& weight = model.weight(layer, role);
+  return add_matrix(model.checkpoint(), *weight.tensor, weight.matrix);
+}
+
+ItemInputs& ItemInputs::add_shape(const Model& model) {
+  const HeadShape& shape = model.dimensions().heads;
+  return add("heads", shape.heads)
+      .add("kv_heads", shape.kv_heads)
+      .add("head_dim", shape.head_dim)
+      .add("value_dim", shape.value_dim)
+      .add("width", model.dimensions().width);
+}
+
+std::string ItemInputs::identity() const {
+  std::string text = record_text(facts_);
+  for (const Read& read : reads_) {
+    text +=
+        std::to_string(reinterpret_cast<std::uintptr_t>(read.tensor)) + record_text(read.geometry);
+  }
+  return text;
+}
+
+std::uint64_t ItemInputs::bytes_read() const {
+  std::uint64_t total = 0;
+  for (const Read& read : reads_) total += read.element_bytes;
+  return total;
+}
+
+void ItemInputs::prefetch() const {
+  for (const Read& read : reads_) read.checkpoint->prefetch(*read.tensor, read.bytes);
+}
+
+}  // namespace attnscope

@@ -1,0 +1,101 @@
+#include "attnscope/pipeline/outcome_buffer.h"
+
+#include <utility>
+
+#include "attnscope/store/record_text.h"
+
+namespace attnscope {
+namespace {
+
+/// About what a value takes in memory.
+std::size_t bytes_of(const Value& value) {
+  constexpr std::size_t kEach = sizeof(Value);
+  if (const auto* record = value.get<Record>()) {
+    std::size_t total = kEach;
+    for (const auto& [name, inner] : record->fields()) total += sizeof name + bytes_of(inner);
+    return total;
+  }
+  if (const auto* list = value.get<Value::List>()) {
+    std::size_t total = kEach;
+    for (const Value& inner : *list) total += bytes_of(inner);
+    return total;
+  }
+  if (const auto* numbers = value.get<std::vector<double>>()) {
+    return kEach + sizeof(double) * numbers->size();
+  }
+  if (const auto* text = value.get<std::string>()) return kEach + text->size();
+  return kEach;
+}
+
+std::size_t bytes_of(const std::vector<Outcome>& outcomes) {
+  std::size_t total = 0;
+  for (const Outcome& outcome : outcomes) {
+    total += sizeof outcome + outcome.skipped.size() + outcome.note.size() +
+             bytes_of(Value(outcome.fields));
+  }
+  return total;
+}
+
+std::string text_of(const std::vector<Outcome>& outcomes) {
+  Value::List list;
+  for (const Outcome& outcome : outcomes) {
+    list.emplace_back(Record{{"head", outcome.head},
+                             {"fields", outcome.fields},
+                             {"skipped", outcome.skipped},
+                             {"note", outcome.note}});
+  }
+  return record_text({{"outcomes", std::move(list)}});
+}
+
+std::vector<Outcome> outcomes_from(const std::string& text) {
+  const Record record = parse_record(text, "temporary file");
+  std::vector<Outcome> outcomes;
+  for (const Value& value : expect<Value::List>(record, "outcomes")) {
+    const Record& entry = expect<Record>(value, "outcomes");
+    Outcome& outcome = outcomes.emplace_back();
+    const Value* head = entry.find("head");
+    if (head != nullptr && !head->is_null()) outcome.head = expect<std::int64_t>(*head, "head");
+    outcome.fields = expect<Record>(entry, "fields");
+    outcome.skipped = expect<std::string>(entry, "skipped");
+    outcome.note = expect<std::string>(entry, "note");
+  }
+  return outcomes;
+}
+
+}  // namespace
+
+void OutcomeBuffer::put(std::size_t job, std::vector<Outcome> outcomes) {
+  Entry entry{.held_bytes = bytes_of(outcomes)};
+  const std::scoped_lock lock(mutex_);
+  if (held_bytes_ + entry.held_bytes <= memory_bytes_) {
+    held_bytes_ += entry.held_bytes;
+    entry.outcomes = std::move(outcomes);
+  } else {
+    const std::string text = text_of(outcomes);
+    entry.held_bytes = 0;
+    entry.offset = spool_.append(text);
+    entry.length = text.size();
+  }
+  entries_.insert_or_assign(job, std::move(entry));
+}
+
+bool OutcomeBuffer::has(std::size_t job) const {
+  const std::scoped_lock lock(mutex_);
+  return entries_.contains(job);
+}
+
+std::vector<Outcome> OutcomeBuffer::get(std::size_t job) {
+  const std::scoped_lock lock(mutex_);
+  const Entry& entry = entries_.at(job);
+  if (entry.length == 0) return entry.outcomes;
+  return outcomes_from(spool_.read(entry.offset, entry.length));
+}
+
+void OutcomeBuffer::drop(std::size_t job) {
+  const std::scoped_lock lock(mutex_);
+  const auto found = entries_.find(job);
+  held_bytes_ -= found->second.held_bytes;
+  entries_.erase(found);
+}
+
+}  // namespace attnscope

@@ -1,0 +1,156 @@
+#include "attnscope/pipeline/runner.h"
+
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "attnscope/pipeline/outcome_buffer.h"
+#include "attnscope/pipeline/stored_items.h"
+#include "attnscope/pipeline/work_queue.h"
+
+namespace attnscope {
+namespace {
+
+/// Items that read the same bytes in the same way are computed once.
+struct Job {
+  const WorkItem* item = nullptr;
+  ItemInputs inputs;
+  std::vector<StoredPlace> places;  // of all its items
+  std::size_t uses = 0;             // items whose rows have not been given on
+};
+
+class Run {
+ public:
+  Run(const Plan& plan, std::span<const Source> sources, const ReportHead& head,
+      const Context& context, RowSink& sink)
+      : plan_(plan), sources_(sources), context_(context), sink_(sink) {
+    make_jobs();
+    if (context.store == nullptr) return;
+    StoredRun run{.analysis = {.name = std::string(plan.analysis->name),
+                               .revision = plan.analysis->revision,
+                               .command = std::string(plan.analysis->command),
+                               .parameters = plan.parameters},
+                  .parameters = head.parameters};
+    for (const Source& source : sources) run.models.push_back(stored_model(source));
+    stored_.emplace(*context.store, run);
+  }
+
+  void run() {
+    const RowMaker rows = plan_.analysis->make_rows(sink_);
+    std::vector<QueueItem> queue;
+    for (std::size_t index = 0; index < jobs_.size(); ++index) queue.push_back(queue_item(index));
+    note_large_items(queue);
+    run_queue(queue, context_, [&](std::size_t) { give_on(rows); });
+    rows.finish();
+    if (stored_) stored_->finish();
+  }
+
+ private:
+  const Source& source_of(const WorkItem& item) const { return sources_[item.model]; }
+
+  void make_jobs() {
+    std::map<std::string, std::size_t> job_of_inputs;
+    const WorkItem* previous = nullptr;
+    std::int64_t position = 0;  // among the items of one layer
+    for (const WorkItem& item : plan_.items) {
+      const bool same_layer =
+          previous != nullptr && previous->model == item.model && previous->layer == item.layer;
+      position = same_layer ? position + 1 : 0;
+      previous = &item;
+      ItemInputs inputs;
+      plan_.analysis->add_inputs(inputs, item, source_of(item));
+      const auto [found, fresh] = job_of_inputs.emplace(inputs.identity(), jobs_.size());
+      if (fresh) jobs_.push_back({.item = &item, .inputs = std::move(inputs)});
+      Job& job = jobs_[found->second];
+      job.places.push_back({.model = item.model,
+                            .layer = item.layer,
+                            .matrix = item.matrix_name(),
+                            .position = position});
+      ++job.uses;
+      job_of_item_.push_back(found->second);
+    }
+  }
+
+  QueueItem queue_item(std::size_t index) {
+    const Job& job = jobs_[index];
+    const Cost cost = plan_.analysis->cost(*job.item, source_of(*job.item));
+    return {.flops = cost.flops,
+            .bytes = job.inputs.bytes_read(),
+            .memory_bytes = cost.memory_bytes,
+            .run =
+                [this, index](const Compute& compute) {
+                  outcomes_.put(index, outcomes_of(jobs_[index], compute));
+                },
+            .prefetch = [&job] { job.inputs.prefetch(); }};
+  }
+
+  std::vector<Outcome> outcomes_of(const Job& job, const Compute& compute) {
+    const auto computed = [&] {
+      return plan_.analysis->compute(*job.item, source_of(*job.item), compute);
+    };
+    return stored_ ? stored_->get(job.inputs, job.places, computed) : computed();
+  }
+
+  /// What cannot be kept within the budget is not done in silence.
+  void note_large_items(const std::vector<QueueItem>& queue) {
+    std::size_t count = 0, largest = 0;
+    for (std::size_t index = 0; index < queue.size(); ++index) {
+      if (queue[index].memory_bytes <= context_.memory_bytes) continue;
+      ++count;
+      if (count == 1 || queue[index].memory_bytes > queue[largest].memory_bytes) largest = index;
+    }
+    if (count == 0) return;
+    constexpr std::uint64_t kMegabyte = 1'000'000;
+    const WorkItem& item = *jobs_[largest].item;
+    std::string text = source_of(item).name + ": " + item.matrix_name();
+    if (item.layer) text += " of layer " + std::to_string(*item.layer);
+    text += " takes about " + std::to_string(queue[largest].memory_bytes / kMegabyte) +
+            " MB, more than the " + std::to_string(context_.memory_bytes / kMegabyte) +
+            " MB of {memory}";
+    if (count > 1) text += "; so do " + std::to_string(count - 1) + " others";
+    sink_.add_note(text + "; such work runs alone");
+  }
+
+  /// Gives on the rows of all items whose turn it is.
+  void give_on(const RowMaker& rows) {
+    for (; next_ < plan_.items.size() && outcomes_.has(job_of_item_[next_]); ++next_) {
+      const WorkItem& item = plan_.items[next_];
+      const std::size_t index = job_of_item_[next_];
+      rows.add({source_of(item).name, item.layer, item.matrix_name()}, outcomes_.get(index));
+      if (--jobs_[index].uses == 0) outcomes_.drop(index);
+    }
+  }
+
+  const Plan& plan_;
+  std::span<const Source> sources_;
+  const Context& context_;
+  RowSink& sink_;
+  std::vector<Job> jobs_;
+  std::vector<std::size_t> job_of_item_;
+  std::optional<StoredItems> stored_;
+  OutcomeBuffer outcomes_;
+  std::size_t next_ = 0;  // of the plan's items: the first whose rows were not given on
+};
+
+}  // namespace
+
+WorkItem& Plan::add(std::size_t model, std::optional<std::int64_t> layer) {
+  return items.emplace_back(WorkItem{.analysis = std::string(analysis->name),
+                                     .parameters = parameters,
+                                     .model = model,
+                                     .layer = layer});
+}
+
+void run_plan(const Plan& plan, std::span<const Source> sources, ReportHead head,
+              const Context& context, RowSink& sink) {
+  for (const Source& source : sources) {
+    Record facts = source.facts;
+    if (plan.analysis->add_model_facts != nullptr) plan.analysis->add_model_facts(facts);
+    head.models.push_back(std::move(facts));
+  }
+  sink.begin(head);
+  Run(plan, sources, head, context, sink).run();
+  sink.end();
+}
+
+}  // namespace attnscope

@@ -1,0 +1,53 @@
+#include "attnscope/pipeline/work_item.h"
+
+#include "attnscope/core/error.h"
+#include "attnscope/store/record_text.h"
+
+namespace attnscope {
+namespace {
+
+std::optional<std::int64_t> optional_layer(const Record& record, std::string_view name) {
+  const Value* value = record.find(name);
+  if (value == nullptr || value->is_null()) return std::nullopt;
+  const auto layer = expect<std::int64_t>(*value, name);
+  if (layer < 0) refuse_field(name);
+  return layer;
+}
+
+}  // namespace
+
+std::string WorkItem::matrix_name() const {
+  if (role) return std::string(role_name(*role));
+  if (!tensor.empty()) return tensor;
+  return earlier_layer ? "layer " + std::to_string(*earlier_layer) : "";
+}
+
+std::string work_item_text(const WorkItem& item) {
+  return record_text({{"analysis", item.analysis},
+                      {"parameters", item.parameters},
+                      {"model", static_cast<std::int64_t>(item.model)},
+                      {"layer", item.layer},
+                      {"earlier_layer", item.earlier_layer},
+                      {"role", item.role ? Value(role_name(*item.role)) : Value()},
+                      {"tensor", item.tensor}});
+}
+
+WorkItem parse_work_item(std::string_view text, std::string_view where) {
+  const Record record = parse_record(text, where);
+  const auto model = expect<std::int64_t>(record, "model");
+  if (model < 0) refuse_field("model");
+  WorkItem item{.analysis = expect<std::string>(record, "analysis"),
+                .parameters = expect<Record>(record, "parameters"),
+                .model = static_cast<std::size_t>(model),
+                .layer = optional_layer(record, "layer"),
+                .earlier_layer = optional_layer(record, "earlier_layer"),
+                .role = std::nullopt,
+                .tensor = expect<std::string>(record, "tensor")};
+  const Value* role = record.find("role");
+  if (role == nullptr || role->is_null()) return item;
+  item.role = role_from_name(expect<std::string>(*role, "role"));
+  if (!item.role) refuse_field("role");
+  return item;
+}
+
+}  // namespace attnscope
