@@ -160,5 +160,26 @@ TEST(ThinFactor, IsZeroForAZeroMatrix) {
   EXPECT_EQ(thin_product_singular_values(zero, other), std::vector<double>(3, 0.0));
 }
 
+TEST(ThinProduct, FactorsThatSpanOneDirectionHaveOneEigenvalue) {
+  // A head that gives the same vector whatever it reads, and one with a single live row.
+  for (const std::int64_t live : {1, 8}) {
+    Matrix<double> factor = zero_matrix(8, 64);
+    const Matrix<double> direction = integer_matrix(1, 64, 9, 7);
+    for (std::int64_t row = 0; row < live; ++row) {
+      for (std::int64_t col = 0; col < 64; ++col) factor(row, col) = 3 * direction(0, col);
+    }
+    const ThinFactor a = make_thin_factor(std::as_const(factor).view());
+    const Matrix<double> head_space = head_space_product(a, a);
+    const std::vector<double> values = symmetric_part_eigenvalues(a, a, head_space);
+    ASSERT_FALSE(values.empty());
+    double expected = 0;  // the trace
+    for (std::int64_t row = 0; row < 8; ++row) expected += head_space(row, row);
+    EXPECT_NEAR(values.back(), expected, 1e-13 * expected);
+    for (std::size_t at = 0; at + 1 < values.size(); ++at) {
+      EXPECT_NEAR(values[at], 0, 1e-13 * expected);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace attnscope
