@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <array>
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <new>
 #include <string>
@@ -13,10 +14,20 @@
 #include "attnscope/cli/output_target.h"
 #include "attnscope/core/error.h"
 #include "attnscope/core/text.h"
-#include "attnscope/numerics/kernels/kernels.h"
+#include "attnscope/pipeline/compute_bridge.h"
 
 namespace attnscope {
 namespace {
+
+/// ATTNSCOPE_KERNELS holds the kernels down, for tests and comparisons.
+Kernels kernels_of_environment() {
+  const char* wish = std::getenv("ATTNSCOPE_KERNELS");
+  try {
+    return Kernels::named(wish == nullptr ? "" : wish);
+  } catch (const Error& error) {
+    throw Error(error.kind(), "ATTNSCOPE_KERNELS", error.parts().problem);
+  }
+}
 
 constexpr std::array kCommands = {
     Command{"info", "facts of models, and every tensor with its role",
@@ -169,7 +180,7 @@ int dispatch(std::vector<std::string> arguments) {
     std::string problem = error.what();
     refuse("command line", problem.substr(0, problem.find('\n')));
   }
-  kernels::instruction_set();  // refuses what the environment asks for before anything is done
+  bridge_kernels() = kernels_of_environment();  // refused before anything is done
   for (const auto& [sub, action] : actions) {
     if (sub->parsed()) return action();
   }

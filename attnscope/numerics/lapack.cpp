@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "attnscope/core/error.h"
+#include "attnscope/numerics/libraries.h"
 
 // LAPACK's Fortran interface, which OpenBLAS carries; 32-bit integers, hidden string lengths last.
 extern "C" {
@@ -370,19 +371,22 @@ PivotedCholesky pivoted_cholesky(std::int64_t n, double* matrix) {
   return out;
 }
 
-Matrix<double> multiply_transposed(MatrixView<const double> a, MatrixView<const double> b) {
-  Matrix<double> out(a.rows, b.rows);
+void multiply_transposed(MatrixView<const double> a, MatrixView<const double> b,
+                         MatrixView<double> out) {
   const Operand left = operand_of(a), right = operand_of(b);
   cblas_dgemm(CblasRowMajor, left.transposed ? CblasTrans : CblasNoTrans,
               right.transposed ? CblasNoTrans : CblasTrans, to_int(a.rows), to_int(b.rows),
               to_int(a.cols), 1.0, left.data, left.leading, right.data, right.leading, 0.0,
-              out.data(), leading(b.rows));
+              out.data, leading(out.row_stride));
   throw_if_refused();
-  return out;
-}
-
-std::string description() {
-  return std::string(openblas_get_config()) + ", kernels " + openblas_get_corename();
 }
 
 }  // namespace attnscope::lapack
+
+namespace attnscope {
+
+std::string blas_description() {
+  return std::string(openblas_get_config()) + ", kernels " + openblas_get_corename();
+}
+
+}  // namespace attnscope

@@ -57,14 +57,13 @@ struct PivotedCholesky {
 };
 PivotedCholesky pivoted_cholesky(std::int64_t n, double* matrix);
 
-/// a (m, k) times bᵀ, b (n, k): (m, n), row-major. Strides not negative.
-Matrix<double> multiply_transposed(MatrixView<const double> a, MatrixView<const double> b);
+/// out (m, n) becomes a (m, k) times bᵀ, b (n, k). Strides not negative; the elements of a row of
+/// `out` lie together.
+void multiply_transposed(MatrixView<const double> a, MatrixView<const double> b,
+                         MatrixView<double> out);
 
 /// Throws Error(numerical) where a routine has refused an argument on this thread since the last
 /// call of this function. Every function above ends with it.
 void throw_if_refused();
-
-/// The library's own description: name, version, kernels chosen for this CPU.
-std::string description();
 
 }  // namespace attnscope::lapack

@@ -5,6 +5,7 @@
 
 #include "attnscope/analysis/circuit_measures.h"
 #include "attnscope/core/error.h"
+#include "attnscope/pipeline/compute_bridge.h"
 #include "attnscope/pipeline/estimates.h"
 #include "attnscope/pipeline/layer_work.h"
 
@@ -25,7 +26,8 @@ Outcome measured(std::optional<std::int64_t> head, Role circuit, const ThinFacto
                  const ThinFactor& right, bool with_eigenvalues, const CircuitsRequest& request) {
   if (!left.finite || !right.finite) return {.head = head, .skipped = kFactorNotFinite};
   try {
-    const CircuitMeasures measures = measure_circuit(left, right, with_eigenvalues);
+    const CircuitMeasures measures =
+        measure_circuit(left, right, with_eigenvalues, bridge_compute());
     return {.head = head,
             .fields = circuit_fields(measures, factor_names(circuit), request.thresholds)};
   } catch (const Error& error) {
@@ -45,15 +47,18 @@ std::vector<Outcome> layer_circuits(const Model& model, std::int64_t layer, Role
   {
     const Matrix<double> summed = summed_left_factor(weights);
     const bool with_eigenvalues = request.all_eigenvalues || weights.right.rows <= kMostEigenvalues;
-    outcomes.push_back(measured(std::nullopt, circuit, make_thin_factor(summed.view()),
-                                make_thin_factor(weights.right), with_eigenvalues, request));
+    outcomes.push_back(measured(
+        std::nullopt, circuit, make_thin_factor(summed.view(), true, bridge_compute()),
+        make_thin_factor(weights.right, true, bridge_compute()), with_eigenvalues, request));
     outcomes.back().note = loaded.note;
   }
   ThinFactor right;  // serves every query head that reads the same key/value head
   for (std::int64_t head = 0; head < shape.heads; ++head) {
     const CircuitFactors factors = head_factors(weights, head);
-    if (head % shape.group_size() == 0) right = make_thin_factor(factors.right);
-    outcomes.push_back(measured(head, circuit, make_thin_factor(factors.left), right,
+    if (head % shape.group_size() == 0)
+      right = make_thin_factor(factors.right, true, bridge_compute());
+    outcomes.push_back(measured(head, circuit,
+                                make_thin_factor(factors.left, true, bridge_compute()), right,
                                 /*with_eigenvalues=*/true, request));
   }
   return outcomes;

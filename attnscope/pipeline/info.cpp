@@ -5,8 +5,8 @@
 #include <fstream>
 #include <string>
 
-#include "attnscope/numerics/kernels/kernels.h"
-#include "attnscope/numerics/lapack.h"
+#include "attnscope/numerics/libraries.h"
+#include "attnscope/pipeline/compute_bridge.h"
 #include "attnscope/pipeline/free_memory.h"
 #include "attnscope/pipeline/work_queue.h"
 
@@ -87,9 +87,10 @@ Report run_system_info(std::string_view version) {
   add("cpu", cpu_name());
   add("cores", std::to_string(default_threads()));
   add("memory", memory_text());
-  add("kernels", kernels::available() ? std::string(kernels::instruction_set()) + " (own)"
-                                      : "none of its own for this CPU; LAPACK does the work");
-  add("blas", lapack::description());
+  const Kernels kernels = bridge_compute().kernels;
+  add("kernels", kernels.available() ? std::string(kernels.instruction_set()) + " (own)"
+                                     : "none of its own for this CPU; LAPACK does the work");
+  add("blas", blas_description());
   return report;
 }
 

@@ -4,7 +4,8 @@
 #include "attnscope/analysis/heads.h"
 #include "attnscope/core/error.h"
 #include "attnscope/model/inventory.h"
-#include "attnscope/numerics/lapack.h"
+#include "attnscope/numerics/products.h"
+#include "attnscope/pipeline/compute_bridge.h"
 #include "attnscope/pipeline/info.h"
 #include "attnscope/pipeline/read_weight.h"
 
@@ -73,10 +74,12 @@ WeightMatrix extract_product(const Model& model, const MatrixRequest& request) {
   const CircuitWeights weights{request.role, left.view(), right.view(), model.dimensions().heads};
   if (request.head) {
     const CircuitFactors factors = head_factors(weights, *request.head);
-    return lapack::multiply_transposed(factors.left.transposed(), factors.right.transposed());
+    return multiply_transposed(factors.left.transposed(), factors.right.transposed(),
+                               bridge_compute());
   }
   const Matrix<double> summed = summed_left_factor(weights);
-  return lapack::multiply_transposed(summed.view().transposed(), weights.right.transposed());
+  return multiply_transposed(summed.view().transposed(), weights.right.transposed(),
+                             bridge_compute());
 }
 
 }  // namespace

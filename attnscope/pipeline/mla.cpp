@@ -10,6 +10,7 @@
 #include "attnscope/core/error.h"
 #include "attnscope/core/text.h"
 #include "attnscope/numerics/singular_values.h"
+#include "attnscope/pipeline/compute_bridge.h"
 #include "attnscope/pipeline/estimates.h"
 #include "attnscope/pipeline/layer_work.h"
 #include "attnscope/pipeline/read_weight.h"
@@ -62,7 +63,8 @@ Outcome latent_outcome(const Model& model, std::int64_t layer, Role role,
       [&](const auto& matrix) -> Outcome {
         if (auto reason = find_not_finite(matrix.view())) return {.skipped = *reason};
         return singular_outcome(
-            std::nullopt, singular_result([&] { return singular_values(matrix.view()); }),
+            std::nullopt,
+            singular_result([&] { return singular_values(matrix.view(), bridge_compute()); }),
             [&](const std::vector<double>& values) {
               return Record{
                   {kLatent,

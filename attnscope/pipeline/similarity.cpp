@@ -8,6 +8,7 @@
 #include "attnscope/analysis/heads.h"
 #include "attnscope/analysis/similarity.h"
 #include "attnscope/core/error.h"
+#include "attnscope/pipeline/compute_bridge.h"
 #include "attnscope/pipeline/estimates.h"
 #include "attnscope/pipeline/layer_work.h"
 #include "attnscope/pipeline/read_weight.h"
@@ -46,7 +47,7 @@ std::vector<Outcome> cosine_outcomes(MatrixView<const T> matrix, std::int64_t he
                                      const SimilarityRequest& request) {
   const std::optional<BinRule> bins =
       request.with_histogram ? std::optional(request.bins) : std::nullopt;
-  const Similarity similarity = cosine_similarity(matrix, head_rows, bins);
+  const Similarity similarity = cosine_similarity(matrix, head_rows, bins, bridge_compute());
   std::vector<Outcome> outcomes;
   for (const PairScope scope : {PairScope::within_head, PairScope::across_head, PairScope::all}) {
     outcomes.push_back(scope_outcome(scope, similarity, request));
@@ -60,7 +61,7 @@ std::vector<double> row_values(const Matrix<double>& matrix, std::int64_t row) {
 
 template <class T>
 std::vector<Outcome> overlap_outcomes(MatrixView<const T> matrix, std::int64_t head_rows) {
-  const HeadOverlap measured = head_overlap(matrix, head_rows);
+  const HeadOverlap measured = head_overlap(matrix, head_rows, bridge_compute());
   Value::List rows;
   for (std::int64_t head = 0; head < measured.overlap.rows(); ++head) {
     rows.emplace_back(row_values(measured.overlap, head));
@@ -73,7 +74,7 @@ std::vector<Outcome> overlap_outcomes(MatrixView<const T> matrix, std::int64_t h
 
 template <class T>
 std::vector<Outcome> head_matrix_outcomes(MatrixView<const T> head_rows, std::int64_t head) {
-  const Matrix<double> cosines = cosine_matrix(head_rows);
+  const Matrix<double> cosines = cosine_matrix(head_rows, bridge_compute());
   std::vector<Outcome> outcomes;
   for (std::int64_t row = 0; row < cosines.rows(); ++row) {
     Outcome& outcome = outcomes.emplace_back(Outcome{.head = head});

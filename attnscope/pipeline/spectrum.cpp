@@ -16,6 +16,7 @@
 #include "attnscope/numerics/small_matrices.h"
 #include "attnscope/numerics/thin_product.h"
 #include "attnscope/pipeline/circuit_weights.h"
+#include "attnscope/pipeline/compute_bridge.h"
 #include "attnscope/pipeline/estimates.h"
 #include "attnscope/pipeline/layer_work.h"
 #include "attnscope/pipeline/read_weight.h"
@@ -47,7 +48,8 @@ Outcome measured(std::optional<std::int64_t> head,
 template <class T>
 Outcome whole_spectrum(MatrixView<const T> matrix, const SpectrumFields& wanted) {
   if (auto reason = find_not_finite(matrix)) return {.skipped = *reason};
-  return measured(std::nullopt, singular_result([&] { return singular_values(matrix); }),
+  return measured(std::nullopt,
+                  singular_result([&] { return singular_values(matrix, bridge_compute()); }),
                   {.rows = matrix.rows, .cols = matrix.cols}, wanted);
 }
 
@@ -64,7 +66,7 @@ std::vector<Outcome> head_spectra(const std::vector<MatrixView<const T>>& heads,
     if (reason) outcome.skipped = *reason;
     if (!reason) finite.push_back(matrix);
   }
-  const auto results = singular_values_of_each(finite);
+  const auto results = singular_values_of_each(finite, bridge_compute());
   std::size_t next = 0;
   for (Outcome& outcome : outcomes) {
     if (!outcome.skipped.empty()) continue;
@@ -90,7 +92,7 @@ std::vector<Outcome> product_spectra_of(const std::vector<std::optional<std::int
       finite.push_back({factors[index].left, factors[index].right});
     }
   }
-  const auto results = thin_products_singular_values(finite);
+  const auto results = thin_products_singular_values(finite, bridge_compute());
   std::size_t next = 0;
   for (Outcome& outcome : outcomes) {
     if (!outcome.skipped.empty()) continue;

@@ -11,7 +11,8 @@
 #include <optional>
 #include <thread>
 
-#include "attnscope/numerics/parts.h"
+#include "attnscope/numerics/team.h"
+#include "attnscope/pipeline/compute_bridge.h"
 
 namespace attnscope {
 namespace {
@@ -79,6 +80,7 @@ class WorkQueue {
   bool is_over() const { return waiting_.empty() && running_ == 0; }
 
   void work() {
+    bridge_team() = &team_;
     Lock lock(mutex_);
     while (!is_over()) {
       const auto index = take_item();
@@ -128,7 +130,7 @@ class WorkQueue {
       failed_item_ = index;
     }
     if (failure_) waiting_.clear();
-    recall_lent_threads();
+    team_.recall();
     if (is_over()) watcher_.notify_one();
   }
 
@@ -137,7 +139,7 @@ class WorkQueue {
   void be_idle(Lock& lock) {
     const std::size_t seen = ended_;
     lock.unlock();
-    lend_thread([&] { return ended_ != seen; });
+    team_.lend([&] { return ended_ != seen; });
     lock.lock();
   }
 
@@ -191,6 +193,8 @@ class WorkQueue {
   const std::uint64_t budget_bytes_;
   const bool prefetches_any_;
   const Clock::time_point start_ = Clock::now();
+
+  Team team_;  // idle workers help with what is under way
 
   std::mutex mutex_;                    // guards all below
   std::condition_variable watcher_;     // there may be something to prefetch, or all have ended

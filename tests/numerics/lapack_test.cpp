@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "attnscope/core/error.h"
+#include "attnscope/numerics/products.h"
 #include "tests/support/matrices.h"
 
 extern "C" {
@@ -50,7 +51,7 @@ TEST(Lapack, ProductsOfEveryShape) {
       for (const std::int64_t inner : sizes) {
         for (const auto& a : views_of(memory, rows, inner)) {
           for (const auto& b : views_of(memory, cols, inner)) {
-            const Matrix<double> got = lapack::multiply_transposed(a, b);
+            const Matrix<double> got = multiply_transposed(a, b);
             const Matrix<double> expected = naive_product(a, b.transposed());
             ASSERT_EQ(got.rows(), rows);
             ASSERT_EQ(got.cols(), cols);
