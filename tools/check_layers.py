@@ -2,7 +2,7 @@
 """Holds the #include lines of attnscope/ against the table of modules in docs/architecture.md.
 
 A module may include itself and what the table allows; the JSON, CLI, LAPACK and SQLite libraries stay out of
-headers. Exits 1 with a line for each fault. Needs nothing but Python.
+headers, and kernels and calls of LAPACK inside numerics/. Exits 1 with a line for each fault. Needs nothing but Python.
 """
 
 import pathlib
@@ -27,7 +27,9 @@ MAY_INCLUDE = {
 
 # No type of a library in a public header; <nlohmann/json_fwd.hpp> names types without defining them.
 ONLY_IN_SOURCES = re.compile(r"<(nlohmann/json\.hpp|CLI/.*|fmt/.*|cblas\.h|openblas_config\.h|sqlite3\.h|xxhash\.h)>")
-ONLY_IN_NUMERICS = re.compile(r"<(cblas\.h|openblas_config\.h|lapacke?\.h)>")
+ONLY_IN_NUMERICS = re.compile(
+    r'<(cblas\.h|openblas_config\.h|lapacke?\.h|hwy/.*)>|"attnscope/numerics/(kernels/.*|lapack\.h)"'
+)
 ONLY_IN_STORE = re.compile(r"<(sqlite3\.h|xxhash\.h)>")
 
 

@@ -69,11 +69,11 @@ std::optional<double> copying_score(std::span<const std::complex<double>> eigenv
 /// The measures of a square M. `norm` is ‖M‖_F of the scaled factors, as all numbers here but
 /// those that compare M with I itself, which are multiplied by 2^`exponent`.
 void add_square_measures(CircuitMeasures& out, const ThinFactor& left, const ThinFactor& right,
-                         double norm, int exponent, bool with_eigenvalues) {
+                         double norm, int exponent, bool with_eigenvalues, const Compute& compute) {
   const auto side = static_cast<double>(left.rows.cols());
   out.identity_cosine_bound = std::sqrt(static_cast<double>(out.possible_rank) / side);
-  const Matrix<double> head_space = head_space_product(left, right);
-  out.head_space_singular_values = singular_values(head_space.view()).values;
+  const Matrix<double> head_space = head_space_product(left, right, compute);
+  out.head_space_singular_values = singular_values(head_space.view(), compute).values;
   if (norm == 0) {
     out.identity_scale = 0;
     out.identity_residual = 1;
@@ -90,19 +90,20 @@ void add_square_measures(CircuitMeasures& out, const ThinFactor& left, const Thi
       std::hypot(out.frobenius_norm * *out.identity_distance / std::sqrt(side), scale - 1);
   out.symmetry = in_range(trace_of_square(head_space) / norm / norm);
 
-  const std::vector<double> symmetric = symmetric_part_eigenvalues(left, right, head_space);
+  const std::vector<double> symmetric =
+      symmetric_part_eigenvalues(left, right, head_space, compute);
   out.positive_fraction = positive_fraction(symmetric, rounding_of(left, right, symmetric.size()));
   if (!with_eigenvalues) return;
-  const auto eigenvalues = thin_product_eigenvalues(left, right, head_space);
+  const auto eigenvalues = thin_product_eigenvalues(left, right, head_space, compute);
   out.copying_score = copying_score(eigenvalues, rounding_of(left, right, eigenvalues.size()));
 }
 
 }  // namespace
 
 CircuitMeasures measure_circuit(const ThinFactor& left, const ThinFactor& right,
-                                bool with_eigenvalues) {
+                                bool with_eigenvalues, const Compute& compute) {
   const int exponent = left.exponent + right.exponent;
-  CircuitMeasures out{.singular_values = thin_product_singular_values(left, right),
+  CircuitMeasures out{.singular_values = thin_product_singular_values(left, right, compute),
                       .left_singular_values = left.singular_values,
                       .right_singular_values = right.singular_values};
   out.possible_rank = std::ssize(out.singular_values);
@@ -112,7 +113,7 @@ CircuitMeasures measure_circuit(const ThinFactor& left, const ThinFactor& right,
     throw Error(ErrorKind::numerical, "circuit", "its norm overflows float64");
   }
   if (left.rows.cols() == right.rows.cols()) {
-    add_square_measures(out, left, right, norm, exponent, with_eigenvalues);
+    add_square_measures(out, left, right, norm, exponent, with_eigenvalues, compute);
   }
   return out;
 }

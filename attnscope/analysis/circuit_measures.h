@@ -34,7 +34,7 @@ struct CircuitMeasures {
 /// Both factors (r, …) and finite. `with_eigenvalues`: whether to compute `copying_score`, which
 /// costs about 10 r³. Throws Error(numerical) where a solver fails or a norm overflows.
 CircuitMeasures measure_circuit(const ThinFactor& left, const ThinFactor& right,
-                                bool with_eigenvalues);
+                                bool with_eigenvalues, const Compute& compute = {});
 
 /// Names of the two factors as rows tell them: "q" and "k", or "o" and "v".
 struct FactorNames {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "attnscope/numerics/lapack.h"
+#include "attnscope/numerics/products.h"
 
 namespace attnscope {
 namespace {
@@ -22,7 +22,8 @@ Matrix<double> to_float64(MatrixView<const T> matrix) {
 }  // namespace
 
 template <class T>
-HeadOverlap head_overlap(MatrixView<const T> matrix, std::int64_t head_rows) {
+HeadOverlap head_overlap(MatrixView<const T> matrix, std::int64_t head_rows,
+                         const Compute& compute) {
   const std::int64_t heads = matrix.rows / head_rows;
   const double tolerance = static_cast<double>(std::max(head_rows, matrix.cols)) * 0x1p-23;
   HeadOverlap out{.overlap = Matrix<double>(heads, heads)};
@@ -30,8 +31,8 @@ HeadOverlap head_overlap(MatrixView<const T> matrix, std::int64_t head_rows) {
   Matrix<double> bases(matrix.rows, matrix.cols);
   std::vector<std::int64_t> starts = {0};
   for (std::int64_t head = 0; head < heads; ++head) {
-    const Matrix<double> basis = lapack::row_space_basis(
-        to_float64(matrix.row_block(head * head_rows, head_rows)).view(), tolerance);
+    const Matrix<double> basis = row_space_basis(
+        to_float64(matrix.row_block(head * head_rows, head_rows)).view(), tolerance, compute);
     std::copy_n(basis.data(), basis.rows() * basis.cols(),
                 bases.data() + starts.back() * matrix.cols);
     out.ranks.push_back(basis.rows());
@@ -45,8 +46,8 @@ HeadOverlap head_overlap(MatrixView<const T> matrix, std::int64_t head_rows) {
     out.overlap(a, a) = 1;
     const std::int64_t start = starts[static_cast<std::size_t>(a)], next = start + rank;
     if (next == starts.back()) continue;
-    const Matrix<double> products = lapack::multiply_transposed(
-        all.row_block(start, rank), all.row_block(next, starts.back() - next));
+    const Matrix<double> products = multiply_transposed(
+        all.row_block(start, rank), all.row_block(next, starts.back() - next), compute);
     for (std::int64_t b = a + 1; b < heads; ++b) {
       const std::int64_t other = out.ranks[static_cast<std::size_t>(b)];
       if (other == 0) continue;
@@ -65,7 +66,7 @@ HeadOverlap head_overlap(MatrixView<const T> matrix, std::int64_t head_rows) {
   return out;
 }
 
-template HeadOverlap head_overlap(MatrixView<const float>, std::int64_t);
-template HeadOverlap head_overlap(MatrixView<const double>, std::int64_t);
+template HeadOverlap head_overlap(MatrixView<const float>, std::int64_t, const Compute&);
+template HeadOverlap head_overlap(MatrixView<const double>, std::int64_t, const Compute&);
 
 }  // namespace attnscope

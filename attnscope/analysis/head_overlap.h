@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "attnscope/core/matrix_view.h"
+#include "attnscope/numerics/compute.h"
 
 namespace attnscope {
 
@@ -18,6 +19,7 @@ struct HeadOverlap {
 
 /// Of `matrix`, (H head_rows, D), finite.
 template <class T>
-HeadOverlap head_overlap(MatrixView<const T> matrix, std::int64_t head_rows);
+HeadOverlap head_overlap(MatrixView<const T> matrix, std::int64_t head_rows,
+                         const Compute& compute = {});
 
 }  // namespace attnscope

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "attnscope/analysis/distribution.h"
-#include "attnscope/numerics/lapack.h"
+#include "attnscope/numerics/products.h"
 
 namespace attnscope {
 namespace {
@@ -103,13 +103,14 @@ class UnitRows {
 
 /// Calls visit(a, b, cosines) for stretches of pairs (a, b), (a, b + 1), …; every pair a < b once.
 template <class T, class Visit>
-void for_each_stretch(const UnitRows<T>& rows, Visit visit) {
+void for_each_stretch(const UnitRows<T>& rows, const Compute& compute, Visit visit) {
   std::vector<double> gram;
   for (std::int64_t i = 0; i < rows.count(); i += kPanel) {
+    compute.check_stop();
     const std::int64_t height = std::min(kPanel, rows.count() - i);
     const Matrix<double> upper = rows.panel(i, height);
     gram.assign(static_cast<std::size_t>(height * height), 0.0);
-    lapack::add_gram(height, upper.cols(), upper.data(), lapack::Packing::rows, gram.data());
+    add_products_of_rows(height, upper.cols(), upper.data(), gram.data());
     for (std::int64_t a = 0; a < height; ++a) {
       // Column a of the lower triangle: a's products with the rows after it.
       visit(i + a, i + a + 1,
@@ -118,7 +119,7 @@ void for_each_stretch(const UnitRows<T>& rows, Visit visit) {
     }
     for (std::int64_t j = i + height; j < rows.count(); j += kPanel) {
       const Matrix<double> lower = rows.panel(j, std::min(kPanel, rows.count() - j));
-      Matrix<double> block = lapack::multiply_transposed(upper.view(), lower.view());
+      Matrix<double> block = multiply_transposed(upper.view(), lower.view(), compute);
       for (std::int64_t a = 0; a < height; ++a) {
         visit(i + a, j, std::span(&block(a, 0), static_cast<std::size_t>(block.cols())));
       }
@@ -128,8 +129,8 @@ void for_each_stretch(const UnitRows<T>& rows, Visit visit) {
 
 /// Calls visit(scope, cosines) for all pairs, each in its own scope (not in `all`).
 template <class T, class Visit>
-void for_each_scope(const UnitRows<T>& rows, Visit visit) {
-  for_each_stretch(rows, [&](std::int64_t a, std::int64_t b, std::span<double> cosines) {
+void for_each_scope(const UnitRows<T>& rows, const Compute& compute, Visit visit) {
+  for_each_stretch(rows, compute, [&](std::int64_t a, std::int64_t b, std::span<double> cosines) {
     for (double& cosine : cosines) cosine = settled_cosine(cosine);
     const std::int64_t own = std::clamp<std::int64_t>(rows.head_end(a) - b, 0, std::ssize(cosines));
     const auto split = static_cast<std::size_t>(own);
@@ -206,7 +207,7 @@ bool choose_histograms(std::vector<ScopeSums>& sums, const BinRule& rule,
 
 template <class T>
 Similarity cosine_similarity(MatrixView<const T> matrix, std::int64_t head_rows,
-                             const std::optional<BinRule>& bins) {
+                             const std::optional<BinRule>& bins, const Compute& compute) {
   const UnitRows<T> rows(matrix, head_rows);
   const std::array<std::int64_t, 3> pairs = count_pairs(rows);
   const bool searched = bins && bins->freedman_diaconis;
@@ -223,7 +224,7 @@ Similarity cosine_similarity(MatrixView<const T> matrix, std::int64_t head_rows,
         own.histogram.emplace(choose_bins(*bins, {}).edges);
       }
     }
-    for_each_scope(rows, [&](std::size_t scope, std::span<const double> cosines) {
+    for_each_scope(rows, compute, [&](std::size_t scope, std::span<const double> cosines) {
       sums[scope].add(cosines);
       sums[kAll].add(cosines);
     });
@@ -238,7 +239,7 @@ Similarity cosine_similarity(MatrixView<const T> matrix, std::int64_t head_rows,
     }
     if (!searched) return out;
     if (!choose_histograms(sums, *bins, out.scopes)) continue;
-    for_each_scope(rows, [&](std::size_t scope, std::span<const double> cosines) {
+    for_each_scope(rows, compute, [&](std::size_t scope, std::span<const double> cosines) {
       for (const std::size_t holder : {scope, kAll}) {
         if (out.scopes[holder].histogram) out.scopes[holder].histogram->add(cosines);
       }
@@ -248,25 +249,26 @@ Similarity cosine_similarity(MatrixView<const T> matrix, std::int64_t head_rows,
 }
 
 template <class T>
-Matrix<double> cosine_matrix(MatrixView<const T> matrix) {
+Matrix<double> cosine_matrix(MatrixView<const T> matrix, const Compute& compute) {
   const UnitRows<T> rows(matrix, std::max<std::int64_t>(matrix.rows, 1));
   Matrix<double> out(matrix.rows, matrix.rows);
   std::fill_n(out.data(), matrix.rows * matrix.rows, std::numeric_limits<double>::quiet_NaN());
   for (std::int64_t a = 0; a < rows.count(); ++a) out(rows.row(a), rows.row(a)) = 1;
-  for_each_stretch(rows, [&](std::int64_t a, std::int64_t b, std::span<const double> cosines) {
-    for (const double cosine : cosines) {
-      out(rows.row(a), rows.row(b)) = out(rows.row(b), rows.row(a)) = settled_cosine(cosine);
-      ++b;
-    }
-  });
+  for_each_stretch(
+      rows, compute, [&](std::int64_t a, std::int64_t b, std::span<const double> cosines) {
+        for (const double cosine : cosines) {
+          out(rows.row(a), rows.row(b)) = out(rows.row(b), rows.row(a)) = settled_cosine(cosine);
+          ++b;
+        }
+      });
   return out;
 }
 
 template Similarity cosine_similarity(MatrixView<const float>, std::int64_t,
-                                      const std::optional<BinRule>&);
+                                      const std::optional<BinRule>&, const Compute&);
 template Similarity cosine_similarity(MatrixView<const double>, std::int64_t,
-                                      const std::optional<BinRule>&);
-template Matrix<double> cosine_matrix(MatrixView<const float>);
-template Matrix<double> cosine_matrix(MatrixView<const double>);
+                                      const std::optional<BinRule>&, const Compute&);
+template Matrix<double> cosine_matrix(MatrixView<const float>, const Compute&);
+template Matrix<double> cosine_matrix(MatrixView<const double>, const Compute&);
 
 }  // namespace attnscope

@@ -10,6 +10,7 @@
 
 #include "attnscope/analysis/histogram.h"
 #include "attnscope/core/matrix_view.h"
+#include "attnscope/numerics/compute.h"
 
 namespace attnscope {
 
@@ -36,10 +37,10 @@ struct Similarity {
 /// whatever order a product was summed.
 template <class T>
 Similarity cosine_similarity(MatrixView<const T> matrix, std::int64_t head_rows,
-                             const std::optional<BinRule>& bins);
+                             const std::optional<BinRule>& bins, const Compute& compute = {});
 
 /// The cosines between all rows of `matrix`, (rows, rows); NaN for a zero row.
 template <class T>
-Matrix<double> cosine_matrix(MatrixView<const T> matrix);
+Matrix<double> cosine_matrix(MatrixView<const T> matrix, const Compute& compute = {});
 
 }  // namespace attnscope

@@ -8,12 +8,12 @@
 #include <string>
 #include <vector>
 
+#include "attnscope/cli/arguments.h"
 #include "attnscope/cli/command.h"
 #include "attnscope/cli/interrupt.h"
 #include "attnscope/cli/output_target.h"
 #include "attnscope/core/error.h"
 #include "attnscope/core/text.h"
-#include "attnscope/numerics/kernels/kernels.h"
 
 namespace attnscope {
 namespace {
@@ -169,7 +169,7 @@ int dispatch(std::vector<std::string> arguments) {
     std::string problem = error.what();
     refuse("command line", problem.substr(0, problem.find('\n')));
   }
-  kernels::instruction_set();  // refuses what the environment asks for before anything is done
+  kernels_of_environment();  // refused before anything is done
   for (const auto& [sub, action] : actions) {
     if (sub->parsed()) return action();
   }

@@ -198,8 +198,17 @@ int print_report(const CommonArguments& arguments, const std::function<void(RowS
               watched->first_skipped->reason);
 }
 
+Kernels kernels_of_environment() {
+  const char* wish = std::getenv("ATTNSCOPE_KERNELS");
+  try {
+    return Kernels::named(wish == nullptr ? "" : wish);
+  } catch (const Error& error) {
+    throw Error(error.kind(), "ATTNSCOPE_KERNELS", error.parts().problem);
+  }
+}
+
 Context context_for(const CommonArguments& arguments) {
-  Context resources{.threads = default_threads()};
+  Context resources{.threads = default_threads(), .kernels = kernels_of_environment()};
   if (!arguments.threads.empty()) {
     resources.threads =
         static_cast<int>(parse_integer("--threads", arguments.threads, 1, kMostThreads));

@@ -61,6 +61,8 @@ std::optional<Store> open_store(const CommonArguments& arguments);
 int print_report(const CommonArguments& arguments, const std::function<void(RowSink&)>& run);
 
 /// What --threads and --memory allow; by default all cores, and a half of what memory is free.
+/// ATTNSCOPE_KERNELS holds the kernels down, for tests and comparisons.
+Kernels kernels_of_environment();
 Context context_for(const CommonArguments& arguments);
 ProgressMode progress_mode(const CommonArguments& arguments);
 

@@ -19,8 +19,9 @@ int run(const InfoArguments& arguments) {
     if (!arguments.common.models.empty()) {
       throw Error(ErrorKind::usage, "--system", "takes no model");
     }
-    return print_report(arguments.common,
-                        [](RowSink& sink) { run_system_info(ATTNSCOPE_VERSION, sink); });
+    return print_report(arguments.common, [](RowSink& sink) {
+      run_system_info(ATTNSCOPE_VERSION, kernels_of_environment(), sink);
+    });
   }
   const std::vector<Model> models = open_models(arguments.common);
   return print_report(arguments.common, [&](RowSink& sink) { run_info(models, sink); });

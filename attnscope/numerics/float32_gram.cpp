@@ -7,8 +7,8 @@
 
 #include "attnscope/numerics/aligned_buffer.h"
 #include "attnscope/numerics/gram.h"
-#include "attnscope/numerics/kernels/kernels.h"
-#include "attnscope/numerics/parts.h"
+#include "attnscope/numerics/kernels/float32_products.h"
+#include "attnscope/numerics/kernels/tile_products.h"
 #include "attnscope/numerics/symmetric_eigenvalues.h"
 
 namespace attnscope {
@@ -41,7 +41,8 @@ struct SampledGram {
   double* samples = nullptr;  // (tiles, kTileSize)
 };
 
-SampledGram sampled_gram(MatrixView<const float> a, float scale) {
+SampledGram sampled_gram(MatrixView<const float> a, float scale, const Compute& compute) {
+  // Scratch memory of the thread: it changes no result.
   thread_local AlignedBuffer<float> packed_memory;
   thread_local AlignedBuffer<double> sample_memory;
   const auto n = static_cast<std::size_t>(a.rows), columns = static_cast<std::size_t>(a.cols);
@@ -59,17 +60,19 @@ SampledGram sampled_gram(MatrixView<const float> a, float scale) {
     const std::size_t depth = (count + kStep - 1) / kStep * kStep;
     const auto block =
         a.col_block(static_cast<std::int64_t>(first), static_cast<std::int64_t>(count));
-    run_parts(parts, [&](std::size_t part) {
+    run_parts(compute, parts, [&](std::size_t part) {
       const std::size_t start = part * kGroupsPerPart;
       for (std::size_t group = start; group < std::min(start + kGroupsPerPart, groups); ++group) {
-        kernels::pack_float32_group(block, scale, group, depth, packed + group * kGroup * depth);
+        kernels::pack_float32_group(compute.kernels, block, scale, group, depth,
+                                    packed + group * kGroup * depth);
       }
     });
-    run_parts(parts, [&](std::size_t part) {
+    run_parts(compute, parts, [&](std::size_t part) {
       const std::size_t start = (parts - 1 - part) * kGroupsPerPart;  // the longest first
       const std::size_t end = std::min(start + kGroupsPerPart, groups);
-      kernels::add_float32_gram(packed, depth, gram.tiles, start, end, gram.triangle);
-      kernels::add_float32_samples(packed, depth, start, end, gram.samples);
+      kernels::add_float32_products(compute.kernels, packed, depth, gram.tiles, start, end,
+                                    gram.triangle);
+      kernels::add_float32_samples(compute.kernels, packed, depth, start, end, gram.samples);
     });
   }
   return gram;
@@ -129,15 +132,16 @@ bool worth_float32_gram(MatrixView<const float> matrix) {
   return shorter >= 384 && 2 * longer >= 3 * shorter;
 }
 
-std::optional<std::vector<double>> float32_gram_singular_values(MatrixView<const float> matrix) {
+std::optional<std::vector<double>> float32_gram_singular_values(MatrixView<const float> matrix,
+                                                                const Compute& compute) {
   const MatrixView<const float> a = matrix.rows <= matrix.cols ? matrix : matrix.transposed();
   const auto n = static_cast<std::size_t>(a.rows);
-  const int exponent = scale_exponent(largest_magnitude(a));
+  const int exponent = scale_exponent(largest_magnitude(a, compute));
   if (exponent < -125 || exponent > 126) return std::nullopt;  // 2^-exponent would be no float32
-  const SampledGram gram = sampled_gram(a, std::ldexp(1.0F, -exponent));
+  const SampledGram gram = sampled_gram(a, std::ldexp(1.0F, -exponent), compute);
   const double bound = error_bound(gram, n, static_cast<std::size_t>(a.cols));
   if (!std::isfinite(bound)) return std::nullopt;
-  std::vector<double> squares = tiled_eigenvalues(gram.tiles, gram.triangle);
+  std::vector<double> squares = tiled_eigenvalues(gram.tiles, gram.triangle, compute);
   std::reverse(squares.begin(), squares.end());
   squares.resize(n);  // the rows that fill the last tile gave zeros, which are the least
   if (!(bound * bound <= 4 * kMostError * kMostError * squares.front() * squares.back())) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "attnscope/core/matrix_view.h"
+#include "attnscope/numerics/compute.h"
 
 namespace attnscope {
 
@@ -14,7 +15,8 @@ bool worth_float32_gram(MatrixView<const float> matrix);
 
 /// Singular values, descending, of a matrix of finite elements, within 1e-6 σ_1. An error E of the
 /// Gram matrix moves σ_i by at most ‖E‖ / σ_i: nothing is returned where that may be too much, as
-/// one column of tiles shows that is summed in float64 too. Needs kernels::available().
-std::optional<std::vector<double>> float32_gram_singular_values(MatrixView<const float> matrix);
+/// one column of tiles shows that is summed in float64 too. Needs compute.kernels.available().
+std::optional<std::vector<double>> float32_gram_singular_values(MatrixView<const float> matrix,
+                                                                const Compute& compute = {});
 
 }  // namespace attnscope

@@ -5,9 +5,8 @@
 #include <limits>
 
 #include "attnscope/numerics/aligned_buffer.h"
-#include "attnscope/numerics/kernels/kernels.h"
+#include "attnscope/numerics/kernels/tile_products.h"
 #include "attnscope/numerics/lapack.h"
-#include "attnscope/numerics/parts.h"
 
 namespace attnscope {
 namespace {
@@ -23,8 +22,10 @@ constexpr std::size_t kPanelsPerPart = 8;
 }  // namespace
 
 template <class T>
-double largest_magnitude(MatrixView<const T> matrix) {
-  if (kernels::available()) return static_cast<double>(kernels::largest_magnitude(matrix));
+double largest_magnitude(MatrixView<const T> matrix, const Compute& compute) {
+  if (compute.kernels.available()) {
+    return static_cast<double>(kernels::largest_magnitude(compute.kernels, matrix));
+  }
   T largest = 0;
   for (std::int64_t row = 0; row < matrix.rows; ++row) {
     for (std::int64_t col = 0; col < matrix.cols; ++col) {
@@ -41,12 +42,13 @@ int scale_exponent(double largest_magnitude) {
 }
 
 template <class T>
-std::vector<double> plain_gram_lower(MatrixView<const T> a, double scale) {
+std::vector<double> plain_gram_lower(MatrixView<const T> a, double scale, const Compute& compute) {
   const std::int64_t n = a.rows;
   const auto packing = a.col_stride == 1 ? lapack::Packing::rows : lapack::Packing::columns;
   std::vector<double> gram(static_cast<std::size_t>(n * n), 0.0);
   std::vector<double> block(static_cast<std::size_t>(n * std::min(kBlock, a.cols)));
   for (std::int64_t first = 0; first < a.cols; first += kBlock) {
+    compute.check_stop();
     const std::int64_t count = std::min(kBlock, a.cols - first);
     const MatrixView<const T> part = a.col_block(first, count);
     const MatrixView<const T> lines = packing == lapack::Packing::rows ? part : part.transposed();
@@ -62,6 +64,7 @@ std::vector<double> plain_gram_lower(MatrixView<const T> a, double scale) {
 }
 
 double* zero_triangle(std::size_t tiles) {
+  // Scratch memory of the thread: it changes no result.
   thread_local AlignedBuffer<double> memory;
   const std::size_t size = kernels::triangle_size(tiles);
   double* triangle = memory.reserve(size);
@@ -70,7 +73,7 @@ double* zero_triangle(std::size_t tiles) {
 }
 
 template <class T>
-double* gram_tiles(MatrixView<const T> a, double scale) {
+double* gram_tiles(MatrixView<const T> a, double scale, const Compute& compute) {
   thread_local AlignedBuffer<double> packed_memory;
   const auto n = static_cast<std::size_t>(a.rows), depth = static_cast<std::size_t>(a.cols);
   const std::size_t tiles = (n + kTile - 1) / kTile;
@@ -81,30 +84,31 @@ double* gram_tiles(MatrixView<const T> a, double scale) {
     const std::size_t count = std::min(kernels::kGramDepth, depth - first);
     const auto columns =
         a.col_block(static_cast<std::int64_t>(first), static_cast<std::int64_t>(count));
-    run_parts(parts, [&](std::size_t part) {
-      kernels::pack_panels(columns, scale, part * kPanelsPerPart,
+    run_parts(compute, parts, [&](std::size_t part) {
+      kernels::pack_panels(compute.kernels, columns, scale, part * kPanelsPerPart,
                            std::min((part + 1) * kPanelsPerPart, tiles), packed);
     });
-    run_parts(parts, [&](std::size_t part) {
+    run_parts(compute, parts, [&](std::size_t part) {
       const std::size_t panels = (parts - 1 - part) * kPanelsPerPart;  // the longest first
-      kernels::add_gram(packed, count, panels, std::min(panels + kPanelsPerPart, tiles), triangle);
+      kernels::add_tile_products(compute.kernels, packed, count, panels,
+                                 std::min(panels + kPanelsPerPart, tiles), triangle);
     });
   }
   return triangle;
 }
 
 template <class T>
-std::vector<double> gram_lower(MatrixView<const T> a, double scale) {
-  if (!kernels::available()) return plain_gram_lower(a, scale);
+std::vector<double> gram_lower(MatrixView<const T> a, double scale, const Compute& compute) {
+  if (!compute.kernels.available()) return plain_gram_lower(a, scale, compute);
   const auto n = static_cast<std::size_t>(a.rows);
   std::vector<double> lower(n * n, 0.0);
   if (n <= kernels::kFewRows && a.col_stride == 1) {
     thread_local AlignedBuffer<double> scratch;
-    kernels::gram_of_few_rows(a, scale, scratch.reserve(kernels::few_rows_scratch(n)),
-                              lower.data());
+    kernels::gram_of_few_rows(compute.kernels, a, scale,
+                              scratch.reserve(kernels::few_rows_scratch(n)), lower.data());
     return lower;
   }
-  const double* triangle = gram_tiles(a, scale);
+  const double* triangle = gram_tiles(a, scale, compute);
   for (std::size_t col = 0; col < n; ++col) {
     for (std::size_t panel = col / kTile; panel * kTile < n; ++panel) {
       const double* tile_column = triangle + kernels::panel_offset(panel) + col * kTile;
@@ -117,13 +121,15 @@ std::vector<double> gram_lower(MatrixView<const T> a, double scale) {
   return lower;
 }
 
-template double largest_magnitude(MatrixView<const float>);
-template double largest_magnitude(MatrixView<const double>);
-template std::vector<double> gram_lower(MatrixView<const float>, double);
-template std::vector<double> gram_lower(MatrixView<const double>, double);
-template std::vector<double> plain_gram_lower(MatrixView<const float>, double);
-template std::vector<double> plain_gram_lower(MatrixView<const double>, double);
-template double* gram_tiles(MatrixView<const float>, double);
-template double* gram_tiles(MatrixView<const double>, double);
+template double largest_magnitude(MatrixView<const float>, const Compute&);
+template double largest_magnitude(MatrixView<const double>, const Compute&);
+template std::vector<double> gram_lower(MatrixView<const float>, double, const Compute&);
+template std::vector<double> gram_lower(MatrixView<const double>, double, const Compute&);
+template std::vector<double> plain_gram_lower(MatrixView<const float>, double,
+                                              const Compute& compute);
+template std::vector<double> plain_gram_lower(MatrixView<const double>, double,
+                                              const Compute& compute);
+template double* gram_tiles(MatrixView<const float>, double, const Compute&);
+template double* gram_tiles(MatrixView<const double>, double, const Compute&);
 
 }  // namespace attnscope

@@ -1,5 +1,6 @@
 // The door to BLAS and LAPACK. Every call runs on the calling thread alone: attnscope parallelises
-// over matrices, and results must not depend on the number of threads.
+// over matrices, and results must not depend on the number of threads. Any side may be 0 or 1. A
+// routine that refuses an argument is an Error(numerical); nothing is printed.
 #pragma once
 
 #include <complex>
@@ -56,10 +57,13 @@ struct PivotedCholesky {
 };
 PivotedCholesky pivoted_cholesky(std::int64_t n, double* matrix);
 
-/// a (m, k) times bᵀ, b (n, k): (m, n), row-major.
-Matrix<double> multiply_transposed(MatrixView<const double> a, MatrixView<const double> b);
+/// out (m, n) becomes a (m, k) times bᵀ, b (n, k). Strides not negative; the elements of a row of
+/// `out` lie together.
+void multiply_transposed(MatrixView<const double> a, MatrixView<const double> b,
+                         MatrixView<double> out);
 
-/// The library's own description: name, version, kernels chosen for this CPU.
-std::string description();
+/// Throws Error(numerical) where a routine has refused an argument on this thread since the last
+/// call of this function. Every function above ends with it.
+void throw_if_refused();
 
 }  // namespace attnscope::lapack

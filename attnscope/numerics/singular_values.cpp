@@ -10,8 +10,9 @@
 
 #include "attnscope/numerics/float32_gram.h"
 #include "attnscope/numerics/gram.h"
-#include "attnscope/numerics/kernels/kernels.h"
+#include "attnscope/numerics/kernels/tiles.h"
 #include "attnscope/numerics/lapack.h"
+#include "attnscope/numerics/products.h"
 #include "attnscope/numerics/symmetric_eigenvalues.h"
 #include "attnscope/numerics/two_sided_reduction.h"
 
@@ -23,17 +24,20 @@ constexpr std::int64_t kKernelsFrom = 32;
 
 /// The eigenvalues, ascending, of the Gram matrix of A (n, k) times scale², by LAPACK.
 template <class T>
-std::optional<std::vector<double>> plain_eigenvalues(MatrixView<const T> a, double scale) {
-  std::vector<double> gram = plain_gram_lower(a, scale);
+std::optional<std::vector<double>> plain_eigenvalues(MatrixView<const T> a, double scale,
+                                                     const Compute& compute) {
+  std::vector<double> gram = plain_gram_lower(a, scale, compute);
+  compute.check_stop();
   return lapack::symmetric_eigenvalues(a.rows, gram.data());
 }
 
 /// The same by the kernels.
 template <class T>
-std::vector<double> kernel_eigenvalues(MatrixView<const T> a, double scale) {
+std::vector<double> kernel_eigenvalues(MatrixView<const T> a, double scale,
+                                       const Compute& compute) {
   const auto n = static_cast<std::size_t>(a.rows);
   const std::size_t tiles = (n + kernels::kTile - 1) / kernels::kTile;
-  std::vector<double> values = tiled_eigenvalues(tiles, gram_tiles(a, scale));
+  std::vector<double> values = tiled_eigenvalues(tiles, gram_tiles(a, scale, compute), compute);
   // The rows that fill the last tile gave zeros, and the least eigenvalues of a Gram matrix are
   // zeros to rounding.
   values.erase(values.begin(), values.end() - static_cast<std::ptrdiff_t>(n));
@@ -44,18 +48,18 @@ std::vector<double> kernel_eigenvalues(MatrixView<const T> a, double scale) {
 /// multiple of 2^-53 of the largest, so a σ by at most the root of that, far below 1e-6 of σ_1.
 template <class T>
 std::optional<std::vector<double>> gram_singular_values(MatrixView<const T> matrix,
-                                                        bool with_kernels) {
+                                                        const Compute& compute) {
   const MatrixView<const T> a = matrix.rows <= matrix.cols ? matrix : matrix.transposed();
-  const double largest = largest_magnitude(a);
+  const double largest = largest_magnitude(a, compute);
   if (largest == 0) return std::vector<double>(static_cast<std::size_t>(a.rows), 0.0);
   // A power of two changes no digit.
   const int exponent = scale_exponent(largest);
   const double scale = std::ldexp(1.0, -exponent);
   std::optional<std::vector<double>> values;
-  if (with_kernels && a.rows >= kKernelsFrom) {
-    values = kernel_eigenvalues(a, scale);
+  if (compute.kernels.available() && a.rows >= kKernelsFrom) {
+    values = kernel_eigenvalues(a, scale, compute);
   } else {
-    values = plain_eigenvalues(a, scale);
+    values = plain_eigenvalues(a, scale, compute);
     if (!values) return std::nullopt;
   }
   std::reverse(values->begin(), values->end());
@@ -88,8 +92,8 @@ SingularValueSolver on_a_copy(std::string_view name, Solve solve) {
 }
 
 template <class T>
-SingularValues gram_or_fallback(MatrixView<const T> matrix, bool with_kernels) {
-  if (auto values = gram_singular_values(matrix, with_kernels)) {
+SingularValues gram_or_fallback(MatrixView<const T> matrix, const Compute& compute) {
+  if (auto values = gram_singular_values(matrix, compute)) {
     if (!values->empty() && std::isinf(values->front()))
       throw norm_overflows(matrix.rows, matrix.cols);
     return {std::move(*values)};
@@ -98,41 +102,43 @@ SingularValues gram_or_fallback(MatrixView<const T> matrix, bool with_kernels) {
   for (std::int64_t row = 0; row < matrix.rows; ++row) {
     for (std::int64_t col = 0; col < matrix.cols; ++col) copy(row, col) = matrix(row, col);
   }
-  return solve_in_turn(fallback_solvers(), std::as_const(copy).view());
+  return solve_in_turn(fallback_solvers(), std::as_const(copy).view(), compute);
 }
 
 }  // namespace
 
 template <class T>
-SingularValues singular_values(MatrixView<const T> matrix) {
+SingularValues singular_values(MatrixView<const T> matrix, const Compute& compute) {
   if constexpr (std::is_same_v<T, float>) {
-    if (kernels::available() && worth_reducing(matrix)) {
-      if (auto values = two_sided_singular_values(matrix)) return {std::move(*values)};
-    } else if (kernels::available() && worth_float32_gram(matrix)) {
-      if (auto values = float32_gram_singular_values(matrix)) return {std::move(*values)};
+    if (compute.kernels.available() && worth_reducing(matrix)) {
+      if (auto values = two_sided_singular_values(matrix, compute)) return {std::move(*values)};
+    } else if (compute.kernels.available() && worth_float32_gram(matrix)) {
+      if (auto values = float32_gram_singular_values(matrix, compute)) return {std::move(*values)};
     }
   }
-  return gram_or_fallback(matrix, kernels::available());
+  return gram_or_fallback(matrix, compute);
 }
 
 template <class T>
-SingularValues plain_singular_values(MatrixView<const T> matrix) {
-  return gram_or_fallback(matrix, /*with_kernels=*/false);
+SingularValues plain_singular_values(MatrixView<const T> matrix, const Compute& compute) {
+  Compute plain = compute;
+  plain.kernels = Kernels::named("none");
+  return gram_or_fallback(matrix, plain);
 }
 
-template SingularValues singular_values(MatrixView<const float>);
-template SingularValues singular_values(MatrixView<const double>);
-template SingularValues plain_singular_values(MatrixView<const float>);
-template SingularValues plain_singular_values(MatrixView<const double>);
+template SingularValues singular_values(MatrixView<const float>, const Compute&);
+template SingularValues singular_values(MatrixView<const double>, const Compute&);
+template SingularValues plain_singular_values(MatrixView<const float>, const Compute&);
+template SingularValues plain_singular_values(MatrixView<const double>, const Compute&);
 
 SingularValues product_singular_values(MatrixView<const double> left,
-                                       MatrixView<const double> right) {
+                                       MatrixView<const double> right, const Compute& compute) {
   // leftᵀ right = (Q_l R_l)(Q_r R_r)ᵀ, and orthogonal factors change no singular value.
-  const Matrix<double> r_left = lapack::qr_r_factor(left.transposed());
-  const Matrix<double> r_right = lapack::qr_r_factor(right.transposed());
-  const Matrix<double> core = lapack::multiply_transposed(r_left.view(), r_right.view());
+  const Matrix<double> r_left = qr_r_factor(left.transposed(), compute);
+  const Matrix<double> r_right = qr_r_factor(right.transposed(), compute);
+  const Matrix<double> core = multiply_transposed(r_left.view(), r_right.view(), compute);
   if (!all_finite(core)) throw norm_overflows(left.cols, right.cols);
-  return singular_values(core.view());
+  return singular_values(core.view(), compute);
 }
 
 Error norm_overflows(std::int64_t rows, std::int64_t cols) {
@@ -148,8 +154,9 @@ std::span<const SingularValueSolver> fallback_solvers() {
 }
 
 SingularValues solve_in_turn(std::span<const SingularValueSolver> solvers,
-                             MatrixView<const double> matrix) {
+                             MatrixView<const double> matrix, const Compute& compute) {
   for (const SingularValueSolver& solver : solvers) {
+    compute.check_stop();
     if (auto values = solver.solve(matrix)) return {std::move(*values), solver.name};
   }
   throw Error(ErrorKind::numerical, matrix_text(matrix.rows, matrix.cols), "no solver converged");

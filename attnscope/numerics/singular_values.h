@@ -10,6 +10,7 @@
 
 #include "attnscope/core/error.h"
 #include "attnscope/core/matrix_view.h"
+#include "attnscope/numerics/compute.h"
 
 namespace attnscope {
 
@@ -24,17 +25,17 @@ struct SingularValues {
 /// float32 matrix within 1e-6 σ_1 at worst, and its cumulative energies within 1e-6.
 /// Throws Error(numerical) where no solver converges, or where σ_1 overflows.
 template <class T>
-SingularValues singular_values(MatrixView<const T> matrix);
+SingularValues singular_values(MatrixView<const T> matrix, const Compute& compute = {});
 
 /// The same by LAPACK alone: what runs where the CPU has no kernels, and what tests hold the
 /// kernels against.
 template <class T>
-SingularValues plain_singular_values(MatrixView<const T> matrix);
+SingularValues plain_singular_values(MatrixView<const T> matrix, const Compute& compute = {});
 
 /// Singular values of leftᵀ · right, both (r, D): the min(r, D) that need not vanish. From the QR
 /// factors of both, so no D × D matrix is formed where r < D. Throws Error(numerical) likewise.
 SingularValues product_singular_values(MatrixView<const double> left,
-                                       MatrixView<const double> right);
+                                       MatrixView<const double> right, const Compute& compute = {});
 
 /// Only float64 checkpoints hold such numbers; no measure could be read from infinite values.
 Error norm_overflows(std::int64_t rows, std::int64_t cols);
@@ -42,11 +43,11 @@ Error norm_overflows(std::int64_t rows, std::int64_t cols);
 /// The singular values of one matrix among many, or why there are none.
 using SingularResult = std::variant<SingularValues, Error>;
 
-/// `compute` gives the SingularValues; an error that is one matrix's alone does not end the rest.
-template <class Compute>
-SingularResult singular_result(Compute compute) {
+/// `solve` gives the SingularValues; an error that is one matrix's alone does not end the rest.
+template <class Solve>
+SingularResult singular_result(Solve solve) {
   try {
-    return compute();
+    return solve();
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::numerical) throw;
     return error;
@@ -64,6 +65,6 @@ std::span<const SingularValueSolver> fallback_solvers();
 
 /// The answer of the first that converges. Throws Error(numerical) where none does.
 SingularValues solve_in_turn(std::span<const SingularValueSolver> solvers,
-                             MatrixView<const double> matrix);
+                             MatrixView<const double> matrix, const Compute& compute = {});
 
 }  // namespace attnscope

@@ -7,7 +7,8 @@
 
 #include "attnscope/numerics/aligned_buffer.h"
 #include "attnscope/numerics/gram.h"
-#include "attnscope/numerics/kernels/kernels.h"
+#include "attnscope/numerics/kernels/interleaved.h"
+#include "attnscope/numerics/kernels/interleaved_eigenvalues.h"
 #include "attnscope/numerics/lapack.h"
 #include "attnscope/numerics/singular_values.h"
 
@@ -26,6 +27,7 @@ struct Workspace {
 };
 
 Workspace& workspace() {
+  // Scratch memory of the thread: it changes no result.
   thread_local Workspace own;
   return own;
 }
@@ -33,8 +35,8 @@ Workspace& workspace() {
 /// The rows of each matrix times its scale, a lane each.
 template <class T>
 void interleave_rows(std::span<const MatrixView<const T>> matrices, const double* scales,
-                     bool lower, double* rows) {
-  const std::size_t lanes = kernels::lanes();
+                     bool lower, double* rows, const Compute& compute) {
+  const std::size_t lanes = kernels::lanes(compute.kernels);
   const auto n = static_cast<std::size_t>(matrices.front().rows);
   const std::size_t order = padded(matrices.front().rows);
   std::vector<const T*> lines(matrices.size());
@@ -55,7 +57,7 @@ void interleave_rows(std::span<const MatrixView<const T>> matrices, const double
       }
       lines[index] = copy;
     }
-    if (columns > 0) kernels::interleave_row(lines, scales, columns, out);
+    if (columns > 0) kernels::interleave_row(compute.kernels, lines, scales, columns, out);
     for (std::size_t col = columns; col < stored; ++col) {
       std::fill_n(out + col * kBlock * lanes, lanes, 0.0);
     }
@@ -63,8 +65,9 @@ void interleave_rows(std::span<const MatrixView<const T>> matrices, const double
 }
 
 /// Lane `lane` of the triangle becomes the Gram matrix.
-void interleave_gram(const double* gram, std::size_t n, std::size_t lane, double* triangle) {
-  const std::size_t lanes = kernels::lanes(), order = padded(static_cast<std::int64_t>(n));
+void interleave_gram(const double* gram, std::size_t n, std::size_t lane, std::size_t lanes,
+                     double* triangle) {
+  const std::size_t order = padded(static_cast<std::int64_t>(n));
   for (std::size_t col = 0; col < n; ++col) {
     const std::size_t first = col / kBlock * kBlock;
     double* block = triangle + lane + kernels::column_block_offset(col / kBlock, order) * lanes;
@@ -82,8 +85,10 @@ void interleave_gram(const double* gram, std::size_t n, std::size_t lane, double
 /// values (count, n). fill(first, count, triangle, exponents) interleaves the next ones, up to
 /// lanes() of them.
 template <class Fill>
-void roots_of_eigenvalues(std::size_t count, std::size_t n, const Fill& fill, double* values) {
-  const std::size_t lanes = kernels::lanes(), order = padded(static_cast<std::int64_t>(n));
+void roots_of_eigenvalues(std::size_t count, std::size_t n, const Fill& fill, double* values,
+                          const Compute& compute) {
+  const std::size_t lanes = kernels::lanes(compute.kernels);
+  const std::size_t order = padded(static_cast<std::int64_t>(n));
   Workspace& memory = workspace();
   double* triangle =
       memory.triangle.reserve(kernels::column_block_offset(order / kBlock, order) * lanes);
@@ -97,11 +102,13 @@ void roots_of_eigenvalues(std::size_t count, std::size_t n, const Fill& fill, do
     std::vector<int> exponents(size);
     std::size_t groups = 0;
     for (std::size_t first = 0; first < size; first += lanes, ++groups) {
+      compute.check_stop();
       fill(batch + first, std::min(lanes, size - first), triangle, &exponents[first]);
-      kernels::interleaved_tridiagonal(triangle, order, work, diagonals + groups * group_size,
+      kernels::interleaved_tridiagonal(compute.kernels, triangle, order, work,
+                                       diagonals + groups * group_size,
                                        couplings + groups * group_size);
     }
-    if (!kernels::interleaved_eigenvalues(diagonals, couplings, order, groups)) {
+    if (!kernels::interleaved_eigenvalues(compute.kernels, diagonals, couplings, order, groups)) {
       throw Error(ErrorKind::numerical, "matrices of order " + std::to_string(n),
                   "no solver converged");
     }
@@ -120,12 +127,13 @@ void roots_of_eigenvalues(std::size_t count, std::size_t n, const Fill& fill, do
 }
 
 template <class T>
-void singular_values_of_all(std::span<const MatrixView<const T>> matrices, double* values) {
+void singular_values_of_all(std::span<const MatrixView<const T>> matrices, double* values,
+                            const Compute& compute) {
   if (matrices.empty()) return;
   const auto n = static_cast<std::size_t>(matrices.front().rows);
-  if (!kernels::available() || matrices.front().rows > kLargestSmallOrder) {
+  if (!compute.kernels.available() || matrices.front().rows > kLargestSmallOrder) {
     for (const auto& matrix : matrices) {
-      const std::vector<double> own = singular_values(matrix).values;
+      const std::vector<double> own = singular_values(matrix, compute).values;
       values = std::copy(own.begin(), own.end(), values);
     }
     return;
@@ -135,30 +143,31 @@ void singular_values_of_all(std::span<const MatrixView<const T>> matrices, doubl
     bool lower = true;
     std::vector<double> scales;
     for (const MatrixView<const T>& matrix : matrices.subspan(first, count)) {
-      const kernels::Extents extents = kernels::extents(matrix);
+      const kernels::Extents extents = kernels::extents(compute.kernels, matrix);
       lower = lower && extents.above == 0;
       *exponents = scale_exponent(std::max(extents.below, extents.above));
       scales.push_back(std::ldexp(1.0, -*exponents++));
     }
     double* rows = workspace().rows.reserve(
-        kernels::row_block_offset(order / kBlock, order, lower) * kernels::lanes());
-    interleave_rows(matrices.subspan(first, count), scales.data(), lower, rows);
-    kernels::interleaved_gram(rows, order, lower, triangle);
+        kernels::row_block_offset(order / kBlock, order, lower) * kernels::lanes(compute.kernels));
+    interleave_rows(matrices.subspan(first, count), scales.data(), lower, rows, compute);
+    kernels::interleaved_gram(compute.kernels, rows, order, lower, triangle);
   };
-  roots_of_eigenvalues(matrices.size(), n, fill, values);
+  roots_of_eigenvalues(matrices.size(), n, fill, values, compute);
 }
 
 template <class T>
-std::vector<SingularResult> values_of_each(std::span<const MatrixView<const T>> matrices) {
+std::vector<SingularResult> values_of_each(std::span<const MatrixView<const T>> matrices,
+                                           const Compute& compute) {
   std::vector<SingularResult> out;
   const auto short_side = [](const auto& matrix) { return std::min(matrix.rows, matrix.cols); };
   const std::int64_t n = matrices.empty() ? 0 : short_side(matrices.front());
-  const bool together = kernels::available() && n <= kLargestSmallOrder &&
+  const bool together = compute.kernels.available() && n <= kLargestSmallOrder &&
                         std::all_of(matrices.begin(), matrices.end(),
                                     [&](const auto& matrix) { return short_side(matrix) == n; });
   if (!together) {
     for (const auto& matrix : matrices) {
-      out.push_back(singular_result([&] { return singular_values(matrix); }));
+      out.push_back(singular_result([&] { return singular_values(matrix, compute); }));
     }
     return out;
   }
@@ -166,14 +175,15 @@ std::vector<SingularResult> values_of_each(std::span<const MatrixView<const T>> 
   std::vector<const double*> lowers;
   std::vector<int> exponents;
   for (const auto& matrix : matrices) {
-    exponents.push_back(scale_exponent(largest_magnitude(matrix)));
+    compute.check_stop();
+    exponents.push_back(scale_exponent(largest_magnitude(matrix, compute)));
     grams.push_back(gram_lower(matrix.rows <= matrix.cols ? matrix : matrix.transposed(),
-                               std::ldexp(1.0, -exponents.back())));
+                               std::ldexp(1.0, -exponents.back()), compute));
     lowers.push_back(grams.back().data());
   }
   const auto count = static_cast<std::size_t>(n);
   std::vector<double> values(matrices.size() * count);
-  small_gram_singular_values(lowers, n, values.data());
+  small_gram_singular_values(lowers, n, values.data(), compute);
   for (std::size_t index = 0; index < matrices.size(); ++index) {
     const auto first = values.begin() + static_cast<std::ptrdiff_t>(index * count);
     SingularValues own{{first, first + n}};
@@ -190,29 +200,32 @@ std::vector<SingularResult> values_of_each(std::span<const MatrixView<const T>> 
 }  // namespace
 
 std::vector<SingularResult> singular_values_of_each(
-    std::span<const MatrixView<const float>> matrices) {
-  return values_of_each(matrices);
+    std::span<const MatrixView<const float>> matrices, const Compute& compute) {
+  return values_of_each(matrices, compute);
 }
 
 std::vector<SingularResult> singular_values_of_each(
-    std::span<const MatrixView<const double>> matrices) {
-  return values_of_each(matrices);
+    std::span<const MatrixView<const double>> matrices, const Compute& compute) {
+  return values_of_each(matrices, compute);
 }
 
-void small_singular_values(std::span<const MatrixView<const float>> matrices, double* values) {
-  singular_values_of_all(matrices, values);
+void small_singular_values(std::span<const MatrixView<const float>> matrices, double* values,
+                           const Compute& compute) {
+  singular_values_of_all(matrices, values, compute);
 }
 
-void small_singular_values(std::span<const MatrixView<const double>> matrices, double* values) {
-  singular_values_of_all(matrices, values);
+void small_singular_values(std::span<const MatrixView<const double>> matrices, double* values,
+                           const Compute& compute) {
+  singular_values_of_all(matrices, values, compute);
 }
 
 void small_gram_singular_values(std::span<const double* const> grams, std::int64_t order,
-                                double* values) {
+                                double* values, const Compute& compute) {
   const auto n = static_cast<std::size_t>(order);
-  if (!kernels::available() || order > kLargestSmallOrder) {
+  if (!compute.kernels.available() || order > kLargestSmallOrder) {
     for (const double* gram : grams) {
       std::vector<double> copy(gram, gram + n * n);
+      compute.check_stop();
       const auto eigenvalues = lapack::symmetric_eigenvalues(order, copy.data());
       if (!eigenvalues) {
         throw Error(ErrorKind::numerical, "matrix of order " + std::to_string(order),
@@ -223,16 +236,16 @@ void small_gram_singular_values(std::span<const double* const> grams, std::int64
     }
     return;
   }
-  const std::size_t lanes = kernels::lanes();
+  const std::size_t lanes = kernels::lanes(compute.kernels);
   const std::size_t size = kernels::column_block_offset(padded(order) / kBlock, padded(order));
   const auto fill = [&](std::size_t first, std::size_t count, double* triangle, int* exponents) {
     std::fill(triangle, triangle + size * lanes, 0.0);
     for (std::size_t lane = 0; lane < count; ++lane) {
-      interleave_gram(grams[first + lane], n, lane, triangle);
+      interleave_gram(grams[first + lane], n, lane, lanes, triangle);
       exponents[lane] = 0;
     }
   };
-  roots_of_eigenvalues(grams.size(), n, fill, values);
+  roots_of_eigenvalues(grams.size(), n, fill, values, compute);
 }
 
 }  // namespace attnscope

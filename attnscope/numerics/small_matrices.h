@@ -8,6 +8,7 @@
 
 #include "attnscope/core/error.h"
 #include "attnscope/core/matrix_view.h"
+#include "attnscope/numerics/compute.h"
 #include "attnscope/numerics/singular_values.h"
 
 namespace attnscope {
@@ -20,19 +21,21 @@ inline constexpr std::int64_t kLargestSmallOrder = 128;
 /// attention maps are, only that triangle is multiplied. Accuracy as singular_values. Throws
 /// Error(numerical) where LAPACK, which does it on CPUs without kernels and for orders over
 /// kLargestSmallOrder, does not converge.
-void small_singular_values(std::span<const MatrixView<const float>> matrices, double* values);
-void small_singular_values(std::span<const MatrixView<const double>> matrices, double* values);
+void small_singular_values(std::span<const MatrixView<const float>> matrices, double* values,
+                           const Compute& compute = {});
+void small_singular_values(std::span<const MatrixView<const double>> matrices, double* values,
+                           const Compute& compute = {});
 
 /// Singular values of each matrix, or why there are none: the heads of a weight, for instance. Many
 /// of one small shape cost less than one by one.
 std::vector<SingularResult> singular_values_of_each(
-    std::span<const MatrixView<const float>> matrices);
+    std::span<const MatrixView<const float>> matrices, const Compute& compute = {});
 std::vector<SingularResult> singular_values_of_each(
-    std::span<const MatrixView<const double>> matrices);
+    std::span<const MatrixView<const double>> matrices, const Compute& compute = {});
 
 /// Singular values, descending, of matrices given by their Gram matrices (order, order), lower
 /// triangles, column-major, elements of magnitude 1 at most: values (count, order).
 void small_gram_singular_values(std::span<const double* const> grams, std::int64_t order,
-                                double* values);
+                                double* values, const Compute& compute = {});
 
 }  // namespace attnscope

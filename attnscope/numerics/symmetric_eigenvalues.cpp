@@ -5,9 +5,9 @@
 
 #include "attnscope/numerics/aligned_buffer.h"
 #include "attnscope/numerics/gram.h"
-#include "attnscope/numerics/kernels/kernels.h"
+#include "attnscope/numerics/kernels/band.h"
+#include "attnscope/numerics/kernels/chase.h"
 #include "attnscope/numerics/lapack.h"
-#include "attnscope/numerics/parts.h"
 #include "attnscope/numerics/tridiagonal_eigenvalues.h"
 
 namespace attnscope {
@@ -20,13 +20,20 @@ using kernels::kTileSize;
 /// own, so the number decides the last digits and must depend on the matrix alone.
 std::size_t sweep_parts(std::size_t tiles) { return tiles <= 48 ? 1 : 8; }
 
+/// Sweeps of the chase between two looks at the stop token.
+constexpr std::size_t kSweepsAtOnce = 8 * kernels::kSweeps;
+
 /// Below this order LAPACK is as fast.
 constexpr std::int64_t kKernelsFrom = 128;
 
 }  // namespace
 
-std::optional<std::vector<double>> symmetric_eigenvalues(std::int64_t n, double* lower) {
-  if (n < kKernelsFrom || !kernels::available()) return lapack::symmetric_eigenvalues(n, lower);
+std::optional<std::vector<double>> symmetric_eigenvalues(std::int64_t n, double* lower,
+                                                         const Compute& compute) {
+  compute.check_stop();
+  if (n < kKernelsFrom || !compute.kernels.available()) {
+    return lapack::symmetric_eigenvalues(n, lower);
+  }
   const auto order = static_cast<std::size_t>(n);
   const std::size_t tiles = (order + kTile - 1) / kTile;
   double* triangle = zero_triangle(tiles);
@@ -40,7 +47,7 @@ std::optional<std::vector<double>> symmetric_eigenvalues(std::int64_t n, double*
       if (row / kTile == col / kTile) place(col, row);  // tiles on the diagonal are whole
     }
   }
-  std::vector<double> values = tiled_eigenvalues(tiles, triangle);
+  std::vector<double> values = tiled_eigenvalues(tiles, triangle, compute);
   // The rows that fill the last tile up gave zeros, and which of several zeros go is all the same.
   const auto by_magnitude = [](double a, double b) { return std::abs(a) < std::abs(b); };
   while (values.size() > order) {
@@ -49,7 +56,8 @@ std::optional<std::vector<double>> symmetric_eigenvalues(std::int64_t n, double*
   return values;
 }
 
-std::vector<double> tiled_eigenvalues(std::size_t tiles, double* triangle) {
+std::vector<double> tiled_eigenvalues(std::size_t tiles, double* triangle, const Compute& compute) {
+  // Scratch memory of the thread: it changes no result.
   thread_local AlignedBuffer<double> memory;
   const std::size_t n = tiles * kTile, panel = tiles * kTileSize;
   const std::size_t parts = sweep_parts(tiles);
@@ -70,15 +78,26 @@ std::vector<double> tiled_eigenvalues(std::size_t tiles, double* triangle) {
   std::fill(work.band, work.band + band_size, 0.0);
 
   for (std::size_t column = 0; column < tiles; ++column) {
-    kernels::factor_tile_column(work, column);
+    compute.check_stop();
+    kernels::factor_tile_column(compute.kernels, work, column);
     if (column + 1 == tiles) break;
-    run_parts(parts, [&](std::size_t part) { kernels::sweep_tiles(work, column, part); });
-    kernels::finish_tile_column(work, column);
+    run_parts(compute, parts,
+              [&](std::size_t part) { kernels::sweep_tiles(compute.kernels, work, column, part); });
+    kernels::finish_tile_column(compute.kernels, work, column);
   }
   std::vector<double> diagonal(n), off_diagonal(n);
-  kernels::chase_band(work.band, n, diagonal.data(), off_diagonal.data());
+  const std::size_t sweeps = n - 1;
+  for (std::size_t first = 0; first < sweeps; first += kSweepsAtOnce) {
+    compute.check_stop();
+    kernels::chase_band(compute.kernels, work.band, n, first,
+                        std::min(first + kSweepsAtOnce, sweeps));
+  }
+  for (std::size_t column = 0; column < n; ++column) {
+    diagonal[column] = work.band[column * kernels::kBandStep];
+    off_diagonal[column] = work.band[column * kernels::kBandStep + 1];
+  }
   off_diagonal.pop_back();
-  return tridiagonal_eigenvalues(diagonal, off_diagonal);
+  return tridiagonal_eigenvalues(diagonal, off_diagonal, compute);
 }
 
 }  // namespace attnscope

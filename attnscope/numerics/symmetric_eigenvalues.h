@@ -7,15 +7,19 @@
 #include <optional>
 #include <vector>
 
+#include "attnscope/numerics/compute.h"
+
 namespace attnscope {
 
 /// All eigenvalues, ascending, of the symmetric matrix in the lower triangle (n, n; column-major,
 /// destroyed), by the kernels or by LAPACK; nothing where LAPACK did not converge. Finite input.
-std::optional<std::vector<double>> symmetric_eigenvalues(std::int64_t n, double* lower);
+std::optional<std::vector<double>> symmetric_eigenvalues(std::int64_t n, double* lower,
+                                                         const Compute& compute = {});
 
 /// All eigenvalues, ascending, of the symmetric matrix of order tiles * kernels::kTile, whose lower
-/// triangle lies in tiles (kernels.h) and is destroyed. Finite input. An eigenvalue errs by a small
-/// multiple of 2^-53 of the largest. Needs kernels::available().
-std::vector<double> tiled_eigenvalues(std::size_t tiles, double* triangle);
+/// triangle lies in tiles (kernels/tiles.h) and is destroyed. Finite input. An eigenvalue errs by a
+/// small multiple of 2^-53 of the largest. Needs compute.kernels.available().
+std::vector<double> tiled_eigenvalues(std::size_t tiles, double* triangle,
+                                      const Compute& compute = {});
 
 }  // namespace attnscope

@@ -8,6 +8,7 @@
 #include "attnscope/core/error.h"
 #include "attnscope/numerics/gram.h"
 #include "attnscope/numerics/lapack.h"
+#include "attnscope/numerics/products.h"
 #include "attnscope/numerics/singular_values.h"
 #include "attnscope/numerics/small_matrices.h"
 #include "attnscope/numerics/symmetric_eigenvalues.h"
@@ -41,7 +42,7 @@ Matrix<double> packed(MatrixView<const double> matrix) {
 }
 
 /// Eigenvalues of (X + Xᵀ) / 2, ascending.
-std::vector<double> symmetrized_eigenvalues(const Matrix<double>& x) {
+std::vector<double> symmetrized_eigenvalues(const Matrix<double>& x, const Compute& compute) {
   const std::int64_t n = x.rows();
   std::vector<double> lower(static_cast<std::size_t>(n * n));
   for (std::int64_t col = 0; col < n; ++col) {
@@ -50,14 +51,15 @@ std::vector<double> symmetrized_eigenvalues(const Matrix<double>& x) {
     }
   }
   if (n == 0) return {};
-  auto values = symmetric_eigenvalues(n, lower.data());
+  auto values = symmetric_eigenvalues(n, lower.data(), compute);
   if (!values) throw_not_converged(n);
   return std::move(*values);
 }
 
 /// Descending singular values from the eigenvalues of a Gram matrix, lower triangle, destroyed.
-std::vector<double> roots_of_eigenvalues(std::int64_t n, std::vector<double>& gram) {
-  auto values = symmetric_eigenvalues(n, gram.data());
+std::vector<double> roots_of_eigenvalues(std::int64_t n, std::vector<double>& gram,
+                                         const Compute& compute) {
+  auto values = symmetric_eigenvalues(n, gram.data(), compute);
   if (!values) throw_not_converged(n);
   std::reverse(values->begin(), values->end());
   for (double& value : *values) value = std::sqrt(std::max(value, 0.0));
@@ -78,8 +80,9 @@ double largest_row_sum(std::int64_t n, const std::vector<double>& lower) {
 }
 
 /// M itself, (columns, columns).
-Matrix<double> whole_product(const ThinFactor& left, const ThinFactor& right) {
-  return lapack::multiply_transposed(left.view().transposed(), right.view().transposed());
+Matrix<double> whole_product(const ThinFactor& left, const ThinFactor& right,
+                             const Compute& compute) {
+  return multiply_transposed(left.view().transposed(), right.view().transposed(), compute);
 }
 
 /// What row i of the left factor is multiplied by, and of the right one divided by, to make them
@@ -119,26 +122,31 @@ std::vector<double> joint_gram(const ThinFactor& left, const ThinFactor& right,
   return gram;
 }
 
-std::vector<double> cholesky_of(std::int64_t r, std::vector<double> lower) {
+std::vector<double> cholesky_of(std::int64_t r, std::vector<double> lower, const Compute& compute) {
+  compute.check_stop();
   if (!lapack::cholesky(r, lower.data())) lower.clear();
   return lower;
 }
 
-ThinGram thin_gram(std::vector<double> lower, std::int64_t r, bool with_cholesky = true) {
+ThinGram thin_gram(std::vector<double> lower, std::int64_t r, bool with_cholesky,
+                   const Compute& compute) {
   ThinGram gram{.squared_norm_bound = largest_row_sum(r, lower), .lower = std::move(lower)};
-  if (with_cholesky) gram.cholesky = cholesky_of(r, gram.lower);
+  if (with_cholesky) gram.cholesky = cholesky_of(r, gram.lower, compute);
   return gram;
 }
 
 /// A matrix whose eigenvalues are σ(M)², lower triangle: those of G_left G_right, and so of Lᵀ G L
 /// with L Lᵀ one of them. Empty where neither has such an L.
-std::vector<double> product_core(const ThinGram& left, const ThinGram& right, std::int64_t r) {
+std::vector<double> product_core(const ThinGram& left, const ThinGram& right, std::int64_t r,
+                                 const Compute& compute) {
   if (left.lower.empty() || right.lower.empty()) return {};
   const bool by_right = !right.cholesky.empty();
-  const std::vector<double> of_left = by_right ? std::vector<double>() : cholesky_of(r, left.lower);
+  const std::vector<double> of_left =
+      by_right ? std::vector<double>() : cholesky_of(r, left.lower, compute);
   const std::vector<double>& l = by_right ? right.cholesky : of_left;
   if (l.empty()) return {};
   std::vector<double> core = by_right ? left.lower : right.lower;
+  compute.check_stop();
   lapack::multiply_by_cholesky(r, core.data(), l.data());
   return core;
 }
@@ -162,7 +170,8 @@ bool same_view(MatrixView<const double> a, MatrixView<const double> b) {
 /// and cut out of that of a larger one whose rows it is, as heads are of the sum over heads.
 class ScaledGram {
  public:
-  explicit ScaledGram(bool with_cholesky) : with_cholesky_(with_cholesky) {}
+  ScaledGram(bool with_cholesky, const Compute& compute)
+      : with_cholesky_(with_cholesky), compute_(compute) {}
 
   int exponent = 0;
   ThinGram gram;  // empty where the factor is zero, or has more rows than columns
@@ -173,10 +182,11 @@ class ScaledGram {
     if (cut_from_whole(matrix)) return;
     gram = {};
     exponent = 0;
-    const double largest = largest_magnitude(matrix);
+    const double largest = largest_magnitude(matrix, compute_);
     if (largest == 0 || matrix.rows > matrix.cols) return;
     exponent = scale_exponent(largest);
-    gram = thin_gram(gram_lower(matrix, std::ldexp(1.0, -exponent)), matrix.rows, with_cholesky_);
+    gram = thin_gram(gram_lower(matrix, std::ldexp(1.0, -exponent), compute_), matrix.rows,
+                     with_cholesky_, compute_);
     if (matrix.rows <= whole_.rows) return;
     whole_ = matrix;
     whole_exponent_ = exponent;
@@ -201,11 +211,12 @@ class ScaledGram {
     }
     if (largest < kLeastSquare) return false;
     exponent = whole_exponent_;
-    gram = thin_gram(std::move(lower), matrix.rows, with_cholesky_);
+    gram = thin_gram(std::move(lower), matrix.rows, with_cholesky_, compute_);
     return true;
   }
 
   bool with_cholesky_;
+  const Compute& compute_;
   MatrixView<const double> of_, whole_;
   int whole_exponent_ = 0;
   std::vector<double> whole_lower_;
@@ -223,17 +234,18 @@ struct PreparedProduct {
   int exponent = 0;
 };
 
-std::vector<PreparedProduct> prepare(std::span<const ThinPair> pairs) {
+std::vector<PreparedProduct> prepare(std::span<const ThinPair> pairs, const Compute& compute) {
   std::vector<PreparedProduct> prepared(pairs.size());
-  ScaledGram left(/*with_cholesky=*/false), right(/*with_cholesky=*/true);
+  ScaledGram left(/*with_cholesky=*/false, compute), right(/*with_cholesky=*/true, compute);
   for (std::size_t index = 0; index < pairs.size(); ++index) {
     const ThinPair& pair = pairs[index];
     if (is_formed(pair)) continue;
+    compute.check_stop();
     PreparedProduct& product = prepared[index];
     left.become(pair.left);
     right.become(pair.right);
     product.exponent = left.exponent + right.exponent;
-    product.core = product_core(left.gram, right.gram, pair.left.rows);
+    product.core = product_core(left.gram, right.gram, pair.left.rows, compute);
     product.norm_bound = std::sqrt(left.gram.squared_norm_bound * right.gram.squared_norm_bound);
   }
   return prepared;
@@ -241,7 +253,8 @@ std::vector<PreparedProduct> prepare(std::span<const ThinPair> pairs) {
 
 /// The values of all products of the least order, if it is small, together: a model's heads are of
 /// one order, and the sum over them, if it is here, of a larger one.
-void solve_small(std::span<const ThinPair> pairs, std::vector<PreparedProduct>& prepared) {
+void solve_small(std::span<const ThinPair> pairs, std::vector<PreparedProduct>& prepared,
+                 const Compute& compute) {
   std::int64_t order = kLargestSmallOrder + 1;
   for (const ThinPair& pair : pairs) order = std::min(order, pair.left.rows);
   if (order > kLargestSmallOrder) return;
@@ -253,7 +266,7 @@ void solve_small(std::span<const ThinPair> pairs, std::vector<PreparedProduct>& 
     owners.push_back(&prepared[index]);
   }
   std::vector<double> values(cores.size() * static_cast<std::size_t>(order));
-  small_gram_singular_values(cores, order, values.data());
+  small_gram_singular_values(cores, order, values.data(), compute);
   auto own = values.begin();
   for (PreparedProduct* owner : owners) {
     owner->values.assign(own, own + order);
@@ -262,25 +275,26 @@ void solve_small(std::span<const ThinPair> pairs, std::vector<PreparedProduct>& 
 }
 
 /// M; nothing where its elements might overflow or vanish.
-std::optional<Matrix<double>> formed_product(const ThinPair& pair) {
+std::optional<Matrix<double>> formed_product(const ThinPair& pair, const Compute& compute) {
   constexpr double kMost = 1e100;
   for (const MatrixView<const double> factor : {pair.left, pair.right}) {
-    const double largest = largest_magnitude(factor);
+    const double largest = largest_magnitude(factor, compute);
     if (!(largest < kMost && largest > 1 / kMost)) return std::nullopt;
   }
-  return lapack::multiply_transposed(pair.left.transposed(), pair.right.transposed());
+  return multiply_transposed(pair.left.transposed(), pair.right.transposed(), compute);
 }
 
-SingularValues finish(const ThinPair& pair, PreparedProduct& product) {
+SingularValues finish(const ThinPair& pair, PreparedProduct& product, const Compute& compute) {
   std::vector<double>& values = product.values;
   if (values.empty() && !product.core.empty()) {
-    values = roots_of_eigenvalues(pair.left.rows, product.core);
+    values = roots_of_eigenvalues(pair.left.rows, product.core, compute);
   }
   if (values.empty() || !trusted(values.front(), product.norm_bound)) {
     if (is_formed(pair)) {
-      if (const auto formed = formed_product(pair)) return singular_values(formed->view());
+      if (const auto formed = formed_product(pair, compute))
+        return singular_values(formed->view(), compute);
     }
-    return product_singular_values(pair.left, pair.right);
+    return product_singular_values(pair.left, pair.right, compute);
   }
   for (double& value : values) value = std::ldexp(value, product.exponent);
   if (std::isinf(values.front())) throw norm_overflows(pair.left.cols, pair.right.cols);
@@ -293,7 +307,8 @@ bool worth_forming(std::int64_t inner, std::int64_t width) {
   return inner > kLargestSmallOrder && 4 * inner >= 3 * width;
 }
 
-ThinFactor make_thin_factor(MatrixView<const double> matrix, bool with_values) {
+ThinFactor make_thin_factor(MatrixView<const double> matrix, bool with_values,
+                            const Compute& compute) {
   ThinFactor factor{.rows = packed(matrix)};
   const std::int64_t r = matrix.rows, count = r * matrix.cols;
   double* data = factor.rows.data();
@@ -317,70 +332,81 @@ ThinFactor make_thin_factor(MatrixView<const double> matrix, bool with_values) {
   for (std::int64_t at = 0; at < count; ++at) data[at] = data[at] * half * rest;
 
   if (r > matrix.cols) {
-    factor.singular_values = singular_values(factor.view()).values;
+    factor.singular_values = singular_values(factor.view(), compute).values;
     return factor;
   }
-  factor.gram = thin_gram(gram_lower(factor.view(), 1), r);
+  factor.gram =
+      thin_gram(gram_lower(factor.view(), 1, compute), r, /*with_cholesky=*/true, compute);
   if (with_values) {
     std::vector<double> copy = factor.gram.lower;
-    factor.singular_values = roots_of_eigenvalues(r, copy);
+    factor.singular_values = roots_of_eigenvalues(r, copy, compute);
   }
   return factor;
 }
 
-std::vector<double> thin_product_singular_values(const ThinFactor& left, const ThinFactor& right) {
+std::vector<double> thin_product_singular_values(const ThinFactor& left, const ThinFactor& right,
+                                                 const Compute& compute) {
   const std::int64_t r = left.rows.rows();
   if (left.is_zero() || right.is_zero()) {
     const std::int64_t rank = std::min({r, left.rows.cols(), right.rows.cols()});
     return std::vector<double>(static_cast<std::size_t>(rank), 0.0);
   }
-  std::vector<double> core = product_core(left.gram, right.gram, r);
+  std::vector<double> core = product_core(left.gram, right.gram, r, compute);
   if (!core.empty()) {
-    std::vector<double> values = roots_of_eigenvalues(r, core);
+    std::vector<double> values = roots_of_eigenvalues(r, core, compute);
     if (trusted(values.front(), left.gram, right.gram)) return values;
   }
-  return product_singular_values(left.view(), right.view()).values;
+  return product_singular_values(left.view(), right.view(), compute).values;
 }
 
-std::vector<SingularResult> thin_products_singular_values(std::span<const ThinPair> pairs) {
-  std::vector<PreparedProduct> prepared = prepare(pairs);
-  solve_small(pairs, prepared);
+std::vector<SingularResult> thin_products_singular_values(std::span<const ThinPair> pairs,
+                                                          const Compute& compute) {
+  std::vector<PreparedProduct> prepared = prepare(pairs, compute);
+  solve_small(pairs, prepared, compute);
   std::vector<SingularResult> out;
   for (std::size_t index = 0; index < pairs.size(); ++index) {
-    out.push_back(singular_result([&] { return finish(pairs[index], prepared[index]); }));
+    out.push_back(singular_result([&] { return finish(pairs[index], prepared[index], compute); }));
   }
   return out;
 }
 
-Matrix<double> head_space_product(const ThinFactor& left, const ThinFactor& right) {
-  return lapack::multiply_transposed(right.view(), left.view());
+Matrix<double> head_space_product(const ThinFactor& left, const ThinFactor& right,
+                                  const Compute& compute) {
+  return multiply_transposed(right.view(), left.view(), compute);
 }
 
 std::vector<double> symmetric_part_eigenvalues(const ThinFactor& left, const ThinFactor& right,
-                                               const Matrix<double>& head_space) {
+                                               const Matrix<double>& head_space,
+                                               const Compute& compute) {
   const std::int64_t r = left.rows.rows(), columns = left.rows.cols();
-  if (2 * r >= columns) return symmetrized_eigenvalues(whole_product(left, right));
+  if (2 * r >= columns)
+    return symmetrized_eigenvalues(whole_product(left, right, compute), compute);
 
   // With F = [left; right] = L Qᵀ, Q orthonormal, the symmetric part is Q (L_leftᵀ L_right + …) / 2
   // Qᵀ; such an L comes from the Gram matrix of F.
   std::vector<double> gram = joint_gram(left, right, head_space, balancing_scales(left, right));
+  compute.check_stop();
   const lapack::PivotedCholesky factor = lapack::pivoted_cholesky(2 * r, gram.data());
   if (factor.last_pivot >= kLeastPivot) {
     const MatrixView<const double> l = factor.l.view();
-    return symmetrized_eigenvalues(lapack::multiply_transposed(l.row_block(0, r).transposed(),
-                                                               l.row_block(r, r).transposed()));
+    return symmetrized_eigenvalues(multiply_transposed(l.row_block(0, r).transposed(),
+                                                       l.row_block(r, r).transposed(), compute),
+                                   compute);
   }
   const Matrix<double> both = stacked_rows(left.view(), right.view());
-  const Matrix<double> r_factor = lapack::qr_r_factor(both.view().transposed());
-  return symmetrized_eigenvalues(lapack::multiply_transposed(r_factor.view().col_block(0, r),
-                                                             r_factor.view().col_block(r, r)));
+  const Matrix<double> r_factor = qr_r_factor(both.view().transposed(), compute);
+  return symmetrized_eigenvalues(multiply_transposed(r_factor.view().col_block(0, r),
+                                                     r_factor.view().col_block(r, r), compute),
+                                 compute);
 }
 
 std::vector<std::complex<double>> thin_product_eigenvalues(const ThinFactor& left,
                                                            const ThinFactor& right,
-                                                           const Matrix<double>& head_space) {
+                                                           const Matrix<double>& head_space,
+                                                           const Compute& compute) {
   const bool whole = left.rows.cols() < left.rows.rows();
-  Matrix<double> matrix = whole ? whole_product(left, right) : packed(head_space.view());
+  Matrix<double> matrix = whole ? whole_product(left, right, compute) : packed(head_space.view());
+  compute.check_stop();
   auto values = lapack::eigenvalues(matrix.rows(), matrix.data());
   if (!values) throw_not_converged(matrix.rows());
   return std::move(*values);

@@ -4,8 +4,7 @@
 #include <cmath>
 #include <cstdint>
 
-#include "attnscope/numerics/kernels/kernels.h"
-#include "attnscope/numerics/parts.h"
+#include "attnscope/numerics/kernels/sturm.h"
 
 namespace attnscope {
 namespace {
@@ -64,13 +63,13 @@ class SingleBrackets {
   /// Narrows those in [first, last), a multiple of kPoints, until each is within the tolerance;
   /// writes unit times each value.
   void find_values(const kernels::Tridiagonal& matrix, std::size_t first, std::size_t last,
-                   double unit, std::vector<double>& values) {
+                   double unit, std::vector<double>& values, const Compute& compute) {
     // Most need about eight rounds; then those that are done make room.
     int rounds = 7;
     while (first < last) {
       const std::size_t batches = (last - first + kPoints - 1) / kPoints;
       for (std::size_t batch = 0; batch < batches; batch += 2) {
-        kernels::narrow_brackets(matrix, view(), first + batch * kPoints,
+        kernels::narrow_brackets(compute.kernels, matrix, view(), first + batch * kPoints,
                                  std::min<std::size_t>(2, batches - batch), rounds, kTolerance);
       }
       std::size_t kept = first;
@@ -129,7 +128,8 @@ struct Search {
 };
 
 /// The rest of each sample, from its point.
-void evaluate(const kernels::Tridiagonal& matrix, std::vector<Sample>& samples) {
+void evaluate(const kernels::Tridiagonal& matrix, std::vector<Sample>& samples,
+              const Compute& compute) {
   constexpr std::size_t kSamplesPerPart = kBracketsPerPart;
   const auto evaluate_part = [&](std::size_t part) {
     const std::size_t end = std::min((part + 1) * kSamplesPerPart, samples.size());
@@ -140,13 +140,13 @@ void evaluate(const kernels::Tridiagonal& matrix, std::vector<Sample>& samples) 
       for (std::size_t at = 0; at < kPoints; ++at) {
         points[at] = samples[first + std::min(at, count - 1)].point;
       }
-      kernels::sturm_sequences(matrix, points, mantissa, exponent, below);
+      kernels::sturm_sequences(compute.kernels, matrix, points, mantissa, exponent, below);
       for (std::size_t at = 0; at < count; ++at) {
         samples[first + at] = {points[at], mantissa[at], exponent[at], below[at]};
       }
     }
   };
-  run_parts((samples.size() + kSamplesPerPart - 1) / kSamplesPerPart, evaluate_part);
+  run_parts(compute, (samples.size() + kSamplesPerPart - 1) / kSamplesPerPart, evaluate_part);
 }
 
 /// Puts an interval where it belongs: nowhere, to the values, or to one of the searches.
@@ -165,7 +165,8 @@ void place(Search& search, const Interval& interval, double unit, std::vector<do
 }
 
 /// Cuts the interval until each piece holds one eigenvalue, or is as narrow as may be.
-void isolate(Search& search, Interval whole, double unit, std::vector<double>& values) {
+void isolate(Search& search, Interval whole, double unit, std::vector<double>& values,
+             const Compute& compute) {
   search.single.clear(values.size());
   search.next.clear();
   place(search, whole, unit, values);
@@ -182,7 +183,7 @@ void isolate(Search& search, Interval whole, double unit, std::vector<double>& v
         search.samples.push_back({interval.left.point + step * static_cast<double>(cut)});
       }
     }
-    evaluate(search.matrix(), search.samples);
+    evaluate(search.matrix(), search.samples, compute);
     const Sample* sample = search.samples.data();
     for (const Interval& interval : search.several) {
       Sample left = interval.left;
@@ -200,7 +201,8 @@ void isolate(Search& search, Interval whole, double unit, std::vector<double>& v
 }  // namespace
 
 std::vector<double> tridiagonal_eigenvalues(std::span<const double> diagonal,
-                                            std::span<const double> off_diagonal) {
+                                            std::span<const double> off_diagonal,
+                                            const Compute& compute) {
   const std::size_t n = diagonal.size();
   // Gershgorin's circles hold every eigenvalue.
   double lowest = 0, highest = 0;
@@ -217,6 +219,7 @@ std::vector<double> tridiagonal_eigenvalues(std::span<const double> diagonal,
   std::frexp(norm, &exponent);
   const double scale = std::ldexp(1.0, -exponent), unit = std::ldexp(1.0, exponent);
 
+  // Scratch memory of the thread: it changes no result.
   thread_local Search search;
   const std::size_t even = n + n % 2;
   search.diagonal.assign(even, 2.0);  // a row that was added changes no sign
@@ -229,19 +232,19 @@ std::vector<double> tridiagonal_eigenvalues(std::span<const double> diagonal,
   search.samples.assign(2, {});
   search.samples[0].point = lowest * scale - kTolerance;
   search.samples[1].point = highest * scale + kTolerance;
-  evaluate(search.matrix(), search.samples);
+  evaluate(search.matrix(), search.samples, compute);
   Interval whole{search.samples[0], search.samples[1]};
   whole.left.below = 0;
   whole.right.below = static_cast<std::int64_t>(n);
 
-  isolate(search, whole, unit, values);
+  isolate(search, whole, unit, values, compute);
   const std::size_t count = search.single.size();
   if (count > 0) search.single.pad();
   Search& found = search;  // thread_local: other threads must use this one's
-  run_parts((count + kBracketsPerPart - 1) / kBracketsPerPart, [&](std::size_t part) {
+  run_parts(compute, (count + kBracketsPerPart - 1) / kBracketsPerPart, [&](std::size_t part) {
     const std::size_t first = part * kBracketsPerPart;
     found.single.find_values(found.matrix(), first, std::min(first + kBracketsPerPart, count), unit,
-                             values);
+                             values, compute);
   });
   // Inside a cluster two counts may differ by rounding in the wrong direction.
   if (!std::is_sorted(values.begin(), values.end())) std::sort(values.begin(), values.end());

@@ -8,8 +8,9 @@
 #include <utility>
 
 #include "attnscope/numerics/aligned_buffer.h"
-#include "attnscope/numerics/kernels/kernels.h"
-#include "attnscope/numerics/parts.h"
+#include "attnscope/numerics/kernels/bidiagonal_chase.h"
+#include "attnscope/numerics/kernels/tile_products.h"
+#include "attnscope/numerics/kernels/two_sided.h"
 #include "attnscope/numerics/tridiagonal_eigenvalues.h"
 
 namespace attnscope {
@@ -19,8 +20,12 @@ using kernels::kSide;
 using kernels::kSideSize;
 using kernels::TwoSidedReduction;
 
+/// Sweeps of the chase between two looks at the stop token.
+constexpr std::size_t kSweepsAtOnce = 8 * kernels::kSweeps;
+
 /// The state for a matrix of that shape, in memory that is kept for the next.
 TwoSidedReduction prepare(std::size_t rows, std::size_t columns) {
+  // Scratch memory of the thread: it changes no result.
   thread_local AlignedBuffer<float> floats;
   thread_local AlignedBuffer<double> doubles;
   const std::size_t row_panels = (rows + kSide - 1) / kSide;
@@ -52,24 +57,35 @@ TwoSidedReduction prepare(std::size_t rows, std::size_t columns) {
   return work;
 }
 
-void reduce_to_band(TwoSidedReduction& work) {
+void reduce_to_band(TwoSidedReduction& work, const Compute& compute) {
   for (std::size_t step = 0; step < work.column_tiles; ++step) {
-    kernels::factor_columns(work, step);
+    compute.check_stop();
+    kernels::factor_columns(compute.kernels, work, step);
     if (step + 1 == work.column_tiles) break;
-    run_parts(kernels::column_parts(work, step),
-              [&](std::size_t part) { kernels::sweep_columns(work, step, part); });
-    kernels::factor_rows(work, step);
-    run_parts(kernels::row_parts(work, step),
-              [&](std::size_t part) { kernels::sweep_rows(work, step, part); });
+    run_parts(compute, kernels::column_parts(work, step),
+              [&](std::size_t part) { kernels::sweep_columns(compute.kernels, work, step, part); });
+    kernels::factor_rows(compute.kernels, work, step);
+    run_parts(compute, kernels::row_parts(work, step),
+              [&](std::size_t part) { kernels::sweep_rows(compute.kernels, work, step, part); });
   }
 }
 
 /// The eigenvalues of BᵀB, descending, for the bidiagonal B that the band is chased to. An
 /// eigenvalue errs by a small multiple of 2^-50 of the largest, a σ by at most the root of that.
-std::vector<double> squared_values(const TwoSidedReduction& work) {
+std::vector<double> squared_values(const TwoSidedReduction& work, const Compute& compute) {
   const std::size_t n = work.column_tiles * kSide;
-  std::vector<double> diagonal(n), off_diagonal(n);
-  kernels::chase_upper_band(work.band, n, diagonal.data(), off_diagonal.data());
+  std::vector<double> diagonal(n), off_diagonal(n, 0.0);
+  const std::size_t sweeps = n - 1;
+  for (std::size_t first = 0; first < sweeps; first += kSweepsAtOnce) {
+    compute.check_stop();
+    kernels::chase_upper_band(compute.kernels, work.band, n, first,
+                              std::min(first + kSweepsAtOnce, sweeps));
+  }
+  for (std::size_t row = 0; row < n; ++row) {
+    diagonal[row] = work.band[row * kernels::kUpperStep + kernels::kUpperDiagonal];
+    if (row + 1 == n) break;
+    off_diagonal[row] = work.band[(row + 1) * kernels::kUpperStep + kernels::kUpperDiagonal - 1];
+  }
   double above = 0;
   for (std::size_t at = 0; at < n; ++at) {
     const double here = diagonal[at], right = off_diagonal[at];
@@ -78,17 +94,17 @@ std::vector<double> squared_values(const TwoSidedReduction& work) {
     above = right;
   }
   off_diagonal.pop_back();
-  std::vector<double> squares = tridiagonal_eigenvalues(diagonal, off_diagonal);
+  std::vector<double> squares = tridiagonal_eigenvalues(diagonal, off_diagonal, compute);
   std::reverse(squares.begin(), squares.end());
   return squares;
 }
 
 }  // namespace
 
-ReducedValues reduced_singular_values(MatrixView<const float> matrix) {
+ReducedValues reduced_singular_values(MatrixView<const float> matrix, const Compute& compute) {
   const MatrixView<const float> a = matrix.rows >= matrix.cols ? matrix : matrix.transposed();
   const auto rows = static_cast<std::size_t>(a.rows), columns = static_cast<std::size_t>(a.cols);
-  const auto largest = static_cast<double>(kernels::largest_magnitude(a));
+  const auto largest = static_cast<double>(kernels::largest_magnitude(compute.kernels, a));
   ReducedValues out{.values = std::vector<double>(columns, 0.0)};
   if (largest == 0) return out;
   // A power of two changes no digit and keeps squares away from overflow and underflow.
@@ -97,15 +113,15 @@ ReducedValues reduced_singular_values(MatrixView<const float> matrix) {
   exponent = std::clamp(exponent, -125, 126);  // 2^-exponent is a normal float32
   TwoSidedReduction work = prepare(rows, columns);
   std::vector<double> row_squares(work.row_panels * kSide);
-  run_parts(work.row_panels, [&](std::size_t panel) {
-    kernels::pack_row_panel(a, std::ldexp(1.0F, -exponent), panel, work,
+  run_parts(compute, work.row_panels, [&](std::size_t panel) {
+    kernels::pack_row_panel(compute.kernels, a, std::ldexp(1.0F, -exponent), panel, work,
                             row_squares.data() + panel * kSide);
   });
   out.energy =
       std::ldexp(std::accumulate(row_squares.begin(), row_squares.end(), 0.0), 2 * exponent);
   if (!std::isfinite(out.energy)) return out;
-  reduce_to_band(work);
-  const std::vector<double> squares = squared_values(work);
+  reduce_to_band(work, compute);
+  const std::vector<double> squares = squared_values(work, compute);
   // Columns that fill the last tile gave zeros, which are among the last.
   for (std::size_t at = 0; at < columns; ++at) {
     out.values[at] = std::ldexp(std::sqrt(std::max(squares[at], 0.0)), exponent);
@@ -151,8 +167,9 @@ bool worth_reducing(MatrixView<const float> matrix) {
   return shorter >= 1200 && 4 * longer <= 5 * shorter;
 }
 
-std::optional<std::vector<double>> two_sided_singular_values(MatrixView<const float> matrix) {
-  ReducedValues reduced = reduced_singular_values(matrix);
+std::optional<std::vector<double>> two_sided_singular_values(MatrixView<const float> matrix,
+                                                             const Compute& compute) {
+  ReducedValues reduced = reduced_singular_values(matrix, compute);
   if (!keeps_promises(reduced)) return std::nullopt;
   return std::move(reduced.values);
 }

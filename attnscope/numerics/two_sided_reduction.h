@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "attnscope/core/matrix_view.h"
+#include "attnscope/numerics/compute.h"
 
 namespace attnscope {
 
@@ -16,8 +17,9 @@ struct ReducedValues {
   double energy = 0;           // Σσ² as it should be: the matrix's sum of squares
 };
 
-/// `matrix` of finite elements, with kernels::available(). Values are usually within 1e-7 σ_1.
-ReducedValues reduced_singular_values(MatrixView<const float> matrix);
+/// `matrix` of finite elements, with compute.kernels.available(). Values are usually within 1e-7
+/// σ_1.
+ReducedValues reduced_singular_values(MatrixView<const float> matrix, const Compute& compute = {});
 
 /// Whether the values can be trusted to within 1e-6 σ_1, and the cumulative energies to within
 /// 1e-6.
@@ -27,6 +29,7 @@ bool keeps_promises(const ReducedValues& reduced);
 bool worth_reducing(MatrixView<const float> matrix);
 
 /// The values, or nothing where they cannot be trusted.
-std::optional<std::vector<double>> two_sided_singular_values(MatrixView<const float> matrix);
+std::optional<std::vector<double>> two_sided_singular_values(MatrixView<const float> matrix,
+                                                             const Compute& compute = {});
 
 }  // namespace attnscope

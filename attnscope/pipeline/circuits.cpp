@@ -21,10 +21,10 @@ FactorNames factor_names(Role circuit) {
 /// An error that is one circuit's alone does not end the run.
 Outcome measured(std::optional<std::int64_t> head, Role circuit, const ThinFactor& left,
                  const ThinFactor& right, bool with_eigenvalues,
-                 const std::vector<double>& thresholds) {
+                 const std::vector<double>& thresholds, const Compute& compute) {
   if (!left.finite || !right.finite) return {.head = head, .skipped = kFactorNotFinite};
   try {
-    const CircuitMeasures measures = measure_circuit(left, right, with_eigenvalues);
+    const CircuitMeasures measures = measure_circuit(left, right, with_eigenvalues, compute);
     return {.head = head, .fields = circuit_fields(measures, factor_names(circuit), thresholds)};
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::numerical) throw;
@@ -36,7 +36,8 @@ bool wants_all_eigenvalues(const WorkItem& item) {
   return expect<bool>(item.parameters, "all_eigenvalues");
 }
 
-std::vector<Outcome> compute(const WorkItem& item, const Source& source, const Compute&) {
+std::vector<Outcome> compute_circuits(const WorkItem& item, const Source& source,
+                                      const Compute& compute) {
   const Model& model = *source.model;
   const Role circuit = *item.role;
   const auto& thresholds = expect<std::vector<double>>(item.parameters, "energy");
@@ -51,16 +52,17 @@ std::vector<Outcome> compute(const WorkItem& item, const Source& source, const C
     const Matrix<double> summed = summed_left_factor(weights);
     const bool with_eigenvalues =
         wants_all_eigenvalues(item) || weights.right.rows <= kMostEigenvalues;
-    outcomes.push_back(measured(std::nullopt, circuit, make_thin_factor(summed.view()),
-                                make_thin_factor(weights.right), with_eigenvalues, thresholds));
+    outcomes.push_back(measured(
+        std::nullopt, circuit, make_thin_factor(summed.view(), true, compute),
+        make_thin_factor(weights.right, true, compute), with_eigenvalues, thresholds, compute));
     outcomes.back().note = loaded.note;
   }
   ThinFactor right;  // serves every query head that reads the same key/value head
   for (std::int64_t head = 0; head < shape.heads; ++head) {
     const CircuitFactors factors = head_factors(weights, head);
-    if (head % shape.group_size() == 0) right = make_thin_factor(factors.right);
-    outcomes.push_back(measured(head, circuit, make_thin_factor(factors.left), right,
-                                /*with_eigenvalues=*/true, thresholds));
+    if (head % shape.group_size() == 0) right = make_thin_factor(factors.right, true, compute);
+    outcomes.push_back(measured(head, circuit, make_thin_factor(factors.left, true, compute), right,
+                                /*with_eigenvalues=*/true, thresholds, compute));
   }
   return outcomes;
 }
@@ -136,7 +138,7 @@ const Analysis& circuits_analysis() {
   static constexpr Analysis analysis = {.name = "circuits",
                                         .command = "circuits",
                                         .revision = 2,
-                                        .compute = compute,
+                                        .compute = compute_circuits,
                                         .cost = cost,
                                         .add_inputs = add_inputs,
                                         .make_rows = make_rows};

@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "attnscope/core/error.h"
-#include "attnscope/numerics/lapack.h"
+#include "attnscope/numerics/products.h"
 #include "attnscope/pipeline/circuits.h"
 #include "attnscope/pipeline/estimates.h"
 #include "attnscope/pipeline/read_weight.h"
@@ -46,10 +46,9 @@ LayerCircuit read_layer(const Model& model, std::int64_t layer, Role circuit,
     HeadTriangles& triangles = out.heads.emplace_back();
     triangles.finite = !find_not_finite(factors.left) && !find_not_finite(factors.right);
     if (!triangles.finite) continue;
-    triangles.left = lapack::qr_r_factor(factors.left.transposed());
-    triangles.right = lapack::qr_r_factor(factors.right.transposed());
-    const Matrix<double> core =
-        lapack::multiply_transposed(triangles.left.view(), triangles.right.view());
+    triangles.left = qr_r_factor(factors.left.transposed());
+    triangles.right = qr_r_factor(factors.right.transposed());
+    const Matrix<double> core = multiply_transposed(triangles.left.view(), triangles.right.view());
     triangles.norm = frobenius_norm(core.view());
   }
   return out;
@@ -67,8 +66,8 @@ Matrix<double> written_by(const LayerCircuit& ov) {
     const HeadTriangles& triangles = ov.heads[static_cast<std::size_t>(head)];
     if (!triangles.finite) continue;
     // ‖X W_O W_V‖ = ‖X W_O Rᵀ‖ with W_Vᵀ = Q R.
-    const Matrix<double> written = lapack::multiply_transposed(
-        triangles.right.view(), head_factors(weights, head).left.transposed());
+    const Matrix<double> written =
+        multiply_transposed(triangles.right.view(), head_factors(weights, head).left.transposed());
     std::copy_n(written.data(), rank * width, out.data() + head * rank * width);
   }
   return out;
@@ -94,13 +93,13 @@ void add_pairs(std::vector<Outcome>& outcomes, const Kind& kind, std::int64_t ea
   const std::int64_t rank = written.rows() / shape.heads;
   const double baseline = 1 / std::sqrt(static_cast<double>(written.cols()));
   // Every reading head with every writing head at once: (heads · inner, H · rank).
-  const Matrix<double> met = lapack::multiply_transposed(reader, written.view());
+  const Matrix<double> met = multiply_transposed(reader, written.view());
   for (std::int64_t to_head = 0; to_head < shape.heads; ++to_head) {
     const HeadTriangles& reading = later.heads[static_cast<std::size_t>(to_head)];
     if (!reading.finite) continue;
     const std::int64_t read_head = kind.reads_by_left ? to_head : shape.kv_head(to_head);
     const Matrix<double>& other = kind.reads_by_left ? reading.right : reading.left;
-    const Matrix<double> product = lapack::multiply_transposed(
+    const Matrix<double> product = multiply_transposed(
         other.view(), met.view().row_block(read_head * inner, inner).transposed());
     for (std::int64_t head = 0; head < shape.heads; ++head) {
       const HeadTriangles& writing = earlier.heads[static_cast<std::size_t>(head)];

@@ -5,8 +5,7 @@
 #include <fstream>
 #include <string>
 
-#include "attnscope/numerics/kernels/kernels.h"
-#include "attnscope/numerics/lapack.h"
+#include "attnscope/numerics/libraries.h"
 #include "attnscope/pipeline/context.h"
 #include "attnscope/pipeline/free_memory.h"
 
@@ -80,7 +79,7 @@ void run_info(std::span<const Model> models, RowSink& sink) {
   sink.end();
 }
 
-void run_system_info(std::string_view version, RowSink& sink) {
+void run_system_info(std::string_view version, const Kernels& kernels, RowSink& sink) {
   sink.begin({.command = "info", .parameters = {{"system", true}}});
   const auto add = [&](const char* item, std::string value) {
     sink.add_row({{"item", item}, {"value", std::move(value)}});
@@ -90,9 +89,9 @@ void run_system_info(std::string_view version, RowSink& sink) {
   add("cpu", cpu_name());
   add("cores", std::to_string(default_threads()));
   add("memory", memory_text());
-  add("kernels", kernels::available() ? std::string(kernels::instruction_set()) + " (own)"
-                                      : "none of its own for this CPU; LAPACK does the work");
-  add("blas", lapack::description());
+  add("kernels", kernels.available() ? std::string(kernels.instruction_set()) + " (own)"
+                                     : "none of its own for this CPU; LAPACK does the work");
+  add("blas", blas_description());
   sink.end();
 }
 

@@ -4,6 +4,7 @@
 #include <span>
 
 #include "attnscope/model/inventory.h"
+#include "attnscope/numerics/instruction_set.h"
 #include "attnscope/results/sink.h"
 
 namespace attnscope {
@@ -15,6 +16,6 @@ Record facts_record(const ModelFacts& facts);
 void run_info(std::span<const Model> models, RowSink& sink);
 
 /// This machine and the libraries in use, one row for each.
-void run_system_info(std::string_view version, RowSink& sink);
+void run_system_info(std::string_view version, const Kernels& kernels, RowSink& sink);
 
 }  // namespace attnscope

@@ -4,7 +4,7 @@
 #include "attnscope/analysis/heads.h"
 #include "attnscope/core/error.h"
 #include "attnscope/model/inventory.h"
-#include "attnscope/numerics/lapack.h"
+#include "attnscope/numerics/products.h"
 #include "attnscope/pipeline/info.h"
 #include "attnscope/pipeline/read_weight.h"
 
@@ -74,10 +74,10 @@ WeightMatrix extract_product(const Model& model, const MatrixRequest& request) {
   const CircuitWeights weights{request.role, left.view(), right.view(), model.dimensions().heads};
   if (request.head) {
     const auto [left_head, right_head] = head_factors(weights, *request.head);
-    return lapack::multiply_transposed(left_head.transposed(), right_head.transposed());
+    return multiply_transposed(left_head.transposed(), right_head.transposed());
   }
   const Matrix<double> summed = summed_left_factor(weights);
-  return lapack::multiply_transposed(summed.view().transposed(), weights.right.transposed());
+  return multiply_transposed(summed.view().transposed(), weights.right.transposed());
 }
 
 }  // namespace

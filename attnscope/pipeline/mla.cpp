@@ -52,7 +52,8 @@ Record latent_fields(std::span<const double> singular_values, const SpectrumShap
           {"null_energy_rank", std::move(null_ranks)}};
 }
 
-std::vector<Outcome> compute(const WorkItem& item, const Source& source, const Compute&) {
+std::vector<Outcome> compute_half(const WorkItem& item, const Source& source,
+                                  const Compute& compute) {
   const Model& model = *source.model;
   const Role role = *item.role;
   const auto& thresholds = expect<std::vector<double>>(item.parameters, "energy");
@@ -62,7 +63,7 @@ std::vector<Outcome> compute(const WorkItem& item, const Source& source, const C
   const auto outcome_of = [&](const auto& matrix) -> Outcome {
     if (auto reason = find_not_finite(matrix.view())) return {.skipped = *reason};
     return singular_outcome(
-        std::nullopt, singular_result([&] { return singular_values(matrix.view()); }),
+        std::nullopt, singular_result([&] { return singular_values(matrix.view(), compute); }),
         [&](const std::vector<double>& values) {
           return Record{
               {kLatent, latent_fields(values, {.rows = matrix.rows(), .cols = matrix.cols()}, rank,
@@ -155,7 +156,7 @@ const Analysis& mla_analysis() {
   static constexpr Analysis analysis = {.name = "mla",
                                         .command = "spectrum",
                                         .revision = 2,
-                                        .compute = compute,
+                                        .compute = compute_half,
                                         .cost = cost,
                                         .add_inputs = add_role_inputs,
                                         .make_rows = make_rows,

@@ -40,8 +40,8 @@ Outcome scope_outcome(PairScope scope, const Similarity& similarity, bool with_h
 
 template <class T>
 std::vector<Outcome> cosine_outcomes(MatrixView<const T> matrix, std::int64_t head_rows,
-                                     const std::optional<BinRule>& bins) {
-  const Similarity similarity = cosine_similarity(matrix, head_rows, bins);
+                                     const std::optional<BinRule>& bins, const Compute& compute) {
+  const Similarity similarity = cosine_similarity(matrix, head_rows, bins, compute);
   std::vector<Outcome> outcomes;
   for (const PairScope scope : {PairScope::within_head, PairScope::across_head, PairScope::all}) {
     outcomes.push_back(scope_outcome(scope, similarity, bins.has_value()));
@@ -54,8 +54,9 @@ std::vector<double> row_values(const Matrix<double>& matrix, std::int64_t row) {
 }
 
 template <class T>
-std::vector<Outcome> overlap_outcomes(MatrixView<const T> matrix, std::int64_t head_rows) {
-  const HeadOverlap measured = head_overlap(matrix, head_rows);
+std::vector<Outcome> overlap_outcomes(MatrixView<const T> matrix, std::int64_t head_rows,
+                                      const Compute& compute) {
+  const HeadOverlap measured = head_overlap(matrix, head_rows, compute);
   Value::List rows;
   for (std::int64_t head = 0; head < measured.overlap.rows(); ++head) {
     rows.emplace_back(row_values(measured.overlap, head));
@@ -67,8 +68,9 @@ std::vector<Outcome> overlap_outcomes(MatrixView<const T> matrix, std::int64_t h
 }
 
 template <class T>
-std::vector<Outcome> head_matrix_outcomes(MatrixView<const T> head_rows, std::int64_t head) {
-  const Matrix<double> cosines = cosine_matrix(head_rows);
+std::vector<Outcome> head_matrix_outcomes(MatrixView<const T> head_rows, std::int64_t head,
+                                          const Compute& compute) {
+  const Matrix<double> cosines = cosine_matrix(head_rows, compute);
   std::vector<Outcome> outcomes;
   for (std::int64_t row = 0; row < cosines.rows(); ++row) {
     Outcome& outcome = outcomes.emplace_back(Outcome{.head = head});
@@ -90,27 +92,29 @@ std::int64_t head_rows_of(const WorkItem& item, const Source& source) {
   return rows_of_head(source.model->dimensions().heads, *item.role);
 }
 
-std::vector<Outcome> compute_cosines(const WorkItem& item, const Source& source, const Compute&) {
+std::vector<Outcome> compute_cosines(const WorkItem& item, const Source& source,
+                                     const Compute& compute) {
   return with_matrix(item, source, [&](const auto& matrix) {
     if (const auto reason = find_not_finite(matrix)) return all_skipped(*reason, 0);
-    return cosine_outcomes(matrix, head_rows_of(item, source), bins_of(item.parameters));
+    return cosine_outcomes(matrix, head_rows_of(item, source), bins_of(item.parameters), compute);
   });
 }
 
-std::vector<Outcome> compute_overlap(const WorkItem& item, const Source& source, const Compute&) {
+std::vector<Outcome> compute_overlap(const WorkItem& item, const Source& source,
+                                     const Compute& compute) {
   return with_matrix(item, source, [&](const auto& matrix) {
     if (const auto reason = find_not_finite(matrix)) return all_skipped(*reason, 0);
-    return overlap_outcomes(matrix, head_rows_of(item, source));
+    return overlap_outcomes(matrix, head_rows_of(item, source), compute);
   });
 }
 
 std::vector<Outcome> compute_head_matrix(const WorkItem& item, const Source& source,
-                                         const Compute&) {
+                                         const Compute& compute) {
   const auto head = expect<std::int64_t>(item.parameters, "head");
   return with_matrix(item, source, [&](const auto& matrix) -> std::vector<Outcome> {
     const auto rows = head_slice(matrix, *item.role, head, source.model->dimensions().heads);
     if (const auto reason = find_not_finite(rows)) return {{.head = head, .skipped = *reason}};
-    return head_matrix_outcomes(rows, head);
+    return head_matrix_outcomes(rows, head, compute);
   });
 }
 

@@ -50,16 +50,17 @@ Outcome measured(std::optional<std::int64_t> head,
 }
 
 template <class T>
-Outcome whole_spectrum(MatrixView<const T> matrix, const SpectrumFields& wanted) {
+Outcome whole_spectrum(MatrixView<const T> matrix, const SpectrumFields& wanted,
+                       const Compute& compute) {
   if (auto reason = find_not_finite(matrix)) return {.skipped = *reason};
-  return measured(std::nullopt, singular_result([&] { return singular_values(matrix); }),
+  return measured(std::nullopt, singular_result([&] { return singular_values(matrix, compute); }),
                   {.rows = matrix.rows, .cols = matrix.cols}, wanted);
 }
 
 /// One outcome for each head's own matrix, in order.
 template <class T>
 std::vector<Outcome> head_spectra(const std::vector<MatrixView<const T>>& heads,
-                                  const SpectrumFields& wanted) {
+                                  const SpectrumFields& wanted, const Compute& compute) {
   std::vector<Outcome> outcomes;
   std::vector<MatrixView<const T>> finite;
   for (const MatrixView<const T>& matrix : heads) {
@@ -69,7 +70,7 @@ std::vector<Outcome> head_spectra(const std::vector<MatrixView<const T>>& heads,
     if (reason) outcome.skipped = *reason;
     if (!reason) finite.push_back(matrix);
   }
-  const auto results = singular_values_of_each(finite);
+  const auto results = singular_values_of_each(finite, compute);
   std::size_t next = 0;
   for (Outcome& outcome : outcomes) {
     if (!outcome.skipped.empty()) continue;
@@ -83,7 +84,7 @@ std::vector<Outcome> head_spectra(const std::vector<MatrixView<const T>>& heads,
 /// One outcome for each product, whole or of a head.
 std::vector<Outcome> product_spectra_of(const std::vector<std::optional<std::int64_t>>& heads,
                                         const std::vector<CircuitFactors>& factors,
-                                        const SpectrumFields& wanted) {
+                                        const SpectrumFields& wanted, const Compute& compute) {
   std::vector<Outcome> outcomes;
   std::vector<ThinPair> finite;
   for (std::size_t index = 0; index < factors.size(); ++index) {
@@ -95,7 +96,7 @@ std::vector<Outcome> product_spectra_of(const std::vector<std::optional<std::int
       finite.push_back({factors[index].left, factors[index].right});
     }
   }
-  const auto results = thin_products_singular_values(finite);
+  const auto results = thin_products_singular_values(finite, compute);
   std::size_t next = 0;
   for (Outcome& outcome : outcomes) {
     if (!outcome.skipped.empty()) continue;
@@ -107,7 +108,7 @@ std::vector<Outcome> product_spectra_of(const std::vector<std::optional<std::int
 }
 
 std::vector<Outcome> matrix_spectra(const WorkItem& item, const Model& model,
-                                    const SpectrumFields& wanted) {
+                                    const SpectrumFields& wanted, const Compute& compute) {
   const Role role = *item.role;
   const HeadShape& shape = model.dimensions().heads;
   const std::int64_t heads = is_per_head(item) ? shape.count(role) : 0;
@@ -116,7 +117,7 @@ std::vector<Outcome> matrix_spectra(const WorkItem& item, const Model& model,
   return std::visit(
       [&](const auto& matrix) {
         using T = std::remove_const_t<std::remove_pointer_t<decltype(matrix.data())>>;
-        std::vector<Outcome> outcomes = {whole_spectrum(matrix.view(), wanted)};
+        std::vector<Outcome> outcomes = {whole_spectrum(matrix.view(), wanted, compute)};
         std::vector<MatrixView<const T>> own;
         std::vector<Matrix<T>> stacked;  // heads whose rows do not lie together
         for (std::int64_t head = 0; head < heads; ++head) {
@@ -127,14 +128,15 @@ std::vector<Outcome> matrix_spectra(const WorkItem& item, const Model& model,
             own.push_back(head_slice(matrix.view(), role, head, shape));
           }
         }
-        for (Outcome& outcome : head_spectra(own, wanted)) outcomes.push_back(std::move(outcome));
+        for (Outcome& outcome : head_spectra(own, wanted, compute))
+          outcomes.push_back(std::move(outcome));
         return outcomes;
       },
       read.matrix);
 }
 
 std::vector<Outcome> product_spectra(const WorkItem& item, const Model& model,
-                                     const SpectrumFields& wanted) {
+                                     const SpectrumFields& wanted, const Compute& compute) {
   const Role circuit = *item.role;
   const HeadShape& shape = model.dimensions().heads;
   const std::int64_t heads = is_per_head(item) ? shape.count(circuit) : 0;
@@ -157,7 +159,7 @@ std::vector<Outcome> product_spectra(const WorkItem& item, const Model& model,
       own.left = summed.view().row_block(head * own.left.rows, own.left.rows);
     }
   }
-  return product_spectra_of(ids, factors, wanted);
+  return product_spectra_of(ids, factors, wanted, compute);
 }
 
 double estimated_flops(const Dimensions& dimensions, Role role, bool per_head) {
@@ -190,21 +192,23 @@ std::uint64_t estimated_bytes(const Model& model, std::int64_t layer, Role role)
 }
 
 std::vector<Outcome> tensor_spectrum(const WorkItem& item, const Source& source,
-                                     const SpectrumFields& wanted) {
+                                     const SpectrumFields& wanted, const Compute& compute) {
   const auto read = read_tensor(*source.checkpoint, *source.checkpoint->find(item.tensor));
   if (!read.skipped.empty()) return {{.skipped = read.skipped}};
-  return {std::visit([&](const auto& matrix) { return whole_spectrum(matrix.view(), wanted); },
-                     read.matrix)};
+  return {
+      std::visit([&](const auto& matrix) { return whole_spectrum(matrix.view(), wanted, compute); },
+                 read.matrix)};
 }
 
-std::vector<Outcome> compute(const WorkItem& item, const Source& source, const Compute&) {
+std::vector<Outcome> compute_spectra(const WorkItem& item, const Source& source,
+                                     const Compute& compute) {
   if (!item.tensor.empty()) {
-    return tensor_spectrum(item, source, fields_wanted(item.parameters, /*width=*/0));
+    return tensor_spectrum(item, source, fields_wanted(item.parameters, /*width=*/0), compute);
   }
   const Model& model = *source.model;
   const SpectrumFields wanted = fields_wanted(item.parameters, model.dimensions().width);
-  return is_product(*item.role) ? product_spectra(item, model, wanted)
-                                : matrix_spectra(item, model, wanted);
+  return is_product(*item.role) ? product_spectra(item, model, wanted, compute)
+                                : matrix_spectra(item, model, wanted, compute);
 }
 
 Cost cost(const WorkItem& item, const Source& source) {
@@ -260,7 +264,7 @@ const Analysis& spectrum_analysis() {
   static constexpr Analysis analysis = {.name = "spectrum",
                                         .command = "spectrum",
                                         .revision = 2,
-                                        .compute = compute,
+                                        .compute = compute_spectra,
                                         .cost = cost,
                                         .add_inputs = add_inputs,
                                         .make_rows = make_rows};

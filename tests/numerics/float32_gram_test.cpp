@@ -11,9 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include "attnscope/numerics/kernels/kernels.h"
-#include "attnscope/numerics/parts.h"
 #include "attnscope/numerics/singular_values.h"
+#include "tests/support/compute.h"
 #include "tests/support/matrices.h"
 #include "tests/support/singular_value_checks.h"
 
@@ -48,7 +47,7 @@ double largest_error(const std::vector<double>& got, const Matrix<float>& matrix
 class Float32Gram : public testing::Test {
  protected:
   void SetUp() override {
-    if (!kernels::available()) GTEST_SKIP() << "no kernels for this CPU";
+    if (!test_compute().kernels.available()) GTEST_SKIP() << "no kernels for this CPU";
   }
 };
 
@@ -58,11 +57,11 @@ TEST_F(Float32Gram, MatchesLapackAroundTheSizesOfTilesGroupsAndBlocks) {
   for (const auto& [rows, cols] : shapes) {
     SCOPED_TRACE(std::to_string(rows) + " x " + std::to_string(cols));
     const auto wide = converted<float>(gaussian_matrix(rows, cols, 3));
-    const auto values = float32_gram_singular_values(wide.view());
+    const auto values = float32_gram_singular_values(wide.view(), test_compute());
     ASSERT_TRUE(values);
     EXPECT_LE(largest_error(*values, wide), kUsual);
     const auto tall = converted<float>(gaussian_matrix(cols, rows, 4));
-    const auto of_tall = float32_gram_singular_values(tall.view());
+    const auto of_tall = float32_gram_singular_values(tall.view(), test_compute());
     ASSERT_TRUE(of_tall);
     EXPECT_LE(largest_error(*of_tall, tall), kUsual);
   }
@@ -78,8 +77,9 @@ TEST_F(Float32Gram, TakesAnyStride) {
     }
     return out;
   }());
-  EXPECT_EQ(float32_gram_singular_values(part), float32_gram_singular_values(copy.view()));
-  const auto flipped = float32_gram_singular_values(part.transposed());
+  EXPECT_EQ(float32_gram_singular_values(part, test_compute()),
+            float32_gram_singular_values(copy.view(), test_compute()));
+  const auto flipped = float32_gram_singular_values(part.transposed(), test_compute());
   ASSERT_TRUE(flipped);
   EXPECT_LE(largest_error(*flipped, copy), kUsual);
 }
@@ -90,12 +90,13 @@ TEST_F(Float32Gram, AnswersOnlyWhatItCanPromise) {
       SCOPED_TRACE(std::string(name) + (tall ? ", tall" : ", wide"));
       const auto matrix = converted<float>(tall ? make(900, 400, 7) : make(400, 900, 7));
       const auto expected = reference_values(converted<double>(matrix).view());
-      const auto values = float32_gram_singular_values(matrix.view());
+      const auto values = float32_gram_singular_values(matrix.view(), test_compute());
       if (values) {
         EXPECT_LE(largest_error(*values, expected), kPromise);
       }
       // Whoever answers, the promise is kept.
-      EXPECT_LE(largest_error(singular_values(matrix.view()).values, expected), kPromise);
+      EXPECT_LE(largest_error(singular_values(matrix.view(), test_compute()).values, expected),
+                kPromise);
     }
   }
 }
@@ -108,7 +109,7 @@ TEST_F(Float32Gram, KeepsThePromiseWhereErrorsAgree) {
     for (std::int64_t at = 0; at < 400 * 1600; ++at) {
       matrix.data()[at] += static_cast<float>(mean);
     }
-    const auto values = float32_gram_singular_values(matrix.view());
+    const auto values = float32_gram_singular_values(matrix.view(), test_compute());
     if (values) {
       EXPECT_LE(largest_error(*values, matrix), kPromise);
     }
@@ -126,7 +127,7 @@ TEST_F(Float32Gram, IsNotDeceivedByKindRowsAtTheTop) {
     for (std::int64_t col = 0; col < 1600; ++col) {
       matrix(399, col) = matrix(398, col) + static_cast<float>(least) * matrix(397, col);
     }
-    const auto values = float32_gram_singular_values(matrix.view());
+    const auto values = float32_gram_singular_values(matrix.view(), test_compute());
     if (values) {
       EXPECT_LE(largest_error(*values, matrix), kPromise);
     }
@@ -136,15 +137,15 @@ TEST_F(Float32Gram, IsNotDeceivedByKindRowsAtTheTop) {
 TEST_F(Float32Gram, RefusesWhatHasValuesNearZero) {
   auto duplicated = converted<float>(gaussian_matrix(400, 1600, 10));
   for (std::int64_t col = 0; col < 1600; ++col) duplicated(17, col) = duplicated(300, col);
-  EXPECT_FALSE(float32_gram_singular_values(duplicated.view()));
+  EXPECT_FALSE(float32_gram_singular_values(duplicated.view(), test_compute()));
   auto zero_row = converted<float>(gaussian_matrix(400, 1600, 11));
   for (std::int64_t col = 0; col < 1600; ++col) zero_row(200, col) = 0;
-  EXPECT_FALSE(float32_gram_singular_values(zero_row.view()));
+  EXPECT_FALSE(float32_gram_singular_values(zero_row.view(), test_compute()));
 }
 
 TEST_F(Float32Gram, ScalesByPowersOfTwoExactly) {
   const auto matrix = converted<float>(gaussian_matrix(400, 900, 12));
-  const auto values = float32_gram_singular_values(matrix.view());
+  const auto values = float32_gram_singular_values(matrix.view(), test_compute());
   ASSERT_TRUE(values);
   for (const int exponent : {-100, -30, 30, 100}) {
     SCOPED_TRACE(exponent);
@@ -152,7 +153,7 @@ TEST_F(Float32Gram, ScalesByPowersOfTwoExactly) {
     for (std::int64_t at = 0; at < 400 * 900; ++at) {
       scaled.data()[at] = std::ldexp(scaled.data()[at], exponent);
     }
-    const auto of_scaled = float32_gram_singular_values(scaled.view());
+    const auto of_scaled = float32_gram_singular_values(scaled.view(), test_compute());
     ASSERT_TRUE(of_scaled);
     for (std::size_t at = 0; at < values->size(); ++at) {
       ASSERT_EQ((*of_scaled)[at], std::ldexp((*values)[at], exponent));
@@ -162,23 +163,18 @@ TEST_F(Float32Gram, ScalesByPowersOfTwoExactly) {
 
 TEST_F(Float32Gram, IsTheSameWithAnyNumberOfThreads) {
   const auto matrix = converted<float>(gaussian_matrix(1000, 2500, 13));
-  const auto alone = float32_gram_singular_values(matrix.view());
+  const auto alone = float32_gram_singular_values(matrix.view(), test_compute());
   ASSERT_TRUE(alone);
-  std::atomic<bool> done = false;
-  std::vector<std::jthread> lent;
-  for (int thread = 0; thread < 3; ++thread) {
-    lent.emplace_back([&] { lend_thread([&] { return done.load(); }); });
-  }
-  const auto helped = float32_gram_singular_values(matrix.view());
-  done = true;
-  recall_lent_threads();
+  LentTeam lent(3);
+  const auto helped = float32_gram_singular_values(matrix.view(), lent.compute());
   EXPECT_EQ(helped, alone);
 }
 
 TEST_F(Float32Gram, IsUsedForLargeTallAndWideMatrices) {
   const auto matrix = converted<float>(gaussian_matrix(400, 1000, 14));
   ASSERT_TRUE(worth_float32_gram(matrix.view()));
-  EXPECT_EQ(singular_values(matrix.view()).values, float32_gram_singular_values(matrix.view()));
+  EXPECT_EQ(singular_values(matrix.view(), test_compute()).values,
+            float32_gram_singular_values(matrix.view(), test_compute()));
   EXPECT_FALSE(worth_float32_gram(matrix.view().col_block(0, 500)));
   EXPECT_FALSE(worth_float32_gram(matrix.view().row_block(0, 300)));
 }

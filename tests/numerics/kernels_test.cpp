@@ -1,6 +1,4 @@
 // Which kernels run, and those that have no caller to be tested through alone.
-#include "attnscope/numerics/kernels/kernels.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -14,26 +12,41 @@
 #include <utility>
 #include <vector>
 
+#include "attnscope/core/error.h"
 #include "attnscope/numerics/aligned_buffer.h"
+#include "attnscope/numerics/instruction_set.h"
+#include "attnscope/numerics/kernels/interleaved.h"
+#include "attnscope/numerics/kernels/interleaved_eigenvalues.h"
 #include "attnscope/numerics/tridiagonal_eigenvalues.h"
+#include "tests/support/compute.h"
 
 namespace attnscope {
 namespace {
 
-class Kernels : public testing::Test {
+using namespace test;
+
+class HandWritten : public testing::Test {
  protected:
   void SetUp() override {
-    if (!kernels::available()) GTEST_SKIP() << "no kernels for this CPU";
+    if (!test_compute().kernels.available()) GTEST_SKIP() << "no kernels for this CPU";
   }
 };
 
-TEST_F(Kernels, RunWithTheRegistersOfTheSetThatIsNamed) {
+TEST_F(HandWritten, RunWithTheRegistersOfTheSetThatIsNamed) {
   const std::map<std::string_view, std::size_t> lanes = {{"AVX-512", 8}, {"AVX2", 4}, {"NEON", 2}};
-  EXPECT_EQ(kernels::lanes(), lanes.at(kernels::instruction_set()));
+  EXPECT_EQ(kernels::lanes(test_compute().kernels),
+            lanes.at(test_compute().kernels.instruction_set()));
   const char* wish = std::getenv("ATTNSCOPE_KERNELS");
   if (wish != nullptr && std::string_view(wish) == "avx2") {
-    EXPECT_EQ(kernels::instruction_set(), "AVX2");
+    EXPECT_EQ(test_compute().kernels.instruction_set(), "AVX2");
   }
+}
+
+TEST(KernelsByName, AreTheBestOrHeldDown) {
+  EXPECT_EQ(Kernels::named("").instruction_set(), Kernels().instruction_set());
+  EXPECT_FALSE(Kernels::named("none").available());
+  EXPECT_NE(Kernels::named("avx2").instruction_set(), "AVX-512");
+  EXPECT_THROW(Kernels::named("sse9"), Error);
 }
 
 /// A symmetric tridiagonal matrix; `off` has one element less.
@@ -74,8 +87,8 @@ std::vector<Symmetric> tridiagonals(std::size_t n) {
   return out;
 }
 
-TEST_F(Kernels, InterleavedEigenvaluesAgreeWithSturmSequences) {
-  const std::size_t lanes = kernels::lanes();
+TEST_F(HandWritten, InterleavedEigenvaluesAgreeWithSturmSequences) {
+  const std::size_t lanes = kernels::lanes(test_compute().kernels);
   for (const std::size_t order : {4, 8, 20, 64, 100, 128}) {
     const std::vector<Symmetric> matrices = tridiagonals(order);
     const std::size_t size = (order + 1) * lanes;
@@ -95,10 +108,11 @@ TEST_F(Kernels, InterleavedEigenvaluesAgreeWithSturmSequences) {
           off[first + at * lanes] = at + 1 < order ? matrix_of(lane).off[at] : 0.0;
         }
       }
-      ASSERT_TRUE(kernels::interleaved_eigenvalues(diagonal, off, order, groups));
+      ASSERT_TRUE(
+          kernels::interleaved_eigenvalues(test_compute().kernels, diagonal, off, order, groups));
       for (std::size_t lane = 0; lane < groups * lanes; ++lane) {
         const Symmetric& matrix = matrix_of(lane);
-        const auto expected = tridiagonal_eigenvalues(matrix.diagonal, matrix.off);
+        const auto expected = tridiagonal_eigenvalues(matrix.diagonal, matrix.off, test_compute());
         const double norm = std::max(std::abs(expected.front()), std::abs(expected.back()));
         // As LAPACK's QR: a rounding of the norm for each row.
         const double tolerance = (8 + static_cast<double>(order)) * 0x1p-52 * norm;

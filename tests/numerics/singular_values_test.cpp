@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "attnscope/core/error.h"
+#include "tests/support/compute.h"
 #include "tests/support/expect_error.h"
 #include "tests/support/matrices.h"
 #include "tests/support/singular_value_checks.h"
@@ -24,7 +25,7 @@ using namespace test;
 
 template <class T>
 std::vector<double> values_of(const Matrix<T>& matrix) {
-  return singular_values(matrix.view()).values;
+  return singular_values(matrix.view(), test_compute()).values;
 }
 
 Matrix<double> scaled_by_power_of_two(const Matrix<double>& matrix, int exponent) {
@@ -40,7 +41,7 @@ void check_against_reference(const MatrixKind& kind, std::int64_t rows, std::int
   SCOPED_TRACE(trace(kind.name, rows, cols));
   const auto seed = static_cast<std::uint64_t>(1000 * rows + cols);
   const Matrix<T> matrix = converted<T>(kind.make(rows, cols, seed));
-  const SingularValues got = singular_values(matrix.view());
+  const SingularValues got = singular_values(matrix.view(), test_compute());
   EXPECT_TRUE(got.fallback.empty());
   const Matrix<double> exact = converted<double>(matrix);
   expect_all(got.values, exact.view(), reference_values(exact.view()));
@@ -99,7 +100,7 @@ TEST(SingularValues, OfOneRowOrColumnAreItsLength) {
       const double length = frobenius_norm(row.view());
       const double rounding = static_cast<double>(size) * kEpsilon * length;
       for (const MatrixView<const double> view : {row.view(), row.view().transposed()}) {
-        const std::vector<double> got = singular_values(view).values;
+        const std::vector<double> got = singular_values(view, test_compute()).values;
         ASSERT_EQ(got.size(), 1);
         EXPECT_NEAR(got[0], length, rounding);
       }
@@ -167,10 +168,11 @@ void check_views(std::int64_t rows, std::int64_t cols) {
   }
   for (const MatrixView<const T> view :
        {plain.view(), MatrixView<const T>(strided), MatrixView<const T>(columns)}) {
-    expect_all(singular_values(view).values, exact.view(), expected);
+    expect_all(singular_values(view, test_compute()).values, exact.view(), expected);
     // The same elements on the same short side: not a bit may differ.
     if (rows != cols) {
-      EXPECT_EQ(singular_values(view).values, singular_values(view.transposed()).values);
+      EXPECT_EQ(singular_values(view, test_compute()).values,
+                singular_values(view.transposed(), test_compute()).values);
     }
   }
 }
@@ -187,7 +189,7 @@ TEST(SingularValues, OfHeadsInsideAProjection) {
   for (std::int64_t head = 0; head < 4; ++head) {
     for (const MatrixView<const double> slice :
          {projection.view().row_block(24 * head, 24), projection.view().col_block(16 * head, 16)}) {
-      expect_all(singular_values(slice).values, slice, reference_values(slice));
+      expect_all(singular_values(slice, test_compute()).values, slice, reference_values(slice));
     }
   }
 }
@@ -264,7 +266,7 @@ TEST(SingularValues, OfDenormalElements) {
     doubles(index, index) = std::numeric_limits<double>::denorm_min() * (index == 1 ? 4 : 1);
     floats(index, index) = std::numeric_limits<float>::denorm_min() * (index == 1 ? 4.0f : 1.0f);
   }
-  const SingularValues got = singular_values(std::as_const(doubles).view());
+  const SingularValues got = singular_values(std::as_const(doubles).view(), test_compute());
   EXPECT_EQ(got.values, (std::vector<double>{0x1p-1072, 0x1p-1074, 0x1p-1074}));
   EXPECT_TRUE(got.fallback.empty()) << "something overflowed on the way";
   EXPECT_EQ(values_of(floats), (std::vector<double>{0x1p-147, 0x1p-149, 0x1p-149}));
@@ -293,19 +295,19 @@ TEST(SolveInTurn, TakesTheFirstThatConvergesAndNamesIt) {
   const Matrix<double> matrix = identity_matrix(1, 1);
   const std::vector<SingularValueSolver> second = {
       failing_solver("first"), answering_solver("second", 2), answering_solver("third", 3)};
-  const SingularValues got = solve_in_turn(second, matrix.view());
+  const SingularValues got = solve_in_turn(second, matrix.view(), test_compute());
   EXPECT_EQ(got.values, std::vector<double>{2});
   EXPECT_EQ(got.fallback, "second");
 
   const std::vector<SingularValueSolver> first = {answering_solver("first", 1), second[1]};
-  EXPECT_EQ(solve_in_turn(first, matrix.view()).fallback, "first");
+  EXPECT_EQ(solve_in_turn(first, matrix.view(), test_compute()).fallback, "first");
 }
 
 TEST(SolveInTurn, FallsBackFromDgesddToDgesvd) {
   const Matrix<double> matrix = gaussian_matrix(9, 14, /*seed=*/6);
   const std::vector<SingularValueSolver> solvers = {failing_solver("dgesdd"),
                                                     fallback_solvers()[1]};
-  const SingularValues got = solve_in_turn(solvers, matrix.view());
+  const SingularValues got = solve_in_turn(solvers, matrix.view(), test_compute());
   EXPECT_EQ(got.fallback, "dgesvd");
   expect_all(got.values, matrix.view(), reference_values(matrix.view()));
 }
@@ -314,7 +316,8 @@ TEST(SolveInTurn, FailsAsNumericalWhereNoneConverges) {
   const Matrix<double> matrix = identity_matrix(2, 3);
   for (const std::size_t count : {0, 1, 2}) {
     const std::vector<SingularValueSolver> solvers(count, failing_solver("never"));
-    EXPECT_ERROR_SAYING(ErrorKind::numerical, solve_in_turn(solvers, matrix.view()), "2 x 3");
+    EXPECT_ERROR_SAYING(ErrorKind::numerical, solve_in_turn(solvers, matrix.view(), test_compute()),
+                        "2 x 3");
   }
 }
 
@@ -349,7 +352,7 @@ TEST(FallbackSolvers, AreDgesddThenDgesvdAndAgree) {
 /// leftᵀ · right, multiplied out, through dgesdd.
 void check_product(MatrixView<const double> left, MatrixView<const double> right) {
   const std::size_t rank = static_cast<std::size_t>(std::min(left.rows, left.cols));
-  const std::vector<double> got = product_singular_values(left, right).values;
+  const std::vector<double> got = product_singular_values(left, right, test_compute()).values;
   ASSERT_EQ(got.size(), rank);
   const Matrix<double> product = naive_product(left.transposed(), right);
   const std::vector<double> expected = reference_values(product.view());
@@ -399,9 +402,9 @@ TEST(ProductSingularValues, OfAZeroFactorAreZero) {
   const Matrix<double> zero = zero_matrix(5, 18);
   const Matrix<double> other = gaussian_matrix(5, 18, /*seed=*/1);
   const std::vector<double> none(5, 0.0);
-  EXPECT_EQ(product_singular_values(zero.view(), other.view()).values, none);
-  EXPECT_EQ(product_singular_values(other.view(), zero.view()).values, none);
-  EXPECT_EQ(product_singular_values(zero.view(), zero.view()).values, none);
+  EXPECT_EQ(product_singular_values(zero.view(), other.view(), test_compute()).values, none);
+  EXPECT_EQ(product_singular_values(other.view(), zero.view(), test_compute()).values, none);
+  EXPECT_EQ(product_singular_values(zero.view(), zero.view(), test_compute()).values, none);
 }
 
 // left has rank 3 and right rank 2, so the product has rank 2.
@@ -412,7 +415,8 @@ TEST(ProductSingularValues, OfRankDeficientFactors) {
     const Matrix<double> right = naive_product(gaussian_matrix(rank, 2, /*seed=*/53).view(),
                                                gaussian_matrix(2, width, /*seed=*/54).view());
     check_product(left.view(), right.view());
-    const std::vector<double> got = product_singular_values(left.view(), right.view()).values;
+    const std::vector<double> got =
+        product_singular_values(left.view(), right.view(), test_compute()).values;
     EXPECT_GT(got[1], 1e-3 * got[0]);
     EXPECT_LT(got[2], kErrorLimit * got[0]);
   }
@@ -434,8 +438,10 @@ TEST(ProductSingularValues, OfFactorsThatCancel) {
   const Matrix<double> shrunk = naive_product(m_inverse_transposed.view(), right.view());
   check_product(blown.view(), shrunk.view());
 
-  const std::vector<double> expected = product_singular_values(left.view(), right.view()).values;
-  const std::vector<double> got = product_singular_values(blown.view(), shrunk.view()).values;
+  const std::vector<double> expected =
+      product_singular_values(left.view(), right.view(), test_compute()).values;
+  const std::vector<double> got =
+      product_singular_values(blown.view(), shrunk.view(), test_compute()).values;
   // cond(M) ε for the rounding of the factors, times their size.
   const double rounding = (kRank + kWidth) * 1e4 * kEpsilon * frobenius_norm(left.view()) *
                           frobenius_norm(right.view());
@@ -447,7 +453,8 @@ TEST(ProductSingularValues, OfFactorsThatCancel) {
 TEST(ProductSingularValues, OfHugeAndTinyFactors) {
   const Matrix<double> left = gaussian_matrix(6, 20, /*seed=*/71);
   const Matrix<double> right = gaussian_matrix(6, 20, /*seed=*/72);
-  const std::vector<double> plain = product_singular_values(left.view(), right.view()).values;
+  const std::vector<double> plain =
+      product_singular_values(left.view(), right.view(), test_compute()).values;
   const double rounding =
       2 * (6 + 20) * kEpsilon * frobenius_norm(left.view()) * frobenius_norm(right.view());
   for (const auto& [left_exponent, right_exponent] :
@@ -455,7 +462,7 @@ TEST(ProductSingularValues, OfHugeAndTinyFactors) {
     const Matrix<double> scaled_left = scaled_by_power_of_two(left, left_exponent);
     const Matrix<double> scaled_right = scaled_by_power_of_two(right, right_exponent);
     const std::vector<double> got =
-        product_singular_values(scaled_left.view(), scaled_right.view()).values;
+        product_singular_values(scaled_left.view(), scaled_right.view(), test_compute()).values;
     for (std::size_t index = 0; index < got.size(); ++index) {
       const int exponent = left_exponent + right_exponent;
       EXPECT_NEAR(got[index], std::ldexp(plain[index], exponent), std::ldexp(rounding, exponent));
@@ -466,7 +473,8 @@ TEST(ProductSingularValues, OfHugeAndTinyFactors) {
 TEST(ProductSingularValues, FailAsNumericalWhereTheProductOverflows) {
   const Matrix<double> factor =
       scaled_by_power_of_two(gaussian_matrix(6, 20, /*seed=*/71), /*exponent=*/600);
-  EXPECT_ERROR_SAYING(ErrorKind::numerical, product_singular_values(factor.view(), factor.view()),
+  EXPECT_ERROR_SAYING(ErrorKind::numerical,
+                      product_singular_values(factor.view(), factor.view(), test_compute()),
                       "20 x 20", "overflows");
 }
 

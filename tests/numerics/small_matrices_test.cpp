@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "attnscope/numerics/gram.h"
+#include "tests/support/compute.h"
 #include "tests/support/matrices.h"
 #include "tests/support/singular_value_checks.h"
 
@@ -30,7 +31,7 @@ template <class T>
 void check_all(const std::vector<Matrix<T>>& matrices) {
   const auto order = static_cast<std::size_t>(matrices.front().rows());
   std::vector<double> values(matrices.size() * order, -1.0);
-  small_singular_values(views_of(matrices), values.data());
+  small_singular_values(views_of(matrices), values.data(), test_compute());
   for (std::size_t index = 0; index < matrices.size(); ++index) {
     SCOPED_TRACE("matrix " + std::to_string(index) + " of " + std::to_string(matrices.size()) +
                  ", order " + std::to_string(order));
@@ -77,9 +78,9 @@ TEST(SmallMatrices, DoNotDependOnTheirNeighbours) {
   }
   const auto views = views_of(matrices);
   std::vector<double> together(matrices.size() * kOrder), alone(kOrder);
-  small_singular_values(views, together.data());
+  small_singular_values(views, together.data(), test_compute());
   for (std::size_t index = 0; index < views.size(); ++index) {
-    small_singular_values({&views[index], 1}, alone.data());
+    small_singular_values({&views[index], 1}, alone.data(), test_compute());
     const std::vector<double> own(
         together.begin() + static_cast<std::ptrdiff_t>(index * kOrder),
         together.begin() + static_cast<std::ptrdiff_t>((index + 1) * kOrder));
@@ -91,14 +92,15 @@ TEST(SmallMatrices, TransposedViewsHaveTheSameValues) {
   const Matrix<double> matrix = gaussian_matrix(24, 24, 5);
   const MatrixView<const double> views[] = {matrix.view(), matrix.view().transposed()};
   std::vector<double> values(48);
-  small_singular_values(views, values.data());
+  small_singular_values(views, values.data(), test_compute());
   for (std::size_t at = 0; at < 24; ++at)
     EXPECT_NEAR(values[at], values[24 + at], 1e-12 * values[0]);
 }
 
 TEST(SmallMatrices, NoMatricesAreNoWork) {
-  small_singular_values(std::span<const MatrixView<const float>>(), nullptr);
-  EXPECT_TRUE(singular_values_of_each(std::span<const MatrixView<const double>>()).empty());
+  small_singular_values(std::span<const MatrixView<const float>>(), nullptr, test_compute());
+  EXPECT_TRUE(
+      singular_values_of_each(std::span<const MatrixView<const double>>(), test_compute()).empty());
 }
 
 TEST(SmallMatrices, OfEachHoldsForHeadsOfEveryShape) {
@@ -108,7 +110,7 @@ TEST(SmallMatrices, OfEachHoldsForHeadsOfEveryShape) {
     for (const MatrixKind& kind : matrix_kinds()) {
       matrices.push_back(converted<double>(kind.make(rows, cols, 11)));
     }
-    const auto results = singular_values_of_each(views_of(matrices));
+    const auto results = singular_values_of_each(views_of(matrices), test_compute());
     ASSERT_EQ(results.size(), matrices.size());
     for (std::size_t index = 0; index < matrices.size(); ++index) {
       SCOPED_TRACE(trace(matrix_kinds()[index].name, rows, cols));
@@ -125,7 +127,7 @@ TEST(SmallMatrices, OfEachTellsWhichNormOverflows) {
   matrices.push_back(gaussian_matrix(8, 20, 1));
   matrices.push_back(Matrix<double>(8, 20));
   std::fill_n(matrices.back().data(), 160, 1e308);
-  const auto results = singular_values_of_each(views_of(matrices));
+  const auto results = singular_values_of_each(views_of(matrices), test_compute());
   EXPECT_TRUE(std::holds_alternative<SingularValues>(results[0]));
   EXPECT_TRUE(std::holds_alternative<Error>(results[1]));
 }

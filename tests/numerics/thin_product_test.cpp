@@ -11,6 +11,7 @@
 
 #include "attnscope/numerics/lapack.h"
 #include "attnscope/numerics/singular_values.h"
+#include "tests/support/compute.h"
 #include "tests/support/matrices.h"
 
 namespace attnscope {
@@ -40,15 +41,16 @@ Sums sums_of(const std::vector<T>& values, double scale) {
 }
 
 void expect_as_whole(const Matrix<double>& left, const Matrix<double>& right) {
-  const ThinFactor a = make_thin_factor(left.view()), b = make_thin_factor(right.view());
+  const ThinFactor a = make_thin_factor(left.view(), true, test_compute()),
+                   b = make_thin_factor(right.view(), true, test_compute());
   ASSERT_TRUE(a.finite && b.finite);
   const double scale = std::ldexp(1.0, a.exponent + b.exponent);
   const Matrix<double> product = whole(left, right);
   const double size = frobenius_norm(left.view()) * frobenius_norm(right.view());
   const auto width = static_cast<double>(left.cols());
 
-  const std::vector<double> expected = singular_values(product.view()).values;
-  const std::vector<double> values = thin_product_singular_values(a, b);
+  const std::vector<double> expected = singular_values(product.view(), test_compute()).values;
+  const std::vector<double> values = thin_product_singular_values(a, b, test_compute());
   ASSERT_EQ(values.size(), static_cast<std::size_t>(std::min(left.rows(), left.cols())));
   // An eigenvalue of a Gram matrix errs by width * 2^-52 of the largest, a singular value by the
   // root of that at most, and one that is not small by far less.
@@ -57,23 +59,25 @@ void expect_as_whole(const Matrix<double>& left, const Matrix<double>& right) {
     ASSERT_NEAR(scale * values[index], expected[index], tolerance) << index;
   }
 
-  const Matrix<double> head_space = head_space_product(a, b);
+  const Matrix<double> head_space = head_space_product(a, b, test_compute());
   std::vector<double> symmetric;
   for (std::int64_t col = 0; col < product.cols(); ++col) {
     for (std::int64_t row = 0; row < product.rows(); ++row) {
       symmetric.push_back((product(row, col) + product(col, row)) / 2);
     }
   }
-  const auto of_whole = lapack::symmetric_eigenvalues(product.rows(), symmetric.data());
+  const auto of_whole =
+      lapack::symmetric_eigenvalues(product.rows(), symmetric.data());
   const Sums wanted = sums_of(*of_whole, 1);
-  const Sums got = sums_of(symmetric_part_eigenvalues(a, b, head_space), scale);
+  const Sums got = sums_of(symmetric_part_eigenvalues(a, b, head_space, test_compute()), scale);
   const double sum_tolerance = 100 * width * width * 0x1p-52 * size;
   EXPECT_NEAR(got.signed_sum, wanted.signed_sum, sum_tolerance);
   EXPECT_NEAR(got.absolute, wanted.absolute, sum_tolerance);
 
   double trace = 0;
   for (std::int64_t at = 0; at < product.rows(); ++at) trace += product(at, at);
-  const Sums eigenvalues = sums_of(thin_product_eigenvalues(a, b, head_space), scale);
+  const Sums eigenvalues =
+      sums_of(thin_product_eigenvalues(a, b, head_space, test_compute()), scale);
   EXPECT_NEAR(eigenvalues.signed_sum, trace, sum_tolerance);
 }
 
@@ -122,8 +126,9 @@ TEST(ThinProduct, KeepsTheEnergyWhereTheFactorsCancel) {
     }
   }
   const auto values_of = [](const Matrix<double>& a, const Matrix<double>& b) {
-    const ThinFactor one = make_thin_factor(a.view()), other = make_thin_factor(b.view());
-    std::vector<double> values = thin_product_singular_values(one, other);
+    const ThinFactor one = make_thin_factor(a.view(), true, test_compute()),
+                     other = make_thin_factor(b.view(), true, test_compute());
+    std::vector<double> values = thin_product_singular_values(one, other, test_compute());
     for (double& value : values) value = std::ldexp(value, one.exponent + other.exponent);
     return values;
   };
@@ -137,9 +142,10 @@ TEST(ThinFactor, SurvivesEveryScale) {
   for (const double size : {1e-300, 1e-160, 1.0, 1e160, 1e300}) {
     Matrix<double> matrix = gaussian_matrix(3, 12, 1);
     for (std::int64_t at = 0; at < 36; ++at) matrix.data()[at] *= size;
-    const ThinFactor factor = make_thin_factor(matrix.view());
+    const ThinFactor factor = make_thin_factor(matrix.view(), true, test_compute());
     ASSERT_TRUE(factor.finite) << size;
-    const double expected = singular_values(std::as_const(matrix).view()).values.front();
+    const double expected =
+        singular_values(std::as_const(matrix).view(), test_compute()).values.front();
     EXPECT_NEAR(std::ldexp(factor.singular_values.front(), factor.exponent) / expected, 1, 1e-12);
   }
 }
@@ -149,15 +155,36 @@ TEST(ThinFactor, SaysWhatIsNotFinite) {
        {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
     Matrix<double> matrix = gaussian_matrix(3, 12, 1);
     matrix(2, 11) = bad;
-    EXPECT_FALSE(make_thin_factor(matrix.view()).finite);
+    EXPECT_FALSE(make_thin_factor(matrix.view(), true, test_compute()).finite);
   }
 }
 
 TEST(ThinFactor, IsZeroForAZeroMatrix) {
-  const ThinFactor zero = make_thin_factor(zero_matrix(3, 12).view());
+  const ThinFactor zero = make_thin_factor(zero_matrix(3, 12).view(), true, test_compute());
   EXPECT_TRUE(zero.finite && zero.is_zero());
-  const ThinFactor other = make_thin_factor(gaussian_matrix(3, 12, 1).view());
-  EXPECT_EQ(thin_product_singular_values(zero, other), std::vector<double>(3, 0.0));
+  const ThinFactor other = make_thin_factor(gaussian_matrix(3, 12, 1).view(), true, test_compute());
+  EXPECT_EQ(thin_product_singular_values(zero, other, test_compute()), std::vector<double>(3, 0.0));
+}
+
+TEST(ThinProduct, FactorsThatSpanOneDirectionHaveOneEigenvalue) {
+  // A head that gives the same vector whatever it reads, and one with a single live row.
+  for (const std::int64_t live : {1, 8}) {
+    Matrix<double> factor = zero_matrix(8, 64);
+    const Matrix<double> direction = integer_matrix(1, 64, 9, 7);
+    for (std::int64_t row = 0; row < live; ++row) {
+      for (std::int64_t col = 0; col < 64; ++col) factor(row, col) = 3 * direction(0, col);
+    }
+    const ThinFactor a = make_thin_factor(std::as_const(factor).view(), true, test_compute());
+    const Matrix<double> head_space = head_space_product(a, a, test_compute());
+    const std::vector<double> values = symmetric_part_eigenvalues(a, a, head_space, test_compute());
+    ASSERT_FALSE(values.empty());
+    double expected = 0;  // the trace
+    for (std::int64_t row = 0; row < 8; ++row) expected += head_space(row, row);
+    EXPECT_NEAR(values.back(), expected, 1e-13 * expected);
+    for (std::size_t at = 0; at + 1 < values.size(); ++at) {
+      EXPECT_NEAR(values[at], 0, 1e-13 * expected);
+    }
+  }
 }
 
 }  // namespace

@@ -9,16 +9,18 @@
 #include <random>
 #include <vector>
 
-#include "attnscope/numerics/kernels/kernels.h"
 #include "attnscope/numerics/lapack.h"
+#include "tests/support/compute.h"
 
 namespace attnscope {
 namespace {
 
+using namespace test;
+
 class TridiagonalEigenvalues : public testing::Test {
  protected:
   void SetUp() override {
-    if (!kernels::available()) GTEST_SKIP() << "no kernels for this CPU";
+    if (!test_compute().kernels.available()) GTEST_SKIP() << "no kernels for this CPU";
   }
 };
 
@@ -40,7 +42,7 @@ void expect_as_lapack(const std::vector<double>& diagonal, const std::vector<dou
     if (at + 1 < n) lower[at * n + at + 1] = off[at];
   }
   const auto expected = lapack::symmetric_eigenvalues(static_cast<std::int64_t>(n), lower.data());
-  const std::vector<double> got = tridiagonal_eigenvalues(diagonal, off);
+  const std::vector<double> got = tridiagonal_eigenvalues(diagonal, off, test_compute());
   ASSERT_EQ(got.size(), n);
   ASSERT_TRUE(std::is_sorted(got.begin(), got.end()));
   const double tolerance = (8 + static_cast<double>(n)) * 0x1p-52 * norm_bound(diagonal, off);
@@ -51,8 +53,8 @@ void expect_as_lapack(const std::vector<double>& diagonal, const std::vector<dou
 
 TEST_F(TridiagonalEigenvalues, OfTheSecondDifferenceAreKnown) {
   for (const std::size_t n : {1, 2, 3, 4, 31, 32, 33, 100, 777}) {
-    const std::vector<double> values =
-        tridiagonal_eigenvalues(std::vector<double>(n, 2.0), std::vector<double>(n - 1, -1.0));
+    const std::vector<double> values = tridiagonal_eigenvalues(
+        std::vector<double>(n, 2.0), std::vector<double>(n - 1, -1.0), test_compute());
     for (std::size_t at = 0; at < n; ++at) {
       const double angle =
           std::numbers::pi * static_cast<double>(at + 1) / static_cast<double>(n + 1);
@@ -94,13 +96,14 @@ TEST_F(TridiagonalEigenvalues, HoldForClustersSplitsAndDecay) {
 
 TEST_F(TridiagonalEigenvalues, ScaleWithTheMatrix) {
   std::vector<double> diagonal = {1, -2, 3, 0.5}, off = {0.25, 2, -1};
-  const std::vector<double> values = tridiagonal_eigenvalues(diagonal, off);
+  const std::vector<double> values = tridiagonal_eigenvalues(diagonal, off, test_compute());
   for (const int exponent : {-900, -1, 1, 900}) {
     std::vector<double> scaled_diagonal, scaled_off, expected;
     for (const double value : diagonal) scaled_diagonal.push_back(std::ldexp(value, exponent));
     for (const double value : off) scaled_off.push_back(std::ldexp(value, exponent));
     for (const double value : values) expected.push_back(std::ldexp(value, exponent));
-    EXPECT_EQ(tridiagonal_eigenvalues(scaled_diagonal, scaled_off), expected) << exponent;
+    EXPECT_EQ(tridiagonal_eigenvalues(scaled_diagonal, scaled_off, test_compute()), expected)
+        << exponent;
   }
 }
 

@@ -13,9 +13,8 @@
 #include <utility>
 #include <vector>
 
-#include "attnscope/numerics/kernels/kernels.h"
-#include "attnscope/numerics/parts.h"
 #include "attnscope/numerics/singular_values.h"
+#include "tests/support/compute.h"
 #include "tests/support/matrices.h"
 
 namespace attnscope {
@@ -72,7 +71,7 @@ Matrix<float> planted(std::int64_t n, const std::vector<double>& values) {
 class TwoSidedReduction : public testing::Test {
  protected:
   void SetUp() override {
-    if (!kernels::available()) GTEST_SKIP() << "no kernels for this CPU";
+    if (!test_compute().kernels.available()) GTEST_SKIP() << "no kernels for this CPU";
   }
 };
 
@@ -83,7 +82,7 @@ TEST_F(TwoSidedReduction, MatchesLapackAtEverySize) {
     SCOPED_TRACE(n);
     const auto matrix =
         converted<float>(gaussian_matrix(n, n, /*seed=*/static_cast<std::uint64_t>(n)));
-    const ReducedValues got = reduced_singular_values(matrix.view());
+    const ReducedValues got = reduced_singular_values(matrix.view(), test_compute());
     const Errors errors = errors_of(got.values, reference_values(matrix));
     EXPECT_LE(errors.value, kUsual);
     EXPECT_LE(errors.energy, kUsual);
@@ -103,9 +102,9 @@ TEST_F(TwoSidedReduction, TakesAnyShapeAndStride) {
     for (std::int64_t row = 0; row < rows; ++row) {
       for (std::int64_t col = 0; col < cols; ++col) copy(row, col) = view(row, col);
     }
-    const std::vector<double> got = reduced_singular_values(view).values;
+    const std::vector<double> got = reduced_singular_values(view, test_compute()).values;
     EXPECT_LE(errors_of(got, reference_values(copy)).value, kUsual);
-    EXPECT_EQ(got, reduced_singular_values(view.transposed()).values);
+    EXPECT_EQ(got, reduced_singular_values(view.transposed(), test_compute()).values);
   }
 }
 
@@ -116,7 +115,7 @@ TEST_F(TwoSidedReduction, AnswersOnlyWhatItCanPromise) {
     for (const MatrixKind& kind : matrix_kinds()) {
       SCOPED_TRACE(std::string(kind.name) + " " + std::to_string(n));
       const auto matrix = converted<float>(kind.make(n, n, /*seed=*/3));
-      const ReducedValues got = reduced_singular_values(matrix.view());
+      const ReducedValues got = reduced_singular_values(matrix.view(), test_compute());
       const Errors errors = errors_of(got.values, reference_values(matrix));
       EXPECT_LE(errors.value, 2 * kPromise);
       if (keeps_promises(got)) {
@@ -132,7 +131,7 @@ TEST_F(TwoSidedReduction, AnswersForTrainedSpectra) {
   constexpr std::int64_t kOrder = 512;
   const auto check = [&](const std::vector<double>& values) {
     const Matrix<float> matrix = planted(kOrder, values);
-    const ReducedValues got = reduced_singular_values(matrix.view());
+    const ReducedValues got = reduced_singular_values(matrix.view(), test_compute());
     EXPECT_TRUE(keeps_promises(got));
     const Errors errors = errors_of(got.values, reference_values(matrix));
     EXPECT_LE(errors.energy, kUsual / 4);
@@ -175,7 +174,7 @@ TEST_F(TwoSidedReduction, RefusesDegenerateSpectra) {
   for (std::size_t at = kOrder / 2; at < kOrder; ++at) half[at] = 1e-3 * static_cast<double>(at);
   for (const Matrix<float>& matrix : {planted(kOrder, ones), planted(kOrder, half),
                                       converted<float>(hadamard_matrix(kOrder, kOrder))}) {
-    EXPECT_FALSE(two_sided_singular_values(matrix.view()).has_value());
+    EXPECT_FALSE(two_sided_singular_values(matrix.view(), test_compute()).has_value());
   }
 }
 
@@ -197,34 +196,30 @@ TEST_F(TwoSidedReduction, RefusesAWrongEnergyAndABulkUnderOneValue) {
 
 TEST_F(TwoSidedReduction, ScalesByPowersOfTwoExactly) {
   const auto matrix = converted<float>(gaussian_matrix(129, 129, /*seed=*/4));
-  const std::vector<double> expected = reduced_singular_values(matrix.view()).values;
+  const std::vector<double> expected =
+      reduced_singular_values(matrix.view(), test_compute()).values;
   for (const int exponent : {-100, 100}) {
     const Matrix<float> scaled = times(matrix, std::ldexp(1.0F, exponent));
-    std::vector<double> got = reduced_singular_values(scaled.view()).values;
+    std::vector<double> got = reduced_singular_values(scaled.view(), test_compute()).values;
     for (double& value : got) value = std::ldexp(value, -exponent);
     EXPECT_EQ(got, expected);
   }
   for (const float factor : {1e-30F, 1e30F}) {
     const Matrix<float> scaled = times(matrix, factor);
-    EXPECT_LE(
-        errors_of(two_sided_singular_values(scaled.view()).value(), reference_values(scaled)).value,
-        kUsual);
+    EXPECT_LE(errors_of(two_sided_singular_values(scaled.view(), test_compute()).value(),
+                        reference_values(scaled))
+                  .value,
+              kUsual);
   }
   const auto zero = converted<float>(zero_matrix(40, 40));
-  EXPECT_EQ(two_sided_singular_values(zero.view()), std::vector<double>(40, 0.0));
+  EXPECT_EQ(two_sided_singular_values(zero.view(), test_compute()), std::vector<double>(40, 0.0));
 }
 
 TEST_F(TwoSidedReduction, IsTheSameWithAnyNumberOfThreads) {
   const auto matrix = converted<float>(gaussian_matrix(1100, 900, /*seed=*/6));
-  const std::vector<double> alone = reduced_singular_values(matrix.view()).values;
-  std::atomic<bool> done = false;
-  std::vector<std::jthread> lent;
-  for (int thread = 0; thread < 3; ++thread) {
-    lent.emplace_back([&] { lend_thread([&] { return done.load(); }); });
-  }
-  const std::vector<double> helped = reduced_singular_values(matrix.view()).values;
-  done = true;
-  recall_lent_threads();
+  const std::vector<double> alone = reduced_singular_values(matrix.view(), test_compute()).values;
+  LentTeam lent(3);
+  const std::vector<double> helped = reduced_singular_values(matrix.view(), lent.compute()).values;
   EXPECT_EQ(helped, alone);
 }
 
@@ -234,11 +229,11 @@ TEST_F(TwoSidedReduction, IsUsedForLargeSquareMatrices) {
   EXPECT_TRUE(worth_reducing({nullptr, 2048, 2048, 2048, 1}));
   EXPECT_FALSE(worth_reducing({nullptr, 2048, 8192, 8192, 1}));
   const auto matrix = converted<float>(gaussian_matrix(1600, 1600, /*seed=*/8));
-  const std::vector<double> got = singular_values(matrix.view()).values;
-  EXPECT_EQ(got, two_sided_singular_values(matrix.view()).value());
+  const std::vector<double> got = singular_values(matrix.view(), test_compute()).values;
+  EXPECT_EQ(got, two_sided_singular_values(matrix.view(), test_compute()).value());
   // The float64 way errs by at most sqrt(2^-50) = 3e-8 σ_1.
   const Matrix<double> copy = converted<double>(matrix);
-  const Errors errors = errors_of(got, singular_values(copy.view()).values);
+  const Errors errors = errors_of(got, singular_values(copy.view(), test_compute()).values);
   EXPECT_LE(errors.value, kUsual);
   EXPECT_LE(errors.energy, kUsual / 4);
 }

@@ -12,7 +12,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "attnscope/numerics/kernels/kernels.h"
+#include "attnscope/numerics/kernels/band.h"
+#include "attnscope/numerics/kernels/dispatch.h"
 #include "attnscope/numerics/kernels/panel_qr-inl.h"
 #include "attnscope/numerics/kernels/tiles-inl.h"
 
@@ -224,16 +225,16 @@ HWY_EXPORT(factor_tile_column);
 HWY_EXPORT(sweep_tiles);
 HWY_EXPORT(finish_tile_column);
 
-void factor_tile_column(BandReduction& work, std::size_t column) {
-  HWY_DYNAMIC_DISPATCH(factor_tile_column)(work, column);
+void factor_tile_column(Kernels kernels, BandReduction& work, std::size_t column) {
+  ATTNSCOPE_KERNEL(kernels, factor_tile_column)(work, column);
 }
 
-void sweep_tiles(const BandReduction& work, std::size_t column, std::size_t part) {
-  HWY_DYNAMIC_DISPATCH(sweep_tiles)(work, column, part);
+void sweep_tiles(Kernels kernels, const BandReduction& work, std::size_t column, std::size_t part) {
+  ATTNSCOPE_KERNEL(kernels, sweep_tiles)(work, column, part);
 }
 
-void finish_tile_column(BandReduction& work, std::size_t column) {
-  HWY_DYNAMIC_DISPATCH(finish_tile_column)(work, column);
+void finish_tile_column(Kernels kernels, BandReduction& work, std::size_t column) {
+  ATTNSCOPE_KERNEL(kernels, finish_tile_column)(work, column);
 }
 
 }  // namespace attnscope::kernels

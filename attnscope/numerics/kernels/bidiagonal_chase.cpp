@@ -9,7 +9,8 @@
 
 #include <algorithm>
 
-#include "attnscope/numerics/kernels/kernels.h"
+#include "attnscope/numerics/kernels/bidiagonal_chase.h"
+#include "attnscope/numerics/kernels/dispatch.h"
 #include "attnscope/numerics/kernels/reflectors-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -116,11 +117,10 @@ HWY_INLINE void chase_upper_step(double* band, std::size_t n, std::size_t sweep,
   pass_to_right(element(band, start, start + kSide), from_left, h);
 }
 
-void chase_to_bidiagonal(double* band, std::size_t n, double* diagonal, double* off_diagonal) {
-  run_sweeps<kSide>(n, [&](std::size_t sweep, std::size_t block, Reflector<kSide>& h)
-                           HWY_ATTR { chase_upper_step(band, n, sweep, block, h); });
-  for (std::size_t at = 0; at < n; ++at) diagonal[at] = *element(band, at, at);
-  for (std::size_t at = 0; at + 1 < n; ++at) off_diagonal[at] = *element(band, at, at + 1);
+void chase_to_bidiagonal(double* band, std::size_t n, std::size_t first, std::size_t last) {
+  run_sweeps<kSide>(n, first, last,
+                    [&](std::size_t sweep, std::size_t block, Reflector<kSide>& h)
+                        HWY_ATTR { chase_upper_step(band, n, sweep, block, h); });
 }
 
 }  // namespace attnscope::kernels::HWY_NAMESPACE
@@ -131,8 +131,9 @@ namespace attnscope::kernels {
 
 HWY_EXPORT(chase_to_bidiagonal);
 
-void chase_upper_band(double* band, std::size_t n, double* diagonal, double* off_diagonal) {
-  HWY_DYNAMIC_DISPATCH(chase_to_bidiagonal)(band, n, diagonal, off_diagonal);
+void chase_upper_band(Kernels kernels, double* band, std::size_t n, std::size_t first,
+                      std::size_t last) {
+  ATTNSCOPE_KERNEL(kernels, chase_to_bidiagonal)(band, n, first, last);
 }
 
 }  // namespace attnscope::kernels

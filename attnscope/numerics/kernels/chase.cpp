@@ -9,7 +9,8 @@
 
 #include <algorithm>
 
-#include "attnscope/numerics/kernels/kernels.h"
+#include "attnscope/numerics/kernels/chase.h"
+#include "attnscope/numerics/kernels/dispatch.h"
 #include "attnscope/numerics/kernels/reflectors-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -115,11 +116,10 @@ HWY_INLINE void chase_step(double* band, std::size_t n, std::size_t sweep, std::
   h = next;
 }
 
-void chase_band(double* band, std::size_t n, double* diagonal, double* off_diagonal) {
-  run_sweeps<kTile>(n, [&](std::size_t sweep, std::size_t block, Reflector<kTile>& h)
-                           HWY_ATTR { chase_step(band, n, sweep, block, h); });
-  for (std::size_t at = 0; at < n; ++at) diagonal[at] = band[at * kBandStep];
-  for (std::size_t at = 0; at + 1 < n; ++at) off_diagonal[at] = band[at * kBandStep + 1];
+void chase_band(double* band, std::size_t n, std::size_t first, std::size_t last) {
+  run_sweeps<kTile>(n, first, last,
+                    [&](std::size_t sweep, std::size_t block, Reflector<kTile>& h)
+                        HWY_ATTR { chase_step(band, n, sweep, block, h); });
 }
 
 }  // namespace attnscope::kernels::HWY_NAMESPACE
@@ -130,8 +130,8 @@ namespace attnscope::kernels {
 
 HWY_EXPORT(chase_band);
 
-void chase_band(double* band, std::size_t n, double* diagonal, double* off_diagonal) {
-  HWY_DYNAMIC_DISPATCH(chase_band)(band, n, diagonal, off_diagonal);
+void chase_band(Kernels kernels, double* band, std::size_t n, std::size_t first, std::size_t last) {
+  ATTNSCOPE_KERNEL(kernels, chase_band)(band, n, first, last);
 }
 
 }  // namespace attnscope::kernels

@@ -12,7 +12,8 @@
 #include <type_traits>
 #include <utility>
 
-#include "attnscope/numerics/kernels/kernels.h"
+#include "attnscope/numerics/kernels/dispatch.h"
+#include "attnscope/numerics/kernels/interleaved.h"
 #include "attnscope/numerics/kernels/vectors-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -520,34 +521,35 @@ HWY_EXPORT(interleaved_tridiagonal);
 HWY_EXPORT(extents_float32);
 HWY_EXPORT(extents_float64);
 
-std::size_t lanes() { return HWY_DYNAMIC_DISPATCH(lanes)(); }
+std::size_t lanes(Kernels kernels) { return ATTNSCOPE_KERNEL(kernels, lanes)(); }
 
-void interleave_row(std::span<const float* const> lines, const double* scales, std::size_t columns,
-                    double* out) {
-  HWY_DYNAMIC_DISPATCH(interleave_float32)(lines, scales, columns, out);
+void interleave_row(Kernels kernels, std::span<const float* const> lines, const double* scales,
+                    std::size_t columns, double* out) {
+  ATTNSCOPE_KERNEL(kernels, interleave_float32)(lines, scales, columns, out);
 }
 
-void interleave_row(std::span<const double* const> lines, const double* scales, std::size_t columns,
-                    double* out) {
-  HWY_DYNAMIC_DISPATCH(interleave_float64)(lines, scales, columns, out);
+void interleave_row(Kernels kernels, std::span<const double* const> lines, const double* scales,
+                    std::size_t columns, double* out) {
+  ATTNSCOPE_KERNEL(kernels, interleave_float64)(lines, scales, columns, out);
 }
 
-void interleaved_gram(const double* rows, std::size_t order, bool lower, double* triangle) {
-  HWY_DYNAMIC_DISPATCH(interleaved_gram)(rows, order, lower, triangle);
+void interleaved_gram(Kernels kernels, const double* rows, std::size_t order, bool lower,
+                      double* triangle) {
+  ATTNSCOPE_KERNEL(kernels, interleaved_gram)(rows, order, lower, triangle);
 }
 
-void interleaved_tridiagonal(double* triangle, std::size_t order, double* work, double* diagonal,
-                             double* off_diagonal) {
-  HWY_DYNAMIC_DISPATCH(interleaved_tridiagonal)
+void interleaved_tridiagonal(Kernels kernels, double* triangle, std::size_t order, double* work,
+                             double* diagonal, double* off_diagonal) {
+  ATTNSCOPE_KERNEL(kernels, interleaved_tridiagonal)
   (triangle, order, work, diagonal, off_diagonal);
 }
 
-Extents extents(MatrixView<const float> matrix) {
-  return HWY_DYNAMIC_DISPATCH(extents_float32)(matrix);
+Extents extents(Kernels kernels, MatrixView<const float> matrix) {
+  return ATTNSCOPE_KERNEL(kernels, extents_float32)(matrix);
 }
 
-Extents extents(MatrixView<const double> matrix) {
-  return HWY_DYNAMIC_DISPATCH(extents_float64)(matrix);
+Extents extents(Kernels kernels, MatrixView<const double> matrix) {
+  return ATTNSCOPE_KERNEL(kernels, extents_float64)(matrix);
 }
 
 }  // namespace attnscope::kernels

@@ -12,7 +12,9 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "attnscope/numerics/kernels/kernels.h"
+#include "attnscope/numerics/kernels/dispatch.h"
+#include "attnscope/numerics/kernels/interleaved.h"
+#include "attnscope/numerics/kernels/interleaved_eigenvalues.h"
 #include "attnscope/numerics/kernels/vectors-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -220,9 +222,9 @@ namespace attnscope::kernels {
 
 HWY_EXPORT(interleaved_eigenvalues);
 
-bool interleaved_eigenvalues(double* diagonal, double* off_diagonal, std::size_t order,
-                             std::size_t groups) {
-  return HWY_DYNAMIC_DISPATCH(interleaved_eigenvalues)(diagonal, off_diagonal, order, groups);
+bool interleaved_eigenvalues(Kernels kernels, double* diagonal, double* off_diagonal,
+                             std::size_t order, std::size_t groups) {
+  return ATTNSCOPE_KERNEL(kernels, interleaved_eigenvalues)(diagonal, off_diagonal, order, groups);
 }
 
 }  // namespace attnscope::kernels

@@ -12,6 +12,7 @@
 #include <cmath>
 #include <cstddef>
 
+#include "attnscope/numerics/kernels/sweeps.h"
 #include "attnscope/numerics/kernels/vectors-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -116,17 +117,13 @@ HWY_INLINE void pass_bulge(double* block, const Reflector<kWidth>& h, Reflector<
   }
 }
 
-/// Sweeps under way at once, each two blocks behind the one before, where they are independent:
-/// a part of the band is chased eight times while it is in the cache.
-constexpr std::size_t kSweeps = 8;
-
-/// Every sweep over a band of order n and width kWidth: step(sweep, block, reflector) takes the
-/// reflector of that sweep from one block to the next.
+/// Sweeps [first, last) over a band of order n and width kWidth, kSweeps under way at once:
+/// step(sweep, block, reflector) takes the reflector of that sweep from one block to the next.
 template <std::size_t kWidth, class Step>
-HWY_INLINE void run_sweeps(std::size_t n, const Step& step) {
+HWY_INLINE void run_sweeps(std::size_t n, std::size_t first, std::size_t last, const Step& step) {
   Reflector<kWidth> under_way[kSweeps];
-  for (std::size_t first = 0; first + 1 < n; first += kSweeps) {
-    const std::size_t count = std::min(kSweeps, n - 1 - first);
+  for (; first < last; first += kSweeps) {
+    const std::size_t count = std::min(kSweeps, last - first);
     const std::size_t steps = (n - first - 1 + kWidth - 1) / kWidth;
     for (std::size_t time = 0; time < steps + 2 * (count - 1); ++time) {
       for (std::size_t lag = 0; lag < count && 2 * lag <= time; ++lag) {

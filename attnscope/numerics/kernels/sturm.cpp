@@ -10,7 +10,8 @@
 
 #include <algorithm>
 
-#include "attnscope/numerics/kernels/kernels.h"
+#include "attnscope/numerics/kernels/dispatch.h"
+#include "attnscope/numerics/kernels/sturm.h"
 #include "attnscope/numerics/kernels/vectors-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -206,14 +207,14 @@ namespace attnscope::kernels {
 HWY_EXPORT(evaluate_all);
 HWY_EXPORT(narrow_batches);
 
-void sturm_sequences(const Tridiagonal& matrix, const double* points, double* mantissa,
-                     std::int64_t* exponent, std::int64_t* below) {
-  HWY_DYNAMIC_DISPATCH(evaluate_all)(matrix, points, mantissa, exponent, below);
+void sturm_sequences(Kernels kernels, const Tridiagonal& matrix, const double* points,
+                     double* mantissa, std::int64_t* exponent, std::int64_t* below) {
+  ATTNSCOPE_KERNEL(kernels, evaluate_all)(matrix, points, mantissa, exponent, below);
 }
 
-void narrow_brackets(const Tridiagonal& matrix, const Brackets& brackets, std::size_t first,
-                     std::size_t batches, int rounds, double tolerance) {
-  HWY_DYNAMIC_DISPATCH(narrow_batches)(matrix, brackets, first, batches, rounds, tolerance);
+void narrow_brackets(Kernels kernels, const Tridiagonal& matrix, const Brackets& brackets,
+                     std::size_t first, std::size_t batches, int rounds, double tolerance) {
+  ATTNSCOPE_KERNEL(kernels, narrow_batches)(matrix, brackets, first, batches, rounds, tolerance);
 }
 
 }  // namespace attnscope::kernels

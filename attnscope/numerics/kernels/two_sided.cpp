@@ -14,9 +14,10 @@
 #include <atomic>
 #include <type_traits>
 
-#include "attnscope/numerics/kernels/kernels.h"
+#include "attnscope/numerics/kernels/dispatch.h"
 #include "attnscope/numerics/kernels/panel_qr-inl.h"
 #include "attnscope/numerics/kernels/tiles-inl.h"
+#include "attnscope/numerics/kernels/two_sided.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace attnscope::kernels::HWY_NAMESPACE {
@@ -406,25 +407,27 @@ HWY_EXPORT(sweep_column_part);
 HWY_EXPORT(factor_row_panel);
 HWY_EXPORT(sweep_row_part);
 
-void pack_row_panel(MatrixView<const float> a, float scale, std::size_t panel,
+void pack_row_panel(Kernels kernels, MatrixView<const float> a, float scale, std::size_t panel,
                     const TwoSidedReduction& work, double* squares) {
-  HWY_DYNAMIC_DISPATCH(pack_side_panel)(a, scale, panel, work, squares);
+  ATTNSCOPE_KERNEL(kernels, pack_side_panel)(a, scale, panel, work, squares);
 }
 
-void factor_columns(TwoSidedReduction& work, std::size_t step) {
-  HWY_DYNAMIC_DISPATCH(factor_column_panel)(work, step);
+void factor_columns(Kernels kernels, TwoSidedReduction& work, std::size_t step) {
+  ATTNSCOPE_KERNEL(kernels, factor_column_panel)(work, step);
 }
 
-void sweep_columns(const TwoSidedReduction& work, std::size_t step, std::size_t part) {
-  HWY_DYNAMIC_DISPATCH(sweep_column_part)(work, step, part);
+void sweep_columns(Kernels kernels, const TwoSidedReduction& work, std::size_t step,
+                   std::size_t part) {
+  ATTNSCOPE_KERNEL(kernels, sweep_column_part)(work, step, part);
 }
 
-void factor_rows(TwoSidedReduction& work, std::size_t step) {
-  HWY_DYNAMIC_DISPATCH(factor_row_panel)(work, step);
+void factor_rows(Kernels kernels, TwoSidedReduction& work, std::size_t step) {
+  ATTNSCOPE_KERNEL(kernels, factor_row_panel)(work, step);
 }
 
-void sweep_rows(const TwoSidedReduction& work, std::size_t step, std::size_t part) {
-  HWY_DYNAMIC_DISPATCH(sweep_row_part)(work, step, part);
+void sweep_rows(Kernels kernels, const TwoSidedReduction& work, std::size_t step,
+                std::size_t part) {
+  ATTNSCOPE_KERNEL(kernels, sweep_row_part)(work, step, part);
 }
 
 }  // namespace attnscope::kernels

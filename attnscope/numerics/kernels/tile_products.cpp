@@ -2,14 +2,15 @@
 #include "attnscope/numerics/kernels/targets.h"
 //
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "attnscope/numerics/kernels/gram.cpp"
+#define HWY_TARGET_INCLUDE "attnscope/numerics/kernels/tile_products.cpp"
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
 #include <algorithm>
 #include <cmath>
 
-#include "attnscope/numerics/kernels/kernels.h"
+#include "attnscope/numerics/kernels/dispatch.h"
+#include "attnscope/numerics/kernels/tile_products.h"
 #include "attnscope/numerics/kernels/tiles-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -127,8 +128,8 @@ void pack_float64(MatrixView<const double> a, double scale, std::size_t first, s
   pack(a, scale, first, last, packed);
 }
 
-void add_gram(const double* packed, std::size_t depth, std::size_t first, std::size_t last,
-              double* triangle) {
+void add_products(const double* packed, std::size_t depth, std::size_t first, std::size_t last,
+                  double* triangle) {
   for (std::size_t start = first; start < last; start += kPanelsInCache) {
     const std::size_t end = std::min(start + kPanelsInCache, last);
     for (std::size_t at = 0; at < depth; at += kSumColumns) {
@@ -240,39 +241,41 @@ HWY_EXPORT(largest_float32);
 HWY_EXPORT(largest_float64);
 HWY_EXPORT(pack_float32);
 HWY_EXPORT(pack_float64);
-HWY_EXPORT(add_gram);
+HWY_EXPORT(add_products);
 HWY_EXPORT(few_rows_float32);
 HWY_EXPORT(few_rows_float64);
 
-float largest_magnitude(MatrixView<const float> matrix) {
-  return HWY_DYNAMIC_DISPATCH(largest_float32)(matrix);
+float largest_magnitude(Kernels kernels, MatrixView<const float> matrix) {
+  return ATTNSCOPE_KERNEL(kernels, largest_float32)(matrix);
 }
 
-double largest_magnitude(MatrixView<const double> matrix) {
-  return HWY_DYNAMIC_DISPATCH(largest_float64)(matrix);
+double largest_magnitude(Kernels kernels, MatrixView<const double> matrix) {
+  return ATTNSCOPE_KERNEL(kernels, largest_float64)(matrix);
 }
 
-void pack_panels(MatrixView<const float> a, double scale, std::size_t first, std::size_t last,
-                 double* packed) {
-  HWY_DYNAMIC_DISPATCH(pack_float32)(a, scale, first, last, packed);
+void pack_panels(Kernels kernels, MatrixView<const float> a, double scale, std::size_t first,
+                 std::size_t last, double* packed) {
+  ATTNSCOPE_KERNEL(kernels, pack_float32)(a, scale, first, last, packed);
 }
 
-void pack_panels(MatrixView<const double> a, double scale, std::size_t first, std::size_t last,
-                 double* packed) {
-  HWY_DYNAMIC_DISPATCH(pack_float64)(a, scale, first, last, packed);
+void pack_panels(Kernels kernels, MatrixView<const double> a, double scale, std::size_t first,
+                 std::size_t last, double* packed) {
+  ATTNSCOPE_KERNEL(kernels, pack_float64)(a, scale, first, last, packed);
 }
 
-void add_gram(const double* packed, std::size_t depth, std::size_t first, std::size_t last,
-              double* triangle) {
-  HWY_DYNAMIC_DISPATCH(add_gram)(packed, depth, first, last, triangle);
+void add_tile_products(Kernels kernels, const double* packed, std::size_t depth, std::size_t first,
+                       std::size_t last, double* triangle) {
+  ATTNSCOPE_KERNEL(kernels, add_products)(packed, depth, first, last, triangle);
 }
 
-void gram_of_few_rows(MatrixView<const float> a, double scale, double* scratch, double* lower) {
-  HWY_DYNAMIC_DISPATCH(few_rows_float32)(a, scale, scratch, lower);
+void gram_of_few_rows(Kernels kernels, MatrixView<const float> a, double scale, double* scratch,
+                      double* lower) {
+  ATTNSCOPE_KERNEL(kernels, few_rows_float32)(a, scale, scratch, lower);
 }
 
-void gram_of_few_rows(MatrixView<const double> a, double scale, double* scratch, double* lower) {
-  HWY_DYNAMIC_DISPATCH(few_rows_float64)(a, scale, scratch, lower);
+void gram_of_few_rows(Kernels kernels, MatrixView<const double> a, double scale, double* scratch,
+                      double* lower) {
+  ATTNSCOPE_KERNEL(kernels, few_rows_float64)(a, scale, scratch, lower);
 }
 
 }  // namespace attnscope::kernels

@@ -3,13 +3,14 @@
 #include "attnscope/numerics/kernels/targets.h"
 //
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "attnscope/numerics/kernels/float32_gram.cpp"
+#define HWY_TARGET_INCLUDE "attnscope/numerics/kernels/float32_products.cpp"
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
 #include <algorithm>
 
-#include "attnscope/numerics/kernels/kernels.h"
+#include "attnscope/numerics/kernels/dispatch.h"
+#include "attnscope/numerics/kernels/float32_products.h"
 #include "attnscope/numerics/kernels/tiles-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -198,19 +199,20 @@ HWY_EXPORT(pack_group);
 HWY_EXPORT(add_floats);
 HWY_EXPORT(add_samples);
 
-void pack_float32_group(MatrixView<const float> a, float scale, std::size_t group,
+void pack_float32_group(Kernels kernels, MatrixView<const float> a, float scale, std::size_t group,
                         std::size_t depth, float* packed) {
-  HWY_DYNAMIC_DISPATCH(pack_group)(a, scale, group, depth, packed);
+  ATTNSCOPE_KERNEL(kernels, pack_group)(a, scale, group, depth, packed);
 }
 
-void add_float32_gram(const float* packed, std::size_t depth, std::size_t tiles, std::size_t first,
-                      std::size_t last, double* triangle) {
-  HWY_DYNAMIC_DISPATCH(add_floats)(packed, depth, tiles, first, last, triangle);
+void add_float32_products(Kernels kernels, const float* packed, std::size_t depth,
+                          std::size_t tiles, std::size_t first, std::size_t last,
+                          double* triangle) {
+  ATTNSCOPE_KERNEL(kernels, add_floats)(packed, depth, tiles, first, last, triangle);
 }
 
-void add_float32_samples(const float* packed, std::size_t depth, std::size_t first,
+void add_float32_samples(Kernels kernels, const float* packed, std::size_t depth, std::size_t first,
                          std::size_t last, double* samples) {
-  HWY_DYNAMIC_DISPATCH(add_samples)(packed, depth, first, last, samples);
+  ATTNSCOPE_KERNEL(kernels, add_samples)(packed, depth, first, last, samples);
 }
 
 }  // namespace attnscope::kernels

@@ -1,0 +1,43 @@
+// Products of a matrix with its own transpose in float64: its Gram matrix, summed into tiles.
+#pragma once
+
+#include <cstddef>
+
+#include "attnscope/core/matrix_view.h"
+#include "attnscope/numerics/instruction_set.h"
+#include "attnscope/numerics/kernels/tiles.h"
+
+namespace attnscope::kernels {
+
+/// The largest magnitude in a matrix of finite elements; 0 for an empty one.
+float largest_magnitude(Kernels kernels, MatrixView<const float> matrix);
+double largest_magnitude(Kernels kernels, MatrixView<const double> matrix);
+
+/// Columns of the factor that are packed at once: many, since for each the whole triangle is read
+/// and written.
+inline constexpr std::size_t kGramDepth = 1024;
+
+/// Panels [first, last) of `a` (rows, depth ≤ kGramDepth) times `scale` as float64:
+/// packed[panel][column][kTile rows], rows beyond the matrix zero.
+void pack_panels(Kernels kernels, MatrixView<const float> a, double scale, std::size_t first,
+                 std::size_t last, double* packed);
+void pack_panels(Kernels kernels, MatrixView<const double> a, double scale, std::size_t first,
+                 std::size_t last, double* packed);
+
+/// Adds packed · packedᵀ to panels [first, last) of `triangle`.
+void add_tile_products(Kernels kernels, const double* packed, std::size_t depth, std::size_t first,
+                       std::size_t last, double* triangle);
+
+/// scale² a aᵀ of few rows whose elements lie together, without packing: lower (rows, rows),
+/// column-major, lower triangle. scratch: few_rows_scratch(rows).
+inline constexpr std::size_t kFewRows = 128;
+inline constexpr std::size_t kFewRowsStep = 512 + 8;  // rows do not fall on each other in the cache
+inline constexpr std::size_t few_rows_scratch(std::size_t rows) {
+  return (rows + 3) * kFewRowsStep;
+}
+void gram_of_few_rows(Kernels kernels, MatrixView<const float> a, double scale, double* scratch,
+                      double* lower);
+void gram_of_few_rows(Kernels kernels, MatrixView<const double> a, double scale, double* scratch,
+                      double* lower);
+
+}  // namespace attnscope::kernels

@@ -1,0 +1,11 @@
+// What computes, for people to read.
+#pragma once
+
+#include <string>
+
+namespace attnscope {
+
+/// The BLAS library's own description: name, version, kernels chosen for this CPU.
+std::string blas_description();
+
+}  // namespace attnscope

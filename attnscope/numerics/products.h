@@ -1,0 +1,26 @@
+// Products and factorisations of dense float64 matrices.
+#pragma once
+
+#include <cstdint>
+
+#include "attnscope/core/matrix_view.h"
+#include "attnscope/numerics/compute.h"
+
+namespace attnscope {
+
+/// a (m, k) times bᵀ, b (n, k): (m, n), row-major. Strides not negative.
+Matrix<double> multiply_transposed(MatrixView<const double> a, MatrixView<const double> b,
+                                   const Compute& compute = {});
+
+/// gram (n, n), lower triangle, column-major += rows · rowsᵀ, where `rows` (n, k) lie together.
+void add_products_of_rows(std::int64_t n, std::int64_t k, const double* rows, double* gram);
+
+/// R (min(rows, cols), cols), row-major, of the QR factorisation of `matrix`.
+Matrix<double> qr_r_factor(MatrixView<const double> matrix, const Compute& compute = {});
+
+/// Orthonormal rows that span the row space of `matrix`, (rank, cols), row-major; the rank counts
+/// the pivots of a QR factorisation with column pivoting that exceed `tolerance` times the first.
+Matrix<double> row_space_basis(MatrixView<const double> matrix, double tolerance,
+                               const Compute& compute = {});
+
+}  // namespace attnscope

@@ -1,0 +1,121 @@
+// Whatever is under way ends soon after a stop is asked for, at any moment of it.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cmath>
+#include <functional>
+#include <stop_token>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "attnscope/core/error.h"
+#include "attnscope/numerics/products.h"
+#include "attnscope/numerics/singular_values.h"
+#include "attnscope/numerics/small_matrices.h"
+#include "attnscope/numerics/symmetric_eigenvalues.h"
+#include "attnscope/numerics/thin_product.h"
+#include "tests/support/compute.h"
+#include "tests/support/matrices.h"
+
+namespace attnscope {
+namespace {
+
+using namespace test;
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+/// What a user waits for at most is 1 s; these matrices are smaller than his, the machine may be
+/// busy.
+constexpr double kMostSeconds = 0.5;
+
+class Stopping : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!test_compute().kernels.available()) GTEST_SKIP() << "LAPACK cannot be stopped";
+  }
+
+  /// Stops `work` at moments spread over the time that it takes alone.
+  static void expect_to_stop(const std::function<void(const Compute&)>& work) {
+    auto start = Clock::now();
+    work(test_compute());
+    const double whole = seconds_since(start);
+    for (const double share : {0.0, 0.2, 0.45, 0.7, 0.85}) {
+      std::stop_source source;
+      Clock::time_point asked;
+      std::jthread stopper([&] {
+        std::this_thread::sleep_for(std::chrono::duration<double>(share * whole));
+        asked = Clock::now();
+        source.request_stop();
+      });
+      if (share == 0) stopper.join();
+      bool stopped = false;
+      try {
+        work(test_compute(nullptr, source.get_token()));
+      } catch (const Stopped&) {
+        stopped = true;
+      }
+      if (stopper.joinable()) stopper.join();
+      EXPECT_TRUE(stopped || share > 0);
+      if (!stopped) continue;
+      EXPECT_LT(seconds_since(asked), kMostSeconds) << share << " of " << whole << " s";
+    }
+  }
+};
+
+TEST_F(Stopping, TheGramMatrixInFloat32) {
+  const auto matrix = converted<float>(gaussian_matrix(1400, 4200, 1));
+  expect_to_stop([&](const Compute& compute) { singular_values(matrix.view(), compute); });
+}
+
+TEST_F(Stopping, TheGramMatrixInFloat64) {
+  const Matrix<double> matrix = gaussian_matrix(1400, 2800, 2);
+  expect_to_stop([&](const Compute& compute) { singular_values(matrix.view(), compute); });
+}
+
+TEST_F(Stopping, TheReductionOfBothSides) {
+  const auto matrix = converted<float>(gaussian_matrix(1800, 1800, 3));
+  expect_to_stop([&](const Compute& compute) { singular_values(matrix.view(), compute); });
+}
+
+TEST_F(Stopping, ManySmallMatrices) {
+  const auto matrix = converted<float>(gaussian_matrix(128, 128, 4));
+  const std::vector<MatrixView<const float>> maps(2000, std::as_const(matrix).view());
+  std::vector<double> values(maps.size() * 128);
+  expect_to_stop(
+      [&](const Compute& compute) { small_singular_values(maps, values.data(), compute); });
+  const auto head = converted<float>(gaussian_matrix(128, 1024, 5));
+  const std::vector<MatrixView<const float>> heads(500, std::as_const(head).view());
+  expect_to_stop([&](const Compute& compute) { singular_values_of_each(heads, compute); });
+}
+
+TEST_F(Stopping, ProductsOfThinFactors) {
+  const Matrix<double> left = gaussian_matrix(1400, 1400, 6),
+                       right = gaussian_matrix(1400, 1400, 7);
+  // One that is formed, and many that are not.
+  const std::vector<ThinPair> whole = {{left.view(), right.view()}};
+  expect_to_stop([&](const Compute& compute) { thin_products_singular_values(whole, compute); });
+  std::vector<ThinPair> heads;
+  for (std::int64_t head = 0; head < 200; ++head) {
+    heads.push_back(
+        {left.view().row_block(head % 10 * 128, 128), right.view().row_block(head % 9 * 128, 128)});
+  }
+  expect_to_stop([&](const Compute& compute) { thin_products_singular_values(heads, compute); });
+}
+
+TEST_F(Stopping, AStopReachesTheThreadsOfATeam) {
+  const auto matrix = converted<float>(gaussian_matrix(1000, 1700, 8));
+  LentTeam lent(2);
+  std::stop_source source;
+  source.request_stop();
+  EXPECT_THROW(singular_values(matrix.view(), test_compute(&lent.team(), source.get_token())),
+               Stopped);
+  const std::vector<double> after = singular_values(matrix.view(), lent.compute()).values;
+  EXPECT_EQ(after, singular_values(matrix.view(), test_compute()).values);
+}
+
+}  // namespace
+}  // namespace attnscope

@@ -1,0 +1,42 @@
+// How the tests of numerics compute: with the kernels that ATTNSCOPE_KERNELS names, so that one
+// machine runs what others would.
+#pragma once
+
+#include <atomic>
+#include <cstdlib>
+#include <thread>
+#include <vector>
+
+#include "attnscope/numerics/compute.h"
+#include "attnscope/numerics/team.h"
+
+namespace attnscope::test {
+
+inline Compute test_compute(Team* team = nullptr, std::stop_token stop = {}) {
+  const char* wish = std::getenv("ATTNSCOPE_KERNELS");
+  return {.kernels = Kernels::named(wish == nullptr ? "" : wish), .team = team, .stop = stop};
+}
+
+/// A team with threads that are lent to it while it lives.
+class LentTeam {
+ public:
+  explicit LentTeam(int threads) {
+    for (int index = 0; index < threads; ++index) {
+      threads_.emplace_back([this] { team_.lend([this] { return over_.load(); }); });
+    }
+  }
+  ~LentTeam() {
+    over_ = true;
+    team_.recall();
+  }
+
+  Team& team() { return team_; }
+  Compute compute() { return test_compute(&team_); }
+
+ private:
+  Team team_;
+  std::atomic<bool> over_ = false;
+  std::vector<std::jthread> threads_;  // last, so that they end first
+};
+
+}  // namespace attnscope::test
