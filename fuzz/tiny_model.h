@@ -87,8 +87,8 @@ inline void use(const ModelSpec& spec) {
   take_inventory(model);
   for (std::int64_t layer = 0; layer < spec.dimensions.layers; ++layer) {
     for (const Role role : kProjections) {
-      if (!model.has(role)) continue;
       const Weight& weight = model.weight(layer, role);
+      if (weight.tensor == nullptr) continue;
       if (why_not_analysed(model.checkpoint(), *weight.tensor)) continue;
       decode_exact(weight.matrix);
     }

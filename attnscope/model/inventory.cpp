@@ -38,6 +38,7 @@ std::map<const CheckpointTensor*, RoleOfTensor> projection_roles(const Model& mo
   for (std::int64_t layer = 0; layer < model.dimensions().layers; ++layer) {
     for (const WeightRule& rule : model.spec().architecture.weights) {
       const Weight& weight = model.weight(layer, rule.role);
+      if (weight.tensor == nullptr) continue;
       const std::string label = weight_label(rule);
       add_label(roles, weight.tensor, label, layer, rule.index.has_value());
       if (weight.bias != nullptr) add_label(roles, weight.bias, label + ".bias", layer, false);
@@ -136,6 +137,7 @@ std::int64_t count_attention_parameters(const Model& model) {
   for (std::int64_t layer = 0; layer < model.dimensions().layers; ++layer) {
     for (const WeightRule& rule : model.spec().architecture.weights) {
       const Weight& weight = model.weight(layer, rule.role);
+      if (weight.tensor == nullptr) continue;
       if (!is_attention(rule.role) || !counted.emplace(weight.tensor, rule.role).second) continue;
       total += weight.matrix.rows * weight.matrix.cols;
       if (weight.bias != nullptr) total += weight.matrix.rows;

@@ -281,10 +281,15 @@ Report run_composition(std::span<const Model> models, const CircuitsRequest& req
         const auto compute = [&] {
           return compose(model, own.first(at), own[at], request.variant);
         };
+        const auto all_there = [&](std::int64_t layer) {
+          return model.has(Role::ov, layer) && (layer != own[at] || model.has(Role::qk, layer));
+        };
+        const auto read_layers = own.first(at + 1);
+        const bool keep = stored && std::all_of(read_layers.begin(), read_layers.end(), all_there);
         found[slot] =
-            stored ? stored->get(inputs_of(model, own.first(at), own[at], request.variant),
-                                 {{.model = index, .layer = own[at], .matrix = kPlace}}, compute)
-                   : compute();
+            keep ? stored->get(inputs_of(model, own.first(at), own[at], request.variant),
+                               {{.model = index, .layer = own[at], .matrix = kPlace}}, compute)
+                 : compute();
       };
       const auto read_soon = [&, own, at] {
         for (const Role role : {Role::qk, Role::ov}) prefetch(model, own[at], role);

@@ -11,14 +11,6 @@
 namespace attnscope {
 namespace {
 
-/// The stored matrices behind a role: one, or the two that it is made of.
-std::vector<Role> factors_of(Role role) {
-  if (role == Role::qk) return {Role::query, Role::key};
-  if (role == Role::ov) return {Role::output, Role::value};
-  if (role == Role::kv) return {Role::key, Role::value};
-  return {role};
-}
-
 /// Two matrices with equal keys are the same numbers.
 using WeightKey =
     std::tuple<std::size_t, Role, std::vector<std::pair<const CheckpointTensor*, std::int64_t>>>;
@@ -66,6 +58,7 @@ std::uint64_t stored_bytes(const Model& model, std::int64_t layer, Role role) {
 void prefetch(const Model& model, std::int64_t layer, Role role) {
   for (const Role factor : factors_of(role)) {
     const Weight& weight = model.weight(layer, factor);
+    if (weight.tensor == nullptr) continue;
     model.checkpoint().prefetch(*weight.tensor, byte_range(weight.matrix));
   }
 }
@@ -91,7 +84,7 @@ void run_layers(Report& report, std::span<const Model> models,
         const Role role = roles[index][position];
         const auto [found, fresh] =
             item_of.emplace(weight_key(model, index, layer, role), items.size());
-        if (!fresh && work.shares_equal_weights) {
+        if (!fresh && work.shares_equal_weights && model.has(role, layer)) {
           groups.push_back({index, layer, role, found->second, position});
           continue;
         }
@@ -127,9 +120,10 @@ void run_layers(Report& report, std::span<const Model> models,
     items[group.item].run = [&, group] {
       const Model& model = models[group.model];
       const auto compute = [&] { return work.compute(model, group.layer, group.role); };
-      outcomes[group.item] = stored ? stored->get(inputs_of(work, model, group.layer, group.role),
-                                                  places[group.item], compute)
-                                    : compute();
+      outcomes[group.item] = stored && model.has(group.role, group.layer)
+                                 ? stored->get(inputs_of(work, model, group.layer, group.role),
+                                               places[group.item], compute)
+                                 : compute();
     };
   }
   run_all(items, resources, on_progress);

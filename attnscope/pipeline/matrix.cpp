@@ -39,6 +39,9 @@ MatrixRequest resolve(const Model& model, MatrixRequest request) {
 
 template <class M>
 M require(Read<M> read, const Model& model, const Weight& weight) {
+  if (weight.tensor == nullptr) {
+    throw Error(ErrorKind::format, model.checkpoint().main_file().string(), weight.missing);
+  }
   if (!read.skipped.empty()) {
     throw Error(ErrorKind::unsupported, model.checkpoint().place_of(*weight.tensor), read.skipped);
   }

@@ -235,6 +235,7 @@ std::vector<Outcome> weights_of(const Model& model, std::int64_t layer, Role rol
   const StoredMatrix& stored = weight.matrix;
   const HeadShape& shape = model.dimensions().heads;
   const std::int64_t heads = request.per_head ? shape.count(role) : 0;
+  if (weight.tensor == nullptr) return all_skipped(weight.missing, heads);
   if (const auto reason = why_not_analysed(model.checkpoint(), *weight.tensor)) {
     return all_skipped(*reason, heads);
   }
