@@ -84,7 +84,7 @@ inline void use(const ModelSpec& spec) {
 
   static const TinyCheckpoint tiny;
   const Model model(tiny.open(), spec);
-  take_inventory(model);
+  take_inventory(model, possible_copies(model));
   for (std::int64_t layer = 0; layer < spec.dimensions.layers; ++layer) {
     for (const Role role : kProjections) {
       const Weight& weight = model.weight(layer, role);

@@ -265,7 +265,7 @@ Report run_composition(std::span<const Model> models, const CircuitsRequest& req
     count += layers.back().size();
   }
   for (const Model& model : models) {
-    report.models.push_back(facts_record(take_inventory(model).facts));
+    report.models.push_back(facts_record(model_facts(model)));
   }
   std::optional<StoredItems> stored;
   if (request.store != nullptr) {

@@ -4,6 +4,7 @@
 
 #include <fstream>
 #include <string>
+#include <vector>
 
 #include "attnscope/numerics/kernels/kernels.h"
 #include "attnscope/numerics/lapack.h"
@@ -60,7 +61,9 @@ Record facts_record(const ModelFacts& facts) {
 Report run_info(std::span<const Model> models) {
   Report report{.command = "info"};
   for (const Model& model : models) {
-    const Inventory inventory = take_inventory(model);
+    std::vector<TensorPair> copies = possible_copies(model);
+    std::erase_if(copies, [&](const TensorPair& pair) { return !holds_same_bytes(model, pair); });
+    const Inventory inventory = take_inventory(model, copies);
     report.models.push_back(facts_record(inventory.facts));
     for (const TensorFacts& tensor : inventory.tensors) {
       Value::List shape(tensor.shape.begin(), tensor.shape.end());

@@ -98,7 +98,7 @@ void run_layers(Report& report, std::span<const Model> models,
     }
   }
   for (const Model& model : models) {
-    report.models.push_back(facts_record(take_inventory(model).facts));
+    report.models.push_back(facts_record(model_facts(model)));
   }
   std::optional<StoredItems> stored;
   std::vector<std::vector<StoredPlace>> places(items.size());

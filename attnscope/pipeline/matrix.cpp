@@ -99,7 +99,7 @@ Report matrix_report(std::span<const Model> models, const MatrixRequest& request
   report.parameters = {
       {"layer", request.layer}, {"matrix", role_name(request.role)}, {"head", request.head}};
   for (const Model& model : models) {
-    report.models.push_back(facts_record(take_inventory(model).facts));
+    report.models.push_back(facts_record(model_facts(model)));
     const std::int64_t layer = resolve(model, request).layer;
     const auto add_rows = [&](const auto& dense) {
       for (std::int64_t row = 0; row < dense.rows(); ++row) {
