@@ -84,11 +84,11 @@ inline void use(const ModelSpec& spec) {
 
   static const TinyCheckpoint tiny;
   const Model model(tiny.open(), spec);
-  take_inventory(model);
+  take_inventory(model, possible_copies(model));
   for (std::int64_t layer = 0; layer < spec.dimensions.layers; ++layer) {
     for (const Role role : kProjections) {
-      if (!model.has(role)) continue;
       const Weight& weight = model.weight(layer, role);
+      if (weight.tensor == nullptr) continue;
       if (why_not_analysed(model.checkpoint(), *weight.tensor)) continue;
       decode_exact(weight.matrix);
     }

@@ -7,23 +7,21 @@ namespace {
 
 /// (r, D): W_Q,h, or W_O,hᵀ.
 MatrixView<const double> left_of_head(const CircuitWeights& weights, std::int64_t query_head) {
-  if (weights.circuit == Role::qk) {
-    return head_slice(weights.left, Role::query, query_head, weights.heads);
-  }
-  return head_slice(weights.left, Role::output, query_head, weights.heads).transposed();
+  const Role left = factors_of(weights.circuit).front();
+  const auto head = head_slice(weights.left, left, query_head, weights.heads);
+  return left == Role::output ? head.transposed() : head;
 }
 
 }  // namespace
 
 CircuitFactors head_factors(const CircuitWeights& weights, std::int64_t query_head) {
-  const Role right = weights.circuit == Role::qk ? Role::key : Role::value;
+  const Role right = factors_of(weights.circuit).back();
   return {left_of_head(weights, query_head),
           head_slice(weights.right, right, weights.heads.kv_head(query_head), weights.heads)};
 }
 
 Matrix<double> summed_left_factor(const CircuitWeights& weights) {
-  const std::int64_t inner =
-      weights.circuit == Role::qk ? weights.heads.head_dim : weights.heads.value_dim;
+  const std::int64_t inner = weights.heads.inner_dim(weights.circuit);
   Matrix<double> sum(weights.right.rows, left_of_head(weights, 0).cols);
   for (std::int64_t head = 0; head < weights.heads.heads; ++head) {
     const MatrixView<const double> left = left_of_head(weights, head);

@@ -13,20 +13,19 @@ namespace attnscope {
 template <class T>
 MatrixView<const T> head_slice(MatrixView<const T> matrix, Role role, std::int64_t head,
                                const HeadShape& shape) {
-  switch (role) {
-    case Role::output: return matrix.col_block(head * shape.value_dim, shape.value_dim);
-    case Role::value: return matrix.row_block(head * shape.value_dim, shape.value_dim);
-    default: return matrix.row_block(head * shape.head_dim, shape.head_dim);
-  }
+  const std::int64_t inner = shape.inner_dim(role);
+  return role == Role::output ? matrix.col_block(head * inner, inner)
+                              : matrix.row_block(head * inner, inner);
 }
 
 /// (d + d_v, D): the rows of one key/value head in `stacked`, which is W_K over W_V.
 template <class T>
 Matrix<T> stacked_head(MatrixView<const T> stacked, std::int64_t kv_head, const HeadShape& shape) {
-  const auto keys = stacked.row_block(kv_head * shape.head_dim, shape.head_dim);
-  const auto values = stacked.row_block(shape.kv_heads * shape.head_dim + kv_head * shape.value_dim,
-                                        shape.value_dim);
-  return stacked_rows(keys, values);
+  const std::int64_t key_rows = shape.total_dim(Role::key);
+  const auto keys = stacked.row_block(0, key_rows);
+  const auto values = stacked.row_block(key_rows, shape.total_dim(Role::value));
+  return stacked_rows(head_slice(keys, Role::key, kv_head, shape),
+                      head_slice(values, Role::value, kv_head, shape));
 }
 
 }  // namespace attnscope

@@ -119,16 +119,25 @@ void Checkpoint::add_file(const fs::path& path) {
 void Checkpoint::open_sharded(const fs::path& index_path) {
   const auto shard_of =
       parse_shard_index(read_text_file(index_path, kMaxIndexBytes), index_path.string());
-  std::set<std::string> shards;
-  for (const auto& [tensor, shard] : shard_of) shards.insert(shard);
-  for (const std::string& shard : shards) {
-    const fs::path path = folder_ / shard;
-    if (!file_exists(path)) {
-      throw Error(ErrorKind::io, path.string(),
-                  "this shard is named by " + index_path.filename().string() +
-                      " but is missing (download it)");
+  std::map<std::string, std::size_t> shards;  // and how many tensors the index puts there
+  for (const auto& [tensor, shard] : shard_of) ++shards[shard];
+  for (const auto& [shard, count] : shards) {
+    if (file_exists(folder_ / shard)) {
+      add_file(folder_ / shard);
+    } else {
+      absent_shards_.insert(shard);
     }
-    add_file(path);
+  }
+  // A part of a checkpoint is enough for what it holds.
+  const std::string named = "this shard is named by " + index_path.filename().string();
+  if (files_.empty()) {
+    throw Error(ErrorKind::io, (folder_ / shards.begin()->first).string(),
+                named + " but is missing (download it)");
+  }
+  for (const std::string& shard : absent_shards_) {
+    warnings_.push_back((folder_ / shard).string() + ": " + named +
+                        " but is missing, and with it " + std::to_string(shards.at(shard)) +
+                        (shards.at(shard) == 1 ? " tensor" : " tensors") + " (download it)");
   }
 
   index_names(shard_of);
@@ -145,6 +154,7 @@ void Checkpoint::open_sharded(const fs::path& index_path) {
   for (const auto& [tensor, shard] : shard_of) {
     if (find(tensor) != nullptr) continue;
     missing_.emplace(tensor, shard);
+    if (absent_shards_.count(shard) > 0) continue;  // said once above
     warnings_.push_back(index_path.string() + ": tensor '" + tensor + "' is listed in " + shard +
                         ", which lacks it");
   }
@@ -194,7 +204,8 @@ const CheckpointTensor* Checkpoint::find(std::string_view name) const {
 std::string Checkpoint::missing_note(std::string_view name) const {
   const auto found = missing_.find(name);
   if (found == missing_.end()) return "";
-  return ": the index puts it in " + found->second + ", which lacks it";
+  return ": the index puts it in " + found->second +
+         (absent_shards_.count(found->second) > 0 ? ", which is missing" : ", which lacks it");
 }
 
 std::uint64_t Checkpoint::file_bytes() const {

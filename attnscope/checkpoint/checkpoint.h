@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -37,11 +38,12 @@ class Checkpoint {
   /// Other names of tensors, from the files' metadata: alias → name.
   const std::map<std::string, std::string, std::less<>>& aliases() const { return aliases_; }
 
-  /// Where index and shards disagree, a line each; the tensors are the union of both.
+  /// Where index and shards disagree, a line each; the tensors are the union of both. Shards that
+  /// are not there are named here too, as long as one is.
   const std::vector<std::string>& warnings() const { return warnings_; }
 
   /// Where the index says a tensor is that no shard holds: ": the index puts it in FILE, which
-  /// lacks it". Empty for other names.
+  /// lacks it" (or "is missing"). Empty for other names.
   std::string missing_note(std::string_view name) const;
 
   /// The folder with config.json, and the file or index that was opened.
@@ -76,6 +78,7 @@ class Checkpoint {
   std::map<std::string, std::size_t, std::less<>> by_name_;
   std::map<std::string, std::string, std::less<>> aliases_;
   std::map<std::string, std::string, std::less<>> missing_;  // tensor → shard the index names
+  std::set<std::string, std::less<>> absent_shards_;
   std::vector<std::string> warnings_;
 };
 

@@ -1,4 +1,4 @@
-// A read-only memory-mapped file that survives being cut while it is read.
+// A read-only memory-mapped file that notices when it is cut or written to.
 #pragma once
 
 #include <cstddef>
@@ -6,6 +6,8 @@
 #include <filesystem>
 #include <span>
 #include <string>
+
+#include "attnscope/checkpoint/bus_error_guard.h"
 
 namespace attnscope {
 
@@ -16,8 +18,9 @@ struct FileState {
   std::int64_t changed_ns = 0;   // of its inode, which no program can set
 };
 
-/// Owns the mapping; move-only. Reading past the end of a file that was truncated after it was
-/// opened yields zeros, not a crash: call `check_intact()` after reading and before believing.
+/// Owns the mapping; move-only. Call `check_intact()` after reading and before believing: of a file
+/// that was cut after it was opened, what lies past its end is read as zeros (where the program has
+/// called install_bus_error_guard(); else the system ends it).
 class MappedFile {
  public:
   /// Throws Error(io) where the file cannot be opened or is no regular file.
@@ -43,7 +46,7 @@ class MappedFile {
   int descriptor_ = -1;
   std::span<const std::byte> bytes_;
   FileState state_;
-  std::size_t guard_slot_ = 0;
+  GuardedRange guard_;
 };
 
 /// The whole of a small text file. Throws Error(io), or Error(format) above `limit_bytes`.

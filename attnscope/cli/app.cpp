@@ -1,6 +1,7 @@
 #include "attnscope/cli/app.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <exception>
@@ -8,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "attnscope/checkpoint/bus_error_guard.h"
 #include "attnscope/cli/arguments.h"
 #include "attnscope/cli/command.h"
 #include "attnscope/cli/interrupt.h"
@@ -66,6 +68,13 @@ int fail(std::string_view message, int code) {
   std::fprintf(stderr, "attnscope: error: %.*s\n", static_cast<int>(message.size()),
                message.data());
   return code;
+}
+
+/// "--rope-offset" for the parameter "rope_offset".
+std::string flag_of(std::string_view parameter) {
+  std::string flag = "--" + std::string(parameter);
+  std::replace(flag.begin(), flag.end(), '_', '-');
+  return flag;
 }
 
 [[noreturn]] void refuse(const std::string& where, const std::string& problem) {
@@ -180,16 +189,11 @@ int dispatch(std::vector<std::string> arguments) {
 
 int run_command_line(int argc, const char* const* argv) {
   stop_on_interrupt();
+  install_bus_error_guard();
   try {
     return dispatch({argv + std::min(argc, 1), argv + argc});
   } catch (const Error& error) {
-    return fail(error_text(error.parts(),
-                           [](std::string_view name) {
-                             std::string flag = "--" + std::string(name);
-                             std::replace(flag.begin(), flag.end(), '_', '-');
-                             return flag;
-                           }),
-                exit_code(error.kind()));
+    return fail(error_text(error.parts(), flag_of), exit_code(error.kind()));
   } catch (const std::bad_alloc&) {
     return fail("memory: not enough for this model (try a smaller --memory or fewer --threads)",
                 exit_code(ErrorKind::io));

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,8 +18,13 @@ enum class Role { query, key, value, output, gate, up, down, qk, ov, kv };
 inline constexpr std::array<std::string_view, 10> kRoleNames = {"q",  "k",    "v",  "o",  "gate",
                                                                 "up", "down", "qk", "ov", "kv"};
 
+/// In the order of Role.
 inline constexpr std::array kProjections = {Role::query, Role::key, Role::value, Role::output,
                                             Role::gate,  Role::up,  Role::down};
+
+inline constexpr std::array kFactorsOfQk = {Role::query, Role::key};
+inline constexpr std::array kFactorsOfOv = {Role::output, Role::value};
+inline constexpr std::array kPartsOfKv = {Role::key, Role::value};
 
 constexpr std::string_view role_name(Role role) {
   return kRoleNames[static_cast<std::size_t>(role)];
@@ -35,18 +41,22 @@ inline std::vector<std::string> role_names() { return {kRoleNames.begin(), kRole
 
 constexpr bool is_product(Role role) { return role == Role::qk || role == Role::ov; }
 
+/// What a role is made of: the left and the right factor of a circuit (W_Qᵀ W_K, W_O W_V), the
+/// upper and the lower part of kv, or the projection itself.
+constexpr std::span<const Role> factors_of(Role role) {
+  switch (role) {
+    case Role::qk: return kFactorsOfQk;
+    case Role::ov: return kFactorsOfOv;
+    case Role::kv: return kPartsOfKv;
+    default: return std::span(kProjections).subspan(static_cast<std::size_t>(role), 1);
+  }
+}
+
 /// One matrix of the file, as against what is made of two.
-constexpr bool is_projection(Role role) { return !is_product(role) && role != Role::kv; }
+constexpr bool is_projection(Role role) { return factors_of(role).size() == 1; }
 
 constexpr bool is_attention(Role role) {
   return role != Role::gate && role != Role::up && role != Role::down;
-}
-
-inline std::vector<Role> factors_of(Role role) {
-  if (role == Role::qk) return {Role::query, Role::key};
-  if (role == Role::ov) return {Role::output, Role::value};
-  if (role == Role::kv) return {Role::key, Role::value};
-  return {role};
 }
 
 /// How the attention of one model is cut into heads. Query head h reads kv head h * kv_heads /
@@ -66,6 +76,28 @@ struct HeadShape {
     if (!is_attention(role)) return 0;
     return role == Role::key || role == Role::value || role == Role::kv ? kv_heads : heads;
   }
+
+  /// What one head has of the role: rows of W_Q, W_K, W_V and of W_K stacked on W_V, columns of
+  /// W_O, the dimension that a circuit's factors share. 0 for the MLP.
+  std::int64_t inner_dim(Role role) const {
+    switch (role) {
+      case Role::query:
+      case Role::key:
+      case Role::qk: return head_dim;
+      case Role::value:
+      case Role::output:
+      case Role::ov: return value_dim;
+      case Role::kv: return head_dim + value_dim;
+      case Role::gate:
+      case Role::up:
+      case Role::down: break;
+    }
+    return 0;
+  }
+
+  /// The size of the axis that a projection's heads divide: rows of W_Q, W_K and W_V, columns of
+  /// W_O.
+  std::int64_t total_dim(Role role) const { return count(role) * inner_dim(role); }
 };
 
 }  // namespace attnscope

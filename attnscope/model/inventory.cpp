@@ -38,6 +38,7 @@ std::map<const CheckpointTensor*, RoleOfTensor> projection_roles(const Model& mo
   for (std::int64_t layer = 0; layer < model.dimensions().layers; ++layer) {
     for (const WeightRule& rule : model.spec().architecture.weights) {
       const Weight& weight = model.weight(layer, rule.role);
+      if (weight.tensor == nullptr) continue;
       const std::string label = weight_label(rule);
       add_label(roles, weight.tensor, label, layer, rule.index.has_value());
       if (weight.bias != nullptr) add_label(roles, weight.bias, label + ".bias", layer, false);
@@ -80,45 +81,19 @@ RoleOfTensor other_role(const Model& model, const std::string& name) {
   return {"other", std::nullopt};
 }
 
-bool same_bytes(const Checkpoint& checkpoint, const CheckpointTensor& a,
-                const CheckpointTensor& b) {
-  const auto& [a_dtype, a_shape, a_bytes] = a.view;
-  const auto& [b_dtype, b_shape, b_bytes] = b.view;
-  if (a_dtype != b_dtype || a_shape != b_shape) return false;
-  const bool same = std::memcmp(a_bytes.data(), b_bytes.data(), a_bytes.size()) == 0;
-  checkpoint.check_intact(a);
-  checkpoint.check_intact(b);
-  return same;
-}
+/// copy → original.
+using Copies = std::map<const CheckpointTensor*, const CheckpointTensor*>;
 
-/// Tensors that repeat another one's bytes: copy → original.
-std::map<const CheckpointTensor*, const CheckpointTensor*> find_repeated(const Model& model) {
-  const Checkpoint& checkpoint = model.checkpoint();
-  const Architecture& architecture = model.spec().architecture;
-  std::vector<std::pair<std::string, std::string>> pairs = architecture.repeated;
-  for (const std::string& head : architecture.output_head) {
-    pairs.emplace_back(head, model.prefix() + architecture.embedding);
-  }
-  std::map<const CheckpointTensor*, const CheckpointTensor*> repeated;
-  for (const auto& [copy_name, original_name] : pairs) {
-    const CheckpointTensor* copy = checkpoint.find(copy_name);
-    const CheckpointTensor* original = checkpoint.find(original_name);
-    if (copy == nullptr || original == nullptr || copy == original) continue;
-    if (same_bytes(checkpoint, *copy, *original)) repeated.emplace(copy, original);
-  }
-  return repeated;
-}
-
-std::optional<bool> is_tied(
-    const Model& model,
-    const std::map<const CheckpointTensor*, const CheckpointTensor*>& repeated) {
+/// None without an output head.
+std::optional<bool> is_tied(const Model& model, const Copies& copies) {
   const Checkpoint& checkpoint = model.checkpoint();
   const Architecture& architecture = model.spec().architecture;
   const CheckpointTensor* embedding = checkpoint.find(model.prefix() + architecture.embedding);
   for (const std::string& name : architecture.output_head) {
     const CheckpointTensor* head = checkpoint.find(name);
     if (head == nullptr) continue;
-    return head == embedding || repeated.count(head) > 0;
+    const auto copy = copies.find(head);
+    return head == embedding || (copy != copies.end() && copy->second == embedding);
   }
   const std::string& marker = architecture.head_marker;
   const auto& tensors = checkpoint.tensors();
@@ -136,6 +111,7 @@ std::int64_t count_attention_parameters(const Model& model) {
   for (std::int64_t layer = 0; layer < model.dimensions().layers; ++layer) {
     for (const WeightRule& rule : model.spec().architecture.weights) {
       const Weight& weight = model.weight(layer, rule.role);
+      if (weight.tensor == nullptr) continue;
       if (!is_attention(rule.role) || !counted.emplace(weight.tensor, rule.role).second) continue;
       total += weight.matrix.rows * weight.matrix.cols;
       if (weight.bias != nullptr) total += weight.matrix.rows;
@@ -155,14 +131,59 @@ std::string main_dtype(const Checkpoint& checkpoint) {
   return most == bytes_of.end() ? "" : std::string(most->first);
 }
 
+/// The pairs under these names that the files hold as two tensors of one dtype and shape.
+void add_pairs(std::vector<TensorPair>& pairs, const Checkpoint& checkpoint,
+               std::span<const std::pair<std::string, std::string>> names) {
+  for (const auto& [copy_name, original_name] : names) {
+    const CheckpointTensor* copy = checkpoint.find(copy_name);
+    const CheckpointTensor* original = checkpoint.find(original_name);
+    if (copy == nullptr || original == nullptr || copy == original) continue;
+    if (copy->view.dtype != original->view.dtype || copy->view.shape != original->view.shape) {
+      continue;
+    }
+    pairs.push_back({copy, original});
+  }
+}
+
+std::vector<TensorPair> find_pairs(const Model& model, bool with_head) {
+  const Architecture& architecture = model.spec().architecture;
+  std::vector<TensorPair> pairs;
+  add_pairs(pairs, model.checkpoint(), architecture.repeated);
+  if (!with_head) return pairs;
+  std::vector<std::pair<std::string, std::string>> heads;
+  for (const std::string& head : architecture.output_head) {
+    heads.emplace_back(head, model.prefix() + architecture.embedding);
+  }
+  add_pairs(pairs, model.checkpoint(), heads);
+  return pairs;
+}
+
 }  // namespace
 
-Inventory take_inventory(const Model& model) {
+std::vector<TensorPair> possible_copies(const Model& model) {
+  return find_pairs(model, /*with_head=*/true);
+}
+
+std::vector<TensorPair> declared_copies(const Model& model) {
+  return find_pairs(model, /*with_head=*/model.spec().tied);
+}
+
+bool holds_same_bytes(const Model& model, const TensorPair& pair) {
+  const auto copy = pair.copy->view.bytes, original = pair.original->view.bytes;
+  const bool same =
+      copy.size() == original.size() && std::memcmp(copy.data(), original.data(), copy.size()) == 0;
+  model.checkpoint().check_intact(*pair.copy);
+  model.checkpoint().check_intact(*pair.original);
+  return same;
+}
+
+Inventory take_inventory(const Model& model, std::span<const TensorPair> copies) {
   const Checkpoint& checkpoint = model.checkpoint();
   const Dimensions& dimensions = model.dimensions();
   const HeadShape& heads = dimensions.heads;
   const auto projections = projection_roles(model);
-  const auto repeated = find_repeated(model);
+  Copies repeated;
+  for (const TensorPair& pair : copies) repeated.emplace(pair.copy, pair.original);
 
   Inventory inventory;
   ModelFacts& facts = inventory.facts;
@@ -214,6 +235,10 @@ Inventory take_inventory(const Model& model) {
   }
   facts.tied_embedding = is_tied(model, repeated);
   return inventory;
+}
+
+ModelFacts model_facts(const Model& model) {
+  return take_inventory(model, declared_copies(model)).facts;
 }
 
 }  // namespace attnscope

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -44,7 +45,30 @@ struct Inventory {
   std::vector<TensorFacts> tensors;  // in the order of the files, then aliases
 };
 
-/// Reads no weights, but for the bytes of an output head that may repeat the embedding.
-Inventory take_inventory(const Model& model);
+/// A tensor of a model's files that may repeat another one of them.
+struct TensorPair {
+  const CheckpointTensor* copy = nullptr;
+  const CheckpointTensor* original = nullptr;
+
+  bool operator==(const TensorPair&) const = default;
+};
+
+/// The pairs of one dtype and shape that some checkpoint of the architecture repeats: an output
+/// head beside the embedding, biases under two names. Reads no weights.
+std::vector<TensorPair> possible_copies(const Model& model);
+
+/// Those of them that are one parameter by what the architecture and the config say (an output head
+/// where the config ties it), whatever their bytes. Reads no weights.
+std::vector<TensorPair> declared_copies(const Model& model);
+
+/// Whether both hold the same bytes. Reads all of them: schedule it as work. Throws Error(io) where
+/// the file was cut.
+bool holds_same_bytes(const Model& model, const TensorPair& pair);
+
+/// `copies` count once. Reads no weights.
+Inventory take_inventory(const Model& model, std::span<const TensorPair> copies);
+
+/// What `take_inventory` says of the model with its declared copies. Reads no weights.
+ModelFacts model_facts(const Model& model);
 
 }  // namespace attnscope

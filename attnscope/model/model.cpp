@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <stdexcept>
 #include <system_error>
 
 #include "attnscope/core/error.h"
@@ -75,17 +76,17 @@ fs::path named_path(const fs::path& path) {
 }  // namespace
 
 std::pair<std::int64_t, std::int64_t> canonical_shape(const Dimensions& dimensions, Role role) {
-  const HeadShape& heads = dimensions.heads;
   const std::int64_t width = dimensions.width;
+  const std::int64_t of_heads = dimensions.heads.total_dim(role);
   switch (role) {
-    case Role::query: return {heads.heads * heads.head_dim, width};
-    case Role::key: return {heads.kv_heads * heads.head_dim, width};
-    case Role::value: return {heads.kv_heads * heads.value_dim, width};
-    case Role::output: return {width, heads.heads * heads.value_dim};
+    case Role::query:
+    case Role::key:
+    case Role::value:
+    case Role::kv: return {of_heads, width};
+    case Role::output: return {width, of_heads};
     case Role::gate:
     case Role::up: return {dimensions.mlp_width, width};
     case Role::down: return {width, dimensions.mlp_width};
-    case Role::kv: return {heads.kv_heads * (heads.head_dim + heads.value_dim), width};
     case Role::qk:
     case Role::ov: break;
   }
@@ -124,20 +125,32 @@ Model::Model(Checkpoint checkpoint, ModelSpec spec)
   choose_prefix();
   for (std::int64_t layer = 0; layer < dimensions().layers; ++layer) {
     auto& weights = layers_.emplace_back();
+    for (const Role role : kProjections) {
+      weights[slot(role)].missing =
+          spec_.architecture.name + " has no '" + std::string(role_name(role)) + "'";
+    }
     for (const WeightRule& rule : spec_.architecture.weights) {
       weights[slot(rule.role)] = locate(rule, layer);
     }
+  }
+  if (std::none_of(kProjections.begin(), kProjections.end(),
+                   [&](Role role) { return has(role); })) {
+    const Role first = spec_.architecture.weights.front().role;
+    throw Error(ErrorKind::format, checkpoint_.main_file().string(), weight(0, first).missing);
   }
 }
 
 void Model::choose_prefix() {
   const auto& prefixes = spec_.architecture.prefixes;
   const auto& weights = spec_.architecture.weights;
-  for (const std::string& prefix : prefixes) {
-    const bool fits = std::any_of(weights.begin(), weights.end(), [&](const WeightRule& rule) {
-      return checkpoint_.find(prefix + fill_pattern(rule.tensor, {})) != nullptr;
-    });
-    if (fits) {
+  // Any layer will do: the first ones may be in a shard that is not there.
+  for (std::int64_t layer = 0; layer < dimensions().layers; ++layer) {
+    const LayerNumbers numbers = layer_numbers(dimensions(), layer);
+    for (const std::string& prefix : prefixes) {
+      const bool fits = std::any_of(weights.begin(), weights.end(), [&](const WeightRule& rule) {
+        return checkpoint_.find(prefix + fill_pattern(rule.tensor, numbers)) != nullptr;
+      });
+      if (!fits) continue;
       prefix_ = prefix;
       return;
     }
@@ -156,7 +169,7 @@ Weight Model::locate(const WeightRule& rule, std::int64_t layer) const {
       throw Error(ErrorKind::unsupported, checkpoint_.main_file().string(),
                   problem + " (quantised checkpoint: " + spec_.quantization + " is not read yet)");
     }
-    throw Error(ErrorKind::format, checkpoint_.main_file().string(), problem);
+    return {.missing = problem};
   }
 
   const OutputSlice slice = output_slice(rule, dimensions());
@@ -211,16 +224,32 @@ Weight Model::locate(const WeightRule& rule, std::int64_t layer) const {
 }
 
 bool Model::has(Role role) const {
-  if (role == Role::qk) return has(Role::query) && has(Role::key);
-  if (role == Role::ov) return has(Role::output) && has(Role::value);
-  if (role == Role::kv) return has(Role::key) && has(Role::value);
-  const auto& weights = spec_.architecture.weights;
-  return std::any_of(weights.begin(), weights.end(),
-                     [&](const WeightRule& rule) { return rule.role == role; });
+  for (std::int64_t layer = 0; layer < dimensions().layers; ++layer) {
+    if (has(role, layer)) return true;
+  }
+  return false;
+}
+
+bool Model::has(Role role, std::int64_t layer) const {
+  const std::span<const Role> factors = factors_of(role);
+  return std::all_of(factors.begin(), factors.end(),
+                     [&](Role factor) { return weight(layer, factor).tensor != nullptr; });
+}
+
+bool Model::describes(Role role) const {
+  const auto& rules = spec_.architecture.weights;
+  const std::span<const Role> factors = factors_of(role);
+  return std::all_of(factors.begin(), factors.end(), [&](Role factor) {
+    return std::any_of(rules.begin(), rules.end(),
+                       [&](const WeightRule& rule) { return rule.role == factor; });
+  });
 }
 
 const Weight& Model::weight(std::int64_t layer, Role role) const {
-  return layers_[static_cast<std::size_t>(layer)][slot(role)];
+  if (!is_projection(role)) {
+    throw std::invalid_argument("'" + std::string(role_name(role)) + "' is no one projection");
+  }
+  return layers_.at(static_cast<std::size_t>(layer))[slot(role)];
 }
 
 const CheckpointTensor* Model::input_norm(std::int64_t layer) const {

@@ -16,12 +16,13 @@
 
 namespace attnscope {
 
-/// One projection of one layer, located in its checkpoint.
+/// One projection of one layer, located in its checkpoint, or why it is not there.
 struct Weight {
-  const CheckpointTensor* tensor = nullptr;
-  const CheckpointTensor* bias = nullptr;  // null where the projection has none
-  StoredMatrix matrix;                     // canonical orientation: rows are outputs
-  StoredMatrix bias_column;                // (rows, 1), where there is a bias
+  const CheckpointTensor* tensor = nullptr;  // null where the files lack it
+  std::string missing;                       // then the reason, which names it; else empty
+  const CheckpointTensor* bias = nullptr;    // null where the projection has none
+  StoredMatrix matrix;                       // canonical orientation: rows are outputs
+  StoredMatrix bias_column;                  // (rows, 1), where there is a bias
 };
 
 /// Owns the checkpoint; move-only.
@@ -30,6 +31,9 @@ class Model {
   /// `path`: a folder with config.json and weights, or a weights file beside its config.json.
   /// `layout`: a --layout file, which then replaces config.json.
   /// Every projection of every layer is located and its shape checked here; no weights are read.
+  /// Those that the files lack are left out, as long as one is there: a folder may hold a part of
+  /// a model. Throws Error(format) where none is, or a shape is wrong; Error(unsupported) where a
+  /// quantised checkpoint has one missing or of another shape.
   static Model open(const std::filesystem::path& path,
                     const std::optional<std::filesystem::path>& layout = std::nullopt);
 
@@ -43,10 +47,17 @@ class Model {
   const Dimensions& dimensions() const { return spec_.dimensions; }
   const std::string& prefix() const { return prefix_; }
 
-  /// Whether the architecture has that projection, or both that the role is made of.
+  /// Whether the files hold that projection, or both that the role is made of, of one layer at
+  /// least.
   bool has(Role role) const;
 
-  /// `role` is a projection that the model has.
+  /// Of that layer.
+  bool has(Role role, std::int64_t layer) const;
+
+  /// Whether the architecture describes it, be it in the files or not.
+  bool describes(Role role) const;
+
+  /// `role` is a projection (std::invalid_argument for others); `layer` counts from 0.
   const Weight& weight(std::int64_t layer, Role role) const;
 
   /// The gain, as stored, of the norm that feeds the layer's Q, K and V; null where none of size D

@@ -10,7 +10,7 @@ std::vector<Source> sources_of(std::span<const Model> models) {
     sources.push_back({.checkpoint = &model.checkpoint(),
                        .model = &model,
                        .name = model.name,
-                       .facts = facts_record(take_inventory(model).facts)});
+                       .facts = facts_record(model_facts(model))});
   }
   return sources;
 }

@@ -60,7 +60,9 @@ void run_info(std::span<const Model> models, RowSink& sink) {
   ReportHead head{.command = "info"};
   std::vector<Inventory> inventories;
   for (const Model& model : models) {
-    inventories.push_back(take_inventory(model));
+    std::vector<TensorPair> copies = possible_copies(model);
+    std::erase_if(copies, [&](const TensorPair& pair) { return !holds_same_bytes(model, pair); });
+    inventories.push_back(take_inventory(model, copies));
     head.models.push_back(facts_record(inventories.back().facts));
   }
   sink.begin(head);

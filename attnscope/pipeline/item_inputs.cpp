@@ -31,9 +31,12 @@ ItemInputs& ItemInputs::add_matrix(const Checkpoint& checkpoint, const Checkpoin
   return *this;
 }
 
-ItemInputs& ItemInputs::add_weight(const Model& model, std::int64_t layer, Role role) {
-  const Weight& weight = model.weight(layer, role);
-  return add_matrix(model.checkpoint(), *weight.tensor, weight.matrix);
+ItemInputs& ItemInputs::add_weight(const Model& model, std::int64_t layer, Role role) {  const Weight& weight = model.weight(layer, role);
+  if (weight.tensor == nullptr) {
+    missing_ += weight.missing;
+    return *this;
+  }
+return add_matrix(model.checkpoint(), *weight.tensor, weight.matrix);
 }
 
 ItemInputs& ItemInputs::add_shape(const Model& model) {
@@ -46,7 +49,7 @@ ItemInputs& ItemInputs::add_shape(const Model& model) {
 }
 
 std::string ItemInputs::identity() const {
-  std::string text = record_text(facts_);
+  std::string text = missing_ + record_text(facts_);
   for (const Read& read : reads_) {
     text +=
         std::to_string(reinterpret_cast<std::uintptr_t>(read.tensor)) + record_text(read.geometry);

@@ -40,6 +40,10 @@ MatrixRequest resolve(const Model& model, MatrixRequest request) {
 
 template <class M>
 M require(Read<M> read, const Model& model, const Weight& weight) {
+  if (weight.tensor == nullptr) {
+    throw Error(ErrorKind::format, {.file = model.checkpoint().main_file().string(),
+                                    .problem = weight.missing});
+  }
   if (!read.skipped.empty()) {
     throw Error(ErrorKind::unsupported, model.checkpoint().place_of(*weight.tensor), read.skipped);
   }
@@ -99,7 +103,7 @@ void run_matrix(std::span<const Model> models, const MatrixRequest& request, Row
           {"layer", request.layer}, {"matrix", role_name(request.role)}, {"head", request.head}}};
   for (const Model& model : models) {
     resolve(model, request);
-    head.models.push_back(facts_record(take_inventory(model).facts));
+    head.models.push_back(facts_record(model_facts(model)));
   }
   sink.begin(head);
   for (const Model& model : models) {

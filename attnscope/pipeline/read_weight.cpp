@@ -19,6 +19,12 @@ Read<M> read(const Checkpoint& checkpoint, const CheckpointTensor& tensor,
   return out;
 }
 
+template <class M, class Decode>
+Read<M> read(const Model& model, const Weight& weight, Decode decode_matrix) {
+  if (weight.tensor == nullptr) return {{}, weight.missing};
+  return read<M>(model.checkpoint(), *weight.tensor, weight.matrix, decode_matrix);
+}
+
 /// Whether all exponents are those of numbers; without leaving early, so that the compiler takes
 /// many elements at a time.
 template <class T>
@@ -41,11 +47,11 @@ bool all_finite(MatrixView<const T> matrix) {
 }  // namespace
 
 Read<WeightMatrix> read_weight(const Model& model, const Weight& weight) {
-  return read<WeightMatrix>(model.checkpoint(), *weight.tensor, weight.matrix, decode_exact);
+  return read<WeightMatrix>(model, weight, decode_exact);
 }
 
 Read<Matrix<double>> read_weight_float64(const Model& model, const Weight& weight) {
-  return read<Matrix<double>>(model.checkpoint(), *weight.tensor, weight.matrix, decode<double>);
+  return read<Matrix<double>>(model, weight, decode<double>);
 }
 
 Read<WeightMatrix> read_matrix(const Model& model, std::int64_t layer, Role role) {
@@ -65,9 +71,8 @@ Read<WeightMatrix> read_matrix(const Model& model, std::int64_t layer, Role role
   if (is_double(key) || is_double(value)) {
     return stack(read_weight_float64(model, key), read_weight_float64(model, value));
   }
-  const Checkpoint& checkpoint = model.checkpoint();
-  return stack(read<Matrix<float>>(checkpoint, *key.tensor, key.matrix, decode<float>),
-               read<Matrix<float>>(checkpoint, *value.tensor, value.matrix, decode<float>));
+  return stack(read<Matrix<float>>(model, key, decode<float>),
+               read<Matrix<float>>(model, value, decode<float>));
 }
 
 Read<WeightMatrix> read_tensor(const Checkpoint& checkpoint, const CheckpointTensor& tensor) {

@@ -88,7 +88,9 @@ class Run {
     const auto computed = [&] {
       return plan_.analysis->compute(*job.item, source_of(*job.item), compute);
     };
-    return stored_ ? stored_->get(job.inputs, job.places, computed) : computed();
+    // Of what is missing there is nothing to find again.
+    const bool keeps = stored_ && job.inputs.complete();
+    return keeps ? stored_->get(job.inputs, job.places, computed) : computed();
   }
 
   /// What cannot be kept within the budget is not done in silence.

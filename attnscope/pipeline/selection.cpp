@@ -88,10 +88,14 @@ Value LayerSelection::value() const {
 }
 
 std::vector<std::vector<Role>> select_matrices(std::span<const Model> models,
-                                               std::span<const Role> wanted, RowSink& notes) {
+                                               std::span<const Role> wanted, RowSink& notes) {  // What is asked for and missing in the files is told with the rows; by default only what is there
+  // is asked for.
+  const auto applies = [&](const Model& model, Role role) {
+    return wanted.empty() ? model.has(role) : model.describes(role);
+  };
   for (const Role role : wanted) {
     const bool known = std::any_of(models.begin(), models.end(),
-                                   [&](const Model& model) { return model.has(role); });
+                                   [&](const Model& model) { return applies(model, role); });
     if (!known) {
       throw Error(ErrorKind::usage, {.parameter = "matrix",
                                      .problem = models.front().name + " has no '" +
@@ -104,7 +108,7 @@ std::vector<std::vector<Role>> select_matrices(std::span<const Model> models,
   for (const Model& model : models) {
     auto& own = selected.emplace_back();
     for (const Role role : candidates) {
-      if (model.has(role) && std::find(own.begin(), own.end(), role) == own.end()) {
+      if (applies(model, role) && std::find(own.begin(), own.end(), role) == own.end()) {
         own.push_back(role);
       }
     }

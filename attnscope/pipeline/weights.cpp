@@ -236,6 +236,7 @@ std::vector<Outcome> compute(const WorkItem& item, const Source& source, const C
   const StoredMatrix& stored = weight.matrix;
   const HeadShape& shape = model.dimensions().heads;
   const std::int64_t heads = is_per_head(item) ? shape.count(role) : 0;
+  if (weight.tensor == nullptr) return all_skipped(weight.missing, heads);
   if (const auto reason = why_not_analysed(model.checkpoint(), *weight.tensor)) {
     return all_skipped(*reason, heads);
   }

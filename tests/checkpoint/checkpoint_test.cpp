@@ -113,6 +113,30 @@ TEST(Checkpoint, TakesTheUnionWhereIndexAndShardsDisagree) {
   EXPECT_EQ(checkpoint.missing_note("never heard of"), "");
 }
 
+TEST(Checkpoint, SomeShardsAreEnough) {
+  const TempFolder folder;
+  folder.write("2.safetensors", safetensors_bytes({counting_tensor("here", {1})}));
+  folder.write(kIndexName, index_text({{"a", "1.safetensors"},
+                                       {"b", "1.safetensors"},
+                                       {"c", "3.safetensors"},
+                                       {"here", "2.safetensors"},
+                                       {"gone", "2.safetensors"}}));
+  const Checkpoint checkpoint = Checkpoint::open(folder.path());
+  EXPECT_EQ(tensor_names(checkpoint), std::vector<std::string>{"here"});
+  const std::string place = folder.path().string() + "/";
+  EXPECT_EQ(checkpoint.warnings(),
+            (std::vector<std::string>{
+                place + "1.safetensors: this shard is named by " + kIndexName +
+                    " but is missing, and with it 2 tensors (download it)",
+                place + "3.safetensors: this shard is named by " + kIndexName +
+                    " but is missing, and with it 1 tensor (download it)",
+                place + kIndexName + ": tensor 'gone' is listed in 2.safetensors, which lacks it",
+            }));
+  EXPECT_EQ(checkpoint.missing_note("a"), ": the index puts it in 1.safetensors, which is missing");
+  EXPECT_EQ(checkpoint.missing_note("gone"),
+            ": the index puts it in 2.safetensors, which lacks it");
+}
+
 TEST(Checkpoint, LetsTheIndexChooseBetweenTwoTensorsOfOneName) {
   const TempFolder folder;
   folder.write("1.safetensors",

@@ -105,6 +105,7 @@ class CutFile : public ::testing::Test {
   static constexpr std::int64_t kRows = 64, kCols = 1024;  // 256 KiB
 
   CutFile() {
+    install_bus_error_guard();
     test::TensorToWrite tensor = test::counting_tensor("w", {kRows, kCols});
     const std::vector<float> ones(static_cast<std::size_t>(kRows * kCols), 1.0f);
     tensor.bytes.assign(reinterpret_cast<const char*>(ones.data()), ones.size() * sizeof(float));

@@ -291,8 +291,8 @@ TEST_F(BrokenModels, BadFiles) {
   with_config("heads do not divide", "num_key_value_heads", 3);
   with_config("no heads", "num_attention_heads", 0);
   with_config("a word for a number", "hidden_size", "wide");
-  with_config("more layers than there are", "num_hidden_layers", 3);
   with_config("another width", "hidden_size", 8);
+  with_weights("another prefix", safetensors_bytes({counting_tensor("layers.q", {16, 16})}));
   folder_.write("shard elsewhere/config.json", TinyLlama().config.dump());
   folder_.write("shard elsewhere/model.safetensors.index.json",
                 R"({"weight_map": {"t": "../secret.safetensors"}})");
@@ -305,14 +305,13 @@ TEST_F(BrokenModels, BadFiles) {
   EXPECT_EQ(refusals.size(), 32u);
   expect_refusals(kBadFile, refusals);
   expect_refusals(
-      kBadFile,
-      {
-          {"what is missing", {"info", path("more layers than there are")}, {"model.layers.2."}},
-          {"which shape", {"info", path("another width")}, {"[16, 16]", "[16, 8]"}},
-          {"which numbers", {"info", path("heads do not divide")}, {"4", "3"}},
-          {"which dtype", {"info", path("unknown dtype")}, {"'F7'"}},
-          {"that it was cut", {"info", path("shorter than its tensors")}, {"truncated"}},
-      });
+      kBadFile, {
+                    {"what is missing", {"info", path("another prefix")}, {"model.layers.0."}},
+                    {"which shape", {"info", path("another width")}, {"[16, 16]", "[16, 8]"}},
+                    {"which numbers", {"info", path("heads do not divide")}, {"4", "3"}},
+                    {"which dtype", {"info", path("unknown dtype")}, {"'F7'"}},
+                    {"that it was cut", {"info", path("shorter than its tensors")}, {"truncated"}},
+                });
 }
 
 TEST_F(BrokenModels, Unsupported) {

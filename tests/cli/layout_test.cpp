@@ -188,8 +188,8 @@ TEST_F(Layouts, DisagreementWithTheFileNamesTheTensor) {
   expect_mismatch({"blocks.0.attn.qkvo_w", "4"});
 
   layout = stacked_layout();
-  layout["layers"] = 3;
-  expect_mismatch({"blocks.2.attn.qkvo_w"});
+  for (auto& rule : layout["weights"]) rule["tensor"] = "blocks.{layer}.attn.another";
+  expect_mismatch({"blocks.0.attn.another"});
 
   layout = stacked_layout();
   layout["width"] = 16;

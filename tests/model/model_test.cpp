@@ -1,6 +1,8 @@
 #include "attnscope/model/model.h"
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -98,12 +100,93 @@ TEST(Model, ShapesMustHaveTwoDimensions) {
   }
 }
 
-TEST(Model, MissingTensorsAreNamed) {
+TEST(Model, MissingTensorsAreNamedWhereTheyAreAskedFor) {
   const TempFolder folder;
   const fs::path path = changed_copy(folder, "gpt2", {{"n_layer", 3}});
-  EXPECT_ERROR_SAYING(ErrorKind::format, Model::open(path), (path / "model.safetensors").string(),
-                      "tensor 'transformer.h.2.attn.c_attn.weight' is missing");
+  const Model model = Model::open(path);
+  EXPECT_TRUE(model.weight(1, Role::query).missing.empty());
+  EXPECT_TRUE(model.has(Role::query, 1));
+  const Weight& query = model.weight(2, Role::query);
+  EXPECT_EQ(query.tensor, nullptr);
+  EXPECT_EQ(query.missing, "tensor 'transformer.h.2.attn.c_attn.weight' is missing");
+  EXPECT_FALSE(model.has(Role::query, 2));
+  EXPECT_TRUE(model.has(Role::query));
+  // GPT-2 has no gate: nothing is missing from the file.
+  EXPECT_EQ(model.weight(0, Role::gate).missing, "gpt2 has no 'gate'");
+  EXPECT_FALSE(model.describes(Role::gate));
+  EXPECT_EQ(model_facts(model).layers, 3);
+}
 
+TEST(Model, AttentionTensorsAloneAreEnough) {
+  const TempFolder folder;
+  folder.write("config.json",
+               R"({"model_type":"gpt_neo","num_layers":2,"num_heads":1,"hidden_size":2})");
+  std::vector<test::TensorToWrite> tensors;
+  for (const char* name : {"q_proj", "k_proj", "v_proj", "out_proj"}) {
+    tensors.push_back(test::counting_tensor(
+        std::string("transformer.h.1.attn.attention.") + name + ".weight", {2, 2}));
+  }
+  folder.write("model.safetensors", test::safetensors_bytes(tensors));
+  const Model model = Model::open(folder.path());
+  for (const Role role : {Role::query, Role::output, Role::qk, Role::ov, Role::kv}) {
+    EXPECT_TRUE(model.has(role)) << role_name(role);
+    EXPECT_FALSE(model.has(role, 0)) << role_name(role);
+    EXPECT_TRUE(model.has(role, 1)) << role_name(role);
+  }
+  EXPECT_FALSE(model.has(Role::up));
+  EXPECT_TRUE(model.describes(Role::up));
+  EXPECT_EQ(model.weight(0, Role::up).missing,
+            "tensor 'transformer.h.0.mlp.c_fc.weight' is missing");
+  const Inventory inventory = take_inventory(model, {});
+  EXPECT_EQ(inventory.facts.attention_parameters, 4 * 4);
+  EXPECT_EQ(inventory.facts.parameters, 4 * 4);
+  EXPECT_EQ(inventory.tensors.front().role, "q");
+}
+
+TEST(Model, HalfOfACircuitInEachLayerIsNone) {
+  const TempFolder folder;
+  folder.write("config.json",
+               R"({"model_type":"gpt_neo","num_layers":2,"num_heads":1,"hidden_size":2})");
+  folder.write(
+      "model.safetensors",
+      test::safetensors_bytes(
+          {test::counting_tensor("transformer.h.0.attn.attention.q_proj.weight", {2, 2}),
+           test::counting_tensor("transformer.h.1.attn.attention.k_proj.weight", {2, 2})}));
+  const Model model = Model::open(folder.path());
+  EXPECT_TRUE(model.has(Role::query) && model.has(Role::key));
+  EXPECT_FALSE(model.has(Role::qk));
+}
+
+// The prefix shows in whatever layer is there.
+TEST(Model, OneShardOfTwoIsEnough) {
+  const TempFolder folder;
+  folder.write("config.json",
+               R"({"model_type":"gpt_neo","num_layers":2,"num_heads":1,"hidden_size":2})");
+  const std::string first = "h.0.attn.attention.q_proj.weight";
+  const std::string second = "h.1.attn.attention.q_proj.weight";
+  folder.write("2.safetensors", test::safetensors_bytes({test::counting_tensor(second, {2, 2})}));
+  folder.write("model.safetensors.index.json",
+               json{{"weight_map", {{first, "1.safetensors"}, {second, "2.safetensors"}}}}.dump());
+  const Model model = Model::open(folder.path());
+  EXPECT_EQ(model.prefix(), "");
+  EXPECT_TRUE(model.has(Role::query, 1));
+  EXPECT_EQ(
+      model.weight(0, Role::query).missing,
+      "tensor '" + first + "' is missing: the index puts it in 1.safetensors, which is missing");
+}
+
+TEST(Model, WeightsAreThoseOfOneProjection) {
+  const Model model = Model::open(kData / "llama");
+  for (const Role role : {Role::qk, Role::ov, Role::kv}) {
+    EXPECT_THROW(model.weight(0, role), std::invalid_argument) << role_name(role);
+  }
+  EXPECT_THROW(model.weight(model.dimensions().layers, Role::query), std::out_of_range);
+  EXPECT_THROW(model.weight(-1, Role::query), std::out_of_range);
+}
+
+TEST(Model, NothingThereIsAnError) {
+  const TempFolder folder;
+  const fs::path path = changed_copy(folder, "gpt2", json::object());
   // Without any tensor to show which prefix the file uses, the usual one is named.
   folder.write("gpt2/model.safetensors", test::safetensors_bytes({}));
   EXPECT_ERROR_SAYING(ErrorKind::format, Model::open(path),
@@ -113,7 +196,7 @@ TEST(Model, MissingTensorsAreNamed) {
 TEST(Model, MissingTensorsThatTheIndexPromisesAreNamedWithTheirShard) {
   const TempFolder folder;
   folder.write("config.json", R"({"model_type":"gpt2","n_layer":1,"n_head":1,"n_embd":2})");
-  folder.write("shard.safetensors", test::safetensors_bytes({}));
+  folder.write("shard.safetensors", test::safetensors_bytes({}));  // without it
   folder.write("model.safetensors.index.json",
                R"({"weight_map":{"transformer.h.0.attn.c_attn.weight":"shard.safetensors"}})");
   EXPECT_ERROR_SAYING(ErrorKind::format, Model::open(folder.path()),
@@ -193,6 +276,12 @@ TEST(Model, WhyNotAnalysed) {
   EXPECT_EQ(why_not_analysed(checkpoint, *checkpoint.find("c.weight")), std::nullopt);
 }
 
+std::vector<TensorPair> same_by_bytes(const Model& model) {
+  std::vector<TensorPair> pairs = possible_copies(model);
+  std::erase_if(pairs, [&](const TensorPair& pair) { return !holds_same_bytes(model, pair); });
+  return pairs;
+}
+
 TEST(Inventory, CountsSharedTensorsOnce) {
   const TempFolder folder;
   folder.write("config.json",
@@ -212,7 +301,8 @@ TEST(Inventory, CountsSharedTensorsOnce) {
 
   const auto facts_of = [&](const std::map<std::string, std::string>& metadata) {
     folder.write("model.safetensors", test::safetensors_bytes(tensors, metadata));
-    return take_inventory(Model::open(folder.path()));
+    const Model model = Model::open(folder.path());
+    return take_inventory(model, same_by_bytes(model));
   };
   EXPECT_EQ(facts_of({}).facts.parameters, kOnce);
   EXPECT_EQ(facts_of({}).facts.attention_parameters, 4 * 4 + 2);
@@ -235,6 +325,57 @@ TEST(Inventory, CountsSharedTensorsOnce) {
   EXPECT_EQ(facts_of({}).facts.parameters, kOnce + 10);
   EXPECT_EQ(facts_of({}).facts.tied_embedding, false);
   EXPECT_EQ(facts_of({}).tensors.back().tied_to, std::nullopt);
+}
+
+/// A model of two tensors that are several pages long, the head all zeros.
+void write_separate_head(const TempFolder& folder, bool tied, Shape head_shape = {2000, 8}) {
+  folder.write("config.json", json{{"model_type", "gpt_neo"},
+                                   {"num_layers", 1},
+                                   {"num_heads", 1},
+                                   {"hidden_size", 8},
+                                   {"tie_word_embeddings", tied}}
+                                  .dump());
+  folder.write(
+      "model.safetensors",
+      test::safetensors_bytes(
+          {test::counting_tensor("transformer.wte.weight", {2000, 8}),
+           test::zero_tensor("lm_head.weight", "F32", 32, head_shape),
+           test::counting_tensor("transformer.h.0.attn.attention.q_proj.weight", {8, 8})}));
+}
+
+TEST(Inventory, FactsTakeTheConfigsWordForAHeadThatRepeatsTheEmbedding) {
+  const TempFolder folder;
+  for (const bool tied : {false, true}) {
+    write_separate_head(folder, tied);
+    const Model model = Model::open(folder.path());
+    EXPECT_EQ(model_facts(model).tied_embedding, tied);
+    EXPECT_EQ(model_facts(model).parameters, 16000 + 64 + (tied ? 0 : 16000));
+    ASSERT_EQ(possible_copies(model).size(), 1u);
+    EXPECT_EQ(possible_copies(model)[0].copy, model.checkpoint().find("lm_head.weight"));
+    EXPECT_FALSE(holds_same_bytes(model, possible_copies(model)[0]));
+    EXPECT_EQ(declared_copies(model).size(), tied ? 1u : 0u);
+  }
+  write_separate_head(folder, /*tied=*/true, /*head_shape=*/{1000, 8});
+  const Model model = Model::open(folder.path());
+  EXPECT_TRUE(possible_copies(model).empty());
+  EXPECT_EQ(model_facts(model).tied_embedding, false);
+}
+
+TEST(Inventory, FactsReadNoWeights) {
+  const TempFolder folder;
+  write_separate_head(folder, /*tied=*/true);
+  const Model model = Model::open(folder.path());
+  const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
+  for (const char* name : {"transformer.wte.weight", "lm_head.weight"}) {
+    // Whoever reads the pages that hold nothing else is stopped by a signal.
+    const auto bytes = model.checkpoint().find(name)->view.bytes;
+    const auto begin = reinterpret_cast<std::uintptr_t>(bytes.data());
+    const std::uintptr_t first = (begin + page - 1) / page * page;
+    const std::uintptr_t end = (begin + bytes.size()) / page * page;
+    ASSERT_EQ(mprotect(reinterpret_cast<void*>(first), end - first, PROT_NONE), 0);
+  }
+  EXPECT_EQ(model_facts(model).tied_embedding, true);
+  EXPECT_EQ(take_inventory(model, possible_copies(model)).tensors.size(), 3u);
 }
 
 TEST(DistinctNames, AreAsShortAsTheyCanBe) {
