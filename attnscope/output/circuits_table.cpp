@@ -9,6 +9,7 @@
 #include "attnscope/output/spectrum_cells.h"
 #include "attnscope/output/terminal.h"
 #include "attnscope/output/writers.h"
+#include "attnscope/results/field.h"
 
 namespace attnscope {
 namespace {
@@ -76,6 +77,11 @@ std::string overlap_cell(const Record& row, std::string_view name) {
   return count == nullptr ? "-" : std::to_string(*count);
 }
 
+/// The columns after the circuit's name.
+constexpr const char* kColumns[] = {"energy_rank",     "overlap",  "head_space_overlap",
+                                    "identity_cosine", "symmetry", "positive_fraction",
+                                    "copying_score"};
+
 std::vector<std::string> row_cells(const Record& row, const Style& style) {
   return {rank_cell(row, style),
           overlap_cell(row, "overlap"),
@@ -105,11 +111,8 @@ void write_circuit(const Report& report, const std::string& model, const std::st
   }
   if (lines.empty()) return;
   std::vector<std::vector<std::string>> cells(1);
-  for (const char* name :
-       {"rank", "overlap", "in head", "identity", "symmetry", "positive", "copying"}) {
-    if (cells[0].empty()) cells[0].push_back(style.bold(circuit));
-    cells[0].push_back(style.bold(name));
-  }
+  cells[0].push_back(style.bold(circuit));
+  for (const char* field : kColumns) cells[0].push_back(style.bold(heading("circuits", field)));
   for (const auto& [place, own] : lines) {
     auto& line = cells.emplace_back();
     const std::optional<std::int64_t> head =
@@ -155,9 +158,10 @@ void write_composition(const Report& report, const Style& style, std::ostream& o
                         return first != second ? first > second : a < b;
                       });
     out << style.bold(name) << "  " << style.dim(model_title(model)) << "\n\n";
-    std::vector<std::vector<std::string>> lines = {{style.bold("earlier"), style.bold("later"),
-                                                    style.bold("by"), style.bold("score"),
-                                                    style.bold("excess")}};
+    std::vector<std::vector<std::string>> lines(1);
+    for (const char* field : {"layer", "to_layer", "kind", "score", "excess"}) {
+      lines[0].push_back(style.bold(heading("composition", field)));
+    }
     for (std::size_t at = 0; at < shown; ++at) {
       const Record& row = *pairs[at];
       const double score = *number_of(row, "score"), excess = *number_of(row, "excess");
