@@ -5,7 +5,7 @@
 
 - docs/schema/attnscope-1.schema.json is what the program makes;
 - every command's JSON, with every option, meets that schema, and a field that is not described does not;
-- rows have their fields in the order of the descriptions;
+- rows have the fields that are described for what was asked, in that order;
 - each field is named in the section of docs/ that its description points to.
 
 Needs Debian's python3-jsonschema; exits 77 (skipped) where that is missing or older than draft 2020-12, 1 with a
@@ -132,6 +132,10 @@ class Program:
             yield line, json.loads(self.text_of(f"export {store}", "--format", "json"))
 
 
+def asked_for(report, parameter):
+    return report["parameters"].get(parameter, False) is not False
+
+
 def kind_of(report, fields):
     """The kind of row whose option the parameters have, else the command's usual one."""
     usual = None
@@ -139,17 +143,24 @@ def kind_of(report, fields):
         if field["command"] == report["command"]:
             if field["option"] is None:
                 usual = field["kind"]
-            elif report["parameters"].get(field["option"], False) is not False:
+            elif asked_for(report, field["option"]):
                 return field["kind"]
     return usual
 
 
 def faults_of_order(report, fields):
     kind = kind_of(report, fields)
-    order = [f["name"] for f in fields if f["kind"] == kind and f["part"] == "rows" and f["path"] == f["name"]]
+    order = [
+        field["name"]
+        for field in fields
+        if field["kind"] == kind
+        and field["part"] == "rows"
+        and field["path"] == field["name"]
+        and (field["with"] is None or asked_for(report, field["with"]))
+    ]
     for row in report["rows"]:
-        if list(row) != [name for name in order if name in row]:
-            yield f"a row of kind {kind} is not in the order of its descriptions: {' '.join(row)}"
+        if list(row) != order:
+            yield f"a row of kind {kind} has {' '.join(row)} where its descriptions have {' '.join(order)}"
             return
 
 

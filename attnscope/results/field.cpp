@@ -30,7 +30,7 @@ std::vector<FieldPlace> make_field_places() {
   return places;
 }
 
-/// Whether the report of these parameters was asked for with the flag or value `option`.
+/// Whether a flag is set, or another parameter has a value.
 bool asked_for(const Record& parameters, std::string_view option) {
   const Value* value = parameters.find(option);
   if (value == nullptr) return false;
@@ -79,6 +79,14 @@ std::vector<const Field*> fields_of_rows(const RowKind& kind) {
   for (const Field& field : kind.place) all.push_back(&field);
   for (const Field& field : kind.fields) all.push_back(&field);
   return all;
+}
+
+std::vector<const Field*> fields_of_rows(const RowKind& kind, const Record& parameters) {
+  std::vector<const Field*> fields = fields_of_rows(kind);
+  std::erase_if(fields, [&](const Field* field) {
+    return !field->with.empty() && !asked_for(parameters, field->with);
+  });
+  return fields;
 }
 
 std::string heading(std::string_view kind, std::string_view name) {

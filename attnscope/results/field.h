@@ -79,8 +79,10 @@ const Field& model_fact(std::string_view name);
 /// Of each entry of a report's `skipped`.
 const std::vector<Field>& skipped_fields();
 
-/// All fields of a row, in the order in which rows have them.
+/// All fields that rows of this kind may have, in their order.
 std::vector<const Field*> fields_of_rows(const RowKind& kind);
+/// Those that every row of a report with these parameters has.
+std::vector<const Field*> fields_of_rows(const RowKind& kind, const Record& parameters);
 
 /// What stands over a field's column; throws std::out_of_range where the kind has no such field.
 std::string heading(std::string_view kind, std::string_view field);

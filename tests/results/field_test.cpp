@@ -65,6 +65,23 @@ TEST(Field, TheKindOfRowsFollowsFromCommandAndParameters) {
   EXPECT_THROW(row_kind_of("weigths", {}), std::out_of_range);
 }
 
+TEST(Field, WhichFieldsRowsHaveFollowsFromTheParameters) {
+  const auto names_of = [](const Record& parameters) {
+    std::set<std::string_view> names;
+    for (const Field* field : fields_of_rows(find_row_kind("spectrum"), parameters)) {
+      names.insert(field->name);
+    }
+    return names;
+  };
+  const auto usual = names_of({{"values", false}});
+  EXPECT_TRUE(usual.contains("energy_rank"));
+  EXPECT_FALSE(usual.contains("energy_at_rank"));
+  EXPECT_FALSE(usual.contains("singular_values"));
+  const auto more = names_of({{"values", true}, {"rank", Value::List{"512"}}});
+  EXPECT_TRUE(more.contains("energy_at_rank"));
+  EXPECT_TRUE(more.contains("singular_values"));
+}
+
 TEST(Field, HeadingsAreThoseOfTables) {
   EXPECT_EQ(heading("circuits", "head_space_overlap"), "in head");
   EXPECT_EQ(heading("tensor", "spectral_norm"), "largest");
