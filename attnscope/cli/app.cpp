@@ -59,6 +59,10 @@ constexpr std::array kCommands = {
             "  attnscope export rows.sqlite --format csv --out rows.csv\n"
             "  attnscope export rows.sqlite --command spectrum --model shakespeare-llama",
             set_up_export},
+    Command{"explain", "what a field of a report means, or all of them",
+            "  attnscope explain energy_rank\n"
+            "  attnscope explain --schema",
+            set_up_explain},
     Command{"completion", "completions for a shell, or the manual page",
             "  attnscope completion bash > ~/.local/share/bash-completion/completions/attnscope",
             set_up_completion},

@@ -22,6 +22,7 @@ struct Command {
 
 std::function<int()> set_up_circuits(CLI::App& app);
 std::function<int()> set_up_completion(CLI::App& app);
+std::function<int()> set_up_explain(CLI::App& app);
 std::function<int()> set_up_export(CLI::App& app);
 std::function<int()> set_up_info(CLI::App& app);
 std::function<int()> set_up_matrix(CLI::App& app);

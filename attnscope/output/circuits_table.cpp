@@ -10,6 +10,7 @@
 #include "attnscope/output/spectrum_cells.h"
 #include "attnscope/output/tables.h"
 #include "attnscope/output/terminal.h"
+#include "attnscope/results/field.h"
 
 namespace attnscope {
 namespace {
@@ -51,6 +52,11 @@ std::string overlap_cell(const Record& row, std::string_view name) {
   return count == nullptr ? "-" : std::to_string(*count);
 }
 
+/// The columns after the circuit's name.
+constexpr const char* kColumns[] = {"energy_rank",     "overlap",  "head_space_overlap",
+                                    "identity_cosine", "symmetry", "positive_fraction",
+                                    "copying_score"};
+
 std::vector<std::string> row_cells(const Record& row, const Style& style) {
   return {circuit_rank_cell(row, style),
           overlap_cell(row, "overlap"),
@@ -80,11 +86,8 @@ void write_circuit(const Report& report, const std::string& model, const std::st
   }
   if (lines.empty()) return;
   std::vector<std::vector<std::string>> cells(1);
-  for (const char* name :
-       {"rank", "overlap", "in head", "identity", "symmetry", "positive", "copying"}) {
-    if (cells[0].empty()) cells[0].push_back(style.bold(circuit));
-    cells[0].push_back(style.bold(name));
-  }
+  cells[0].push_back(style.bold(circuit));
+  for (const char* field : kColumns) cells[0].push_back(style.bold(heading("circuits", field)));
   for (const auto& [place, own] : lines) {
     auto& line = cells.emplace_back();
     const std::optional<std::int64_t> head =

@@ -9,6 +9,7 @@
 #include "attnscope/output/spectrum_cells.h"
 #include "attnscope/output/tables.h"
 #include "attnscope/output/terminal.h"
+#include "attnscope/results/field.h"
 
 namespace attnscope {
 namespace {
@@ -71,9 +72,10 @@ class CompositionTable : public ReportCollector {
 
  private:
   void write(const Strongest& strongest) {
-    std::vector<std::vector<std::string>> lines = {{style_.bold("earlier"), style_.bold("later"),
-                                                    style_.bold("by"), style_.bold("score"),
-                                                    style_.bold("excess")}};
+    std::vector<std::vector<std::string>> lines(1);
+    for (const char* field : {"layer", "to_layer", "kind", "score", "excess"}) {
+      lines[0].push_back(style_.bold(heading("composition", field)));
+    }
     for (const Pair& pair : strongest.pairs) {
       lines.push_back({fmt::format("layer {} head {}", pair.layer, pair.head),
                        fmt::format("layer {} head {}", pair.to_layer, pair.to_head), pair.kind,

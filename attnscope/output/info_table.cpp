@@ -3,52 +3,27 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <map>
 #include <tuple>
 
 #include "attnscope/core/text.h"
 #include "attnscope/output/tables.h"
 #include "attnscope/output/terminal.h"
+#include "attnscope/results/field.h"
 
 namespace attnscope {
 namespace {
 
-struct Fact {
-  const char* field;
-  const char* label;
-};
-
-constexpr std::array kFacts = {
-    Fact{"architecture", "architecture"},
-    Fact{"parameters", "parameters"},
-    Fact{"attention_parameters", "  in attention"},
-    Fact{"layers", "layers"},
-    Fact{"heads", "heads"},
-    Fact{"kv_heads", "key/value heads"},
-    Fact{"head_dim", "head dimension"},
-    Fact{"width", "width"},
-    Fact{"mlp_width", "MLP width"},
-    Fact{"vocabulary", "vocabulary"},
-    Fact{"context", "context, tokens"},
-    Fact{"dtype", "dtype"},
-    Fact{"bytes", "bytes on disk"},
-    Fact{"kv_cache_bytes_per_token", "KV cache, bytes a token (16 bit)"},
-    Fact{"tied_embedding", "output head tied to embedding"},
-};
-
-/// Those that many models are compared by, a row for each.
-constexpr std::array kCompared = {
-    Fact{"architecture", "architecture"},
-    Fact{"layers", "layers"},
-    Fact{"width", "width"},
-    Fact{"heads", "heads"},
-    Fact{"kv_heads", "key/value"},
-    Fact{"head_dim", "of"},
-    Fact{"attention_parameters", "attention"},
-    Fact{"parameters", "parameters"},
-    Fact{"kv_cache_bytes_per_token", "KV bytes"},
-};
+/// The facts that many models are compared by, a column for each.
+constexpr const char* kCompared[] = {"architecture",
+                                     "layers",
+                                     "width",
+                                     "heads",
+                                     "kv_heads",
+                                     "head_dim",
+                                     "attention_parameters",
+                                     "parameters",
+                                     "kv_cache_bytes_per_token"};
 
 std::string fact_text(const Value& value) {
   if (const auto* text = value.get<std::string>()) return *text;
@@ -70,9 +45,12 @@ std::string short_text(const Value& value) {
 std::string facts_by_column(const std::vector<Record>& models, const Style& style) {
   std::vector<std::vector<std::string>> lines(1, {""});
   for (const Record& model : models) lines[0].push_back(style.bold(text_field(model, "name")));
-  for (const Fact& fact : kFacts) {
-    auto& line = lines.emplace_back(std::vector<std::string>{fact.label});
-    for (const Record& model : models) line.push_back(fact_text(*model.find(fact.field)));
+  for (const Field& fact : model_facts()) {
+    if (fact.heading.empty()) continue;
+    // A part of the number above it.
+    const char* indent = fact.name == "attention_parameters" ? "  " : "";
+    auto& line = lines.emplace_back(std::vector<std::string>{indent + std::string(fact.heading)});
+    for (const Record& model : models) line.push_back(fact_text(*model.find(fact.name)));
   }
   return align(lines);
 }
@@ -80,10 +58,12 @@ std::string facts_by_column(const std::vector<Record>& models, const Style& styl
 /// Models as rows, with the facts that are compared most.
 std::string facts_by_row(const std::vector<Record>& models, const Style& style) {
   std::vector<std::vector<std::string>> lines(1, {""});
-  for (const Fact& fact : kCompared) lines[0].push_back(style.bold(fact.label));
+  for (const char* fact : kCompared) {
+    lines[0].push_back(style.bold(model_fact(fact).short_heading));
+  }
   for (const Record& model : models) {
     auto& line = lines.emplace_back(std::vector<std::string>{text_field(model, "name")});
-    for (const Fact& fact : kCompared) line.push_back(short_text(*model.find(fact.field)));
+    for (const char* fact : kCompared) line.push_back(short_text(*model.find(fact)));
   }
   return align(lines, /*left_columns=*/2);
 }
@@ -119,7 +99,7 @@ std::vector<TensorLine> group_by_layer(const std::vector<Record>& rows, const st
                     .count = 1};
     constexpr std::int64_t kNone = -1;
     const std::int64_t layer = integer_field(row, "layer", kNone);
-    const std::string number = "." + std::to_string(layer) + ".";
+    const std::string number = fmt::format(".{}.", layer);
     const std::size_t at = line.name.find(number);
     if (layer == kNone || at == std::string::npos) {
       lines.push_back(std::move(line));
@@ -179,8 +159,12 @@ void write_info_table(const Report& report, const WriteOptions& options, std::os
     const std::string name = text_field(model, "name");
     out << '\n' << style.bold("tensors of " + name) << '\n';
     std::vector<std::vector<std::string>> lines;
-    lines.push_back({style.dim("name"), style.dim("role"), style.dim("dtype"), style.dim("shape"),
-                     style.dim("tensors"), style.dim("bytes")});
+    auto& names = lines.emplace_back();
+    for (const char* field : {"name", "role", "dtype", "shape"}) {
+      names.push_back(style.dim(heading("info", field)));
+    }
+    names.push_back(style.dim("tensors"));
+    names.push_back(style.dim(heading("info", "bytes")));
     for (const TensorLine& line : group_by_layer(report.rows, name)) {
       const std::string tied = line.tied_to.empty() ? "" : " = " + line.tied_to;
       lines.push_back({line.name + tied, line.role, line.dtype, line.shape,

@@ -5,6 +5,7 @@
 #include "attnscope/output/spectrum_cells.h"
 #include "attnscope/output/tables.h"
 #include "attnscope/output/terminal.h"
+#include "attnscope/results/field.h"
 
 namespace attnscope {
 namespace {
@@ -35,13 +36,13 @@ std::string energy_text(const Record& half, const char* field) {
 
 /// The line of names, of ranks that the nulls need, and of the matrices' possible ranks.
 Lines head_lines(const std::vector<const Record*>& rows, const Style& style) {
-  std::vector<std::string> matrix = {style.bold("layer")}, rank = {style.bold("")},
+  std::vector<std::string> matrix = {style.bold(heading("mla", "layer"))}, rank = {style.bold("")},
                            of = {style.dim("of")}, null = {style.dim("null")};
   const std::size_t after = display_width(cell_text({}, style)) - 1;
   for (const char* name : kHalves) {
     const Record* half = any_half(rows, name);
     if (half == nullptr) continue;
-    const std::string text = std::string(name) == "query" ? "q" : "kv";
+    const std::string text = heading("mla", name);
     for (const char* field : {"rank", "share_rank"}) {
       matrix.push_back(style.bold(text));
       rank.push_back(style.bold(fmt::format("at {}", integer_field(*half, field))));

@@ -10,12 +10,13 @@
 #include "attnscope/output/spectrum_cells.h"
 #include "attnscope/output/tables.h"
 #include "attnscope/output/terminal.h"
+#include "attnscope/results/field.h"
 
 namespace attnscope {
 namespace {
 
 std::string rank_table(const Columns& columns, const std::string& threshold, const Style& style) {
-  Lines lines = naming_lines(columns, "energy at", style);
+  Lines lines = naming_lines(columns, heading("spectrum", "energy_at_rank"), style);
   // Under the ranks: as far from the right as the bar and the percentage after a rank.
   const std::size_t after = display_width(cell_text({}, style)) - 1;
   for (const bool of_heads : {false, true}) {
@@ -29,8 +30,9 @@ std::string rank_table(const Columns& columns, const std::string& threshold, con
                       return number ? std::to_string(*number) : "";
                     });
     };
-    add("of", [](const RankCell& cell) { return std::optional(cell.possible); });
-    add("null", [](const RankCell& cell) { return cell.null; });
+    add(heading("spectrum", "possible_rank"),
+        [](const RankCell& cell) { return std::optional(cell.possible); });
+    add(heading("spectrum", "null_energy_rank"), [](const RankCell& cell) { return cell.null; });
   }
   std::map<std::pair<const ModelTable*, std::string>, RankCell> totals;
   add_place_lines(lines, columns, style,
@@ -49,7 +51,7 @@ std::string rank_table(const Columns& columns, const std::string& threshold, con
 }
 
 std::string energy_table(const Columns& columns, const Style& style) {
-  Lines lines = naming_lines(columns, "energy at", style);
+  Lines lines = naming_lines(columns, heading("spectrum", "energy_at_rank"), style);
   const auto text_of = [](const Column& column, const Record& row, const char* field) {
     const Value* value = expect<Record>(row, field).find(column.key);
     const auto* share = value == nullptr ? nullptr : value->get<double>();
@@ -57,8 +59,9 @@ std::string energy_table(const Columns& columns, const Style& style) {
   };
   for (const bool of_heads : {false, true}) {
     if (of_heads && !has_heads(columns)) continue;
-    add_head_line(lines, of_heads ? "null, a head" : "null", columns, of_heads, /*after=*/0, style,
-                  [&](const Column& column, const Record& row) {
+    const std::string label = heading("spectrum", "null_energy_at_rank");
+    add_head_line(lines, label + (of_heads ? ", a head" : ""), columns, of_heads, /*after=*/0,
+                  style, [&](const Column& column, const Record& row) {
                     return text_of(column, row, "null_energy_at_rank");
                   });
   }
@@ -69,6 +72,9 @@ std::string energy_table(const Columns& columns, const Style& style) {
   return align(lines);
 }
 
+constexpr const char* kTensorMeasures[] = {"stable_rank", "entropy_rank", "spectral_norm",
+                                           "frobenius_norm"};
+
 /// Rows of `--tensor`, which have no layer: one line for each model, all measures.
 void write_tensor_rows(const Report& report, const Style& style, std::ostream& out) {
   Lines lines;
@@ -76,20 +82,19 @@ void write_tensor_rows(const Report& report, const Style& style, std::ostream& o
     const Record& ranks = expect<Record>(row, "energy_rank");
     const Value* energies = row.find("energy_at_rank");
     if (lines.empty()) {
-      auto& head = lines.emplace_back(std::vector<std::string>{style.bold("model")});
+      auto& head =
+          lines.emplace_back(std::vector<std::string>{style.bold(heading("tensor", "model"))});
       for (const auto& [threshold, rank] : ranks.fields()) {
-        head.push_back(style.bold("rank at " + threshold));
-        head.push_back(style.bold("null"));
+        head.push_back(style.bold(heading("tensor", "energy_rank") + ' ' + threshold));
+        head.push_back(style.bold(heading("tensor", "null_energy_rank")));
       }
-      head.push_back(style.bold("of"));
+      head.push_back(style.bold(heading("tensor", "possible_rank")));
       if (energies != nullptr) {
         for (const auto& [rank, energy] : expect<Record>(*energies, "energy_at_rank").fields()) {
-          head.push_back(style.bold("energy at " + rank));
+          head.push_back(style.bold(heading("tensor", "energy_at_rank") + ' ' + rank));
         }
       }
-      for (const char* name : {"stable", "entropy", "largest", "Frobenius"}) {
-        head.push_back(style.bold(name));
-      }
+      for (const char* name : kTensorMeasures) head.push_back(style.bold(heading("tensor", name)));
     }
     auto& line = lines.emplace_back(std::vector<std::string>{text_field(row, "model")});
     for (const auto& [threshold, rank] : ranks.fields()) {
@@ -104,7 +109,7 @@ void write_tensor_rows(const Report& report, const Style& style, std::ostream& o
         line.push_back(share == nullptr ? "-" : share_text(*share));
       }
     }
-    for (const char* name : {"stable_rank", "entropy_rank", "spectral_norm", "frobenius_norm"}) {
+    for (const char* name : kTensorMeasures) {
       const Value* value = row.find(name);
       const auto* number = value == nullptr ? nullptr : value->get<double>();
       line.push_back(number == nullptr ? "-" : fmt::format("{:.4g}", *number));

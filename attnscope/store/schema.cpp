@@ -1,12 +1,10 @@
 #include "attnscope/store/schema.h"
 
-#include <algorithm>
 #include <map>
 #include <string>
-#include <string_view>
-#include <vector>
 
 #include "attnscope/core/error.h"
+#include "attnscope/store/row_views.h"
 
 namespace attnscope {
 namespace {
@@ -142,106 +140,10 @@ JOIN tensors ON tensors.id = place_tensors.tensor
 JOIN files ON files.id = tensors.file;
 )sql";
 
-/// A view of one kind of rows: columns of stored_rows, then fields of their JSON, each a column.
-struct RowView {
-  std::string_view name;  // of the analysis too
-  std::string_view columns;
-  std::string_view outer_path = "";           // the object that holds the fields: "" or "latent."
-  std::vector<std::string_view> fields = {};  // "energy_rank" or "energy_rank.0.9"
-  std::vector<std::string_view> parameters = {};  // of the analysis, likewise columns
-  bool with_skipped = true;
-  std::string_view where = "";  // beside the analysis
-};
-
-/// json_extract(…) for a field; what follows its first dot is a key that may hold dots itself.
-std::string field_column(std::string_view json, std::string_view outer_path,
-                         std::string_view field) {
-  const std::size_t dot = field.find('.');
-  std::string path = std::string(outer_path) + std::string(field.substr(0, dot));
-  std::string name(field);
-  if (field.ends_with(']')) {
-    std::replace(name.begin(), name.end(), '[', '_');
-    name.pop_back();
-  } else if (dot != std::string_view::npos) {
-    path += ".\"" + std::string(field.substr(dot + 1)) + '"';
-    name[dot] = '_';
-  }
-  return ",\n       json_extract(" + std::string(json) + ", '$." + path + "') AS \"" + name + '"';
-}
-
-std::string create_view(const RowView& view) {
-  std::string sql = "CREATE VIEW " + std::string(view.name) + " AS\nSELECT \"set\", model, path" +
-                    std::string(view.columns);
-  for (const auto field : view.fields) sql += field_column("fields", view.outer_path, field);
-  for (const auto parameter : view.parameters) sql += field_column("parameters", "", parameter);
-  if (view.with_skipped) sql += ",\n       skipped, note";
-  return sql + "\nFROM stored_rows WHERE analysis = '" + std::string(view.name) + "'" +
-         std::string(view.where);
-}
-
-/// One for each kind of rows.
-const std::vector<RowView>& row_views() {
-  static const std::vector<RowView> views = {
-      {.name = "spectrum",
-       .columns = ", layer, matrix, head",
-       .fields = {"shape[0]",
-                  "shape[1]",
-                  "energy_rank.0.9",
-                  "energy_rank.0.99",
-                  "null_energy_rank.0.9",
-                  "null_energy_rank.0.99",
-                  "energy_rank",
-                  "null_energy_rank",
-                  "energy_at_rank",
-                  "null_energy_at_rank",
-                  "stable_rank",
-                  "entropy_rank",
-                  "participation_ratio",
-                  "numerical_rank",
-                  "possible_rank",
-                  "spectral_norm",
-                  "frobenius_norm",
-                  "nuclear_norm",
-                  "condition_number",
-                  "singular_values",
-                  "cumulative_energy"}},
-      {.name = "mla",
-       .columns = ", layer, matrix",
-       .outer_path = "latent.",
-       .fields = {"possible_rank", "rank", "energy", "null_energy", "share_rank", "share_energy",
-                  "share_null_energy", "energy_rank.0.9", "energy_rank.0.99", "energy_rank",
-                  "null_energy_rank"}},
-      {.name = "circuits",
-       .columns = ", layer, matrix AS circuit, head",
-       .fields = {"energy_rank.0.9", "energy_rank.0.99", "energy_rank", "factor_rank",
-                  "head_space_rank", "overlap", "head_space_overlap", "identity_cosine",
-                  "identity_cosine_bound", "identity_distance", "identity_scale",
-                  "identity_residual", "symmetry", "positive_fraction", "copying_score",
-                  "frobenius_norm", "possible_rank"},
-       .parameters = {"fold_norm", "with_bias", "rope_offset"}},
-      {.name = "composition",
-       .columns = "",
-       .fields = {"kind", "layer", "head", "to_layer", "to_head", "score", "excess"},
-       .with_skipped = false,
-       .where = " AND json_extract(fields, '$.kind') IS NOT NULL"},
-      {.name = "weights",
-       .columns = ", layer, matrix, head",
-       .fields = {"count", "mean", "std", "min", "max", "skewness", "excess_kurtosis",
-                  "quantiles.0.01", "quantiles.0.05", "quantiles.0.25", "quantiles.0.5",
-                  "quantiles.0.75", "quantiles.0.95", "quantiles.0.99", "histogram"}},
-      {.name = "similarity",
-       .columns = ", layer, matrix",
-       .fields = {"scope", "pairs", "zero_vectors", "mean", "std", "histogram"}},
-      {.name = "head_overlap", .columns = ", layer, matrix", .fields = {"overlap", "ranks"}},
-      {.name = "head_matrix", .columns = ", layer, matrix, head", .fields = {"row", "values"}},
-  };
-  return views;
-}
-
 void create_schema(Database& database) {
   database.execute(kTables);
   database.execute(kStoredRows);
-  for (const RowView& view : row_views()) database.execute(create_view(view).c_str());
+  for (const std::string& view : row_views()) database.execute(view.c_str());
   database.execute(kSources);
   const std::string marks = "PRAGMA application_id = " + std::to_string(kApplicationId) +
                             "; PRAGMA user_version = " + std::to_string(kStoreVersion);

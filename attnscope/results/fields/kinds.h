@@ -1,0 +1,47 @@
+// One function for each kind of row, in the file of its command or its name; and fields that
+// several kinds share.
+#pragma once
+
+#include "attnscope/results/field.h"
+
+namespace attnscope {
+
+RowKind circuits_rows();
+RowKind composition_rows();
+RowKind head_matrix_rows();
+RowKind head_overlap_rows();
+RowKind info_rows();
+RowKind matrix_rows();
+RowKind mla_rows();
+RowKind similarity_rows();
+RowKind spectrum_rows();
+RowKind system_rows();
+RowKind tensor_rows();
+RowKind weights_rows();
+
+/// What `spectrum --mla` adds to the facts of each model.
+const std::vector<Field>& mla_facts();
+
+// ---- Shared fields (common.cpp) -----------------------------------------------------------------
+
+/// model, layer, matrix, head.
+std::vector<Field> place_of_matrix();
+/// model, layer, matrix: of rows that have none for single heads.
+std::vector<Field> place_of_whole_matrix();
+Field model_field();
+Field layer_field();
+Field possible_rank_field();
+Field frobenius_norm_field();
+/// Added by `histogram`.
+Field histogram_field();
+/// One row of a matrix.
+std::vector<Field> matrix_row_fields();
+
+/// Parameters: thresholds, the choice of matrices and layers, bins and their range.
+Field energy_parameter();
+Field matrix_parameter();
+Field layers_parameter();
+Field per_head_parameter();
+std::vector<Field> histogram_parameters();
+
+}  // namespace attnscope

@@ -1,0 +1,150 @@
+// Rows of `spectrum`: of matrices and heads, and of one tensor by its name.
+#include "attnscope/results/fields/kinds.h"
+
+namespace attnscope {
+namespace {
+
+using enum FieldType;
+using enum FieldForm;
+
+constexpr std::string_view kWhere = "metrics.md#spectrum";
+
+std::vector<Field> measures() {
+  return {
+      {.name = "shape",
+       .type = integer,
+       .form = list,
+       .meaning = "rows and columns of the matrix in canonical orientation",
+       .where = "metrics.md#matrices",
+       .columns = {"0", "1"}},
+      {.name = "energy_rank",
+       .type = integer,
+       .form = by_threshold,
+       .unit = "singular values",
+       .heading = "rank at",
+       .meaning = "the fewest singular values that hold that share of the sum of their squares",
+       .where = kWhere,
+       .columns = {"0.9", "0.99"}},
+      {.name = "null_energy_rank",
+       .type = integer,
+       .form = by_threshold,
+       .unit = "singular values",
+       .heading = "null",
+       .meaning = "the energy rank that a Gaussian matrix of this shape is expected to need",
+       .where = "metrics.md#the-null-of-a-spectrum",
+       .columns = {"0.9", "0.99"}},
+      {.name = "energy_at_rank",
+       .form = by_rank,
+       .nulls = Nulls::entries,
+       .unit = "share of the energy",
+       .heading = "energy at",
+       .meaning = "the share of the sum of squares that so many largest singular values hold",
+       .where = kWhere,
+       .with = "rank"},
+      {.name = "null_energy_at_rank",
+       .form = by_rank,
+       .unit = "share of the energy",
+       .heading = "null",
+       .meaning = "the same share for a Gaussian matrix of this shape",
+       .where = "metrics.md#the-null-of-a-spectrum",
+       .with = "rank"},
+      {.name = "stable_rank",
+       .heading = "stable",
+       .meaning = "the sum of squared singular values over the largest square",
+       .where = kWhere},
+      {.name = "entropy_rank",
+       .heading = "entropy",
+       .meaning = "e to the entropy of the singular values as shares of their sum",
+       .where = kWhere},
+      {.name = "participation_ratio",
+       .meaning = "the squared sum of the squares over the sum of their squares: how many "
+                  "singular values share the energy",
+       .where = kWhere},
+      {.name = "numerical_rank",
+       .type = integer,
+       .unit = "singular values",
+       .meaning = "how many singular values rounding to float32 could not have made",
+       .where = kWhere},
+      possible_rank_field(),
+      {.name = "spectral_norm",
+       .heading = "largest",
+       .meaning = "the largest singular value",
+       .where = kWhere},
+      frobenius_norm_field(),
+      {.name = "nuclear_norm", .meaning = "the sum of the singular values", .where = kWhere},
+      {.name = "condition_number",
+       .nulls = Nulls::whole,
+       .meaning = "the largest singular value over the smallest; null where that nearly vanishes",
+       .where = kWhere},
+      {.name = "singular_values",
+       .form = list,
+       .meaning = "all singular values, descending",
+       .where = kWhere,
+       .with = "values"},
+      {.name = "cumulative_energy",
+       .form = list,
+       .unit = "share of the energy",
+       .meaning = "the share of the sum of squares in the first, the first two, … singular values",
+       .where = kWhere,
+       .with = "values"},
+  };
+}
+
+std::vector<Field> common_parameters() {
+  return {energy_parameter(),
+          {.name = "values",
+           .type = flag,
+           .meaning = "whether all singular values were asked for",
+           .where = "formats.md#parameters"},
+          {.name = "rank",
+           .type = text,
+           .form = list,
+           .meaning = "the ranks at which the kept energy is given: numbers, or shares of the "
+                      "width such as 0.1D",
+           .where = "formats.md#parameters",
+           .with = "rank"}};
+}
+
+}  // namespace
+
+RowKind spectrum_rows() {
+  RowKind kind = {.name = "spectrum",
+                  .command = "spectrum",
+                  .meaning = "ranks and norms of one matrix or head",
+                  .place = place_of_matrix(),
+                  .fields = measures(),
+                  .models = model_facts(),
+                  .parameters = common_parameters(),
+                  .has_view = true};
+  for (Field field : {matrix_parameter(), layers_parameter(), per_head_parameter()}) {
+    kind.parameters.push_back(std::move(field));
+  }
+  return kind;
+}
+
+RowKind tensor_rows() {
+  RowKind kind = {.name = "tensor",
+                  .command = "spectrum",
+                  .option = "tensor",
+                  .meaning = "the same of one tensor, by its name in the file",
+                  .place = place_of_matrix(),
+                  .fields = measures(),
+                  .parameters = common_parameters()};
+  for (Field& field : kind.place) {
+    if (field.name == "layer") field.nulls = Nulls::whole;
+    if (field.name == "matrix") {
+      field.meaning = "the tensor's name; its layer and head are null";
+      field.where = "formats.md#rows";
+    }
+  }
+  for (const Field& fact : model_facts()) {
+    if (fact.name == "name" || fact.name == "bytes") kind.models.push_back(fact);
+  }
+  kind.parameters.push_back({.name = "tensor",
+                             .type = text,
+                             .meaning = "the name of the tensor",
+                             .where = "formats.md#parameters"});
+  return kind;
+}
+
+}  // namespace attnscope

@@ -1,0 +1,65 @@
+// `explain`: what fields mean, and the JSON Schema of reports.
+#include "tests/cli/command_line.h"
+
+namespace attnscope::test {
+namespace {
+
+TEST(CliExplain, SaysWhatAFieldMeansAndWhereItStands) {
+  EXPECT_EQ(output_of({"explain", "null_energy_at_rank"}),
+            "null_energy_at_rank: map of numbers by rank; share of the energy; only with --rank\n"
+            "  the same share for a Gaussian matrix of this shape\n"
+            "  in: rows of spectrum, rows of spectrum --tensor\n"
+            "  see: docs/metrics.md#the-null-of-a-spectrum\n");
+  EXPECT_EQ(output_of({"explain", "scope"}),
+            "scope: text\n"
+            "  which pairs: of rows of one head, of two heads, or of all rows\n"
+            "  one of: within_head, across_head, all\n"
+            "  in: rows of similarity\n"
+            "  see: docs/metrics.md#cosine-similarity-of-weight-vectors\n");
+}
+
+TEST(CliExplain, AFieldWithSeveralMeaningsHasThemAll) {
+  const std::string text = output_of({"explain", "layer"});
+  for (const char* place : {"rows of info\n", "parameters of matrix\n", "skipped of every report\n",
+                            "rows of circuits --composition\n"}) {
+    EXPECT_TRUE(contains(text, place)) << place << text;
+  }
+  EXPECT_TRUE(contains(output_of({"explain", "latent"}),
+                       "in: mla_cache in models of spectrum --mla,"
+                       " mla_cache_at_share in models of "));
+}
+
+TEST(CliExplain, WithoutANameListsAllFields) {
+  const std::string text = output_of({"explain"});
+  for (const char* line : {"rows of weights\n", "\n  histogram.edges  ", "models of every report\n",
+                           "\n  kv_cache_bytes_per_token  "}) {
+    EXPECT_TRUE(contains(text, line)) << line;
+  }
+}
+
+TEST(CliExplain, DescribesForProgramsToo) {
+  const json all = json::parse(output_of({"explain", "--format", "json"}));
+  EXPECT_GT(all["fields"].size(), 200u);
+  const json one = json::parse(output_of({"explain", "quantiles", "--format", "json"}));
+  ASSERT_EQ(one["fields"].size(), 1u);
+  const json& field = one["fields"][0];
+  EXPECT_EQ(field["kind"], "weights");
+  EXPECT_EQ(field["part"], "rows");
+  EXPECT_EQ(field["type"], "number");
+  EXPECT_EQ(field["form"], "by_fraction");
+  EXPECT_EQ(field["with"], nullptr);
+}
+
+TEST(CliExplain, RefusesWhatThereIsNot) {
+  expect_refusal({"explain", "energy_rnk"}, 2, {"FIELD", "did you mean 'energy_rank'?"});
+  expect_refusal({"explain", "mean", "--format", "csv"}, 2, {"--format", "table or json"});
+  expect_refusal({"explain", "mean", "--schema"}, 2, {"--schema"});
+}
+
+TEST(CliExplain, TheCommittedSchemaIsThatOfTheProgram) {
+  EXPECT_EQ(output_of({"explain", "--schema"}),
+            read_file(source_path("docs/schema/attnscope-1.schema.json")));
+}
+
+}  // namespace
+}  // namespace attnscope::test

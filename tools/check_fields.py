@@ -1,0 +1,246 @@
+#!/usr/bin/env python3
+"""Holds what attnscope prints, and docs/, against its descriptions of fields.
+
+    tools/check_fields.py BINARY
+
+- docs/schema/attnscope-1.schema.json is what the program makes;
+- every command's JSON, with every option, meets that schema, and a field that is not described does not;
+- rows have the fields that are described for what was asked, in that order;
+- each field is named in the section of docs/ that its description points to.
+
+Needs Debian's python3-jsonschema; exits 77 (skipped) where that is missing or older than draft 2020-12, 1 with a
+line for each fault.
+"""
+
+import copy
+import json
+import pathlib
+import re
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+
+try:
+    from jsonschema import Draft202012Validator
+except ImportError:
+    print("python3-jsonschema (4.0 or later) is not here: nothing was checked")
+    sys.exit(77)
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+SCHEMA = ROOT / "docs/schema/attnscope-1.schema.json"
+DATA = ROOT / "tests/data"
+MODELS = sorted(path.parent.name for path in DATA.glob("*/config.json"))
+
+# On each of the tiny checkpoints.
+EVERYWHERE = ["info", "spectrum --per-head", "spectrum --mla", "weights", "similarity", "circuits"]
+
+# On a few, with every option that changes what is printed.
+OPTIONS = [
+    "info --system",
+    "info {llama} {bert}",
+    "spectrum {llama} --values --rank 2,0.1D --energy 0.5,0.9 --matrix q,kv,ov --layers 0 --per-head",
+    "spectrum {llama} {gpt2} --mla --energy 0.8 --layers 1",
+    "spectrum {gpt2} --tensor transformer.wte.weight",
+    "spectrum {gpt2} --tensor transformer.wte.weight --values --rank 3,5 --energy 0.7",
+    "weights {llama} --per-head --histogram",
+    "weights {llama} --histogram --bins 5 --range=-1,1 --matrix q,down --layers 0",
+    "weights {llama} --histogram --bins fd",
+    "similarity {llama} --histogram --bins 7 --range=-1,1 --matrix q",
+    "similarity {llama} --histogram --bins fd --layers 0",
+    "similarity {llama} --overlap --matrix k",
+    "similarity {llama} --head-matrix 0,1",
+    "circuits {llama} --energy 0.5 --circuit qk --layers 0 --fold-norm --rope-offset -2",
+    "circuits {gpt2} --with-bias --all-eigenvalues",
+    "circuits {gpt2} --composition",
+    "circuits {llama} --composition --fold-norm --rope-offset 3",
+    "matrix {llama} --layer 1 --matrix q",
+    "matrix {llama} --layer 0 --matrix qk --head 2",
+    # Weights that are NaN are skipped; of zero ones many measures are null.
+    "spectrum {nan} --per-head --values --rank 2",
+    "spectrum {nan} --mla",
+    "weights {nan} --histogram",
+    "similarity {nan} --overlap",
+    "circuits {nan}",
+    "circuits {nan} --composition",
+    "matrix {nan} --layer 0 --matrix q",
+    "spectrum {zero} --per-head --values --rank 2",
+    "spectrum {zero} --mla",
+    "weights {zero} --histogram --bins fd",
+    "similarity {zero} --histogram",
+    "similarity {zero} --overlap",
+    "similarity {zero} --head-matrix 0,0",
+    "circuits {zero}",
+    "circuits {zero} --composition",
+]
+
+# Kept, then exported: parameters in which the runs of a set differ are null.
+KEPT = [
+    ["spectrum {llama} --layers 0", "spectrum {gpt2} --matrix q"],
+    ["spectrum {llama} --mla --layers 0", "spectrum {llama} --mla"],
+    ["circuits {llama} --circuit qk", "circuits {llama} --layers 1"],
+    ["circuits {gpt2} --composition", "circuits {gpt2} --composition --layers 0-1"],
+    ["weights {llama} --histogram", "weights {llama} --histogram --matrix q"],
+    ["similarity {llama}", "similarity {llama} --matrix q"],
+    ["similarity {llama} --head-matrix 0,0", "similarity {llama} --head-matrix 1,0"],
+]
+
+
+def model_with(value, folder):
+    """A copy of a float32 checkpoint whose every query weight is `value`."""
+    shutil.copytree(DATA / "bert", folder)
+    path = folder / "model.safetensors"
+    content = bytearray(path.read_bytes())
+    (length,) = struct.unpack_from("<Q", content)
+    for name, tensor in json.loads(content[8 : 8 + length]).items():
+        if name.endswith("query.weight"):
+            assert tensor["dtype"] == "F32"
+            begin, end = (8 + length + offset for offset in tensor["data_offsets"])
+            content[begin:end] = struct.pack("<f", value) * ((end - begin) // 4)
+    path.write_bytes(content)
+    return folder
+
+
+class Program:
+    def __init__(self, binary, folder):
+        self.binary, self.folder = binary, folder
+        self.names = {name: str(DATA / name) for name in MODELS}
+        self.names["nan"] = str(model_with(float("nan"), folder / "nan"))
+        self.names["zero"] = str(model_with(0.0, folder / "zero"))
+
+    def text_of(self, line, *more):
+        words = [word.format(**self.names) for word in line.split()]
+        run = subprocess.run([self.binary, *words, *more], capture_output=True, text=True, check=False)
+        if run.returncode not in (0, 6) or not run.stdout:
+            raise RuntimeError(f"attnscope {line}: exit code {run.returncode}: {run.stderr.strip()}")
+        return run.stdout
+
+    def reports(self):
+        """Each command line with what it prints."""
+        for command in EVERYWHERE:
+            for name in MODELS:
+                line = f"{command} {{{name}}} --quiet"
+                yield line, json.loads(self.text_of(line, "--format", "json"))
+        for line in OPTIONS:
+            yield line, json.loads(self.text_of(line + " --quiet", "--format", "json"))
+        for number, lines in enumerate(KEPT):
+            store = str(self.folder / f"{number}.sqlite")
+            for line in lines:
+                self.text_of(line + " --quiet", "--store", store)
+            line = "export after " + ", ".join(lines)
+            yield line, json.loads(self.text_of(f"export {store}", "--format", "json"))
+
+
+def asked_for(report, parameter):
+    return report["parameters"].get(parameter, False) is not False
+
+
+def kind_of(report, fields):
+    """The kind of row whose option the parameters have, else the command's usual one."""
+    usual = None
+    for field in fields:
+        if field["command"] == report["command"]:
+            if field["option"] is None:
+                usual = field["kind"]
+            elif asked_for(report, field["option"]):
+                return field["kind"]
+    return usual
+
+
+def faults_of_order(report, fields):
+    kind = kind_of(report, fields)
+    order = [
+        field["name"]
+        for field in fields
+        if field["kind"] == kind
+        and field["part"] == "rows"
+        and field["path"] == field["name"]
+        and (field["with"] is None or asked_for(report, field["with"]))
+    ]
+    for row in report["rows"]:
+        if list(row) != order:
+            yield f"a row of kind {kind} has {' '.join(row)} where its descriptions have {' '.join(order)}"
+            return
+
+
+def faults_of_undescribed(report, validator):
+    """What nobody described must not pass."""
+    for part in ("models", "rows", "skipped"):
+        if report[part]:
+            changed = copy.deepcopy(report)
+            changed[part][0]["undescribed"] = 1
+            if validator.is_valid(changed):
+                yield f"a field of {part} that has no description meets the schema"
+    changed = copy.deepcopy(report)
+    changed["parameters"]["undescribed"] = True
+    if validator.is_valid(changed):
+        yield "a parameter that has no description meets the schema"
+
+
+def first_error(report, schema, fields):
+    """Of the branch that the report's kind has, which says more than that none of twelve fits."""
+    branch = {"$ref": f"#/$defs/{kind_of(report, fields)}", "$defs": schema["$defs"]}
+    for error in Draft202012Validator(branch).iter_errors(report):
+        return f"{error.json_path}: {error.message[:300]}"
+    return "meets its own branch of the schema and another one's"
+
+
+def words_of_sections(path):
+    """Anchor, as GitHub makes it, → the words in code spans below that heading."""
+    sections, anchor, fenced = {}, None, False
+    text = {}
+    for line in path.read_text().splitlines():
+        fenced ^= line.startswith("```")
+        heading = None if fenced else re.match(r"#+ (.*)", line)
+        if heading:
+            anchor = re.sub(r"[^\w\- ]", "", heading.group(1).strip().lower()).replace(" ", "-")
+        text.setdefault(anchor, []).append(line)
+    for name, lines in text.items():
+        spans = re.findall(r"`([^`]+)`", "\n".join(lines))
+        sections[name] = set(re.findall(r"[a-z_]+", " ".join(spans)))
+    return sections
+
+
+def faults_of_docs(fields):
+    sections = {name: words_of_sections(ROOT / "docs" / name) for name in ("metrics.md", "formats.md")}
+    for file, anchor, name in sorted({(*field["where"].split("#"), field["name"]) for field in fields}):
+        if anchor not in sections.get(file, {}):
+            yield f"docs/{file} has no section #{anchor}, where '{name}' should be"
+        elif name not in sections[file][anchor]:
+            yield f"docs/{file}#{anchor} does not name '{name}'"
+
+
+def main():
+    binary = sys.argv[1]
+    faults, count = [], 0
+    with tempfile.TemporaryDirectory() as folder:
+        program = Program(binary, pathlib.Path(folder))
+        fields = json.loads(program.text_of("explain --format json"))["fields"]
+        schema_text = program.text_of("explain --schema")
+        if not SCHEMA.is_file() or SCHEMA.read_text() != schema_text:
+            faults.append(f"{SCHEMA.relative_to(ROOT)} is not what `attnscope explain --schema` prints: make it anew")
+        schema = json.loads(schema_text)
+        Draft202012Validator.check_schema(schema)
+        validator = Draft202012Validator(schema)
+        faults += faults_of_docs(fields)
+        seen = set()
+        for line, report in program.reports():
+            count += 1
+            found = [] if validator.is_valid(report) else [first_error(report, schema, fields)]
+            found += faults_of_order(report, fields)
+            kind = kind_of(report, fields)
+            if kind not in seen:
+                found += faults_of_undescribed(report, validator)
+            seen.add(kind)
+            faults += [f"attnscope {line}: {fault}" for fault in found]
+        for kind in sorted({field["kind"] for field in fields if field["kind"]} - seen):
+            faults.append(f"no report of kind {kind} was looked at")
+    for fault in faults:
+        print(fault)
+    print(f"{count} reports checked, {len(faults)} faults")
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
