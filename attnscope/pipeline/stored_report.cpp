@@ -2,14 +2,10 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <iterator>
 #include <set>
-#include <tuple>
-#include <utility>
 #include <vector>
 
 #include "attnscope/core/error.h"
-#include "attnscope/core/role.h"
 #include "attnscope/core/text.h"
 #include "attnscope/model/model.h"
 #include "attnscope/pipeline/circuits.h"
@@ -100,41 +96,32 @@ Record renamed(const Record& facts, const std::string& name) {
   return out;
 }
 
-std::size_t usual_position(const std::string& matrix) {
-  const auto found = std::find(kRoleNames.begin(), kRoleNames.end(), matrix);
-  return static_cast<std::size_t>(std::distance(kRoleNames.begin(), found));
-}
-
 }  // namespace
 
-Report stored_report(const StoredSet& set, const std::optional<std::string>& model) {
-  const Kind& kind = kind_of(set);
-  const std::vector<std::string> names = model_names(set);
-  if (model && std::find(names.begin(), names.end(), *model) == names.end()) {
-    throw Error(
-        ErrorKind::usage, "--model",
-        "no rows of '" + *model + "'" + suggestion(*model, names) + "; models: " + join(names));
-  }
-  Report report{.command = std::string(kind.command), .parameters = agreed_parameters(set)};
-  for (std::size_t index = 0; index < names.size(); ++index) {
-    if (model && names[index] != *model) continue;
-    report.models.push_back(renamed(set.models[index].facts, names[index]));
-  }
-
-  std::vector<const StoredRows*> ordered;
-  for (const StoredRows& rows : set.rows) ordered.push_back(&rows);
-  if (set.parameters.size() > 1) {
-    const auto place = [](const StoredRows* rows) {
-      return std::tuple(rows->model, rows->layer, usual_position(rows->matrix));
-    };
-    std::stable_sort(ordered.begin(), ordered.end(),
-                     [&](const auto* a, const auto* b) { return place(a) < place(b); });
-  }
-  for (const StoredRows* rows : ordered) {
-    const std::string& name = names[rows->model];
-    if (!model || name == *model) kind.add(report, name, *rows);
-  }
-  if (kind.finish != nullptr) kind.finish(report);
+Report stored_report(Store& store, std::int64_t set, const std::optional<std::string>& model) {
+  const Kind* kind = nullptr;
+  std::vector<std::string> names;
+  Report report;
+  const auto begin = [&](const StoredSet& found) {
+    kind = &kind_of(found);
+    names = model_names(found);
+    if (model && std::find(names.begin(), names.end(), *model) == names.end()) {
+      throw Error(
+          ErrorKind::usage, "--model",
+          "no rows of '" + *model + "'" + suggestion(*model, names) + "; models: " + join(names));
+    }
+    report.command = kind->command;
+    report.parameters = agreed_parameters(found);
+    for (std::size_t index = 0; index < names.size(); ++index) {
+      if (model && names[index] != *model) continue;
+      report.models.push_back(renamed(found.models[index].facts, names[index]));
+    }
+  };
+  store.for_each_rows(set, begin, [&](const StoredRows& rows) {
+    const std::string& name = names[rows.model];
+    if (!model || name == *model) kind->add(report, name, rows);
+  });
+  if (kind->finish != nullptr) kind->finish(report);
   return report;
 }
 

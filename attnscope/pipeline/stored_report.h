@@ -1,6 +1,7 @@
 // Rows of a store as the report of the command that computed them.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -14,6 +15,6 @@ namespace attnscope {
 /// parameters on which runs differ, and which are therefore none of the set's, null is left. Where
 /// two models carry one name, their paths tell them apart. Throws Error(usage) for a model that the
 /// set lacks, Error(unsupported) for an analysis that this program does not know.
-Report stored_report(const StoredSet& set, const std::optional<std::string>& model);
+Report stored_report(Store& store, std::int64_t set, const std::optional<std::string>& model);
 
 }  // namespace attnscope

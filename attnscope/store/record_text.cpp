@@ -145,7 +145,8 @@ class ValueBuilder : public nlohmann::json_sax<json> {
   }
 
   [[noreturn]] void refuse(const std::string& problem) const {
-    throw Error(ErrorKind::format, where_, "is damaged: a stored row: " + problem);
+    throw Error(ErrorKind::format,
+                {.file = where_, .problem = "is damaged: a stored row: " + problem});
   }
 
   Record take() {

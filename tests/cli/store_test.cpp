@@ -414,7 +414,6 @@ TEST_F(CliStore, DamagedRowsAreRefused) {
       {"another item's digest", "UPDATE items SET digest = 'x'", true},
       {"a table that is gone", "DROP TABLE place_tensors", true},
       {"another table", "ALTER TABLE items ADD COLUMN extra", true},
-      {"a view that lies", "DROP VIEW spectrum; CREATE VIEW spectrum AS SELECT 1", true},
       {"a view for a table", "DROP TABLE outcomes; CREATE VIEW outcomes AS SELECT 1 AS item", true},
       {"no version", "PRAGMA user_version = 0", true},
       {"a layer that changed", "UPDATE places SET layer = 9 WHERE layer = 1", false},
@@ -423,6 +422,12 @@ TEST_F(CliStore, DamagedRowsAreRefused) {
        false},
       {"another name", "UPDATE analysed_models SET name = 'gpt2'", false},
       {"a run that asked for more", "UPDATE runs SET parameters = '{}'", false},
+      {"an item that is gone", "DELETE FROM items WHERE id = 1", false},
+      {"a run that is gone", "DELETE FROM runs", false},
+      {"a model that is gone", "DELETE FROM models", false},
+      {"a model's facts that are gone", "DELETE FROM analysed_models", false},
+      {"a set that is gone", "DELETE FROM analyses", false},
+      {"another set's name", "UPDATE analyses SET command = 'weights'", true},
   };
   const std::string plain = output_of(command);
   for (const auto& [fault, sql, run_refuses] : faults) {
@@ -436,6 +441,40 @@ TEST_F(CliStore, DamagedRowsAreRefused) {
       EXPECT_EQ(output_of(stored(command)), plain);
     }
   }
+}
+
+TEST_F(CliStore, ViewsAreThoseOfWhoeverWroteLast) {
+  const Words command = {"spectrum", data_path("llama")};
+  const std::string plain = output_of(stored(command));
+  const std::string views = "SELECT name, sql FROM sqlite_schema WHERE type = 'view' ORDER BY name";
+  const auto own = query(store(), views);
+  // As a program with other measures would leave it, with what a user added.
+  query(store(),
+        "DROP VIEW spectrum; CREATE VIEW spectrum AS SELECT 1; DROP VIEW stored_rows; "
+        "DROP VIEW mla; CREATE TABLE mla (x); CREATE VIEW zz AS SELECT 7 AS seven");
+  const std::string before = read_file(store());
+  EXPECT_EQ(exported(), plain);
+  EXPECT_EQ(read_file(store()), before) << "reading changes nothing";
+  EXPECT_EQ(output_of(stored(command)), plain);
+  EXPECT_EQ(computed(), 0);
+  EXPECT_EQ(number("SELECT seven FROM zz"), 7);
+  EXPECT_EQ(number("SELECT count(*) FROM mla"), 0) << "a user's table stays";
+  query(store(), "DROP VIEW zz; DROP TABLE mla");
+  output_of(stored(command));
+  EXPECT_EQ(query(store(), views), own);
+}
+
+TEST_F(CliStore, AStoreOfAnEarlierProgramIsReadAndCompleted) {
+  const Words command = {"spectrum", data_path("llama")};
+  const std::string plain = output_of(stored(command));
+  // What has been added to the schema since its version was last raised.
+  query(store(), "DROP INDEX place_by_run; DROP INDEX model_by_description");
+  EXPECT_EQ(exported(), plain);
+  EXPECT_EQ(output_of(stored(command)), plain);
+  EXPECT_EQ(computed(), 0);
+  EXPECT_EQ(number("SELECT count(*) FROM sqlite_schema WHERE name IN "
+                   "('place_by_run', 'model_by_description')"),
+            2);
 }
 
 TEST_F(CliStore, TriggersDoNotRun) {
