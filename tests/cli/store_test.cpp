@@ -4,6 +4,7 @@
 #include <fstream>
 #include <map>
 
+#include "attnscope/store/digests.h"
 #include "tests/cli/command_line.h"
 #include "tests/support/sqlite_query.h"
 
@@ -305,6 +306,31 @@ TEST_F(CliStore, ExportTellsModelsOfOneNameApart) {
   ASSERT_EQ(rows.size(), 2u);
   EXPECT_TRUE(contains(rows[0]["model"].get<std::string>(), "a/model")) << rows;
   EXPECT_TRUE(contains(rows[1]["model"].get<std::string>(), "b/model")) << rows;
+}
+
+TEST_F(CliStore, RowsOfAnOlderRevisionStayUntilTheyAreAskedForAgain) {
+  const Words command = {"spectrum", data_path("llama"), "--format", "csv"};
+  const std::string plain = output_of(stored(command));
+  const long all = items();
+  // As an attnscope that counted otherwise would have left it.
+  const auto row = query(store(), "SELECT name, command, parameters FROM analyses").at(0);
+  const StoredAnalysis older{.name = row[0], .revision = 0, .command = row[1]};
+  query(store(),
+        "UPDATE analyses SET revision = 0, digest = '" + analysis_digest(older, row[2]) + "'");
+  EXPECT_EQ(exported({"--format", "csv"}), plain);
+
+  const Words first_layer = command + Words{"--layers", "0"};
+  EXPECT_EQ(output_of(stored(first_layer)), output_of(first_layer));
+  EXPECT_EQ(computed(), all / 2) << "what was asked for is computed again, and no more";
+  expect_refusal({"export", store()}, kUsage, {"1: spectrum", "2: spectrum revision"});
+  EXPECT_EQ(exported({"--set", "1", "--format", "csv"}),
+            output_of(command + Words{"--layers", "1"}));
+  EXPECT_EQ(exported({"--set", "2", "--format", "csv"}), output_of(first_layer));
+  EXPECT_EQ(number("SELECT count(DISTINCT layer) FROM spectrum"), 2);
+
+  EXPECT_EQ(output_of(stored(command)), plain);
+  EXPECT_EQ(computed(), all - all / 2);
+  EXPECT_EQ(exported({"--format", "csv"}), plain) << "one set again";
 }
 
 TEST_F(CliStore, ExportChangesNothing) {
