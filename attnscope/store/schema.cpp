@@ -307,8 +307,9 @@ void check_tables(const Database& database, const Objects& own) {
   const Objects found = objects_of(database);
   for (const auto& [object, sql] : own) {
     const auto there = found.find(object);
-    if (is_view(object) || (is_later(object) && there == found.end())) continue;
-    if (version == kStoreVersion && there != found.end() && there->second == sql) continue;
+    const bool absent = there == found.end(), same = !absent && there->second == sql;
+    if (is_view(object) || (is_later(object) && (absent || same))) continue;
+    if (version == kStoreVersion && same) continue;
     throw Error(ErrorKind::format,
                 {.file = database.path(),
                  .problem = "is damaged: its " + object + " is not that of a store",
