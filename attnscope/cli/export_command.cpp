@@ -74,10 +74,11 @@ int run(const ExportArguments& arguments) {
     throw Error(ErrorKind::usage, "STORE", "name the file that --store made");
   }
   Store store = Store::open_to_read(arguments.store);
-  const StoredSet set = store.read_set(choose_set(store.sets(), arguments));
+  const std::int64_t set = choose_set(store.sets(), arguments);
   const std::optional<std::string> model =
       arguments.model.empty() ? std::nullopt : std::optional(arguments.model);
-  return print_report(arguments.common, [&](RowSink& sink) { send_stored(set, model, sink); });
+  return print_report(arguments.common,
+                      [&](RowSink& sink) { send_stored(store, set, model, sink); });
 }
 
 }  // namespace

@@ -2,14 +2,10 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <iterator>
 #include <set>
-#include <tuple>
-#include <utility>
 #include <vector>
 
 #include "attnscope/core/error.h"
-#include "attnscope/core/role.h"
 #include "attnscope/core/text.h"
 #include "attnscope/model/model.h"
 #include "attnscope/pipeline/analyses.h"
@@ -66,45 +62,36 @@ Record renamed(const Record& facts, const std::string& name) {
   return out;
 }
 
-std::size_t usual_position(const std::string& matrix) {
-  const auto found = std::find(kRoleNames.begin(), kRoleNames.end(), matrix);
-  return static_cast<std::size_t>(std::distance(kRoleNames.begin(), found));
-}
-
 }  // namespace
 
-void send_stored(const StoredSet& set, const std::optional<std::string>& model, RowSink& sink) {
-  const Analysis& analysis = analysis_of(set);
-  const std::vector<std::string> names = model_names(set);
-  if (model && std::find(names.begin(), names.end(), *model) == names.end()) {
-    throw Error(ErrorKind::usage,
-                {.parameter = "model",
-                 .problem = "no rows of '" + *model + "'" + suggestion(*model, names) +
-                            "; models: " + join(names)});
-  }
-  // What the store says of the command is not relied on.
-  ReportHead head{.command = std::string(analysis.command), .parameters = agreed_parameters(set)};
-  for (std::size_t index = 0; index < names.size(); ++index) {
-    if (model && names[index] != *model) continue;
-    head.models.push_back(renamed(set.models[index].facts, names[index]));
-    if (analysis.add_model_facts != nullptr) analysis.add_model_facts(head.models.back());
-  }
-
-  std::vector<const StoredRows*> ordered;
-  for (const StoredRows& rows : set.rows) ordered.push_back(&rows);
-  if (set.parameters.size() > 1) {
-    const auto place = [](const StoredRows* rows) {
-      return std::tuple(rows->model, rows->layer, usual_position(rows->matrix));
-    };
-    std::stable_sort(ordered.begin(), ordered.end(),
-                     [&](const auto* a, const auto* b) { return place(a) < place(b); });
-  }
-  sink.begin(head);
-  const RowMaker rows = analysis.make_rows(sink);
-  for (const StoredRows* stored : ordered) {
-    const std::string& name = names[stored->model];
-    if (!model || name == *model) rows.add({name, stored->layer, stored->matrix}, stored->outcomes);
-  }
+void send_stored(Store& store, std::int64_t set, const std::optional<std::string>& model,
+                 RowSink& sink) {
+  std::vector<std::string> names;
+  RowMaker rows;
+  const auto begin = [&](const StoredSet& found) {
+    const Analysis& analysis = analysis_of(found);
+    names = model_names(found);
+    if (model && std::find(names.begin(), names.end(), *model) == names.end()) {
+      throw Error(ErrorKind::usage,
+                  {.parameter = "model",
+                   .problem = "no rows of '" + *model + "'" + suggestion(*model, names) +
+                              "; models: " + join(names)});
+    }
+    // What the store says of the command is not relied on.
+    ReportHead head{.command = std::string(analysis.command),
+                    .parameters = agreed_parameters(found)};
+    for (std::size_t index = 0; index < names.size(); ++index) {
+      if (model && names[index] != *model) continue;
+      head.models.push_back(renamed(found.models[index].facts, names[index]));
+      if (analysis.add_model_facts != nullptr) analysis.add_model_facts(head.models.back());
+    }
+    sink.begin(head);
+    rows = analysis.make_rows(sink);
+  };
+  store.for_each_rows(set, begin, [&](const StoredRows& stored) {
+    const std::string& name = names[stored.model];
+    if (!model || name == *model) rows.add({name, stored.layer, stored.matrix}, stored.outcomes);
+  });
   rows.finish();
   sink.end();
 }

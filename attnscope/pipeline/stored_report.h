@@ -1,6 +1,7 @@
 // Rows of a store as the report of the command that computed them.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -9,11 +10,12 @@
 
 namespace attnscope {
 
-/// Gives every row of the set, or those of one model, to the sink. Rows go by model, layer, matrix
+/// Gives every row of a set, or those of one model, to the sink. Rows go by model, layer, matrix
 /// (as the run asked; in the usual order where several runs asked differently), then as they were
 /// computed. Of parameters on which runs differ, and which are therefore none of the set's, null is
 /// left. Where two models carry one name, their paths tell them apart. Throws Error(usage) for a
 /// model that the set lacks, Error(unsupported) for an analysis that this program does not know.
-void send_stored(const StoredSet& set, const std::optional<std::string>& model, RowSink& sink);
+void send_stored(Store& store, std::int64_t set, const std::optional<std::string>& model,
+                 RowSink& sink);
 
 }  // namespace attnscope

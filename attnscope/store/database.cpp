@@ -6,6 +6,7 @@
 #include <cstring>
 #include <new>
 #include <thread>
+#include <utility>
 
 #include "attnscope/core/error.h"
 
@@ -19,6 +20,11 @@ constexpr auto kPatience = 60s;
 
 /// Far above any row that is written here, far below what would exhaust the memory.
 constexpr int kMostBytes = 1 << 28;
+
+[[noreturn]] void stop(ErrorKind kind, const std::string& file, std::string problem,
+                       std::string hint) {
+  throw Error(kind, {.file = file, .problem = std::move(problem), .hint = std::move(hint)});
+}
 
 }  // namespace
 
@@ -57,10 +63,14 @@ Statement& Statement::bind(std::nullopt_t) {
 bool Statement::step() {
   const int code = sqlite3_step(statement_.get());
   if (code == SQLITE_ROW) return true;
-  sqlite3_reset(statement_.get());
-  bound_ = 0;
+  reset();
   if (code != SQLITE_DONE) database_->fail(code);
   return false;
+}
+
+void Statement::reset() {
+  sqlite3_reset(statement_.get());
+  bound_ = 0;
 }
 
 void Statement::run() {
@@ -150,29 +160,26 @@ void Database::fail(int code) const {
   switch (code & 0xFF) {
     case SQLITE_NOMEM: throw std::bad_alloc();
     case SQLITE_FULL:
-      throw Error(ErrorKind::io, path_,
-                  "the disk is full (make room and run again: finished rows are kept)");
+      stop(ErrorKind::io, path_, "the disk is full",
+           "make room and run again: finished rows are kept");
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
-      throw Error(ErrorKind::io, path_,
-                  "another program keeps it locked (end it and run again: finished rows are kept)");
+      stop(ErrorKind::io, path_, "another program keeps it locked",
+           "end it and run again: finished rows are kept");
     case SQLITE_READONLY:
     case SQLITE_PERM:
     case SQLITE_AUTH:
-      throw Error(ErrorKind::io, path_,
-                  "cannot be written (allow writing to it and to its folder)");
+      stop(ErrorKind::io, path_, "cannot be written", "allow writing to it and to its folder");
     case SQLITE_CANTOPEN:
-      throw Error(ErrorKind::io, path_, "cannot be opened" + cause + " (is its folder there?)");
+      stop(ErrorKind::io, path_, "cannot be opened" + cause, "is its folder there?");
     case SQLITE_IOERR:
-      throw Error(ErrorKind::io, path_,
-                  "cannot be read or written" + cause +
-                      " (is there room on the disk? finished rows are kept)");
+      stop(ErrorKind::io, path_, "cannot be read or written" + cause,
+           "is there room on the disk? finished rows are kept");
     case SQLITE_NOTADB:
-      throw Error(ErrorKind::format, path_, "is no SQLite file (name another file, or a new one)");
+      stop(ErrorKind::format, path_, "is no SQLite file", "name another file, or a new one");
     default:
-      throw Error(ErrorKind::format, path_,
-                  std::string("is damaged: ") + sqlite3_errmsg(database_.get()) +
-                      " (name a new file, and rows are computed again)");
+      stop(ErrorKind::format, path_, std::string("is damaged: ") + sqlite3_errmsg(database_.get()),
+           "name a new file, and rows are computed again");
   }
 }
 

@@ -30,6 +30,8 @@ class Statement {
   bool step();
   /// Runs to the end.
   void run();
+  /// Leaves the rest of the rows: it may be bound and run again.
+  void reset();
 
   /// Columns of the row, from 0. The text lives until the next step.
   bool is_null(int column) const;

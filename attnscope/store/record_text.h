@@ -13,8 +13,8 @@ namespace attnscope {
 /// one is written as {"$list": [...]}. Broken UTF-8 is replaced, as it is where JSON is printed.
 std::string record_text(const Record& record);
 
-/// The record that record_text() wrote. The text may be hostile: throws Error(format) with `where`
-/// as its place.
+/// The record that record_text() wrote. The text may be hostile: throws Error(format) with `where`,
+/// the store's path, as its file.
 Record parse_record(std::string_view text, std::string_view where);
 
 }  // namespace attnscope

@@ -104,6 +104,13 @@ CREATE TABLE place_tensors (
 CREATE INDEX place_by_tensor ON place_tensors (tensor);
 )sql";
 
+// They belong to no version of the tables: whoever opens a store for writing makes them where they
+// are not. Each holds columns a second time that no digest holds, so that damage is seen.
+constexpr const char* kLaterIndexes = R"sql(
+CREATE INDEX place_by_run ON places (analysis, run);
+CREATE INDEX model_by_description ON models (described);
+)sql";
+
 // What the views of rows have in common.
 constexpr const char* kStoredRows = R"sql(
 CREATE VIEW stored_rows AS
@@ -142,6 +149,7 @@ JOIN files ON files.id = tensors.file;
 
 void create_schema(Database& database) {
   database.execute(kTables);
+  database.execute(kLaterIndexes);
   database.execute(kStoredRows);
   for (const std::string& view : row_views()) database.execute(view.c_str());
   database.execute(kSources);
@@ -151,13 +159,27 @@ void create_schema(Database& database) {
 }
 
 /// "table runs" → the text that made it.
-std::map<std::string, std::string> objects_of(const Database& database) {
-  std::map<std::string, std::string> objects;
+using Objects = std::map<std::string, std::string>;
+
+Objects objects_of(const Database& database) {
+  Objects objects;
   Statement statement = database.prepare("SELECT type, name, sql FROM sqlite_schema");
   while (statement.step()) {
     objects[statement.text(0) + " " + statement.text(1)] = statement.text(2);
   }
   return objects;
+}
+
+Objects own_objects() {
+  Database fresh = Database::in_memory();
+  create_schema(fresh);
+  return objects_of(fresh);
+}
+
+bool is_view(const std::string& object) { return object.starts_with("view "); }
+
+bool is_later(const std::string& object) {
+  return object == "index place_by_run" || object == "index model_by_description";
 }
 
 bool is_empty(const Database& database) {
@@ -166,34 +188,66 @@ bool is_empty(const Database& database) {
          database.number("SELECT count(*) FROM sqlite_schema") == 0;
 }
 
-}  // namespace
-
-void check_schema(const Database& database) {
+/// Tables must be as they were made. Views may be another program's, and what a user has added is
+/// the user's.
+void check_tables(const Database& database, const Objects& own) {
   if (database.number("PRAGMA application_id") != kApplicationId) {
-    throw Error(ErrorKind::format, database.path(),
-                "is no store of attnscope (name another file, or a new one)");
+    throw Error(ErrorKind::format, {.file = database.path(),
+                                    .problem = "is no store of attnscope",
+                                    .hint = "name another file, or a new one"});
   }
   const std::int64_t version = database.number("PRAGMA user_version");
   const bool newer = version > kStoreVersion;
   if (newer || (0 < version && version < kStoreVersion)) {
-    throw Error(ErrorKind::unsupported, database.path(),
-                "is a store of version " + std::to_string(version) + ", and this attnscope knows " +
-                    std::to_string(kStoreVersion) +
-                    (newer ? " (update attnscope, or name a new file)"
-                           : " (name a new file, and rows are computed again)"));
+    throw Error(ErrorKind::unsupported,
+                {.file = database.path(),
+                 .problem = "is a store of version " + std::to_string(version) +
+                            ", and this attnscope knows " + std::to_string(kStoreVersion),
+                 .hint = newer ? "update attnscope, or name a new file"
+                               : "name a new file, and rows are computed again"});
   }
-  Database fresh = Database::in_memory();
-  create_schema(fresh);
-  const auto found = objects_of(database);
-  // What a user has added is the user's.
-  for (const auto& [name, sql] : objects_of(fresh)) {
-    const auto own = found.find(name);
-    if (version != 0 && own != found.end() && own->second == sql) continue;
-    throw Error(ErrorKind::format, database.path(),
-                "is damaged: its " + name +
-                    " is not that of a store (name a new file, and rows are computed again)");
+  const Objects found = objects_of(database);
+  for (const auto& [object, sql] : own) {
+    const auto there = found.find(object);
+    const bool absent = there == found.end(), same = !absent && there->second == sql;
+    if (is_view(object) || (is_later(object) && (absent || same))) continue;
+    if (version == kStoreVersion && same) continue;
+    throw Error(ErrorKind::format,
+                {.file = database.path(),
+                 .problem = "is damaged: its " + object + " is not that of a store",
+                 .hint = "name a new file, and rows are computed again"});
   }
 }
+
+/// Makes views and later indexes what this program would make. A user's table that has the name of
+/// a view stays.
+void complete(Database& database, const Objects& own) {
+  const auto lacking = [&](const Objects& found) {
+    Objects objects;
+    for (const auto& [object, sql] : own) {
+      const auto there = found.find(object);
+      if (there == found.end() || there->second != sql) objects[object] = sql;
+    }
+    return objects;
+  };
+  if (lacking(objects_of(database)).empty()) return;
+  Transaction transaction(database);
+  const Objects found = objects_of(database);  // another process may have been here
+  for (const auto& [object, sql] : lacking(found)) {
+    const std::size_t kind_end = object.find(' ');
+    if (found.contains(object)) {
+      database.execute(("DROP VIEW " + object.substr(kind_end + 1)).c_str());
+    }
+    std::string create = sql;
+    create.insert(std::string_view("CREATE ").size() + kind_end, " IF NOT EXISTS");
+    database.execute(create.c_str());
+  }
+  transaction.commit();
+}
+
+}  // namespace
+
+void check_schema(const Database& database) { check_tables(database, own_objects()); }
 
 void create_or_check_schema(Database& database) {
   // A file of another program is looked at, never changed.
@@ -202,7 +256,9 @@ void create_or_check_schema(Database& database) {
     if (is_empty(database)) create_schema(database);
     transaction.commit();
   }
-  check_schema(database);
+  const Objects own = own_objects();
+  check_tables(database, own);
+  complete(database, own);
 }
 
 }  // namespace attnscope

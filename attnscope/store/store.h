@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -77,12 +78,11 @@ struct StoredRows {
   std::vector<Outcome> outcomes;
 };
 
-/// All rows of one analysis.
+/// What all rows of one analysis share.
 struct StoredSet {
   StoredAnalysis analysis;
   std::vector<Record> parameters;   // of the runs that placed the rows, each once
   std::vector<StoredModel> models;  // without files
-  std::vector<StoredRows> rows;     // by model, then by layer
 };
 
 /// An open store. Safe to use from several threads, and beside other processes. Everything throws
@@ -101,7 +101,8 @@ class Store {
   // ---- A run: one at a time
 
   /// Rows lose their places where a file of the model, or the one that describes it, has changed
-  /// since, and where they are of an older revision.
+  /// since. Those of an older revision of the analysis keep them until find() or save() puts rows
+  /// of this one there.
   void begin(const StoredRun& run);
 
   /// The hash of a tensor of a file that is exactly as it was when it was hashed.
@@ -126,8 +127,16 @@ class Store {
     StoredAnalysis analysis;
     std::vector<std::string> models;  // names
   };
+  /// What follows is known to be whole: the first call reads the file from end to end (a second for
+  /// 100 MB), and throws Error(format) where a page does not fit the others.
   std::vector<SetEntry> sets();
-  StoredSet read_set(std::int64_t id);
+
+  /// Hands the set to `begin`, then its rows to `add`, a place at a time: by model and layer, then
+  /// as the run asked for the matrices; in the usual order of matrices where several runs asked
+  /// differently. Nothing else of the rows is in memory. All is of one moment, whatever others
+  /// write meanwhile; `begin` and `add` must not call the store.
+  void for_each_rows(std::int64_t id, const std::function<void(const StoredSet&)>& begin,
+                     const std::function<void(const StoredRows&)>& add);
 
  private:
   class Connection;

@@ -63,13 +63,12 @@ TEST_F(StoredReportTest, RowsOfAMaliciousStoreCrashNothing) {
         }
       }
       Store made = Store::open_to_read(store_path());
-      const StoredSet set = made.read_set(1);
       for (const Format& format : formats()) {
         SCOPED_TRACE(analysis + " as " + std::string(format.name));
         for (const bool color : {false, true}) {
           std::ostringstream out;
           try {
-            format.write(stored_report(set, std::nullopt), {.color = color}, out);
+            format.write(stored_report(made, 1, std::nullopt), {.color = color}, out);
           } catch (const Error& error) {
             EXPECT_EQ(error.kind(), ErrorKind::format) << error.what();
             ++refused;

@@ -7,63 +7,13 @@
 #include <thread>
 
 #include "attnscope/store/content_hash.h"
-#include "attnscope/store/record_text.h"
+#include "tests/store/store_fixture.h"
 #include "tests/support/expect_error.h"
-#include "tests/support/temp_folder.h"
 
 namespace attnscope::test {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr std::int64_t kSecond_ns = 1'000'000'000;
-
-class StoreTest : public testing::Test {
- protected:
-  std::string path(const std::string& name = "rows.sqlite") const {
-    return (folder_.path() / name).string();
-  }
-  Store open() const { return Store::open(path(), "1.0"); }
-
-  static StoredFile file() {
-    return {.path = "/model/w.safetensors",
-            .bytes = 100,
-            .modified_ns = 5 * kSecond_ns,
-            .changed_ns = 5 * kSecond_ns};
-  }
-  static StoredRun run(double threshold = 0.9) {
-    return {.analysis = {.name = "spectrum",
-                         .command = "spectrum",
-                         .parameters = {{"energy", std::vector<double>{threshold}}}},
-            .parameters = {{"energy", std::vector<double>{threshold}}, {"layers", Value()}},
-            .models = {{.path = "/model/w.safetensors",
-                        .description = "/model/config.json",
-                        .name = "model",
-                        .facts = {{"name", "model"}, {"layers", 2}},
-                        .files = {file()}}}};
-  }
-  static std::vector<StoredPlace> place(std::int64_t layer, const StoredFile& from = file()) {
-    const StoredTensor tensor{
-        .file = from, .name = "w", .hash = "1234", .hashed_ns = 60 * kSecond_ns};
-    return {{.layer = layer, .matrix = "q", .tensors = {tensor}}};
-  }
-  static std::vector<Outcome> outcomes(double value = 0.1) {
-    return {{.fields = {{"stable_rank", value}, {"shape", Value::List{2, 3}}}},
-            {.head = 0, .skipped = "holds NaN"},
-            {.head = 1, .fields = {{"stable_rank", 1.0}}, .note = "look"}};
-  }
-  static void expect_outcomes(const std::vector<Outcome>& got, const std::vector<Outcome>& wanted) {
-    ASSERT_EQ(got.size(), wanted.size());
-    for (std::size_t at = 0; at < got.size(); ++at) {
-      EXPECT_EQ(got[at].head, wanted[at].head);
-      EXPECT_EQ(record_text(got[at].fields), record_text(wanted[at].fields));
-      EXPECT_EQ(got[at].skipped, wanted[at].skipped);
-      EXPECT_EQ(got[at].note, wanted[at].note);
-    }
-  }
-
-  TempFolder folder_;
-};
 
 TEST_F(StoreTest, GivesBackWhatItKeptAlsoToALaterRun) {
   {
@@ -97,7 +47,7 @@ TEST_F(StoreTest, TheFirstOutcomesStay) {
   store.save("a", outcomes(0.1), place(0));
   other.save("a", outcomes(0.2), place(0));
   expect_outcomes(other.find("a", place(0)).value(), outcomes(0.1));
-  EXPECT_EQ(store.read_set(1).rows.size(), 1u);
+  EXPECT_EQ(read_set(store, 1).rows.size(), 1u);
 }
 
 TEST_F(StoreTest, AnItemMayStandAtSeveralPlaces) {
@@ -106,7 +56,7 @@ TEST_F(StoreTest, AnItemMayStandAtSeveralPlaces) {
   std::vector<StoredPlace> both = place(0);
   both.push_back(place(1).front());
   store.save("a", outcomes(), both);
-  const StoredSet set = store.read_set(1);
+  const ReadSet set = read_set(store, 1);
   ASSERT_EQ(set.rows.size(), 2u);
   EXPECT_EQ(set.rows[0].layer, 0);
   EXPECT_EQ(set.rows[1].layer, 1);
@@ -120,10 +70,10 @@ TEST_F(StoreTest, APlaceHasTheRowsOfItsLastItem) {
   store.begin(run());
   store.save("a", outcomes(0.1), place(0));
   store.save("b", outcomes(0.2), place(0));
-  ASSERT_EQ(store.read_set(1).rows.size(), 1u);
-  expect_outcomes(store.read_set(1).rows[0].outcomes, outcomes(0.2));
+  ASSERT_EQ(read_set(store, 1).rows.size(), 1u);
+  expect_outcomes(read_set(store, 1).rows[0].outcomes, outcomes(0.2));
   store.find("a", place(0));
-  expect_outcomes(store.read_set(1).rows[0].outcomes, outcomes(0.1));
+  expect_outcomes(read_set(store, 1).rows[0].outcomes, outcomes(0.1));
 }
 
 TEST_F(StoreTest, PlacesOfAFileThatChangedAreDroppedAndTheirItemsKept) {
@@ -136,7 +86,7 @@ TEST_F(StoreTest, PlacesOfAFileThatChangedAreDroppedAndTheirItemsKept) {
   store.begin(changed);
   EXPECT_TRUE(store.sets().empty());
   EXPECT_TRUE(store.find("a", place(0, changed.models[0].files[0])));
-  EXPECT_EQ(store.read_set(1).rows.size(), 1u);
+  EXPECT_EQ(read_set(store, 1).rows.size(), 1u);
 }
 
 TEST_F(StoreTest, PlacesOfAModelThatIsDescribedOtherwiseAreDropped) {
@@ -151,19 +101,35 @@ TEST_F(StoreTest, PlacesOfAModelThatIsDescribedOtherwiseAreDropped) {
   EXPECT_TRUE(store.sets().empty());
 }
 
-TEST_F(StoreTest, PlacesOfAnOlderRevisionAreDroppedAndItsItemsNotFound) {
+TEST_F(StoreTest, RowsOfAnOlderRevisionStayUntilTheirPlaceIsComputedAnew) {
   Store store = open();
   store.begin(run());
-  store.save("a", outcomes(), place(0));
+  store.save("a", outcomes(0.1), place(0));
+  store.save("b", outcomes(0.2), place(1));
   store.begin(run(0.5));
   store.save("a", outcomes(), place(0));
   StoredRun newer = run();
   newer.analysis.revision = 2;
   store.begin(newer);
-  EXPECT_EQ(store.sets().size(), 1u) << "of other parameters";
-  EXPECT_FALSE(store.find("a", place(0)));
-  store.begin(run());  // an older program
+  EXPECT_FALSE(store.find("a", place(0))) << "what is asked for is computed again";
+  EXPECT_EQ(read_set(store, 1).rows.size(), 2u);
+  store.save("a", outcomes(0.3), place(0));
+  ASSERT_EQ(read_set(store, 1).rows.size(), 1u);
+  EXPECT_EQ(read_set(store, 1).rows[0].layer, 1);
+  EXPECT_EQ(read_set(store, 2).rows.size(), 1u) << "of other parameters";
+  ASSERT_EQ(read_set(store, 3).rows.size(), 1u);
+  expect_outcomes(read_set(store, 3).rows[0].outcomes, outcomes(0.3));
+  store.save("b", outcomes(), place(1));
+  EXPECT_EQ(store.sets().size(), 2u) << "nothing is left of the older one";
+  // An older program finds its own, and takes nothing from the newer.
+  store.begin(run());
   EXPECT_TRUE(store.find("a", place(0)));
+  EXPECT_EQ(read_set(store, 1).rows.size(), 1u);
+  EXPECT_EQ(read_set(store, 3).rows.size(), 2u);
+  // The newer one that finds its rows there takes the place again.
+  store.begin(newer);
+  EXPECT_TRUE(store.find("a", place(0)));
+  EXPECT_EQ(store.sets().size(), 2u);
 }
 
 TEST_F(StoreTest, PlacesBeyondTheModelsLayersAreDropped) {
@@ -220,7 +186,7 @@ TEST_F(StoreTest, ServesManyThreads) {
     });
   }
   threads.clear();
-  EXPECT_EQ(store.read_set(1).rows.size(), 40u);
+  EXPECT_EQ(read_set(store, 1).rows.size(), 40u);
 }
 
 TEST_F(StoreTest, ReadingNeedsAFile) {
