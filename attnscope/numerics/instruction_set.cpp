@@ -14,6 +14,8 @@ namespace {
 
 #if HWY_ARCH_X86
 constexpr std::int64_t kAvx512 = HWY_AVX3 | HWY_AVX3_DL, kAvx2 = HWY_AVX2, kNeon = 0;
+#elif defined(HWY_ALL_NEON)  // later releases of Highway have several
+constexpr std::int64_t kAvx512 = 0, kAvx2 = 0, kNeon = HWY_ALL_NEON;
 #else
 constexpr std::int64_t kAvx512 = 0, kAvx2 = 0, kNeon = HWY_NEON;
 #endif

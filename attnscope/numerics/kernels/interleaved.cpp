@@ -301,6 +301,8 @@ HWY_INLINE void update_and_multiply(const Reduction& state, std::size_t first) {
 template <std::size_t kCount>
 struct Made {
   Vector tau, with_v[kCount + 1], with_w[kCount + 1];
+
+  HWY_INLINE Made() {}  // the compiler's own would lack the instruction set, and NEON's needs it
 };
 
 /// The reflector I − tau v vᵀ that clears column kCount of block `block` below its second element,

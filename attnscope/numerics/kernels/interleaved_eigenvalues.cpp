@@ -40,6 +40,8 @@ struct Lanes {
   Vector end;                      // the same, −1 where none are: the sweep changes no row there
   Vector unit;                     // power of two that the matrix was divided by
   Vector shift, gamma, p, s, alpha;
+
+  HWY_INLINE Lanes() {}  // the compiler's own would lack the instruction set, and NEON's needs it
 };
 
 /// Batcher's network: sorts each lane.
