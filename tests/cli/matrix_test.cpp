@@ -276,6 +276,58 @@ TEST(CliMatrix, TheTableShowsWhichMatrixAndItsCorners) {
   EXPECT_NEAR(std::stod(first_row.back()), saved.at(0, 31), 1e-4 * std::abs(saved.at(0, 31)));
 }
 
+/// Lines of a table's grid: what stands over a gap is "...".
+std::vector<Words> grid_of(const std::string& table) {
+  std::vector<Words> grid;
+  const Words lines = lines_of(table);
+  for (std::size_t at = 2; at < lines.size() && !lines[at].empty(); ++at) {
+    grid.push_back(words_of(lines[at]));
+  }
+  return grid;
+}
+
+TEST(CliMatrix, TheTableShowsFourRowsAndColumnsAtEachEnd) {
+  const TempFolder folder;
+  const auto places = [](std::int64_t count) {
+    Words shown;
+    for (std::int64_t at = 0; at < count; ++at) {
+      if (count <= 8 || at < 4 || at >= count - 4) shown.push_back(std::to_string(at));
+      if (count > 8 && at == 3) shown.push_back("...");
+    }
+    return shown;
+  };
+  ASSERT_EQ(places(9), (Words{"0", "1", "2", "3", "...", "5", "6", "7", "8"}));
+  // Eight fit without a gap.
+  for (const auto& [rows, cols] :
+       {std::pair{3, 40}, std::pair{8, 8}, std::pair{9, 8}, std::pair{8, 9}, std::pair{30, 21}}) {
+    SCOPED_TRACE(std::to_string(rows) + " x " + std::to_string(cols));
+    TensorToWrite tensor = counting_tensor("w", {rows, cols});
+    for (int row = 0; row < rows; ++row) {
+      for (int col = 0; col < cols; ++col) {
+        set_element(tensor, row, col, static_cast<float>(100 * row + col));
+      }
+    }
+    const json layout = {{"schema", "attnscope-layout/1"},
+                         {"layers", 1},
+                         {"heads", 1},
+                         {"head_dim", rows},
+                         {"width", cols},
+                         {"weights", {{{"role", "q"}, {"tensor", "w"}}}}};
+    const std::string table = output_of(
+        {"matrix", folder.write("w.safetensors", safetensors_bytes({tensor})).string(), "--layout",
+         folder.write("layout.json", layout.dump()).string(), "--layer", "0", "--matrix", "q"});
+    std::vector<Words> expected;
+    for (const std::string& row : places(rows)) {
+      Words& line = expected.emplace_back(Words{row});
+      for (const std::string& col : places(cols)) {
+        const bool gap = row == "..." || col == "...";
+        line.push_back(gap ? "..." : std::to_string(100 * std::stoi(row) + std::stoi(col)));
+      }
+    }
+    EXPECT_EQ(grid_of(table), expected) << table;
+  }
+}
+
 TEST(CliMatrix, NotANumberIsNullAndEmpty) {
   const TempFolder folder;
   TinyLlama model(1);

@@ -162,6 +162,62 @@ TEST(CliTable, HasColourOnATerminalThatCanShowIt) {
   }
 }
 
+/// The table of one matrix with this histogram, as a terminal shows it, without its colours.
+std::string table_of_histogram(const TempFolder& folder, const std::vector<int>& counts) {
+  TensorToWrite tensor = counting_tensor("w", {16, 16});
+  std::vector<float> values;
+  for (std::size_t bin = 0; bin < counts.size(); ++bin) {
+    values.insert(values.end(), static_cast<std::size_t>(counts[bin]),
+                  static_cast<float>(bin) + 0.5f);
+  }
+  values.resize(256, -1);  // the others fall outside
+  std::memcpy(tensor.bytes.data(), values.data(), tensor.bytes.size());
+  const json layout = {{"schema", "attnscope-layout/1"},
+                       {"layers", 1},
+                       {"heads", 1},
+                       {"head_dim", 16},
+                       {"width", 16},
+                       {"weights", {{{"role", "q"}, {"tensor", "w"}}}}};
+  const std::string bins = std::to_string(counts.size());
+  const std::string table =
+      output_of({"weights", folder.write("w.safetensors", safetensors_bytes({tensor})).string(),
+                 "--layout", folder.write("layout.json", layout.dump()).string(), "--histogram",
+                 "--bins", bins, "--range", "0," + bins},
+                {.out = Reader::terminal});
+  return std::regex_replace(table, std::regex("\x1b\\[[0-9;]*m"), "");
+}
+
+TEST(CliTable, BarsShowTheShapeOfAHistogramInEightSteps) {
+  const TempFolder folder;
+  const struct {
+    std::vector<int> counts;
+    std::string bars;
+  } cases[] = {
+      // The most and the least that each step stands for, of 40.
+      {{5, 10, 15, 20, 25, 30, 35, 40}, "▁▂▃▄▅▆▇█"},
+      {{40, 31, 26, 21, 16, 11, 6, 1}, "█▇▆▅▄▃▂▁"},
+      // Two bins to a bar; one of them may be empty.
+      {{8, 0, 1, 6, 6, 0, 0, 5, 4, 0, 1, 2, 2, 0, 0, 1}, "█▇▆▅▄▃▂▁"},
+      // Ten bins: the first and the fifth bar have two.
+      {{1, 1, 1, 1, 1, 1, 1, 1, 1, 1}, "█▄▄▄█▄▄▄"},
+      // No weight, no bar; fewer bins, fewer bars.
+      {{8, 0, 1}, "█ ▁"},
+      {{0, 9, 0}, " █ "},
+  };
+  for (const auto& [counts, bars] : cases) {
+    const std::string table = table_of_histogram(folder, counts);
+    std::string shown;
+    for (const std::string& line : lines_of(table)) {
+      const std::size_t at = line.find("±");
+      if (at != std::string::npos) shown = line.substr(line.find(' ', at) + 1);
+      if (!shown.empty()) break;
+    }
+    EXPECT_EQ(shown.substr(0, shown.find_last_not_of(' ') + 1),
+              bars.substr(0, bars.find_last_not_of(' ') + 1))
+        << table;
+  }
+}
+
 TEST(CliTable, DataIsNeverColoured) {
   const TempFolder folder;
   const std::string file = (folder.path() / "table").string(), bert = data_path("bert");

@@ -1,6 +1,9 @@
 #include <gtest/gtest.h>
 
+#include <map>
 #include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
 
 #include "attnscope/model/architectures.h"
 #include "attnscope/model/spec.h"
@@ -146,6 +149,41 @@ TEST(Config, ReadsNestedTextConfigs) {
   EXPECT_EQ(spec.dimensions.vocabulary, 262208);
   EXPECT_EQ(spec.dimensions.context, 131072);
   EXPECT_TRUE(spec.tied);
+}
+
+// Source: the configuration classes of huggingface/transformers 4, whose base class ties.
+TEST(Config, AnOutputHeadIsTiedAsTransformersTiesIt) {
+  nlohmann::json config = old_llama();
+  for (const auto& [key, value] : {std::pair{"n_layer", 2},
+                                   {"n_head", 4},
+                                   {"n_embd", 32},
+                                   {"num_layers", 2},
+                                   {"num_heads", 4},
+                                   {"n_layers", 2},
+                                   {"n_heads", 4},
+                                   {"dim", 32},
+                                   {"hidden_dim", 48}}) {
+    config[key] = value;
+  }
+  const std::map<std::string, bool> expected = {
+      {"albert", true},    {"bert", true},   {"distilbert", true}, {"gemma", true},
+      {"gemma2", true},    {"gemma3", true}, {"gpt2", true},       {"gpt_neo", true},
+      {"gpt_neox", false}, {"llama", false}, {"mistral", false},   {"opt", true},
+      {"phi", false},      {"phi3", false},  {"qwen2", false},     {"qwen3", false},
+      {"roberta", true},
+  };
+  std::map<std::string, bool> got;
+  for (const Architecture& architecture : architectures()) {
+    config["model_type"] = architecture.model_types.front();
+    const std::string name(architecture.name);
+    got[name] = parse(config).tied;
+    for (const bool tied : {false, true}) {
+      auto said = config;
+      said["tie_word_embeddings"] = tied;
+      EXPECT_EQ(parse(said).tied, tied) << name;
+    }
+  }
+  EXPECT_EQ(got, expected);
 }
 
 TEST(Config, TheInnerTieCounts) {

@@ -1,0 +1,308 @@
+// Every command, stopped at random moments: while it starts, works and writes. It ends within a
+// second and leaves no half of anything; with a store the next run goes on where this one was.
+#include <unistd.h>
+
+#include <array>
+#include <chrono>
+#include <csignal>
+#include <set>
+
+#include "tests/cli/command_line.h"
+#include "tests/support/sqlite_query.h"
+
+namespace attnscope::test {
+namespace {
+
+namespace fs = std::filesystem;
+using namespace std::chrono_literals;
+using Clock = std::chrono::steady_clock;
+
+/// After this much time the program has come to main(), also where no store shows it.
+constexpr Clock::duration kStart = 1s;
+
+/// Stops runs of one command that share a store, and looks at what each of them leaves.
+class Stops {
+ public:
+  /// `reference`: what an undisturbed run prints, or nothing where that would take too long.
+  Stops(Words command, bool stores, std::optional<std::string> reference, std::uint64_t seed)
+      : command_(std::move(command)), reference_(std::move(reference)), random_(seed) {
+    folder_.write("out", "before\n");
+    if (stores) command_ = command_ + Words{"--store", store().string()};
+  }
+
+  /// One run that is stopped at a moment before `longest`, with its output in a file or not.
+  void stop_once(Clock::duration longest) {
+    const bool to_file = random_() % 2 == 0;
+    const int signal = random_() % 2 == 0 ? SIGINT : SIGTERM;
+    const auto moment = Clock::duration(static_cast<Clock::rep>(
+        static_cast<double>(longest.count()) * static_cast<double>(random_() % 1000) / 1000));
+    SCOPED_TRACE(command_text(command_) + (to_file ? " --out …" : "") + ", signal " +
+                 std::to_string(signal) + " after " + std::to_string(moment / 1ms) + " ms");
+    const long runs = number("SELECT count(*) FROM runs");
+    const auto start = Clock::now();
+    RunningCommand run(to_file ? command_ + Words{"--out", out().string()} : command_);
+    run.wait_until([&] { return Clock::now() - start >= moment; });
+    const bool has_begun = number("SELECT count(*) FROM runs") > runs || moment > kStart;
+    run.send(signal);
+    const RunResult result = run.wait();
+    EXPECT_LT(result.seconds, 1.0);
+    EXPECT_FALSE(contains(result.err, "error")) << result.err;
+    if (result.signal != 0) {  // it had not come to main()
+      EXPECT_EQ(result.signal, signal);
+      EXPECT_FALSE(has_begun) << "a signal that the program does not handle";
+    } else if (result.exit_code != 0) {  // else it was done before
+      EXPECT_EQ(result.exit_code, 128 + signal) << result.err;
+    }
+    expect_nothing_half(result, to_file);
+    expect_sound_store();
+  }
+
+  /// The run that is not stopped: it computes what is missing, and prints what one run would.
+  void finish() {
+    SCOPED_TRACE(command_text(command_));
+    const long kept = items();
+    const std::string printed = output_of(command_, {.timeout = std::chrono::milliseconds(120s)});
+    if (reference_) {
+      EXPECT_EQ(printed, *reference_);
+    }
+    if (fs::exists(store())) {
+      EXPECT_EQ(number("SELECT computed FROM runs ORDER BY id DESC LIMIT 1"), items() - kept);
+    }
+  }
+
+ private:
+  fs::path store() const { return folder_.path() / "rows.sqlite"; }
+  fs::path out() const { return folder_.path() / "out"; }
+
+  RunResult exported() const {
+    return run_attnscope({"export", store().string(), "--format", "csv"});
+  }
+
+  long items() const { return number("SELECT count(*) FROM items"); }
+
+  /// 0 before the store has any table.
+  long number(const std::string& sql) const {
+    if (!fs::exists(store())) return 0;
+    try {
+      return query_number(store(), sql);
+    } catch (const std::runtime_error&) {
+      return 0;
+    }
+  }
+
+  /// The file is the old one or whole. A run to stdout that is stopped has printed nothing, unless
+  /// the work was done and the signal came between two parts of what it wrote.
+  void expect_nothing_half(const RunResult& result, bool to_file) {
+    // What SQLite keeps beside a store belongs to it.
+    const std::set<std::string> left = {"out", "rows.sqlite", "rows.sqlite-journal",
+                                        "rows.sqlite-shm", "rows.sqlite-wal"};
+    for (const std::string& name : files_in(folder_.path())) {
+      EXPECT_TRUE(left.contains(name)) << name << " is left";
+    }
+    const std::string file = read_file(out());
+    if (!to_file) {
+      EXPECT_EQ(file, "before\n");
+      if (result.exit_code == 0 || result.out.empty()) return;
+      EXPECT_TRUE(!reference_ || reference_->starts_with(result.out)) << result.out;
+      if (fs::exists(store())) {
+        EXPECT_EQ(exported().out, reference_) << "printed before the work was done";
+      }
+    } else {
+      EXPECT_EQ(result.out, "");
+      if (result.exit_code != 0) {
+        EXPECT_TRUE(file == "before\n" || file == reference_) << file;
+      } else if (reference_) {
+        EXPECT_EQ(file, *reference_);
+      }
+      folder_.write("out", "before\n");
+    }
+  }
+
+  /// What is finished can be printed, and is what the whole run prints of it.
+  void expect_sound_store() {
+    const long now = items();
+    EXPECT_GE(now, items_before_) << "a finished item was lost";
+    items_before_ = now;
+    if (!fs::exists(store()) || fs::file_size(store()) == 0) return;
+    EXPECT_EQ(query(store(), "PRAGMA integrity_check").at(0).at(0), "ok");
+    const RunResult finished = exported();
+    if (now == 0) {
+      EXPECT_NE(finished.exit_code, 0);
+      EXPECT_TRUE(contains(finished.err, "no rows")) << finished.err;
+      return;
+    }
+    EXPECT_EQ(finished.exit_code, 0) << finished.err;
+    // A row of --mla is of two items, of which one may be there.
+    if (!reference_ || contains(command_text(command_), "--mla")) return;
+    const Words whole = lines_of(*reference_);
+    const std::set<std::string> known(whole.begin(), whole.end());
+    for (const std::string& line : lines_of(finished.out)) {
+      EXPECT_TRUE(known.contains(line)) << line;
+    }
+  }
+
+  TempFolder folder_;
+  Words command_;
+  std::optional<std::string> reference_;
+  std::mt19937_64 random_;
+  long items_before_ = 0;
+};
+
+/// A Llama of six layers, whose commands take a tenth of a second or more.
+std::string small_model(const TempFolder& folder) {
+  constexpr std::int64_t kLayers = 6, kWidth = 256;
+  TinyLlama model(0);
+  model.config["num_hidden_layers"] = kLayers;
+  model.config["hidden_size"] = model.config["intermediate_size"] = kWidth;
+  model.config["num_key_value_heads"] = TinyLlama::kHeads;
+  model.config["head_dim"] = kWidth / TinyLlama::kHeads;
+  model.tensors.clear();
+  std::uint64_t seed = 0;
+  for (std::int64_t layer = 0; layer < kLayers; ++layer) {
+    for (const std::string name : {"self_attn.q", "self_attn.k", "self_attn.v", "self_attn.o",
+                                   "mlp.gate", "mlp.up", "mlp.down"}) {
+      model.tensors.push_back(
+          random_tensor("model.layers." + std::to_string(layer) + "." + name + "_proj.weight",
+                        {kWidth, kWidth}, ++seed));
+    }
+  }
+  return model.write(folder, "model");
+}
+
+TEST(Stop, EveryCommandAtRandomMoments) {
+  const TempFolder folder;
+  const std::string model = small_model(folder);
+  const Words csv = {"--format", "csv"};
+  const std::string filled = (folder.path() / "filled.sqlite").string();
+  output_of({"spectrum", model, "--per-head", "--store", filled});
+  const struct {
+    Words command;
+    bool stores = true;
+  } cases[] = {
+      {{"spectrum", model, "--per-head", "--matrix", "q,k,v,o,gate,up,down,qk,ov"}},
+      {{"spectrum", model, "--mla"}},
+      {{"spectrum", model, "--tensor", "model.layers.0.mlp.up_proj.weight"}},
+      {{"weights", model, "--per-head", "--histogram"}},
+      {{"similarity", model}},
+      {{"similarity", model, "--overlap"}},
+      {{"circuits", model}},
+      {{"circuits", model, "--composition"}},
+      {{"info", model}, false},
+      {{"matrix", model, "--layer", "0", "--matrix", "qk"}, false},
+      {{"export", filled}, false},
+  };
+  std::uint64_t seed = 0;
+  for (const auto& [command, stores] : cases) {
+    const auto start = Clock::now();
+    const std::string reference = output_of(command + csv);
+    const auto whole = Clock::now() - start;
+    Stops stops(command + csv, stores, reference, ++seed);
+    for (int stop = 0; stop < 6; ++stop) stops.stop_once(stop == 0 ? 20ms : whole * 6 / 5);
+    stops.finish();
+    // From here on everything is found, so that moments lie in the opening, reading and writing.
+    for (int stop = 0; stop < 3; ++stop) stops.stop_once(40ms);
+  }
+}
+
+// ---- Layers of the shape of Llama-3-8B ----------------------------------------------------------
+
+constexpr std::int64_t kWidth = 4096, kKvWidth = 1024, kMlp = 14336;
+
+/// One layer (436 MB), made once in the build folder and described as two that share it.
+struct LlamaLayer {
+  std::string weights, layout;
+
+  explicit LlamaLayer(const TempFolder& folder) {
+    const std::pair<const char*, Shape> shapes[] = {
+        {"q", {kWidth, kWidth}}, {"k", {kKvWidth, kWidth}}, {"v", {kKvWidth, kWidth}},
+        {"o", {kWidth, kWidth}}, {"gate", {kMlp, kWidth}},  {"up", {kMlp, kWidth}},
+        {"down", {kWidth, kMlp}}};
+    json header = json::object();
+    json described = {{"schema", "attnscope-layout/1"},
+                      {"layers", 2},
+                      {"heads", 32},
+                      {"kv_heads", 8},
+                      {"head_dim", 128},
+                      {"width", kWidth},
+                      {"mlp_width", kMlp},
+                      {"weights", json::array()}};
+    std::int64_t end = 0;
+    for (const auto& [role, shape] : shapes) {
+      const std::int64_t begin = end;
+      end += shape[0] * shape[1] * 2;
+      header[role] = {{"dtype", "BF16"}, {"shape", shape}, {"data_offsets", {begin, end}}};
+      described["weights"].push_back({{"role", role}, {"tensor", role}});
+    }
+    layout = folder.write("layout.json", described.dump()).string();
+    const fs::path file = fs::path(ATTNSCOPE_BINARY).parent_path() / "llama-3-8b-layer.safetensors";
+    weights = file.string();
+    if (!fs::exists(file)) write(file, header.dump(), end);
+  }
+
+ private:
+  static void write(const fs::path& file, const std::string& header, std::int64_t bytes) {
+    // Another process may be at the same.
+    const fs::path unfinished = file.string() + ".tmp-" + std::to_string(getpid());
+    std::ofstream stream(unfinished, std::ios::binary);
+    stream << header_length_bytes(header.size()) << header;
+    std::uint64_t state = 1;
+    std::array<std::uint64_t, 1 << 16> block;
+    for (std::int64_t left = bytes; left > 0; left -= sizeof block) {
+      for (std::uint64_t& four : block) {
+        state ^= state << 13, state ^= state >> 7, state ^= state << 17;  // xorshift64
+        // Four bfloat16: sign and last bits at random, exponents of 1/128 and less, never infinite.
+        four = state & 0xBC7FBC7FBC7FBC7F;
+      }
+      const auto count = std::min<std::int64_t>(left, sizeof block);
+      stream.write(reinterpret_cast<const char*>(block.data()), count);
+    }
+    stream.close();
+    if (!stream) throw std::runtime_error("cannot write " + unfinished.string());
+    fs::rename(unfinished, file);
+  }
+};
+
+TEST(StopOfLargeLayers, AnyCommandIsOverInASecond) {
+  const TempFolder folder;
+  const LlamaLayer layer(folder);
+  const auto of_layer = [&](Words command) {
+    command.insert(command.begin() + 1, {layer.weights, "--layout", layer.layout});
+    return command + Words{"--format", "csv"};
+  };
+  const struct {
+    Words command;
+    int stops;
+    Clock::duration longest;
+  } cases[] = {
+      {{"spectrum"}, 3, 1500ms},
+      {{"spectrum", "--matrix", "gate", "--layers", "0"}, 2, 2500ms},
+      {{"weights", "--histogram"}, 2, 300ms},
+      {{"similarity"}, 2, 1000ms},
+      {{"similarity", "--overlap"}, 2, 1500ms},
+      {{"circuits"}, 3, 1500ms},
+      {{"circuits", "--composition"}, 3, 1500ms},
+  };
+  std::uint64_t seed = 100;
+  for (const auto& [command, count, longest] : cases) {
+    Stops stops(of_layer(command), true, std::nullopt, ++seed);
+    for (int stop = 0; stop < count; ++stop) stops.stop_once(longest);
+  }
+  Stops matrix(of_layer({"matrix", "--layer", "0", "--matrix", "q"}), false, std::nullopt, 1);
+  for (int stop = 0; stop < 2; ++stop) matrix.stop_once(500ms);
+}
+
+TEST(StopOfLargeLayers, TheNextRunGoesOn) {
+  const TempFolder folder;
+  const LlamaLayer layer(folder);
+  const Words command = {"spectrum", layer.weights, "--layout", layer.layout, "--layers",  "0",
+                         "--matrix", "k,v,kv",      "--format", "csv",        "--threads", "1"};
+  const auto start = Clock::now();
+  const std::string reference = output_of(command, {.timeout = std::chrono::milliseconds(120s)});
+  const auto whole = Clock::now() - start;
+  Stops stops(command, true, reference, 200);
+  for (int stop = 0; stop < 3; ++stop) stops.stop_once(whole);
+  stops.finish();
+}
+
+}  // namespace
+}  // namespace attnscope::test
