@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "attnscope/core/matrix_view.h"
+#include "attnscope/results/record.h"
 
 namespace attnscope {
 
@@ -19,5 +20,8 @@ struct HeadOverlap {
 /// Of `matrix`, (H head_rows, D), finite.
 template <class T>
 HeadOverlap head_overlap(MatrixView<const T> matrix, std::int64_t head_rows);
+
+/// The fields of a row after its ids: overlap and ranks.
+Record overlap_fields(const HeadOverlap& measured);
 
 }  // namespace attnscope

@@ -27,17 +27,9 @@ std::int64_t rows_of_head(const HeadShape& shape, Role role) {
 Outcome scope_outcome(PairScope scope, const Similarity& similarity,
                       const SimilarityRequest& request) {
   const auto index = static_cast<std::size_t>(scope);
-  const ScopeSimilarity& own = similarity.scopes[index];
-  Outcome outcome;
-  outcome.fields.add("scope", kPairScopeNames[index])
-      .add("pairs", own.pairs)
-      .add("zero_vectors", similarity.zero_vectors)
-      .add("mean", own.mean)
-      .add("std", own.std);
-  if (request.with_histogram) {
-    outcome.fields.add("histogram", own.histogram ? Value(own.histogram->record()) : Value());
-  }
-  if (!own.note.empty()) outcome.note = std::string(kPairScopeNames[index]) + ": " + own.note;
+  Outcome outcome{.fields = scope_fields(scope, similarity, request.with_histogram)};
+  const std::string& note = similarity.scopes[index].note;
+  if (!note.empty()) outcome.note = std::string(kPairScopeNames[index]) + ": " + note;
   return outcome;
 }
 
@@ -60,15 +52,7 @@ std::vector<double> row_values(const Matrix<double>& matrix, std::int64_t row) {
 
 template <class T>
 std::vector<Outcome> overlap_outcomes(MatrixView<const T> matrix, std::int64_t head_rows) {
-  const HeadOverlap measured = head_overlap(matrix, head_rows);
-  Value::List rows;
-  for (std::int64_t head = 0; head < measured.overlap.rows(); ++head) {
-    rows.emplace_back(row_values(measured.overlap, head));
-  }
-  Outcome outcome;
-  outcome.fields.add("overlap", std::move(rows))
-      .add("ranks", Value::List(measured.ranks.begin(), measured.ranks.end()));
-  return {std::move(outcome)};
+  return {{.fields = overlap_fields(head_overlap(matrix, head_rows))}};
 }
 
 template <class T>
