@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "attnscope/analysis/circuit_measures.h"
+#include "attnscope/analysis/composition.h"
+#include "attnscope/numerics/lapack.h"
 #include "attnscope/numerics/singular_values.h"
 #include "attnscope/pipeline/work_queue.h"
 
@@ -98,6 +100,93 @@ void gpt2_singular_values(benchmark::State& state) {
                                   benchmark::Counter::kIsIterationInvariantRate};
 }
 BENCHMARK(gpt2_singular_values)->UseRealTime()->Unit(benchmark::kMillisecond);
+
+/// Two layers' heads, by the options width, heads, kv_heads, head_dim.
+struct LayerPair {
+  HeadShape heads;
+  Matrix<double> query, key, value,
+      output;  // of the later layer; o and v are the earlier one's too
+
+  explicit LayerPair(const benchmark::State& state)
+      : heads{.heads = state.range(1),
+              .kv_heads = state.range(2),
+              .head_dim = state.range(3),
+              .value_dim = state.range(3)},
+        query(gaussian(heads.heads * heads.head_dim, state.range(0), 1)),
+        key(gaussian(heads.kv_heads * heads.head_dim, state.range(0), 2)),
+        value(gaussian(heads.kv_heads * heads.head_dim, state.range(0), 3)),
+        output(gaussian(state.range(0), heads.heads * heads.head_dim, 4)) {}
+
+  CircuitWeights qk() const { return {Role::qk, query.view(), key.view(), heads}; }
+  CircuitWeights ov() const { return {Role::ov, output.view(), value.view(), heads}; }
+  HeadRange all() const { return {0, heads.heads}; }
+  CircuitWeights weights_for(ReadingKind kind) const {
+    return kind == ReadingKind::value ? ov() : qk();
+  }
+
+  struct Prepared {
+    std::vector<ReadingHeads> readers;
+    WritingHeads writers;
+  };
+  Prepared prepare() const {
+    const CircuitTriangles of_qk = circuit_triangles(qk()), of_ov = circuit_triangles(ov());
+    Prepared out{.readers = {}, .writers = prepare_writers(ov(), of_ov, all())};
+    for (const ReadingKind kind : kReadingKinds) {
+      out.readers.push_back(prepare_readers(
+          weights_for(kind), kind == ReadingKind::value ? of_ov : of_qk, kind, all()));
+    }
+    return out;
+  }
+};
+
+/// What every pair that a layer takes part in shares.
+void composition_of_a_layer(benchmark::State& state) {
+  const LayerPair layers(state);
+  for (auto _ : state) benchmark::DoNotOptimize(layers.prepare());
+}
+
+/// The scores of all heads of one layer with all heads of another: items of `--composition`.
+void composition_of_a_pair(benchmark::State& state) {
+  const LayerPair layers(state);
+  const LayerPair::Prepared prepared = layers.prepare();
+  // The last head reading by its values from the last, against QR of the whole product.
+  const CircuitFactors last = head_factors(layers.ov(), layers.heads.heads - 1);
+  const Matrix<double> between = lapack::multiply_transposed(last.right, last.left);
+  const Matrix<double> right = lapack::multiply_transposed(between.view(), last.right.transposed());
+  const auto norm = [](const std::vector<double>& values) {
+    double sum = 0;
+    for (const double value : values) sum += value * value;
+    return std::sqrt(sum);
+  };
+  const double own = norm(product_singular_values(last.left, last.right).values);
+  const double wanted = norm(product_singular_values(last.left, right.view()).values) / own / own;
+  const Matrix<double> found = composition_scores(prepared.readers.back(), prepared.writers);
+  const double score = found(found.rows() - 1, found.cols() - 1);
+  if (!(std::abs(score - wanted) <= 1e-12 * wanted)) return state.SkipWithError("wrong answer");
+  for (auto _ : state) {
+    for (const ReadingHeads& readers : prepared.readers) {
+      benchmark::DoNotOptimize(composition_scores(readers, prepared.writers));
+    }
+  }
+  // Every reader with every writer, by q of each head, by k and v of each key/value head; then the
+  // triangle of the other factor of k and v.
+  const auto width = static_cast<double>(state.range(0)), dim = static_cast<double>(state.range(3));
+  const double rows = dim * static_cast<double>(layers.heads.heads);
+  const double kv_rows = dim * static_cast<double>(layers.heads.kv_heads);
+  state.counters["flop/s"] = {2 * (rows + 2 * kv_rows) * rows * width + 4 * rows * rows * dim,
+                              benchmark::Counter::kIsIterationInvariantRate};
+}
+
+void composition_shapes(benchmark::internal::Benchmark* benchmark) {
+  benchmark->ArgNames({"width", "heads", "kv_heads", "head_dim"})
+      ->Args({4096, 32, 8, 128})  // Llama-3-8B
+      ->Args({768, 12, 12, 64})   // GPT-2 small
+      ->MeasureProcessCPUTime()
+      ->UseRealTime()
+      ->Unit(benchmark::kMillisecond);
+}
+BENCHMARK(composition_of_a_layer)->Apply(composition_shapes);
+BENCHMARK(composition_of_a_pair)->Apply(composition_shapes);
 
 }  // namespace
 }  // namespace attnscope

@@ -66,6 +66,16 @@ HeadOverlap head_overlap(MatrixView<const T> matrix, std::int64_t head_rows,
   return out;
 }
 
+Record overlap_fields(const HeadOverlap& measured) {
+  Value::List rows;
+  for (std::int64_t head = 0; head < measured.overlap.rows(); ++head) {
+    const double* row = &measured.overlap(head, 0);
+    rows.emplace_back(std::vector<double>(row, row + measured.overlap.cols()));
+  }
+  return {{"overlap", std::move(rows)},
+          {"ranks", Value::List(measured.ranks.begin(), measured.ranks.end())}};
+}
+
 template HeadOverlap head_overlap(MatrixView<const float>, std::int64_t, const Compute&);
 template HeadOverlap head_overlap(MatrixView<const double>, std::int64_t, const Compute&);
 

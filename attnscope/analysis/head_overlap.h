@@ -6,6 +6,7 @@
 
 #include "attnscope/core/matrix_view.h"
 #include "attnscope/numerics/compute.h"
+#include "attnscope/results/record.h"
 
 namespace attnscope {
 
@@ -21,5 +22,8 @@ struct HeadOverlap {
 template <class T>
 HeadOverlap head_overlap(MatrixView<const T> matrix, std::int64_t head_rows,
                          const Compute& compute = {});
+
+/// The fields of a row after its ids: overlap and ranks.
+Record overlap_fields(const HeadOverlap& measured);
 
 }  // namespace attnscope

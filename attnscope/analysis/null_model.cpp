@@ -109,6 +109,26 @@ NullModel::Point NullModel::point_where(double Point::*measure, double wanted) c
   return point_at(to);
 }
 
+/// The densities of matrix_point, integrated: 2 sin² / π of the energy, that over λ of the count.
+NullModel::Point NullModel::matrix_step(double from, double to) const {
+  Point sum;
+  for (const auto& [node, weight] : kNodes) {
+    const double angle = (from + to) / 2 + node * (to - from) / 2;
+    const double sine = std::sin(angle);
+    // 1 + β + 2 √β cos(angle), whose parts cancel where it ends.
+    const double root = std::sqrt(ratio_), cosine = std::cos(angle / 2);
+    const double value = (1 - root) * (1 - root) + 4 * root * cosine * cosine;
+    const double energy = 2 * sine * sine / pi * weight * (to - from) / 2;
+    sum.energy += energy;
+    sum.rank += energy / value;
+  }
+  return sum;
+}
+
+NullModel::Point NullModel::law_step(double from, double to) const {
+  return is_product_ ? product_step(from, to) : matrix_step(from, to);
+}
+
 std::optional<std::int64_t> NullModel::energy_rank(double threshold) const {
   if (possible_ == 0) return std::nullopt;
   const double rank = point_where(&Point::energy, threshold).rank * static_cast<double>(possible_);
@@ -123,6 +143,60 @@ std::optional<double> NullModel::energy_at(std::int64_t rank) const {
   return std::min(
       point_where(&Point::rank, static_cast<double>(rank) / static_cast<double>(possible_)).energy,
       1.0);
+}
+
+std::vector<double> NullModel::singular_values(double frobenius_norm) const {
+  // Shorter panels where the angle ends: there the density of a square product has a pole.
+  constexpr std::size_t kSteps = 256;
+  std::vector<double> angles = {0};
+  std::vector<Point> sums(1);
+  for (std::size_t step = 1; step <= kSteps; ++step) {
+    const double left = 1 - static_cast<double>(step) / static_cast<double>(kSteps);
+    angles.push_back(pi * (1 - left * left * left));
+    const Point more = law_step(angles[step - 1], angles[step]);
+    sums.push_back({sums.back().rank + more.rank, sums.back().energy + more.energy});
+  }
+  const auto count = static_cast<std::size_t>(possible_);
+  const Point total = sums.back();
+  std::vector<double> values;
+  values.reserve(count);
+  double angle = 0;
+  std::size_t panel = 0;  // angle lies in angles[panel], angles[panel + 1]
+  for (std::size_t index = 1; index <= count; ++index) {
+    double energy = 0, next = pi;
+    const double wanted = total.rank * static_cast<double>(index) / static_cast<double>(count);
+    std::size_t last = kSteps - 1;
+    if (index < count) {
+      for (last = panel; last + 1 < kSteps && sums[last + 1].rank < wanted;) ++last;
+      next = angle_of_rank(wanted - sums[last].rank, angles[last], angles[last + 1]);
+    }
+    if (last == panel) {
+      energy = law_step(angle, next).energy;
+    } else {
+      energy = law_step(angle, angles[panel + 1]).energy + sums[last].energy -
+               sums[panel + 1].energy + law_step(angles[last], next).energy;
+    }
+    values.push_back(frobenius_norm * std::sqrt(std::max(energy, 0.0) / total.energy));
+    angle = next;
+    panel = last;
+  }
+  return values;
+}
+
+double NullModel::angle_of_rank(double wanted, double from, double to) const {
+  double low = from, high = to, low_rank = 0, high_rank = law_step(from, to).rank;
+  double angle = to;
+  constexpr int kMost = 60;
+  for (int step = 0; step < kMost && high - low > 1e-15 * to; ++step) {
+    // Where the counts say nothing more, or every third time, halves.
+    const double share = (wanted - low_rank) / (high_rank - low_rank);
+    angle = step % 3 != 2 && share > 0 && share < 1 ? low + share * (high - low) : (low + high) / 2;
+    const double rank = law_step(from, angle).rank;
+    if (std::abs(rank - wanted) <= 1e-15) break;
+    (rank < wanted ? low : high) = angle;
+    (rank < wanted ? low_rank : high_rank) = rank;
+  }
+  return angle;
 }
 
 }  // namespace attnscope

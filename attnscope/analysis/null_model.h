@@ -36,6 +36,11 @@ class NullModel {
   /// The share of the energy that the largest `rank` singular values are expected to hold.
   std::optional<double> energy_at(std::int64_t rank) const;
 
+  /// The k expected singular values, descending, of a matrix of that Frobenius norm: the i-th holds
+  /// the energy that the law has between the shares (i − 1) / k and i / k of all values, so that
+  /// the squares of the first r add up to energy_at(r) · norm².
+  std::vector<double> singular_values(double frobenius_norm) const;
+
  private:
   /// Shares of all singular values, counted from the largest, and of their energy; both rise with
   /// `angle` from 0 to pi.
@@ -44,6 +49,10 @@ class NullModel {
     double energy = 0;
   };
   Point matrix_point(double angle) const;
+  Point matrix_step(double from, double to) const;
+  Point law_step(double from, double to) const;
+  /// Up to which angle the law counts `wanted` from `from`; at most `to`.
+  double angle_of_rank(double wanted, double from, double to) const;
   Point product_step(double from, double to) const;
   Point point_where(double Point::*measure, double wanted) const;
 

@@ -248,6 +248,20 @@ Similarity cosine_similarity(MatrixView<const T> matrix, std::int64_t head_rows,
   }
 }
 
+Record scope_fields(PairScope scope, const Similarity& similarity, bool with_histogram) {
+  const auto index = static_cast<std::size_t>(scope);
+  const ScopeSimilarity& own = similarity.scopes[index];
+  Record fields = {{"scope", kPairScopeNames[index]},
+                   {"pairs", own.pairs},
+                   {"zero_vectors", similarity.zero_vectors},
+                   {"mean", own.mean},
+                   {"std", own.std}};
+  if (with_histogram) {
+    fields.add("histogram", own.histogram ? Value(own.histogram->record()) : Value());
+  }
+  return fields;
+}
+
 template <class T>
 Matrix<double> cosine_matrix(MatrixView<const T> matrix, const Compute& compute) {
   const UnitRows<T> rows(matrix, std::max<std::int64_t>(matrix.rows, 1));

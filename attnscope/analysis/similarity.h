@@ -11,6 +11,7 @@
 #include "attnscope/analysis/histogram.h"
 #include "attnscope/core/matrix_view.h"
 #include "attnscope/numerics/compute.h"
+#include "attnscope/results/record.h"
 
 namespace attnscope {
 
@@ -38,6 +39,9 @@ struct Similarity {
 template <class T>
 Similarity cosine_similarity(MatrixView<const T> matrix, std::int64_t head_rows,
                              const std::optional<BinRule>& bins, const Compute& compute = {});
+
+/// The fields of a similarity row after its ids; `with_histogram`: whether one was asked for.
+Record scope_fields(PairScope scope, const Similarity& similarity, bool with_histogram);
 
 /// The cosines between all rows of `matrix`, (rows, rows); NaN for a zero row.
 template <class T>

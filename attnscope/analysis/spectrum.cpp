@@ -126,7 +126,8 @@ void add_spectrum_fields(Record& row, std::span<const double> singular_values,
       .add("condition_number", measures.condition_number);
   if (!wanted.with_values) return;
   row.add("singular_values", std::vector<double>(singular_values.begin(), singular_values.end()))
-      .add("cumulative_energy", cumulative_energy(singular_values));
+      .add("cumulative_energy", cumulative_energy(singular_values))
+      .add("null_singular_values", null.singular_values(measures.frobenius_norm));
 }
 
 }  // namespace attnscope

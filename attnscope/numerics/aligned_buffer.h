@@ -34,6 +34,9 @@ class AlignedBuffer {
     return data_.get();
   }
 
+  /// What reserve() gave last.
+  const T* data() const { return data_.get(); }
+
  private:
   struct Free {
     void operator()(T* data) const { std::free(data); }

@@ -1,9 +1,10 @@
 #include "attnscope/pipeline/circuit_weights.h"
 
-#include <cmath>
 #include <optional>
+#include <span>
 #include <vector>
 
+#include "attnscope/analysis/fold.h"
 #include "attnscope/core/error.h"
 #include "attnscope/model/rope.h"
 #include "attnscope/pipeline/read_weight.h"
@@ -37,50 +38,26 @@ Read<std::optional<Gain>> read_gain(const Model& model, std::int64_t layer) {
   return {std::move(gain), ""};
 }
 
-void multiply_columns(Matrix<double>& matrix, const Gain& gain) {
-  for (std::int64_t row = 0; row < matrix.rows(); ++row) {
-    for (std::int64_t col = 0; col < matrix.cols(); ++col) {
-      matrix(row, col) *= gain[static_cast<std::size_t>(col)];
-    }
-  }
-}
-
 /// The matrix with its bias as the last column; zero where it has none. Returns why not, if so.
 std::string append_bias(const Model& model, const Weight& weight, Matrix<double>& matrix) {
-  Matrix<double> wider(matrix.rows(), matrix.cols() + 1);
+  std::span<const double> column;
   Read<Matrix<double>> bias;
   if (weight.bias != nullptr) {
     bias = read_weight_float64(model, {.tensor = weight.bias, .matrix = weight.bias_column});
     if (!bias.skipped.empty()) return "its bias: " + bias.skipped;
+    column = {bias.matrix.data(), static_cast<std::size_t>(bias.matrix.rows())};
   }
-  for (std::int64_t row = 0; row < matrix.rows(); ++row) {
-    for (std::int64_t col = 0; col < matrix.cols(); ++col) wider(row, col) = matrix(row, col);
-    wider(row, matrix.cols()) = weight.bias != nullptr ? bias.matrix(row, 0) : 0;
-  }
-  matrix = std::move(wider);
+  matrix = with_column(matrix, column);
   return "";
 }
 
-/// R_Δ W_K: every key head turned by `offset` tokens.
-void turn_keys(const Model& model, std::int64_t layer, std::int64_t offset, Matrix<double>& keys) {
+/// By which every head's keys turn over `offset` tokens.
+std::vector<double> key_angles(const Model& model, std::int64_t layer, std::int64_t offset) {
   const ModelSpec& spec = model.spec();
-  const std::int64_t head_dim = spec.dimensions.heads.head_dim;
-  const std::vector<double> frequencies =
-      rope_frequencies(spec.rope[static_cast<std::size_t>(layer)], head_dim, spec.source);
-  const std::int64_t pairs = std::ssize(frequencies);
-  for (std::int64_t pair = 0; pair < pairs; ++pair) {
-    const double angle = static_cast<double>(offset) * frequencies[static_cast<std::size_t>(pair)];
-    const double cosine = std::cos(angle), sine = std::sin(angle);
-    for (std::int64_t first = pair; first < keys.rows(); first += head_dim) {
-      for (std::int64_t col = 0; col < keys.cols(); ++col) {
-        double& x = keys(first, col);
-        double& y = keys(first + pairs, col);
-        const double turned = x * cosine - y * sine;
-        y = y * cosine + x * sine;
-        x = turned;
-      }
-    }
-  }
+  std::vector<double> angles = rope_frequencies(spec.rope[static_cast<std::size_t>(layer)],
+                                                spec.dimensions.heads.head_dim, spec.source);
+  for (double& angle : angles) angle *= static_cast<double>(offset);
+  return angles;
 }
 
 }  // namespace
@@ -182,7 +159,9 @@ LoadedCircuit load_circuit(const Model& model, std::int64_t layer, Role circuit,
     if (out.skipped.empty()) out.skipped = append_bias(model, right, out.right);
     if (!out.skipped.empty()) return out;
   }
-  if (qk && variant.rope_offset != 0) turn_keys(model, layer, variant.rope_offset, out.right);
+  if (qk && variant.rope_offset != 0) {
+    turn_keys(out.right, out.heads.head_dim, key_angles(model, layer, variant.rope_offset));
+  }
   return out;
 }
 

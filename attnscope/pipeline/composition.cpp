@@ -4,8 +4,8 @@
 #include <cmath>
 #include <optional>
 
+#include "attnscope/analysis/composition.h"
 #include "attnscope/core/error.h"
-#include "attnscope/numerics/products.h"
 #include "attnscope/pipeline/circuits.h"
 #include "attnscope/pipeline/estimates.h"
 #include "attnscope/pipeline/read_weight.h"
@@ -14,100 +14,34 @@
 namespace attnscope {
 namespace {
 
-/// One head's circuit leftᵀ · right, as far as norms of products with it need it.
-struct HeadTriangles {
-  Matrix<double> left;   // R of leftᵀ = Q R, so that ‖leftᵀ X‖ = ‖R X‖; (min(d, D), d)
-  Matrix<double> right;  // likewise of rightᵀ
-  double norm = 0;       // ‖leftᵀ right‖_F
-  bool finite = true;    // else nothing above is set
-};
-
 /// One layer's circuit and its heads.
 struct LayerCircuit {
   LoadedCircuit loaded;
-  std::vector<HeadTriangles> heads;
-};
+  CircuitTriangles triangles;
 
-double frobenius_norm(MatrixView<const double> matrix) {
-  double sum = 0;
-  for (std::int64_t row = 0; row < matrix.rows; ++row) {
-    for (std::int64_t col = 0; col < matrix.cols; ++col) sum += matrix(row, col) * matrix(row, col);
-  }
-  return std::sqrt(sum);
-}
+  HeadRange heads() const { return {0, loaded.heads.heads}; }
+};
 
 LayerCircuit read_layer(const Model& model, std::int64_t layer, Role circuit,
-                        const CircuitVariant& variant) {
+                        const CircuitVariant& variant, const Compute& compute) {
   LayerCircuit out{.loaded = load_circuit(model, layer, circuit, variant)};
-  if (!out.loaded.skipped.empty()) return out;
-  const CircuitWeights weights = out.loaded.weights();
-  for (std::int64_t head = 0; head < weights.heads.heads; ++head) {
-    const CircuitFactors factors = head_factors(weights, head);
-    HeadTriangles& triangles = out.heads.emplace_back();
-    triangles.finite = !find_not_finite(factors.left) && !find_not_finite(factors.right);
-    if (!triangles.finite) continue;
-    triangles.left = qr_r_factor(factors.left.transposed());
-    triangles.right = qr_r_factor(factors.right.transposed());
-    const Matrix<double> core = multiply_transposed(triangles.left.view(), triangles.right.view());
-    triangles.norm = frobenius_norm(core.view());
-  }
+  compute.check_stop();
+  if (out.loaded.skipped.empty()) out.triangles = circuit_triangles(out.loaded.weights(), compute);
   return out;
 }
-
-/// What every head of a layer writes, transposed and stacked, (H n, D) with n = min(d_v, D): rows
-/// whose product with X has the norm of X · OV_h. Zero for a head that is not finite.
-Matrix<double> written_by(const LayerCircuit& ov) {
-  const CircuitWeights weights = ov.loaded.weights();
-  const std::int64_t width = weights.left.rows;
-  const std::int64_t rank = std::min(weights.heads.value_dim, weights.right.cols);
-  Matrix<double> out(weights.heads.heads * rank, width);
-  std::fill_n(out.data(), out.rows() * out.cols(), 0.0);
-  for (std::int64_t head = 0; head < weights.heads.heads; ++head) {
-    const HeadTriangles& triangles = ov.heads[static_cast<std::size_t>(head)];
-    if (!triangles.finite) continue;
-    // ‖X W_O W_V‖ = ‖X W_O Rᵀ‖ with W_Vᵀ = Q R.
-    const Matrix<double> written =
-        multiply_transposed(triangles.right.view(), head_factors(weights, head).left.transposed());
-    std::copy_n(written.data(), rank * width, out.data() + head * rank * width);
-  }
-  return out;
-}
-
-/// One way in which a later head reads: which of its matrices meets the residual stream, and the
-/// triangle of the other one.
-struct Kind {
-  const char* name;
-  bool of_qk;          // else ov
-  bool reads_by_left;  // W_Q; else W_K, or W_V
-};
-constexpr Kind kKinds[] = {{"q", true, true}, {"k", true, false}, {"v", false, false}};
 
 /// Adds an outcome for each pair of heads, later head before earlier.
-void add_pairs(std::vector<Outcome>& outcomes, const Kind& kind, std::int64_t earlier_layer,
-               const LayerCircuit& earlier, const Matrix<double>& written, std::int64_t later_layer,
-               const LayerCircuit& later) {
-  const CircuitWeights weights = later.loaded.weights();
-  const HeadShape& shape = weights.heads;
-  const MatrixView<const double> reader = kind.reads_by_left ? weights.left : weights.right;
-  const std::int64_t inner = kind.of_qk ? shape.head_dim : shape.value_dim;
-  const std::int64_t rank = written.rows() / shape.heads;
-  const double baseline = 1 / std::sqrt(static_cast<double>(written.cols()));
-  // Every reading head with every writing head at once: (heads · inner, H · rank).
-  const Matrix<double> met = multiply_transposed(reader, written.view());
-  for (std::int64_t to_head = 0; to_head < shape.heads; ++to_head) {
-    const HeadTriangles& reading = later.heads[static_cast<std::size_t>(to_head)];
-    if (!reading.finite) continue;
-    const std::int64_t read_head = kind.reads_by_left ? to_head : shape.kv_head(to_head);
-    const Matrix<double>& other = kind.reads_by_left ? reading.right : reading.left;
-    const Matrix<double> product = multiply_transposed(
-        other.view(), met.view().row_block(read_head * inner, inner).transposed());
-    for (std::int64_t head = 0; head < shape.heads; ++head) {
-      const HeadTriangles& writing = earlier.heads[static_cast<std::size_t>(head)];
-      if (!writing.finite) continue;
-      const double norms = reading.norm * writing.norm;
+void add_pairs(std::vector<Outcome>& outcomes, std::int64_t earlier_layer,
+               const WritingHeads& writers, std::int64_t later_layer, const ReadingHeads& readers,
+               double baseline, const Compute& compute) {
+  const Matrix<double> scores = composition_scores(readers, writers, compute);
+  for (std::int64_t to_head = 0; to_head < scores.rows(); ++to_head) {
+    if (!readers.norms[static_cast<std::size_t>(to_head)]) continue;
+    for (std::int64_t head = 0; head < scores.cols(); ++head) {
+      if (!writers.norms[static_cast<std::size_t>(head)]) continue;
       std::optional<double> score;
-      if (norms > 0) score = frobenius_norm(product.view().col_block(head * rank, rank)) / norms;
-      outcomes.push_back({.fields = {{"kind", kind.name},
+      if (!std::isnan(scores(to_head, head))) score = scores(to_head, head);
+      outcomes.push_back({.fields = {{"kind", reading_kind_name(readers.kind)},
                                      {"layer", earlier_layer},
                                      {"head", head},
                                      {"to_layer", later_layer},
@@ -124,8 +58,8 @@ void add_skipped(std::vector<Outcome>& outcomes, const char* circuit, const Laye
   if (!read.loaded.skipped.empty()) {
     outcomes.push_back({.fields = which, .skipped = read.loaded.skipped});
   }
-  for (std::size_t head = 0; head < read.heads.size(); ++head) {
-    if (read.heads[head].finite) continue;
+  for (std::size_t head = 0; head < read.triangles.norms.size(); ++head) {
+    if (read.triangles.norms[head]) continue;
     outcomes.push_back(
         {.head = static_cast<std::int64_t>(head), .fields = which, .skipped = kFactorNotFinite});
   }
@@ -134,10 +68,10 @@ void add_skipped(std::vector<Outcome>& outcomes, const char* circuit, const Laye
 /// Both circuits of a layer: why there is nothing to compare, and notes. The pairs themselves say
 /// nothing of it, so that each layer is told of once.
 std::vector<Outcome> layer_outcomes(const Model& model, std::int64_t layer,
-                                    const CircuitVariant& variant) {
+                                    const CircuitVariant& variant, const Compute& compute) {
   std::vector<Outcome> out;
-  const LayerCircuit qk = read_layer(model, layer, Role::qk, variant);
-  const LayerCircuit ov = read_layer(model, layer, Role::ov, variant);
+  const LayerCircuit qk = read_layer(model, layer, Role::qk, variant, compute);
+  const LayerCircuit ov = read_layer(model, layer, Role::ov, variant, compute);
   add_skipped(out, "qk", qk);
   add_skipped(out, "ov", ov);
   if (!ov.loaded.note.empty()) out.push_back({.note = ov.loaded.note});
@@ -148,21 +82,29 @@ std::vector<Outcome> pair_outcomes(const Model& model, std::int64_t earlier_laye
                                    std::int64_t layer, const CircuitVariant& variant,
                                    const Compute& compute) {
   std::vector<Outcome> out;
-  const LayerCircuit earlier = read_layer(model, earlier_layer, Role::ov, variant);
+  const LayerCircuit earlier = read_layer(model, earlier_layer, Role::ov, variant, compute);
   if (!earlier.loaded.skipped.empty()) return out;
-  const Matrix<double> written = written_by(earlier);
-  for (const Kind& kind : kKinds) {
-    compute.check_stop();
-    const LayerCircuit later = read_layer(model, layer, kind.of_qk ? Role::qk : Role::ov, variant);
+  const WritingHeads writers =
+      prepare_writers(earlier.loaded.weights(), earlier.triangles, earlier.heads(), compute);
+  const double baseline = composition_baseline(model.dimensions().width);
+  for (const Role circuit : {Role::qk, Role::ov}) {
+    const LayerCircuit later = read_layer(model, layer, circuit, variant, compute);
     if (!later.loaded.skipped.empty()) continue;
-    add_pairs(out, kind, earlier_layer, earlier, written, layer, later);
+    for (const ReadingKind kind : kReadingKinds) {
+      if ((kind == ReadingKind::value) != (circuit == Role::ov)) continue;
+      add_pairs(
+          out, earlier_layer, writers, layer,
+          prepare_readers(later.loaded.weights(), later.triangles, kind, later.heads(), compute),
+          baseline, compute);
+    }
   }
   return out;
 }
 
-std::vector<Outcome> compute(const WorkItem& item, const Source& source, const Compute& compute) {
+std::vector<Outcome> compute_pair(const WorkItem& item, const Source& source,
+                                  const Compute& compute) {
   const CircuitVariant variant = variant_of(item.parameters);
-  if (!item.earlier_layer) return layer_outcomes(*source.model, *item.layer, variant);
+  if (!item.earlier_layer) return layer_outcomes(*source.model, *item.layer, variant, compute);
   return pair_outcomes(*source.model, *item.earlier_layer, *item.layer, variant, compute);
 }
 
@@ -242,7 +184,7 @@ const Analysis& composition_analysis() {
   static constexpr Analysis analysis = {.name = "composition",
                                         .command = "circuits",
                                         .revision = 2,
-                                        .compute = compute,
+                                        .compute = compute_pair,
                                         .cost = cost,
                                         .add_inputs = add_inputs,
                                         .make_rows = make_rows};

@@ -31,12 +31,13 @@ ItemInputs& ItemInputs::add_matrix(const Checkpoint& checkpoint, const Checkpoin
   return *this;
 }
 
-ItemInputs& ItemInputs::add_weight(const Model& model, std::int64_t layer, Role role) {  const Weight& weight = model.weight(layer, role);
+ItemInputs& ItemInputs::add_weight(const Model& model, std::int64_t layer, Role role) {
+  const Weight& weight = model.weight(layer, role);
   if (weight.tensor == nullptr) {
     missing_ += weight.missing;
     return *this;
   }
-return add_matrix(model.checkpoint(), *weight.tensor, weight.matrix);
+  return add_matrix(model.checkpoint(), *weight.tensor, weight.matrix);
 }
 
 ItemInputs& ItemInputs::add_shape(const Model& model) {

@@ -41,8 +41,8 @@ MatrixRequest resolve(const Model& model, MatrixRequest request) {
 template <class M>
 M require(Read<M> read, const Model& model, const Weight& weight) {
   if (weight.tensor == nullptr) {
-    throw Error(ErrorKind::format, {.file = model.checkpoint().main_file().string(),
-                                    .problem = weight.missing});
+    throw Error(ErrorKind::format,
+                {.file = model.checkpoint().main_file().string(), .problem = weight.missing});
   }
   if (!read.skipped.empty()) {
     throw Error(ErrorKind::unsupported, model.checkpoint().place_of(*weight.tensor), read.skipped);

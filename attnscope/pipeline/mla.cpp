@@ -1,16 +1,13 @@
 #include "attnscope/pipeline/mla.h"
 
-#include <algorithm>
-#include <cmath>
 #include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "attnscope/analysis/spectrum.h"
+#include "attnscope/analysis/latent.h"
 #include "attnscope/core/error.h"
-#include "attnscope/core/text.h"
 #include "attnscope/numerics/singular_values.h"
 #include "attnscope/pipeline/estimates.h"
 #include "attnscope/pipeline/read_weight.h"
@@ -23,33 +20,8 @@ constexpr LatentChoice kChoice;
 constexpr const char* kLatent = "latent";     // the one field of a half before halves are joined
 constexpr std::int64_t kBytesPerElement = 2;  // as the KV cache of `info`
 
-/// `size` at the same share of another width, to the nearest and at least 1.
 std::int64_t at_share(std::int64_t size, std::int64_t width) {
-  const double share = static_cast<double>(size) / static_cast<double>(kChoice.width);
-  return std::max(std::int64_t{1},
-                  static_cast<std::int64_t>(std::llround(share * static_cast<double>(width))));
-}
-
-Record latent_fields(std::span<const double> singular_values, const SpectrumShape& shape,
-                     std::int64_t rank, std::int64_t share_rank,
-                     std::span<const double> thresholds) {
-  const NullModel null(shape);
-  const SpectrumMeasures measures = measure_spectrum(singular_values, shape, thresholds);
-  Record ranks, null_ranks;
-  for (std::size_t index = 0; index < thresholds.size(); ++index) {
-    const std::string key = shortest_decimal(thresholds[index]);
-    ranks.add(key, measures.energy_ranks[index]);
-    null_ranks.add(key, null.energy_rank(thresholds[index]));
-  }
-  return {{"possible_rank", measures.possible_rank},
-          {"rank", rank},
-          {"energy", energy_at_rank(singular_values, rank)},
-          {"null_energy", null.energy_at(rank)},
-          {"share_rank", share_rank},
-          {"share_energy", energy_at_rank(singular_values, share_rank)},
-          {"share_null_energy", null.energy_at(share_rank)},
-          {"energy_rank", std::move(ranks)},
-          {"null_energy_rank", std::move(null_ranks)}};
+  return rank_at_share(size, kChoice.width, width);
 }
 
 std::vector<Outcome> compute_half(const WorkItem& item, const Source& source,

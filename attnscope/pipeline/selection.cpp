@@ -87,8 +87,10 @@ Value LayerSelection::value() const {
   return join(parts, ",");
 }
 
-std::vector<std::vector<Role>> select_matrices(std::span<const Model> models,
-                                               std::span<const Role> wanted, RowSink& notes) {  // What is asked for and missing in the files is told with the rows; by default only what is there
+std::vector<std::vector<Role>> select_matrices(
+    std::span<const Model> models, std::span<const Role> wanted,
+    RowSink& notes) {  // What is asked for and missing in the files is told with the rows; by
+                       // default only what is there
   // is asked for.
   const auto applies = [&](const Model& model, Role role) {
     return wanted.empty() ? model.has(role) : model.describes(role);

@@ -24,17 +24,9 @@ std::int64_t rows_of_head(const HeadShape& shape, Role role) {
 
 Outcome scope_outcome(PairScope scope, const Similarity& similarity, bool with_histogram) {
   const auto index = static_cast<std::size_t>(scope);
-  const ScopeSimilarity& own = similarity.scopes[index];
-  Outcome outcome;
-  outcome.fields.add("scope", kPairScopeNames[index])
-      .add("pairs", own.pairs)
-      .add("zero_vectors", similarity.zero_vectors)
-      .add("mean", own.mean)
-      .add("std", own.std);
-  if (with_histogram) {
-    outcome.fields.add("histogram", own.histogram ? Value(own.histogram->record()) : Value());
-  }
-  if (!own.note.empty()) outcome.note = std::string(kPairScopeNames[index]) + ": " + own.note;
+  Outcome outcome{.fields = scope_fields(scope, similarity, with_histogram)};
+  const std::string& note = similarity.scopes[index].note;
+  if (!note.empty()) outcome.note = std::string(kPairScopeNames[index]) + ": " + note;
   return outcome;
 }
 
@@ -51,20 +43,6 @@ std::vector<Outcome> cosine_outcomes(MatrixView<const T> matrix, std::int64_t he
 
 std::vector<double> row_values(const Matrix<double>& matrix, std::int64_t row) {
   return {&matrix(row, 0), &matrix(row, 0) + matrix.cols()};
-}
-
-template <class T>
-std::vector<Outcome> overlap_outcomes(MatrixView<const T> matrix, std::int64_t head_rows,
-                                      const Compute& compute) {
-  const HeadOverlap measured = head_overlap(matrix, head_rows, compute);
-  Value::List rows;
-  for (std::int64_t head = 0; head < measured.overlap.rows(); ++head) {
-    rows.emplace_back(row_values(measured.overlap, head));
-  }
-  Outcome outcome;
-  outcome.fields.add("overlap", std::move(rows))
-      .add("ranks", Value::List(measured.ranks.begin(), measured.ranks.end()));
-  return {std::move(outcome)};
 }
 
 template <class T>
@@ -104,7 +82,8 @@ std::vector<Outcome> compute_overlap(const WorkItem& item, const Source& source,
                                      const Compute& compute) {
   return with_matrix(item, source, [&](const auto& matrix) {
     if (const auto reason = find_not_finite(matrix)) return all_skipped(*reason, 0);
-    return overlap_outcomes(matrix, head_rows_of(item, source), compute);
+    return std::vector<Outcome>{
+        {.fields = overlap_fields(head_overlap(matrix, head_rows_of(item, source), compute))}};
   });
 }
 

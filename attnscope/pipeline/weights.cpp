@@ -4,8 +4,8 @@
 #include <optional>
 #include <utility>
 
-#include "attnscope/analysis/distribution.h"
 #include "attnscope/analysis/heads.h"
+#include "attnscope/analysis/value_pass.h"
 #include "attnscope/pipeline/estimates.h"
 #include "attnscope/pipeline/read_weight.h"
 #include "attnscope/pipeline/runner.h"
@@ -55,54 +55,18 @@ std::string why_not_finite(const StoredMatrix& stored, Role role, std::optional<
 
 using PatternCounts = std::vector<std::int64_t>;
 
-bool all_finite(const PatternCounts& counts, const PatternTable& table) {
-  std::int64_t total = 0, finite = 0;
-  for (const std::int64_t count : counts) total += count;
-  for (const std::uint32_t pattern : table.ascending) finite += counts[pattern];
-  return finite == total;
-}
-
-std::vector<ValueCount> counted_values(const PatternCounts& counts, const PatternTable& table) {
-  std::vector<ValueCount> out;
-  for (const std::uint32_t pattern : table.ascending) {
-    if (counts[pattern] == 0) continue;
-    const double value = table.values[pattern] + 0.0;  // -0 becomes 0
-    if (!out.empty() && out.back().value == value) {
-      out.back().count += counts[pattern];
-    } else {
-      out.push_back({value, counts[pattern]});
-    }
-  }
-  return out;
-}
-
-void add_counted_fields(Outcome& outcome, const std::vector<ValueCount>& values,
-                        const std::optional<BinRule>& rule) {
-  add_distribution_fields(outcome.fields, moments_of(values), quantiles_of(values, kQuantiles));
-  if (!rule) return;
-  const Bins bins = choose_bins(*rule, spread_of(values, *rule));
-  outcome.note = bins.note;
-  Value record;
-  if (!bins.edges.empty()) {
-    Histogram histogram(bins.edges);
-    for (const ValueCount& entry : values) histogram.add(entry.value, entry.count);
-    record = Value(histogram.record());
-  }
-  outcome.fields.add("histogram", std::move(record));
+Outcome outcome_of(std::optional<std::int64_t> head, Distribution&& distribution) {
+  return {.head = head, .fields = std::move(distribution.fields), .note = distribution.note};
 }
 
 std::vector<Outcome> counted_outcomes(const StoredMatrix& stored, Role role,
                                       const std::vector<Piece>& pieces, const HeadShape& shape,
                                       const std::optional<BinRule>& rule) {
   const PatternTable& table = pattern_table(stored.tensor.dtype);
-  const auto outcome_of = [&](std::optional<std::int64_t> head, const PatternCounts& counts) {
-    Outcome outcome{.head = head};
-    if (all_finite(counts, table)) {
-      add_counted_fields(outcome, counted_values(counts, table), rule);
-    } else {
-      outcome.skipped = why_not_finite(stored, role, head, shape);
-    }
-    return outcome;
+  const auto counted = [&](std::optional<std::int64_t> head, const PatternCounts& counts) {
+    const auto values = counted_values(counts, table.values, table.ascending);
+    if (values) return outcome_of(head, counted_distribution(*values, rule));
+    return Outcome{.head = head, .skipped = why_not_finite(stored, role, head, shape)};
   };
   std::vector<Outcome> outcomes(1);
   PatternCounts whole(table.values.size(), 0);
@@ -116,113 +80,41 @@ std::vector<Outcome> counted_outcomes(const StoredMatrix& stored, Role role,
     for (std::size_t pattern = 0; pattern < whole.size(); ++pattern) {
       whole[pattern] += counts[pattern];
     }
-    outcomes.push_back(outcome_of(piece.head, counts));
+    outcomes.push_back(counted(piece.head, counts));
   }
-  outcomes[0] = outcome_of(std::nullopt, whole);
+  outcomes[0] = counted(std::nullopt, whole);
   return outcomes;
 }
 
 // ---- Wider dtypes: a pass for moments and quantiles, another for the histogram ------------------
 
-/// Enough to tell where quantiles lie, little beside the values themselves.
-std::int64_t sample_size(std::int64_t count) {
-  return std::clamp<std::int64_t>(count / 32, 4096, 65536);
-}
-
-/// What is learned of one piece, or of the whole, in the first pass.
-class FirstPass {
- public:
-  FirstPass(std::vector<double> sample, std::int64_t count, const std::optional<BinRule>& rule,
-            double margin)
-      : moments_(sample), quantiles_(sample, kQuantiles, count, margin) {
-    if (rule && rule->freedman_diaconis) {
-      spread_.emplace(*rule, sample, count, margin);
-    }
-  }
-
-  void add(std::span<const double> values) {
-    moments_.add(values);
-    if (!moments_.all_finite()) return;
-    quantiles_.add(values);
-    if (spread_) spread_->add(values);
-  }
-
-  bool all_finite() const { return moments_.all_finite(); }
-
-  /// False where the sample was misleading.
-  bool finish(Outcome& outcome, Bins& bins, const std::optional<BinRule>& rule) {
-    std::vector<double> quantiles;
-    for (const double fraction : kQuantiles) {
-      const auto found = quantiles_.quantile(fraction);
-      if (!found) return false;
-      quantiles.push_back(*found);
-    }
-    const Moments moments = moments_.moments();
-    std::optional<Spread> spread =
-        Spread{.count = moments.count, .min = moments.min, .max = moments.max};
-    if (spread_) spread = spread_->spread();
-    if (!spread) return false;
-    add_distribution_fields(outcome.fields, moments, quantiles);
-    if (rule) bins = choose_bins(*rule, *spread);
-    return true;
-  }
-
- private:
-  MomentSums moments_;
-  QuantileSearch quantiles_;
-  std::optional<SpreadSearch> spread_;
-};
-
 std::vector<Outcome> streamed_outcomes(const StoredMatrix& stored, Role role,
                                        const std::vector<Piece>& pieces, const HeadShape& shape,
                                        const std::optional<BinRule>& rule) {
-  // The whole first, then the heads, which are read once for both.
-  std::vector<Piece> all = {{std::nullopt, whole_part(stored)}};
-  if (pieces.front().head) all.insert(all.end(), pieces.begin(), pieces.end());
-  const auto first_pass = [&](const Piece& piece, double margin) {
-    const std::int64_t count = piece.part.count();
-    std::vector<double> sample = sample_values(stored, piece.part, sample_size(count));
-    std::erase_if(sample, [](double value) { return value - value != 0; });  // NaN and Inf
-    return FirstPass(std::move(sample), count, rule, margin);
+  const auto source_of = [&](const MatrixPart& part) {
+    return ValueSource{
+        .count = part.count(),
+        .visit = [&stored, part](const ValueVisitor& visit) { visit_values(stored, part, visit); },
+        .sample = [&stored,
+                   part](std::int64_t wanted) { return sample_values(stored, part, wanted); }};
   };
-  std::vector<FirstPass> passes;
-  for (const Piece& piece : all) passes.push_back(first_pass(piece, kFirstMargin));
-  for (std::size_t index = all.size() > 1 ? 1 : 0; index < all.size(); ++index) {
-    visit_values(stored, all[index].part, [&](std::span<const double> values) {
-      passes[index].add(values);
-      if (index > 0) passes[0].add(values);
-    });
+  std::vector<std::optional<std::int64_t>> heads = {std::nullopt};
+  std::vector<ValueSource> parts;
+  for (const Piece& piece : pieces) {
+    if (!piece.head) continue;
+    heads.push_back(piece.head);
+    parts.push_back(source_of(piece.part));
   }
-
+  std::vector<Distribution> distributions =
+      streamed_distributions(source_of(whole_part(stored)), parts, rule);
   std::vector<Outcome> outcomes;
-  std::vector<std::optional<Histogram>> histograms(all.size());
-  for (std::size_t index = 0; index < all.size(); ++index) {
-    Outcome& outcome = outcomes.emplace_back(Outcome{.head = all[index].head});
-    if (!passes[index].all_finite()) {
-      outcome.skipped = why_not_finite(stored, role, outcome.head, shape);
-      continue;
+  for (std::size_t index = 0; index < heads.size(); ++index) {
+    if (distributions[index].all_finite) {
+      outcomes.push_back(outcome_of(heads[index], std::move(distributions[index])));
+    } else {
+      outcomes.push_back(
+          {.head = heads[index], .skipped = why_not_finite(stored, role, heads[index], shape)});
     }
-    Bins bins;
-    for (double margin = kFirstMargin; !passes[index].finish(outcome, bins, rule);) {
-      margin *= 8;
-      passes[index] = first_pass(all[index], margin);
-      visit_values(stored, all[index].part,
-                   [&](std::span<const double> values) { passes[index].add(values); });
-    }
-    outcome.note = bins.note;
-    if (!bins.edges.empty()) histograms[index].emplace(std::move(bins.edges));
-  }
-  if (!rule) return outcomes;
-
-  for (std::size_t index = all.size() > 1 ? 1 : 0; index < all.size(); ++index) {
-    visit_values(stored, all[index].part, [&](std::span<const double> values) {
-      if (histograms[index]) histograms[index]->add(values);
-      if (index > 0 && histograms[0]) histograms[0]->add(values);
-    });
-  }
-  for (std::size_t index = 0; index < all.size(); ++index) {
-    outcomes[index].fields.add("histogram",
-                               histograms[index] ? Value(histograms[index]->record()) : Value());
   }
   return outcomes;
 }

@@ -199,11 +199,77 @@ TEST(NullModel, OfAThinMatrixNeedsTheShareItself) {
   EXPECT_EQ(null_rank({.rows = 100, .cols = 1'000'000'000}, 0.895), 90);
 }
 
+// ---- Singular values ----------------------------------------------------------------------------
+
+TEST(NullModel, ExpectedSingularValuesHoldTheEnergyCurveAndFall) {
+  for (const SpectrumShape& shape : kShapes) {
+    if (shape.possible_rank() > 10'000) continue;
+    // Where a product is nearly square, energy_at's panels are too wide for the density.
+    if (shape.inner == 299 || shape.inner == 301) continue;
+    SCOPED_TRACE(std::to_string(shape.rows) + " x " + std::to_string(shape.cols) + ", " +
+                 std::to_string(shape.inner));
+    constexpr double kNorm = 3;
+    const NullModel null(shape);
+    const std::vector<double> values = null.singular_values(kNorm);
+    ASSERT_EQ(std::ssize(values), shape.possible_rank());
+    double energy = 0, before = kNorm;
+    for (std::size_t index = 0; index < values.size(); ++index) {
+      EXPECT_LE(values[index], before * (1 + 1e-12));
+      EXPECT_GT(values[index], 0);
+      before = values[index];
+      energy += values[index] * values[index] / (kNorm * kNorm);
+      // Quadrature of a square product's pole; closed forms elsewhere.
+      ASSERT_NEAR(energy, null.energy_at(static_cast<std::int64_t>(index) + 1).value(), 2e-9);
+    }
+    EXPECT_NEAR(energy, 1, 1e-12);
+  }
+}
+
+TEST(NullModel, ExpectedSingularValuesAreThoseOfMatricesDrawnAtRandom) {
+  const auto expect_near = [](const SpectrumShape& shape, const std::vector<double>& drawn) {
+    double norm = 0;
+    for (const double value : drawn) norm = std::hypot(norm, value);
+    const std::vector<double> expected = NullModel(shape).singular_values(norm);
+    ASSERT_EQ(drawn.size(), expected.size());
+    // One draw: the largest strays by about k^(-2/3), others by 1 / k.
+    const double tolerance = drawn.front() * std::pow(static_cast<double>(drawn.size()), -2.0 / 3);
+    for (std::size_t index = 0; index < drawn.size(); ++index) {
+      EXPECT_NEAR(drawn[index], expected[index], tolerance) << index;
+    }
+  };
+  const Matrix<double> wide = gaussian_matrix(256, 1024, 1), square = gaussian_matrix(300, 300, 2);
+  expect_near({.rows = 256, .cols = 1024}, singular_values(wide.view()).values);
+  expect_near({.rows = 300, .cols = 300}, singular_values(square.view()).values);
+  const Matrix<double> left = gaussian_matrix(64, 256, 3), right = gaussian_matrix(64, 256, 4);
+  expect_near({.rows = 256, .cols = 256, .inner = 64},
+              product_singular_values(left.view(), right.view()).values);
+  const Matrix<double> a = gaussian_matrix(299, 300, 5), b = gaussian_matrix(299, 300, 6);
+  expect_near({.rows = 300, .cols = 300, .inner = 299},
+              product_singular_values(a.view(), b.view()).values);
+}
+
+TEST(NullModel, ExpectedSingularValuesOfASquareMatrixFollowTheQuarterCircle) {
+  // Σσ² = k: σ has the density sqrt(4 − σ²) / π, whose share above s is known.
+  constexpr std::int64_t kOrder = 2000;
+  const std::vector<double> values = NullModel({.rows = kOrder, .cols = kOrder})
+                                         .singular_values(std::sqrt(static_cast<double>(kOrder)));
+  for (std::size_t index = 0; index < values.size(); ++index) {
+    const double s = values[index];
+    const double below =
+        (s * std::sqrt(std::max(4 - s * s, 0.0)) / 2 + 2 * std::asin(s / 2)) / std::acos(-1.0);
+    const double share = (static_cast<double>(index) + 0.5) / static_cast<double>(kOrder);
+    // The root of a mean square lies off the middle of its share: by (1 / sqrt(3) − 1 / 2) / k for
+    // the least value.
+    EXPECT_NEAR(1 - below, share, 0.08 / static_cast<double>(kOrder)) << index;
+  }
+}
+
 TEST(NullModel, OfAnEmptyShapeIsNothing) {
   for (const SpectrumShape& empty : {SpectrumShape{}, SpectrumShape{.rows = 0, .cols = 4},
                                      SpectrumShape{.rows = 4, .cols = 0}}) {
     EXPECT_EQ(NullModel(empty).energy_rank(0.9), std::nullopt);
     EXPECT_EQ(NullModel(empty).energy_at(1), std::nullopt);
+    EXPECT_TRUE(NullModel(empty).singular_values(1).empty());
   }
 }
 

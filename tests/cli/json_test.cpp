@@ -132,7 +132,13 @@ TEST(CliJson, ValuesAddTheSpectrumThatTheMeasuresComeFrom) {
   const json report = report_of({"spectrum", data_path("qwen3"), "--per-head", "--values",
                                  "--matrix", "q,k,o,down,qk", "--energy", "0.5,0.9,0.99"});
   for (const json& row : report["rows"]) {
-    EXPECT_EQ(keys_of(row), sorted(kMeasures + Words{"singular_values", "cumulative_energy"}));
+    EXPECT_EQ(keys_of(row), sorted(kMeasures + Words{"singular_values", "cumulative_energy",
+                                                     "null_singular_values"}));
+    const auto null_values = row["null_singular_values"].get<std::vector<double>>();
+    ASSERT_EQ(null_values.size(), row["possible_rank"].get<std::size_t>());
+    EXPECT_NEAR(std::sqrt(std::inner_product(null_values.begin(), null_values.end(),
+                                             null_values.begin(), 0.0)),
+                row["frobenius_norm"], 1e-12 * row["frobenius_norm"].get<double>());
     const auto values = row["singular_values"].get<std::vector<double>>();
     const auto cumulative = row["cumulative_energy"].get<std::vector<double>>();
     ASSERT_EQ(values.size(), row["possible_rank"].get<std::size_t>());

@@ -1,0 +1,129 @@
+// Distributions from passes over values, against counting the same values.
+#include "attnscope/analysis/value_pass.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "attnscope/store/record_text.h"
+#include "tests/support/matrices.h"
+
+namespace attnscope {
+namespace {
+
+using namespace test;
+
+constexpr BinRule kFourBins = {.bins = 4, .range = ValueRange{-10, 10}};
+
+/// In blocks of three; the sample is what `sample` says.
+ValueSource source_of(const std::vector<double>& values, const std::vector<double>& sample) {
+  return {
+      .count = std::ssize(values),
+      .visit =
+          [&values](const ValueVisitor& visit) {
+            for (std::size_t at = 0; at < values.size(); at += 3) {
+              visit(std::span(values).subspan(at, std::min<std::size_t>(3, values.size() - at)));
+            }
+          },
+      .sample = [&sample](std::int64_t) { return sample; }};
+}
+
+std::vector<ValueCount> sorted_counts(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  std::vector<ValueCount> out;
+  for (const double value : values) {
+    if (out.empty() || out.back().value != value) out.push_back({value, 0});
+    ++out.back().count;
+  }
+  return out;
+}
+
+double number(const Record& fields, const char* name) { return *fields.find(name)->get<double>(); }
+
+void expect_same(const Distribution& found, const std::vector<double>& values,
+                 const std::optional<BinRule>& bins) {
+  const Distribution wanted = counted_distribution(sorted_counts(values), bins);
+  ASSERT_TRUE(found.all_finite);
+  // Moments of at most a thousand values below 100: rounding of sums.
+  for (const char* name : {"mean", "std", "skewness", "excess_kurtosis"}) {
+    EXPECT_NEAR(number(found.fields, name), number(wanted.fields, name), 1e-11) << name;
+  }
+  for (const char* name : {"count", "min", "max", "quantiles", "histogram"}) {
+    const Value* own = found.fields.find(name);
+    const Value* other = wanted.fields.find(name);
+    ASSERT_EQ(own == nullptr, other == nullptr) << name;
+    if (own == nullptr) continue;
+    EXPECT_EQ(record_text({{name, *own}}), record_text({{name, *other}}));
+  }
+  EXPECT_EQ(found.note, wanted.note);
+}
+
+std::vector<double> values_of(const Matrix<double>& matrix) {
+  return {matrix.data(), matrix.data() + matrix.rows() * matrix.cols()};
+}
+
+TEST(ValuePass, AFourByFourMatrixAndItsRowsHaveTheirOwnDistributions) {
+  const Matrix<double> matrix = integer_matrix(4, 4, /*limit=*/9, /*seed=*/1);
+  const std::vector<double> all = values_of(matrix);
+  std::array<std::vector<double>, 4> rows;
+  std::vector<ValueSource> parts;
+  for (std::size_t row = 0; row < 4; ++row) {
+    rows[row] = {all.begin() + static_cast<std::ptrdiff_t>(4 * row),
+                 all.begin() + static_cast<std::ptrdiff_t>(4 * row + 4)};
+    parts.push_back(source_of(rows[row], rows[row]));
+  }
+  const auto found = streamed_distributions(source_of(all, all), parts, kFourBins);
+  ASSERT_EQ(found.size(), 5u);
+  expect_same(found[0], all, kFourBins);
+  for (std::size_t row = 0; row < 4; ++row) expect_same(found[row + 1], rows[row], kFourBins);
+}
+
+TEST(ValuePass, ASampleThatMisleadsCostsAnotherPassAndNoDigit) {
+  const std::vector<double> values = values_of(gaussian_matrix(20, 50, 2));
+  const std::vector<double> misleading(500, 7.0);
+  const BinRule rule{.freedman_diaconis = true};
+  int passes = 0;
+  ValueSource source = source_of(values, misleading);
+  const auto visit = source.visit;
+  source.visit = [&](const ValueVisitor& visitor) {
+    ++passes;
+    visit(visitor);
+  };
+  const auto found = streamed_distributions(source, {}, rule);
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_GT(passes, 2);  // one for quantiles, one for the histogram, and what was repeated
+  expect_same(found[0], values, rule);
+}
+
+TEST(ValuePass, APartThatIsNotFiniteTakesNothingFromTheOthers) {
+  const std::vector<double> good = {1, 2, 4, 8, -1};
+  const std::vector<double> bad = {1, std::numeric_limits<double>::quiet_NaN(), 3};
+  std::vector<double> all = good;
+  all.insert(all.end(), bad.begin(), bad.end());
+  const std::vector<ValueSource> parts = {source_of(good, good), source_of(bad, bad)};
+  const auto found = streamed_distributions(source_of(all, all), parts, std::nullopt);
+  EXPECT_FALSE(found[0].all_finite);
+  EXPECT_FALSE(found[2].all_finite);
+  expect_same(found[1], good, std::nullopt);
+}
+
+TEST(ValuePass, CountsOfPatternsBecomeCountsOfValues) {
+  // Patterns stand for 0, 1, -0, NaN, -1.
+  const std::vector<double> values = {0, 1, -0.0, std::numeric_limits<double>::quiet_NaN(), -1};
+  const std::vector<std::uint32_t> ascending = {4, 2, 0, 1};
+  const auto found = counted_values(std::vector<std::int64_t>{3, 0, 2, 0, 5}, values, ascending);
+  ASSERT_TRUE(found);
+  ASSERT_EQ(found->size(), 2u);
+  EXPECT_EQ((*found)[0].value, -1);
+  EXPECT_EQ((*found)[0].count, 5);
+  EXPECT_FALSE(std::signbit((*found)[1].value));
+  EXPECT_EQ((*found)[1].count, 5);
+  EXPECT_FALSE(counted_values(std::vector<std::int64_t>{0, 0, 0, 1, 0}, values, ascending));
+}
+
+}  // namespace
+}  // namespace attnscope
