@@ -41,11 +41,11 @@ struct SampledGram {
   double* samples = nullptr;  // (tiles, kTileSize)
 };
 
-SampledGram sampled_gram(MatrixView<const float> a, float scale, const Compute& compute) {
+SampledGram sampled_gram(const ColumnSource<float>& a, float scale, const Compute& compute) {
   // Scratch memory of the thread: it changes no result.
   thread_local AlignedBuffer<float> packed_memory;
   thread_local AlignedBuffer<double> sample_memory;
-  const auto n = static_cast<std::size_t>(a.rows), columns = static_cast<std::size_t>(a.cols);
+  const auto n = static_cast<std::size_t>(a.rows()), columns = static_cast<std::size_t>(a.cols());
   const std::size_t groups = (n + kGroup - 1) / kGroup;
   const std::size_t parts = (groups + kGroupsPerPart - 1) / kGroupsPerPart;
   SampledGram gram{.tiles = (n + kTile - 1) / kTile};
@@ -59,7 +59,7 @@ SampledGram sampled_gram(MatrixView<const float> a, float scale, const Compute& 
     const std::size_t count = std::min(kernels::kGramDepth, columns - first);
     const std::size_t depth = (count + kStep - 1) / kStep * kStep;
     const auto block =
-        a.col_block(static_cast<std::int64_t>(first), static_cast<std::int64_t>(count));
+        a.columns(static_cast<std::int64_t>(first), static_cast<std::int64_t>(count));
     run_parts(compute, parts, [&](std::size_t part) {
       const std::size_t start = part * kGroupsPerPart;
       for (std::size_t group = start; group < std::min(start + kGroupsPerPart, groups); ++group) {
@@ -127,19 +127,26 @@ double error_bound(const SampledGram& gram, std::size_t n, std::size_t m) {
 
 }  // namespace
 
-bool worth_float32_gram(MatrixView<const float> matrix) {
-  const auto [shorter, longer] = std::minmax(matrix.rows, matrix.cols);
+bool worth_float32_gram(std::int64_t rows, std::int64_t cols) {
+  const auto [shorter, longer] = std::minmax(rows, cols);
   return shorter >= 384 && 2 * longer >= 3 * shorter;
 }
 
 std::optional<std::vector<double>> float32_gram_singular_values(MatrixView<const float> matrix,
                                                                 const Compute& compute) {
   const MatrixView<const float> a = matrix.rows <= matrix.cols ? matrix : matrix.transposed();
-  const auto n = static_cast<std::size_t>(a.rows);
-  const int exponent = scale_exponent(largest_magnitude(a, compute));
+  return float32_gram_singular_values(ColumnSource<float>(a), largest_magnitude(a, compute),
+                                      compute);
+}
+
+std::optional<std::vector<double>> float32_gram_singular_values(const ColumnSource<float>& a,
+                                                                double largest,
+                                                                const Compute& compute) {
+  const auto n = static_cast<std::size_t>(a.rows());
+  const int exponent = scale_exponent(largest);
   if (exponent < -125 || exponent > 126) return std::nullopt;  // 2^-exponent would be no float32
   const SampledGram gram = sampled_gram(a, std::ldexp(1.0F, -exponent), compute);
-  const double bound = error_bound(gram, n, static_cast<std::size_t>(a.cols));
+  const double bound = error_bound(gram, n, static_cast<std::size_t>(a.cols()));
   if (!std::isfinite(bound)) return std::nullopt;
   std::vector<double> squares = tiled_eigenvalues(gram.tiles, gram.triangle, compute);
   std::reverse(squares.begin(), squares.end());

@@ -42,15 +42,16 @@ int scale_exponent(double largest_magnitude) {
 }
 
 template <class T>
-std::vector<double> plain_gram_lower(MatrixView<const T> a, double scale, const Compute& compute) {
-  const std::int64_t n = a.rows;
-  const auto packing = a.col_stride == 1 ? lapack::Packing::rows : lapack::Packing::columns;
+std::vector<double> plain_gram_lower(const ColumnSource<T>& a, double scale,
+                                     const Compute& compute) {
+  const std::int64_t n = a.rows();
   std::vector<double> gram(static_cast<std::size_t>(n * n), 0.0);
-  std::vector<double> block(static_cast<std::size_t>(n * std::min(kBlock, a.cols)));
-  for (std::int64_t first = 0; first < a.cols; first += kBlock) {
+  std::vector<double> block(static_cast<std::size_t>(n * std::min(kBlock, a.cols())));
+  for (std::int64_t first = 0; first < a.cols(); first += kBlock) {
     compute.check_stop();
-    const std::int64_t count = std::min(kBlock, a.cols - first);
-    const MatrixView<const T> part = a.col_block(first, count);
+    const std::int64_t count = std::min(kBlock, a.cols() - first);
+    const MatrixView<const T> part = a.columns(first, count);
+    const auto packing = part.col_stride == 1 ? lapack::Packing::rows : lapack::Packing::columns;
     const MatrixView<const T> lines = packing == lapack::Packing::rows ? part : part.transposed();
     double* out = block.data();
     for (std::int64_t line = 0; line < lines.rows; ++line) {
@@ -73,9 +74,9 @@ double* zero_triangle(std::size_t tiles) {
 }
 
 template <class T>
-double* gram_tiles(MatrixView<const T> a, double scale, const Compute& compute) {
+double* gram_tiles(const ColumnSource<T>& a, double scale, const Compute& compute) {
   thread_local AlignedBuffer<double> packed_memory;
-  const auto n = static_cast<std::size_t>(a.rows), depth = static_cast<std::size_t>(a.cols);
+  const auto n = static_cast<std::size_t>(a.rows()), depth = static_cast<std::size_t>(a.cols());
   const std::size_t tiles = (n + kTile - 1) / kTile;
   const std::size_t parts = (tiles + kPanelsPerPart - 1) / kPanelsPerPart;
   double* packed = packed_memory.reserve(tiles * kTile * std::min(depth, kernels::kGramDepth));
@@ -83,7 +84,7 @@ double* gram_tiles(MatrixView<const T> a, double scale, const Compute& compute) 
   for (std::size_t first = 0; first < depth; first += kernels::kGramDepth) {
     const std::size_t count = std::min(kernels::kGramDepth, depth - first);
     const auto columns =
-        a.col_block(static_cast<std::int64_t>(first), static_cast<std::int64_t>(count));
+        a.columns(static_cast<std::int64_t>(first), static_cast<std::int64_t>(count));
     run_parts(compute, parts, [&](std::size_t part) {
       kernels::pack_panels(compute.kernels, columns, scale, part * kPanelsPerPart,
                            std::min((part + 1) * kPanelsPerPart, tiles), packed);
@@ -99,7 +100,7 @@ double* gram_tiles(MatrixView<const T> a, double scale, const Compute& compute) 
 
 template <class T>
 std::vector<double> gram_lower(MatrixView<const T> a, double scale, const Compute& compute) {
-  if (!compute.kernels.available()) return plain_gram_lower(a, scale, compute);
+  if (!compute.kernels.available()) return plain_gram_lower(ColumnSource<T>(a), scale, compute);
   const auto n = static_cast<std::size_t>(a.rows);
   std::vector<double> lower(n * n, 0.0);
   if (n <= kernels::kFewRows && a.col_stride == 1) {
@@ -108,7 +109,7 @@ std::vector<double> gram_lower(MatrixView<const T> a, double scale, const Comput
                               scratch.reserve(kernels::few_rows_scratch(n)), lower.data());
     return lower;
   }
-  const double* triangle = gram_tiles(a, scale, compute);
+  const double* triangle = gram_tiles(ColumnSource<T>(a), scale, compute);
   for (std::size_t col = 0; col < n; ++col) {
     for (std::size_t panel = col / kTile; panel * kTile < n; ++panel) {
       const double* tile_column = triangle + kernels::panel_offset(panel) + col * kTile;
@@ -125,11 +126,9 @@ template double largest_magnitude(MatrixView<const float>, const Compute&);
 template double largest_magnitude(MatrixView<const double>, const Compute&);
 template std::vector<double> gram_lower(MatrixView<const float>, double, const Compute&);
 template std::vector<double> gram_lower(MatrixView<const double>, double, const Compute&);
-template std::vector<double> plain_gram_lower(MatrixView<const float>, double,
-                                              const Compute& compute);
-template std::vector<double> plain_gram_lower(MatrixView<const double>, double,
-                                              const Compute& compute);
-template double* gram_tiles(MatrixView<const float>, double, const Compute&);
-template double* gram_tiles(MatrixView<const double>, double, const Compute&);
+template std::vector<double> plain_gram_lower(const ColumnSource<float>&, double, const Compute&);
+template std::vector<double> plain_gram_lower(const ColumnSource<double>&, double, const Compute&);
+template double* gram_tiles(const ColumnSource<float>&, double, const Compute&);
+template double* gram_tiles(const ColumnSource<double>&, double, const Compute&);
 
 }  // namespace attnscope

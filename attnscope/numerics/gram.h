@@ -6,6 +6,7 @@
 
 #include "attnscope/core/matrix_view.h"
 #include "attnscope/numerics/compute.h"
+#include "attnscope/numerics/matrix_blocks.h"
 
 namespace attnscope {
 
@@ -23,7 +24,7 @@ std::vector<double> gram_lower(MatrixView<const T> a, double scale, const Comput
 
 /// The same by LAPACK alone.
 template <class T>
-std::vector<double> plain_gram_lower(MatrixView<const T> a, double scale,
+std::vector<double> plain_gram_lower(const ColumnSource<T>& a, double scale,
                                      const Compute& compute = {});
 
 /// Zeros for the lower triangle of `tiles` rows of tiles (kernels/tiles.h). The memory is the
@@ -34,6 +35,6 @@ double* zero_triangle(std::size_t tiles);
 /// gram_lower in tiles, zeros beyond the matrix, in the memory of zero_triangle(). Needs
 /// compute.kernels.available().
 template <class T>
-double* gram_tiles(MatrixView<const T> a, double scale, const Compute& compute = {});
+double* gram_tiles(const ColumnSource<T>& a, double scale, const Compute& compute = {});
 
 }  // namespace attnscope

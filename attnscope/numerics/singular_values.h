@@ -1,6 +1,7 @@
 // Singular values of any matrix, in float64.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <span>
@@ -11,6 +12,7 @@
 #include "attnscope/core/error.h"
 #include "attnscope/core/matrix_view.h"
 #include "attnscope/numerics/compute.h"
+#include "attnscope/numerics/matrix_blocks.h"
 
 namespace attnscope {
 
@@ -26,6 +28,19 @@ struct SingularValues {
 /// Throws Error(numerical) where no solver converges, or where σ_1 overflows.
 template <class T>
 SingularValues singular_values(MatrixView<const T> matrix, const Compute& compute = {});
+
+/// The same of a matrix of finite elements that is read block by block, to the bit; `largest` of
+/// its magnitudes as extent_of() says it. Beside the source it holds singular_values_bytes(): of
+/// most shapes little more than half of a Gram matrix and one block. A nearly square float32 matrix
+/// that is reduced itself is made whole, and so is one on whose Gram matrix LAPACK does not
+/// converge.
+template <class T>
+SingularValues singular_values(const MatrixBlocks<T>& blocks, double largest,
+                               const Compute& compute = {});
+
+/// What the above holds at most, where the usual solver converges.
+template <class T>
+std::uint64_t singular_values_bytes(std::int64_t rows, std::int64_t cols, Kernels kernels = {});
 
 /// The same by LAPACK alone: what runs where the CPU has no kernels, and what tests hold the
 /// kernels against.

@@ -162,8 +162,8 @@ bool keeps_promises(const ReducedValues& reduced) {
   return true;
 }
 
-bool worth_reducing(MatrixView<const float> matrix) {
-  const auto [shorter, longer] = std::minmax(matrix.rows, matrix.cols);
+bool worth_reducing(std::int64_t rows, std::int64_t cols) {
+  const auto [shorter, longer] = std::minmax(rows, cols);
   return shorter >= 1200 && 4 * longer <= 5 * shorter;
 }
 

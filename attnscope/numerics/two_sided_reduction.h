@@ -2,6 +2,7 @@
 // finished in float64: about 1.5 times as fast as by way of its Gram matrix.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <vector>
@@ -26,7 +27,7 @@ ReducedValues reduced_singular_values(MatrixView<const float> matrix, const Comp
 bool keeps_promises(const ReducedValues& reduced);
 
 /// Whether the reduction is the faster way for this shape.
-bool worth_reducing(MatrixView<const float> matrix);
+bool worth_reducing(std::int64_t rows, std::int64_t cols);
 
 /// The values, or nothing where they cannot be trusted.
 std::optional<std::vector<double>> two_sided_singular_values(MatrixView<const float> matrix,

@@ -11,22 +11,24 @@ namespace {
 /// Rows of the matrix are columns of the tensor: reads stored rows, which are contiguous, and
 /// scatters a strip of them at a time so that the writes stay in cache.
 template <class T>
-void decode_transposed(const StoredMatrix& stored, Matrix<T>& out) {
+void decode_transposed(const StoredMatrix& stored, std::int64_t first_row, std::int64_t first_col,
+                       MatrixView<T> out) {
   constexpr std::int64_t kStrip = 64;
   const std::int64_t block_rows = std::min(stored.block_rows, stored.rows);
   std::vector<T> line(static_cast<std::size_t>(kStrip));
-  for (std::int64_t row = 0; row < stored.rows;) {
+  for (std::int64_t at = 0; at < out.rows;) {
     // A strip ends at the end of its block, where the stored columns jump.
+    const std::int64_t row = first_row + at;
     const std::int64_t left_in_block = block_rows - row % block_rows;
-    const std::int64_t count = std::min({kStrip, left_in_block, stored.rows - row});
-    for (std::int64_t col = 0; col < stored.cols; ++col) {
-      decode_elements(stored.tensor, stored.row_start(row) + col * stored.col_stride,
+    const std::int64_t count = std::min({kStrip, left_in_block, out.rows - at});
+    for (std::int64_t col = 0; col < out.cols; ++col) {
+      decode_elements(stored.tensor, stored.row_start(row) + (first_col + col) * stored.col_stride,
                       stored.row_stride, count, line.data());
       for (std::int64_t index = 0; index < count; ++index) {
-        out(row + index, col) = line[static_cast<std::size_t>(index)];
+        out(at + index, col) = line[static_cast<std::size_t>(index)];
       }
     }
-    row += count;
+    at += count;
   }
 }
 
@@ -53,21 +55,29 @@ std::span<const std::byte> byte_range(const StoredMatrix& stored) {
 }
 
 template <class T>
+void decode_block(const StoredMatrix& stored, std::int64_t first_row, std::int64_t first_col,
+                  MatrixView<T> out) {
+  // An empty tensor may claim any number of rows: there is nothing to visit them for.
+  if (out.rows == 0 || out.cols == 0) return;
+  if (stored.row_stride == 1 && stored.col_stride != 1) {
+    return decode_transposed(stored, first_row, first_col, out);
+  }
+  for (std::int64_t row = 0; row < out.rows; ++row) {
+    decode_elements(stored.tensor,
+                    stored.row_start(first_row + row) + first_col * stored.col_stride,
+                    stored.col_stride, out.cols, out.data + row * out.row_stride);
+  }
+}
+
+template <class T>
 Matrix<T> decode(const StoredMatrix& stored) {
   Matrix<T> out(stored.rows, stored.cols);
-  // An empty tensor may claim any number of rows: there is nothing to visit them for.
-  if (stored.rows == 0 || stored.cols == 0) return out;
-  if (stored.row_stride == 1 && stored.col_stride != 1) {
-    decode_transposed(stored, out);
-    return out;
-  }
-  for (std::int64_t row = 0; row < stored.rows; ++row) {
-    decode_elements(stored.tensor, stored.row_start(row), stored.col_stride, stored.cols,
-                    out.data() + row * stored.cols);
-  }
+  decode_block(stored, 0, 0, out.view());
   return out;
 }
 
+template void decode_block(const StoredMatrix&, std::int64_t, std::int64_t, MatrixView<float>);
+template void decode_block(const StoredMatrix&, std::int64_t, std::int64_t, MatrixView<double>);
 template Matrix<float> decode(const StoredMatrix&);
 template Matrix<double> decode(const StoredMatrix&);
 

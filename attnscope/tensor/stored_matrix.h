@@ -42,6 +42,12 @@ std::span<const std::byte> byte_range(const StoredMatrix& stored);
 template <class T>
 Matrix<T> decode(const StoredMatrix& stored);
 
+/// The block of out's shape that starts at (first_row, first_col), into `out`, whose rows lie
+/// together.
+template <class T>
+void decode_block(const StoredMatrix& stored, std::int64_t first_row, std::int64_t first_col,
+                  MatrixView<T> out);
+
 /// float64 for a float64 tensor, else float32: exact either way.
 WeightMatrix decode_exact(const StoredMatrix& stored);
 

@@ -225,9 +225,9 @@ TEST_F(TwoSidedReduction, IsTheSameWithAnyNumberOfThreads) {
 
 /// The shape alone decides; the guard's answer reaches the caller.
 TEST_F(TwoSidedReduction, IsUsedForLargeSquareMatrices) {
-  EXPECT_FALSE(worth_reducing({nullptr, 1024, 1024, 1024, 1}));
-  EXPECT_TRUE(worth_reducing({nullptr, 2048, 2048, 2048, 1}));
-  EXPECT_FALSE(worth_reducing({nullptr, 2048, 8192, 8192, 1}));
+  EXPECT_FALSE(worth_reducing(1024, 1024));
+  EXPECT_TRUE(worth_reducing(2048, 2048));
+  EXPECT_FALSE(worth_reducing(2048, 8192));
   const auto matrix = converted<float>(gaussian_matrix(1600, 1600, /*seed=*/8));
   const std::vector<double> got = singular_values(matrix.view(), test_compute()).values;
   EXPECT_EQ(got, two_sided_singular_values(matrix.view(), test_compute()).value());
