@@ -88,13 +88,15 @@ void turn_keys(const Model& model, std::int64_t layer, std::int64_t offset, Matr
 void check_variant(const Model& model, const CircuitVariant& variant) {
   const ModelSpec& spec = model.spec();
   if (variant.fold_norm && !spec.architecture.norm) {
-    throw Error(ErrorKind::usage, "--fold-norm",
-                model.name + " does not say which norm feeds its projections");
+    throw Error(ErrorKind::usage,
+                {.parameter = "fold_norm",
+                 .problem = model.name + " does not say which norm feeds its projections"});
   }
   if (variant.rope_offset == 0) return;
   if (spec.rope.empty()) {
-    throw Error(ErrorKind::usage, "--rope-offset",
-                model.name + " (" + spec.architecture.name + ") has no rotary positions");
+    throw Error(ErrorKind::usage, {.parameter = "rope_offset",
+                                   .problem = model.name + " (" + spec.architecture.name +
+                                              ") has no rotary positions"});
   }
   for (const Rope& rope : spec.rope) {
     rope_frequencies(rope, spec.dimensions.heads.head_dim, spec.source);

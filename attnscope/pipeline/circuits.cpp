@@ -105,8 +105,9 @@ std::vector<std::vector<Role>> select_circuits(std::span<const Model> models,
     if (std::any_of(models.begin(), models.end(), [&](const Model& m) { return m.has(role); })) {
       continue;
     }
-    throw Error(ErrorKind::usage, "--circuit",
-                models.front().name + " has no '" + std::string(role_name(role)) + "'");
+    throw Error(ErrorKind::usage, {.parameter = "circuit",
+                                   .problem = models.front().name + " has no '" +
+                                              std::string(role_name(role)) + "'"});
   }
   return selected;
 }
@@ -118,7 +119,7 @@ Record circuits_parameters(const CircuitsRequest& request) {
   for (const Role role : request.circuits) circuits.emplace_back(role_name(role));
   return {{"energy", request.thresholds},
           {"circuit", circuits.empty() ? Value() : Value(std::move(circuits))},
-          {"layers", request.layers_text.empty() ? Value() : Value(request.layers_text)},
+          {"layers", request.layers.parameter()},
           {"fold_norm", request.variant.fold_norm},
           {"with_bias", request.variant.with_bias},
           {"rope_offset", request.variant.rope_offset},

@@ -18,7 +18,6 @@ namespace attnscope {
 struct CircuitsRequest {
   std::vector<Role> circuits;  // of qk and ov; empty: those that each model has
   LayerSelection layers;
-  std::string layers_text;                       // as it was typed, for the report
   std::vector<double> thresholds = {0.9, 0.99};  // ascending, each in (0, 1)
   CircuitVariant variant;
   bool composition = false;      // pairs of heads instead of heads

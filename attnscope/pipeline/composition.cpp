@@ -248,8 +248,11 @@ void add_composition(Report& report, const std::string& model, std::int64_t late
 Report run_composition(std::span<const Model> models, const CircuitsRequest& request,
                        const ProgressFn& on_progress) {
   if (request.variant.with_bias) {
-    throw Error(ErrorKind::usage, "--with-bias",
-                "has no meaning beside --composition: what a head writes has no such coordinate");
+    throw Error(
+        ErrorKind::usage,
+        {.parameter = "with_bias",
+         .problem =
+             "has no meaning beside {composition}: what a head writes has no such coordinate"});
   }
   Report report{.command = "circuits", .parameters = circuits_parameters(request)};
   std::vector<WorkItem> items;
@@ -257,7 +260,8 @@ Report run_composition(std::span<const Model> models, const CircuitsRequest& req
   std::size_t count = 0;
   for (const Model& model : models) {
     if (!model.has(Role::qk) || !model.has(Role::ov)) {
-      throw Error(ErrorKind::usage, "--composition", model.name + " has not all of q, k, v and o");
+      throw Error(ErrorKind::usage, {.parameter = "composition",
+                                     .problem = model.name + " has not all of q, k, v and o"});
     }
     check_variant(model, request.variant);
     if (model.norms_queries()) report.notes.push_back(query_norm_note(model));

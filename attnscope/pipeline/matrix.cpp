@@ -16,23 +16,25 @@ MatrixRequest resolve(const Model& model, MatrixRequest request) {
   const std::string name = model.name;
   const std::int64_t layers = model.dimensions().layers;
   if (request.layer < -layers || request.layer >= layers) {
-    throw Error(ErrorKind::usage, "--layer",
-                "'" + std::to_string(request.layer) + "': " + name + " has layers 0 to " +
-                    std::to_string(layers - 1));
+    throw Error(ErrorKind::usage, {.parameter = "layer",
+                                   .problem = "'" + std::to_string(request.layer) + "': " + name +
+                                              " has layers 0 to " + std::to_string(layers - 1)});
   }
   if (request.layer < 0) request.layer += layers;
   if (!model.has(request.role)) {
-    throw Error(ErrorKind::usage, "--matrix",
-                name + " has no '" + std::string(role_name(request.role)) + "'");
+    throw Error(ErrorKind::usage,
+                {.parameter = "matrix",
+                 .problem = name + " has no '" + std::string(role_name(request.role)) + "'"});
   }
   const std::int64_t heads = model.dimensions().heads.count(request.role);
   if (request.head && heads == 0) {
-    throw Error(ErrorKind::usage, "--head", "the MLP has no heads");
+    throw Error(ErrorKind::usage, {.parameter = "head", .problem = "the MLP has no heads"});
   }
   if (request.head && (*request.head < 0 || *request.head >= heads)) {
-    throw Error(ErrorKind::usage, "--head",
-                name + " has heads 0 to " + std::to_string(heads - 1) + " of " +
-                    std::string(role_name(request.role)));
+    throw Error(ErrorKind::usage,
+                {.parameter = "head",
+                 .problem = name + " has heads 0 to " + std::to_string(heads - 1) + " of " +
+                            std::string(role_name(request.role))});
   }
   return request;
 }

@@ -135,8 +135,9 @@ Report run_mla(std::span<const Model> models, const SpectrumRequest& request,
   for (const Model& model : models) {
     for (const Role role : roles) {
       if (model.has(role)) continue;
-      throw Error(ErrorKind::usage, "--mla",
-                  model.name + " has no '" + std::string(role_name(role)) + "'");
+      throw Error(ErrorKind::usage,
+                  {.parameter = "mla",
+                   .problem = model.name + " has no '" + std::string(role_name(role)) + "'"});
     }
   }
   LayerWork work;
@@ -156,9 +157,7 @@ Report run_mla(std::span<const Model> models, const SpectrumRequest& request,
   Report report{
       .command = "spectrum",
       .parameters = {
-          {"mla", true},
-          {"energy", request.thresholds},
-          {"layers", request.layers_text.empty() ? Value() : Value(request.layers_text)}}};
+          {"mla", true}, {"energy", request.thresholds}, {"layers", request.layers.parameter()}}};
   const std::vector<std::vector<Role>> same_for_all(models.size(), roles);
   run_layers(report, models, same_for_all, request.layers, work, request.resources, on_progress);
   join_mla_halves(report);

@@ -131,8 +131,9 @@ void keep_matrices_with_head(std::span<const Model> models, std::vector<std::vec
     const HeadShape& shape = models[index].dimensions().heads;
     const std::int64_t layers = models[index].dimensions().layers;
     if (place.layer < -layers || place.layer >= layers) {
-      throw Error(ErrorKind::usage, "--head-matrix",
-                  models[index].name + " has layers 0 to " + std::to_string(layers - 1));
+      throw Error(ErrorKind::usage, {.parameter = "head_matrix",
+                                     .problem = models[index].name + " has layers 0 to " +
+                                                std::to_string(layers - 1)});
     }
     std::string lacking;
     std::int64_t most = 0;
@@ -141,8 +142,9 @@ void keep_matrices_with_head(std::span<const Model> models, std::vector<std::vec
       if (head >= shape.count(role)) lacking += " " + std::string(role_name(role));
     }
     if (head >= most) {
-      throw Error(ErrorKind::usage, "--head-matrix",
-                  models[index].name + " has heads 0 to " + std::to_string(most - 1));
+      throw Error(ErrorKind::usage,
+                  {.parameter = "head_matrix",
+                   .problem = models[index].name + " has heads 0 to " + std::to_string(most - 1)});
     }
     std::erase_if(roles[index], [&](Role role) { return head >= shape.count(role); });
     if (!lacking.empty()) {
@@ -157,8 +159,7 @@ void add_parameters(Report& report, const SimilarityRequest& request,
                     std::span<const Role> matrices) {
   Value::List names;
   for (const Role role : matrices) names.emplace_back(role_name(role));
-  report.parameters.add("matrix", std::move(names))
-      .add("layers", request.layers_text.empty() ? Value() : Value(request.layers_text));
+  report.parameters.add("matrix", std::move(names)).add("layers", request.layers.parameter());
   if (request.head_matrix) {
     report.parameters.add("head_matrix",
                           Value::List{request.head_matrix->layer, request.head_matrix->head});
@@ -211,7 +212,8 @@ Report run_similarity(std::span<const Model> models, const SimilarityRequest& re
   LayerSelection layers = request.layers;
   if (request.head_matrix) {
     keep_matrices_with_head(models, matrices, *request.head_matrix, report.notes);
-    layers = LayerSelection(std::to_string(request.head_matrix->layer));
+    const std::int64_t layer = request.head_matrix->layer;
+    layers = {.ranges = {{.first = layer, .last = layer}}};
   }
 
   LayerWork work;

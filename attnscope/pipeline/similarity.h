@@ -24,7 +24,6 @@ struct HeadPlace {
 struct SimilarityRequest {
   std::vector<Role> matrices;  // of q, k, v; empty: those
   LayerSelection layers;
-  std::string layers_text;  // as it was typed, for the report
   bool with_histogram = false;
   BinRule bins{.bins = 100, .range = ValueRange{-0.4, 0.4}};
   bool overlap = false;                  // the overlap of heads instead of cosines

@@ -28,8 +28,8 @@ constexpr int kRevision = 2;  // raised when the numbers of rows change
 
 SpectrumFields fields_wanted(const SpectrumRequest& request, std::int64_t width) {
   SpectrumFields wanted{.thresholds = request.thresholds, .with_values = request.with_values};
-  for (const RankText& rank : request.ranks) {
-    wanted.ranks.push_back({rank.text, rank.resolve(width)});
+  for (const WantedRank& rank : request.ranks) {
+    wanted.ranks.push_back({rank.text(), rank.resolve(width)});
   }
   return wanted;
 }
@@ -188,7 +188,7 @@ Record common_parameters(const SpectrumRequest& request) {
   Record parameters = {{"energy", request.thresholds}, {"values", request.with_values}};
   if (request.ranks.empty()) return parameters;
   Value::List ranks;
-  for (const RankText& rank : request.ranks) ranks.emplace_back(rank.text);
+  for (const WantedRank& rank : request.ranks) ranks.emplace_back(rank.text());
   return parameters.add("rank", std::move(ranks));
 }
 
@@ -202,7 +202,11 @@ StoredAnalysis stored_analysis(const SpectrumRequest& request) {
 
 }  // namespace
 
-std::int64_t RankText::resolve(std::int64_t width) const {
+std::string WantedRank::text() const {
+  return of_width ? shortest_decimal(number) + "D" : std::to_string(std::llround(number));
+}
+
+std::int64_t WantedRank::resolve(std::int64_t width) const {
   const double rank = of_width ? std::round(number * static_cast<double>(width)) : number;
   return std::max(std::int64_t{1}, static_cast<std::int64_t>(rank));
 }
@@ -214,7 +218,7 @@ Report run_spectrum(std::span<const Model> models, const SpectrumRequest& reques
   Value::List names;
   for (const Role role : request.matrices) names.emplace_back(role_name(role));
   report.parameters.add("matrix", names.empty() ? Value() : Value(std::move(names)))
-      .add("layers", request.layers_text.empty() ? Value() : Value(request.layers_text))
+      .add("layers", request.layers.parameter())
       .add("per_head", request.per_head);
 
   for (std::size_t index = 0; index < models.size(); ++index) {
@@ -241,12 +245,13 @@ Report run_spectrum(std::span<const Model> models, const SpectrumRequest& reques
 Report run_tensor_spectrum(std::span<const Checkpoint> checkpoints,
                            std::span<const std::string> names, const std::string& tensor,
                            const SpectrumRequest& request, const ProgressFn& on_progress) {
-  for (const RankText& rank : request.ranks) {
+  for (const WantedRank& rank : request.ranks) {
     if (!rank.of_width) continue;
-    throw Error(ErrorKind::usage, "--rank",
-                "'" + rank.text +
-                    "' is a share of a model's width, which a tensor alone has not; "
-                    "name a number");
+    throw Error(ErrorKind::usage,
+                {.parameter = "rank",
+                 .problem = "'" + rank.text() +
+                            "' is a share of a model's width, which a tensor alone has not; "
+                            "name a number"});
   }
   const SpectrumFields wanted = fields_wanted(request, /*width=*/0);
   std::vector<const CheckpointTensor*> tensors;
@@ -255,14 +260,16 @@ Report run_tensor_spectrum(std::span<const Checkpoint> checkpoints,
     if (found == nullptr) {
       std::vector<std::string> known;
       for (const CheckpointTensor& other : checkpoint.tensors()) known.push_back(other.name);
-      throw Error(ErrorKind::usage, "--tensor",
-                  checkpoint.main_file().string() + " has no '" + tensor + "'" +
-                      checkpoint.missing_note(tensor) + suggestion(tensor, known));
+      throw Error(ErrorKind::usage,
+                  {.parameter = "tensor",
+                   .problem = checkpoint.main_file().string() + " has no '" + tensor + "'" +
+                              checkpoint.missing_note(tensor) + suggestion(tensor, known)});
     }
     if (found->view.shape.size() != 2 || found->view.element_count() == 0) {
-      throw Error(ErrorKind::usage, "--tensor",
-                  checkpoint.place_of(*found) + " has shape " + shape_text(found->view.shape) +
-                      ", expected a matrix");
+      throw Error(ErrorKind::usage,
+                  {.parameter = "tensor",
+                   .problem = checkpoint.place_of(*found) + " has shape " +
+                              shape_text(found->view.shape) + ", expected a matrix"});
     }
     tensors.push_back(found);
   }

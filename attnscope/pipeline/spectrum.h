@@ -14,11 +14,15 @@
 
 namespace attnscope {
 
-/// A rank as it was typed: a whole number, or a share of the model's width ("0.1D").
-struct RankText {
-  std::string text;
+/// A rank that is asked for: a whole number, or a share of the model's width.
+struct WantedRank {
   double number = 0;  // the rank, or the share in (0, 1]
   bool of_width = false;
+
+  bool operator==(const WantedRank&) const = default;
+
+  /// "512", "0.1D".
+  std::string text() const;
 
   /// At least 1; a share of the width goes to the nearest whole number.
   std::int64_t resolve(std::int64_t width) const;
@@ -27,10 +31,9 @@ struct RankText {
 struct SpectrumRequest {
   std::vector<Role> matrices;  // empty: the projections that each model has
   LayerSelection layers;
-  std::string layers_text;  // as it was typed, for the report
   bool per_head = false;
   std::vector<double> thresholds = {0.9, 0.99};  // ascending, each in (0, 1)
-  std::vector<RankText> ranks;                   // to read the kept energy at
+  std::vector<WantedRank> ranks;                 // to read the kept energy at
   bool with_values = false;
   Resources resources;
   Store* store = nullptr;  // keeps finished rows; null: none does

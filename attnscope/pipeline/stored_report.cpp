@@ -111,9 +111,10 @@ Report stored_report(const StoredSet& set, const std::optional<std::string>& mod
   const Kind& kind = kind_of(set);
   const std::vector<std::string> names = model_names(set);
   if (model && std::find(names.begin(), names.end(), *model) == names.end()) {
-    throw Error(
-        ErrorKind::usage, "--model",
-        "no rows of '" + *model + "'" + suggestion(*model, names) + "; models: " + join(names));
+    throw Error(ErrorKind::usage,
+                {.parameter = "model",
+                 .problem = "no rows of '" + *model + "'" + suggestion(*model, names) +
+                            "; models: " + join(names)});
   }
   Report report{.command = std::string(kind.command), .parameters = agreed_parameters(set)};
   for (std::size_t index = 0; index < names.size(); ++index) {

@@ -270,7 +270,7 @@ Report run_weights(std::span<const Model> models, const WeightsRequest& request,
   Value::List names;
   for (const Role role : request.matrices) names.emplace_back(role_name(role));
   report.parameters.add("matrix", names.empty() ? Value() : Value(std::move(names)))
-      .add("layers", request.layers_text.empty() ? Value() : Value(request.layers_text))
+      .add("layers", request.layers.parameter())
       .add("per_head", request.per_head)
       .add("histogram", request.with_histogram);
   if (request.with_histogram) add_bin_parameters(report.parameters, request.bins);

@@ -16,7 +16,6 @@ namespace attnscope {
 struct WeightsRequest {
   std::vector<Role> matrices;  // projections; empty: those that each model has
   LayerSelection layers;
-  std::string layers_text;  // as it was typed, for the report
   bool per_head = false;
   bool with_histogram = false;
   BinRule bins{.bins = 80, .range = ValueRange{-0.8, 0.8}};
