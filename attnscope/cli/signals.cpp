@@ -1,9 +1,14 @@
 #include "attnscope/cli/signals.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
+#include <array>
+#include <cerrno>
 #include <chrono>
+#include <csignal>
 #include <string_view>
+#include <utility>
 
 namespace attnscope {
 namespace {
@@ -11,25 +16,36 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr int kExitSignalled = 128;
+constexpr std::array kWatched = {SIGINT, SIGTERM, SIGHUP};
 
 // With what the system takes to end a process of many gigabytes, within a second.
 constexpr auto kMostDelay = 800ms;
 
+// From handlers to the thread that waits: numbers of signals, a byte each.
+std::array<int, 2> signals_pipe = {-1, -1};
+
+// Blocking signals and waiting for them would need no handler, but OpenBLAS starts threads before
+// main, and those block nothing.
+void pass_on(int signal) {
+  const int error = errno;
+  const auto number = static_cast<unsigned char>(signal);
+  [[maybe_unused]] const auto written = write(signals_pipe[1], &number, 1);
+  errno = error;
+}
+
 }  // namespace
 
 SignalWatch::SignalWatch() {
-  sigset_t watched;
-  sigemptyset(&watched);
-  bool any = false;
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+  if (pipe2(signals_pipe.data(), O_CLOEXEC) != 0) return;  // signals then end the process at once
+  thread_ = std::thread([this] { wait_for_signal(); });
+  for (const int signal : kWatched) {
     struct sigaction before = {};
     if (sigaction(signal, nullptr, &before) == 0 && before.sa_handler == SIG_IGN) continue;
-    sigaddset(&watched, signal);
-    any = true;
+    struct sigaction action = {};
+    action.sa_handler = pass_on;
+    action.sa_flags = SA_RESTART;
+    sigaction(signal, &action, nullptr);
   }
-  if (!any) return;
-  pthread_sigmask(SIG_BLOCK, &watched, nullptr);
-  thread_ = std::thread([this, watched] { wait_for_signal(watched); });
 }
 
 SignalWatch::~SignalWatch() {
@@ -39,9 +55,14 @@ SignalWatch::~SignalWatch() {
     over_ = true;
   }
   over_changed_.notify_all();
-  // Wakes the thread alone, whichever of the three it waits for.
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) pthread_kill(thread_.native_handle(), signal);
+  for (const int signal : kWatched) {
+    struct sigaction now = {};
+    if (sigaction(signal, nullptr, &now) != 0 || now.sa_handler != pass_on) continue;
+    std::signal(signal, SIG_DFL);
+  }
+  pass_on(0);  // wakes the thread
   thread_.join();
+  for (int& end : signals_pipe) close(std::exchange(end, -1));
 }
 
 int SignalWatch::exit_code() {
@@ -49,19 +70,20 @@ int SignalWatch::exit_code() {
   return signal_ == 0 ? 0 : kExitSignalled + signal_;
 }
 
-void SignalWatch::wait_for_signal(sigset_t watched) {
-  int signal = 0;
-  if (sigwait(&watched, &signal) != 0) return;
+void SignalWatch::wait_for_signal() {
+  unsigned char number = 0;
+  while (read(signals_pipe[0], &number, 1) < 0 && errno == EINTR) {
+  }
   std::unique_lock lock(mutex_);
   if (over_) return;
-  signal_ = signal;
+  signal_ = number;
   lock.unlock();
   stop_.request_stop();
   constexpr std::string_view kMessage = "\nattnscope: interrupted\n";
   [[maybe_unused]] const auto written = write(STDERR_FILENO, kMessage.data(), kMessage.size());
   lock.lock();
   if (over_changed_.wait_for(lock, kMostDelay, [&] { return over_; })) return;
-  _exit(kExitSignalled + signal);
+  _exit(kExitSignalled + signal_);
 }
 
 }  // namespace attnscope

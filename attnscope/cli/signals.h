@@ -2,17 +2,15 @@
 #pragma once
 
 #include <condition_variable>
-#include <csignal>
 #include <mutex>
 #include <stop_token>
 #include <thread>
 
 namespace attnscope {
 
-/// While it lives, SIGINT, SIGTERM and SIGHUP (each unless the caller has it ignored) are waited
-/// for by one thread, which asks for a stop and says so on stderr. A run that is not over soon
-/// after is ended with exit code 128 + signal. Make it before any other thread, which inherits what
-/// it blocks.
+/// While it lives, SIGINT, SIGTERM and SIGHUP (each unless the caller has it ignored) are noticed
+/// by one thread, which asks for a stop and says so on stderr. A run that is not over soon after is
+/// ended with exit code 128 + signal. One at a time.
 class SignalWatch {
  public:
   SignalWatch();
@@ -26,7 +24,7 @@ class SignalWatch {
   int exit_code();
 
  private:
-  void wait_for_signal(sigset_t watched);
+  void wait_for_signal();
 
   std::stop_source stop_;
   std::mutex mutex_;
