@@ -1,62 +1,47 @@
-#include <CLI/CLI.hpp>
-#include <memory>
+#include "attnscope/cli/explain_command.h"
 
-#include "attnscope/cli/command.h"
-#include "attnscope/cli/output_target.h"
-#include "attnscope/core/error.h"
+#include "attnscope/cli/command_line.h"
 #include "attnscope/output/explain.h"
 #include "attnscope/output/json_schema.h"
 
 namespace attnscope {
 namespace {
 
-struct ExplainArguments {
-  std::string field;
-  std::string format = "table";
-  bool schema = false;
-};
+using enum ParameterType;
 
-std::string flag_of(std::string_view parameter) {
-  if (parameter == "field") return "FIELD";
-  std::string flag = "--" + std::string(parameter);
-  std::replace(flag.begin(), flag.end(), '_', '-');
-  return flag;
-}
-
-int run(const ExplainArguments& arguments) {
-  if (arguments.schema && !arguments.field.empty()) {
-    throw Error(ErrorKind::usage, "--schema", "describes all fields; leave out the one");
+void print(const Arguments& arguments, std::ostream& out) {
+  const std::string field = arguments.text("field");
+  if (arguments.flag("schema")) {
+    out << json_schema_text();
+  } else if (arguments.text("format") == "json") {
+    write_explanation_json(field, out);
+  } else {
+    write_explanation(field, spelling(explain_command()), out);
   }
-  if (arguments.format != "table" && arguments.format != "json") {
-    throw Error(ErrorKind::usage, "--format", "takes table or json");
-  }
-  try {
-    OutputTarget().write([&](std::ostream& out) {
-      if (arguments.schema) {
-        out << json_schema_text();
-      } else if (arguments.format == "json") {
-        write_explanation_json(arguments.field, out);
-      } else {
-        write_explanation(arguments.field, flag_of, out);
-      }
-    });
-  } catch (const Error& error) {
-    if (error.parts().parameter.empty()) throw;
-    throw Error(error.kind(), flag_of(error.parts().parameter), error.parts().problem,
-                error.parts().hint);
-  }
-  return 0;
 }
 
 }  // namespace
 
-std::function<int()> set_up_explain(CLI::App& app) {
-  const auto arguments = std::make_shared<ExplainArguments>();
-  app.add_option("FIELD", arguments->field, "a field of a report; none: all, a line each")
-      ->type_name("");
-  app.add_option("--format", arguments->format, "table or json")->type_name("NAME");
-  app.add_flag("--schema", arguments->schema, "the JSON Schema of every report");
-  return [arguments] { return run(*arguments); };
+Command explain_command() {
+  return {.name = "explain",
+          .summary = "what a field of a report means, or all of them",
+          .examples = {{{"field", "energy_rank"}}, {{"schema", ""}}},
+          .parameters = {{.name = "field",
+                          .type = text,
+                          .help = "a field of a report; none: all, a line each",
+                          .positional = true,
+                          .metavariable = "FIELD"},
+                         {.name = "format",
+                          .type = choice,
+                          .metavariable = "FORMAT",
+                          .choices = {"table", "json"},
+                          .standard = "table",
+                          .noun = "format"},
+                         {.name = "schema",
+                          .type = flag,
+                          .help = "instead: the JSON Schema of every report"}},
+          .exclusions = {{"schema", {"field", "format"}, "describes all fields"}},
+          .print = print};
 }
 
 }  // namespace attnscope

@@ -1,13 +1,13 @@
 #include "attnscope/cli/output_target.h"
 
+#include <fcntl.h>
+#include <stdlib.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
-#include <sstream>
-#include <string_view>
-#include <utility>
+#include <filesystem>
 
 #include "attnscope/core/error.h"
 
@@ -16,70 +16,83 @@ namespace {
 
 namespace fs = std::filesystem;
 
-[[noreturn]] void fail(const fs::path& path, const char* problem, int error) {
-  throw Error(ErrorKind::io, path.empty() ? "stdout" : path.string(),
-              std::string(problem) + ": " + std::strerror(error));
+constexpr std::size_t kKeptBytes = 4 << 20;
+
+[[noreturn]] void fail(const std::string& place, const char* problem, int error,
+                       const std::string& hint = "") {
+  throw Error(ErrorKind::io, place, std::string(problem) + ": " + std::strerror(error), hint);
+}
+
+std::string temporary_folder() {
+  const char* folder = std::getenv("TMPDIR");
+  return folder == nullptr || *folder == '\0' ? "/tmp" : folder;
+}
+
+/// Gone when it is closed, however the run ends.
+int open_temporary_file() {
+  const std::string folder = temporary_folder();
+  int file = open_unnamed_file(folder);
+  if (file >= 0) return file;
+  std::string name = folder + "/attnscope-XXXXXX";
+  file = mkostemp(name.data(), O_CLOEXEC);
+  if (file < 0)
+    fail(folder, "cannot write", errno,
+         "output is kept there till it is whole; name "
+         "another folder in TMPDIR");
+  unlink(name.c_str());
+  return file;
+}
+
+/// The file that a path leads to where links stay links.
+fs::path without_links(const std::string& path) {
+  std::error_code ignored;
+  return fs::is_symlink(path, ignored) ? fs::weakly_canonical(path, ignored) : fs::path(path);
+}
+
+bool is_replaced(const std::string& path) {
+  std::error_code ignored;
+  const fs::file_status status = fs::status(path, ignored);
+  return !fs::exists(status) || fs::is_regular_file(status);
 }
 
 }  // namespace
 
-OutputTarget::OutputTarget(const std::string& path) {
-  if (path.empty()) {
-    file_ = stdout;
-    return;
+OutputTarget::OutputTarget(const std::string& path) : place_(path.empty() ? "stdout" : path) {
+  if (!path.empty() && is_replaced(path)) {
+    file_.emplace(without_links(path));
+    buffer_ = std::make_unique<FileBuffer>(
+        0, [this] { return dup(file_->descriptor()); }, place_);
+  } else {
+    out_ = path.empty() ? STDOUT_FILENO : open(path.c_str(), O_WRONLY | O_TRUNC | O_CLOEXEC);
+    if (out_ < 0) fail(place_, "cannot write", errno);
+    buffer_ = std::make_unique<FileBuffer>(kKeptBytes, open_temporary_file, temporary_folder());
   }
-  std::error_code ignored;
-  const fs::file_status status = fs::status(path, ignored);
-  const bool replaced = !fs::exists(status) || fs::is_regular_file(status);
-  path_ = path;
-  if (replaced) {
-    // A link stays a link: what it points to is replaced.
-    if (fs::is_symlink(path, ignored)) path_ = fs::weakly_canonical(path, ignored);
-    temporary_ = path_;
-    temporary_ += ".tmp-" + std::to_string(getpid());
-  }
-  file_ = std::fopen((replaced ? temporary_ : path_).c_str(), "wb");
-  if (file_ == nullptr) fail(path_, "cannot write", errno);
-  if (replaced) removal_.emplace(temporary_.string());
+  stream_ = std::make_unique<std::ostream>(buffer_.get());
+  stream_->exceptions(std::ios::badbit);  // lets the buffer's errors through
 }
 
 OutputTarget::~OutputTarget() {
-  if (file_ != nullptr && file_ != stdout) std::fclose(file_);
-  if (!temporary_.empty()) {
-    std::error_code ignored;
-    fs::remove(temporary_, ignored);
-  }
+  if (out_ > STDOUT_FILENO) close(out_);
 }
 
-bool OutputTarget::is_terminal() const { return isatty(fileno(file_)) != 0; }
+bool OutputTarget::is_terminal() const { return !file_ && isatty(out_) != 0; }
 
 std::optional<int> OutputTarget::terminal_width() const {
   winsize size{};
-  if (!is_terminal() || ioctl(fileno(file_), TIOCGWINSZ, &size) != 0 || size.ws_col == 0) {
+  if (!is_terminal() || ioctl(out_, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) {
     return std::nullopt;
   }
   return size.ws_col;
 }
 
-void OutputTarget::write(const std::function<void(std::ostream&)>& render) {
-  std::ostringstream text;
-  render(text);
-  const std::string_view bytes = text.view();
-  errno = 0;
-  std::fwrite(bytes.data(), 1, bytes.size(), file_);
-  std::fflush(file_);
-  if (std::ferror(file_) != 0) {
-    if (errno == EPIPE) return;
-    fail(path_, "cannot write", errno);
+void OutputTarget::commit() {
+  if (file_) {
+    buffer_->move_to_file();
+    file_->replace();
+    return;
   }
-  if (temporary_.empty()) return;
-  const bool closed = std::fclose(std::exchange(file_, nullptr)) == 0;
-  if (!closed) fail(path_, "cannot write", errno);
-  std::error_code error;
-  fs::rename(temporary_, path_, error);
-  if (error) fail(path_, "cannot replace", error.value());
-  temporary_.clear();
-  removal_.reset();
+  const int error = buffer_->copy_to(out_);
+  if (error != 0 && error != EPIPE) fail(place_, "cannot write", error);
 }
 
 }  // namespace attnscope

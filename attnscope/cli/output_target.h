@@ -1,21 +1,23 @@
-// Where a command's data goes: stdout, or a file that is replaced in one step.
+// Where a command's data goes: stdout, a pipe or a device, or a file that is replaced in one step.
 #pragma once
 
-#include <cstdio>
-#include <filesystem>
-#include <functional>
+#include <memory>
 #include <optional>
 #include <ostream>
 #include <string>
 
-#include "attnscope/cli/interrupt.h"
+#include "attnscope/cli/file_buffer.h"
+#include "attnscope/cli/replaced_file.h"
 
 namespace attnscope {
 
+/// Output appears whole, when commit() is called, or not at all. Until then it lies in a file that
+/// has no name yet; what goes to stdout, a pipe or a device is held back, in memory while it is
+/// little, and then in a file of the folder for temporary files.
 class OutputTarget {
  public:
-  /// `path` empty: stdout. A file is opened here, under a temporary name beside `path`, so that one
-  /// that cannot be written is known before the work. Throws Error(io).
+  /// `path` empty: stdout. A file is opened here, so that one that cannot be written is known
+  /// before the work. Throws Error(io).
   explicit OutputTarget(const std::string& path = "");
   ~OutputTarget();
   OutputTarget(const OutputTarget&) = delete;
@@ -27,15 +29,18 @@ class OutputTarget {
   /// Columns of that terminal, where it says so.
   std::optional<int> terminal_width() const;
 
-  /// Renders everything first, then writes it; nothing is printed if `render` throws.
+  /// Writing to it throws Error(io) where there is no room.
+  std::ostream& stream() { return *stream_; }
+
   /// Throws Error(io). A closed pipe is no error: its reader has seen enough.
-  void write(const std::function<void(std::ostream&)>& render);
+  void commit();
 
  private:
-  std::filesystem::path path_;       // empty: stdout
-  std::filesystem::path temporary_;  // empty: written directly (stdout, a device, a pipe)
-  std::FILE* file_ = nullptr;
-  std::optional<RemoveOnInterrupt> removal_;
+  std::string place_;                 // of errors
+  std::optional<ReplacedFile> file_;  // else written to `out_`
+  int out_ = -1;
+  std::unique_ptr<FileBuffer> buffer_;
+  std::unique_ptr<std::ostream> stream_;
 };
 
 }  // namespace attnscope

@@ -40,7 +40,7 @@ const Architecture& find_architecture(const json& config, std::string_view where
   const std::vector<std::string> names = architecture_names();
   throw Error(ErrorKind::unsupported, where,
               "architecture '" + named + "' is not known" + suggestion(named, names) +
-                  "; known: " + join(names) + " (describe others with --layout FILE.json)");
+                  "; known: " + join(names) + " (describe others with {layout} FILE.json)");
 }
 
 /// Nothing where the key is absent or null and has no fallback.

@@ -110,7 +110,7 @@ Model Model::open(const fs::path& path, const std::optional<fs::path>& layout) {
   if (!layout && !fs::exists(source, ignored)) {
     throw Error(ErrorKind::io, source.string(),
                 "no such file; the weights need their config.json beside them (or describe them "
-                "with --layout FILE.json)");
+                "with {layout} FILE.json)");
   }
   const std::string text = read_text_file(source, kMaxConfigBytes);
   ModelSpec spec =

@@ -148,7 +148,7 @@ const Analysis& circuits_analysis() {
 Record circuits_parameters(const CircuitsRequest& request) {
   Record parameters = {{"energy", request.thresholds},
                        {"circuit", roles_value(request.circuits)},
-                       {"layers", request.layers.value()}};
+                       {"layers", request.layers.parameter()}};
   add_variant_parameters(parameters, request.variant);
   return parameters.add("all_eigenvalues", request.all_eigenvalues)
       .add("composition", request.composition);

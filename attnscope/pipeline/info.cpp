@@ -29,7 +29,7 @@ std::string operating_system() {
   return std::string(system.sysname) + " " + system.release + " " + system.machine;
 }
 
-/// What runs may count on; half of it is the default of --memory.
+/// What runs may count on; half of it is what runs take by themselves.
 std::string memory_text() {
   const auto free = free_memory();
   return free ? std::to_string(*free >> 20) + " MiB free" : "unknown";

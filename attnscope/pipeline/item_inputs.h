@@ -31,10 +31,11 @@ class ItemInputs {
   ItemInputs& add_shape(const Model& model);
 
   /// Beside the matrices.
-  const Record& facts() const { return facts_; }  const std::vector<Read>& reads() const { return reads_; }
+  const Record& facts() const { return facts_; }
+  const std::vector<Read>& reads() const { return reads_; }
   /// Whether the files hold all of it.
   bool complete() const { return missing_.empty(); }
-/// Equal for items of this run that read the same bytes in the same way.
+  /// Equal for items of this run that read the same bytes in the same way.
   std::string identity() const;
 
   std::uint64_t bytes_read() const;
@@ -42,7 +43,8 @@ class ItemInputs {
   void prefetch() const;
 
  private:
-  Record facts_;  std::vector<Read> reads_;
+  Record facts_;
+  std::vector<Read> reads_;
   std::string missing_;  // what the files lack, and why
 };
 

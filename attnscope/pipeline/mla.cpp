@@ -153,7 +153,7 @@ void run_mla(std::span<const Model> models, const SpectrumRequest& request, cons
            {.command = "spectrum",
             .parameters = {{"mla", true},
                            {"energy", request.thresholds},
-                           {"layers", request.layers.value()}}},
+                           {"layers", request.layers.parameter()}}},
            context, sink);
 }
 

@@ -1,4 +1,4 @@
-// `spectrum --mla`: what multi-head latent attention with DeepSeek-V2's ranks would keep of a
+// What multi-head latent attention with DeepSeek-V2's ranks would keep of a
 // model.
 #pragma once
 

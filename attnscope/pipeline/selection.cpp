@@ -1,7 +1,6 @@
 #include "attnscope/pipeline/selection.h"
 
 #include <algorithm>
-#include <charconv>
 #include <set>
 #include <utility>
 
@@ -11,52 +10,32 @@
 namespace attnscope {
 namespace {
 
-[[noreturn]] void refuse(std::string problem, std::string hint = "") {
-  throw Error(ErrorKind::usage,
-              {.parameter = "layers", .problem = std::move(problem), .hint = std::move(hint)});
-}
-
-/// The signed number at the front of `text`, which is taken off it.
-std::optional<std::int64_t> take_number(std::string_view& text) {
-  std::int64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc()) return std::nullopt;
-  text.remove_prefix(static_cast<std::size_t>(end - text.data()));
-  return number;
+[[noreturn]] void refuse(std::string problem) {
+  throw Error(ErrorKind::usage, {.parameter = "layers", .problem = std::move(problem)});
 }
 
 }  // namespace
 
-LayerSelection::LayerSelection(std::string_view text) {
-  for (const std::string& part : split(text, ',')) {
-    std::string_view rest = part;
-    const auto refuse_part = [&] {
-      refuse("'" + part + "' is not a layer or a range of layers", "for example: 0-3,-4-");
-    };
-    const auto first = take_number(rest);
-    if (!first) refuse_part();
-    Range range{.first = *first, .last = *first};
-    if (!rest.empty()) {
-      if (rest.front() != '-') refuse_part();
-      rest.remove_prefix(1);
-      range.last = -1;  // `4-`: to the end
-      if (!rest.empty()) {
-        const auto last = take_number(rest);
-        if (!last || !rest.empty()) refuse_part();
-        range.last = *last;
-      }
-    }
-    ranges_.push_back(std::move(range));
-  }
+std::string LayerRange::text() const {
+  const std::string start = std::to_string(first);
+  if (first == last) return start;
+  return start + "-" + (last == -1 ? "" : std::to_string(last));
+}
+
+Value LayerSelection::parameter() const {
+  if (ranges.empty()) return {};
+  std::vector<std::string> texts;
+  for (const LayerRange& range : ranges) texts.push_back(range.text());
+  return join(texts, ",");
 }
 
 std::vector<std::int64_t> LayerSelection::resolve(std::int64_t layers,
                                                   std::string_view model) const {
   std::set<std::int64_t> chosen;
-  if (ranges_.empty()) {
+  if (ranges.empty()) {
     for (std::int64_t layer = 0; layer < layers; ++layer) chosen.insert(layer);
   }
-  for (const Range& range : ranges_) {
+  for (const LayerRange& range : ranges) {
     const auto from_start = [&](std::int64_t layer) {
       const std::int64_t counted = layer < 0 ? layer + layers : layer;
       if (counted < 0 || counted >= layers) {
@@ -72,19 +51,6 @@ std::vector<std::int64_t> LayerSelection::resolve(std::int64_t layers,
     for (std::int64_t layer = first; layer <= last; ++layer) chosen.insert(layer);
   }
   return {chosen.begin(), chosen.end()};
-}
-
-std::string LayerSelection::Range::text() const {
-  std::string text = std::to_string(first);
-  if (last == first) return text;
-  return text + "-" + (last == -1 ? "" : std::to_string(last));
-}
-
-Value LayerSelection::value() const {
-  if (ranges_.empty()) return {};
-  std::vector<std::string> parts;
-  for (const Range& range : ranges_) parts.push_back(range.text());
-  return join(parts, ",");
 }
 
 std::vector<std::vector<Role>> select_matrices(

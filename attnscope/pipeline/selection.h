@@ -15,28 +15,24 @@
 
 namespace attnscope {
 
-/// `0-3,-4-`: single layers and ranges, both ends included; negative counts from the end.
-class LayerSelection {
- public:
-  /// Every layer.
-  LayerSelection() = default;
-  /// Throws Error(usage).
-  explicit LayerSelection(std::string_view text);
+/// Both ends included; negative counts from the end.
+struct LayerRange {
+  std::int64_t first = 0;
+  std::int64_t last = -1;
+
+  /// "3", "0-3", "-4-" (to the end).
+  std::string text() const;
+};
+
+/// Single layers and ranges of them.
+struct LayerSelection {
+  std::vector<LayerRange> ranges;  // empty: every layer
+
+  /// How a report says them: "0-3,-4-", or null for every layer.
+  Value parameter() const;
 
   /// Ascending, each once. Throws Error(usage) naming the model that lacks a layer.
   std::vector<std::int64_t> resolve(std::int64_t layers, std::string_view model) const;
-
-  /// "0-3,-4-"; null for every layer.
-  Value value() const;
-
- private:
-  struct Range {
-    std::int64_t first = 0;
-    std::int64_t last = -1;
-
-    std::string text() const;
-  };
-  std::vector<Range> ranges_;  // empty: all
 };
 
 /// The matrices to look at, for each model those of `wanted` that it has, in the order of `wanted`;

@@ -186,7 +186,7 @@ ReportHead head_of(const SimilarityRequest& request, std::span<const Role> matri
                    const Plan& plan) {
   ReportHead head{
       .command = "similarity",
-      .parameters = {{"matrix", roles_value(matrices)}, {"layers", request.layers.value()}}};
+      .parameters = {{"matrix", roles_value(matrices)}, {"layers", request.layers.parameter()}}};
   if (request.head_matrix) {
     head.parameters.add("head_matrix",
                         Value::List{request.head_matrix->layer, request.head_matrix->head});
@@ -241,7 +241,7 @@ void run_similarity(std::span<const Model> models, const SimilarityRequest& requ
   LayerSelection layers = request.layers;
   if (request.head_matrix) {
     keep_matrices_with_head(models, matrices, *request.head_matrix, sink);
-    layers = LayerSelection(std::to_string(request.head_matrix->layer));
+    layers = {{{request.head_matrix->layer, request.head_matrix->layer}}};
   }
   Plan plan = plan_of(request);
   add_layers(plan, models, matrices, layers);

@@ -276,7 +276,7 @@ void run_spectrum(std::span<const Model> models, const SpectrumRequest& request,
   const auto matrices = select_matrices(models, request.matrices, sink);
   ReportHead head{.command = "spectrum", .parameters = common_parameters(request)};
   head.parameters.add("matrix", roles_value(request.matrices))
-      .add("layers", request.layers.value())
+      .add("layers", request.layers.parameter())
       .add("per_head", request.per_head);
   Plan plan{.analysis = &spectrum_analysis(), .parameters = common_parameters(request)};
   plan.parameters.add("per_head", request.per_head);

@@ -204,7 +204,7 @@ void run_weights(std::span<const Model> models, const WeightsRequest& request,
   add_layers(plan, models, matrices, request.layers);
   ReportHead head{.command = "weights",
                   .parameters = {{"matrix", roles_value(request.matrices)},
-                                 {"layers", request.layers.value()}}};
+                                 {"layers", request.layers.parameter()}}};
   for (const auto& [name, value] : plan.parameters.fields()) head.parameters.add(name, value);
   run_plan(plan, sources_of(models), std::move(head), context, sink);
 }

@@ -1,6 +1,7 @@
 // The program among others: closed pipes, interrupts, files replaced in one step, files that
 // change.
 #include <csignal>
+#include <random>
 #include <thread>
 
 #include "tests/cli/command_line.h"
@@ -125,8 +126,7 @@ class LongRun : public testing::Test {
 
   /// Waits until the run has opened its output, which it does before the work.
   void wait_for_work(RunningCommand& run) const {
-    const std::size_t before = files().size();
-    ASSERT_TRUE(run.wait_until([&] { return files().size() > before; }));
+    ASSERT_TRUE(run.wait_until([&] { return run.has_open_in(folder_.path() / "out"); }));
     std::this_thread::sleep_for(200ms);
   }
 
@@ -158,6 +158,35 @@ TEST_F(LongRun, AnInterruptKeepsTheOldFile) {
   expect_interrupted(run.wait());
   EXPECT_EQ(files(), Words{"rows"});
   EXPECT_EQ(read_file(out()), "before");
+}
+
+TEST_F(LongRun, APoliteKillAndALostTerminalSayWhichTheyWere) {
+  for (const int signal : {SIGTERM, SIGHUP}) {
+    RunningCommand run(command_ + Words{"--out", out()});
+    wait_for_work(run);
+    run.send(signal);
+    const RunResult result = run.wait();
+    EXPECT_EQ(result.exit_code, 128 + signal) << "signal " << result.signal;
+    EXPECT_LT(result.seconds, 1.0);
+    EXPECT_EQ(result.err, "\nattnscope: interrupted\n");
+    EXPECT_EQ(files(), Words{});
+  }
+}
+
+TEST_F(LongRun, KilledAtAnyMomentItLeavesNoFile) {
+  std::minstd_rand random(3);
+  for (int kill = 0; kill < 25; ++kill) {
+    RunningCommand run({"info", source_path("examples/shakespeare-llama"), "--out", out()});
+    std::this_thread::sleep_for(std::chrono::microseconds(random() % 12'000));
+    run.send(SIGKILL);
+    run.wait();
+    const Words left = files();
+    EXPECT_TRUE(left.empty() || left == Words{"rows"}) << left.front();
+    if (!left.empty()) {
+      EXPECT_EQ(read_file(out()), output_of({"info", source_path("examples/shakespeare-llama")}));
+    }
+    fs::remove(out());
+  }
 }
 
 TEST_F(LongRun, AnInterruptOfARunToStdoutPrintsNoData) {

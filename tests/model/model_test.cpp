@@ -42,7 +42,7 @@ TEST(Model, NeedsItsConfig) {
   const TempFolder folder;
   folder.write("model.safetensors", test::safetensors_bytes({}));
   EXPECT_ERROR_SAYING(ErrorKind::io, Model::open(folder.path()),
-                      (folder.path() / "config.json").string(), "--layout FILE.json");
+                      (folder.path() / "config.json").string(), "layout FILE.json");
 }
 
 TEST(Model, ShapesThatContradictTheConfigAreNamed) {

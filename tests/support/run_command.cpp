@@ -162,6 +162,16 @@ void RunningCommand::send(int signal) const {
   if (!ended_) kill(process_, signal);
 }
 
+bool RunningCommand::has_open_in(const std::filesystem::path& folder) const {
+  std::error_code ignored;
+  for (const auto& link :
+       std::filesystem::directory_iterator("/proc/" + std::to_string(process_) + "/fd", ignored)) {
+    const auto target = std::filesystem::read_symlink(link.path(), ignored);
+    if (target.parent_path() == folder) return true;
+  }
+  return false;
+}
+
 void RunningCommand::read_for(std::chrono::milliseconds duration) {
   std::array<pollfd, 2> streams = {pollfd{out_, POLLIN, 0}, pollfd{err_, POLLIN, 0}};
   if (!is_open()) return std::this_thread::sleep_for(duration);

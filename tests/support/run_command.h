@@ -55,6 +55,9 @@ class RunningCommand {
 
   void send(int signal) const;
 
+  /// Whether it has a file of the folder open, be it one without a name.
+  bool has_open_in(const std::filesystem::path& folder) const;
+
   /// Reads on until `condition` holds; false where the program ends or runs out of time before.
   bool wait_until(const std::function<bool()>& condition);
 

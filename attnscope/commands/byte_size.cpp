@@ -1,4 +1,4 @@
-#include "attnscope/cli/byte_size.h"
+#include "attnscope/commands/byte_size.h"
 
 #include <algorithm>
 #include <array>
@@ -35,33 +35,34 @@ bool same_letters(std::string_view a, std::string_view b) {
   });
 }
 
-[[noreturn]] void refuse(const std::string& option, const std::string& text,
+[[noreturn]] void refuse(const std::string& parameter, const std::string& text,
                          const std::string& meant = "") {
-  throw Error(ErrorKind::usage, option,
-              "'" + text + "' is not a size of memory" +
-                  (meant.empty() ? " (for example: 2G, 512M, 1.5GiB)" : meant));
+  throw Error(ErrorKind::usage,
+              {.parameter = parameter,
+               .problem = "'" + text + "' is not a size of memory" +
+                          (meant.empty() ? " (for example: 2G, 512M, 1.5GiB)" : meant)});
 }
 
 }  // namespace
 
-std::uint64_t parse_byte_size(const std::string& option, const std::string& text) {
+std::uint64_t parse_byte_size(const std::string& parameter, const std::string& text) {
   double number = 0;
   const char* end = text.data() + text.size();
   const auto [stop, error] = std::from_chars(text.data(), end, number, std::chars_format::fixed);
-  if (error != std::errc() || !(number > 0) || std::isinf(number)) refuse(option, text);
+  if (error != std::errc() || !(number > 0) || std::isinf(number)) refuse(parameter, text);
   const std::string_view unit(stop, static_cast<std::size_t>(end - stop));
   const std::string digits(text.data(), stop);
-  if (unit.empty()) refuse(option, text, ": it has no unit (did you mean '" + digits + "G'?)");
+  if (unit.empty()) refuse(parameter, text, ": it has no unit (did you mean '" + digits + "G'?)");
   std::vector<std::string> known;
   for (const Unit& candidate : kUnits) {
     if (same_letters(unit, candidate.name)) {
       const double bytes = number * std::pow(candidate.base, candidate.power);
-      if (bytes < 1 || bytes > kMostBytes) refuse(option, text);
+      if (bytes < 1 || bytes > kMostBytes) refuse(parameter, text);
       return static_cast<std::uint64_t>(bytes);
     }
     known.push_back(digits + std::string(candidate.name));
   }
-  refuse(option, text, suggestion(text, known));
+  refuse(parameter, text, suggestion(text, known));
 }
 
 }  // namespace attnscope

@@ -1,4 +1,4 @@
-#include "attnscope/cli/byte_size.h"
+#include "attnscope/commands/byte_size.h"
 
 #include <gtest/gtest.h>
 
@@ -17,7 +17,7 @@ TEST(ByteSize, ReadsUnits) {
       {"0.5K", 512},      {"1TB", 1000000000000}, {"3KiB", 3ull << 10},
   };
   for (const auto& [text, bytes] : sizes) {
-    EXPECT_EQ(parse_byte_size("--memory", text), bytes) << text;
+    EXPECT_EQ(parse_byte_size("memory", text), bytes) << text;
   }
 }
 
@@ -25,14 +25,14 @@ TEST(ByteSize, RefusesWhatIsNoSize) {
   for (const char* text : {"", "G", "2", "0G", "-1G", "2GG", "2X", "1e3G", "inf", "infG", "nanG",
                            "0x2G", "2 G", "+2G", "0.1B", "99999999T", "1,5G"}) {
     SCOPED_TRACE(text);
-    EXPECT_ERROR(ErrorKind::usage, parse_byte_size("--memory", text));
+    EXPECT_ERROR(ErrorKind::usage, parse_byte_size("memory", text));
   }
 }
 
 TEST(ByteSize, SuggestsWhatWasMeant) {
   const auto message = [](const char* text) -> std::string {
     try {
-      parse_byte_size("--memory", text);
+      parse_byte_size("memory", text);
     } catch (const Error& error) {
       return error.what();
     }

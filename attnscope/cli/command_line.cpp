@@ -1,0 +1,156 @@
+#include "attnscope/cli/command_line.h"
+
+#include <algorithm>
+#include <map>
+
+#include "attnscope/cli/completion.h"
+#include "attnscope/cli/explain_command.h"
+#include "attnscope/core/text.h"
+
+namespace attnscope {
+namespace {
+
+/// A word that begins with a dash, taken apart at its `=`.
+struct Flag {
+  std::string name;                  // with its dashes
+  std::optional<std::string> value;  // after the `=`
+};
+
+Flag take_apart(const std::string& word) {
+  const std::size_t equals = word.find('=');
+  if (equals == std::string::npos) return {word, std::nullopt};
+  return {word.substr(0, equals), word.substr(equals + 1)};
+}
+
+[[noreturn]] void refuse(const std::string& place, const std::string& problem) {
+  throw Error(ErrorKind::usage, place, problem);
+}
+
+const Parameter& find_flag(const Command& command, const std::string& flag) {
+  std::vector<std::string> known = {"--help"};
+  for (const Parameter& parameter : command.parameters) {
+    if (parameter.positional) continue;
+    known.push_back(flag_of(parameter.name));
+    if (known.back() == flag) return parameter;
+  }
+  refuse(flag, "no such option of 'attnscope " + command.name + "'" + suggestion(flag, known) +
+                   " (see attnscope " + command.name + " --help)");
+}
+
+using Given = std::map<std::string, ParameterValue>;
+
+void add(Given& given, const Parameter& parameter, const std::string& text) {
+  ParameterValue value = value_from_text(parameter, text);
+  const auto [found, fresh] = given.emplace(parameter.name, value);
+  if (fresh || parameter.type == ParameterType::flag) return;
+  if (parameter.type != ParameterType::models) {
+    throw Error(ErrorKind::usage, {.parameter = parameter.name, .problem = "is given twice"});
+  }
+  auto& all = std::get<std::vector<std::string>>(found->second);
+  for (std::string& path : std::get<std::vector<std::string>>(value)) {
+    all.push_back(std::move(path));
+  }
+}
+
+void add_positional(Given& given, const Command& command, const std::string& word) {
+  for (const Parameter& parameter : command.parameters) {
+    const bool several = parameter.type == ParameterType::models;
+    if (!parameter.positional || (given.contains(parameter.name) && !several)) continue;
+    return add(given, parameter, word);
+  }
+  refuse(word, "is one argument too many (see attnscope " + command.name + " --help)");
+}
+
+/// Whether the word after `flag` was its value. `next` is null where there is none.
+bool add_flag(Given& given, const Parameter& parameter, const Flag& flag, const std::string* next) {
+  const auto complain = [&](const char* problem) {
+    throw Error(ErrorKind::usage, {.parameter = parameter.name, .problem = problem});
+  };
+  if (parameter.type == ParameterType::flag) {
+    if (flag.value) complain("takes no value");
+    add(given, parameter, "");
+    return false;
+  }
+  if (!flag.value && !parameter.bare.empty()) {
+    add(given, parameter, parameter.bare);
+    return false;
+  }
+  const std::string* value = flag.value ? &*flag.value : next;
+  if (value == nullptr || value->empty()) complain("needs a value");
+  add(given, parameter, *value);
+  return !flag.value;
+}
+
+}  // namespace
+
+std::span<const Command> all_commands() {
+  static const std::vector<Command> all = [] {
+    std::vector<Command> list(commands().begin(), commands().end());
+    list.push_back(explain_command());
+    list.push_back(completion_command());
+    return list;
+  }();
+  return all;
+}
+
+const Command* find_command(std::string_view name) {
+  for (const Command& command : all_commands()) {
+    if (command.name == name) return &command;
+  }
+  return nullptr;
+}
+
+std::string flag_of(std::string_view parameter) {
+  std::string flag = "--" + std::string(parameter);
+  std::replace(flag.begin(), flag.end(), '_', '-');
+  return flag;
+}
+
+SpellParameter spelling(const Command& command) {
+  return [&command](std::string_view name) {
+    const Parameter* parameter = find_parameter(command, name);
+    const bool positional = parameter != nullptr && parameter->positional;
+    return positional ? parameter->metavariable : flag_of(name);
+  };
+}
+
+std::string usage_of(const Parameter& parameter) {
+  if (parameter.positional) return parameter.metavariable;
+  const std::string flag = flag_of(parameter.name);
+  if (parameter.type == ParameterType::flag) return flag;
+  if (!parameter.bare.empty()) return flag + "[=" + parameter.metavariable + "]";
+  return flag + " " + parameter.metavariable;
+}
+
+std::string example_line(const Command& command, const Example& example) {
+  std::string line = "attnscope " + command.name;
+  for (const auto& [name, text] : example) {
+    const Parameter& parameter = *find_parameter(command, name);
+    if (!parameter.positional) line += " " + flag_of(name);
+    if (!text.empty()) line += (parameter.bare.empty() ? " " : "=") + text;
+  }
+  return line;
+}
+
+std::optional<Arguments> parse_words(const Command& command, std::span<const std::string> words) {
+  Given given;
+  bool help = false, only_positional = false;
+  for (std::size_t at = 0; at < words.size(); ++at) {
+    const std::string& word = words[at];
+    if (only_positional || word.size() < 2 || word.front() != '-') {
+      add_positional(given, command, word);
+    } else if (word == "--") {
+      only_positional = true;
+    } else if (word == "-h" || word == "--help") {
+      help = true;
+    } else {
+      const Flag flag = take_apart(word);
+      const std::string* next = at + 1 < words.size() ? &words[at + 1] : nullptr;
+      if (add_flag(given, find_flag(command, flag.name), flag, next)) ++at;
+    }
+  }
+  if (help) return std::nullopt;
+  return Arguments(command.parameters, command.exclusions, std::move(given));
+}
+
+}  // namespace attnscope

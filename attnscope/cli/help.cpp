@@ -1,0 +1,92 @@
+#include "attnscope/cli/help.h"
+
+#include <fmt/format.h>
+
+#include "attnscope/cli/command_line.h"
+#include "attnscope/core/text.h"
+
+namespace attnscope {
+namespace {
+
+constexpr std::size_t kColumn = 30;  // where descriptions begin
+constexpr std::size_t kWidth = 100;
+
+/// A name and its description, which goes on below itself where the line is full.
+std::string entry(const std::string& name, const std::string& description) {
+  std::string out = "  " + name;
+  std::size_t column = out.size();
+  const auto go_to_description = [&] {
+    out += std::string(kColumn - column, ' ');
+    column = kColumn;
+  };
+  if (column + 2 > kColumn) {
+    out += '\n';
+    column = 0;
+  }
+  go_to_description();
+  for (const std::string& word : split(description, ' ')) {
+    const bool first = column == kColumn;
+    if (!first && column + 1 + word.size() > kWidth) {
+      out += '\n';
+      column = 0;
+      go_to_description();
+    } else if (!first) {
+      out += ' ';
+      ++column;
+    }
+    out += word;
+    column += word.size();
+  }
+  return out + "\n";
+}
+
+std::string positionals_of(const Command& command) {
+  std::string words;
+  for (const Parameter& parameter : command.parameters) {
+    if (!parameter.positional) continue;
+    const std::string dots = parameter.type == ParameterType::models ? "..." : "";
+    const bool needed = !parameter.missing.empty() && parameter.unless.empty();
+    words +=
+        needed ? " " + parameter.metavariable + dots : " [" + parameter.metavariable + dots + "]";
+  }
+  return words;
+}
+
+constexpr const char* kHelpFlag = "-h, --help";
+constexpr const char* kHelpText = "this text";
+
+}  // namespace
+
+std::string summary_text(const Command& command) {
+  return spell_parameters(command.summary, spelling(command));
+}
+
+std::string help_of(const Command& command, const Parameter& parameter) {
+  return spell_parameters(full_help(parameter), spelling(command));
+}
+
+std::string program_help() {
+  std::string out = std::string(kProgramSummary) + "\nUsage: attnscope COMMAND [OPTIONS]\n\n";
+  out += "Options:\n" + entry("--version", "the program's version") + entry(kHelpFlag, kHelpText);
+  out += "\nCommands:\n";
+  for (const Command& command : all_commands()) out += entry(command.name, summary_text(command));
+  return out + "\nEach command has its own help: attnscope spectrum --help\n";
+}
+
+std::string command_help(const Command& command) {
+  std::string positional, options;
+  for (const Parameter& parameter : command.parameters) {
+    (parameter.positional ? positional : options) +=
+        entry(usage_of(parameter), help_of(command, parameter));
+  }
+  std::string out = fmt::format("{}\nUsage: attnscope {}{} [OPTIONS]\n", summary_text(command),
+                                command.name, positionals_of(command));
+  if (!positional.empty()) out += "\n" + positional;
+  out += "\nOptions:\n" + options + entry(kHelpFlag, kHelpText) + "\nExamples:\n";
+  for (const Example& example : command.examples) {
+    out += "  " + example_line(command, example) + "\n";
+  }
+  return out;
+}
+
+}  // namespace attnscope

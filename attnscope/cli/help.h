@@ -1,0 +1,20 @@
+// The help of the program and of each command.
+#pragma once
+
+#include <string>
+
+#include "attnscope/commands/command.h"
+
+namespace attnscope {
+
+inline constexpr const char* kProgramSummary =
+    "attnscope opens a transformer checkpoint and says what its attention does.";
+
+std::string program_help();
+std::string command_help(const Command& command);
+
+/// The summary, and the full help of a parameter, as the command line spells them.
+std::string summary_text(const Command& command);
+std::string help_of(const Command& command, const Parameter& parameter);
+
+}  // namespace attnscope

@@ -1,0 +1,151 @@
+#include "attnscope/cli/print.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "attnscope/cli/command_line.h"
+#include "attnscope/cli/output_target.h"
+#include "attnscope/cli/progress_line.h"
+#include "attnscope/commands/common.h"
+#include "attnscope/core/error.h"
+#include "attnscope/core/text.h"
+#include "attnscope/output/npy.h"
+#include "attnscope/output/writers.h"
+
+namespace attnscope {
+namespace {
+
+void say(const char* kind, const std::string& text) {
+  std::fprintf(stderr, "attnscope: %s: %s\n", kind, printable(text).c_str());
+}
+
+bool wants_color(const OutputTarget& target) {
+  const char* no_color = std::getenv("NO_COLOR");
+  const char* terminal = std::getenv("TERM");
+  const bool dumb = terminal == nullptr || std::string_view(terminal) == "dumb";
+  return target.is_terminal() && !dumb && (no_color == nullptr || *no_color == '\0');
+}
+
+ProgressMode progress_mode(const Arguments& arguments) {
+  const std::string mode = arguments.text("progress");
+  if (mode == "always") return ProgressMode::always;
+  const bool never = mode == "never" || (mode.empty() && arguments.flag("quiet"));
+  return never ? ProgressMode::never : ProgressMode::automatic;
+}
+
+void refuse_output_into_store(const Arguments& arguments) {
+  const std::string store = arguments.text("store"), out = arguments.text("out");
+  if (store.empty() || out.empty()) return;
+  const auto place = [](const std::string& path) {
+    std::error_code ignored;
+    return std::filesystem::weakly_canonical(path, ignored);
+  };
+  if (place(store) != place(out)) return;
+  throw Error(ErrorKind::usage,
+              {.parameter = "store",
+               .problem = "'" + store + "' is also where {out} writes; name another file"});
+}
+
+/// What was written appears, unless a stop was asked for.
+void commit(OutputTarget& target, const Session& session) {
+  if (session.context.stop.stop_requested()) throw Stopped();
+  target.commit();
+}
+
+void print_array(const Command& command, const Arguments& arguments, const Session& session) {
+  if (arguments.given("format")) {
+    throw Error(ErrorKind::usage,
+                {.parameter = "format", .problem = "a .npy file has its own format"});
+  }
+  OutputTarget target(arguments.text("out"));
+  write_npy(command.array(arguments, session), target.stream());
+  commit(target, session);
+}
+
+const Format& find_format(const std::string& name) {
+  for (const Format& format : formats()) {
+    if (format.name == name) return format;
+  }
+  throw Error(ErrorKind::unsupported, name, "no such format");
+}
+
+/// Passes rows on to a writer, and keeps what stderr and the exit code need of them.
+class Watched : public RowSink {
+ public:
+  explicit Watched(RowSink& writer) : writer_(writer) {}
+
+  void begin(const ReportHead& head) override { writer_.begin(head); }
+  void add_row(Record row) override {
+    any_row_ = true;
+    writer_.add_row(std::move(row));
+  }
+  void add_skipped(Skipped skipped) override {
+    if (!first_skipped_) first_skipped_ = skipped;
+    writer_.add_skipped(std::move(skipped));
+  }
+  void add_note(std::string note) override { notes_.push_back(std::move(note)); }
+  void end() override { writer_.end(); }
+
+  const std::vector<std::string>& notes() const { return notes_; }
+
+  /// Throws Error(numerical) where all that there was to do was skipped.
+  void check_any() const {
+    if (any_row_ || !first_skipped_) return;
+    throw Error(ErrorKind::numerical, first_skipped_->model, "no matrix could be analysed",
+                first_skipped_->reason);
+  }
+
+ private:
+  RowSink& writer_;
+  bool any_row_ = false;
+  std::optional<Skipped> first_skipped_;
+  std::vector<std::string> notes_;
+};
+
+void print_rows(const Command& command, const Arguments& arguments, const Session& given) {
+  Session session = given;
+  OutputTarget target(arguments.text("out"));
+  WriteOptions options{.color = wants_color(target)};
+  options.width = target.terminal_width().value_or(options.width);
+  const auto writer = find_format(arguments.text("format")).make(options, target.stream());
+  Watched rows(*writer);
+  {
+    ProgressLine line(command.name, progress_mode(arguments));
+    session.context.on_progress = [&](const Progress& progress) { line.show(progress); };
+    command.run(arguments, session, rows);
+  }
+  if (!arguments.flag("quiet")) {
+    for (const std::string& note : rows.notes()) {
+      say("note", spell_parameters(note, spelling(command)));
+    }
+  }
+  commit(target, session);
+  rows.check_any();
+}
+
+}  // namespace
+
+void run_command(const Command& command, const Arguments& arguments, const Kernels& kernels,
+                 std::stop_token stop) {
+  if (command.print != nullptr) {
+    OutputTarget target;
+    command.print(arguments, target.stream());
+    target.commit();
+    return;
+  }
+  refuse_output_into_store(arguments);
+  Session session{.context = context_of(arguments)};
+  session.context.kernels = kernels;
+  session.context.stop = std::move(stop);
+  if (!arguments.flag("quiet")) {
+    session.on_warning = [](const std::string& warning) { say("warning", warning); };
+  }
+  const bool array = command.array != nullptr && arguments.text("out").ends_with(".npy");
+  (array ? print_array : print_rows)(command, arguments, session);
+}
+
+}  // namespace attnscope

@@ -1,0 +1,37 @@
+// Ctrl-C, a polite kill and a lost terminal ask the run to stop.
+#pragma once
+
+#include <condition_variable>
+#include <mutex>
+#include <stop_token>
+#include <thread>
+
+namespace attnscope {
+
+/// While it lives, SIGINT, SIGTERM and SIGHUP (each unless the caller has it ignored) are noticed
+/// by one thread, which asks for a stop and says so on stderr. A run that is not over soon after is
+/// ended with exit code 128 + signal. One at a time.
+class SignalWatch {
+ public:
+  SignalWatch();
+  ~SignalWatch();
+  SignalWatch(const SignalWatch&) = delete;
+  SignalWatch& operator=(const SignalWatch&) = delete;
+
+  std::stop_token stop_token() const { return stop_.get_token(); }
+
+  /// 128 + the signal that asked to stop; 0 where none did.
+  int exit_code();
+
+ private:
+  void wait_for_signal();
+
+  std::stop_source stop_;
+  std::mutex mutex_;
+  std::condition_variable over_changed_;
+  bool over_ = false;  // the run is
+  int signal_ = 0;
+  std::thread thread_;
+};
+
+}  // namespace attnscope

@@ -1,0 +1,37 @@
+#include "attnscope/commands/arguments.h"
+
+#include "attnscope/core/error.h"
+
+namespace attnscope {
+
+Arguments::Arguments(std::span<const Parameter> parameters, std::span<const Exclusion> exclusions,
+                     std::map<std::string, ParameterValue> given) {
+  for (auto& [name, value] : given) {
+    given_.insert(name);
+    values_.emplace(name, std::move(value));
+  }
+  for (const auto& [parameter, beside, reason] : exclusions) {
+    if (!this->given(parameter)) continue;
+    std::vector<std::string> idle;
+    for (const std::string& other : beside) {
+      if (this->given(other)) idle.push_back(other);
+    }
+    if (idle.empty()) continue;
+    throw Error(ErrorKind::usage,
+                {.parameter = parameter, .problem = reason, .beside = std::move(idle)});
+  }
+  for (const Parameter& parameter : parameters) {
+    if (this->given(parameter.name)) continue;
+    if (!parameter.missing.empty() && !this->given(parameter.unless)) {
+      throw Error(ErrorKind::usage, {.parameter = parameter.name,
+                                     .problem = parameter.missing,
+                                     .hint = parameter.missing_hint});
+    }
+    if (parameter.standard.empty()) continue;
+    values_.emplace(parameter.name, value_from_text(parameter, parameter.standard));
+  }
+}
+
+bool Arguments::given(std::string_view name) const { return given_.count(name) > 0; }
+
+}  // namespace attnscope

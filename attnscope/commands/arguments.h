@@ -1,0 +1,66 @@
+// What one run of a command was given, by the names of its parameters.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "attnscope/commands/parameter.h"
+
+namespace attnscope {
+
+class Arguments {
+ public:
+  /// Adds what the parameters say of those that were not given. Throws Error(usage) for one that
+  /// has no meaning beside another, and for one that is missing.
+  Arguments(std::span<const Parameter> parameters, std::span<const Exclusion> exclusions,
+            std::map<std::string, ParameterValue> given);
+
+  /// Whether it was named, whatever its default is.
+  bool given(std::string_view name) const;
+
+  /// The value given, else the default; null where there is neither.
+  template <class T>
+  const T* find(std::string_view name) const {
+    const auto found = values_.find(name);
+    return found == values_.end() ? nullptr : &std::get<T>(found->second);
+  }
+
+  bool flag(std::string_view name) const { return find<bool>(name) != nullptr; }
+  /// Of texts, choices and files; empty where there is none.
+  std::string text(std::string_view name) const { return value_or_empty<std::string>(name); }
+  std::optional<std::int64_t> integer(std::string_view name) const {
+    const auto* value = find<std::int64_t>(name);
+    return value == nullptr ? std::nullopt : std::optional(*value);
+  }
+  std::vector<std::string> texts(std::string_view name) const {
+    return value_or_empty<std::vector<std::string>>(name);
+  }
+  std::vector<Role> roles(std::string_view name) const {
+    return value_or_empty<std::vector<Role>>(name);
+  }
+  std::vector<double> shares(std::string_view name) const {
+    return value_or_empty<std::vector<double>>(name);
+  }
+  /// Every layer where none is named.
+  LayerSelection layers(std::string_view name) const {
+    return value_or_empty<LayerSelection>(name);
+  }
+
+ private:
+  template <class T>
+  T value_or_empty(std::string_view name) const {
+    const T* value = find<T>(name);
+    return value == nullptr ? T() : *value;
+  }
+
+  std::map<std::string, ParameterValue, std::less<>> values_;  // given, and defaults
+  std::set<std::string, std::less<>> given_;
+};
+
+}  // namespace attnscope

@@ -1,0 +1,74 @@
+#include "attnscope/pipeline/circuits.h"
+
+#include "attnscope/commands/common.h"
+
+namespace attnscope {
+namespace {
+
+using enum ParameterType;
+
+constexpr std::int64_t kMostOffset = 100'000'000;  // tokens
+
+void run(const Arguments& arguments, const Session& session, RowSink& sink) {
+  CircuitsRequest request{.circuits = arguments.roles("circuit"),
+                          .layers = arguments.layers("layers"),
+                          .thresholds = arguments.shares("energy"),
+                          .variant = {.fold_norm = arguments.flag("fold_norm"),
+                                      .with_bias = arguments.flag("with_bias"),
+                                      .rope_offset = *arguments.integer("rope_offset")},
+                          .composition = arguments.flag("composition"),
+                          .all_eigenvalues = arguments.flag("all_eigenvalues")};
+  const std::vector<Model> models = open_models(arguments, session);
+  const StoringContext context(arguments, session);
+  (request.composition ? run_composition : run_circuits)(models, request, context, sink);
+}
+
+Parameters own_parameters() {
+  return {{.name = "circuit",
+           .type = roles,
+           .metavariable = "NAMES",
+           .choices = {"qk", "ov"},
+           .standard_words = "both",
+           .otherwise = "'*' is not a circuit; circuits: qk, ov"},
+          energy_parameter(CircuitsRequest().thresholds),
+          {.name = "fold_norm",
+           .type = flag,
+           .help = "multiply Q, K and V by the gain of the norm that feeds them"},
+          {.name = "with_bias",
+           .type = flag,
+           .help = "take biases of Q, K and V as one more input coordinate"},
+          {.name = "rope_offset",
+           .type = integer,
+           .help = "of rotary models: the circuit qk at this key position minus query position",
+           .metavariable = "TOKENS",
+           .least = -kMostOffset,
+           .most = kMostOffset,
+           .standard = "0"},
+          {.name = "all_eigenvalues",
+           .type = flag,
+           .help = "copying scores of sums over heads of order above 1024 too; may take minutes"},
+          {.name = "composition",
+           .type = flag,
+           .help = "instead: how much every head reads of what each head of earlier layers "
+                   "writes"}};
+}
+
+}  // namespace
+
+Command circuits_command() {
+  return {
+      .name = "circuits",
+      .summary = "what the circuits QK and OV of layers and heads do",
+      .examples =
+          {{{"models", "examples/shakespeare-llama"}},
+           {{"models", "MODEL"}, {"fold_norm", ""}, {"rope_offset", "-1"}, {"circuit", "qk"}},
+           {{"models", "MODEL"}, {"composition", ""}, {"format", "csv"}, {"out", "pairs.csv"}}},
+      .parameters =
+          joined({model_parameters(), own_parameters(), work_parameters(), output_parameters()}),
+      .exclusions =
+          {{"composition", {"circuit", "energy", "all_eigenvalues"}, "compares pairs of heads"},
+           {"composition", {"with_bias"}, "reads what heads write, where no bias is a coordinate"}},
+      .run = run};
+}
+
+}  // namespace attnscope

@@ -1,0 +1,56 @@
+// What a command is, and the list of them.
+#pragma once
+
+#include <functional>
+#include <ostream>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "attnscope/commands/arguments.h"
+#include "attnscope/core/matrix_view.h"
+#include "attnscope/pipeline/context.h"
+#include "attnscope/results/sink.h"
+
+namespace attnscope {
+
+/// What a run has beside its arguments; whoever starts it decides. None of it changes a result.
+struct Session {
+  Context context;
+  std::function<void(const std::string&)> on_warning;  // a line about a model's files; may be empty
+};
+
+/// Parameters and texts for them as a user might give them, in order; a flag has no text.
+using Example = std::vector<std::pair<std::string, std::string>>;
+
+struct Command {
+  std::string name;
+  std::string summary;
+  std::vector<Example> examples;
+  std::vector<Parameter> parameters;
+  std::vector<Exclusion> exclusions;
+
+  // One of these two:
+  void (*run)(const Arguments&, const Session&, RowSink&) = nullptr;
+  void (*print)(const Arguments&, std::ostream&) = nullptr;  // a text for people, no report
+
+  /// The one matrix that a run finds, for formats that hold arrays; null: the command finds none.
+  WeightMatrix (*array)(const Arguments&, const Session&) = nullptr;
+};
+
+/// Every command that any front end can offer.
+std::span<const Command> commands();
+
+/// The parameter of that name, or null.
+const Parameter* find_parameter(const Command& command, std::string_view name);
+
+Command circuits_command();
+Command export_command();
+Command info_command();
+Command matrix_command();
+Command similarity_command();
+Command spectrum_command();
+Command weights_command();
+
+}  // namespace attnscope

@@ -1,0 +1,21 @@
+#include <array>
+
+#include "attnscope/commands/command.h"
+
+namespace attnscope {
+
+std::span<const Command> commands() {
+  static const std::array all = {info_command(),       spectrum_command(), weights_command(),
+                                 similarity_command(), matrix_command(),   circuits_command(),
+                                 export_command()};
+  return all;
+}
+
+const Parameter* find_parameter(const Command& command, std::string_view name) {
+  for (const Parameter& parameter : command.parameters) {
+    if (parameter.name == name) return &parameter;
+  }
+  return nullptr;
+}
+
+}  // namespace attnscope

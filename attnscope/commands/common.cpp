@@ -1,0 +1,202 @@
+#include "attnscope/commands/common.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <set>
+
+#include "attnscope/core/text.h"
+#include "attnscope/pipeline/free_memory.h"
+
+namespace attnscope {
+namespace {
+
+using enum ParameterType;
+
+constexpr std::int64_t kMostThreads = 256;
+
+std::vector<std::filesystem::path> model_paths(const Arguments& arguments) {
+  std::vector<std::filesystem::path> paths;
+  std::set<std::filesystem::path> seen;  // a model named twice is one model
+  for (const std::string& model : arguments.texts("models")) {
+    std::error_code ignored;
+    if (seen.insert(std::filesystem::weakly_canonical(model, ignored)).second) {
+      paths.emplace_back(model);
+    }
+  }
+  return paths;
+}
+
+void warn(const Checkpoint& checkpoint, const Session& session) {
+  if (!session.on_warning) return;
+  constexpr std::size_t kShown = 5;  // a wrong index can disagree about every tensor
+  const auto& warnings = checkpoint.warnings();
+  for (std::size_t index = 0; index < std::min(kShown, warnings.size()); ++index) {
+    session.on_warning(warnings[index]);
+  }
+  if (warnings.size() > kShown) {
+    session.on_warning("and " + std::to_string(warnings.size() - kShown) + " more such tensors");
+  }
+}
+
+}  // namespace
+
+Parameters joined(std::initializer_list<Parameters> groups) {
+  Parameters all;
+  for (const Parameters& group : groups) all.insert(all.end(), group.begin(), group.end());
+  return all;
+}
+
+Parameters model_parameters() {
+  return {
+      {.name = "models",
+       .type = models,
+       .help = "folders with config.json and weights, or weights files beside their config.json",
+       .positional = true,
+       .metavariable = "MODEL",
+       .missing = "name a folder with config.json and weights"},
+      {.name = "layout",
+       .type = file,
+       .help = "a JSON file that describes the checkpoint, in place of config.json",
+       .metavariable = "FILE"}};
+}
+
+Parameters work_parameters() {
+  return {{.name = "layers",
+           .type = layers,
+           .help = "layers, such as 0-3,-4-, where a negative number counts from the end",
+           .metavariable = "LAYERS",
+           .standard_words = "all"},
+          {.name = "threads",
+           .type = integer,
+           .help = "threads to work on; they never change a result",
+           .metavariable = "N",
+           .least = 1,
+           .most = kMostThreads,
+           .standard_words = "all cores"},
+          {.name = "memory",
+           .type = bytes,
+           .help = "of matrices in work at once, such as 2G or 512M; it never changes a result",
+           .metavariable = "SIZE",
+           .standard_words = "a half of what is free"},
+          {.name = "progress",
+           .type = choice,
+           .metavariable = "WHEN",
+           .choices = {"never", "auto", "always"},
+           .standard_words = "auto, on a terminal"},
+          {.name = "store",
+           .type = file,
+           .help = "keep finished rows in this SQLite file, and compute none that it has",
+           .metavariable = "FILE"}};
+}
+
+Parameters output_parameters() {
+  return {{.name = "format",
+           .type = choice,
+           .metavariable = "FORMAT",
+           .choices = {"table", "csv", "json"},
+           .standard = "table",
+           .noun = "format"},
+          {.name = "out",
+           .type = file,
+           .help = "write to this file, replaced in one step",
+           .metavariable = "FILE"},
+          {.name = "quiet", .type = flag, .help = "no warnings, notes or progress"}};
+}
+
+Parameters bin_parameters(const BinRule& usual) {
+  return {{.name = "histogram",
+           .type = flag,
+           .help = "add histograms: edges, counts, density, and how many fell outside"},
+          {.name = "bins",
+           .type = bins,
+           .help = "a number of equal bins, or fd for the Freedman-Diaconis rule",
+           .metavariable = "N|fd",
+           .choices = {"fd"},
+           .standard = std::to_string(usual.bins)},
+          {.name = "range",
+           .type = range,
+           .help = "what the bins span",
+           .metavariable = "LO,HI",
+           .standard_words = shortest_decimal(usual.range->low) + "," +
+                             shortest_decimal(usual.range->high) +
+                             "; with fd from smallest to largest"}};
+}
+
+Parameter energy_parameter(const std::vector<double>& usual) {
+  std::vector<std::string> texts;
+  for (const double share : usual) texts.push_back(shortest_decimal(share));
+  return {.name = "energy",
+          .type = shares,
+          .help = "thresholds of the energy ranks",
+          .metavariable = "SHARES",
+          .standard = join(texts, ",")};
+}
+
+Parameter per_head_parameter() {
+  return {.name = "per_head", .type = flag, .help = "a row for each head too"};
+}
+
+std::vector<Model> open_models(const Arguments& arguments, const Session& session) {
+  const auto paths = model_paths(arguments);
+  const std::string layout = arguments.text("layout");
+  const std::vector<std::string> names = distinct_names(paths);
+  std::vector<Model> opened;
+  for (std::size_t index = 0; index < paths.size(); ++index) {
+    opened.push_back(Model::open(paths[index], layout.empty()
+                                                   ? std::nullopt
+                                                   : std::optional<std::filesystem::path>(layout)));
+    opened.back().name = names[index];
+    warn(opened.back().checkpoint(), session);
+  }
+  return opened;
+}
+
+NamedCheckpoints open_checkpoints(const Arguments& arguments, const Session& session) {
+  const auto paths = model_paths(arguments);
+  NamedCheckpoints opened{.names = distinct_names(paths)};
+  for (const auto& path : paths) {
+    opened.checkpoints.push_back(Checkpoint::open(path));
+    warn(opened.checkpoints.back(), session);
+  }
+  return opened;
+}
+
+Context context_of(const Arguments& arguments) {
+  Context context{.threads = default_threads()};
+  if (const auto threads = arguments.integer("threads")) {
+    context.threads = static_cast<int>(*threads);
+  }
+  if (const auto* memory = arguments.find<std::uint64_t>("memory")) {
+    context.memory_bytes = *memory;
+  } else if (const auto free = free_memory()) {
+    context.memory_bytes = *free / 2;
+  }
+  return context;
+}
+
+StoringContext::StoringContext(const Arguments& arguments, const Session& session)
+    : context_(session.context) {
+  if (!arguments.given("store")) return;
+  store_.emplace(Store::open(arguments.text("store"), ATTNSCOPE_VERSION));
+  context_.store = &*store_;
+}
+
+BinRule bins_of(const Arguments& arguments, const BinRule& usual) {
+  BinRule rule = usual;
+  const auto& count = *arguments.find<BinCount>("bins");
+  if (count.freedman_diaconis) {
+    rule = {.freedman_diaconis = true};
+  } else {
+    rule.bins = count.bins;
+  }
+  if (const auto* wanted = arguments.find<ValueRange>("range")) rule.range = *wanted;
+  return rule;
+}
+
+void note_idle_bins(const Arguments& arguments, RowSink& sink) {
+  if (arguments.flag("histogram")) return;
+  if (!arguments.given("bins") && !arguments.given("range")) return;
+  sink.add_note("{bins} and {range} have no effect without {histogram}");
+}
+
+}  // namespace attnscope

@@ -1,0 +1,107 @@
+#include <algorithm>
+#include <cstdint>
+
+#include "attnscope/commands/common.h"
+#include "attnscope/core/error.h"
+#include "attnscope/core/text.h"
+#include "attnscope/pipeline/stored_report.h"
+#include "attnscope/store/record_text.h"
+
+namespace attnscope {
+namespace {
+
+using enum ParameterType;
+
+/// "1: spectrum {"energy":[0.9,0.99],…}", which is what to choose by.
+std::string set_text(const Store::SetEntry& set) {
+  const std::string revision =
+      set.analysis.revision > 1 ? " revision " + std::to_string(set.analysis.revision) : "";
+  return std::to_string(set.id) + ": " + set.analysis.name + revision + " " +
+         record_text(set.analysis.parameters);
+}
+
+std::string list_text(const std::vector<Store::SetEntry>& sets) {
+  std::vector<std::string> texts;
+  for (const Store::SetEntry& set : sets) texts.push_back(set_text(set));
+  return join(texts, "; ");
+}
+
+/// Leaves the sets of one command.
+void keep_command(std::vector<Store::SetEntry>& sets, const std::string& wanted) {
+  std::vector<std::string> known;
+  for (const Store::SetEntry& set : sets) {
+    const std::string& command = set.analysis.command;
+    if (std::find(known.begin(), known.end(), command) == known.end()) known.push_back(command);
+  }
+  std::erase_if(sets, [&](const auto& set) { return set.analysis.command != wanted; });
+  if (!sets.empty()) return;
+  throw Error(ErrorKind::usage,
+              {.parameter = "command",
+               .problem = "no rows of '" + wanted + "'" + suggestion(wanted, known) +
+                          "; there are: " + join(known)});
+}
+
+/// The one set that the arguments leave. Throws Error(usage) that lists what is there.
+std::int64_t choose_set(const std::vector<Store::SetEntry>& all, const Arguments& arguments) {
+  std::vector<Store::SetEntry> sets = all;
+  if (arguments.given("command")) keep_command(sets, arguments.text("command"));
+  if (const auto wanted = arguments.integer("set")) {
+    std::erase_if(sets, [&](const auto& set) { return set.id != *wanted; });
+    if (sets.empty()) {
+      throw Error(ErrorKind::usage, {.parameter = "set",
+                                     .problem = "no set " + std::to_string(*wanted) +
+                                                " of rows; there are " + list_text(all)});
+    }
+  }
+  if (sets.size() == 1) return sets.front().id;
+  throw Error(
+      ErrorKind::usage,
+      {.file = arguments.text("file"),
+       .problem = sets.empty() ? "holds no rows yet"
+                               : "holds several sets of rows, of which one is printed at a time "
+                                 "(name it with {command} or {set}); there are " +
+                                     list_text(sets)});
+}
+
+void run(const Arguments& arguments, const Session&, RowSink& sink) {
+  Store store = Store::open_to_read(arguments.text("file"));
+  send_stored(store, choose_set(store.sets(), arguments),
+              arguments.given("model") ? std::optional(arguments.text("model")) : std::nullopt,
+              sink);
+}
+
+Parameters own_parameters() {
+  return {
+      {.name = "file",
+       .type = file,
+       .help = "the file that {store} made",
+       .positional = true,
+       .metavariable = "STORE",
+       .missing = "name the file that {store} made"},
+      {.name = "command",
+       .type = text,
+       .help = "rows of this command, where the store has those of several",
+       .metavariable = "NAME"},
+      {.name = "set",
+       .type = integer,
+       .help = "rows of this set, where a command ran with several parameters",
+       .metavariable = "N",
+       .least = 1,
+       .most = INT64_MAX},
+      {.name = "model", .type = text, .help = "rows of this model alone", .metavariable = "NAME"}};
+}
+
+}  // namespace
+
+Command export_command() {
+  return {.name = "export",
+          .summary = "the rows that {store} kept",
+          .examples = {{{"file", "rows.sqlite"}, {"format", "csv"}, {"out", "rows.csv"}},
+                       {{"file", "rows.sqlite"},
+                        {"command", "spectrum"},
+                        {"model", "shakespeare-llama"}}},
+          .parameters = joined({own_parameters(), output_parameters()}),
+          .run = run};
+}
+
+}  // namespace attnscope

@@ -1,0 +1,35 @@
+#include "attnscope/pipeline/info.h"
+
+#include "attnscope/commands/common.h"
+
+namespace attnscope {
+namespace {
+
+void run(const Arguments& arguments, const Session& session, RowSink& sink) {
+  if (arguments.flag("system")) {
+    return run_system_info(ATTNSCOPE_VERSION, session.context.kernels, sink);
+  }
+  run_info(open_models(arguments, session), sink);
+}
+
+Parameters parameters() {
+  Parameters own = model_parameters();
+  own.front().unless = "system";
+  own.push_back({.name = "system",
+                 .type = ParameterType::flag,
+                 .help = "this machine, its kernels and libraries; no model"});
+  return joined({own, output_parameters()});
+}
+
+}  // namespace
+
+Command info_command() {
+  return {.name = "info",
+          .summary = "facts of models, and every tensor with its role",
+          .examples = {{{"models", "examples/shakespeare-gpt2"}}, {{"system", ""}}},
+          .parameters = parameters(),
+          .exclusions = {{"system", {"models"}, "says what this machine has"}},
+          .run = run};
+}
+
+}  // namespace attnscope

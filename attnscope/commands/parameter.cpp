@@ -1,0 +1,38 @@
+#include "attnscope/commands/parameter.h"
+
+#include "attnscope/core/text.h"
+
+namespace attnscope {
+namespace {
+
+/// "table, csv or json".
+std::string alternatives(const std::vector<std::string>& words) {
+  std::string text = words.front();
+  for (std::size_t index = 1; index < words.size(); ++index) {
+    text += (index + 1 < words.size() ? ", " : " or ") + words[index];
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string choices_text(const Parameter& parameter) {
+  if (parameter.choices.empty()) return "";
+  switch (parameter.type) {
+    case ParameterType::role: return "one of " + join(parameter.choices, ",");
+    case ParameterType::roles: return "of " + join(parameter.choices, ",");
+    default: return alternatives(parameter.choices);
+  }
+}
+
+std::string full_help(const Parameter& parameter) {
+  std::string text = parameter.type == ParameterType::bins ? "" : choices_text(parameter);
+  if (!text.empty() && !parameter.help.empty()) text = ": " + text;
+  text = parameter.help + text;
+  const std::string& standard =
+      parameter.standard_words.empty() ? parameter.standard : parameter.standard_words;
+  if (!standard.empty()) text += " (default: " + standard + ")";
+  return text;
+}
+
+}  // namespace attnscope

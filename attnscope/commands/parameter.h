@@ -1,0 +1,87 @@
+// What a command takes, as data: the command line makes flags, help and completions of it, and
+// other front ends make of it what they need.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "attnscope/analysis/histogram.h"
+#include "attnscope/core/role.h"
+#include "attnscope/pipeline/rank.h"
+#include "attnscope/pipeline/selection.h"
+#include "attnscope/pipeline/similarity.h"
+
+namespace attnscope {
+
+enum class ParameterType {
+  flag,     // given or not: bool
+  integer,  // from `least` to `most`: std::int64_t
+  bytes,    // "2G", a size of memory: std::uint64_t
+  choice,   // one of `choices`: std::string
+  role,     // one of `choices`, which are names of roles: Role
+  roles,    // several of them, each once: std::vector<Role>
+  layers,   // "0-3,-4-": LayerSelection
+  head,     // "0,3", a layer and a head of it: HeadPlace
+  shares,   // "0.9,0.99", between 0 and 1: std::vector<double>, ascending, each once
+  ranks,    // "512,0.1D": std::vector<Rank>, each once
+  bins,     // "80" or "fd": BinCount
+  range,    // "-0.8,0.8": ValueRange
+  text,     // std::string
+  file,     // a path: std::string
+  models,   // paths of folders or weights files: std::vector<std::string>
+};
+
+/// How many bins: a number, or as many as the rule of Freedman and Diaconis gives.
+struct BinCount {
+  bool freedman_diaconis = false;
+  std::int64_t bins = 0;
+};
+
+/// What was given for a parameter; which alternative it holds, its type says.
+using ParameterValue =
+    std::variant<bool, std::int64_t, std::uint64_t, std::string, Role, std::vector<Role>,
+                 LayerSelection, HeadPlace, std::vector<double>, std::vector<Rank>, BinCount,
+                 ValueRange, std::vector<std::string>>;
+
+/// Texts may hold `{name}` for another parameter, which each front end spells its own way.
+struct Parameter {
+  std::string name;  // bare and in snake_case: "rope_offset"
+  ParameterType type = ParameterType::flag;
+  std::string help;          // a line, without choices and default; may be empty beside choices
+  bool positional = false;   // named by its place on a command line
+  std::string metavariable;  // stands for the value in help; none for flags
+  std::vector<std::string> choices;
+  std::int64_t least = 0, most = 0;  // of an integer
+  std::string standard;              // the value where none is given, as text; empty: there is none
+  std::string standard_words;        // what help says of that in place of `standard`
+  std::string bare;       // the value where the parameter is named without one; empty: it needs one
+  std::string noun;       // what each choice is: "format"; empty: choices are only listed
+  std::string otherwise;  // of roles: what is said of one that is no choice; `*` stands for it
+  std::string missing;    // what is said where it is absent; empty: it may be
+  std::string missing_hint;
+  std::string unless;  // the flag beside which it may be absent all the same
+};
+
+/// Parameters that have no meaning beside another one.
+struct Exclusion {
+  std::string parameter;
+  std::vector<std::string> beside;
+  std::string reason;  // "names one tensor"
+};
+
+/// The value that a text stands for, as it is typed. Throws Error(usage) naming the parameter.
+ParameterValue value_from_text(const Parameter& parameter, const std::string& text);
+
+/// "table, csv or json", "of q,k,v"; empty where there are no choices.
+std::string choices_text(const Parameter& parameter);
+
+/// Choices, help and default in one line.
+std::string full_help(const Parameter& parameter);
+
+/// Whether a list of choices may be given, parted by commas.
+constexpr bool takes_list(ParameterType type) { return type == ParameterType::roles; }
+
+}  // namespace attnscope

@@ -1,0 +1,65 @@
+#include "attnscope/pipeline/similarity.h"
+
+#include "attnscope/commands/common.h"
+
+namespace attnscope {
+namespace {
+
+using enum ParameterType;
+
+void run(const Arguments& arguments, const Session& session, RowSink& sink) {
+  SimilarityRequest request{.matrices = arguments.roles("matrix"),
+                            .layers = arguments.layers("layers"),
+                            .with_histogram = arguments.flag("histogram"),
+                            .bins = bins_of(arguments, SimilarityRequest().bins),
+                            .overlap = arguments.flag("overlap")};
+  if (const auto* head = arguments.find<HeadPlace>("head_matrix")) request.head_matrix = *head;
+  const std::vector<Model> models = open_models(arguments, session);
+  const StoringContext context(arguments, session);
+  run_similarity(models, request, context, sink);
+  note_idle_bins(arguments, sink);
+}
+
+Parameters own_parameters() {
+  return {{.name = "matrix",
+           .type = roles,
+           .metavariable = "NAMES",
+           .choices = {"q", "k", "v"},
+           .standard_words = "all three",
+           .otherwise = "the rows of '*' are not the vectors of heads; similarity takes q,k,v"},
+          {.name = "overlap",
+           .type = flag,
+           .help = "instead: how far the row spaces of heads overlap, a heads x heads matrix a "
+                   "layer"},
+          {.name = "head_matrix",
+           .type = head,
+           .help = "instead: all cosines of one head's rows, by layer and head (of k and v: a "
+                   "key/value head)",
+           .metavariable = "L,H"}};
+}
+
+}  // namespace
+
+Command similarity_command() {
+  const std::vector<std::string> bins = {"histogram", "bins", "range"};
+  return {.name = "similarity",
+          .summary = "cosines between the weight vectors of heads, and duplicate heads",
+          .examples =
+              {{{"models", "examples/shakespeare-llama"}},
+               {{"models", "MODEL"}, {"overlap", ""}, {"layers", "0"}},
+               {{"models", "MODEL"},
+                {"histogram", ""},
+                {"bins", "fd"},
+                {"matrix", "q"},
+                {"format", "json"}},
+               {{"models", "MODEL"}, {"head_matrix", "0,3"}, {"matrix", "q"}, {"format", "csv"}}},
+          .parameters = joined({model_parameters(), own_parameters(),
+                                bin_parameters(SimilarityRequest().bins), work_parameters(),
+                                output_parameters()}),
+          .exclusions = {{"head_matrix", {"overlap", "layers"}, "prints one head of one layer"},
+                         {"head_matrix", bins, "prints a matrix"},
+                         {"overlap", bins, "prints a matrix"}},
+          .run = run};
+}
+
+}  // namespace attnscope

@@ -1,0 +1,92 @@
+#include "attnscope/pipeline/spectrum.h"
+
+#include "attnscope/commands/common.h"
+#include "attnscope/pipeline/mla.h"
+
+namespace attnscope {
+namespace {
+
+using enum ParameterType;
+
+SpectrumRequest make_request(const Arguments& arguments) {
+  SpectrumRequest request{.matrices = arguments.roles("matrix"),
+                          .layers = arguments.layers("layers"),
+                          .per_head = arguments.flag("per_head"),
+                          .thresholds = arguments.shares("energy"),
+                          .with_values = arguments.flag("values")};
+  if (const auto* ranks = arguments.find<std::vector<Rank>>("rank")) request.ranks = *ranks;
+  return request;
+}
+
+void run(const Arguments& arguments, const Session& session, RowSink& sink) {
+  const SpectrumRequest request = make_request(arguments);
+  if (arguments.given("tensor")) {
+    const NamedCheckpoints opened = open_checkpoints(arguments, session);
+    const StoringContext context(arguments, session);
+    return run_tensor_spectrum(opened.checkpoints, opened.names, arguments.text("tensor"), request,
+                               context, sink);
+  }
+  const std::vector<Model> models = open_models(arguments, session);
+  const StoringContext context(arguments, session);
+  (arguments.flag("mla") ? run_mla : run_spectrum)(models, request, context, sink);
+}
+
+Parameters own_parameters() {
+  return {{.name = "matrix",
+           .type = roles,
+           .metavariable = "NAMES",
+           .choices = role_names(),
+           .standard_words = "the projections that are there"},
+          per_head_parameter(),
+          energy_parameter(SpectrumRequest().thresholds),
+          {.name = "rank",
+           .type = ranks,
+           .help = "also the share of energy kept at these ranks: 512, or 0.1D for a share of the "
+                   "width",
+           .metavariable = "RANKS"},
+          {.name = "values",
+           .type = flag,
+           .help = "in csv and json: the singular values and their cumulative energy"},
+          {.name = "mla",
+           .type = flag,
+           .help = "instead: what latent attention with DeepSeek-V2's ranks (q 1536, kv 512) would "
+                   "keep"},
+          {.name = "tensor",
+           .type = text,
+           .help = "instead: any 2-D tensor by its name; needs no known architecture",
+           .metavariable = "NAME"}};
+}
+
+}  // namespace
+
+Command spectrum_command() {
+  return {
+      .name = "spectrum",
+      .summary = "singular values and ranks of every projection, layer and head",
+      .examples = {{{"models", "examples/shakespeare-llama"}},
+                   {{"models", "MODEL"},
+                    {"matrix", "qk,ov"},
+                    {"per_head", ""},
+                    {"energy", "0.9,0.99"},
+                    {"format", "csv"}},
+                   {{"models", "MODEL"},
+                    {"layers", "0-3,-4-"},
+                    {"format", "json"},
+                    {"values", ""},
+                    {"out", "spectra.json"}},
+                   {{"models", "examples/shakespeare-llama"},
+                    {"models", "examples/shakespeare-gpt2"},
+                    {"matrix", "q,k"}},
+                   {{"models", "MODEL"}, {"matrix", "kv"}, {"rank", "512,0.1D"}},
+                   {{"models", "MODEL"}, {"mla", ""}},
+                   {{"models", "MODEL"}, {"store", "rows.sqlite"}}},
+      .parameters =
+          joined({model_parameters(), own_parameters(), work_parameters(), output_parameters()}),
+      .exclusions = {{"mla",
+                      {"matrix", "per_head", "values", "rank", "tensor"},
+                      "asks of queries, and of keys and values, at ranks of its own"},
+                     {"tensor", {"matrix", "layers", "per_head", "layout"}, "names one tensor"}},
+      .run = run};
+}
+
+}  // namespace attnscope

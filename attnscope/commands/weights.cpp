@@ -1,0 +1,51 @@
+#include "attnscope/pipeline/weights.h"
+
+#include "attnscope/commands/common.h"
+
+namespace attnscope {
+namespace {
+
+void run(const Arguments& arguments, const Session& session, RowSink& sink) {
+  WeightsRequest request{.matrices = arguments.roles("matrix"),
+                         .layers = arguments.layers("layers"),
+                         .per_head = arguments.flag("per_head"),
+                         .with_histogram = arguments.flag("histogram"),
+                         .bins = bins_of(arguments, WeightsRequest().bins)};
+  const std::vector<Model> models = open_models(arguments, session);
+  const StoringContext context(arguments, session);
+  run_weights(models, request, context, sink);
+  note_idle_bins(arguments, sink);
+}
+
+Parameters own_parameters() {
+  std::vector<std::string> projections;
+  for (const Role role : kProjections) projections.emplace_back(role_name(role));
+  return {{.name = "matrix",
+           .type = ParameterType::roles,
+           .metavariable = "NAMES",
+           .choices = projections,
+           .standard_words = "those that are there",
+           .otherwise = "'*' is made of two projections; weights takes q,k,v,o,gate,up,down"},
+          per_head_parameter()};
+}
+
+}  // namespace
+
+Command weights_command() {
+  return {.name = "weights",
+          .summary = "moments, quantiles and histograms of every projection, layer and head",
+          .examples =
+              {{{"models", "examples/shakespeare-llama"}},
+               {{"models", "MODEL"}, {"per_head", ""}, {"format", "csv"}, {"out", "weights.csv"}},
+               {{"models", "MODEL"},
+                {"histogram", ""},
+                {"bins", "fd"},
+                {"matrix", "q,k"},
+                {"format", "json"}}},
+          .parameters =
+              joined({model_parameters(), own_parameters(), bin_parameters(WeightsRequest().bins),
+                      work_parameters(), output_parameters()}),
+          .run = run};
+}
+
+}  // namespace attnscope
