@@ -132,7 +132,7 @@ Parameter energy_parameter(const std::vector<double>& usual) {
           .standard = join(texts, ",")};
 }
 
-Parameter per_head_parameter() {
+Parameter per_head_flag() {
   return {.name = "per_head", .type = flag, .help = "a row for each head too"};
 }
 

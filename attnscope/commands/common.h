@@ -25,7 +25,7 @@ Parameters output_parameters();
 /// histogram, bins, range; `usual` are the bins where none are given.
 Parameters bin_parameters(const BinRule& usual);
 Parameter energy_parameter(const std::vector<double>& usual);
-Parameter per_head_parameter();
+Parameter per_head_flag();
 
 /// Opens every model and names them apart.
 std::vector<Model> open_models(const Arguments& arguments, const Session& session);

@@ -37,7 +37,7 @@ Parameters own_parameters() {
            .metavariable = "NAMES",
            .choices = role_names(),
            .standard_words = "the projections that are there"},
-          per_head_parameter(),
+          per_head_flag(),
           energy_parameter(SpectrumRequest().thresholds),
           {.name = "rank",
            .type = ranks,

@@ -26,7 +26,7 @@ Parameters own_parameters() {
            .choices = projections,
            .standard_words = "those that are there",
            .otherwise = "'*' is made of two projections; weights takes q,k,v,o,gate,up,down"},
-          per_head_parameter()};
+          per_head_flag()};
 }
 
 }  // namespace
