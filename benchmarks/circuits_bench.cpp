@@ -74,28 +74,30 @@ void gpt2_singular_values(benchmark::State& state) {
   for (std::uint64_t seed = 0; seed < 2 * kLayers; ++seed) {
     weights.push_back(gaussian(kHeads * kHeadDim, kWidth, seed));
   }
-  const auto layer_values = [&](std::size_t layer) {
+  const auto layer_values = [&](std::size_t layer, const Compute& compute) {
     std::vector<ThinPair> pairs;
     for (std::int64_t head = 0; head < kHeads; ++head) {
       pairs.push_back({weights[2 * layer].view().row_block(head * kHeadDim, kHeadDim),
                        weights[2 * layer + 1].view().row_block(head * kHeadDim, kHeadDim)});
     }
-    return thin_products_singular_values(pairs);
+    return thin_products_singular_values(pairs, compute);
   };
   const auto wanted = product_singular_values(weights[0].view().row_block(0, kHeadDim),
                                               weights[1].view().row_block(0, kHeadDim))
                           .values;
-  const auto found = std::get<SingularValues>(layer_values(0).front()).values;
+  const auto found = std::get<SingularValues>(layer_values(0, {}).front()).values;
   for (std::size_t at = 0; at < wanted.size(); ++at) {
     if (!(std::abs(found[at] - wanted[at]) <= 1e-7 * wanted.front())) {
       return state.SkipWithError("wrong answer");
     }
   }
-  std::vector<WorkItem> items;
+  std::vector<QueueItem> items;
   for (std::size_t layer = 0; layer < kLayers; ++layer) {
-    items.push_back({.run = [&, layer] { benchmark::DoNotOptimize(layer_values(layer)); }});
+    items.push_back({.run = [&, layer](const Compute& compute) {
+      benchmark::DoNotOptimize(layer_values(layer, compute));
+    }});
   }
-  for (auto _ : state) run_all(items, {.threads = default_threads()}, {});
+  for (auto _ : state) run_queue(items, {.threads = default_threads()});
   state.counters["circuits/s"] = {static_cast<double>(kLayers * kHeads),
                                   benchmark::Counter::kIsIterationInvariantRate};
 }

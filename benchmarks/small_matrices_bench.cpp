@@ -57,15 +57,16 @@ void attention_maps(benchmark::State& state) {
       return state.SkipWithError("wrong answer");
   }
   constexpr std::size_t kMapsPerItem = 64;
-  std::vector<WorkItem> items;
+  std::vector<QueueItem> items;
   for (std::size_t first = 0; first < views.size(); first += kMapsPerItem) {
     const std::size_t count = std::min(kMapsPerItem, views.size() - first);
-    items.push_back({.run = [&, first, count] {
-      small_singular_values(std::span(views).subspan(first, count), values.data() + first * size);
+    items.push_back({.run = [&, first, count](const Compute& compute) {
+      small_singular_values(std::span(views).subspan(first, count), values.data() + first * size,
+                            compute);
     }});
   }
   for (auto _ : state) {
-    run_all(items, {.threads = default_threads()}, {});
+    run_queue(items, {.threads = default_threads()});
     benchmark::DoNotOptimize(values.data());
   }
   state.counters["per_map"] = {

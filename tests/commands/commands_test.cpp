@@ -124,7 +124,7 @@ TEST(Arguments, HoldValuesByName) {
   EXPECT_EQ(arguments->texts("models"), (Words{"a", "b"}));
   EXPECT_EQ(*arguments->layers("layers").parameter().get<std::string>(), "-3-,5-,2");
   EXPECT_TRUE(arguments->layers("absent").parameter().is_null());
-  const auto& ranks = *arguments->find<std::vector<WantedRank>>("rank");
+  const auto& ranks = *arguments->find<std::vector<Rank>>("rank");
   ASSERT_EQ(ranks.size(), 2u);
   EXPECT_EQ(ranks[0].text(), "7");
   EXPECT_EQ(ranks[1].text(), "0.1D");

@@ -35,7 +35,10 @@ TEST_F(StoredItemsTest, ProgressCountsWhatWasFoundAsDone) {
   Store store = Store::open(store_path(), "1.0");
   for (int time = 0; time < 2; ++time) {
     Progress last;
-    run_spectrum(models, {.store = &store}, [&](const Progress& progress) { last = progress; });
+    ReportCollector rows;
+    run_spectrum(
+        models, {},
+        {.on_progress = [&](const Progress& progress) { last = progress; }, .store = &store}, rows);
     EXPECT_GT(last.items_total, 0u);
     EXPECT_EQ(last.items_done, last.items_total);
     EXPECT_EQ(last.bytes_done, last.bytes_total);
@@ -48,8 +51,9 @@ TEST_F(StoredItemsTest, RefusesToKeepRowsOfAFileThatChangedUnderThem) {
   checkpoints.push_back(Checkpoint::open(path));
   const CheckpointTensor& tensor = *checkpoints[0].find("w");
   Store store = Store::open(store_path(), "1.0");
-  StoredItems items(store, {.analysis = {.name = "spectrum"},
-                            .models = {stored_checkpoint(checkpoints[0], "w", {})}});
+  StoredItems items(store,
+                    {.analysis = {.name = "spectrum"},
+                     .models = {stored_model({.checkpoint = &checkpoints[0], .name = "w"})}});
   ItemInputs inputs;
   inputs.add_matrix(checkpoints[0], tensor, whole_matrix(tensor.view));
   const auto change = [&](bool restore_time) {

@@ -68,7 +68,7 @@ TEST_F(StoredReportTest, RowsOfAMaliciousStoreCrashNothing) {
         for (const bool color : {false, true}) {
           std::ostringstream out;
           try {
-            format.write(stored_report(made, 1, std::nullopt), {.color = color}, out);
+            send_stored(made, 1, std::nullopt, *format.make({.color = color}, out));
           } catch (const Error& error) {
             EXPECT_EQ(error.kind(), ErrorKind::format) << error.what();
             ++refused;
