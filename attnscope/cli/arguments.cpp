@@ -50,7 +50,8 @@ void warn(const Checkpoint& checkpoint) {
   constexpr std::size_t kShown = 5;  // a wrong index can disagree about every tensor
   const auto& warnings = checkpoint.warnings();
   for (std::size_t index = 0; index < std::min(kShown, warnings.size()); ++index) {
-    say("warning", warnings[index]);
+    say("warning", error_text(warnings[index],
+                              [](std::string_view name) { return "--" + std::string(name); }));
   }
   if (warnings.size() > kShown) {
     say("warning", "and " + std::to_string(warnings.size() - kShown) + " more such tensors");

@@ -70,6 +70,8 @@ class Model {
 
  private:
   void choose_prefix();
+  ErrorParts wrong_shape(const CheckpointTensor& tensor, const Shape& expected,
+                         std::int64_t layer) const;
   Weight locate(const WeightRule& rule, std::int64_t layer) const;
 
   Checkpoint checkpoint_;

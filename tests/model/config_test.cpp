@@ -231,7 +231,7 @@ TEST(Config, UnknownArchitecturesAreUnsupportedAndTheKnownAreListed) {
   config["model_type"] = "mamba\x1b[2J";
   config["architectures"] = {"MambaForCausalLM"};
   EXPECT_ERROR_SAYING(ErrorKind::unsupported, parse(config), kWhere, "'mamba\\x1b[2J' is not known",
-                      "known: albert, bert, distilbert", "roberta", "--layout FILE.json");
+                      "known: albert, bert, distilbert", "roberta", "layout FILE.json");
   config.erase("model_type");
   EXPECT_ERROR_SAYING(ErrorKind::unsupported, parse(config), "'MambaForCausalLM' is not known");
 }
