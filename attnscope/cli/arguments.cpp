@@ -117,8 +117,7 @@ std::vector<Model> open_models(const CommonArguments& arguments) {
   const std::vector<std::string> names = distinct_names(paths);
   std::vector<Model> models;
   for (std::size_t index = 0; index < paths.size(); ++index) {
-    models.push_back(Model::open(paths[index], layout));
-    models.back().name = names[index];
+    models.push_back(Model::open(paths[index], layout, names[index]));
     if (!arguments.quiet) warn(models.back().checkpoint());
   }
   return models;

@@ -8,7 +8,7 @@
 #include "attnscope/core/error.h"
 #include "attnscope/core/strict_json.h"
 #include "attnscope/core/text.h"
-#include "attnscope/model/architectures.h"
+#include "attnscope/model/known_architectures.h"
 #include "attnscope/model/spec.h"
 
 namespace attnscope {

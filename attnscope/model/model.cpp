@@ -122,7 +122,7 @@ LayerNumbers layer_numbers(const Dimensions& dimensions, std::int64_t layer) {
           .inner = layer % dimensions.layers_per_group};
 }
 
-Model Model::open(const fs::path& path, const std::optional<fs::path>& layout) {
+Model Model::open(const fs::path& path, const std::optional<fs::path>& layout, std::string name) {
   Checkpoint checkpoint = Checkpoint::open(path);
   const fs::path source = layout ? *layout : checkpoint.folder() / "config.json";
   std::error_code ignored;
@@ -136,13 +136,12 @@ Model Model::open(const fs::path& path, const std::optional<fs::path>& layout) {
   const std::string text = read_text_file(source, kMaxConfigBytes);
   ModelSpec spec =
       layout ? parse_layout(text, source.string()) : parse_config(text, source.string());
-  Model model(std::move(checkpoint), std::move(spec));
-  model.name = distinct_names({path}).front();
-  return model;
+  if (name.empty()) name = distinct_names({path}).front();
+  return {std::move(checkpoint), std::move(spec), std::move(name)};
 }
 
-Model::Model(Checkpoint checkpoint, ModelSpec spec)
-    : checkpoint_(std::move(checkpoint)), spec_(std::move(spec)) {
+Model::Model(Checkpoint checkpoint, ModelSpec spec, std::string name)
+    : name_(std::move(name)), checkpoint_(std::move(checkpoint)), spec_(std::move(spec)) {
   choose_prefix();
   for (std::int64_t layer = 0; layer < dimensions().layers; ++layer) {
     auto& weights = layers_.emplace_back();

@@ -106,7 +106,7 @@ std::vector<std::vector<Role>> select_circuits(std::span<const Model> models,
       continue;
     }
     throw Error(ErrorKind::usage, "--circuit",
-                models.front().name + " has no '" + std::string(role_name(role)) + "'");
+                models.front().name() + " has no '" + std::string(role_name(role)) + "'");
   }
   return selected;
 }
@@ -133,7 +133,7 @@ Report run_circuits(std::span<const Model> models, const CircuitsRequest& reques
   for (std::size_t index = 0; index < models.size(); ++index) {
     check_variant(models[index], request.variant);
     const auto& own = circuits[index];
-    if (own.empty()) report.notes.push_back(models[index].name + " has none of these circuits");
+    if (own.empty()) report.notes.push_back(models[index].name() + " has none of these circuits");
     const bool qk = std::find(own.begin(), own.end(), Role::qk) != own.end();
     if (qk && models[index].norms_queries()) report.notes.push_back(query_norm_note(models[index]));
   }

@@ -257,11 +257,12 @@ Report run_composition(std::span<const Model> models, const CircuitsRequest& req
   std::size_t count = 0;
   for (const Model& model : models) {
     if (!model.has(Role::qk) || !model.has(Role::ov)) {
-      throw Error(ErrorKind::usage, "--composition", model.name + " has not all of q, k, v and o");
+      throw Error(ErrorKind::usage, "--composition",
+                  model.name() + " has not all of q, k, v and o");
     }
     check_variant(model, request.variant);
     if (model.norms_queries()) report.notes.push_back(query_norm_note(model));
-    layers.push_back(request.layers.resolve(model.dimensions().layers, model.name));
+    layers.push_back(request.layers.resolve(model.dimensions().layers, model.name()));
     count += layers.back().size();
   }
   for (const Model& model : models) {
@@ -307,7 +308,7 @@ Report run_composition(std::span<const Model> models, const CircuitsRequest& req
   std::size_t slot = 0;
   for (std::size_t index = 0; index < models.size(); ++index) {
     for (const std::int64_t layer : layers[index]) {
-      add_composition(report, models[index].name, layer, found[slot++]);
+      add_composition(report, models[index].name(), layer, found[slot++]);
     }
   }
   return report;

@@ -67,7 +67,7 @@ Report run_info(std::span<const Model> models) {
     report.models.push_back(facts_record(inventory.facts));
     for (const TensorFacts& tensor : inventory.tensors) {
       Value::List shape(tensor.shape.begin(), tensor.shape.end());
-      report.rows.push_back({{"model", model.name},
+      report.rows.push_back({{"model", model.name()},
                              {"name", tensor.name},
                              {"dtype", tensor.dtype},
                              {"shape", std::move(shape)},

@@ -48,7 +48,7 @@ std::vector<Outcome> all_skipped(const std::string& reason, std::int64_t heads) 
 std::uint64_t stored_bytes(const Model& model, std::int64_t layer, Role role) {
   std::uint64_t total = 0;
   for (const Role factor : factors_of(role)) {
-    const StoredMatrix& matrix = model.weight(layer, factor).matrix;
+    const TensorMatrix& matrix = model.weight(layer, factor).matrix;
     total += static_cast<std::uint64_t>(matrix.rows * matrix.cols) *
              static_cast<std::uint64_t>(dtype_info(matrix.tensor.dtype).bits) / 8;
   }
@@ -79,7 +79,7 @@ void run_layers(Report& report, std::span<const Model> models,
   std::map<WeightKey, std::size_t> item_of;
   for (std::size_t index = 0; index < models.size(); ++index) {
     const Model& model = models[index];
-    for (const std::int64_t layer : layers.resolve(model.dimensions().layers, model.name)) {
+    for (const std::int64_t layer : layers.resolve(model.dimensions().layers, model.name())) {
       for (std::size_t position = 0; position < roles[index].size(); ++position) {
         const Role role = roles[index][position];
         const auto [found, fresh] =
@@ -131,7 +131,7 @@ void run_layers(Report& report, std::span<const Model> models,
 
   for (const RowGroup& group : groups) {
     for (const Outcome& outcome : outcomes[group.item]) {
-      add_outcome(report, models[group.model].name, group.layer, work.role_field,
+      add_outcome(report, models[group.model].name(), group.layer, work.role_field,
                   std::string(role_name(group.role)), outcome);
     }
   }

@@ -13,7 +13,7 @@ namespace {
 
 /// The request with its layer counted from the start. Throws Error(usage) for what is not there.
 MatrixRequest resolve(const Model& model, MatrixRequest request) {
-  const std::string name = model.name;
+  const std::string name = model.name();
   const std::int64_t layers = model.dimensions().layers;
   if (request.layer < -layers || request.layer >= layers) {
     throw Error(ErrorKind::usage, "--layer",
@@ -104,7 +104,7 @@ Report matrix_report(std::span<const Model> models, const MatrixRequest& request
     const auto add_rows = [&](const auto& dense) {
       for (std::int64_t row = 0; row < dense.rows(); ++row) {
         const auto* first = dense.data() + row * dense.cols();
-        report.rows.push_back({{"model", model.name},
+        report.rows.push_back({{"model", model.name()},
                                {"layer", layer},
                                {"matrix", role_name(request.role)},
                                {"head", request.head},

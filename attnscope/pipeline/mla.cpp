@@ -136,7 +136,7 @@ Report run_mla(std::span<const Model> models, const SpectrumRequest& request,
     for (const Role role : roles) {
       if (model.has(role)) continue;
       throw Error(ErrorKind::usage, "--mla",
-                  model.name + " has no '" + std::string(role_name(role)) + "'");
+                  model.name() + " has no '" + std::string(role_name(role)) + "'");
     }
   }
   LayerWork work;

@@ -80,7 +80,7 @@ std::vector<std::vector<Role>> select_matrices(std::span<const Model> models,
                                    [&](const Model& model) { return model.has(role); });
     if (!known) {
       throw Error(ErrorKind::usage, "--matrix",
-                  models.front().name + " has no '" + std::string(role_name(role)) + "'");
+                  models.front().name() + " has no '" + std::string(role_name(role)) + "'");
     }
   }
   const std::span<const Role> candidates =

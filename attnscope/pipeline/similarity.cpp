@@ -132,7 +132,7 @@ void keep_matrices_with_head(std::span<const Model> models, std::vector<std::vec
     const std::int64_t layers = models[index].dimensions().layers;
     if (place.layer < -layers || place.layer >= layers) {
       throw Error(ErrorKind::usage, "--head-matrix",
-                  models[index].name + " has layers 0 to " + std::to_string(layers - 1));
+                  models[index].name() + " has layers 0 to " + std::to_string(layers - 1));
     }
     std::string lacking;
     std::int64_t most = 0;
@@ -142,11 +142,11 @@ void keep_matrices_with_head(std::span<const Model> models, std::vector<std::vec
     }
     if (head >= most) {
       throw Error(ErrorKind::usage, "--head-matrix",
-                  models[index].name + " has heads 0 to " + std::to_string(most - 1));
+                  models[index].name() + " has heads 0 to " + std::to_string(most - 1));
     }
     std::erase_if(roles[index], [&](Role role) { return head >= shape.count(role); });
     if (!lacking.empty()) {
-      notes.push_back(models[index].name + " has " + std::to_string(shape.kv_heads) +
+      notes.push_back(models[index].name() + " has " + std::to_string(shape.kv_heads) +
                       " key/value heads, so head " + std::to_string(head) +
                       " is left out of:" + lacking);
     }
@@ -206,7 +206,7 @@ Report run_similarity(std::span<const Model> models, const SimilarityRequest& re
   add_parameters(report, request, wanted);
   for (std::size_t index = 0; index < models.size(); ++index) {
     if (matrices[index].empty())
-      report.notes.push_back(models[index].name + " has none of these matrices");
+      report.notes.push_back(models[index].name() + " has none of these matrices");
   }
   LayerSelection layers = request.layers;
   if (request.head_matrix) {

@@ -219,7 +219,7 @@ Report run_spectrum(std::span<const Model> models, const SpectrumRequest& reques
 
   for (std::size_t index = 0; index < models.size(); ++index) {
     if (matrices[index].empty())
-      report.notes.push_back(models[index].name + " has none of these matrices");
+      report.notes.push_back(models[index].name() + " has none of these matrices");
   }
 
   LayerWork work;

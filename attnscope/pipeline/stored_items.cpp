@@ -48,7 +48,7 @@ ItemInputs& ItemInputs::add(std::string name, Value value) {
 }
 
 ItemInputs& ItemInputs::add_matrix(const Checkpoint& checkpoint, const CheckpointTensor& tensor,
-                                   const StoredMatrix& matrix) {
+                                   const TensorMatrix& matrix) {
   reads_.push_back({&checkpoint,
                     &tensor,
                     {{"dtype", dtype_info(tensor.view.dtype).name},
@@ -73,7 +73,7 @@ ItemInputs& ItemInputs::add_shape(const Model& model) {
 }
 
 StoredModel stored_model(const Model& model, Record facts) {
-  StoredModel stored = stored_checkpoint(model.checkpoint(), model.name, std::move(facts));
+  StoredModel stored = stored_checkpoint(model.checkpoint(), model.name(), std::move(facts));
   stored.description = absolute_path(model.spec().source);
   stored.described = content_hash(MappedFile(model.spec().source).bytes());
   return stored;

@@ -23,7 +23,7 @@ class ItemInputs {
   ItemInputs& add(std::string name, Value value);
   /// Throws what reading it would throw, so that no row is found for what would be refused.
   ItemInputs& add_matrix(const Checkpoint& checkpoint, const CheckpointTensor& tensor,
-                         const StoredMatrix& matrix);
+                         const TensorMatrix& matrix);
   /// Of the model that every analysis may depend on: how its heads are cut, and its width.
   ItemInputs& add_shape(const Model& model);
 

@@ -9,7 +9,7 @@
 #include "attnscope/pipeline/estimates.h"
 #include "attnscope/pipeline/layer_work.h"
 #include "attnscope/pipeline/read_weight.h"
-#include "attnscope/tensor/stored_values.h"
+#include "attnscope/tensor/tensor_values.h"
 
 namespace attnscope {
 namespace {
@@ -22,7 +22,7 @@ struct Piece {
   MatrixPart part;
 };
 
-MatrixPart part_of_head(const StoredMatrix& stored, Role role, std::int64_t head,
+MatrixPart part_of_head(const TensorMatrix& stored, Role role, std::int64_t head,
                         const HeadShape& shape) {
   const bool by_value_dim = role == Role::output || role == Role::value;
   const std::int64_t size = by_value_dim ? shape.value_dim : shape.head_dim;
@@ -31,7 +31,7 @@ MatrixPart part_of_head(const StoredMatrix& stored, Role role, std::int64_t head
 }
 
 /// In which the values of a matrix are read: together they are the whole, each value once.
-std::vector<Piece> pieces_of(const StoredMatrix& stored, Role role, std::int64_t heads,
+std::vector<Piece> pieces_of(const TensorMatrix& stored, Role role, std::int64_t heads,
                              const HeadShape& shape) {
   if (heads == 0) return {{std::nullopt, whole_part(stored)}};
   std::vector<Piece> pieces;
@@ -42,7 +42,7 @@ std::vector<Piece> pieces_of(const StoredMatrix& stored, Role role, std::int64_t
 }
 
 /// Where the first NaN or Inf is: read again, since nothing else needs to know places.
-std::string why_not_finite(const StoredMatrix& stored, Role role, std::optional<std::int64_t> head,
+std::string why_not_finite(const TensorMatrix& stored, Role role, std::optional<std::int64_t> head,
                            const HeadShape& shape) {
   return std::visit(
       [&](const auto& matrix) {
@@ -93,7 +93,7 @@ void add_counted_fields(Outcome& outcome, const std::vector<ValueCount>& values,
   outcome.fields.add("histogram", std::move(record));
 }
 
-std::vector<Outcome> counted_outcomes(const StoredMatrix& stored, Role role,
+std::vector<Outcome> counted_outcomes(const TensorMatrix& stored, Role role,
                                       const std::vector<Piece>& pieces, const HeadShape& shape,
                                       const WeightsRequest& request) {
   const PatternTable& table = pattern_table(stored.tensor.dtype);
@@ -175,7 +175,7 @@ class FirstPass {
   std::optional<SpreadSearch> spread_;
 };
 
-std::vector<Outcome> streamed_outcomes(const StoredMatrix& stored, Role role,
+std::vector<Outcome> streamed_outcomes(const TensorMatrix& stored, Role role,
                                        const std::vector<Piece>& pieces, const HeadShape& shape,
                                        const WeightsRequest& request) {
   // The whole first, then the heads, which are read once for both.
@@ -232,7 +232,7 @@ std::vector<Outcome> streamed_outcomes(const StoredMatrix& stored, Role role,
 std::vector<Outcome> weights_of(const Model& model, std::int64_t layer, Role role,
                                 const WeightsRequest& request) {
   const Weight& weight = model.weight(layer, role);
-  const StoredMatrix& stored = weight.matrix;
+  const TensorMatrix& stored = weight.matrix;
   const HeadShape& shape = model.dimensions().heads;
   const std::int64_t heads = request.per_head ? shape.count(role) : 0;
   if (weight.tensor == nullptr) return all_skipped(weight.missing, heads);
@@ -249,7 +249,7 @@ std::vector<Outcome> weights_of(const Model& model, std::int64_t layer, Role rol
 }
 
 /// Values are read in blocks, and those near a quantile kept: of a head, most of them.
-std::uint64_t estimated_bytes(const StoredMatrix& stored, bool per_head) {
+std::uint64_t estimated_bytes(const TensorMatrix& stored, bool per_head) {
   constexpr std::uint64_t kTables = 4 << 20;  // counts of bit patterns, or a sample of the values
   if (has_countable_patterns(stored.tensor.dtype)) return kTables;
   const std::uint64_t all = float64_bytes(stored.rows, stored.cols);
@@ -277,7 +277,7 @@ Report run_weights(std::span<const Model> models, const WeightsRequest& request,
   if (request.with_histogram) add_bin_parameters(report.parameters, request.bins);
   for (std::size_t index = 0; index < models.size(); ++index) {
     if (matrices[index].empty())
-      report.notes.push_back(models[index].name + " has none of these matrices");
+      report.notes.push_back(models[index].name() + " has none of these matrices");
   }
 
   LayerWork work;

@@ -2,7 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "attnscope/model/architectures.h"
+#include "attnscope/model/known_architectures.h"
 #include "attnscope/model/spec.h"
 #include "tests/support/expect_error.h"
 
@@ -113,7 +113,7 @@ TEST(Config, FindsTheArchitectureByItsClass) {
 }
 
 TEST(Config, EveryArchitectureIsFoundByItsType) {
-  for (const Architecture& architecture : architectures()) {
+  for (const Architecture& architecture : known_architectures()) {
     for (const std::string& type : architecture.model_types) {
       EXPECT_EQ(find_architecture_by_type(type), &architecture) << type;
     }

@@ -34,7 +34,8 @@ fs::path changed_copy(const TempFolder& folder, const std::string& name, const j
 
 TEST(Model, OpensAWeightsFileBesideItsConfig) {
   const Model model = Model::open(kData / "bert" / "model.safetensors");
-  EXPECT_EQ(model.name, "model.safetensors");
+  EXPECT_EQ(model.name(), "model.safetensors");
+  EXPECT_EQ(Model::open(kData / "bert", std::nullopt, "mine").name(), "mine");
   EXPECT_EQ(model.spec().architecture.name, "bert");
 }
 

@@ -1,4 +1,4 @@
-// --layout FILE.json: an architecture and its numbers in one file, for checkpoints that are not in
+// A layout file: an architecture and its numbers in one file, for checkpoints that are not in
 // the list. docs/formats.md describes it.
 #include <algorithm>
 #include <nlohmann/json.hpp>
