@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "attnscope/tensor/stored_matrix.h"
+#include "attnscope/tensor/tensor_matrix.h"
 
 namespace attnscope {
 namespace {
@@ -25,7 +25,7 @@ std::vector<std::byte> weight_bytes(std::int64_t elements) {
 void decode_weight(benchmark::State& state, DType dtype, bool transposed) {
   constexpr std::int64_t kRows = 3072, kCols = 1024;
   const std::vector<std::byte> bytes = weight_bytes(kRows * kCols);
-  StoredMatrix stored{.tensor = {dtype, {kRows, kCols}, bytes},
+  TensorMatrix stored{.tensor = {dtype, {kRows, kCols}, bytes},
                       .rows = kRows,
                       .cols = kCols,
                       .row_stride = transposed ? 1 : kCols,

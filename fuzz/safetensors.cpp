@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "attnscope/core/error.h"
-#include "attnscope/tensor/stored_matrix.h"
+#include "attnscope/tensor/tensor_matrix.h"
 
 using namespace attnscope;
 

@@ -1,7 +1,8 @@
 #include "attnscope/checkpoint/checkpoint.h"
 
 #include <algorithm>
-#include <set>
+#include <cstring>
+#include <optional>
 #include <system_error>
 
 #include "attnscope/checkpoint/shard_index.h"
@@ -21,6 +22,12 @@ bool ends_with(const fs::path& path, std::string_view ending) {
   return path.filename().string().ends_with(ending);
 }
 
+[[noreturn]] void refuse(ErrorKind kind, const fs::path& file, std::string problem,
+                         std::string hint = "") {
+  throw Error(kind,
+              {.file = file.string(), .problem = std::move(problem), .hint = std::move(hint)});
+}
+
 /// False also where the name cannot even be looked up: names come from files and may be too long.
 bool file_exists(const fs::path& path) {
   std::error_code ignored;
@@ -38,9 +45,33 @@ std::vector<fs::path> files_ending(const fs::path& folder,
       if (ends_with(entry->path(), ending)) found.push_back(entry->path());
     }
   }
-  if (error) throw Error(ErrorKind::io, folder.string(), "cannot list: " + error.message());
+  if (error) refuse(ErrorKind::io, folder, "cannot list: " + error.message());
   std::sort(found.begin(), found.end());
   return found;
+}
+
+/// Of the root of a Hugging Face cache folder, models--ORG--NAME: the revision that `main` names,
+/// else the first.
+std::optional<fs::path> find_snapshot(const fs::path& folder) {
+  const fs::path snapshots = folder / "snapshots";
+  std::error_code ignored;
+  if (!fs::is_directory(snapshots, ignored)) return std::nullopt;
+  const auto found = files_ending(snapshots, {""});
+  if (found.empty()) return std::nullopt;
+  const fs::path main = folder / "refs" / "main";
+  if (fs::is_regular_file(main, ignored)) {
+    constexpr std::uint64_t kMaxRevisionBytes = 1000;
+    const fs::path named = snapshots / split(read_text_file(main, kMaxRevisionBytes), '\n')[0];
+    if (std::find(found.begin(), found.end(), named) != found.end()) return named;
+  }
+  return found.front();
+}
+
+/// What git keeps in place of a large file until `git lfs` fetches it.
+bool is_lfs_pointer(std::span<const std::byte> bytes) {
+  constexpr std::string_view kStart = "version https://git-lfs";
+  return bytes.size() > kStart.size() &&
+         std::memcmp(bytes.data(), kStart.data(), kStart.size()) == 0;
 }
 
 /// The weights of a folder, as transformers prefers them: one file, then an index, then the only
@@ -53,20 +84,26 @@ fs::path find_weights(const fs::path& folder) {
     const auto found = files_ending(folder, {ending});
     if (found.size() == 1) return found.front();
     if (found.size() > 1) {
-      throw Error(
-          ErrorKind::usage, folder.string(),
-          "holds several " + std::string(ending) + " files and no index (name one of them)");
+      refuse(ErrorKind::usage, folder,
+             "holds several " + std::string(ending) + " files and no index", "name one of them");
     }
   }
   const auto others = files_ending(folder, {".bin", ".pt", ".pth", ".gguf", ".h5", ".msgpack"});
   if (!others.empty()) {
-    throw Error(ErrorKind::unsupported, folder.string(),
-                "holds only " + others.front().filename().string() +
-                    ", a format that is not read yet (convert it to safetensors, for example with "
-                    "transformers: from_pretrained, then save_pretrained)");
+    refuse(ErrorKind::unsupported, folder,
+           "holds only " + verbatim(others.front().filename().string()) +
+               ", a format that is not read yet",
+           "convert it to safetensors, for example with transformers: from_pretrained, then "
+           "save_pretrained");
   }
-  throw Error(ErrorKind::io, folder.string(),
-              "holds no weights (expected model.safetensors or model.safetensors.index.json)");
+  if (const auto snapshot = find_snapshot(folder)) {
+    refuse(ErrorKind::io, folder,
+           "is the folder of a model in a cache, which keeps its files in "
+           "snapshots/REVISION",
+           "name " + verbatim(snapshot->string()));
+  }
+  refuse(ErrorKind::io, folder, "holds no weights",
+         "expected model.safetensors or model.safetensors.index.json");
 }
 
 }  // namespace
@@ -75,9 +112,9 @@ Checkpoint Checkpoint::open(const fs::path& path) {
   std::error_code error;
   const fs::file_status status = fs::status(path, error);
   if (!fs::exists(status)) {
-    throw Error(ErrorKind::io, path.string(),
-                "no such file or folder; download the model first (for example: hf download "
-                "ORG/NAME --local-dir FOLDER), then name its folder");
+    refuse(ErrorKind::io, path,
+           "no such file or folder; download the model first (for example: hf download "
+           "ORG/NAME --local-dir FOLDER), then name its folder");
   }
   Checkpoint checkpoint;
   const bool directory = fs::is_directory(status);
@@ -90,16 +127,18 @@ Checkpoint Checkpoint::open(const fs::path& path) {
     checkpoint.add_file(weights);
     checkpoint.index_names({});
   } else {
-    throw Error(
-        ErrorKind::unsupported, weights.string(),
-        "not a format that is read (expected a .safetensors file, a .safetensors.index.json "
-        "or a folder with one)");
+    refuse(ErrorKind::unsupported, weights, "not a format that is read",
+           "expected a .safetensors file, a .safetensors.index.json or a folder with one");
   }
   return checkpoint;
 }
 
 void Checkpoint::add_file(const fs::path& path) {
   MappedFile file(path);
+  if (is_lfs_pointer(file.bytes())) {
+    refuse(ErrorKind::format, path, "is a git-lfs pointer and not the weights",
+           "fetch them: git lfs pull");
+  }
   SafetensorsFile parsed;
   try {
     parsed = parse_safetensors(file.bytes(), path.string());
@@ -129,15 +168,17 @@ void Checkpoint::open_sharded(const fs::path& index_path) {
     }
   }
   // A part of a checkpoint is enough for what it holds.
-  const std::string named = "this shard is named by " + index_path.filename().string();
+  const std::string named = "this shard is named by " + verbatim(index_path.filename().string());
   if (files_.empty()) {
-    throw Error(ErrorKind::io, (folder_ / shards.begin()->first).string(),
-                named + " but is missing (download it)");
+    refuse(ErrorKind::io, folder_ / shards.begin()->first, named + " but is missing",
+           "download it");
   }
   for (const std::string& shard : absent_shards_) {
-    warnings_.push_back((folder_ / shard).string() + ": " + named +
-                        " but is missing, and with it " + std::to_string(shards.at(shard)) +
-                        (shards.at(shard) == 1 ? " tensor" : " tensors") + " (download it)");
+    const std::size_t count = shards.at(shard);
+    warnings_.push_back({.file = (folder_ / shard).string(),
+                         .problem = named + " but is missing, and with it " +
+                                    std::to_string(count) + (count == 1 ? " tensor" : " tensors"),
+                         .hint = "download it"});
   }
 
   index_names(shard_of);
@@ -146,19 +187,20 @@ void Checkpoint::open_sharded(const fs::path& index_path) {
     const auto listed = shard_of.find(tensor.name);
     const std::string held_by = files_[tensor.file].path().filename().string();
     if (listed == shard_of.end()) {
-      warnings_.push_back(place_of(tensor) + " is not in the index");
+      warn(tensor, "is not in the index");
     } else if (listed->second != held_by) {
-      warnings_.push_back(place_of(tensor) + " is listed in " + listed->second + " by the index");
+      warn(tensor, "is listed in " + listed->second + " by the index");
     }
   }
   for (const auto& [tensor, shard] : shard_of) {
     if (find(tensor) != nullptr) continue;
     missing_.emplace(tensor, shard);
     if (absent_shards_.count(shard) > 0) continue;  // said once above
-    warnings_.push_back(index_path.string() + ": tensor '" + tensor + "' is listed in " + shard +
-                        ", which lacks it");
+    warnings_.push_back({.file = index_path.string(),
+                         .tensor = tensor,
+                         .problem = verbatim("tensor '" + tensor + "' is listed in " + shard +
+                                             ", which lacks it")});
   }
-  for (std::string& warning : warnings_) warning = printable(warning);
 }
 
 void Checkpoint::index_names(const std::map<std::string, std::string>& shard_of) {
@@ -174,8 +216,8 @@ void Checkpoint::index_names(const std::map<std::string, std::string>& shard_of)
     if (listed != shard_of.end() && listed->second == file_name(tensors_[index])) {
       position->second = index;
     }
-    warnings_.push_back(place_of(tensors_[index]) + " is also in an earlier shard; the one in " +
-                        file_name(tensors_[position->second]) + " is used");
+    warn(tensors_[index], "is also in an earlier shard; the one in " +
+                              file_name(tensors_[position->second]) + " is used");
   }
   std::vector<CheckpointTensor> kept;
   for (std::size_t index = 0; index < tensors_.size(); ++index) {
@@ -212,6 +254,18 @@ std::uint64_t Checkpoint::file_bytes() const {
   std::uint64_t total = 0;
   for (const MappedFile& file : files_) total += file.bytes().size();
   return total;
+}
+
+void Checkpoint::warn(const CheckpointTensor& tensor, const std::string& problem) {
+  warnings_.push_back(parts_of(tensor, verbatim("tensor '" + tensor.name + "' " + problem)));
+}
+
+ErrorParts Checkpoint::parts_of(const CheckpointTensor& tensor, std::string problem,
+                                std::string hint) const {
+  return {.file = files_[tensor.file].path().string(),
+          .tensor = tensor.name,
+          .problem = std::move(problem),
+          .hint = std::move(hint)};
 }
 
 std::string Checkpoint::place_of(const CheckpointTensor& tensor) const {

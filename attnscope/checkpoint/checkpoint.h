@@ -12,6 +12,7 @@
 
 #include "attnscope/checkpoint/mapped_file.h"
 #include "attnscope/checkpoint/safetensors.h"
+#include "attnscope/core/error.h"
 
 namespace attnscope {
 
@@ -38,9 +39,9 @@ class Checkpoint {
   /// Other names of tensors, from the files' metadata: alias → name.
   const std::map<std::string, std::string, std::less<>>& aliases() const { return aliases_; }
 
-  /// Where index and shards disagree, a line each; the tensors are the union of both. Shards that
-  /// are not there are named here too, as long as one is.
-  const std::vector<std::string>& warnings() const { return warnings_; }
+  /// Where index and shards disagree, one for each tensor; the tensors are the union of both.
+  /// Shards that are not there are named here too, as long as one is.
+  const std::vector<ErrorParts>& warnings() const { return warnings_; }
 
   /// Where the index says a tensor is that no shard holds: ": the index puts it in FILE, which
   /// lacks it" (or "is missing"). Empty for other names.
@@ -62,11 +63,16 @@ class Checkpoint {
     files_[tensor.file].prefetch(part);
   }
 
-  /// "FILE: tensor 'NAME'", for error messages.
+  /// "FILE: tensor 'NAME'", for messages.
   std::string place_of(const CheckpointTensor& tensor) const;
+
+  /// What an error says that is about the tensor.
+  ErrorParts parts_of(const CheckpointTensor& tensor, std::string problem,
+                      std::string hint = "") const;
 
  private:
   void add_file(const std::filesystem::path& path);
+  void warn(const CheckpointTensor& tensor, const std::string& problem);
   void open_sharded(const std::filesystem::path& index_path);
   /// `shard_of`: what the index says, empty for a single file.
   void index_names(const std::map<std::string, std::string>& shard_of);
@@ -79,7 +85,7 @@ class Checkpoint {
   std::map<std::string, std::string, std::less<>> aliases_;
   std::map<std::string, std::string, std::less<>> missing_;  // tensor → shard the index names
   std::set<std::string, std::less<>> absent_shards_;
-  std::vector<std::string> warnings_;
+  std::vector<ErrorParts> warnings_;
 };
 
 }  // namespace attnscope

@@ -32,18 +32,23 @@ FileState state_of(const struct stat& status) {
   return {static_cast<std::uint64_t>(status.st_size), nanoseconds(modified), nanoseconds(changed)};
 }
 
+[[noreturn]] void refuse(const std::filesystem::path& file, std::string problem,
+                         std::string hint = "") {
+  throw Error(ErrorKind::io,
+              {.file = file.string(), .problem = std::move(problem), .hint = std::move(hint)});
+}
+
 Opened open_regular_file(const std::filesystem::path& path) {
   // O_NONBLOCK: opening a pipe must not wait for its writer.
   const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (descriptor < 0) {
-    throw Error(ErrorKind::io, path.string(), std::string("cannot open: ") + std::strerror(errno));
+    refuse(path, std::string("cannot open: ") + std::strerror(errno));
   }
   struct stat status;
   if (fstat(descriptor, &status) != 0 || !S_ISREG(status.st_mode)) {
     const bool directory = S_ISDIR(status.st_mode);
     close(descriptor);
-    throw Error(ErrorKind::io, path.string(),
-                directory ? "is a directory, expected a file" : "is not a regular file");
+    refuse(path, directory ? "is a directory, expected a file" : "is not a regular file");
   }
   return {descriptor, state_of(status)};
 }
@@ -59,7 +64,7 @@ MappedFile::MappedFile(const std::filesystem::path& path) : path_(path) {
   if (address == MAP_FAILED) {
     const std::string reason = std::strerror(errno);
     close(descriptor_);
-    throw Error(ErrorKind::io, path.string(), "cannot map: " + reason);
+    refuse(path, "cannot map: " + reason);
   }
   bytes_ = {static_cast<const std::byte*>(address), state_.bytes};
   guard_ = GuardedRange(bytes_);
@@ -93,20 +98,19 @@ void MappedFile::check_intact() const {
   struct stat status;
   if (guard_.was_cut() || fstat(descriptor_, &status) != 0 ||
       state_of(status).bytes < state_.bytes) {
-    throw Error(ErrorKind::io, path_.string(),
-                "the file became shorter while it was read (is it still being written?)");
+    refuse(path_, "the file became shorter while it was read", "is it still being written?");
   }
   if (state_of(status).modified_ns != state_.modified_ns) {
-    throw Error(ErrorKind::io, path_.string(),
-                "the file was written to while it was read (is it still being written?)");
+    refuse(path_, "the file was written to while it was read", "is it still being written?");
   }
 }
 
 std::string read_text_file(const std::filesystem::path& path, std::uint64_t limit_bytes) {
   const MappedFile file(path);
   if (file.bytes().size() > limit_bytes) {
-    throw Error(ErrorKind::format, path.string(),
-                "is larger than " + std::to_string(limit_bytes) + " bytes");
+    throw Error(ErrorKind::format,
+                {.file = path.string(),
+                 .problem = "is larger than " + std::to_string(limit_bytes) + " bytes"});
   }
   std::string text(reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size());
   file.check_intact();

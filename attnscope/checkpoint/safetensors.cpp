@@ -27,11 +27,20 @@ struct Entry {
   std::uint64_t end = 0;
 };
 
-[[noreturn]] void refuse(std::string_view where, const std::string& problem) {
-  throw Error(ErrorKind::format, where, problem);
+/// What an error is about: the file, or a tensor of it.
+struct Place {
+  std::string file;
+  std::string tensor = {};
+};
+
+[[noreturn]] void refuse(const Place& place, std::string problem, std::string hint = "") {
+  throw Error(ErrorKind::format, {.file = place.file,
+                                  .tensor = place.tensor,
+                                  .problem = std::move(problem),
+                                  .hint = std::move(hint)});
 }
 
-std::uint64_t header_length(std::span<const std::byte> file, std::string_view where) {
+std::uint64_t header_length(std::span<const std::byte> file, const Place& where) {
   if (file.empty()) refuse(where, "the file is empty");
   if (file.size() < kLengthBytes) {
     refuse(where, "too short for a safetensors file (" + std::to_string(file.size()) + " bytes)");
@@ -41,12 +50,13 @@ std::uint64_t header_length(std::span<const std::byte> file, std::string_view wh
     length = length << 8 | std::to_integer<std::uint64_t>(file[index]);
   }
   if (length > kMaxHeaderBytes) {
-    refuse(where, "header length " + std::to_string(length) +
-                      " is over the limit of 100000000 bytes (not a safetensors file?)");
+    refuse(where,
+           "header length " + std::to_string(length) + " is over the limit of 100000000 bytes",
+           "not a safetensors file?");
   }
   if (length > file.size() - kLengthBytes) {
-    refuse(where, "header length " + std::to_string(length) +
-                      " reaches past the end of the file (truncated download?)");
+    refuse(where, "header length " + std::to_string(length) + " reaches past the end of the file",
+           "truncated download?");
   }
   return length;
 }
@@ -56,7 +66,7 @@ std::optional<std::uint64_t> as_size(const json& value) {
   return value.get<std::uint64_t>();
 }
 
-Shape parse_shape(const json& value, const std::string& where) {
+Shape parse_shape(const json& value, const Place& where) {
   if (!value.is_array()) refuse(where, "'shape' is not an array");
   if (value.size() > kMaxDimensions) refuse(where, "'shape' has more than 16 dimensions");
   Shape shape;
@@ -69,7 +79,7 @@ Shape parse_shape(const json& value, const std::string& where) {
 }
 
 /// shape × dtype in bytes.
-std::uint64_t byte_count(const Shape& shape, DType dtype, const std::string& where) {
+std::uint64_t byte_count(const Shape& shape, DType dtype, const Place& where) {
   // Zero times anything is zero, in whatever order the sizes come.
   if (std::find(shape.begin(), shape.end(), 0) != shape.end()) return 0;
   std::optional<std::uint64_t> bits = static_cast<std::uint64_t>(dtype_info(dtype).bits);
@@ -81,8 +91,8 @@ std::uint64_t byte_count(const Shape& shape, DType dtype, const std::string& whe
   return *bits / 8;
 }
 
-Entry parse_entry(const std::string& name, const json& value, std::string_view file) {
-  const std::string where = std::string(file) + ": tensor '" + name + "'";
+Entry parse_entry(const std::string& name, const json& value, const Place& file) {
+  const Place where = {file.file, name};
   if (!value.is_object()) refuse(where, "its header entry is not an object");
   for (const char* key : {"dtype", "shape", "data_offsets"}) {
     if (!value.contains(key)) refuse(where, std::string("has no '") + key + "'");
@@ -93,7 +103,7 @@ Entry parse_entry(const std::string& name, const json& value, std::string_view f
   if (!dtype.is_string()) refuse(where, "'dtype' is not a string");
   const auto& dtype_text = dtype.get_ref<const std::string&>();
   const auto known = dtype_from_name(dtype_text);
-  if (!known) refuse(where, "unknown dtype '" + dtype_text + "'");
+  if (!known) refuse(where, "unknown dtype '" + verbatim(dtype_text) + "'");
   entry.dtype = *known;
   entry.shape = parse_shape(value["shape"], where);
 
@@ -117,14 +127,13 @@ Entry parse_entry(const std::string& name, const json& value, std::string_view f
 /// Tensors must cover the payload exactly: whoever hides bytes in a hole or lets two tensors share
 /// bytes has made a different file than its header says.
 void check_cover(const std::vector<Entry>& entries, std::uint64_t payload_bytes,
-                 std::string_view file) {
+                 const Place& file) {
   std::uint64_t covered = 0;
   for (const Entry& entry : entries) {
-    const std::string where = std::string(file) + ": tensor '" + entry.name + "'";
+    const Place where = {file.file, entry.name};
     if (entry.end > payload_bytes) {
-      refuse(where, "its bytes end at " + std::to_string(entry.end) +
-                        ", past the end of the file (" + std::to_string(payload_bytes) +
-                        " bytes of data; truncated download?)");
+      refuse(where, "its bytes end at " + std::to_string(entry.end) + ", past the end of the file",
+             std::to_string(payload_bytes) + " bytes of data; truncated download?");
     }
     if (entry.begin < covered) refuse(where, "its bytes overlap another tensor's");
     if (entry.begin > covered) refuse(where, "there is a hole in the file before its bytes");
@@ -135,7 +144,7 @@ void check_cover(const std::vector<Entry>& entries, std::uint64_t payload_bytes,
   }
 }
 
-std::map<std::string, std::string> parse_metadata(const json& value, std::string_view where) {
+std::map<std::string, std::string> parse_metadata(const json& value, const Place& where) {
   std::map<std::string, std::string> metadata;
   if (!value.is_object()) refuse(where, "'__metadata__' is not an object");
   for (const auto& [key, text] : value.items()) {
@@ -147,22 +156,23 @@ std::map<std::string, std::string> parse_metadata(const json& value, std::string
 
 }  // namespace
 
-SafetensorsFile parse_safetensors(std::span<const std::byte> file, std::string_view where) {
+SafetensorsFile parse_safetensors(std::span<const std::byte> file, std::string_view name) {
+  const Place where = {std::string(name)};
   const std::uint64_t length = header_length(file, where);
   const std::string_view header(reinterpret_cast<const char*>(file.data()) + kLengthBytes,
                                 static_cast<std::size_t>(length));
   if (header.empty() || header.front() != '{') {
-    refuse(where, "the header does not start with '{' (not a safetensors file?)");
+    refuse(where, "the header does not start with '{{'", "not a safetensors file?");
   }
-  const json parsed = parse_json(header, std::string(where) + ": header");
+  const json parsed = parse_json(header, name, "header");
 
   SafetensorsFile result;
   std::vector<Entry> entries;
-  for (const auto& [name, value] : parsed.items()) {
-    if (name == "__metadata__") {
+  for (const auto& [key, value] : parsed.items()) {
+    if (key == "__metadata__") {
       result.metadata = parse_metadata(value, where);
     } else {
-      entries.push_back(parse_entry(name, value, where));
+      entries.push_back(parse_entry(key, value, where));
     }
   }
   std::sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {

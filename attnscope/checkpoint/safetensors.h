@@ -25,7 +25,7 @@ struct SafetensorsFile {
 
 /// Checks the whole header before any tensor is believed: sizes, exact cover of the file without
 /// holes or overlaps, dtypes, duplicate names. Views point into `file`.
-/// Throws Error(format) naming `where` and the fault.
-SafetensorsFile parse_safetensors(std::span<const std::byte> file, std::string_view where);
+/// Throws Error(format) with the file's `name` and the fault.
+SafetensorsFile parse_safetensors(std::span<const std::byte> file, std::string_view name);
 
 }  // namespace attnscope

@@ -142,7 +142,9 @@ void run_command(const Command& command, const Arguments& arguments, const Kerne
   session.context.kernels = kernels;
   session.context.stop = std::move(stop);
   if (!arguments.flag("quiet")) {
-    session.on_warning = [](const std::string& warning) { say("warning", warning); };
+    session.on_warning = [&](const ErrorParts& warning) {
+      say("warning", error_text(warning, spelling(command)));
+    };
   }
   const bool array = command.array != nullptr && arguments.text("out").ends_with(".npy");
   (array ? print_array : print_rows)(command, arguments, session);

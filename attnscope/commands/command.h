@@ -18,7 +18,7 @@ namespace attnscope {
 /// What a run has beside its arguments; whoever starts it decides. None of it changes a result.
 struct Session {
   Context context;
-  std::function<void(const std::string&)> on_warning;  // a line about a model's files; may be empty
+  std::function<void(const ErrorParts&)> on_warning;  // of a model's files; may be empty
 };
 
 /// Parameters and texts for them as a user might give them, in order; a flag has no text.

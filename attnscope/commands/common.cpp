@@ -34,7 +34,9 @@ void warn(const Checkpoint& checkpoint, const Session& session) {
     session.on_warning(warnings[index]);
   }
   if (warnings.size() > kShown) {
-    session.on_warning("and " + std::to_string(warnings.size() - kShown) + " more such tensors");
+    session.on_warning({.place = checkpoint.main_file().string(),
+                        .problem = "and " + std::to_string(warnings.size() - kShown) +
+                                   " more such tensors"});
   }
 }
 
@@ -142,10 +144,10 @@ std::vector<Model> open_models(const Arguments& arguments, const Session& sessio
   const std::vector<std::string> names = distinct_names(paths);
   std::vector<Model> opened;
   for (std::size_t index = 0; index < paths.size(); ++index) {
-    opened.push_back(Model::open(paths[index], layout.empty()
-                                                   ? std::nullopt
-                                                   : std::optional<std::filesystem::path>(layout)));
-    opened.back().name = names[index];
+    opened.push_back(Model::open(
+        paths[index],
+        layout.empty() ? std::nullopt : std::optional<std::filesystem::path>(layout),
+        names[index]));
     warn(opened.back().checkpoint(), session);
   }
   return opened;

@@ -25,12 +25,21 @@ bool is_name(std::string_view text) {
 std::string where_text(const ErrorParts& parts, const SpellParameter& spell) {
   if (!parts.parameter.empty()) return spell(parts.parameter);
   if (parts.file.empty()) return parts.place;
-  return parts.tensor.empty() ? parts.file : parts.file + ": tensor '" + parts.tensor + "'";
+  const bool names_tensor =
+      parts.tensor.empty() || parts.problem.starts_with("tensor '" + verbatim(parts.tensor) + "'");
+  return parts.file + (names_tensor ? "" : ": tensor '" + parts.tensor + "'") +
+         (parts.place.empty() ? "" : ": " + parts.place);
 }
 
 std::string bare(std::string_view name) { return std::string(name); }
 
 }  // namespace
+
+std::string verbatim(std::string_view text) {
+  std::string out;
+  for (const char c : text) out.append(c == '{' ? 2 : 1, c);
+  return out;
+}
 
 std::string spell_parameters(std::string_view text, const SpellParameter& spell) {
   std::string out;
@@ -46,7 +55,7 @@ std::string spell_parameters(std::string_view text, const SpellParameter& spell)
       text.remove_prefix(close + 1);
     } else {
       out += '{';
-      text.remove_prefix(open + 1);
+      text.remove_prefix(open + (text.substr(open).starts_with("{{") ? 2 : 1));
     }
   }
 }

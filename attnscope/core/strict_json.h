@@ -7,7 +7,8 @@
 namespace attnscope {
 
 /// Parses one JSON document. Refuses duplicate keys, nesting deeper than 64 and trailing text.
-/// Throws Error(format) with `where` as its place.
-nlohmann::json parse_json(std::string_view text, std::string_view where);
+/// Throws Error(format) that names `file`, and `place` in it: "header"; empty for the whole file.
+nlohmann::json parse_json(std::string_view text, std::string_view file,
+                          std::string_view place = "");
 
 }  // namespace attnscope

@@ -1,5 +1,6 @@
-// What attnscope must know of a family of models, as data. One file per family in architectures/;
-// --layout reads the same table from JSON.
+// The description of an architecture, as data: what attnscope must know of a family of models. The
+// descriptions themselves are in families/, one file each, and known_architectures.h lists them; a
+// layout file is one more, written in JSON.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,6 @@
 // config.json, as transformers wrote it before version 5 and since.
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <initializer_list>
 #include <nlohmann/json.hpp>
@@ -7,7 +8,7 @@
 #include "attnscope/core/error.h"
 #include "attnscope/core/strict_json.h"
 #include "attnscope/core/text.h"
-#include "attnscope/model/architectures.h"
+#include "attnscope/model/known_architectures.h"
 #include "attnscope/model/spec.h"
 
 namespace attnscope {
@@ -19,6 +20,27 @@ std::string text_field(const json& config, const char* key) {
   const auto found = config.find(key);
   return found != config.end() && found->is_string() ? found->get<std::string>() : "";
 }
+
+[[noreturn]] void refuse(std::string_view file, std::string problem) {
+  throw Error(ErrorKind::format, {.file = std::string(file), .problem = std::move(problem)});
+}
+
+/// Multimodal files nest the language model; null where nothing is nested.
+const json* nested_language(const json& config) {
+  const auto nested = config.find("text_config");
+  return nested != config.end() && nested->is_object() ? &*nested : nullptr;
+}
+
+bool is_multimodal(const json& config) {
+  constexpr std::array kKeys = {"text_config", "vision_config", "audio_config", "mm_vision_tower"};
+  return std::any_of(kKeys.begin(), kKeys.end(),
+                     [&](const char* key) { return config.contains(key); });
+}
+
+/// Names near those of known architectures that are no slips of them.
+constexpr std::array<std::string_view, 9> kOthers = {"llava",    "llama4",    "gptj",
+                                                     "gemma3n",  "mistral3",  "phimoe",
+                                                     "qwen2_vl", "qwen2_moe", "qwen3_moe"};
 
 const Architecture& find_architecture(const json& config, std::string_view where) {
   const std::string model_type = text_field(config, "model_type");
@@ -35,12 +57,21 @@ const Architecture& find_architecture(const json& config, std::string_view where
     }
   }
   if (named.empty()) {
-    throw Error(ErrorKind::format, where, "says no model_type and no architectures");
+    refuse(where, "says no model_type and no architectures");
   }
+  std::string problem = "architecture '" + verbatim(named) + "' is not known";
   const std::vector<std::string> names = architecture_names();
-  throw Error(ErrorKind::unsupported, where,
-              "architecture '" + named + "' is not known" + suggestion(named, names) +
-                  "; known: " + join(names) + " (describe others with {layout} FILE.json)");
+  if (is_multimodal(config)) {
+    const json* language = nested_language(config);
+    const std::string type = language == nullptr ? "" : text_field(*language, "model_type");
+    problem += " (a multimodal model";
+    problem += type.empty() ? ")" : "; its language model is '" + verbatim(type) + "')";
+  } else if (std::find(kOthers.begin(), kOthers.end(), named) == kOthers.end()) {
+    problem += verbatim(suggestion(named, names));
+  }
+  throw Error(ErrorKind::unsupported, {.file = std::string(where),
+                                       .problem = problem + "; known: " + join(names),
+                                       .hint = "describe others with {layout} FILE.json"});
 }
 
 /// Nothing where the key is absent or null and has no fallback.
@@ -51,24 +82,22 @@ std::optional<std::int64_t> read_number(const json& config, const ConfigKey& key
   if (found == config.end() || found->is_null()) return key.fallback;
   if (!found->is_number_integer() || found->get<std::int64_t>() < 1 ||
       found->get<std::int64_t>() > kMaxSize) {
-    throw Error(ErrorKind::format, where,
-                "'" + key.name + "' is " + found->dump(-1, ' ', true) +
-                    ", expected a whole number from 1 to " + std::to_string(kMaxSize));
+    refuse(where, "'" + key.name + "' is " + verbatim(found->dump(-1, ' ', true)) +
+                      ", expected a whole number from 1 to " + std::to_string(kMaxSize));
   }
   return found->get<std::int64_t>();
 }
 
 std::int64_t require_number(const json& config, const ConfigKey& key, std::string_view where) {
   const auto number = read_number(config, key, where);
-  if (!number) throw Error(ErrorKind::format, where, "has no '" + key.name + "'");
+  if (!number) refuse(where, "has no '" + key.name + "'");
   return *number;
 }
 
 std::int64_t default_head_dim(std::int64_t width, std::int64_t heads, std::string_view where) {
   if (width % heads != 0) {
-    throw Error(ErrorKind::format, where,
-                "width " + std::to_string(width) + " is no multiple of " + std::to_string(heads) +
-                    " heads, and no head dimension is given");
+    refuse(where, "width " + std::to_string(width) + " is no multiple of " + std::to_string(heads) +
+                      " heads, and no head dimension is given");
   }
   return width / heads;
 }
@@ -104,9 +133,8 @@ double read_positive(std::initializer_list<const json*> places, const std::strin
     if (found == place->end() || found->is_null()) continue;
     const double value = found->is_number() ? found->get<double>() : 0;
     if (!(value > 0) || !std::isfinite(value)) {
-      throw Error(
-          ErrorKind::format, where,
-          "'" + key + "' is " + found->dump(-1, ' ', true) + ", expected a positive number");
+      refuse(where, "'" + key + "' is " + verbatim(found->dump(-1, ' ', true)) +
+                        ", expected a positive number");
     }
     return value;
   }
@@ -151,9 +179,8 @@ std::vector<bool> local_layers(const json& config, const RopeRule& rule, std::in
   const auto types = config.find("layer_types");
   if (types != config.end() && types->is_array()) {
     if (types->size() < local.size()) {
-      throw Error(ErrorKind::format, where,
-                  "'layer_types' lists " + std::to_string(types->size()) + " of " +
-                      std::to_string(layers) + " layers");
+      refuse(where, "'layer_types' lists " + std::to_string(types->size()) + " of " +
+                        std::to_string(layers) + " layers");
     }
     for (std::size_t layer = 0; layer < local.size(); ++layer) {
       local[layer] = (*types)[layer] == "sliding_attention";
@@ -200,39 +227,44 @@ std::vector<Rope> read_ropes(const json& config, const RopeRule& rule, std::int6
   return ropes;
 }
 
+/// As messages name it. bitsandbytes once wrote no `quant_method`.
+std::string quantization_method(const json& quantization) {
+  const std::string method = text_field(quantization, "quant_method");
+  if (!method.empty()) return method;
+  for (const char* key : {"load_in_8bit", "load_in_4bit"}) {
+    if (quantization.value(key, json()) == true) return "bitsandbytes";
+  }
+  return "unnamed method";
+}
+
 }  // namespace
 
 void check_dimensions(const Dimensions& dimensions, std::string_view where) {
   const HeadShape& heads = dimensions.heads;
   if (dimensions.layers > kMaxLayers) {
-    throw Error(ErrorKind::format, where,
-                std::to_string(dimensions.layers) + " layers are over the limit of " +
-                    std::to_string(kMaxLayers));
+    refuse(where, std::to_string(dimensions.layers) + " layers are over the limit of " +
+                      std::to_string(kMaxLayers));
   }
   if (heads.heads % heads.kv_heads != 0) {
-    throw Error(ErrorKind::format, where,
-                std::to_string(heads.heads) + " heads are no multiple of " +
-                    std::to_string(heads.kv_heads) + " key/value heads");
+    refuse(where, std::to_string(heads.heads) + " heads are no multiple of " +
+                      std::to_string(heads.kv_heads) + " key/value heads");
   }
   // What is computed from these sizes then stays far inside 64 bits.
   for (const std::int64_t size : {heads.head_dim, heads.value_dim}) {
     if (heads.heads > kMaxSize / size) {
-      throw Error(ErrorKind::format, where,
-                  std::to_string(heads.heads) + " heads of " + std::to_string(size) +
-                      " dimensions are over the limit of " + std::to_string(kMaxSize));
+      refuse(where, std::to_string(heads.heads) + " heads of " + std::to_string(size) +
+                        " dimensions are over the limit of " + std::to_string(kMaxSize));
     }
   }
 }
 
 ModelSpec parse_config(std::string_view text, std::string_view where) {
   const json config = parse_json(text, where);
-  if (!config.is_object()) throw Error(ErrorKind::format, where, "is not a JSON object");
+  if (!config.is_object()) refuse(where, "is not a JSON object");
 
   const Architecture& architecture = find_architecture(config, where);
-  // Multimodal files nest the language model.
-  const auto nested = config.find("text_config");
-  const bool has_nested = nested != config.end() && nested->is_object();
-  const json& language = has_nested ? *nested : config;
+  const json* nested = nested_language(config);
+  const json& language = nested != nullptr ? *nested : config;
 
   ModelSpec spec{.architecture = architecture,
                  .dimensions = read_dimensions(language, architecture.keys, where),
@@ -251,8 +283,7 @@ ModelSpec parse_config(std::string_view text, std::string_view where) {
     if (tied != level->end() && tied->is_boolean()) spec.tied = tied->get<bool>();
     const auto quantization = level->find("quantization_config");
     if (quantization != level->end() && quantization->is_object()) {
-      const std::string method = text_field(*quantization, "quant_method");
-      spec.quantization = method.empty() ? "unnamed method" : method;
+      spec.quantization = quantization_method(*quantization);
     }
   }
   return spec;

@@ -215,7 +215,7 @@ Inventory take_inventory(const Model& model, std::span<const TensorPair> copies)
     inventory.tensors.push_back(std::move(row));
   }
 
-  facts.name = model.name;
+  facts.name = model.name();
   facts.architecture = model.spec().architecture.name;
   facts.attention_parameters = count_attention_parameters(model);
   facts.layers = dimensions.layers;

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <system_error>
 
 #include "attnscope/core/error.h"
+#include "attnscope/core/strict_json.h"
 #include "attnscope/core/text.h"
 
 namespace attnscope {
@@ -73,6 +75,23 @@ fs::path named_path(const fs::path& path) {
   return clean.has_filename() ? clean : clean.parent_path();
 }
 
+/// Throws where the folder holds a LoRA adapter, which is no model of its own.
+void refuse_adapter(const fs::path& folder) {
+  const fs::path file = folder / "adapter_config.json";
+  std::error_code ignored;
+  if (!fs::exists(file, ignored)) return;
+  const nlohmann::json config = parse_json(read_text_file(file, kMaxConfigBytes), file.string());
+  std::string base = "of a base model";
+  if (config.is_object() && config.contains("base_model_name_or_path") &&
+      config["base_model_name_or_path"].is_string()) {
+    base = "of '" + config["base_model_name_or_path"].get<std::string>() + "'";
+  }
+  throw Error(ErrorKind::unsupported,
+              {.file = folder.string(),
+               .problem = "holds an adapter (LoRA), which only changes weights " + verbatim(base),
+               .hint = "name the folder of the base model, or merge the adapter into it"});
+}
+
 }  // namespace
 
 std::pair<std::int64_t, std::int64_t> canonical_shape(const Dimensions& dimensions, Role role) {
@@ -103,25 +122,26 @@ LayerNumbers layer_numbers(const Dimensions& dimensions, std::int64_t layer) {
           .inner = layer % dimensions.layers_per_group};
 }
 
-Model Model::open(const fs::path& path, const std::optional<fs::path>& layout) {
+Model Model::open(const fs::path& path, const std::optional<fs::path>& layout, std::string name) {
   Checkpoint checkpoint = Checkpoint::open(path);
   const fs::path source = layout ? *layout : checkpoint.folder() / "config.json";
   std::error_code ignored;
   if (!layout && !fs::exists(source, ignored)) {
-    throw Error(ErrorKind::io, source.string(),
-                "no such file; the weights need their config.json beside them (or describe them "
-                "with {layout} FILE.json)");
+    refuse_adapter(checkpoint.folder());
+    throw Error(ErrorKind::io, {.file = source.string(),
+                                .problem = "no such file; the weights need their config.json "
+                                           "beside them",
+                                .hint = "or describe them with {layout} FILE.json"});
   }
   const std::string text = read_text_file(source, kMaxConfigBytes);
   ModelSpec spec =
       layout ? parse_layout(text, source.string()) : parse_config(text, source.string());
-  Model model(std::move(checkpoint), std::move(spec));
-  model.name = distinct_names({path}).front();
-  return model;
+  if (name.empty()) name = distinct_names({path}).front();
+  return {std::move(checkpoint), std::move(spec), std::move(name)};
 }
 
-Model::Model(Checkpoint checkpoint, ModelSpec spec)
-    : checkpoint_(std::move(checkpoint)), spec_(std::move(spec)) {
+Model::Model(Checkpoint checkpoint, ModelSpec spec, std::string name)
+    : name_(std::move(name)), checkpoint_(std::move(checkpoint)), spec_(std::move(spec)) {
   choose_prefix();
   for (std::int64_t layer = 0; layer < dimensions().layers; ++layer) {
     auto& weights = layers_.emplace_back();
@@ -136,8 +156,19 @@ Model::Model(Checkpoint checkpoint, ModelSpec spec)
   if (std::none_of(kProjections.begin(), kProjections.end(),
                    [&](Role role) { return has(role); })) {
     const Role first = spec_.architecture.weights.front().role;
-    throw Error(ErrorKind::format, checkpoint_.main_file().string(), weight(0, first).missing);
+    throw Error(ErrorKind::format, {.file = checkpoint_.main_file().string(),
+                                    .layer = 0,
+                                    .problem = verbatim(weight(0, first).missing)});
   }
+}
+
+ErrorParts Model::wrong_shape(const CheckpointTensor& tensor, const Shape& expected,
+                              std::int64_t layer) const {
+  ErrorParts parts = checkpoint_.parts_of(
+      tensor, verbatim("shape " + shape_text(tensor.view.shape) + " is not the " +
+                       shape_text(expected) + " that " + spec_.source + " demands"));
+  parts.layer = layer;
+  return parts;
 }
 
 void Model::choose_prefix() {
@@ -161,13 +192,21 @@ void Model::choose_prefix() {
 Weight Model::locate(const WeightRule& rule, std::int64_t layer) const {
   const std::string tensor_name =
       prefix_ + fill_pattern(rule.tensor, layer_numbers(dimensions(), layer));
+  const bool quantised = !spec_.quantization.empty();
+  const auto not_read = [&]() -> std::string {
+    if (!quantised) return "";
+    return "quantised checkpoint: " + verbatim(spec_.quantization) + " is not read yet";
+  };
   const CheckpointTensor* tensor = checkpoint_.find(tensor_name);
   if (tensor == nullptr) {
     const std::string problem =
         "tensor '" + tensor_name + "' is missing" + checkpoint_.missing_note(tensor_name);
-    if (!spec_.quantization.empty()) {
-      throw Error(ErrorKind::unsupported, checkpoint_.main_file().string(),
-                  problem + " (quantised checkpoint: " + spec_.quantization + " is not read yet)");
+    if (quantised) {
+      throw Error(ErrorKind::unsupported, {.file = checkpoint_.main_file().string(),
+                                           .tensor = tensor_name,
+                                           .layer = layer,
+                                           .problem = verbatim(problem),
+                                           .hint = not_read()});
     }
     return {.missing = problem};
   }
@@ -177,15 +216,21 @@ Weight Model::locate(const WeightRule& rule, std::int64_t layer) const {
   const Shape expected = expected_shape(rule, slice.total, inputs);
   const Shape& found = tensor->view.shape;
   if (!shape_fits(found, expected) || (rule.index && *rule.index >= found[0])) {
-    const bool quantised = !spec_.quantization.empty();
     std::string problem = "shape " + shape_text(found) + " is not the " + expected_text(expected) +
                           " that " + spec_.source + " demands";
     if (rule.index && shape_fits(found, expected)) {
       problem = "shape " + shape_text(found) + " has no slice " + std::to_string(*rule.index);
     }
-    if (quantised) problem += " (quantised checkpoint: " + spec_.quantization + " is not read yet)";
-    throw Error(quantised ? ErrorKind::unsupported : ErrorKind::format,
-                checkpoint_.place_of(*tensor), problem);
+    ErrorParts parts = checkpoint_.parts_of(*tensor, verbatim(problem), not_read());
+    parts.layer = layer;
+    throw Error(quantised ? ErrorKind::unsupported : ErrorKind::format, std::move(parts));
+  }
+  const DTypeInfo& dtype = dtype_info(tensor->view.dtype);
+  if (quantised && dtype.kind == DTypeClass::integer) {
+    ErrorParts parts = checkpoint_.parts_of(
+        *tensor, "dtype " + std::string(dtype.name) + " holds no real numbers", not_read());
+    parts.layer = layer;
+    throw Error(ErrorKind::unsupported, std::move(parts));
   }
 
   const bool out_by_in = rule.storage == Storage::out_by_in;
@@ -207,9 +252,7 @@ Weight Model::locate(const WeightRule& rule, std::int64_t layer) const {
         tensor_name.substr(0, tensor_name.size() - kWeightEnding.size()) + ".bias");
   }
   if (weight.bias != nullptr && weight.bias->view.shape != Shape{slice.total}) {
-    throw Error(ErrorKind::format, checkpoint_.place_of(*weight.bias),
-                "shape " + shape_text(weight.bias->view.shape) + " is not the " +
-                    shape_text(Shape{slice.total}) + " that " + spec_.source + " demands");
+    throw Error(ErrorKind::format, wrong_shape(*weight.bias, Shape{slice.total}, layer));
   }
   if (weight.bias != nullptr) {
     weight.bias_column = {.tensor = weight.bias->view,
@@ -255,8 +298,8 @@ const Weight& Model::weight(std::int64_t layer, Role role) const {
 const CheckpointTensor* Model::input_norm(std::int64_t layer) const {
   const auto& rule = spec_.architecture.norm;
   if (!rule) {
-    throw Error(ErrorKind::unsupported, spec_.source,
-                "does not say which norm feeds the projections");
+    throw Error(ErrorKind::unsupported,
+                {.file = spec_.source, .problem = "does not say which norm feeds the projections"});
   }
   std::string pattern = rule->own;
   std::int64_t of_layer = layer;
@@ -274,13 +317,14 @@ const CheckpointTensor* Model::input_norm(std::int64_t layer) const {
                             ".gamma");
   }
   if (gain == nullptr) {
-    throw Error(ErrorKind::format, checkpoint_.main_file().string(),
-                "tensor '" + tensor_name + "' is missing" + checkpoint_.missing_note(tensor_name));
+    throw Error(ErrorKind::format, {.file = checkpoint_.main_file().string(),
+                                    .tensor = tensor_name,
+                                    .layer = layer,
+                                    .problem = verbatim("tensor '" + tensor_name + "' is missing" +
+                                                        checkpoint_.missing_note(tensor_name))});
   }
   if (gain->view.shape != Shape{dimensions().width}) {
-    throw Error(ErrorKind::format, checkpoint_.place_of(*gain),
-                "shape " + shape_text(gain->view.shape) + " is not the " +
-                    shape_text(Shape{dimensions().width}) + " that " + spec_.source + " demands");
+    throw Error(ErrorKind::format, wrong_shape(*gain, Shape{dimensions().width}, layer));
   }
   return gain;
 }
@@ -302,8 +346,20 @@ std::optional<std::string> why_not_analysed(const Checkpoint& checkpoint,
                                             const CheckpointTensor& tensor) {
   const DTypeInfo& dtype = dtype_info(tensor.view.dtype);
   if (dtype.kind == DTypeClass::undecoded) {
-    throw Error(ErrorKind::unsupported, checkpoint.place_of(tensor),
-                "dtype " + std::string(dtype.name) + " is not decoded yet");
+    throw Error(
+        ErrorKind::unsupported,
+        checkpoint.parts_of(tensor, "dtype " + std::string(dtype.name) + " is not decoded yet"));
+  }
+  // "….SCB" beside "….weight": the scales of each row.
+  if (dtype.bits == 8 && dtype.kind == DTypeClass::integer &&
+      tensor.name.ends_with(kWeightEnding)) {
+    const std::string scales =
+        tensor.name.substr(0, tensor.name.size() - kWeightEnding.size()) + ".SCB";
+    if (checkpoint.find(scales) != nullptr) {
+      throw Error(ErrorKind::unsupported,
+                  checkpoint.parts_of(tensor, "has its scales in '" + verbatim(scales) +
+                                                  "'; int8 of bitsandbytes is not read yet"));
+    }
   }
   if (dtype.kind == DTypeClass::integer) {
     return "dtype " + std::string(dtype.name) + " holds no real numbers";
@@ -311,9 +367,11 @@ std::optional<std::string> why_not_analysed(const Checkpoint& checkpoint,
   if (dtype.bits == 8) {
     for (const char* ending : {"_scale", "_scale_inv"}) {
       if (checkpoint.find(tensor.name + ending) == nullptr) continue;
-      throw Error(ErrorKind::unsupported, checkpoint.place_of(tensor),
-                  "has its scale in '" + tensor.name + ending +
-                      "'; scaled fp8 is not read yet, and the values mean nothing alone");
+      throw Error(
+          ErrorKind::unsupported,
+          checkpoint.parts_of(tensor, "has its scale in '" + verbatim(tensor.name) + ending +
+                                          "'; scaled fp8 is not read yet, and the values mean "
+                                          "nothing alone"));
     }
   }
   return std::nullopt;

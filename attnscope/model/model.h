@@ -12,7 +12,7 @@
 #include "attnscope/core/role.h"
 #include "attnscope/model/name_pattern.h"
 #include "attnscope/model/spec.h"
-#include "attnscope/tensor/stored_matrix.h"
+#include "attnscope/tensor/tensor_matrix.h"
 
 namespace attnscope {
 
@@ -21,27 +21,27 @@ struct Weight {
   const CheckpointTensor* tensor = nullptr;  // null where the files lack it
   std::string missing;                       // then the reason, which names it; else empty
   const CheckpointTensor* bias = nullptr;    // null where the projection has none
-  StoredMatrix matrix;                       // canonical orientation: rows are outputs
-  StoredMatrix bias_column;                  // (rows, 1), where there is a bias
+  TensorMatrix matrix;                       // canonical orientation: rows are outputs
+  TensorMatrix bias_column;                  // (rows, 1), where there is a bias
 };
 
 /// Owns the checkpoint; move-only.
 class Model {
  public:
   /// `path`: a folder with config.json and weights, or a weights file beside its config.json.
-  /// `layout`: a --layout file, which then replaces config.json.
+  /// `layout`: a layout file, which then replaces config.json.
+  /// `name`: what rows call the model; empty: the last part of its path.
   /// Every projection of every layer is located and its shape checked here; no weights are read.
   /// Those that the files lack are left out, as long as one is there: a folder may hold a part of
   /// a model. Throws Error(format) where none is, or a shape is wrong; Error(unsupported) where a
   /// quantised checkpoint has one missing or of another shape.
   static Model open(const std::filesystem::path& path,
-                    const std::optional<std::filesystem::path>& layout = std::nullopt);
+                    const std::optional<std::filesystem::path>& layout = std::nullopt,
+                    std::string name = "");
 
-  Model(Checkpoint checkpoint, ModelSpec spec);
+  Model(Checkpoint checkpoint, ModelSpec spec, std::string name = "");
 
-  /// The name that rows carry: the folder's or file's own.
-  std::string name;
-
+  const std::string& name() const { return name_; }
   const Checkpoint& checkpoint() const { return checkpoint_; }
   const ModelSpec& spec() const { return spec_; }
   const Dimensions& dimensions() const { return spec_.dimensions; }
@@ -60,9 +60,9 @@ class Model {
   /// `role` is a projection (std::invalid_argument for others); `layer` counts from 0.
   const Weight& weight(std::int64_t layer, Role role) const;
 
-  /// The gain, as stored, of the norm that feeds the layer's Q, K and V; null where none of size D
-  /// does (layer 0 of some models that norm last). Throws Error(unsupported) where the architecture
-  /// does not say, Error(format) where the tensor is missing or of another shape.
+  /// The gain, as the file has it, of the norm that feeds the layer's Q, K and V; null where none
+  /// of size D does (layer 0 of some models that norm last). Throws Error(unsupported) where the
+  /// architecture does not say, Error(format) where the tensor is missing or of another shape.
   const CheckpointTensor* input_norm(std::int64_t layer) const;
 
   /// Whether Q and K pass a norm of their own before they meet.
@@ -70,8 +70,11 @@ class Model {
 
  private:
   void choose_prefix();
+  ErrorParts wrong_shape(const CheckpointTensor& tensor, const Shape& expected,
+                         std::int64_t layer) const;
   Weight locate(const WeightRule& rule, std::int64_t layer) const;
 
+  std::string name_;
   Checkpoint checkpoint_;
   ModelSpec spec_;
   std::string prefix_;

@@ -27,9 +27,10 @@ std::vector<double> rope_frequencies(const Rope& rope, std::int64_t head_dim,
                                      std::string_view where) {
   const bool linear = rope.scaling == "linear", llama3 = rope.scaling == "llama3";
   if (!linear && !llama3 && rope.scaling != "default") {
-    throw Error(ErrorKind::unsupported, where,
-                "rotary scaling '" + rope.scaling +
-                    "' is not computed (computed: default, linear, llama3)");
+    throw Error(ErrorKind::unsupported,
+                {.file = std::string(where),
+                 .problem = "rotary scaling '" + verbatim(rope.scaling) + "' is not computed",
+                 .hint = "computed: default, linear, llama3"});
   }
   const auto rotated = static_cast<std::int64_t>(static_cast<double>(head_dim) * rope.fraction);
   std::vector<double> frequencies;

@@ -49,10 +49,11 @@ struct ModelSpec {
 /// Error(unsupported) for an architecture that is not in the list.
 ModelSpec parse_config(std::string_view text, std::string_view where);
 
-/// From the text of a --layout file, "attnscope-layout/1"; see docs/formats.md.
+/// From the text of a layout file, "attnscope-layout/1"; see docs/formats.md.
 ModelSpec parse_layout(std::string_view text, std::string_view where);
 
-/// Shared by both: fills what follows from the rest and refuses what cannot be.
+/// Called by both. Throws Error(format) for numbers that contradict each other or are over a limit;
+/// changes nothing.
 void check_dimensions(const Dimensions& dimensions, std::string_view where);
 
 /// The largest accepted number of layers and of anything else.

@@ -81,7 +81,7 @@ bool before(const BlockExtent::Place& a, const BlockExtent::Place& b) {
 }  // namespace
 
 template <class T>
-MatrixBlocks<T> decoded_blocks(const StoredMatrix& stored) {
+MatrixBlocks<T> decoded_blocks(const TensorMatrix& stored) {
   return {stored.rows, stored.cols,
           [&stored](std::int64_t first_row, std::int64_t first_col, MatrixView<T> out) {
             decode_block(stored, first_row, first_col, out);
@@ -144,8 +144,8 @@ MatrixView<const T> ColumnSource<T>::columns(std::int64_t first, std::int64_t co
   return tall ? block.transposed() : block;
 }
 
-template MatrixBlocks<float> decoded_blocks(const StoredMatrix&);
-template MatrixBlocks<double> decoded_blocks(const StoredMatrix&);
+template MatrixBlocks<float> decoded_blocks(const TensorMatrix&);
+template MatrixBlocks<double> decoded_blocks(const TensorMatrix&);
 template BlockExtent extent_of(const MatrixBlocks<float>&, const Compute&);
 template BlockExtent extent_of(const MatrixBlocks<double>&, const Compute&);
 template Matrix<float> assembled(const MatrixBlocks<float>&, const Compute&);

@@ -8,7 +8,7 @@
 #include "attnscope/core/matrix_view.h"
 #include "attnscope/numerics/aligned_buffer.h"
 #include "attnscope/numerics/compute.h"
-#include "attnscope/tensor/stored_matrix.h"
+#include "attnscope/tensor/tensor_matrix.h"
 
 namespace attnscope {
 
@@ -22,7 +22,7 @@ struct MatrixBlocks {
 
 /// Decodes as decode() does; `stored` must outlive the last call.
 template <class T>
-MatrixBlocks<T> decoded_blocks(const StoredMatrix& stored);
+MatrixBlocks<T> decoded_blocks(const TensorMatrix& stored);
 
 /// What a first pass over the blocks tells.
 struct BlockExtent {

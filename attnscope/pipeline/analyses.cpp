@@ -16,7 +16,7 @@ namespace {
 
 void check_layer(const Model& model, std::optional<std::int64_t> layer) {
   if (!layer || *layer < model.dimensions().layers) return;
-  refuse(model.name + " has no layer " + std::to_string(*layer));
+  refuse(model.name() + " has no layer " + std::to_string(*layer));
 }
 
 }  // namespace

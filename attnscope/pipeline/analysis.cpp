@@ -9,7 +9,7 @@ std::vector<Source> sources_of(std::span<const Model> models) {
   for (const Model& model : models) {
     sources.push_back({.checkpoint = &model.checkpoint(),
                        .model = &model,
-                       .name = model.name,
+                       .name = model.name(),
                        .facts = facts_record(model_facts(model))});
   }
   return sources;

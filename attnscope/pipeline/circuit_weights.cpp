@@ -15,7 +15,7 @@ namespace {
 using Gain = std::vector<double>;  // (D,), one factor for each column
 
 /// The gain as a matrix of one row.
-StoredMatrix as_row(const CheckpointTensor& gain, std::int64_t width) {
+TensorMatrix as_row(const CheckpointTensor& gain, std::int64_t width) {
   return {.tensor = gain.view,
           .rows = 1,
           .cols = width,
@@ -79,12 +79,12 @@ void check_variant(const Model& model, const CircuitVariant& variant) {
   if (variant.fold_norm && !spec.architecture.norm) {
     throw Error(ErrorKind::usage,
                 {.parameter = "fold_norm",
-                 .problem = model.name + " does not say which norm feeds its projections"});
+                 .problem = model.name() + " does not say which norm feeds its projections"});
   }
   if (variant.rope_offset == 0) return;
   if (spec.rope.empty()) {
     throw Error(ErrorKind::usage, {.parameter = "rope_offset",
-                                   .problem = model.name + " (" + spec.architecture.name +
+                                   .problem = model.name() + " (" + spec.architecture.name +
                                               ") has no rotary positions"});
   }
   for (const Rope& rope : spec.rope) {
@@ -93,7 +93,7 @@ void check_variant(const Model& model, const CircuitVariant& variant) {
 }
 
 std::string query_norm_note(const Model& model) {
-  return model.name +
+  return model.name() +
          ": Q and K pass norms of their own, which are not linear and are left out of qk";
 }
 

@@ -126,7 +126,7 @@ std::vector<std::vector<Role>> select_circuits(std::span<const Model> models,
       continue;
     }
     throw Error(ErrorKind::usage, {.parameter = "circuit",
-                                   .problem = models.front().name + " has no '" +
+                                   .problem = models.front().name() + " has no '" +
                                               std::string(role_name(role)) + "'"});
   }
   return selected;
@@ -160,7 +160,7 @@ void run_circuits(std::span<const Model> models, const CircuitsRequest& request,
   for (std::size_t index = 0; index < models.size(); ++index) {
     check_variant(models[index], request.variant);
     const auto& own = circuits[index];
-    if (own.empty()) sink.add_note(models[index].name + " has none of these circuits");
+    if (own.empty()) sink.add_note(models[index].name() + " has none of these circuits");
     const bool qk = std::find(own.begin(), own.end(), Role::qk) != own.end();
     if (qk && models[index].norms_queries()) sink.add_note(query_norm_note(models[index]));
   }

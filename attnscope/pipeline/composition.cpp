@@ -205,11 +205,11 @@ void run_composition(std::span<const Model> models, const CircuitsRequest& reque
     const Model& model = models[index];
     if (!model.has(Role::qk) || !model.has(Role::ov)) {
       throw Error(ErrorKind::usage, {.parameter = "composition",
-                                     .problem = model.name + " has not all of q, k, v and o"});
+                                     .problem = model.name() + " has not all of q, k, v and o"});
     }
     check_variant(model, request.variant);
     if (model.norms_queries()) sink.add_note(query_norm_note(model));
-    const auto layers = request.layers.resolve(model.dimensions().layers, model.name);
+    const auto layers = request.layers.resolve(model.dimensions().layers, model.name());
     for (std::size_t later = 0; later < layers.size(); ++later) {
       plan.add(index, layers[later]);
       for (std::size_t earlier = 0; earlier < later; ++earlier) {

@@ -12,7 +12,7 @@ constexpr std::int64_t kBlock = 1024;
 
 std::uint64_t projection_bytes(const Model& model, std::int64_t layer, Role role,
                                std::uint64_t element_bytes) {
-  const StoredMatrix& matrix = model.weight(layer, role).matrix;
+  const TensorMatrix& matrix = model.weight(layer, role).matrix;
   return static_cast<std::uint64_t>(matrix.rows) * static_cast<std::uint64_t>(matrix.cols) *
          element_bytes;
 }

@@ -12,7 +12,7 @@ ItemInputs& ItemInputs::add(std::string name, Value value) {
 }
 
 ItemInputs& ItemInputs::add_matrix(const Checkpoint& checkpoint, const CheckpointTensor& tensor,
-                                   const StoredMatrix& matrix) {
+                                   const TensorMatrix& matrix) {
   const auto bits = static_cast<std::uint64_t>(dtype_info(matrix.tensor.dtype).bits);
   const auto elements = static_cast<std::uint64_t>(matrix.rows * matrix.cols);
   reads_.push_back({.checkpoint = &checkpoint,

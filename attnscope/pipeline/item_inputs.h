@@ -24,7 +24,7 @@ class ItemInputs {
   ItemInputs& add(std::string name, Value value);
   /// Throws what reading it would throw, so that no row is found for what would be refused.
   ItemInputs& add_matrix(const Checkpoint& checkpoint, const CheckpointTensor& tensor,
-                         const StoredMatrix& matrix);
+                         const TensorMatrix& matrix);
   /// A projection of a model; one that its files lack is an input by that.
   ItemInputs& add_weight(const Model& model, std::int64_t layer, Role role);
   /// Of the model that every analysis may depend on: how its heads are cut, and its width.

@@ -17,7 +17,7 @@ namespace {
 
 /// The request with its layer counted from the start. Throws Error(usage) for what is not there.
 MatrixRequest resolve(const Model& model, MatrixRequest request) {
-  const std::string name = model.name;
+  const std::string name = model.name();
   const std::int64_t layers = model.dimensions().layers;
   if (request.layer < -layers || request.layer >= layers) {
     refuse("layer", "'" + std::to_string(request.layer) + "': " + name + " has layers 0 to " +
@@ -111,7 +111,7 @@ void run_matrix(std::span<const Model> models, const MatrixRequest& request, Row
     const auto add_rows = [&](const auto& dense) {
       for (std::int64_t row = 0; row < dense.rows(); ++row) {
         const auto* first = dense.data() + row * dense.cols();
-        sink.add_row({{"model", model.name},
+        sink.add_row({{"model", model.name()},
                       {"layer", layer},
                       {"matrix", role_name(request.role)},
                       {"head", request.head},

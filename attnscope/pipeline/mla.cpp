@@ -144,7 +144,7 @@ void run_mla(std::span<const Model> models, const SpectrumRequest& request, cons
       if (model.has(role)) continue;
       throw Error(ErrorKind::usage,
                   {.parameter = "mla",
-                   .problem = model.name + " has no '" + std::string(role_name(role)) + "'"});
+                   .problem = model.name() + " has no '" + std::string(role_name(role)) + "'"});
     }
   }
   Plan plan{.analysis = &mla_analysis(), .parameters = {{"energy", request.thresholds}}};

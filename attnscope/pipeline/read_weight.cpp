@@ -12,7 +12,7 @@ namespace {
 
 template <class M, class Decode>
 Read<M> read(const Checkpoint& checkpoint, const CheckpointTensor& tensor,
-             const StoredMatrix& stored, Decode decode_matrix) {
+             const TensorMatrix& stored, Decode decode_matrix) {
   if (const auto reason = why_not_analysed(checkpoint, tensor)) return {{}, *reason};
   Read<M> out{decode_matrix(stored), ""};
   checkpoint.check_intact(tensor);

@@ -66,7 +66,7 @@ std::vector<std::vector<Role>> select_matrices(
                                    [&](const Model& model) { return applies(model, role); });
     if (!known) {
       throw Error(ErrorKind::usage, {.parameter = "matrix",
-                                     .problem = models.front().name + " has no '" +
+                                     .problem = models.front().name() + " has no '" +
                                                 std::string(role_name(role)) + "'"});
     }
   }
@@ -80,7 +80,7 @@ std::vector<std::vector<Role>> select_matrices(
         own.push_back(role);
       }
     }
-    if (own.empty()) notes.add_note(model.name + " has none of these matrices");
+    if (own.empty()) notes.add_note(model.name() + " has none of these matrices");
   }
   return selected;
 }
@@ -89,7 +89,7 @@ void add_layers(Plan& plan, std::span<const Model> models, std::span<const std::
                 const LayerSelection& layers) {
   for (std::size_t index = 0; index < models.size(); ++index) {
     const Model& model = models[index];
-    for (const std::int64_t layer : layers.resolve(model.dimensions().layers, model.name)) {
+    for (const std::int64_t layer : layers.resolve(model.dimensions().layers, model.name())) {
       for (const Role role : roles[index]) plan.add(index, layer).role = role;
     }
   }

@@ -146,7 +146,7 @@ void keep_matrices_with_head(std::span<const Model> models, std::vector<std::vec
     const std::int64_t layers = models[index].dimensions().layers;
     if (place.layer < -layers || place.layer >= layers) {
       throw Error(ErrorKind::usage, {.parameter = "head_matrix",
-                                     .problem = models[index].name + " has layers 0 to " +
+                                     .problem = models[index].name() + " has layers 0 to " +
                                                 std::to_string(layers - 1)});
     }
     std::string lacking;
@@ -158,11 +158,11 @@ void keep_matrices_with_head(std::span<const Model> models, std::vector<std::vec
     if (head >= most) {
       throw Error(ErrorKind::usage,
                   {.parameter = "head_matrix",
-                   .problem = models[index].name + " has heads 0 to " + std::to_string(most - 1)});
+                   .problem = models[index].name() + " has heads 0 to " + std::to_string(most - 1)});
     }
     std::erase_if(roles[index], [&](Role role) { return head >= shape.count(role); });
     if (!lacking.empty()) {
-      notes.add_note(models[index].name + " has " + std::to_string(shape.kv_heads) +
+      notes.add_note(models[index].name() + " has " + std::to_string(shape.kv_heads) +
                      " key/value heads, so head " + std::to_string(head) +
                      " is left out of:" + lacking);
     }

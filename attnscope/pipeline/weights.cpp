@@ -9,7 +9,7 @@
 #include "attnscope/pipeline/estimates.h"
 #include "attnscope/pipeline/read_weight.h"
 #include "attnscope/pipeline/runner.h"
-#include "attnscope/tensor/stored_values.h"
+#include "attnscope/tensor/tensor_values.h"
 
 namespace attnscope {
 namespace {
@@ -20,7 +20,7 @@ struct Piece {
   MatrixPart part;
 };
 
-MatrixPart part_of_head(const StoredMatrix& stored, Role role, std::int64_t head,
+MatrixPart part_of_head(const TensorMatrix& stored, Role role, std::int64_t head,
                         const HeadShape& shape) {
   const bool by_value_dim = role == Role::output || role == Role::value;
   const std::int64_t size = by_value_dim ? shape.value_dim : shape.head_dim;
@@ -29,7 +29,7 @@ MatrixPart part_of_head(const StoredMatrix& stored, Role role, std::int64_t head
 }
 
 /// In which the values of a matrix are read: together they are the whole, each value once.
-std::vector<Piece> pieces_of(const StoredMatrix& stored, Role role, std::int64_t heads,
+std::vector<Piece> pieces_of(const TensorMatrix& stored, Role role, std::int64_t heads,
                              const HeadShape& shape) {
   if (heads == 0) return {{std::nullopt, whole_part(stored)}};
   std::vector<Piece> pieces;
@@ -40,7 +40,7 @@ std::vector<Piece> pieces_of(const StoredMatrix& stored, Role role, std::int64_t
 }
 
 /// Where the first NaN or Inf is: read again, since nothing else needs to know places.
-std::string why_not_finite(const StoredMatrix& stored, Role role, std::optional<std::int64_t> head,
+std::string why_not_finite(const TensorMatrix& stored, Role role, std::optional<std::int64_t> head,
                            const HeadShape& shape) {
   return std::visit(
       [&](const auto& matrix) {
@@ -59,7 +59,7 @@ Outcome outcome_of(std::optional<std::int64_t> head, Distribution&& distribution
   return {.head = head, .fields = std::move(distribution.fields), .note = distribution.note};
 }
 
-std::vector<Outcome> counted_outcomes(const StoredMatrix& stored, Role role,
+std::vector<Outcome> counted_outcomes(const TensorMatrix& stored, Role role,
                                       const std::vector<Piece>& pieces, const HeadShape& shape,
                                       const std::optional<BinRule>& rule) {
   const PatternTable& table = pattern_table(stored.tensor.dtype);
@@ -88,7 +88,7 @@ std::vector<Outcome> counted_outcomes(const StoredMatrix& stored, Role role,
 
 // ---- Wider dtypes: a pass for moments and quantiles, another for the histogram ------------------
 
-std::vector<Outcome> streamed_outcomes(const StoredMatrix& stored, Role role,
+std::vector<Outcome> streamed_outcomes(const TensorMatrix& stored, Role role,
                                        const std::vector<Piece>& pieces, const HeadShape& shape,
                                        const std::optional<BinRule>& rule) {
   const auto source_of = [&](const MatrixPart& part) {
@@ -125,7 +125,7 @@ std::vector<Outcome> compute(const WorkItem& item, const Source& source, const C
   const Model& model = *source.model;
   const Role role = *item.role;
   const Weight& weight = model.weight(*item.layer, role);
-  const StoredMatrix& stored = weight.matrix;
+  const TensorMatrix& stored = weight.matrix;
   const HeadShape& shape = model.dimensions().heads;
   const std::int64_t heads = is_per_head(item) ? shape.count(role) : 0;
   if (weight.tensor == nullptr) return all_skipped(weight.missing, heads);
@@ -143,7 +143,7 @@ std::vector<Outcome> compute(const WorkItem& item, const Source& source, const C
 }
 
 /// Values are read in blocks, and those near a quantile kept: of a head, most of them.
-std::uint64_t estimated_bytes(const StoredMatrix& stored, bool per_head) {
+std::uint64_t estimated_bytes(const TensorMatrix& stored, bool per_head) {
   constexpr std::uint64_t kTables = 4 << 20;  // counts of bit patterns, or a sample of the values
   if (has_countable_patterns(stored.tensor.dtype)) return kTables;
   const std::uint64_t all = float64_bytes(stored.rows, stored.cols);

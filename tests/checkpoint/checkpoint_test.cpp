@@ -62,6 +62,14 @@ TEST(Checkpoint, PrefersTheUsualNamesInAFolder) {
   EXPECT_EQ(tensor_names(Checkpoint::open(folder.path())), std::vector<std::string>{"single"});
 }
 
+std::vector<std::string> warning_texts(const Checkpoint& checkpoint) {
+  std::vector<std::string> texts;
+  for (const ErrorParts& warning : checkpoint.warnings()) {
+    texts.push_back(error_text(warning, [](std::string_view name) { return std::string(name); }));
+  }
+  return texts;
+}
+
 TEST(Checkpoint, ReadsShardsAsOne) {
   const TempFolder folder;
   const std::string first =
@@ -100,7 +108,7 @@ TEST(Checkpoint, TakesTheUnionWhereIndexAndShardsDisagree) {
   const std::string first = (folder.path() / "1.safetensors").string();
   const std::string second = (folder.path() / "2.safetensors").string();
   const std::string index = (folder.path() / kIndexName).string();
-  EXPECT_EQ(checkpoint.warnings(),
+  EXPECT_EQ(warning_texts(checkpoint),
             (std::vector<std::string>{
                 first + ": tensor 'unlisted' is not in the index",
                 second + ": tensor 'moved' is listed in 1.safetensors by the index",
@@ -124,7 +132,7 @@ TEST(Checkpoint, SomeShardsAreEnough) {
   const Checkpoint checkpoint = Checkpoint::open(folder.path());
   EXPECT_EQ(tensor_names(checkpoint), std::vector<std::string>{"here"});
   const std::string place = folder.path().string() + "/";
-  EXPECT_EQ(checkpoint.warnings(),
+  EXPECT_EQ(warning_texts(checkpoint),
             (std::vector<std::string>{
                 place + "1.safetensors: this shard is named by " + kIndexName +
                     " but is missing, and with it 2 tensors (download it)",
@@ -149,10 +157,9 @@ TEST(Checkpoint, LetsTheIndexChooseBetweenTwoTensorsOfOneName) {
   EXPECT_EQ(checkpoint.find("a")->view.shape, Shape{2});
   EXPECT_EQ(checkpoint.find("b")->view.shape, Shape{1});
   ASSERT_EQ(checkpoint.warnings().size(), 2u);
-  EXPECT_NE(checkpoint.warnings()[0].find("tensor 'a' is also in an earlier shard; the one in "
-                                          "2.safetensors is used"),
-            std::string::npos)
-      << checkpoint.warnings()[0];
+  EXPECT_EQ(checkpoint.warnings()[0].tensor, "a");
+  EXPECT_EQ(checkpoint.warnings()[0].problem,
+            "tensor 'a' is also in an earlier shard; the one in 2.safetensors is used");
 }
 
 TEST(Checkpoint, FindsTensorsByTheirAliases) {
@@ -228,6 +235,21 @@ TEST(Checkpoint, RefusesWhatItCannotOpen) {
        ErrorKind::usage, "two: ", "several .safetensors.index.json files"},
       {"folder named like a file", folder.path() / "is-a-folder", ErrorKind::io,
        "is-a-folder/model.safetensors", "is a directory"},
+      {"a git-lfs pointer",
+       folder.write("pointer.safetensors",
+                    "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 123\n"),
+       ErrorKind::format, "pointer.safetensors", "is a git-lfs pointer"},
+      {"the root of a cache folder",
+       (folder.write("models--a--b/snapshots/11/config.json", "{}"),
+        folder.write("models--a--b/snapshots/22/config.json", "{}"),
+        folder.write("models--a--b/refs/main", "22").parent_path().parent_path()),
+       ErrorKind::io, "models--a--b: ", "models--a--b/snapshots/22"},
+      {"the root of a cache folder without a main revision",
+       folder.write("models--c--d/snapshots/33/config.json", "{}")
+           .parent_path()
+           .parent_path()
+           .parent_path(),
+       ErrorKind::io, "models--c--d: ", "models--c--d/snapshots/33"},
       {"link to itself", folder.path() / "loop", ErrorKind::io, "loop/model.safetensors",
        "cannot open"},
       {"index is not JSON", folder.write("bad-index/" + kIndexName, "{").parent_path(),

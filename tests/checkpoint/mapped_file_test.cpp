@@ -10,7 +10,7 @@
 #include <thread>
 
 #include "attnscope/checkpoint/checkpoint.h"
-#include "attnscope/tensor/stored_matrix.h"
+#include "attnscope/tensor/tensor_matrix.h"
 #include "tests/support/expect_error.h"
 #include "tests/support/safetensors_writer.h"
 #include "tests/support/temp_folder.h"

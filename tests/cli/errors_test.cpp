@@ -386,6 +386,12 @@ TEST_F(BrokenModels, AMistypedArchitectureIsSuggested) {
   with_config("gpt-neox", "model_type", "gpt-neox");
   expect_refusal({"info", path("lama")}, kUnsupported, {"'lama'", "did you mean 'llama'"});
   expect_refusal({"info", path("gpt-neox")}, kUnsupported, {"did you mean 'gpt_neox'"});
+  for (const char* other : {"llava", "llama4"}) {  // near, and of another kind
+    with_config(other, json{{"model_type", other}}.dump());
+    const RunResult run = run_attnscope({"info", path(other)});
+    EXPECT_TRUE(contains(run.err, "is not known; known: albert")) << run.err;
+    EXPECT_TRUE(contains(run.err, "(describe others with --layout FILE.json)")) << run.err;
+  }
 }
 
 TEST_F(BrokenModels, NamesFromFilesCannotDriveTheTerminal) {

@@ -51,5 +51,24 @@ TEST(Error, KeepsItsPartsAndFrontEndsSpellParameters) {
   EXPECT_EQ(error.parts().parameter, "rope_offset");
 }
 
+TEST(Error, NamesThePlaceInAFileAndATensorOnce) {
+  const auto text = [](const ErrorParts& parts) {
+    return Error(ErrorKind::format, parts).what() + std::string();
+  };
+  EXPECT_EQ(text({.file = "a", .place = "header", .problem = "is cut"}), "a: header: is cut");
+  EXPECT_EQ(text({.file = "a", .tensor = "w", .problem = "tensor 'w' is missing"}),
+            "a: tensor 'w' is missing");
+  EXPECT_EQ(text({.file = "a", .tensor = "{w}", .problem = verbatim("tensor '{w}' is missing")}),
+            "a: tensor '{w}' is missing");
+}
+
+TEST(Error, ShowsBracesOfFilesAsTheyAre) {
+  const auto flag = [](std::string_view name) { return "--" + std::string(name); };
+  for (const char* name : {"{layer}", "{", "{{x}}", "a{b", "{{", "}"}) {
+    EXPECT_EQ(spell_parameters(verbatim(name) + " {layout}", flag),
+              std::string(name) + " --layout");
+  }
+}
+
 }  // namespace
 }  // namespace attnscope

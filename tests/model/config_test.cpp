@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "attnscope/model/architectures.h"
+#include "attnscope/model/known_architectures.h"
 #include "attnscope/model/spec.h"
 #include "tests/support/expect_error.h"
 
@@ -116,7 +116,7 @@ TEST(Config, FindsTheArchitectureByItsClass) {
 }
 
 TEST(Config, EveryArchitectureIsFoundByItsType) {
-  for (const Architecture& architecture : architectures()) {
+  for (const Architecture& architecture : known_architectures()) {
     for (const std::string& type : architecture.model_types) {
       EXPECT_EQ(find_architecture_by_type(type), &architecture) << type;
     }
@@ -269,7 +269,7 @@ TEST(Config, UnknownArchitecturesAreUnsupportedAndTheKnownAreListed) {
   config["model_type"] = "mamba\x1b[2J";
   config["architectures"] = {"MambaForCausalLM"};
   EXPECT_ERROR_SAYING(ErrorKind::unsupported, parse(config), kWhere, "'mamba\\x1b[2J' is not known",
-                      "known: albert, bert, distilbert", "roberta", "--layout FILE.json");
+                      "known: albert, bert, distilbert", "roberta", "layout FILE.json");
   config.erase("model_type");
   EXPECT_ERROR_SAYING(ErrorKind::unsupported, parse(config), "'MambaForCausalLM' is not known");
 }

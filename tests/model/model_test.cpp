@@ -34,7 +34,8 @@ fs::path changed_copy(const TempFolder& folder, const std::string& name, const j
 
 TEST(Model, OpensAWeightsFileBesideItsConfig) {
   const Model model = Model::open(kData / "bert" / "model.safetensors");
-  EXPECT_EQ(model.name, "model.safetensors");
+  EXPECT_EQ(model.name(), "model.safetensors");
+  EXPECT_EQ(Model::open(kData / "bert", std::nullopt, "mine").name(), "mine");
   EXPECT_EQ(model.spec().architecture.name, "bert");
 }
 
@@ -216,6 +217,77 @@ TEST(Model, QuantisedCheckpointsAreUnsupported) {
   EXPECT_ERROR_SAYING(ErrorKind::unsupported, Model::open(path), "query.weight", "gptq");
   folder.write("bert/model.safetensors", test::safetensors_bytes({}));
   EXPECT_ERROR_SAYING(ErrorKind::unsupported, Model::open(path), "is missing", "gptq");
+}
+
+TEST(Model, ErrorsKeepTheirParts) {
+  const TempFolder folder;
+  const fs::path path = changed_copy(folder, "bert", {{"hidden_size", 64}});
+  try {
+    Model::open(path);
+    FAIL() << "no error";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.parts().file, (path / "model.safetensors").string());
+    EXPECT_EQ(error.parts().tensor, "bert.encoder.layer.0.attention.self.query.weight");
+    EXPECT_EQ(error.parts().layer, 0);
+    EXPECT_TRUE(error.parts().hint.empty());
+  }
+}
+
+TEST(Model, AnAdapterNamesItsBaseModel) {
+  const TempFolder folder;
+  folder.write("adapter_config.json",
+               R"({"peft_type": "LORA", "base_model_name_or_path": "org/base-7b"})");
+  folder.write("adapter_model.safetensors",
+               test::safetensors_bytes({test::counting_tensor("q_proj.lora_A.weight", {2, 2})}));
+  EXPECT_ERROR_SAYING(ErrorKind::unsupported, Model::open(folder.path()), folder.path().string(),
+                      "LoRA", "'org/base-7b'");
+  folder.write("adapter_config.json", "{}");
+  EXPECT_ERROR_SAYING(ErrorKind::unsupported, Model::open(folder.path()), "of a base model");
+}
+
+TEST(Model, EightBitWeightsOfBitsandbytesAreUnsupported) {
+  const std::string query = "transformer.h.0.attn.attention.q_proj.";
+  const json config = {
+      {"model_type", "gpt_neo"}, {"num_layers", 1}, {"num_heads", 1}, {"hidden_size", 2}};
+  const TempFolder folder;
+  folder.write("config.json", config.dump());
+  folder.write("model.safetensors",
+               test::safetensors_bytes({test::zero_tensor(query + "weight", "I8", 8, {2, 2}),
+                                        test::counting_tensor(query + "SCB", {2})}));
+  const Model model = Model::open(folder.path());  // what it holds can be listed
+  EXPECT_ERROR_SAYING(ErrorKind::unsupported,
+                      why_not_analysed(model.checkpoint(), *model.weight(0, Role::query).tensor),
+                      query + "weight", "'" + query + "SCB'",
+                      "int8 of bitsandbytes is not read yet");
+
+  for (const json& method :
+       {json{{"quant_method", "bitsandbytes"}}, json{{"load_in_8bit", true}}}) {
+    json quantised = config;
+    quantised["quantization_config"] = method;
+    folder.write("config.json", quantised.dump());
+    EXPECT_ERROR_SAYING(ErrorKind::unsupported, Model::open(folder.path()), query + "weight",
+                        "dtype I8", "quantised checkpoint: bitsandbytes is not read yet");
+  }
+}
+
+// "llava" is near "llama", and is another thing.
+TEST(Model, MultimodalModelsAreSaidToBeThat) {
+  const TempFolder folder;
+  const json changes = {{"model_type", "llava"},
+                        {"architectures", {"LlavaForConditionalGeneration"}},
+                        {"text_config", {{"model_type", "llama"}}}};
+  try {
+    Model::open(changed_copy(folder, "gpt2", changes));
+    FAIL() << "no error";
+  } catch (const Error& error) {
+    const std::string said = error.what();
+    EXPECT_EQ(error.kind(), ErrorKind::unsupported);
+    EXPECT_EQ(said.find("did you mean"), std::string::npos) << said;
+    for (const char* part : {"'llava' is not known", "multimodal", "its language model is 'llama'",
+                             "describe others with layout FILE.json"}) {
+      EXPECT_NE(said.find(part), std::string::npos) << said;
+    }
+  }
 }
 
 TEST(Model, UnknownArchitecturesAreUnsupported) {

@@ -1,10 +1,12 @@
-#include "attnscope/tensor/stored_values.h"
+#include "attnscope/tensor/tensor_values.h"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstddef>
 #include <random>
+#include <stdexcept>
+#include <string>
 
 #include "attnscope/tensor/decode.h"
 
@@ -14,21 +16,21 @@ namespace {
 /// Calls visit(first, stride, count) for runs of elements that together are the part. Runs follow
 /// the direction in which elements lie side by side.
 template <class Visit>
-void for_each_run(const StoredMatrix& stored, const MatrixPart& part, Visit visit) {
+void for_each_run(const TensorMatrix& matrix, const MatrixPart& part, Visit visit) {
   if (part.count() == 0) return;
   const std::int64_t end_row = part.first_row + part.rows;
-  if (stored.row_stride != 1 || stored.col_stride == 1) {
+  if (matrix.row_stride != 1 || matrix.col_stride == 1) {
     for (std::int64_t row = part.first_row; row < end_row; ++row) {
-      visit(stored.row_start(row) + part.first_col * stored.col_stride, stored.col_stride,
+      visit(matrix.row_start(row) + part.first_col * matrix.col_stride, matrix.col_stride,
             part.cols);
     }
     return;
   }
   for (std::int64_t col = part.first_col; col < part.first_col + part.cols; ++col) {
     for (std::int64_t row = part.first_row; row < end_row;) {
-      const std::int64_t left_in_block = stored.block_rows - row % stored.block_rows;
+      const std::int64_t left_in_block = matrix.block_rows - row % matrix.block_rows;
       const std::int64_t count = std::min(left_in_block, end_row - row);
-      visit(stored.row_start(row) + col * stored.col_stride, 1, count);
+      visit(matrix.row_start(row) + col * matrix.col_stride, 1, count);
       row += count;
     }
   }
@@ -71,7 +73,7 @@ void count_pairs_of_bytes(const std::byte* at, std::int64_t stride, std::int64_t
 
 }  // namespace
 
-void visit_values(const StoredMatrix& stored, const MatrixPart& part,
+void visit_values(const TensorMatrix& matrix, const MatrixPart& part,
                   const std::function<void(std::span<const double>)>& visit) {
   constexpr std::int64_t kBlock = 4096;  // 32 kB: stays in the first cache
   std::array<double, kBlock> block;
@@ -80,10 +82,10 @@ void visit_values(const StoredMatrix& stored, const MatrixPart& part,
     if (filled > 0) visit({block.data(), static_cast<std::size_t>(filled)});
     filled = 0;
   };
-  for_each_run(stored, part, [&](std::int64_t first, std::int64_t stride, std::int64_t count) {
+  for_each_run(matrix, part, [&](std::int64_t first, std::int64_t stride, std::int64_t count) {
     for (std::int64_t done = 0; done < count;) {
       const std::int64_t taken = std::min(count - done, kBlock - filled);
-      decode_elements(stored.tensor, first + done * stride, stride, taken, block.data() + filled);
+      decode_elements(matrix.tensor, first + done * stride, stride, taken, block.data() + filled);
       filled += taken;
       done += taken;
       if (filled == kBlock) flush();
@@ -92,7 +94,7 @@ void visit_values(const StoredMatrix& stored, const MatrixPart& part,
   flush();
 }
 
-std::vector<double> sample_values(const StoredMatrix& stored, const MatrixPart& part,
+std::vector<double> sample_values(const TensorMatrix& matrix, const MatrixPart& part,
                                   std::int64_t wanted) {
   const std::int64_t count = part.count();
   const std::int64_t size = std::min(wanted, count);
@@ -106,7 +108,7 @@ std::vector<double> sample_values(const StoredMatrix& stored, const MatrixPart& 
     const std::int64_t at = begin + static_cast<std::int64_t>(random() % own);
     const std::int64_t row = part.first_row + at / part.cols;
     const std::int64_t col = part.first_col + at % part.cols;
-    decode_elements(stored.tensor, stored.row_start(row) + col * stored.col_stride, 1, 1,
+    decode_elements(matrix.tensor, matrix.row_start(row) + col * matrix.col_stride, 1, 1,
                     &sample[static_cast<std::size_t>(index)]);
   }
   return sample;
@@ -126,15 +128,18 @@ const PatternTable& pattern_table(DType dtype) {
     case DType::f16: return f16;
     case DType::bf16: return bf16;
     case DType::f8_e4m3: return f8_e4m3;
-    default: return f8_e5m2;
+    case DType::f8_e5m2: return f8_e5m2;
+    default: break;
   }
+  throw std::invalid_argument("the patterns of " + std::string(dtype_name(dtype)) +
+                              " are not counted");
 }
 
-void count_patterns(const StoredMatrix& stored, const MatrixPart& part,
+void count_patterns(const TensorMatrix& matrix, const MatrixPart& part,
                     std::span<std::int64_t> counts) {
-  const std::byte* start = stored.tensor.bytes.data();
-  const bool two_bytes = dtype_info(stored.tensor.dtype).bits == 16;
-  for_each_run(stored, part, [&](std::int64_t first, std::int64_t stride, std::int64_t count) {
+  const std::byte* start = matrix.tensor.bytes.data();
+  const bool two_bytes = dtype_info(matrix.tensor.dtype).bits == 16;
+  for_each_run(matrix, part, [&](std::int64_t first, std::int64_t stride, std::int64_t count) {
     if (two_bytes) {
       count_pairs_of_bytes(start + 2 * first, stride, count, counts);
     } else {

@@ -1,4 +1,4 @@
-#include "attnscope/tensor/stored_matrix.h"
+#include "attnscope/tensor/tensor_matrix.h"
 
 #include <gtest/gtest.h>
 
@@ -25,13 +25,13 @@ class CountingTensor {
   TensorView view_;
 };
 
-/// The definition in stored_matrix.h, element by element.
-std::int64_t position(const StoredMatrix& stored, std::int64_t row, std::int64_t col) {
+/// The definition in tensor_matrix.h, element by element.
+std::int64_t position(const TensorMatrix& stored, std::int64_t row, std::int64_t col) {
   return stored.first + row / stored.block_rows * stored.block_stride +
          row % stored.block_rows * stored.row_stride + col * stored.col_stride;
 }
 
-void expect_follows_definition(const StoredMatrix& stored) {
+void expect_follows_definition(const TensorMatrix& stored) {
   if (stored.rows > 0 && stored.cols > 0) {
     const std::int64_t last = position(stored, stored.rows - 1, stored.cols - 1);
     const std::span<const std::byte> range = byte_range(stored);
@@ -54,14 +54,14 @@ void expect_follows_definition(const StoredMatrix& stored) {
   }
 }
 
-TEST(StoredMatrix, WholeTensor) {
+TEST(TensorMatrix, WholeTensor) {
   const CountingTensor tensor({3, 5});
-  const StoredMatrix stored = whole_matrix(tensor.view());
+  const TensorMatrix stored = whole_matrix(tensor.view());
   expect_follows_definition(stored);
   EXPECT_EQ(decode<float>(stored)(2, 4), 14);
 }
 
-TEST(StoredMatrix, WholeTensorWithoutElements) {
+TEST(TensorMatrix, WholeTensorWithoutElements) {
   // The last one has more rows than could ever be visited.
   for (const Shape& shape : {Shape{0, 5}, Shape{5, 0}, Shape{0, 0}, Shape{INT64_MAX, 0}}) {
     const CountingTensor tensor(shape);
@@ -72,10 +72,10 @@ TEST(StoredMatrix, WholeTensorWithoutElements) {
 }
 
 // Conv1D keeps (in, out). Sizes around the strip of 64 rows that is decoded at a time.
-TEST(StoredMatrix, TransposedAsInConv1D) {
+TEST(TensorMatrix, TransposedAsInConv1D) {
   for (const std::int64_t outputs : {1, 2, 63, 64, 65, 130}) {
     const CountingTensor tensor({3, outputs});
-    const StoredMatrix stored{.tensor = tensor.view(),
+    const TensorMatrix stored{.tensor = tensor.view(),
                               .rows = outputs,
                               .cols = 3,
                               .row_stride = 1,
@@ -88,9 +88,9 @@ TEST(StoredMatrix, TransposedAsInConv1D) {
 }
 
 // GPT-2's c_attn: the second third of the output axis, stored (in, 3 * out).
-TEST(StoredMatrix, TransposedPartOfAFusedTensor) {
+TEST(TensorMatrix, TransposedPartOfAFusedTensor) {
   const CountingTensor tensor({4, 3 * 70});
-  const StoredMatrix stored{.tensor = tensor.view(),
+  const TensorMatrix stored{.tensor = tensor.view(),
                             .rows = 70,
                             .cols = 4,
                             .first = 70,
@@ -103,10 +103,10 @@ TEST(StoredMatrix, TransposedPartOfAFusedTensor) {
 }
 
 // GPT-NeoX's query_key_value: for each head its rows of Q, of K, of V. Here K of 3 heads of 2.
-TEST(StoredMatrix, RowsInterleavedWithOtherMatrices) {
+TEST(TensorMatrix, RowsInterleavedWithOtherMatrices) {
   constexpr std::int64_t kHeads = 3, kHeadDim = 2, kWidth = 5;
   const CountingTensor tensor({kHeads * 3 * kHeadDim, kWidth});
-  const StoredMatrix stored{.tensor = tensor.view(),
+  const TensorMatrix stored{.tensor = tensor.view(),
                             .rows = kHeads * kHeadDim,
                             .cols = kWidth,
                             .first = kHeadDim * kWidth,
@@ -117,7 +117,7 @@ TEST(StoredMatrix, RowsInterleavedWithOtherMatrices) {
   EXPECT_EQ(decode<float>(stored)(2, 0), (3 * kHeadDim + kHeadDim) * kWidth);  // head 1, row 0
 }
 
-TEST(StoredMatrix, RowsInterleavedAndTransposed) {
+TEST(TensorMatrix, RowsInterleavedAndTransposed) {
   constexpr std::int64_t kHeads = 3, kHeadDim = 70, kWidth = 2;
   constexpr std::int64_t kOutputs = kHeads * 2 * kHeadDim;
   const CountingTensor tensor({kWidth, kOutputs});
@@ -131,9 +131,9 @@ TEST(StoredMatrix, RowsInterleavedAndTransposed) {
                              .block_stride = 2 * kHeadDim});
 }
 
-TEST(StoredMatrix, SliceOfAStackedTensor) {
+TEST(TensorMatrix, SliceOfAStackedTensor) {
   const CountingTensor tensor({4, 3, 3});
-  const StoredMatrix stored{.tensor = tensor.view(),
+  const TensorMatrix stored{.tensor = tensor.view(),
                             .rows = 3,
                             .cols = 3,
                             .first = 2 * 9,
@@ -144,7 +144,7 @@ TEST(StoredMatrix, SliceOfAStackedTensor) {
   EXPECT_EQ(decode<float>(stored)(0, 0), 18);
 }
 
-TEST(StoredMatrix, ExactDecodingKeepsFloat64) {
+TEST(TensorMatrix, ExactDecodingKeepsFloat64) {
   const std::vector<double> values = {1.0 / 3, 1e-300, -2, 1 + 0x1p-52};
   const TensorView tensor{
       .dtype = DType::f64, .shape = {2, 2}, .bytes = std::as_bytes(std::span(values))};
@@ -156,7 +156,7 @@ TEST(StoredMatrix, ExactDecodingKeepsFloat64) {
   }
 }
 
-TEST(StoredMatrix, ExactDecodingOfShorterTypesIsFloat32) {
+TEST(TensorMatrix, ExactDecodingOfShorterTypesIsFloat32) {
   const std::vector<std::byte> zeros(16);
   for (const DTypeInfo& info : all_dtypes()) {
     if (info.kind != DTypeClass::real || info.dtype == DType::f64) continue;

@@ -1,4 +1,4 @@
-// The values of a stored matrix, read straight from the file's bytes where their order does not
+// The values of a matrix of a file, read straight from the file's bytes where their order does not
 // matter: in runs as they lie there, without a decoded copy of the matrix.
 #pragma once
 
@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "attnscope/tensor/stored_matrix.h"
+#include "attnscope/tensor/tensor_matrix.h"
 
 namespace attnscope {
 
@@ -21,18 +21,18 @@ struct MatrixPart {
   std::int64_t count() const { return rows * cols; }
 };
 
-inline MatrixPart whole_part(const StoredMatrix& stored) {
-  return {0, stored.rows, 0, stored.cols};
+inline MatrixPart whole_part(const TensorMatrix& matrix) {
+  return {0, matrix.rows, 0, matrix.cols};
 }
 
 /// Every value of the part once, exact in float64, in blocks of at most a few thousand. The order
 /// follows the storage. The dtype must be of class `real`.
-void visit_values(const StoredMatrix& stored, const MatrixPart& part,
+void visit_values(const TensorMatrix& matrix, const MatrixPart& part,
                   const std::function<void(std::span<const double>)>& visit);
 
 /// About `wanted` values of the part: one at random from each of as many equal stretches, by a
 /// fixed seed; all of them where there are no more.
-std::vector<double> sample_values(const StoredMatrix& stored, const MatrixPart& part,
+std::vector<double> sample_values(const TensorMatrix& matrix, const MatrixPart& part,
                                   std::int64_t wanted);
 
 /// Whether elements are so short that counting their bit patterns says all there is to say.
@@ -43,10 +43,12 @@ struct PatternTable {
   std::vector<double> values;            // by pattern; NaN and Inf among them
   std::vector<std::uint32_t> ascending;  // the patterns of finite values, by value
 };
+
+/// Throws std::invalid_argument for other dtypes.
 const PatternTable& pattern_table(DType dtype);
 
 /// Adds how often each bit pattern occurs in the part to `counts`, (2^bits,).
-void count_patterns(const StoredMatrix& stored, const MatrixPart& part,
+void count_patterns(const TensorMatrix& matrix, const MatrixPart& part,
                     std::span<std::int64_t> counts);
 
 }  // namespace attnscope

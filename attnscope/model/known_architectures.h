@@ -10,7 +10,7 @@
 namespace attnscope {
 
 /// Every architecture, in the order in which messages list them.
-const std::vector<Architecture>& architectures();
+const std::vector<Architecture>& known_architectures();
 
 /// By config.json's model_type; null where none has it.
 const Architecture* find_architecture_by_type(std::string_view model_type);

@@ -1,12 +1,12 @@
-#include "attnscope/model/architectures.h"
+#include "attnscope/model/known_architectures.h"
 
 #include <algorithm>
 
-#include "attnscope/model/architectures/families.h"
+#include "attnscope/model/families/families.h"
 
 namespace attnscope {
 
-const std::vector<Architecture>& architectures() {
+const std::vector<Architecture>& known_architectures() {
   static const std::vector<Architecture> all = {
       albert(), bert(),    distilbert(), gemma(), gemma2(),  gemma3(),
       gpt2(),   gpt_neo(), gpt_neox(),   llama(), mistral(), opt(),
@@ -16,7 +16,7 @@ const std::vector<Architecture>& architectures() {
 }
 
 const Architecture* find_architecture_by_type(std::string_view model_type) {
-  for (const Architecture& architecture : architectures()) {
+  for (const Architecture& architecture : known_architectures()) {
     const auto& types = architecture.model_types;
     if (std::find(types.begin(), types.end(), model_type) != types.end()) return &architecture;
   }
@@ -30,7 +30,7 @@ const Architecture* find_architecture_by_class(std::string_view class_name) {
     end = std::min(end, class_name.find(use));
   }
   const std::string_view family = class_name.substr(0, end);
-  for (const Architecture& architecture : architectures()) {
+  for (const Architecture& architecture : known_architectures()) {
     const auto& families = architecture.class_families;
     if (std::find(families.begin(), families.end(), family) != families.end()) {
       return &architecture;
@@ -41,7 +41,7 @@ const Architecture* find_architecture_by_class(std::string_view class_name) {
 
 std::vector<std::string> architecture_names() {
   std::vector<std::string> names;
-  for (const Architecture& architecture : architectures()) names.push_back(architecture.name);
+  for (const Architecture& architecture : known_architectures()) names.push_back(architecture.name);
   return names;
 }
 

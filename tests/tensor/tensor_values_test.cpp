@@ -1,4 +1,4 @@
-#include "attnscope/tensor/stored_values.h"
+#include "attnscope/tensor/tensor_values.h"
 
 #include <gtest/gtest.h>
 
@@ -20,7 +20,7 @@ struct Layouts {
     for (std::size_t at = 0; at < bytes.size(); ++at) bytes[at] = static_cast<std::byte>(at * 37);
   }
 
-  std::vector<StoredMatrix> of(DType dtype) const {
+  std::vector<TensorMatrix> of(DType dtype) const {
     const TensorView tensor{dtype, {60}, bytes};
     return {
         {.tensor = tensor, .rows = 6, .cols = 5, .row_stride = 5, .block_rows = 6},
@@ -54,7 +54,7 @@ std::vector<double> sorted_numbers(std::vector<double> values) {
   return values;
 }
 
-std::vector<double> expected_values(const StoredMatrix& stored, const MatrixPart& part) {
+std::vector<double> expected_values(const TensorMatrix& stored, const MatrixPart& part) {
   const Matrix<double> whole = decode<double>(stored);
   std::vector<double> values;
   for (std::int64_t row = part.first_row; row < part.first_row + part.rows; ++row) {
@@ -65,9 +65,9 @@ std::vector<double> expected_values(const StoredMatrix& stored, const MatrixPart
   return sorted_numbers(std::move(values));
 }
 
-TEST(StoredValues, EachIsVisitedOnceHoweverItLies) {
+TEST(TensorValues, EachIsVisitedOnceHoweverItLies) {
   const Layouts layouts;
-  for (const StoredMatrix& stored : layouts.of(DType::f16)) {
+  for (const TensorMatrix& stored : layouts.of(DType::f16)) {
     for (const MatrixPart& part : kParts) {
       std::vector<double> visited;
       visit_values(stored, part, [&](std::span<const double> values) {
@@ -82,12 +82,12 @@ TEST(StoredValues, EachIsVisitedOnceHoweverItLies) {
   }
 }
 
-TEST(StoredValues, PatternsAreCountedHoweverTheyLie) {
+TEST(TensorValues, PatternsAreCountedHoweverTheyLie) {
   const Layouts layouts;
   for (const DType dtype : {DType::f16, DType::bf16, DType::f8_e4m3, DType::f8_e5m2}) {
     ASSERT_TRUE(has_countable_patterns(dtype));
     const PatternTable& table = pattern_table(dtype);
-    for (const StoredMatrix& stored : layouts.of(dtype)) {
+    for (const TensorMatrix& stored : layouts.of(dtype)) {
       for (const MatrixPart& part : kParts) {
         std::vector<std::int64_t> counts(table.values.size(), 0);
         count_patterns(stored, part, counts);
@@ -105,7 +105,7 @@ TEST(StoredValues, PatternsAreCountedHoweverTheyLie) {
   EXPECT_FALSE(has_countable_patterns(DType::i16));
 }
 
-TEST(StoredValues, PatternTablesHoldEveryFiniteValueInOrder) {
+TEST(TensorValues, PatternTablesHoldEveryFiniteValueInOrder) {
   for (const DType dtype : {DType::f16, DType::bf16, DType::f8_e4m3, DType::f8_e5m2}) {
     const PatternTable& table = pattern_table(dtype);
     ASSERT_EQ(table.values.size(), std::size_t{1} << dtype_info(dtype).bits);
@@ -122,11 +122,11 @@ TEST(StoredValues, PatternTablesHoldEveryFiniteValueInOrder) {
   EXPECT_EQ(pattern_table(DType::f16).values[0xC000], -2);
 }
 
-TEST(StoredValues, LongRunsComeInBlocks) {
+TEST(TensorValues, LongRunsComeInBlocks) {
   std::vector<float> numbers(10'000);
   for (std::size_t at = 0; at < numbers.size(); ++at) numbers[at] = static_cast<float>(at);
   const TensorView tensor{DType::f32, {2, 5000}, std::as_bytes(std::span(numbers))};
-  const StoredMatrix stored = whole_matrix(tensor);
+  const TensorMatrix stored = whole_matrix(tensor);
   std::vector<double> visited;
   visit_values(stored, whole_part(stored), [&](std::span<const double> values) {
     visited.insert(visited.end(), values.begin(), values.end());
@@ -139,6 +139,16 @@ TEST(StoredValues, LongRunsComeInBlocks) {
   ASSERT_EQ(sample.size(), 100u);
   for (std::size_t at = 0; at < sample.size(); ++at) {
     EXPECT_EQ(static_cast<std::size_t>(sample[at]) / 100, at);
+  }
+}
+
+TEST(TensorValues, OnlyShortDtypesHavePatterns) {
+  for (const DTypeInfo& info : all_dtypes()) {
+    if (has_countable_patterns(info.dtype)) {
+      EXPECT_EQ(pattern_table(info.dtype).values.size(), std::size_t{1} << info.bits) << info.name;
+    } else {
+      EXPECT_THROW(pattern_table(info.dtype), std::invalid_argument) << info.name;
+    }
   }
 }
 

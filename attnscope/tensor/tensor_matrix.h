@@ -1,4 +1,5 @@
-// A matrix in canonical orientation, described over a tensor as it lies in the file.
+// A matrix in canonical orientation, as a description of where its elements lie in a tensor of a
+// file. "Stored" is said of rows in a store, not of this.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +16,7 @@ namespace attnscope {
 /// of `tensor`. Blocks express rows that are interleaved with other matrices' rows, as in
 /// GPT-NeoX's query_key_value; a plain matrix is one block. The strides are checked where this is
 /// made.
-struct StoredMatrix {
+struct TensorMatrix {
   TensorView tensor;
   std::int64_t rows = 0;
   std::int64_t cols = 0;
@@ -31,24 +32,24 @@ struct StoredMatrix {
   }
 };
 
-/// The whole of a 2-D tensor, as it is stored.
-StoredMatrix whole_matrix(const TensorView& tensor);
+/// The whole of a 2-D tensor, its rows as in the file.
+TensorMatrix whole_matrix(const TensorView& tensor);
 
 /// The part of the tensor's bytes from the matrix's first element to its last; what lies between
 /// may belong to others.
-std::span<const std::byte> byte_range(const StoredMatrix& stored);
+std::span<const std::byte> byte_range(const TensorMatrix& matrix);
 
 /// The dense, row-major copy. The dtype must be of class `real`.
 template <class T>
-Matrix<T> decode(const StoredMatrix& stored);
+Matrix<T> decode(const TensorMatrix& matrix);
 
 /// The block of out's shape that starts at (first_row, first_col), into `out`, whose rows lie
 /// together.
 template <class T>
-void decode_block(const StoredMatrix& stored, std::int64_t first_row, std::int64_t first_col,
+void decode_block(const TensorMatrix& stored, std::int64_t first_row, std::int64_t first_col,
                   MatrixView<T> out);
 
 /// float64 for a float64 tensor, else float32: exact either way.
-WeightMatrix decode_exact(const StoredMatrix& stored);
+WeightMatrix decode_exact(const TensorMatrix& matrix);
 
 }  // namespace attnscope

@@ -18,12 +18,13 @@ constexpr std::string_view kLayoutSchema = "attnscope-layout/1";
 /// One JSON object that is read field by field; what nobody asked for is a typing error.
 class Fields {
  public:
-  Fields(const json& object, std::string where) : object_(object), where_(std::move(where)) {
+  Fields(const json& object, std::string_view file, std::string place = "")
+      : object_(object), file_(file), place_(std::move(place)) {
     if (!object.is_object()) fail("is not a JSON object");
   }
 
   [[noreturn]] void fail(const std::string& problem) const {
-    throw Error(ErrorKind::format, where_, problem);
+    throw Error(ErrorKind::format, {.file = file_, .place = place_, .problem = verbatim(problem)});
   }
 
   const json* find(const std::string& key) {
@@ -80,7 +81,8 @@ class Fields {
 
  private:
   const json& object_;
-  std::string where_;
+  std::string file_;
+  std::string place_;  // in the file
   std::vector<std::string> known_;
 };
 
@@ -108,8 +110,7 @@ Enum parse_choice(Fields& fields, const std::string& key,
   fields.fail("'" + key + "' is '" + text + "' (choices: " + join(names) + ")");
 }
 
-WeightRule parse_rule(const json& value, const std::string& where) {
-  Fields fields(value, where);
+WeightRule parse_rule(Fields fields) {
   WeightRule rule;
   const json* role = fields.find("role");
   if (role == nullptr) fields.fail("has no 'role'");
@@ -146,7 +147,7 @@ WeightRule parse_rule(const json& value, const std::string& where) {
 
 ModelSpec parse_layout(std::string_view text, std::string_view where) {
   const json parsed = parse_json(text, where);
-  Fields fields(parsed, std::string(where));
+  Fields fields(parsed, where);
   const std::string schema = fields.required_text("schema");
   if (schema != kLayoutSchema) {
     fields.fail("'schema' is '" + schema + "', this version reads '" + std::string(kLayoutSchema) +
@@ -184,17 +185,15 @@ ModelSpec parse_layout(std::string_view text, std::string_view where) {
     fields.fail("'weights' is not a list of 1 to 7 projections");
   }
   for (const json& value : *weights) {
-    const std::string place =
-        std::string(where) + ": weights[" + std::to_string(architecture.weights.size()) + "]";
-    WeightRule rule = parse_rule(value, place);
+    const Fields own(value, where, "weights[" + std::to_string(architecture.weights.size()) + "]");
+    WeightRule rule = parse_rule(own);
     for (const WeightRule& other : architecture.weights) {
       if (other.role == rule.role) {
-        throw Error(ErrorKind::format, place,
-                    "'" + std::string(role_name(rule.role)) + "' is described twice");
+        own.fail("'" + std::string(role_name(rule.role)) + "' is described twice");
       }
     }
     if (!is_attention(rule.role) && dimensions.mlp_width == 0) {
-      throw Error(ErrorKind::format, place, "an MLP matrix needs 'mlp_width'");
+      own.fail("an MLP matrix needs 'mlp_width'");
     }
     architecture.weights.push_back(std::move(rule));
   }
