@@ -34,8 +34,7 @@ void warn(const Checkpoint& checkpoint, const Session& session) {
     session.on_warning(warnings[index]);
   }
   if (warnings.size() > kShown) {
-    session.on_warning({.place = checkpoint.main_file().string(),
-                        .problem = "and " + std::to_string(warnings.size() - kShown) +
+    session.on_warning({.problem = "and " + std::to_string(warnings.size() - kShown) +
                                    " more such tensors"});
   }
 }

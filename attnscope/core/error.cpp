@@ -69,7 +69,8 @@ std::string error_text(const ErrorParts& parts, const SpellParameter& spell) {
                " no meaning beside it";
   }
   if (!parts.hint.empty()) problem += " (" + spell_parameters(parts.hint, spell) + ")";
-  return short_line(where_text(parts, spell)) + ": " + short_line(problem);
+  const std::string where = where_text(parts, spell);
+  return (where.empty() ? "" : short_line(where) + ": ") + short_line(problem);
 }
 
 Error::Error(ErrorKind kind, ErrorParts parts)

@@ -58,7 +58,7 @@ std::string verbatim(std::string_view text);
 /// `text` with each `{name}` spelled.
 std::string spell_parameters(std::string_view text, const SpellParameter& spell);
 
-/// "WHERE: PROBLEM (HINT)" as one line: parts may hold names from files, so control bytes are
+/// "WHERE: PROBLEM (HINT)", without what is empty, as one line: parts may hold names from files, so control bytes are
 /// escaped and long ones shortened.
 std::string error_text(const ErrorParts& parts, const SpellParameter& spell);
 

@@ -117,8 +117,9 @@ void read_some(int& descriptor, std::string& text) {
 }  // namespace
 
 RunningCommand::RunningCommand(const std::vector<std::string>& arguments, RunOptions options)
-    : options_(std::move(options)), deadline_(Clock::now() + options_.timeout) {
-  std::vector<std::string> words = {ATTNSCOPE_BINARY};
+    : options_(std::move(options)),
+      deadline_(Clock::now() + options_.timeout * ATTNSCOPE_PATIENCE) {
+  std::vector<std::string> words = {ATTNSCOPE_COMMAND};
   words.insert(words.end(), arguments.begin(), arguments.end());
   std::vector<std::string> variables = environment_with(options_.environment);
   const std::vector<char*> argv = pointers_to(words), envp = pointers_to(variables);
