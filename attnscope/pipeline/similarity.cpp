@@ -153,7 +153,9 @@ void keep_matrices_with_head(std::span<const Model> models, std::vector<std::vec
     std::int64_t most = 0;
     for (const Role role : roles[index]) {
       most = std::max(most, shape.count(role));
-      if (head >= shape.count(role)) lacking += " " + std::string(role_name(role));
+      if (head < shape.count(role)) continue;
+      lacking += ' ';
+      lacking += role_name(role);
     }
     if (head >= most) {
       throw Error(ErrorKind::usage,

@@ -9,6 +9,10 @@
    `circuits`, qk and ov, on one thread, against NumPy's SVD of the 4096 x 4096 products of two heads, which takes as
    many threads as it likes.
 
+3. Composition scores of all heads of GPT-2 small's shape, from the file to the printed rows, against TransformerLens's
+   all_composition_scores on weights in memory.
+4. A pair of layers of the shape of Llama-3-8B, one thread: its rate, from the benchmark.
+
 Needs numpy, and torch for TransformerLens. Answers are compared before times are.
 """
 
@@ -20,7 +24,8 @@ from pathlib import Path
 
 import numpy as np
 
-from common import RELEASE, Reference, Results, bench_seconds, command_rows, energy_rank, median, write_safetensors
+from common import (RELEASE, Reference, Results, Row, alternating_medians, bench_seconds, command_rows, command_seconds,
+                    duration, energy_rank, median, write_safetensors)
 
 
 def write_model(folder: Path, q: np.ndarray, k: np.ndarray, heads: int) -> Path:
@@ -65,6 +70,34 @@ def compare_gpt2_circuits(bench: Path, threads: int, repeats: int, results: Resu
                       (f"{runs[0]['way']}, float32", median([run["seconds"] for run in runs])), 30)
 
 
+def compare_composition(program: Path, bench: Path, threads: int, repeats: int, results: Results) -> None:
+    layers, heads, width = 12, 12, 768
+    random = np.random.default_rng(3)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        write_safetensors(folder / "model.safetensors", {
+            f"{role}.{layer}": random.standard_normal((width, width), dtype=np.float32)
+            for layer in range(layers) for role in "qkvo"})
+        layout = folder / "layout.json"
+        layout.write_text(json.dumps({
+            "schema": "attnscope-layout/1", "layers": layers, "heads": heads, "head_dim": width // heads, "width": width,
+            "weights": [{"role": role, "tensor": f"{role}.{{layer}}"} for role in "qkvo"]}))
+        command = [str(program), "circuits", str(folder), "--layout", str(layout), "--composition"]
+        ours = sum(row["score"] for row in command_rows(command))
+        with Reference(threads) as reference:
+            times = alternating_medians({
+                "ours": lambda: command_seconds([*command, "--format", "csv", "--threads", str(threads)]),
+                "theirs": lambda: reference.seconds("composition_scores", folder=name, layers=layers, heads=heads),
+            }, repeats)
+            theirs = reference.call("composition_scores", folder=name, layers=layers, heads=heads)
+    assert abs(ours / theirs["sum"] - 1) < 1e-5, "not the same scores"
+    results.add_ratio("composition of GPT-2 small, 28,512 pairs of heads", ("whole process, float64", times["ours"]),
+                      (f"{theirs['way']}, float32", times["theirs"]))
+    pair = bench_seconds(bench, "composition_of_a_pair/width:4096")
+    results.add(Row("composition of a pair of layers of Llama-3-8B", f"one thread, {duration(pair)}",
+                    "2.15e11 operations", 2.15e11 / pair / 1e9, "GF/s"))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--attnscope", type=Path, default=RELEASE / "attnscope")
@@ -75,6 +108,7 @@ def main() -> None:
     results = Results()
     compare_gpt2_circuits(arguments.bench, arguments.threads, arguments.repeats, results)
     compare_llama_heads(arguments.attnscope, arguments.bench, results)
+    compare_composition(arguments.attnscope, arguments.bench, arguments.threads, arguments.repeats, results)
     results.finish("circuits")
 
 

@@ -107,6 +107,52 @@ def factored_matrices(count, head_dim, width):
     return {**timed(lambda: values().sum()), "way": way}
 
 
+def composition_scores(folder, layers, heads):
+    """Scores of every head with every head of every later layer, by q, k and v, in float32: what TransformerLens'
+    all_composition_scores does with its FactoredMatrix, or where it is not installed that algorithm in NumPy, a pair of
+    layers at a time."""
+    def stacked(role):
+        return np.stack([read_tensors(Path(folder), [f"{role}.{layer}"])[0] for layer in range(layers)])
+
+    def by_head(matrices):  # (layers, heads, width, head_dim)
+        return np.ascontiguousarray(matrices.reshape(layers, heads, -1, matrices.shape[-1]).transpose(0, 1, 3, 2))
+
+    q, k, v, o = by_head(stacked("q")), by_head(stacked("k")), by_head(stacked("v")), stacked("o")
+    o = np.ascontiguousarray(o.reshape(layers, o.shape[1], heads, -1).transpose(0, 2, 3, 1))  # (.., head_dim, width)
+    later = np.arange(layers)[:, None] < np.arange(layers)  # of [earlier, later]
+    try:
+        from transformer_lens import FactoredMatrix
+        from transformer_lens.utilities import composition_scores as scores_of
+        way = "TransformerLens all_composition_scores"
+        q, k, v, o = (torch().from_numpy(array) for array in (q, k, v, o))
+
+        def all_scores():
+            ov, qk = FactoredMatrix(v, o), FactoredMatrix(q, k.transpose(-2, -1))
+            return sum(float(scores_of(ov, right).numpy().transpose(0, 2, 1, 3)[later].sum(dtype=np.float64))
+                       for right in (qk, qk.T, ov))
+    except ImportError:
+        way = "composition scores in NumPy"
+
+        def triangles(factor):
+            return np.linalg.qr(factor, mode="r")
+
+        def all_scores():
+            total = 0.0
+            transposed = (0, 1, 3, 2)
+            written = triangles(v) @ o  # (.., head_dim, width)
+            own = np.linalg.norm(written, axis=(-2, -1))
+            for left, right in ((q, k), (k, q), (v, o.transpose(transposed))):
+                read = left @ triangles(right).transpose(transposed)
+                norms = np.linalg.norm(read, axis=(-2, -1))
+                for first in range(layers):
+                    for second in range(first + 1, layers):
+                        met = np.linalg.norm(written[first][:, None] @ read[second][None], axis=(-2, -1))
+                        total += float((met / own[first][:, None] / norms[second]).sum(dtype=np.float64))
+            return total
+    all_scores()  # the first call loads libraries
+    return {**timed(all_scores), "way": way}
+
+
 @cache
 def openblas():
     return ctypes.CDLL(ctypes.util.find_library("openblas") or "libopenblas.so.0")
@@ -140,7 +186,7 @@ def sgesdd(folder, tensors):
 
 
 FUNCTIONS = {function.__name__: function for function in (svdvals, svd, gpt2_layer, bert_layers, attention_maps,
-                                                      factored_matrices, sgesdd)}
+                                                      factored_matrices, composition_scores, sgesdd)}
 
 if __name__ == "__main__":
     for line in sys.stdin:

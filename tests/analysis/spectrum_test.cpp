@@ -358,12 +358,12 @@ TEST(SpectrumFields, AreInTheirOrder) {
                        .with_values = true});
   std::vector<std::string> names;
   for (const auto& [name, value] : row.fields()) names.push_back(name);
-  EXPECT_EQ(names,
-            (std::vector<std::string>{
-                "layer", "shape", "energy_rank", "null_energy_rank", "energy_at_rank",
-                "null_energy_at_rank", "stable_rank", "entropy_rank", "participation_ratio",
-                "numerical_rank", "possible_rank", "spectral_norm", "frobenius_norm",
-                "nuclear_norm", "condition_number", "singular_values", "cumulative_energy"}));
+  EXPECT_EQ(names, (std::vector<std::string>{
+                       "layer", "shape", "energy_rank", "null_energy_rank", "energy_at_rank",
+                       "null_energy_at_rank", "stable_rank", "entropy_rank", "participation_ratio",
+                       "numerical_rank", "possible_rank", "spectral_norm", "frobenius_norm",
+                       "nuclear_norm", "condition_number", "singular_values", "cumulative_energy",
+                       "null_singular_values"}));
 
   const Record& ranks = *row.find("energy_rank")->get<Record>();
   ASSERT_EQ(ranks.fields().size(), 4);
