@@ -9,11 +9,17 @@ using enum ParameterType;
 
 constexpr std::int64_t kMostOffset = 100'000'000;  // tokens
 
+FoldNorm fold_norm_of(const Arguments& arguments) {
+  const std::string how = arguments.text("fold_norm");
+  if (how.empty()) return FoldNorm::none;
+  return how == "centred" ? FoldNorm::centred : FoldNorm::gain;
+}
+
 void run(const Arguments& arguments, const Session& session, RowSink& sink) {
   CircuitsRequest request{.circuits = arguments.roles("circuit"),
                           .layers = arguments.layers("layers"),
                           .thresholds = arguments.shares("energy"),
-                          .variant = {.fold_norm = arguments.flag("fold_norm"),
+                          .variant = {.fold_norm = fold_norm_of(arguments),
                                       .with_bias = arguments.flag("with_bias"),
                                       .rope_offset = *arguments.integer("rope_offset")},
                           .composition = arguments.flag("composition"),
@@ -24,33 +30,38 @@ void run(const Arguments& arguments, const Session& session, RowSink& sink) {
 }
 
 Parameters own_parameters() {
-  return {{.name = "circuit",
-           .type = roles,
-           .metavariable = "NAMES",
-           .choices = {"qk", "ov"},
-           .standard_words = "both",
-           .otherwise = "'*' is not a circuit; circuits: qk, ov"},
-          energy_parameter(CircuitsRequest().thresholds),
-          {.name = "fold_norm",
-           .type = flag,
-           .help = "multiply Q, K and V by the gain of the norm that feeds them"},
-          {.name = "with_bias",
-           .type = flag,
-           .help = "take biases of Q, K and V as one more input coordinate"},
-          {.name = "rope_offset",
-           .type = integer,
-           .help = "of rotary models: the circuit qk at this key position minus query position",
-           .metavariable = "TOKENS",
-           .least = -kMostOffset,
-           .most = kMostOffset,
-           .standard = "0"},
-          {.name = "all_eigenvalues",
-           .type = flag,
-           .help = "copying scores of sums over heads of order above 1024 too; may take minutes"},
-          {.name = "composition",
-           .type = flag,
-           .help = "instead: how much every head reads of what each head of earlier layers "
-                   "writes"}};
+  return {
+      {.name = "circuit",
+       .type = roles,
+       .metavariable = "NAMES",
+       .choices = {"qk", "ov"},
+       .standard_words = "both",
+       .otherwise = "'*' is not a circuit; circuits: qk, ov"},
+      energy_parameter(CircuitsRequest().thresholds),
+      {.name = "fold_norm",
+       .type = choice,
+       .help = "multiply Q, K and V by the gain of the norm that feeds them; centred also takes "
+               "out the means that LayerNorms take out, as TransformerLens does",
+       .metavariable = "HOW",
+       .choices = {"gain", "centred"},
+       .bare = "gain"},
+      {.name = "with_bias",
+       .type = flag,
+       .help = "take biases of Q, K and V as one more input coordinate"},
+      {.name = "rope_offset",
+       .type = integer,
+       .help = "of rotary models: the circuit qk at this key position minus query position",
+       .metavariable = "TOKENS",
+       .least = -kMostOffset,
+       .most = kMostOffset,
+       .standard = "0"},
+      {.name = "all_eigenvalues",
+       .type = flag,
+       .help = "copying scores of sums over heads of order above 1024 too; may take minutes"},
+      {.name = "composition",
+       .type = flag,
+       .help = "instead: how much every head reads of what each head of earlier layers "
+               "writes"}};
 }
 
 }  // namespace

@@ -34,8 +34,8 @@ void warn(const Checkpoint& checkpoint, const Session& session) {
     session.on_warning(warnings[index]);
   }
   if (warnings.size() > kShown) {
-    session.on_warning({.problem = "and " + std::to_string(warnings.size() - kShown) +
-                                   " more such tensors"});
+    session.on_warning(
+        {.problem = "and " + std::to_string(warnings.size() - kShown) + " more such tensors"});
   }
 }
 
@@ -144,8 +144,7 @@ std::vector<Model> open_models(const Arguments& arguments, const Session& sessio
   std::vector<Model> opened;
   for (std::size_t index = 0; index < paths.size(); ++index) {
     opened.push_back(Model::open(
-        paths[index],
-        layout.empty() ? std::nullopt : std::optional<std::filesystem::path>(layout),
+        paths[index], layout.empty() ? std::nullopt : std::optional<std::filesystem::path>(layout),
         names[index]));
     warn(opened.back().checkpoint(), session);
   }

@@ -66,7 +66,8 @@ struct NormRule {
   std::string embedding;  // norm last: what layer 0 reads; empty: no norm of size D comes before it
   /// Where both kinds exist: the flag in config.json that is true (its default) for norm first.
   std::string first_key;
-  double offset = 0;  // the gain is this + the stored value; 1 for Gemma
+  double offset = 0;    // the gain is this + the stored value; 1 for Gemma
+  bool centres = true;  // LayerNorm takes the mean away; RMSNorm does not
 };
 
 /// Rotary position: which numbers of config.json say how Q and K are turned. Every family here

@@ -24,7 +24,9 @@ std::optional<double> number_of(const Record& row, std::string_view name) {
 std::string variant_text(const Record& parameters) {
   std::string text;
   const auto add = [&](const std::string& part) { text += (text.empty() ? "" : ", ") + part; };
-  if (flag_of(parameters, "fold_norm")) add("gains of norms folded in");
+  const bool centred = text_field(parameters, "fold_norm") == "centred";
+  if (centred || flag_of(parameters, "fold_norm")) add("gains of norms folded in");
+  if (centred) add("centred");
   if (flag_of(parameters, "with_bias")) add("with biases");
   if (const std::int64_t offset = integer_field(parameters, "rope_offset"); offset != 0) {
     add(fmt::format("qk at rotary offset {}", offset));

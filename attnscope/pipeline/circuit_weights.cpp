@@ -63,20 +63,27 @@ std::vector<double> key_angles(const Model& model, std::int64_t layer, std::int6
 }  // namespace
 
 void add_variant_parameters(Record& parameters, const CircuitVariant& variant) {
-  parameters.add("fold_norm", variant.fold_norm)
+  const bool centred = variant.fold_norm == FoldNorm::centred;
+  parameters
+      .add("fold_norm", centred ? Value("centred") : Value(variant.fold_norm == FoldNorm::gain))
       .add("with_bias", variant.with_bias)
       .add("rope_offset", variant.rope_offset);
 }
 
 CircuitVariant variant_of(const Record& parameters) {
-  return {.fold_norm = expect<bool>(parameters, "fold_norm"),
+  const Value* fold = parameters.find("fold_norm");
+  if (fold == nullptr) refuse_field("fold_norm");
+  const bool* gain = fold->get<bool>();
+  return {.fold_norm = gain == nullptr ? FoldNorm::centred
+                       : *gain         ? FoldNorm::gain
+                                       : FoldNorm::none,
           .with_bias = expect<bool>(parameters, "with_bias"),
           .rope_offset = expect<std::int64_t>(parameters, "rope_offset")};
 }
 
 void check_variant(const Model& model, const CircuitVariant& variant) {
   const ModelSpec& spec = model.spec();
-  if (variant.fold_norm && !spec.architecture.norm) {
+  if (variant.fold_norm != FoldNorm::none && !spec.architecture.norm) {
     throw Error(ErrorKind::usage,
                 {.parameter = "fold_norm",
                  .problem = model.name() + " does not say which norm feeds its projections"});
@@ -100,7 +107,7 @@ std::string query_norm_note(const Model& model) {
 void add_variant_inputs(ItemInputs& inputs, const Model& model, std::int64_t layer, Role circuit,
                         const CircuitVariant& variant) {
   const bool qk = circuit == Role::qk;
-  if (variant.fold_norm) {
+  if (variant.fold_norm != FoldNorm::none) {
     const CheckpointTensor* gain = model.input_norm(layer);
     inputs.add("norm", gain != nullptr).add("norm_offset", model.spec().architecture.norm->offset);
     if (gain != nullptr) {
@@ -142,14 +149,18 @@ LoadedCircuit load_circuit(const Model& model, std::int64_t layer, Role circuit,
   if (!out.skipped.empty()) return out;
   out.left = std::move(read_left.matrix);
   out.right = std::move(read_right.matrix);
-
-  if (variant.fold_norm) {
+  if (variant.fold_norm != FoldNorm::none) {
+    const bool centred =
+        variant.fold_norm == FoldNorm::centred && model.spec().architecture.norm->centres;
+    if (!qk && centred) centre_columns(out.left);
     const auto gain = read_gain(model, layer);
     out.skipped = gain.skipped;
     if (!out.skipped.empty()) return out;
     if (gain.matrix) {
       if (qk) multiply_columns(out.left, *gain.matrix);
       multiply_columns(out.right, *gain.matrix);
+      if (qk && centred) centre_rows(out.left);
+      if (centred) centre_rows(out.right);
     } else {
       out.note = "no norm of the model's width feeds it, so nothing was folded in";
     }

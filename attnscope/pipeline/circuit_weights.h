@@ -5,6 +5,7 @@
 #include <string>
 
 #include "attnscope/analysis/circuit.h"
+#include "attnscope/analysis/fold.h"
 #include "attnscope/core/matrix_view.h"
 #include "attnscope/model/model.h"
 #include "attnscope/pipeline/item_inputs.h"
@@ -13,9 +14,9 @@ namespace attnscope {
 
 /// What stands between the stored weights and the circuits that are measured.
 struct CircuitVariant {
-  bool fold_norm = false;        // the gain of the norm before multiplies the columns of Q, K, V
-  bool with_bias = false;        // biases of Q, K, V as one more input coordinate
-  std::int64_t rope_offset = 0;  // key position − query position, in tokens
+  FoldNorm fold_norm = FoldNorm::none;  // of the norm before Q, K and V
+  bool with_bias = false;               // biases of Q, K, V as one more input coordinate
+  std::int64_t rope_offset = 0;         // key position − query position, in tokens
 };
 
 /// As the parameters of an item say it, and back.

@@ -79,14 +79,18 @@ Read<WeightMatrix> read_tensor(const Checkpoint& checkpoint, const CheckpointTen
   return read<WeightMatrix>(checkpoint, tensor, whole_matrix(tensor.view), decode_exact);
 }
 
+std::string not_finite_text(std::int64_t row, std::int64_t col) {
+  return "holds NaN or Inf (first at row " + std::to_string(row) + ", column " +
+         std::to_string(col) + ")";
+}
+
 template <class T>
 std::optional<std::string> find_not_finite(MatrixView<const T> matrix) {
   if (all_finite(matrix)) return std::nullopt;
   for (std::int64_t row = 0; row < matrix.rows; ++row) {
     for (std::int64_t col = 0; col < matrix.cols; ++col) {
       if (std::isfinite(matrix(row, col))) continue;
-      return "holds NaN or Inf (first at row " + std::to_string(row) + ", column " +
-             std::to_string(col) + ")";
+      return not_finite_text(row, col);
     }
   }
   return std::nullopt;

@@ -28,7 +28,10 @@ Read<WeightMatrix> read_matrix(const Model& model, std::int64_t layer, Role role
 /// A tensor as it is stored.
 Read<WeightMatrix> read_tensor(const Checkpoint& checkpoint, const CheckpointTensor& tensor);
 
-/// "holds NaN or Inf (first at row 3, column 5)", or nothing where every element is finite.
+/// "holds NaN or Inf (first at row 3, column 5)".
+std::string not_finite_text(std::int64_t row, std::int64_t col);
+
+/// The same of the first such element, or nothing where every element is finite.
 template <class T>
 std::optional<std::string> find_not_finite(MatrixView<const T> matrix);
 

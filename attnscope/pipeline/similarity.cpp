@@ -158,9 +158,9 @@ void keep_matrices_with_head(std::span<const Model> models, std::vector<std::vec
       lacking += role_name(role);
     }
     if (head >= most) {
-      throw Error(ErrorKind::usage,
-                  {.parameter = "head_matrix",
-                   .problem = models[index].name() + " has heads 0 to " + std::to_string(most - 1)});
+      throw Error(ErrorKind::usage, {.parameter = "head_matrix",
+                                     .problem = models[index].name() + " has heads 0 to " +
+                                                std::to_string(most - 1)});
     }
     std::erase_if(roles[index], [&](Role role) { return head >= shape.count(role); });
     if (!lacking.empty()) {

@@ -20,6 +20,7 @@
 #include "attnscope/pipeline/read_weight.h"
 #include "attnscope/pipeline/runner.h"
 #include "attnscope/pipeline/singular_outcome.h"
+#include "attnscope/pipeline/weight_spectrum.h"
 
 namespace attnscope {
 namespace {
@@ -49,12 +50,20 @@ Outcome measured(std::optional<std::int64_t> head,
   });
 }
 
+/// Of a matrix that is in memory.
 template <class T>
 Outcome whole_spectrum(MatrixView<const T> matrix, const SpectrumFields& wanted,
                        const Compute& compute) {
   if (auto reason = find_not_finite(matrix)) return {.skipped = *reason};
   return measured(std::nullopt, singular_result([&] { return singular_values(matrix, compute); }),
                   {.rows = matrix.rows, .cols = matrix.cols}, wanted);
+}
+
+/// Of one that is read block by block.
+Outcome read_spectrum(const Read<SingularResult>& read, const SpectrumShape& shape,
+                      const SpectrumFields& wanted) {
+  if (!read.skipped.empty()) return {.skipped = read.skipped};
+  return measured(std::nullopt, read.matrix, shape, wanted);
 }
 
 /// One outcome for each head's own matrix, in order.
@@ -112,6 +121,11 @@ std::vector<Outcome> matrix_spectra(const WorkItem& item, const Model& model,
   const Role role = *item.role;
   const HeadShape& shape = model.dimensions().heads;
   const std::int64_t heads = is_per_head(item) ? shape.count(role) : 0;
+  if (heads == 0 && is_projection(role)) {
+    const Weight& weight = model.weight(*item.layer, role);
+    return {read_spectrum(read_singular_values(model, weight, compute),
+                          {.rows = weight.matrix.rows, .cols = weight.matrix.cols}, wanted)};
+  }
   const auto read = read_matrix(model, *item.layer, role);
   if (!read.skipped.empty()) return all_skipped(read.skipped, heads);
   return std::visit(
@@ -183,21 +197,24 @@ double estimated_flops(const Dimensions& dimensions, Role role, bool per_head) {
 }
 
 /// The whole matrix takes more than any head of it.
-std::uint64_t estimated_bytes(const Model& model, std::int64_t layer, Role role) {
-  if (!is_product(role)) return matrix_spectrum_bytes(model, layer, role);
+std::uint64_t estimated_bytes(const Model& model, std::int64_t layer, Role role, bool per_head) {
   const Dimensions& dimensions = model.dimensions();
-  const std::int64_t inner = summed_rank(dimensions.heads, role);
-  return circuit_factor_bytes(dimensions, role) + float64_bytes(inner, dimensions.width) +
-         product_spectrum_bytes(inner, dimensions.width);
+  if (is_product(role)) {
+    const std::int64_t inner = summed_rank(dimensions.heads, role);
+    return circuit_factor_bytes(dimensions, role) + float64_bytes(inner, dimensions.width) +
+           product_spectrum_bytes(inner, dimensions.width);
+  }
+  const bool has_heads = per_head && dimensions.heads.count(role) > 0;
+  if (has_heads || !is_projection(role)) return matrix_spectrum_bytes(model, layer, role);
+  return weight_spectrum_bytes(model.weight(layer, role).matrix);
 }
 
 std::vector<Outcome> tensor_spectrum(const WorkItem& item, const Source& source,
                                      const SpectrumFields& wanted, const Compute& compute) {
-  const auto read = read_tensor(*source.checkpoint, *source.checkpoint->find(item.tensor));
-  if (!read.skipped.empty()) return {{.skipped = read.skipped}};
-  return {
-      std::visit([&](const auto& matrix) { return whole_spectrum(matrix.view(), wanted, compute); },
-                 read.matrix)};
+  const CheckpointTensor& tensor = *source.checkpoint->find(item.tensor);
+  const Shape& shape = tensor.view.shape;
+  return {read_spectrum(read_singular_values(*source.checkpoint, tensor, compute),
+                        {.rows = shape[0], .cols = shape[1]}, wanted)};
 }
 
 std::vector<Outcome> compute_spectra(const WorkItem& item, const Source& source,
@@ -215,13 +232,11 @@ Cost cost(const WorkItem& item, const Source& source) {
   if (item.tensor.empty()) {
     const Model& model = *source.model;
     return {estimated_flops(model.dimensions(), *item.role, is_per_head(item)),
-            estimated_bytes(model, *item.layer, *item.role)};
+            estimated_bytes(model, *item.layer, *item.role, is_per_head(item))};
   }
   const TensorView& view = source.checkpoint->find(item.tensor)->view;
-  const std::uint64_t decoded =
-      static_cast<std::uint64_t>(view.element_count()) * (view.dtype == DType::f64 ? 8 : 4);
   return {spectrum_flops(static_cast<double>(view.shape[0]), static_cast<double>(view.shape[1])),
-          decoded + spectrum_bytes(view.shape[0], view.shape[1])};
+          weight_spectrum_bytes(whole_matrix(view))};
 }
 
 void add_inputs(ItemInputs& inputs, const WorkItem& item, const Source& source) {
@@ -243,7 +258,7 @@ Record common_parameters(const SpectrumRequest& request) {
 /// The 2-D tensor of that name in every checkpoint. Throws Error(usage).
 void check_tensor(const Checkpoint& checkpoint, const std::string& name) {
   const auto refuse = [](const std::string& problem) {
-    throw Error(ErrorKind::usage, {.parameter = "tensor", .problem = problem});
+    throw Error(ErrorKind::usage, {.parameter = "tensor", .problem = verbatim(problem)});
   };
   const CheckpointTensor* found = checkpoint.find(name);
   if (found == nullptr) {
@@ -263,7 +278,7 @@ void check_tensor(const Checkpoint& checkpoint, const std::string& name) {
 const Analysis& spectrum_analysis() {
   static constexpr Analysis analysis = {.name = "spectrum",
                                         .command = "spectrum",
-                                        .revision = 2,
+                                        .revision = 3,
                                         .compute = compute_spectra,
                                         .cost = cost,
                                         .add_inputs = add_inputs,

@@ -35,7 +35,7 @@ Architecture llama() {
       .embedding = "embed_tokens.weight",
       .output_head = {"lm_head.weight"},
       .tied_by_default = false,
-      .norm = NormRule{.own = "layers.{layer}.input_layernorm.weight"},
+      .norm = NormRule{.own = "layers.{layer}.input_layernorm.weight", .centres = false},
       .rope = RopeRule{},
       .buffers = {"*.rotary_emb.inv_freq"},
   };

@@ -83,11 +83,15 @@ std::vector<Field> measures() {
        .with = "values"},
       {.name = "cumulative_energy",
        .form = list,
-       .unit = "share of the energy",
-       .meaning = "the share of the sum of squares in the first, the first two, … singular values",
+       .unit = "share of the energy",       .meaning = "the share of the sum of squares in the first, the first two, … singular values",
        .where = kWhere,
        .with = "values"},
-  };
+      {.name = "null_singular_values",
+       .form = list,
+       .meaning = "singular values that a random matrix of the same shape and norm would have",
+       .where = kWhere,
+       .with = "values"},
+};
 }
 
 std::vector<Field> common_parameters() {

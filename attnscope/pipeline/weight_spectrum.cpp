@@ -1,0 +1,51 @@
+#include "attnscope/pipeline/weight_spectrum.h"
+
+#include "attnscope/numerics/matrix_blocks.h"
+#include "attnscope/pipeline/estimates.h"
+
+namespace attnscope {
+namespace {
+
+template <class T>
+Read<SingularResult> values_of_blocks(const TensorMatrix& matrix, const Compute& compute) {
+  const MatrixBlocks<T> blocks = decoded_blocks<T>(matrix);
+  const BlockExtent extent = extent_of(blocks, compute);
+  if (extent.not_finite) {
+    return {{}, not_finite_text(extent.not_finite->row, extent.not_finite->col)};
+  }
+  return {
+      singular_result([&] { return singular_values(blocks, extent.largest_magnitude, compute); }),
+      ""};
+}
+
+Read<SingularResult> read(const Checkpoint& checkpoint, const CheckpointTensor& tensor,
+                          const TensorMatrix& matrix, const Compute& compute) {
+  if (const auto reason = why_not_analysed(checkpoint, tensor)) return {{}, *reason};
+  Read<SingularResult> out = tensor.view.dtype == DType::f64
+                                 ? values_of_blocks<double>(matrix, compute)
+                                 : values_of_blocks<float>(matrix, compute);
+  checkpoint.check_intact(tensor);
+  return out;
+}
+
+}  // namespace
+
+Read<SingularResult> read_singular_values(const Model& model, const Weight& weight,
+                                          const Compute& compute) {
+  if (weight.tensor == nullptr) return {{}, weight.missing};
+  return read(model.checkpoint(), *weight.tensor, weight.matrix, compute);
+}
+
+Read<SingularResult> read_singular_values(const Checkpoint& checkpoint,
+                                          const CheckpointTensor& tensor, const Compute& compute) {
+  return read(checkpoint, tensor, whole_matrix(tensor.view), compute);
+}
+
+std::uint64_t weight_spectrum_bytes(const TensorMatrix& matrix) {
+  const std::uint64_t held = matrix.tensor.dtype == DType::f64
+                                 ? singular_values_bytes<double>(matrix.rows, matrix.cols)
+                                 : singular_values_bytes<float>(matrix.rows, matrix.cols);
+  return held + kPackedBytes;
+}
+
+}  // namespace attnscope

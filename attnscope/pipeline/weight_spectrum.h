@@ -1,0 +1,22 @@
+// Singular values of a matrix of a file, which is read block by block: a large one is never whole
+// in memory.
+#pragma once
+
+#include <cstdint>
+
+#include "attnscope/numerics/singular_values.h"
+#include "attnscope/pipeline/read_weight.h"
+
+namespace attnscope {
+
+/// Throws what read_weight() throws.
+Read<SingularResult> read_singular_values(const Model& model, const Weight& weight,
+                                          const Compute& compute);
+/// Of a 2-D tensor as the file has it.
+Read<SingularResult> read_singular_values(const Checkpoint& checkpoint,
+                                          const CheckpointTensor& tensor, const Compute& compute);
+
+/// What both hold at most.
+std::uint64_t weight_spectrum_bytes(const TensorMatrix& matrix);
+
+}  // namespace attnscope
