@@ -13,6 +13,7 @@
 #include "attnscope/cli/output_target.h"
 #include "attnscope/core/error.h"
 #include "attnscope/core/text.h"
+#include "attnscope/model/model_names.h"
 #include "attnscope/output/writers.h"
 #include "attnscope/pipeline/free_memory.h"
 

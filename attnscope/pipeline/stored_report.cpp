@@ -12,6 +12,7 @@
 #include "attnscope/core/role.h"
 #include "attnscope/core/text.h"
 #include "attnscope/model/model.h"
+#include "attnscope/model/model_names.h"
 #include "attnscope/pipeline/circuits.h"
 #include "attnscope/pipeline/layer_work.h"
 #include "attnscope/pipeline/mla.h"
