@@ -5,6 +5,7 @@
 #include <set>
 
 #include "attnscope/core/text.h"
+#include "attnscope/model/model_names.h"
 #include "attnscope/pipeline/free_memory.h"
 
 namespace attnscope {

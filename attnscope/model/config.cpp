@@ -239,25 +239,6 @@ std::string quantization_method(const json& quantization) {
 
 }  // namespace
 
-void check_dimensions(const Dimensions& dimensions, std::string_view where) {
-  const HeadShape& heads = dimensions.heads;
-  if (dimensions.layers > kMaxLayers) {
-    refuse(where, std::to_string(dimensions.layers) + " layers are over the limit of " +
-                      std::to_string(kMaxLayers));
-  }
-  if (heads.heads % heads.kv_heads != 0) {
-    refuse(where, std::to_string(heads.heads) + " heads are no multiple of " +
-                      std::to_string(heads.kv_heads) + " key/value heads");
-  }
-  // What is computed from these sizes then stays far inside 64 bits.
-  for (const std::int64_t size : {heads.head_dim, heads.value_dim}) {
-    if (heads.heads > kMaxSize / size) {
-      refuse(where, std::to_string(heads.heads) + " heads of " + std::to_string(size) +
-                        " dimensions are over the limit of " + std::to_string(kMaxSize));
-    }
-  }
-}
-
 ModelSpec parse_config(std::string_view text, std::string_view where) {
   const json config = parse_json(text, where);
   if (!config.is_object()) refuse(where, "is not a JSON object");

@@ -1,14 +1,13 @@
 #include "attnscope/model/model.h"
 
 #include <algorithm>
-#include <map>
-#include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <system_error>
 
 #include "attnscope/core/error.h"
-#include "attnscope/core/strict_json.h"
 #include "attnscope/core/text.h"
+#include "attnscope/model/adapter.h"
+#include "attnscope/model/model_names.h"
 
 namespace attnscope {
 namespace {
@@ -68,59 +67,7 @@ std::string expected_text(const Shape& expected) {
   return any == std::string::npos ? text : text.replace(any, 2, "any");
 }
 
-/// Absolute and without a trailing slash, so that its last part is a name.
-fs::path named_path(const fs::path& path) {
-  std::error_code ignored;  // an empty path has no absolute form, and no name
-  const fs::path clean = fs::absolute(path, ignored).lexically_normal();
-  return clean.has_filename() ? clean : clean.parent_path();
-}
-
-/// Throws where the folder holds a LoRA adapter, which is no model of its own.
-void refuse_adapter(const fs::path& folder) {
-  const fs::path file = folder / "adapter_config.json";
-  std::error_code ignored;
-  if (!fs::exists(file, ignored)) return;
-  const nlohmann::json config = parse_json(read_text_file(file, kMaxConfigBytes), file.string());
-  std::string base = "of a base model";
-  if (config.is_object() && config.contains("base_model_name_or_path") &&
-      config["base_model_name_or_path"].is_string()) {
-    base = "of '" + config["base_model_name_or_path"].get<std::string>() + "'";
-  }
-  throw Error(ErrorKind::unsupported,
-              {.file = folder.string(),
-               .problem = "holds an adapter (LoRA), which only changes weights " + verbatim(base),
-               .hint = "name the folder of the base model, or merge the adapter into it"});
-}
-
 }  // namespace
-
-std::pair<std::int64_t, std::int64_t> canonical_shape(const Dimensions& dimensions, Role role) {
-  const std::int64_t width = dimensions.width;
-  const std::int64_t of_heads = dimensions.heads.total_dim(role);
-  switch (role) {
-    case Role::query:
-    case Role::key:
-    case Role::value:
-    case Role::kv: return {of_heads, width};
-    case Role::output: return {width, of_heads};
-    case Role::gate:
-    case Role::up: return {dimensions.mlp_width, width};
-    case Role::down: return {width, dimensions.mlp_width};
-    case Role::qk:
-    case Role::ov: break;
-  }
-  return {width, width};
-}
-
-LayerNumbers layer_numbers(const Dimensions& dimensions, std::int64_t layer) {
-  if (dimensions.layer_groups == 0) return {.layer = layer};
-  // Source: AlbertTransformer.forward: each pass runs all inner layers of its group.
-  const std::int64_t pass = layer / dimensions.layers_per_group;
-  const std::int64_t passes = dimensions.layers / dimensions.layers_per_group;
-  return {.layer = layer,
-          .group = pass * dimensions.layer_groups / passes,
-          .inner = layer % dimensions.layers_per_group};
-}
 
 Model Model::open(const fs::path& path, const std::optional<fs::path>& layout, std::string name) {
   Checkpoint checkpoint = Checkpoint::open(path);
@@ -211,6 +158,11 @@ Weight Model::locate(const WeightRule& rule, std::int64_t layer) const {
     return {.missing = problem};
   }
 
+  const auto fail = [&](ErrorKind kind, const std::string& problem) {
+    ErrorParts parts = checkpoint_.parts_of(*tensor, verbatim(problem), not_read());
+    parts.layer = layer;
+    throw Error(kind, std::move(parts));
+  };
   const OutputSlice slice = output_slice(rule, dimensions());
   const std::int64_t inputs = canonical_shape(dimensions(), rule.role).second;
   const Shape expected = expected_shape(rule, slice.total, inputs);
@@ -221,16 +173,11 @@ Weight Model::locate(const WeightRule& rule, std::int64_t layer) const {
     if (rule.index && shape_fits(found, expected)) {
       problem = "shape " + shape_text(found) + " has no slice " + std::to_string(*rule.index);
     }
-    ErrorParts parts = checkpoint_.parts_of(*tensor, verbatim(problem), not_read());
-    parts.layer = layer;
-    throw Error(quantised ? ErrorKind::unsupported : ErrorKind::format, std::move(parts));
+    fail(quantised ? ErrorKind::unsupported : ErrorKind::format, problem);
   }
   const DTypeInfo& dtype = dtype_info(tensor->view.dtype);
   if (quantised && dtype.kind == DTypeClass::integer) {
-    ErrorParts parts = checkpoint_.parts_of(
-        *tensor, "dtype " + std::string(dtype.name) + " holds no real numbers", not_read());
-    parts.layer = layer;
-    throw Error(ErrorKind::unsupported, std::move(parts));
+    fail(ErrorKind::unsupported, "dtype " + std::string(dtype.name) + " holds no real numbers");
   }
 
   const bool out_by_in = rule.storage == Storage::out_by_in;
@@ -375,45 +322,6 @@ std::optional<std::string> why_not_analysed(const Checkpoint& checkpoint,
     }
   }
   return std::nullopt;
-}
-
-std::vector<std::string> distinct_names(const std::vector<fs::path>& paths) {
-  std::vector<std::vector<std::string>> parts;
-  for (const fs::path& path : paths) {
-    auto& own = parts.emplace_back();
-    for (const fs::path& part : named_path(path)) own.push_back(part.string());
-  }
-  const auto tail = [](const std::vector<std::string>& own, std::size_t length) {
-    std::string name;
-    for (std::size_t at = own.size() - std::min(length, own.size()); at < own.size(); ++at) {
-      if (!name.empty() && name != "/") name += '/';
-      name += own[at];
-    }
-    return name;
-  };
-
-  std::vector<std::size_t> lengths(paths.size(), 1);
-  for (;;) {
-    std::map<std::string, std::vector<std::size_t>> users;
-    for (std::size_t index = 0; index < paths.size(); ++index) {
-      users[tail(parts[index], lengths[index])].push_back(index);
-    }
-    bool longer = false;
-    for (const auto& [name, same] : users) {
-      if (same.size() < 2) continue;
-      for (const std::size_t index : same) {
-        if (lengths[index] >= parts[index].size()) continue;
-        ++lengths[index];
-        longer = true;
-      }
-    }
-    if (!longer) break;
-  }
-  std::vector<std::string> names;
-  for (std::size_t index = 0; index < paths.size(); ++index) {
-    names.push_back(printable(tail(parts[index], lengths[index])));
-  }
-  return names;
 }
 
 }  // namespace attnscope

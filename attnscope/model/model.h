@@ -81,18 +81,9 @@ class Model {
   std::vector<std::array<Weight, kProjections.size()>> layers_;
 };
 
-/// Shape in canonical orientation, (rows, cols).
-std::pair<std::int64_t, std::int64_t> canonical_shape(const Dimensions& dimensions, Role role);
-
-/// Which group and inner layer a layer's weights are in; the layer itself where none are shared.
-LayerNumbers layer_numbers(const Dimensions& dimensions, std::int64_t layer);
-
 /// Why the tensor's values cannot be analysed though the file is sound; nothing where they can.
 /// Throws Error(unsupported) for a dtype that is known but not decoded, and for scaled fp8.
 std::optional<std::string> why_not_analysed(const Checkpoint& checkpoint,
                                             const CheckpointTensor& tensor);
-
-/// Names for the rows of several models: each path's last part, made longer where two agree.
-std::vector<std::string> distinct_names(const std::vector<std::filesystem::path>& paths);
 
 }  // namespace attnscope

@@ -6,10 +6,12 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "attnscope/core/role.h"
 #include "attnscope/model/architecture.h"
+#include "attnscope/model/name_pattern.h"
 
 namespace attnscope {
 
@@ -44,6 +46,12 @@ struct ModelSpec {
   std::string quantization;  // quantization_config's method, empty where there is none
   std::string source;        // the file that says all this, for messages
 };
+
+/// Shape in canonical orientation, (rows, cols).
+std::pair<std::int64_t, std::int64_t> canonical_shape(const Dimensions& dimensions, Role role);
+
+/// Which group and inner layer a layer's weights are in; the layer itself where none are shared.
+LayerNumbers layer_numbers(const Dimensions& dimensions, std::int64_t layer);
 
 /// From the text of a config.json. Throws Error(format) for a contradiction or a missing number,
 /// Error(unsupported) for an architecture that is not in the list.

@@ -7,7 +7,7 @@
 
 #include "attnscope/core/error.h"
 #include "attnscope/core/text.h"
-#include "attnscope/model/model.h"
+#include "attnscope/model/model_names.h"
 #include "attnscope/pipeline/analyses.h"
 #include "attnscope/store/record_text.h"
 

@@ -173,7 +173,7 @@ TEST(Config, AnOutputHeadIsTiedAsTransformersTiesIt) {
       {"roberta", true},
   };
   std::map<std::string, bool> got;
-  for (const Architecture& architecture : architectures()) {
+  for (const Architecture& architecture : known_architectures()) {
     config["model_type"] = architecture.model_types.front();
     const std::string name(architecture.name);
     got[name] = parse(config).tied;

@@ -1,4 +1,5 @@
 #include "attnscope/model/model.h"
+#include "attnscope/model/model_names.h"
 
 #include <gtest/gtest.h>
 #include <sys/mman.h>

@@ -1,0 +1,61 @@
+#include "attnscope/model/spec.h"
+
+#include "attnscope/core/error.h"
+
+namespace attnscope {
+namespace {
+
+[[noreturn]] void refuse(std::string_view file, std::string problem) {
+  throw Error(ErrorKind::format, {.file = std::string(file), .problem = std::move(problem)});
+}
+
+}  // namespace
+
+std::pair<std::int64_t, std::int64_t> canonical_shape(const Dimensions& dimensions, Role role) {
+  const std::int64_t width = dimensions.width;
+  const std::int64_t of_heads = dimensions.heads.total_dim(role);
+  switch (role) {
+    case Role::query:
+    case Role::key:
+    case Role::value:
+    case Role::kv: return {of_heads, width};
+    case Role::output: return {width, of_heads};
+    case Role::gate:
+    case Role::up: return {dimensions.mlp_width, width};
+    case Role::down: return {width, dimensions.mlp_width};
+    case Role::qk:
+    case Role::ov: break;
+  }
+  return {width, width};
+}
+
+LayerNumbers layer_numbers(const Dimensions& dimensions, std::int64_t layer) {
+  if (dimensions.layer_groups == 0) return {.layer = layer};
+  // Source: AlbertTransformer.forward: each pass runs all inner layers of its group.
+  const std::int64_t pass = layer / dimensions.layers_per_group;
+  const std::int64_t passes = dimensions.layers / dimensions.layers_per_group;
+  return {.layer = layer,
+          .group = pass * dimensions.layer_groups / passes,
+          .inner = layer % dimensions.layers_per_group};
+}
+
+void check_dimensions(const Dimensions& dimensions, std::string_view where) {
+  const HeadShape& heads = dimensions.heads;
+  if (dimensions.layers > kMaxLayers) {
+    refuse(where, std::to_string(dimensions.layers) + " layers are over the limit of " +
+                      std::to_string(kMaxLayers));
+  }
+  if (heads.heads % heads.kv_heads != 0) {
+    refuse(where, std::to_string(heads.heads) + " heads are no multiple of " +
+                      std::to_string(heads.kv_heads) + " key/value heads");
+  }
+  // What is computed from these sizes then stays far inside 64 bits.
+  for (const std::int64_t size : {heads.head_dim, heads.value_dim}) {
+    if (heads.heads > kMaxSize / size) {
+      refuse(where, std::to_string(heads.heads) + " heads of " + std::to_string(size) +
+                        " dimensions are over the limit of " + std::to_string(kMaxSize));
+    }
+  }
+}
+
+}  // namespace attnscope
