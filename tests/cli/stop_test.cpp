@@ -234,7 +234,7 @@ struct LlamaLayer {
       described["weights"].push_back({{"role", role}, {"tensor", role}});
     }
     layout = folder.write("layout.json", described.dump()).string();
-    const fs::path file = fs::path(ATTNSCOPE_BINARY).parent_path() / "llama-3-8b-layer.safetensors";
+    const fs::path file = fs::path(ATTNSCOPE_BUILD_FOLDER) / "llama-3-8b-layer.safetensors";
     weights = file.string();
     if (!fs::exists(file)) write(file, header.dump(), end);
   }
