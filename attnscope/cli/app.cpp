@@ -108,9 +108,7 @@ int run(const Words& words, SignalWatch& signals) {
 int run_command_line(int argc, const char* const* argv) {
   SignalWatch signals;
   install_bus_error_guard();
-  const int code = run({argv + std::min(argc, 1), argv + argc}, signals);
-  const int signalled = signals.exit_code();
-  return signalled != 0 ? signalled : code;
+  return run({argv + std::min(argc, 1), argv + argc}, signals);
 }
 
 }  // namespace attnscope

@@ -1,11 +1,11 @@
 #include "attnscope/pipeline/rank.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 
 #include "attnscope/core/error.h"
-#include "attnscope/core/text.h"
 #include "attnscope/model/spec.h"
 
 namespace attnscope {
@@ -16,8 +16,13 @@ std::int64_t Rank::resolve(std::int64_t width) const {
 }
 
 std::string Rank::text() const {
-  return of_width ? shortest_decimal(number) + "D"
-                  : std::to_string(static_cast<std::int64_t>(number));
+  if (!of_width) return std::to_string(static_cast<std::int64_t>(number));
+  // As it is read: without an exponent. The smallest float64 has some 340 characters.
+  std::array<char, 400> buffer;
+  const auto end =
+      std::to_chars(buffer.data(), buffer.data() + buffer.size(), number, std::chars_format::fixed)
+          .ptr;
+  return std::string(buffer.data(), end) + "D";
 }
 
 Rank parse_rank(std::string_view text) {
@@ -30,10 +35,10 @@ Rank parse_rank(std::string_view text) {
   const bool fits = of_width ? number > 0 && number <= 1
                              : whole && number >= 1 && number <= static_cast<double>(kMaxSize);
   if (error != std::errc() || stop != end || !fits) {
-    throw Error(ErrorKind::usage, {.parameter = "rank",
-                                   .problem = "'" + std::string(text) +
-                                              "' is neither a rank nor a share of the width",
-                                   .hint = "for example: 512,0.1D"});
+    throw Error(ErrorKind::usage,
+                {.parameter = "rank",
+                 .problem = "'" + verbatim(text) + "' is neither a rank nor a share of the width",
+                 .hint = "for example: 512,0.1D"});
   }
   return {.number = number, .of_width = of_width};
 }

@@ -19,6 +19,12 @@ struct Job {
   std::size_t uses = 0;             // items whose rows have not been given on
 };
 
+std::string memory_text(std::uint64_t bytes) {
+  constexpr std::uint64_t kMegabyte = 1'000'000;
+  return bytes < kMegabyte ? std::to_string(bytes) + " bytes"
+                           : std::to_string(bytes / kMegabyte) + " MB";
+}
+
 class Run {
  public:
   Run(const Plan& plan, std::span<const Source> sources, const ReportHead& head,
@@ -102,13 +108,11 @@ class Run {
       if (count == 1 || queue[index].memory_bytes > queue[largest].memory_bytes) largest = index;
     }
     if (count == 0) return;
-    constexpr std::uint64_t kMegabyte = 1'000'000;
     const WorkItem& item = *jobs_[largest].item;
     std::string text = source_of(item).name + ": " + item.matrix_name();
     if (item.layer) text += " of layer " + std::to_string(*item.layer);
-    text += " takes about " + std::to_string(queue[largest].memory_bytes / kMegabyte) +
-            " MB, more than the " + std::to_string(context_.memory_bytes / kMegabyte) +
-            " MB of {memory}";
+    text += " takes about " + memory_text(queue[largest].memory_bytes) + ", more than the " +
+            memory_text(context_.memory_bytes) + " of {memory}";
     if (count > 1) text += "; so do " + std::to_string(count - 1) + " others";
     sink_.add_note(text + "; such work runs alone");
   }
