@@ -109,7 +109,7 @@ class Watched : public RowSink {
 void print_rows(const Command& command, const Arguments& arguments, const Session& given) {
   Session session = given;
   OutputTarget target(arguments.text("out"));
-  WriteOptions options{.color = wants_color(target)};
+  WriteOptions options{.color = wants_color(target), .spell = spelling(command)};
   options.width = target.terminal_width().value_or(options.width);
   const auto writer = find_format(arguments.text("format")).make(options, target.stream());
   Watched rows(*writer);

@@ -9,7 +9,7 @@ void run(const Arguments& arguments, const Session& session, RowSink& sink) {
   if (arguments.flag("system")) {
     return run_system_info(ATTNSCOPE_VERSION, session.context.kernels, sink);
   }
-  run_info(open_models(arguments, session), sink);
+  run_info(open_models(arguments, session), session.context, sink);
 }
 
 Parameters parameters() {

@@ -242,7 +242,7 @@ const Weight& Model::weight(std::int64_t layer, Role role) const {
   return layers_.at(static_cast<std::size_t>(layer))[slot(role)];
 }
 
-const CheckpointTensor* Model::input_norm(std::int64_t layer) const {
+InputNorm Model::input_norm(std::int64_t layer) const {
   const auto& rule = spec_.architecture.norm;
   if (!rule) {
     throw Error(ErrorKind::unsupported,
@@ -253,7 +253,7 @@ const CheckpointTensor* Model::input_norm(std::int64_t layer) const {
   if (!spec_.norm_first || pattern.empty()) {
     pattern = layer == 0 ? rule->embedding : rule->previous;
     of_layer = layer - 1;
-    if (pattern.empty()) return nullptr;
+    if (pattern.empty()) return {};
   }
   const std::string tensor_name =
       prefix_ +
@@ -264,16 +264,13 @@ const CheckpointTensor* Model::input_norm(std::int64_t layer) const {
                             ".gamma");
   }
   if (gain == nullptr) {
-    throw Error(ErrorKind::format, {.file = checkpoint_.main_file().string(),
-                                    .tensor = tensor_name,
-                                    .layer = layer,
-                                    .problem = verbatim("tensor '" + tensor_name + "' is missing" +
-                                                        checkpoint_.missing_note(tensor_name))});
+    return {.missing =
+                "tensor '" + tensor_name + "' is missing" + checkpoint_.missing_note(tensor_name)};
   }
   if (gain->view.shape != Shape{dimensions().width}) {
     throw Error(ErrorKind::format, wrong_shape(*gain, Shape{dimensions().width}, layer));
   }
-  return gain;
+  return {.gain = gain};
 }
 
 bool Model::norms_queries() const {

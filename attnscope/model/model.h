@@ -25,6 +25,14 @@ struct Weight {
   TensorMatrix bias_column;                  // (rows, 1), where there is a bias
 };
 
+/// The norm that feeds a layer's Q, K and V.
+struct InputNorm {
+  /// Its gain, as the file has it, (D,). Null where no norm of that size is there (layer 0 of some
+  /// models that norm last), and where the files lack it.
+  const CheckpointTensor* gain = nullptr;
+  std::string missing;  // why the files lack it; else empty
+};
+
 /// Owns the checkpoint; move-only.
 class Model {
  public:
@@ -60,10 +68,9 @@ class Model {
   /// `role` is a projection (std::invalid_argument for others); `layer` counts from 0.
   const Weight& weight(std::int64_t layer, Role role) const;
 
-  /// The gain, as the file has it, of the norm that feeds the layer's Q, K and V; null where none
-  /// of size D does (layer 0 of some models that norm last). Throws Error(unsupported) where the
-  /// architecture does not say, Error(format) where the tensor is missing or of another shape.
-  const CheckpointTensor* input_norm(std::int64_t layer) const;
+  /// Throws Error(unsupported) where the architecture does not say, Error(format) for a tensor of
+  /// another shape.
+  InputNorm input_norm(std::int64_t layer) const;
 
   /// Whether Q and K pass a norm of their own before they meet.
   bool norms_queries() const;

@@ -151,7 +151,10 @@ void write_info_table(const Report& report, const WriteOptions& options, std::os
   out << (by_row ? facts_by_row(report.models, style) : by_column);
   if (report.models.size() > 1) {
     out << '\n'
-        << style.dim("Name one model to see its tensors; --format csv lists those of all.") << '\n';
+        << style.dim(spell_parameters(
+               "Name one model to see its tensors; {format} csv lists those of all.",
+               options.spell))
+        << '\n';
     return;
   }
 
@@ -173,9 +176,10 @@ void write_info_table(const Report& report, const WriteOptions& options, std::os
     out << align(lines, /*left_columns=*/4);
   }
   out << '\n'
-      << style.dim(
+      << style.dim(spell_parameters(
              "Shapes are as stored; a tied or shared tensor counts once, buffers not at all. "
-             "--format csv lists every tensor.")
+             "{format} csv lists every tensor.",
+             options.spell))
       << '\n';
 }
 

@@ -13,7 +13,8 @@ std::string cosine_text(double cosine) { return fmt::format("{:.4f}", cosine); }
 
 class MatrixTable : public ReportCollector {
  public:
-  MatrixTable(const WriteOptions& options, std::ostream& out) : style_(options.color), out_(out) {}
+  MatrixTable(const WriteOptions& options, std::ostream& out)
+      : style_(options.color), spell_(options.spell), out_(out) {}
 
   void add_row(Record row) override { corners_.add(row); }
 
@@ -24,13 +25,14 @@ class MatrixTable : public ReportCollector {
     if (of_cosines && corners_.empty()) return;
     out_ << style_.dim(of_cosines
                            ? "Cosines between the rows of one head; csv and json have all of them."
-                           : "Canonical orientation: rows are outputs. --out FILE.npy saves it for "
-                             "NumPy.")
+                           : "Canonical orientation: rows are outputs. " + spell_("out") +
+                                 " FILE.npy saves it for NumPy.")
          << '\n';
   }
 
  private:
   Style style_;
+  SpellParameter spell_;
   std::ostream& out_;
   MatrixCorners corners_;
 };

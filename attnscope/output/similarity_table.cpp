@@ -115,7 +115,8 @@ void write_overlap(const Report& report, const WriteOptions& options, std::ostre
                        ? "Overlap of the row spaces of two heads, from 0 to 1: the mean, the "
                          "highest and whose it is; then all, in %."
                        : "Overlap of the row spaces of two heads, from 0 to 1: the mean, the "
-                         "highest and whose it is. One layer alone (--layers 0) shows all.")
+                         "highest and whose it is. One layer alone (" +
+                             options.spell("layers") + " 0) shows all.")
       << '\n';
 }
 

@@ -4,8 +4,10 @@
 #include <memory>
 #include <ostream>
 #include <span>
+#include <string>
 #include <string_view>
 
+#include "attnscope/core/error.h"
 #include "attnscope/results/sink.h"
 
 namespace attnscope {
@@ -13,6 +15,8 @@ namespace attnscope {
 struct WriteOptions {
   bool color = false;  // escape sequences and block characters; off: plain text
   int width = 100;     // columns that a table of several models may take
+  /// How the front end spells a command's parameters, in what a table says of them.
+  SpellParameter spell = [](std::string_view name) { return std::string(name); };
 };
 
 /// `out` must outlive the sink. What was written is whole after RowSink::end().

@@ -26,7 +26,8 @@ TensorMatrix as_row(const CheckpointTensor& gain, std::int64_t width) {
 
 /// The gain of the norm that the layer's projections read; nothing where it reads none.
 Read<std::optional<Gain>> read_gain(const Model& model, std::int64_t layer) {
-  const CheckpointTensor* tensor = model.input_norm(layer);
+  const auto [tensor, missing] = model.input_norm(layer);
+  if (!missing.empty()) return {{}, "the norm before it: " + missing};
   if (tensor == nullptr) return {};
   const std::int64_t width = model.dimensions().width;
   const auto read =
@@ -108,7 +109,8 @@ void add_variant_inputs(ItemInputs& inputs, const Model& model, std::int64_t lay
                         const CircuitVariant& variant) {
   const bool qk = circuit == Role::qk;
   if (variant.fold_norm != FoldNorm::none) {
-    const CheckpointTensor* gain = model.input_norm(layer);
+    const auto [gain, missing] = model.input_norm(layer);
+    inputs.add_missing(missing);
     inputs.add("norm", gain != nullptr).add("norm_offset", model.spec().architecture.norm->offset);
     if (gain != nullptr) {
       inputs.add_matrix(model.checkpoint(), *gain, as_row(*gain, model.dimensions().width));

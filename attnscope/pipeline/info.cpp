@@ -6,8 +6,8 @@
 #include <string>
 
 #include "attnscope/numerics/libraries.h"
-#include "attnscope/pipeline/context.h"
 #include "attnscope/pipeline/free_memory.h"
+#include "attnscope/pipeline/work_queue.h"
 
 namespace attnscope {
 namespace {
@@ -35,6 +35,35 @@ std::string memory_text() {
   return free ? std::to_string(*free >> 20) + " MiB free" : "unknown";
 }
 
+/// Of each model the tensors that repeat others byte for byte.
+std::vector<std::vector<TensorPair>> copies_of(std::span<const Model> models,
+                                               const Context& context) {
+  struct Comparison {
+    std::size_t model;
+    TensorPair pair;
+    bool same = false;
+  };
+  std::vector<Comparison> comparisons;
+  for (std::size_t index = 0; index < models.size(); ++index) {
+    for (const TensorPair& pair : possible_copies(models[index])) {
+      comparisons.push_back({index, pair});
+    }
+  }
+  std::vector<QueueItem> items;
+  for (Comparison& comparison : comparisons) {
+    items.push_back(
+        {.bytes = 2 * comparison.pair.copy->view.bytes.size(), .run = [&](const Compute&) {
+           comparison.same = holds_same_bytes(models[comparison.model], comparison.pair);
+         }});
+  }
+  run_queue(items, context);
+  std::vector<std::vector<TensorPair>> copies(models.size());
+  for (const Comparison& comparison : comparisons) {
+    if (comparison.same) copies[comparison.model].push_back(comparison.pair);
+  }
+  return copies;
+}
+
 }  // namespace
 
 Record facts_record(const ModelFacts& facts) {
@@ -56,13 +85,12 @@ Record facts_record(const ModelFacts& facts) {
           {"tied_embedding", facts.tied_embedding}};
 }
 
-void run_info(std::span<const Model> models, RowSink& sink) {
+void run_info(std::span<const Model> models, const Context& context, RowSink& sink) {
+  const auto copies = copies_of(models, context);
   ReportHead head{.command = "info"};
   std::vector<Inventory> inventories;
-  for (const Model& model : models) {
-    std::vector<TensorPair> copies = possible_copies(model);
-    std::erase_if(copies, [&](const TensorPair& pair) { return !holds_same_bytes(model, pair); });
-    inventories.push_back(take_inventory(model, copies));
+  for (std::size_t index = 0; index < models.size(); ++index) {
+    inventories.push_back(take_inventory(models[index], copies[index]));
     head.models.push_back(facts_record(inventories.back().facts));
   }
   sink.begin(head);

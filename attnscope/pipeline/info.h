@@ -5,6 +5,7 @@
 
 #include "attnscope/model/inventory.h"
 #include "attnscope/numerics/instruction_set.h"
+#include "attnscope/pipeline/context.h"
 #include "attnscope/results/sink.h"
 
 namespace attnscope {
@@ -12,8 +13,9 @@ namespace attnscope {
 /// One entry of a report's `models`.
 Record facts_record(const ModelFacts& facts);
 
-/// Rows: model by model, tensors in the order of their files.
-void run_info(std::span<const Model> models, RowSink& sink);
+/// Rows: model by model, tensors in the order of their files. Reads the weights that may be copies
+/// of others, and no more.
+void run_info(std::span<const Model> models, const Context& context, RowSink& sink);
 
 /// This machine and the libraries in use, one row for each.
 void run_system_info(std::string_view version, const Kernels& kernels, RowSink& sink);

@@ -33,11 +33,13 @@ ItemInputs& ItemInputs::add_matrix(const Checkpoint& checkpoint, const Checkpoin
 
 ItemInputs& ItemInputs::add_weight(const Model& model, std::int64_t layer, Role role) {
   const Weight& weight = model.weight(layer, role);
-  if (weight.tensor == nullptr) {
-    missing_ += weight.missing;
-    return *this;
-  }
+  if (weight.tensor == nullptr) return add_missing(weight.missing);
   return add_matrix(model.checkpoint(), *weight.tensor, weight.matrix);
+}
+
+ItemInputs& ItemInputs::add_missing(const std::string& missing) {
+  missing_ += missing;
+  return *this;
 }
 
 ItemInputs& ItemInputs::add_shape(const Model& model) {

@@ -27,6 +27,8 @@ class ItemInputs {
                          const TensorMatrix& matrix);
   /// A projection of a model; one that its files lack is an input by that.
   ItemInputs& add_weight(const Model& model, std::int64_t layer, Role role);
+  /// What the files lack, and why; nothing where that is empty.
+  ItemInputs& add_missing(const std::string& missing);
   /// Of the model that every analysis may depend on: how its heads are cut, and its width.
   ItemInputs& add_shape(const Model& model);
 
