@@ -14,7 +14,7 @@
 #include "attnscope/core/text.h"
 #include "attnscope/numerics/singular_values.h"
 #include "attnscope/numerics/small_matrices.h"
-#include "attnscope/numerics/thin_product.h"
+#include "attnscope/numerics/thin_product_batch.h"
 #include "attnscope/pipeline/circuit_weights.h"
 #include "attnscope/pipeline/estimates.h"
 #include "attnscope/pipeline/read_weight.h"
