@@ -71,7 +71,7 @@ void run_info(std::span<const Model> models, RowSink& sink) {
       sink.add_row({{"model", inventory.facts.name},
                     {"name", tensor.name},
                     {"dtype", tensor.dtype},
-                    {"shape", Value::List(tensor.shape.begin(), tensor.shape.end())},
+                    {"shape", tensor.shape},
                     {"bytes", tensor.bytes},
                     {"role", tensor.role},
                     {"layer", tensor.layer},
