@@ -31,7 +31,7 @@ Rank parse_rank(std::string_view text) {
                              : whole && number >= 1 && number <= static_cast<double>(kMaxSize);
   if (error != std::errc() || stop != end || !fits) {
     throw Error(ErrorKind::usage, {.parameter = "rank",
-                                   .problem = "'" + std::string(text) +
+                                   .problem = '\'' + std::string(text) +
                                               "' is neither a rank nor a share of the width",
                                    .hint = "for example: 512,0.1D"});
   }
