@@ -11,6 +11,7 @@
 #include "attnscope/analysis/composition.h"
 #include "attnscope/numerics/lapack.h"
 #include "attnscope/numerics/singular_values.h"
+#include "attnscope/numerics/thin_product_batch.h"
 #include "attnscope/pipeline/work_queue.h"
 
 namespace attnscope {

@@ -29,7 +29,7 @@ MAY_INCLUDE = {
 # No type of a library in a public header; <nlohmann/json_fwd.hpp> names types without defining them.
 ONLY_IN_SOURCES = re.compile(r"<(nlohmann/json\.hpp|fmt/.*|cblas\.h|openblas_config\.h|sqlite3\.h|xxhash\.h)>")
 ONLY_IN_NUMERICS = re.compile(
-    r'<(cblas\.h|openblas_config\.h|lapacke?\.h|hwy/.*)>|"attnscope/numerics/(kernels/.*|lapack\.h)"'
+    r'<(cblas\.h|openblas_config\.h|lapacke?\.h|hwy/.*)>|"attnscope/numerics/(kernels/.*|lapack(_calls)?\.h)"'
 )
 ONLY_IN_STORE = re.compile(r"<(sqlite3\.h|xxhash\.h)>")
 

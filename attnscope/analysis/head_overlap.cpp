@@ -67,13 +67,10 @@ HeadOverlap head_overlap(MatrixView<const T> matrix, std::int64_t head_rows,
 }
 
 Record overlap_fields(const HeadOverlap& measured) {
-  Value::List rows;
-  for (std::int64_t head = 0; head < measured.overlap.rows(); ++head) {
-    const double* row = &measured.overlap(head, 0);
-    rows.emplace_back(std::vector<double>(row, row + measured.overlap.cols()));
-  }
-  return {{"overlap", std::move(rows)},
-          {"ranks", Value::List(measured.ranks.begin(), measured.ranks.end())}};
+  const std::int64_t heads = measured.overlap.rows();
+  const double* first = measured.overlap.data();
+  return {{"overlap", Array{{heads, heads}, std::vector<double>(first, first + heads * heads)}},
+          {"ranks", measured.ranks}};
 }
 
 template HeadOverlap head_overlap(MatrixView<const float>, std::int64_t, const Compute&);

@@ -90,7 +90,6 @@ void Histogram::add(std::span<const double> values) {
 Record Histogram::record() const {
   std::int64_t inside = 0;
   for (const std::int64_t count : counts_) inside += count;
-  Value::List counts(counts_.begin(), counts_.end());
   Value density;
   if (inside > 0) {
     std::vector<double> shares;
@@ -100,7 +99,7 @@ Record Histogram::record() const {
     }
     density = Value(std::move(shares));
   }
-  Record out = {{"edges", edges_}, {"counts", std::move(counts)}};
+  Record out = {{"edges", edges_}, {"counts", counts_}};
   out.add("density", std::move(density)).add("outside", outside_);
   return out;
 }

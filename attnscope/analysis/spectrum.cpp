@@ -103,7 +103,7 @@ void add_spectrum_fields(Record& row, std::span<const double> singular_values,
     ranks.add(key, measures.energy_ranks[index]);
     null_ranks.add(key, null.energy_rank(wanted.thresholds[index]));
   }
-  row.add("shape", Value::List{shape.rows, shape.cols})
+  row.add("shape", std::vector<std::int64_t>{shape.rows, shape.cols})
       .add("energy_rank", std::move(ranks))
       .add("null_energy_rank", std::move(null_ranks));
   if (!wanted.ranks.empty()) {

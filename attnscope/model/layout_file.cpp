@@ -189,7 +189,7 @@ ModelSpec parse_layout(std::string_view text, std::string_view where) {
     WeightRule rule = parse_rule(own);
     for (const WeightRule& other : architecture.weights) {
       if (other.role == rule.role) {
-        own.fail("'" + std::string(role_name(rule.role)) + "' is described twice");
+        own.fail('\'' + std::string(role_name(rule.role)) + "' is described twice");
       }
     }
     if (!is_attention(rule.role) && dimensions.mlp_width == 0) {

@@ -237,7 +237,7 @@ bool Model::describes(Role role) const {
 
 const Weight& Model::weight(std::int64_t layer, Role role) const {
   if (!is_projection(role)) {
-    throw std::invalid_argument("'" + std::string(role_name(role)) + "' is no one projection");
+    throw std::invalid_argument('\'' + std::string(role_name(role)) + "' is no one projection");
   }
   return layers_.at(static_cast<std::size_t>(layer))[slot(role)];
 }

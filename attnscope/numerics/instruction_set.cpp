@@ -54,7 +54,7 @@ Kernels Kernels::named(std::string_view name) {
   if (name == "avx2") return Kernels(supported() & ~kAvx512);
   throw Error(
       ErrorKind::usage,
-      {.parameter = "kernels", .problem = "'" + std::string(name) + "' is neither avx2 nor none"});
+      {.parameter = "kernels", .problem = '\'' + std::string(name) + "' is neither avx2 nor none"});
 }
 
 }  // namespace attnscope

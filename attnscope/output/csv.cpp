@@ -58,19 +58,30 @@ std::string cell(const Value& value) {
       value.data());
 }
 
+using Cells = std::vector<std::pair<std::string, std::string>>;  // suffixes of columns, and texts
+
+template <class T>
+void flatten(const ArrayPart<T>& part, const std::string& suffix, Cells& cells) {
+  for (std::int64_t index = 0; index < part.shape.front(); ++index) {
+    const std::string own = suffix + "_" + std::to_string(index);
+    if (part.is_vector()) {
+      cells.emplace_back(own, cell(Value(part.values[static_cast<std::size_t>(index)])));
+    } else {
+      flatten(part[index], own, cells);
+    }
+  }
+}
+
 /// The single values inside a field, each with the suffix of its column.
-void flatten(const Value& value, const std::string& suffix,
-             std::vector<std::pair<std::string, std::string>>& cells) {
+void flatten(const Value& value, const std::string& suffix, Cells& cells) {
   if (const auto* record = value.get<Record>()) {
     for (const auto& [name, inner] : record->fields()) flatten(inner, suffix + "_" + name, cells);
   } else if (const auto* list = value.get<Value::List>()) {
     for (std::size_t index = 0; index < list->size(); ++index) {
       flatten((*list)[index], suffix + "_" + std::to_string(index), cells);
     }
-  } else if (const auto* numbers = value.get<std::vector<double>>()) {
-    for (std::size_t index = 0; index < numbers->size(); ++index) {
-      cells.emplace_back(suffix + "_" + std::to_string(index), cell(Value((*numbers)[index])));
-    }
+  } else if (const auto* array = value.get<Array>()) {
+    visit_array(*array, [&](const auto& part) { flatten(part, suffix, cells); });
   } else {
     cells.emplace_back(suffix, cell(value));
   }
@@ -79,8 +90,6 @@ void flatten(const Value& value, const std::string& suffix,
 /// Columns in the order of first appearance, those of one field together.
 class Columns {
  public:
-  using Cells = std::vector<std::pair<std::string, std::string>>;  // suffixes and texts
-
   /// The number of each cell's column; none for what says nothing of its columns.
   std::vector<std::optional<std::uint32_t>> add(const std::string& field, const Cells& cells) {
     auto [place, fresh] = suffixes_.try_emplace(field);
@@ -200,7 +209,7 @@ class CsvWriter : public RowSink {
   void add_row(Record row) override {
     lines_.begin_line();
     for (const auto& [name, value] : row.fields()) {
-      Columns::Cells cells;
+      Cells cells;
       flatten(value, "", cells);
       const auto numbers = columns_.add(name, cells);
       for (std::size_t at = 0; at < cells.size(); ++at) {

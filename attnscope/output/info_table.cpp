@@ -78,11 +78,7 @@ struct TensorLine {
 };
 
 std::string shape_of(const Record& row) {
-  std::vector<std::int64_t> shape;
-  for (const Value& size : *row.find("shape")->get<Value::List>()) {
-    shape.push_back(*size.get<std::int64_t>());
-  }
-  return shape_text(shape);
+  return shape_text(expect_vector<std::int64_t>(row, "shape"));
 }
 
 std::vector<TensorLine> group_by_layer(const std::vector<Record>& rows, const std::string& model) {

@@ -18,6 +18,16 @@ ordered_json to_json(const Record& record) {
   return object;
 }
 
+template <class T>
+ordered_json to_json(const ArrayPart<T>& part) {
+  if (part.is_vector()) return ordered_json::array_t(part.values.begin(), part.values.end());
+  ordered_json list = ordered_json::array();
+  for (std::int64_t index = 0; index < part.shape.front(); ++index) {
+    list.push_back(to_json(part[index]));
+  }
+  return list;
+}
+
 ordered_json to_json(const Value& value) {
   return std::visit(
       [](const auto& held) -> ordered_json {
@@ -30,6 +40,8 @@ ordered_json to_json(const Value& value) {
           ordered_json list = ordered_json::array();
           for (const Value& entry : held) list.push_back(to_json(entry));
           return list;
+        } else if constexpr (std::is_same_v<Held, Array>) {
+          return visit_array(held, [](const auto& part) { return to_json(part); });
         } else {
           return held;
         }

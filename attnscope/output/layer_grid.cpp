@@ -110,12 +110,11 @@ std::string sparkline(const Record& row, const Style& style) {
   const Value* field = row.find("histogram");
   const Record* histogram = field == nullptr ? nullptr : field->get<Record>();
   if (histogram == nullptr || !style.color()) return "";
-  const auto& counts = expect<Value::List>(*histogram, "counts");
+  const auto& counts = expect_vector<std::int64_t>(*histogram, "counts");
   if (counts.empty()) return "";
   std::vector<double> bars(std::min(kBars, counts.size()), 0.0);
   for (std::size_t bin = 0; bin < counts.size(); ++bin) {
-    bars[bin * bars.size() / counts.size()] +=
-        static_cast<double>(expect<std::int64_t>(counts[bin], "counts"));
+    bars[bin * bars.size() / counts.size()] += static_cast<double>(counts[bin]);
   }
   const double highest = *std::max_element(bars.begin(), bars.end());
   if (highest == 0) return "";

@@ -22,7 +22,7 @@ std::vector<std::size_t> shown(std::size_t count) {
 }  // namespace
 
 void MatrixCorners::add(const Record& row) {
-  const auto& values = expect<std::vector<double>>(row, "values");
+  const auto& values = expect_vector<double>(row, "values");
   if (integer_field(row, "row") == 0 || matrices_.empty()) {
     matrices_.push_back({.model = text_field(row, "model"),
                          .matrix = text_field(row, "matrix"),

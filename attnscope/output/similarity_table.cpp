@@ -2,8 +2,8 @@
 // deviation; or how far heads overlap.
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <map>
+#include <cmath>
+#include <cstdint>
 #include <set>
 
 #include "attnscope/output/layer_grid.h"
@@ -20,7 +20,7 @@ using Lines = std::vector<std::vector<std::string>>;
 
 /// "within_head" → " within".
 std::string scope_suffix(const std::string& scope) {
-  return " " + scope.substr(0, scope.find('_'));
+  return ' ' + scope.substr(0, scope.find('_'));
 }
 
 void write_cosines(const Report& report, const WriteOptions& options, std::ostream& out) {
@@ -44,13 +44,9 @@ void write_cosines(const Report& report, const WriteOptions& options, std::ostre
 // ---- Overlap of heads ---------------------------------------------------------------------------
 
 /// (H, H); NaN for null.
-std::vector<std::vector<double>> overlap_of(const Record& row) {
-  std::vector<std::vector<double>> matrix;
-  const auto& lines = expect<Value::List>(row, "overlap");
-  for (const Value& line : lines) {
-    matrix.push_back(expect<std::vector<double>>(line, "overlap"));
-    if (matrix.back().size() != lines.size()) refuse_field("overlap");
-  }
+MatrixView<const double> overlap_of(const Record& row) {
+  const auto matrix = expect_matrix<double>(row, "overlap");
+  if (matrix.rows != matrix.cols) refuse_field("overlap");
   return matrix;
 }
 
@@ -58,14 +54,15 @@ std::vector<std::vector<double>> overlap_of(const Record& row) {
 std::string overlap_cell(const Record& row, const Style& style) {
   const auto matrix = overlap_of(row);
   double sum = 0, highest = -1;
-  std::size_t pairs = 0, first = 0, second = 0;
-  for (std::size_t a = 0; a < matrix.size(); ++a) {
-    for (std::size_t b = a + 1; b < matrix.size(); ++b) {
-      if (matrix[a][b] != matrix[a][b]) continue;
-      sum += matrix[a][b];
+  std::int64_t pairs = 0, first = 0, second = 0;
+  for (std::int64_t a = 0; a < matrix.rows; ++a) {
+    for (std::int64_t b = a + 1; b < matrix.cols; ++b) {
+      const double overlap = matrix(a, b);
+      if (std::isnan(overlap)) continue;
+      sum += overlap;
       ++pairs;
-      if (matrix[a][b] <= highest) continue;
-      highest = matrix[a][b];
+      if (overlap <= highest) continue;
+      highest = overlap;
       first = a;
       second = b;
     }
@@ -79,14 +76,15 @@ std::string overlap_cell(const Record& row, const Style& style) {
 void write_overlap_matrix(const Record& row, const Style& style, std::ostream& out) {
   const auto matrix = overlap_of(row);
   Lines lines = {{style.bold(text_field(row, "matrix"))}};
-  for (std::size_t head = 0; head < matrix.size(); ++head) {
+  for (std::int64_t head = 0; head < matrix.rows; ++head) {
     lines[0].push_back(style.dim(std::to_string(head)));
   }
-  for (std::size_t a = 0; a < matrix.size(); ++a) {
+  for (std::int64_t a = 0; a < matrix.rows; ++a) {
     auto& line = lines.emplace_back(std::vector<std::string>{style.dim(std::to_string(a))});
-    for (const double overlap : matrix[a]) {
+    for (std::int64_t b = 0; b < matrix.cols; ++b) {
+      const double overlap = matrix(a, b);
       line.push_back(
-          overlap != overlap ? "-" : style.shade(overlap, fmt::format("{:.0f}", 100 * overlap)));
+          std::isnan(overlap) ? "-" : style.shade(overlap, fmt::format("{:.0f}", 100 * overlap)));
     }
   }
   out << align(lines) << '\n';

@@ -40,7 +40,7 @@ std::vector<Outcome> compute_circuits(const WorkItem& item, const Source& source
                                       const Compute& compute) {
   const Model& model = *source.model;
   const Role circuit = *item.role;
-  const auto& thresholds = expect<std::vector<double>>(item.parameters, "energy");
+  const auto& thresholds = expect_vector<double>(item.parameters, "energy");
   const HeadShape& shape = model.dimensions().heads;
   const LoadedCircuit loaded =
       load_circuit(model, *item.layer, circuit, variant_of(item.parameters));

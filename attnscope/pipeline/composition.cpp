@@ -144,15 +144,15 @@ void add_circuit_inputs(ItemInputs& inputs, const Model& model, std::int64_t lay
 void add_inputs(ItemInputs& inputs, const WorkItem& item, const Source& source) {
   const Model& model = *source.model;
   const CircuitVariant variant = variant_of(item.parameters);
-  Value::List layers;  // rows say their numbers
+  std::vector<std::int64_t> layers;  // rows say their numbers
   inputs.add_shape(model);
   add_circuit_inputs(inputs, model, *item.layer, Role::qk, variant);
   add_circuit_inputs(inputs, model, *item.layer, Role::ov, variant);
   if (item.earlier_layer) {
-    layers.emplace_back(*item.earlier_layer);
+    layers.push_back(*item.earlier_layer);
     add_circuit_inputs(inputs, model, *item.earlier_layer, Role::ov, variant);
   }
-  layers.emplace_back(*item.layer);
+  layers.push_back(*item.layer);
   inputs.add("layers", std::move(layers));
 }
 

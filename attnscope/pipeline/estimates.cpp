@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "attnscope/numerics/thin_product.h"
+#include "attnscope/numerics/thin_product_batch.h"
 
 namespace attnscope {
 namespace {

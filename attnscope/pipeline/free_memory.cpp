@@ -70,7 +70,7 @@ std::optional<std::uint64_t> left_in_groups(const fs::path& root) {
   for (std::string line; std::getline(file, line);) {
     const std::size_t first = line.find(':'), second = line.find(':', first + 1);
     if (second == std::string::npos) continue;
-    const std::string controllers = "," + line.substr(first + 1, second - first - 1) + ",";
+    const std::string controllers = ',' + line.substr(first + 1, second - first - 1) + ",";
     const bool version2 = controllers == ",,";
     if (!version2 && controllers.find(",memory,") == std::string::npos) continue;
     const fs::path group = fs::path(line.substr(second + 1)).relative_path();

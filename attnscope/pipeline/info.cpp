@@ -99,7 +99,7 @@ void run_info(std::span<const Model> models, const Context& context, RowSink& si
       sink.add_row({{"model", inventory.facts.name},
                     {"name", tensor.name},
                     {"dtype", tensor.dtype},
-                    {"shape", Value::List(tensor.shape.begin(), tensor.shape.end())},
+                    {"shape", tensor.shape},
                     {"bytes", tensor.bytes},
                     {"role", tensor.role},
                     {"layer", tensor.layer},

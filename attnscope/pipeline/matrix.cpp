@@ -20,7 +20,7 @@ MatrixRequest resolve(const Model& model, MatrixRequest request) {
   const std::string name = model.name();
   const std::int64_t layers = model.dimensions().layers;
   if (request.layer < -layers || request.layer >= layers) {
-    refuse("layer", "'" + std::to_string(request.layer) + "': " + name + " has layers 0 to " +
+    refuse("layer", '\'' + std::to_string(request.layer) + "': " + name + " has layers 0 to " +
                         std::to_string(layers - 1));
   }
   if (request.layer < 0) request.layer += layers;

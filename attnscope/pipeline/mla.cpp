@@ -28,7 +28,7 @@ std::vector<Outcome> compute_half(const WorkItem& item, const Source& source,
                                   const Compute& compute) {
   const Model& model = *source.model;
   const Role role = *item.role;
-  const auto& thresholds = expect<std::vector<double>>(item.parameters, "energy");
+  const auto& thresholds = expect_vector<double>(item.parameters, "energy");
   const auto read = read_matrix(model, *item.layer, role);
   if (!read.skipped.empty()) return {{.skipped = read.skipped}};
   const std::int64_t rank = role == Role::query ? kChoice.query_rank : kChoice.kv_rank;

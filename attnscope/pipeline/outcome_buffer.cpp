@@ -20,8 +20,8 @@ std::size_t bytes_of(const Value& value) {
     for (const Value& inner : *list) total += bytes_of(inner);
     return total;
   }
-  if (const auto* numbers = value.get<std::vector<double>>()) {
-    return kEach + sizeof(double) * numbers->size();
+  if (const auto* array = value.get<Array>()) {
+    return kEach + visit_array(*array, [](const auto& all) { return all.values.size_bytes(); });
   }
   if (const auto* text = value.get<std::string>()) return kEach + text->size();
   return kEach;

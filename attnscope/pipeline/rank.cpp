@@ -37,7 +37,7 @@ Rank parse_rank(std::string_view text) {
   if (error != std::errc() || stop != end || !fits) {
     throw Error(ErrorKind::usage,
                 {.parameter = "rank",
-                 .problem = "'" + verbatim(text) + "' is neither a rank nor a share of the width",
+                 .problem = '\'' + verbatim(text) + "' is neither a rank nor a share of the width",
                  .hint = "for example: 512,0.1D"});
   }
   return {.number = number, .of_width = of_width};

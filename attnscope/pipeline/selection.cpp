@@ -39,14 +39,14 @@ std::vector<std::int64_t> LayerSelection::resolve(std::int64_t layers,
     const auto from_start = [&](std::int64_t layer) {
       const std::int64_t counted = layer < 0 ? layer + layers : layer;
       if (counted < 0 || counted >= layers) {
-        refuse("'" + range.text() + "': " + std::string(model) + " has layers 0 to " +
+        refuse('\'' + range.text() + "': " + std::string(model) + " has layers 0 to " +
                std::to_string(layers - 1));
       }
       return counted;
     };
     const std::int64_t first = from_start(range.first), last = from_start(range.last);
     if (first > last) {
-      refuse("'" + range.text() + "' runs backwards in " + std::string(model));
+      refuse('\'' + range.text() + "' runs backwards in " + std::string(model));
     }
     for (std::int64_t layer = first; layer <= last; ++layer) chosen.insert(layer);
   }

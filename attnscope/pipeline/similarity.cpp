@@ -190,8 +190,8 @@ ReportHead head_of(const SimilarityRequest& request, std::span<const Role> matri
       .command = "similarity",
       .parameters = {{"matrix", roles_value(matrices)}, {"layers", request.layers.parameter()}}};
   if (request.head_matrix) {
-    head.parameters.add("head_matrix",
-                        Value::List{request.head_matrix->layer, request.head_matrix->head});
+    head.parameters.add("head_matrix", std::vector<std::int64_t>{request.head_matrix->layer,
+                                                                 request.head_matrix->head});
   } else if (request.overlap) {
     head.parameters.add("overlap", true);
   } else {

@@ -14,7 +14,7 @@
 #include "attnscope/core/text.h"
 #include "attnscope/numerics/singular_values.h"
 #include "attnscope/numerics/small_matrices.h"
-#include "attnscope/numerics/thin_product.h"
+#include "attnscope/numerics/thin_product_batch.h"
 #include "attnscope/pipeline/circuit_weights.h"
 #include "attnscope/pipeline/estimates.h"
 #include "attnscope/pipeline/read_weight.h"
@@ -27,7 +27,7 @@ namespace {
 
 /// What an item's parameters say of the fields of its rows.
 SpectrumFields fields_wanted(const Record& parameters, std::int64_t width) {
-  SpectrumFields wanted{.thresholds = expect<std::vector<double>>(parameters, "energy"),
+  SpectrumFields wanted{.thresholds = expect_vector<double>(parameters, "energy"),
                         .with_values = expect<bool>(parameters, "values")};
   const Value* ranks = parameters.find("rank");
   if (ranks == nullptr) return wanted;
@@ -306,7 +306,7 @@ void run_tensor_spectrum(std::span<const Checkpoint> checkpoints,
     if (!rank.of_width) continue;
     throw Error(ErrorKind::usage,
                 {.parameter = "rank",
-                 .problem = "'" + rank.text() +
+                 .problem = '\'' + rank.text() +
                             "' is a share of a model's width, which a tensor alone has not; name "
                             "a number"});
   }

@@ -12,6 +12,9 @@
 #include <variant>
 #include <vector>
 
+#include "attnscope/core/matrix_view.h"
+#include "attnscope/results/array.h"
+
 namespace attnscope {
 
 class Value;
@@ -32,11 +35,12 @@ class Record {
 };
 
 /// Null, or one of the types that JSON and CSV can hold. Numbers that are not finite become null.
+/// Many numbers are an Array; a List is for what is no number, or not of one type.
 class Value {
  public:
   using List = std::vector<Value>;
-  using Data = std::variant<std::monostate, bool, std::int64_t, double, std::string,
-                            std::vector<double>, List, Record>;
+  using Data =
+      std::variant<std::monostate, bool, std::int64_t, double, std::string, Array, List, Record>;
 
   Value() = default;
   Value(std::nullptr_t) {}
@@ -48,7 +52,9 @@ class Value {
   Value(std::string value) : data_(std::move(value)) {}
   Value(std::string_view value) : data_(std::string(value)) {}
   Value(const char* value) : data_(std::string(value)) {}
-  Value(std::vector<double> values) : data_(std::move(values)) {}
+  Value(Array array) : data_(std::move(array)) {}
+  Value(std::vector<double> values) : Value(Array{{std::ssize(values)}, std::move(values)}) {}
+  Value(std::vector<std::int64_t> values) : Value(Array{{std::ssize(values)}, std::move(values)}) {}
   Value(List values) : data_(std::move(values)) {}
   Value(Record record) : data_(std::move(record)) {}
   template <class T>
@@ -86,6 +92,24 @@ const T& expect(const Record& record, std::string_view name) {
   const Value* value = record.find(name);
   if (value == nullptr) refuse_field(name);
   return expect<T>(*value, name);
+}
+
+/// The numbers of a field that is an array of T with one dimension.
+template <class T>
+const std::vector<T>& expect_vector(const Record& record, std::string_view name) {
+  const Array& array = expect<Array>(record, name);
+  const auto* values = std::get_if<std::vector<T>>(&array.data);
+  if (values == nullptr || array.shape.size() != 1) refuse_field(name);
+  return *values;
+}
+
+/// The numbers of a field that is an array of T with two dimensions. Valid as long as the record.
+template <class T>
+MatrixView<const T> expect_matrix(const Record& record, std::string_view name) {
+  const Array& array = expect<Array>(record, name);
+  const auto* values = std::get_if<std::vector<T>>(&array.data);
+  if (values == nullptr || array.shape.size() != 2) refuse_field(name);
+  return {values->data(), array.shape[0], array.shape[1], array.shape[1]};
 }
 
 }  // namespace attnscope

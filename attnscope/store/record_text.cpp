@@ -6,6 +6,8 @@
 #include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <ranges>
 #include <utility>
 
 #include "attnscope/core/error.h"
@@ -16,6 +18,7 @@ namespace {
 using nlohmann::json;
 
 constexpr const char* kList = "$list";
+constexpr std::string_view kEmptyList = R"({"$list":[]})";
 constexpr std::size_t kMostDepth = 64;
 
 // ---- Writing ------------------------------------------------------------------------------------
@@ -48,8 +51,8 @@ void append_number(std::string& out, double number) {
   if (digits.find_first_of(".e") == std::string_view::npos) out += ".0";
 }
 
-/// Whether the list, as a plain array, would be read as a vector of numbers.
-bool looks_like_numbers(const Value::List& list) {
+/// Whether the list, written without a mark, would be read as an array of float64.
+bool looks_like_float64(const Value::List& list) {
   return std::all_of(list.begin(), list.end(), [](const Value& value) {
     return value.is_null() || value.get<double>() != nullptr;
   });
@@ -70,6 +73,25 @@ void append_array(std::string& out, const Elements& elements, Append append) {
   out += ']';
 }
 
+template <class T>
+void append_part(std::string& out, const ArrayPart<T>& part) {
+  if (!part.is_vector()) {
+    const auto indices = std::views::iota(std::int64_t{0}, part.shape.front());
+    append_array(out, indices,
+                 [&](std::string& to, std::int64_t index) { append_part(to, part[index]); });
+  } else if constexpr (std::is_integral_v<T>) {
+    // "[]" is read as an array of float64.
+    if (part.values.empty()) {
+      out += kEmptyList;
+      return;
+    }
+    append_array(out, part.values,
+                 [](std::string& to, std::int64_t number) { to += std::to_string(number); });
+  } else {
+    append_array(out, part.values, append_number);
+  }
+}
+
 void append_value(std::string& out, const Value& value) {
   std::visit(
       [&](const auto& held) {
@@ -84,10 +106,10 @@ void append_value(std::string& out, const Value& value) {
           append_number(out, held);
         } else if constexpr (std::is_same_v<Held, std::string>) {
           append_text(out, held);
-        } else if constexpr (std::is_same_v<Held, std::vector<double>>) {
-          append_array(out, held, append_number);
+        } else if constexpr (std::is_same_v<Held, Array>) {
+          visit_array(held, [&](const auto& part) { append_part(out, part); });
         } else if constexpr (std::is_same_v<Held, Value::List>) {
-          const bool marked = looks_like_numbers(held);
+          const bool marked = looks_like_float64(held);
           if (marked) out += R"({"$list":)";
           append_array(out, held, append_value);
           if (marked) out += '}';
@@ -111,6 +133,51 @@ void append_record(std::string& out, const Record& record) {
 }
 
 // ---- Reading ------------------------------------------------------------------------------------
+
+/// Adds the numbers of `more` to `data`; false where they are of another type.
+bool append_numbers(decltype(Array::data)& data, const decltype(Array::data)& more) {
+  if (more.index() != data.index()) return false;
+  std::visit(
+      [&](auto& values) {
+        const auto& added = std::get<std::decay_t<decltype(values)>>(more);
+        values.insert(values.end(), added.begin(), added.end());
+      },
+      data);
+  return true;
+}
+
+/// The array that the elements of a JSON array make, which are numbers or arrays of one shape.
+/// Nothing where they make none.
+std::optional<Array> array_of(const Value::List& list) {
+  if (looks_like_float64(list)) {
+    std::vector<double> numbers;
+    for (const Value& value : list) {
+      const double* number = value.get<double>();
+      numbers.push_back(number == nullptr ? std::numeric_limits<double>::quiet_NaN() : *number);
+    }
+    return Array{{std::ssize(list)}, std::move(numbers)};
+  }
+  if (list.front().get<std::int64_t>() != nullptr) {
+    std::vector<std::int64_t> numbers;
+    for (const Value& value : list) {
+      const auto* number = value.get<std::int64_t>();
+      if (number == nullptr) return std::nullopt;
+      numbers.push_back(*number);
+    }
+    return Array{{std::ssize(list)}, std::move(numbers)};
+  }
+  const Array* first = list.front().get<Array>();
+  if (first == nullptr) return std::nullopt;
+  Array out = *first;
+  out.shape.insert(out.shape.begin(), std::ssize(list));
+  for (auto value = list.begin() + 1; value != list.end(); ++value) {
+    const Array* next = value->get<Array>();
+    if (next == nullptr || next->shape != first->shape || !append_numbers(out.data, next->data)) {
+      return std::nullopt;
+    }
+  }
+  return out;
+}
 
 /// Builds a Value from the events of the JSON parser, which keep the order of names and tell whole
 /// numbers from others.
@@ -137,14 +204,9 @@ class ValueBuilder : public nlohmann::json_sax<json> {
     return true;
   }
   bool end_array() override {
-    Open array = close();
-    if (!looks_like_numbers(array.list)) return put(Value(std::move(array.list)));
-    std::vector<double> numbers;
-    for (const Value& value : array.list) {
-      const double* number = value.get<double>();
-      numbers.push_back(number == nullptr ? std::numeric_limits<double>::quiet_NaN() : *number);
-    }
-    return put(Value(std::move(numbers)));
+    Open closed = close();
+    if (auto array = array_of(closed.list)) return put(Value(std::move(*array)));
+    return put(Value(std::move(closed.list)));
   }
   bool end_object() override {
     Open object = close();
@@ -207,8 +269,10 @@ class ValueBuilder : public nlohmann::json_sax<json> {
   }
 
   Value as_list(Value value) const {
-    const auto* numbers = value.get<std::vector<double>>();
-    if (numbers == nullptr) refuse("a mark on what needs none");
+    const auto* array = value.get<Array>();
+    const auto* numbers =
+        array == nullptr ? nullptr : std::get_if<std::vector<double>>(&array->data);
+    if (numbers == nullptr || array->shape.size() != 1) refuse("a mark on what needs none");
     Value::List list;
     for (const double number : *numbers) list.emplace_back(number);  // NaN becomes null
     return list;

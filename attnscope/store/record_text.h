@@ -8,9 +8,13 @@
 
 namespace attnscope {
 
-/// JSON in which every float64 has a point or an exponent and every int64 has neither. An array of
-/// float64 and null is a vector of numbers (null: not finite); a Value::List that would look like
-/// one is written as {"$list": [...]}. Broken UTF-8 is replaced, as it is where JSON is printed.
+/// JSON in which every float64 has a point or an exponent and every int64 has neither. A JSON
+/// array is read as an Array where its elements are numbers of one type, or arrays of one shape and
+/// type; null among float64 is a number that is not finite. A Value::List that would be read as an
+/// array of float64 is written as {"$list": [...]}. What is read back has the same text again and
+/// prints the same bytes; two types change: a list of integers becomes an array, an array of
+/// float32 one of float64 (and one of integers without elements a list). Broken UTF-8 is replaced,
+/// as it is where JSON is printed.
 std::string record_text(const Record& record);
 
 /// The record that record_text() wrote. The text may be hostile: throws Error(format) with `where`,

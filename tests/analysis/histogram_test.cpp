@@ -103,7 +103,8 @@ TEST(Histogram, CountsBothEndsAndWhatIsOutside) {
   EXPECT_EQ(histogram.counts(), (std::vector<std::int64_t>{2, 2}));
   EXPECT_EQ(histogram.outside(), 2);
   const Record record = histogram.record();
-  EXPECT_EQ(*record.find("density")->get<std::vector<double>>(), (std::vector<double>{0.5, 0.5}));
+  EXPECT_EQ(expect_vector<std::int64_t>(record, "counts"), histogram.counts());
+  EXPECT_EQ(expect_vector<double>(record, "density"), (std::vector<double>{0.5, 0.5}));
 }
 
 TEST(Histogram, OfNothingHasNoDensity) {

@@ -381,12 +381,9 @@ TEST(SpectrumFields, AreInTheirOrder) {
   const Record& null_energies = *row.find("null_energy_at_rank")->get<Record>();
   ASSERT_EQ(null_energies.fields().size(), 3);
   EXPECT_EQ(*null_energies.find("9")->get<double>(), 1);
-  const Value::List& shape = *row.find("shape")->get<Value::List>();
-  ASSERT_EQ(shape.size(), 2);
-  EXPECT_EQ(*shape[0].get<std::int64_t>(), 6);
-  EXPECT_EQ(*shape[1].get<std::int64_t>(), 4);
+  EXPECT_EQ(expect_vector<std::int64_t>(row, "shape"), (std::vector<std::int64_t>{6, 4}));
   EXPECT_TRUE(row.find("condition_number")->is_null());
-  EXPECT_EQ(*row.find("singular_values")->get<std::vector<double>>(), values);
+  EXPECT_EQ(expect_vector<double>(row, "singular_values"), values);
 }
 
 TEST(SpectrumFields, LeaveOutWhatIsNotAsked) {
@@ -413,8 +410,8 @@ TEST(SpectrumFields, OfAZeroMatrixHoldNoNumberThatIsNotFinite) {
     EXPECT_EQ(*row.find(name)->get<double>(), 0) << name;
   }
   EXPECT_TRUE(row.find("condition_number")->is_null());
-  EXPECT_EQ(row.find("singular_values")->get<std::vector<double>>()->size(), 2);
-  EXPECT_TRUE(row.find("cumulative_energy")->get<std::vector<double>>()->empty());
+  EXPECT_EQ(expect_vector<double>(row, "singular_values").size(), 2);
+  EXPECT_TRUE(expect_vector<double>(row, "cumulative_energy").empty());
 }
 
 }  // namespace

@@ -14,7 +14,7 @@
 #include "attnscope/numerics/singular_values.h"
 #include "attnscope/numerics/small_matrices.h"
 #include "attnscope/numerics/symmetric_eigenvalues.h"
-#include "attnscope/numerics/thin_product.h"
+#include "attnscope/numerics/thin_product_batch.h"
 #include "tests/support/compute.h"
 #include "tests/support/matrices.h"
 

@@ -29,6 +29,14 @@ bool same_number(double a, double b) {
   return (std::isnan(a) && std::isnan(b)) || (a == b && std::signbit(a) == std::signbit(b));
 }
 
+bool identical(const Array& a, const Array& b) {
+  if (a.shape != b.shape || a.data.index() != b.data.index()) return false;
+  const auto* numbers = std::get_if<std::vector<double>>(&a.data);
+  if (numbers == nullptr) return a.data == b.data;
+  const auto& others = std::get<std::vector<double>>(b.data);
+  return std::equal(numbers->begin(), numbers->end(), others.begin(), others.end(), same_number);
+}
+
 bool identical(const Value& a, const Value& b) {
   if (a.data().index() != b.data().index()) return false;
   if (const auto* number = a.get<double>()) return same_number(*number, *b.get<double>());
@@ -38,11 +46,7 @@ bool identical(const Value& a, const Value& b) {
                       b.get<Value::List>()->end(),
                       [](const Value& x, const Value& y) { return identical(x, y); });
   }
-  if (const auto* numbers = a.get<std::vector<double>>()) {
-    const auto* others = b.get<std::vector<double>>();
-    return std::equal(numbers->begin(), numbers->end(), others->begin(), others->end(),
-                      same_number);
-  }
+  if (const auto* array = a.get<Array>()) return identical(*array, *b.get<Array>());
   if (const auto* text = a.get<std::string>()) return *text == *b.get<std::string>();
   if (const auto* integer = a.get<std::int64_t>()) return *integer == *b.get<std::int64_t>();
   if (const auto* flag = a.get<bool>()) return *flag == *b.get<bool>();
@@ -75,18 +79,49 @@ TEST(RecordText, EveryTypeComesBackAsItself) {
                      {"largest", std::numeric_limits<double>::max()},
                      {"smallest", std::numeric_limits<double>::denorm_min()},
                      {"many digits", 123456789012345680.0}});
+  const Array matrix{{2, 3}, std::vector<double>{1, kNan, 3, 4, 5, -0.0}};
+  const Array without_columns{{2, 0}, std::vector<double>{}};
+  const Array counts{{2, 1, 2}, std::vector<std::int64_t>{1, 2, 3, 4}};
   expect_round_trip({{"numbers", std::vector<double>{1, 2.5, kNan}},
                      {"no numbers", std::vector<double>{}},
-                     {"list of whole numbers", List{1, 2}},
+                     {"whole numbers", std::vector<std::int64_t>{1, 2}},
+                     {"matrix", matrix},
+                     {"no columns", without_columns},
+                     {"three dimensions", counts},
                      {"list of numbers", List{1.0, 2.5}},
                      {"list of nulls", List{Value(), Value()}},
                      {"empty list", List{}},
                      {"mixed list", List{1, 2.5, "three", Value()}},
-                     {"list of lists", List{List{}, List{1}, std::vector<double>{1}}},
+                     {"list of lists", List{List{}, List{"1"}, std::vector<double>{1}}},
+                     {"ragged", List{std::vector<double>{1}, std::vector<double>{1, 2}}},
+                     {"of two types", List{matrix, counts}},
                      {"record", Record{{"0.9", 1}, {"0.99", Value()}}},
                      {"empty record", Record()},
                      {"$list", 1},
                      {"$$list", Record{{"$list", List{}}}}});
+}
+
+// Rows and digests in stores were written before arrays had types and shapes.
+TEST(RecordText, TextStaysTheSameWhereTypesChange) {
+  const std::vector<double> line = {1, 0.5};
+  const struct {
+    std::string text;
+    Value value;
+  } fields[] = {
+      {R"({"a":[1,2]})", Value::List{1, 2}},
+      {R"({"a":[1,2]})", std::vector<std::int64_t>{1, 2}},
+      {R"({"a":{"$list":[]}})", Value::List{}},
+      {R"({"a":{"$list":[]}})", std::vector<std::int64_t>{}},
+      {R"({"a":[[1.0,0.5],[1.0,0.5]]})", Value::List{line, line}},
+      {R"({"a":[[1.0,0.5],[1.0,0.5]]})", Array{{2, 2}, std::vector<double>{1, 0.5, 1, 0.5}}},
+      {R"({"a":[[1,2],[3,4]]})", Array{{2, 2}, std::vector<std::int64_t>{1, 2, 3, 4}}},
+      {R"({"a":[0.5,null,0.10000000149011612]})",
+       Array{{3}, std::vector<float>{0.5F, std::numeric_limits<float>::quiet_NaN(), 0.1F}}},
+  };
+  for (const auto& [text, value] : fields) {
+    EXPECT_EQ(record_text({{"a", value}}), text);
+    EXPECT_EQ(record_text(parse_record(text, "here")), text);
+  }
 }
 
 TEST(RecordText, EveryFloat64ComesBackWithItsBits) {
@@ -122,6 +157,7 @@ TEST(RecordText, RefusesWhatItDidNotWrite) {
       {"an unknown mark", R"({"$other":1})"},
       {"a mark on text", R"({"a":{"$list":"text"}})"},
       {"a mark on whole numbers", R"({"a":{"$list":[1]}})"},
+      {"a mark on a matrix", R"({"a":{"$list":[[1.0]]}})"},
       {"a mark among fields", R"({"a":{"b":1,"$list":[]}})"},
       {"two marks", R"({"a":{"$list":[],"$list":[]}})"},
       {"a mark alone", R"({"$list":[]})"},

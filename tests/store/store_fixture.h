@@ -46,7 +46,7 @@ class StoreTest : public testing::Test {
     return {{.layer = layer, .matrix = "q", .tensors = {tensor}}};
   }
   static std::vector<Outcome> outcomes(double value = 0.1) {
-    return {{.fields = {{"stable_rank", value}, {"shape", Value::List{2, 3}}}},
+    return {{.fields = {{"stable_rank", value}, {"shape", std::vector<std::int64_t>{2, 3}}}},
             {.head = 0, .skipped = "holds NaN"},
             {.head = 1, .fields = {{"stable_rank", 1.0}}, .note = "look"}};
   }

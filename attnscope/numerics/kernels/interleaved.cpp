@@ -347,7 +347,9 @@ HWY_INLINE Made<kCount> make_reflector(const Reduction& state, std::size_t block
     return x;
   };
   store(element(column, std::false_type()), state.diagonal + column * kLanes);
-  for (std::size_t row = first; row <= column; ++row) store(hn::Zero(d), reflector + row * kLanes);
+  for (std::size_t line = 0; line <= kCount; ++line) {
+    store(hn::Zero(d), reflector + (first + line) * kLanes);
+  }
   Vector square = hn::Zero(d);
   for (std::size_t row = column + 1; row < state.order; ++row) {
     const Vector x = element(row, std::true_type());

@@ -1,0 +1,78 @@
+#include "attnscope/numerics/lapack_calls.h"
+
+#include <cblas.h>
+
+#include <algorithm>
+#include <limits>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "attnscope/core/error.h"
+#include "attnscope/numerics/lapack.h"
+#include "attnscope/numerics/libraries.h"
+
+namespace attnscope::lapack {
+namespace {
+
+/// The first argument that a routine refused on this thread. BLAS and LAPACK say it by calling
+/// xerbla_, through frames of C and Fortran that no exception may cross.
+struct Refusal {
+  std::string routine;
+  int argument = 0;  // 0: none
+};
+thread_local Refusal refusal;
+
+[[maybe_unused]] const bool single_threaded = [] {
+  openblas_set_num_threads(1);
+  return true;
+}();
+
+}  // namespace
+
+/// Says that `argument` of `routine` is illegal; stands in for the function of that name in BLAS
+/// and LAPACK, which prints on stdout. Its length is an int or a size_t, whoever calls.
+extern "C" void xerbla_(const char* routine, const int* argument, int length) {
+  if (refusal.argument != 0) return;
+  const std::string_view name(routine, static_cast<std::size_t>(std::clamp(length, 0, 32)));
+  refusal = {std::string(name.substr(0, name.find_first_of(std::string_view(" \0", 2)))),
+             *argument};
+}
+
+void throw_if_refused() {
+  if (refusal.argument == 0) return;
+  const Refusal said = std::exchange(refusal, {});
+  throw Error(ErrorKind::numerical, said.routine,
+              "refused argument " + std::to_string(said.argument) + " (a defect of attnscope)");
+}
+
+int to_int(std::int64_t size) {
+  if (size > std::numeric_limits<int>::max()) {
+    throw Error(ErrorKind::unsupported, "matrix", "has a side over 2147483647");
+  }
+  return static_cast<int>(size);
+}
+
+int leading(std::int64_t size) { return std::max(1, to_int(size)); }
+
+void check_arguments(const char* routine, int info) {
+  throw_if_refused();
+  if (info < 0) {
+    throw Error(ErrorKind::numerical, routine,
+                "refused argument " + std::to_string(-info) + " (a defect of attnscope)");
+  }
+}
+
+std::vector<double> workspace(double wanted) {
+  return std::vector<double>(static_cast<std::size_t>(std::max(wanted, 1.0)));
+}
+
+}  // namespace attnscope::lapack
+
+namespace attnscope {
+
+std::string blas_description() {
+  return std::string(openblas_get_config()) + ", kernels " + openblas_get_corename();
+}
+
+}  // namespace attnscope
