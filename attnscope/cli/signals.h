@@ -8,9 +8,9 @@
 
 namespace attnscope {
 
-/// While it lives, SIGINT, SIGTERM and SIGHUP (each unless the caller has it ignored) are noticed
-/// by one thread, which asks for a stop and says so on stderr. A run that is not over soon after is
-/// ended with exit code 128 + signal. One at a time.
+/// While it lives, SIGINT, SIGTERM and SIGHUP (but for those that the program's parent had ignored)
+/// go to one thread, which requests a stop and says so on stderr. A run that is not over 0.8 s
+/// later is ended with exit code 128 + signal. There may be one at a time.
 class SignalWatch {
  public:
   SignalWatch();

@@ -1,4 +1,4 @@
-// What one run of a command was given, by the names of its parameters.
+// The values that one run of a command was given, by the names of its parameters.
 #pragma once
 
 #include <map>
@@ -16,12 +16,13 @@ namespace attnscope {
 
 class Arguments {
  public:
-  /// Adds what the parameters say of those that were not given. Throws Error(usage) for one that
-  /// has no meaning beside another, and for one that is missing.
+  /// `given`, and the default of every parameter that has one and was not given. Throws
+  /// Error(usage) for a parameter that has no meaning beside another one, and for one that is
+  /// needed and missing.
   Arguments(std::span<const Parameter> parameters, std::span<const Exclusion> exclusions,
             std::map<std::string, ParameterValue> given);
 
-  /// Whether it was named, whatever its default is.
+  /// Whether it was given; a default does not count.
   bool given(std::string_view name) const;
 
   /// The value given, else the default; null where there is neither.

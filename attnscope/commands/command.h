@@ -15,13 +15,14 @@
 
 namespace attnscope {
 
-/// What a run has beside its arguments; whoever starts it decides. None of it changes a result.
+/// What a run gets beside its arguments, from the program that starts it. None of it changes a
+/// result.
 struct Session {
   Context context;
   std::function<void(const ErrorParts&)> on_warning;  // of a model's files; may be empty
 };
 
-/// Parameters and texts for them as a user might give them, in order; a flag has no text.
+/// Parameters in order, each with a text that a user might give for it; empty for a flag.
 using Example = std::vector<std::pair<std::string, std::string>>;
 
 struct Command {
@@ -33,9 +34,10 @@ struct Command {
 
   // One of these two:
   void (*run)(const Arguments&, const Session&, RowSink&) = nullptr;
-  void (*print)(const Arguments&, std::ostream&) = nullptr;  // a text for people, no report
+  void (*print)(const Arguments&, std::ostream&) = nullptr;  // prints a text, no report
 
-  /// The one matrix that a run finds, for formats that hold arrays; null: the command finds none.
+  /// The one matrix that the arguments ask for, for files that hold an array; null: the command has
+  /// none to give.
   WeightMatrix (*array)(const Arguments&, const Session&) = nullptr;
 };
 

@@ -1,4 +1,4 @@
-// Parameters that several commands share, and what their values lead to.
+// Parameters that several commands share, and what commands do with their values.
 #pragma once
 
 #include <initializer_list>
@@ -20,7 +20,7 @@ Parameters joined(std::initializer_list<Parameters> groups);
 Parameters model_parameters();
 /// layers, threads, memory, progress, store.
 Parameters work_parameters();
-/// format, out, quiet: what is done with the report.
+/// format, out, quiet: where the report goes, and how.
 Parameters output_parameters();
 /// histogram, bins, range; `usual` are the bins where none are given.
 Parameters bin_parameters(const BinRule& usual);
@@ -30,17 +30,18 @@ Parameter per_head_flag();
 /// Opens every model and names them apart.
 std::vector<Model> open_models(const Arguments& arguments, const Session& session);
 
-/// The same for checkpoints whose architecture is not asked for.
+/// Checkpoints and their names, for work that needs no known architecture.
 struct NamedCheckpoints {
   std::vector<Checkpoint> checkpoints;
   std::vector<std::string> names;
 };
 NamedCheckpoints open_checkpoints(const Arguments& arguments, const Session& session);
 
-/// What `threads` and `memory` allow; by default all cores, and a half of what memory is free.
+/// With the values of `threads` and `memory`; by default all cores, and a half of the free memory.
 Context context_of(const Arguments& arguments);
 
-/// The session's context with the file of `store` behind it, which is made where there is none.
+/// The session's context, and where `store` was given that file as its store, which is made where
+/// there is none.
 class StoringContext {
  public:
   StoringContext(const Arguments& arguments, const Session& session);
@@ -56,7 +57,7 @@ class StoringContext {
 
 BinRule bins_of(const Arguments& arguments, const BinRule& usual);
 
-/// A note where bins were chosen for a histogram that nobody asked for.
+/// Adds a note where bins or a range were given without `histogram`.
 void note_idle_bins(const Arguments& arguments, RowSink& sink);
 
 }  // namespace attnscope

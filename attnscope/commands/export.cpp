@@ -12,7 +12,7 @@ namespace {
 
 using enum ParameterType;
 
-/// "1: spectrum {"energy":[0.9,0.99],…}", which is what to choose by.
+/// "1: spectrum {"energy":[0.9,0.99],…}", a line for each set that a user can choose.
 std::string set_text(const Store::SetEntry& set) {
   const std::string revision =
       set.analysis.revision > 1 ? " revision " + std::to_string(set.analysis.revision) : "";

@@ -1,5 +1,5 @@
-// What a command takes, as data: the command line makes flags, help and completions of it, and
-// other front ends make of it what they need.
+// What a command takes, as data, from which the command line makes flags, help and completions, and
+// other front ends what they need.
 #pragma once
 
 #include <cstdint>
@@ -40,29 +40,29 @@ struct BinCount {
   std::int64_t bins = 0;
 };
 
-/// What was given for a parameter; which alternative it holds, its type says.
+/// The value of a parameter; its ParameterType says which of these it holds.
 using ParameterValue =
     std::variant<bool, std::int64_t, std::uint64_t, std::string, Role, std::vector<Role>,
                  LayerSelection, HeadPlace, std::vector<double>, std::vector<Rank>, BinCount,
                  ValueRange, std::vector<std::string>>;
 
-/// Texts may hold `{name}` for another parameter, which each front end spells its own way.
+/// In its texts `{name}` stands for another parameter, which each front end spells its own way.
 struct Parameter {
   std::string name;  // bare and in snake_case: "rope_offset"
   ParameterType type = ParameterType::flag;
   std::string help;          // a line, without choices and default; may be empty beside choices
   bool positional = false;   // named by its place on a command line
-  std::string metavariable;  // stands for the value in help; none for flags
+  std::string metavariable;  // stands for the value in help; empty for flags
   std::vector<std::string> choices;
   std::int64_t least = 0, most = 0;  // of an integer
   std::string standard;              // the value where none is given, as text; empty: there is none
-  std::string standard_words;        // what help says of that in place of `standard`
+  std::string standard_words;        // what help says instead of `standard`
   std::string bare;       // the value where the parameter is named without one; empty: it needs one
   std::string noun;       // what each choice is: "format"; empty: choices are only listed
-  std::string otherwise;  // of roles: what is said of one that is no choice; `*` stands for it
-  std::string missing;    // what is said where it is absent; empty: it may be
+  std::string otherwise;  // of roles: the error for a role that is no choice; `*` is its name
+  std::string missing;    // the error where it is not given; empty: it need not be
   std::string missing_hint;
-  std::string unless;  // the flag beside which it may be absent all the same
+  std::string unless;  // a flag beside which it need not be given
 };
 
 /// Parameters that have no meaning beside another one.
@@ -72,7 +72,7 @@ struct Exclusion {
   std::string reason;  // "names one tensor"
 };
 
-/// The value that a text stands for, as it is typed. Throws Error(usage) naming the parameter.
+/// The value that a text stands for. Throws Error(usage) naming the parameter.
 ParameterValue value_from_text(const Parameter& parameter, const std::string& text);
 
 /// "table, csv or json", "of q,k,v"; empty where there are no choices.

@@ -1,4 +1,4 @@
-// Arithmetic on sizes that come from files: the result, or nothing where it would wrap.
+// Arithmetic on sizes that come from files: the result, or nothing where it would overflow.
 #pragma once
 
 #include <cstdint>

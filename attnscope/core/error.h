@@ -34,15 +34,15 @@ constexpr int exit_code(ErrorKind kind) {
   return kErrorKinds[static_cast<std::size_t>(kind)].exit_code;
 }
 
-/// What an error is about, in parts, so that every front end can say it its own way. What does not
-/// apply is empty. In `problem` and `hint`, `{name}` stands for a command's parameter, and `{{` for
-/// a brace.
+/// What an error is about, in parts, so that every front end can say it its own way. Parts that do
+/// not apply are empty. In `problem` and `hint`, `{name}` stands for a command's parameter, and
+/// `{{` for a brace.
 struct ErrorParts {
   std::string file;       // as it was named
   std::string tensor;     // of that file; a problem may name it itself: "tensor 'x' is missing"
   std::string parameter;  // of a command, by the name of its description: "rope_offset"
-  std::string place;      // where in the file ("header"); without one, anything else that the user
-                          // can look at: "stdout", a model, a routine
+  std::string place;      // where in the file ("header"); of an error without a file, what it is
+                          // about: "stdout", a model, a routine
   std::optional<std::int64_t> layer;
   std::string problem;              // what is wrong
   std::vector<std::string> beside;  // parameters that have no meaning beside `parameter`
@@ -52,14 +52,14 @@ struct ErrorParts {
 /// How a front end spells a parameter: `--rope-offset` for "rope_offset".
 using SpellParameter = std::function<std::string(std::string_view name)>;
 
-/// `text`, which may come from a file, as a problem or hint that shows it as it is.
+/// `text` with its braces doubled, so that a problem or hint shows it as it is.
 std::string verbatim(std::string_view text);
 
 /// `text` with each `{name}` spelled.
 std::string spell_parameters(std::string_view text, const SpellParameter& spell);
 
-/// "WHERE: PROBLEM (HINT)", without what is empty, as one line: parts may hold names from files, so control bytes are
-/// escaped and long ones shortened.
+/// "WHERE: PROBLEM (HINT)" in one line, without what is empty. Parts may hold names from files:
+/// their control bytes are escaped, and long ones are shortened.
 std::string error_text(const ErrorParts& parts, const SpellParameter& spell);
 
 /// Ends the command. what() spells parameters by their bare names.

@@ -1,4 +1,4 @@
-// A dense matrix in memory: a view that says whose memory it needs, and the owner.
+// A dense matrix in memory: a view of somebody's elements, and an owner of its own.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,8 @@
 
 namespace attnscope {
 
-/// A (rows, cols) matrix of somebody else's elements; strides are in elements.
-/// Valid as long as the memory it was made from.
+/// A (rows, cols) matrix of somebody else's elements; strides are in elements. Valid as long as
+/// that memory is.
 template <class T>
 struct MatrixView {
   T* data = nullptr;

@@ -1,4 +1,4 @@
-// The matrices that attnscope speaks of, and the names users type for them.
+// The matrices that attnscope speaks of, their names, and how heads are cut from them.
 #pragma once
 
 #include <array>
@@ -52,7 +52,7 @@ constexpr std::span<const Role> factors_of(Role role) {
   }
 }
 
-/// One matrix of the file, as against what is made of two.
+/// Whether it is one matrix of the file; the others are made of two.
 constexpr bool is_projection(Role role) { return factors_of(role).size() == 1; }
 
 constexpr bool is_attention(Role role) {
@@ -70,8 +70,8 @@ struct HeadShape {
   std::int64_t group_size() const { return heads / kv_heads; }
   std::int64_t kv_head(std::int64_t query_head) const { return query_head / group_size(); }
 
-  /// Rows of per-head results: kv heads for K, V and both stacked, query heads for Q, O and the
-  /// circuits, none for the MLP.
+  /// How many heads a role has: key/value heads for K, V and both stacked, query heads for Q, O and
+  /// the circuits, none for the MLP.
   std::int64_t count(Role role) const {
     if (!is_attention(role)) return 0;
     return role == Role::key || role == Role::value || role == Role::kv ? kv_heads : heads;

@@ -1,4 +1,5 @@
-// JSON from files that may be hostile. Include only from .cpp files: it shows the JSON library.
+// JSON from files that may be hostile. Include it only from .cpp files, as its type is the JSON
+// library's.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -7,7 +8,8 @@
 namespace attnscope {
 
 /// Parses one JSON document. Refuses duplicate keys, nesting deeper than 64 and trailing text.
-/// Throws Error(format) that names `file`, and `place` in it: "header"; empty for the whole file.
+/// Throws Error(format) that names `file` and the `place` in it, such as "header"; an empty place
+/// is the whole file.
 nlohmann::json parse_json(std::string_view text, std::string_view file,
                           std::string_view place = "");
 

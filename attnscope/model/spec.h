@@ -60,8 +60,8 @@ ModelSpec parse_config(std::string_view text, std::string_view where);
 /// From the text of a layout file, "attnscope-layout/1"; see docs/formats.md.
 ModelSpec parse_layout(std::string_view text, std::string_view where);
 
-/// Called by both. Throws Error(format) for numbers that contradict each other or are over a limit;
-/// changes nothing.
+/// Called by both functions above. Throws Error(format) for numbers that contradict each other or
+/// are over a limit.
 void check_dimensions(const Dimensions& dimensions, std::string_view where);
 
 /// The largest accepted number of layers and of anything else.

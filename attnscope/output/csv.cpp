@@ -90,13 +90,13 @@ void flatten(const Value& value, const std::string& suffix, Cells& cells) {
 /// Columns in the order of first appearance, those of one field together.
 class Columns {
  public:
-  /// The number of each cell's column; none for what says nothing of its columns.
+  /// The number of each cell's column; none for a null or empty field, which has no column.
   std::vector<std::optional<std::uint32_t>> add(const std::string& field, const Cells& cells) {
     auto [place, fresh] = suffixes_.try_emplace(field);
     if (fresh) fields_.push_back(field);
     Suffixes& own = place->second;
     std::vector<std::optional<std::uint32_t>> numbers;
-    // A null or empty field says nothing of its columns while others may.
+    // A null or empty field does not tell whether other rows have keys or entries there.
     const bool says_nothing = cells.size() == 1 && cells[0].first.empty() && !own.order.empty();
     for (const auto& [suffix, text] : cells) {
       auto known = own.numbers.find(suffix);

@@ -1,5 +1,5 @@
-// A table with a line for each layer and head and a column for each measured thing; several models
-// stand side by side where the terminal is wide enough, else one under the other.
+// A table with a line for each layer and head and a column for each matrix or measure; several
+// models stand side by side where the terminal is wide enough, else one under the other.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Matrices whose rows are report rows, shown by their corners.
+// Matrices of which each report row is one matrix row, shown by their corners.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,8 @@
 
 namespace attnscope {
 
-/// Takes rows one after the other and keeps what is shown of them. A row with `row` 0 begins a
-/// matrix.
+/// Takes report rows one after the other and keeps only what is shown of them. One whose field
+/// `row` is 0 begins a matrix.
 class MatrixCorners {
  public:
   void add(const Record& row);

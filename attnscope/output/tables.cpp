@@ -34,14 +34,14 @@ std::unique_ptr<RowSink> make_collected(const WriteOptions& options, std::ostrea
   return std::make_unique<CollectedTable>(write, options, out);
 }
 
-/// The table of a command's rows, or of those that it gives where it is asked for `parameter`.
+/// The table of a command; where `parameter` is not empty, only of the rows that it asks for.
 struct TableOf {
   std::string_view command;
   std::string_view parameter;
   MakeWriter make;
 };
 
-/// The first that fits.
+/// The first that fits a report is its table.
 constexpr std::array kTables = {
     TableOf{"circuits", "composition", make_composition_table},
     TableOf{"circuits", "", make_collected<write_circuits_table>},
@@ -61,7 +61,7 @@ bool asks_for(const Record& parameters, std::string_view name) {
   return flag == nullptr || *flag;
 }
 
-/// Becomes the table of the command once that is known.
+/// Passes everything on to the table of the command, which begin() tells.
 class TableWriter : public RowSink {
  public:
   TableWriter(const WriteOptions& options, std::ostream& out) : options_(options), out_(out) {}

@@ -1,4 +1,4 @@
-// The tables of the commands: one function each over the rows that it shows.
+// The tables of the commands: one function for each.
 #pragma once
 
 #include <memory>
@@ -21,7 +21,8 @@ void write_weights_table(const Report& report, const WriteOptions& options, std:
 
 /// The strongest of all pairs of heads: `circuits --composition`.
 std::unique_ptr<RowSink> make_composition_table(const WriteOptions& options, std::ostream& out);
-/// The corners of matrices whose rows are rows: `matrix`, `similarity --head-matrix`.
+/// The corners of matrices of which each report row is one matrix row: `matrix`,
+/// `similarity --head-matrix`.
 std::unique_ptr<RowSink> make_matrix_table(const WriteOptions& options, std::ostream& out);
 
 }  // namespace attnscope

@@ -1,4 +1,4 @@
-// The forms in which rows are printed, listed here: each makes a sink that writes as rows come.
+// The formats in which rows are printed. Each makes a sink that writes rows to a stream.
 #pragma once
 
 #include <memory>
@@ -19,7 +19,7 @@ struct WriteOptions {
   SpellParameter spell = [](std::string_view name) { return std::string(name); };
 };
 
-/// `out` must outlive the sink. What was written is whole after RowSink::end().
+/// `out` must outlive the sink. What was written is whole only after RowSink::end().
 using MakeWriter = std::unique_ptr<RowSink> (*)(const WriteOptions& options, std::ostream& out);
 
 struct Format {
@@ -27,13 +27,14 @@ struct Format {
   MakeWriter make;
 };
 
-/// table, csv, json.
+/// All of them, by name.
 std::span<const Format> formats();
 
 std::unique_ptr<RowSink> make_json_writer(const WriteOptions& options, std::ostream& out);
 /// Rows wait in a temporary file until all columns are known.
 std::unique_ptr<RowSink> make_csv_writer(const WriteOptions& options, std::ostream& out);
-/// The table of the command's rows. Keeps what the table shows, no arrays.
+/// The command's own table; nothing is printed for a command that has none. Keeps rows in memory,
+/// without long arrays, since columns are as wide as their widest cell.
 std::unique_ptr<RowSink> make_table_writer(const WriteOptions& options, std::ostream& out);
 
 }  // namespace attnscope

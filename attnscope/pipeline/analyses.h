@@ -14,8 +14,8 @@ const std::vector<const Analysis*>& analyses();
 /// Null where none has that name.
 const Analysis* find_analysis(std::string_view name);
 
-/// What came of an item that came from elsewhere. Throws Error(format) for an analysis, a model, a
-/// layer, a role or a tensor that is not there.
+/// Computes one item, which may have been made by another process that has the same models open.
+/// Throws Error(format) for an analysis, a model, a layer, a role or a tensor that is not there.
 std::vector<Outcome> compute_item(const WorkItem& item, std::span<const Source> sources,
                                   const Compute& compute);
 

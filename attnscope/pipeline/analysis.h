@@ -16,15 +16,15 @@
 
 namespace attnscope {
 
-/// One checkpoint of a run, and what is known of it.
+/// One checkpoint of a run, and what rows and reports say of it.
 struct Source {
   const Checkpoint* checkpoint = nullptr;
   const Model* model = nullptr;  // null: only tensors by name are asked for
-  std::string name;              // that rows carry
-  Record facts;                  // its entry of a report
+  std::string name;              // in the `model` field of its rows
+  Record facts;                  // its entry in `models` of the report
 };
 
-/// Models of a run, which must outlive the sources.
+/// A source for each model. The models must outlive them.
 std::vector<Source> sources_of(std::span<const Model> models);
 
 struct Cost {
@@ -34,16 +34,17 @@ struct Cost {
 
 struct Analysis {
   std::string_view name;
-  std::string_view command;  // that prints its rows
-  int revision = 1;          // raised when the numbers of rows change
-  /// What came of the item, in the order of its rows. Runs on any thread, at the same time as
-  /// others.
+  std::string_view command;  // whose report has its rows
+  int revision = 1;          // raised when the numbers or the fields of its rows change
+  /// The item's outcomes, in the order of their rows. Called on any thread, for several items at
+  /// once.
   std::vector<Outcome> (*compute)(const WorkItem&, const Source&, const Compute&);
   Cost (*cost)(const WorkItem&, const Source&);
-  /// Names all that the outcomes depend on beside the analysis and its parameters.
+  /// Names everything that the outcomes depend on beside the analysis and its parameters: items
+  /// with equal inputs share outcomes, in a run and in a store.
   void (*add_inputs)(ItemInputs&, const WorkItem&, const Source&);
   RowMaker (*make_rows)(RowSink&);
-  /// Adds what this analysis tells of each model; null: nothing.
+  /// Adds to a model's facts what reports of this analysis say beside the usual ones; may be null.
   void (*add_model_facts)(Record& facts) = nullptr;
 };
 

@@ -12,14 +12,14 @@
 
 namespace attnscope {
 
-/// What stands between the stored weights and the circuits that are measured.
+/// What is done to the weights of the file before their circuits are measured.
 struct CircuitVariant {
   FoldNorm fold_norm = FoldNorm::none;  // of the norm before Q, K and V
   bool with_bias = false;               // biases of Q, K, V as one more input coordinate
   std::int64_t rope_offset = 0;         // key position − query position, in tokens
 };
 
-/// As the parameters of an item say it, and back.
+/// To the parameters of an item, and back.
 void add_variant_parameters(Record& parameters, const CircuitVariant& variant);
 CircuitVariant variant_of(const Record& parameters);
 
@@ -33,13 +33,13 @@ struct LoadedCircuit {
   Matrix<double> left;   // W_Q (H d, D), or W_O (D, H d_v); D + 1 columns of W_Q with biases
   Matrix<double> right;  // W_K (G d, D), or W_V (G d_v, D); D + 1 columns with biases
   HeadShape heads;
-  std::string skipped;  // why there is nothing; empty where there is
-  std::string note;     // what a reader should know all the same
+  std::string skipped;  // why the matrices are empty; itself empty where they are not
+  std::string note;     // what a reader should know though the circuit is there
 
   CircuitWeights weights() const { return {circuit, left.view(), right.view(), heads}; }
 };
 
-/// Why a head's circuit is left out where a number of it is not finite.
+/// Why a head's circuit is skipped where one of its numbers is not finite.
 inline constexpr const char* kFactorNotFinite = "a factor holds NaN or Inf";
 
 /// What to say of a model whose Q and K pass norms of their own.

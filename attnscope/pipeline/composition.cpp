@@ -65,8 +65,8 @@ void add_skipped(std::vector<Outcome>& outcomes, const char* circuit, const Laye
   }
 }
 
-/// Both circuits of a layer: why there is nothing to compare, and notes. The pairs themselves say
-/// nothing of it, so that each layer is told of once.
+/// Why heads of a layer take part in no pair, and notes. This is the outcome of the layer alone;
+/// the outcomes of pairs do not repeat it, so that each layer is told of once.
 std::vector<Outcome> layer_outcomes(const Model& model, std::int64_t layer,
                                     const CircuitVariant& variant, const Compute& compute) {
   std::vector<Outcome> out;
@@ -129,7 +129,7 @@ std::uint64_t pair_bytes(const Dimensions& dimensions) {
 
 Cost cost(const WorkItem& item, const Source& source) {
   const Dimensions& dimensions = source.model->dimensions();
-  // A layer alone is read and looked at.
+  // A layer alone is only checked for what will be skipped.
   const double share = item.earlier_layer ? 1 : 0.01;
   return {share * pair_flops(dimensions), pair_bytes(dimensions)};
 }

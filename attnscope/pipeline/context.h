@@ -1,5 +1,5 @@
-// What a run may use, and how it is told to stop. Nothing else is shared between runs: a program
-// may have several at once.
+// What a run may use, and how it is told to stop. Runs share nothing else, so a program may have
+// several at once.
 #pragma once
 
 #include <cstdint>
@@ -13,17 +13,17 @@ namespace attnscope {
 
 class Store;
 
-/// Threads, memory and kernels change no row beyond rounding: threads and memory not even that.
+/// Other kernels may change the last digits of a number; threads and memory change nothing.
 struct Context {
   int threads = 1;
-  /// For matrices in work at once, beside the mapped files.
+  /// For all matrices in work together, beside the mapped files.
   std::uint64_t memory_bytes = std::numeric_limits<std::uint64_t>::max();
   Kernels kernels = {};
-  /// When it is asked to, the run ends with Stopped. Rows that are finished are in the store.
+  /// When a stop is requested, the run throws Stopped. Rows that are finished stay in the store.
   std::stop_token stop = {};
   /// Called on the thread that runs; what it throws ends the run. May be empty.
   ProgressFn on_progress = {};
-  Store* store = nullptr;  // keeps finished rows; null: none does
+  Store* store = nullptr;  // keeps finished rows; null: they are not kept
 };
 
 /// The machine's cores, at least 1.

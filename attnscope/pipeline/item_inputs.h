@@ -1,5 +1,5 @@
-// All that the numbers of one item depend on beside its analysis: which bytes it reads, how they
-// are cut into matrices, and what else is said of them.
+// Everything that the numbers of one item depend on beside its analysis: which bytes it reads, how
+// matrices are cut from them, and facts such as the number of heads.
 #pragma once
 
 #include <cstdint>
@@ -22,22 +22,23 @@ class ItemInputs {
   };
 
   ItemInputs& add(std::string name, Value value);
-  /// Throws what reading it would throw, so that no row is found for what would be refused.
+  /// Throws what reading the matrix would throw: rows of a matrix that is refused must not be
+  /// found in a store.
   ItemInputs& add_matrix(const Checkpoint& checkpoint, const CheckpointTensor& tensor,
                          const TensorMatrix& matrix);
-  /// A projection of a model; one that its files lack is an input by that.
+  /// A projection of a model. Of one that its files lack, the reason is the input.
   ItemInputs& add_weight(const Model& model, std::int64_t layer, Role role);
   /// What the files lack, and why; nothing where that is empty.
   ItemInputs& add_missing(const std::string& missing);
-  /// Of the model that every analysis may depend on: how its heads are cut, and its width.
+  /// What every analysis may depend on: the shape of the model's heads, and its width.
   ItemInputs& add_shape(const Model& model);
 
-  /// Beside the matrices.
+  /// What was added by name.
   const Record& facts() const { return facts_; }
   const std::vector<Read>& reads() const { return reads_; }
-  /// Whether the files hold all of it.
+  /// Whether the files hold every matrix that was added.
   bool complete() const { return missing_.empty(); }
-  /// Equal for items of this run that read the same bytes in the same way.
+  /// Equal for items of this run that read the same tensors in the same way and share all facts.
   std::string identity() const;
 
   std::uint64_t bytes_read() const;

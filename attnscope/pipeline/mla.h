@@ -1,4 +1,4 @@
-// What multi-head latent attention with DeepSeek-V2's ranks would keep of a
+// `spectrum` with `mla`: what multi-head latent attention with DeepSeek-V2's ranks would keep of a
 // model.
 #pragma once
 
@@ -16,7 +16,7 @@ struct LatentChoice {
   std::int64_t rope_dim = 64;  // of the one rotary key beside it, cached too
 };
 
-/// The halves of rows: energies of W_Q, and of W_K over W_V.
+/// An item gives a half of a row: the energies of W_Q, or those of W_K stacked on W_V.
 const Analysis& mla_analysis();
 
 /// One row for each layer: for W_Q (`query`) and for W_K over W_V (`kv`) the energy kept at the

@@ -1,5 +1,5 @@
-// Outcomes that wait for their turn: largest items are computed first, and rows go out in another
-// order.
+// Outcomes that wait for the turn of their rows: the largest items are computed first, which is not
+// the order of rows.
 #pragma once
 
 #include <cstddef>
@@ -12,8 +12,8 @@
 
 namespace attnscope {
 
-/// Keeps the outcomes of jobs, in memory while they are few, else in a temporary file. Safe to use
-/// from several threads.
+/// Keeps the outcomes of jobs (items that share outcomes are one job): in memory up to a limit, and
+/// beyond it in a temporary file. Safe to use from several threads.
 class OutcomeBuffer {
  public:
   explicit OutcomeBuffer(std::size_t memory_bytes = std::size_t{32} << 20)
@@ -21,7 +21,7 @@ class OutcomeBuffer {
 
   void put(std::size_t job, std::vector<Outcome> outcomes);
   bool has(std::size_t job) const;
-  /// Of a job that is there.
+  /// The outcomes of a job for which has() holds; they stay until drop().
   std::vector<Outcome> get(std::size_t job);
   void drop(std::size_t job);
 

@@ -12,7 +12,7 @@ namespace attnscope {
 struct Progress {
   std::size_t items_done = 0, items_total = 0;
   std::uint64_t bytes_done = 0, bytes_total = 0;
-  double flops_done = 0, flops_total = 0;  // done: with a guess for the items under way
+  double flops_done = 0, flops_total = 0;  // done: with an estimate for the items under way
   double seconds = 0;                      // since the run started
   std::optional<double> seconds_left;      // none before an item has ended
 };

@@ -1,4 +1,4 @@
-// Weights from the file into memory, with every reason for which they cannot be analysed.
+// Weights from the file into memory, or the reason why they cannot be analysed.
 #pragma once
 
 #include <optional>
@@ -9,15 +9,15 @@
 
 namespace attnscope {
 
-/// A decoded matrix, or why it is left out.
+/// A decoded matrix, or why it is skipped.
 template <class M>
 struct Read {
   M matrix;
   std::string skipped;  // empty: the matrix is there
 };
 
-/// Canonical and exact. Throws Error(io) where the file was cut, Error(unsupported) for a dtype
-/// that is known but not decoded.
+/// In canonical orientation, every value exact. Throws Error(io) where the file was cut,
+/// Error(unsupported) for a dtype that is known but not decoded.
 Read<WeightMatrix> read_weight(const Model& model, const Weight& weight);
 Read<Matrix<double>> read_weight_float64(const Model& model, const Weight& weight);
 
@@ -31,7 +31,7 @@ Read<WeightMatrix> read_tensor(const Checkpoint& checkpoint, const CheckpointTen
 /// "holds NaN or Inf (first at row 3, column 5)".
 std::string not_finite_text(std::int64_t row, std::int64_t col);
 
-/// The same of the first such element, or nothing where every element is finite.
+/// That text for the first element that is not finite; nothing where all are.
 template <class T>
 std::optional<std::string> find_not_finite(MatrixView<const T> matrix);
 

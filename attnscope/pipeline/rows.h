@@ -12,14 +12,15 @@
 
 namespace attnscope {
 
-/// Where outcomes stand: what the ids of their rows say.
+/// Of which model, layer and matrix outcomes are: what the first fields of their rows say.
 struct RowPlace {
   std::string model;
   std::optional<std::int64_t> layer;  // none for a tensor by name
   std::string matrix;
 };
 
-/// Turns the outcomes of items, which come in the order of their rows, into rows.
+/// Turns outcomes into rows. `add` is called for each item in the order of the rows, `finish` once
+/// after the last.
 struct RowMaker {
   std::function<void(const RowPlace&, std::span<const Outcome>)> add;
   std::function<void()> finish = [] {};
@@ -28,13 +29,14 @@ struct RowMaker {
 /// A row for each outcome, which names its role in `role_field`: "matrix", "circuit".
 RowMaker rows_with_heads(RowSink& sink, const char* role_field = "matrix");
 
-/// The same of whole matrices, where a `head` could only be null.
+/// The same without the field `head`: for analyses of whole matrices alone.
 RowMaker rows_without_heads(RowSink& sink);
 
-/// Every outcome of a matrix that is skipped as a whole: its own and one for each of `heads`.
+/// The outcomes of a matrix that is skipped as a whole: one for itself and one for each of its
+/// `heads`, all with that reason.
 std::vector<Outcome> all_skipped(const std::string& reason, std::int64_t heads);
 
-/// An outcome that was skipped, and a note, as a report tells them.
+/// How a report tells of an outcome that was skipped, and of an outcome's note.
 Skipped skipped_entry(const RowPlace& place, const Outcome& outcome);
 std::string note_of(const RowPlace& place, const Outcome& outcome);
 

@@ -11,7 +11,7 @@
 namespace attnscope {
 namespace {
 
-/// Items that read the same bytes in the same way are computed once.
+/// What is computed once: one item, or several that read the same tensors in the same way.
 struct Job {
   const WorkItem* item = nullptr;
   ItemInputs inputs;
@@ -94,12 +94,12 @@ class Run {
     const auto computed = [&] {
       return plan_.analysis->compute(*job.item, source_of(*job.item), compute);
     };
-    // Of what is missing there is nothing to find again.
+    // Where a weight is missing, there is nothing worth keeping.
     const bool keeps = stored_ && job.inputs.complete();
     return keeps ? stored_->get(job.inputs, job.places, computed) : computed();
   }
 
-  /// What cannot be kept within the budget is not done in silence.
+  /// Says so where items need more memory than the budget.
   void note_large_items(const std::vector<QueueItem>& queue) {
     std::size_t count = 0, largest = 0;
     for (std::size_t index = 0; index < queue.size(); ++index) {
@@ -117,7 +117,7 @@ class Run {
     sink_.add_note(text + "; such work runs alone");
   }
 
-  /// Gives on the rows of all items whose turn it is.
+  /// Makes rows of every item that is done and has none but such items before it.
   void give_on(const RowMaker& rows) {
     for (; next_ < plan_.items.size() && outcomes_.has(job_of_item_[next_]); ++next_) {
       const WorkItem& item = plan_.items[next_];

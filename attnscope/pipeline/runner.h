@@ -1,5 +1,5 @@
-// The one runner of all commands: looks items up in the store, shares equal weights, reads ahead,
-// keeps to the memory budget, and gives rows on in their order.
+// The one runner of all commands: it looks items up in the store, computes equal ones once, reads
+// ahead, keeps to the memory budget, and gives rows to the sink in their order.
 #pragma once
 
 #include <span>
@@ -11,8 +11,8 @@
 
 namespace attnscope {
 
-/// The work of one command: items of one analysis with the same parameters, in the order of their
-/// rows. Items of one model stand together, and so do those of one layer.
+/// The work of one command: items of one analysis, all with the same parameters, in the order of
+/// their rows: model by model, and in each model layer by layer.
 struct Plan {
   const Analysis* analysis = nullptr;
   Record parameters;  // of every item
@@ -23,8 +23,9 @@ struct Plan {
 };
 
 /// Computes the plan's items, largest first, and gives their rows to the sink in the plan's order,
-/// whatever the number of threads. Fills in the head's models. Throws Stopped, what an item throws,
-/// and what the sink or the progress callback throws; items under way are then stopped too.
+/// whatever the number of threads. Adds the sources' facts to `head` as its models. Throws Stopped,
+/// what an item throws, and what the sink or the progress callback throws; items under way are then
+/// stopped, too.
 void run_plan(const Plan& plan, std::span<const Source> sources, ReportHead head,
               const Context& context, RowSink& sink);
 

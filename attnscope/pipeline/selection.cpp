@@ -53,11 +53,10 @@ std::vector<std::int64_t> LayerSelection::resolve(std::int64_t layers,
   return {chosen.begin(), chosen.end()};
 }
 
-std::vector<std::vector<Role>> select_matrices(
-    std::span<const Model> models, std::span<const Role> wanted,
-    RowSink& notes) {  // What is asked for and missing in the files is told with the rows; by
-                       // default only what is there
-  // is asked for.
+std::vector<std::vector<Role>> select_matrices(std::span<const Model> models,
+                                               std::span<const Role> wanted, RowSink& notes) {
+  // What was asked for by name and is not in the files will be skipped with a reason; what was not
+  // asked for by name is left out.
   const auto applies = [&](const Model& model, Role role) {
     return wanted.empty() ? model.has(role) : model.describes(role);
   };

@@ -15,7 +15,7 @@
 
 namespace attnscope {
 
-/// Both ends included; negative counts from the end.
+/// Both ends are included; a negative number counts from the end.
 struct LayerRange {
   std::int64_t first = 0;
   std::int64_t last = -1;
@@ -35,9 +35,9 @@ struct LayerSelection {
   std::vector<std::int64_t> resolve(std::int64_t layers, std::string_view model) const;
 };
 
-/// The matrices to look at, for each model those of `wanted` that it has, in the order of `wanted`;
-/// where nothing is wanted, its projections. Throws Error(usage) for one that no model has; a model
-/// that has none of them is a note.
+/// The matrices to look at in each model: those of `wanted` that its architecture has, in the order
+/// of `wanted`; where nothing is wanted, the projections that its files have. Throws Error(usage)
+/// for a wanted one that no model has. A model that has none of them gives a note.
 std::vector<std::vector<Role>> select_matrices(std::span<const Model> models,
                                                std::span<const Role> wanted, RowSink& notes);
 
@@ -45,7 +45,7 @@ std::vector<std::vector<Role>> select_matrices(std::span<const Model> models,
 void add_layers(Plan& plan, std::span<const Model> models, std::span<const std::vector<Role>> roles,
                 const LayerSelection& layers);
 
-/// The names of roles; null for none.
+/// The names of roles as a list; null where there are none.
 Value roles_value(std::span<const Role> roles);
 
 }  // namespace attnscope

@@ -99,7 +99,7 @@ std::vector<Outcome> compute_head_matrix(const WorkItem& item, const Source& sou
 
 constexpr std::int64_t kPanel = 512;  // rows whose products with as many others are formed at once
 
-/// Products of all of `vectors` rows with each other, and the memory beside the decoded matrix.
+/// Of the products of all `vectors` rows with each other; memory beside the decoded matrix.
 Cost cost_of(const WorkItem& item, const Source& source, std::int64_t vectors,
              std::uint64_t bytes) {
   const auto [rows, cols] = canonical_shape(source.model->dimensions(), *item.role);

@@ -1,4 +1,4 @@
-// Singular values of one matrix as an outcome: their fields, or why there are none.
+// The outcome of one matrix from its singular values: fields, or why there are none.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,8 @@
 
 namespace attnscope {
 
-/// `fields_of` gives the fields of the row from the values; a solver of last resort is noted.
+/// `fields_of` makes the row's fields of the values. Where another solver than the usual one gave
+/// the values, a note says so.
 template <class FieldsOf>
 Outcome singular_outcome(std::optional<std::int64_t> head, const SingularResult& result,
                          FieldsOf fields_of) {

@@ -16,7 +16,7 @@
 
 namespace attnscope {
 
-/// The source as a store tells of it.
+/// What a store keeps of the source.
 StoredModel stored_model(const Source& source);
 
 /// One run of a command that keeps its items.
@@ -24,8 +24,9 @@ class StoredItems {
  public:
   StoredItems(Store& store, const StoredRun& run);
 
-  /// The item's outcomes: those of the store, else what `compute` gives, which is then on the disk.
-  /// An item whose inputs another thread is working on is waited for. Safe to call from any thread.
+  /// The item's outcomes: those of the store, else what `compute` gives, which the store has when
+  /// this returns. While another thread works on an item with the same inputs, this waits for it.
+  /// Safe to call from any thread.
   std::vector<Outcome> get(const ItemInputs& inputs, std::vector<StoredPlace> places,
                            const std::function<std::vector<Outcome>()>& compute);
 

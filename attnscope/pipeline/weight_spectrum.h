@@ -1,5 +1,5 @@
-// Singular values of a matrix of a file, which is read block by block: a large one is never whole
-// in memory.
+// Singular values of a matrix of a file. Where they come from a Gram matrix, it is read block by
+// block and never whole in memory.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ Read<SingularResult> read_singular_values(const Model& model, const Weight& weig
 Read<SingularResult> read_singular_values(const Checkpoint& checkpoint,
                                           const CheckpointTensor& tensor, const Compute& compute);
 
-/// What both hold at most.
+/// The most memory that either of the above takes.
 std::uint64_t weight_spectrum_bytes(const TensorMatrix& matrix);
 
 }  // namespace attnscope

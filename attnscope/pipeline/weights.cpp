@@ -28,7 +28,7 @@ MatrixPart part_of_head(const TensorMatrix& stored, Role role, std::int64_t head
   return {head * size, size, 0, stored.cols};
 }
 
-/// In which the values of a matrix are read: together they are the whole, each value once.
+/// The pieces in which a matrix is read: the heads where it has any, else the whole.
 std::vector<Piece> pieces_of(const TensorMatrix& stored, Role role, std::int64_t heads,
                              const HeadShape& shape) {
   if (heads == 0) return {{std::nullopt, whole_part(stored)}};
@@ -142,7 +142,7 @@ std::vector<Outcome> compute(const WorkItem& item, const Source& source, const C
   return outcomes;
 }
 
-/// Values are read in blocks, and those near a quantile kept: of a head, most of them.
+/// Values are read in blocks, and those that lie near a quantile are kept: in a head, most do.
 std::uint64_t estimated_bytes(const TensorMatrix& stored, bool per_head) {
   constexpr std::uint64_t kTables = 4 << 20;  // counts of bit patterns, or a sample of the values
   if (has_countable_patterns(stored.tensor.dtype)) return kTables;

@@ -1,5 +1,5 @@
-// A piece of work as a plain value: what is computed, and of what. Any process that has the same
-// models open computes the same outcomes from it.
+// A piece of work as a plain value: what is computed, and from what. Any process that has the same
+// models open computes the same outcomes of it.
 #pragma once
 
 #include <cstddef>
@@ -15,18 +15,19 @@ namespace attnscope {
 
 struct WorkItem {
   std::string analysis;               // its name in the list of analyses
-  Record parameters;                  // all that decide the numbers, as that analysis names them
+  Record parameters;                  // all that decide the numbers; the analysis says which
   std::size_t model = 0;              // index into the models of the run
   std::optional<std::int64_t> layer;  // none: a tensor by name
-  std::optional<std::int64_t> earlier_layer;  // of a pair of layers
-  std::optional<Role> role;                   // none: a tensor by name, or what takes several roles
-  std::string tensor;                         // as the file names it; empty: a layer's
+  std::optional<std::int64_t> earlier_layer;  // of a pair of layers; `layer` is the later one
+  std::optional<Role> role;                   // none: a tensor by name, or work on several roles
+  std::string tensor;                         // its name in the file; empty: work on a layer
 
-  /// What rows call it: the role, the tensor, or of a pair the earlier layer.
+  /// The `matrix` of its rows: the role, the tensor, or the earlier layer of a pair.
   std::string matrix_name() const;
 };
 
-/// JSON, and back. Throws Error(format) for text that is none, with `where` as its place.
+/// As JSON, and back. parse_work_item() throws Error(format) for text that is no item; the error
+/// names `where` as its place.
 std::string work_item_text(const WorkItem& item);
 WorkItem parse_work_item(std::string_view text, std::string_view where);
 

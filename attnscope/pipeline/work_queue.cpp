@@ -37,8 +37,8 @@ Progress total_of(const std::vector<QueueItem>& items) {
   return total;
 }
 
-/// Threads beyond one for each item only help with what items are made of, which is worth starting
-/// them where that is large.
+/// A thread that has no item can only help with a matrix of another one's, which is worth it where
+/// the matrix is large.
 std::size_t worker_count(const std::vector<QueueItem>& items, int threads) {
   constexpr double kLargeFlops = 1e9;
   const auto wanted = static_cast<std::size_t>(std::max(threads, 1));
@@ -157,8 +157,8 @@ class WorkQueue {
     watcher_.notify_one();
   }
 
-  /// Where a worker is that can start nothing, for want of items or of memory: it helps with those
-  /// under way until one ends, which may change either.
+  /// For a worker that can start nothing, since no items or no memory are left: it helps with items
+  /// under way until one of them ends, after which there may be something to start.
   void be_idle(Lock& lock) {
     const std::size_t seen = count_ended_;
     lock.unlock();
@@ -201,8 +201,8 @@ class WorkQueue {
     for (const std::size_t index : ended) on_ended_(index);
   }
 
-  /// Of the items under way and as many after them as there are workers, prefetches one that was
-  /// not yet. False where there is none, or what is read ahead would not fit.
+  /// Prefetches the next item that is due: those under way, and as many after them as there are
+  /// workers, are. False where all of these are prefetched, or there is no memory for more.
   bool prefetch_next(Lock& lock) {
     const std::size_t started = running_ + count_ended_;
     if (prefetches_ == order_.size() || prefetches_ >= started + workers_) return false;

@@ -14,17 +14,18 @@ namespace attnscope {
 /// Of a single value, or of each entry of a list or map.
 enum class FieldType { text, integer, number, flag, record };
 
-/// How many values there are, and by what they are named.
+/// Whether it is one value or several, and what names each of several.
 enum class FieldForm {
   single,
   list,
   matrix,        // a list of lists of equal length
   by_threshold,  // a map whose keys are the shares of energy that were asked for: "0.9"
-  by_rank,       // …, the ranks that were asked for, as they were typed: "512", "0.1D"
-  by_fraction,   // …, fixed fractions: "0.05"
+  by_rank,       // a map whose keys are the ranks that were asked for: "512", "0.1D"
+  by_fraction,   // a map whose keys are fixed fractions: "0.05"
 };
 
-/// Where null may stand: where a measure has no value.
+/// Whether null may stand where a measure has no value: nowhere, in place of the field, or in place
+/// of entries of its list or map.
 enum class Nulls { none, whole, entries };
 
 /// One named value of a row, of a model's facts or of a report's parameters.
@@ -47,25 +48,25 @@ struct Field {
   std::vector<Field> fields = {};  // of a record
 };
 
-/// One kind of row: what one analysis gives, and the report around it.
+/// One kind of row, and the report that has such rows.
 struct RowKind {
   std::string_view name = {};     // "spectrum", "mla", …; a store's analysis has the same
-  std::string_view command = {};  // that prints such rows
-  std::string_view option = {};   // its parameter that asks for them; empty: what it prints without
+  std::string_view command = {};  // whose report has such rows
+  std::string_view option = {};   // its parameter that asks for them; empty: its usual rows
   std::string_view meaning = {};  // one line
   std::vector<Field> place = {};  // the row's first fields: of which model, layer, matrix, head
   std::vector<Field> fields = {};      // what the analysis found, in the order of the row
   std::vector<Field> models = {};      // of each entry of `models`
   std::vector<Field> parameters = {};  // of the report
-  /// Parameters that a store's view has as columns, since rows of one kind differ in them.
+  /// Parameters that are columns of the store's view, which holds rows of several sets.
   std::vector<std::string_view> variant = {};
-  bool has_view = false;  // of its own in a store
-  /// Where a store keeps a row in parts, one for each of `fields`, which are records of equal form:
-  /// the name that each part has there. Empty: rows are kept whole.
+  bool has_view = false;  // whether stores have a view of these rows
+  /// Rows of some kinds are kept in parts: each of `fields` is a record of the same form, and a
+  /// store keeps each as a row of its own, under this name. Empty: rows are kept whole.
   std::string_view part = {};
 };
 
-/// Every kind, those of one command together, its usual one first.
+/// Every kind; those of one command stand together, its usual one first.
 const std::vector<RowKind>& row_kinds();
 /// Throws std::out_of_range: only code can name a kind that is not there.
 const RowKind& find_row_kind(std::string_view name);
@@ -84,7 +85,8 @@ std::vector<const Field*> fields_of_rows(const RowKind& kind);
 /// Those that every row of a report with these parameters has.
 std::vector<const Field*> fields_of_rows(const RowKind& kind, const Record& parameters);
 
-/// What stands over a field's column; throws std::out_of_range where the kind has no such field.
+/// What stands over the field's column in a table; throws std::out_of_range where the kind has no
+/// such field.
 std::string heading(std::string_view kind, std::string_view field);
 
 /// A field and where it stands.

@@ -1,5 +1,5 @@
-// A row of results: named values in a fixed order. Every analysis makes them, every output prints
-// them, and neither knows the other.
+// Named values in a fixed order: a row of results, or the parameters of a run. Analyses make them
+// and outputs print them, and neither knows the other.
 #pragma once
 
 #include <cstddef>
@@ -74,11 +74,11 @@ class Value {
   Data data_;
 };
 
-/// Throws Error(format) that names the field. Rows come from files too (a store), and there
-/// anything can be.
+/// Throws Error(format) that names the field. Rows may come from a file (a store), which can hold
+/// anything.
 [[noreturn]] void refuse_field(std::string_view name);
 
-/// The value as T, which it must be; `name` says whose it is.
+/// The value as T; refuse_field(name) where it is something else.
 template <class T>
 const T& expect(const Value& value, std::string_view name) {
   const T* held = value.get<T>();
@@ -86,7 +86,7 @@ const T& expect(const Value& value, std::string_view name) {
   return *held;
 }
 
-/// The field that every such record has.
+/// That field of the record as T; refuse_field(name) where it is absent or something else.
 template <class T>
 const T& expect(const Record& record, std::string_view name) {
   const Value* value = record.find(name);

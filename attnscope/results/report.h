@@ -1,4 +1,4 @@
-// What one command found: the one result model behind table, CSV, JSON and later forms.
+// What one command found: what table, CSV and JSON are all made of.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace attnscope {
 
 inline constexpr std::string_view kSchema = "attnscope/1";
 
-/// Work that could not be done though the run goes on.
+/// A matrix or head that could not be analysed; the run goes on.
 struct Skipped {
   std::string model;
   std::optional<std::int64_t> layer;

@@ -8,22 +8,21 @@
 
 namespace attnscope {
 
-/// Takes what a command finds, in its final order, from one thread. What a sink throws ends the
-/// run.
+/// Takes what a command finds: begin(), then rows in their final order, with notes and what was
+/// skipped among them, then end(). Always called from one thread. What it throws ends the run.
 class RowSink {
  public:
   virtual ~RowSink() = default;
 
-  /// Comes first, once.
   virtual void begin(const ReportHead& head) = 0;
   virtual void add_row(Record row) = 0;
   virtual void add_skipped(Skipped skipped) = 0;
   virtual void add_note(std::string note) = 0;
-  /// All is there.
+  /// Nothing more comes, and what came is whole. Not called where the run fails.
   virtual void end() = 0;
 };
 
-/// Keeps everything: for few rows, and for tests.
+/// Keeps everything in memory: for reports with few rows, and for tests.
 class ReportCollector : public RowSink {
  public:
   void begin(const ReportHead& head) override { static_cast<ReportHead&>(report_) = head; }

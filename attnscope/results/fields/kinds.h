@@ -1,4 +1,4 @@
-// One function for each kind of row, in the file of its command or its name; and fields that
+// One function for each kind of row, in the file of its command or of its own name; and fields that
 // several kinds share.
 #pragma once
 
