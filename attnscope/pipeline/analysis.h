@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -36,6 +37,9 @@ struct Analysis {
   std::string_view name;
   std::string_view command;  // that prints its rows
   int revision = 1;          // raised when the numbers of rows change
+  /// That an item may name; empty: it names a layer or a pair of layers, and no role.
+  std::span<const Role> roles = {};
+  bool takes_tensors = false;  // an item may name a tensor in place of a layer
   /// What came of the item, in the order of its rows. Runs on any thread, at the same time as
   /// others.
   std::vector<Outcome> (*compute)(const WorkItem&, const Source&, const Compute&);
@@ -43,6 +47,9 @@ struct Analysis {
   /// Names all that the outcomes depend on beside the analysis and its parameters.
   void (*add_inputs)(ItemInputs&, const WorkItem&, const Source&);
   RowMaker (*make_rows)(RowSink&);
+  /// Throws Error(usage) where the parameters of an item have no meaning for its model; null: they
+  /// always have one.
+  void (*check_parameters)(const WorkItem&, const Source&) = nullptr;
   /// Adds what this analysis tells of each model; null: nothing.
   void (*add_model_facts)(Record& facts) = nullptr;
 };
