@@ -1,11 +1,11 @@
 #include "attnscope/pipeline/rank.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 
 #include "attnscope/core/error.h"
-#include "attnscope/core/text.h"
 #include "attnscope/model/spec.h"
 
 namespace attnscope {
@@ -16,8 +16,12 @@ std::int64_t Rank::resolve(std::int64_t width) const {
 }
 
 std::string Rank::text() const {
-  return of_width ? shortest_decimal(number) + "D"
-                  : std::to_string(static_cast<std::int64_t>(number));
+  if (!of_width) return std::to_string(static_cast<std::int64_t>(number));
+  std::array<char, 400> digits;  // the smallest float64 has 324 after the point
+  const char* const end =
+      std::to_chars(digits.data(), digits.data() + digits.size(), number, std::chars_format::fixed)
+          .ptr;
+  return std::string(static_cast<const char*>(digits.data()), end) + "D";
 }
 
 Rank parse_rank(std::string_view text) {
