@@ -1,8 +1,8 @@
 #include "attnscope/core/spool.h"
 
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
-#include <filesystem>
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -12,10 +12,10 @@
 namespace attnscope {
 namespace {
 
+/// As TMPDIR names it, be it there or not: a misspelled one must not fill /tmp.
 std::string folder() {
-  std::error_code ignored;
-  const std::string path = std::filesystem::temp_directory_path(ignored).string();
-  return path.empty() ? "/tmp" : path;
+  const char* named = std::getenv("TMPDIR");
+  return named == nullptr || *named == '\0' ? "/tmp" : named;
 }
 
 [[noreturn]] void fail(const char* problem) {

@@ -1,5 +1,7 @@
 #include "attnscope/pipeline/analyses.h"
 
+#include <algorithm>
+
 #include "attnscope/core/error.h"
 #include "attnscope/pipeline/circuits.h"
 #include "attnscope/pipeline/mla.h"
@@ -11,12 +13,45 @@ namespace attnscope {
 namespace {
 
 [[noreturn]] void refuse(const std::string& problem) {
-  throw Error(ErrorKind::format, {.place = "work item", .problem = problem});
+  throw Error(ErrorKind::format, {.place = "work item", .problem = verbatim(problem)});
 }
 
-void check_layer(const Model& model, std::optional<std::int64_t> layer) {
-  if (!layer || *layer < model.dimensions().layers) return;
-  refuse(model.name() + " has no layer " + std::to_string(*layer));
+void check_tensor(const Analysis& analysis, const WorkItem& item, const Source& source) {
+  if (!analysis.takes_tensors) refuse(item.analysis + " takes no tensor");
+  const CheckpointTensor* tensor = source.checkpoint->find(item.tensor);
+  if (tensor == nullptr) refuse(source.name + " has no '" + item.tensor + "'");
+  if (tensor->view.shape.size() != 2 || tensor->view.element_count() == 0) {
+    refuse("'" + item.tensor + "' of " + source.name + " is no matrix");
+  }
+}
+
+void check_layer(const Model& model, std::int64_t layer) {
+  if (layer >= 0 && layer < model.dimensions().layers) return;
+  refuse(model.name() + " has no layer " + std::to_string(layer));
+}
+
+/// A role that the architecture has may still be missing in the files: then its outcomes say so.
+void check_role(const Analysis& analysis, const WorkItem& item, const Model& model) {
+  if (analysis.roles.empty() != !item.role) {
+    refuse(item.role ? item.analysis + " takes no role" : "names no role");
+  }
+  if (!item.role) return;
+  const std::string role(role_name(*item.role));
+  if (std::find(analysis.roles.begin(), analysis.roles.end(), *item.role) == analysis.roles.end()) {
+    refuse(item.analysis + " does not take '" + role + "'");
+  }
+  if (!model.describes(*item.role)) refuse(model.name() + " has no '" + role + "'");
+}
+
+void check_layers(const Analysis& analysis, const WorkItem& item, const Source& source) {
+  if (source.model == nullptr || !item.layer) refuse("names no layer");
+  check_layer(*source.model, *item.layer);
+  check_role(analysis, item, *source.model);
+  if (!item.earlier_layer) return;
+  check_layer(*source.model, *item.earlier_layer);
+  if (!analysis.roles.empty() || *item.earlier_layer >= *item.layer) {
+    refuse("layer " + std::to_string(*item.earlier_layer) + " comes not before the other one");
+  }
 }
 
 }  // namespace
@@ -43,18 +78,12 @@ std::vector<Outcome> compute_item(const WorkItem& item, std::span<const Source> 
   if (analysis == nullptr) refuse("no analysis is called '" + item.analysis + "'");
   if (item.model >= sources.size()) refuse("there is no model " + std::to_string(item.model));
   const Source& source = sources[item.model];
-  if (!item.tensor.empty()) {
-    if (source.checkpoint->find(item.tensor) == nullptr) {
-      refuse(source.name + " has no '" + item.tensor + "'");
-    }
+  if (item.tensor.empty()) {
+    check_layers(*analysis, item, source);
   } else {
-    if (source.model == nullptr || !item.layer) refuse("names no layer");
-    check_layer(*source.model, item.layer);
-    check_layer(*source.model, item.earlier_layer);
-    if (item.role && !source.model->has(*item.role)) {
-      refuse(source.name + " has no '" + std::string(role_name(*item.role)) + "'");
-    }
+    check_tensor(*analysis, item, source);
   }
+  if (analysis->check_parameters != nullptr) analysis->check_parameters(item, source);
   return analysis->compute(item, source, compute);
 }
 

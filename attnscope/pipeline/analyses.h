@@ -15,7 +15,9 @@ const std::vector<const Analysis*>& analyses();
 const Analysis* find_analysis(std::string_view name);
 
 /// Computes one item, which may have been made by another process that has the same models open.
-/// Throws Error(format) for an analysis, a model, a layer, a role or a tensor that is not there.
+/// Throws Error(format) for an analysis, a model, a layer, a role, a head or a tensor that is not
+/// there, and for parameters that are missing; Error(usage) for some that have no meaning for its
+/// model.
 std::vector<Outcome> compute_item(const WorkItem& item, std::span<const Source> sources,
                                   const Compute& compute);
 

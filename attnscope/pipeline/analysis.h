@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -36,6 +37,9 @@ struct Analysis {
   std::string_view name;
   std::string_view command;  // whose report has its rows
   int revision = 1;          // raised when the numbers or the fields of its rows change
+  /// That an item may name; empty: it names a layer or a pair of layers, and no role.
+  std::span<const Role> roles = {};
+  bool takes_tensors = false;  // an item may name a tensor in place of a layer
   /// The item's outcomes, in the order of their rows. Called on any thread, for several items at
   /// once.
   std::vector<Outcome> (*compute)(const WorkItem&, const Source&, const Compute&);
@@ -44,6 +48,9 @@ struct Analysis {
   /// with equal inputs share outcomes, in a run and in a store.
   void (*add_inputs)(ItemInputs&, const WorkItem&, const Source&);
   RowMaker (*make_rows)(RowSink&);
+  /// Throws Error(usage) where the parameters of an item have no meaning for its model; null: they
+  /// always have one.
+  void (*check_parameters)(const WorkItem&, const Source&) = nullptr;
   /// Adds to a model's facts what reports of this analysis say beside the usual ones; may be null.
   void (*add_model_facts)(Record& facts) = nullptr;
 };

@@ -1,6 +1,7 @@
 #include "attnscope/pipeline/circuits.h"
 
 #include <algorithm>
+#include <array>
 #include <optional>
 
 #include "attnscope/analysis/circuit_measures.h"
@@ -13,6 +14,8 @@ namespace {
 
 /// Up to this order the eigenvalues of a sum over heads take seconds at most.
 constexpr std::int64_t kMostEigenvalues = 1024;
+
+constexpr std::array kCircuits = {Role::qk, Role::ov};
 
 FactorNames factor_names(Role circuit) {
   return circuit == Role::qk ? FactorNames{"q", "k"} : FactorNames{"o", "v"};
@@ -108,12 +111,16 @@ void add_inputs(ItemInputs& inputs, const WorkItem& item, const Source& source) 
   add_variant_inputs(inputs, *source.model, *item.layer, *item.role, variant_of(item.parameters));
 }
 
+void check_parameters(const WorkItem& item, const Source& source) {
+  check_variant(*source.model, variant_of(item.parameters));
+}
+
 RowMaker make_rows(RowSink& sink) { return rows_with_heads(sink, "circuit"); }
 
 std::vector<std::vector<Role>> select_circuits(std::span<const Model> models,
                                                const CircuitsRequest& request) {
   std::vector<Role> wanted = request.circuits;
-  if (wanted.empty()) wanted = {Role::qk, Role::ov};
+  if (wanted.empty()) wanted.assign(kCircuits.begin(), kCircuits.end());
   std::vector<std::vector<Role>> selected;
   for (const Model& model : models) {
     auto& own = selected.emplace_back();
@@ -138,10 +145,12 @@ const Analysis& circuits_analysis() {
   static constexpr Analysis analysis = {.name = "circuits",
                                         .command = "circuits",
                                         .revision = 2,
+                                        .roles = kCircuits,
                                         .compute = compute_circuits,
                                         .cost = cost,
                                         .add_inputs = add_inputs,
-                                        .make_rows = make_rows};
+                                        .make_rows = make_rows,
+                                        .check_parameters = check_parameters};
   return analysis;
 }
 

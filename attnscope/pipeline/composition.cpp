@@ -156,6 +156,21 @@ void add_inputs(ItemInputs& inputs, const WorkItem& item, const Source& source) 
   inputs.add("layers", std::move(layers));
 }
 
+void refuse_bias(const CircuitVariant& variant) {
+  if (variant.with_bias) {
+    throw Error(ErrorKind::usage,
+                {.parameter = "with_bias",
+                 .problem = "has no meaning beside {composition}: what a head writes has no such "
+                            "coordinate"});
+  }
+}
+
+void check_parameters(const WorkItem& item, const Source& source) {
+  const CircuitVariant variant = variant_of(item.parameters);
+  refuse_bias(variant);
+  check_variant(*source.model, variant);
+}
+
 void add_outcome(RowSink& sink, const RowPlace& place, const Outcome& outcome) {
   if (!outcome.skipped.empty()) {
     const Value* circuit = outcome.fields.find("circuit");
@@ -187,18 +202,14 @@ const Analysis& composition_analysis() {
                                         .compute = compute_pair,
                                         .cost = cost,
                                         .add_inputs = add_inputs,
-                                        .make_rows = make_rows};
+                                        .make_rows = make_rows,
+                                        .check_parameters = check_parameters};
   return analysis;
 }
 
 void run_composition(std::span<const Model> models, const CircuitsRequest& request,
                      const Context& context, RowSink& sink) {
-  if (request.variant.with_bias) {
-    throw Error(ErrorKind::usage,
-                {.parameter = "with_bias",
-                 .problem = "has no meaning beside {composition}: what a head writes has no such "
-                            "coordinate"});
-  }
+  refuse_bias(request.variant);
   Plan plan{.analysis = &composition_analysis()};
   add_variant_parameters(plan.parameters, request.variant);
   for (std::size_t index = 0; index < models.size(); ++index) {

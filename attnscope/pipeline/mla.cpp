@@ -1,5 +1,6 @@
 #include "attnscope/pipeline/mla.h"
 
+#include <array>
 #include <memory>
 #include <optional>
 #include <string>
@@ -17,6 +18,7 @@ namespace attnscope {
 namespace {
 
 constexpr LatentChoice kChoice;
+constexpr std::array kHalves = {Role::query, Role::kv};  // of a row
 constexpr const char* kLatent = "latent";     // the one field of a half before halves are joined
 constexpr std::int64_t kBytesPerElement = 2;  // as the KV cache of `info`
 
@@ -128,6 +130,7 @@ const Analysis& mla_analysis() {
   static constexpr Analysis analysis = {.name = "mla",
                                         .command = "spectrum",
                                         .revision = 2,
+                                        .roles = kHalves,
                                         .compute = compute_half,
                                         .cost = cost,
                                         .add_inputs = add_role_inputs,
@@ -138,7 +141,7 @@ const Analysis& mla_analysis() {
 
 void run_mla(std::span<const Model> models, const SpectrumRequest& request, const Context& context,
              RowSink& sink) {
-  const std::vector<Role> roles = {Role::query, Role::kv};
+  const std::vector<Role> roles(kHalves.begin(), kHalves.end());
   for (const Model& model : models) {
     for (const Role role : roles) {
       if (model.has(role)) continue;

@@ -91,7 +91,9 @@ std::vector<Outcome> compute_head_matrix(const WorkItem& item, const Source& sou
                                          const Compute& compute) {
   const auto head = expect<std::int64_t>(item.parameters, "head");
   return with_matrix(item, source, [&](const auto& matrix) -> std::vector<Outcome> {
-    const auto rows = head_slice(matrix, *item.role, head, source.model->dimensions().heads);
+    const HeadShape& shape = source.model->dimensions().heads;
+    if (head < 0 || head >= shape.count(*item.role)) refuse_field("head");
+    const auto rows = head_slice(matrix, *item.role, head, shape);
     if (const auto reason = find_not_finite(rows)) return {{.head = head, .skipped = *reason}};
     return head_matrix_outcomes(rows, head, compute);
   });
@@ -206,6 +208,7 @@ const Analysis& similarity_analysis() {
   static constexpr Analysis analysis = {.name = "similarity",
                                         .command = "similarity",
                                         .revision = 1,
+                                        .roles = kVectorMatrices,
                                         .compute = compute_cosines,
                                         .cost = cosines_cost,
                                         .add_inputs = add_role_inputs,
@@ -217,6 +220,7 @@ const Analysis& head_overlap_analysis() {
   static constexpr Analysis analysis = {.name = "head_overlap",
                                         .command = "similarity",
                                         .revision = 1,
+                                        .roles = kVectorMatrices,
                                         .compute = compute_overlap,
                                         .cost = overlap_cost,
                                         .add_inputs = add_role_inputs,
@@ -228,6 +232,7 @@ const Analysis& head_matrix_analysis() {
   static constexpr Analysis analysis = {.name = "head_matrix",
                                         .command = "similarity",
                                         .revision = 1,
+                                        .roles = kVectorMatrices,
                                         .compute = compute_head_matrix,
                                         .cost = head_matrix_cost,
                                         .add_inputs = add_role_inputs,

@@ -1,6 +1,7 @@
 #include "attnscope/pipeline/spectrum.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <optional>
 #include <type_traits>
@@ -33,6 +34,7 @@ SpectrumFields fields_wanted(const Record& parameters, std::int64_t width) {
   if (ranks == nullptr) return wanted;
   for (const Value& text : expect<Value::List>(*ranks, "rank")) {
     const Rank rank = parse_rank(expect<std::string>(text, "rank"));
+    if (rank.of_width && width == 0) refuse_field("rank");
     wanted.ranks.push_back({rank.text(), rank.resolve(width)});
   }
   return wanted;
@@ -276,9 +278,14 @@ void check_tensor(const Checkpoint& checkpoint, const std::string& name) {
 }  // namespace
 
 const Analysis& spectrum_analysis() {
+  static constexpr std::array kRoles = {Role::query, Role::key, Role::value, Role::output,
+                                        Role::gate,  Role::up,  Role::down,  Role::qk,
+                                        Role::ov,    Role::kv};
   static constexpr Analysis analysis = {.name = "spectrum",
                                         .command = "spectrum",
                                         .revision = 3,
+                                        .roles = kRoles,
+                                        .takes_tensors = true,
                                         .compute = compute_spectra,
                                         .cost = cost,
                                         .add_inputs = add_inputs,

@@ -165,6 +165,7 @@ const Analysis& weights_analysis() {
   static constexpr Analysis analysis = {.name = "weights",
                                         .command = "weights",
                                         .revision = 1,
+                                        .roles = kProjections,
                                         .compute = compute,
                                         .cost = cost,
                                         .add_inputs = add_role_inputs,

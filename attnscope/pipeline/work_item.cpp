@@ -14,6 +14,23 @@ std::optional<std::int64_t> optional_layer(const Record& record, std::string_vie
   return layer;
 }
 
+WorkItem item_of(const Record& record) {
+  const auto model = expect<std::int64_t>(record, "model");
+  if (model < 0) refuse_field("model");
+  WorkItem item{.analysis = expect<std::string>(record, "analysis"),
+                .parameters = expect<Record>(record, "parameters"),
+                .model = static_cast<std::size_t>(model),
+                .layer = optional_layer(record, "layer"),
+                .earlier_layer = optional_layer(record, "earlier_layer"),
+                .role = std::nullopt,
+                .tensor = expect<std::string>(record, "tensor")};
+  const Value* role = record.find("role");
+  if (role == nullptr || role->is_null()) return item;
+  item.role = role_from_name(expect<std::string>(*role, "role"));
+  if (!item.role) refuse_field("role");
+  return item;
+}
+
 }  // namespace
 
 std::string WorkItem::matrix_name() const {
@@ -33,21 +50,12 @@ std::string work_item_text(const WorkItem& item) {
 }
 
 WorkItem parse_work_item(std::string_view text, std::string_view where) {
-  const Record record = parse_record(text, where);
-  const auto model = expect<std::int64_t>(record, "model");
-  if (model < 0) refuse_field("model");
-  WorkItem item{.analysis = expect<std::string>(record, "analysis"),
-                .parameters = expect<Record>(record, "parameters"),
-                .model = static_cast<std::size_t>(model),
-                .layer = optional_layer(record, "layer"),
-                .earlier_layer = optional_layer(record, "earlier_layer"),
-                .role = std::nullopt,
-                .tensor = expect<std::string>(record, "tensor")};
-  const Value* role = record.find("role");
-  if (role == nullptr || role->is_null()) return item;
-  item.role = role_from_name(expect<std::string>(*role, "role"));
-  if (!item.role) refuse_field("role");
-  return item;
+  try {
+    return item_of(parse_record(text, where));
+  } catch (const Error& error) {
+    throw Error(ErrorKind::format,
+                {.file = std::string(where), .problem = "no work item: " + error.parts().problem});
+  }
 }
 
 }  // namespace attnscope

@@ -6,7 +6,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const Words kCommands = {"info", "circuits", "spectrum", "matrix", "export"};
+const Words kCommands = {"info",       "circuits", "spectrum", "weights",
+                         "similarity", "matrix",   "export",   "explain"};
 
 /// The command lines that a command's help shows, each without what the shell would do with it.
 std::vector<Words> examples_in(const std::string& help) {
@@ -55,6 +56,7 @@ TEST(CliHelp, EveryCommandExplainsItsOptions) {
       {"spectrum",
        {"--matrix", "--per-head", "--energy", "--values", "--tensor", "--layers", "--threads",
         "--memory", "--progress", "--quiet", "--format", "--out", "--layout", "--store"}},
+      {"explain", {"--format", "--schema"}},
       {"export", {"--command", "--set", "--model", "--format", "--out"}},
   };
   for (const auto& [command, options] : commands) {

@@ -8,11 +8,13 @@
 #include <termios.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <cstring>
+#include <fstream>
 #include <stdexcept>
 #include <thread>
 #include <utility>
@@ -181,6 +183,15 @@ void RunningCommand::read_for(std::chrono::milliseconds duration) {
   if (streams[1].revents != 0) read_some(err_, result_.err);
 }
 
+void RunningCommand::measure_memory() {
+  std::ifstream status("/proc/" + std::to_string(process_) + "/status");
+  for (std::string line; std::getline(status, line);) {
+    if (!line.starts_with("RssAnon:")) continue;
+    const std::uint64_t bytes = std::stoull(line.substr(8)) * 1024;
+    result_.peak_bytes = std::max(result_.peak_bytes, bytes);
+  }
+}
+
 bool RunningCommand::has_ended() {
   if (ended_) return true;
   int status = 0;
@@ -206,7 +217,8 @@ RunResult RunningCommand::wait() {
       result_.timed_out = true;
       send(SIGKILL);
     }
-    read_for(is_open() ? 50ms : 1ms);
+    if (options_.measures_memory) measure_memory();
+    read_for(is_open() && !options_.measures_memory ? 50ms : 1ms);
   }
   result_.seconds = std::chrono::duration<double>(Clock::now() - start).count();
   return result_;

@@ -31,6 +31,7 @@ struct RunOptions {
   bool ignores_sigpipe = false;               // as programs started from Python do
   std::uint64_t file_limit_bytes = 0;         // no file may grow longer; 0: no limit
   std::chrono::milliseconds timeout{20'000};  // then the program is killed
+  bool measures_memory = false;
   /// Changes to the tests' own environment; nothing: the variable is removed. Unless they are named
   /// here, NO_COLOR is removed and TERM is a terminal with colours.
   std::map<std::string, std::optional<std::string>> environment;
@@ -43,6 +44,9 @@ struct RunResult {
   int signal = 0;
   bool timed_out = false;
   double seconds = 0;
+  /// The most that it was seen to hold beside mapped files, looked at every millisecond; 0 unless
+  /// it was asked for.
+  std::uint64_t peak_bytes = 0;
 };
 
 /// Starts the program; its destructor makes sure that none is left running.
@@ -70,6 +74,7 @@ class RunningCommand {
   bool is_open() const { return out_ >= 0 || err_ >= 0; }
   void read_for(std::chrono::milliseconds duration);
   bool has_ended();
+  void measure_memory();
 
   RunOptions options_;
   RunResult result_;

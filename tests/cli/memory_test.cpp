@@ -1,0 +1,75 @@
+// What runs hold in memory, beside the files that they map: rows stream, and a large matrix is read
+// in parts.
+#include "tests/cli/command_line.h"
+#include "tests/cli/llama_layer.h"
+
+namespace attnscope::test {
+namespace {
+
+namespace fs = std::filesystem;
+using namespace std::chrono_literals;
+
+constexpr std::uint64_t kMegabyte = 1'000'000;
+
+/// The exit code is 0, nothing is said, and the most in memory is returned.
+std::uint64_t peak_of(const Words& command) {
+  SCOPED_TRACE(command_text(command));
+  const RunResult run =
+      run_attnscope(command, {.timeout = std::chrono::milliseconds(240s), .measures_memory = true});
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_EQ(run.err, "");
+  return run.peak_bytes;
+}
+
+/// Narrow layers with many heads: nearly all that is held is rows.
+std::string many_heads(const TempFolder& folder, std::int64_t layers) {
+  constexpr std::int64_t kHeads = 32, kWidth = 64;
+  TinyLlama model(0);
+  model.config["num_hidden_layers"] = layers;
+  model.config["hidden_size"] = kWidth;
+  model.config["num_attention_heads"] = model.config["num_key_value_heads"] = kHeads;
+  model.config["head_dim"] = kWidth / kHeads;
+  model.tensors.clear();
+  std::uint64_t seed = 0;
+  for (std::int64_t layer = 0; layer < layers; ++layer) {
+    for (const char matrix : {'q', 'k', 'v', 'o'}) {
+      model.tensors.push_back(
+          random_tensor(TinyLlama::attention_name(layer, matrix), {kWidth, kWidth}, ++seed));
+    }
+  }
+  return model.write(folder, "many-heads");
+}
+
+std::size_t lines_in(const fs::path& path) {
+  std::ifstream file(path);
+  return static_cast<std::size_t>(std::count(std::istreambuf_iterator<char>(file), {}, '\n'));
+}
+
+TEST(Memory, CompositionOfManyHeadsStreams) {
+  // 1.5 million rows, which would take 1.8 GB together.
+  constexpr std::int64_t kLayers = 32, kPairs = kLayers * (kLayers - 1) / 2;
+  constexpr std::size_t kRows = kPairs * 3 * 32 * 32;
+  const TempFolder folder;
+  const Words command = {"circuits", many_heads(folder, kLayers), "--composition", "--threads",
+                         "2"};
+  const fs::path out = folder.path() / "out";
+  for (const char* format : {"json", "csv"}) {
+    EXPECT_LT(peak_of(command + Words{"--format", format, "--out", out.string()}), 120 * kMegabyte)
+        << format;
+    EXPECT_GT(lines_in(out), kRows);
+  }
+}
+
+TEST(Memory, ALargeMatrixIsReadInParts) {
+  const TempFolder folder;
+  const LlamaLayer layer(folder);
+  // 67 MB of them are its Gram matrix's triangle; as float32 it would be 235 MB alone.
+  const std::uint64_t peak =
+      peak_of({"spectrum", layer.weights, "--layout", layer.layout, "--matrix", "gate", "--layers",
+               "0", "--memory", "100M", "--threads", "1", "--quiet", "--format", "csv"});
+  EXPECT_LT(peak, 130 * kMegabyte);
+  EXPECT_GT(peak, 60 * kMegabyte) << "was it measured?";
+}
+
+}  // namespace
+}  // namespace attnscope::test
