@@ -16,12 +16,16 @@
 
 namespace attnscope {
 
+class PreparedLayers;
+
 /// One checkpoint of a run, and what is known of it.
 struct Source {
   const Checkpoint* checkpoint = nullptr;
   const Model* model = nullptr;  // null: only tensors by name are asked for
   std::string name;              // that rows carry
   Record facts;                  // its entry of a report
+  /// What items of the run share, for those that prepare layers; null: each prepares its own.
+  PreparedLayers* prepared = nullptr;
 };
 
 /// Models of a run, which must outlive the sources.
