@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 #include "attnscope/numerics/products.h"
 
@@ -38,24 +39,6 @@ bool all_finite(MatrixView<const double> matrix) {
   return unfit == 0;
 }
 
-/// Row by row; a transposed view is read along the lines that lie together.
-Matrix<double> row_major(MatrixView<const double> matrix) {
-  constexpr std::int64_t kBlock = 32;
-  Matrix<double> out(matrix.rows, matrix.cols);
-  for (std::int64_t first = 0; first < matrix.cols; first += kBlock) {
-    const std::int64_t end = std::min(first + kBlock, matrix.cols);
-    for (std::int64_t row = 0; row < matrix.rows; ++row) {
-      for (std::int64_t col = first; col < end; ++col) out(row, col) = matrix(row, col);
-    }
-  }
-  return out;
-}
-
-/// R of factorᵀ = Q R.
-Matrix<double> triangle_of(MatrixView<const double> factor, const Compute& compute) {
-  return qr_r_factor(row_major(factor).view().transposed(), compute);
-}
-
 void copy_rows(MatrixView<const double> from, Matrix<double>& to, std::int64_t first_row) {
   for (std::int64_t row = 0; row < from.rows; ++row) {
     for (std::int64_t col = 0; col < from.cols; ++col) to(first_row + row, col) = from(row, col);
@@ -68,28 +51,62 @@ Matrix<double> zeros(std::int64_t rows, std::int64_t cols) {
   return out;
 }
 
-std::vector<std::optional<double>> norms_of(const CircuitTriangles& triangles, HeadRange heads) {
-  const auto first = triangles.norms.begin() + heads.first;
-  return {first, first + heads.count};
+/// How many heads of `rank` rows each are worked on at once: the fewest that fill whole panels, so
+/// that they can be set and multiplied without the others.
+std::int64_t heads_at_once(std::int64_t rank) {
+  return std::lcm(rank, PackedMatrix::kRowStep) / rank;
 }
 
-bool finite(const CircuitTriangles& triangles, std::int64_t head) {
-  return triangles.norms[static_cast<std::size_t>(head)].has_value();
+/// Calls part(first, count) for heads_at_once(rank) of `heads` at a time, on any thread.
+template <class Part>
+void run_by_heads(const Compute& compute, std::int64_t heads, std::int64_t rank, Part part) {
+  const std::int64_t step = heads_at_once(rank), parts = (heads + step - 1) / step;
+  run_parts(compute, static_cast<std::size_t>(parts), [&](std::size_t at) {
+    const std::int64_t first = static_cast<std::int64_t>(at) * step;
+    part(first, std::min(step, heads - first));
+  });
 }
 
-/// `triangle` times a factor (d, D) of every head of the range, above each other; zeros for a head
-/// that is not finite. reduced(head, factors) gives a head's (rank, D).
-template <class Reduced>
-Matrix<double> reduced_heads(const CircuitWeights& weights, const CircuitTriangles& triangles,
-                             HeadRange heads, std::int64_t rank, std::int64_t width,
-                             Reduced reduced) {
-  Matrix<double> out = zeros(heads.count * rank, width);
-  for (std::int64_t at = 0; at < heads.count; ++at) {
-    const std::int64_t head = heads.first + at;
-    if (!finite(triangles, head)) continue;
-    const Matrix<double> own = reduced(head, head_factors(weights, head));
-    copy_rows(own.view(), out, at * rank);
-  }
+/// R of the right factor of every key/value head that `heads` read, from the first on; no rows
+/// where it is not finite.
+std::vector<Matrix<double>> right_roots(const CircuitWeights& weights, HeadRange heads,
+                                        const Compute& compute) {
+  const HeadShape& shape = weights.heads;
+  const std::int64_t first = shape.kv_head(heads.first);
+  const std::int64_t count = shape.kv_head(heads.first + heads.count - 1) - first + 1;
+  std::vector<Matrix<double>> out(static_cast<std::size_t>(count));
+  run_parts(compute, out.size(), [&](std::size_t at) {
+    const std::int64_t head = (first + static_cast<std::int64_t>(at)) * shape.group_size();
+    const MatrixView<const double> right = head_factors(weights, head).right;
+    if (all_finite(right)) out[at] = gram_root(right, compute);
+  });
+  return out;
+}
+
+/// R of the right factor times the left one, R_K W_Q or R_V W_Oᵀ, of each of `heads` above each
+/// other: zeros for a head that is not finite. Sets their norms, which are those of the circuits.
+PackedMatrix reduced_heads(const CircuitWeights& weights, HeadRange heads,
+                           std::vector<std::optional<double>>& norms, const Compute& compute) {
+  const HeadShape& shape = weights.heads;
+  const CircuitFactors any = head_factors(weights, heads.first);
+  const std::int64_t rank = std::min(any.right.rows, any.right.cols), width = any.left.cols;
+  const std::vector<Matrix<double>> roots = right_roots(weights, heads, compute);
+  norms.resize(static_cast<std::size_t>(heads.count));
+  PackedMatrix out(heads.count * rank, width, compute);
+  run_by_heads(compute, heads.count, rank, [&](std::int64_t first, std::int64_t count) {
+    Matrix<double> rows = zeros(count * rank, width);
+    for (std::int64_t at = 0; at < count; ++at) {
+      const std::int64_t head = heads.first + first + at;
+      const Matrix<double>& root =
+          roots[static_cast<std::size_t>(shape.kv_head(head) - shape.kv_head(heads.first))];
+      const MatrixView<const double> left = head_factors(weights, head).left;
+      if (root.rows() == 0 || !all_finite(left)) continue;
+      const Matrix<double> own = multiply_transposed(root.view(), left.transposed(), compute);
+      norms[static_cast<std::size_t>(first + at)] = frobenius_norm(own);
+      copy_rows(own.view(), rows, at * rank);
+    }
+    out.set_rows(first * rank, rows.view(), compute);
+  });
   return out;
 }
 
@@ -124,80 +141,61 @@ std::string_view reading_kind_name(ReadingKind kind) {
   return "";
 }
 
-CircuitTriangles circuit_triangles(const CircuitWeights& weights, const Compute& compute) {
-  CircuitTriangles out;
-  const HeadShape& shape = weights.heads;
-  bool right_finite = true;
-  for (std::int64_t head = 0; head < shape.heads; ++head) {
-    const CircuitFactors factors = head_factors(weights, head);
-    if (head % shape.group_size() == 0) {
-      right_finite = all_finite(factors.right);
-      out.right.push_back(right_finite ? triangle_of(factors.right, compute) : Matrix<double>());
-    }
-    const bool both_finite = right_finite && all_finite(factors.left);
-    out.left.push_back(both_finite ? triangle_of(factors.left, compute) : Matrix<double>());
-    out.norms.emplace_back();
-    if (!both_finite) continue;
-    out.norms.back() = frobenius_norm(
-        multiply_transposed(out.left.back().view(), out.right.back().view(), compute));
-  }
-  return out;
+bool is_finite_head(const CircuitWeights& weights, std::int64_t head) {
+  const CircuitFactors factors = head_factors(weights, head);
+  return all_finite(factors.left) && all_finite(factors.right);
 }
 
-ReadingHeads prepare_readers(const CircuitWeights& weights, const CircuitTriangles& triangles,
-                             ReadingKind kind, HeadRange heads, const Compute& compute) {
-  const HeadShape& shape = weights.heads;
-  const CircuitFactors any = head_factors(weights, heads.first);
-  const std::int64_t inner = any.left.rows;
-  ReadingHeads out{.kind = kind, .heads = heads, .norms = norms_of(triangles, heads)};
+ReadingHeads prepare_readers(const CircuitWeights& weights, ReadingKind kind, HeadRange heads,
+                             const Compute& compute) {
+  ReadingHeads out{.kind = kind, .heads = heads};
   if (kind == ReadingKind::query) {
     // ‖W_Kᵀ W_Q X‖ = ‖R_K W_Q X‖.
-    const std::int64_t width = any.left.cols, rank = std::min(inner, any.right.cols);
-    const auto reduced = [&](std::int64_t head, const CircuitFactors& factors) {
-      const auto kv_head = static_cast<std::size_t>(shape.kv_head(head));
-      return multiply_transposed(triangles.right[kv_head].view(), factors.left.transposed(),
-                                 compute);
-    };
-    out.readers = PackedMatrix(
-        reduced_heads(weights, triangles, heads, rank, width, reduced).view(), compute);
+    out.readers = reduced_heads(weights, heads, out.norms, compute);
     return out;
   }
   // ‖W_Qᵀ W_K X‖ = ‖R_Q (W_K X)‖: query heads of a group share W_K X.
-  const std::int64_t rank = std::min(inner, any.left.cols), group = shape.group_size();
-  Matrix<double> shared = zeros(heads.count / group * inner, any.right.cols);
-  for (std::int64_t first = 0; first < heads.count; first += group) {
+  const CircuitFactors any = head_factors(weights, heads.first);
+  const std::int64_t inner = any.left.rows, rank = std::min(inner, any.left.cols);
+  const std::int64_t group = weights.heads.group_size(), kv_heads = heads.count / group;
+  const std::vector<Matrix<double>> right = right_roots(weights, heads, compute);
+  out.norms.resize(static_cast<std::size_t>(heads.count));
+  out.readers = PackedMatrix(kv_heads * inner, any.right.cols, compute);
+  out.triangles.resize(static_cast<std::size_t>(kv_heads));
+  const auto prepare_group = [&](std::int64_t kv_head, Matrix<double>& shared,
+                                 std::int64_t first_row) {
+    const auto at = static_cast<std::size_t>(kv_head);
     Matrix<double> stacked = zeros(group * rank, inner);
-    bool any_finite = false;
-    for (std::int64_t at = 0; at < group; ++at) {
-      const std::int64_t head = heads.first + first + at;
-      if (!finite(triangles, head)) continue;
-      any_finite = true;
-      copy_rows(triangles.left[static_cast<std::size_t>(head)].view(), stacked, at * rank);
+    const bool finite = right[at].rows() > 0;
+    if (finite) {
+      copy_rows(head_factors(weights, heads.first + kv_head * group).right, shared, first_row);
     }
-    out.triangles.emplace_back(stacked.view(), compute);
-    if (any_finite) {
-      copy_rows(head_factors(weights, heads.first + first).right, shared, first / group * inner);
+    for (std::int64_t member = 0; member < group && finite; ++member) {
+      const std::int64_t head = kv_head * group + member;
+      const CircuitFactors factors = head_factors(weights, heads.first + head);
+      if (!all_finite(factors.left)) continue;
+      const Matrix<double> left = gram_root(factors.left, compute);
+      copy_rows(left.view(), stacked, member * rank);
+      out.norms[static_cast<std::size_t>(head)] =
+          frobenius_norm(multiply_transposed(left.view(), right[at].view(), compute));
     }
-  }
-  out.readers = PackedMatrix(shared.view(), compute);
+    out.triangles[at] = PackedMatrix(stacked.view(), compute);
+  };
+  run_by_heads(compute, kv_heads, inner, [&](std::int64_t first, std::int64_t count) {
+    Matrix<double> shared = zeros(count * inner, any.right.cols);
+    for (std::int64_t at = 0; at < count; ++at) prepare_group(first + at, shared, at * inner);
+    out.readers.set_rows(first * inner, shared.view(), compute);
+  });
   return out;
 }
 
-WritingHeads prepare_writers(const CircuitWeights& weights, const CircuitTriangles& triangles,
-                             HeadRange heads, const Compute& compute) {
+WritingHeads prepare_writers(const CircuitWeights& weights, HeadRange heads,
+                             const Compute& compute) {
   const CircuitFactors any = head_factors(weights, heads.first);
-  const std::int64_t rank = std::min(any.right.rows, any.right.cols);
-  // ‖X W_O W_V‖ = ‖X W_O Rᵀ‖ with W_Vᵀ = Q R.
-  const auto reduced = [&](std::int64_t head, const CircuitFactors& factors) {
-    const auto kv_head = static_cast<std::size_t>(weights.heads.kv_head(head));
-    return multiply_transposed(triangles.right[kv_head].view(), factors.left.transposed(), compute);
-  };
-  return {
-      .heads = heads,
-      .norms = norms_of(triangles, heads),
-      .rank = rank,
-      .written = PackedMatrix(
-          reduced_heads(weights, triangles, heads, rank, any.left.cols, reduced).view(), compute)};
+  WritingHeads out{.heads = heads, .rank = std::min(any.right.rows, any.right.cols)};
+  // ‖X W_O W_V‖ = ‖X W_O Rᵀ‖ with RᵀR = W_V W_Vᵀ.
+  out.written = reduced_heads(weights, heads, out.norms, compute);
+  return out;
 }
 
 Matrix<double> composition_scores(const ReadingHeads& readers, const WritingHeads& writers,
@@ -206,19 +204,21 @@ Matrix<double> composition_scores(const ReadingHeads& readers, const WritingHead
   std::fill_n(scores.data(), scores.rows() * scores.cols(),
               std::numeric_limits<double>::quiet_NaN());
   if (scores.rows() == 0 || scores.cols() == 0) return scores;
-  const Matrix<double> met = multiply_transposed(readers.readers, writers.written, compute);
-  if (readers.triangles.empty()) {
-    add_scores(met, met.rows() / readers.heads.count, readers, 0, writers, scores);
-    return scores;
-  }
-  const std::int64_t inner = met.rows() / std::ssize(readers.triangles);
-  const std::int64_t group = readers.heads.count / std::ssize(readers.triangles);
-  for (std::int64_t kv_head = 0; kv_head < std::ssize(readers.triangles); ++kv_head) {
-    const PackedMatrix& triangles = readers.triangles[static_cast<std::size_t>(kv_head)];
-    const PackedMatrix shared(met.view().row_block(kv_head * inner, inner).transposed(), compute);
-    add_scores(multiply_transposed(triangles, shared, compute), triangles.rows() / group, readers,
-               kv_head * group, writers, scores);
-  }
+  const bool by_query = readers.triangles.empty();
+  const std::int64_t kv_heads = by_query ? readers.heads.count : std::ssize(readers.triangles);
+  const std::int64_t inner = readers.readers.rows() / kv_heads;
+  const std::int64_t group = readers.heads.count / kv_heads;
+  run_by_heads(compute, kv_heads, inner, [&](std::int64_t first, std::int64_t count) {
+    const Matrix<double> met = multiply_transposed_rows(readers.readers, first * inner,
+                                                        count * inner, writers.written, compute);
+    if (by_query) return add_scores(met, inner, readers, first, writers, scores);
+    for (std::int64_t at = 0; at < count; ++at) {
+      const PackedMatrix& triangles = readers.triangles[static_cast<std::size_t>(first + at)];
+      const PackedMatrix shared(met.view().row_block(at * inner, inner).transposed(), compute);
+      add_scores(multiply_transposed(triangles, shared, compute), triangles.rows() / group, readers,
+                 (first + at) * group, writers, scores);
+    }
+  });
   return scores;
 }
 

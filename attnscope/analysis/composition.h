@@ -22,16 +22,6 @@ inline constexpr std::array kReadingKinds = {ReadingKind::query, ReadingKind::ke
 /// The names that rows give them: "q", "k", "v".
 std::string_view reading_kind_name(ReadingKind kind);
 
-/// What the norms of products with the heads' circuits leftᵀ · right need of the factors:
-/// with leftᵀ = Q R, ‖leftᵀ X‖ = ‖R X‖.
-struct CircuitTriangles {
-  std::vector<Matrix<double>> left;   // R of each query head's leftᵀ, (min(d, D), d)
-  std::vector<Matrix<double>> right;  // R of each key/value head's rightᵀ
-  /// ‖leftᵀ right‖_F of each query head; nothing where a factor of it holds NaN or Inf.
-  std::vector<std::optional<double>> norms;
-};
-CircuitTriangles circuit_triangles(const CircuitWeights& weights, const Compute& compute = {});
-
 /// Query heads first … first + count − 1; for readers whole groups that share a key/value head.
 struct HeadRange {
   std::int64_t first = 0;
@@ -42,10 +32,12 @@ struct HeadRange {
 struct ReadingHeads {
   ReadingKind kind = ReadingKind::query;
   HeadRange heads;
-  std::vector<std::optional<double>> norms;  // of the circuits of `heads`
+  /// ‖leftᵀ right‖_F of the circuits of `heads`; nothing where a factor holds NaN or Inf.
+  std::vector<std::optional<double>> norms;
   /// q: R_K W_Q of each head. k, v: W_K, W_V of each key/value head that `heads` read.
   PackedMatrix readers;
-  /// k, v: of each of these key/value heads, R_Q (R_O) of its query heads above each other.
+  /// k, v: of each of these key/value heads, R_Q (R_O) of its query heads above each other, with
+  /// RᵀR the Gram matrix of a factor's rows: for every X ‖leftᵀ X‖ = ‖R X‖.
   std::vector<PackedMatrix> triangles;
 };
 
@@ -58,11 +50,14 @@ struct WritingHeads {
 };
 
 /// `weights` are those of qk for q and k, of ov for v.
-ReadingHeads prepare_readers(const CircuitWeights& weights, const CircuitTriangles& triangles,
-                             ReadingKind kind, HeadRange heads, const Compute& compute = {});
+ReadingHeads prepare_readers(const CircuitWeights& weights, ReadingKind kind, HeadRange heads,
+                             const Compute& compute = {});
 /// `weights` are those of ov.
-WritingHeads prepare_writers(const CircuitWeights& weights, const CircuitTriangles& triangles,
-                             HeadRange heads, const Compute& compute = {});
+WritingHeads prepare_writers(const CircuitWeights& weights, HeadRange heads,
+                             const Compute& compute = {});
+
+/// Whether no factor of a query head's circuit holds NaN or Inf.
+bool is_finite_head(const CircuitWeights& weights, std::int64_t head);
 
 /// (reading heads, writing heads). NaN where a circuit's norm is 0, or it holds NaN or Inf. A score
 /// has the same digits in whatever ranges the heads were prepared.

@@ -38,43 +38,67 @@ void unpack(const double* tiles, std::size_t panels, std::size_t first_panel, Ma
 }  // namespace
 
 PackedMatrix::PackedMatrix(MatrixView<const double> matrix, const Compute& compute)
-    : rows_(matrix.rows), cols_(matrix.cols) {
-  const std::size_t panels = panels_of(rows_);
+    : PackedMatrix(matrix.rows, matrix.cols, compute) {
+  set_rows(0, matrix, compute);
+}
+
+PackedMatrix::PackedMatrix(std::int64_t rows, std::int64_t cols, const Compute& compute)
+    : rows_(rows), cols_(cols) {
+  static_assert(kRowStep == kTile);
   if (compute.kernels.available()) {
-    double* packed = panels_.reserve(panels * kTile * static_cast<std::size_t>(cols_));
-    kernels::pack_panels(compute.kernels, matrix, 1, 0, panels, packed);
+    panels_.reserve(packed_size());
     return;
   }
   // Filled up with zeros as panels are: BLAS sums the last rows of other shapes in another order.
-  plain_ = Matrix<double>(static_cast<std::int64_t>(panels * kTile), cols_);
-  std::fill_n(plain_.data(), plain_.rows() * cols_, 0.0);
-  for (std::int64_t row = 0; row < rows_; ++row) {
-    for (std::int64_t col = 0; col < cols_; ++col) plain_(row, col) = matrix(row, col);
+  plain_ = Matrix<double>(static_cast<std::int64_t>(panels_of(rows_) * kTile), cols_);
+  std::fill(plain_.data() + rows_ * cols_, plain_.data() + plain_.rows() * cols_, 0.0);
+}
+
+std::size_t PackedMatrix::packed_size() const {
+  return panels_of(rows_) * kTile * static_cast<std::size_t>(cols_);
+}
+
+void PackedMatrix::set_rows(std::int64_t first, MatrixView<const double> rows,
+                            const Compute& compute) {
+  if (compute.kernels.available()) {
+    double* packed = panels_.reserve(packed_size()) + first * cols_;  // what it gave before
+    kernels::pack_panels(compute.kernels, rows, 1, 0, panels_of(rows.rows), packed);
+    return;
+  }
+  for (std::int64_t row = 0; row < rows.rows; ++row) {
+    for (std::int64_t col = 0; col < cols_; ++col) plain_(first + row, col) = rows(row, col);
   }
 }
 
 Matrix<double> multiply_transposed(const PackedMatrix& a, const PackedMatrix& b,
                                    const Compute& compute) {
+  return multiply_transposed_rows(a, 0, a.rows(), b, compute);
+}
+
+Matrix<double> multiply_transposed_rows(const PackedMatrix& a, std::int64_t first,
+                                        std::int64_t count, const PackedMatrix& b,
+                                        const Compute& compute) {
+  const std::size_t panels = panels_of(count), tiles = panels_of(b.rows_);
+  Matrix<double> out(count, b.rows_);
   if (!compute.kernels.available()) {
-    const Matrix<double> filled = multiply_transposed(a.plain_.view(), b.plain_.view(), compute);
-    Matrix<double> out(a.rows_, b.rows_);
-    for (std::int64_t row = 0; row < a.rows_; ++row) {
+    const auto filled_rows = static_cast<std::int64_t>(panels * kTile);
+    const Matrix<double> filled = multiply_transposed(a.plain_.view().row_block(first, filled_rows),
+                                                      b.plain_.view(), compute);
+    for (std::int64_t row = 0; row < count; ++row) {
       std::copy_n(&filled(row, 0), b.rows_, &out(row, 0));
     }
     return out;
   }
-  Matrix<double> out(a.rows_, b.rows_);
-  const std::size_t panels = panels_of(a.rows_), tiles = panels_of(b.rows_);
   const auto depth = static_cast<std::size_t>(a.cols_);
-  const double *left = a.panels_.data(), *right = b.panels_.data();
+  const double *left = a.panels_.data() + first * a.cols_, *right = b.panels_.data();
   run_parts(compute, (panels + kProductPanels - 1) / kProductPanels, [&](std::size_t part) {
     thread_local AlignedBuffer<double> memory;
-    const std::size_t first = part * kProductPanels;
-    const std::size_t count = std::min(kProductPanels, panels - first);
+    const std::size_t first_panel = part * kProductPanels;
+    const std::size_t panel_count = std::min(kProductPanels, panels - first_panel);
     double* product = memory.reserve(kProductPanels * tiles * kTileSize);
-    kernels::multiply_panels(compute.kernels, left + first * depth * kTile, count, right, tiles,
-                             depth, product);
-    unpack(product, count, first, out);
+    kernels::multiply_panels(compute.kernels, left + first_panel * depth * kTile, panel_count,
+                             right, tiles, depth, product);
+    unpack(product, panel_count, first_panel, out);
   });
   return out;
 }

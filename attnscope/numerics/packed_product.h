@@ -15,13 +15,24 @@ class PackedMatrix {
  public:
   PackedMatrix() = default;
   explicit PackedMatrix(MatrixView<const double> matrix, const Compute& compute = {});
+  /// Every row is set by set_rows() before it takes part in a product.
+  PackedMatrix(std::int64_t rows, std::int64_t cols, const Compute& compute);
+
+  /// Parts of a matrix start at multiples of this many rows.
+  static constexpr std::int64_t kRowStep = 24;
+  /// Rows from `first` on; as many as a multiple of kRowStep, or to the last. Threads may set
+  /// different rows at once.
+  void set_rows(std::int64_t first, MatrixView<const double> rows, const Compute& compute);
 
   std::int64_t rows() const { return rows_; }
   std::int64_t cols() const { return cols_; }
 
  private:
-  friend Matrix<double> multiply_transposed(const PackedMatrix& a, const PackedMatrix& b,
-                                            const Compute& compute);
+  friend Matrix<double> multiply_transposed_rows(const PackedMatrix& a, std::int64_t first,
+                                                 std::int64_t count, const PackedMatrix& b,
+                                                 const Compute& compute);
+
+  std::size_t packed_size() const;  // of panels_
 
   std::int64_t rows_ = 0, cols_ = 0;
   AlignedBuffer<double> panels_;
@@ -32,5 +43,10 @@ class PackedMatrix {
 /// whatever other rows `a` has. Both were packed for the kernels of `compute`.
 Matrix<double> multiply_transposed(const PackedMatrix& a, const PackedMatrix& b,
                                    const Compute& compute = {});
+
+/// Rows [first, first + count) of that product; `first` is a multiple of kRowStep.
+Matrix<double> multiply_transposed_rows(const PackedMatrix& a, std::int64_t first,
+                                        std::int64_t count, const PackedMatrix& b,
+                                        const Compute& compute = {});
 
 }  // namespace attnscope

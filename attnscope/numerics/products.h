@@ -18,6 +18,11 @@ void add_products_of_rows(std::int64_t n, std::int64_t k, const double* rows, do
 /// R (min(rows, cols), cols), row-major, of the QR factorisation of `matrix`.
 Matrix<double> qr_r_factor(MatrixView<const double> matrix, const Compute& compute = {});
 
+/// R (min(d, D), d) with RᵀR = rows · rowsᵀ of a finite `rows` (d, D), so that ‖R X‖ = ‖rowsᵀ X‖
+/// for every X, to 1e-10 of itself. From the Gram matrix where that keeps the digits, else by
+/// qr_r_factor().
+Matrix<double> gram_root(MatrixView<const double> rows, const Compute& compute = {});
+
 /// Orthonormal rows that span the row space of `matrix`, (rank, cols), row-major; the rank counts
 /// the pivots of a QR factorisation with column pivoting that exceed `tolerance` times the first.
 Matrix<double> row_space_basis(MatrixView<const double> matrix, double tolerance,

@@ -17,12 +17,16 @@
 
 namespace attnscope {
 
+class PreparedLayers;
+
 /// One checkpoint of a run, and what rows and reports say of it.
 struct Source {
   const Checkpoint* checkpoint = nullptr;
   const Model* model = nullptr;  // null: only tensors by name are asked for
   std::string name;              // in the `model` field of its rows
   Record facts;                  // its entry in `models` of the report
+  /// What items of the run share, for those that prepare layers; null: each prepares its own.
+  PreparedLayers* prepared = nullptr;
 };
 
 /// A source for each model. The models must outlive them.

@@ -3,32 +3,19 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "attnscope/analysis/composition.h"
 #include "attnscope/core/error.h"
 #include "attnscope/pipeline/circuits.h"
 #include "attnscope/pipeline/estimates.h"
-#include "attnscope/pipeline/read_weight.h"
+#include "attnscope/pipeline/prepared_layers.h"
 #include "attnscope/pipeline/runner.h"
 
 namespace attnscope {
 namespace {
-
-/// One layer's circuit and its heads.
-struct LayerCircuit {
-  LoadedCircuit loaded;
-  CircuitTriangles triangles;
-
-  HeadRange heads() const { return {0, loaded.heads.heads}; }
-};
-
-LayerCircuit read_layer(const Model& model, std::int64_t layer, Role circuit,
-                        const CircuitVariant& variant, const Compute& compute) {
-  LayerCircuit out{.loaded = load_circuit(model, layer, circuit, variant)};
-  compute.check_stop();
-  if (out.loaded.skipped.empty()) out.triangles = circuit_triangles(out.loaded.weights(), compute);
-  return out;
-}
 
 /// Adds an outcome for each pair of heads, later head before earlier.
 void add_pairs(std::vector<Outcome>& outcomes, std::int64_t earlier_layer,
@@ -52,51 +39,91 @@ void add_pairs(std::vector<Outcome>& outcomes, std::int64_t earlier_layer,
   }
 }
 
-/// A circuit of the later layer, or heads of it, that take part in no pair.
-void add_skipped(std::vector<Outcome>& outcomes, const char* circuit, const LayerCircuit& read) {
-  const Record which = {{"circuit", circuit}};
-  if (!read.loaded.skipped.empty()) {
-    outcomes.push_back({.fields = which, .skipped = read.loaded.skipped});
-  }
-  for (std::size_t head = 0; head < read.triangles.norms.size(); ++head) {
-    if (read.triangles.norms[head]) continue;
-    outcomes.push_back(
-        {.head = static_cast<std::int64_t>(head), .fields = which, .skipped = kFactorNotFinite});
-  }
-}
-
-/// Why heads of a layer take part in no pair, and notes. This is the outcome of the layer alone;
-/// the outcomes of pairs do not repeat it, so that each layer is told of once.
+/// Both circuits of a layer: why there is nothing to compare, heads that take part in no pair, and
+/// notes. The pairs themselves say nothing of it, so that each layer is told of once.
 std::vector<Outcome> layer_outcomes(const Model& model, std::int64_t layer,
                                     const CircuitVariant& variant, const Compute& compute) {
   std::vector<Outcome> out;
-  const LayerCircuit qk = read_layer(model, layer, Role::qk, variant, compute);
-  const LayerCircuit ov = read_layer(model, layer, Role::ov, variant, compute);
-  add_skipped(out, "qk", qk);
-  add_skipped(out, "ov", ov);
-  if (!ov.loaded.note.empty()) out.push_back({.note = ov.loaded.note});
+  std::string note;
+  for (const Role circuit : {Role::qk, Role::ov}) {
+    compute.check_stop();
+    const LoadedCircuit loaded = load_circuit(model, layer, circuit, variant);
+    const Record which = {{"circuit", role_name(circuit)}};
+    if (circuit == Role::ov) note = loaded.note;
+    if (!loaded.skipped.empty()) {
+      out.push_back({.fields = which, .skipped = loaded.skipped});
+      continue;
+    }
+    for (std::int64_t head = 0; head < loaded.heads.heads; ++head) {
+      if (is_finite_head(loaded.weights(), head)) continue;
+      out.push_back({.head = head, .fields = which, .skipped = kFactorNotFinite});
+    }
+  }
+  if (!note.empty()) out.push_back({.note = note});
   return out;
 }
 
-std::vector<Outcome> pair_outcomes(const Model& model, std::int64_t earlier_layer,
-                                   std::int64_t layer, const CircuitVariant& variant,
-                                   const Compute& compute) {
-  std::vector<Outcome> out;
-  const LayerCircuit earlier = read_layer(model, earlier_layer, Role::ov, variant, compute);
-  if (!earlier.loaded.skipped.empty()) return out;
-  const WritingHeads writers =
-      prepare_writers(earlier.loaded.weights(), earlier.triangles, earlier.heads(), compute);
-  const double baseline = composition_baseline(model.dimensions().width);
+PreparedLayer read_writers(const Model& model, std::int64_t layer, const CircuitVariant& variant,
+                           const Compute& compute) {
+  PreparedLayer out;
+  const LoadedCircuit ov = load_circuit(model, layer, Role::ov, variant);
+  if (!ov.skipped.empty()) return out;
+  compute.check_stop();
+  out.writers.push_back(prepare_writers(ov.weights(), {0, ov.heads.heads}, compute));
+  return out;
+}
+
+PreparedLayer read_readers(const Model& model, std::int64_t layer, const CircuitVariant& variant,
+                           const Compute& compute) {
+  PreparedLayer out;
   for (const Role circuit : {Role::qk, Role::ov}) {
-    const LayerCircuit later = read_layer(model, layer, circuit, variant, compute);
-    if (!later.loaded.skipped.empty()) continue;
+    compute.check_stop();
+    const LoadedCircuit loaded = load_circuit(model, layer, circuit, variant);
+    if (!loaded.skipped.empty()) continue;
     for (const ReadingKind kind : kReadingKinds) {
       if ((kind == ReadingKind::value) != (circuit == Role::ov)) continue;
-      add_pairs(
-          out, earlier_layer, writers, layer,
-          prepare_readers(later.loaded.weights(), later.triangles, kind, later.heads(), compute),
-          baseline, compute);
+      out.readers.push_back(
+          prepare_readers(loaded.weights(), kind, {0, loaded.heads.heads}, compute));
     }
+  }
+  return out;
+}
+
+/// R_K W_Q of every head, W_K and W_V of every key/value head, and the roots of W_Q and W_O.
+std::uint64_t readers_bytes(const Dimensions& dimensions) {
+  const HeadShape& shape = dimensions.heads;
+  const std::int64_t rows =
+      shape.heads * shape.head_dim + shape.kv_heads * (shape.head_dim + shape.value_dim);
+  return float64_bytes(rows, dimensions.width) +
+         float64_bytes(shape.heads * shape.head_dim, shape.head_dim) +
+         float64_bytes(shape.heads * shape.value_dim, shape.value_dim);
+}
+
+std::uint64_t writers_bytes(const Dimensions& dimensions) {
+  return float64_bytes(dimensions.heads.heads * dimensions.heads.value_dim, dimensions.width);
+}
+
+std::vector<Outcome> pair_outcomes(const Source& source, std::int64_t earlier_layer,
+                                   std::int64_t layer, const CircuitVariant& variant,
+                                   const Compute& compute) {
+  const Model& model = *source.model;
+  const std::uint64_t reading = readers_bytes(model.dimensions());
+  const std::uint64_t writing = writers_bytes(model.dimensions());
+  PreparedLayers own;
+  PreparedLayers& layers = source.prepared == nullptr ? own : *source.prepared;
+  const PreparedLayers::Room room(layers, reading + writing);
+
+  // Writers first: of pairs that start together each has its own, while the readers are one's.
+  std::vector<Outcome> out;
+  const auto earlier =
+      layers.get({.model = &model, .layer = earlier_layer, .writes = true}, writing, compute,
+                 [&] { return read_writers(model, earlier_layer, variant, compute); });
+  if (earlier->writers.empty()) return out;
+  const auto later = layers.get({.model = &model, .layer = layer}, reading, compute,
+                                [&] { return read_readers(model, layer, variant, compute); });
+  const double baseline = composition_baseline(model.dimensions().width);
+  for (const ReadingHeads& readers : later->readers) {
+    add_pairs(out, earlier_layer, earlier->writers.front(), layer, readers, baseline, compute);
   }
   return out;
 }
@@ -105,7 +132,7 @@ std::vector<Outcome> compute_pair(const WorkItem& item, const Source& source,
                                   const Compute& compute) {
   const CircuitVariant variant = variant_of(item.parameters);
   if (!item.earlier_layer) return layer_outcomes(*source.model, *item.layer, variant, compute);
-  return pair_outcomes(*source.model, *item.earlier_layer, *item.layer, variant, compute);
+  return pair_outcomes(source, *item.earlier_layer, *item.layer, variant, compute);
 }
 
 /// Products of all heads with all heads, by queries, keys and values.
@@ -115,16 +142,15 @@ double pair_flops(const Dimensions& dimensions) {
   return 6 * width * inner * inner;
 }
 
-/// Both circuits of the later layer and one of the earlier one with their triangles, what the
-/// earlier one writes, and the product of all heads with all heads.
+/// Readers and writers, the weights that one of them is made from, and what some heads of the one
+/// and all of the other meet in.
 std::uint64_t pair_bytes(const Dimensions& dimensions) {
   const HeadShape& shape = dimensions.heads;
-  const std::uint64_t factors =
-      circuit_factor_bytes(dimensions, Role::qk) + 2 * circuit_factor_bytes(dimensions, Role::ov);
-  const std::int64_t read = shape.heads * std::max(shape.head_dim, shape.value_dim);
-  const std::int64_t written = shape.heads * shape.value_dim;
-  return factors + 6 * float64_bytes(read, std::max(shape.head_dim, shape.value_dim)) +
-         float64_bytes(written, dimensions.width) + float64_bytes(read, written) + kPackedBytes;
+  const std::uint64_t factors = std::max(circuit_factor_bytes(dimensions, Role::qk),
+                                         circuit_factor_bytes(dimensions, Role::ov));
+  constexpr std::int64_t kMeeting = 1024;  // rows, of products and what is made from them
+  return readers_bytes(dimensions) + writers_bytes(dimensions) + factors +
+         float64_bytes(kMeeting, shape.heads * shape.value_dim) + kPackedBytes;
 }
 
 Cost cost(const WorkItem& item, const Source& source) {
@@ -228,8 +254,11 @@ void run_composition(std::span<const Model> models, const CircuitsRequest& reque
       }
     }
   }
-  run_plan(plan, sources_of(models),
-           {.command = "circuits", .parameters = circuits_parameters(request)}, context, sink);
+  PreparedLayers prepared;
+  std::vector<Source> sources = sources_of(models);
+  for (Source& source : sources) source.prepared = &prepared;
+  run_plan(plan, sources, {.command = "circuits", .parameters = circuits_parameters(request)},
+           context, sink);
 }
 
 }  // namespace attnscope

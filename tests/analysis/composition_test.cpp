@@ -32,11 +32,11 @@ Attention random_attention(const HeadShape& heads, std::int64_t width, std::uint
 
 ReadingHeads readers_of(const Attention& later, ReadingKind kind, HeadRange heads) {
   const CircuitWeights weights = kind == ReadingKind::value ? later.ov() : later.qk();
-  return prepare_readers(weights, circuit_triangles(weights), kind, heads);
+  return prepare_readers(weights, kind, heads);
 }
 
 WritingHeads writers_of(const Attention& earlier, HeadRange heads) {
-  return prepare_writers(earlier.ov(), circuit_triangles(earlier.ov()), heads);
+  return prepare_writers(earlier.ov(), heads);
 }
 
 /// leftᵀ · right, (D, D).
