@@ -9,7 +9,7 @@
 
 #include "attnscope/analysis/circuit_measures.h"
 #include "attnscope/analysis/composition.h"
-#include "attnscope/numerics/lapack.h"
+#include "attnscope/numerics/products.h"
 #include "attnscope/numerics/singular_values.h"
 #include "attnscope/numerics/thin_product_batch.h"
 #include "attnscope/pipeline/work_queue.h"
@@ -154,8 +154,8 @@ void composition_of_a_pair(benchmark::State& state) {
   const LayerPair::Prepared prepared = layers.prepare();
   // The last head reading by its values from the last, against QR of the whole product.
   const CircuitFactors last = head_factors(layers.ov(), layers.heads.heads - 1);
-  const Matrix<double> between = lapack::multiply_transposed(last.right, last.left);
-  const Matrix<double> right = lapack::multiply_transposed(between.view(), last.right.transposed());
+  const Matrix<double> between = multiply_transposed(last.right, last.left);
+  const Matrix<double> right = multiply_transposed(between.view(), last.right.transposed());
   const auto norm = [](const std::vector<double>& values) {
     double sum = 0;
     for (const double value : values) sum += value * value;
