@@ -142,22 +142,26 @@ double pair_flops(const Dimensions& dimensions) {
   return 6 * width * inner * inner;
 }
 
+/// The weights of the larger circuit of a layer.
+std::uint64_t factor_bytes(const Dimensions& dimensions) {
+  return std::max(circuit_factor_bytes(dimensions, Role::qk),
+                  circuit_factor_bytes(dimensions, Role::ov));
+}
+
 /// Readers and writers, the weights that one of them is made from, and what some heads of the one
 /// and all of the other meet in.
 std::uint64_t pair_bytes(const Dimensions& dimensions) {
   const HeadShape& shape = dimensions.heads;
-  const std::uint64_t factors = std::max(circuit_factor_bytes(dimensions, Role::qk),
-                                         circuit_factor_bytes(dimensions, Role::ov));
   constexpr std::int64_t kMeeting = 1024;  // rows, of products and what is made from them
-  return readers_bytes(dimensions) + writers_bytes(dimensions) + factors +
+  return readers_bytes(dimensions) + writers_bytes(dimensions) + factor_bytes(dimensions) +
          float64_bytes(kMeeting, shape.heads * shape.value_dim) + kPackedBytes;
 }
 
 Cost cost(const WorkItem& item, const Source& source) {
   const Dimensions& dimensions = source.model->dimensions();
+  if (item.earlier_layer) return {pair_flops(dimensions), pair_bytes(dimensions)};
   // A layer alone is read and looked at.
-  const double share = item.earlier_layer ? 1 : 0.01;
-  return {share * pair_flops(dimensions), pair_bytes(dimensions)};
+  return {0.01 * pair_flops(dimensions), factor_bytes(dimensions)};
 }
 
 void add_circuit_inputs(ItemInputs& inputs, const Model& model, std::int64_t layer, Role circuit,
