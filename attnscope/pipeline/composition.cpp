@@ -103,16 +103,12 @@ std::uint64_t writers_bytes(const Dimensions& dimensions) {
   return float64_bytes(dimensions.heads.heads * dimensions.heads.value_dim, dimensions.width);
 }
 
-std::vector<Outcome> pair_outcomes(const Source& source, std::int64_t earlier_layer,
-                                   std::int64_t layer, const CircuitVariant& variant,
-                                   const Compute& compute) {
-  const Model& model = *source.model;
+std::vector<Outcome> pair_outcomes(const Model& model, PreparedLayers& layers,
+                                   std::int64_t earlier_layer, std::int64_t layer,
+                                   const CircuitVariant& variant, const Compute& compute) {
   const std::uint64_t reading = readers_bytes(model.dimensions());
   const std::uint64_t writing = writers_bytes(model.dimensions());
-  PreparedLayers own;
-  PreparedLayers& layers = source.prepared == nullptr ? own : *source.prepared;
   const PreparedLayers::Room room(layers, reading + writing);
-
   // Writers first: of pairs that start together each has its own, while the readers are one's.
   std::vector<Outcome> out;
   const auto earlier =
@@ -131,8 +127,14 @@ std::vector<Outcome> pair_outcomes(const Source& source, std::int64_t earlier_la
 std::vector<Outcome> compute_pair(const WorkItem& item, const Source& source,
                                   const Compute& compute) {
   const CircuitVariant variant = variant_of(item.parameters);
-  if (!item.earlier_layer) return layer_outcomes(*source.model, *item.layer, variant, compute);
-  return pair_outcomes(source, *item.earlier_layer, *item.layer, variant, compute);
+  PreparedLayers own;
+  PreparedLayers& layers = source.prepared == nullptr ? own : *source.prepared;
+  if (item.earlier_layer) {
+    return pair_outcomes(*source.model, layers, *item.earlier_layer, *item.layer, variant, compute);
+  }
+  // Its own memory may be that of layers that no pair under way needs.
+  const PreparedLayers::Room none(layers, 0);
+  return layer_outcomes(*source.model, *item.layer, variant, compute);
 }
 
 /// Products of all heads with all heads, by queries, keys and values.
@@ -152,7 +154,7 @@ std::uint64_t factor_bytes(const Dimensions& dimensions) {
 /// and all of the other meet in.
 std::uint64_t pair_bytes(const Dimensions& dimensions) {
   const HeadShape& shape = dimensions.heads;
-  constexpr std::int64_t kMeeting = 1024;  // rows, of products and what is made from them
+  constexpr std::int64_t kMeeting = 2048;  // rows, of products and what is made from them
   return readers_bytes(dimensions) + writers_bytes(dimensions) + factor_bytes(dimensions) +
          float64_bytes(kMeeting, shape.heads * shape.value_dim) + kPackedBytes;
 }
