@@ -39,10 +39,16 @@ bool all_finite(MatrixView<const double> matrix) {
   return unfit == 0;
 }
 
-void copy_rows(MatrixView<const double> from, Matrix<double>& to, std::int64_t first_row) {
+void copy_rows(MatrixView<const double> from, MatrixView<double> to, std::int64_t first_row) {
   for (std::int64_t row = 0; row < from.rows; ++row) {
     for (std::int64_t col = 0; col < from.cols; ++col) to(first_row + row, col) = from(row, col);
   }
+}
+
+/// A matrix in memory that its owner keeps. Temporary matrices of this size by malloc would lie
+/// between small things that live on, and leave holes.
+MatrixView<double> reserved(AlignedBuffer<double>& memory, std::int64_t rows, std::int64_t cols) {
+  return {memory.reserve(static_cast<std::size_t>(rows * cols)), rows, cols, cols, 1};
 }
 
 Matrix<double> zeros(std::int64_t rows, std::int64_t cols) {
@@ -94,7 +100,9 @@ PackedMatrix reduced_heads(const CircuitWeights& weights, HeadRange heads,
   norms.resize(static_cast<std::size_t>(heads.count));
   PackedMatrix out(heads.count * rank, width, compute);
   run_by_heads(compute, heads.count, rank, [&](std::int64_t first, std::int64_t count) {
-    Matrix<double> rows = zeros(count * rank, width);
+    thread_local AlignedBuffer<double> memory;
+    const MatrixView<double> rows = reserved(memory, count * rank, width);
+    std::fill_n(rows.data, rows.rows * rows.cols, 0.0);
     for (std::int64_t at = 0; at < count; ++at) {
       const std::int64_t head = heads.first + first + at;
       const Matrix<double>& root =
@@ -105,16 +113,16 @@ PackedMatrix reduced_heads(const CircuitWeights& weights, HeadRange heads,
       norms[static_cast<std::size_t>(first + at)] = frobenius_norm(own);
       copy_rows(own.view(), rows, at * rank);
     }
-    out.set_rows(first * rank, rows.view(), compute);
+    out.set_rows(first * rank, rows, compute);
   });
   return out;
 }
 
 /// Norms of the blocks (rank, rank of writers) of `met`, whose rows belong to one reader after the
 /// other from `first_reader`, into scores.
-void add_scores(const Matrix<double>& met, std::int64_t rank, const ReadingHeads& readers,
+void add_scores(MatrixView<const double> met, std::int64_t rank, const ReadingHeads& readers,
                 std::int64_t first_reader, const WritingHeads& writers, Matrix<double>& scores) {
-  for (std::int64_t reader = 0; reader < met.rows() / rank; ++reader) {
+  for (std::int64_t reader = 0; reader < met.rows / rank; ++reader) {
     const std::int64_t row = first_reader + reader;
     const std::optional<double>& reading = readers.norms[static_cast<std::size_t>(row)];
     for (std::int64_t writer = 0; writer < writers.heads.count; ++writer) {
@@ -162,7 +170,7 @@ ReadingHeads prepare_readers(const CircuitWeights& weights, ReadingKind kind, He
   out.norms.resize(static_cast<std::size_t>(heads.count));
   out.readers = PackedMatrix(kv_heads * inner, any.right.cols, compute);
   out.triangles.resize(static_cast<std::size_t>(kv_heads));
-  const auto prepare_group = [&](std::int64_t kv_head, Matrix<double>& shared,
+  const auto prepare_group = [&](std::int64_t kv_head, MatrixView<double> shared,
                                  std::int64_t first_row) {
     const auto at = static_cast<std::size_t>(kv_head);
     Matrix<double> stacked = zeros(group * rank, inner);
@@ -175,16 +183,18 @@ ReadingHeads prepare_readers(const CircuitWeights& weights, ReadingKind kind, He
       const CircuitFactors factors = head_factors(weights, heads.first + head);
       if (!all_finite(factors.left)) continue;
       const Matrix<double> left = gram_root(factors.left, compute);
-      copy_rows(left.view(), stacked, member * rank);
+      copy_rows(left.view(), stacked.view(), member * rank);
       out.norms[static_cast<std::size_t>(head)] =
           frobenius_norm(multiply_transposed(left.view(), right[at].view(), compute));
     }
     out.triangles[at] = PackedMatrix(stacked.view(), compute);
   };
   run_by_heads(compute, kv_heads, inner, [&](std::int64_t first, std::int64_t count) {
-    Matrix<double> shared = zeros(count * inner, any.right.cols);
+    thread_local AlignedBuffer<double> memory;
+    const MatrixView<double> shared = reserved(memory, count * inner, any.right.cols);
+    std::fill_n(shared.data, shared.rows * shared.cols, 0.0);
     for (std::int64_t at = 0; at < count; ++at) prepare_group(first + at, shared, at * inner);
-    out.readers.set_rows(first * inner, shared.view(), compute);
+    out.readers.set_rows(first * inner, shared, compute);
   });
   return out;
 }
@@ -209,14 +219,18 @@ Matrix<double> composition_scores(const ReadingHeads& readers, const WritingHead
   const std::int64_t inner = readers.readers.rows() / kv_heads;
   const std::int64_t group = readers.heads.count / kv_heads;
   run_by_heads(compute, kv_heads, inner, [&](std::int64_t first, std::int64_t count) {
-    const Matrix<double> met = multiply_transposed_rows(readers.readers, first * inner,
-                                                        count * inner, writers.written, compute);
+    thread_local AlignedBuffer<double> met_memory, product_memory;
+    thread_local PackedMatrix shared;
+    const std::int64_t written = writers.written.rows();
+    const MatrixView<double> met = reserved(met_memory, count * inner, written);
+    multiply_transposed_rows(readers.readers, first * inner, writers.written, met, compute);
     if (by_query) return add_scores(met, inner, readers, first, writers, scores);
     for (std::int64_t at = 0; at < count; ++at) {
       const PackedMatrix& triangles = readers.triangles[static_cast<std::size_t>(first + at)];
-      const PackedMatrix shared(met.view().row_block(at * inner, inner).transposed(), compute);
-      add_scores(multiply_transposed(triangles, shared, compute), triangles.rows() / group, readers,
-                 (first + at) * group, writers, scores);
+      shared.assign(met.row_block(at * inner, inner).transposed(), compute);
+      const MatrixView<double> product = reserved(product_memory, triangles.rows(), written);
+      multiply_transposed_rows(triangles, 0, shared, product, compute);
+      add_scores(product, triangles.rows() / group, readers, (first + at) * group, writers, scores);
     }
   });
   return scores;

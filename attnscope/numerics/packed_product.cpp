@@ -18,9 +18,10 @@ std::size_t panels_of(std::int64_t rows) {
 }
 
 /// Rows of the product from the tiles (kTile, kTile; column-major) of `panels` panels.
-void unpack(const double* tiles, std::size_t panels, std::size_t first_panel, Matrix<double>& out) {
-  const auto rows = static_cast<std::size_t>(out.rows());
-  const auto cols = static_cast<std::size_t>(out.cols());
+void unpack(const double* tiles, std::size_t panels, std::size_t first_panel,
+            MatrixView<double> out) {
+  const auto rows = static_cast<std::size_t>(out.rows);
+  const auto cols = static_cast<std::size_t>(out.cols);
   for (std::size_t panel = 0; panel < panels; ++panel) {
     const std::size_t first = (first_panel + panel) * kTile;
     const std::size_t filled = std::min(kTile, rows - first);
@@ -28,7 +29,7 @@ void unpack(const double* tiles, std::size_t panels, std::size_t first_panel, Ma
       const double* tile = tiles + (col / kTile * panels + panel) * kTileSize;
       const std::size_t width = std::min(kTile, cols - col);
       for (std::size_t row = 0; row < filled; ++row) {
-        double* line = out.data() + (first + row) * cols + col;
+        double* line = &out(static_cast<std::int64_t>(first + row), static_cast<std::int64_t>(col));
         for (std::size_t at = 0; at < width; ++at) line[at] = tile[at * kTile + row];
       }
     }
@@ -37,14 +38,23 @@ void unpack(const double* tiles, std::size_t panels, std::size_t first_panel, Ma
 
 }  // namespace
 
-PackedMatrix::PackedMatrix(MatrixView<const double> matrix, const Compute& compute)
-    : PackedMatrix(matrix.rows, matrix.cols, compute) {
+PackedMatrix::PackedMatrix(MatrixView<const double> matrix, const Compute& compute) {
+  assign(matrix, compute);
+}
+
+PackedMatrix::PackedMatrix(std::int64_t rows, std::int64_t cols, const Compute& compute) {
+  reserve(rows, cols, compute);
+}
+
+void PackedMatrix::assign(MatrixView<const double> matrix, const Compute& compute) {
+  reserve(matrix.rows, matrix.cols, compute);
   set_rows(0, matrix, compute);
 }
 
-PackedMatrix::PackedMatrix(std::int64_t rows, std::int64_t cols, const Compute& compute)
-    : rows_(rows), cols_(cols) {
+void PackedMatrix::reserve(std::int64_t rows, std::int64_t cols, const Compute& compute) {
   static_assert(kRowStep == kTile);
+  rows_ = rows;
+  cols_ = cols;
   if (compute.kernels.available()) {
     panels_.reserve(packed_size());
     return;
@@ -72,22 +82,22 @@ void PackedMatrix::set_rows(std::int64_t first, MatrixView<const double> rows,
 
 Matrix<double> multiply_transposed(const PackedMatrix& a, const PackedMatrix& b,
                                    const Compute& compute) {
-  return multiply_transposed_rows(a, 0, a.rows(), b, compute);
+  Matrix<double> out(a.rows(), b.rows());
+  multiply_transposed_rows(a, 0, b, out.view(), compute);
+  return out;
 }
 
-Matrix<double> multiply_transposed_rows(const PackedMatrix& a, std::int64_t first,
-                                        std::int64_t count, const PackedMatrix& b,
-                                        const Compute& compute) {
-  const std::size_t panels = panels_of(count), tiles = panels_of(b.rows_);
-  Matrix<double> out(count, b.rows_);
+void multiply_transposed_rows(const PackedMatrix& a, std::int64_t first, const PackedMatrix& b,
+                              MatrixView<double> out, const Compute& compute) {
+  const std::size_t panels = panels_of(out.rows), tiles = panels_of(b.rows_);
   if (!compute.kernels.available()) {
     const auto filled_rows = static_cast<std::int64_t>(panels * kTile);
     const Matrix<double> filled = multiply_transposed(a.plain_.view().row_block(first, filled_rows),
                                                       b.plain_.view(), compute);
-    for (std::int64_t row = 0; row < count; ++row) {
+    for (std::int64_t row = 0; row < out.rows; ++row) {
       std::copy_n(&filled(row, 0), b.rows_, &out(row, 0));
     }
-    return out;
+    return;
   }
   const auto depth = static_cast<std::size_t>(a.cols_);
   const double *left = a.panels_.data() + first * a.cols_, *right = b.panels_.data();
@@ -100,7 +110,6 @@ Matrix<double> multiply_transposed_rows(const PackedMatrix& a, std::int64_t firs
                              right, tiles, depth, product);
     unpack(product, panel_count, first_panel, out);
   });
-  return out;
 }
 
 }  // namespace attnscope

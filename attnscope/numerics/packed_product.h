@@ -18,6 +18,9 @@ class PackedMatrix {
   /// Every row is set by set_rows() before it takes part in a product.
   PackedMatrix(std::int64_t rows, std::int64_t cols, const Compute& compute);
 
+  /// Takes another matrix, in the memory of the last where that is large enough.
+  void assign(MatrixView<const double> matrix, const Compute& compute);
+
   /// Parts of a matrix start at multiples of this many rows.
   static constexpr std::int64_t kRowStep = 24;
   /// Rows from `first` on; as many as a multiple of kRowStep, or to the last. Threads may set
@@ -28,10 +31,11 @@ class PackedMatrix {
   std::int64_t cols() const { return cols_; }
 
  private:
-  friend Matrix<double> multiply_transposed_rows(const PackedMatrix& a, std::int64_t first,
-                                                 std::int64_t count, const PackedMatrix& b,
-                                                 const Compute& compute);
+  friend void multiply_transposed_rows(const PackedMatrix& a, std::int64_t first,
+                                       const PackedMatrix& b, MatrixView<double> out,
+                                       const Compute& compute);
 
+  void reserve(std::int64_t rows, std::int64_t cols, const Compute& compute);
   std::size_t packed_size() const;  // of panels_
 
   std::int64_t rows_ = 0, cols_ = 0;
@@ -44,9 +48,9 @@ class PackedMatrix {
 Matrix<double> multiply_transposed(const PackedMatrix& a, const PackedMatrix& b,
                                    const Compute& compute = {});
 
-/// Rows [first, first + count) of that product; `first` is a multiple of kRowStep.
-Matrix<double> multiply_transposed_rows(const PackedMatrix& a, std::int64_t first,
-                                        std::int64_t count, const PackedMatrix& b,
-                                        const Compute& compute = {});
+/// Rows [first, first + out.rows) of that product into `out`, whose rows lie together; `first` is a
+/// multiple of kRowStep.
+void multiply_transposed_rows(const PackedMatrix& a, std::int64_t first, const PackedMatrix& b,
+                              MatrixView<double> out, const Compute& compute = {});
 
 }  // namespace attnscope

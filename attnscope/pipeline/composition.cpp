@@ -103,16 +103,12 @@ std::uint64_t writers_bytes(const Dimensions& dimensions) {
   return float64_bytes(dimensions.heads.heads * dimensions.heads.value_dim, dimensions.width);
 }
 
-std::vector<Outcome> pair_outcomes(const Source& source, std::int64_t earlier_layer,
-                                   std::int64_t layer, const CircuitVariant& variant,
-                                   const Compute& compute) {
-  const Model& model = *source.model;
+std::vector<Outcome> pair_outcomes(const Model& model, PreparedLayers& layers,
+                                   std::int64_t earlier_layer, std::int64_t layer,
+                                   const CircuitVariant& variant, const Compute& compute) {
   const std::uint64_t reading = readers_bytes(model.dimensions());
   const std::uint64_t writing = writers_bytes(model.dimensions());
-  PreparedLayers own;
-  PreparedLayers& layers = source.prepared == nullptr ? own : *source.prepared;
   const PreparedLayers::Room room(layers, reading + writing);
-
   // Writers first: of pairs that start together each has its own, while the readers are one's.
   std::vector<Outcome> out;
   const auto earlier =
@@ -131,8 +127,14 @@ std::vector<Outcome> pair_outcomes(const Source& source, std::int64_t earlier_la
 std::vector<Outcome> compute_pair(const WorkItem& item, const Source& source,
                                   const Compute& compute) {
   const CircuitVariant variant = variant_of(item.parameters);
-  if (!item.earlier_layer) return layer_outcomes(*source.model, *item.layer, variant, compute);
-  return pair_outcomes(source, *item.earlier_layer, *item.layer, variant, compute);
+  PreparedLayers own;
+  PreparedLayers& layers = source.prepared == nullptr ? own : *source.prepared;
+  if (item.earlier_layer) {
+    return pair_outcomes(*source.model, layers, *item.earlier_layer, *item.layer, variant, compute);
+  }
+  // Its own memory may be that of layers that no pair under way needs.
+  const PreparedLayers::Room none(layers, 0);
+  return layer_outcomes(*source.model, *item.layer, variant, compute);
 }
 
 /// Products of all heads with all heads, by queries, keys and values.
@@ -142,22 +144,26 @@ double pair_flops(const Dimensions& dimensions) {
   return 6 * width * inner * inner;
 }
 
+/// The weights of the larger circuit of a layer.
+std::uint64_t factor_bytes(const Dimensions& dimensions) {
+  return std::max(circuit_factor_bytes(dimensions, Role::qk),
+                  circuit_factor_bytes(dimensions, Role::ov));
+}
+
 /// Readers and writers, the weights that one of them is made from, and what some heads of the one
 /// and all of the other meet in.
 std::uint64_t pair_bytes(const Dimensions& dimensions) {
   const HeadShape& shape = dimensions.heads;
-  const std::uint64_t factors = std::max(circuit_factor_bytes(dimensions, Role::qk),
-                                         circuit_factor_bytes(dimensions, Role::ov));
-  constexpr std::int64_t kMeeting = 1024;  // rows, of products and what is made from them
-  return readers_bytes(dimensions) + writers_bytes(dimensions) + factors +
+  constexpr std::int64_t kMeeting = 2048;  // rows, of products and what is made from them
+  return readers_bytes(dimensions) + writers_bytes(dimensions) + factor_bytes(dimensions) +
          float64_bytes(kMeeting, shape.heads * shape.value_dim) + kPackedBytes;
 }
 
 Cost cost(const WorkItem& item, const Source& source) {
   const Dimensions& dimensions = source.model->dimensions();
+  if (item.earlier_layer) return {pair_flops(dimensions), pair_bytes(dimensions)};
   // A layer alone is only checked for what will be skipped.
-  const double share = item.earlier_layer ? 1 : 0.01;
-  return {share * pair_flops(dimensions), pair_bytes(dimensions)};
+  return {0.01 * pair_flops(dimensions), factor_bytes(dimensions)};
 }
 
 void add_circuit_inputs(ItemInputs& inputs, const Model& model, std::int64_t layer, Role circuit,

