@@ -109,8 +109,16 @@ class Run {
     }
     if (count == 0) return;
     const WorkItem& item = *jobs_[largest].item;
-    std::string text = source_of(item).name + ": " + item.matrix_name();
-    if (item.layer) text += " of layer " + std::to_string(*item.layer);
+    std::string text = source_of(item).name + ": ";
+    if (item.earlier_layer) {
+      text +=
+          "layers " + std::to_string(*item.earlier_layer) + " and " + std::to_string(*item.layer);
+    } else if (item.layer) {
+      const std::string matrix = item.matrix_name();
+      text += (matrix.empty() ? "" : matrix + " of ") + "layer " + std::to_string(*item.layer);
+    } else {
+      text += item.tensor;
+    }
     text += " takes about " + memory_text(queue[largest].memory_bytes) + ", more than the " +
             memory_text(context_.memory_bytes) + " of {memory}";
     if (count > 1) text += "; so do " + std::to_string(count - 1) + " others";

@@ -169,7 +169,6 @@ TEST(CliCircuits, OneLineSaysWhatIsWrong) {
   } cases[] = {
       {{"circuits", data_path("gpt2"), "--rope-offset", "-1"}, 2, "no rotary positions"},
       {{"circuits", scaled, "--rope-offset", "-1"}, 5, "yarn"},
-      {{"circuits", scaled, "--fold-norm"}, 4, "input_layernorm.weight' is missing"},
       {{"circuits", kLlama, "--rope-offset", "far"}, 2, "--rope-offset"},
       {{"circuits", kLlama, "--circuit", "q"}, 2, "is not a circuit"},
       {{"circuits", kLlama, "--composition", "--with-bias"}, 2, "--with-bias"},
@@ -183,6 +182,18 @@ TEST(CliCircuits, OneLineSaysWhatIsWrong) {
     EXPECT_TRUE(contains(run.err, expected.said)) << run.err;
   }
   EXPECT_EQ(run_attnscope({"circuits", scaled}).exit_code, 0);
+}
+
+TEST(CliCircuits, ALayerWhoseNormIsMissingIsSkipped) {
+  const TempFolder folder;
+  const std::string without = TinyLlama(2).write(folder, "without-norms");
+  const RunResult run = run_attnscope({"circuits", without, "--fold-norm", "--format", "json"});
+  EXPECT_EQ(run.exit_code, 6);
+  EXPECT_TRUE(contains(run.err, "input_layernorm.weight' is missing")) << run.err;
+  const json report = json::parse(run.out);
+  EXPECT_TRUE(report["rows"].empty());
+  EXPECT_TRUE(contains(report["skipped"][0]["reason"].get<std::string>(),
+                       "layers.0.input_layernorm.weight"));
 }
 
 TEST(CliCircuits, SaysWhatOfQwenIsLeftOut) {
