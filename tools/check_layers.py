@@ -22,7 +22,7 @@ MAY_INCLUDE = {
     "store": {"core", "results"},
     "pipeline": {"core", "tensor", "checkpoint", "model", "numerics", "results", "analysis", "store"},
     "output": {"core", "results"},
-    "commands": {"core", "tensor", "checkpoint", "model", "numerics", "results", "analysis", "store", "pipeline"},
+    "commands": {"core", "tensor", "checkpoint", "model", "numerics", "results", "analysis", "store", "pipeline", "output"},
     "cli": {"core", "tensor", "checkpoint", "model", "numerics", "results", "analysis", "store", "pipeline", "commands", "output"},
 }
 

@@ -79,6 +79,7 @@ Command circuits_command() {
       .exclusions =
           {{"composition", {"circuit", "energy", "all_eigenvalues"}, "compares pairs of heads"},
            {"composition", {"with_bias"}, "reads what heads write, where no bias is a coordinate"}},
+      .analyses = {&circuits_analysis(), &composition_analysis()},
       .run = run};
 }
 

@@ -10,6 +10,7 @@
 
 #include "attnscope/commands/arguments.h"
 #include "attnscope/core/matrix_view.h"
+#include "attnscope/pipeline/analysis.h"
 #include "attnscope/pipeline/context.h"
 #include "attnscope/results/sink.h"
 
@@ -31,6 +32,7 @@ struct Command {
   std::vector<Example> examples;
   std::vector<Parameter> parameters;
   std::vector<Exclusion> exclusions;
+  std::vector<const Analysis*> analyses;  // whose rows its report has; of items and in stores
 
   // One of these two:
   void (*run)(const Arguments&, const Session&, RowSink&) = nullptr;
@@ -46,13 +48,5 @@ std::span<const Command> commands();
 
 /// The parameter of that name, or null.
 const Parameter* find_parameter(const Command& command, std::string_view name);
-
-Command circuits_command();
-Command export_command();
-Command info_command();
-Command matrix_command();
-Command similarity_command();
-Command spectrum_command();
-Command weights_command();
 
 }  // namespace attnscope

@@ -4,6 +4,15 @@
 
 namespace attnscope {
 
+// Each in the file of its name.
+Command circuits_command();
+Command export_command();
+Command info_command();
+Command matrix_command();
+Command similarity_command();
+Command spectrum_command();
+Command weights_command();
+
 std::span<const Command> commands() {
   static const std::array all = {info_command(),       spectrum_command(), weights_command(),
                                  similarity_command(), matrix_command(),   circuits_command(),

@@ -6,6 +6,7 @@
 
 #include "attnscope/core/text.h"
 #include "attnscope/model/model_names.h"
+#include "attnscope/output/writers.h"
 #include "attnscope/pipeline/free_memory.h"
 
 namespace attnscope {
@@ -25,6 +26,12 @@ std::vector<std::filesystem::path> model_paths(const Arguments& arguments) {
     }
   }
   return paths;
+}
+
+std::vector<std::string> format_names() {
+  std::vector<std::string> names;
+  for (const Format& format : formats()) names.emplace_back(format.name);
+  return names;
 }
 
 void warn(const Checkpoint& checkpoint, const Session& session) {
@@ -95,7 +102,7 @@ Parameters output_parameters() {
   return {{.name = "format",
            .type = choice,
            .metavariable = "FORMAT",
-           .choices = {"table", "csv", "json"},
+           .choices = format_names(),
            .standard = "table",
            .noun = "format"},
           {.name = "out",

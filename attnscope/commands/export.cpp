@@ -2,9 +2,9 @@
 #include <cstdint>
 
 #include "attnscope/commands/common.h"
+#include "attnscope/commands/stored_report.h"
 #include "attnscope/core/error.h"
 #include "attnscope/core/text.h"
-#include "attnscope/pipeline/stored_report.h"
 #include "attnscope/store/record_text.h"
 
 namespace attnscope {

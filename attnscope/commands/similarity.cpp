@@ -59,6 +59,7 @@ Command similarity_command() {
           .exclusions = {{"head_matrix", {"overlap", "layers"}, "prints one head of one layer"},
                          {"head_matrix", bins, "prints a matrix"},
                          {"overlap", bins, "prints a matrix"}},
+          .analyses = {&similarity_analysis(), &head_overlap_analysis(), &head_matrix_analysis()},
           .run = run};
 }
 

@@ -86,6 +86,7 @@ Command spectrum_command() {
                       {"matrix", "per_head", "values", "rank", "tensor"},
                       "asks of queries, and of keys and values, at ranks of its own"},
                      {"tensor", {"matrix", "layers", "per_head", "layout"}, "names one tensor"}},
+      .analyses = {&spectrum_analysis(), &mla_analysis()},
       .run = run};
 }
 

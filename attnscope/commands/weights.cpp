@@ -45,6 +45,7 @@ Command weights_command() {
           .parameters =
               joined({model_parameters(), own_parameters(), bin_parameters(WeightsRequest().bins),
                       work_parameters(), output_parameters()}),
+          .analyses = {&weights_analysis()},
           .run = run};
 }
 

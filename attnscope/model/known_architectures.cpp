@@ -2,9 +2,26 @@
 
 #include <algorithm>
 
-#include "attnscope/model/families/families.h"
-
 namespace attnscope {
+
+// One function per family, each in the file of its name in families/ (close relatives share one).
+Architecture albert();
+Architecture bert();
+Architecture distilbert();
+Architecture gemma();
+Architecture gemma2();
+Architecture gemma3();
+Architecture gpt2();
+Architecture gpt_neo();
+Architecture gpt_neox();
+Architecture llama();
+Architecture mistral();
+Architecture opt();
+Architecture phi();
+Architecture phi3();
+Architecture qwen2();
+Architecture qwen3();
+Architecture roberta();
 
 const std::vector<Architecture>& known_architectures() {
   static const std::vector<Architecture> all = {

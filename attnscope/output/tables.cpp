@@ -71,20 +71,15 @@ class TableWriter : public RowSink {
       if (table.command != head.command) continue;
       if (!table.parameter.empty() && !asks_for(head.parameters, table.parameter)) continue;
       table_ = table.make(options_, out_);
-      table_->begin(head);
-      return;
+      break;
     }
+    if (!table_) table_ = make_collected<write_plain_table>(options_, out_);
+    table_->begin(head);
   }
-  void add_row(Record row) override {
-    if (table_) table_->add_row(std::move(row));
-  }
-  void add_skipped(Skipped skipped) override {
-    if (table_) table_->add_skipped(std::move(skipped));
-  }
+  void add_row(Record row) override { table_->add_row(std::move(row)); }
+  void add_skipped(Skipped skipped) override { table_->add_skipped(std::move(skipped)); }
   void add_note(std::string) override {}
-  void end() override {
-    if (table_) table_->end();
-  }
+  void end() override { table_->end(); }
 
  private:
   WriteOptions options_;

@@ -12,6 +12,8 @@ namespace attnscope {
 using WriteTable = void (*)(const Report&, const WriteOptions&, std::ostream&);
 
 void write_circuits_table(const Report& report, const WriteOptions& options, std::ostream& out);
+/// Of commands that have none below.
+void write_plain_table(const Report& report, const WriteOptions& options, std::ostream& out);
 void write_info_table(const Report& report, const WriteOptions& options, std::ostream& out);
 /// What `spectrum --mla` found; write_spectrum_table calls it.
 void write_mla_table(const Report& report, const WriteOptions& options, std::ostream& out);

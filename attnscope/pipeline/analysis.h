@@ -40,7 +40,6 @@ struct Cost {
 struct Analysis {
   std::string_view name;
   std::string_view command;  // whose report has its rows
-  int revision = 1;          // raised when the numbers or the fields of its rows change
   /// That an item may name; empty: it names a layer or a pair of layers, and no role.
   std::span<const Role> roles = {};
   bool takes_tensors = false;  // an item may name a tensor in place of a layer

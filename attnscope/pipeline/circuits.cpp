@@ -144,7 +144,6 @@ std::vector<std::vector<Role>> select_circuits(std::span<const Model> models,
 const Analysis& circuits_analysis() {
   static constexpr Analysis analysis = {.name = "circuits",
                                         .command = "circuits",
-                                        .revision = 2,
                                         .roles = kCircuits,
                                         .compute = compute_circuits,
                                         .cost = cost,

@@ -230,7 +230,6 @@ RowMaker make_rows(RowSink& sink) {
 const Analysis& composition_analysis() {
   static constexpr Analysis analysis = {.name = "composition",
                                         .command = "circuits",
-                                        .revision = 2,
                                         .compute = compute_pair,
                                         .cost = cost,
                                         .add_inputs = add_inputs,

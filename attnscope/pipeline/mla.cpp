@@ -129,7 +129,6 @@ RowMaker make_rows(RowSink& sink) {
 const Analysis& mla_analysis() {
   static constexpr Analysis analysis = {.name = "mla",
                                         .command = "spectrum",
-                                        .revision = 2,
                                         .roles = kHalves,
                                         .compute = compute_half,
                                         .cost = cost,

@@ -7,6 +7,7 @@
 #include "attnscope/pipeline/outcome_buffer.h"
 #include "attnscope/pipeline/stored_items.h"
 #include "attnscope/pipeline/work_queue.h"
+#include "attnscope/results/field.h"
 
 namespace attnscope {
 namespace {
@@ -33,7 +34,7 @@ class Run {
     make_jobs();
     if (context.store == nullptr) return;
     StoredRun run{.analysis = {.name = std::string(plan.analysis->name),
-                               .revision = plan.analysis->revision,
+                               .revision = find_row_kind(plan.analysis->name).revision,
                                .command = std::string(plan.analysis->command),
                                .parameters = plan.parameters},
                   .parameters = head.parameters};

@@ -207,7 +207,6 @@ ReportHead head_of(const SimilarityRequest& request, std::span<const Role> matri
 const Analysis& similarity_analysis() {
   static constexpr Analysis analysis = {.name = "similarity",
                                         .command = "similarity",
-                                        .revision = 1,
                                         .roles = kVectorMatrices,
                                         .compute = compute_cosines,
                                         .cost = cosines_cost,
@@ -219,7 +218,6 @@ const Analysis& similarity_analysis() {
 const Analysis& head_overlap_analysis() {
   static constexpr Analysis analysis = {.name = "head_overlap",
                                         .command = "similarity",
-                                        .revision = 1,
                                         .roles = kVectorMatrices,
                                         .compute = compute_overlap,
                                         .cost = overlap_cost,
@@ -231,7 +229,6 @@ const Analysis& head_overlap_analysis() {
 const Analysis& head_matrix_analysis() {
   static constexpr Analysis analysis = {.name = "head_matrix",
                                         .command = "similarity",
-                                        .revision = 1,
                                         .roles = kVectorMatrices,
                                         .compute = compute_head_matrix,
                                         .cost = head_matrix_cost,

@@ -283,7 +283,6 @@ const Analysis& spectrum_analysis() {
                                         Role::ov,    Role::kv};
   static constexpr Analysis analysis = {.name = "spectrum",
                                         .command = "spectrum",
-                                        .revision = 3,
                                         .roles = kRoles,
                                         .takes_tensors = true,
                                         .compute = compute_spectra,

@@ -164,7 +164,6 @@ RowMaker make_rows(RowSink& sink) { return rows_with_heads(sink); }
 const Analysis& weights_analysis() {
   static constexpr Analysis analysis = {.name = "weights",
                                         .command = "weights",
-                                        .revision = 1,
                                         .roles = kProjections,
                                         .compute = compute,
                                         .cost = cost,

@@ -54,6 +54,7 @@ struct RowKind {
   std::string_view command = {};  // whose report has such rows
   std::string_view option = {};   // its parameter that asks for them; empty: its usual rows
   std::string_view meaning = {};  // one line
+  int revision = 1;               // raised when the numbers or the fields of rows change
   std::vector<Field> place = {};  // the row's first fields: of which model, layer, matrix, head
   std::vector<Field> fields = {};      // what the analysis found, in the order of the row
   std::vector<Field> models = {};      // of each entry of `models`

@@ -30,7 +30,7 @@ std::vector<std::string> shown(const std::vector<Record>& rows,
   report.parameters = {{"composition", true}};
   report.rows = rows;
   std::ostringstream out;
-  send(report, *make_table_writer({}, out));
+  send(report, *formats()[0].make({}, out));
   if (text != nullptr) *text = out.str();
   std::vector<std::string> pairs;
   std::istringstream lines(out.str());

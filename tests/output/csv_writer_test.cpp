@@ -106,7 +106,7 @@ std::string plain_csv(const Report& report) {
 
 std::string written(const Report& report) {
   std::ostringstream out;
-  send(report, *make_csv_writer({}, out));
+  send(report, *formats()[1].make({}, out));
   return out.str();
 }
 

@@ -13,7 +13,7 @@ using nlohmann::json;
 
 json written(const Report& report) {
   std::ostringstream out;
-  send(report, *make_json_writer({}, out));
+  send(report, *formats()[2].make({}, out));
   EXPECT_TRUE(out.str().ends_with("}\n"));
   return json::parse(out.str());
 }

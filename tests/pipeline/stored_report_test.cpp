@@ -1,5 +1,5 @@
 // Rows of a store as reports, when they are not what they should be.
-#include "attnscope/pipeline/stored_report.h"
+#include "attnscope/commands/stored_report.h"
 
 #include <gtest/gtest.h>
 

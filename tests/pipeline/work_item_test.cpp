@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "attnscope/pipeline/analyses.h"
+#include "attnscope/commands/analyses.h"
 #include "attnscope/pipeline/circuits.h"
 #include "attnscope/pipeline/mla.h"
 #include "attnscope/pipeline/similarity.h"

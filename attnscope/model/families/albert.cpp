@@ -1,6 +1,6 @@
 // ALBERT: layers share weights in groups; each layer shows the group that it uses.
 // Source: huggingface/transformers, models/albert/modeling_albert.py, AlbertTransformer.
-#include "attnscope/model/families/families.h"
+#include "attnscope/model/architecture.h"
 
 namespace attnscope {
 namespace {

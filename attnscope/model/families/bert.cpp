@@ -1,7 +1,7 @@
 // BERT and RoBERTa: encoders with one Linear per projection; they differ in prefix and head.
 // Source: huggingface/transformers, models/bert/modeling_bert.py, BertSelfAttention;
 // models/roberta/modeling_roberta.py.
-#include "attnscope/model/families/families.h"
+#include "attnscope/model/architecture.h"
 
 namespace attnscope {
 

@@ -1,6 +1,6 @@
 // DistilBERT: BERT's layers under other names, no token types, no pooler.
 // Source: huggingface/transformers, models/distilbert/modeling_distilbert.py.
-#include "attnscope/model/families/families.h"
+#include "attnscope/model/architecture.h"
 
 namespace attnscope {
 

@@ -1,6 +1,6 @@
 // GPT-2. One fused QKV tensor per layer, stored (in, out) because Conv1D multiplies x @ W.
 // Source: huggingface/transformers, models/gpt2/modeling_gpt2.py, GPT2Attention.
-#include "attnscope/model/families/families.h"
+#include "attnscope/model/architecture.h"
 
 namespace attnscope {
 

@@ -1,6 +1,6 @@
 // GPT-Neo: separate Linear projections without biases, local and global layers alike.
 // Source: huggingface/transformers, models/gpt_neo/modeling_gpt_neo.py.
-#include "attnscope/model/families/families.h"
+#include "attnscope/model/architecture.h"
 
 namespace attnscope {
 

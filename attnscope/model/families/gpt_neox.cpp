@@ -1,6 +1,6 @@
 // GPT-NeoX and Pythia: Q, K and V of each head lie together, head after head.
 // Source: huggingface/transformers, models/gpt_neox/modeling_gpt_neox.py, GPTNeoXAttention.
-#include "attnscope/model/families/families.h"
+#include "attnscope/model/architecture.h"
 
 namespace attnscope {
 

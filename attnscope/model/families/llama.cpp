@@ -1,7 +1,7 @@
 // Llama and the families that keep its names: Mistral, Qwen2 (biases), Qwen3 (own head_dim, Q and K
 // norms), Gemma 1 to 3 (own head_dim, norms around each block).
 // Source: huggingface/transformers, models/{llama,mistral,qwen2,qwen3,gemma,gemma2,gemma3}.
-#include "attnscope/model/families/families.h"
+#include "attnscope/model/architecture.h"
 
 namespace attnscope {
 

@@ -1,6 +1,6 @@
 // OPT. The 350m model embeds in fewer dimensions than it computes in, and projects in and out.
 // Source: huggingface/transformers, models/opt/modeling_opt.py, OPTDecoder.
-#include "attnscope/model/families/families.h"
+#include "attnscope/model/architecture.h"
 
 namespace attnscope {
 

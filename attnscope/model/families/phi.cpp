@@ -1,6 +1,6 @@
 // Phi 1, 1.5 and 2: attention and MLP in parallel, biases everywhere.
 // Source: huggingface/transformers, models/phi/modeling_phi.py, PhiAttention.
-#include "attnscope/model/families/families.h"
+#include "attnscope/model/architecture.h"
 
 namespace attnscope {
 

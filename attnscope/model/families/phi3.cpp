@@ -1,6 +1,6 @@
 // Phi-3 and Phi-4: Llama's block with Q, K, V in one tensor and gate, up in another.
 // Source: huggingface/transformers, models/phi3/modeling_phi3.py, Phi3Attention and Phi3MLP.
-#include "attnscope/model/families/families.h"
+#include "attnscope/model/architecture.h"
 
 namespace attnscope {
 

@@ -83,7 +83,8 @@ std::vector<Field> measures() {
        .with = "values"},
       {.name = "cumulative_energy",
        .form = list,
-       .unit = "share of the energy",       .meaning = "the share of the sum of squares in the first, the first two, … singular values",
+       .unit = "share of the energy",
+       .meaning = "the share of the sum of squares in the first, the first two, … singular values",
        .where = kWhere,
        .with = "values"},
       {.name = "null_singular_values",
@@ -91,7 +92,7 @@ std::vector<Field> measures() {
        .meaning = "singular values that a random matrix of the same shape and norm would have",
        .where = kWhere,
        .with = "values"},
-};
+  };
 }
 
 std::vector<Field> common_parameters() {
@@ -115,6 +116,7 @@ RowKind spectrum_rows() {
   RowKind kind = {.name = "spectrum",
                   .command = "spectrum",
                   .meaning = "ranks and norms of one matrix or head",
+                  .revision = 3,
                   .place = place_of_matrix(),
                   .fields = measures(),
                   .models = model_facts(),

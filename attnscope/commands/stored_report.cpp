@@ -1,14 +1,14 @@
-#include "attnscope/pipeline/stored_report.h"
+#include "attnscope/commands/stored_report.h"
 
 #include <algorithm>
 #include <filesystem>
 #include <set>
 #include <vector>
 
+#include "attnscope/commands/analyses.h"
 #include "attnscope/core/error.h"
 #include "attnscope/core/text.h"
 #include "attnscope/model/model_names.h"
-#include "attnscope/pipeline/analyses.h"
 #include "attnscope/store/record_text.h"
 
 namespace attnscope {

@@ -9,7 +9,8 @@
 
 namespace attnscope {
 
-const std::vector<const Analysis*>& analyses();
+/// Of all commands.
+std::vector<const Analysis*> analyses();
 
 /// Null where none has that name.
 const Analysis* find_analysis(std::string_view name);

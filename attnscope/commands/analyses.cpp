@@ -1,13 +1,9 @@
-#include "attnscope/pipeline/analyses.h"
+#include "attnscope/commands/analyses.h"
 
 #include <algorithm>
 
+#include "attnscope/commands/command.h"
 #include "attnscope/core/error.h"
-#include "attnscope/pipeline/circuits.h"
-#include "attnscope/pipeline/mla.h"
-#include "attnscope/pipeline/similarity.h"
-#include "attnscope/pipeline/spectrum.h"
-#include "attnscope/pipeline/weights.h"
 
 namespace attnscope {
 namespace {
@@ -56,12 +52,11 @@ void check_layers(const Analysis& analysis, const WorkItem& item, const Source& 
 
 }  // namespace
 
-const std::vector<const Analysis*>& analyses() {
-  static const std::vector<const Analysis*> all = {
-      &circuits_analysis(),     &composition_analysis(), &head_matrix_analysis(),
-      &head_overlap_analysis(), &mla_analysis(),         &similarity_analysis(),
-      &spectrum_analysis(),     &weights_analysis(),
-  };
+std::vector<const Analysis*> analyses() {
+  std::vector<const Analysis*> all;
+  for (const Command& command : commands()) {
+    all.insert(all.end(), command.analyses.begin(), command.analyses.end());
+  }
   return all;
 }
 
