@@ -34,7 +34,7 @@ class Run {
     make_jobs();
     if (context.store == nullptr) return;
     StoredRun run{.analysis = {.name = std::string(plan.analysis->name),
-                               .revision = find_row_kind(plan.analysis->name).revision,
+                               .revision = revision_of(plan.analysis->name),
                                .command = std::string(plan.analysis->command),
                                .parameters = plan.parameters},
                   .parameters = head.parameters};

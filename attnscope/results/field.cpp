@@ -56,6 +56,13 @@ const RowKind& find_row_kind(std::string_view name) {
   throw std::out_of_range("no kind of row is called '" + std::string(name) + "'");
 }
 
+int revision_of(std::string_view name) {
+  for (const RowKind& kind : row_kinds()) {
+    if (kind.name == name) return kind.revision;
+  }
+  return 1;
+}
+
 const RowKind& row_kind_of(std::string_view command, const Record& parameters) {
   const RowKind* usual = nullptr;
   for (const RowKind& kind : row_kinds()) {

@@ -50,14 +50,14 @@ struct Field {
 
 /// One kind of row, and the report that has such rows.
 struct RowKind {
-  std::string_view name = {};     // "spectrum", "mla", …; a store's analysis has the same
-  std::string_view command = {};  // whose report has such rows
-  std::string_view option = {};   // its parameter that asks for them; empty: its usual rows
-  std::string_view meaning = {};  // one line
-  int revision = 1;               // raised when the numbers or the fields of rows change
-  std::vector<Field> place = {};  // the row's first fields: of which model, layer, matrix, head
-  std::vector<Field> fields = {};      // what the analysis found, in the order of the row
-  std::vector<Field> models = {};      // of each entry of `models`
+  std::string_view name = {};      // "spectrum", "mla", …; a store's analysis has the same
+  std::string_view command = {};   // whose report has such rows
+  std::string_view option = {};    // its parameter that asks for them; empty: its usual rows
+  std::string_view meaning = {};   // one line
+  int revision = 1;                // raised when the numbers or the fields of rows change
+  std::vector<Field> place = {};   // the row's first fields: of which model, layer, matrix, head
+  std::vector<Field> fields = {};  // what the analysis found, in the order of the row
+  std::vector<Field> models = {};  // of each entry of `models`
   std::vector<Field> parameters = {};  // of the report
   /// Parameters that are columns of the store's view, which holds rows of several sets.
   std::vector<std::string_view> variant = {};
@@ -71,6 +71,8 @@ struct RowKind {
 const std::vector<RowKind>& row_kinds();
 /// Throws std::out_of_range: only code can name a kind that is not there.
 const RowKind& find_row_kind(std::string_view name);
+/// What a store asks of the kind; 1 for rows that are of none.
+int revision_of(std::string_view kind);
 /// The kind of a report's rows.
 const RowKind& row_kind_of(std::string_view command, const Record& parameters);
 
