@@ -7,7 +7,6 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <ranges>
 #include <utility>
 
 #include "attnscope/core/error.h"
@@ -76,9 +75,12 @@ void append_array(std::string& out, const Elements& elements, Append append) {
 template <class T>
 void append_part(std::string& out, const ArrayPart<T>& part) {
   if (!part.is_vector()) {
-    const auto indices = std::views::iota(std::int64_t{0}, part.shape.front());
-    append_array(out, indices,
-                 [&](std::string& to, std::int64_t index) { append_part(to, part[index]); });
+    out += '[';
+    for (std::int64_t i = 0; i < part.shape.front(); ++i) {
+      if (i > 0) out += ',';
+      append_part(out, part[i]);
+    }
+    out += ']';
   } else if constexpr (std::is_integral_v<T>) {
     // "[]" is read as an array of float64.
     if (part.values.empty()) {
