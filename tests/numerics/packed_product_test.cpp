@@ -10,10 +10,13 @@ namespace {
 using namespace test;
 
 TEST(PackedProduct, IsTheProductForEveryShapeAndLayout) {
-  const struct {
+  const struct Shape {
     std::int64_t m, n, k;
   } shapes[] = {{1, 1, 1}, {3, 5, 2}, {24, 24, 24}, {25, 47, 257}, {200, 7, 300}, {8, 120, 1}};
-  for (const auto& [m, n, k] : shapes) {
+  for (const Shape& shape : shapes) {
+    const std::int64_t m = shape.m;
+    const std::int64_t n = shape.n;
+    const std::int64_t k = shape.k;
     const Matrix<double> a = integer_matrix(m, k, /*limit=*/99, /*seed=*/1);
     const Matrix<double> b = integer_matrix(n, k, /*limit=*/99, /*seed=*/2);
     const Matrix<double> b_turned = integer_matrix(k, n, /*limit=*/99, /*seed=*/3);

@@ -329,7 +329,8 @@ TEST(WorkItem, NamingWhatIsNotThereIsRefused) {
   wrong.emplace_back("matrix", tensor("spectrum", "transformer.h.1.ln_1.weight"));
   wrong.emplace_back("tensor", tensor("mla", "transformer.h.1.attn.c_attn.weight"));
   wrong.emplace_back("rank", tensor("spectrum", "transformer.h.1.attn.c_attn.weight"));
-  for (const auto& [said, item] : wrong) {
+  for (const auto& [said, wrong_item] : wrong) {
+    const WorkItem& item = wrong_item;
     SCOPED_TRACE(work_item_text(item));
     EXPECT_ERROR_SAYING(ErrorKind::format, compute_item(item, sources, {}), said);
   }
