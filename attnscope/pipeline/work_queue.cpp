@@ -64,6 +64,8 @@ class WorkQueue {
         meter_(total_of(items), workers_) {}
 
   void run() {
+    // Else a worker could take an item before the thread that watches sees the stop.
+    if (context_.stop.stop_requested()) throw Stopped();
     {
       std::vector<std::jthread> workers;
       for (std::size_t index = 0; index < workers_; ++index) workers.emplace_back([&] { work(); });
