@@ -58,7 +58,7 @@ SignalWatch::~SignalWatch() {
   for (const int signal : kWatched) {
     struct sigaction now = {};
     if (sigaction(signal, nullptr, &now) != 0 || now.sa_handler != pass_on) continue;
-    std::signal(signal, SIG_DFL);
+    std::signal(signal, SIG_IGN);  // the work is done: nothing is left to end but the process
   }
   pass_on(0);  // wakes the thread
   thread_.join();

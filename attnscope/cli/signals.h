@@ -10,7 +10,8 @@ namespace attnscope {
 
 /// While it lives, SIGINT, SIGTERM and SIGHUP (but for those that the program's parent had ignored)
 /// go to one thread, which requests a stop and says so on stderr. A run that is not over 0.8 s
-/// later is ended with exit code 128 + signal. There may be one at a time.
+/// later is ended with exit code 128 + signal. There may be one in a process: after it these
+/// signals change nothing, so that a run that is done ends with its own exit code.
 class SignalWatch {
  public:
   SignalWatch();
