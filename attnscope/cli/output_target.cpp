@@ -1,7 +1,6 @@
 #include "attnscope/cli/output_target.h"
 
 #include <fcntl.h>
-#include <stdlib.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -10,6 +9,7 @@
 #include <filesystem>
 
 #include "attnscope/core/error.h"
+#include "attnscope/core/temporary_file.h"
 
 namespace attnscope {
 namespace {
@@ -23,23 +23,13 @@ constexpr std::size_t kKeptBytes = 4 << 20;
   throw Error(ErrorKind::io, place, std::string(problem) + ": " + std::strerror(error), hint);
 }
 
-std::string temporary_folder() {
-  const char* folder = std::getenv("TMPDIR");
-  return folder == nullptr || *folder == '\0' ? "/tmp" : folder;
-}
-
-/// Gone when it is closed, however the run ends.
-int open_temporary_file() {
-  const std::string folder = temporary_folder();
-  int file = open_unnamed_file(folder);
-  if (file >= 0) return file;
-  std::string name = folder + "/attnscope-XXXXXX";
-  file = mkostemp(name.data(), O_CLOEXEC);
-  if (file < 0)
-    fail(folder, "cannot write", errno,
+int open_spool() {
+  const int file = open_temporary_file();
+  if (file < 0) {
+    fail(temporary_folder(), "cannot write", errno,
          "output is kept there till it is whole; name "
          "another folder in TMPDIR");
-  unlink(name.c_str());
+  }
   return file;
 }
 
@@ -65,7 +55,7 @@ OutputTarget::OutputTarget(const std::string& path) : place_(path.empty() ? "std
   } else {
     out_ = path.empty() ? STDOUT_FILENO : open(path.c_str(), O_WRONLY | O_TRUNC | O_CLOEXEC);
     if (out_ < 0) fail(place_, "cannot write", errno);
-    buffer_ = std::make_unique<FileBuffer>(kKeptBytes, open_temporary_file, temporary_folder());
+    buffer_ = std::make_unique<FileBuffer>(kKeptBytes, open_spool, temporary_folder());
   }
   stream_ = std::make_unique<std::ostream>(buffer_.get());
   stream_->exceptions(std::ios::badbit);  // lets the buffer's errors through

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "attnscope/core/error.h"
+#include "attnscope/core/temporary_file.h"
 
 namespace attnscope {
 namespace {
@@ -39,16 +40,6 @@ bool names(const fs::path& path, int file) {
 }
 
 }  // namespace
-
-int open_unnamed_file(const fs::path& folder) {
-#ifdef O_TMPFILE
-  return open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0666);
-#else
-  (void)folder;
-  errno = EOPNOTSUPP;
-  return -1;
-#endif
-}
 
 ReplacedFile::ReplacedFile(fs::path path, bool may_be_unnamed) : path_(std::move(path)) {
   if (may_be_unnamed) {

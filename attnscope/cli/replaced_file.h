@@ -5,10 +5,6 @@
 
 namespace attnscope {
 
-/// A file without a name in `folder`, which is gone when it is closed. Returns a descriptor that
-/// can be read and written, or -1 with errno.
-int open_unnamed_file(const std::filesystem::path& folder);
-
 /// Until replace(), a run that is killed leaves nothing. Where the file system has no files without
 /// names, it leaves a hidden one, `.NAME.attnscope-tmp`, which the next run to the same name takes.
 class ReplacedFile {

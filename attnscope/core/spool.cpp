@@ -1,36 +1,23 @@
 #include "attnscope/core/spool.h"
 
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include "attnscope/core/error.h"
+#include "attnscope/core/temporary_file.h"
 
 namespace attnscope {
 namespace {
 
-/// As TMPDIR names it, be it there or not: a misspelled one must not fill /tmp.
-std::string folder() {
-  const char* named = std::getenv("TMPDIR");
-  return named == nullptr || *named == '\0' ? "/tmp" : named;
-}
-
 [[noreturn]] void fail(const char* problem) {
-  throw Error(ErrorKind::io, {.file = folder(),
+  throw Error(ErrorKind::io, {.file = temporary_folder(),
                               .problem = std::string(problem) + ": " + std::strerror(errno),
                               .hint = "TMPDIR names another folder for temporary files"});
 }
 
 std::FILE* unnamed_file() {
-  std::string name = folder() + "/attnscope-XXXXXX";
-  const int descriptor = mkstemp(name.data());
-  if (descriptor < 0) return nullptr;
-  unlink(name.c_str());
-  fcntl(descriptor, F_SETFD, FD_CLOEXEC);
-  return fdopen(descriptor, "w+b");
+  const int descriptor = open_temporary_file();
+  return descriptor < 0 ? nullptr : fdopen(descriptor, "w+b");
 }
 
 }  // namespace
