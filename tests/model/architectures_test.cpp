@@ -22,7 +22,7 @@ const fs::path kTests = fs::path(ATTNSCOPE_SOURCE_DIR) / "tests";
 std::vector<std::string> checkpoints() {
   std::vector<std::string> names;
   for (const auto& entry : fs::directory_iterator(kTests / "data")) {
-    if (entry.is_directory()) names.push_back(entry.path().filename().string());
+    if (fs::exists(entry.path() / "config.json")) names.push_back(entry.path().filename().string());
   }
   std::sort(names.begin(), names.end());
   return names;

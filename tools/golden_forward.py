@@ -1,0 +1,285 @@
+#!/usr/bin/env python3
+"""Writes tests/data/forward/<case>/: tiny checkpoints and what the forward pass must make of them.
+
+    python tools/golden_forward.py [--only CASE] [--check]
+
+(`tools/make_golden.py` calls it too.) A second run gives the same bytes. Needs numpy, torch, transformers and safetensors;
+no test needs them. `--check` also runs everything in float64 and prints how far float32 is from it.
+
+One folder is one file of weights, with one or more configs to read it by:
+    model.safetensors
+    config.json                  the main variant, in the spelling of transformers 5
+    config.<variant>.json        another variant of the same weights
+    config[.<variant>].old.json  the same variant as older files spell it; what has a default is left out
+    expected[.<variant>].safetensors
+An expected file holds, for inputs N = 0, 1, ...:
+    tokens.N         [T] int32
+    logits.N         [T, V] float32; absent where the checkpoint has no head
+    hidden_states.N  [L + 1, T, D] float32, as transformers gives them: the last after the final norm
+    attentions.N     [L, H, T, T] float32, after softmax
+Where the last hidden state is narrower than D (OPT with projections), hidden_states.N has L entries and
+last_hidden_state.N [T, E] the last. The metadata's "batches", a JSON list such as [[2, 3]], says which inputs were
+run together, right-padded with "pad" and with an attention mask; only real rows are written down.
+
+All of it comes from transformers, eager and float32, loading the files as written, a fresh model for every input.
+"""
+
+import argparse
+import json
+import os
+import shutil
+import tempfile
+import zlib
+from pathlib import Path
+
+os.environ["HF_HUB_OFFLINE"] = "1"  # everything is built here; nothing may come from the network
+
+import numpy as np
+import torch
+import transformers
+from golden_forward_case import Case, Variant, changed
+from golden_forward_cases import CASES
+from safetensors.numpy import save_file
+from torch.overrides import TorchFunctionMode
+from transformers.pytorch_utils import Conv1D
+
+FORWARD = Path(__file__).resolve().parent.parent / "tests" / "data" / "forward"
+SEED = 17
+SIZE_LIMIT = 3_500_000
+FLOAT32_ERROR = 5e-6  # of the largest value: what float32 itself may err by, where tests allow 2e-5
+
+
+# ---- Weights ------------------------------------------------------------------------------------------------------
+
+QUERY_OR_KEY = ("query.", "key.", "q_lin", "k_lin", "q_proj", "k_proj", "c_attn", "query_key_value", "qkv_proj")
+EMBEDDINGS = ("embed", "wte", "wpe")
+
+
+def values_of(generator: np.random.Generator, name: str, parameter: torch.Tensor, fan_in: int) -> np.ndarray:
+    """Scores far from uniform, small embeddings (so that a norm's epsilon shows), gains far from 1, no bias 0."""
+    noise = generator.standard_normal(tuple(parameter.shape))
+    if parameter.dim() == 1:
+        return 0.3 * noise if name.endswith("bias") else parameter.detach().numpy() + 0.3 * noise
+    if any(part in name for part in EMBEDDINGS) and "mapping" not in name:
+        return 0.03 * noise
+    return (1.5 if any(part in name for part in QUERY_OR_KEY) else 1.0) * noise / np.sqrt(fan_in)
+
+
+def randomise(model: torch.nn.Module, case: Case) -> None:
+    """Replaces every parameter. NumPy's generator, because its stream is the same on every machine."""
+    generator = np.random.default_rng([SEED, zlib.crc32(case.name.encode())])
+    transposed = {id(module.weight) for module in model.modules() if isinstance(module, Conv1D)}
+    for name, parameter in model.named_parameters():
+        fan_in = parameter.shape[0 if id(parameter) in transposed else -1]
+        values = values_of(generator, name, parameter, fan_in)
+        for part, factor in case.gains.items():
+            values = values * factor if part in name else values
+        with torch.no_grad():
+            parameter.copy_(torch.from_numpy(values))
+
+
+# ---- Running ------------------------------------------------------------------------------------------------------
+
+def load(case: Case, weights: Path, config: dict) -> torch.nn.Module:
+    with tempfile.TemporaryDirectory() as folder:
+        shutil.copy(weights, Path(folder) / "model.safetensors")
+        write_config(Path(folder) / "config.json", config)
+        model, info = getattr(transformers, case.model).from_pretrained(
+            folder, dtype=torch.float32, attn_implementation="eager", output_loading_info=True)
+    assert not info["missing_keys"] and not info["mismatched_keys"], f"{case.name}: {info}"
+    return model.eval()
+
+
+class InFloat64(TorchFunctionMode):
+    """Takes out the steps that modules do in float32 whatever their dtype; rotary tables stay float32."""
+    def __torch_function__(self, function, types, arguments=(), keywords=None):
+        keywords = dict(keywords or {})
+        wide = arguments and isinstance(arguments[0], torch.Tensor) and arguments[0].dtype == torch.float64
+        if wide and (function is torch.Tensor.float or
+                     (function is torch.Tensor.to and arguments[1:] == (torch.float32,))):
+            return arguments[0]
+        if wide and "softmax" in getattr(function, "__name__", "") and keywords.get("dtype") == torch.float32:
+            keywords["dtype"] = torch.float64
+        return function(*arguments, **keywords)
+
+
+def outputs(model: torch.nn.Module, texts: list[np.ndarray], pad: int | None) -> list[dict[str, np.ndarray]]:
+    """Of each text its own rows. Several texts are one batch, padded on the right and masked."""
+    longest = max(map(len, texts))
+    ids = np.stack([np.pad(text, (0, longest - len(text)), constant_values=pad or 0) for text in texts])
+    masks = {}
+    if len(texts) > 1:
+        masks["attention_mask"] = torch.tensor([[1] * len(text) + [0] * (longest - len(text)) for text in texts])
+    with torch.no_grad():
+        result = model(input_ids=torch.from_numpy(ids).long(), output_hidden_states=True, output_attentions=True,
+                       **masks)
+    rows = []
+    for index, text in enumerate(texts):
+        size = len(text)
+        hidden = [state[index, :size].numpy() for state in result.hidden_states]
+        narrow = hidden[-1].shape != hidden[0].shape
+        row = {"hidden_states": np.stack(hidden[:-1] if narrow else hidden),
+               "attentions": np.stack([maps[index, :, :size, :size].numpy() for maps in result.attentions])}
+        if narrow:
+            row["last_hidden_state"] = hidden[-1]
+        if "logits" in result:
+            row["logits"] = result.logits[index, :size].numpy()
+        rows.append(row)
+    return rows
+
+
+def tokens_of(case: Case, vocabulary: int, pad: int | None, length: int, index: int) -> np.ndarray:
+    """Random ids; the first text has a pad token in its midst, which only RoBERTa's positions take notice of."""
+    generator = np.random.default_rng([SEED, index, length, zlib.crc32(case.name.encode())])
+    ids = generator.integers(3, vocabulary, length).astype(np.int32)
+    if index == 0 and pad is not None and length > 4:
+        ids[4] = pad
+    return ids
+
+
+def batches_of(case: Case, variant: Variant, config: dict) -> list[list[np.ndarray]]:
+    text = config.get("text_config", config)
+    pad, batches, index = text.get("pad_token_id"), [], 0
+    for entry in variant.lengths:
+        lengths = entry if isinstance(entry, tuple) else (entry,)
+        batches.append([tokens_of(case, text["vocab_size"], pad, length, index + offset)
+                        for offset, length in enumerate(lengths)])
+        index += len(lengths)
+    return batches
+
+
+def run(case: Case, weights: Path, config: dict, batches: list[list[np.ndarray]]) -> list[dict[str, np.ndarray]]:
+    # Dynamic scaling remembers the longest text: each batch gets a model of its own.
+    return [row for texts in batches
+            for row in outputs(load(case, weights, config), texts, config.get("pad_token_id"))]
+
+
+def run_in_float64(case: Case, weights: Path, config: dict, batches: list) -> list[dict[str, np.ndarray]]:
+    if "reorder_and_upcast_attn" in config:
+        config = config | {"reorder_and_upcast_attn": False}  # it insists on float32, and is the same otherwise
+    rows = []
+    for texts in batches:
+        model = load(case, weights, config).double()
+        with InFloat64():
+            rows += outputs(model, texts, config.get("pad_token_id"))
+    return rows
+
+
+def largest_difference(got: np.ndarray, expected: np.ndarray, name: str) -> float:
+    """Relative to the largest value; each hidden state and each layer's attention is judged by its own."""
+    if name in ("hidden_states", "attentions"):
+        return max(largest_difference(a, b, "") for a, b in zip(got, expected, strict=True))
+    return float(np.abs(got.astype(np.float64) - expected).max() / np.abs(expected).max())
+
+
+def float32_error(case: Case, weights: Path, config: dict, batches: list, rows: list) -> dict[str, float]:
+    worst: dict[str, float] = {}
+    for exact, row in zip(run_in_float64(case, weights, config, batches), rows, strict=True):
+        assert all(value.dtype == np.float64 for value in exact.values())
+        for name in row:
+            worst[name] = max(worst.get(name, 0), largest_difference(row[name], exact[name], name))
+    return worst
+
+
+# ---- Files --------------------------------------------------------------------------------------------------------
+
+def write_config(path: Path, config: dict) -> None:
+    path.write_text(json.dumps(config, indent=1) + "\n")
+
+
+def file_name(kind: str, variant: str, ending: str) -> str:
+    return ".".join(part for part in (kind, variant, ending) if part)
+
+
+def save_weights(case: Case, folder: Path) -> dict:
+    """Writes model.safetensors and returns the main config as transformers writes it."""
+    model_class = getattr(transformers, case.model)
+    model = model_class(model_class.config_class(**changed({}, case.config)))
+    randomise(model, case)
+    model.to(case.dtype).save_pretrained(folder)
+    (folder / "generation_config.json").unlink(missing_ok=True)
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").unlink()
+    return config
+
+
+def write_expected(path: Path, batches: list[list[np.ndarray]], rows: list[dict[str, np.ndarray]],
+                   pad: int | None) -> None:
+    tensors, together, index = {}, [], 0
+    for texts in batches:
+        together.append(list(range(index, index + len(texts))))
+        for text in texts:
+            tensors[f"tokens.{index}"] = text
+            tensors |= {f"{name}.{index}": np.ascontiguousarray(value) for name, value in rows[index].items()}
+            index += 1
+    padded = [numbers for numbers in together if len(numbers) > 1]
+    metadata = {"batches": json.dumps(padded), "pad": json.dumps(pad)} if padded else None
+    assert all(np.isfinite(value).all() for value in tensors.values()), path
+    save_file(tensors, path, metadata=metadata)
+
+
+def make_variant(case: Case, variant: Variant, folder: Path, main_config: dict, check: bool) -> None:
+    weights, config = folder / "model.safetensors", changed(main_config, variant.config)
+    batches = batches_of(case, variant, config)
+    rows = run(case, weights, config, batches)
+    write_expected(folder / file_name("expected", variant.name, "safetensors"), batches, rows,
+                   config.get("pad_token_id"))
+    configs = {variant.name: config}
+    if variant.old:
+        configs[f"{variant.name}.old".lstrip(".")] = old = variant.old(config)
+        for row, same in zip(rows, run(case, weights, old, batches), strict=True):
+            assert all(np.array_equal(row[name], same[name]) for name in row), f"{case.name} {variant.name}: old spelling"
+    for name, written in configs.items():
+        final = case.rewrite_config(written) if case.rewrite_config else written
+        write_config(folder / file_name("config", name, "json"), final)
+    if check:
+        errors = float32_error(case, weights, config, batches, rows)
+        print(f"{case.name:20} {variant.name:24}", "  ".join(f"{name} {value:.1e}" for name, value in errors.items()))
+        worst = max(value for name, value in errors.items())
+        assert worst < FLOAT32_ERROR, f"{case.name} {variant.name}: float32 errs by {worst}"
+
+
+def make(case: Case, check: bool = False) -> None:
+    folder = FORWARD / case.name
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    main_config = save_weights(case, folder)
+    for variant in case.variants:
+        make_variant(case, variant, folder, main_config, check)
+    if case.rewrite:
+        path = folder / "model.safetensors"
+        tensors = case.rewrite(read_tensors(path))
+        save_tensors(tensors, path)
+
+
+def read_tensors(path: Path) -> dict[str, torch.Tensor]:
+    from safetensors.torch import load_file
+    return load_file(path)
+
+
+def save_tensors(tensors: dict[str, torch.Tensor], path: Path) -> None:
+    from safetensors.torch import save_file as save_torch
+    save_torch({name: tensor.contiguous() for name, tensor in tensors.items()}, path, metadata={"format": "pt"})
+
+
+def make_all(only: str | None = None, check: bool = False) -> None:
+    for case in CASES:
+        if only in (None, case.name):
+            make(case, check)
+            print(f"forward/{case.name}")
+    total = sum(path.stat().st_size for path in FORWARD.rglob("*") if path.is_file())
+    assert total < SIZE_LIMIT, f"tests/data/forward holds {total} bytes"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--only", metavar="CASE")
+    parser.add_argument("--check", action="store_true")
+    arguments = parser.parse_args()
+    transformers.logging.set_verbosity_error()
+    transformers.logging.disable_progress_bar()
+    make_all(arguments.only, arguments.check)
+
+
+if __name__ == "__main__":
+    main()

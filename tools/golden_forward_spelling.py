@@ -1,0 +1,79 @@
+"""A config as files from before transformers 5 spell it, without the keys that have their default value."""
+
+# What a missing key means, per model_type; only keys whose meaning the forward pass needs.
+DEFAULTS = {
+    "bert": {"hidden_act": "gelu", "layer_norm_eps": 1e-12, "type_vocab_size": 2},
+    "roberta": {"hidden_act": "gelu", "type_vocab_size": 2, "pad_token_id": 1},
+    "distilbert": {"activation": "gelu"},
+    "albert": {"hidden_act": "gelu_new", "layer_norm_eps": 1e-12, "type_vocab_size": 2},
+    "gpt2": {"activation_function": "gelu_new", "layer_norm_epsilon": 1e-5, "scale_attn_weights": True,
+             "scale_attn_by_inverse_layer_idx": False, "reorder_and_upcast_attn": False},
+    "gpt_neo": {"activation_function": "gelu_new", "layer_norm_epsilon": 1e-5},
+    "gpt_neox": {"hidden_act": "gelu", "layer_norm_eps": 1e-5, "attention_bias": True, "use_parallel_residual": True},
+    "opt": {"activation_function": "relu", "enable_bias": True, "layer_norm_elementwise_affine": True,
+            "_remove_final_layer_norm": False, "do_layer_norm_before": True},
+    "llama": {"rms_norm_eps": 1e-6, "attention_bias": False, "mlp_bias": False, "hidden_act": "silu"},
+    "mistral": {"rms_norm_eps": 1e-6, "hidden_act": "silu", "sliding_window": 4096, "num_key_value_heads": 8},
+    "qwen2": {"rms_norm_eps": 1e-6, "hidden_act": "silu", "use_sliding_window": False, "sliding_window": 4096,
+              "num_key_value_heads": 32, "max_window_layers": 28},
+    "qwen3": {"rms_norm_eps": 1e-6, "hidden_act": "silu", "use_sliding_window": False, "sliding_window": 4096,
+              "num_key_value_heads": 32, "max_window_layers": 28, "attention_bias": False, "head_dim": 128},
+    "gemma": {"rms_norm_eps": 1e-6, "hidden_act": "gelu_pytorch_tanh", "attention_bias": False},
+    "gemma2": {"rms_norm_eps": 1e-6, "hidden_activation": "gelu_pytorch_tanh", "attention_bias": False,
+               "attn_logit_softcapping": 50.0, "final_logit_softcapping": 30.0, "query_pre_attn_scalar": 256,
+               "sliding_window": 4096, "num_key_value_heads": 4},
+    "gemma3_text": {"rms_norm_eps": 1e-6, "hidden_activation": "gelu_pytorch_tanh", "attention_bias": False,
+                    "attn_logit_softcapping": None, "final_logit_softcapping": None, "query_pre_attn_scalar": 256,
+                    "sliding_window": 4096, "num_key_value_heads": 4},
+    "phi": {"hidden_act": "gelu_new", "layer_norm_eps": 1e-5, "qk_layernorm": False},
+    "phi3": {"hidden_act": "silu", "rms_norm_eps": 1e-5, "sliding_window": None},
+}
+UNTIED = {"gpt_neox", "phi", "llama", "mistral", "qwen2", "qwen3", "phi3"}
+# Of no meaning to the forward pass, or newer than the old spelling.
+DROPPED = {"dtype", "rope_parameters", "transformers_version", "layer_types", "_sliding_window_pattern", "use_cache",
+           "initializer_range", "attention_layers", "classifier_dropout", "pretraining_tp", "is_decoder",
+           "add_cross_attention", "use_bidirectional_attention"}
+
+
+def rope_keys(kind: str, rope: dict) -> dict:
+    """`rope_theta` and `rope_scaling`, with the older "type" for the kinds that had it."""
+    rope = dict(rope)
+    share, theta, rope_type = rope.pop("partial_rotary_factor", None), rope.pop("rope_theta"), rope.pop("rope_type")
+    keys = {"rotary_emb_base" if kind == "gpt_neox" else "rope_theta": theta}
+    if kind == "gpt_neox" and share != 0.25:
+        keys["rotary_pct"] = share
+    if kind in ("phi", "phi3") and share not in (None, 0.5 if kind == "phi" else 1.0):
+        keys["partial_rotary_factor"] = share
+    if theta == 10000.0:
+        keys = {key: value for key, value in keys.items() if value != theta}
+    if rope_type != "default":
+        keys["rope_scaling"] = {"rope_type" if kind == "gemma3" or rope_type == "llama3" else "type": rope_type} | rope
+    return keys
+
+
+def gemma3_keys(config: dict) -> dict:
+    full, local = (config["rope_parameters"][kind] for kind in ("full_attention", "sliding_attention"))
+    keys = rope_keys("gemma3", full)
+    if full["rope_theta"] == 1e6:
+        del keys["rope_theta"]
+    if local["rope_theta"] != 10000.0:
+        keys["rope_local_base_freq"] = local["rope_theta"]
+    full_layers = [layer for layer, kind in enumerate(config["layer_types"]) if kind == "full_attention"]
+    return keys | {"sliding_window_pattern": full_layers[0] + 1}
+
+
+def old_spelling(config: dict) -> dict:
+    kind = config["model_type"]
+    defaults = DEFAULTS[kind] | {"tie_word_embeddings": kind not in UNTIED}
+    old = {key: value for key, value in config.items()
+           if key not in DROPPED and "dropout" not in key and not key.endswith("pdrop")
+           and not (key in defaults and defaults[key] == value)}
+    old |= {"torch_dtype": config["dtype"], "transformers_version": "4.40.0"}
+    if kind == "gemma3_text":
+        old |= gemma3_keys(config)
+    elif "rope_parameters" in config:
+        old |= rope_keys(kind, config["rope_parameters"])
+    if old.get("head_dim") == config.get("hidden_size", 0) // config.get("num_attention_heads", 1) \
+            and kind not in ("qwen3", "gemma", "gemma2", "gemma3_text"):
+        del old["head_dim"]
+    return dict(sorted(old.items()))
