@@ -29,6 +29,8 @@ struct Rope {
   std::optional<double> attention_factor;         // of yarn and longrope
   std::vector<double> short_factor, long_factor;  // of longrope, one for each pair
   bool half_truncated = false;                    // daisy's: see RopeRule
+
+  bool operator==(const Rope&) const = default;
 };
 
 /// Pair p is dimensions p and p + n of a head, n = the number of pairs; from 2 n on none is turned.
