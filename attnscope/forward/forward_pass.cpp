@@ -59,11 +59,11 @@ Matrix<float> ForwardPass::run(std::span<const TokenIds> sequences, const Forwar
   show(0, states.view());
   const std::int64_t layers = spec.dimensions.layers;
   for (std::int64_t layer = 0; layer < layers; ++layer) {
-    const bool last = layer + 1 == layers;
+    const bool ends = layer == observer.end_after_maps_of;
     compute.check_stop();
-    run.layer(layer, last && observer.maps_only);
-    if (last && observer.maps_only) return {};
-    if (!last) show(layer + 1, states.view());
+    run.layer(layer, ends);
+    if (ends) return {};
+    if (layer + 1 < layers) show(layer + 1, states.view());
   }
 
   if (weights_.last_norm) apply_norm(*weights_.last_norm, states.view(), states.view(), compute);
@@ -102,8 +102,7 @@ Matrix<float> ForwardPass::logits(MatrixView<const float> states, const Compute&
   return out;
 }
 
-std::uint64_t ForwardPass::run_bytes(std::int64_t sequences, std::int64_t tokens) const {
-  const Dimensions& dimensions = model_.dimensions();
+std::uint64_t run_bytes(const Dimensions& dimensions, std::int64_t sequences, std::int64_t tokens) {
   const HeadShape& heads = dimensions.heads;
   const auto size = [](std::int64_t count) { return static_cast<double>(count); };
   const double rows = size(sequences) * size(tokens);

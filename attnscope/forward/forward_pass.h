@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -43,8 +44,8 @@ struct ForwardObserver {
   /// E).
   std::function<void(std::int64_t index, MatrixView<const float> states)> on_hidden_states;
   std::function<void(const LayerMaps&)> on_maps;
-  /// Whether the pass may end with the maps of the last layer: then nobody needs its output.
-  bool maps_only = false;
+  /// The pass ends with the maps of this layer, whose output nobody needs.
+  std::optional<std::int64_t> end_after_maps_of = {};
 };
 
 /// A model that is ready to run. Any number of threads may run it at once.
@@ -59,8 +60,8 @@ class ForwardPass {
   /// for an id that is no token of the model.
   void check(const TokenIds& sequence) const;
 
-  /// The last hidden states, (rows, E); empty where maps_only. check()s the sequences. Throws
-  /// Error(numerical) naming the first layer that gives NaN or infinity, and Stopped.
+  /// The last hidden states, (rows, E); empty where the pass ends early. check()s the sequences.
+  /// Throws Error(numerical) naming the first layer that gives NaN or infinity, and Stopped.
   Matrix<float> run(std::span<const TokenIds> sequences, const ForwardObserver& observer,
                     const Compute& compute) const;
 
@@ -71,13 +72,13 @@ class ForwardPass {
   /// (rows, V) of any rows of run()'s result. Throws Error(unsupported) where there are none.
   Matrix<float> logits(MatrixView<const float> states, const Compute& compute) const;
 
-  /// What one run holds at once beside the weights, in bytes, for so many sequences of so many
-  /// tokens.
-  std::uint64_t run_bytes(std::int64_t sequences, std::int64_t tokens) const;
-
  private:
   const Model& model_;
   ForwardWeights weights_;
 };
+
+/// What one run holds at once beside the weights, in bytes, for so many sequences of so many
+/// tokens.
+std::uint64_t run_bytes(const Dimensions& dimensions, std::int64_t sequences, std::int64_t tokens);
 
 }  // namespace attnscope

@@ -130,7 +130,8 @@ ModelSpec parse_config(std::string_view text, std::string_view where) {
   ModelSpec spec{.architecture = architecture,
                  .dimensions = read_dimensions(reader, architecture.keys),
                  .tied = architecture.tied_by_default,
-                 .source = std::string(where)};
+                 .source = std::string(where),
+                 .text = std::string(text)};
   check_dimensions(spec.dimensions, where);
   resolve_layers(spec, reader);
   for (const json* level : {&config, &language}) {

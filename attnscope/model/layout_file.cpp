@@ -157,6 +157,7 @@ ModelSpec parse_layout(std::string_view text, std::string_view where) {
 
   ModelSpec spec;
   spec.source = std::string(where);
+  spec.text = std::string(text);
   Architecture& architecture = spec.architecture;
   architecture.name = fields.text("name", "custom");
   architecture.prefixes = {fields.text("prefix", "")};

@@ -38,6 +38,7 @@ struct ModelSpec {
   std::string not_run;       // why the forward pass cannot be computed; empty: it can
   std::string quantization;  // quantization_config's method, empty where there is none
   std::string source;        // the file that says all this, for messages
+  std::string text;          // what is in it
 };
 
 /// Shape in canonical orientation, (rows, cols).
