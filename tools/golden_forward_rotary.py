@@ -145,7 +145,8 @@ GEMMAS = [
         variant("types-absent", layer_types=ABSENT),
         variant("types", layer_types=["full_attention", "sliding_attention"]),
         variant("scalar-absent", query_pre_attn_scalar=ABSENT), variant("window-absent", sliding_window=ABSENT),
-        variant("gelu", hidden_activation="gelu"), variant("act-not-read", hidden_act="relu")), BF16),
+        variant("gelu", hidden_activation="gelu"), variant("act-not-read", hidden_act="relu")), BF16,
+         gains={"q_proj": 1.5, "k_proj": 1.5, "model.norm.": 30.0}),  # so that the soft-caps show
     Case("gemma2-bias", "Gemma2ForCausalLM",
          small(num_attention_heads=8, num_key_value_heads=4, head_dim=4, attention_bias=True, sliding_window=3), (
              variant("", num_key_value_heads=ABSENT),), BF16),
