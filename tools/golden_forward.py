@@ -30,6 +30,7 @@ import os
 import shutil
 import tempfile
 import zlib
+from dataclasses import dataclass
 from pathlib import Path
 
 os.environ["HF_HUB_OFFLINE"] = "1"  # everything is built here; nothing may come from the network
@@ -40,6 +41,8 @@ import transformers
 from golden_forward_case import Case, Variant, changed
 from golden_forward_cases import CASES
 from safetensors.numpy import save_file
+from safetensors.torch import load_file as read_tensors
+from safetensors.torch import save_file as save_tensors
 from torch.overrides import TorchFunctionMode
 from transformers.pytorch_utils import Conv1D
 
@@ -137,31 +140,35 @@ def tokens_of(case: Case, vocabulary: int, pad: int | None, length: int, index: 
     return ids
 
 
-def batches_of(case: Case, variant: Variant, config: dict) -> list[list[np.ndarray]]:
-    text = config.get("text_config", config)
-    pad, batches, index = text.get("pad_token_id"), [], 0
+@dataclass(frozen=True)
+class Inputs:
+    batches: list[list[np.ndarray]]  # texts that run together
+    pad: int | None
+
+
+def inputs_of(case: Case, variant: Variant, config: dict) -> Inputs:
+    pad, batches, index = config.get("pad_token_id"), [], 0
     for entry in variant.lengths:
         lengths = entry if isinstance(entry, tuple) else (entry,)
-        batches.append([tokens_of(case, text["vocab_size"], pad, length, index + offset)
+        batches.append([tokens_of(case, config["vocab_size"], pad, length, index + offset)
                         for offset, length in enumerate(lengths)])
         index += len(lengths)
-    return batches
+    return Inputs(batches, pad)
 
 
-def run(case: Case, weights: Path, config: dict, batches: list[list[np.ndarray]]) -> list[dict[str, np.ndarray]]:
+def run(case: Case, weights: Path, config: dict, inputs: Inputs) -> list[dict[str, np.ndarray]]:
     # Dynamic scaling remembers the longest text: each batch gets a model of its own.
-    return [row for texts in batches
-            for row in outputs(load(case, weights, config), texts, config.get("pad_token_id"))]
+    return [row for texts in inputs.batches for row in outputs(load(case, weights, config), texts, inputs.pad)]
 
 
-def run_in_float64(case: Case, weights: Path, config: dict, batches: list) -> list[dict[str, np.ndarray]]:
+def run_in_float64(case: Case, weights: Path, config: dict, inputs: Inputs) -> list[dict[str, np.ndarray]]:
     if "reorder_and_upcast_attn" in config:
         config = config | {"reorder_and_upcast_attn": False}  # it insists on float32, and is the same otherwise
     rows = []
-    for texts in batches:
+    for texts in inputs.batches:
         model = load(case, weights, config).double()
         with InFloat64():
-            rows += outputs(model, texts, config.get("pad_token_id"))
+            rows += outputs(model, texts, inputs.pad)
     return rows
 
 
@@ -172,9 +179,9 @@ def largest_difference(got: np.ndarray, expected: np.ndarray, name: str) -> floa
     return float(np.abs(got.astype(np.float64) - expected).max() / np.abs(expected).max())
 
 
-def float32_error(case: Case, weights: Path, config: dict, batches: list, rows: list) -> dict[str, float]:
+def float32_error(case: Case, weights: Path, config: dict, inputs: Inputs, rows: list) -> dict[str, float]:
     worst: dict[str, float] = {}
-    for exact, row in zip(run_in_float64(case, weights, config, batches), rows, strict=True):
+    for exact, row in zip(run_in_float64(case, weights, config, inputs), rows, strict=True):
         assert all(value.dtype == np.float64 for value in exact.values())
         for name in row:
             worst[name] = max(worst.get(name, 0), largest_difference(row[name], exact[name], name))
@@ -187,8 +194,8 @@ def write_config(path: Path, config: dict) -> None:
     path.write_text(json.dumps(config, indent=1) + "\n")
 
 
-def file_name(kind: str, variant: str, ending: str) -> str:
-    return ".".join(part for part in (kind, variant, ending) if part)
+def file_name(*parts: str) -> str:
+    return ".".join(part for part in parts if part)
 
 
 def save_weights(case: Case, folder: Path) -> dict:
@@ -203,40 +210,45 @@ def save_weights(case: Case, folder: Path) -> dict:
     return config
 
 
-def write_expected(path: Path, batches: list[list[np.ndarray]], rows: list[dict[str, np.ndarray]],
-                   pad: int | None) -> None:
-    tensors, together, index = {}, [], 0
-    for texts in batches:
-        together.append(list(range(index, index + len(texts))))
+def write_expected(path: Path, inputs: Inputs, rows: list[dict[str, np.ndarray]]) -> None:
+    tensors, padded, index = {}, [], 0
+    for texts in inputs.batches:
+        if len(texts) > 1:
+            padded.append(list(range(index, index + len(texts))))
         for text in texts:
             tensors[f"tokens.{index}"] = text
             tensors |= {f"{name}.{index}": np.ascontiguousarray(value) for name, value in rows[index].items()}
             index += 1
-    padded = [numbers for numbers in together if len(numbers) > 1]
-    metadata = {"batches": json.dumps(padded), "pad": json.dumps(pad)} if padded else None
+    metadata = {"batches": json.dumps(padded), "pad": json.dumps(inputs.pad)} if padded else None
     assert all(np.isfinite(value).all() for value in tensors.values()), path
     save_file(tensors, path, metadata=metadata)
 
 
 def make_variant(case: Case, variant: Variant, folder: Path, main_config: dict, check: bool) -> None:
     weights, config = folder / "model.safetensors", changed(main_config, variant.config)
-    batches = batches_of(case, variant, config)
-    rows = run(case, weights, config, batches)
-    write_expected(folder / file_name("expected", variant.name, "safetensors"), batches, rows,
-                   config.get("pad_token_id"))
-    configs = {variant.name: config}
-    if variant.old:
-        configs[f"{variant.name}.old".lstrip(".")] = old = variant.old(config)
-        for row, same in zip(rows, run(case, weights, old, batches), strict=True):
-            assert all(np.array_equal(row[name], same[name]) for name in row), f"{case.name} {variant.name}: old spelling"
-    for name, written in configs.items():
+    inputs = inputs_of(case, variant, config)
+    rows = run(case, weights, config, inputs)
+    write_expected(folder / file_name("expected", variant.name, "safetensors"), inputs, rows)
+    spellings = {"": config} | ({"old": variant.old(config)} if variant.old else {})
+    for spelling, written in spellings.items():
         final = case.rewrite_config(written) if case.rewrite_config else written
-        write_config(folder / file_name("config", name, "json"), final)
+        write_config(folder / file_name("config", variant.name, spelling, "json"), final)
     if check:
-        errors = float32_error(case, weights, config, batches, rows)
+        errors = float32_error(case, weights, config, inputs, rows)
         print(f"{case.name:20} {variant.name:24}", "  ".join(f"{name} {value:.1e}" for name, value in errors.items()))
-        worst = max(value for name, value in errors.items())
+        worst = max(errors.values())
         assert worst < FLOAT32_ERROR, f"{case.name} {variant.name}: float32 errs by {worst}"
+
+
+def check_files(case: Case, variant: Variant, folder: Path, main_config: dict) -> None:
+    """The configs as written, with the weights as written, give the values as written."""
+    inputs = inputs_of(case, variant, changed(main_config, variant.config))
+    expected = read_tensors(folder / file_name("expected", variant.name, "safetensors"))
+    for spelling in ("", "old") if variant.old and variant.old_loads else ("",):
+        config = json.loads((folder / file_name("config", variant.name, spelling, "json")).read_text())
+        for index, row in enumerate(run(case, folder / "model.safetensors", config, inputs)):
+            assert all(np.array_equal(value, expected[f"{name}.{index}"].numpy()) for name, value in row.items()), \
+                f"{case.name} {variant.name} {spelling}: not as written"
 
 
 def make(case: Case, check: bool = False) -> None:
@@ -249,20 +261,14 @@ def make(case: Case, check: bool = False) -> None:
     if case.rewrite:
         path = folder / "model.safetensors"
         tensors = case.rewrite(read_tensors(path))
-        save_tensors(tensors, path)
-
-
-def read_tensors(path: Path) -> dict[str, torch.Tensor]:
-    from safetensors.torch import load_file
-    return load_file(path)
-
-
-def save_tensors(tensors: dict[str, torch.Tensor], path: Path) -> None:
-    from safetensors.torch import save_file as save_torch
-    save_torch({name: tensor.contiguous() for name, tensor in tensors.items()}, path, metadata={"format": "pt"})
+        save_tensors({name: tensor.contiguous() for name, tensor in tensors.items()}, path, metadata={"format": "pt"})
+    for variant in case.variants if case.loads_back else ():
+        if case.rewrite or variant.old:
+            check_files(case, variant, folder, main_config)
 
 
 def make_all(only: str | None = None, check: bool = False) -> None:
+    torch.set_num_threads(1)  # sums of the same order on every machine
     for case in CASES:
         if only in (None, case.name):
             make(case, check)

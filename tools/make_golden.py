@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Writes tests/data/<case>/ (tiny checkpoints), tests/golden/<case>.json (what attnscope must say about them) and
-tests/data/forward/ (what it must compute with them: see golden_forward.py).
+tests/data/forward/ (what the forward pass must give: see golden_forward.py and golden_daisy.py).
 
     python tools/make_golden.py [--only CASE]
     python tools/make_golden.py --trained FOLDER...
@@ -22,6 +22,7 @@ from pathlib import Path
 
 os.environ["HF_HUB_OFFLINE"] = "1"  # everything is built here; nothing may come from the network
 
+import golden_daisy
 import golden_forward
 import numpy as np
 import torch
@@ -472,6 +473,7 @@ def main() -> None:
             print(case.name)
     if not (arguments.trained or arguments.only):
         golden_forward.make_all()
+        golden_daisy.make_all()
     assert total_size() < SIZE_LIMIT, f"tests/data and tests/golden hold {total_size()} bytes"
 
 
