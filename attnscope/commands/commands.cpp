@@ -5,6 +5,7 @@
 namespace attnscope {
 
 // Each in the file of its name.
+Command attention_command();
 Command circuits_command();
 Command export_command();
 Command info_command();
@@ -16,7 +17,7 @@ Command weights_command();
 std::span<const Command> commands() {
   static const std::array all = {info_command(),       spectrum_command(), weights_command(),
                                  similarity_command(), matrix_command(),   circuits_command(),
-                                 export_command()};
+                                 attention_command(),  export_command()};
   return all;
 }
 

@@ -55,6 +55,12 @@ Parameters joined(std::initializer_list<Parameters> groups) {
   return all;
 }
 
+std::vector<Exclusion> joined_exclusions(std::vector<Exclusion> some,
+                                         const std::vector<Exclusion>& more) {
+  some.insert(some.end(), more.begin(), more.end());
+  return some;
+}
+
 Parameters model_parameters() {
   return {
       {.name = "models",

@@ -15,6 +15,8 @@ namespace attnscope {
 using Parameters = std::vector<Parameter>;
 
 Parameters joined(std::initializer_list<Parameters> groups);
+std::vector<Exclusion> joined_exclusions(std::vector<Exclusion> some,
+                                         const std::vector<Exclusion>& more);
 
 /// models, layout.
 Parameters model_parameters();

@@ -135,6 +135,7 @@ void run_induction(std::span<const Model> models, const InductionRequest& reques
   run_plan(plan, ready.sources(),
            {.command = "attention",
             .parameters = {{"induction", true},
+                           {"source", "random"},
                            {"sequences", request.sequences},
                            {"length", 2 * request.block},
                            {"sample", static_cast<std::int64_t>(request.seed)},

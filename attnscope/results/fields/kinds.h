@@ -6,10 +6,12 @@
 
 namespace attnscope {
 
+RowKind attention_rows();
 RowKind circuits_rows();
 RowKind composition_rows();
 RowKind head_matrix_rows();
 RowKind head_overlap_rows();
+RowKind induction_rows();
 RowKind info_rows();
 RowKind matrix_rows();
 RowKind mla_rows();

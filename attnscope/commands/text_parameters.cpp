@@ -1,0 +1,149 @@
+#include "attnscope/commands/text_parameters.h"
+
+#include <charconv>
+#include <filesystem>
+
+#include "attnscope/checkpoint/mapped_file.h"
+#include "attnscope/core/error.h"
+#include "attnscope/core/text.h"
+#include "attnscope/forward/token_shard.h"
+#include "attnscope/forward/token_windows.h"
+
+namespace attnscope {
+namespace {
+
+using enum ParameterType;
+
+constexpr std::int64_t kMostSequences = 1'000'000;
+constexpr std::int64_t kUsualSequences = 100, kUsualLength = 100;
+
+TokenIds parse_ids(const std::string& text) {
+  TokenIds ids;
+  for (const std::string& part : split(text, ',')) {
+    std::int64_t id = 0;
+    const char* end = part.data() + part.size();
+    const auto [stop, error] = std::from_chars(part.data(), end, id);
+    if (error != std::errc() || stop != end || id < 0) {
+      throw Error(ErrorKind::usage, {.parameter = "tokens",
+                                     .problem = "'" + verbatim(part) + "' is not a token id",
+                                     .hint = "for example: 464,3290"});
+    }
+    ids.push_back(id);
+  }
+  return ids;
+}
+
+std::string name_of(const std::string& path) {
+  return std::filesystem::path(path).filename().string();
+}
+
+/// Of texts that come whole, there is one sequence.
+TokenSequences one_sequence(TokenIds ids, const char* source) {
+  const auto length = std::ssize(ids);
+  return {.of_model = {std::move(ids)},
+          .parameters = {
+              {"source", source}, {"sequences", 1}, {"length", length}, {"sample", Value()}}};
+}
+
+}  // namespace
+
+Parameters text_parameters() {
+  return {{.name = "text", .type = text, .help = "a text", .metavariable = "TEXT"},
+          {.name = "text_file",
+           .type = file,
+           .help = "a file of text, in UTF-8",
+           .metavariable = "FILE"},
+          {.name = "tokens",
+           .type = text,
+           .help = "token ids, such as 464,3290, for models without a tokenizer",
+           .metavariable = "IDS"}};
+}
+
+Parameters window_parameters() {
+  return {{.name = "token_file",
+           .type = file,
+           .help = "a shard of token ids (.bin: header, then uint16)",
+           .metavariable = "FILE"},
+          {.name = "sequences",
+           .type = integer,
+           .help = "windows of a file",
+           .metavariable = "N",
+           .least = 1,
+           .most = kMostSequences,
+           .standard_words = std::to_string(kUsualSequences) + "; of random tokens 8"},
+          {.name = "length",
+           .type = integer,
+           .help = "tokens of each window",
+           .metavariable = "T",
+           .least = 1,
+           .most = kMostSequences,
+           .standard_words = std::to_string(kUsualLength)},
+          {.name = "sample",
+           .type = integer,
+           .help = "random windows by this seed",
+           .metavariable = "SEED",
+           .least = 0,
+           .most = kMaxSize,
+           .standard_words = "one after the other from the start"}};
+}
+
+std::vector<Exclusion> text_exclusions(bool with_windows) {
+  std::vector<Exclusion> out = {{"text", {"text_file", "tokens"}, "is the text"},
+                                {"text_file", {"tokens"}, "holds the text"}};
+  if (!with_windows) return out;
+  out.push_back({"token_file", {"text", "text_file", "tokens"}, "holds the tokens"});
+  for (const char* whole : {"text", "tokens"}) {
+    out.push_back({whole, {"sequences", "length", "sample"}, "is run as a whole"});
+  }
+  return out;
+}
+
+Tokenizer tokenizer_of(const Model& model) {
+  auto found = Tokenizer::find(model.checkpoint().folder());
+  if (found) return *std::move(found);
+  throw Error(ErrorKind::usage,
+              {.file = model.checkpoint().folder().string(),
+               .problem = "holds no tokenizer.json, vocab.json with merges.txt, or vocab.txt",
+               .hint = "give token ids with {tokens}"});
+}
+
+TokenIds text_ids(const Arguments& arguments, const Model& model, bool special) {
+  if (arguments.given("tokens")) return parse_ids(arguments.text("tokens"));
+  if (arguments.given("text")) return tokenizer_of(model).encode(arguments.text("text"), special);
+  if (arguments.given("text_file")) {
+    const std::string text = read_text_file(arguments.text("text_file"), kTextLimitBytes);
+    return tokenizer_of(model).encode(text, special);
+  }
+  throw Error(ErrorKind::usage,
+              {.parameter = "text", .problem = "is needed, or {text_file}, or {tokens}"});
+}
+
+TokenSequences token_sequences(const Arguments& arguments, const Model& model) {
+  if (arguments.given("text")) return one_sequence(text_ids(arguments, model, true), "text");
+  if (arguments.given("tokens")) return one_sequence(text_ids(arguments, model, true), "tokens");
+  const auto sample = arguments.integer("sample");
+  const WindowRequest request{
+      .sequences = arguments.integer("sequences").value_or(kUsualSequences),
+      .length = arguments.integer("length").value_or(kUsualLength),
+      .sample = sample ? std::optional(static_cast<std::uint64_t>(*sample)) : std::nullopt};
+  TokenSequences out;
+  std::string file = arguments.text("token_file");
+  if (!file.empty()) {
+    out.of_model = TokenShard(file).cut_windows(request);
+  } else {
+    if (!arguments.given("text_file")) {
+      throw Error(ErrorKind::usage,
+                  {.parameter = "text",
+                   .problem = "is needed, or {text_file}, {tokens}, {token_file} or {induction}"});
+    }
+    file = arguments.text("text_file");
+    out.of_model = cut_windows(text_ids(arguments, model, /*special=*/false), request, file);
+  }
+  out.parameters = {{"source", name_of(file)},
+                    {"sequences", request.sequences},
+                    {"length", request.length},
+                    {"sample", sample}};
+  return out;
+}
+
+}  // namespace attnscope

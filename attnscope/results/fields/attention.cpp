@@ -1,0 +1,162 @@
+// Rows of `attention`: what attention maps say of each head and layer, as means over sequences.
+#include "attnscope/results/fields/kinds.h"
+
+namespace attnscope {
+
+using enum FieldType;
+using enum FieldForm;
+
+namespace {
+
+constexpr std::string_view kWhere = "metrics.md#attention-maps";
+
+/// A mean over sequences and its standard error, which is null for one sequence.
+void add_mean(std::vector<Field>& fields, std::string_view name, std::string_view name_of_error,
+              std::string_view heading, std::string_view meaning, bool of_heads,
+              std::string_view unit = {}) {
+  fields.push_back({.name = name,
+                    .nulls = Nulls::whole,
+                    .unit = unit,
+                    .heading = heading,
+                    .meaning = meaning,
+                    .where = kWhere,
+                    .optional = true});
+  fields.push_back(
+      {.name = name_of_error,
+       .nulls = Nulls::whole,
+       .unit = unit,
+       .meaning = of_heads ? "the standard error of the mean before it; null of one sequence"
+                           : "the standard error of the layer's mean before it; null of one "
+                             "sequence",
+       .where = kWhere,
+       .optional = true});
+}
+
+std::vector<Field> place_of_head() {
+  return {model_field(),
+          layer_field(),
+          {.name = "head",
+           .type = integer,
+           .nulls = Nulls::whole,
+           .meaning = "the query head, from 0; null: the layer as a whole",
+           .where = "formats.md#rows"}};
+}
+
+std::vector<Field> own_fields() {
+  std::vector<Field> fields = {{.name = "sequences",
+                                .type = integer,
+                                .unit = "sequences",
+                                .meaning = "how many sequences the means are over",
+                                .where = kWhere}};
+  const auto of_head = [&](auto name, auto error, auto heading, auto meaning, auto... unit) {
+    add_mean(fields, name, error, heading, meaning, /*of_heads=*/true, unit...);
+  };
+  of_head("energy_rank", "energy_rank_error", "rank",
+          "of a head: singular values of its map that hold `energy` of the sum of their squares",
+          "singular values");
+  of_head("columns", "columns_error", "columns",
+          "of a head: fewest columns (keys) that hold `energy` of all squared weights", "columns");
+  fields.push_back({.name = "top_columns",
+                    .type = integer,
+                    .form = list,
+                    .meaning = "of a head: the columns that were among those most often, from 0",
+                    .where = kWhere,
+                    .optional = true});
+  of_head("first_column_share", "first_column_share_error", "in first",
+          "of a head: share of all squared weights in the column that has most of them");
+  of_head("entropy", "entropy_error", "entropy",
+          "of a head: entropy of a query's weights, mean over queries", "nats");
+  of_head("sink_mass", "sink_mass_error", "sink", "of a head: mean weight on key 0");
+  of_head("previous_token", "previous_token_error", "previous",
+          "of a head: mean weight on the key before the query; null of texts of one token");
+  of_head("diagonal", "diagonal_error", "itself", "of a head: mean weight on the query's own key");
+  of_head("mean_distance", "mean_distance_error", "distance",
+          "of a head: mean distance from query to key, by weight", "tokens");
+  fields.push_back({.name = "max_rank",
+                    .nulls = Nulls::whole,
+                    .unit = "singular values",
+                    .heading = "max rank",
+                    .meaning = "of a layer: the largest of its heads' mean energy ranks",
+                    .where = kWhere,
+                    .optional = true});
+  add_mean(fields, "mean_max_rank", "mean_max_rank_error", "mean max",
+           "of a layer: the largest energy rank among its heads, mean over sequences",
+           /*of_heads=*/false, "singular values");
+  add_mean(fields, "mean_columns", "mean_columns_error", "columns",
+           "of a layer: columns, mean over heads and sequences", /*of_heads=*/false, "columns");
+  fields.push_back({.name = "collapsed",
+                    .type = flag,
+                    .meaning = "of a layer: whether its maps are near rank one with one column "
+                               "holding the mass",
+                    .where = kWhere,
+                    .optional = true});
+  return fields;
+}
+
+std::vector<Field> text_parameters() {
+  constexpr std::string_view kParameters = "formats.md#parameters";
+  return {{.name = "source",
+           .type = text,
+           .meaning = "where the tokens come from: text, a file's name, tokens, or random",
+           .where = kParameters},
+          {.name = "sequences",
+           .type = integer,
+           .meaning = "how many sequences were run",
+           .where = kParameters},
+          {.name = "length",
+           .type = integer,
+           .unit = "tokens",
+           .meaning = "of each sequence",
+           .where = kParameters},
+          {.name = "sample",
+           .type = integer,
+           .nulls = Nulls::whole,
+           .meaning = "the seed of random windows or tokens; null: windows follow each other",
+           .where = kParameters}};
+}
+
+}  // namespace
+
+RowKind attention_rows() {
+  RowKind kind = {.name = "attention",
+                  .command = "attention",
+                  .meaning = "what the attention maps of one head, or of a layer, are like on text",
+                  .place = place_of_head(),
+                  .fields = own_fields(),
+                  .models = model_facts(),
+                  .parameters = text_parameters()};
+  kind.parameters.push_back({.name = "energy",
+                             .unit = "share of the energy",
+                             .meaning = "the threshold of energy_rank and columns",
+                             .where = "formats.md#parameters"});
+  kind.parameters.push_back({.name = "without_first",
+                             .type = flag,
+                             .meaning = "whether key 0 is left out of energy_rank and columns",
+                             .where = "formats.md#parameters"});
+  kind.parameters.push_back(layers_parameter());
+  return kind;
+}
+
+RowKind induction_rows() {
+  RowKind kind = {.name = "induction",
+                  .command = "attention",
+                  .option = "induction",
+                  .meaning = "how much a head looks at what followed a token before",
+                  .place = place_of_head(),
+                  .models = model_facts(),
+                  .parameters = text_parameters()};
+  add_mean(kind.fields, "induction", "induction_error", "induction",
+           "mean weight from a repeated token to the one after its first occurrence",
+           /*of_heads=*/true);
+  add_mean(kind.fields, "duplicate_token", "duplicate_token_error", "duplicate",
+           "mean weight from a repeated token to its first occurrence", /*of_heads=*/true);
+  kind.parameters.insert(kind.parameters.begin(),
+                         Field{.name = "induction",
+                               .type = flag,
+                               .meaning = "that rows are of random tokens repeated twice",
+                               .where = "formats.md#parameters"});
+  kind.parameters.push_back(layers_parameter());
+  return kind;
+}
+
+}  // namespace attnscope
