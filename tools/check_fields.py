@@ -198,7 +198,7 @@ def words_of_sections(path):
         text.setdefault(anchor, []).append(line)
     for name, lines in text.items():
         spans = re.findall(r"`([^`]+)`", "\n".join(lines))
-        sections[name] = set(re.findall(r"[a-z_]+", " ".join(spans)))
+        sections[name] = set(re.findall(r"[a-z0-9_]+", " ".join(spans)))
     return sections
 
 

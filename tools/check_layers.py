@@ -17,6 +17,7 @@ MAY_INCLUDE = {
     "checkpoint": {"core", "tensor"},
     "model": {"core", "tensor", "checkpoint"},
     "numerics": {"core", "tensor"},
+    "forward": {"core", "tensor", "checkpoint", "model", "numerics"},
     "results": {"core"},
     "analysis": {"core", "numerics", "results"},
     "store": {"core", "results"},

@@ -42,6 +42,14 @@ std::int64_t energy_rank(std::span<const double> singular_values, double thresho
   return rank_at(running_energy(singular_values), threshold);
 }
 
+bool energy_rank_in_doubt(std::span<const double> singular_values, double threshold, double error) {
+  if (is_zero(singular_values)) return false;
+  const std::vector<double> running = running_energy(singular_values);
+  const double total = running.back(), wanted = threshold * total * (1 - kRounding);
+  const auto reached = std::lower_bound(running.begin(), running.end(), wanted - error * total);
+  return reached != running.end() && *reached <= wanted + error * total;
+}
+
 std::vector<double> cumulative_energy(std::span<const double> singular_values) {
   if (is_zero(singular_values)) return {};
   std::vector<double> running = running_energy(singular_values);

@@ -29,6 +29,9 @@ struct SpectrumMeasures {
 /// `singular_values` descending.
 std::int64_t energy_rank(std::span<const double> singular_values, double threshold);
 
+/// Whether energy_rank might be another if its sums of squares were off by up to `error` Σσ².
+bool energy_rank_in_doubt(std::span<const double> singular_values, double threshold, double error);
+
 /// (σ_1² + … + σ_r²) / Σσ² for r = 1 … k; empty for a zero matrix, which has no shares.
 std::vector<double> cumulative_energy(std::span<const double> singular_values);
 

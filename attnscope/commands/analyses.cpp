@@ -39,6 +39,13 @@ void check_role(const Analysis& analysis, const WorkItem& item, const Model& mod
   if (!model.describes(*item.role)) refuse(model.name() + " has no '" + role + "'");
 }
 
+void check_batch(const Analysis& analysis, const WorkItem& item, const Source& source) {
+  if (!analysis.takes_batches) refuse(item.analysis + " takes no sequences");
+  if (source.model == nullptr || item.layer || item.role) refuse("names a layer and sequences");
+  if (item.batch->layers.empty()) refuse("names no layers to look at");
+  for (const std::int64_t layer : item.batch->layers) check_layer(*source.model, layer);
+}
+
 void check_layers(const Analysis& analysis, const WorkItem& item, const Source& source) {
   if (source.model == nullptr || !item.layer) refuse("names no layer");
   check_layer(*source.model, *item.layer);
@@ -73,7 +80,10 @@ std::vector<Outcome> compute_item(const WorkItem& item, std::span<const Source> 
   if (analysis == nullptr) refuse("no analysis is called '" + item.analysis + "'");
   if (item.model >= sources.size()) refuse("there is no model " + std::to_string(item.model));
   const Source& source = sources[item.model];
-  if (item.tensor.empty()) {
+  if (item.batch) {
+    check_batch(*analysis, item, source);
+  } else if (item.tensor.empty()) {
+    if (analysis->takes_batches) refuse("names no sequences");
     check_layers(*analysis, item, source);
   } else {
     check_tensor(*analysis, item, source);

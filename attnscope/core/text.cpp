@@ -6,30 +6,10 @@
 #include <numeric>
 #include <utility>
 
+#include "attnscope/core/utf8.h"
+
 namespace attnscope {
 namespace {
-
-/// Bytes of the UTF-8 sequence at the front of `text`; 0 where it is not valid.
-std::size_t utf8_length(std::string_view text) {
-  const auto byte = [&](std::size_t at) { return static_cast<unsigned char>(text[at]); };
-  const unsigned char lead = byte(0);
-  const std::size_t length = lead < 0x80   ? 1
-                             : lead < 0xC2 ? 0
-                             : lead < 0xE0 ? 2
-                             : lead < 0xF0 ? 3
-                             : lead < 0xF5 ? 4
-                                           : 0;
-  if (length == 0 || length > text.size()) return 0;
-  for (std::size_t at = 1; at < length; ++at) {
-    if ((byte(at) & 0xC0) != 0x80) return 0;
-  }
-  // Overlong forms, surrogates and values past U+10FFFF.
-  if (lead == 0xE0 && byte(1) < 0xA0) return 0;
-  if (lead == 0xED && byte(1) >= 0xA0) return 0;
-  if (lead == 0xF0 && byte(1) < 0x90) return 0;
-  if (lead == 0xF4 && byte(1) >= 0x90) return 0;
-  return length;
-}
 
 /// What terminals obey (C0, DEL, C1), and what turns or breaks lines (bidirectional controls, the
 /// line and paragraph separators).

@@ -59,10 +59,44 @@ bool matches_any(const std::vector<std::string>& patterns, std::string_view name
                      [&](const std::string& pattern) { return match_pattern(pattern, name); });
 }
 
+/// Patterns under the prefix of all tensors beside projections and token embedding.
+std::vector<TensorRule> sites_of(const Architecture& architecture) {
+  std::vector<TensorRule> sites;
+  const auto add = [&](const char* role, const std::string& tensor, const char* ending = "") {
+    if (!tensor.empty()) sites.push_back({role, tensor + ending});
+  };
+  const auto add_linear = [&](const char* role, const std::string& tensor) {
+    add(role, tensor);
+    add(role, bias_name(tensor));
+  };
+  const EmbeddingRule& embedding = architecture.embedding;
+  add("position_embedding", embedding.positions);
+  add("token_type_embedding", embedding.types);
+  add_linear("embedding_projection", embedding.projection);
+  add_linear("embedding_projection", embedding.last_projection);
+  add("norm", embedding.norm, ".*");
+  if (architecture.norm) {
+    const NormRule& norm = *architecture.norm;
+    for (const std::string& tensor :
+         {norm.attention_input, norm.attention_output, norm.attention_sum, norm.mlp_input,
+          norm.mlp_output, norm.mlp_sum, norm.last}) {
+      add("norm", tensor, ".*");
+    }
+    add("q.norm", norm.query, ".*");
+    add("k.norm", norm.key, ".*");
+  }
+  if (architecture.daisy) {
+    add("scalars", architecture.daisy->scalars);
+    add("value_embedding", architecture.daisy->value_tables);
+  }
+  sites.insert(sites.end(), architecture.others.begin(), architecture.others.end());
+  return sites;
+}
+
 RoleOfTensor other_role(const Model& model, const std::string& name) {
   const Architecture& architecture = model.spec().architecture;
   if (matches_any(architecture.buffers, name)) return {"buffer", std::nullopt};
-  for (const std::string& head : architecture.output_head) {
+  for (const std::string& head : architecture.head.weight) {
     if (name == head) return {"output_head", std::nullopt};
     if (name == bias_name(head)) return {"output_head.bias", std::nullopt};
   }
@@ -71,10 +105,10 @@ RoleOfTensor other_role(const Model& model, const std::string& name) {
   }
   if (name.starts_with(model.prefix())) {
     const std::string_view rest = std::string_view(name).substr(model.prefix().size());
-    if (!architecture.embedding.empty() && rest == architecture.embedding) {
+    if (!architecture.embedding.tokens.empty() && rest == architecture.embedding.tokens) {
       return {"embedding", std::nullopt};
     }
-    for (const TensorRule& rule : architecture.others) {
+    for (const TensorRule& rule : sites_of(architecture)) {
       if (const auto match = match_pattern(rule.tensor, rest)) return {rule.role, match->layer};
     }
   }
@@ -88,8 +122,9 @@ using Copies = std::map<const CheckpointTensor*, const CheckpointTensor*>;
 std::optional<bool> is_tied(const Model& model, const Copies& copies) {
   const Checkpoint& checkpoint = model.checkpoint();
   const Architecture& architecture = model.spec().architecture;
-  const CheckpointTensor* embedding = checkpoint.find(model.prefix() + architecture.embedding);
-  for (const std::string& name : architecture.output_head) {
+  const CheckpointTensor* embedding =
+      checkpoint.find(model.prefix() + architecture.embedding.tokens);
+  for (const std::string& name : architecture.head.weight) {
     const CheckpointTensor* head = checkpoint.find(name);
     if (head == nullptr) continue;
     const auto copy = copies.find(head);
@@ -151,8 +186,8 @@ std::vector<TensorPair> find_pairs(const Model& model, bool with_head) {
   add_pairs(pairs, model.checkpoint(), architecture.repeated);
   if (!with_head) return pairs;
   std::vector<std::pair<std::string, std::string>> heads;
-  for (const std::string& head : architecture.output_head) {
-    heads.emplace_back(head, model.prefix() + architecture.embedding);
+  for (const std::string& head : architecture.head.weight) {
+    heads.emplace_back(head, model.prefix() + architecture.embedding.tokens);
   }
   add_pairs(pairs, model.checkpoint(), heads);
   return pairs;
@@ -228,7 +263,7 @@ Inventory take_inventory(const Model& model, std::span<const TensorPair> copies)
   facts.context = dimensions.context;
   facts.dtype = main_dtype(checkpoint);
   facts.bytes = checkpoint.file_bytes();
-  if (model.spec().architecture.causal) {
+  if (model.spec().causal) {
     constexpr std::int64_t kCacheBytes = 2;  // 16 bits
     facts.kv_cache_bytes_per_token =
         kCacheBytes * dimensions.layers * heads.kv_heads * (heads.head_dim + heads.value_dim);

@@ -7,6 +7,7 @@ namespace attnscope {
 // One function per family, each in the file of its name in families/ (close relatives share one).
 Architecture albert();
 Architecture bert();
+Architecture daisy_gpt2();
 Architecture distilbert();
 Architecture gemma();
 Architecture gemma2();
@@ -25,9 +26,9 @@ Architecture roberta();
 
 const std::vector<Architecture>& known_architectures() {
   static const std::vector<Architecture> all = {
-      albert(), bert(),    distilbert(), gemma(), gemma2(),  gemma3(),
-      gpt2(),   gpt_neo(), gpt_neox(),   llama(), mistral(), opt(),
-      phi(),    phi3(),    qwen2(),      qwen3(), roberta(),
+      albert(), bert(), daisy_gpt2(), distilbert(), gemma(), gemma2(),
+      gemma3(), gpt2(), gpt_neo(),    gpt_neox(),   llama(), mistral(),
+      opt(),    phi(),  phi3(),       qwen2(),      qwen3(), roberta(),
   };
   return all;
 }

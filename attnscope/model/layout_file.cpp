@@ -6,6 +6,7 @@
 #include "attnscope/core/error.h"
 #include "attnscope/core/strict_json.h"
 #include "attnscope/core/text.h"
+#include "attnscope/model/layer_config.h"
 #include "attnscope/model/spec.h"
 
 namespace attnscope {
@@ -156,14 +157,15 @@ ModelSpec parse_layout(std::string_view text, std::string_view where) {
 
   ModelSpec spec;
   spec.source = std::string(where);
+  spec.text = std::string(text);
   Architecture& architecture = spec.architecture;
   architecture.name = fields.text("name", "custom");
   architecture.prefixes = {fields.text("prefix", "")};
-  architecture.embedding = fields.text("embedding", "");
+  architecture.embedding.tokens = fields.text("embedding", "");
   if (const std::string head = fields.text("output_head", ""); !head.empty()) {
-    architecture.output_head = {head};
+    architecture.head.weight = {head};
   }
-  architecture.causal = fields.flag("causal", true);
+  architecture.causal = {"", fields.flag("causal", true)};
   spec.tied = fields.flag("tied", false);
 
   Dimensions& dimensions = spec.dimensions;
@@ -198,6 +200,7 @@ ModelSpec parse_layout(std::string_view text, std::string_view where) {
     architecture.weights.push_back(std::move(rule));
   }
   fields.refuse_unknown();
+  resolve_layers(spec, ConfigReader(nullptr, where));
   return spec;
 }
 

@@ -16,6 +16,7 @@ namespace fs = std::filesystem;
 
 constexpr std::uint64_t kMaxConfigBytes = 10'000'000;
 constexpr std::string_view kWeightEnding = ".weight";
+constexpr std::string_view kBiasEnding = ".bias";
 
 std::size_t slot(Role role) { return static_cast<std::size_t>(role); }
 
@@ -110,7 +111,7 @@ Model::Model(Checkpoint checkpoint, ModelSpec spec, std::string name)
 }
 
 ErrorParts Model::wrong_shape(const CheckpointTensor& tensor, const Shape& expected,
-                              std::int64_t layer) const {
+                              std::optional<std::int64_t> layer) const {
   ErrorParts parts = checkpoint_.parts_of(
       tensor, verbatim("shape " + shape_text(tensor.view.shape) + " is not the " +
                        shape_text(expected) + " that " + spec_.source + " demands"));
@@ -195,8 +196,9 @@ Weight Model::locate(const WeightRule& rule, std::int64_t layer) const {
                            .block_rows = slice.block,
                            .block_stride = slice.block_step * output_stride}};
   if (tensor_name.ends_with(kWeightEnding)) {
-    weight.bias = checkpoint_.find(
-        tensor_name.substr(0, tensor_name.size() - kWeightEnding.size()) + ".bias");
+    weight.bias =
+        checkpoint_.find(tensor_name.substr(0, tensor_name.size() - kWeightEnding.size()) +
+                         std::string(kBiasEnding));
   }
   if (weight.bias != nullptr && weight.bias->view.shape != Shape{slice.total}) {
     throw Error(ErrorKind::format, wrong_shape(*weight.bias, Shape{slice.total}, layer));
@@ -242,48 +244,65 @@ const Weight& Model::weight(std::int64_t layer, Role role) const {
   return layers_.at(static_cast<std::size_t>(layer))[slot(role)];
 }
 
+Site Model::find(const std::string& name, const std::optional<Shape>& shape) const {
+  const CheckpointTensor* tensor = checkpoint_.find(name);
+  if (tensor == nullptr) {
+    return {.missing = "tensor '" + name + "' is missing" + checkpoint_.missing_note(name)};
+  }
+  if (shape && tensor->view.shape != *shape) {
+    throw Error(ErrorKind::format, wrong_shape(*tensor, *shape));
+  }
+  return {.tensor = tensor};
+}
+
+Site Model::norm_tensor(const NormSpec& norm, std::optional<std::int64_t> layer, std::int64_t size,
+                        std::string_view ending, std::string_view old_ending) const {
+  const std::string name =
+      layer ? prefix_ + fill_pattern(norm.tensor, layer_numbers(dimensions(), *layer))
+            : norm.tensor;
+  std::string full = name + std::string(ending);
+  if (checkpoint_.find(full) == nullptr) {
+    std::string old = name + std::string(old_ending);
+    if (checkpoint_.find(old) != nullptr) full = std::move(old);
+  }
+  return find(full, Shape{size});
+}
+
+Site Model::norm_gain(const NormSpec& norm, std::optional<std::int64_t> layer,
+                      std::int64_t size) const {
+  if (!norm.has_gain()) return {};
+  return norm_tensor(norm, layer, size, kWeightEnding, ".gamma");
+}
+
+Site Model::norm_bias(const NormSpec& norm, std::optional<std::int64_t> layer,
+                      std::int64_t size) const {
+  if (!norm.has_bias()) return {};
+  return norm_tensor(norm, layer, size, kBiasEnding, ".beta");
+}
+
 InputNorm Model::input_norm(std::int64_t layer) const {
-  const auto& rule = spec_.architecture.norm;
-  if (!rule) {
+  if (spec_.layers.empty()) {
     throw Error(ErrorKind::unsupported,
                 {.file = spec_.source, .problem = "does not say which norm feeds the projections"});
   }
-  std::string pattern = rule->own;
+  const auto spec_of = [&](std::int64_t number) -> const LayerSpec& {
+    return spec_.layers[static_cast<std::size_t>(number)];
+  };
+  // Where no norm stands before the attention, it reads what the last norm before it gave.
+  std::optional<NormSpec> norm = spec_of(layer).attention_input;
   std::int64_t of_layer = layer;
-  if (!spec_.norm_first || pattern.empty()) {
-    pattern = layer == 0 ? rule->embedding : rule->previous;
+  if (!norm && layer > 0) {
     of_layer = layer - 1;
-    if (pattern.empty()) return {};
+    norm = spec_of(of_layer).mlp_sum;
+  } else if (!norm && !spec_.stream.has_projection) {
+    norm = spec_.stream.embedding_norm;
   }
-  const std::string tensor_name =
-      prefix_ +
-      fill_pattern(pattern, layer_numbers(dimensions(), std::max<std::int64_t>(of_layer, 0)));
-  const CheckpointTensor* gain = checkpoint_.find(tensor_name);
-  if (gain == nullptr && tensor_name.ends_with(kWeightEnding)) {
-    gain = checkpoint_.find(tensor_name.substr(0, tensor_name.size() - kWeightEnding.size()) +
-                            ".gamma");
-  }
-  if (gain == nullptr) {
-    return {.missing =
-                "tensor '" + tensor_name + "' is missing" + checkpoint_.missing_note(tensor_name)};
-  }
-  if (gain->view.shape != Shape{dimensions().width}) {
-    throw Error(ErrorKind::format, wrong_shape(*gain, Shape{dimensions().width}, layer));
-  }
-  return {.gain = gain};
+  if (!norm) return {};
+  return {.norm = norm, .gain = norm_gain(*norm, of_layer, dimensions().width)};
 }
 
 bool Model::norms_queries() const {
-  for (const TensorRule& rule : spec_.architecture.others) {
-    if (rule.role != "q.norm") continue;
-    for (const CheckpointTensor& tensor : checkpoint_.tensors()) {
-      if (!tensor.name.starts_with(prefix_)) continue;
-      if (match_pattern(rule.tensor, std::string_view(tensor.name).substr(prefix_.size()))) {
-        return true;
-      }
-    }
-  }
-  return false;
+  return !spec_.layers.empty() && spec_.layers.front().attention.query_norm.has_value();
 }
 
 std::optional<std::string> why_not_analysed(const Checkpoint& checkpoint,

@@ -25,12 +25,16 @@ struct Weight {
   TensorMatrix bias_column;                  // (rows, 1), where there is a bias
 };
 
+/// A tensor that is no projection, or why it is not there.
+struct Site {
+  const CheckpointTensor* tensor = nullptr;  // null where there is none
+  std::string missing;  // the reason, which names it, where the files should hold it; else empty
+};
+
 /// The norm that feeds a layer's Q, K and V.
 struct InputNorm {
-  /// Its gain, as the file has it, (D,). Null where no norm of that size is there (layer 0 of some
-  /// models that norm last), and where the files lack it.
-  const CheckpointTensor* gain = nullptr;
-  std::string missing;  // why the files lack it; else empty
+  std::optional<NormSpec> norm;  // none of the model's width feeds them (layer 0 of some models)
+  Site gain;                     // (D,); no tensor where the norm has none
 };
 
 /// Owns the checkpoint; move-only.
@@ -68,6 +72,13 @@ class Model {
   /// `role` is a projection (std::invalid_argument for others); `layer` counts from 0.
   const Weight& weight(std::int64_t layer, Role role) const;
 
+  /// By its full name; with a shape, Error(format) for a tensor of another.
+  Site find(const std::string& name, const std::optional<Shape>& shape = std::nullopt) const;
+
+  /// Gain and bias of a norm, (size,). `layer` fills its pattern; none: its name is a full name.
+  Site norm_gain(const NormSpec& norm, std::optional<std::int64_t> layer, std::int64_t size) const;
+  Site norm_bias(const NormSpec& norm, std::optional<std::int64_t> layer, std::int64_t size) const;
+
   /// Throws Error(unsupported) where the architecture does not say, Error(format) for a tensor of
   /// another shape.
   InputNorm input_norm(std::int64_t layer) const;
@@ -78,8 +89,10 @@ class Model {
  private:
   void choose_prefix();
   ErrorParts wrong_shape(const CheckpointTensor& tensor, const Shape& expected,
-                         std::int64_t layer) const;
+                         std::optional<std::int64_t> layer = std::nullopt) const;
   Weight locate(const WeightRule& rule, std::int64_t layer) const;
+  Site norm_tensor(const NormSpec& norm, std::optional<std::int64_t> layer, std::int64_t size,
+                   std::string_view ending, std::string_view old_ending) const;
 
   std::string name_;
   Checkpoint checkpoint_;

@@ -1,47 +1,165 @@
 #include "attnscope/model/rope.h"
 
+#include <algorithm>
 #include <cmath>
 #include <numbers>
-#include <string>
+#include <span>
 
 #include "attnscope/core/error.h"
 
 namespace attnscope {
 namespace {
 
+// Models compute all this in float32, some of it in Python's float64: each step below is in the
+// type that it has there, since positions in the thousands show the last bits.
+
+/// theta^(2 pair / rotated), by whose inverse a pair turns.
+float wave_number(double theta, std::int64_t pair, std::int64_t rotated) {
+  const float exponent = static_cast<float>(2 * pair) / static_cast<float>(rotated);
+  return static_cast<float>(std::pow(static_cast<double>(static_cast<float>(theta)), exponent));
+}
+
 /// Long waves are stretched by `factor`, short ones kept, those between interpolated.
-double llama3_frequency(const Rope& rope, double frequency) {
-  const double wave_length = 2 * std::numbers::pi / frequency;  // tokens
+float llama3_frequency(const Rope& rope, float frequency, double factor) {
+  const auto stretched = [&](float of) { return of / static_cast<float>(factor); };
+  const float wave_length = static_cast<float>(2 * std::numbers::pi) * (1 / frequency);  // tokens
   const double long_from = rope.original_context / rope.low_freq_factor;
   const double short_to = rope.original_context / rope.high_freq_factor;
-  if (wave_length > long_from) return frequency / rope.factor;
-  if (wave_length < short_to) return frequency;
-  const double smooth = (rope.original_context / wave_length - rope.low_freq_factor) /
-                        (rope.high_freq_factor - rope.low_freq_factor);
-  return (1 - smooth) * frequency / rope.factor + smooth * frequency;
+  if (wave_length > static_cast<float>(long_from)) return stretched(frequency);
+  if (wave_length < static_cast<float>(short_to)) return frequency;
+  const float waves = static_cast<float>(rope.original_context) * (1 / wave_length);
+  const float smooth = (waves - static_cast<float>(rope.low_freq_factor)) /
+                       static_cast<float>(rope.high_freq_factor - rope.low_freq_factor);
+  return stretched((1 - smooth) * frequency) + smooth * frequency;
+}
+
+/// YaRN: pairs that turn often within the original context are kept, those that turn less than once
+/// are stretched, those between interpolated.
+class YarnRamp {
+ public:
+  YarnRamp(const Rope& rope, std::int64_t rotated) {
+    const auto pair_that_turns = [&](double times) {
+      return static_cast<double>(rotated) *
+             std::log(rope.original_context / (times * 2 * std::numbers::pi)) /
+             (2 * std::log(rope.theta));
+    };
+    first_ = pair_that_turns(rope.beta_fast);
+    last_ = pair_that_turns(rope.beta_slow);
+    if (rope.truncate) {
+      first_ = std::floor(first_);
+      last_ = std::ceil(last_);
+    }
+    first_ = std::max(first_, 0.0);
+    last_ = std::min(last_, static_cast<double>(rotated - 1));
+    if (first_ == last_) last_ += 0.001;
+  }
+
+  /// 0: kept, 1: stretched.
+  float operator()(std::int64_t pair) const {
+    const float at = (static_cast<float>(pair) - static_cast<float>(first_)) /
+                     static_cast<float>(last_ - first_);
+    return std::clamp(at, 0.0F, 1.0F);
+  }
+
+ private:
+  double first_ = 0, last_ = 0;
+};
+
+double yarn_gain(const Rope& rope, double factor) {
+  if (rope.attention_factor) return *rope.attention_factor;
+  const auto gain = [&](double mscale) {
+    return factor <= 1 ? 1.0 : 0.1 * mscale * std::log(factor) + 1;
+  };
+  // Zero counts as absent, as in the source.
+  if (rope.mscale.value_or(0) != 0 && rope.mscale_all_dim.value_or(0) != 0) {
+    return gain(*rope.mscale) / gain(*rope.mscale_all_dim);
+  }
+  return gain(1);
+}
+
+double longrope_gain(const Rope& rope, double factor) {
+  if (rope.attention_factor) return *rope.attention_factor;
+  return factor <= 1 ? 1.0 : std::sqrt(1 + std::log(factor) / std::log(rope.original_context));
+}
+
+double dynamic_theta(const Rope& rope, double factor, std::int64_t rotated, std::int64_t tokens) {
+  const double length = std::max(static_cast<double>(tokens), rope.context);
+  const double growth = factor * length / rope.context - (factor - 1);
+  const double power = static_cast<double>(rotated) / static_cast<double>(rotated - 2);
+  return rope.theta * std::pow(growth, power);
+}
+
+/// Source: jonathanmiddleton/daisy-wee, models/gpt2/attention.py. Negative: turned the other way.
+std::vector<float> half_truncated_frequencies(double theta, std::int64_t head_dim) {
+  const std::int64_t pairs = head_dim / 2;
+  const std::int64_t turned = head_dim / 4 > 0 ? head_dim / 4 : pairs;
+  std::vector<float> frequencies(static_cast<std::size_t>(pairs), 0.0F);
+  for (std::int64_t pair = 0; pair < turned; ++pair) {
+    const double share =
+        turned == 1 ? 0 : static_cast<double>(pair) / static_cast<double>(turned - 1);
+    frequencies[static_cast<std::size_t>(pair)] = -static_cast<float>(std::pow(theta, -share));
+  }
+  return frequencies;
 }
 
 }  // namespace
 
-std::vector<double> rope_frequencies(const Rope& rope, std::int64_t head_dim,
-                                     std::string_view where) {
-  const bool linear = rope.scaling == "linear", llama3 = rope.scaling == "llama3";
-  if (!linear && !llama3 && rope.scaling != "default") {
+RopeFrequencies rope_frequencies(const Rope& rope, std::int64_t head_dim, std::int64_t tokens,
+                                 const std::string& where) {
+  if (rope.scaling == RopeScaling::unknown) {
     throw Error(ErrorKind::unsupported,
-                {.file = std::string(where),
-                 .problem = "rotary scaling '" + verbatim(rope.scaling) + "' is not computed",
-                 .hint = "computed: default, linear, llama3"});
+                {.file = where,
+                 .problem = "rotary scaling '" + verbatim(rope.scaling_name) + "' is not known",
+                 .hint = "known: default, linear, dynamic, llama3, yarn, longrope"});
+  }
+  if (rope.half_truncated) {
+    return {.radians_per_token = half_truncated_frequencies(rope.theta, head_dim)};
   }
   const auto rotated = static_cast<std::int64_t>(static_cast<double>(head_dim) * rope.fraction);
-  std::vector<double> frequencies;
-  for (std::int64_t pair = 0; pair < rotated / 2; ++pair) {
-    const double exponent = 2 * static_cast<double>(pair) / static_cast<double>(rotated);
-    const double frequency = std::pow(rope.theta, -exponent);
-    frequencies.push_back(linear   ? frequency / rope.factor
-                          : llama3 ? llama3_frequency(rope, frequency)
-                                   : frequency);
+  const std::int64_t pairs = std::min((rotated + 1) / 2, head_dim / 2);
+  const double factor = rope.factor.value_or(rope.context / rope.original_context);
+
+  RopeFrequencies out;
+  double theta = rope.theta;
+  std::span<const double> factors;  // longrope's, of each pair
+  if (rope.scaling == RopeScaling::dynamic && rotated > 2) {
+    theta = dynamic_theta(rope, factor, rotated, tokens);
+  } else if (rope.scaling == RopeScaling::yarn) {
+    out.gain = yarn_gain(rope, factor);
+  } else if (rope.scaling == RopeScaling::longrope) {
+    out.gain = longrope_gain(rope, factor);
+    const bool is_long = static_cast<double>(tokens) > rope.original_context;
+    factors = is_long ? rope.long_factor : rope.short_factor;
+    if (std::ssize(factors) != pairs) {
+      throw Error(ErrorKind::format,
+                  {.file = where,
+                   .problem = std::string(is_long ? "'long_factor'" : "'short_factor'") + " has " +
+                              std::to_string(factors.size()) + " numbers, expected " +
+                              std::to_string(pairs)});
+    }
   }
-  return frequencies;
+  const YarnRamp ramp(rope, rotated);
+  for (std::int64_t pair = 0; pair < pairs; ++pair) {
+    const float wave = wave_number(theta, pair, rotated);
+    float frequency = 1 / wave;
+    switch (rope.scaling) {
+      case RopeScaling::none:
+      case RopeScaling::dynamic:
+      case RopeScaling::unknown: break;
+      case RopeScaling::linear: frequency /= static_cast<float>(factor); break;
+      case RopeScaling::llama3: frequency = llama3_frequency(rope, frequency, factor); break;
+      case RopeScaling::yarn: {
+        const float kept = 1 - ramp(pair);
+        frequency = 1 / (static_cast<float>(factor) * wave) * (1 - kept) + frequency * kept;
+        break;
+      }
+      case RopeScaling::longrope:
+        frequency = 1 / (static_cast<float>(factors[static_cast<std::size_t>(pair)]) * wave);
+        break;
+    }
+    out.radians_per_token.push_back(frequency);
+  }
+  return out;
 }
 
 }  // namespace attnscope

@@ -11,6 +11,7 @@
 
 #include "attnscope/core/role.h"
 #include "attnscope/model/architecture.h"
+#include "attnscope/model/layer_spec.h"
 #include "attnscope/model/name_pattern.h"
 
 namespace attnscope {
@@ -26,25 +27,18 @@ struct Dimensions {
   std::optional<std::int64_t> context;  // tokens
 };
 
-/// How one layer's queries and keys are turned by position.
-struct Rope {
-  std::string scaling = "default";  // rope_type: "linear", "llama3", …
-  double theta = 10000;
-  double fraction = 1;  // of the head's dimensions, from the first on
-  double factor = 1;    // of linear and llama3
-  double low_freq_factor = 1;
-  double high_freq_factor = 4;
-  double original_context = 8192;  // tokens
-};
-
 struct ModelSpec {
   Architecture architecture;
   Dimensions dimensions;
-  bool tied = false;         // tie_word_embeddings
-  bool norm_first = true;    // which of the architecture's norms feeds the projections
-  std::vector<Rope> rope;    // of each layer; empty where positions are not rotary
+  bool tied = false;              // tie_word_embeddings
+  bool causal = true;             // a decoder, which keeps a KV cache
+  std::vector<LayerSpec> layers;  // empty where the forward pass is not described
+  StreamSpec stream;
+  HeadSpec head;
+  std::string not_run;       // why the forward pass cannot be computed; empty: it can
   std::string quantization;  // quantization_config's method, empty where there is none
   std::string source;        // the file that says all this, for messages
+  std::string text;          // what is in it
 };
 
 /// Shape in canonical orientation, (rows, cols).

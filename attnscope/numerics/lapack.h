@@ -61,6 +61,8 @@ PivotedCholesky pivoted_cholesky(std::int64_t n, double* matrix);
 /// `out` lie together.
 void multiply_transposed(MatrixView<const double> a, MatrixView<const double> b,
                          MatrixView<double> out);
+void multiply_transposed(MatrixView<const float> a, MatrixView<const float> b,
+                         MatrixView<float> out);
 
 /// Throws Error(numerical) where a routine has refused an argument on this thread since the last
 /// call of this function. Every function above ends with it.

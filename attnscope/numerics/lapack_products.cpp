@@ -11,28 +11,31 @@ namespace {
 
 /// A matrix as BLAS takes it: row-major with its rows `leading` elements apart, or the transpose of
 /// one.
+template <class T>
 struct Operand {
-  const double* data = nullptr;
+  const T* data = nullptr;
   bool transposed = false;
   int leading = 1;
-  std::vector<double> copy = {};  // of a view that is neither
+  std::vector<T> copy = {};  // of a view that is neither
 };
 
 /// Rows that lie together and do not overlap. Of a matrix with one row or column, one of the
 /// strides says nothing.
-bool is_row_major(MatrixView<const double> matrix) {
+template <class T>
+bool is_row_major(MatrixView<const T> matrix) {
   return (matrix.col_stride == 1 || matrix.cols <= 1) &&
          (matrix.row_stride >= std::max<std::int64_t>(1, matrix.cols) || matrix.rows <= 1);
 }
 
-Operand operand_of(MatrixView<const double> matrix) {
-  const auto step = [](MatrixView<const double> view) {
+template <class T>
+Operand<T> operand_of(MatrixView<const T> matrix) {
+  const auto step = [](MatrixView<const T> view) {
     return leading(view.rows <= 1 ? view.cols : view.row_stride);
   };
   if (is_row_major(matrix)) return {matrix.data, false, step(matrix)};
-  const MatrixView<const double> turned = matrix.transposed();
+  const MatrixView<const T> turned = matrix.transposed();
   if (is_row_major(turned)) return {matrix.data, true, step(turned)};
-  Operand out{.leading = leading(matrix.cols)};
+  Operand<T> out{.leading = leading(matrix.cols)};
   for (std::int64_t row = 0; row < matrix.rows; ++row) {
     for (std::int64_t col = 0; col < matrix.cols; ++col) out.copy.push_back(matrix(row, col));
   }
@@ -64,10 +67,20 @@ void multiply_by_cholesky(std::int64_t n, double* matrix, const double* l) {
 
 void multiply_transposed(MatrixView<const double> a, MatrixView<const double> b,
                          MatrixView<double> out) {
-  const Operand left = operand_of(a), right = operand_of(b);
+  const Operand<double> left = operand_of(a), right = operand_of(b);
   cblas_dgemm(CblasRowMajor, left.transposed ? CblasTrans : CblasNoTrans,
               right.transposed ? CblasNoTrans : CblasTrans, to_int(a.rows), to_int(b.rows),
               to_int(a.cols), 1.0, left.data, left.leading, right.data, right.leading, 0.0,
+              out.data, leading(out.row_stride));
+  throw_if_refused();
+}
+
+void multiply_transposed(MatrixView<const float> a, MatrixView<const float> b,
+                         MatrixView<float> out) {
+  const Operand<float> left = operand_of(a), right = operand_of(b);
+  cblas_sgemm(CblasRowMajor, left.transposed ? CblasTrans : CblasNoTrans,
+              right.transposed ? CblasNoTrans : CblasTrans, to_int(a.rows), to_int(b.rows),
+              to_int(a.cols), 1.0F, left.data, left.leading, right.data, right.leading, 0.0F,
               out.data, leading(out.row_stride));
   throw_if_refused();
 }

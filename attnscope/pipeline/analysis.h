@@ -17,6 +17,7 @@
 
 namespace attnscope {
 
+class ForwardPass;
 class PreparedLayers;
 
 /// One checkpoint of a run, and what rows and reports say of it.
@@ -27,6 +28,8 @@ struct Source {
   Record facts;                  // its entry in `models` of the report
   /// What items of the run share, for those that prepare layers; null: each prepares its own.
   PreparedLayers* prepared = nullptr;
+  /// The model ready to run, for items that run it; null: each makes it ready.
+  const ForwardPass* forward = nullptr;
 };
 
 /// A source for each model. The models must outlive them.
@@ -43,6 +46,7 @@ struct Analysis {
   /// That an item may name; empty: it names a layer or a pair of layers, and no role.
   std::span<const Role> roles = {};
   bool takes_tensors = false;  // an item may name a tensor in place of a layer
+  bool takes_batches = false;  // an item is a batch of sequences, and names no layer
   /// The item's outcomes, in the order of their rows. Called on any thread, for several items at
   /// once.
   std::vector<Outcome> (*compute)(const WorkItem&, const Source&, const Compute&);

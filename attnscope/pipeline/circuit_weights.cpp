@@ -1,5 +1,6 @@
 #include "attnscope/pipeline/circuit_weights.h"
 
+#include <cstdlib>
 #include <optional>
 #include <span>
 #include <vector>
@@ -26,16 +27,17 @@ TensorMatrix as_row(const CheckpointTensor& gain, std::int64_t width) {
 
 /// The gain of the norm that the layer's projections read; nothing where it reads none.
 Read<std::optional<Gain>> read_gain(const Model& model, std::int64_t layer) {
-  const auto [tensor, missing] = model.input_norm(layer);
-  if (!missing.empty()) return {{}, "the norm before it: " + missing};
-  if (tensor == nullptr) return {};
+  const auto [norm, site] = model.input_norm(layer);
+  if (!site.missing.empty()) return {{}, "the norm before it: " + site.missing};
+  if (site.tensor == nullptr) return {};
   const std::int64_t width = model.dimensions().width;
   const auto read =
-      read_weight_float64(model, {.tensor = tensor, .matrix = as_row(*tensor, width)});
+      read_weight_float64(model, {.tensor = site.tensor, .matrix = as_row(*site.tensor, width)});
   if (!read.skipped.empty()) return {{}, "the norm before it: " + read.skipped};
-  const double offset = model.spec().architecture.norm->offset;
   Gain gain;
-  for (std::int64_t col = 0; col < width; ++col) gain.push_back(offset + read.matrix(0, col));
+  for (std::int64_t col = 0; col < width; ++col) {
+    gain.push_back(norm->gain_offset + read.matrix(0, col));
+  }
   return {std::move(gain), ""};
 }
 
@@ -52,12 +54,19 @@ std::string append_bias(const Model& model, const Weight& weight, Matrix<double>
   return "";
 }
 
+/// How the layer's queries and keys turn in a text that is just long enough for the offset.
+RopeFrequencies turns_of(const Model& model, std::int64_t layer, std::int64_t offset) {
+  const ModelSpec& spec = model.spec();
+  const auto& rope = spec.layers[static_cast<std::size_t>(layer)].attention.rope;
+  return rope_frequencies(*rope, spec.dimensions.heads.head_dim, std::abs(offset) + 1, spec.source);
+}
+
 /// By which every head's keys turn over `offset` tokens.
 std::vector<double> key_angles(const Model& model, std::int64_t layer, std::int64_t offset) {
-  const ModelSpec& spec = model.spec();
-  std::vector<double> angles = rope_frequencies(spec.rope[static_cast<std::size_t>(layer)],
-                                                spec.dimensions.heads.head_dim, spec.source);
-  for (double& angle : angles) angle *= static_cast<double>(offset);
+  std::vector<double> angles;
+  for (const float radians : turns_of(model, layer, offset).radians_per_token) {
+    angles.push_back(static_cast<double>(radians) * static_cast<double>(offset));
+  }
   return angles;
 }
 
@@ -84,19 +93,19 @@ CircuitVariant variant_of(const Record& parameters) {
 
 void check_variant(const Model& model, const CircuitVariant& variant) {
   const ModelSpec& spec = model.spec();
-  if (variant.fold_norm != FoldNorm::none && !spec.architecture.norm) {
+  if (variant.fold_norm != FoldNorm::none && spec.layers.empty()) {
     throw Error(ErrorKind::usage,
                 {.parameter = "fold_norm",
                  .problem = model.name() + " does not say which norm feeds its projections"});
   }
   if (variant.rope_offset == 0) return;
-  if (spec.rope.empty()) {
+  if (!spec.architecture.rope) {
     throw Error(ErrorKind::usage, {.parameter = "rope_offset",
                                    .problem = model.name() + " (" + spec.architecture.name +
                                               ") has no rotary positions"});
   }
-  for (const Rope& rope : spec.rope) {
-    rope_frequencies(rope, spec.dimensions.heads.head_dim, spec.source);
+  for (std::int64_t layer = 0; layer < spec.dimensions.layers; ++layer) {
+    turns_of(model, layer, variant.rope_offset);
   }
 }
 
@@ -109,11 +118,12 @@ void add_variant_inputs(ItemInputs& inputs, const Model& model, std::int64_t lay
                         const CircuitVariant& variant) {
   const bool qk = circuit == Role::qk;
   if (variant.fold_norm != FoldNorm::none) {
-    const auto [gain, missing] = model.input_norm(layer);
-    inputs.add_missing(missing);
-    inputs.add("norm", gain != nullptr).add("norm_offset", model.spec().architecture.norm->offset);
-    if (gain != nullptr) {
-      inputs.add_matrix(model.checkpoint(), *gain, as_row(*gain, model.dimensions().width));
+    const auto [norm, gain] = model.input_norm(layer);
+    inputs.add_missing(gain.missing);
+    inputs.add("norm", gain.tensor != nullptr).add("norm_offset", norm ? norm->gain_offset : 0.0);
+    if (gain.tensor != nullptr) {
+      inputs.add_matrix(model.checkpoint(), *gain.tensor,
+                        as_row(*gain.tensor, model.dimensions().width));
     }
   }
   if (variant.with_bias) {
@@ -127,14 +137,8 @@ void add_variant_inputs(ItemInputs& inputs, const Model& model, std::int64_t lay
     inputs.add("biases", std::move(present));
   }
   if (!qk || variant.rope_offset == 0) return;
-  const Rope& rope = model.spec().rope[static_cast<std::size_t>(layer)];
-  inputs.add("rope", Record{{"scaling", rope.scaling},
-                            {"theta", rope.theta},
-                            {"fraction", rope.fraction},
-                            {"factor", rope.factor},
-                            {"low_freq_factor", rope.low_freq_factor},
-                            {"high_freq_factor", rope.high_freq_factor},
-                            {"original_context", rope.original_context}});
+  std::vector<double> angles = key_angles(model, layer, variant.rope_offset);
+  inputs.add("key_angles", std::move(angles));
 }
 
 LoadedCircuit load_circuit(const Model& model, std::int64_t layer, Role circuit,
@@ -152,8 +156,8 @@ LoadedCircuit load_circuit(const Model& model, std::int64_t layer, Role circuit,
   out.left = std::move(read_left.matrix);
   out.right = std::move(read_right.matrix);
   if (variant.fold_norm != FoldNorm::none) {
-    const bool centred =
-        variant.fold_norm == FoldNorm::centred && model.spec().architecture.norm->centres;
+    const bool centred = variant.fold_norm == FoldNorm::centred &&
+                         model.spec().architecture.norm->kind == NormKind::layer;
     if (!qk && centred) centre_columns(out.left);
     const auto gain = read_gain(model, layer);
     out.skipped = gain.skipped;

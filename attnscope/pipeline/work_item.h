@@ -7,11 +7,19 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "attnscope/core/role.h"
 #include "attnscope/results/record.h"
 
 namespace attnscope {
+
+/// Whole texts, run through the model: attention maps are of these.
+struct SequenceBatch {
+  std::int64_t first = 0;  // the number of the first of them among all of the run
+  std::vector<std::vector<std::int64_t>> tokens;  // ids of each sequence, all of one length
+  std::vector<std::int64_t> layers;               // that are looked at, ascending
+};
 
 struct WorkItem {
   std::string analysis;               // its name in the list of analyses
@@ -21,8 +29,9 @@ struct WorkItem {
   std::optional<std::int64_t> earlier_layer;  // of a pair of layers; `layer` is the later one
   std::optional<Role> role;                   // none: a tensor by name, or work on several roles
   std::string tensor;                         // its name in the file; empty: work on a layer
+  std::optional<SequenceBatch> batch = {};    // then it names no layer and no tensor
 
-  /// The `matrix` of its rows: the role, the tensor, or the earlier layer of a pair.
+  /// The `matrix` of its rows: the role, the tensor, the earlier layer of a pair, the sequences.
   std::string matrix_name() const;
 };
 

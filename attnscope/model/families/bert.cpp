@@ -25,19 +25,25 @@ Architecture bert() {
               {up, "encoder.layer.{layer}.intermediate.dense.weight"},
               {down, "encoder.layer.{layer}.output.dense.weight"},
           },
-      .others = {{"position_embedding", "embeddings.position_embeddings.weight"},
-                 {"token_type_embedding", "embeddings.token_type_embeddings.weight"},
-                 // weight and bias, gamma and beta in old files
-                 {"norm", "encoder.layer.{layer}.*LayerNorm.*"},
-                 {"norm", "embeddings.LayerNorm.*"},
-                 {"pooler", "pooler.*"}},
-      .embedding = "embeddings.word_embeddings.weight",
-      .output_head = {"cls.predictions.decoder.weight"},
+      .biases = {{{query, key, value, output, up, down}}},
+      .embedding = {.tokens = "embeddings.word_embeddings.weight",
+                    .positions = "embeddings.position_embeddings.weight",
+                    .types = "embeddings.token_type_embeddings.weight",
+                    .norm = "embeddings.LayerNorm"},
+      .norm = NormRule{.epsilon = {"layer_norm_eps", 1e-12},
+                       .attention_sum = "encoder.layer.{layer}.attention.output.LayerNorm",
+                       .mlp_sum = "encoder.layer.{layer}.output.LayerNorm"},
+      .activation_key = "hidden_act",
+      .activation = "gelu",
+      .head = {.weight = {"cls.predictions.decoder.weight"},
+               .bias = {"cls.predictions.decoder.bias", "cls.predictions.bias"},
+               .needs_bias = true,
+               .dense = "cls.predictions.transform.dense.weight",
+               .norm = "cls.predictions.transform.LayerNorm"},
+      .others = {{"pooler", "pooler.*"}},
       .head_marker = "cls.predictions.*",
       .repeated = {{"cls.predictions.decoder.bias", "cls.predictions.bias"}},
-      .causal = false,
-      .norm = NormRule{.previous = "encoder.layer.{layer}.output.LayerNorm.weight",
-                       .embedding = "embeddings.LayerNorm.weight"},
+      .causal = {"is_decoder"},
       .buffers = {"*.position_ids", "*.token_type_ids"},
   };
 }
@@ -48,7 +54,14 @@ Architecture roberta() {
   architecture.model_types = {"roberta"};
   architecture.class_families = {"Roberta"};
   architecture.prefixes = {"roberta.", ""};
-  architecture.output_head = {"lm_head.decoder.weight"};
+  architecture.embedding.positions_after_padding = true;
+  architecture.padding_token = {"pad_token_id", 1};
+  architecture.head = {.weight = {"lm_head.decoder.weight"},
+                       .bias = {"lm_head.decoder.bias", "lm_head.bias"},
+                       .needs_bias = true,
+                       .dense = "lm_head.dense.weight",
+                       .norm = "lm_head.layer_norm",
+                       .activation = "gelu"};  // whatever the MLP's is
   architecture.head_marker = "lm_head.*";
   architecture.repeated = {{"lm_head.decoder.bias", "lm_head.bias"}};
   return architecture;

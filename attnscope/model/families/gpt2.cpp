@@ -28,12 +28,17 @@ Architecture gpt2() {
               {up, "h.{layer}.mlp.c_fc.weight", in_by_out},
               {down, "h.{layer}.mlp.c_proj.weight", in_by_out},
           },
-      .others = {{"position_embedding", "wpe.weight"},
-                 {"norm", "h.{layer}.ln_*"},
-                 {"norm", "ln_f.*"}},
-      .embedding = "wte.weight",
-      .output_head = {"lm_head.weight"},
-      .norm = NormRule{.own = "h.{layer}.ln_1.weight"},
+      .biases = {{{query, key, value, output, up, down}}},
+      .embedding = {.tokens = "wte.weight", .positions = "wpe.weight"},
+      .norm = NormRule{.epsilon = {"layer_norm_epsilon", 1e-5},
+                       .attention_input = "h.{layer}.ln_1",
+                       .mlp_input = "h.{layer}.ln_2",
+                       .last = "ln_f"},
+      .scores = {.scaled = {"scale_attn_weights", true},
+                 .by_layer = {"scale_attn_by_inverse_layer_idx"}},
+      .activation_key = "activation_function",
+      .activation = "gelu_new",
+      .head = {.weight = {"lm_head.weight"}},
       .buffers = {"*.attn.bias", "*.attn.masked_bias"},  // the causal mask, in old files
   };
 }

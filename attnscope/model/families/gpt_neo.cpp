@@ -1,4 +1,4 @@
-// GPT-Neo: separate Linear projections without biases, local and global layers alike.
+// GPT-Neo: separate Linear projections without biases; every other layer sees a window.
 // Source: huggingface/transformers, models/gpt_neo/modeling_gpt_neo.py.
 #include "attnscope/model/architecture.h"
 
@@ -24,12 +24,17 @@ Architecture gpt_neo() {
               {up, "h.{layer}.mlp.c_fc.weight"},
               {down, "h.{layer}.mlp.c_proj.weight"},
           },
-      .others = {{"position_embedding", "wpe.weight"},
-                 {"norm", "h.{layer}.ln_*"},
-                 {"norm", "ln_f.*"}},
-      .embedding = "wte.weight",
-      .output_head = {"lm_head.weight"},
-      .norm = NormRule{.own = "h.{layer}.ln_1.weight"},
+      .biases = {{{output, up, down}}},
+      .embedding = {.tokens = "wte.weight", .positions = "wpe.weight"},
+      .norm = NormRule{.epsilon = {"layer_norm_epsilon", 1e-5},
+                       .attention_input = "h.{layer}.ln_1",
+                       .mlp_input = "h.{layer}.ln_2",
+                       .last = "ln_f"},
+      .scores = {.scaled = {"", false}},
+      .window = WindowRule{.size = {"window_size", 256}, .layers = WindowedLayers::listed_kinds},
+      .activation_key = "activation_function",
+      .activation = "gelu_new",
+      .head = {.weight = {"lm_head.weight"}},
       .buffers = {"*.attn.attention.bias", "*.attn.attention.masked_bias"},
   };
 }

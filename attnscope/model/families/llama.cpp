@@ -28,15 +28,19 @@ Architecture llama() {
               {up, "layers.{layer}.mlp.up_proj.weight"},
               {down, "layers.{layer}.mlp.down_proj.weight"},
           },
-      .others = {{"q.norm", "layers.{layer}.self_attn.q_norm.weight"},
-                 {"k.norm", "layers.{layer}.self_attn.k_norm.weight"},
-                 {"norm", "layers.{layer}.*layernorm.weight"},
-                 {"norm", "norm.weight"}},
-      .embedding = "embed_tokens.weight",
-      .output_head = {"lm_head.weight"},
-      .tied_by_default = false,
-      .norm = NormRule{.own = "layers.{layer}.input_layernorm.weight", .centres = false},
+      .biases = {{{query, key, value, output}, {"attention_bias"}},
+                 {{gate, up, down}, {"mlp_bias"}}},
+      .embedding = {.tokens = "embed_tokens.weight"},
+      .norm = NormRule{.kind = NormKind::rms,
+                       .epsilon = {"rms_norm_eps", 1e-6},
+                       .attention_input = "layers.{layer}.input_layernorm",
+                       .mlp_input = "layers.{layer}.post_attention_layernorm",
+                       .last = "norm"},
       .rope = RopeRule{},
+      .activation_key = "hidden_act",
+      .activation = "silu",
+      .head = {.weight = {"lm_head.weight"}},
+      .tied_by_default = false,
       .buffers = {"*.rotary_emb.inv_freq"},
   };
 }
@@ -53,14 +57,48 @@ Architecture like_llama(const char* name, const char* class_family) {
 
 }  // namespace
 
-Architecture mistral() { return like_llama("mistral", "Mistral"); }
-Architecture qwen2() { return like_llama("qwen2", "Qwen2"); }
-Architecture qwen3() { return like_llama("qwen3", "Qwen3"); }
+Architecture mistral() {
+  Architecture architecture = like_llama("mistral", "Mistral");
+  architecture.keys.kv_heads.fallback = 8;
+  architecture.biases.clear();
+  architecture.window = WindowRule{.size = {"sliding_window", 4096}};
+  return architecture;
+}
+
+Architecture qwen2() {
+  using enum Role;
+  Architecture architecture = like_llama("qwen2", "Qwen2");
+  architecture.keys.kv_heads.fallback = 32;
+  architecture.biases = {{{query, key, value}}};
+  architecture.window = WindowRule{.size = {"sliding_window", 4096},
+                                   .enabled = {"use_sliding_window"},
+                                   .layers = WindowedLayers::from_layer,
+                                   .number = {"max_window_layers", 28},
+                                   .reads_layer_types = true};
+  return architecture;
+}
+
+Architecture qwen3() {
+  using enum Role;
+  Architecture architecture = like_llama("qwen3", "Qwen3");
+  architecture.keys.kv_heads.fallback = 32;
+  architecture.keys.head_dim.fallback = 128;
+  architecture.biases = {{{query, key, value, output}, {"attention_bias"}}};
+  architecture.norm->query = "layers.{layer}.self_attn.q_norm";
+  architecture.norm->key = "layers.{layer}.self_attn.k_norm";
+  architecture.window = qwen2().window;
+  return architecture;
+}
 
 Architecture gemma() {
   Architecture architecture = like_llama("gemma", "Gemma");
+  architecture.keys.kv_heads.fallback = 16;
   architecture.keys.head_dim.fallback = 256;
-  architecture.norm->offset = 1;
+  architecture.biases = qwen3().biases;
+  architecture.embedding.times_sqrt_width = true;
+  architecture.norm->gain_offset = 1;
+  architecture.activation = "gelu_pytorch_tanh";
+  architecture.gelu_means = "gelu_pytorch_tanh";
   architecture.tied_by_default = true;
   return architecture;
 }
@@ -70,25 +108,43 @@ Architecture gemma2() {
   architecture.name = "gemma2";
   architecture.model_types = {"gemma2"};
   architecture.class_families = {"Gemma2"};
+  architecture.keys.kv_heads.fallback = 4;
+  NormRule& norm = *architecture.norm;
+  norm.attention_output = "layers.{layer}.post_attention_layernorm";
+  norm.mlp_input = "layers.{layer}.pre_feedforward_layernorm";
+  norm.mlp_output = "layers.{layer}.post_feedforward_layernorm";
+  architecture.scores = {.scale_dimension = {"query_pre_attn_scalar", 256},
+                         .soft_cap = {"attn_logit_softcapping", 50}};
+  architecture.window = WindowRule{
+      .size = {"sliding_window", 4096}, .layers = WindowedLayers::even, .reads_layer_types = true};
+  architecture.activation_key = "hidden_activation";
+  architecture.gelu_means.clear();
+  architecture.head.soft_cap = {"final_logit_softcapping", 30};
   return architecture;
 }
 
 Architecture gemma3() {
-  Architecture architecture = gemma();
+  Architecture architecture = gemma2();
   architecture.name = "gemma3";
   architecture.model_types = {"gemma3_text", "gemma3"};
   architecture.class_families = {"Gemma3", "Gemma3Text"};
   // The multimodal files nest the text model, and their text_config leaves these out.
+  architecture.keys.layers.fallback = 26;
   architecture.keys.heads.fallback = 8;
-  architecture.keys.kv_heads.fallback = 4;
+  architecture.keys.width.fallback = 2304;
+  architecture.keys.mlp_width.fallback = 9216;
   architecture.keys.vocabulary.fallback = 262208;
   architecture.keys.context.fallback = 131072;
-  architecture.rope = RopeRule{.theta = 1e6,
-                               .local_theta_key = "rope_local_base_freq",
-                               .pattern_key = "sliding_window_pattern",
-                               .pattern = 6};
+  architecture.norm->query = "layers.{layer}.self_attn.q_norm";
+  architecture.norm->key = "layers.{layer}.self_attn.k_norm";
+  architecture.scores.soft_cap = {};  // the key is there, and not used
+  architecture.window->layers = WindowedLayers::but_every;
+  architecture.window->number = {"sliding_window_pattern", 6};
+  architecture.bidirectional = {"use_bidirectional_attention"};
+  architecture.rope = RopeRule{.theta = 1e6, .local_theta_key = "rope_local_base_freq"};
   architecture.prefixes = {"model.", "language_model.model.", "model.language_model.", ""};
-  architecture.output_head = {"lm_head.weight", "language_model.lm_head.weight"};
+  architecture.head = {.weight = {"lm_head.weight", "language_model.lm_head.weight"},
+                       .soft_cap = {"final_logit_softcapping"}};
   return architecture;
 }
 

@@ -1,0 +1,88 @@
+// Measures of attention maps over many sequences: means with their errors, what layers say, and
+// where they have collapsed. Definitions: docs/metrics.md.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "attnscope/analysis/attention_map.h"
+
+namespace attnscope {
+
+/// Of one number over sequences; those without a value do not count.
+struct MeanWithError {
+  std::optional<double> mean;  // none of no value
+  std::optional<double>
+      standard_error;  // s / sqrt(N), s² = Σ (x − mean)² / (N − 1); none for N < 2
+};
+
+/// A mean and the squares around it, value by value (Welford 1962). The mean of whole numbers is
+/// exact to the last digit.
+class RunningMean {
+ public:
+  void add(std::optional<double> value);
+  MeanWithError result() const;
+
+ private:
+  std::int64_t count_ = 0;
+  double sum_ = 0, mean_ = 0, squares_ = 0;
+};
+
+/// One head over sequences.
+struct HeadMeans {
+  MeanWithError energy_rank, columns, first_column_share, entropy, sink_mass, previous_token,
+      diagonal, distance;
+  /// The columns that were among most sequences' top_columns, most often first, equally frequent
+  /// ones by place: as many as `columns` to the nearest, at least 1 and at most kTopColumns.
+  std::vector<std::int64_t> top_columns;
+};
+
+/// One layer over sequences.
+struct LayerMeans {
+  std::vector<HeadMeans> heads;
+  /// Largest of the heads' mean ranks; none without sequences.
+  std::optional<double> max_rank;
+  /// Of each sequence's largest rank: what arXiv 2404.08634 calls MaxRank.
+  MeanWithError mean_max_rank;
+  MeanWithError mean_columns;  // of each sequence's mean over heads
+  bool collapsed = false;      // see collapsed()
+};
+
+/// Takes the sequences of one layer one after the other; the same order gives the same digits.
+class LayerSums {
+ public:
+  explicit LayerSums(std::size_t heads) : heads_(heads) {}
+
+  /// The measures of one sequence's maps, one for each head.
+  void add(std::span<const AttentionMapMeasures> sequence);
+
+  LayerMeans means() const;
+
+ private:
+  struct Head {
+    RunningMean energy_rank, columns, first_column_share, entropy, sink_mass, previous_token,
+        diagonal, distance;
+    std::map<std::int64_t, std::int64_t> times;  // in top_columns, by column
+  };
+
+  std::vector<Head> heads_;
+  RunningMean max_rank_, mean_columns_;
+};
+
+/// Below these a layer counts as collapsed: fewer than two directions in its richest head, and
+/// fewer than two columns in the mean over its heads. arXiv 2404.08634 calls maps that are "near
+/// rank-one, single-column" so and names no numbers; in its figures the collapsed layers of GPT-2
+/// lie between 1 and 2, others at 4 to 30.
+inline constexpr double kCollapsedRank = 2, kCollapsedColumns = 2;
+
+/// Whether a layer has collapsed, from its mean_max_rank and mean_columns at an energy of 0.9.
+bool collapsed(double mean_max_rank, double mean_columns);
+
+/// How many layers come before the first collapsed one; all where none has collapsed.
+std::int64_t leading_layers_before_collapse(std::span<const LayerMeans> layers);
+
+}  // namespace attnscope

@@ -1,0 +1,31 @@
+// What an MLP does to each of its values, between its two linear layers.
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+namespace attnscope {
+
+/// σ is the logistic function, Φ the normal distribution's.
+enum class Activation {
+  linear,        // x
+  gelu,          // x Φ(x)
+  gelu_tanh,     // x (1 + tanh(√(2/π) (x + 0.044715 x³))) / 2
+  quick_gelu,    // x σ(1.702 x)
+  gelu_10,       // gelu, clipped to ±10
+  silu,          // x σ(x)
+  relu,          // max(x, 0)
+  relu_squared,  // max(x, 0)²
+  tanh,
+  sigmoid,  // σ(x)
+  mish,     // x tanh(ln(1 + eˣ))
+};
+
+/// The function that transformers knows by that name (its ACT2FN); nothing for a name that it, or
+/// attnscope, does not know.
+std::optional<Activation> activation_from_name(std::string_view name);
+
+/// A name by which activation_from_name() finds it.
+std::string_view activation_name(Activation activation);
+
+}  // namespace attnscope

@@ -1,0 +1,92 @@
+#include "attnscope/forward/embedding.h"
+
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "attnscope/core/error.h"
+#include "attnscope/forward/layer_run.h"
+
+namespace attnscope {
+namespace {
+
+/// The row of the position table for each token.
+std::vector<std::int64_t> position_rows(const StreamSpec& stream, const TokenIds& ids) {
+  std::vector<std::int64_t> rows;
+  std::int64_t text = 0;  // tokens so far that are no padding
+  for (std::size_t at = 0; at < ids.size(); ++at) {
+    if (!stream.embedding.positions_after_padding) {
+      rows.push_back(static_cast<std::int64_t>(at) + stream.embedding.position_offset);
+      continue;
+    }
+    // Source: RobertaEmbeddings: padding tokens take the padding's own row, and no number.
+    const bool padding = ids[at] == stream.padding_token;
+    if (!padding) ++text;
+    rows.push_back(padding ? stream.padding_token : stream.padding_token + text);
+  }
+  return rows;
+}
+
+/// out += the table's row.
+void add_row(const RowTable& table, std::int64_t row, std::vector<float>& buffer, float* out) {
+  if (table.tensor == nullptr) return;
+  buffer.resize(static_cast<std::size_t>(table.cols));
+  table.read(row, buffer);
+  for (std::size_t col = 0; col < buffer.size(); ++col) out[col] += buffer[col];
+}
+
+}  // namespace
+
+std::int64_t longest_text(const ModelSpec& spec, const ForwardWeights& weights) {
+  if (weights.positions.tensor == nullptr) return std::numeric_limits<std::int64_t>::max();
+  const StreamSpec& stream = spec.stream;
+  const bool counted = stream.embedding.positions_after_padding;
+  const std::int64_t before = counted ? stream.padding_token + 1 : stream.embedding.position_offset;
+  return std::max<std::int64_t>(weights.positions.rows - before, 0);
+}
+
+Matrix<float> embed(const ModelSpec& spec, const ForwardWeights& weights,
+                    std::span<const TokenIds> sequences, const SequenceRows& rows,
+                    const Compute& compute) {
+  const EmbeddingRule& rule = spec.stream.embedding;
+  Matrix<float> states(rows.total, weights.tokens.cols);
+  std::int64_t row = 0;
+  for (const TokenIds& ids : sequences) {
+    for (const std::int64_t id : ids) {
+      float* out = states.view().row_block(row++, 1).data;
+      weights.tokens.read(id, {out, static_cast<std::size_t>(states.cols())});
+    }
+  }
+  if (rule.times_sqrt_width) {
+    const auto factor = static_cast<float>(std::sqrt(static_cast<double>(spec.dimensions.width)));
+    for (std::int64_t at = 0; at < states.rows() * states.cols(); ++at) states.data()[at] *= factor;
+  }
+  const auto project = [&] {
+    Matrix<float> wide(rows.total, weights.projection->weights.outputs());
+    apply(*weights.projection, states.view(), {}, wide.view(), compute);
+    states = std::move(wide);
+  };
+  const bool projects = weights.projection != nullptr;
+  if (projects && rule.projects_tokens) project();
+
+  std::vector<float> buffer;
+  row = 0;
+  for (const TokenIds& ids : sequences) {
+    const std::vector<std::int64_t> positions = position_rows(spec.stream, ids);
+    for (const std::int64_t position : positions) {
+      float* out = states.view().row_block(row++, 1).data;
+      add_row(weights.positions, position, buffer, out);
+      add_row(weights.types, 0, buffer, out);
+    }
+  }
+  if (weights.embedding_norm) {
+    apply_norm(*weights.embedding_norm, states.view(), states.view(), compute);
+  }
+  if (projects && !rule.projects_tokens) project();
+  for (const RowTable* table : {&weights.tokens, &weights.positions, &weights.types}) {
+    if (table->tensor != nullptr) table->check_intact();
+  }
+  return states;
+}
+
+}  // namespace attnscope

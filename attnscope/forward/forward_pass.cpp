@@ -1,0 +1,118 @@
+#include "attnscope/forward/forward_pass.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "attnscope/core/error.h"
+#include "attnscope/forward/embedding.h"
+#include "attnscope/forward/layer_run.h"
+#include "attnscope/numerics/norms.h"
+
+namespace attnscope {
+namespace {
+
+SequenceRows rows_of(std::span<const TokenIds> sequences) {
+  SequenceRows rows;
+  for (const TokenIds& sequence : sequences) {
+    rows.first.push_back(rows.total);
+    rows.length.push_back(std::ssize(sequence));
+    rows.total += std::ssize(sequence);
+  }
+  return rows;
+}
+
+}  // namespace
+
+ForwardPass::ForwardPass(const Model& model, bool copy_weights, const Compute& compute)
+    : model_(model), weights_(ForwardWeights::read(model, copy_weights, compute)) {}
+
+void ForwardPass::check(const TokenIds& sequence) const {
+  const auto refuse = [&](const std::string& problem) {
+    throw Error(ErrorKind::usage, {.problem = problem});
+  };
+  if (sequence.empty()) refuse("a text without tokens cannot be run");
+  for (std::size_t at = 0; at < sequence.size(); ++at) {
+    if (sequence[at] >= 0 && sequence[at] < vocabulary()) continue;
+    refuse("token id " + std::to_string(sequence[at]) + " (token " + std::to_string(at) +
+           "): " + model_.name() + " has ids 0 to " + std::to_string(vocabulary() - 1));
+  }
+  const std::int64_t longest = longest_text(model_.spec(), weights_);
+  if (std::ssize(sequence) > longest) {
+    refuse("a text of " + std::to_string(sequence.size()) + " tokens is longer than the " +
+           std::to_string(longest) + " that " + model_.name() + " has positions for");
+  }
+}
+
+Matrix<float> ForwardPass::run(std::span<const TokenIds> sequences, const ForwardObserver& observer,
+                               const Compute& compute) const {
+  for (const TokenIds& sequence : sequences) check(sequence);
+  const ModelSpec& spec = model_.spec();
+  const SequenceRows rows = rows_of(sequences);
+  const auto show = [&](std::int64_t index, MatrixView<const float> states) {
+    if (observer.on_hidden_states) observer.on_hidden_states(index, states);
+  };
+
+  Matrix<float> states = embed(spec, weights_, sequences, rows, compute);
+  check_finite(spec, states.view(), "the embedding");
+  LayerRun run(spec, weights_, sequences, rows, states, observer, compute);
+  show(0, states.view());
+  const std::int64_t layers = spec.dimensions.layers;
+  for (std::int64_t layer = 0; layer < layers; ++layer) {
+    const bool ends = layer == observer.end_after_maps_of;
+    compute.check_stop();
+    run.layer(layer, ends);
+    if (ends) return {};
+    if (layer + 1 < layers) show(layer + 1, states.view());
+  }
+
+  if (weights_.last_norm) apply_norm(*weights_.last_norm, states.view(), states.view(), compute);
+  if (weights_.last_projection != nullptr) {
+    Matrix<float> narrow(rows.total, weights_.last_projection->weights.outputs());
+    apply(*weights_.last_projection, states.view(), {}, narrow.view(), compute);
+    states = std::move(narrow);
+  }
+  show(layers, states.view());
+  return states;
+}
+
+Matrix<float> ForwardPass::logits(MatrixView<const float> states, const Compute& compute) const {
+  if (!weights_.head) {
+    throw Error(ErrorKind::unsupported, {.file = model_.checkpoint().main_file().string(),
+                                         .problem = "no logits: " + verbatim(weights_.no_head)});
+  }
+  const HeadWeights& head = *weights_.head;
+  Matrix<float> transformed;
+  if (head.dense != nullptr) {
+    transformed = Matrix<float>(states.rows, head.dense->weights.outputs());
+    apply(*head.dense, states, {.activation = model_.spec().head.activation}, transformed.view(),
+          compute);
+    apply_norm(*head.norm, transformed.view(), transformed.view(), compute);
+    states = transformed.view();
+  }
+  Matrix<float> out(states.rows, head.vocabulary->weights.outputs());
+  apply(*head.vocabulary, states, {}, out.view(), compute);
+  if (const auto cap = model_.spec().head.soft_cap) {
+    const auto limit = static_cast<float>(*cap);
+    float* values = out.data();
+    for (std::int64_t at = 0; at < out.rows() * out.cols(); ++at) {
+      values[at] = limit * std::tanh(values[at] / limit);
+    }
+  }
+  return out;
+}
+
+std::uint64_t run_bytes(const Dimensions& dimensions, std::int64_t sequences, std::int64_t tokens) {
+  const HeadShape& heads = dimensions.heads;
+  const auto size = [](std::int64_t count) { return static_cast<double>(count); };
+  const double rows = size(sequences) * size(tokens);
+  const double of_row = 4 * size(dimensions.width) + size(dimensions.mlp_width) +
+                        size(heads.total_dim(Role::query)) + size(heads.total_dim(Role::key)) +
+                        2 * size(heads.total_dim(Role::value) + heads.total_dim(Role::output));
+  const double maps = size(sequences) * size(heads.heads) * size(tokens) * size(tokens);
+  const double bytes = sizeof(float) * (rows * of_row + maps);
+  constexpr double kMost = 1e18;
+  return static_cast<std::uint64_t>(std::min(bytes, kMost));
+}
+
+}  // namespace attnscope

@@ -1,0 +1,84 @@
+// The forward pass of any described model over token ids: prefill in float32, several sequences at
+// once, layer after layer. Source of every rule: transformers, eager attention.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "attnscope/core/matrix_view.h"
+#include "attnscope/forward/forward_weights.h"
+#include "attnscope/model/model.h"
+#include "attnscope/numerics/compute.h"
+
+namespace attnscope {
+
+using TokenIds = std::vector<std::int64_t>;
+
+/// Several sequences of any lengths, the tokens of each in rows below those of the one before it.
+/// They do not see each other, so that none is padded.
+struct SequenceRows {
+  std::vector<std::int64_t> first;   // row of each sequence
+  std::vector<std::int64_t> length;  // tokens of each
+  std::int64_t total = 0;
+};
+
+/// The attention of one layer over all sequences, after softmax: rows are queries.
+struct LayerMaps {
+  std::int64_t layer = 0;
+  std::int64_t heads = 0;
+  std::vector<MatrixView<const float>> maps;  // (T, T) of each head of sequence 0, then of 1, …
+
+  MatrixView<const float> map(std::int64_t sequence, std::int64_t head) const {
+    return maps[static_cast<std::size_t>(sequence * heads + head)];
+  }
+};
+
+/// Who looks at a pass while it runs. What it is given is valid during the call. Called on the
+/// thread that runs the pass.
+struct ForwardObserver {
+  /// Hidden states as transformers returns them: index 0 is what enters layer 0, index k what layer
+  /// k - 1 gave, the last after the final norm. (rows, D); the last of OPT with projections (rows,
+  /// E).
+  std::function<void(std::int64_t index, MatrixView<const float> states)> on_hidden_states;
+  std::function<void(const LayerMaps&)> on_maps;
+  /// The pass ends with the maps of this layer, whose output nobody needs.
+  std::optional<std::int64_t> end_after_maps_of = {};
+};
+
+/// A model that is ready to run. Any number of threads may run it at once.
+class ForwardPass {
+ public:
+  /// `copy_weights`: see ForwardWeights::read(), whose errors it throws. The model must outlive it.
+  ForwardPass(const Model& model, bool copy_weights, const Compute& compute);
+
+  const Model& model() const { return model_; }
+
+  /// Throws Error(usage) for a sequence that is empty or longer than learned positions reach, and
+  /// for an id that is no token of the model.
+  void check(const TokenIds& sequence) const;
+
+  /// The last hidden states, (rows, E); empty where the pass ends early. check()s the sequences.
+  /// Throws Error(numerical) naming the first layer that gives NaN or infinity, and Stopped.
+  Matrix<float> run(std::span<const TokenIds> sequences, const ForwardObserver& observer,
+                    const Compute& compute) const;
+
+  /// Why there are no logits; empty where there are.
+  const std::string& no_logits() const { return weights_.no_head; }
+  std::int64_t vocabulary() const { return weights_.tokens.rows; }
+
+  /// (rows, V) of any rows of run()'s result. Throws Error(unsupported) where there are none.
+  Matrix<float> logits(MatrixView<const float> states, const Compute& compute) const;
+
+ private:
+  const Model& model_;
+  ForwardWeights weights_;
+};
+
+/// What one run holds at once beside the weights, in bytes, for so many sequences of so many
+/// tokens.
+std::uint64_t run_bytes(const Dimensions& dimensions, std::int64_t sequences, std::int64_t tokens);
+
+}  // namespace attnscope

@@ -1,0 +1,329 @@
+#include "attnscope/forward/forward_weights.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <span>
+
+#include "attnscope/core/error.h"
+#include "attnscope/core/text.h"
+#include "attnscope/tensor/decode.h"
+
+namespace attnscope {
+namespace {
+
+constexpr std::string_view kWeightEnding = ".weight";
+
+class Reader {
+ public:
+  Reader(const Model& model, bool copy_weights, const Compute& compute)
+      : model_(model), spec_(model.spec()), copy_(copy_weights), compute_(compute) {}
+
+  ForwardWeights read() {
+    if (!spec_.not_run.empty()) {
+      throw Error(ErrorKind::unsupported, {.file = spec_.source, .problem = spec_.not_run});
+    }
+    ForwardWeights out;
+    read_stream(out);
+    for (std::int64_t layer = 0; layer < spec_.dimensions.layers; ++layer) {
+      compute_.check_stop();
+      out.layers.push_back(read_layer(layer));
+    }
+    out.last_norm = norm(spec_.stream.last_norm, 0, spec_.dimensions.width);
+    read_head(out);
+    return out;
+  }
+
+ private:
+  [[noreturn]] void refuse(const std::string& problem, std::optional<std::int64_t> layer) const {
+    throw Error(ErrorKind::format, {.file = model_.checkpoint().main_file().string(),
+                                    .layer = layer,
+                                    .problem = verbatim(problem),
+                                    .hint = "a forward pass reads it"});
+  }
+
+  const CheckpointTensor& need(const Site& site,
+                               std::optional<std::int64_t> layer = std::nullopt) const {
+    if (site.tensor == nullptr) refuse(site.missing, layer);
+    check_dtype(*site.tensor);
+    return *site.tensor;
+  }
+
+  void check_dtype(const CheckpointTensor& tensor) const {
+    if (const auto why = why_not_analysed(model_.checkpoint(), tensor)) {
+      throw Error(ErrorKind::unsupported, model_.checkpoint().parts_of(tensor, verbatim(*why)));
+    }
+  }
+
+  std::vector<float> values(const TensorMatrix& column) const {
+    const Matrix<float> matrix = decode<float>(column);
+    return {matrix.data(), matrix.data() + column.rows * column.cols};
+  }
+
+  std::vector<float> all_values(const CheckpointTensor& tensor) const {
+    std::vector<float> out(static_cast<std::size_t>(tensor.view.element_count()));
+    decode_elements(tensor.view, 0, 1, std::ssize(out), out.data());
+    model_.checkpoint().check_intact(tensor);
+    return out;
+  }
+
+  OptionalNorm norm(const std::optional<NormSpec>& norm, std::optional<std::int64_t> layer,
+                    std::int64_t size) const {
+    if (!norm) return std::nullopt;
+    NormWeights out{.spec = *norm};
+    if (norm->has_gain()) out.gain = all_values(need(model_.norm_gain(*norm, layer, size), layer));
+    if (norm->has_bias()) out.bias = all_values(need(model_.norm_bias(*norm, layer, size), layer));
+    return out;
+  }
+
+  RowTable table(const std::string& name, std::int64_t cols) const {
+    if (name.empty()) return {};
+    const CheckpointTensor& tensor = need(model_.find(name));
+    const Shape& shape = tensor.view.shape;
+    if (shape.size() != 2 || shape[1] != cols) {
+      throw Error(ErrorKind::format, model_.checkpoint().parts_of(
+                                         tensor, "shape " + shape_text(shape) + " is not [any, " +
+                                                     std::to_string(cols) + "]"));
+    }
+    return {.checkpoint = &model_.checkpoint(), .tensor = &tensor, .rows = shape[0], .cols = cols};
+  }
+
+  RowTable table_under_prefix(const std::string& name, std::int64_t cols) const {
+    return name.empty() ? RowTable{} : table(model_.prefix() + name, cols);
+  }
+
+  float scalar(const ScalarSite& site) const {
+    const Shape shape{5 * spec_.dimensions.layers};
+    const CheckpointTensor& tensor = need(model_.find(model_.prefix() + site.tensor, shape));
+    float value = 0;
+    decode_elements(tensor.view, site.index, 1, 1, &value);
+    return value;
+  }
+
+  /// A copy in memory needs no decoding and is as large as the file only where that is float32.
+  bool copies(const std::vector<TensorMatrix>& parts) const {
+    return copy_ && std::all_of(parts.begin(), parts.end(), [](const TensorMatrix& part) {
+             return part.tensor.dtype == DType::f32 || part.tensor.dtype == DType::f64;
+           });
+  }
+
+  SharedLinear make_linear(std::vector<TensorMatrix> parts, std::vector<float> bias) const {
+    LinearLayer layer;
+    layer.bias = std::move(bias);
+    const bool packed = copies(parts);
+    layer.weights = LinearWeights(std::move(parts), packed, compute_);
+    return std::make_shared<const LinearLayer>(std::move(layer));
+  }
+
+  /// Of projections stacked by rows. Null where the architecture has none of them.
+  SharedLinear projections(std::int64_t layer, std::span<const Role> roles) {
+    if (!model_.describes(roles.front())) return nullptr;
+    std::vector<const CheckpointTensor*> key;
+    for (const Role role : roles) key.push_back(model_.weight(layer, role).tensor);
+    key.push_back(nullptr);
+    for (const Role role : roles) key.push_back(model_.weight(layer, role).bias);
+    auto& shared = shared_[{key, roles.front()}];
+    if (shared != nullptr) return shared;
+
+    std::vector<TensorMatrix> parts;
+    std::vector<float> bias;
+    for (const Role role : roles) {
+      const Weight& weight = model_.weight(layer, role);
+      if (weight.tensor == nullptr) refuse(weight.missing, layer);
+      check_dtype(*weight.tensor);
+      parts.push_back(weight.matrix);
+      const auto rows = static_cast<std::size_t>(weight.matrix.rows);
+      const std::size_t before = bias.size();
+      if (weight.bias != nullptr) {
+        check_dtype(*weight.bias);
+        const std::vector<float> own = values(weight.bias_column);
+        bias.insert(bias.end(), own.begin(), own.end());
+      } else {
+        require_none(layer, role, weight);
+        bias.resize(before + rows, 0.0F);
+      }
+    }
+    if (std::all_of(roles.begin(), roles.end(),
+                    [&](Role role) { return model_.weight(layer, role).bias == nullptr; })) {
+      bias.clear();
+    }
+    shared = make_linear(std::move(parts), std::move(bias));
+    return shared;
+  }
+
+  /// A layer whose architecture has biases is not computed without them.
+  void require_none(std::int64_t layer, Role role, const Weight& weight) const {
+    const auto& biased = spec_.layers[static_cast<std::size_t>(layer)].biased;
+    if (std::find(biased.begin(), biased.end(), role) == biased.end()) return;
+    const std::string& name = weight.tensor->name;
+    refuse("the bias of '" + name + "' is missing", layer);
+  }
+
+  LayerWeights read_layer(std::int64_t layer) {
+    const LayerSpec& spec = spec_.layers[static_cast<std::size_t>(layer)];
+    const HeadShape& heads = spec_.dimensions.heads;
+    const auto own = [&](const std::optional<NormSpec>& of) {
+      return norm(of, layer, spec_.dimensions.width);
+    };
+    LayerWeights out{.attention_input = own(spec.attention_input),
+                     .attention_output = own(spec.attention_output),
+                     .attention_sum = own(spec.attention_sum),
+                     .mlp_input = own(spec.mlp_input),
+                     .mlp_output = own(spec.mlp_output),
+                     .mlp_sum = own(spec.mlp_sum),
+                     .query_norm = norm(spec.attention.query_norm, layer, heads.head_dim),
+                     .key_norm = norm(spec.attention.key_norm, layer, heads.head_dim),
+                     .value_norm = norm(spec.attention.value_norm, layer, heads.value_dim)};
+    constexpr std::array kQkv = {Role::query, Role::key, Role::value};
+    out.qkv = projections(layer, kQkv);
+    const auto one = [&](Role role) { return projections(layer, std::span(&role, 1)); };
+    out.output = one(Role::output);
+    out.gate = one(Role::gate);
+    out.up = one(Role::up);
+    out.down = one(Role::down);
+    if (spec.attention.value_embedding) {
+      const ValueEmbeddingSpec& value = *spec.attention.value_embedding;
+      out.value_embedding =
+          ValueEmbedding{.of_value = scalar(value.of_value),
+                         .of_table = scalar(value.of_table),
+                         .table = table_under_prefix(value.table, spec_.dimensions.width)};
+    }
+    if (spec.input) {
+      out.input = LayerInput{.skip_from = spec.input->skip_from,
+                             .skip = scalar(spec.input->skip),
+                             .of_stream = scalar(spec.input->of_stream),
+                             .of_embedding = scalar(spec.input->of_embedding)};
+    }
+    return out;
+  }
+
+  /// A linear layer that is no projection, its bias beside it where the file has one.
+  SharedLinear linear(const std::string& name, std::int64_t outputs, std::int64_t inputs) {
+    const CheckpointTensor& tensor = need(model_.find(name, Shape{outputs, inputs}));
+    std::vector<float> bias;
+    if (name.ends_with(kWeightEnding)) {
+      const std::string of =
+          name.substr(0, name.size() - kWeightEnding.size()) + std::string(".bias");
+      if (model_.checkpoint().find(of) != nullptr) {
+        bias = all_values(need(model_.find(of, Shape{outputs})));
+      }
+    }
+    return make_linear({whole_matrix(tensor.view)}, std::move(bias));
+  }
+
+  void read_stream(ForwardWeights& out) {
+    const StreamSpec& stream = spec_.stream;
+    const EmbeddingRule& rule = stream.embedding;
+    const std::int64_t width = spec_.dimensions.width, own_width = stream.embedding_width;
+    // OPT's positions are added after the projection, ALBERT's before it.
+    const std::int64_t sum_width = rule.projects_tokens ? width : own_width;
+    if (rule.tokens.empty()) {
+      throw Error(ErrorKind::unsupported,
+                  {.file = spec_.source, .problem = "does not say which tensor is the embedding"});
+    }
+    out.tokens = token_table(own_width);
+    out.positions = table_under_prefix(rule.positions, sum_width);
+    out.types = table_under_prefix(rule.types, sum_width);
+    if (out.types.tensor != nullptr && out.types.rows == 0) {
+      refuse("'" + out.types.tensor->name + "' has no rows", std::nullopt);
+    }
+    out.embedding_norm = norm(stream.embedding_norm, 0, sum_width);
+    if (!stream.has_projection) return;
+    out.projection = linear(model_.prefix() + rule.projection, width, own_width);
+    if (!rule.last_projection.empty()) {
+      out.last_projection = linear(model_.prefix() + rule.last_projection, own_width, width);
+    }
+  }
+
+  /// Where only the output head is stored and both are tied, it is the embedding too.
+  RowTable token_table(std::int64_t width) const {
+    const std::string name = model_.prefix() + spec_.stream.embedding.tokens;
+    if (model_.checkpoint().find(name) == nullptr && spec_.tied) {
+      for (const std::string& head : spec_.head.rule.weight) {
+        if (model_.checkpoint().find(head) != nullptr) return table(head, width);
+      }
+    }
+    return table(name, width);
+  }
+
+  /// What a masked-language model has before its vocabulary, or the reason why it is not there.
+  std::string head_transform(HeadWeights& head, std::int64_t width) {
+    const HeadRule& rule = spec_.head.rule;
+    if (rule.dense.empty()) return "";
+    const Site dense = model_.find(rule.dense);
+    if (dense.tensor == nullptr) return dense.missing;
+    const std::int64_t outputs = spec_.stream.embedding_width;
+    head.dense = linear(rule.dense, outputs, width);
+    const Site gain = model_.norm_gain(*spec_.head.norm, std::nullopt, outputs);
+    if (gain.tensor == nullptr) return gain.missing;
+    head.norm = norm(spec_.head.norm, std::nullopt, outputs);
+    return "";
+  }
+
+  void read_head(ForwardWeights& out) {
+    const HeadRule& rule = spec_.head.rule;
+    const CheckpointTensor* weight = nullptr;
+    for (const std::string& name : rule.weight) {
+      if (weight == nullptr) weight = model_.checkpoint().find(name);
+    }
+    if (weight == nullptr && spec_.tied) weight = out.tokens.tensor;
+    HeadWeights head;
+    if (weight == nullptr) {
+      out.no_head = "the files hold no output head, and none is tied to the embedding";
+    } else {
+      out.no_head = head_transform(head, spec_.dimensions.width);
+    }
+    if (!out.no_head.empty()) return;
+
+    // With OPT's last projection, the head reads E numbers; with ALBERT's transform, too.
+    const bool narrow = head.dense != nullptr || out.last_projection != nullptr;
+    const std::int64_t inputs = narrow ? spec_.stream.embedding_width : spec_.dimensions.width;
+    const RowTable rows = table(weight->name, inputs);
+    check_dtype(*weight);
+    TensorMatrix matrix = whole_matrix(weight->view);
+    // Some heads are padded to more rows than there are tokens.
+    matrix.rows = std::min(rows.rows, spec_.dimensions.vocabulary.value_or(rows.rows));
+    matrix.block_rows = std::max<std::int64_t>(matrix.rows, 1);
+    head.vocabulary = make_linear({matrix}, head_bias(matrix.rows));
+    out.head = std::move(head);
+  }
+
+  std::vector<float> head_bias(std::int64_t rows) const {
+    const HeadRule& rule = spec_.head.rule;
+    for (const std::string& name : rule.bias) {
+      if (model_.checkpoint().find(name) != nullptr) {
+        return all_values(need(model_.find(name, Shape{rows})));
+      }
+    }
+    if (rule.needs_bias) refuse(model_.find(rule.bias.back()).missing, std::nullopt);
+    return {};
+  }
+
+  const Model& model_;
+  const ModelSpec& spec_;
+  const bool copy_;
+  const Compute& compute_;
+  std::map<std::pair<std::vector<const CheckpointTensor*>, Role>, SharedLinear> shared_;
+};
+
+}  // namespace
+
+void RowTable::read(std::int64_t row, std::span<float> out) const {
+  decode_elements(tensor->view, row * cols, 1, cols, out.data());
+}
+
+ForwardWeights ForwardWeights::read(const Model& model, bool copy_weights, const Compute& compute) {
+  return Reader(model, copy_weights, compute).read();
+}
+
+std::uint64_t forward_weights_bytes(const Model& model, bool copy_weights) {
+  if (!copy_weights) return 0;
+  std::uint64_t bytes = 0;
+  for (const CheckpointTensor& tensor : model.checkpoint().tensors()) {
+    const bool copied = tensor.view.dtype == DType::f32 || tensor.view.dtype == DType::f64;
+    if (copied) bytes += static_cast<std::uint64_t>(tensor.view.element_count()) * sizeof(float);
+  }
+  return bytes;
+}
+
+}  // namespace attnscope

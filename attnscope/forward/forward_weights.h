@@ -1,0 +1,87 @@
+// What a forward pass reads of a checkpoint: located, checked, and laid out for products.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "attnscope/core/matrix_view.h"
+#include "attnscope/model/model.h"
+#include "attnscope/numerics/compute.h"
+#include "attnscope/numerics/linear.h"
+
+namespace attnscope {
+
+/// y = x Wᵀ + bias. Layers that share weights share these.
+struct LinearLayer {
+  LinearWeights weights;
+  std::vector<float> bias;  // empty where there is none
+};
+using SharedLinear = std::shared_ptr<const LinearLayer>;  // null: there is no such layer
+
+struct NormWeights {
+  NormSpec spec;
+  std::vector<float> gain, bias;  // empty where the norm has none
+};
+using OptionalNorm = std::optional<NormWeights>;
+
+/// A table of rows of a file, which are decoded when they are looked up.
+struct RowTable {
+  const Checkpoint* checkpoint = nullptr;
+  const CheckpointTensor* tensor = nullptr;  // null: there is no such table
+  std::int64_t rows = 0, cols = 0;
+
+  void read(std::int64_t row, std::span<float> out) const;  // (cols,)
+  void check_intact() const { checkpoint->check_intact(*tensor); }
+};
+
+/// What is added to a layer's values of each token (daisy).
+struct ValueEmbedding {
+  float of_value = 1, of_table = 0;
+  RowTable table;
+};
+
+/// What enters a layer where that is not just the stream (daisy).
+struct LayerInput {
+  std::optional<std::int64_t> skip_from;
+  float skip = 0, of_stream = 1, of_embedding = 0;
+};
+
+struct LayerWeights {
+  OptionalNorm attention_input, attention_output, attention_sum;
+  OptionalNorm mlp_input, mlp_output, mlp_sum;
+  OptionalNorm query_norm, key_norm, value_norm;
+  SharedLinear qkv;  // rows of Q, of K, of V: (H d + G d + G d_v, D)
+  SharedLinear output, gate, up, down;
+  std::optional<ValueEmbedding> value_embedding;
+  std::optional<LayerInput> input;
+};
+
+struct HeadWeights {
+  SharedLinear dense;  // of masked-language models
+  OptionalNorm norm;
+  SharedLinear vocabulary;  // (V, E)
+};
+
+/// Views into the model, which must outlive it.
+struct ForwardWeights {
+  RowTable tokens, positions, types;
+  OptionalNorm embedding_norm;
+  SharedLinear projection, last_projection;
+  std::vector<LayerWeights> layers;
+  OptionalNorm last_norm;
+  std::optional<HeadWeights> head;
+  std::string no_head;  // why there are no logits; empty where there are
+
+  /// Reads norms and biases; lays out products in memory where `copy_weights` allows it and they
+  /// are float32, whose copies need no decoding. Throws Error(unsupported) where the pass cannot be
+  /// computed, Error(format) that names the first tensor that is missing or has another shape.
+  static ForwardWeights read(const Model& model, bool copy_weights, const Compute& compute);
+};
+
+/// What ForwardWeights::read() takes in memory beside the files, in bytes.
+std::uint64_t forward_weights_bytes(const Model& model, bool copy_weights);
+
+}  // namespace attnscope

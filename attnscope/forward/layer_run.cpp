@@ -1,0 +1,293 @@
+#include "attnscope/forward/layer_run.h"
+
+#include <algorithm>
+
+#include "attnscope/core/error.h"
+#include "attnscope/model/rope.h"
+#include "attnscope/numerics/norms.h"
+
+namespace attnscope {
+namespace {
+
+/// Matrices of one batch are of the same shapes in every layer: most calls allocate nothing.
+MatrixView<float> sized(Matrix<float>& matrix, std::int64_t rows, std::int64_t cols) {
+  if (matrix.rows() != rows || matrix.cols() != cols) matrix = Matrix<float>(rows, cols);
+  return matrix.view();
+}
+
+Matrix<float> copy_of(const Matrix<float>& matrix) {
+  Matrix<float> out(matrix.rows(), matrix.cols());
+  std::copy_n(matrix.data(), matrix.rows() * matrix.cols(), out.data());
+  return out;
+}
+
+/// out = a out + b x, element by element.
+void mix(Matrix<float>& out, float a, const Matrix<float>& x, float b) {
+  float* values = out.data();
+  const float* other = x.data();
+  const std::int64_t count = out.rows() * out.cols();
+  for (std::int64_t at = 0; at < count; ++at) values[at] = a * values[at] + b * other[at];
+}
+
+AttentionMask mask_of(const MaskSpec& spec) {
+  return spec.causal ? AttentionMask::causal(spec.window)
+                     : AttentionMask::bidirectional(spec.window);
+}
+
+}  // namespace
+
+void apply_norm(const NormWeights& norm, MatrixView<const float> x, MatrixView<float> out,
+                const Compute& compute) {
+  if (norm.spec.kind == NormKind::layer) {
+    layer_norm(x, norm.gain, norm.bias, norm.spec.epsilon, out, compute);
+  } else {
+    rms_norm(x, norm.gain, static_cast<float>(norm.spec.gain_offset), norm.spec.epsilon, out,
+             compute);
+  }
+}
+
+void check_finite(const ModelSpec& spec, MatrixView<const float> states, const std::string& of) {
+  for (std::int64_t row = 0; row < states.rows; ++row) {
+    const float* values = &states(row, 0);
+    // Zero times a number is zero unless it is not finite, so that the sum tells.
+    float sum = 0;
+    for (std::int64_t col = 0; col < states.cols; ++col) sum += values[col] * 0.0F;
+    if (sum == 0) continue;
+    throw Error(ErrorKind::numerical,
+                {.file = spec.source,
+                 .problem = of + " gives NaN or infinity (first at token " + std::to_string(row) +
+                            "), so that nothing after it can be computed"});
+  }
+}
+
+void apply(const LinearLayer& layer, MatrixView<const float> x, LinearEpilogue after,
+           MatrixView<float> out, const Compute& compute) {
+  after.bias = layer.bias;
+  apply_linear(x, layer.weights, after, out, compute);
+}
+
+LayerRun::LayerRun(const ModelSpec& spec, const ForwardWeights& weights,
+                   std::span<const TokenIds> sequences, const SequenceRows& rows,
+                   Matrix<float>& states, const ForwardObserver& observer, const Compute& compute)
+    : spec_(spec),
+      weights_(weights),
+      sequences_(sequences),
+      rows_(rows),
+      states_(states),
+      observer_(observer),
+      compute_(compute) {
+  const bool mixes = std::any_of(weights.layers.begin(), weights.layers.end(),
+                                 [](const LayerWeights& layer) { return layer.input.has_value(); });
+  if (!mixes) return;
+  embedding_ = copy_of(states);
+  skipped_.resize(weights.layers.size());
+}
+
+LayerRun::Positions LayerRun::rotary_tables(std::int64_t layer) {
+  const auto& rope = spec_.layers[static_cast<std::size_t>(layer)].attention.rope;
+  if (!rope) return {};
+  Positions out;
+  for (const std::int64_t tokens : rows_.length) {
+    const auto known = std::find_if(tables_.begin(), tables_.end(), [&](const KnownTable& table) {
+      return table.tokens == tokens && table.rope == *rope;
+    });
+    if (known != tables_.end()) {
+      out.push_back(&known->table);
+      continue;
+    }
+    const RopeFrequencies turns =
+        rope_frequencies(*rope, spec_.dimensions.heads.head_dim, tokens, spec_.source);
+    tables_.push_back({*rope, tokens,
+                       make_rotary_table(turns.radians_per_token, static_cast<float>(turns.gain),
+                                         /*first_position=*/0, tokens)});
+    out.push_back(&tables_.back().table);
+  }
+  return out;
+}
+
+std::unique_ptr<AttentionScratch> LayerRun::take_scratch() {
+  const std::lock_guard lock(scratch_mutex_);
+  if (scratch_.empty()) return std::make_unique<AttentionScratch>();
+  std::unique_ptr<AttentionScratch> taken = std::move(scratch_.back());
+  scratch_.pop_back();
+  return taken;
+}
+
+void LayerRun::give_back(std::unique_ptr<AttentionScratch> scratch) {
+  const std::lock_guard lock(scratch_mutex_);
+  scratch_.push_back(std::move(scratch));
+}
+
+/// What a layer does to the stream before its attention (daisy).
+void LayerRun::enter(std::int64_t number) {
+  const auto& input = weights_.layers[static_cast<std::size_t>(number)].input;
+  if (!input) return;
+  if (input->skip_from) {
+    mix(states_, 1, skipped_[static_cast<std::size_t>(*input->skip_from)], input->skip);
+  }
+  mix(states_, input->of_stream, embedding_, input->of_embedding);
+}
+
+void LayerRun::add_value_embedding(const ValueEmbedding& embedding, MatrixView<float> values) {
+  std::vector<float> added(static_cast<std::size_t>(values.cols));
+  std::int64_t row = 0;
+  for (const TokenIds& ids : sequences_) {
+    for (const std::int64_t id : ids) {
+      if (embedding.table.tensor != nullptr) embedding.table.read(id, added);
+      for (std::int64_t col = 0; col < values.cols; ++col) {
+        values(row, col) = embedding.of_value * values(row, col) +
+                           embedding.of_table * added[static_cast<std::size_t>(col)];
+      }
+      ++row;
+    }
+  }
+}
+
+/// From qkv_ to context_: norms, rotation and attention of every head of every sequence.
+void LayerRun::attend_all(std::int64_t number) {
+  const LayerWeights& weights = weights_.layers[static_cast<std::size_t>(number)];
+  const AttentionSpec& spec = spec_.layers[static_cast<std::size_t>(number)].attention;
+  const HeadShape& heads = spec_.dimensions.heads;
+  const std::int64_t key_first = heads.total_dim(Role::query);
+  const std::int64_t value_first = key_first + heads.total_dim(Role::key);
+  const MatrixView<float> qkv = qkv_.view();
+  const Compute alone{.kernels = compute_.kernels, .stop = compute_.stop};  // of one part
+  const MatrixView<float> values = qkv.col_block(value_first, heads.total_dim(Role::value));
+  const Positions tables = rotary_tables(number);
+
+  const auto rows_of = [&](MatrixView<float> of, std::size_t sequence) {
+    return of.row_block(rows_.first[sequence], rows_.length[sequence]);
+  };
+  // Every key and value head is finished before a query head reads it.
+  const auto kv_heads = static_cast<std::size_t>(heads.kv_heads);
+  const std::size_t sequences = sequences_.size();
+  run_parts(compute_, sequences * kv_heads, [&](std::size_t part) {
+    const std::size_t sequence = part / kv_heads;
+    const auto head = static_cast<std::int64_t>(part % kv_heads);
+    const MatrixView<float> key =
+        rows_of(qkv.col_block(key_first + head * heads.head_dim, heads.head_dim), sequence);
+    if (weights.key_norm) apply_norm(*weights.key_norm, key, key, alone);
+    if (!tables.empty()) rotate(key, *tables[sequence], Rotation::forward, alone);
+    if (weights.value_norm) {
+      const MatrixView<float> value =
+          rows_of(values.col_block(head * heads.value_dim, heads.value_dim), sequence);
+      apply_norm(*weights.value_norm, value, value, alone);
+    }
+  });
+  if (weights.value_embedding) add_value_embedding(*weights.value_embedding, values);
+
+  const bool with_maps = observer_.on_maps != nullptr;
+  const auto query_heads = static_cast<std::size_t>(heads.heads);
+  LayerMaps shown{.layer = number, .heads = heads.heads};
+  if (with_maps) {
+    maps_.resize(sequences * query_heads);
+    for (std::size_t part = 0; part < maps_.size(); ++part) {
+      const std::int64_t tokens = rows_.length[part / query_heads];
+      shown.maps.push_back(sized(maps_[part], tokens, tokens));
+    }
+  }
+  const AttentionRule rule{.scale = static_cast<float>(spec.scale),
+                           .soft_cap = static_cast<float>(spec.soft_cap.value_or(0)),
+                           .mask = mask_of(spec.mask)};
+  const MatrixView<float> context = sized(context_, rows_.total, heads.heads * heads.value_dim);
+  run_parts(compute_, sequences * query_heads, [&](std::size_t part) {
+    const std::size_t sequence = part / query_heads;
+    const auto head = static_cast<std::int64_t>(part % query_heads);
+    const std::int64_t kv_head = heads.kv_head(head);
+    const MatrixView<float> query =
+        rows_of(qkv.col_block(head * heads.head_dim, heads.head_dim), sequence);
+    if (weights.query_norm) apply_norm(*weights.query_norm, query, query, alone);
+    if (!tables.empty()) rotate(query, *tables[sequence], Rotation::forward, alone);
+    const MatrixView<float> key =
+        rows_of(qkv.col_block(key_first + kv_head * heads.head_dim, heads.head_dim), sequence);
+    const MatrixView<float> value =
+        rows_of(values.col_block(kv_head * heads.value_dim, heads.value_dim), sequence);
+    const MatrixView<float> out =
+        rows_of(context.col_block(head * heads.value_dim, heads.value_dim), sequence);
+    std::unique_ptr<AttentionScratch> scratch = take_scratch();
+    attend(query, key, value, rule, with_maps ? maps_[part].view() : MatrixView<float>{}, out,
+           *scratch, alone);
+    give_back(std::move(scratch));
+  });
+  check_finite(spec_, context, "the attention of layer " + std::to_string(number));
+  if (with_maps) observer_.on_maps(shown);
+}
+
+/// out = mlp(input), or that added to what `out` holds.
+void LayerRun::mlp(std::int64_t number, MatrixView<const float> input, MatrixView<float> out,
+                   bool add) {
+  const LayerWeights& weights = weights_.layers[static_cast<std::size_t>(number)];
+  const Activation activation = spec_.layers[static_cast<std::size_t>(number)].activation;
+  const MatrixView<float> wide = sized(wide_, rows_.total, weights.up->weights.outputs());
+  const bool gated = weights.gate != nullptr;
+  apply(*weights.up, input, {.activation = gated ? Activation::linear : activation}, wide,
+        compute_);
+  if (gated) {
+    apply(*weights.gate, input, {.activation = activation, .multiply = wide}, wide, compute_);
+  }
+  apply(*weights.down, wide, {.add = add ? out : MatrixView<float>{}}, out, compute_);
+}
+
+void LayerRun::add_to_stream(const Matrix<float>& change) { mix(states_, 1, change, 1); }
+
+void LayerRun::layer(std::int64_t number, bool maps_only) {
+  const LayerSpec& spec = spec_.layers[static_cast<std::size_t>(number)];
+  const LayerWeights& weights = weights_.layers[static_cast<std::size_t>(number)];
+  const MatrixView<float> stream = states_.view();
+  const auto norm_into = [&](const OptionalNorm& norm, Matrix<float>& out) {
+    if (!norm) return MatrixView<const float>(stream);
+    apply_norm(*norm, stream, sized(out, stream.rows, stream.cols), compute_);
+    return MatrixView<const float>(out.view());
+  };
+  const auto norm_stream = [&](const OptionalNorm& norm) {
+    if (norm) apply_norm(*norm, stream, stream, compute_);
+  };
+
+  enter(number);
+  const MatrixView<const float> input = norm_into(weights.attention_input, normed_);
+  apply(*weights.qkv, input, {}, sized(qkv_, rows_.total, weights.qkv->weights.outputs()),
+        compute_);
+  attend_all(number);
+  if (maps_only) return;
+
+  // In the parallel form the MLP reads the stream as it was before the attention.
+  Matrix<float> of_mlp;
+  if (spec.parallel) {
+    const bool own_norm = weights.mlp_input.has_value();
+    const MatrixView<const float> mlp_input =
+        own_norm ? norm_into(weights.mlp_input, change_) : input;
+    of_mlp = Matrix<float>(stream.rows, stream.cols);
+    mlp(number, mlp_input, of_mlp.view(), /*add=*/false);
+  }
+
+  if (weights.attention_output) {
+    const MatrixView<float> change = sized(change_, stream.rows, stream.cols);
+    apply(*weights.output, context_.view(), {}, change, compute_);
+    apply_norm(*weights.attention_output, change, change, compute_);
+    add_to_stream(change_);
+  } else {
+    apply(*weights.output, context_.view(), {.add = stream}, stream, compute_);
+  }
+  if (spec.parallel) {
+    add_to_stream(of_mlp);
+  } else {
+    norm_stream(weights.attention_sum);
+    const MatrixView<const float> mlp_input = norm_into(weights.mlp_input, normed_);
+    if (weights.mlp_output) {
+      const MatrixView<float> change = sized(change_, stream.rows, stream.cols);
+      mlp(number, mlp_input, change, /*add=*/false);
+      apply_norm(*weights.mlp_output, change, change, compute_);
+      add_to_stream(change_);
+    } else {
+      mlp(number, mlp_input, stream, /*add=*/true);
+    }
+    norm_stream(weights.mlp_sum);
+  }
+  const bool taken_up = std::any_of(
+      weights_.layers.begin(), weights_.layers.end(),
+      [&](const LayerWeights& later) { return later.input && later.input->skip_from == number; });
+  if (taken_up) skipped_[static_cast<std::size_t>(number)] = copy_of(states_);
+  check_finite(spec_, stream, "layer " + std::to_string(number));
+}
+
+}  // namespace attnscope

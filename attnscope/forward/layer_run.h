@@ -1,0 +1,76 @@
+// One layer after another over the stream of all sequences.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "attnscope/forward/forward_pass.h"
+#include "attnscope/numerics/attention.h"
+#include "attnscope/numerics/linear.h"
+#include "attnscope/numerics/rotary.h"
+
+namespace attnscope {
+
+/// out = norm(x), (rows, n). `out` may be x itself.
+void apply_norm(const NormWeights& norm, MatrixView<const float> x, MatrixView<float> out,
+                const Compute& compute);
+
+/// out = the layer's product, with its bias and `after`.
+void apply(const LinearLayer& layer, MatrixView<const float> x, LinearEpilogue after,
+           MatrixView<float> out, const Compute& compute);
+
+/// Throws Error(numerical) where a number of the states is NaN or infinite; `of`: what gave them.
+void check_finite(const ModelSpec& spec, MatrixView<const float> states, const std::string& of);
+
+/// Holds what one pass needs between its layers.
+class LayerRun {
+ public:
+  /// `states`: the stream (rows, D), which layers change. All must outlive this.
+  LayerRun(const ModelSpec& spec, const ForwardWeights& weights,
+           std::span<const TokenIds> sequences, const SequenceRows& rows, Matrix<float>& states,
+           const ForwardObserver& observer, const Compute& compute);
+
+  /// Runs one layer, or as far as its maps; the observer is shown these. Throws as check_finite().
+  void layer(std::int64_t number, bool maps_only);
+
+ private:
+  std::unique_ptr<AttentionScratch> take_scratch();
+  void give_back(std::unique_ptr<AttentionScratch> scratch);
+
+  using Positions = std::vector<const RotaryTable*>;  // of each sequence
+
+  Positions rotary_tables(std::int64_t layer);
+  void enter(std::int64_t number);
+  void add_value_embedding(const ValueEmbedding& embedding, MatrixView<float> values);
+  void attend_all(std::int64_t number);
+  void mlp(std::int64_t number, MatrixView<const float> input, MatrixView<float> out, bool add);
+  void add_to_stream(const Matrix<float>& change);
+
+  const ModelSpec& spec_;
+  const ForwardWeights& weights_;
+  std::span<const TokenIds> sequences_;
+  const SequenceRows& rows_;
+  Matrix<float>& states_;
+  const ForwardObserver& observer_;
+  const Compute& compute_;
+
+  Matrix<float> normed_, change_, qkv_, context_, wide_;
+  Matrix<float> embedding_;             // what entered layer 0, where layers ask for it
+  std::vector<Matrix<float>> skipped_;  // outputs of layers that later ones take up
+  std::vector<Matrix<float>> maps_;     // of one layer
+  struct KnownTable {
+    Rope rope;
+    std::int64_t tokens;
+    RotaryTable table;
+  };
+  std::deque<KnownTable> tables_;
+  std::mutex scratch_mutex_;
+  std::vector<std::unique_ptr<AttentionScratch>> scratch_;  // that no thread uses
+};
+
+}  // namespace attnscope

@@ -1,0 +1,47 @@
+// Which parts of a long text are looked at, and whether its ids are a model's.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+namespace attnscope {
+
+struct WindowRequest {
+  std::int64_t sequences = 1;           // windows, at least 1
+  std::int64_t length = 1;              // tokens of each, at least 1
+  std::optional<std::uint64_t> sample;  // seed of random windows; else they follow each other
+};
+
+/// Where windows begin in a text of `tokens` tokens: at 0, length, 2 length, …; or at random, all
+/// different, where windows may overlap. Throws Error(usage) about `place` (a file, "text") that
+/// says how many windows there are, where those are too few.
+///
+/// Random starts are drawn by SplitMix64 (Steele, Lea and Flood 2014), whose state begins as the
+/// seed: of each output z, floor(z * (tokens - length + 1) / 2^64) is the next start, unless it was
+/// drawn before. In Python:
+///     state, starts = seed, []
+///     while len(starts) < sequences:
+///         state = (state + 0x9E3779B97F4A7C15) % 2**64
+///         z = (state ^ state >> 30) * 0xBF58476D1CE4E5B9 % 2**64
+///         z = (z ^ z >> 27) * 0x94D049BB133111EB % 2**64
+///         start = (z ^ z >> 31) * (tokens - length + 1) >> 64
+///         if start not in starts: starts.append(start)
+std::vector<std::int64_t> window_starts(std::int64_t tokens, const WindowRequest& request,
+                                        std::string_view place);
+
+/// The ids of those windows of a text.
+std::vector<std::vector<std::int64_t>> cut_windows(std::span<const std::int64_t> ids,
+                                                   const WindowRequest& request,
+                                                   std::string_view place);
+
+/// Throws Error(format) about `place` naming the first of `ids` that is negative or not below
+/// `vocabulary`, and its position.
+void check_token_ids(std::span<const std::int64_t> ids, std::int64_t vocabulary,
+                     std::string_view place);
+[[noreturn]] void refuse_token_id(std::int64_t id, std::int64_t position, std::int64_t vocabulary,
+                                  std::string_view place);
+
+}  // namespace attnscope

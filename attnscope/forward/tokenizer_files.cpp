@@ -1,0 +1,51 @@
+#include "attnscope/forward/tokenizer_files.h"
+
+#include <initializer_list>
+
+#include "attnscope/checkpoint/mapped_file.h"
+#include "attnscope/forward/old_tokenizers.h"
+#include "attnscope/forward/tokenizer_config.h"
+
+namespace attnscope {
+
+std::optional<TokenizerFiles> find_tokenizer_files(const std::filesystem::path& folder) {
+  const auto has = [&](const char* name) { return std::filesystem::exists(folder / name); };
+  const bool whole = has("tokenizer.json");
+  const bool byte_level = has("vocab.json") && has("merges.txt");
+  if (!whole && !byte_level && !has("vocab.txt")) return std::nullopt;
+
+  const TokenizerConfig config = read_tokenizer_config(folder);
+  TokenizerFiles out{.special = config.special};
+  if (whole) {
+    out.file = (folder / "tokenizer.json").string();
+    out.json = read_text_file(out.file, kTokenizerLimitBytes);
+  } else if (byte_level) {
+    out.file = (folder / "vocab.json").string();
+    out.json = byte_level_json(folder, config);
+  } else {
+    out.file = (folder / "vocab.txt").string();
+    out.json = word_piece_json(folder, config);
+  }
+  return out;
+}
+
+SpecialTokens special_tokens_of(
+    const SpecialSpellings& named,
+    const std::function<std::optional<std::int64_t>(std::string_view)>& id_of) {
+  const auto find = [&](std::string_view key, std::initializer_list<std::string_view> usual) {
+    if (const auto spelling = named.find(key); spelling != named.end()) {
+      return id_of(spelling->second);
+    }
+    for (const std::string_view spelling : usual) {
+      if (const auto id = id_of(spelling)) return id;
+    }
+    return std::optional<std::int64_t>();
+  };
+  return {.mask = find("mask_token", {"[MASK]", "<mask>"}),
+          .begin = find("bos_token", {"<s>", "<|begin_of_text|>", "<bos>", "<|endoftext|>"}),
+          .end = find("eos_token", {"</s>", "<|end_of_text|>", "<eos>", "<|endoftext|>"}),
+          .unknown = find("unk_token", {"[UNK]", "<unk>"}),
+          .padding = find("pad_token", {"[PAD]", "<pad>"})};
+}
+
+}  // namespace attnscope

@@ -1,0 +1,98 @@
+#include "attnscope/model/config_reader.h"
+
+#include <cmath>
+
+#include "attnscope/core/error.h"
+#include "attnscope/core/text.h"
+#include "attnscope/model/spec.h"
+
+namespace attnscope {
+
+using nlohmann::json;
+
+void ConfigReader::refuse(const std::string& problem) const {
+  throw Error(ErrorKind::format, {.file = where_, .problem = problem});
+}
+
+void ConfigReader::refuse_value(const std::string& key, const json& value,
+                                const std::string& expected) const {
+  refuse("'" + key + "' is " + verbatim(value.dump(-1, ' ', true)) + ", expected " + expected);
+}
+
+const json* ConfigReader::find(const std::string& key) const {
+  if (object_ == nullptr || key.empty()) return nullptr;
+  const auto found = object_->find(key);
+  return found == object_->end() || found->is_null() ? nullptr : &*found;
+}
+
+bool ConfigReader::has(const std::string& key) const {
+  return object_ != nullptr && !key.empty() && object_->contains(key);
+}
+
+ConfigReader ConfigReader::object(const std::string& key) const {
+  const json* found = find(key);
+  return {found != nullptr && found->is_object() ? found : nullptr, where_};
+}
+
+std::optional<std::int64_t> ConfigReader::number(const ConfigKey& key, std::int64_t least) const {
+  if (!has(key.name)) return key.fallback;
+  const json* found = find(key.name);
+  if (found == nullptr) return std::nullopt;
+  if (!found->is_number_integer() || found->get<std::int64_t>() < least ||
+      found->get<std::int64_t>() > kMaxSize) {
+    refuse_value(
+        key.name, *found,
+        "a whole number from " + std::to_string(least) + " to " + std::to_string(kMaxSize));
+  }
+  return found->get<std::int64_t>();
+}
+
+std::int64_t ConfigReader::required(const ConfigKey& key) const {
+  const auto value = number(key);
+  if (!value) refuse("has no '" + key.name + "'");
+  return *value;
+}
+
+std::optional<double> ConfigReader::finite(const ConfigNumber& key, const char* expected,
+                                           bool (*accepts)(double)) const {
+  if (!has(key.name)) return key.fallback;
+  const json* found = find(key.name);
+  if (found == nullptr) return std::nullopt;
+  const double value = found->is_number() ? found->get<double>() : -1;
+  if (!std::isfinite(value) || !accepts(value)) refuse_value(key.name, *found, expected);
+  return value;
+}
+
+std::optional<double> ConfigReader::real(const ConfigNumber& key) const {
+  return finite(key, "a number that is not negative", [](double value) { return value >= 0; });
+}
+
+std::optional<double> ConfigReader::positive(const ConfigNumber& key) const {
+  return finite(key, "a positive number", [](double value) { return value > 0; });
+}
+
+std::vector<double> ConfigReader::positives(const std::string& key) const {
+  const json* found = find(key);
+  if (found == nullptr) return {};
+  if (!found->is_array()) refuse_value(key, *found, "a list of positive numbers");
+  std::vector<double> values;
+  for (const json& value : *found) {
+    if (!value.is_number() || !(value.get<double>() > 0)) {
+      refuse_value(key, *found, "a list of positive numbers");
+    }
+    values.push_back(value.get<double>());
+  }
+  return values;
+}
+
+bool ConfigReader::flag(const ConfigFlag& key) const {
+  const json* found = find(key.name);
+  return found != nullptr && found->is_boolean() ? found->get<bool>() : key.fallback;
+}
+
+std::string ConfigReader::text(const std::string& key) const {
+  const json* found = find(key);
+  return found != nullptr && found->is_string() ? found->get<std::string>() : "";
+}
+
+}  // namespace attnscope

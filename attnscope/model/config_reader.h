@@ -1,0 +1,53 @@
+// Values of a config.json by the keys that an architecture names, checked. For .cpp files of this
+// folder only, as its type is the JSON library's.
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "attnscope/model/architecture.h"
+
+namespace attnscope {
+
+/// One JSON object of the file, or none: then nothing is found. Must not outlive it. What has
+/// another type than it should is refused with Error(format) that names the key.
+class ConfigReader {
+ public:
+  ConfigReader(const nlohmann::json* object, std::string_view where)
+      : object_(object), where_(where) {}
+
+  const std::string& where() const { return where_; }
+  [[noreturn]] void refuse(const std::string& problem) const;
+
+  /// Null where the key is absent, or null in the file.
+  const nlohmann::json* find(const std::string& key) const;
+  bool has(const std::string& key) const;  // also where it is null
+  ConfigReader object(const std::string& key) const;
+  bool exists() const { return object_ != nullptr; }
+
+  /// Whole, from `least` to kMaxSize.
+  std::optional<std::int64_t> number(const ConfigKey& key, std::int64_t least = 1) const;
+  std::int64_t required(const ConfigKey& key) const;
+  std::optional<double> real(const ConfigNumber& key) const;      // finite, not negative
+  std::optional<double> positive(const ConfigNumber& key) const;  // finite
+  std::vector<double> positives(const std::string& key) const;
+  bool flag(const ConfigFlag& key) const;
+  /// Empty where the key is absent or holds something else.
+  std::string text(const std::string& key) const;
+
+ private:
+  std::optional<double> finite(const ConfigNumber& key, const char* expected,
+                               bool (*accepts)(double)) const;
+  [[noreturn]] void refuse_value(const std::string& key, const nlohmann::json& value,
+                                 const std::string& expected) const;
+
+  const nlohmann::json* object_;
+  std::string where_;
+};
+
+}  // namespace attnscope

@@ -1,0 +1,253 @@
+#include "attnscope/model/layer_config.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <utility>
+
+#include "attnscope/core/text.h"
+
+namespace attnscope {
+namespace {
+
+using nlohmann::json;
+
+/// GPT-Neo's kinds of layers: a list of them, or repeated lists.
+std::vector<bool> listed_kinds(const ConfigReader& config, std::size_t layers) {
+  std::vector<bool> local;
+  const auto add = [&](const json& kinds) {
+    if (!kinds.is_array()) config.refuse("'attention_types' is not [[[kinds], repeats], …]");
+    for (const json& kind : kinds) {
+      if (local.size() < layers) local.push_back(kind == "local");
+    }
+  };
+  if (const json* list = config.find("attention_layers")) {
+    add(*list);
+  } else if (const json* types = config.find("attention_types")) {
+    for (const json& entry : *types) {
+      const bool sound = entry.is_array() && entry.size() == 2 && entry[0].is_array() &&
+                         entry[1].is_number_unsigned();
+      if (!sound) config.refuse("'attention_types' is not [[[kinds], repeats], …]");
+      const auto repeats = entry[1].get<std::uint64_t>();
+      for (std::uint64_t repeat = 0; repeat < repeats; ++repeat) {
+        if (local.size() >= layers || entry[0].empty()) break;
+        add(entry[0]);
+      }
+    }
+  } else {
+    while (local.size() < layers) local.push_back(local.size() % 2 == 1);
+  }
+  if (local.size() < layers) {
+    config.refuse("'attention_types' lists " + std::to_string(local.size()) + " of " +
+                  std::to_string(layers) + " layers");
+  }
+  return local;
+}
+
+std::optional<std::vector<bool>> by_layer_types(const ConfigReader& config, std::size_t layers) {
+  const json* types = config.find("layer_types");
+  if (types == nullptr || !types->is_array()) return std::nullopt;
+  if (types->size() < layers) {
+    config.refuse("'layer_types' lists " + std::to_string(types->size()) + " of " +
+                  std::to_string(layers) + " layers");
+  }
+  std::vector<bool> windowed;
+  for (std::size_t layer = 0; layer < layers; ++layer) {
+    windowed.push_back((*types)[layer] == "sliding_attention");
+  }
+  return windowed;
+}
+
+NormSpec norm_named(const NormRule& rule, const ConfigReader& config, const std::string& tensor) {
+  const double standard = rule.epsilon.fallback.value_or(0);
+  return {.kind = rule.kind,
+          .epsilon = config.real(rule.epsilon).value_or(standard),
+          .gain_offset = rule.gain_offset,
+          .tensor = config.flag(rule.affine) ? tensor : ""};
+}
+
+/// The norm of that name; none where the rule names none.
+std::optional<NormSpec> norm_at(const NormRule& rule, const ConfigReader& config,
+                                const std::string& tensor) {
+  if (tensor.empty()) return std::nullopt;
+  return norm_named(rule, config, tensor);
+}
+
+void set_norms(LayerSpec& layer, const NormRule& rule, const ConfigReader& config) {
+  const auto norm = [&](const std::string& tensor) { return norm_at(rule, config, tensor); };
+  const bool first = config.flag(rule.first);
+  layer.attention_input = norm(first ? rule.attention_input : "");
+  layer.attention_output = norm(rule.attention_output);
+  layer.attention_sum = norm(first ? rule.attention_sum : rule.attention_input);
+  layer.mlp_input = norm(first ? rule.mlp_input : "");
+  layer.mlp_output = norm(rule.mlp_output);
+  layer.mlp_sum = norm(first ? rule.mlp_sum : rule.mlp_input);
+  if (config.flag(rule.queries_and_keys)) {
+    layer.attention.query_norm = norm(rule.query);
+    layer.attention.key_norm = norm(rule.key);
+  }
+  const NormSpec bare = norm_named(rule, config, "");
+  if (rule.bare_heads) {
+    layer.attention.query_norm = layer.attention.key_norm = layer.attention.value_norm = bare;
+  }
+  if (rule.bare_stream) layer.mlp_input = bare;
+}
+
+double scale_of(const ScoreRule& rule, const ConfigReader& config, const Dimensions& dimensions,
+                std::int64_t layer) {
+  const std::int64_t dimension =
+      config.number(rule.scale_dimension).value_or(dimensions.heads.head_dim);
+  double scale = 1 / std::sqrt(static_cast<double>(dimension));
+  if (rule.scale.fallback) scale = *config.real(rule.scale);
+  if (!config.flag(rule.scaled)) scale = 1;
+  return config.flag(rule.by_layer) ? scale / static_cast<double>(layer + 1) : scale;
+}
+
+/// Source: jonathanmiddleton/daisy-wee, models/gpt2/gpt_core.py: the second half of the middle
+/// layers each take up the output of one before them. The number of a layer's skip weight is that
+/// of the layer it comes from.
+std::vector<std::optional<std::int64_t>> daisy_skips(std::int64_t layers) {
+  std::vector<std::optional<std::int64_t>> from(static_cast<std::size_t>(layers));
+  const std::int64_t count = std::max<std::int64_t>(1, layers / 8);
+  const std::int64_t middle = layers / 2;
+  const std::int64_t gap = std::max<std::int64_t>(1, layers / (2 * (count + 1)));
+  for (std::int64_t step = 1; step <= count; ++step) {
+    const std::int64_t layer = middle - count + step - 1, source = layer - step * gap;
+    if (source >= 0 && source < layer) from[static_cast<std::size_t>(layer)] = source;
+  }
+  return from;
+}
+
+/// Where each of daisy's numbers stands in its tensor of 5 L: L weights of skips, two of each
+/// layer's input, two of its values.
+void set_daisy(std::vector<LayerSpec>& specs, const DaisyRule& rule) {
+  const auto layers = std::ssize(specs);
+  const auto skips = daisy_skips(layers);
+  constexpr std::int64_t kTables = 3;
+  for (std::int64_t layer = 0; layer < layers; ++layer) {
+    LayerSpec& spec = specs[static_cast<std::size_t>(layer)];
+    const auto scalar = [&](std::int64_t index) { return ScalarSite{rule.scalars, index}; };
+    const auto skip_from = skips[static_cast<std::size_t>(layer)];
+    spec.input = LayerInputSpec{.skip_from = skip_from,
+                                .skip = scalar(skip_from.value_or(0)),
+                                .of_stream = scalar(layers + 2 * layer),
+                                .of_embedding = scalar(layers + 2 * layer + 1)};
+    std::optional<std::int64_t> table;  // the first layers have one each, and so have the last
+    const std::int64_t last = std::max(layers - kTables, kTables);
+    if (layer < kTables) table = layer;
+    if (layer >= last) table = layer - last;
+    std::string name;
+    if (table) {
+      name = rule.value_tables;
+      name.replace(name.find('*'), 1, std::to_string(*table));
+    }
+    spec.attention.value_embedding =
+        ValueEmbeddingSpec{.of_value = scalar(3 * layers + 2 * layer),
+                           .of_table = scalar(3 * layers + 2 * layer + 1),
+                           .table = name};
+  }
+}
+
+void set_stream(ModelSpec& spec, const ConfigReader& config) {
+  const Architecture& architecture = spec.architecture;
+  const NormRule& norms = *architecture.norm;
+  StreamSpec& stream = spec.stream;
+  stream.embedding = architecture.embedding;
+  stream.embedding_norm = norm_at(norms, config, stream.embedding.norm);
+  const std::int64_t width = spec.dimensions.width;
+  stream.embedding_width = config.number(stream.embedding.width).value_or(width);
+  const bool projects = !stream.embedding.projection.empty();
+  stream.has_projection =
+      projects && (!stream.embedding.projects_tokens || stream.embedding_width != width);
+  stream.padding_token = config.number(architecture.padding_token, /*least=*/0).value_or(0);
+  if (config.flag(norms.first) && !config.flag(norms.without_last)) {
+    stream.last_norm = norm_at(norms, config, norms.last);
+  }
+  if (norms.bare_stream) {
+    stream.embedding_norm = stream.last_norm = norm_named(norms, config, "");
+  }
+}
+
+/// Empty where it is known.
+std::string set_activation(Activation& activation, const std::string& name) {
+  const auto found = activation_from_name(name);
+  if (!found) return "activation '" + printable(name) + "' is not known";
+  activation = *found;
+  return "";
+}
+
+}  // namespace
+
+std::vector<bool> windowed_layers(const Architecture& architecture, const ConfigReader& config,
+                                  std::int64_t layers) {
+  std::vector<bool> windowed(static_cast<std::size_t>(layers), false);
+  if (!architecture.window) return windowed;
+  const WindowRule& rule = *architecture.window;
+  if (!config.flag(rule.enabled)) return windowed;
+  if (rule.reads_layer_types) {
+    if (auto listed = by_layer_types(config, windowed.size())) return *std::move(listed);
+  }
+  if (rule.layers == WindowedLayers::listed_kinds) return listed_kinds(config, windowed.size());
+  const std::int64_t number = config.number(rule.number, /*least=*/0).value_or(0);
+  for (std::int64_t layer = 0; layer < layers; ++layer) {
+    bool is_windowed = true;
+    if (rule.layers == WindowedLayers::even) is_windowed = layer % 2 == 0;
+    if (rule.layers == WindowedLayers::from_layer) is_windowed = layer >= number;
+    if (rule.layers == WindowedLayers::but_every) {
+      is_windowed = number == 0 || (layer + 1) % number != 0;
+    }
+    windowed[static_cast<std::size_t>(layer)] = is_windowed;
+  }
+  return windowed;
+}
+
+void resolve_layers(ModelSpec& spec, const ConfigReader& config) {
+  const Architecture& architecture = spec.architecture;
+  spec.causal = config.flag(architecture.causal);
+  if (!architecture.norm) {
+    spec.not_run = "does not describe the forward pass";
+    return;
+  }
+  const std::int64_t layers = spec.dimensions.layers;
+  const std::vector<bool> windowed = windowed_layers(architecture, config, layers);
+  std::vector<Rope> ropes;
+  if (architecture.rope) {
+    ropes = read_ropes(*architecture.rope, config, windowed, spec.dimensions);
+  }
+  const std::optional<std::int64_t> window =
+      architecture.window ? config.number(architecture.window->size) : std::nullopt;
+
+  std::string activation = config.text(architecture.activation_key);
+  if (activation.empty()) activation = architecture.activation;
+  if (activation == "gelu" && !architecture.gelu_means.empty()) {
+    activation = architecture.gelu_means;
+  }
+  LayerSpec common{.parallel = config.flag(architecture.parallel)};
+  set_norms(common, *architecture.norm, config);
+  spec.not_run = set_activation(common.activation, activation);
+  common.attention.soft_cap = config.positive(architecture.scores.soft_cap);
+  common.attention.mask.causal = spec.causal && !config.flag(architecture.bidirectional);
+  for (const BiasRule& rule : architecture.biases) {
+    if (!config.flag(rule.needed)) continue;
+    common.biased.insert(common.biased.end(), rule.roles.begin(), rule.roles.end());
+  }
+  for (std::int64_t layer = 0; layer < layers; ++layer) {
+    const auto at = static_cast<std::size_t>(layer);
+    LayerSpec& own = spec.layers.emplace_back(common);
+    own.attention.scale = scale_of(architecture.scores, config, spec.dimensions, layer);
+    if (windowed[at]) own.attention.mask.window = window.value_or(0);
+    if (architecture.rope) own.attention.rope = ropes[at];
+  }
+  if (architecture.daisy) set_daisy(spec.layers, *architecture.daisy);
+
+  set_stream(spec, config);
+  spec.head.rule = architecture.head;
+  spec.head.norm = norm_at(*architecture.norm, config, architecture.head.norm);
+  spec.head.activation = common.activation;
+  if (!architecture.head.activation.empty()) {
+    set_activation(spec.head.activation, architecture.head.activation);
+  }
+  spec.head.soft_cap = config.positive(architecture.head.soft_cap);
+}
+
+}  // namespace attnscope

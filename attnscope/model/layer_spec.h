@@ -1,0 +1,100 @@
+// The forward pass of a model, as data: what config.json and the description of its architecture
+// come to. What `info` prints of norms, what folding and rotation need, and what the engine runs
+// are all read here.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "attnscope/core/activation.h"
+#include "attnscope/model/architecture.h"
+#include "attnscope/model/rope.h"
+
+namespace attnscope {
+
+/// A norm over the last axis. `tensor` is a pattern under the prefix to which `.weight` and `.bias`
+/// are put; empty: it has neither gain nor bias.
+struct NormSpec {
+  NormKind kind = NormKind::layer;
+  double epsilon = 0;
+  double gain_offset = 0;  // the gain is this + the stored value
+  std::string tensor;
+
+  bool has_gain() const { return !tensor.empty(); }
+  bool has_bias() const { return has_gain() && kind == NormKind::layer; }
+};
+
+/// One number of a tensor of one dimension, by its full name.
+struct ScalarSite {
+  std::string tensor;
+  std::int64_t index = 0;
+};
+
+/// What is added to a layer's values of each token (daisy): v = `of_value` v + `of_table` row.
+struct ValueEmbeddingSpec {
+  ScalarSite of_value;
+  ScalarSite of_table;
+  std::string table;  // full name, (V, D); empty: nothing is added
+};
+
+/// What enters a layer where that is not just the stream x (daisy): first x += `skip` times the
+/// output of layer `skip_from`, then x = `of_stream` x + `of_embedding` times the embedding.
+struct LayerInputSpec {
+  std::optional<std::int64_t> skip_from;
+  ScalarSite skip;
+  ScalarSite of_stream;
+  ScalarSite of_embedding;
+};
+
+/// Which keys a query sees.
+struct MaskSpec {
+  bool causal = true;       // none after it
+  std::int64_t window = 0;  // 0: all. Causal: itself and window - 1 before it; else those nearer
+                            // than window / 2 + 1 on both sides
+};
+
+struct AttentionSpec {
+  std::optional<NormSpec> query_norm, key_norm, value_norm;  // of each head
+  std::optional<Rope> rope;                                  // none: positions are not rotary
+  double scale = 1;                                          // of q k
+  std::optional<double> soft_cap;                            // c tanh(score / c), before the mask
+  MaskSpec mask;
+  std::optional<ValueEmbeddingSpec> value_embedding;
+};
+
+/// One layer. With x the stream, an absent norm the identity:
+///   sequential: x = attention_sum(x + attention_output(attention(attention_input(x))))
+///               x = mlp_sum(x + mlp_output(mlp(mlp_input(x))))
+///   parallel:   x = x + attention(attention_input(x)) + mlp(mlp_input(x)), where an MLP without a
+///   norm
+///               of its own reads attention_input(x)
+struct LayerSpec {
+  std::optional<NormSpec> attention_input, attention_output, attention_sum;
+  std::optional<NormSpec> mlp_input, mlp_output, mlp_sum;
+  bool parallel = false;
+  AttentionSpec attention;
+  Activation activation = Activation::linear;  // of the MLP; a gated one where there is a `gate`
+  std::vector<Role> biased;                    // projections that must have a bias
+  std::optional<LayerInputSpec> input;
+};
+
+/// What the stream is before layer 0, and after the last layer.
+struct StreamSpec {
+  EmbeddingRule embedding;
+  std::optional<NormSpec> embedding_norm;
+  std::int64_t embedding_width = 0;  // E
+  bool has_projection = false;     // E → D, and D → E at the end where the architecture has one
+  std::int64_t padding_token = 0;  // where positions are counted from it
+  std::optional<NormSpec> last_norm;
+};
+
+struct HeadSpec {
+  HeadRule rule;
+  std::optional<NormSpec> norm;  // its tensor is a full name
+  Activation activation = Activation::linear;
+  std::optional<double> soft_cap;
+};
+
+}  // namespace attnscope

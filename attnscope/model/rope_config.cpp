@@ -1,0 +1,99 @@
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "attnscope/model/layer_config.h"
+
+namespace attnscope {
+namespace {
+
+/// Where neither the file nor its architecture says how long texts may be.
+constexpr double kUsualContext = 2048;
+
+RopeScaling scaling_of(const RopeRule& rule, std::string_view name) {
+  constexpr std::array<std::pair<std::string_view, RopeScaling>, 6> kNames = {{
+      {"default", RopeScaling::none},
+      {"linear", RopeScaling::linear},
+      {"dynamic", RopeScaling::dynamic},
+      {"llama3", RopeScaling::llama3},
+      {"yarn", RopeScaling::yarn},
+      {"longrope", RopeScaling::longrope},
+  }};
+  if (rule.yarn_is_longrope && (name == "su" || name == "yarn")) return RopeScaling::longrope;
+  for (const auto& [known, scaling] : kNames) {
+    if (known == name) return scaling;
+  }
+  return RopeScaling::unknown;
+}
+
+/// One kind of layer. `parameters` is rope_parameters or rope_scaling, whose kind was once called
+/// `type`; it may be absent.
+Rope read_rope(const RopeRule& rule, const ConfigReader& config, const ConfigReader& parameters,
+               const Dimensions& dimensions) {
+  Rope rope{.fraction = rule.fraction, .half_truncated = rule.half_truncated};
+  for (const char* key : {"type", "rope_type"}) {
+    const std::string named = parameters.text(key);
+    if (!named.empty()) rope.scaling_name = named;
+  }
+  rope.scaling = scaling_of(rule, rope.scaling_name);
+  const auto own = [&](const char* key, double fallback) {
+    return parameters.positive({key, fallback}).value_or(fallback);
+  };
+  const double theta = config.positive({rule.theta_key, rule.theta}).value_or(rule.theta);
+  rope.theta = own("rope_theta", theta);
+  if (!rule.fraction_key.empty()) {
+    const double share =
+        config.positive({rule.fraction_key, rule.fraction}).value_or(rule.fraction);
+    rope.fraction = std::min(1.0, own("partial_rotary_factor", share));
+  }
+  rope.factor = parameters.positive({"factor"});
+  rope.context = dimensions.context ? static_cast<double>(*dimensions.context) : kUsualContext;
+  const char* original = "original_max_position_embeddings";
+  const double standard =
+      rule.original_context > 0 ? static_cast<double>(rule.original_context) : rope.context;
+  rope.original_context = config.positive({original}).value_or(own(original, standard));
+  rope.low_freq_factor = own("low_freq_factor", rope.low_freq_factor);
+  rope.high_freq_factor = own("high_freq_factor", rope.high_freq_factor);
+  rope.beta_fast = own("beta_fast", rope.beta_fast);
+  rope.beta_slow = own("beta_slow", rope.beta_slow);
+  rope.truncate = parameters.flag({"truncate", true});
+  rope.mscale = parameters.real({"mscale"});
+  rope.mscale_all_dim = parameters.real({"mscale_all_dim"});
+  rope.attention_factor = parameters.positive({"attention_factor"});
+  rope.short_factor = parameters.positives("short_factor");
+  rope.long_factor = parameters.positives("long_factor");
+  return rope;
+}
+
+}  // namespace
+
+std::vector<Rope> read_ropes(const RopeRule& rule, const ConfigReader& config,
+                             const std::vector<bool>& windowed, const Dimensions& dimensions) {
+  const ConfigReader parameters = config.object("rope_parameters");
+  ConfigReader of_full = parameters.object("full_attention");
+  const ConfigReader of_windowed = parameters.object("sliding_attention");
+  const bool by_kind = of_full.exists() || of_windowed.exists();
+  const nlohmann::json* scaling = config.find("rope_scaling");
+  const bool scaled = scaling != nullptr && scaling->is_object() && !scaling->empty();
+  if (!by_kind) of_full = scaled ? config.object("rope_scaling") : parameters;
+
+  const Rope full = read_rope(rule, config, of_full, dimensions);
+  Rope local = full;
+  if (by_kind && of_windowed.exists()) {
+    local = read_rope(rule, config, of_windowed, dimensions);
+  } else if (!rule.local_theta_key.empty()) {
+    local = {.fraction = full.fraction,
+             .context = full.context,
+             .original_context = full.original_context};
+  }
+  if (!rule.local_theta_key.empty()) {
+    const double theta =
+        config.positive({rule.local_theta_key, rule.local_theta}).value_or(rule.local_theta);
+    local.theta = of_windowed.positive({"rope_theta", theta}).value_or(theta);
+  }
+  std::vector<Rope> ropes;
+  for (const bool is_windowed : windowed) ropes.push_back(is_windowed ? local : full);
+  return ropes;
+}
+
+}  // namespace attnscope

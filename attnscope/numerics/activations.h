@@ -1,0 +1,17 @@
+// Activations of whole matrices, and the soft cap, in float32.
+#pragma once
+
+#include "attnscope/core/activation.h"
+#include "attnscope/core/matrix_view.h"
+#include "attnscope/numerics/compute.h"
+
+namespace attnscope {
+
+/// Replaces every value by its activation, within 2.5e-7 of that or, where it is small, 1e-7 of the
+/// value. Rows lie together. NaN stays NaN.
+void activate(Activation activation, MatrixView<float> values, const Compute& compute);
+
+/// Replaces every value z by cap · tanh(z / cap).
+void soft_cap(float cap, MatrixView<float> values, const Compute& compute);
+
+}  // namespace attnscope

@@ -1,0 +1,234 @@
+#include "attnscope/pipeline/attention.h"
+
+#include <map>
+#include <memory>
+
+#include "attnscope/analysis/attention_map.h"
+#include "attnscope/analysis/attention_means.h"
+#include "attnscope/pipeline/sequence_batches.h"
+
+namespace attnscope {
+namespace {
+
+/// What stands for "none" in an array, where every value is a share.
+constexpr double kNone = -1;
+
+/// Measures of one layer's maps, sequence by sequence and head by head, as arrays (sequences,
+/// heads) that a store can keep.
+class LayerRecord {
+ public:
+  explicit LayerRecord(std::int64_t heads) : heads_(heads) {}
+
+  void add(const AttentionMapMeasures& map) {
+    energy_rank_.push_back(map.energy_rank);
+    columns_.push_back(map.columns);
+    first_column_share_.push_back(map.first_column_share.value_or(kNone));
+    entropy_.push_back(map.entropy);
+    sink_mass_.push_back(map.sink_mass);
+    previous_token_.push_back(map.previous_token.value_or(kNone));
+    diagonal_.push_back(map.diagonal);
+    distance_.push_back(map.distance);
+    for (std::size_t at = 0; at < kTopColumns; ++at) {
+      top_columns_.push_back(at < map.top_columns.size() ? map.top_columns[at] : -1);
+    }
+  }
+
+  Record take(std::int64_t layer) && {
+    Record record = {{"layer", layer}};
+    const auto add = [&](const char* name, auto values, std::vector<std::int64_t> shape) {
+      record.add(name, Array{std::move(shape), std::move(values)});
+    };
+    const std::int64_t maps = std::ssize(energy_rank_);
+    const std::vector<std::int64_t> shape = {maps / heads_, heads_};
+    add("energy_rank", std::move(energy_rank_), shape);
+    add("columns", std::move(columns_), shape);
+    add("first_column_share", std::move(first_column_share_), shape);
+    add("entropy", std::move(entropy_), shape);
+    add("sink_mass", std::move(sink_mass_), shape);
+    add("previous_token", std::move(previous_token_), shape);
+    add("diagonal", std::move(diagonal_), shape);
+    add("distance", std::move(distance_), shape);
+    add("top_columns", std::move(top_columns_), {maps, static_cast<std::int64_t>(kTopColumns)});
+    return record;
+  }
+
+ private:
+  std::int64_t heads_;
+  std::vector<std::int64_t> energy_rank_, columns_, top_columns_;
+  std::vector<double> first_column_share_, entropy_, sink_mass_, previous_token_, diagonal_,
+      distance_;
+};
+
+std::vector<Outcome> compute(const WorkItem& item, const Source& source, const Compute& compute) {
+  const AttentionMapOptions options{
+      .energy = expect<double>(item.parameters, "energy"),
+      .without_first = expect<bool>(item.parameters, "without_first"),
+      .causal = source.model->spec().layers.front().attention.mask.causal};
+  std::vector<Outcome> outcomes;
+  run_batch(item, source, compute, [&](const LayerMaps& layer) {
+    LayerRecord record(layer.heads);
+    for (const AttentionMapMeasures& map : measure_attention_maps(layer.maps, options, compute)) {
+      record.add(map);
+    }
+    outcomes.push_back({.fields = std::move(record).take(layer.layer)});
+  });
+  return outcomes;
+}
+
+/// The measures of each head of each sequence, from what LayerRecord made.
+void add_sequences(const Record& record, LayerSums& sums) {
+  const auto ranks = expect_matrix<std::int64_t>(record, "energy_rank");
+  const auto columns = expect_matrix<std::int64_t>(record, "columns");
+  const auto top = expect_matrix<std::int64_t>(record, "top_columns");
+  const auto numbers = [&](const char* name) { return expect_matrix<double>(record, name); };
+  const auto shares = numbers("first_column_share"), entropy = numbers("entropy"),
+             sink = numbers("sink_mass"), previous = numbers("previous_token"),
+             diagonal = numbers("diagonal"), distance = numbers("distance");
+  const auto optional = [](double value) {
+    return value == kNone ? std::nullopt : std::optional(value);
+  };
+  for (const auto& of : {shares, entropy, sink, previous, diagonal, distance}) {
+    if (of.rows != ranks.rows || of.cols != ranks.cols) refuse_field("energy_rank");
+  }
+  if (columns.rows != ranks.rows || columns.cols != ranks.cols ||
+      top.rows != ranks.rows * ranks.cols) {
+    refuse_field("top_columns");
+  }
+  for (std::int64_t sequence = 0; sequence < ranks.rows; ++sequence) {
+    std::vector<AttentionMapMeasures> maps;
+    for (std::int64_t head = 0; head < ranks.cols; ++head) {
+      AttentionMapMeasures& map = maps.emplace_back();
+      map = {.energy_rank = ranks(sequence, head),
+             .columns = columns(sequence, head),
+             .first_column_share = optional(shares(sequence, head)),
+             .entropy = entropy(sequence, head),
+             .sink_mass = sink(sequence, head),
+             .previous_token = optional(previous(sequence, head)),
+             .diagonal = diagonal(sequence, head),
+             .distance = distance(sequence, head)};
+      for (std::int64_t at = 0; at < top.cols; ++at) {
+        const std::int64_t column = top(sequence * ranks.cols + head, at);
+        if (column >= 0) map.top_columns.push_back(column);
+      }
+    }
+    sums.add(maps);
+  }
+}
+
+void add_mean(Record& row, const std::string& name, const MeanWithError& value) {
+  row.add(name, value.mean).add(name + "_error", value.standard_error);
+}
+
+/// Adds up batches and gives the rows of a model when its last one has come.
+class AttentionRows {
+ public:
+  explicit AttentionRows(RowSink& sink) : sink_(sink) {}
+
+  void add(const RowPlace& place, std::span<const Outcome> outcomes) {
+    if (place.model != model_) finish();
+    model_ = place.model;
+    for (const Outcome& outcome : outcomes) {
+      const auto layer = expect<std::int64_t>(outcome.fields, "layer");
+      const auto ranks = expect_matrix<std::int64_t>(outcome.fields, "energy_rank");
+      const auto [found, fresh] = layers_.try_emplace(layer, static_cast<std::size_t>(ranks.cols));
+      add_sequences(outcome.fields, found->second.sums);
+      found->second.sequences += ranks.rows;
+    }
+  }
+
+  void finish() {
+    std::vector<LayerMeans> all;
+    for (const auto& [layer, sums] : layers_) {
+      all.push_back(sums.sums.means());
+      add_rows(layer, sums.sequences, all.back());
+    }
+    note_collapse(all);
+    layers_.clear();
+    model_.clear();
+  }
+
+ private:
+  struct Layer {
+    explicit Layer(std::size_t heads) : sums(heads) {}
+    LayerSums sums;
+    std::int64_t sequences = 0;
+  };
+
+  void add_rows(std::int64_t layer, std::int64_t sequences, const LayerMeans& means) {
+    std::int64_t number = 0;
+    for (const HeadMeans& head : means.heads) {
+      Record row = {
+          {"model", model_}, {"layer", layer}, {"head", number++}, {"sequences", sequences}};
+      add_mean(row, "energy_rank", head.energy_rank);
+      add_mean(row, "columns", head.columns);
+      row.add("top_columns", head.top_columns);
+      add_mean(row, "first_column_share", head.first_column_share);
+      add_mean(row, "entropy", head.entropy);
+      add_mean(row, "sink_mass", head.sink_mass);
+      add_mean(row, "previous_token", head.previous_token);
+      add_mean(row, "diagonal", head.diagonal);
+      add_mean(row, "mean_distance", head.distance);
+      sink_.add_row(std::move(row));
+    }
+    Record row = {{"model", model_},
+                  {"layer", layer},
+                  {"head", Value()},
+                  {"sequences", sequences},
+                  {"max_rank", means.max_rank}};
+    add_mean(row, "mean_max_rank", means.mean_max_rank);
+    add_mean(row, "mean_columns", means.mean_columns);
+    row.add("collapsed", means.collapsed);
+    sink_.add_row(std::move(row));
+  }
+
+  void note_collapse(const std::vector<LayerMeans>& layers) {
+    const std::int64_t leading = leading_layers_before_collapse(layers);
+    if (layers.empty() || leading == std::ssize(layers)) return;
+    sink_.add_note(model_ + ": " + std::to_string(leading) +
+                   " leading layers come before the first that has collapsed; Inheritune would "
+                   "keep those");
+  }
+
+  RowSink& sink_;
+  std::string model_;
+  std::map<std::int64_t, Layer> layers_;
+};
+
+RowMaker make_rows(RowSink& sink) {
+  const auto rows = std::make_shared<AttentionRows>(sink);
+  return {.add = [rows](const RowPlace& place,
+                        std::span<const Outcome> outcomes) { rows->add(place, outcomes); },
+          .finish = [rows] { rows->finish(); }};
+}
+
+}  // namespace
+
+const Analysis& attention_analysis() {
+  static constexpr Analysis analysis = {.name = "attention",
+                                        .command = "attention",
+                                        .takes_batches = true,
+                                        .compute = compute,
+                                        .cost = batch_cost,
+                                        .add_inputs = add_batch_inputs,
+                                        .make_rows = make_rows};
+  return analysis;
+}
+
+void run_attention(std::span<const Model> models, const AttentionRequest& request,
+                   const Context& context, RowSink& sink) {
+  Plan plan{.analysis = &attention_analysis(),
+            .parameters = {{"energy", request.energy}, {"without_first", request.without_first}}};
+  const ReadyModels ready(models, context);
+  for (std::size_t index = 0; index < models.size(); ++index) {
+    const Model& model = models[index];
+    for (const TokenIds& sequence : request.sequences[index]) ready.pass(index).check(sequence);
+    add_batches(plan, index, request.sequences[index],
+                request.layers.resolve(model.dimensions().layers, model.name()));
+  }
+  ReportHead head{.command = "attention", .parameters = request.text};
+  for (const auto& [name, value] : plan.parameters.fields()) head.parameters.add(name, value);
+  head.parameters.add("layers", request.layers.parameter());
+  run_plan(plan, ready.sources(), std::move(head), context, sink);
+}
+
+}  // namespace attnscope

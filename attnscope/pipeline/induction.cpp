@@ -1,0 +1,145 @@
+// Induction and duplicate-token heads, on random tokens repeated twice.
+#include <map>
+#include <memory>
+#include <random>
+
+#include "attnscope/analysis/attention_map.h"
+#include "attnscope/analysis/attention_means.h"
+#include "attnscope/core/error.h"
+#include "attnscope/pipeline/attention.h"
+#include "attnscope/pipeline/sequence_batches.h"
+
+namespace attnscope {
+namespace {
+
+/// Ids drawn from the whole vocabulary, by a generator that C++ fixes to the bit.
+std::vector<TokenIds> repeated_tokens(const InductionRequest& request, std::int64_t vocabulary) {
+  std::mt19937_64 generator(request.seed);
+  std::vector<TokenIds> sequences;
+  for (std::int64_t number = 0; number < request.sequences; ++number) {
+    TokenIds ids;
+    for (std::int64_t at = 0; at < request.block; ++at) {
+      ids.push_back(
+          static_cast<std::int64_t>(generator() % static_cast<std::uint64_t>(vocabulary)));
+    }
+    ids.insert(ids.end(), ids.begin(), ids.begin() + request.block);
+    sequences.push_back(std::move(ids));
+  }
+  return sequences;
+}
+
+std::vector<Outcome> compute(const WorkItem& item, const Source& source, const Compute& compute) {
+  const std::int64_t block = std::ssize(item.batch->tokens.front()) / 2;
+  std::vector<Outcome> outcomes;
+  run_batch(item, source, compute, [&](const LayerMaps& layer) {
+    std::vector<double> induction, duplicate;
+    for (const MatrixView<const float>& map : layer.maps) {
+      induction.push_back(induction_score(map, block).value_or(0));
+      duplicate.push_back(duplicate_token_score(map, block).value_or(0));
+    }
+    const std::vector<std::int64_t> shape = {std::ssize(layer.maps) / layer.heads, layer.heads};
+    outcomes.push_back({.fields = {{"layer", layer.layer},
+                                   {"induction", Array{shape, std::move(induction)}},
+                                   {"duplicate_token", Array{shape, std::move(duplicate)}}}});
+  });
+  return outcomes;
+}
+
+class InductionRows {
+ public:
+  explicit InductionRows(RowSink& sink) : sink_(sink) {}
+
+  void add(const RowPlace& place, std::span<const Outcome> outcomes) {
+    if (place.model != model_) finish();
+    model_ = place.model;
+    for (const Outcome& outcome : outcomes) {
+      const auto layer = expect<std::int64_t>(outcome.fields, "layer");
+      const auto induction = expect_matrix<double>(outcome.fields, "induction");
+      const auto duplicate = expect_matrix<double>(outcome.fields, "duplicate_token");
+      if (duplicate.rows != induction.rows || duplicate.cols != induction.cols) {
+        refuse_field("duplicate_token");
+      }
+      std::vector<Head>& heads = layers_[layer];
+      heads.resize(static_cast<std::size_t>(induction.cols));
+      for (std::int64_t sequence = 0; sequence < induction.rows; ++sequence) {
+        for (std::int64_t head = 0; head < induction.cols; ++head) {
+          Head& sums = heads[static_cast<std::size_t>(head)];
+          sums.induction.add(induction(sequence, head));
+          sums.duplicate.add(duplicate(sequence, head));
+        }
+      }
+    }
+  }
+
+  void finish() {
+    for (const auto& [layer, heads] : layers_) {
+      std::int64_t number = 0;
+      for (const Head& head : heads) {
+        const MeanWithError induction = head.induction.result();
+        const MeanWithError duplicate = head.duplicate.result();
+        sink_.add_row({{"model", model_},
+                       {"layer", layer},
+                       {"head", number++},
+                       {"induction", induction.mean},
+                       {"induction_error", induction.standard_error},
+                       {"duplicate_token", duplicate.mean},
+                       {"duplicate_token_error", duplicate.standard_error}});
+      }
+    }
+    layers_.clear();
+    model_.clear();
+  }
+
+ private:
+  struct Head {
+    RunningMean induction, duplicate;
+  };
+
+  RowSink& sink_;
+  std::string model_;
+  std::map<std::int64_t, std::vector<Head>> layers_;
+};
+
+RowMaker make_rows(RowSink& sink) {
+  const auto rows = std::make_shared<InductionRows>(sink);
+  return {.add = [rows](const RowPlace& place,
+                        std::span<const Outcome> outcomes) { rows->add(place, outcomes); },
+          .finish = [rows] { rows->finish(); }};
+}
+
+}  // namespace
+
+const Analysis& induction_analysis() {
+  static constexpr Analysis analysis = {.name = "induction",
+                                        .command = "attention",
+                                        .takes_batches = true,
+                                        .compute = compute,
+                                        .cost = batch_cost,
+                                        .add_inputs = add_batch_inputs,
+                                        .make_rows = make_rows};
+  return analysis;
+}
+
+void run_induction(std::span<const Model> models, const InductionRequest& request,
+                   const Context& context, RowSink& sink) {
+  Plan plan{.analysis = &induction_analysis()};
+  const ReadyModels ready(models, context);
+  for (std::size_t index = 0; index < models.size(); ++index) {
+    const Model& model = models[index];
+    const std::vector<TokenIds> sequences =
+        repeated_tokens(request, ready.pass(index).vocabulary());
+    ready.pass(index).check(sequences.front());
+    add_batches(plan, index, sequences,
+                request.layers.resolve(model.dimensions().layers, model.name()));
+  }
+  run_plan(plan, ready.sources(),
+           {.command = "attention",
+            .parameters = {{"induction", true},
+                           {"sequences", request.sequences},
+                           {"length", 2 * request.block},
+                           {"sample", static_cast<std::int64_t>(request.seed)},
+                           {"layers", request.layers.parameter()}}},
+           context, sink);
+}
+
+}  // namespace attnscope

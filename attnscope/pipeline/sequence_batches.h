@@ -1,0 +1,42 @@
+// Work that runs models on sequences: cut into batches that are the items of a plan.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "attnscope/forward/forward_pass.h"
+#include "attnscope/pipeline/analysis.h"
+#include "attnscope/pipeline/context.h"
+#include "attnscope/pipeline/runner.h"
+
+namespace attnscope {
+
+/// Adds the items of one model: batches of as many sequences as make products of a good size.
+void add_batches(Plan& plan, std::size_t model, std::span<const TokenIds> sequences,
+                 const std::vector<std::int64_t>& layers);
+
+/// Every model made ready to run, for the items of a plan.
+class ReadyModels {
+ public:
+  ReadyModels(std::span<const Model> models, const Context& context);
+
+  const ForwardPass& pass(std::size_t model) const { return passes_[model]; }
+  std::vector<Source> sources() const;
+
+ private:
+  std::span<const Model> models_;
+  std::deque<ForwardPass> passes_;
+};
+
+/// Runs an item's batch; `look` is given the maps of each of its layers.
+void run_batch(const WorkItem& item, const Source& source, const Compute& compute,
+               const std::function<void(const LayerMaps&)>& look);
+
+// What analyses of batches tell the runner:
+Cost batch_cost(const WorkItem& item, const Source& source);
+void add_batch_inputs(ItemInputs& inputs, const WorkItem& item, const Source& source);
+
+}  // namespace attnscope

@@ -1,0 +1,251 @@
+// Measures of maps by hand, by plain loops, and against LAPACK's singular values.
+#include "attnscope/analysis/attention_map.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <functional>
+#include <numeric>
+#include <vector>
+
+#include "attnscope/analysis/spectrum.h"
+#include "attnscope/numerics/singular_values.h"
+#include "tests/support/attention_maps.h"
+#include "tests/support/compute.h"
+#include "tests/support/matrices.h"
+
+namespace attnscope {
+namespace {
+
+using namespace test;
+
+Matrix<float> map_of(const std::vector<std::vector<double>>& rows) {
+  const auto size = static_cast<std::int64_t>(rows.size());
+  Matrix<float> map(size, size);
+  for (std::int64_t query = 0; query < size; ++query) {
+    for (std::int64_t key = 0; key < size; ++key) {
+      map(query, key) =
+          static_cast<float>(rows[static_cast<std::size_t>(query)][static_cast<std::size_t>(key)]);
+    }
+  }
+  return map;
+}
+
+AttentionMapMeasures measured(const Matrix<float>& map, const AttentionMapOptions& options = {}) {
+  const std::vector<MatrixView<const float>> views = {map.view()};
+  return measure_attention_maps(views, options, test_compute()).front();
+}
+
+Matrix<float> by_hand() {
+  return map_of({{1, 0, 0, 0}, {0.5, 0.5, 0, 0}, {0.5, 0.25, 0.25, 0}, {0, 0.5, 0, 0.5}});
+}
+
+TEST(AttentionMap, MeasuresByHand) {
+  const AttentionMapMeasures got = measured(by_hand(), {.causal = true});
+  // Entropies of the rows: 0, ln 2, 1.5 ln 2, ln 2.
+  EXPECT_NEAR(got.entropy, 3.5 * std::log(2.0) / 4, 1e-11);
+  EXPECT_DOUBLE_EQ(got.sink_mass, 2.0 / 4);
+  EXPECT_DOUBLE_EQ(got.previous_token.value(), (0.5 + 0.25 + 0) / 3);
+  EXPECT_DOUBLE_EQ(got.diagonal, (1 + 0.5 + 0.25 + 0.5) / 4);
+  EXPECT_DOUBLE_EQ(got.distance, (0 + 0.5 + (1 + 0.25) + 1) / 4);
+  // Squares of the columns: 1.5, 0.5625, 0.0625, 0.25 of 2.375; three hold 0.97, two 0.87.
+  EXPECT_EQ(got.columns, 3);
+  EXPECT_EQ(got.top_columns, (std::vector<std::int64_t>{0, 1, 3}));
+  EXPECT_DOUBLE_EQ(got.first_column_share.value(), 1.5 / 2.375);
+}
+
+TEST(AttentionMap, LeavesTheFirstKeyOutOfRankAndColumnsAlone) {
+  const AttentionMapMeasures with = measured(by_hand());
+  for (const bool causal : {false, true}) {
+    const AttentionMapMeasures got =
+        measured(by_hand(), {.energy = 0.7, .without_first = true, .causal = causal});
+    // 0.5625, 0.0625, 0.25 of 0.875: 0.64, then 0.93.
+    EXPECT_EQ(got.columns, 2);
+    EXPECT_EQ(got.top_columns, (std::vector<std::int64_t>{1, 3}));
+    EXPECT_DOUBLE_EQ(got.first_column_share.value(), 0.5625 / 0.875);
+    EXPECT_EQ(got.entropy, with.entropy);
+    EXPECT_EQ(got.sink_mass, with.sink_mass);
+    EXPECT_EQ(got.distance, with.distance);
+    EXPECT_EQ(got.energy_rank, 1);
+  }
+}
+
+TEST(AttentionMap, CountsAThresholdThatIsMetButForRounding) {
+  const AttentionMapMeasures identity = measured(converted<float>(identity_matrix(10, 10)));
+  EXPECT_EQ(identity.energy_rank, 9);
+  EXPECT_EQ(identity.columns, 9);
+  EXPECT_EQ(identity.top_columns, (std::vector<std::int64_t>{0, 1, 2, 3, 4, 5, 6, 7}));
+  EXPECT_DOUBLE_EQ(identity.first_column_share.value(), 0.1);
+}
+
+TEST(AttentionMap, OfOneColumnHasRankOneAndOneColumn) {
+  const AttentionMapMeasures got = measured(one_column_map(100, 0), {.causal = true});
+  EXPECT_EQ(got.energy_rank, 1);
+  EXPECT_EQ(got.columns, 1);
+  EXPECT_EQ(got.top_columns, (std::vector<std::int64_t>{0}));
+  EXPECT_EQ(got.first_column_share.value(), 1);
+  EXPECT_EQ(got.entropy, 0);
+  EXPECT_EQ(got.sink_mass, 1);
+  // All of it was key 0.
+  const AttentionMapMeasures rest = measured(one_column_map(100, 0), {.without_first = true});
+  EXPECT_EQ(rest.energy_rank, 0);
+  EXPECT_EQ(rest.columns, 0);
+  EXPECT_TRUE(rest.top_columns.empty());
+  EXPECT_FALSE(rest.first_column_share);
+}
+
+TEST(AttentionMap, OfOneTokenHasNoPreviousOne) {
+  for (const bool without_first : {false, true}) {
+    for (const bool causal : {false, true}) {
+      const AttentionMapMeasures got =
+          measured(map_of({{1}}), {.without_first = without_first, .causal = causal});
+      EXPECT_EQ(got.energy_rank, without_first ? 0 : 1);
+      EXPECT_FALSE(got.previous_token);
+      EXPECT_EQ(got.diagonal, 1);
+      EXPECT_EQ(got.distance, 0);
+    }
+  }
+  EXPECT_TRUE(measure_attention_maps({}).empty());
+}
+
+TEST(AttentionMap, ReadsMapsInsideLargerArrays) {
+  const Matrix<float> whole = softmax_map(40, 8, 2.0, /*causal=*/false, 3);
+  Matrix<float> part(17, 17);
+  for (std::int64_t query = 0; query < 17; ++query) {
+    for (std::int64_t key = 0; key < 17; ++key) part(query, key) = whole(query + 3, key + 5);
+  }
+  const std::vector<MatrixView<const float>> inside = {whole.view().block(3, 17, 5, 17)};
+  const AttentionMapMeasures got = measure_attention_maps(inside, {}, test_compute()).front();
+  const AttentionMapMeasures expected = measured(part);
+  EXPECT_EQ(got.energy_rank, expected.energy_rank);
+  EXPECT_EQ(got.top_columns, expected.top_columns);
+  EXPECT_EQ(got.entropy, expected.entropy);
+  EXPECT_EQ(got.distance, expected.distance);
+}
+
+/// By the definitions, in loops.
+void expect_as_defined(const Matrix<float>& map, const AttentionMapMeasures& got,
+                       const AttentionMapOptions& options) {
+  const std::int64_t size = map.rows();
+  const auto queries = static_cast<double>(size);
+  double entropy = 0, distance = 0, sink = 0, diagonal = 0, previous = 0;
+  std::vector<double> squares(static_cast<std::size_t>(size), 0.0);
+  for (std::int64_t query = 0; query < size; ++query) {
+    for (std::int64_t key = 0; key < size; ++key) {
+      const double weight = map(query, key);
+      if (weight > 0) entropy -= weight * std::log(weight);
+      distance += weight * static_cast<double>(std::abs(query - key));
+      squares[static_cast<std::size_t>(key)] += weight * weight;
+    }
+    sink += map(query, 0);
+    diagonal += map(query, query);
+    if (query > 0) previous += map(query, query - 1);
+  }
+  EXPECT_NEAR(got.entropy, entropy / queries, 1e-11 * (1 + entropy / queries));
+  EXPECT_NEAR(got.distance, distance / queries, 1e-12 * queries);
+  EXPECT_NEAR(got.sink_mass, sink / queries, 1e-14);
+  EXPECT_NEAR(got.diagonal, diagonal / queries, 1e-14);
+  EXPECT_NEAR(got.previous_token.value(), previous / (queries - 1), 1e-14);
+
+  const std::int64_t first = options.without_first ? 1 : 0;
+  squares.erase(squares.begin(), squares.begin() + first);
+  std::sort(squares.begin(), squares.end(), std::greater<>());
+  const double total = std::accumulate(squares.begin(), squares.end(), 0.0);
+  std::int64_t columns = 0;
+  if (total > 0) {
+    double sum = 0;
+    while (sum < options.energy * total * (1 - 1e-12)) {
+      sum += squares[static_cast<std::size_t>(columns++)];
+    }
+    EXPECT_NEAR(got.first_column_share.value(), squares.front() / total, 1e-13);
+  }
+  EXPECT_EQ(got.columns, columns);
+  EXPECT_EQ(std::ssize(got.top_columns), std::min<std::int64_t>(columns, kTopColumns));
+
+  const Matrix<double> exact = converted<double>(map);
+  const Matrix<double>& all = exact;
+  const auto values =
+      fallback_solvers()[0].solve(all.view().col_block(first, size - first)).value();
+  EXPECT_EQ(got.energy_rank, energy_rank(values, options.energy));
+}
+
+TEST(AttentionMap, IsAsDefinedForMapsOfEveryKind) {
+  for (const std::int64_t tokens : {2, 7, 33, 100, 128, 150}) {
+    for (const NamedMap& named : maps_of_every_kind(tokens)) {
+      if (named.name == "low rank and noise") continue;  // has weights below 0
+      for (const bool without_first : {false, true}) {
+        SCOPED_TRACE(named.name + ", " + std::to_string(tokens));
+        const AttentionMapOptions options{.without_first = without_first};
+        expect_as_defined(named.map, measured(named.map, options), options);
+      }
+    }
+  }
+}
+
+TEST(AttentionMap, SaysTheSameWhetherItIsCalledCausalOrNot) {
+  const Matrix<float> map = softmax_map(77, 8, 2.0, /*causal=*/true, 5);
+  for (const bool without_first : {false, true}) {
+    const AttentionMapMeasures plain = measured(map, {.without_first = without_first});
+    const AttentionMapMeasures causal =
+        measured(map, {.without_first = without_first, .causal = true});
+    EXPECT_EQ(plain.energy_rank, causal.energy_rank);
+    EXPECT_EQ(plain.top_columns, causal.top_columns);
+    EXPECT_NEAR(plain.entropy, causal.entropy, 1e-13);
+    EXPECT_NEAR(plain.distance, causal.distance, 1e-12);
+  }
+}
+
+TEST(AttentionMap, HasTheSameDigitsForAnyNumberOfThreads) {
+  for (const std::int64_t tokens : {60, 140}) {
+    std::vector<Matrix<float>> maps;
+    std::vector<MatrixView<const float>> views;
+    for (std::uint64_t seed = 0; seed < 75; ++seed) {
+      maps.push_back(softmax_map(tokens, 8, 0.1 * static_cast<double>(seed), true, seed));
+    }
+    for (const Matrix<float>& map : maps) views.push_back(map.view());
+    const auto alone = measure_attention_maps(views, {.causal = true}, test_compute());
+    LentTeam team(3);
+    const auto together = measure_attention_maps(views, {.causal = true}, team.compute());
+    ASSERT_EQ(alone.size(), together.size());
+    for (std::size_t index = 0; index < alone.size(); ++index) {
+      EXPECT_EQ(alone[index].energy_rank, together[index].energy_rank);
+      EXPECT_EQ(alone[index].top_columns, together[index].top_columns);
+      EXPECT_EQ(alone[index].entropy, together[index].entropy);
+      EXPECT_EQ(alone[index].distance, together[index].distance);
+      EXPECT_EQ(alone[index].first_column_share, together[index].first_column_share);
+    }
+  }
+}
+
+// ---- Random tokens twice ------------------------------------------------------------------------
+
+TEST(RepeatedTokens, ScoreHeadsByWhereTheSecondBlockLooks) {
+  // Two blocks of 3: query 3 … 5 holds what query 0 … 2 held.
+  Matrix<float> map = converted<float>(zero_matrix(6, 6));
+  for (std::int64_t query = 3; query < 6; ++query) {
+    map(query, query - 2) = 0.75F;
+    map(query, query - 3) = 0.125F * static_cast<float>(query - 2);
+  }
+  EXPECT_DOUBLE_EQ(induction_score(map.view(), 3).value(), 0.75);
+  EXPECT_DOUBLE_EQ(duplicate_token_score(map.view(), 3).value(), 0.25);
+  // What comes before the blocks, and after them, does not count.
+  Matrix<float> longer = converted<float>(zero_matrix(9, 9));
+  for (std::int64_t query = 0; query < 6; ++query) {
+    for (std::int64_t key = 0; key < 6; ++key) longer(query + 1, key + 1) = map(query, key);
+  }
+  EXPECT_DOUBLE_EQ(induction_score(longer.view(), 3, 1).value(), 0.75);
+  EXPECT_DOUBLE_EQ(duplicate_token_score(longer.view(), 3, 1).value(), 0.25);
+}
+
+TEST(RepeatedTokens, HaveNoScoreWithoutASecondBlock) {
+  const Matrix<float> map = uniform_causal_map(4);
+  EXPECT_FALSE(induction_score(map.view(), 0));
+  EXPECT_FALSE(induction_score(map.view(), 4));
+  EXPECT_FALSE(duplicate_token_score(map.view(), 5));
+  EXPECT_TRUE(induction_score(map.view(), 3));
+}
+
+}  // namespace
+}  // namespace attnscope

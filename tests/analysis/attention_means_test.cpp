@@ -1,0 +1,95 @@
+// Means over sequences by hand, and the collapse of layers.
+#include "attnscope/analysis/attention_means.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <optional>
+#include <vector>
+
+namespace attnscope {
+namespace {
+
+TEST(RunningMean, IsTheMeanWithItsStandardError) {
+  RunningMean values;
+  EXPECT_FALSE(values.result().mean);
+  values.add(2.0);
+  EXPECT_EQ(values.result().mean, 2.0);
+  EXPECT_FALSE(values.result().standard_error);
+  values.add(std::nullopt);
+  values.add(4.0);
+  values.add(9.0);
+  // Mean 5, squares around it 9 + 1 + 16.
+  EXPECT_EQ(values.result().mean, 5.0);
+  EXPECT_DOUBLE_EQ(values.result().standard_error.value(), std::sqrt(26.0 / 2 / 3));
+}
+
+TEST(RunningMean, KeepsItsDigitsFarFromZero) {
+  RunningMean values;
+  for (const double value : {1e9 + 1, 1e9 + 2, 1e9 + 3}) values.add(value);
+  EXPECT_EQ(values.result().mean, 1e9 + 2);
+  EXPECT_DOUBLE_EQ(values.result().standard_error.value(), std::sqrt(1.0 / 3));
+}
+
+AttentionMapMeasures map_with(std::int64_t rank, std::vector<std::int64_t> top) {
+  const auto columns = static_cast<std::int64_t>(top.size());
+  return {.energy_rank = rank, .columns = columns, .top_columns = std::move(top)};
+}
+
+TEST(LayerSums, TellBothMaximaApart) {
+  LayerSums layer(2);
+  layer.add(std::vector{map_with(1, {0}), map_with(5, {3, 1})});
+  layer.add(std::vector{map_with(7, {0}), map_with(3, {3, 2})});
+  const LayerMeans got = layer.means();
+  EXPECT_EQ(got.heads[0].energy_rank.mean, 4.0);
+  EXPECT_EQ(got.heads[1].energy_rank.mean, 4.0);
+  EXPECT_EQ(got.max_rank, 4.0);            // of the means
+  EXPECT_EQ(got.mean_max_rank.mean, 6.0);  // of the maxima, 5 and 7
+  EXPECT_DOUBLE_EQ(got.mean_max_rank.standard_error.value(), 1.0);
+  EXPECT_EQ(got.mean_columns.mean, 1.5);
+  EXPECT_FALSE(got.heads[0].first_column_share.mean);
+}
+
+TEST(LayerSums, GiveTheColumnsThatAreMostOftenAmongTheTop) {
+  LayerSums layer(1);
+  layer.add(std::vector{map_with(1, {4, 2})});
+  layer.add(std::vector{map_with(1, {2})});
+  layer.add(std::vector{map_with(1, {7, 4, 9})});
+  // Times: 2 and 4 twice, 7 and 9 once; two columns in the mean.
+  EXPECT_EQ(layer.means().heads[0].top_columns, (std::vector<std::int64_t>{2, 4}));
+}
+
+TEST(LayerSums, OfNothingHaveNoMeans) {
+  const LayerMeans got = LayerSums(2).means();
+  EXPECT_FALSE(got.max_rank);
+  EXPECT_FALSE(got.mean_max_rank.mean);
+  EXPECT_FALSE(got.collapsed);
+  EXPECT_TRUE(got.heads[0].top_columns.empty());
+}
+
+LayerMeans layer_of(const std::vector<AttentionMapMeasures>& heads) {
+  LayerSums layer(heads.size());
+  layer.add(heads);
+  return layer.means();
+}
+
+TEST(Collapse, NeedsRankAndColumnsNearOneInEveryHead) {
+  const auto sink = map_with(1, {0}), wide = map_with(1, {0, 1, 2, 3}), rich = map_with(6, {0});
+  EXPECT_TRUE(layer_of({sink, sink}).collapsed);
+  EXPECT_FALSE(layer_of({sink, rich}).collapsed);
+  EXPECT_FALSE(layer_of({sink, wide}).collapsed);
+  EXPECT_TRUE(collapsed(1.9, 1.9));
+  EXPECT_FALSE(collapsed(2, 1));
+  EXPECT_FALSE(collapsed(1, 2));
+}
+
+TEST(Collapse, CountsTheLayersBeforeTheFirstCollapsedOne) {
+  const LayerMeans sound = layer_of({map_with(6, {0, 1})}), gone = layer_of({map_with(1, {0})});
+  EXPECT_EQ(leading_layers_before_collapse(std::vector{sound, sound, gone, sound}), 2);
+  EXPECT_EQ(leading_layers_before_collapse(std::vector{sound, sound}), 2);
+  EXPECT_EQ(leading_layers_before_collapse(std::vector{gone, sound}), 0);
+  EXPECT_EQ(leading_layers_before_collapse({}), 0);
+}
+
+}  // namespace
+}  // namespace attnscope

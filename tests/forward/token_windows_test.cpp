@@ -1,0 +1,65 @@
+#include "attnscope/forward/token_windows.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <numeric>
+#include <set>
+#include <vector>
+
+#include "tests/support/expect_error.h"
+
+namespace attnscope {
+namespace {
+
+using Starts = std::vector<std::int64_t>;
+
+TEST(TokenWindows, FollowEachOtherFromTheStart) {
+  EXPECT_EQ(window_starts(10, {.sequences = 3, .length = 3}, "text"), (Starts{0, 3, 6}));
+  EXPECT_EQ(window_starts(9, {.sequences = 3, .length = 3}, "text"), (Starts{0, 3, 6}));
+  EXPECT_EQ(window_starts(9, {.sequences = 1, .length = 9}, "text"), (Starts{0}));
+}
+
+TEST(TokenWindows, RandomOnesAreThoseOfTheDocumentedGenerator) {
+  // Printed by the Python lines in the header.
+  EXPECT_EQ(window_starts(1000, {.sequences = 6, .length = 100, .sample = 0}, "text"),
+            (Starts{795, 388, 23, 874, 95, 294}));
+  EXPECT_EQ(window_starts(12, {.sequences = 10, .length = 3, .sample = 7}, "text"),
+            (Starts{3, 0, 9, 5, 4, 2, 1, 8, 6, 7}));
+  EXPECT_EQ(window_starts(1'000'000, {.sequences = 4, .length = 128, .sample = UINT64_MAX}, "text"),
+            (Starts{893829, 912481, 219454, 426180}));
+}
+
+TEST(TokenWindows, SayHowManyThereAre) {
+  EXPECT_ERROR_SAYING(ErrorKind::usage, window_starts(8, {.sequences = 3, .length = 3}, "text.txt"),
+                      "text.txt: has 8 tokens: 2 windows of length 3, not the 3 of sequences");
+  EXPECT_ERROR_SAYING(ErrorKind::usage, window_starts(5, {.sequences = 3, .length = 3}, "f"),
+                      "1 window of length 3");
+  EXPECT_ERROR_SAYING(ErrorKind::usage, window_starts(2, {.sequences = 1, .length = 3}, "f"),
+                      "0 windows");
+  EXPECT_ERROR_SAYING(ErrorKind::usage,
+                      window_starts(5, {.sequences = 4, .length = 3, .sample = 1}, "f"),
+                      "3 windows");
+  EXPECT_ERROR_SAYING(ErrorKind::usage,
+                      window_starts(2, {.sequences = 1, .length = 3, .sample = 1}, "f"),
+                      "0 windows");
+}
+
+TEST(TokenWindows, AreCutFromIds) {
+  std::vector<std::int64_t> ids(7);
+  std::iota(ids.begin(), ids.end(), 100);
+  EXPECT_EQ(cut_windows(ids, {.sequences = 2, .length = 3}, "text"),
+            (std::vector<Starts>{{100, 101, 102}, {103, 104, 105}}));
+}
+
+TEST(TokenIds, OutsideTheVocabularyAreNamed) {
+  EXPECT_NO_THROW(check_token_ids(std::vector<std::int64_t>{0, 9}, 10, "tokens"));
+  EXPECT_ERROR_SAYING(ErrorKind::format, check_token_ids(std::vector<std::int64_t>{0, 10}, 10, "t"),
+                      "t: the token id 10 at position 1 is not in the model's vocabulary",
+                      "ends at 9");
+  EXPECT_ERROR_SAYING(ErrorKind::format, check_token_ids(std::vector<std::int64_t>{-1}, 10, "t"),
+                      "the token id -1 at position 0");
+}
+
+}  // namespace
+}  // namespace attnscope
