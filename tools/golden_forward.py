@@ -19,7 +19,7 @@ An expected file holds, for inputs N = 0, 1, ...:
     attentions.N     [L, H, T, T] float32, after softmax
 Where the last hidden state is narrower than D (OPT with projections), hidden_states.N has L entries and
 last_hidden_state.N [T, E] the last. The metadata's "batches", a JSON list such as [[2, 3]], says which inputs were
-run together, right-padded with "pad" and with an attention mask; only real rows are written down.
+run together, padded on the right and masked; only real rows are written down.
 
 All of it comes from transformers, eager and float32, loading the files as written, a fresh model for every input.
 """
@@ -219,7 +219,7 @@ def write_expected(path: Path, inputs: Inputs, rows: list[dict[str, np.ndarray]]
             tensors[f"tokens.{index}"] = text
             tensors |= {f"{name}.{index}": np.ascontiguousarray(value) for name, value in rows[index].items()}
             index += 1
-    metadata = {"batches": json.dumps(padded), "pad": json.dumps(inputs.pad)} if padded else None
+    metadata = {"batches": json.dumps(padded)} if padded else None  # one key: their order would be random
     assert all(np.isfinite(value).all() for value in tensors.values()), path
     save_file(tensors, path, metadata=metadata)
 
