@@ -75,6 +75,30 @@ TEST(CliInfo, ProjectionsHaveTheirRolesAndLayers) {
   EXPECT_EQ(row_of(gpt2, "transformer.wpe.weight")["role"], "position_embedding");
 }
 
+// An encoder's head is told by what its tensors are called: only those may be taken for it.
+TEST(CliInfo, OfAnEncoderTheHeadIsWhatLiesInTheHead) {
+  const struct {
+    std::string name, head, embedding;
+  } cases[] = {
+      {"albert", "predictions.", "albert.embeddings.word_embeddings.weight"},
+      {"bert", "cls.predictions.", "bert.embeddings.word_embeddings.weight"},
+      {"distilbert", "vocab_", "distilbert.embeddings.word_embeddings.weight"},
+      {"roberta", "lm_head.", "roberta.embeddings.word_embeddings.weight"},
+  };
+  for (const auto& [name, head, embedding] : cases) {
+    SCOPED_TRACE(name);
+    const json report = report_of({"info", data_path(name)});
+    EXPECT_EQ(row_of(report, embedding)["role"], "embedding");
+    int of_head = 0;
+    for (const json& row : report["rows"]) {
+      const bool is_head = row["role"].get<std::string>().starts_with("output_head");
+      EXPECT_EQ(is_head, row["name"].get<std::string>().starts_with(head)) << row;
+      of_head += is_head ? 1 : 0;
+    }
+    EXPECT_GT(of_head, 1);
+  }
+}
+
 TEST(CliInfo, FactsAreThoseOfTheConfig) {
   const json facts = report_of({"info", data_path("llama")})["models"][0];
   EXPECT_EQ(facts["layers"], 2);

@@ -49,7 +49,8 @@ TEST(CliLayers, CountFromTheEndOfEachModel) {
   ASSERT_EQ(report["rows"].size(), 2u);
   EXPECT_EQ(report["rows"][0]["layer"], 5);
   EXPECT_EQ(report["rows"][1]["layer"], 1);
-  expect_refusal({"spectrum", six, two, "--layers", "2"}, 2, {"--layers", "'2'", "two"});
+  expect_refusal({"spectrum", six, two, "--layers", "2"}, 2,
+                 {"--layers", "'2'", "two has layers 0 to 1"});
   expect_refusal({"spectrum", six, two, "--layers", "0,-3-"}, 2, {"--layers", "'-3-'", "two"});
   expect_refusal({"spectrum", two, six, "--layers", "6"}, 2, {"--layers", "two"});
 }

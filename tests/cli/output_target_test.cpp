@@ -1,7 +1,9 @@
 #include "attnscope/cli/output_target.h"
 
 #include <fcntl.h>
+#include <sched.h>
 #include <sys/file.h>
+#include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -81,6 +83,43 @@ TEST_P(Replaced, TakesNamesAsLongAsThereMayBe) {
 
 INSTANTIATE_TEST_SUITE_P(File, Replaced, testing::Bool(),
                          [](const auto& unnamed) { return unnamed.param ? "Unnamed" : "Hidden"; });
+
+/// Puts an empty folder over /proc, for this process alone. False where that is not allowed.
+bool hide_proc() {
+#ifdef __linux__
+  return (unshare(CLONE_NEWNS) == 0 || unshare(CLONE_NEWUSER | CLONE_NEWNS) == 0) &&
+         mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
+         mount("none", "/proc", "tmpfs", 0, nullptr) == 0;
+#else
+  return false;
+#endif
+}
+
+// A chroot often has none, and a file without a name gets its name there.
+TEST(ReplacedFile, TakesItsNameWithoutProc) {
+  enum Answer { kReplaced, kFailed, kNotAllowed };
+  const TempFolder folder;
+  const fs::path path = folder.path() / "rows";
+  const pid_t child = fork();
+  if (child == 0) {
+    if (!hide_proc()) _exit(kNotAllowed);
+    try {
+      ReplacedFile file(path);
+      if (write_all(file.descriptor(), "whole", 5) != 0) _exit(kFailed);
+      file.replace();
+    } catch (const std::exception&) {
+      _exit(kFailed);
+    }
+    _exit(kReplaced);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  ASSERT_TRUE(WIFEXITED(status));
+  if (WEXITSTATUS(status) == kNotAllowed) GTEST_SKIP() << "/proc cannot be hidden here";
+  EXPECT_EQ(WEXITSTATUS(status), kReplaced);
+  EXPECT_EQ(read_file(path), "whole");
+  EXPECT_EQ(files_in(folder.path()), Words{"rows"});
+}
 
 /// Writes `megabytes` to the target in a process of its own. Returns the most memory it took, in
 /// MB.

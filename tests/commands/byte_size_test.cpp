@@ -21,6 +21,17 @@ TEST(ByteSize, ReadsUnits) {
   }
 }
 
+TEST(ByteSize, EachUnitIsAThousandOr1024OfTheOneBefore) {
+  std::uint64_t binary = 1, decimal = 1;
+  for (const std::string letter : {"K", "M", "G", "T"}) {
+    binary *= 1024;
+    decimal *= 1000;
+    EXPECT_EQ(parse_byte_size("memory", "3" + letter), 3 * binary) << letter;
+    EXPECT_EQ(parse_byte_size("memory", "3" + letter + "iB"), 3 * binary) << letter;
+    EXPECT_EQ(parse_byte_size("memory", "3" + letter + "B"), 3 * decimal) << letter;
+  }
+}
+
 TEST(ByteSize, RefusesWhatIsNoSize) {
   for (const char* text : {"", "G", "2", "0G", "-1G", "2GG", "2X", "1e3G", "inf", "infG", "nanG",
                            "0x2G", "2 G", "+2G", "0.1B", "99999999T", "1,5G"}) {
