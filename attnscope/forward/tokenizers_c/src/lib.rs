@@ -1,5 +1,6 @@
 //! The C interface that tokenizers_c.h describes.
 
+mod growth;
 mod load;
 mod meaning;
 
@@ -19,7 +20,10 @@ pub struct Bytes {
 }
 
 impl Bytes {
-    const NONE: Bytes = Bytes { data: std::ptr::null_mut(), size: 0 };
+    const NONE: Bytes = Bytes {
+        data: std::ptr::null_mut(),
+        size: 0,
+    };
 
     fn of(bytes: impl Into<Box<[u8]>>) -> Bytes {
         let bytes = bytes.into();
@@ -27,7 +31,10 @@ impl Bytes {
         if size == 0 {
             return Bytes::NONE;
         }
-        Bytes { data: Box::into_raw(bytes).cast(), size }
+        Bytes {
+            data: Box::into_raw(bytes).cast(),
+            size,
+        }
     }
 }
 
@@ -125,6 +132,7 @@ pub unsafe extern "C" fn tokc_encode(
         }
     };
     let encoded = guarded(|| {
+        growth::check(text.len(), tokenizer.encoding_growth)?;
         let encoding = tokenizer.tokenizer.encode_fast(text, special != 0);
         let encoding = encoding.map_err(|error| error.to_string())?;
         let bytes = encoding.get_ids().iter().flat_map(|id| id.to_ne_bytes());
@@ -151,7 +159,13 @@ pub unsafe extern "C" fn tokc_decode(
     message: &mut Bytes,
 ) -> i32 {
     let decoded = guarded(|| {
-        let decoded = tokenizer.tokenizer.decode(slice(ids, count), skip_special != 0);
+        growth::check(
+            tokenizer.bytes_of(slice(ids, count)),
+            tokenizer.decoding_growth,
+        )?;
+        let decoded = tokenizer
+            .tokenizer
+            .decode(slice(ids, count), skip_special != 0);
         decoded.map_err(|error| error.to_string())
     });
     match decoded {
@@ -213,6 +227,8 @@ pub extern "C" fn tokc_count(tokenizer: &Loaded) -> usize {
 #[no_mangle]
 pub unsafe extern "C" fn tokc_free(bytes: Bytes) {
     if !bytes.data.is_null() {
-        drop(Box::from_raw(std::ptr::slice_from_raw_parts_mut(bytes.data, bytes.size)));
+        drop(Box::from_raw(std::ptr::slice_from_raw_parts_mut(
+            bytes.data, bytes.size,
+        )));
     }
 }

@@ -1,6 +1,8 @@
 //! Reads a tokenizer.json that nobody vouches for.
 
+use crate::growth::growth;
 use crate::meaning::Meaning;
+use serde_json::{to_value, Value};
 use std::collections::HashSet;
 use tokenizers::models::ModelWrapper;
 use tokenizers::Tokenizer;
@@ -13,6 +15,9 @@ pub struct Loaded {
     pub tokenizer: Tokenizer,
     meaning: Meaning,
     added: HashSet<u32>,
+    /// Of a text while it is encoded, and of tokens while they are decoded.
+    pub encoding_growth: f64,
+    pub decoding_growth: f64,
 }
 
 impl Loaded {
@@ -22,7 +27,9 @@ impl Loaded {
         }
         let mut tokenizer = Tokenizer::from_bytes(json).map_err(|error| error.to_string())?;
         tokenizer.with_padding(None);
-        tokenizer.with_truncation(None).map_err(|error| error.to_string())?;
+        tokenizer
+            .with_truncation(None)
+            .map_err(|error| error.to_string())?;
         if let ModelWrapper::BPE(bpe) = tokenizer.get_model() {
             if bpe.dropout.is_some() {
                 let mut plain = bpe.clone();
@@ -30,9 +37,35 @@ impl Loaded {
                 tokenizer.with_model(plain);
             }
         }
-        let meaning = Meaning::of(&tokenizer);
-        let added = tokenizer.get_added_tokens_decoder().keys().copied().collect();
-        Ok(Loaded { tokenizer, meaning, added })
+        let part = |value: serde_json::Result<Value>| value.unwrap_or_default();
+        let normalizer = part(to_value(tokenizer.get_normalizer()));
+        let pre_tokenizer = part(to_value(tokenizer.get_pre_tokenizer()));
+        let decoder = part(to_value(tokenizer.get_decoder()));
+        let added = tokenizer
+            .get_added_tokens_decoder()
+            .keys()
+            .copied()
+            .collect();
+        Ok(Loaded {
+            meaning: Meaning::of(if decoder.is_null() {
+                &pre_tokenizer
+            } else {
+                &decoder
+            }),
+            encoding_growth: growth(&normalizer) * growth(&pre_tokenizer),
+            decoding_growth: growth(&decoder),
+            tokenizer,
+            added,
+        })
+    }
+
+    /// Bytes of the tokens of `ids` as they are spelled.
+    pub fn bytes_of(&self, ids: &[u32]) -> usize {
+        let spelling = |id: &u32| self.tokenizer.id_to_token(*id);
+        ids.iter()
+            .filter_map(spelling)
+            .map(|token| token.len())
+            .sum()
     }
 
     /// A token as it is spelled, and the bytes that it stands for.

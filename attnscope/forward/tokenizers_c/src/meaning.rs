@@ -1,7 +1,6 @@
 //! What a token of the vocabulary stands for, where its spelling is not its text.
 
 use serde_json::Value;
-use tokenizers::Tokenizer;
 
 /// As the parts of the decoder say: a byte-level vocabulary spells each byte with a character of its own,
 /// SentencePiece's spells a space as `▁` and a byte without a token as `<0xNN>`.
@@ -13,13 +12,10 @@ pub struct Meaning {
 }
 
 impl Meaning {
-    pub fn of(tokenizer: &Tokenizer) -> Meaning {
+    /// Of a decoder, or where there is none, of what takes the text apart.
+    pub fn of(part: &Value) -> Meaning {
         let mut meaning = Meaning::default();
-        if let Some(decoder) = tokenizer.get_decoder() {
-            meaning.read(&serde_json::to_value(decoder).unwrap_or_default());
-        } else if let Some(pre_tokenizer) = tokenizer.get_pre_tokenizer() {
-            meaning.read(&serde_json::to_value(pre_tokenizer).unwrap_or_default());
-        }
+        meaning.read(part);
         meaning
     }
 
@@ -49,7 +45,9 @@ impl Meaning {
             return bytes.unwrap_or_else(|| token.as_bytes().to_vec());
         }
         if self.byte_fallback {
-            let digits = token.strip_prefix("<0x").and_then(|rest| rest.strip_suffix('>'));
+            let digits = token
+                .strip_prefix("<0x")
+                .and_then(|rest| rest.strip_suffix('>'));
             let byte = digits.filter(|digits| digits.len() == 2);
             if let Some(byte) = byte.and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
                 return vec![byte];
