@@ -87,7 +87,11 @@ Matrix<float> ForwardPass::logits(MatrixView<const float> states, const Compute&
     transformed = Matrix<float>(states.rows, head.dense->weights.outputs());
     apply(*head.dense, states, {.activation = model_.spec().head.activation}, transformed.view(),
           compute);
-    apply_norm(*head.norm, transformed.view(), transformed.view(), compute);
+    states = transformed.view();
+  }
+  if (head.norm) {
+    if (head.dense == nullptr) transformed = Matrix<float>(states.rows, states.cols);
+    apply_norm(*head.norm, states, transformed.view(), compute);
     states = transformed.view();
   }
   Matrix<float> out(states.rows, head.vocabulary->weights.outputs());

@@ -249,7 +249,10 @@ class Reader {
   /// What a masked-language model has before its vocabulary, or the reason why it is not there.
   std::string head_transform(HeadWeights& head, std::int64_t width) {
     const HeadRule& rule = spec_.head.rule;
-    if (rule.dense.empty()) return "";
+    if (rule.dense.empty()) {
+      head.norm = norm(spec_.head.norm, std::nullopt, width);
+      return "";
+    }
     const Site dense = model_.find(rule.dense);
     if (dense.tensor == nullptr) return dense.missing;
     const std::int64_t outputs = spec_.stream.embedding_width;

@@ -107,7 +107,7 @@ struct NormRule {
   std::string query = {}, key = {};          // of each head
   ConfigFlag queries_and_keys = {"", true};  // whether those two are there
   bool bare_heads = false;                   // queries, keys and values pass norms without gains
-  bool bare_stream = false;                  // the embedding, MLP inputs and the last output do
+  bool bare_stream = false;                  // the embedding, and what MLPs and the head read, do
 };
 
 /// What turns scores into weights.

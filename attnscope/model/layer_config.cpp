@@ -163,9 +163,7 @@ void set_stream(ModelSpec& spec, const ConfigReader& config) {
   if (config.flag(norms.first) && !config.flag(norms.without_last)) {
     stream.last_norm = norm_at(norms, config, norms.last);
   }
-  if (norms.bare_stream) {
-    stream.embedding_norm = stream.last_norm = norm_named(norms, config, "");
-  }
+  if (norms.bare_stream) stream.embedding_norm = norm_named(norms, config, "");
 }
 
 /// Empty where it is known.
@@ -243,6 +241,9 @@ void resolve_layers(ModelSpec& spec, const ConfigReader& config) {
   set_stream(spec, config);
   spec.head.rule = architecture.head;
   spec.head.norm = norm_at(*architecture.norm, config, architecture.head.norm);
+  if (architecture.norm->bare_stream) {
+    spec.head.norm = norm_named(*architecture.norm, config, "");
+  }
   spec.head.activation = common.activation;
   if (!architecture.head.activation.empty()) {
     set_activation(spec.head.activation, architecture.head.activation);

@@ -92,7 +92,7 @@ struct StreamSpec {
 
 struct HeadSpec {
   HeadRule rule;
-  std::optional<NormSpec> norm;  // its tensor is a full name
+  std::optional<NormSpec> norm;  // of what the weight reads; its tensor is a full name
   Activation activation = Activation::linear;
   std::optional<double> soft_cap;
 };
