@@ -57,6 +57,9 @@ OPTIONS = [
     "circuits {llama} --composition --fold-norm --rope-offset 3",
     "matrix {llama} --layer 1 --matrix q",
     "matrix {llama} --layer 0 --matrix qk --head 2",
+    "predict {llama} --tokens 1,2,3 --top 3",
+    "predict {llama} {gpt2} --tokens 1,2,3 --generate 3",
+    "predict {llama} --tokens 1,2,3,4,5 --perplexity --stride 2",
     # Weights that are NaN are skipped; of zero ones many measures are null.
     "spectrum {nan} --per-head --values --rank 2",
     "spectrum {nan} --mla",

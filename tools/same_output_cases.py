@@ -46,6 +46,10 @@ EVERY_FORMAT = {
         "--overlap --layers 0", "--overlap --matrix k,v", "--head-matrix 0,1", "--head-matrix -1,0 --matrix v,q",
     ],
     "matrix": ["--layer 0 --matrix q", "--layer -1 --matrix qk --head 1"],
+    "predict": [
+        "--tokens 1,2,3 --top 3", "--tokens 1,2,3,4 --generate 4", "--tokens 1,2,3,4,5 --perplexity",
+        "--tokens 1,2,3,4,5 --perplexity --stride 2",
+    ],
     "circuits": [
         "", "--circuit qk", "--circuit ov --layers -1", "--energy 0.3,0.8", "--fold-norm", "--with-bias",
         "--rope-offset -3", "--fold-norm --with-bias --rope-offset 2", "--all-eigenvalues", "--composition",

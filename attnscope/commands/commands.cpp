@@ -10,6 +10,7 @@ Command circuits_command();
 Command export_command();
 Command info_command();
 Command matrix_command();
+Command predict_command();
 Command similarity_command();
 Command spectrum_command();
 Command weights_command();
@@ -17,7 +18,7 @@ Command weights_command();
 std::span<const Command> commands() {
   static const std::array all = {info_command(),       spectrum_command(), weights_command(),
                                  similarity_command(), matrix_command(),   circuits_command(),
-                                 attention_command(),  export_command()};
+                                 attention_command(),  predict_command(),  export_command()};
   return all;
 }
 

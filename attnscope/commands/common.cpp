@@ -75,13 +75,8 @@ Parameters model_parameters() {
        .metavariable = "FILE"}};
 }
 
-Parameters work_parameters() {
-  return {{.name = "layers",
-           .type = layers,
-           .help = "layers, such as 0-3,-4-, where a negative number counts from the end",
-           .metavariable = "LAYERS",
-           .standard_words = "all"},
-          {.name = "threads",
+Parameters run_parameters() {
+  return {{.name = "threads",
            .type = integer,
            .help = "threads to work on; they never change a result",
            .metavariable = "N",
@@ -97,11 +92,20 @@ Parameters work_parameters() {
            .type = choice,
            .metavariable = "WHEN",
            .choices = {"never", "auto", "always"},
-           .standard_words = "auto, on a terminal"},
-          {.name = "store",
-           .type = file,
-           .help = "keep finished rows in this SQLite file, and compute none that it has",
-           .metavariable = "FILE"}};
+           .standard_words = "auto, on a terminal"}};
+}
+
+Parameters work_parameters() {
+  return joined({{{.name = "layers",
+                   .type = layers,
+                   .help = "layers, such as 0-3,-4-, where a negative number counts from the end",
+                   .metavariable = "LAYERS",
+                   .standard_words = "all"}},
+                 run_parameters(),
+                 {{.name = "store",
+                   .type = file,
+                   .help = "keep finished rows in this SQLite file, and compute none that it has",
+                   .metavariable = "FILE"}}});
 }
 
 Parameters output_parameters() {

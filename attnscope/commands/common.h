@@ -20,7 +20,9 @@ std::vector<Exclusion> joined_exclusions(std::vector<Exclusion> some,
 
 /// models, layout.
 Parameters model_parameters();
-/// layers, threads, memory, progress, store.
+/// threads, memory, progress.
+Parameters run_parameters();
+/// layers, those, store.
 Parameters work_parameters();
 /// format, out, quiet: where the report goes, and how.
 Parameters output_parameters();

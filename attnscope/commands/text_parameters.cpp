@@ -37,6 +37,20 @@ std::string name_of(const std::string& path) {
   return std::filesystem::path(path).filename().string();
 }
 
+/// The text of `text` or `text_file`. Throws Error(usage) where neither is given, or it is empty.
+std::string text_of(const Arguments& arguments) {
+  for (const char* parameter : {"text", "text_file"}) {
+    if (!arguments.given(parameter)) continue;
+    const std::string value = arguments.text(parameter);
+    const bool of_file = std::string_view(parameter) == "text_file";
+    std::string text = of_file ? read_text_file(value, kTextLimitBytes) : value;
+    if (!text.empty()) return text;
+    throw Error(ErrorKind::usage, {.parameter = parameter, .problem = "is empty"});
+  }
+  throw Error(ErrorKind::usage,
+              {.parameter = "text", .problem = "is needed, or {text_file}, or {tokens}"});
+}
+
 /// Of texts that come whole, there is one sequence.
 TokenSequences one_sequence(TokenIds ids, const char* source) {
   const auto length = std::ssize(ids);
@@ -109,13 +123,26 @@ Tokenizer tokenizer_of(const Model& model) {
 
 TokenIds text_ids(const Arguments& arguments, const Model& model, bool special) {
   if (arguments.given("tokens")) return parse_ids(arguments.text("tokens"));
-  if (arguments.given("text")) return tokenizer_of(model).encode(arguments.text("text"), special);
-  if (arguments.given("text_file")) {
-    const std::string text = read_text_file(arguments.text("text_file"), kTextLimitBytes);
-    return tokenizer_of(model).encode(text, special);
+  return tokenizer_of(model).encode(text_of(arguments), special);
+}
+
+TokenizedText tokenized_text(const Arguments& arguments, const Model& model) {
+  TokenizedText out;
+  if (arguments.given("tokens")) {
+    out.tokens = parse_ids(arguments.text("tokens"));
+    out.source = "tokens";
+    try {
+      out.tokenizer = Tokenizer::find(model.checkpoint().folder());
+    } catch (const Error& error) {
+      out.note = "tokens are shown by their ids: " + verbatim(error.what());
+    }
+    return out;
   }
-  throw Error(ErrorKind::usage,
-              {.parameter = "text", .problem = "is needed, or {text_file}, or {tokens}"});
+  const std::string text = text_of(arguments);
+  out.tokenizer = tokenizer_of(model);
+  out.tokens = out.tokenizer->encode(text, /*special=*/true);
+  out.source = arguments.given("text") ? "text" : name_of(arguments.text("text_file"));
+  return out;
 }
 
 TokenSequences token_sequences(const Arguments& arguments, const Model& model) {

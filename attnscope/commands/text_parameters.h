@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "attnscope/commands/common.h"
@@ -24,6 +25,17 @@ Tokenizer tokenizer_of(const Model& model);
 /// The ids of one text for one model: of `text` or `text_file`, with the tokenizer's special tokens
 /// where `special`, or `tokens` as they are. Throws Error(usage) where no text is named.
 TokenIds text_ids(const Arguments& arguments, const Model& model, bool special);
+
+/// A text and what its tokens are shown by.
+struct TokenizedText {
+  TokenIds tokens;
+  std::optional<Tokenizer> tokenizer;  // that of the model; none: there is none, and ids were given
+  std::string source;                  // "text", "tokens", or the file's name
+  std::string note;                    // why the model's tokenizer cannot be read; usually empty
+};
+
+/// As text_ids(), with the tokenizer's special tokens. Of `tokens` a tokenizer is not needed.
+TokenizedText tokenized_text(const Arguments& arguments, const Model& model);
 
 /// What the report says of where tokens come from.
 struct TokenSequences {

@@ -27,6 +27,17 @@ SequenceRows rows_of(std::span<const TokenIds> sequences) {
 ForwardPass::ForwardPass(const Model& model, bool copy_weights, const Compute& compute)
     : model_(model), weights_(ForwardWeights::read(model, copy_weights, compute)) {}
 
+std::int64_t ForwardPass::longest() const { return longest_text(model_.spec(), weights_); }
+
+std::int64_t ForwardPass::output_width() const {
+  return weights_.last_projection == nullptr ? model_.dimensions().width
+                                             : weights_.last_projection->weights.outputs();
+}
+
+std::int64_t ForwardPass::logits_width() const {
+  return weights_.head ? weights_.head->vocabulary->weights.outputs() : 0;
+}
+
 void ForwardPass::check(const TokenIds& sequence) const {
   const auto refuse = [&](const std::string& problem) {
     throw Error(ErrorKind::usage, {.problem = problem});
@@ -37,10 +48,9 @@ void ForwardPass::check(const TokenIds& sequence) const {
     refuse("token id " + std::to_string(sequence[at]) + " (token " + std::to_string(at) +
            "): " + model_.name() + " has ids 0 to " + std::to_string(vocabulary() - 1));
   }
-  const std::int64_t longest = longest_text(model_.spec(), weights_);
-  if (std::ssize(sequence) > longest) {
+  if (std::ssize(sequence) > longest()) {
     refuse("a text of " + std::to_string(sequence.size()) + " tokens is longer than the " +
-           std::to_string(longest) + " that " + model_.name() + " has positions for");
+           std::to_string(longest()) + " that " + model_.name() + " has positions for");
   }
 }
 

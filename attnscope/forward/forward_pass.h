@@ -68,6 +68,11 @@ class ForwardPass {
   /// Why there are no logits; empty where there are.
   const std::string& no_logits() const { return weights_.no_head; }
   std::int64_t vocabulary() const { return weights_.tokens.rows; }
+  /// The longest text that there are positions for; without learned ones the largest int64.
+  std::int64_t longest() const;
+  /// Columns of the last hidden states, E, and of logits, V, where there are some.
+  std::int64_t output_width() const;
+  std::int64_t logits_width() const;
 
   /// (rows, V) of any rows of run()'s result. Throws Error(unsupported) where there are none.
   Matrix<float> logits(MatrixView<const float> states, const Compute& compute) const;

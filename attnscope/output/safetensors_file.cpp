@@ -1,5 +1,6 @@
 #include "attnscope/output/safetensors_file.h"
 
+#include <algorithm>
 #include <bit>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -70,22 +71,24 @@ void SafetensorsWriter::skip_whole() {
 }
 
 void SafetensorsWriter::take(SavedTensor::Type type, std::size_t count) {
-  if (count > left_ || tensors_[tensor_].type != type) {
-    throw std::logic_error("elements that the file's header does not announce");
+  while (count > 0) {
+    if (tensor_ == tensors_.size() || tensors_[tensor_].type != type) {
+      throw std::logic_error("elements that the file's header does not announce");
+    }
+    const std::uint64_t taken = std::min<std::uint64_t>(count, left_);
+    count -= taken;
+    left_ -= taken;
+    skip_whole();
   }
-  left_ -= count;
-  skip_whole();
 }
 
 void SafetensorsWriter::write(std::span<const float> elements) {
-  if (elements.empty()) return;
   take(SavedTensor::Type::float32, elements.size());
   out_.write(reinterpret_cast<const char*>(elements.data()),
              static_cast<std::streamsize>(elements.size_bytes()));
 }
 
 void SafetensorsWriter::write(std::span<const std::int64_t> elements) {
-  if (elements.empty()) return;
   take(SavedTensor::Type::int64, elements.size());
   out_.write(reinterpret_cast<const char*>(elements.data()),
              static_cast<std::streamsize>(elements.size_bytes()));

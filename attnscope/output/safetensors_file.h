@@ -26,8 +26,8 @@ class SafetensorsWriter {
   /// `out` must outlive it. Throws Error(unsupported) where sizes pass what a file can hold.
   SafetensorsWriter(std::vector<SavedTensor> tensors, std::ostream& out);
 
-  /// The next elements, row-major, of the tensor that is being written: any number, but not past
-  /// its end. Of another type or too many: std::logic_error.
+  /// The next elements, row-major, any number: they may end one tensor and begin others of the
+  /// same type. Of another type, or more than there are: std::logic_error.
   void write(std::span<const float> elements);
   void write(std::span<const std::int64_t> elements);
 

@@ -47,6 +47,7 @@ constexpr std::array kTables = {
     TableOf{"circuits", "", make_collected<write_circuits_table>},
     TableOf{"info", "", make_collected<write_info_table>},
     TableOf{"matrix", "", make_matrix_table},
+    TableOf{"predict", "", make_collected<write_predict_table>},
     TableOf{"similarity", "head_matrix", make_matrix_table},
     TableOf{"similarity", "", make_collected<write_similarity_table>},
     TableOf{"spectrum", "", make_collected<write_spectrum_table>},

@@ -17,6 +17,7 @@ void write_plain_table(const Report& report, const WriteOptions& options, std::o
 void write_info_table(const Report& report, const WriteOptions& options, std::ostream& out);
 /// What `spectrum --mla` found; write_spectrum_table calls it.
 void write_mla_table(const Report& report, const WriteOptions& options, std::ostream& out);
+void write_predict_table(const Report& report, const WriteOptions& options, std::ostream& out);
 void write_similarity_table(const Report& report, const WriteOptions& options, std::ostream& out);
 void write_spectrum_table(const Report& report, const WriteOptions& options, std::ostream& out);
 void write_weights_table(const Report& report, const WriteOptions& options, std::ostream& out);

@@ -8,7 +8,7 @@
 namespace attnscope {
 namespace {
 
-void add_places(const RowKind* kind, std::string_view part, const std::vector<Field>& fields,
+void add_places(const RowKind* kind, std::string_view part, std::span<const Field> fields,
                 const std::string& outer, std::vector<FieldPlace>& places) {
   for (const Field& field : fields) {
     const std::string path = outer + std::string(field.name);
@@ -25,7 +25,11 @@ std::vector<FieldPlace> make_field_places() {
     add_places(&kind, "parameters", kind.parameters, "", places);
   }
   add_places(nullptr, "models", model_facts(), "", places);
-  add_places(&find_row_kind("mla"), "models", mla_facts(), "", places);
+  for (const RowKind& kind : row_kinds()) {  // what its reports add to those
+    const std::span<const Field> facts = kind.models;
+    if (facts.size() <= model_facts().size()) continue;
+    add_places(&kind, "models", facts.subspan(model_facts().size()), "", places);
+  }
   add_places(nullptr, "skipped", skipped_fields(), "", places);
   return places;
 }
@@ -42,9 +46,10 @@ bool asked_for(const Record& parameters, std::string_view option) {
 
 const std::vector<RowKind>& row_kinds() {
   static const std::vector<RowKind> kinds = {
-      info_rows(),     system_rows(),      spectrum_rows(),     tensor_rows(),      mla_rows(),
-      weights_rows(),  similarity_rows(),  head_overlap_rows(), head_matrix_rows(), matrix_rows(),
-      circuits_rows(), composition_rows(), attention_rows(),    induction_rows(),
+      info_rows(),        system_rows(),    spectrum_rows(),   tensor_rows(),
+      mla_rows(),         weights_rows(),   similarity_rows(), head_overlap_rows(),
+      head_matrix_rows(), matrix_rows(),    circuits_rows(),   composition_rows(),
+      attention_rows(),   induction_rows(), predict_rows(),    perplexity_rows(),
   };
   return kinds;
 }

@@ -7,7 +7,7 @@ namespace {
 namespace fs = std::filesystem;
 
 const Words kCommands = {"info",       "circuits", "spectrum", "weights",
-                         "similarity", "matrix",   "export",   "explain"};
+                         "similarity", "matrix",   "predict",  "export",   "explain"};
 
 /// The command lines that a command's help shows, each without what the shell would do with it.
 std::vector<Words> examples_in(const std::string& help) {
@@ -56,6 +56,9 @@ TEST(CliHelp, EveryCommandExplainsItsOptions) {
       {"spectrum",
        {"--matrix", "--per-head", "--energy", "--values", "--tensor", "--layers", "--threads",
         "--memory", "--progress", "--quiet", "--format", "--out", "--layout", "--store"}},
+      {"predict",
+       {"--text", "--text-file", "--tokens", "--top", "--generate", "--perplexity", "--stride",
+        "--save", "--threads", "--format"}},
       {"explain", {"--format", "--schema"}},
       {"export", {"--command", "--set", "--model", "--format", "--out"}},
   };

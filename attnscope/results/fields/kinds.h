@@ -15,6 +15,8 @@ RowKind induction_rows();
 RowKind info_rows();
 RowKind matrix_rows();
 RowKind mla_rows();
+RowKind perplexity_rows();
+RowKind predict_rows();
 RowKind similarity_rows();
 RowKind spectrum_rows();
 RowKind system_rows();

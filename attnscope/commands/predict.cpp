@@ -1,0 +1,109 @@
+#include "attnscope/pipeline/predict.h"
+
+#include <deque>
+#include <optional>
+
+#include "attnscope/commands/common.h"
+#include "attnscope/commands/saved_run.h"
+#include "attnscope/commands/text_parameters.h"
+#include "attnscope/core/error.h"
+
+namespace attnscope {
+namespace {
+
+using enum ParameterType;
+
+constexpr std::int64_t kMostTokens = 1'000'000;
+
+/// The text of each model.
+std::deque<TokenizedText> texts_of(const Arguments& arguments, const std::vector<Model>& models) {
+  std::deque<TokenizedText> texts;
+  for (const Model& model : models) texts.push_back(tokenized_text(arguments, model));
+  return texts;
+}
+
+void run_perplexity_of(const Arguments& arguments, const std::vector<Model>& models,
+                       std::deque<TokenizedText> texts, const Context& context, RowSink& sink) {
+  PerplexityRequest request{.text = {{"source", texts.front().source}},
+                            .stride = arguments.integer("stride")};
+  for (TokenizedText& text : texts) request.texts.push_back(std::move(text.tokens));
+  run_perplexity(models, request, context, sink);
+}
+
+void run(const Arguments& arguments, const Session& session, RowSink& sink) {
+  const std::vector<Model> models = open_models(arguments, session);
+  if (models.size() > 1 && arguments.given("save")) {
+    throw Error(ErrorKind::usage,
+                {.parameter = "save", .problem = "a .safetensors file holds the run of one model"});
+  }
+  std::deque<TokenizedText> texts = texts_of(arguments, models);
+  if (arguments.flag("perplexity")) {
+    return run_perplexity_of(arguments, models, std::move(texts), session.context, sink);
+  }
+  PredictRequest request{.text = {{"source", texts.front().source}},
+                         .top = *arguments.integer("top"),
+                         .generate = arguments.integer("generate")};
+  for (const TokenizedText& text : texts) {
+    request.prompts.push_back(
+        {.tokens = text.tokens, .tokenizer = text.tokenizer ? &*text.tokenizer : nullptr});
+    if (!text.note.empty()) sink.add_note(text.note);
+  }
+  std::optional<SavedRun> saved;
+  PromptWatcher watcher;
+  if (arguments.given("save")) {
+    saved.emplace(texts.front().tokens, open_output(arguments, session, "save"));
+    watcher = saved->watcher();
+    request.watcher = &watcher;
+  }
+  run_predict(models, request, session.context, sink);
+}
+
+Parameters own_parameters() {
+  return {{.name = "top",
+           .type = integer,
+           .help = "how many of the likeliest tokens",
+           .metavariable = "K",
+           .least = 1,
+           .most = kMostTokens,
+           .standard = "5"},
+          {.name = "generate",
+           .type = integer,
+           .help = "write up to N tokens after the text, always the likeliest",
+           .metavariable = "N",
+           .least = 1,
+           .most = kMostTokens},
+          {.name = "perplexity",
+           .type = flag,
+           .help = "instead: how well the model foretells the text, in windows of its context"},
+          {.name = "stride",
+           .type = integer,
+           .help = "tokens from one window to the next; where windows overlap, only new ones count",
+           .metavariable = "N",
+           .least = 1,
+           .most = kMaxSize,
+           .standard_words = "the context"},
+          {.name = "save",
+           .type = file,
+           .help = "write tokens, attentions, hidden states and logits to this .safetensors file",
+           .metavariable = "FILE"}};
+}
+
+}  // namespace
+
+Command predict_command() {
+  return {
+      .name = "predict",
+      .summary = "what comes next in a text, what fills a mask, and how well a text is foretold",
+      .examples = {{{"models", "MODEL"}, {"text", "Once upon a time"}, {"generate", "40"}},
+                   {{"models", "MODEL"}, {"text", "Paris is the [MASK] of France."}},
+                   {{"models", "MODEL"}, {"text_file", "examples/README.md"}, {"perplexity", ""}},
+                   {{"models", "MODEL"}, {"tokens", "46,32,90"}, {"save", "run.safetensors"}}},
+      .parameters = joined({model_parameters(), text_parameters(), own_parameters(),
+                            run_parameters(), output_parameters()}),
+      .exclusions =
+          joined_exclusions(text_exclusions(/*with_windows=*/false),
+                            {{"perplexity", {"top", "generate", "save"}, "is of a whole text"}}),
+      .run = run};
+}
+
+}  // namespace attnscope

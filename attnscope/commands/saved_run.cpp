@@ -1,0 +1,85 @@
+#include "attnscope/commands/saved_run.h"
+
+#include <algorithm>
+#include <cstring>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace attnscope {
+
+PromptWatcher SavedRun::watcher() {
+  return {.begin = [this](const ForwardPass& pass, std::int64_t) { begin(pass); },
+          .observer = {.on_hidden_states = [this](std::int64_t,
+                                                  MatrixView<const float> states) { keep(states); },
+                       .on_maps =
+                           [this](const LayerMaps& layer) {
+                             for (const auto& map : layer.maps) write(map);
+                           }},
+          .on_logits =
+              [this](MatrixView<const float> logits) {
+                write_kept();
+                write(logits);
+              },
+          .end =
+              [this] {
+                write_kept();
+                file_->end();
+              }};
+}
+
+void SavedRun::begin(const ForwardPass& pass) {
+  const Dimensions& dimensions = pass.model().dimensions();
+  const std::int64_t layers = dimensions.layers, width = dimensions.width;
+  const auto tokens = std::ssize(tokens_);
+  const bool same_width = pass.output_width() == width;
+  std::vector<SavedTensor> tensors = {
+      {.name = "tokens", .type = SavedTensor::Type::int64, .shape = {tokens}},
+      {.name = "attentions", .shape = {layers, dimensions.heads.heads, tokens, tokens}},
+      {.name = "hidden_states", .shape = {layers + (same_width ? 1 : 0), tokens, width}}};
+  if (!same_width) {
+    tensors.push_back({.name = "last_hidden_state", .shape = {tokens, pass.output_width()}});
+  }
+  if (pass.no_logits().empty()) {
+    tensors.push_back({.name = "logits", .shape = {tokens, pass.logits_width()}});
+  }
+  file_.emplace(std::move(tensors), out_);
+  file_->write(tokens_);
+}
+
+void SavedRun::keep(MatrixView<const float> states) {
+  std::vector<float> row(static_cast<std::size_t>(states.cols));
+  for (std::int64_t at = 0; at < states.rows; ++at) {
+    for (std::int64_t col = 0; col < states.cols; ++col) {
+      row[static_cast<std::size_t>(col)] = states(at, col);
+    }
+    hidden_states_.append({reinterpret_cast<const char*>(row.data()), row.size() * sizeof(float)});
+  }
+}
+
+void SavedRun::write_kept() {
+  constexpr std::uint64_t kAtOnce = 1 << 20;
+  std::vector<float> part;
+  for (std::uint64_t at = 0; at < hidden_states_.size();) {
+    const auto length = static_cast<std::size_t>(std::min(kAtOnce, hidden_states_.size() - at));
+    const std::string bytes = hidden_states_.read(at, length);
+    part.resize(length / sizeof(float));
+    std::memcpy(part.data(), bytes.data(), length);
+    // A part may hold the end of one tensor and the begin of the next.
+    file_->write(part);
+    at += length;
+  }
+  hidden_states_ = Spool();
+}
+
+void SavedRun::write(MatrixView<const float> rows) {
+  std::vector<float> row(static_cast<std::size_t>(rows.cols));
+  for (std::int64_t at = 0; at < rows.rows; ++at) {
+    for (std::int64_t col = 0; col < rows.cols; ++col) {
+      row[static_cast<std::size_t>(col)] = rows(at, col);
+    }
+    file_->write(row);
+  }
+}
+
+}  // namespace attnscope

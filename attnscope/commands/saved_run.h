@@ -1,0 +1,42 @@
+// What `predict` saves of a run, as one .safetensors file.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <ostream>
+
+#include "attnscope/core/spool.h"
+#include "attnscope/output/safetensors_file.h"
+#include "attnscope/pipeline/predict.h"
+
+namespace attnscope {
+
+/// Writes, in this order: `tokens` (T), int64; `attentions` (L, H, T, T), `hidden_states`
+/// (L + 1, T, D) and `logits` (T, V), float32. Logits are left out where the model has none. Where
+/// the last hidden state has another width E than the others (OPT's projection), those are
+/// `hidden_states` (L, T, D), and it is `last_hidden_state` (T, E).
+/// Maps go to the file as they come. Hidden states wait until these are whole: in memory up to 64
+/// MB, and then in a temporary file.
+class SavedRun {
+ public:
+  /// Both must outlive it.
+  SavedRun(const TokenIds& tokens, std::ostream& out) : tokens_(tokens), out_(out) {}
+  SavedRun(const SavedRun&) = delete;
+  SavedRun& operator=(const SavedRun&) = delete;
+
+  /// Valid as long as this is.
+  PromptWatcher watcher();
+
+ private:
+  void begin(const ForwardPass& pass);
+  void keep(MatrixView<const float> states);
+  void write_kept();
+  void write(MatrixView<const float> rows);
+
+  const TokenIds& tokens_;
+  std::ostream& out_;
+  std::optional<SafetensorsWriter> file_;
+  Spool hidden_states_{std::size_t{64} << 20};
+};
+
+}  // namespace attnscope

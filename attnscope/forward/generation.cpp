@@ -1,0 +1,100 @@
+#include "attnscope/forward/generation.h"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "attnscope/checkpoint/mapped_file.h"
+#include "attnscope/core/error.h"
+#include "attnscope/core/strict_json.h"
+#include "attnscope/forward/token_scores.h"
+
+namespace attnscope {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::uint64_t kConfigLimitBytes = 10'000'000;
+constexpr const char* kKey = "eos_token_id";
+
+/// The ids of one file's value.
+std::vector<std::int64_t> ids_of(const json& value, const std::string& file) {
+  std::vector<std::int64_t> ids;
+  const json list = value.is_array() ? value : json::array({value});
+  for (const json& id : list) {
+    if (!id.is_number_unsigned() || id.get<std::uint64_t>() > std::uint64_t{kMaxSize}) {
+      throw Error(ErrorKind::format,
+                  {.file = file, .problem = "'eos_token_id' is no token id or list of token ids"});
+    }
+    ids.push_back(id.get<std::int64_t>());
+  }
+  return ids;
+}
+
+std::vector<std::int64_t> ids_in(const std::string& text, const std::string& file) {
+  const json config = parse_json(text, file);
+  for (const char* part : {"", "text_config"}) {
+    const json* object = &config;
+    if (*part != '\0') {
+      if (!config.is_object() || !config.contains(part)) continue;
+      object = &config.at(part);
+    }
+    if (!object->is_object() || !object->contains(kKey) || object->at(kKey).is_null()) continue;
+    return ids_of(object->at(kKey), file);
+  }
+  return {};
+}
+
+}  // namespace
+
+std::vector<std::int64_t> end_tokens(const Model& model, const Tokenizer* tokenizer) {
+  const auto path = model.checkpoint().folder() / "generation_config.json";
+  std::error_code ignored;
+  std::vector<std::int64_t> ids;
+  if (std::filesystem::exists(path, ignored)) {
+    ids = ids_in(read_text_file(path, kConfigLimitBytes), path.string());
+  }
+  if (ids.empty()) ids = ids_in(model.spec().text, model.spec().source);
+  if (ids.empty() && tokenizer != nullptr) {
+    if (const auto end = tokenizer->special_tokens().end) ids = {*end};
+  }
+  return ids;
+}
+
+Matrix<float> finite_logits(const ForwardPass& pass, MatrixView<const float> states,
+                            const Compute& compute) {
+  Matrix<float> logits = pass.logits(states, compute);
+  const bool finite = std::all_of(logits.data(), logits.data() + logits.rows() * logits.cols(),
+                                  [](float logit) { return std::isfinite(logit); });
+  if (finite) return logits;
+  throw Error(ErrorKind::numerical, {.file = pass.model().checkpoint().main_file().string(),
+                                     .problem = "the output head gives NaN or infinity"});
+}
+
+Generated generate_greedily(const ForwardPass& pass, const TokenIds& prompt, std::int64_t first,
+                            std::int64_t count, std::span<const std::int64_t> ends,
+                            const Compute& compute) {
+  using enum Generated::Ended;
+  Generated out;
+  TokenIds all = prompt;
+  for (std::int64_t next = first; count > 0;) {
+    out.tokens.push_back(next);
+    all.push_back(next);
+    if (std::find(ends.begin(), ends.end(), next) != ends.end()) out.ended = by_end_token;
+    if (out.ended == by_end_token || std::ssize(out.tokens) == count) break;
+    if (std::ssize(all) > pass.longest()) {
+      out.ended = by_context;
+      break;
+    }
+    const Matrix<float> states = pass.run(std::span(&all, 1), {}, compute);
+    const auto last = states.view().row_block(states.rows() - 1, 1);
+    const Matrix<float> logits = finite_logits(pass, last, compute);
+    next = top_tokens({logits.data(), static_cast<std::size_t>(logits.cols())}, 1).front().token;
+    if (next >= pass.vocabulary()) break;
+  }
+  return out;
+}
+
+}  // namespace attnscope

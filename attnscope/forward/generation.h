@@ -1,0 +1,41 @@
+// Text that a model writes: the likeliest token, again and again.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "attnscope/forward/forward_pass.h"
+#include "attnscope/forward/tokenizer.h"
+
+namespace attnscope {
+
+/// Ids after which generated text ends: `eos_token_id`, a number or a list, of
+/// generation_config.json beside the checkpoint, else of its config.json, else the tokenizer's;
+/// none where nobody says. `tokenizer` may be null. Throws Error(format) where it is something
+/// else.
+std::vector<std::int64_t> end_tokens(const Model& model, const Tokenizer* tokenizer);
+
+struct Generated {
+  enum class Ended {
+    by_count,
+    by_end_token,  // which is the last of `tokens`
+    by_context,    // the model has no positions for more
+  };
+  TokenIds tokens;  // after those of the prompt
+  Ended ended = Ended::by_count;
+};
+
+/// Up to `count` tokens after a prompt; `first` is the one that follows it, as its logits say. Of
+/// equally large logits the smaller id wins. Every step runs all tokens again. Throws as run() and
+/// logits() of the pass do.
+Generated generate_greedily(const ForwardPass& pass, const TokenIds& prompt, std::int64_t first,
+                            std::int64_t count, std::span<const std::int64_t> ends,
+                            const Compute& compute);
+
+/// Logits of rows of run()'s result. Throws Error(numerical) where one is not finite, and as
+/// ForwardPass::logits().
+Matrix<float> finite_logits(const ForwardPass& pass, MatrixView<const float> states,
+                            const Compute& compute);
+
+}  // namespace attnscope

@@ -1,0 +1,32 @@
+// How well a model foretells a text: windows of it, and what each says of its tokens. Source:
+// transformers' documentation, "Perplexity of fixed-length models".
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "attnscope/forward/forward_pass.h"
+
+namespace attnscope {
+
+/// A part of a text that is run on its own.
+struct PerplexityWindow {
+  std::int64_t first = 0;      // its first token
+  std::int64_t length = 0;     // tokens
+  std::int64_t predicted = 0;  // its last ones, which are foretold from those before them
+};
+
+/// Windows of `length` tokens (the last one of what is left), each beginning `stride` after the one
+/// before it; of a window that begins with tokens of the one before, only new tokens count. The
+/// first token of a window has nothing before it to be foretold from. `stride` from 1 to `length`.
+std::vector<PerplexityWindow> perplexity_windows(std::int64_t tokens, std::int64_t length,
+                                                 std::int64_t stride);
+
+/// Of each window the sum of negative log-likelihoods of the tokens that count, in nats; softmax
+/// and sums in float64. Throws as ForwardPass does.
+std::vector<double> negative_log_likelihoods(const ForwardPass& pass, const TokenIds& text,
+                                             std::span<const PerplexityWindow> windows,
+                                             const Compute& compute);
+
+}  // namespace attnscope

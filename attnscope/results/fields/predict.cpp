@@ -1,0 +1,201 @@
+// Rows of `predict`: the likeliest tokens, and the windows of a text whose perplexity is asked for.
+#include "attnscope/results/fields/kinds.h"
+
+namespace attnscope {
+
+using enum FieldType;
+using enum FieldForm;
+
+namespace {
+
+constexpr std::string_view kWhere = "metrics.md#prediction";
+constexpr std::string_view kModels = "formats.md#models";
+constexpr std::string_view kParameters = "formats.md#parameters";
+
+std::vector<Field> token_fields() {
+  return {{.name = "id", .type = integer, .meaning = "the token's id", .where = kModels},
+          {.name = "text",
+           .type = text,
+           .nulls = Nulls::whole,
+           .meaning = "the token as readable text; null where no tokenizer knows it",
+           .where = kModels}};
+}
+
+std::vector<Field> prompt_facts() {
+  return {
+      {.name = "tokens",
+       .type = record,
+       .form = list,
+       .meaning = "the prompt, token by token",
+       .where = kModels,
+       .fields = token_fields()},
+      {.name = "generated",
+       .type = record,
+       .meaning = "what the model wrote after the prompt, always the likeliest token",
+       .where = kModels,
+       .with = "generate",
+       .fields = {{.name = "tokens",
+                   .type = record,
+                   .form = list,
+                   .meaning = "what was written, token by token",
+                   .where = kModels,
+                   .fields = token_fields()},
+                  {.name = "text",
+                   .type = text,
+                   .nulls = Nulls::whole,
+                   .meaning = "the tokens' text, special ones left out; null without a tokenizer",
+                   .where = kModels},
+                  {.name = "ended_by",
+                   .type = text,
+                   .meaning = "why there is no more: as many as were asked for, the model's end "
+                              "token, or no positions for more",
+                   .where = kModels,
+                   .choices = {"count", "end token", "context"}}}},
+      {.name = "hidden_states",
+       .type = record,
+       .form = list,
+       .meaning = "what enters the first layer, and what each layer gives",
+       .where = kModels,
+       .fields = {{.name = "index",
+                   .type = integer,
+                   .meaning = "0: what enters layer 0; k: what layer k - 1 gave, the last after "
+                              "the final norm",
+                   .where = kModels},
+                  {.name = "shape",
+                   .type = integer,
+                   .form = list,
+                   .meaning = "tokens and width",
+                   .where = kModels},
+                  {.name = "mean_norm",
+                   .heading = "mean norm",
+                   .meaning = "the Euclidean norm of a token's state, mean over tokens",
+                   .where = kModels}}}};
+}
+
+Field source_parameter() {
+  return {.name = "source",
+          .type = text,
+          .meaning = "where the tokens come from: text, a file's name, tokens, or random",
+          .where = kParameters};
+}
+
+Field mean_nll_field(std::string_view meaning, Nulls nulls, std::string_view where) {
+  return {.name = "mean_nll", .nulls = nulls, .unit = "nats", .meaning = meaning, .where = where};
+}
+
+}  // namespace
+
+RowKind predict_rows() {
+  RowKind kind = {
+      .name = "predict",
+      .command = "predict",
+      .meaning = "one of the tokens that a model takes for the likeliest at a place",
+      .place = {model_field(),
+                {.name = "position",
+                 .type = integer,
+                 .unit = "tokens",
+                 .heading = "position",
+                 .meaning = "where the token would stand: after the prompt, or in place of a mask",
+                 .where = kWhere},
+                {.name = "rank",
+                 .type = integer,
+                 .heading = "rank",
+                 .meaning = "1: the likeliest",
+                 .where = kWhere}},
+      .fields = {{.name = "token_id",
+                  .type = integer,
+                  .heading = "id",
+                  .meaning = "the token's id",
+                  .where = kWhere},
+                 {.name = "text",
+                  .type = text,
+                  .nulls = Nulls::whole,
+                  .heading = "token",
+                  .meaning = "the token as readable text; null where no tokenizer knows it",
+                  .where = kWhere},
+                 {.name = "logit",
+                  .heading = "logit",
+                  .meaning = "what the model's head gives for it",
+                  .where = kWhere},
+                 {.name = "probability",
+                  .heading = "probability",
+                  .meaning = "softmax of the logits of all tokens",
+                  .where = kWhere}},
+      .models = model_facts(),
+      .parameters = {source_parameter(),
+                     {.name = "top",
+                      .type = integer,
+                      .unit = "tokens",
+                      .meaning = "how many tokens each place has rows for",
+                      .where = kParameters},
+                     {.name = "generate",
+                      .type = integer,
+                      .nulls = Nulls::whole,
+                      .unit = "tokens",
+                      .meaning = "how many tokens were to be written; null: none",
+                      .where = kParameters}}};
+  for (Field& fact : prompt_facts()) kind.models.push_back(std::move(fact));
+  return kind;
+}
+
+RowKind perplexity_rows() {
+  RowKind kind = {
+      .name = "perplexity",
+      .command = "predict",
+      .option = "perplexity",
+      .meaning = "how well a model foretells one window of a text",
+      .place =
+          {model_field(),
+           {.name = "window", .type = integer, .meaning = "the window, from 0", .where = kWhere},
+           {.name = "first",
+            .type = integer,
+            .unit = "tokens",
+            .meaning = "the window's first token, from 0",
+            .where = kWhere},
+           {.name = "length",
+            .type = integer,
+            .unit = "tokens",
+            .meaning = "the window's tokens",
+            .where = kWhere}},
+      .fields = {{.name = "predicted",
+                  .type = integer,
+                  .unit = "tokens",
+                  .meaning = "its last tokens, which count: new ones that have one before them",
+                  .where = kWhere},
+                 mean_nll_field("negative log-likelihood of those, mean; null where there are none",
+                                Nulls::whole, kWhere)},
+      .models = model_facts(),
+      .parameters = {
+          {.name = "perplexity",
+           .type = flag,
+           .meaning = "that rows are windows of a text whose perplexity is asked for",
+           .where = kParameters},
+          source_parameter(),
+          {.name = "stride",
+           .type = integer,
+           .nulls = Nulls::whole,
+           .unit = "tokens",
+           .meaning = "from the start of a window to that of the next; null: the context",
+           .where = kParameters}}};
+  kind.models.push_back(
+      {.name = "perplexity",
+       .type = record,
+       .meaning = "of the whole text",
+       .where = kWhere,
+       .fields = {{.name = "tokens",
+                   .type = integer,
+                   .unit = "tokens",
+                   .meaning = "the text's tokens",
+                   .where = kWhere},
+                  {.name = "predicted",
+                   .type = integer,
+                   .unit = "tokens",
+                   .meaning = "those that count",
+                   .where = kWhere},
+                  mean_nll_field("negative log-likelihood, mean over the tokens that count",
+                                 Nulls::none, kWhere),
+                  {.name = "perplexity", .meaning = "its exponential", .where = kWhere}}});
+  return kind;
+}
+
+}  // namespace attnscope
