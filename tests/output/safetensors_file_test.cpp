@@ -7,7 +7,7 @@
 #include <sstream>
 
 #include "attnscope/checkpoint/safetensors.h"
-#include "expect_error.h"
+#include "tests/support/expect_error.h"
 
 namespace attnscope::test {
 namespace {
