@@ -232,7 +232,7 @@ def sgesdd(folder, tensors):
     return timed(lambda: sum(values_of(matrix) for matrix in matrices))
 
 
-FUNCTIONS = {function.__name__: function for function in (svdvals, svd, gpt2_layer, bert_layers, attention_maps,
+FUNCTIONS = {function.__name__: function for function in (svdvals, svd, gpt2_layer, bert_layers, attention_maps, forward_maps, attention_ranks,
                                                       factored_matrices, composition_scores, sgesdd)}
 
 if __name__ == "__main__":
