@@ -1,0 +1,24 @@
+// The norms of transformers, in float32 with sums in float64: E[x²] − mean² in float32 would err by
+// 6e-4 where the mean is 100 standard deviations.
+#pragma once
+
+#include <span>
+
+#include "attnscope/core/matrix_view.h"
+#include "attnscope/numerics/compute.h"
+
+namespace attnscope {
+
+/// Each row of out (rows, n) = (x − mean) / sqrt(variance + epsilon) · gain + bias, of the row's n
+/// elements, which lie together. `gain` and `bias` have n elements or none (1 and 0). `out` may be
+/// x itself.
+void layer_norm(MatrixView<const float> x, std::span<const float> gain, std::span<const float> bias,
+                double epsilon, MatrixView<float> out, const Compute& compute);
+
+/// Each row of out (rows, n) = x / sqrt(mean(x²) + epsilon) · (gain_offset + gain): with an offset
+/// of 1 the gains are Gemma's. `gain` has n elements or none (factor 1, whatever the offset). `out`
+/// may be x itself.
+void rms_norm(MatrixView<const float> x, std::span<const float> gain, float gain_offset,
+              double epsilon, MatrixView<float> out, const Compute& compute);
+
+}  // namespace attnscope
