@@ -182,6 +182,27 @@ TEST(Attention, EqualsTheDefinitionForLongSequences) {
   }
 }
 
+// Such maps are written past the caches, where they lie at boundaries of 64 bytes.
+TEST(Attention, LargeMapsAreTheSameWhereverTheyLie) {
+  constexpr std::int64_t kTokens = 1608;  // rows of 16 elements and half of that
+  const Head head = gaussian_head(kTokens, 16, 8);
+  for (const AttentionMask& mask : {AttentionMask::causal(), AttentionMask::causal(300)}) {
+    const AttentionRule rule{.scale = 0.25F, .mask = mask};
+    AttentionScratch scratch;
+    const Results elsewhere = attended(head, rule, scratch);
+    AlignedBuffer<float> memory;
+    const MatrixView<float> maps{memory.reserve(kTokens * (kTokens + 8)), kTokens, kTokens,
+                                 kTokens + 8};
+    Matrix<float> out(kTokens, 8);
+    attend(head.q_view(), head.k_view(), head.v_view(), rule, maps, out.view(), scratch,
+           test_compute());
+    for (std::int64_t row = 0; row < kTokens; ++row) {
+      ASSERT_EQ(std::memcmp(&maps(row, 0), &elsewhere.maps(row, 1), kTokens * sizeof(float)), 0)
+          << row;
+    }
+  }
+}
+
 TEST(Attention, WindowsCountKeysAsTransformersDoes) {
   const AttentionMask causal = AttentionMask::causal(4);  // query − 4 < key ≤ query
   EXPECT_EQ(causal.first_key(10), 7);

@@ -4,12 +4,14 @@
 //
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "attnscope/numerics/kernels/attention.cpp"
+#include <hwy/cache_control.h>
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
 #include <algorithm>
-#include <cstring>
+#include <cstdint>
 #include <limits>
+#include <type_traits>
 
 #include "attnscope/numerics/kernels/activations-inl.h"
 #include "attnscope/numerics/kernels/attention.h"
@@ -227,66 +229,150 @@ HWY_INLINE void cap_scores(float cap, float* scores, std::size_t count) {
   }
 }
 
-/// The sum of all lanes.
+/// The sum of all lanes, in float64.
 HWY_INLINE double sum_of_lanes(FloatVector x) {
-  HWY_ALIGN float lanes[kFloatLanes];
-  hn::Store(x, Floats(), lanes);
-  double sum = 0;
-  for (const float lane : lanes) sum += static_cast<double>(lane);
-  return sum;
+#if HWY_TARGET == HWY_SCALAR
+  return static_cast<double>(hn::GetLane(x));
+#else
+  const hn::Half<Floats> half;
+  const hn::Repartition<double, Floats> doubles;
+  const auto low = hn::PromoteTo(doubles, hn::LowerHalf(half, x));
+  const auto high = hn::PromoteTo(doubles, hn::UpperHalf(half, x));
+  return hn::GetLane(hn::SumOfLanes(doubles, hn::Add(low, high)));
+#endif
 }
 
-/// Scores [first, end) become weights that sum to 1; the others of the registers become 0.
-HWY_INLINE void softmax_row(float* scores, std::size_t first, std::size_t end, float soft_cap) {
+/// The scores of a query that are not masked, [first, end), and the registers that they lie in,
+/// [start, stop).
+struct ScoreRow {
+  float* scores;
+  std::size_t first, end, start, stop;
+};
+
+/// Caps the scores, masks what else is in their registers, and finds the largest.
+HWY_INLINE float prepare_scores(const ScoreRow& row, float soft_cap) {
   const Floats d;
-  const std::size_t start = first / kFloatLanes * kFloatLanes;
-  const std::size_t stop = (end + kFloatLanes - 1) / kFloatLanes * kFloatLanes;
-  if (soft_cap > 0) cap_scores(soft_cap, scores + start, stop - start);
-  constexpr float kMasked = -std::numeric_limits<float>::infinity();
-  std::fill(scores + start, scores + first, kMasked);
-  std::fill(scores + end, scores + stop, kMasked);
-
-  FloatVector largest = hn::Load(d, scores + start);
-  for (std::size_t at = start + kFloatLanes; at < stop; at += kFloatLanes) {
-    largest = hn::Max(largest, hn::Load(d, scores + at));
+  if (soft_cap > 0) cap_scores(soft_cap, row.scores + row.start, row.stop - row.start);
+  const FloatVector masked = hn::Set(d, -std::numeric_limits<float>::infinity());
+  const auto mask_lanes = [&](hn::Mask<Floats> mask, float* at) HWY_ATTR {
+    hn::Store(hn::IfThenElse(mask, masked, hn::Load(d, at)), d, at);
+  };
+  mask_lanes(hn::FirstN(d, row.first - row.start), row.scores + row.start);
+  mask_lanes(hn::Not(hn::FirstN(d, kFloatLanes - (row.stop - row.end))),
+             row.scores + row.stop - kFloatLanes);
+  FloatVector largest = masked;
+  for (std::size_t at = row.start; at < row.stop; at += kFloatLanes) {
+    largest = hn::Max(largest, hn::Load(d, row.scores + at));
   }
-  largest = hn::MaxOfLanes(d, largest);
+  return hn::GetLane(hn::MaxOfLanes(d, largest));
+}
 
-  constexpr std::size_t kAddedInFloat32 = 8;  // registers; longer sums are float64's
+/// Scores become exp(score − largest), whose sum is returned.
+HWY_INLINE double exponentiate_scores(const ScoreRow& row, float largest) {
+  constexpr std::size_t kAddedInFloat32 = 8 * kFloatLanes;  // longer sums are float64's
+  const Floats d;
+  const FloatVector offset = hn::Set(d, largest);
   double sum = 0;
-  for (std::size_t chunk = start; chunk < stop; chunk += kAddedInFloat32 * kFloatLanes) {
-    const std::size_t chunk_end = std::min(chunk + kAddedInFloat32 * kFloatLanes, stop);
+  for (std::size_t chunk = row.start; chunk < row.stop; chunk += kAddedInFloat32) {
+    const std::size_t chunk_end = std::min(chunk + kAddedInFloat32, row.stop);
     FloatVector sums = hn::Zero(d);
     for (std::size_t at = chunk; at < chunk_end; at += kFloatLanes) {
-      const FloatVector weight = exponential(d, hn::Sub(hn::Load(d, scores + at), largest));
-      hn::Store(weight, d, scores + at);
+      const FloatVector weight = exponential(d, hn::Sub(hn::Load(d, row.scores + at), offset));
+      hn::Store(weight, d, row.scores + at);
       sums = hn::Add(sums, weight);
     }
     sum += sum_of_lanes(sums);
   }
+  return sum;
+}
 
-  const FloatVector factor = hn::Set(d, static_cast<float>(1 / sum));
-  for (std::size_t at = start; at < stop; at += kFloatLanes) {
-    hn::Store(hn::Mul(hn::Load(d, scores + at), factor), d, scores + at);
+HWY_INLINE void scale_row(const ScoreRow& row, float factor) {
+  const Floats d;
+  for (std::size_t at = row.start; at < row.stop; at += kFloatLanes) {
+    hn::Store(hn::Mul(hn::Load(d, row.scores + at), hn::Set(d, factor)), d, row.scores + at);
   }
 }
 
-void weigh_block(const AttentionBlock& block, const AttentionColumns& columns) {
-  const AttentionMask& mask = block.rule.mask;
-  for (std::int64_t row = 0; row < block.q.rows; ++row) {
-    const std::int64_t query = block.first + row;
-    const std::int64_t first = mask.first_key(query), end = mask.end_key(query, block.tokens);
-    float* scores = block.scores + row * block.score_stride;
-    softmax_row(scores, static_cast<std::size_t>(first - columns.first),
-                static_cast<std::size_t>(end - columns.first), block.rule.soft_cap);
-    std::fill(scores, scores + (first - columns.first), 0.0F);
-    std::fill(scores + (end - columns.first), scores + columns.count, 0.0F);
-    if (block.maps.data == nullptr) continue;
-    float* map = block.maps.data + row * block.maps.row_stride;
-    std::fill(map, map + first, 0.0F);
-    std::copy(scores + (first - columns.first), scores + (end - columns.first), map + first);
-    std::fill(map + end, map + block.tokens, 0.0F);
+/// Columns [first, end) become 0; both are multiples of kFloatLanes.
+HWY_INLINE void clear(float* row, std::size_t first, std::size_t end) {
+  for (; first < end; first += kFloatLanes) hn::StoreU(hn::Zero(Floats()), Floats(), row + first);
+}
+
+/// A row of a map: `weights` at their columns, 0 elsewhere. With kPastCaches the row lies at a
+/// boundary of 64 bytes.
+template <bool kPastCaches>
+HWY_INLINE void write_map_row(const float* weights, const AttentionColumns& columns,
+                              std::size_t tokens, float* HWY_RESTRICT map) {
+  const Floats d;
+  const auto first = static_cast<std::size_t>(columns.first);
+  const std::size_t end = first + static_cast<std::size_t>(columns.count);
+  const std::size_t whole = tokens / kFloatLanes * kFloatLanes;
+  const auto write = [&](FloatVector value, std::size_t at) HWY_ATTR {
+    if constexpr (kPastCaches) {
+      hn::Stream(value, d, map + at);
+    } else {
+      hn::StoreU(value, d, map + at);
+    }
+  };
+  std::size_t at = 0;
+  for (; at < std::min(first, whole); at += kFloatLanes) write(hn::Zero(d), at);
+  for (; at < std::min(end, whole); at += kFloatLanes) {
+    write(hn::Load(d, weights + at - first), at);
   }
+  for (; at < whole; at += kFloatLanes) write(hn::Zero(d), at);
+  for (; at < tokens; ++at) map[at] = at >= first && at < end ? weights[at - first] : 0.0F;
+}
+
+/// Whether the map is so large that its rows would only push other things out of the caches, and
+/// lies where it can be written past them.
+bool goes_past_caches(MatrixView<const float> map, std::int64_t tokens) {
+  constexpr std::int64_t kFromTokens = 1536, kLine = 64;
+  return map.data != nullptr && tokens >= kFromTokens &&
+         reinterpret_cast<std::uintptr_t>(map.data) % kLine == 0 &&
+         map.row_stride % (kLine / static_cast<std::int64_t>(sizeof(float))) == 0;
+}
+
+/// Scores become weights. Several rows pass each step together, as one row's steps wait for each
+/// other.
+void weigh_block(const AttentionBlock& block, const AttentionColumns& columns) {
+  constexpr std::int64_t kTogether = 8;
+  const AttentionMask& mask = block.rule.mask;
+  const auto tokens = static_cast<std::size_t>(block.tokens);
+  const bool past_caches = goes_past_caches(block.maps, block.tokens);
+  for (std::int64_t first = 0; first < block.q.rows; first += kTogether) {
+    ScoreRow rows[kTogether];
+    float largest[kTogether];
+    double sums[kTogether];
+    const std::int64_t count = std::min(kTogether, block.q.rows - first);
+    for (std::int64_t at = 0; at < count; ++at) {
+      const std::int64_t query = block.first + first + at;
+      const auto start = static_cast<std::size_t>(mask.first_key(query) - columns.first);
+      const auto end = static_cast<std::size_t>(mask.end_key(query, block.tokens) - columns.first);
+      rows[at] = {.scores = block.scores + (first + at) * block.score_stride,
+                  .first = start,
+                  .end = end,
+                  .start = start / kFloatLanes * kFloatLanes,
+                  .stop = (end + kFloatLanes - 1) / kFloatLanes * kFloatLanes};
+      largest[at] = prepare_scores(rows[at], block.rule.soft_cap);
+    }
+    for (std::int64_t at = 0; at < count; ++at) {
+      sums[at] = exponentiate_scores(rows[at], largest[at]);
+    }
+    for (std::int64_t at = 0; at < count; ++at) {
+      const ScoreRow& row = rows[at];
+      scale_row(row, static_cast<float>(1 / sums[at]));
+      clear(row.scores, 0, row.start);
+      clear(row.scores, row.stop, static_cast<std::size_t>(columns.count));
+      if (block.maps.data == nullptr) continue;
+      float* map = block.maps.data + (first + at) * block.maps.row_stride;
+      if (past_caches) {
+        write_map_row<true>(row.scores, columns, tokens, map);
+      } else {
+        write_map_row<false>(row.scores, columns, tokens, map);
+      }
+    }
+  }
+  if (past_caches) hwy::FlushStream();
 }
 
 // ---- weights times values
