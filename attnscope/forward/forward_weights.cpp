@@ -107,11 +107,11 @@ class Reader {
            });
   }
 
-  SharedLinear make_linear(std::vector<TensorMatrix> parts, std::vector<float> bias) const {
+  SharedLinear make_linear(std::vector<TensorMatrix> parts, std::vector<float> bias,
+                           bool copied) const {
     LinearLayer layer;
     layer.bias = std::move(bias);
-    const bool packed = copies(parts);
-    layer.weights = LinearWeights(std::move(parts), packed, compute_);
+    layer.weights = LinearWeights(std::move(parts), copied, compute_);
     return std::make_shared<const LinearLayer>(std::move(layer));
   }
 
@@ -147,7 +147,13 @@ class Reader {
                     [&](Role role) { return model_.weight(layer, role).bias == nullptr; })) {
       bias.clear();
     }
-    shared = make_linear(std::move(parts), std::move(bias));
+    const bool copied = copies(parts);
+    shared = make_linear(std::move(parts), std::move(bias), copied);
+    for (const Role role : roles) {
+      const CheckpointTensor& tensor = *model_.weight(layer, role).tensor;
+      model_.checkpoint().check_intact(tensor);
+      if (copied) model_.checkpoint().release(tensor);
+    }
     return shared;
   }
 
@@ -208,7 +214,7 @@ class Reader {
         bias = all_values(need(model_.find(of, Shape{outputs})));
       }
     }
-    return make_linear({whole_matrix(tensor.view)}, std::move(bias));
+    return make_linear({whole_matrix(tensor.view)}, std::move(bias), /*copied=*/false);
   }
 
   void read_stream(ForwardWeights& out) {
@@ -287,7 +293,8 @@ class Reader {
     // Some heads are padded to more rows than there are tokens.
     matrix.rows = std::min(rows.rows, spec_.dimensions.vocabulary.value_or(rows.rows));
     matrix.block_rows = std::max<std::int64_t>(matrix.rows, 1);
-    head.vocabulary = make_linear({matrix}, head_bias(matrix.rows));
+    // Few passes want logits: the head is decoded where they do.
+    head.vocabulary = make_linear({matrix}, head_bias(matrix.rows), /*copied=*/false);
     out.head = std::move(head);
   }
 
@@ -319,14 +326,21 @@ ForwardWeights ForwardWeights::read(const Model& model, bool copy_weights, const
   return Reader(model, copy_weights, compute).read();
 }
 
-std::uint64_t forward_weights_bytes(const Model& model, bool copy_weights) {
-  if (!copy_weights) return 0;
-  std::uint64_t bytes = 0;
-  for (const CheckpointTensor& tensor : model.checkpoint().tensors()) {
-    const bool copied = tensor.view.dtype == DType::f32 || tensor.view.dtype == DType::f64;
-    if (copied) bytes += static_cast<std::uint64_t>(tensor.view.element_count()) * sizeof(float);
+std::uint64_t forward_weights_bytes(const Model& model) {
+  std::map<std::pair<const CheckpointTensor*, Role>, std::uint64_t> bytes_of;  // shared ones once
+  for (std::int64_t layer = 0; layer < model.dimensions().layers; ++layer) {
+    for (const Role role : kProjections) {
+      const Weight& weight = model.weight(layer, role);
+      if (weight.tensor == nullptr) continue;
+      const DType dtype = weight.tensor->view.dtype;
+      if (dtype != DType::f32 && dtype != DType::f64) continue;
+      bytes_of[{weight.tensor, role}] =
+          static_cast<std::uint64_t>(weight.matrix.rows * weight.matrix.cols) * sizeof(float);
+    }
   }
-  return bytes;
+  std::uint64_t total = 0;
+  for (const auto& [tensor, bytes] : bytes_of) total += bytes;
+  return total;
 }
 
 }  // namespace attnscope
