@@ -4,7 +4,6 @@
 #include "attnscope/numerics/linear.h"
 
 #include <benchmark/benchmark.h>
-#include <cblas.h>
 
 #include <atomic>
 #include <cmath>
@@ -13,6 +12,7 @@
 #include <random>
 #include <thread>
 
+#include "attnscope/numerics/lapack.h"
 #include "attnscope/numerics/team.h"
 
 namespace attnscope {
@@ -77,12 +77,9 @@ struct Problem {
 
 void sgemm(benchmark::State& state) {
   Problem problem(state);
-  const auto m = static_cast<int>(problem.rows), n = static_cast<int>(problem.outputs),
-             k = static_cast<int>(problem.inputs);
-  const auto run = [&] {
-    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, m, n, k, 1, problem.x.data(), k,
-                problem.w.data(), k, 0, problem.y.data(), n);
-  };
+  const MatrixView<const float> w = {problem.w.data(), problem.outputs, problem.inputs,
+                                     problem.inputs, 1};
+  const auto run = [&] { lapack::multiply_transposed(problem.input(), w, problem.output()); };
   run();
   if (!problem.is_solved()) return state.SkipWithError("wrong answer");
   for (auto _ : state) run();
