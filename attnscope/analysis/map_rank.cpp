@@ -4,6 +4,7 @@
 
 #include "attnscope/analysis/spectrum.h"
 #include "attnscope/numerics/certified_rank.h"
+#include "attnscope/numerics/leading_directions.h"
 #include "attnscope/numerics/singular_values.h"
 #include "attnscope/numerics/small_matrices.h"
 

@@ -15,116 +15,119 @@
 HWY_BEFORE_NAMESPACE();
 namespace attnscope::kernels::HWY_NAMESPACE {
 
-/// Rows of a map that are worked on together, and columns that are converted at once.
-constexpr std::size_t kTogether = 4, kConverted = 256;
+/// Columns of a map that are converted at once.
+constexpr std::size_t kConverted = 256;
 /// Registers that hold a row of kSketch columns.
 constexpr std::size_t kParts = kSketch / kLanes;
 
-/// Columns [first, last) of row `row` as float64, zero where there are none.
-void convert(MatrixView<const float> map, bool lower, std::size_t row, std::size_t first,
-             std::size_t last, double* out) {
-  const auto rows = static_cast<std::size_t>(map.rows);
-  const std::size_t end = row >= rows ? first : lower ? std::clamp(row + 1, first, last) : last;
-  const float* line = map.data + static_cast<std::int64_t>(row) * map.row_stride;
-  std::size_t col = first;
-  for (; col + kLanes <= end; col += kLanes) {
-    hn::StoreU(load_float64(line + col), Doubles(), out + (col - first));
+/// Columns [first, last) of kTogether rows from `row` on as float64, `step` apart, zero where there
+/// are none; returns their squares' sums, a lane each.
+Vector convert(MatrixView<const float> map, bool lower, std::size_t row, std::size_t first,
+               std::size_t last, std::size_t step, double* out) {
+  const Doubles d;
+  Vector squares = hn::Zero(d);
+  for (std::size_t own = row; own < row + kTogether; ++own, out += step) {
+    const bool is_row = own < static_cast<std::size_t>(map.rows);
+    const std::size_t end = !is_row ? first : lower ? std::clamp(own + 1, first, last) : last;
+    const float* line = map.data + static_cast<std::int64_t>(own) * map.row_stride;
+    std::size_t col = first;
+    for (; col + kLanes <= end; col += kLanes) {
+      const Vector elements = load_float64(line + col);
+      squares = hn::MulAdd(elements, elements, squares);
+      hn::StoreU(elements, d, out + (col - first));
+    }
+    if (col < end) {
+      float rest[kLanes] = {};
+      std::copy(line + col, line + end, rest);
+      const Vector elements = load_float64(rest);
+      squares = hn::MulAdd(elements, elements, squares);
+      for (; col < end; ++col) out[col - first] = static_cast<double>(line[col]);
+    }
+    std::fill(out + (end - first), out + (last - first), 0.0);
   }
-  for (; col < end; ++col) out[col - first] = static_cast<double>(line[col]);
-  std::fill(out + (end - first), out + (last - first), 0.0);
+  return squares;
 }
 
-/// Calls use(row, first, last, lines) for kTogether rows and up to kConverted columns at a time;
-/// lines: (kTogether, kConverted).
-template <class Use>
-HWY_INLINE void for_blocks(MatrixView<const float> map, bool lower, const Use& use) {
+/// kTogether rows of a product.
+struct RowSums {
+  Vector at[kTogether][kParts];
+};
+
+/// sums += lines · in, of `count` columns.
+HWY_INLINE void add_rows(const double* lines, std::size_t step, std::size_t count, const double* in,
+                         RowSums& sums) {
+  const Doubles d;
+  for (std::size_t col = 0; col < count; ++col) {
+#pragma GCC unroll 8
+    for (std::size_t part = 0; part < kParts; ++part) {
+      const Vector factor = hn::LoadU(d, in + col * kSketch + part * kLanes);
+#pragma GCC unroll 4
+      for (std::size_t row = 0; row < kTogether; ++row) {
+        sums.at[row][part] =
+            hn::MulAdd(hn::Set(d, lines[row * step + col]), factor, sums.at[row][part]);
+      }
+    }
+  }
+}
+
+RowSums no_sums() {
+  RowSums sums;
+  for (auto& row : sums.at) {
+    for (Vector& sum : row) sum = hn::Zero(Doubles());
+  }
+  return sums;
+}
+
+void multiply_rows_of(MatrixView<const float> map, bool lower, const double* in, double* out) {
   HWY_ALIGN double lines[kTogether * kConverted];
   const auto rows = static_cast<std::size_t>(map.rows), cols = static_cast<std::size_t>(map.cols);
   for (std::size_t row = 0; row < rows; row += kTogether) {
     const std::size_t width = lower ? std::min(row + kTogether, cols) : cols;
+    RowSums sums = no_sums();
     for (std::size_t first = 0; first < width; first += kConverted) {
       const std::size_t last = std::min(first + kConverted, width);
-      for (std::size_t at = 0; at < kTogether; ++at) {
-        convert(map, lower, row + at, first, last, lines + at * kConverted);
+      convert(map, lower, row, first, last, kConverted, lines);
+      RowSums own = no_sums();
+      add_rows(lines, kConverted, last - first, in + first * kSketch, own);
+      for (std::size_t at = 0; at < kTogether * kParts; ++at) {
+        Vector& sum = sums.at[at / kParts][at % kParts];
+        sum = hn::Add(sum, own.at[at / kParts][at % kParts]);
       }
-      use(row, first, last, lines);
+    }
+    for (std::size_t at = 0; at < std::min(kTogether, rows - row); ++at) {
+      for (std::size_t part = 0; part < kParts; ++part) {
+        hn::StoreU(sums.at[at][part], Doubles(), out + (row + at) * kSketch + part * kLanes);
+      }
     }
   }
 }
 
-void multiply_rows_of(MatrixView<const float> map, bool lower, const double* in, double* out) {
+double multiply_gram(MatrixView<const float> map, bool lower, const double* in, double* scratch,
+                     double* out) {
   const Doubles d;
-  const auto rows = static_cast<std::size_t>(map.rows);
-  std::fill(out, out + rows * kSketch, 0.0);
-  for_blocks(map, lower,
-             [&](std::size_t row, std::size_t first, std::size_t last, const double* lines)
-                 HWY_ATTR {
-                   Vector sums[kTogether][kParts];
-                   for (auto& line : sums) {
-                     for (Vector& sum : line) sum = hn::Zero(d);
-                   }
-                   for (std::size_t col = first; col < last; ++col) {
-                     for (std::size_t part = 0; part < kParts; ++part) {
-                       const Vector factor = hn::LoadU(d, in + col * kSketch + part * kLanes);
-                       for (std::size_t at = 0; at < kTogether; ++at) {
-                         const Vector element = hn::Set(d, lines[at * kConverted + col - first]);
-                         sums[at][part] = hn::MulAdd(element, factor, sums[at][part]);
-                       }
-                     }
-                   }
-                   for (std::size_t at = 0; at < std::min(kTogether, rows - row); ++at) {
-                     for (std::size_t part = 0; part < kParts; ++part) {
-                       double* to = out + (row + at) * kSketch + part * kLanes;
-                       hn::StoreU(hn::Add(hn::LoadU(d, to), sums[at][part]), d, to);
-                     }
-                   }
-                 });
-}
-
-void multiply_columns_of(MatrixView<const float> map, bool lower, const double* in, double* out) {
-  const Doubles d;
-  const auto rows = static_cast<std::size_t>(map.rows);
-  std::fill(out, out + static_cast<std::size_t>(map.cols) * kSketch, 0.0);
-  for_blocks(
-      map, lower,
-      [&](std::size_t row, std::size_t first, std::size_t last, const double* lines) HWY_ATTR {
-        Vector factors[kTogether][kParts];
+  const auto rows = static_cast<std::size_t>(map.rows), cols = static_cast<std::size_t>(map.cols);
+  const std::size_t step = gram_scratch(cols);
+  std::fill(out, out + cols * kSketch, 0.0);
+  Vector squares = hn::Zero(d);
+  for (std::size_t row = 0; row < rows; row += kTogether) {
+    const std::size_t width = lower ? std::min(row + kTogether, cols) : cols;
+    squares = hn::Add(squares, convert(map, lower, row, 0, width, step, scratch));
+    RowSums sums = no_sums();
+    add_rows(scratch, step, width, in, sums);
+    for (std::size_t col = 0; col < width; ++col) {
+#pragma GCC unroll 8
+      for (std::size_t part = 0; part < kParts; ++part) {
+        double* to = out + col * kSketch + part * kLanes;
+        Vector sum = hn::LoadU(d, to);
+#pragma GCC unroll 4
         for (std::size_t at = 0; at < kTogether; ++at) {
-          const std::size_t own = std::min(row + at, rows - 1);  // past the end a line is zero
-          for (std::size_t part = 0; part < kParts; ++part) {
-            factors[at][part] = hn::LoadU(d, in + own * kSketch + part * kLanes);
-          }
+          sum = hn::MulAdd(hn::Set(d, scratch[at * step + col]), sums.at[at][part], sum);
         }
-        for (std::size_t col = first; col < last; ++col) {
-          for (std::size_t part = 0; part < kParts; ++part) {
-            double* to = out + col * kSketch + part * kLanes;
-            Vector sum = hn::LoadU(d, to);
-            for (std::size_t at = 0; at < kTogether; ++at) {
-              const Vector element = hn::Set(d, lines[at * kConverted + col - first]);
-              sum = hn::MulAdd(element, factors[at][part], sum);
-            }
-            hn::StoreU(sum, d, to);
-          }
-        }
-      });
-}
-
-double squares_of(MatrixView<const float> map) {
-  const Doubles d;
-  Vector sums[2] = {hn::Zero(d), hn::Zero(d)};
-  double rest = 0;
-  for (std::int64_t row = 0; row < map.rows; ++row) {
-    const float* line = map.data + row * map.row_stride;
-    const auto count = static_cast<std::size_t>(map.cols);
-    std::size_t col = 0;
-    for (; col + 2 * kLanes <= count; col += 2 * kLanes) {
-      const Vector a = load_float64(line + col), b = load_float64(line + col + kLanes);
-      sums[0] = hn::MulAdd(a, a, sums[0]);
-      sums[1] = hn::MulAdd(b, b, sums[1]);
+        hn::StoreU(sum, d, to);
+      }
     }
-    for (; col < count; ++col) rest += static_cast<double>(line[col]) * line[col];
   }
-  return hn::GetLane(hn::SumOfLanes(d, hn::Add(sums[0], sums[1]))) + rest;
+  return hn::GetLane(hn::SumOfLanes(d, squares));
 }
 
 void multiply_triangle(const double* triangle, std::size_t tiles, const double* in,
@@ -165,8 +168,7 @@ HWY_AFTER_NAMESPACE();
 namespace attnscope::kernels {
 
 HWY_EXPORT(multiply_rows_of);
-HWY_EXPORT(multiply_columns_of);
-HWY_EXPORT(squares_of);
+HWY_EXPORT(multiply_gram);
 HWY_EXPORT(multiply_triangle);
 
 void multiply_map(Kernels kernels, MatrixView<const float> map, bool lower, const double* in,
@@ -174,13 +176,9 @@ void multiply_map(Kernels kernels, MatrixView<const float> map, bool lower, cons
   ATTNSCOPE_KERNEL(kernels, multiply_rows_of)(map, lower, in, out);
 }
 
-void multiply_map_transposed(Kernels kernels, MatrixView<const float> map, bool lower,
-                             const double* in, double* out) {
-  ATTNSCOPE_KERNEL(kernels, multiply_columns_of)(map, lower, in, out);
-}
-
-double sum_of_squares(Kernels kernels, MatrixView<const float> map) {
-  return ATTNSCOPE_KERNEL(kernels, squares_of)(map);
+double multiply_map_gram(Kernels kernels, MatrixView<const float> map, bool lower, const double* in,
+                         double* scratch, double* out) {
+  return ATTNSCOPE_KERNEL(kernels, multiply_gram)(map, lower, in, scratch, out);
 }
 
 void multiply_symmetric(Kernels kernels, const double* triangle, std::size_t tiles,

@@ -17,12 +17,12 @@ inline constexpr std::size_t kSketch = 8;
 void multiply_map(Kernels kernels, MatrixView<const float> map, bool lower, const double* in,
                   double* out);
 
-/// out (cols, kSketch) = mapᵀ · in, in (rows, kSketch).
-void multiply_map_transposed(Kernels kernels, MatrixView<const float> map, bool lower,
-                             const double* in, double* out);
-
-/// The sum of the squares of all elements.
-double sum_of_squares(Kernels kernels, MatrixView<const float> map);
+/// out (cols, kSketch) = mapᵀ · map · in, in (cols, kSketch), in one pass over the map; returns the
+/// sum of its squares. scratch: kTogether lines of gram_scratch(cols).
+inline constexpr std::size_t kTogether = 4;
+inline constexpr std::size_t gram_scratch(std::size_t cols) { return (cols + 7) / 8 * 8; }
+double multiply_map_gram(Kernels kernels, MatrixView<const float> map, bool lower, const double* in,
+                         double* scratch, double* out);
 
 /// out = M · in for the symmetric M whose lower triangle lies in tiles (tiles.h); in and out
 /// (tiles * kTile, width) row-major, width a multiple of kTile.
