@@ -2,7 +2,9 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <deque>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -37,17 +39,20 @@ ProgressMode progress_mode(const Arguments& arguments) {
   return never ? ProgressMode::never : ProgressMode::automatic;
 }
 
-void refuse_output_into_store(const Arguments& arguments) {
-  const std::string store = arguments.text("store"), out = arguments.text("out");
-  if (store.empty() || out.empty()) return;
-  const auto place = [](const std::string& path) {
+/// Two of a command's parameters cannot name one file to write.
+void refuse_same_file(const Arguments& arguments) {
+  std::map<std::filesystem::path, std::string> written;
+  for (const char* parameter : {"out", "store", "save", "maps"}) {
+    const std::string path = arguments.text(parameter);
+    if (path.empty()) continue;
     std::error_code ignored;
-    return std::filesystem::weakly_canonical(path, ignored);
-  };
-  if (place(store) != place(out)) return;
-  throw Error(ErrorKind::usage,
-              {.parameter = "store",
-               .problem = "'" + store + "' is also where {out} writes; name another file"});
+    const auto [other, fresh] =
+        written.emplace(std::filesystem::weakly_canonical(path, ignored), parameter);
+    if (fresh) continue;
+    throw Error(ErrorKind::usage, {.parameter = parameter,
+                                   .problem = "'" + verbatim(path) + "' is also where {" +
+                                              other->second + "} writes; name another file"});
+  }
 }
 
 /// What was written appears, unless a stop was asked for.
@@ -64,6 +69,13 @@ void print_array(const Command& command, const Arguments& arguments, const Sessi
   OutputTarget target(arguments.text("out"));
   write_npy(command.array(arguments, session), target.stream());
   commit(target, session);
+}
+
+/// As terminals say that they have more than 256 colours.
+bool has_true_color() {
+  const char* colors = std::getenv("COLORTERM");
+  const std::string_view named = colors == nullptr ? "" : colors;
+  return named == "truecolor" || named == "24bit";
 }
 
 const Format& find_format(const std::string& name) {
@@ -109,10 +121,15 @@ class Watched : public RowSink {
 void print_rows(const Command& command, const Arguments& arguments, const Session& given) {
   Session session = given;
   OutputTarget target(arguments.text("out"));
-  WriteOptions options{.color = wants_color(target), .spell = spelling(command)};
+  WriteOptions options{
+      .color = wants_color(target), .true_color = has_true_color(), .spell = spelling(command)};
   options.width = target.terminal_width().value_or(options.width);
   const auto writer = find_format(arguments.text("format")).make(options, target.stream());
   Watched rows(*writer);
+  std::deque<OutputTarget> beside;
+  session.open_file = [&](const std::string& path) -> std::ostream& {
+    return beside.emplace_back(path).stream();
+  };
   {
     ProgressLine line(command.name, progress_mode(arguments));
     session.context.on_progress = [&](const Progress& progress) { line.show(progress); };
@@ -123,6 +140,7 @@ void print_rows(const Command& command, const Arguments& arguments, const Sessio
       say("note", spell_parameters(note, spelling(command)));
     }
   }
+  for (OutputTarget& file : beside) commit(file, session);
   commit(target, session);
   rows.check_any();
 }
@@ -137,7 +155,7 @@ void run_command(const Command& command, const Arguments& arguments, const Kerne
     target.commit();
     return;
   }
-  refuse_output_into_store(arguments);
+  refuse_same_file(arguments);
   Session session{.context = context_of(arguments)};
   session.context.kernels = kernels;
   session.context.stop = std::move(stop);

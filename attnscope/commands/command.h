@@ -21,6 +21,8 @@ namespace attnscope {
 struct Session {
   Context context;
   std::function<void(const ErrorParts&)> on_warning;  // of a model's files; may be empty
+  /// Opens a file that a command writes beside its report: see open_output().
+  std::function<std::ostream&(const std::string& path)> open_file;
 };
 
 /// Parameters in order, each with a text that a user might give for it; empty for a flag.

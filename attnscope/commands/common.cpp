@@ -195,6 +195,13 @@ StoringContext::StoringContext(const Arguments& arguments, const Session& sessio
   context_.store = &*store_;
 }
 
+std::ostream& open_output(const Arguments& arguments, const Session& session,
+                          std::string_view parameter) {
+  if (session.open_file) return session.open_file(arguments.text(parameter));
+  throw Error(ErrorKind::unsupported,
+              {.parameter = std::string(parameter), .problem = "no file can be written here"});
+}
+
 BinRule bins_of(const Arguments& arguments, const BinRule& usual) {
   BinRule rule = usual;
   const auto& count = *arguments.find<BinCount>("bins");

@@ -57,6 +57,12 @@ class StoringContext {
   Context context_;
 };
 
+/// The file that a parameter names, for what a command writes beside its report. It appears when
+/// the report does, whole or not at all; the stream is valid until the command's run() returns.
+/// Throws Error(io), and so does writing to it where there is no room.
+std::ostream& open_output(const Arguments& arguments, const Session& session,
+                          std::string_view parameter);
+
 BinRule bins_of(const Arguments& arguments, const BinRule& usual);
 
 /// Adds a note where bins or a range were given without `histogram`.
