@@ -91,10 +91,4 @@ bool collapsed(double mean_max_rank, double mean_columns) {
   return mean_max_rank < kCollapsedRank && mean_columns < kCollapsedColumns;
 }
 
-std::int64_t leading_layers_before_collapse(std::span<const LayerMeans> layers) {
-  const auto first = std::find_if(layers.begin(), layers.end(),
-                                  [](const LayerMeans& layer) { return layer.collapsed; });
-  return first - layers.begin();
-}
-
 }  // namespace attnscope

@@ -78,11 +78,10 @@ class LayerSums {
 /// rank-one, single-column" so and names no numbers; in its figures the collapsed layers of GPT-2
 /// lie between 1 and 2, others at 4 to 30.
 inline constexpr double kCollapsedRank = 2, kCollapsedColumns = 2;
+/// The share of the energy at which those limits are meant.
+inline constexpr double kCollapsedEnergy = 0.9;
 
 /// Whether a layer has collapsed, from its mean_max_rank and mean_columns at an energy of 0.9.
 bool collapsed(double mean_max_rank, double mean_columns);
-
-/// How many layers come before the first collapsed one; all where none has collapsed.
-std::int64_t leading_layers_before_collapse(std::span<const LayerMeans> layers);
 
 }  // namespace attnscope

@@ -71,6 +71,13 @@ void print_array(const Command& command, const Arguments& arguments, const Sessi
   commit(target, session);
 }
 
+/// As terminals say that they have more than 256 colours.
+bool has_true_color() {
+  const char* colors = std::getenv("COLORTERM");
+  const std::string_view named = colors == nullptr ? "" : colors;
+  return named == "truecolor" || named == "24bit";
+}
+
 const Format& find_format(const std::string& name) {
   for (const Format& format : formats()) {
     if (format.name == name) return format;
@@ -114,7 +121,8 @@ class Watched : public RowSink {
 void print_rows(const Command& command, const Arguments& arguments, const Session& given) {
   Session session = given;
   OutputTarget target(arguments.text("out"));
-  WriteOptions options{.color = wants_color(target), .spell = spelling(command)};
+  WriteOptions options{
+      .color = wants_color(target), .true_color = has_true_color(), .spell = spelling(command)};
   options.width = target.terminal_width().value_or(options.width);
   const auto writer = find_format(arguments.text("format")).make(options, target.stream());
   Watched rows(*writer);

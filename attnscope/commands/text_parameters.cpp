@@ -15,7 +15,7 @@ namespace {
 using enum ParameterType;
 
 constexpr std::int64_t kMostSequences = 1'000'000;
-constexpr std::int64_t kUsualSequences = 100, kUsualLength = 100;
+constexpr std::int64_t kUsualLength = 100;
 
 TokenIds parse_ids(const std::string& text) {
   TokenIds ids;
@@ -84,7 +84,7 @@ Parameters window_parameters() {
            .metavariable = "N",
            .least = 1,
            .most = kMostSequences,
-           .standard_words = std::to_string(kUsualSequences) + "; of random tokens 8"},
+           .standard_words = "100; of random tokens 8"},
           {.name = "length",
            .type = integer,
            .help = "tokens of each window",
@@ -145,12 +145,13 @@ TokenizedText tokenized_text(const Arguments& arguments, const Model& model) {
   return out;
 }
 
-TokenSequences token_sequences(const Arguments& arguments, const Model& model) {
+TokenSequences token_sequences(const Arguments& arguments, const Model& model,
+                               std::int64_t usual_sequences) {
   if (arguments.given("text")) return one_sequence(text_ids(arguments, model, true), "text");
   if (arguments.given("tokens")) return one_sequence(text_ids(arguments, model, true), "tokens");
   const auto sample = arguments.integer("sample");
   const WindowRequest request{
-      .sequences = arguments.integer("sequences").value_or(kUsualSequences),
+      .sequences = arguments.integer("sequences").value_or(usual_sequences),
       .length = arguments.integer("length").value_or(kUsualLength),
       .sample = sample ? std::optional(static_cast<std::uint64_t>(*sample)) : std::nullopt};
   TokenSequences out;

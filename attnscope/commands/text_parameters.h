@@ -43,7 +43,9 @@ struct TokenSequences {
   Record parameters;
 };
 
-/// One text as a whole; of a file the windows that were asked for, 100 of 100 tokens by default.
-TokenSequences token_sequences(const Arguments& arguments, const Model& model);
+/// One text as a whole; of a file the windows that were asked for, by default `usual_sequences` of
+/// 100 tokens.
+TokenSequences token_sequences(const Arguments& arguments, const Model& model,
+                               std::int64_t usual_sequences = 100);
 
 }  // namespace attnscope

@@ -43,6 +43,9 @@ struct TableOf {
 
 /// The first that fits a report is its table.
 constexpr std::array kTables = {
+    TableOf{"attention", "heatmap", make_attention_map_table},
+    TableOf{"attention", "induction", make_collected<write_induction_table>},
+    TableOf{"attention", "", make_collected<write_attention_table>},
     TableOf{"circuits", "composition", make_composition_table},
     TableOf{"circuits", "", make_collected<write_circuits_table>},
     TableOf{"info", "", make_collected<write_info_table>},

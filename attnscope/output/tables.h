@@ -11,9 +11,12 @@ namespace attnscope {
 
 using WriteTable = void (*)(const Report&, const WriteOptions&, std::ostream&);
 
+void write_attention_table(const Report& report, const WriteOptions& options, std::ostream& out);
 void write_circuits_table(const Report& report, const WriteOptions& options, std::ostream& out);
 /// Of commands that have none below.
 void write_plain_table(const Report& report, const WriteOptions& options, std::ostream& out);
+/// The heads of `attention --induction` with the highest scores.
+void write_induction_table(const Report& report, const WriteOptions& options, std::ostream& out);
 void write_info_table(const Report& report, const WriteOptions& options, std::ostream& out);
 /// What `spectrum --mla` found; write_spectrum_table calls it.
 void write_mla_table(const Report& report, const WriteOptions& options, std::ostream& out);
@@ -22,6 +25,8 @@ void write_similarity_table(const Report& report, const WriteOptions& options, s
 void write_spectrum_table(const Report& report, const WriteOptions& options, std::ostream& out);
 void write_weights_table(const Report& report, const WriteOptions& options, std::ostream& out);
 
+/// A drawing of one head's map: `attention --heatmap`.
+std::unique_ptr<RowSink> make_attention_map_table(const WriteOptions& options, std::ostream& out);
 /// The strongest of all pairs of heads: `circuits --composition`.
 std::unique_ptr<RowSink> make_composition_table(const WriteOptions& options, std::ostream& out);
 /// The corners of matrices of which each report row is one matrix row: `matrix`,

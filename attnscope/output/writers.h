@@ -13,8 +13,9 @@
 namespace attnscope {
 
 struct WriteOptions {
-  bool color = false;  // escape sequences and block characters; off: plain text
-  int width = 100;     // columns that a table of several models may take
+  bool color = false;       // escape sequences and block characters; off: plain text
+  bool true_color = false;  // colours may be any of 24 bits; else of the 256 that are usual
+  int width = 100;          // columns that a table of several models may take
   /// How the front end spells a command's parameters, in what a table says of them.
   SpellParameter spell = [](std::string_view name) { return std::string(name); };
 };

@@ -6,6 +6,8 @@
 #include "attnscope/analysis/attention_map.h"
 #include "attnscope/analysis/attention_means.h"
 #include "attnscope/pipeline/sequence_batches.h"
+#include "attnscope/store/content_hash.h"
+#include "attnscope/store/record_text.h"
 
 namespace attnscope {
 namespace {
@@ -17,7 +19,7 @@ constexpr double kNone = -1;
 /// heads) that a store can keep.
 class LayerRecord {
  public:
-  explicit LayerRecord(std::int64_t heads) : heads_(heads) {}
+  LayerRecord(std::int64_t heads, double energy) : heads_(heads), energy_(energy) {}
 
   void add(const AttentionMapMeasures& map) {
     energy_rank_.push_back(map.energy_rank);
@@ -34,7 +36,7 @@ class LayerRecord {
   }
 
   Record take(std::int64_t layer) && {
-    Record record = {{"layer", layer}};
+    Record record = {{"layer", layer}, {"energy", energy_}};
     const auto add = [&](const char* name, auto values, std::vector<std::int64_t> shape) {
       record.add(name, Array{std::move(shape), std::move(values)});
     };
@@ -54,19 +56,20 @@ class LayerRecord {
 
  private:
   std::int64_t heads_;
+  double energy_;
   std::vector<std::int64_t> energy_rank_, columns_, top_columns_;
   std::vector<double> first_column_share_, entropy_, sink_mass_, previous_token_, diagonal_,
       distance_;
 };
 
 std::vector<Outcome> compute(const WorkItem& item, const Source& source, const Compute& compute) {
-  const AttentionMapOptions options{
-      .energy = expect<double>(item.parameters, "energy"),
-      .without_first = expect<bool>(item.parameters, "without_first"),
-      .causal = source.model->spec().layers.front().attention.mask.causal};
+  AttentionMapOptions options{.energy = expect<double>(item.parameters, "energy"),
+                              .without_first = expect<bool>(item.parameters, "without_first")};
+  const std::vector<LayerSpec>& layers = source.model->spec().layers;
   std::vector<Outcome> outcomes;
   run_batch(item, source, compute, [&](const LayerMaps& layer) {
-    LayerRecord record(layer.heads);
+    options.causal = layers[static_cast<std::size_t>(layer.layer)].attention.mask.causal;
+    LayerRecord record(layer.heads, options.energy);
     for (const AttentionMapMeasures& map : measure_attention_maps(layer.maps, options, compute)) {
       record.add(map);
     }
@@ -133,16 +136,12 @@ class AttentionRows {
       const auto [found, fresh] = layers_.try_emplace(layer, static_cast<std::size_t>(ranks.cols));
       add_sequences(outcome.fields, found->second.sums);
       found->second.sequences += ranks.rows;
+      found->second.energy = expect<double>(outcome.fields, "energy");
     }
   }
 
   void finish() {
-    std::vector<LayerMeans> all;
-    for (const auto& [layer, sums] : layers_) {
-      all.push_back(sums.sums.means());
-      add_rows(layer, sums.sequences, all.back());
-    }
-    note_collapse(all);
+    for (const auto& [layer, sums] : layers_) add_rows(layer, sums);
     layers_.clear();
     model_.clear();
   }
@@ -152,9 +151,12 @@ class AttentionRows {
     explicit Layer(std::size_t heads) : sums(heads) {}
     LayerSums sums;
     std::int64_t sequences = 0;
+    double energy = 0;
   };
 
-  void add_rows(std::int64_t layer, std::int64_t sequences, const LayerMeans& means) {
+  void add_rows(std::int64_t layer, const Layer& of_layer) {
+    const LayerMeans means = of_layer.sums.means();
+    const std::int64_t sequences = of_layer.sequences;
     std::int64_t number = 0;
     for (const HeadMeans& head : means.heads) {
       Record row = {
@@ -177,16 +179,8 @@ class AttentionRows {
                   {"max_rank", means.max_rank}};
     add_mean(row, "mean_max_rank", means.mean_max_rank);
     add_mean(row, "mean_columns", means.mean_columns);
-    row.add("collapsed", means.collapsed);
+    row.add("collapsed", of_layer.energy == kCollapsedEnergy ? Value(means.collapsed) : Value());
     sink_.add_row(std::move(row));
-  }
-
-  void note_collapse(const std::vector<LayerMeans>& layers) {
-    const std::int64_t leading = leading_layers_before_collapse(layers);
-    if (layers.empty() || leading == std::ssize(layers)) return;
-    sink_.add_note(model_ + ": " + std::to_string(leading) +
-                   " leading layers come before the first that has collapsed; Inheritune would "
-                   "keep those");
   }
 
   RowSink& sink_;
@@ -199,6 +193,17 @@ RowMaker make_rows(RowSink& sink) {
   return {.add = [rows](const RowPlace& place,
                         std::span<const Outcome> outcomes) { rows->add(place, outcomes); },
           .finish = [rows] { rows->finish(); }};
+}
+
+/// Stores keep the rows of each text apart by it: means of several would say nothing.
+std::string hash_of(const std::vector<std::vector<TokenIds>>& sequences) {
+  Value::List models;
+  for (const auto& of_model : sequences) {
+    Value::List ids;
+    for (const TokenIds& sequence : of_model) ids.emplace_back(sequence);
+    models.emplace_back(std::move(ids));
+  }
+  return content_hash(record_text({{"tokens", std::move(models)}}));
 }
 
 }  // namespace
@@ -217,7 +222,10 @@ const Analysis& attention_analysis() {
 void run_attention(std::span<const Model> models, const AttentionRequest& request,
                    const Context& context, RowSink& sink) {
   Plan plan{.analysis = &attention_analysis(),
-            .parameters = {{"energy", request.energy}, {"without_first", request.without_first}}};
+            .parameters = {{"energy", request.energy},
+                           {"without_first", request.without_first},
+                           {"layers", request.layers.parameter()},
+                           {"tokens_hash", hash_of(request.sequences)}}};
   const ReadyModels ready(models, context);
   for (std::size_t index = 0; index < models.size(); ++index) {
     const Model& model = models[index];
@@ -227,7 +235,6 @@ void run_attention(std::span<const Model> models, const AttentionRequest& reques
   }
   ReportHead head{.command = "attention", .parameters = request.text};
   for (const auto& [name, value] : plan.parameters.fields()) head.parameters.add(name, value);
-  head.parameters.add("layers", request.layers.parameter());
   run_plan(plan, ready.sources(), std::move(head), context, sink);
 }
 

@@ -122,7 +122,12 @@ const Analysis& induction_analysis() {
 
 void run_induction(std::span<const Model> models, const InductionRequest& request,
                    const Context& context, RowSink& sink) {
-  Plan plan{.analysis = &induction_analysis()};
+  // Stores keep runs apart by them: means over several would count sequences twice.
+  const Record parameters = {{"sequences", request.sequences},
+                             {"length", 2 * request.block},
+                             {"sample", static_cast<std::int64_t>(request.seed)},
+                             {"layers", request.layers.parameter()}};
+  Plan plan{.analysis = &induction_analysis(), .parameters = parameters};
   const ReadyModels ready(models, context);
   for (std::size_t index = 0; index < models.size(); ++index) {
     const Model& model = models[index];
@@ -132,15 +137,10 @@ void run_induction(std::span<const Model> models, const InductionRequest& reques
     add_batches(plan, index, sequences,
                 request.layers.resolve(model.dimensions().layers, model.name()));
   }
-  run_plan(plan, ready.sources(),
-           {.command = "attention",
-            .parameters = {{"induction", true},
-                           {"source", "random"},
-                           {"sequences", request.sequences},
-                           {"length", 2 * request.block},
-                           {"sample", static_cast<std::int64_t>(request.seed)},
-                           {"layers", request.layers.parameter()}}},
-           context, sink);
+  ReportHead head{.command = "attention",
+                  .parameters = {{"induction", true}, {"source", "random"}}};
+  for (const auto& [name, value] : parameters.fields()) head.parameters.add(name, value);
+  run_plan(plan, ready.sources(), std::move(head), context, sink);
 }
 
 }  // namespace attnscope

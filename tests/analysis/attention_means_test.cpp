@@ -83,13 +83,5 @@ TEST(Collapse, NeedsRankAndColumnsNearOneInEveryHead) {
   EXPECT_FALSE(collapsed(1, 2));
 }
 
-TEST(Collapse, CountsTheLayersBeforeTheFirstCollapsedOne) {
-  const LayerMeans sound = layer_of({map_with(6, {0, 1})}), gone = layer_of({map_with(1, {0})});
-  EXPECT_EQ(leading_layers_before_collapse(std::vector{sound, sound, gone, sound}), 2);
-  EXPECT_EQ(leading_layers_before_collapse(std::vector{sound, sound}), 2);
-  EXPECT_EQ(leading_layers_before_collapse(std::vector{gone, sound}), 0);
-  EXPECT_EQ(leading_layers_before_collapse({}), 0);
-}
-
 }  // namespace
 }  // namespace attnscope

@@ -1,5 +1,5 @@
-// The activations of MLPs in float32. Compiled once per instruction set. Each is within 2.5e-7 of its
-// value, or 1e-7 |x| where the value is small against x.
+// The activations of MLPs in float32. Compiled once per instruction set. Each is within 2.5e-7 of
+// its value, or 1e-7 |x| where the value is small against x.
 #if defined(ATTNSCOPE_NUMERICS_KERNELS_ACTIVATIONS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef ATTNSCOPE_NUMERICS_KERNELS_ACTIVATIONS_INL_H_
 #undef ATTNSCOPE_NUMERICS_KERNELS_ACTIVATIONS_INL_H_
@@ -58,13 +58,20 @@ HWY_INLINE V gaussian_error_linear(D d, V x) {
   return hn::NegMulAdd(size, exponential(d, sum), hn::ZeroIfNegative(x));
 }
 
+/// max(x, 0); where x is NaN, so is this, unlike some CPUs' maximum.
+template <class D, class V>
+HWY_INLINE V positive_part(D d, V x) {
+  return hn::IfThenZeroElse(hn::Lt(x, hn::Zero(d)), x);
+}
+
 template <Activation kActivation, class D, class V>
 HWY_INLINE V activated(D d, V x) {
   if constexpr (kActivation == Activation::gelu) {
     return gaussian_error_linear(d, x);
   } else if constexpr (kActivation == Activation::gelu_10) {
-    // Bounds first: where an operand is NaN, x86 gives the second.
-    return hn::Min(hn::Set(d, 10.0F), hn::Max(hn::Set(d, -10.0F), gaussian_error_linear(d, x)));
+    const V most = hn::Set(d, 10.0F), least = hn::Set(d, -10.0F);
+    const V y = gaussian_error_linear(d, x);
+    return hn::IfThenElse(hn::Gt(y, most), most, hn::IfThenElse(hn::Lt(y, least), least, y));
   } else if constexpr (kActivation == Activation::gelu_tanh) {
     // (1 + tanh u) / 2 = σ(2u).
     const V twice = hn::Set(d, 2 * 0.7978845608028654F);
@@ -75,9 +82,9 @@ HWY_INLINE V activated(D d, V x) {
   } else if constexpr (kActivation == Activation::silu) {
     return times_sigmoid(d, x, x);
   } else if constexpr (kActivation == Activation::relu) {
-    return hn::Max(hn::Zero(d), x);
+    return positive_part(d, x);
   } else if constexpr (kActivation == Activation::relu_squared) {
-    const V positive = hn::Max(hn::Zero(d), x);
+    const V positive = positive_part(d, x);
     return hn::Mul(positive, positive);
   } else if constexpr (kActivation == Activation::tanh) {
     return hyperbolic_tangent(d, x);

@@ -86,8 +86,9 @@ std::vector<Field> own_fields() {
            "of a layer: columns, mean over heads and sequences", /*of_heads=*/false, "columns");
   fields.push_back({.name = "collapsed",
                     .type = flag,
+                    .nulls = Nulls::whole,
                     .meaning = "of a layer: whether its maps are near rank one with one column "
-                               "holding the mass",
+                               "holding the mass; null: asked for another energy than 0.9",
                     .where = kWhere,
                     .optional = true});
   return fields;
@@ -134,6 +135,10 @@ RowKind attention_rows() {
                              .meaning = "whether key 0 is left out of energy_rank and columns",
                              .where = "formats.md#parameters"});
   kind.parameters.push_back(layers_parameter());
+  kind.parameters.push_back({.name = "tokens_hash",
+                             .type = text,
+                             .meaning = "equal where the same token ids were run",
+                             .where = "formats.md#parameters"});
   return kind;
 }
 
@@ -156,6 +161,49 @@ RowKind induction_rows() {
                                .meaning = "that rows are of random tokens repeated twice",
                                .where = "formats.md#parameters"});
   kind.parameters.push_back(layers_parameter());
+  return kind;
+}
+
+RowKind attention_map_rows() {
+  RowKind kind = {.name = "attention_map",
+                  .command = "attention",
+                  .option = "heatmap",
+                  .meaning = "one row of the attention map of a head: where one query looks",
+                  .place = {model_field(),
+                            layer_field(),
+                            {.name = "head",
+                             .type = integer,
+                             .meaning = "the query head, from 0",
+                             .where = "formats.md#rows"}},
+                  .models = model_facts(),
+                  .parameters = text_parameters()};
+  kind.fields = {{.name = "query",
+                  .type = integer,
+                  .meaning = "the place of the query in the sequence, from 0",
+                  .where = "formats.md#rows"},
+                 {.name = "token",
+                  .type = integer,
+                  .meaning = "the id of the token there",
+                  .where = "formats.md#rows"},
+                 {.name = "text",
+                  .type = text,
+                  .nulls = Nulls::whole,
+                  .meaning = "the token as people read it; null of a model without a tokenizer",
+                  .where = "formats.md#rows"},
+                 {.name = "weights",
+                  .form = list,
+                  .meaning = "how much the query looks at each key, from 0: they sum to 1",
+                  .where = kWhere}};
+  const std::vector<Field> own = {{.name = "heatmap",
+                                   .type = integer,
+                                   .form = list,
+                                   .meaning = "the layer and the head that were asked for",
+                                   .where = "formats.md#parameters"},
+                                  {.name = "log",
+                                   .type = flag,
+                                   .meaning = "whether a drawing of them has a logarithmic scale",
+                                   .where = "formats.md#parameters"}};
+  kind.parameters.insert(kind.parameters.begin(), own.begin(), own.end());
   return kind;
 }
 

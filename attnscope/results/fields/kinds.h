@@ -6,6 +6,7 @@
 
 namespace attnscope {
 
+RowKind attention_map_rows();
 RowKind attention_rows();
 RowKind circuits_rows();
 RowKind composition_rows();

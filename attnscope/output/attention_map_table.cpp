@@ -1,0 +1,69 @@
+// `attention --heatmap` for people: a drawing of the map.
+#include <fmt/format.h>
+
+#include <map>
+#include <optional>
+
+#include "attnscope/core/text.h"
+#include "attnscope/output/heat_map.h"
+#include "attnscope/output/spectrum_cells.h"
+#include "attnscope/output/tables.h"
+#include "attnscope/output/terminal.h"
+
+namespace attnscope {
+namespace {
+
+class AttentionMapTable : public ReportCollector {
+ public:
+  AttentionMapTable(const WriteOptions& options, std::ostream& out)
+      : options_(options), out_(out) {}
+
+  void add_row(Record row) override {
+    const std::vector<double>& weights = expect_vector<double>(row, "weights");
+    const auto [found, fresh] = maps_.try_emplace(text_field(row, "model"));
+    Drawn& drawn = found->second;
+    if (fresh) {
+      drawn.map.emplace(std::ssize(weights), options_);
+      drawn.title = fmt::format("layer {} head {}: {} tokens", integer_field(row, "layer"),
+                                integer_field(row, "head"), grouped(std::ssize(weights)));
+    }
+    const std::string text = text_field(row, "text");
+    drawn.map->add_row(
+        weights, printable(text.empty() ? std::to_string(integer_field(row, "token")) : text));
+  }
+
+  void end() override {
+    const Style style(options_.color);
+    const Value* log = report().parameters.find("log");
+    const bool log_scale = log != nullptr && log->get<bool>() != nullptr && *log->get<bool>();
+    for (const Record& model : report().models) {
+      const auto found = maps_.find(text_field(model, "name"));
+      if (found == maps_.end()) continue;
+      out_ << style.bold(found->first) << "  " << style.dim(model_title(model)) << '\n'
+           << style.bold(found->second.title)
+           << style.dim(", rows: where from (query), columns: where to (key)") << "\n\n";
+      found->second.map->draw(log_scale, out_);
+      out_ << '\n';
+      found->second.map->draw_scale(log_scale, out_);
+    }
+    write_skipped(report(), out_);
+  }
+
+ private:
+  struct Drawn {
+    std::optional<HeatMap> map;
+    std::string title;
+  };
+
+  WriteOptions options_;
+  std::ostream& out_;
+  std::map<std::string, Drawn> maps_;
+};
+
+}  // namespace
+
+std::unique_ptr<RowSink> make_attention_map_table(const WriteOptions& options, std::ostream& out) {
+  return std::make_unique<AttentionMapTable>(options, out);
+}
+
+}  // namespace attnscope

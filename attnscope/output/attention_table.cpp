@@ -1,0 +1,250 @@
+// `attention` for people: a line for each layer with its heads' ranks, the heads that stand out,
+// and how many layers come before the collapse.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+
+#include "attnscope/core/text.h"
+#include "attnscope/output/attention_cells.h"
+#include "attnscope/output/circuit_cells.h"
+#include "attnscope/output/layer_grid.h"
+#include "attnscope/output/spectrum_cells.h"
+#include "attnscope/output/tables.h"
+#include "attnscope/output/terminal.h"
+#include "attnscope/results/field.h"
+
+namespace attnscope {
+namespace {
+
+struct LayerRows {
+  const Record* layer = nullptr;
+  std::vector<const Record*> heads;
+};
+using ModelRows = std::map<std::int64_t, LayerRows>;
+
+ModelRows rows_of(const Report& report, const std::string& model) {
+  ModelRows rows;
+  for (const Record& row : report.rows) {
+    if (text_field(row, "model") != model) continue;
+    LayerRows& of_layer = rows[integer_field(row, "layer")];
+    const Value* head = row.find("head");
+    if (head == nullptr || head->is_null()) {
+      of_layer.layer = &row;
+    } else {
+      of_layer.heads.push_back(&row);
+    }
+  }
+  return rows;
+}
+
+std::optional<bool> flag_of(const Record& row, std::string_view name) {
+  const Value* value = row.find(name);
+  const bool* flag = value == nullptr ? nullptr : value->get<bool>();
+  return flag == nullptr ? std::nullopt : std::optional(*flag);
+}
+
+bool has_collapsed(const LayerRows& rows) {
+  return rows.layer != nullptr && flag_of(*rows.layer, "collapsed").value_or(false);
+}
+
+/// How a head's rank is shown: the widest way in which the heads of a layer fit on a line.
+enum class CellForm { tenths, whole, block };
+
+std::string rank_text(double rank, CellForm form) {
+  return fmt::format(fmt::runtime(form == CellForm::tenths ? "{:.1f}" : "{:.0f}"), rank);
+}
+
+/// The ranks of one model's heads, as cells of one width.
+class RankCells {
+ public:
+  RankCells(const ModelRows& rows, std::size_t room) {
+    std::size_t heads = 0;
+    for (const auto& [layer, of_layer] : rows) {
+      heads = std::max(heads, of_layer.heads.size());
+      for (const Record* head : of_layer.heads) {
+        largest_ = std::max(largest_, number_of(*head, "energy_rank").value_or(0));
+      }
+    }
+    for (const CellForm form : {CellForm::tenths, CellForm::whole, CellForm::block}) {
+      form_ = form;
+      width_ = form == CellForm::block ? 1 : rank_text(largest_, form).size() + 1;
+      if (heads * width_ <= room) break;
+    }
+    each_line_ = std::max<std::size_t>(1, room / width_);
+  }
+
+  CellForm form() const { return form_; }
+
+  /// As many lines as the heads take.
+  std::vector<std::string> lines(const std::vector<const Record*>& heads,
+                                 const Style& style) const {
+    std::vector<std::string> out(1);
+    for (std::size_t at = 0; at < heads.size(); ++at) {
+      if (at > 0 && at % each_line_ == 0) out.emplace_back();
+      out.back() += cell(number_of(*heads[at], "energy_rank"), style);
+    }
+    return out;
+  }
+
+ private:
+  std::string cell(std::optional<double> rank, const Style& style) const {
+    if (!rank) return pad_left("-", width_);
+    const double share = largest_ == 0 ? 0 : *rank / largest_;
+    if (form_ != CellForm::block) {
+      const std::string text = rank_text(*rank, form_);
+      return std::string(width_ - std::min(width_, text.size()), ' ') + style.shade(share, text);
+    }
+    return style.color() ? style.bar(share) : std::string(1, density_character(share));
+  }
+
+  double largest_ = 0;
+  CellForm form_ = CellForm::tenths;
+  std::size_t width_ = 1, each_line_ = 1;
+};
+
+std::string layers_text(const ModelRows& rows, const Style& style, int width) {
+  const bool marks = std::any_of(rows.begin(), rows.end(),
+                                 [](const auto& entry) { return has_collapsed(entry.second); });
+  const auto head = [&](const char* field) { return style.bold(heading("attention", field)); };
+  std::vector<std::vector<std::string>> cells = {
+      {head("layer"), head("max_rank"), head("mean_max_rank"), head("mean_columns")}};
+  if (marks) cells.front().emplace_back();
+  for (const auto& [layer, of_layer] : rows) {
+    const Record none;
+    const Record& row = of_layer.layer == nullptr ? none : *of_layer.layer;
+    cells.push_back({std::to_string(layer), number_text(row, "max_rank", "{:.1f}"),
+                     mean_and_error(row, "mean_max_rank", "{:.1f}", "{:.2f}"),
+                     mean_and_error(row, "mean_columns", "{:.1f}", "{:.2f}")});
+    if (marks) cells.back().push_back(has_collapsed(of_layer) ? style.bold("collapsed") : "");
+  }
+  const std::vector<std::string> lines = split(align(cells), '\n');
+  std::size_t widest = 0;
+  for (const std::string& line : lines) widest = std::max(widest, display_width(line));
+  constexpr std::size_t kGap = 2;
+  constexpr std::size_t kLeast = 20;  // heads take at least that, however narrow the terminal is
+  const auto columns = static_cast<std::size_t>(std::max(width, 0));
+  const RankCells ranks(rows, std::max(columns, widest + kGap + kLeast) - widest - kGap);
+  std::string out = pad_right(lines.front(), widest + kGap) + " " +
+                    style.bold(ranks.form() == CellForm::block ? "ranks of its heads, dark to full"
+                                                               : "mean ranks of its heads") +
+                    '\n';
+  std::size_t number = 1;
+  for (const auto& [layer, of_layer] : rows) {
+    std::string before = lines[number++];
+    for (const std::string& line : ranks.lines(of_layer.heads, style)) {
+      out += pad_right(before, widest + kGap) + line + '\n';
+      before.clear();
+    }
+  }
+  return out;
+}
+
+/// What a head can stand out by.
+struct Trait {
+  const char* name;
+  const char* field;
+  const char* format;
+  const char* error_format;
+  const char* unit = "";
+  bool least = false;  // the smallest stand out
+};
+constexpr std::array kTraits = {
+    Trait{"most on the token before", "previous_token", "{:.2f}", "{:.2f}"},
+    Trait{"most on the first token", "sink_mass", "{:.2f}", "{:.2f}"},
+    Trait{"most on the token itself", "diagonal", "{:.2f}", "{:.2f}"},
+    Trait{"looks farthest, in tokens", "mean_distance", "{:.1f}", "{:.1f}"},
+    Trait{"most spread out, in nats", "entropy", "{:.2f}", "{:.2f}"},
+    Trait{"most focused, in nats", "entropy", "{:.2f}", "{:.2f}", "", /*least=*/true},
+    Trait{"highest rank", "energy_rank", "{:.1f}", "{:.1f}"},
+    Trait{"lowest rank", "energy_rank", "{:.1f}", "{:.1f}", "", /*least=*/true},
+};
+
+std::string outstanding_text(const ModelRows& rows, const Style& style) {
+  constexpr std::size_t kShown = 3;
+  std::vector<const Record*> heads;
+  for (const auto& [layer, of_layer] : rows) {
+    heads.insert(heads.end(), of_layer.heads.begin(), of_layer.heads.end());
+  }
+  if (heads.size() <= kShown) return "";
+  std::vector<std::vector<std::string>> lines;
+  for (const Trait& trait : kTraits) {
+    std::vector<std::pair<double, const Record*>> order;
+    for (const Record* head : heads) {
+      if (const auto value = number_of(*head, trait.field)) {
+        order.emplace_back(trait.least ? *value : -*value, head);
+      }
+    }
+    if (order.empty()) continue;
+    std::stable_sort(order.begin(), order.end(),
+                     [](const auto& a, const auto& b) { return a.first < b.first; });
+    auto& line = lines.emplace_back(std::vector<std::string>{trait.name});
+    for (std::size_t at = 0; at < std::min(kShown, order.size()); ++at) {
+      const Record& head = *order[at].second;
+      line.push_back(style.dim(head_text(head)) + " " +
+                     mean_and_error(head, trait.field, trait.format, trait.error_format));
+    }
+  }
+  return style.bold("heads that stand out") + '\n' + align(lines, /*left_columns=*/4);
+}
+
+/// What Inheritune would keep: the layers before the first that has collapsed.
+std::string collapse_text(const ModelRows& rows, const Record& model) {
+  const std::string name = text_field(model, "name") + ": ";
+  const bool judged = std::any_of(rows.begin(), rows.end(), [](const auto& entry) {
+    return entry.second.layer != nullptr && flag_of(*entry.second.layer, "collapsed").has_value();
+  });
+  if (!judged) return "";
+  const auto first = std::find_if(rows.begin(), rows.end(),
+                                  [](const auto& entry) { return has_collapsed(entry.second); });
+  const auto all = integer_field(model, "layers");
+  const bool whole = std::ssize(rows) == all;
+  if (first == rows.end()) {
+    return name + (whole ? fmt::format("none of the {} layers has collapsed", all)
+                         : "none of these layers has collapsed");
+  }
+  if (!whole) {
+    return name + fmt::format("the first of these layers that has collapsed is {}", first->first);
+  }
+  return name + fmt::format(
+                    "{} leading layers of {} come before the first that has collapsed: "
+                    "Inheritune would keep those",
+                    first->first, all);
+}
+
+std::string legend(const Report& report) {
+  const auto energy = number_of(report.parameters, "energy");
+  const auto without_first = flag_of(report.parameters, "without_first").value_or(false);
+  return fmt::format(
+      "Rank: singular values of a head's map with {} of its energy; columns: fewest keys that have "
+      "it.\nMax rank: of the layer's heads, largest mean; mean max: mean over {} of the largest; "
+      "±: standard error{}.",
+      energy ? shortest_decimal(*energy) : "a share", sequences_text(report.parameters),
+      without_first ? ".\nKey 0 is left out of ranks and columns" : "");
+}
+
+}  // namespace
+
+void write_attention_table(const Report& report, const WriteOptions& options, std::ostream& out) {
+  const Style style(options.color);
+  std::vector<std::string> last;
+  for (const Record& model : report.models) {
+    const std::string name = text_field(model, "name");
+    const ModelRows rows = rows_of(report, name);
+    if (rows.empty()) continue;
+    out << style.bold(name) << "  " << style.dim(model_title(model)) << "\n\n"
+        << layers_text(rows, style, options.width) << '\n';
+    const std::string outstanding = outstanding_text(rows, style);
+    if (!outstanding.empty()) out << outstanding << '\n';
+    last.push_back(collapse_text(rows, model));
+  }
+  write_skipped(report, out);
+  out << style.dim(legend(report)) << '\n';
+  for (const std::string& line : last) {
+    if (!line.empty()) out << line << '\n';
+  }
+}
+
+}  // namespace attnscope

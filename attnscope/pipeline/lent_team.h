@@ -1,0 +1,37 @@
+// All threads of a run for one piece of work at a time, where a plan of items would be too much.
+#pragma once
+
+#include <atomic>
+#include <thread>
+#include <vector>
+
+#include "attnscope/numerics/team.h"
+#include "attnscope/pipeline/context.h"
+
+namespace attnscope {
+
+/// Lends threads as long as it lives: to whoever computes with compute(), on the calling thread.
+class LentTeam {
+ public:
+  explicit LentTeam(const Context& context) : context_(context) {
+    for (int thread = 1; thread < context.threads; ++thread) {
+      threads_.emplace_back([this] { team_.lend([this] { return over_.load(); }); });
+    }
+  }
+  ~LentTeam() {
+    over_ = true;
+    team_.recall();
+  }
+  LentTeam(const LentTeam&) = delete;
+  LentTeam& operator=(const LentTeam&) = delete;
+
+  Compute compute() { return {.kernels = context_.kernels, .team = &team_, .stop = context_.stop}; }
+
+ private:
+  const Context& context_;
+  Team team_;
+  std::atomic<bool> over_ = false;
+  std::vector<std::jthread> threads_;  // the last member: joined before the others go
+};
+
+}  // namespace attnscope
