@@ -41,7 +41,9 @@ if(ATTNSCOPE_TOKENIZERS)
   endif()
 endif()
 
+set(ATTNSCOPE_HAS_TOKENIZERS OFF CACHE INTERNAL "Whether this build has them")
 if(cargo)
+  set(ATTNSCOPE_HAS_TOKENIZERS ON CACHE INTERNAL "Whether this build has them")
   set(archive ${PROJECT_BINARY_DIR}/libattnscope_tokenizers.a)
   file(GLOB crate_sources CONFIGURE_DEPENDS ${crate}/src/*.rs)
   # Sanitizers and warnings are told to the C and C++ compilers alone; --locked keeps the versions.

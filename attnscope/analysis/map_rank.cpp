@@ -3,6 +3,8 @@
 #include <cstddef>
 
 #include "attnscope/analysis/spectrum.h"
+#include "attnscope/numerics/certified_rank.h"
+#include "attnscope/numerics/leading_directions.h"
 #include "attnscope/numerics/singular_values.h"
 #include "attnscope/numerics/small_matrices.h"
 
@@ -17,17 +19,9 @@ Matrix<double> as_float64(MatrixView<const float> map) {
   return out;
 }
 
-/// How far sums of the squares may be off, relative to their total, of a map of order n. Its Gram
-/// matrix and the reduction that follows err by a small multiple of n 2^-53 of the norm, which is
-/// at most the total; each of n eigenvalues moves by that at most. Seen: 1e-3 of this bound.
-double error_of_sums(std::size_t n) {
-  const auto order = static_cast<double>(n);
-  return 4 * order * order * 0x1p-53;
-}
-
 std::int64_t rank_from(std::span<const double> values, MatrixView<const float> map,
                        double threshold, const Compute& compute) {
-  if (!energy_rank_in_doubt(values, threshold, error_of_sums(values.size()))) {
+  if (!energy_rank_in_doubt(values, threshold, error_of_energies(values.size()))) {
     return energy_rank(values, threshold);
   }
   const Matrix<double> exact = as_float64(map);
@@ -52,10 +46,8 @@ std::vector<std::int64_t> map_energy_ranks(std::span<const MatrixView<const floa
     return ranks;
   }
   for (const MatrixView<const float>& map : maps) {
-    // As float64: of large float32 matrices singular_values promises less.
-    const Matrix<double> exact = as_float64(map);
-    const std::vector<double> values = singular_values(exact.view(), compute).values;
-    ranks.push_back(rank_from(values, map, threshold, compute));
+    const RankOrValues found = energy_rank_or_values(map, threshold, compute);
+    ranks.push_back(found.rank ? *found.rank : rank_from(found.values, map, threshold, compute));
   }
   return ranks;
 }

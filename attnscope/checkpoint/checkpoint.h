@@ -63,6 +63,11 @@ class Checkpoint {
     files_[tensor.file].prefetch(part);
   }
 
+  /// Tells the system that the tensor's bytes will not be read soon.
+  void release(const CheckpointTensor& tensor) const {
+    files_[tensor.file].release(tensor.view.bytes);
+  }
+
   /// "FILE: tensor 'NAME'", for messages.
   std::string place_of(const CheckpointTensor& tensor) const;
 

@@ -94,6 +94,17 @@ void MappedFile::prefetch(std::span<const std::byte> part) const {
   (void)madvise(address, first + part.size() - begin, MADV_WILLNEED);
 }
 
+void MappedFile::release(std::span<const std::byte> part) const {
+  if (part.empty()) return;
+  static const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  const auto first = static_cast<std::size_t>(part.data() - bytes_.data());
+  // Whole pages alone: the others hold bytes that somebody else may read.
+  const std::size_t begin = (first + page - 1) / page * page;
+  const std::size_t end = (first + part.size()) / page * page;
+  if (begin >= end) return;
+  (void)madvise(const_cast<std::byte*>(bytes_.data()) + begin, end - begin, MADV_DONTNEED);
+}
+
 void MappedFile::check_intact() const {
   struct stat status;
   if (guard_.was_cut() || fstat(descriptor_, &status) != 0 ||

@@ -38,6 +38,9 @@ class MappedFile {
   /// Asks the system to read `part` of the bytes soon, and does not wait for it.
   void prefetch(std::span<const std::byte> part) const;
 
+  /// Tells the system that `part` of the bytes will not be read soon: what memory held of it may go.
+  void release(std::span<const std::byte> part) const;
+
   /// Throws Error(io) naming the file if it was cut or written to since it was opened.
   void check_intact() const;
 

@@ -131,7 +131,7 @@ TokenSequences token_sequences(const Arguments& arguments, const Model& model,
   std::string file = arguments.text("token_file");
   if (!file.empty()) {
     const TokenShard shard(file);
-    if (const auto vocabulary = model.facts_vocabulary()) shard.check_ids(*vocabulary);
+    if (const auto vocabulary = model.dimensions().vocabulary) shard.check_ids(*vocabulary);
     out.of_model = shard.cut_windows(request);
   } else {
     if (!arguments.given("text_file")) {

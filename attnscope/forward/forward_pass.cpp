@@ -54,7 +54,7 @@ Matrix<float> ForwardPass::run(std::span<const TokenIds> sequences, const Forwar
   };
 
   Matrix<float> states = embed(spec, weights_, sequences, rows, compute);
-  check_finite(spec, states.view(), "the embedding");
+  check_finite(weights_, states.view(), "the embedding");
   LayerRun run(spec, weights_, sequences, rows, states, observer, compute);
   show(0, states.view());
   const std::int64_t layers = spec.dimensions.layers;

@@ -42,8 +42,8 @@ struct ForwardObserver {
   /// Hidden states as transformers returns them: index 0 is what enters layer 0, index k what layer
   /// k - 1 gave, the last after the final norm. (rows, D); the last of OPT with projections (rows,
   /// E).
-  std::function<void(std::int64_t index, MatrixView<const float> states)> on_hidden_states;
-  std::function<void(const LayerMaps&)> on_maps;
+  std::function<void(std::int64_t index, MatrixView<const float> states)> on_hidden_states = {};
+  std::function<void(const LayerMaps&)> on_maps = {};
   /// The pass ends with the maps of this layer, whose output nobody needs.
   std::optional<std::int64_t> end_after_maps_of = {};
 };

@@ -6,18 +6,15 @@
 #include <span>
 
 #include "attnscope/core/error.h"
-#include "attnscope/core/text.h"
+#include "attnscope/forward/tensor_reader.h"
 #include "attnscope/tensor/decode.h"
 
 namespace attnscope {
 namespace {
 
-constexpr std::string_view kWeightEnding = ".weight";
-
-class Reader {
+class Reader : TensorReader {
  public:
-  Reader(const Model& model, bool copy_weights, const Compute& compute)
-      : model_(model), spec_(model.spec()), copy_(copy_weights), compute_(compute) {}
+  using TensorReader::TensorReader;
 
   ForwardWeights read() {
     if (!spec_.not_run.empty()) {
@@ -35,86 +32,6 @@ class Reader {
   }
 
  private:
-  [[noreturn]] void refuse(const std::string& problem, std::optional<std::int64_t> layer) const {
-    throw Error(ErrorKind::format, {.file = model_.checkpoint().main_file().string(),
-                                    .layer = layer,
-                                    .problem = verbatim(problem),
-                                    .hint = "a forward pass reads it"});
-  }
-
-  const CheckpointTensor& need(const Site& site,
-                               std::optional<std::int64_t> layer = std::nullopt) const {
-    if (site.tensor == nullptr) refuse(site.missing, layer);
-    check_dtype(*site.tensor);
-    return *site.tensor;
-  }
-
-  void check_dtype(const CheckpointTensor& tensor) const {
-    if (const auto why = why_not_analysed(model_.checkpoint(), tensor)) {
-      throw Error(ErrorKind::unsupported, model_.checkpoint().parts_of(tensor, verbatim(*why)));
-    }
-  }
-
-  std::vector<float> values(const TensorMatrix& column) const {
-    const Matrix<float> matrix = decode<float>(column);
-    return {matrix.data(), matrix.data() + column.rows * column.cols};
-  }
-
-  std::vector<float> all_values(const CheckpointTensor& tensor) const {
-    std::vector<float> out(static_cast<std::size_t>(tensor.view.element_count()));
-    decode_elements(tensor.view, 0, 1, std::ssize(out), out.data());
-    model_.checkpoint().check_intact(tensor);
-    return out;
-  }
-
-  OptionalNorm norm(const std::optional<NormSpec>& norm, std::optional<std::int64_t> layer,
-                    std::int64_t size) const {
-    if (!norm) return std::nullopt;
-    NormWeights out{.spec = *norm};
-    if (norm->has_gain()) out.gain = all_values(need(model_.norm_gain(*norm, layer, size), layer));
-    if (norm->has_bias()) out.bias = all_values(need(model_.norm_bias(*norm, layer, size), layer));
-    return out;
-  }
-
-  RowTable table(const std::string& name, std::int64_t cols) const {
-    if (name.empty()) return {};
-    const CheckpointTensor& tensor = need(model_.find(name));
-    const Shape& shape = tensor.view.shape;
-    if (shape.size() != 2 || shape[1] != cols) {
-      throw Error(ErrorKind::format, model_.checkpoint().parts_of(
-                                         tensor, "shape " + shape_text(shape) + " is not [any, " +
-                                                     std::to_string(cols) + "]"));
-    }
-    return {.checkpoint = &model_.checkpoint(), .tensor = &tensor, .rows = shape[0], .cols = cols};
-  }
-
-  RowTable table_under_prefix(const std::string& name, std::int64_t cols) const {
-    return name.empty() ? RowTable{} : table(model_.prefix() + name, cols);
-  }
-
-  float scalar(const ScalarSite& site) const {
-    const Shape shape{5 * spec_.dimensions.layers};
-    const CheckpointTensor& tensor = need(model_.find(model_.prefix() + site.tensor, shape));
-    float value = 0;
-    decode_elements(tensor.view, site.index, 1, 1, &value);
-    return value;
-  }
-
-  /// A copy in memory needs no decoding and is as large as the file only where that is float32.
-  bool copies(const std::vector<TensorMatrix>& parts) const {
-    return copy_ && std::all_of(parts.begin(), parts.end(), [](const TensorMatrix& part) {
-             return part.tensor.dtype == DType::f32 || part.tensor.dtype == DType::f64;
-           });
-  }
-
-  SharedLinear make_linear(std::vector<TensorMatrix> parts, std::vector<float> bias) const {
-    LinearLayer layer;
-    layer.bias = std::move(bias);
-    const bool packed = copies(parts);
-    layer.weights = LinearWeights(std::move(parts), packed, compute_);
-    return std::make_shared<const LinearLayer>(std::move(layer));
-  }
-
   /// Of projections stacked by rows. Null where the architecture has none of them.
   SharedLinear projections(std::int64_t layer, std::span<const Role> roles) {
     if (!model_.describes(roles.front())) return nullptr;
@@ -147,7 +64,13 @@ class Reader {
                     [&](Role role) { return model_.weight(layer, role).bias == nullptr; })) {
       bias.clear();
     }
-    shared = make_linear(std::move(parts), std::move(bias));
+    const bool copied = copies(parts);
+    shared = make_linear(std::move(parts), std::move(bias), copied);
+    for (const Role role : roles) {
+      const CheckpointTensor& tensor = *model_.weight(layer, role).tensor;
+      model_.checkpoint().check_intact(tensor);
+      if (copied) model_.checkpoint().release(tensor);
+    }
     return shared;
   }
 
@@ -195,20 +118,6 @@ class Reader {
                              .of_embedding = scalar(spec.input->of_embedding)};
     }
     return out;
-  }
-
-  /// A linear layer that is no projection, its bias beside it where the file has one.
-  SharedLinear linear(const std::string& name, std::int64_t outputs, std::int64_t inputs) {
-    const CheckpointTensor& tensor = need(model_.find(name, Shape{outputs, inputs}));
-    std::vector<float> bias;
-    if (name.ends_with(kWeightEnding)) {
-      const std::string of =
-          name.substr(0, name.size() - kWeightEnding.size()) + std::string(".bias");
-      if (model_.checkpoint().find(of) != nullptr) {
-        bias = all_values(need(model_.find(of, Shape{outputs})));
-      }
-    }
-    return make_linear({whole_matrix(tensor.view)}, std::move(bias));
   }
 
   void read_stream(ForwardWeights& out) {
@@ -287,7 +196,8 @@ class Reader {
     // Some heads are padded to more rows than there are tokens.
     matrix.rows = std::min(rows.rows, spec_.dimensions.vocabulary.value_or(rows.rows));
     matrix.block_rows = std::max<std::int64_t>(matrix.rows, 1);
-    head.vocabulary = make_linear({matrix}, head_bias(matrix.rows));
+    // Few passes want logits: the head is decoded where they do.
+    head.vocabulary = make_linear({matrix}, head_bias(matrix.rows), /*copied=*/false);
     out.head = std::move(head);
   }
 
@@ -295,17 +205,13 @@ class Reader {
     const HeadRule& rule = spec_.head.rule;
     for (const std::string& name : rule.bias) {
       if (model_.checkpoint().find(name) != nullptr) {
-        return all_values(need(model_.find(name, Shape{rows})));
+        return values(need(model_.find(name, Shape{rows})));
       }
     }
     if (rule.needs_bias) refuse(model_.find(rule.bias.back()).missing, std::nullopt);
     return {};
   }
 
-  const Model& model_;
-  const ModelSpec& spec_;
-  const bool copy_;
-  const Compute& compute_;
   std::map<std::pair<std::vector<const CheckpointTensor*>, Role>, SharedLinear> shared_;
 };
 
@@ -319,14 +225,21 @@ ForwardWeights ForwardWeights::read(const Model& model, bool copy_weights, const
   return Reader(model, copy_weights, compute).read();
 }
 
-std::uint64_t forward_weights_bytes(const Model& model, bool copy_weights) {
-  if (!copy_weights) return 0;
-  std::uint64_t bytes = 0;
-  for (const CheckpointTensor& tensor : model.checkpoint().tensors()) {
-    const bool copied = tensor.view.dtype == DType::f32 || tensor.view.dtype == DType::f64;
-    if (copied) bytes += static_cast<std::uint64_t>(tensor.view.element_count()) * sizeof(float);
+std::uint64_t forward_weights_bytes(const Model& model) {
+  std::map<std::pair<const CheckpointTensor*, Role>, std::uint64_t> bytes_of;  // shared ones once
+  for (std::int64_t layer = 0; layer < model.dimensions().layers; ++layer) {
+    for (const Role role : kProjections) {
+      const Weight& weight = model.weight(layer, role);
+      if (weight.tensor == nullptr) continue;
+      const DType dtype = weight.tensor->view.dtype;
+      if (dtype != DType::f32 && dtype != DType::f64) continue;
+      bytes_of[{weight.tensor, role}] =
+          static_cast<std::uint64_t>(weight.matrix.rows * weight.matrix.cols) * sizeof(float);
+    }
   }
-  return bytes;
+  std::uint64_t total = 0;
+  for (const auto& [tensor, bytes] : bytes_of) total += bytes;
+  return total;
 }
 
 }  // namespace attnscope

@@ -75,13 +75,13 @@ struct ForwardWeights {
   std::optional<HeadWeights> head;
   std::string no_head;  // why there are no logits; empty where there are
 
-  /// Reads norms and biases; lays out products in memory where `copy_weights` allows it and they
-  /// are float32, whose copies need no decoding. Throws Error(unsupported) where the pass cannot be
+  /// Reads norms and biases. Projections of float32 are laid out in memory where `copy_weights`
+  /// allows it, and need no decoding then. Throws Error(unsupported) where the pass cannot be
   /// computed, Error(format) that names the first tensor that is missing or has another shape.
   static ForwardWeights read(const Model& model, bool copy_weights, const Compute& compute);
 };
 
-/// What ForwardWeights::read() takes in memory beside the files, in bytes.
-std::uint64_t forward_weights_bytes(const Model& model, bool copy_weights);
+/// What ForwardWeights::read() takes in memory beside the files where it copies weights, in bytes.
+std::uint64_t forward_weights_bytes(const Model& model);
 
 }  // namespace attnscope

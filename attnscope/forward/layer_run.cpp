@@ -46,7 +46,8 @@ void apply_norm(const NormWeights& norm, MatrixView<const float> x, MatrixView<f
   }
 }
 
-void check_finite(const ModelSpec& spec, MatrixView<const float> states, const std::string& of) {
+void check_finite(const ForwardWeights& weights, MatrixView<const float> states,
+                  const std::string& of) {
   for (std::int64_t row = 0; row < states.rows; ++row) {
     const float* values = &states(row, 0);
     // Zero times a number is zero unless it is not finite, so that the sum tells.
@@ -54,7 +55,7 @@ void check_finite(const ModelSpec& spec, MatrixView<const float> states, const s
     for (std::int64_t col = 0; col < states.cols; ++col) sum += values[col] * 0.0F;
     if (sum == 0) continue;
     throw Error(ErrorKind::numerical,
-                {.file = spec.source,
+                {.file = weights.tokens.checkpoint->main_file().string(),
                  .problem = of + " gives NaN or infinity (first at token " + std::to_string(row) +
                             "), so that nothing after it can be computed"});
   }
@@ -209,7 +210,7 @@ void LayerRun::attend_all(std::int64_t number) {
            *scratch, alone);
     give_back(std::move(scratch));
   });
-  check_finite(spec_, context, "the attention of layer " + std::to_string(number));
+  check_finite(weights_, context, "the attention of layer " + std::to_string(number));
   if (with_maps) observer_.on_maps(shown);
 }
 
@@ -287,7 +288,7 @@ void LayerRun::layer(std::int64_t number, bool maps_only) {
       weights_.layers.begin(), weights_.layers.end(),
       [&](const LayerWeights& later) { return later.input && later.input->skip_from == number; });
   if (taken_up) skipped_[static_cast<std::size_t>(number)] = copy_of(states_);
-  check_finite(spec_, stream, "layer " + std::to_string(number));
+  check_finite(weights_, stream, "layer " + std::to_string(number));
 }
 
 }  // namespace attnscope

@@ -25,7 +25,8 @@ void apply(const LinearLayer& layer, MatrixView<const float> x, LinearEpilogue a
            MatrixView<float> out, const Compute& compute);
 
 /// Throws Error(numerical) where a number of the states is NaN or infinite; `of`: what gave them.
-void check_finite(const ModelSpec& spec, MatrixView<const float> states, const std::string& of);
+void check_finite(const ForwardWeights& weights, MatrixView<const float> states,
+                  const std::string& of);
 
 /// Holds what one pass needs between its layers.
 class LayerRun {

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <nlohmann/json.hpp>
+#include <system_error>
 #include <utility>
 
 #include "attnscope/checkpoint/mapped_file.h"
@@ -22,7 +23,8 @@ constexpr std::array kSpecialKeys = {"bos_token", "eos_token", "unk_token", "sep
 
 /// The object in a file, or an empty one where there is no file.
 nlohmann::json read_object(const std::filesystem::path& path) {
-  if (!std::filesystem::exists(path)) return nlohmann::json::object();
+  std::error_code unseen;
+  if (!std::filesystem::exists(path, unseen)) return nlohmann::json::object();
   nlohmann::json object = parse_json(read_text_file(path, kConfigLimitBytes), path.string());
   if (!object.is_object()) refuse(path.string(), "is not a JSON object");
   return object;
@@ -81,6 +83,27 @@ TokenizerConfig read_tokenizer_config(const std::filesystem::path& folder) {
   add_spellings(object, file, out.special);
   add_spellings(read_object(map), map.string(), out.special);
   return out;
+}
+
+std::vector<std::int64_t> end_ids(const std::filesystem::path& folder,
+                                  const SpecialTokens& special) {
+  for (const char* name : {"generation_config.json", "config.json"}) {
+    const std::filesystem::path path = folder / name;
+    const nlohmann::json object = read_object(path);
+    const auto value = object.find("eos_token_id");
+    if (value == object.end() || value->is_null()) continue;
+    const nlohmann::json list = value->is_array() ? *value : nlohmann::json::array({*value});
+    std::vector<std::int64_t> ids;
+    for (const nlohmann::json& id : list) {
+      if (!id.is_number_integer()) {
+        refuse(path.string(), "'eos_token_id' is neither a whole number nor a list of them");
+      }
+      ids.push_back(id.get<std::int64_t>());
+    }
+    return ids;
+  }
+  if (special.end) return {*special.end};
+  return {};
 }
 
 }  // namespace attnscope

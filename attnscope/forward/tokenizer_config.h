@@ -1,10 +1,12 @@
-// tokenizer_config.json and special_tokens_map.json.
+// What tokenizer_config.json, special_tokens_map.json and generation_config.json say.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "attnscope/forward/tokenizer_files.h"
 
@@ -28,5 +30,10 @@ struct TokenizerConfig {
 /// Of a folder, where the files are there; else empty. Throws Error(io), or Error(format) where a
 /// value is of another type.
 TokenizerConfig read_tokenizer_config(const std::filesystem::path& folder);
+
+/// Ids at which generated text ends: `eos_token_id` of generation_config.json, else of config.json
+/// (a number or a list), else the tokenizer's. Throws as above.
+std::vector<std::int64_t> end_ids(const std::filesystem::path& folder,
+                                  const SpecialTokens& special);
 
 }  // namespace attnscope

@@ -1,6 +1,7 @@
 #include "attnscope/forward/tokenizer_files.h"
 
 #include <initializer_list>
+#include <system_error>
 
 #include "attnscope/checkpoint/mapped_file.h"
 #include "attnscope/forward/old_tokenizers.h"
@@ -9,7 +10,8 @@
 namespace attnscope {
 
 std::optional<TokenizerFiles> find_tokenizer_files(const std::filesystem::path& folder) {
-  const auto has = [&](const char* name) { return std::filesystem::exists(folder / name); };
+  std::error_code unseen;  // a file that may not be looked at is as good as none
+  const auto has = [&](const char* name) { return std::filesystem::exists(folder / name, unseen); };
   const bool whole = has("tokenizer.json");
   const bool byte_level = has("vocab.json") && has("merges.txt");
   if (!whole && !byte_level && !has("vocab.txt")) return std::nullopt;

@@ -74,7 +74,7 @@ double* zero_triangle(std::size_t tiles) {
 }
 
 template <class T>
-double* gram_tiles(const ColumnSource<T>& a, double scale, const Compute& compute) {
+double* gram_tiles(const ColumnSource<T>& a, double scale, const Compute& compute, bool lower) {
   thread_local AlignedBuffer<double> packed_memory;
   const auto n = static_cast<std::size_t>(a.rows()), depth = static_cast<std::size_t>(a.cols());
   const std::size_t tiles = (n + kTile - 1) / kTile;
@@ -91,8 +91,9 @@ double* gram_tiles(const ColumnSource<T>& a, double scale, const Compute& comput
     });
     run_parts(compute, parts, [&](std::size_t part) {
       const std::size_t panels = (parts - 1 - part) * kPanelsPerPart;  // the longest first
+      const auto filled = lower ? 1 - static_cast<std::ptrdiff_t>(first) : kernels::kFilled;
       kernels::add_tile_products(compute.kernels, packed, count, panels,
-                                 std::min(panels + kPanelsPerPart, tiles), triangle);
+                                 std::min(panels + kPanelsPerPart, tiles), triangle, filled);
     });
   }
   return triangle;
@@ -128,7 +129,7 @@ template std::vector<double> gram_lower(MatrixView<const float>, double, const C
 template std::vector<double> gram_lower(MatrixView<const double>, double, const Compute&);
 template std::vector<double> plain_gram_lower(const ColumnSource<float>&, double, const Compute&);
 template std::vector<double> plain_gram_lower(const ColumnSource<double>&, double, const Compute&);
-template double* gram_tiles(const ColumnSource<float>&, double, const Compute&);
-template double* gram_tiles(const ColumnSource<double>&, double, const Compute&);
+template double* gram_tiles(const ColumnSource<float>&, double, const Compute&, bool);
+template double* gram_tiles(const ColumnSource<double>&, double, const Compute&, bool);
 
 }  // namespace attnscope

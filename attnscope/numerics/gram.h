@@ -32,9 +32,10 @@ std::vector<double> plain_gram_lower(const ColumnSource<T>& a, double scale,
 /// only one.
 double* zero_triangle(std::size_t tiles);
 
-/// gram_lower in tiles, zeros beyond the matrix, in the memory of zero_triangle(). Needs
-/// compute.kernels.available().
+/// gram_lower in tiles, zeros beyond the matrix, in the memory of zero_triangle(). `lower`: A is
+/// lower triangular, and costs a third. Needs compute.kernels.available().
 template <class T>
-double* gram_tiles(const ColumnSource<T>& a, double scale, const Compute& compute = {});
+double* gram_tiles(const ColumnSource<T>& a, double scale, const Compute& compute = {},
+                   bool lower = false);
 
 }  // namespace attnscope

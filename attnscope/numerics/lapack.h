@@ -46,6 +46,9 @@ std::optional<std::vector<std::complex<double>>> eigenvalues(std::int64_t n, dou
 /// L. False where the matrix is not positive definite to rounding.
 bool cholesky(std::int64_t n, double* matrix);
 
+/// The row-major (rows, n) matrix becomes itself times L⁻ᵀ, L (n, n) lower, column-major.
+void divide_by_cholesky(std::int64_t rows, std::int64_t n, double* matrix, const double* l);
+
 /// The lower triangle of the symmetric `matrix` becomes that of Lᵀ · matrix · L; both (n, n),
 /// column-major. What is above the diagonal of `matrix` is lost.
 void multiply_by_cholesky(std::int64_t n, double* matrix, const double* l);

@@ -27,7 +27,8 @@ constexpr std::int64_t kPlainOutputs = 2 * kPanel;
 
 std::int64_t divided_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
-/// `count` cut into pieces of at most `most`, nearly equal, multiples of `step` (but the last).
+/// A total cut into nearly equal pieces of about `most` at most, multiples of `step` but for the
+/// last.
 struct Pieces {
   std::int64_t count, size;
 };

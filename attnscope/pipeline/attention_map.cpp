@@ -1,6 +1,7 @@
 #include "attnscope/pipeline/attention_map.h"
 
 #include "attnscope/core/error.h"
+#include "attnscope/model/inventory.h"
 #include "attnscope/pipeline/info.h"
 #include "attnscope/pipeline/lent_team.h"
 #include "attnscope/pipeline/sequence_batches.h"

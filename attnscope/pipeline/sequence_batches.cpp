@@ -39,7 +39,7 @@ ReadyModels::ReadyModels(std::span<const Model> models, const Context& context) 
   std::uint64_t free = context.memory_bytes;
   for (const Model& model : models) {
     // A copy of the weights may take a half of what is left; without it they are decoded each time.
-    const std::uint64_t copy = forward_weights_bytes(model, /*copy_weights=*/true);
+    const std::uint64_t copy = forward_weights_bytes(model);
     const bool copies = copy <= free / 2;
     if (copies) free -= copy;
     passes_.emplace_back(model, copies, compute);

@@ -83,6 +83,53 @@ def attention_maps(count, size):
     return timed(lambda: torch().linalg.svdvals(maps).sum())
 
 
+@cache
+def gpt2(folder: str, head: bool):
+    import transformers
+    transformers.logging.set_verbosity_error()
+    kind = transformers.GPT2LMHeadModel if head else transformers.GPT2Model
+    return kind.from_pretrained(folder, attn_implementation="eager", dtype=torch().float32).eval()
+
+
+def forward_maps(folder, tokens):
+    """One pass of the base model over a list of sequences, with its maps; their sum tells that they are there."""
+    model = gpt2(folder, head=False)
+    ids = torch().tensor(tokens)
+    with torch().no_grad():
+        return timed(lambda: sum(map_[0, 0, 0, 0] for map_ in model(ids, output_attentions=True).attentions))
+
+
+def attention_ranks(folder, tokens, together, head):
+    """Energy ranks and columns at 0.9 of every map: `together` sequences a pass; with the language-model head or
+    without. Gives the seconds, and mean ranks and columns (layers, heads)."""
+    model = gpt2(folder, head)
+    ids = torch().tensor(tokens)
+
+    def counts(energy):
+        """Of (..., n) in descending order: how many hold 0.9 of the sum."""
+        held = energy.cumsum(-1)
+        return (held < 0.9 * held[..., -1:]).sum(-1) + 1
+
+    ranks, columns = [], []
+
+    def work():
+        with torch().no_grad():
+            for first in range(0, len(ids), together):
+                maps = model(ids[first:first + together], output_attentions=True).attentions
+                of_layers = [[], []]
+                for layer in maps:
+                    exact = layer.double()
+                    of_layers[0].append(counts(torch().linalg.svdvals(exact) ** 2))
+                    of_layers[1].append(counts((exact ** 2).sum(-2).sort(-1, descending=True).values))
+                ranks.append(torch().stack(of_layers[0]))
+                columns.append(torch().stack(of_layers[1]))
+        return 0
+
+    seconds = timed(work)["seconds"]
+    means = [torch().cat(of, dim=1).double().mean(1).tolist() for of in (ranks, columns)]
+    return {"seconds": seconds, "ranks": means[0], "columns": means[1]}
+
+
 def factored_matrices(count, head_dim, width):
     """TransformerLens's FactoredMatrix.S of random circuits, or where it is not installed its algorithm in NumPy:
     svd(A), svd(B), svd of S_A V_Aᵀ U_B S_B. The answer is checked here, since nobody else has these circuits."""
@@ -185,7 +232,7 @@ def sgesdd(folder, tensors):
     return timed(lambda: sum(values_of(matrix) for matrix in matrices))
 
 
-FUNCTIONS = {function.__name__: function for function in (svdvals, svd, gpt2_layer, bert_layers, attention_maps,
+FUNCTIONS = {function.__name__: function for function in (svdvals, svd, gpt2_layer, bert_layers, attention_maps, forward_maps, attention_ranks,
                                                       factored_matrices, composition_scores, sgesdd)}
 
 if __name__ == "__main__":

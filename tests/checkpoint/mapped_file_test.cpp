@@ -49,6 +49,19 @@ TEST(MappedFile, PrefetchingChangesNothing) {
   empty.prefetch(empty.bytes());
 }
 
+TEST(MappedFile, ReadsWhatWasReleasedAgain) {
+  const test::TempFolder folder;
+  const std::string text(100'000, 'x');
+  const MappedFile file(folder.write("file", text));
+  for (const std::size_t first : {0, 1, 4096, 99'999}) {
+    file.release(file.bytes().subspan(first));
+    file.release(file.bytes().subspan(first, 1));
+    EXPECT_EQ(file.bytes()[first], std::byte{'x'});
+  }
+  file.release({});
+  EXPECT_EQ(std::ranges::count(file.bytes(), std::byte{'x'}), std::ssize(text));
+}
+
 TEST(MappedFile, MovesItsBytes) {
   const test::TempFolder folder;
   MappedFile file(folder.write("file", "abc"));

@@ -326,7 +326,7 @@ HWY_INLINE void write_map_row(const float* weights, const AttentionColumns& colu
 /// Whether the map is so large that its rows would only push other things out of the caches, and
 /// lies where it can be written past them.
 bool goes_past_caches(MatrixView<const float> map, std::int64_t tokens) {
-  constexpr std::int64_t kFromTokens = 1536, kLine = 64;
+  constexpr std::int64_t kFromTokens = 1024, kLine = 64;
   return map.data != nullptr && tokens >= kFromTokens &&
          reinterpret_cast<std::uintptr_t>(map.data) % kLine == 0 &&
          map.row_stride % (kLine / static_cast<std::int64_t>(sizeof(float))) == 0;

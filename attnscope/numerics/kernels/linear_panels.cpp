@@ -3,6 +3,7 @@
 //
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "attnscope/numerics/kernels/linear_panels.cpp"
+#include <hwy/cache_control.h>
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
@@ -87,13 +88,16 @@ HWY_INLINE void transpose_words([[maybe_unused]] WordVector (&x)[kFloatLanes]) {
 template <DType kDType>
 constexpr std::size_t kTurned = kDType == DType::bf16 ? 2 * kFloatLanes : kFloatLanes;
 
-/// kTurned inputs of kFloatLanes outputs, `at` bytes after their first.
+/// kTurned inputs of kFloatLanes outputs, `at` bytes after their first. What lies `ahead` of them
+/// is fetched.
 template <DType kDType>
-HWY_INLINE void turn(const std::byte* const* outputs, std::size_t at, float* HWY_RESTRICT out) {
+HWY_INLINE void turn(const std::byte* const* outputs, std::size_t at, std::ptrdiff_t ahead,
+                     float* HWY_RESTRICT out) {
   const Words d;
   WordVector x[kFloatLanes];
 #pragma GCC unroll 16
   for (std::size_t output = 0; output < kFloatLanes; ++output) {
+    hwy::Prefetch(outputs[output] + at + ahead);
     if constexpr (kDType == DType::f16) {
       x[output] = hn::BitCast(d, load_f16(outputs[output] + at));
     } else {
@@ -119,11 +123,14 @@ void pack_rows(const std::byte* const* outputs, const PanelPlace& place) {
   constexpr std::size_t kBytes = kDType == DType::f32 ? 4 : 2, kStep = kTurned<kDType>;
   for (std::size_t first = 0; first < kPanelGroup; first += kFloatLanes) {
     const std::byte* const* sources = outputs + first;
+    // Where the next group's rows are, if they are as far from each other.
+    const std::ptrdiff_t ahead = (outputs[kPanelGroup - 1] - outputs[kPanelGroup - 2]) *
+                                 static_cast<std::ptrdiff_t>(kPanelGroup);
     float* out =
         place.panel + panel_index(place.group * kPanelGroup + first, place.first, place.depth);
     std::size_t input = 0;
     for (; input + kStep <= place.count; input += kStep) {
-      turn<kDType>(sources, input * kBytes, out + input * kStripColumns);
+      turn<kDType>(sources, input * kBytes, ahead, out + input * kStripColumns);
     }
     if (input == place.count) continue;
     // The end of the rows, from a copy that may be read beyond it.
@@ -135,7 +142,7 @@ void pack_rows(const std::byte* const* outputs, const PanelPlace& place) {
       end_sources[output] = ends[output];
     }
     HWY_ALIGN float turned[kStep * kStripColumns];
-    turn<kDType>(end_sources, 0, turned);
+    turn<kDType>(end_sources, 0, 0, turned);
     for (std::size_t at = 0; at < left; ++at) {
       std::memcpy(out + (input + at) * kStripColumns, turned + at * kStripColumns,
                   kFloatLanes * sizeof(float));

@@ -135,10 +135,13 @@ void multiply_panel_rows(const PanelProduct& in) {
   const Floats d;
   const Finish finish_tile = finish_of(in.activation);
   HWY_ALIGN float tile[kStripRows * kStripColumns];
+  // Nearly equal ones: of a few rows, sums wait for each other.
+  const std::size_t groups = (in.rows + kStripRows - 1) / kStripRows;
   for (std::size_t column = 0; column < in.columns; column += kStripColumns) {
     const float* strip = in.panel + panel_index(column, in.first, in.panel_depth);
-    for (std::size_t row = 0; row < in.rows; row += kStripRows) {
-      const std::size_t rows = std::min(kStripRows, in.rows - row);
+    for (std::size_t group = 0; group < groups; ++group) {
+      const std::size_t row = group * in.rows / groups;
+      const std::size_t rows = (group + 1) * in.rows / groups - row;
       const Lines<const float> x = {in.x.data + row * in.x.step, in.x.step};
       multiply_rows_of(rows, x, strip, in.depth, tile);
       if (!in.is_first || !in.is_last) {

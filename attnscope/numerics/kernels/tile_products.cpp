@@ -129,12 +129,17 @@ void pack_float64(MatrixView<const double> a, double scale, std::size_t first, s
 }
 
 void add_products(const double* packed, std::size_t depth, std::size_t first, std::size_t last,
-                  double* triangle) {
+                  double* triangle, std::ptrdiff_t filled) {
   for (std::size_t start = first; start < last; start += kPanelsInCache) {
     const std::size_t end = std::min(start + kPanelsInCache, last);
     for (std::size_t at = 0; at < depth; at += kSumColumns) {
-      const std::size_t count = std::min(kSumColumns, depth - at);
       for (std::size_t tile = 0; tile < end; ++tile) {
+        // What is zero in the rows of the tile's columns adds nothing.
+        const auto zero_from = static_cast<std::ptrdiff_t>((tile + 1) * kTile - 1) + filled;
+        const auto left = zero_from - static_cast<std::ptrdiff_t>(at);
+        if (left <= 0) continue;
+        const std::size_t count =
+            std::min({kSumColumns, depth - at, static_cast<std::size_t>(left)});
         for (std::size_t column = 0; column < kTile; column += kColumns) {
           for (std::size_t panel = std::max(start, tile); panel < end; ++panel) {
             multiply_rows</*kSubtract=*/false>(
@@ -264,8 +269,8 @@ void pack_panels(Kernels kernels, MatrixView<const double> a, double scale, std:
 }
 
 void add_tile_products(Kernels kernels, const double* packed, std::size_t depth, std::size_t first,
-                       std::size_t last, double* triangle) {
-  ATTNSCOPE_KERNEL(kernels, add_products)(packed, depth, first, last, triangle);
+                       std::size_t last, double* triangle, std::ptrdiff_t filled) {
+  ATTNSCOPE_KERNEL(kernels, add_products)(packed, depth, first, last, triangle, filled);
 }
 
 void gram_of_few_rows(Kernels kernels, MatrixView<const float> a, double scale, double* scratch,

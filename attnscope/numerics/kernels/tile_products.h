@@ -24,9 +24,11 @@ void pack_panels(Kernels kernels, MatrixView<const float> a, double scale, std::
 void pack_panels(Kernels kernels, MatrixView<const double> a, double scale, std::size_t first,
                  std::size_t last, double* packed);
 
-/// Adds packed · packedᵀ to panels [first, last) of `triangle`.
+/// Adds packed · packedᵀ to panels [first, last) of `triangle`. Row r of the factor is zero from
+/// packed column r + `filled` on; kFilled: nothing is known.
+inline constexpr std::ptrdiff_t kFilled = std::ptrdiff_t{1} << 40;
 void add_tile_products(Kernels kernels, const double* packed, std::size_t depth, std::size_t first,
-                       std::size_t last, double* triangle);
+                       std::size_t last, double* triangle, std::ptrdiff_t filled = kFilled);
 
 /// scale² a aᵀ of few rows whose elements lie together, without packing: lower (rows, rows),
 /// column-major, lower triangle. scratch: few_rows_scratch(rows).

@@ -1,0 +1,109 @@
+#include "attnscope/forward/tensor_reader.h"
+
+#include <algorithm>
+
+#include "attnscope/core/error.h"
+#include "attnscope/core/text.h"
+#include "attnscope/tensor/decode.h"
+
+namespace attnscope {
+namespace {
+
+constexpr std::string_view kWeightEnding = ".weight";
+
+}  // namespace
+
+void TensorReader::refuse(const std::string& problem, std::optional<std::int64_t> layer) const {
+  throw Error(ErrorKind::format, {.file = model_.checkpoint().main_file().string(),
+                                  .layer = layer,
+                                  .problem = verbatim(problem),
+                                  .hint = "a forward pass reads it"});
+}
+
+const CheckpointTensor& TensorReader::need(const Site& site,
+                                           std::optional<std::int64_t> layer) const {
+  if (site.tensor == nullptr) refuse(site.missing, layer);
+  check_dtype(*site.tensor);
+  return *site.tensor;
+}
+
+void TensorReader::check_dtype(const CheckpointTensor& tensor) const {
+  if (const auto why = why_not_analysed(model_.checkpoint(), tensor)) {
+    throw Error(ErrorKind::unsupported, model_.checkpoint().parts_of(tensor, verbatim(*why)));
+  }
+}
+
+std::vector<float> TensorReader::values(const TensorMatrix& column) const {
+  const Matrix<float> matrix = decode<float>(column);
+  return {matrix.data(), matrix.data() + column.rows * column.cols};
+}
+
+std::vector<float> TensorReader::values(const CheckpointTensor& tensor) const {
+  std::vector<float> out(static_cast<std::size_t>(tensor.view.element_count()));
+  decode_elements(tensor.view, 0, 1, std::ssize(out), out.data());
+  model_.checkpoint().check_intact(tensor);
+  return out;
+}
+
+OptionalNorm TensorReader::norm(const std::optional<NormSpec>& norm,
+                                std::optional<std::int64_t> layer, std::int64_t size) const {
+  if (!norm) return std::nullopt;
+  NormWeights out{.spec = *norm};
+  if (norm->has_gain()) out.gain = values(need(model_.norm_gain(*norm, layer, size), layer));
+  if (norm->has_bias()) out.bias = values(need(model_.norm_bias(*norm, layer, size), layer));
+  return out;
+}
+
+RowTable TensorReader::table(const std::string& name, std::int64_t cols) const {
+  if (name.empty()) return {};
+  const CheckpointTensor& tensor = need(model_.find(name));
+  const Shape& shape = tensor.view.shape;
+  if (shape.size() != 2 || shape[1] != cols) {
+    throw Error(ErrorKind::format, model_.checkpoint().parts_of(
+                                       tensor, "shape " + shape_text(shape) + " is not [any, " +
+                                                   std::to_string(cols) + "]"));
+  }
+  return {.checkpoint = &model_.checkpoint(), .tensor = &tensor, .rows = shape[0], .cols = cols};
+}
+
+RowTable TensorReader::table_under_prefix(const std::string& name, std::int64_t cols) const {
+  return name.empty() ? RowTable{} : table(model_.prefix() + name, cols);
+}
+
+float TensorReader::scalar(const ScalarSite& site) const {
+  const Shape shape{5 * spec_.dimensions.layers};
+  const CheckpointTensor& tensor = need(model_.find(model_.prefix() + site.tensor, shape));
+  float value = 0;
+  decode_elements(tensor.view, site.index, 1, 1, &value);
+  return value;
+}
+
+bool TensorReader::copies(const std::vector<TensorMatrix>& parts) const {
+  return copy_ && std::all_of(parts.begin(), parts.end(), [](const TensorMatrix& part) {
+           return part.tensor.dtype == DType::f32 || part.tensor.dtype == DType::f64;
+         });
+}
+
+SharedLinear TensorReader::make_linear(std::vector<TensorMatrix> parts, std::vector<float> bias,
+                                       bool copied) const {
+  LinearLayer layer;
+  layer.bias = std::move(bias);
+  layer.weights = LinearWeights(std::move(parts), copied, compute_);
+  return std::make_shared<const LinearLayer>(std::move(layer));
+}
+
+SharedLinear TensorReader::linear(const std::string& name, std::int64_t outputs,
+                                  std::int64_t inputs) const {
+  const CheckpointTensor& tensor = need(model_.find(name, Shape{outputs, inputs}));
+  std::vector<float> bias;
+  if (name.ends_with(kWeightEnding)) {
+    const std::string of =
+        name.substr(0, name.size() - kWeightEnding.size()) + std::string(".bias");
+    if (model_.checkpoint().find(of) != nullptr) {
+      bias = values(need(model_.find(of, Shape{outputs})));
+    }
+  }
+  return make_linear({whole_matrix(tensor.view)}, std::move(bias), /*copied=*/false);
+}
+
+}  // namespace attnscope

@@ -1,0 +1,32 @@
+// Products of an attention map, or of its Gram matrix, with a few columns.
+#pragma once
+
+#include <cstddef>
+
+#include "attnscope/core/matrix_view.h"
+#include "attnscope/numerics/instruction_set.h"
+#include "attnscope/numerics/kernels/tiles.h"
+
+namespace attnscope::kernels {
+
+/// Columns that a map is multiplied with at once; matrices of them are row-major.
+inline constexpr std::size_t kSketch = 8;
+
+/// out (rows, kSketch) = map · in, in (cols, kSketch). The elements of a row of the map lie
+/// together; `lower`: what is above the diagonal is zero, and is not read.
+void multiply_map(Kernels kernels, MatrixView<const float> map, bool lower, const double* in,
+                  double* out);
+
+/// out (cols, kSketch) = mapᵀ · map · in, in (cols, kSketch), in one pass over the map; returns the
+/// sum of its squares. scratch: kTogether lines of gram_scratch(cols).
+inline constexpr std::size_t kTogether = 4;
+inline constexpr std::size_t gram_scratch(std::size_t cols) { return (cols + 7) / 8 * 8; }
+double multiply_map_gram(Kernels kernels, MatrixView<const float> map, bool lower, const double* in,
+                         double* scratch, double* out);
+
+/// out = M · in for the symmetric M whose lower triangle lies in tiles (tiles.h); in and out
+/// (tiles * kTile, width) row-major, width a multiple of kTile.
+void multiply_symmetric(Kernels kernels, const double* triangle, std::size_t tiles,
+                        const double* in, std::size_t width, double* out);
+
+}  // namespace attnscope::kernels
