@@ -60,6 +60,13 @@ OPTIONS = [
     "predict {llama} --tokens 1,2,3 --top 3",
     "predict {llama} {gpt2} --tokens 1,2,3 --generate 3",
     "predict {llama} --tokens 1,2,3,4,5 --perplexity --stride 2",
+    "attention {forward/gpt2} {forward/bert} --tokens 3,1,4,1,5",
+    "attention {forward/llama} --tokens 3,1,4 --without-first --energy 0.5 --layers 1",
+    "attention {forward/gpt2} --tokens 3",
+    "attention {forward/llama} --induction --length 8 --sequences 3",
+    "attention {forward/llama} --induction --length 8 --sequences 1 --layers 0",
+    "attention {forward/gpt2} --tokens 3,1,4 --heatmap 1,2 --log",
+    "attention {shakespeare-gpt2} --text Hello --heatmap 0,0",
     # Weights that are NaN are skipped; of zero ones many measures are null.
     "spectrum {nan} --per-head --values --rank 2",
     "spectrum {nan} --mla",
@@ -87,6 +94,8 @@ KEPT = [
     ["weights {llama} --histogram", "weights {llama} --histogram --matrix q"],
     ["similarity {llama}", "similarity {llama} --matrix q"],
     ["similarity {llama} --head-matrix 0,0", "similarity {llama} --head-matrix 1,0"],
+    ["attention {forward/gpt2} --tokens 3,1,4", "attention {forward/bert} --tokens 3,1,4"],
+    ["attention {forward/llama} --induction --length 8", "attention {forward/gpt2} --induction --length 8"],
 ]
 
 
@@ -109,6 +118,9 @@ class Program:
     def __init__(self, binary, folder):
         self.binary, self.folder = binary, folder
         self.names = {name: str(DATA / name) for name in MODELS}
+        for name in ("gpt2", "llama", "bert"):
+            self.names[f"forward/{name}"] = str(DATA / "forward" / name)
+        self.names["shakespeare-gpt2"] = str(ROOT / "examples/shakespeare-gpt2")
         self.names["nan"] = str(model_with(float("nan"), folder / "nan"))
         self.names["zero"] = str(model_with(0.0, folder / "zero"))
 

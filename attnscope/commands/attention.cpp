@@ -1,9 +1,11 @@
 #include "attnscope/pipeline/attention.h"
-#include "attnscope/pipeline/attention_map.h"
 
 #include "attnscope/commands/common.h"
 #include "attnscope/commands/text_parameters.h"
 #include "attnscope/core/error.h"
+#include "attnscope/output/safetensors_file.h"
+#include "attnscope/pipeline/attention_map.h"
+#include "attnscope/pipeline/kept_maps.h"
 
 namespace attnscope {
 namespace {
@@ -51,11 +53,37 @@ void run_heatmap_of(const Arguments& arguments, const std::vector<Model>& models
   run_attention_map(models, request, context, sink);
 }
 
+/// Writes the maps of one model, (layers, H, T, T), with the numbers of the layers and the tokens.
+void save_maps(const Arguments& arguments, const Session& session, const Model& model,
+               const AttentionRequest& request) {
+  const std::int64_t heads = model.dimensions().heads.heads;
+  const std::vector<TokenIds>& sequences = request.sequences.front();
+  KeptMapsRequest kept{.sequences = sequences,
+                       .layers = request.layers.resolve(model.dimensions().layers, model.name()),
+                       .mean = arguments.text("maps_of") == "mean"};
+  const std::int64_t shown = kept.mean ? std::ssize(sequences) : 1;
+  const std::int64_t layers = std::ssize(kept.layers), length = std::ssize(sequences.front());
+  SafetensorsWriter file(
+      {{.name = "layers", .type = SavedTensor::Type::int64, .shape = {layers}},
+       {.name = "tokens", .type = SavedTensor::Type::int64, .shape = {shown, length}},
+       {.name = "attentions", .shape = {layers, heads, length, length}}},
+      open_output(arguments, session, "maps"));
+  file.write(kept.layers);
+  for (std::int64_t sequence = 0; sequence < shown; ++sequence) {
+    file.write(sequences[static_cast<std::size_t>(sequence)]);
+  }
+  keep_maps(model, kept, session.context, [&](std::span<const float> maps) { file.write(maps); });
+  file.end();
+}
+
 void run(const Arguments& arguments, const Session& session, RowSink& sink) {
   AttentionRequest request{.layers = arguments.layers("layers"),
                            .energy = energy_of(arguments),
                            .without_first = arguments.flag("without_first")};
   const std::vector<Model> models = open_models(arguments, session);
+  if (arguments.given("maps") && models.size() > 1) {
+    throw Error(ErrorKind::usage, {.parameter = "maps", .problem = "holds the maps of one model"});
+  }
   const StoringContext context(arguments, session);
   if (arguments.flag("induction")) return run_induction_of(arguments, models, context, sink);
   if (arguments.flag("log") && !arguments.given("heatmap")) {
@@ -67,6 +95,7 @@ void run(const Arguments& arguments, const Session& session, RowSink& sink) {
     request.text = std::move(found.parameters);
     request.sequences.push_back(std::move(found.of_model));
   }
+  if (arguments.given("maps")) save_maps(arguments, session, models.front(), request);
   run_attention(models, request, context, sink);
 }
 
@@ -82,6 +111,16 @@ Parameters own_parameters() {
            .type = head,
            .help = "instead: the map of one head on the first sequence, drawn in a table",
            .metavariable = "L,H"},
+          {.name = "maps",
+           .type = file,
+           .help = "keep maps in this .safetensors file too",
+           .metavariable = "FILE"},
+          {.name = "maps_of",
+           .type = choice,
+           .help = "the first sequence, or the mean over all",
+           .metavariable = "WHICH",
+           .choices = {"first", "mean"},
+           .standard = "first"},
           {.name = "log", .type = flag, .help = "draw it on a logarithmic scale"}};
 }
 
@@ -97,6 +136,10 @@ Command attention_command() {
                     {"sequences", "100"},
                     {"length", "100"}},
                    {{"models", "MODEL"}, {"token_file", "val.bin"}, {"format", "json"}},
+                   {{"models", "MODEL"},
+                    {"text_file", "book.txt"},
+                    {"maps", "maps.safetensors"},
+                    {"maps_of", "mean"}},
                    {{"models", "MODEL"}, {"induction", ""}},
                    {{"models", "examples/shakespeare-gpt2"},
                     {"text", "To be, or not to be"},
@@ -107,10 +150,11 @@ Command attention_command() {
       .exclusions = joined_exclusions(
           text_exclusions(/*with_windows=*/true),
           {{"induction",
-            {"heatmap", "text", "text_file", "tokens", "token_file", "energy", "without_first"},
+            {"heatmap", "maps", "maps_of", "text", "text_file", "tokens", "token_file", "energy",
+             "without_first"},
             "runs random tokens"},
            {"heatmap",
-            {"sequences", "layers", "store", "energy", "without_first"},
+            {"maps", "maps_of", "sequences", "layers", "store", "energy", "without_first"},
             "gives one map as it is"}}),
       .analyses = {&attention_analysis(), &induction_analysis()},
       .run = run};

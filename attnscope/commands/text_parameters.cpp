@@ -157,7 +157,9 @@ TokenSequences token_sequences(const Arguments& arguments, const Model& model,
   TokenSequences out;
   std::string file = arguments.text("token_file");
   if (!file.empty()) {
-    out.of_model = TokenShard(file).cut_windows(request);
+    const TokenShard shard(file);
+    if (const auto vocabulary = model.dimensions().vocabulary) shard.check_ids(*vocabulary);
+    out.of_model = shard.cut_windows(request);
   } else {
     if (!arguments.given("text_file")) {
       throw Error(ErrorKind::usage,

@@ -1,0 +1,84 @@
+"""What attention maps say, in float64 NumPy: the definitions of docs/metrics.md "Attention maps", written down once more."""
+
+import numpy as np
+
+TOP_COLUMNS = 8
+ROUNDING = 1e-12  # a threshold that is met but for that part of it counts as met
+FIELDS = ("energy_rank", "columns", "first_column_share", "entropy", "sink_mass", "previous_token", "diagonal",
+          "mean_distance")
+
+
+def fewest(values: np.ndarray, share: float) -> tuple[int, float]:
+    """How many of `values`, which fall, hold that share of their sum; and how clear that is, as a part of the sum."""
+    sums = np.cumsum(values)
+    if sums.size == 0 or sums[-1] == 0:
+        return 0, 1.0
+    wanted = share * sums[-1] * (1 - ROUNDING)
+    return int(np.sum(sums < wanted)) + 1, float(np.min(np.abs(sums - wanted)) / sums[-1])
+
+
+def measure(weights: np.ndarray, energy: float, without_first: bool) -> dict:
+    """Of one map (T, T); `clear` says how far its rank and columns are from being others."""
+    weights = weights.astype(np.float64)
+    length = weights.shape[0]
+    queries, keys = np.indices(weights.shape)
+    ranked = weights.copy()
+    if without_first:
+        ranked[:, 0] = 0
+    rank, clear_rank = fewest(np.linalg.svd(ranked, compute_uv=False) ** 2, energy)
+    squares = np.sum(ranked**2, axis=0)
+    order = np.argsort(-squares, kind="stable")
+    if without_first:
+        order = order[order != 0]
+    columns, clear_columns = fewest(squares[order], energy)
+    logarithms = np.log(np.where(weights > 0, weights, 1))
+    return {
+        "energy_rank": rank,
+        "columns": columns,
+        "top_columns": order[:min(columns, TOP_COLUMNS)].tolist(),
+        "first_column_share": squares[order[0]] / squares[order].sum() if columns else None,
+        "entropy": -(weights * logarithms).sum() / length,
+        "sink_mass": weights[:, 0].mean(),
+        "previous_token": np.diagonal(weights, -1).mean() if length > 1 else None,
+        "diagonal": np.diagonal(weights).mean(),
+        "mean_distance": (weights * np.abs(queries - keys)).sum() / length,
+        "clear": min(clear_rank, clear_columns),
+    }
+
+
+def mean_with_error(values: list) -> tuple[float | None, float | None]:
+    known = np.array([value for value in values if value is not None], dtype=np.float64)
+    if known.size == 0:
+        return None, None
+    return known.mean(), known.std(ddof=1) / np.sqrt(known.size) if known.size > 1 else None
+
+
+def most_frequent(tops: list[list[int]], columns: float) -> list[int]:
+    times: dict[int, int] = {}
+    for top in tops:
+        for column in top:
+            times[column] = times.get(column, 0) + 1
+    wanted = int(np.clip(np.floor(columns + 0.5), 1, TOP_COLUMNS))
+    return sorted(times, key=lambda column: (-times[column], column))[:wanted]
+
+
+def rows_of(maps: np.ndarray, energy: float, without_first: bool) -> tuple[list[dict], float]:
+    """The rows of a model from its maps (sequences, layers, heads, T, T), without their model, and how clear they are."""
+    rows, clear = [], 1.0
+    for layer in range(maps.shape[1]):
+        found = [[measure(head, energy, without_first) for head in sequence[layer]] for sequence in maps]
+        clear = min(clear, min(head["clear"] for sequence in found for head in sequence))
+        for head in range(maps.shape[2]):
+            row = {"layer": layer, "head": head, "sequences": len(maps)}
+            for name in FIELDS:
+                row[name], row[name + "_error"] = mean_with_error([sequence[head][name] for sequence in found])
+            row["top_columns"] = most_frequent([sequence[head]["top_columns"] for sequence in found], row["columns"])
+            rows.append(row)
+        row = {"layer": layer, "head": None, "sequences": len(maps),
+               "max_rank": max(row["energy_rank"] for row in rows if row["layer"] == layer)}
+        for name, values in (("mean_max_rank", [max(head["energy_rank"] for head in heads) for heads in found]),
+                             ("mean_columns", [np.mean([head["columns"] for head in heads]) for heads in found])):
+            row[name], row[name + "_error"] = mean_with_error(values)
+        row["collapsed"] = bool(row["mean_max_rank"] < 2 and row["mean_columns"] < 2) if energy == 0.9 else None
+        rows.append(row)
+    return rows, clear

@@ -1,0 +1,65 @@
+#!/usr/bin/env python3
+"""Writes tests/golden/attention/<case>.json: what `attention` must say of tiny checkpoints.
+
+    python tools/golden_attention.py
+
+The maps are those of transformers' eager attention in float32, on the checkpoints of tests/data/forward and tokens drawn
+at random; the measures are float64 NumPy (attention_measures.py). A second run gives the same bytes. Needs numpy, torch
+and transformers; no test needs them.
+"""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import torch
+import transformers
+from attention_measures import rows_of
+
+ROOT = Path(__file__).resolve().parent.parent
+DATA, GOLDEN = ROOT / "tests/data/forward", ROOT / "tests/golden/attention"
+CASES = {"gpt2": 16, "llama": 24, "gemma3": 16, "bert": 16}  # tokens of each sequence: as many as have positions
+SEQUENCES = 3
+ASKED = ((0.9, False), (0.6, False), (0.9, True))  # energy, without the first key
+# Float32 maps of two programs differ by 1e-7: ranks and columns of what is clearer than this are the same.
+CLEAR = 1e-5
+
+
+def maps_of(folder: Path, tokens: np.ndarray) -> np.ndarray:
+    """(sequences, layers, heads, T, T)."""
+    model = transformers.AutoModel.from_pretrained(folder, attn_implementation="eager", dtype=torch.float32).eval()
+    with torch.no_grad():
+        attentions = model(input_ids=torch.from_numpy(tokens), output_attentions=True, use_cache=False).attentions
+    return np.stack([layer.numpy() for layer in attentions], axis=1)
+
+
+def rounded(value):
+    if isinstance(value, dict):
+        return {key: rounded(entry) for key, entry in value.items()}
+    if isinstance(value, (float, np.floating)):
+        return float(f"{value:.9g}")
+    return value
+
+
+def main() -> None:
+    GOLDEN.mkdir(parents=True, exist_ok=True)
+    for name, length in CASES.items():
+        config = json.loads((DATA / name / "config.json").read_text())
+        for seed in range(100):
+            tokens = np.random.default_rng(seed).integers(0, config["vocab_size"], (SEQUENCES, length))
+            maps = maps_of(DATA / name, tokens)
+            runs = [(energy, without_first, *rows_of(maps, energy, without_first)) for energy, without_first in ASKED]
+            if min(clear for *_, clear in runs) > CLEAR:
+                break
+        else:
+            raise RuntimeError(f"{name}: no tokens whose ranks are clear")
+        golden = {"model": name, "tokens": tokens.tolist(),
+                  "runs": [{"energy": energy, "without_first": without_first, "rows": [rounded(row) for row in rows]}
+                           for energy, without_first, rows, _ in runs]}
+        text = json.dumps(golden).replace('{"layer"', '\n{"layer"').replace('{"energy"', '\n{"energy"')
+        (GOLDEN / f"{name}.json").write_text(text + "\n")
+        print(f"{name}: seed {seed}, {len(text)} bytes")
+
+
+if __name__ == "__main__":
+    main()
