@@ -55,6 +55,9 @@ OPTIONS = [
     "circuits {gpt2} --with-bias --all-eigenvalues",
     "circuits {gpt2} --composition",
     "circuits {llama} --composition --fold-norm --rope-offset 3",
+    "attention {llama} --tokens 1,2,3,4,5",
+    "attention {gpt2} --tokens 1,2,3 --layers 1 --energy 0.5 --without-first",
+    "attention {llama} {gpt2} --induction --sequences 2 --length 8",
     "matrix {llama} --layer 1 --matrix q",
     "matrix {llama} --layer 0 --matrix qk --head 2",
     # Weights that are NaN are skipped; of zero ones many measures are null.
