@@ -21,10 +21,10 @@ MAY_INCLUDE = {
     "results": {"core"},
     "analysis": {"core", "numerics", "results"},
     "store": {"core", "results"},
-    "pipeline": {"core", "tensor", "checkpoint", "model", "numerics", "results", "analysis", "store"},
+    "pipeline": {"core", "tensor", "checkpoint", "model", "numerics", "results", "analysis", "forward", "store"},
     "output": {"core", "results"},
-    "commands": {"core", "tensor", "checkpoint", "model", "numerics", "results", "analysis", "store", "pipeline", "output"},
-    "cli": {"core", "tensor", "checkpoint", "model", "numerics", "results", "analysis", "store", "pipeline", "commands", "output"},
+    "commands": {"core", "tensor", "checkpoint", "model", "numerics", "results", "analysis", "forward", "store", "pipeline", "output"},
+    "cli": {"core", "tensor", "checkpoint", "model", "numerics", "results", "analysis", "forward", "store", "pipeline", "commands", "output"},
 }
 
 # No type of a library in a public header; <nlohmann/json_fwd.hpp> names types without defining them.

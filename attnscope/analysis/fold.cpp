@@ -45,11 +45,12 @@ Matrix<double> with_column(const Matrix<double>& matrix, std::span<const double>
   return wider;
 }
 
-void turn_keys(Matrix<double>& keys, std::int64_t head_dim, std::span<const double> angles) {
+void turn_keys(Matrix<double>& keys, std::int64_t head_dim, std::span<const double> angles,
+               double factor) {
   const std::int64_t pairs = std::ssize(angles);
   for (std::int64_t pair = 0; pair < pairs; ++pair) {
     const double angle = angles[static_cast<std::size_t>(pair)];
-    const double cosine = std::cos(angle), sine = std::sin(angle);
+    const double cosine = factor * std::cos(angle), sine = factor * std::sin(angle);
     for (std::int64_t first = pair; first < keys.rows(); first += head_dim) {
       for (std::int64_t col = 0; col < keys.cols(); ++col) {
         double& x = keys(first, col);

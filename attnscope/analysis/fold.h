@@ -31,7 +31,8 @@ void centre_columns(Matrix<double>& matrix);
 Matrix<double> with_column(const Matrix<double>& matrix, std::span<const double> column);
 
 /// R_Δ W_K of keys (G d, D): in every head of `head_dim` rows the rows p and p + n, n =
-/// angles.size(), turn by angles[p] radians; those from 2 n on stay.
-void turn_keys(Matrix<double>& keys, std::int64_t head_dim, std::span<const double> angles);
+/// angles.size(), turn by angles[p] radians and are multiplied by `factor`; those from 2 n on stay.
+void turn_keys(Matrix<double>& keys, std::int64_t head_dim, std::span<const double> angles,
+               double factor = 1);
 
 }  // namespace attnscope

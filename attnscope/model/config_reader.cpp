@@ -1,6 +1,8 @@
 #include "attnscope/model/config_reader.h"
 
+#include <algorithm>
 #include <cmath>
+#include <nlohmann/json.hpp>
 
 #include "attnscope/core/error.h"
 #include "attnscope/core/text.h"
@@ -9,6 +11,9 @@
 namespace attnscope {
 
 using nlohmann::json;
+
+/// Of a list: every layer keeps its own.
+constexpr std::size_t kMostValues = 1024;
 
 void ConfigReader::refuse(const std::string& problem) const {
   throw Error(ErrorKind::format, {.file = where_, .problem = problem});
@@ -75,6 +80,9 @@ std::vector<double> ConfigReader::positives(const std::string& key) const {
   const json* found = find(key);
   if (found == nullptr) return {};
   if (!found->is_array()) refuse_value(key, *found, "a list of positive numbers");
+  if (found->size() > kMostValues) {
+    refuse("'" + key + "' has more than " + std::to_string(kMostValues) + " numbers");
+  }
   std::vector<double> values;
   for (const json& value : *found) {
     if (!value.is_number() || !(value.get<double>() > 0)) {
@@ -86,13 +94,28 @@ std::vector<double> ConfigReader::positives(const std::string& key) const {
 }
 
 bool ConfigReader::flag(const ConfigFlag& key) const {
+  if (!has(key.name)) return key.fallback;
   const json* found = find(key.name);
-  return found != nullptr && found->is_boolean() ? found->get<bool>() : key.fallback;
+  if (found == nullptr) return false;
+  if (!found->is_boolean()) refuse_value(key.name, *found, "true or false");
+  return found->get<bool>();
 }
 
 std::string ConfigReader::text(const std::string& key) const {
   const json* found = find(key);
-  return found != nullptr && found->is_string() ? found->get<std::string>() : "";
+  if (found == nullptr) return "";
+  if (!found->is_string()) refuse_value(key, *found, "a string");
+  return found->get<std::string>();
+}
+
+std::vector<std::string> ConfigReader::texts(const std::string& key) const {
+  const json* found = find(key);
+  if (found == nullptr) return {};
+  const auto is_text = [](const json& value) { return value.is_string(); };
+  if (!found->is_array() || !std::all_of(found->begin(), found->end(), is_text)) {
+    refuse_value(key, *found, "a list of strings");
+  }
+  return found->get<std::vector<std::string>>();
 }
 
 }  // namespace attnscope

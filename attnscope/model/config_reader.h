@@ -1,10 +1,9 @@
-// Values of a config.json by the keys that an architecture names, checked. For .cpp files of this
-// folder only, as its type is the JSON library's.
+// Values of a config.json by the keys that an architecture names, checked.
 #pragma once
 
 #include <cstdint>
 #include <initializer_list>
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -36,9 +35,9 @@ class ConfigReader {
   std::optional<double> real(const ConfigNumber& key) const;      // finite, not negative
   std::optional<double> positive(const ConfigNumber& key) const;  // finite
   std::vector<double> positives(const std::string& key) const;
-  bool flag(const ConfigFlag& key) const;
-  /// Empty where the key is absent or holds something else.
-  std::string text(const std::string& key) const;
+  bool flag(const ConfigFlag& key) const;          // null is false, as in Python
+  std::string text(const std::string& key) const;  // empty where the key is absent or null
+  std::vector<std::string> texts(const std::string& key) const;  // likewise
 
  private:
   std::optional<double> finite(const ConfigNumber& key, const char* expected,

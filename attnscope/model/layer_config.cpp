@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 
@@ -12,18 +13,24 @@ namespace {
 
 using nlohmann::json;
 
+constexpr const char *kLayerTypes = "layer_types", *kWindowedType = "sliding_attention";
+
 /// GPT-Neo's kinds of layers: a list of them, or repeated lists.
 std::vector<bool> listed_kinds(const ConfigReader& config, std::size_t layers) {
   std::vector<bool> local;
+  std::string key = "attention_layers";
   const auto add = [&](const json& kinds) {
-    if (!kinds.is_array()) config.refuse("'attention_types' is not [[[kinds], repeats], …]");
     for (const json& kind : kinds) {
+      if (kind != "local" && kind != "global") {
+        config.refuse("'" + key + "' lists what is neither \"local\" nor \"global\"");
+      }
       if (local.size() < layers) local.push_back(kind == "local");
     }
   };
-  if (const json* list = config.find("attention_layers")) {
-    add(*list);
+  if (config.find(key) != nullptr) {
+    add(config.texts(key));
   } else if (const json* types = config.find("attention_types")) {
+    key = "attention_types";
     for (const json& entry : *types) {
       const bool sound = entry.is_array() && entry.size() == 2 && entry[0].is_array() &&
                          entry[1].is_number_unsigned();
@@ -38,24 +45,35 @@ std::vector<bool> listed_kinds(const ConfigReader& config, std::size_t layers) {
     while (local.size() < layers) local.push_back(local.size() % 2 == 1);
   }
   if (local.size() < layers) {
-    config.refuse("'attention_types' lists " + std::to_string(local.size()) + " of " +
+    config.refuse("'" + key + "' lists " + std::to_string(local.size()) + " of " +
                   std::to_string(layers) + " layers");
   }
   return local;
 }
 
 std::optional<std::vector<bool>> by_layer_types(const ConfigReader& config, std::size_t layers) {
-  const json* types = config.find("layer_types");
-  if (types == nullptr || !types->is_array()) return std::nullopt;
-  if (types->size() < layers) {
-    config.refuse("'layer_types' lists " + std::to_string(types->size()) + " of " +
+  if (config.find(kLayerTypes) == nullptr) return std::nullopt;
+  const std::vector<std::string> types = config.texts(kLayerTypes);
+  if (types.size() < layers) {
+    config.refuse("'layer_types' lists " + std::to_string(types.size()) + " of " +
                   std::to_string(layers) + " layers");
   }
   std::vector<bool> windowed;
   for (std::size_t layer = 0; layer < layers; ++layer) {
-    windowed.push_back((*types)[layer] == "sliding_attention");
+    windowed.push_back(types[layer] == kWindowedType);
   }
   return windowed;
+}
+
+/// Why layers of the listed types cannot be run; empty where they can.
+std::string unknown_layer_type(const Architecture& architecture, const ConfigReader& config) {
+  if (!architecture.window || !architecture.window->reads_layer_types) return "";
+  for (const std::string& type : config.texts(kLayerTypes)) {
+    if (type != kWindowedType && type != "full_attention") {
+      return "layer type '" + printable(type) + "' is not known";
+    }
+  }
+  return "";
 }
 
 NormSpec norm_named(const NormRule& rule, const ConfigReader& config, const std::string& tensor) {
@@ -98,7 +116,7 @@ double scale_of(const ScoreRule& rule, const ConfigReader& config, const Dimensi
   const std::int64_t dimension =
       config.number(rule.scale_dimension).value_or(dimensions.heads.head_dim);
   double scale = 1 / std::sqrt(static_cast<double>(dimension));
-  if (rule.scale.fallback) scale = *config.real(rule.scale);
+  scale = config.positive(rule.scale).value_or(scale);
   if (!config.flag(rule.scaled)) scale = 1;
   return config.flag(rule.by_layer) ? scale / static_cast<double>(layer + 1) : scale;
 }
@@ -223,6 +241,7 @@ void resolve_layers(ModelSpec& spec, const ConfigReader& config) {
   LayerSpec common{.parallel = config.flag(architecture.parallel)};
   set_norms(common, *architecture.norm, config);
   spec.not_run = set_activation(common.activation, activation);
+  if (spec.not_run.empty()) spec.not_run = unknown_layer_type(architecture, config);
   common.attention.soft_cap = config.positive(architecture.scores.soft_cap);
   common.attention.mask.causal = spec.causal && !config.flag(architecture.bidirectional);
   for (const BiasRule& rule : architecture.biases) {

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "attnscope/model/layer_config.h"
@@ -26,15 +27,14 @@ RopeScaling scaling_of(const RopeRule& rule, std::string_view name) {
   return RopeScaling::unknown;
 }
 
-/// One kind of layer. `parameters` is rope_parameters or rope_scaling, whose kind was once called
-/// `type`; it may be absent.
+/// One kind of layer. `parameters` is rope_parameters or rope_scaling, and may be absent.
+/// `reads_type`: their kind may be called `type`, as it once was.
 Rope read_rope(const RopeRule& rule, const ConfigReader& config, const ConfigReader& parameters,
-               const Dimensions& dimensions) {
+               const Dimensions& dimensions, bool reads_type = true) {
   Rope rope{.fraction = rule.fraction, .half_truncated = rule.half_truncated};
-  for (const char* key : {"type", "rope_type"}) {
-    const std::string named = parameters.text(key);
-    if (!named.empty()) rope.scaling_name = named;
-  }
+  std::string kind = parameters.text("rope_type");
+  if (kind.empty() && reads_type) kind = parameters.text("type");
+  if (!kind.empty()) rope.scaling_name = kind;
   rope.scaling = scaling_of(rule, rope.scaling_name);
   const auto own = [&](const char* key, double fallback) {
     return parameters.positive({key, fallback}).value_or(fallback);
@@ -77,7 +77,9 @@ std::vector<Rope> read_ropes(const RopeRule& rule, const ConfigReader& config,
   const bool scaled = scaling != nullptr && scaling->is_object() && !scaling->empty();
   if (!by_kind) of_full = scaled ? config.object("rope_scaling") : parameters;
 
-  const Rope full = read_rope(rule, config, of_full, dimensions);
+  // Of Gemma 3's rope_scaling, transformers reads the new name alone.
+  const bool reads_type = by_kind || !scaled || rule.local_theta_key.empty();
+  const Rope full = read_rope(rule, config, of_full, dimensions, reads_type);
   Rope local = full;
   if (by_kind && of_windowed.exists()) {
     local = read_rope(rule, config, of_windowed, dimensions);

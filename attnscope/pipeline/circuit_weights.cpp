@@ -61,13 +61,19 @@ RopeFrequencies turns_of(const Model& model, std::int64_t layer, std::int64_t of
   return rope_frequencies(*rope, spec.dimensions.heads.head_dim, std::abs(offset) + 1, spec.source);
 }
 
-/// By which every head's keys turn over `offset` tokens.
-std::vector<double> key_angles(const Model& model, std::int64_t layer, std::int64_t offset) {
-  std::vector<double> angles;
-  for (const float radians : turns_of(model, layer, offset).radians_per_token) {
-    angles.push_back(static_cast<double>(radians) * static_cast<double>(offset));
+/// What becomes of every head's keys at that offset.
+struct KeyTurn {
+  std::vector<double> angles;  // of each pair, radians
+  double factor = 1;           // of all that turns
+};
+
+KeyTurn key_turn(const Model& model, std::int64_t layer, std::int64_t offset) {
+  const RopeFrequencies turns = turns_of(model, layer, offset);
+  KeyTurn turn{.factor = turns.gain * turns.gain};  // queries have it, too
+  for (const float radians : turns.radians_per_token) {
+    turn.angles.push_back(static_cast<double>(radians) * static_cast<double>(offset));
   }
-  return angles;
+  return turn;
 }
 
 }  // namespace
@@ -99,7 +105,7 @@ void check_variant(const Model& model, const CircuitVariant& variant) {
                  .problem = model.name() + " does not say which norm feeds its projections"});
   }
   if (variant.rope_offset == 0) return;
-  if (!spec.architecture.rope) {
+  if (!spec.architecture.rope || spec.layers.empty()) {
     throw Error(ErrorKind::usage, {.parameter = "rope_offset",
                                    .problem = model.name() + " (" + spec.architecture.name +
                                               ") has no rotary positions"});
@@ -137,8 +143,8 @@ void add_variant_inputs(ItemInputs& inputs, const Model& model, std::int64_t lay
     inputs.add("biases", std::move(present));
   }
   if (!qk || variant.rope_offset == 0) return;
-  std::vector<double> angles = key_angles(model, layer, variant.rope_offset);
-  inputs.add("key_angles", std::move(angles));
+  KeyTurn turn = key_turn(model, layer, variant.rope_offset);
+  inputs.add("key_angles", std::move(turn.angles)).add("key_factor", turn.factor);
 }
 
 LoadedCircuit load_circuit(const Model& model, std::int64_t layer, Role circuit,
@@ -177,7 +183,8 @@ LoadedCircuit load_circuit(const Model& model, std::int64_t layer, Role circuit,
     if (!out.skipped.empty()) return out;
   }
   if (qk && variant.rope_offset != 0) {
-    turn_keys(out.right, out.heads.head_dim, key_angles(model, layer, variant.rope_offset));
+    const KeyTurn turn = key_turn(model, layer, variant.rope_offset);
+    turn_keys(out.right, out.heads.head_dim, turn.angles, turn.factor);
   }
   return out;
 }

@@ -195,8 +195,8 @@ void run_predict(std::span<const Model> models, const PredictRequest& request,
     const std::int64_t tokens = std::ssize(prompt.tokens) + request.generate.value_or(0);
     items.push_back(
         {.flops = static_cast<double>(copy) * static_cast<double>(tokens),
-         .memory_bytes = (copies ? copy : 0) +
-                         run_bytes(model.dimensions(), /*sequences=*/1, tokens),
+         .memory_bytes =
+             (copies ? copy : 0) + run_bytes(model.dimensions(), /*sequences=*/1, tokens),
          .run = [&, copies, index](const Compute& compute) {
            found[index] =
                PromptRun(models[index], request.prompts[index], request, copies, compute).run();

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "tests/support/run_command.h"
+#include "tests/support/temp_folder.h"
 
 namespace attnscope {
 namespace {
@@ -115,6 +116,10 @@ std::string test_name(const testing::TestParamInfo<std::string>& name) {
   return text;
 }
 
+// Frequencies are float32: off by 6e-8 of themselves, which over 21 tokens turns a pair by 1.3e-6
+// too far at most, and others by less.
+constexpr double kTurnedTolerance = 2e-6;
+
 class CircuitsGolden : public testing::TestWithParam<std::string> {
  protected:
   const std::string folder_ = (kRoot / "tests/data" / GetParam()).string();
@@ -148,7 +153,7 @@ TEST_P(CircuitsGolden, TurnsKeysByTheOffset) {
     return;
   }
   compare_report(report_of({folder_, "--rope-offset", "-3", "--circuit", "qk"}), golden_,
-                 golden_.at("rope_offset"), kTolerance);
+                 golden_.at("rope_offset"), kTurnedTolerance);
 }
 
 TEST_P(CircuitsGolden, ComposesHeadsOfDifferentLayers) {
@@ -206,6 +211,22 @@ INSTANTIATE_TEST_SUITE_P(
       std::replace(name.begin(), name.end(), '-', '_');
       return name;
     });
+
+TEST(CircuitsGoldenScaled, TurnsKeysByEveryScaling) {
+  std::ifstream file(kRoot / "tests/golden/circuits/scaled/figures.json");
+  const json golden = json::parse(file);
+  for (const json& scaled : golden.at("cases")) {
+    const test::TempFolder folder;
+    const fs::path source = kRoot / "tests/data/forward" / scaled.at("folder");
+    fs::copy_file(source / "model.safetensors", folder.path() / "model.safetensors");
+    fs::copy_file(source / scaled.at("config"), folder.path() / "config.json");
+    const std::string offset = scaled.at("offset").dump();
+    SCOPED_TRACE(scaled.at("folder").dump() + scaled.at("config").dump() + " at " + offset);
+    const json report =
+        report_of({folder.path().string(), "--rope-offset", offset, "--circuit", "qk"});
+    compare_report(report, golden, scaled.at("rows"), kTurnedTolerance);
+  }
+}
 
 INSTANTIATE_TEST_SUITE_P(Cases, CircuitsGolden, testing::ValuesIn(case_names()), test_name);
 

@@ -159,16 +159,16 @@ TEST(CliCircuits, TablesSayTheVariant) {
 
 TEST(CliCircuits, OneLineSaysWhatIsWrong) {
   const TempFolder folder;
-  TinyLlama yarn;
-  yarn.config["rope_scaling"] = {{"rope_type", "yarn"}, {"factor", 4.0}};
-  const std::string scaled = yarn.write(folder, "yarn");
+  TinyLlama spiral;
+  spiral.config["rope_scaling"] = {{"rope_type", "spiral"}, {"factor", 4.0}};
+  const std::string scaled = spiral.write(folder, "spiral");
   const struct {
     Words arguments;
     int code;
     const char* said;
   } cases[] = {
       {{"circuits", data_path("gpt2"), "--rope-offset", "-1"}, 2, "no rotary positions"},
-      {{"circuits", scaled, "--rope-offset", "-1"}, 5, "yarn"},
+      {{"circuits", scaled, "--rope-offset", "-1"}, 5, "'spiral' is not known"},
       {{"circuits", kLlama, "--rope-offset", "far"}, 2, "--rope-offset"},
       {{"circuits", kLlama, "--circuit", "q"}, 2, "is not a circuit"},
       {{"circuits", kLlama, "--composition", "--with-bias"}, 2, "--with-bias"},

@@ -1,4 +1,7 @@
 // Help, version and what is printed for shells and the manual.
+#include <cctype>
+#include <cstring>
+
 #include "tests/cli/command_line.h"
 
 namespace attnscope::test {
@@ -6,8 +9,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const Words kCommands = {"info",       "circuits", "spectrum", "weights",
-                         "similarity", "matrix",   "predict",  "export",   "explain"};
+const Words kCommands = {"info",   "circuits",  "spectrum", "weights", "similarity",
+                         "matrix", "attention", "predict",  "export",  "explain"};
 
 /// The command lines that a command's help shows, each without what the shell would do with it.
 std::vector<Words> examples_in(const std::string& help) {
@@ -71,9 +74,24 @@ TEST(CliHelp, EveryCommandExplainsItsOptions) {
   }
 }
 
+/// A shard of so many tokens.
+std::string token_shard(std::int32_t count) {
+  std::string bytes(256 * sizeof(std::int32_t), '\0');
+  const std::int32_t header[] = {20240520, 1, count};
+  std::memcpy(bytes.data(), header, sizeof header);
+  for (std::int32_t at = 0; at < count; ++at) {
+    bytes += {static_cast<char>(at * 7 % 251), '\0'};
+  }
+  return bytes;
+}
+
 TEST(CliHelp, EveryExampleRuns) {
   // Where a user would type them: a folder in which `examples` lies and results may be left.
   const TempFolder folder;
+  std::string book;
+  while (book.size() < 100'000) book += "To be, or not to be, that is the question.\n";
+  folder.write("book.txt", book);
+  folder.write("val.bin", token_shard(20'000));
   fs::create_directory_symlink(source_path("examples"), folder.path() / "examples");
   for (const std::string& command : kCommands) {
     const auto examples = examples_in(output_of({command, "--help"}));

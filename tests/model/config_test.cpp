@@ -162,15 +162,16 @@ TEST(Config, AnOutputHeadIsTiedAsTransformersTiesIt) {
                                    {"n_layers", 2},
                                    {"n_heads", 4},
                                    {"dim", 32},
-                                   {"hidden_dim", 48}}) {
+                                   {"hidden_dim", 48},
+                                   {"model_dim", 32}}) {
     config[key] = value;
   }
   const std::map<std::string, bool> expected = {
-      {"albert", true},    {"bert", true},   {"distilbert", true}, {"gemma", true},
-      {"gemma2", true},    {"gemma3", true}, {"gpt2", true},       {"gpt_neo", true},
-      {"gpt_neox", false}, {"llama", false}, {"mistral", false},   {"opt", true},
-      {"phi", false},      {"phi3", false},  {"qwen2", false},     {"qwen3", false},
-      {"roberta", true},
+      {"albert", true},  {"bert", true},      {"daisy_gpt2", false}, {"distilbert", true},
+      {"gemma", true},   {"gemma2", true},    {"gemma3", true},      {"gpt2", true},
+      {"gpt_neo", true}, {"gpt_neox", false}, {"llama", false},      {"mistral", false},
+      {"opt", true},     {"phi", false},      {"phi3", false},       {"qwen2", false},
+      {"qwen3", false},  {"roberta", true},
   };
   std::map<std::string, bool> got;
   for (const Architecture& architecture : known_architectures()) {
@@ -269,7 +270,7 @@ TEST(Config, UnknownArchitecturesAreUnsupportedAndTheKnownAreListed) {
   config["model_type"] = "mamba\x1b[2J";
   config["architectures"] = {"MambaForCausalLM"};
   EXPECT_ERROR_SAYING(ErrorKind::unsupported, parse(config), kWhere, "'mamba\\x1b[2J' is not known",
-                      "known: albert, bert, distilbert", "roberta", "layout FILE.json");
+                      "known: albert, bert, daisy_gpt2, distilbert", "roberta", "layout FILE.json");
   config.erase("model_type");
   EXPECT_ERROR_SAYING(ErrorKind::unsupported, parse(config), "'MambaForCausalLM' is not known");
 }

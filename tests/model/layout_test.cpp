@@ -257,7 +257,7 @@ TEST(Layout, RejectsMalformedLayouts) {
       {"fused without itself", R"({"weights":[{"role":"q","tensor":"q","fused":["k","v"]}]})",
        "must list the rule's own role once"},
       {"fused with itself twice", R"({"weights":[{"role":"q","tensor":"q","fused":["q","q"]}]})",
-       "must list the rule's own role once"},
+       "lists a role twice"},
       {"fused with another twice",
        R"({"weights":[{"role":"q","tensor":"q","fused":["q","k","k"]}]})", "lists a role twice"},
       {"output fused per head",

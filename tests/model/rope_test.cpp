@@ -4,8 +4,11 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <optional>
 #include <string>
+#include <vector>
 
+#include "attnscope/model/spec.h"
 #include "tests/support/expect_error.h"
 
 namespace attnscope {
@@ -19,33 +22,41 @@ ModelSpec spec_of(const std::string& model_type, const std::string& more, int la
       "config.json");
 }
 
+/// How one layer turns its queries and keys.
+Rope rope_of(const ModelSpec& spec, std::size_t layer) {
+  return spec.layers.at(layer).attention.rope.value();
+}
+
 TEST(Rope, IsAbsentWherePositionsAreNotRotary) {
-  EXPECT_TRUE(spec_of("bert", "").rope.empty());
-  EXPECT_TRUE(spec_of("opt", "").rope.empty());
+  for (const char* model_type : {"bert", "opt"}) {
+    for (const LayerSpec& layer : spec_of(model_type, "").layers) {
+      EXPECT_EQ(layer.attention.rope, std::nullopt) << model_type;
+    }
+  }
 }
 
 TEST(Rope, FallsBackToTheFamilysNumbers) {
-  const Rope llama = spec_of("llama", "").rope.at(1);
+  const Rope llama = rope_of(spec_of("llama", ""), 1);
   EXPECT_EQ(llama.theta, 10000);
   EXPECT_EQ(llama.fraction, 1);
-  EXPECT_EQ(llama.scaling, "default");
-  EXPECT_EQ(spec_of("gpt_neox", "").rope.at(0).fraction, 0.25);
-  EXPECT_EQ(spec_of("phi", "").rope.at(0).fraction, 0.5);
+  EXPECT_EQ(llama.scaling, RopeScaling::none);
+  EXPECT_EQ(rope_of(spec_of("gpt_neox", ""), 0).fraction, 0.25);
+  EXPECT_EQ(rope_of(spec_of("phi", ""), 0).fraction, 0.5);
 }
 
 TEST(Rope, ReadsOldAndNewForms) {
   for (const char* fields :
        {R"(,"rope_theta":5e5,"rope_scaling":{"type":"linear","factor":4})",
         R"(,"rope_parameters":{"rope_type":"linear","rope_theta":5e5,"factor":4})"}) {
-    const Rope rope = spec_of("llama", fields).rope.at(0);
+    const Rope rope = rope_of(spec_of("llama", fields), 0);
     EXPECT_EQ(rope.theta, 5e5) << fields;
-    EXPECT_EQ(rope.scaling, "linear") << fields;
+    EXPECT_EQ(rope.scaling, RopeScaling::linear) << fields;
     EXPECT_EQ(rope.factor, 4) << fields;
   }
   for (const char* fields :
        {R"(,"rotary_pct":0.5,"rotary_emb_base":100)",
         R"(,"rope_parameters":{"partial_rotary_factor":0.5,"rope_theta":100})"}) {
-    const Rope rope = spec_of("gpt_neox", fields).rope.at(0);
+    const Rope rope = rope_of(spec_of("gpt_neox", fields), 0);
     EXPECT_EQ(rope.theta, 100) << fields;
     EXPECT_EQ(rope.fraction, 0.5) << fields;
   }
@@ -60,15 +71,15 @@ TEST(Rope, KnowsLocalAndGlobalLayersOfGemma3) {
           "sliding_attention":{"rope_type":"default","rope_theta":10000},
           "full_attention":{"rope_type":"linear","factor":8,"rope_theta":1000000}})");
   for (const ModelSpec& spec : {old_form, new_form}) {
-    EXPECT_EQ(spec.rope.at(0).theta, 1e4);
-    EXPECT_EQ(spec.rope.at(0).scaling, "default");
-    EXPECT_EQ(spec.rope.at(1).theta, 1e6);
-    EXPECT_EQ(spec.rope.at(1).scaling, "linear");
-    EXPECT_EQ(spec.rope.at(1).factor, 8);
+    EXPECT_EQ(rope_of(spec, 0).theta, 1e4);
+    EXPECT_EQ(rope_of(spec, 0).scaling, RopeScaling::none);
+    EXPECT_EQ(rope_of(spec, 1).theta, 1e6);
+    EXPECT_EQ(rope_of(spec, 1).scaling, RopeScaling::linear);
+    EXPECT_EQ(rope_of(spec, 1).factor, 8);
   }
-  const auto six = spec_of("gemma3_text", "", /*layers=*/7).rope;
-  for (std::size_t layer = 0; layer < six.size(); ++layer) {
-    EXPECT_EQ(six[layer].theta, layer == 5 ? 1e6 : 1e4) << layer;
+  const ModelSpec six = spec_of("gemma3_text", "", /*layers=*/7);
+  for (std::size_t layer = 0; layer < six.layers.size(); ++layer) {
+    EXPECT_EQ(rope_of(six, layer).theta, layer == 5 ? 1e6 : 1e4) << layer;
   }
 }
 
@@ -83,36 +94,40 @@ TEST(Rope, RefusesWhatIsNoNumber) {
       EXPECT_ERROR(ErrorKind::format, spec_of("gemma3_text", fields));
     }
   }
-  EXPECT_EQ(spec_of("llama", R"(,"rope_theta":null,"rope_scaling":null)").rope.at(0).theta, 10000);
+  EXPECT_EQ(rope_of(spec_of("llama", R"(,"rope_theta":null,"rope_scaling":null)"), 0).theta, 10000);
+}
+
+std::vector<float> frequencies(const Rope& rope, std::int64_t head_dim) {
+  return rope_frequencies(rope, head_dim, /*tokens=*/1, "config.json").radians_per_token;
 }
 
 TEST(RopeFrequencies, FallGeometrically) {
-  const auto got = rope_frequencies({.theta = 100, .fraction = 0.5}, /*head_dim=*/16, "here");
+  const auto got = frequencies({.theta = 100, .fraction = 0.5}, /*head_dim=*/16);
   ASSERT_EQ(got.size(), 4u);
   for (std::size_t pair = 0; pair < got.size(); ++pair) {
-    EXPECT_NEAR(got[pair], std::pow(100, -static_cast<double>(pair) / 4), 1e-15);
+    EXPECT_FLOAT_EQ(got[pair], std::pow(100.0F, -static_cast<float>(pair) / 4));
   }
-  const auto linear = rope_frequencies({.scaling = "linear", .factor = 4}, 8, "here");
-  EXPECT_NEAR(linear[0], 0.25, 1e-15);
+  EXPECT_EQ(frequencies({.scaling = RopeScaling::linear, .factor = 4}, 8).at(0), 0.25F);
 }
 
 TEST(RopeFrequencies, Llama3StretchesLongWavesOnly) {
   const Rope plain{.theta = 500000};
-  const Rope scaled{.scaling = "llama3", .theta = 500000, .factor = 8, .original_context = 8192};
-  const auto before = rope_frequencies(plain, 128, "here");
-  const auto after = rope_frequencies(scaled, 128, "here");
+  const Rope scaled{
+      .scaling = RopeScaling::llama3, .theta = 500000, .factor = 8, .original_context = 8192};
+  const auto before = frequencies(plain, 128);
+  const auto after = frequencies(scaled, 128);
   EXPECT_EQ(after.front(), before.front());
-  EXPECT_NEAR(after.back(), before.back() / 8, 1e-20);
+  EXPECT_EQ(after.back(), before.back() / 8);
   for (std::size_t pair = 0; pair < after.size(); ++pair) {
     EXPECT_LE(after[pair], before[pair]);
-    EXPECT_GE(after[pair], before[pair] / 8 * (1 - 1e-15));
+    EXPECT_GE(after[pair], before[pair] / 8);
   }
 }
 
-TEST(RopeFrequencies, RefusesOtherScalings) {
-  for (const char* scaling : {"yarn", "longrope", "dynamic"}) {
-    EXPECT_ERROR(ErrorKind::unsupported, rope_frequencies({.scaling = scaling}, 8, "config.json"));
-  }
+TEST(RopeFrequencies, RefusesUnknownScalings) {
+  const Rope unknown{.scaling = RopeScaling::unknown, .scaling_name = "spiral\n"};
+  EXPECT_ERROR_SAYING(ErrorKind::unsupported, frequencies(unknown, 8), "config.json", "'spiral\\n'",
+                      "known: default, linear");
 }
 
 }  // namespace

@@ -6,12 +6,15 @@
 
 #include <filesystem>
 #include <functional>
+#include <random>
 #include <string>
 #include <vector>
 
 #include "attnscope/commands/analyses.h"
+#include "attnscope/pipeline/attention.h"
 #include "attnscope/pipeline/circuits.h"
 #include "attnscope/pipeline/mla.h"
+#include "attnscope/pipeline/sequence_batches.h"
 #include "attnscope/pipeline/similarity.h"
 #include "attnscope/pipeline/spectrum.h"
 #include "attnscope/pipeline/weights.h"
@@ -42,12 +45,17 @@ struct Case {
   Record parameters;
   std::vector<Role> roles;
   std::vector<std::int64_t> layers = {0, 1};
+  std::vector<TokenIds> sequences = {};  // of batches, which name no layer
 };
 
 /// The items of all models, layer by layer.
 std::vector<WorkItem> items_of(const Case& asked, std::span<const Model> models) {
   Plan plan{.analysis = find_analysis(asked.name), .parameters = asked.parameters};
   for (std::size_t model = 0; model < models.size(); ++model) {
+    if (!asked.sequences.empty()) {
+      add_batches(plan, model, asked.sequences, asked.layers);
+      continue;
+    }
     for (const std::int64_t layer : asked.layers) {
       for (const Role role : asked.roles) {
         if (models[model].describes(role)) plan.add(model, layer).role = role;
@@ -62,6 +70,19 @@ std::vector<WorkItem> items_of(const Case& asked, std::span<const Model> models)
   return plan.items;
 }
 
+/// As run_induction() draws them of 40 tokens, which is the vocabulary of both models.
+std::vector<TokenIds> repeated_tokens(std::size_t sequences, std::size_t block,
+                                      std::uint64_t seed) {
+  std::mt19937_64 generator(seed);
+  std::vector<TokenIds> out(sequences, TokenIds(2 * block));
+  for (TokenIds& ids : out) {
+    for (std::size_t at = 0; at < block; ++at) {
+      ids[at] = ids[at + block] = static_cast<std::int64_t>(generator() % 40);
+    }
+  }
+  return out;
+}
+
 std::vector<Case> cases() {
   const std::vector<double> energy = {0.5, 0.9};
   const std::vector<Role> all = {Role::query, Role::key,  Role::value, Role::output, Role::gate,
@@ -73,6 +94,7 @@ std::vector<Case> cases() {
   Record circuits = {{"energy", energy}};
   for (const auto& [name, value] : folded_parameters.fields()) circuits.add(name, value);
   circuits.add("all_eigenvalues", false);
+  const std::vector<TokenIds> sequences = {{1, 2, 3, 4, 5}, {6, 7, 8, 9, 10}};
   return {
       {.name = "spectrum",
        .run =
@@ -141,6 +163,21 @@ std::vector<Case> cases() {
            },
        .parameters = {{"fold_norm", true}, {"with_bias", false}, {"rope_offset", 0}},
        .roles = {}},
+      {.name = "attention",
+       .run =
+           [=](auto models, RowSink& sink) {
+             AttentionRequest request{.energy = 0.8};
+             request.sequences.resize(models.size(), sequences);
+             run_attention(models, request, {}, sink);
+           },
+       .parameters = {{"energy", 0.8}, {"without_first", false}},
+       .sequences = sequences},
+      {.name = "induction",
+       .run =
+           [](auto models, RowSink& sink) {
+             run_induction(models, {.sequences = 2, .block = 3, .seed = 5}, {}, sink);
+           },
+       .sequences = repeated_tokens(2, /*block=*/3, /*seed=*/5)},
   };
 }
 
@@ -290,6 +327,14 @@ TEST(WorkItem, NamingWhatIsNotThereIsRefused) {
     add("analysis", [](WorkItem& item) { item.analysis = "spectra"; });
     add("analysis", [](WorkItem& item) { item.analysis = ""; });
     add("model", [](WorkItem& item) { item.model = 3; });
+    if (sound.batch) {
+      add("layer", [](WorkItem& item) { item.layer = 0; });
+      add("layer", [](WorkItem& item) { item.batch->layers = {2}; });
+      add("layer", [](WorkItem& item) { item.batch->layers.clear(); });
+      add("sequences", [](WorkItem& item) { item.batch.reset(); });
+      continue;
+    }
+    add("sequences", [](WorkItem& item) { item.batch = SequenceBatch{0, {{1, 2}}, {0}}; });
     add("layer", [](WorkItem& item) { item.model = 2; });
     add("layer", [](WorkItem& item) { item.layer = 2; });
     add("layer", [](WorkItem& item) { item.layer = -1; });

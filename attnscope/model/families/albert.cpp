@@ -53,7 +53,7 @@ Architecture albert() {
       .others = {{"pooler", "pooler.*"}},
       .head_marker = "predictions.*",
       .repeated = {{"predictions.decoder.bias", "predictions.bias"}},
-      .causal = {"is_decoder"},
+      .causal = {"", false},
       .buffers = {"*.position_ids", "*.token_type_ids"},
   };
 }

@@ -1,0 +1,176 @@
+#include "attnscope/model/layout_forward.h"
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+
+namespace attnscope {
+namespace {
+
+using nlohmann::json;
+
+/// A number that the file itself gives, where an architecture would name a key of config.json.
+ConfigNumber constant(std::optional<double> value) { return {"", value}; }
+
+NormRule parse_norms(LayoutFields fields) {
+  const auto kind =
+      fields.choice<NormKind>("kind", {{"layer", NormKind::layer}, {"rms", NormKind::rms}});
+  const auto epsilon = fields.not_negative("epsilon");
+  if (!epsilon) fields.fail("has no 'epsilon'");
+  NormRule norms{.kind = kind,
+                 .epsilon = constant(epsilon),
+                 .gain_offset = fields.not_negative("gain_offset").value_or(0),
+                 .affine = {"", fields.flag("affine", true)},
+                 .attention_input = fields.text("attention_input"),
+                 .attention_output = fields.text("attention_output"),
+                 .attention_sum = fields.text("attention_sum"),
+                 .mlp_input = fields.text("mlp_input"),
+                 .mlp_output = fields.text("mlp_output"),
+                 .mlp_sum = fields.text("mlp_sum"),
+                 .last = fields.text("last"),
+                 .query = fields.text("query"),
+                 .key = fields.text("key"),
+                 .bare_heads = fields.flag("bare_heads", false),
+                 .bare_stream = fields.flag("bare_stream", false)};
+  fields.refuse_unknown();
+  return norms;
+}
+
+/// Says in `config` which layers see the window, as config.json would.
+WindowRule parse_window(LayoutFields fields, std::int64_t layers, json& config) {
+  const WindowRule window{.size = {"", fields.required_number("size")}, .reads_layer_types = true};
+  const json* listed = fields.find("layers");
+  fields.refuse_unknown();
+  if (listed == nullptr) return window;
+  if (!listed->is_array()) fields.fail("'layers' is not a list of layers");
+  json kinds(static_cast<std::size_t>(layers), "full_attention");
+  for (const json& layer : *listed) {
+    const bool is_number = layer.is_number_unsigned();
+    if (!is_number || layer.get<std::uint64_t>() >= static_cast<std::uint64_t>(layers)) {
+      fields.fail("'layers' lists what is no layer from 0 to " + std::to_string(layers - 1));
+    }
+    kinds[layer.get<std::size_t>()] = "sliding_attention";
+  }
+  config["layer_types"] = std::move(kinds);
+  return window;
+}
+
+void parse_attention(LayoutFields fields, ModelSpec& spec, json& config) {
+  spec.architecture.scores = {.scale = constant(fields.positive("scale")),
+                              .by_layer = {"", fields.flag("by_layer", false)},
+                              .soft_cap = constant(fields.positive("soft_cap"))};
+  if (const auto window = fields.object("window")) {
+    spec.architecture.window = parse_window(*window, spec.dimensions.layers, config);
+  }
+  fields.refuse_unknown();
+}
+
+/// Fields of config.json's rope_parameters, which resolve_layers() reads and checks.
+constexpr std::array kScalingFields = {
+    "rope_type",       "factor",           "original_max_position_embeddings",
+    "low_freq_factor", "high_freq_factor", "beta_fast",
+    "beta_slow",       "truncate",         "mscale",
+    "mscale_all_dim",  "attention_factor", "short_factor",
+    "long_factor"};
+
+RopeRule parse_rope(LayoutFields fields, json& config) {
+  RopeRule rope{.theta_key = ""};
+  rope.theta = fields.positive("theta").value_or(rope.theta);
+  rope.fraction = fields.positive("fraction").value_or(rope.fraction);
+  if (rope.fraction > 1) fields.fail("'fraction' is more than 1");
+  rope.half_truncated = fields.flag("half_truncated", false);
+  if (const auto local = fields.positive("local_theta")) {
+    rope.local_theta_key = "local_theta";
+    rope.local_theta = *local;
+  }
+  const json* found = fields.find("scaling");
+  if (auto scaling = fields.object("scaling")) {
+    for (const char* key : kScalingFields) scaling->find(key);
+    scaling->required_text("rope_type");
+    scaling->refuse_unknown();
+    config["rope_parameters"] = *found;
+  }
+  fields.refuse_unknown();
+  return rope;
+}
+
+/// A name alone is that of the tokens' tensor.
+void parse_embedding(LayoutFields& fields, Architecture& architecture) {
+  EmbeddingRule& embedding = architecture.embedding;
+  const json* found = fields.find("embedding");
+  if (found == nullptr || found->is_string()) {
+    embedding.tokens = fields.text("embedding");
+    return;
+  }
+  LayoutFields own = *fields.object("embedding");
+  embedding = {.tokens = own.required_text("tokens"),
+               .positions = own.text("positions"),
+               .position_offset = own.number("position_offset", /*least=*/0).value_or(0),
+               .types = own.text("types"),
+               .norm = own.text("norm"),
+               .projection = own.text("projection"),
+               .projects_tokens = own.flag("projects_tokens", false),
+               .width = {"", own.number("width")},
+               .times_sqrt_width = own.flag("times_sqrt_width", false),
+               .last_projection = own.text("last_projection")};
+  if (const auto padding = own.number("positions_after_padding", /*least=*/0)) {
+    embedding.positions_after_padding = true;
+    architecture.padding_token = {"", padding};
+  }
+  if (embedding.width.fallback && embedding.projection.empty()) {
+    own.fail("'width' is that of a 'projection'");
+  }
+  own.refuse_unknown();
+}
+
+void parse_head(LayoutFields& fields, HeadRule& head) {
+  const std::string weight = fields.text("output_head");
+  if (!weight.empty()) head.weight = {weight};
+  auto own = fields.object("head");
+  if (!own) return;
+  if (!weight.empty()) fields.fail("'output_head' is the 'weight' of 'head': give one of them");
+  if (const std::string name = own->text("weight"); !name.empty()) head.weight = {name};
+  if (const std::string name = own->text("bias"); !name.empty()) {
+    head.bias = {name};
+    head.needs_bias = true;
+  }
+  head.dense = own->text("dense");
+  head.norm = own->text("norm");
+  head.activation = own->text("activation");
+  head.soft_cap = constant(own->positive("soft_cap"));
+  if (head.dense.empty() != head.norm.empty()) own->fail("'dense' and 'norm' belong together");
+  if (head.dense.empty() && !head.activation.empty()) own->fail("'activation' follows a 'dense'");
+  own->refuse_unknown();
+}
+
+}  // namespace
+
+json parse_layout_forward(LayoutFields& fields, ModelSpec& spec) {
+  Architecture& architecture = spec.architecture;
+  json config = json::object();
+  parse_embedding(fields, architecture);
+  parse_head(fields, architecture.head);
+  if (const auto norms = fields.object("norms")) architecture.norm = parse_norms(*norms);
+  if (const auto attention = fields.object("attention")) {
+    parse_attention(*attention, spec, config);
+  }
+  if (const auto rope = fields.object("rope")) architecture.rope = parse_rope(*rope, config);
+  architecture.activation = fields.text("activation");
+  architecture.parallel = {"", fields.flag("parallel", false)};
+  if (std::vector<Role> biased = fields.roles("biases"); !biased.empty()) {
+    architecture.biases = {{std::move(biased)}};
+  }
+  if (!architecture.norm) {
+    for (const char* key : {"attention", "rope", "activation", "parallel", "biases"}) {
+      if (fields.find(key) != nullptr) {
+        fields.fail("'" + std::string(key) + "' means nothing without 'norms'");
+      }
+    }
+  } else if (architecture.activation.empty()) {
+    if (spec.dimensions.mlp_width > 0) fields.fail("has 'norms' and an MLP, but no 'activation'");
+    architecture.activation = "linear";
+  }
+  return config;
+}
+
+}  // namespace attnscope

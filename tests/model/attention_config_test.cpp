@@ -1,0 +1,136 @@
+// How attention scales, caps and masks its scores, by config.json and family. Expected values are
+// those of transformers 5.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <vector>
+
+#include "tests/model/spec_of.h"
+
+namespace attnscope::test {
+namespace {
+
+using nlohmann::json;
+
+std::vector<std::int64_t> windows_of(const ModelSpec& spec) {
+  std::vector<std::int64_t> windows;
+  for (const LayerSpec& layer : spec.layers) windows.push_back(layer.attention.mask.window);
+  return windows;
+}
+
+std::vector<double> scales_of(const ModelSpec& spec) {
+  std::vector<double> scales;
+  for (const LayerSpec& layer : spec.layers) scales.push_back(layer.attention.scale);
+  return scales;
+}
+
+TEST(AttentionConfig, ScalesAndCapsScores) {
+  const double usual = 1 / std::sqrt(8.0);
+  for (const std::string& type : known_types()) {
+    SCOPED_TRACE(type);
+    double expected = usual;
+    if (type == "gpt_neo") expected = 1;
+    if (type == "daisy_gpt2") expected = 0.12;
+    if (type == "qwen3") expected = 1 / std::sqrt(128.0);
+    if (type.starts_with("gemma")) expected = 1 / 16.0;
+    EXPECT_EQ(scales_of(spec_of(type)), std::vector(3, expected));
+    const auto cap = spec_of(type).layers[0].attention.soft_cap;
+    EXPECT_EQ(cap.value_or(0), type == "gemma2" ? 50 : 0);
+  }
+  EXPECT_EQ(scales_of(spec_of("gpt2", {{"scale_attn_weights", false}})), std::vector(3, 1.0));
+  EXPECT_EQ(scales_of(spec_of("gpt2", {{"scale_attn_by_inverse_layer_idx", true}})),
+            (std::vector{usual, usual / 2, usual / 3}));
+  // Not the head's dimension, which is 256 where the file says none.
+  EXPECT_EQ(scales_of(spec_of("gemma3_text", {{"query_pre_attn_scalar", 64}, {"head_dim", 8}})),
+            std::vector(3, 0.125));
+  EXPECT_EQ(scales_of(spec_of("gemma", {{"query_pre_attn_scalar", 64}, {"head_dim", 4}})),
+            std::vector(3, 0.5));
+
+  const auto cap = [](const char* type, const json& changes) {
+    return spec_of(type, changes).layers[0].attention.soft_cap;
+  };
+  EXPECT_EQ(cap("gemma2", {{"attn_logit_softcapping", nullptr}}), std::nullopt);
+  EXPECT_EQ(cap("gemma2", {{"attn_logit_softcapping", 7.5}}), 7.5);
+  EXPECT_EQ(cap("gemma3_text", {{"attn_logit_softcapping", 7.5}}), std::nullopt);
+  EXPECT_EQ(spec_of("gemma2").head.soft_cap, 30);
+  EXPECT_EQ(spec_of("gemma2", {{"final_logit_softcapping", nullptr}}).head.soft_cap, std::nullopt);
+  EXPECT_EQ(spec_of("gemma3_text").head.soft_cap, std::nullopt);
+  EXPECT_EQ(spec_of("gemma3_text", {{"final_logit_softcapping", 20}}).head.soft_cap, 20);
+}
+
+TEST(AttentionConfig, WindowsAreThoseOfTheFamily) {
+  using Windows = std::vector<std::int64_t>;
+  const json five = {{"sliding_window", 5}};
+  const auto with = [&](json changes) {
+    changes["sliding_window"] = 5;
+    return changes;
+  };
+  const json types = {"full_attention", "sliding_attention", "full_attention"};
+  const struct {
+    const char *type, *why;
+    json changes;
+    Windows windows;
+  } cases[] = {
+      {"llama", "has none, whatever keys say", five, {0, 0, 0}},
+      {"mistral", "absent", json::object(), {4096, 4096, 4096}},
+      {"mistral", "null", {{"sliding_window", nullptr}}, {0, 0, 0}},
+      {"mistral", "layer types are not read", with({{"layer_types", types}}), {5, 5, 5}},
+      {"phi3", "absent", json::object(), {0, 0, 0}},
+      {"phi3", "said", five, {5, 5, 5}},
+      {"qwen2", "not used", with({{"max_window_layers", 0}}), {0, 0, 0}},
+      {"qwen2", "used", with({{"use_sliding_window", true}, {"max_window_layers", 1}}), {0, 5, 5}},
+      {"qwen2", "from layer 28", with({{"use_sliding_window", true}}), {0, 0, 0}},
+      {"qwen3",
+       "layer types",
+       with({{"use_sliding_window", true}, {"layer_types", types}}),
+       {0, 5, 0}},
+      {"qwen3",
+       "absent size",
+       {{"use_sliding_window", true}, {"max_window_layers", 2}},
+       {0, 0, 4096}},
+      {"gemma2", "every other", json::object(), {4096, 0, 4096}},
+      {"gemma2", "layer types", with({{"layer_types", types}}), {0, 5, 0}},
+      {"gemma2", "null layer types", with({{"layer_types", nullptr}}), {5, 0, 5}},
+      {"gemma3_text", "all but every sixth", five, {5, 5, 5}},
+      {"gemma3_text", "all but every second", with({{"sliding_window_pattern", 2}}), {5, 0, 5}},
+      {"gpt_neo", "every other", json::object(), {0, 256, 0}},
+      {"gpt_neo",
+       "listed",
+       {{"attention_layers", {"local", "global", "local"}}, {"window_size", 7}},
+       {7, 0, 7}},
+      {"gpt_neo",
+       "types",
+       {{"attention_types", json::parse(R"([[["global"],1],[["local","global"],1000000000]])")}},
+       {0, 256, 0}},
+      {"gpt_neo",
+       "layers before types",
+       {{"attention_layers", {"local", "local", "local"}},
+        {"attention_types", json::parse(R"([[["global"],3]])")}},
+       {256, 256, 256}},
+  };
+  for (const auto& expected : cases) {
+    EXPECT_EQ(windows_of(spec_of(expected.type, expected.changes)), expected.windows)
+        << expected.type << ": " << expected.why;
+  }
+}
+
+TEST(AttentionConfig, MasksSayWhatIsCausal) {
+  const auto causal = [](const char* type, const json& changes = json::object()) {
+    return spec_of(type, changes).layers[0].attention.mask.causal;
+  };
+  const json decoder = {{"is_decoder", true}};
+  for (const char* type : {"bert", "roberta"}) {
+    EXPECT_FALSE(causal(type)) << type;
+    EXPECT_TRUE(causal(type, decoder)) << type;
+  }
+  for (const char* type : {"albert", "distilbert"}) EXPECT_FALSE(causal(type, decoder)) << type;
+  EXPECT_TRUE(causal("gpt2"));
+  EXPECT_TRUE(causal("gemma3_text"));
+  const json both_ways = {{"use_bidirectional_attention", true}};
+  EXPECT_FALSE(causal("gemma3_text", both_ways));
+  EXPECT_TRUE(spec_of("gemma3_text", both_ways).causal) << "it is a decoder all the same";
+  EXPECT_TRUE(causal("gemma2", both_ways));
+}
+
+}  // namespace
+}  // namespace attnscope::test

@@ -1,0 +1,305 @@
+// What config.json and the description of an architecture come to, layer by layer. Expected values
+// are those of transformers 5.
+#include "attnscope/model/layer_config.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <string>
+
+#include "tests/model/spec_of.h"
+#include "tests/support/expect_error.h"
+
+namespace attnscope::test {
+namespace {
+
+using nlohmann::json;
+
+/// Where norms stand: 1 to 6 from the attention's input to the MLP's sum, f after the last layer, h
+/// of heads.
+std::string places_of(const ModelSpec& spec) {
+  const LayerSpec& layer = spec.layers.front();
+  std::string places;
+  char place = '1';
+  for (const auto* norm : {&layer.attention_input, &layer.attention_output, &layer.attention_sum,
+                           &layer.mlp_input, &layer.mlp_output, &layer.mlp_sum}) {
+    if (*norm) places += place;
+    ++place;
+  }
+  if (spec.stream.last_norm) places += 'f';
+  if (layer.attention.query_norm && layer.attention.key_norm) places += 'h';
+  return places;
+}
+
+/// Any norm of the model.
+NormSpec norm_of(const ModelSpec& spec) {
+  const LayerSpec& layer = spec.layers.front();
+  return (layer.attention_input ? layer.attention_input
+          : layer.mlp_input     ? layer.mlp_input
+                                : layer.attention_sum)
+      .value();
+}
+
+/// Projections that must have a bias: "qkvo".
+std::string biased(const ModelSpec& spec) {
+  std::string names;
+  for (const Role role : spec.layers.front().biased) {
+    names += role == Role::up ? "u" : role == Role::down ? "d" : role == Role::gate ? "g" : "";
+    if (is_attention(role)) names += role_name(role);
+  }
+  return names;
+}
+
+TEST(LayerConfig, EveryArchitectureDescribesItsForwardPass) {
+  for (const std::string& type : known_types()) {
+    SCOPED_TRACE(type);
+    const ModelSpec spec = spec_of(type);
+    EXPECT_EQ(spec.not_run, "");
+    EXPECT_EQ(spec.layers.size(), 3u);
+    EXPECT_FALSE(spec.stream.embedding.tokens.empty());
+    EXPECT_FALSE(spec.head.rule.weight.empty());
+  }
+}
+
+TEST(LayerConfig, NormsStandWhereTheFamilyHasThem) {
+  const std::map<std::string, std::string> expected = {
+      {"albert", "36"},   {"bert", "36"},      {"daisy_gpt2", "4h"}, {"distilbert", "36"},
+      {"gemma", "14f"},   {"gemma2", "1245f"}, {"gpt2", "14f"},      {"gemma3_text", "1245fh"},
+      {"gpt_neo", "14f"}, {"gpt_neox", "14f"}, {"llama", "14f"},     {"mistral", "14f"},
+      {"opt", "14f"},     {"phi", "1f"},       {"phi3", "14f"},      {"qwen2", "14f"},
+      {"qwen3", "14fh"},  {"roberta", "36"},
+  };
+  std::map<std::string, std::string> got;
+  for (const std::string& type : known_types()) got[type] = places_of(spec_of(type));
+  EXPECT_EQ(got, expected);
+
+  EXPECT_EQ(places_of(spec_of("opt", {{"do_layer_norm_before", false}})), "36");
+  EXPECT_EQ(places_of(spec_of("opt", {{"_remove_final_layer_norm", true}})), "14");
+  EXPECT_EQ(places_of(spec_of("phi", {{"qk_layernorm", true}})), "1fh");
+
+  const ModelSpec gemma2 = spec_of("gemma2");
+  EXPECT_EQ(gemma2.layers[0].attention_output->tensor, "layers.{layer}.post_attention_layernorm");
+  EXPECT_EQ(gemma2.layers[0].mlp_input->tensor, "layers.{layer}.pre_feedforward_layernorm");
+  EXPECT_EQ(spec_of("llama").layers[0].mlp_input->tensor,
+            "layers.{layer}.post_attention_layernorm");
+}
+
+TEST(LayerConfig, NormsAreOfTheFamilysKind) {
+  for (const std::string& type : known_types()) {
+    SCOPED_TRACE(type);
+    const NormSpec norm = norm_of(spec_of(type));
+    const bool rms = type == "llama" || type == "mistral" || type == "phi3" ||
+                     type == "daisy_gpt2" || type.starts_with("qwen") || type.starts_with("gemma");
+    EXPECT_EQ(norm.kind, rms ? NormKind::rms : NormKind::layer);
+    EXPECT_EQ(norm.gain_offset, type.starts_with("gemma") ? 1 : 0);
+    EXPECT_EQ(norm.has_gain(), type != "daisy_gpt2");
+    EXPECT_EQ(norm.has_bias(), !rms);
+  }
+  const ModelSpec gemma3 = spec_of("gemma3_text");
+  EXPECT_EQ(gemma3.layers[1].attention.query_norm->gain_offset, 1);
+  EXPECT_EQ(gemma3.stream.last_norm->gain_offset, 1);
+
+  const ModelSpec bare = spec_of("opt", {{"layer_norm_elementwise_affine", false}});
+  EXPECT_FALSE(norm_of(bare).has_gain());
+  EXPECT_FALSE(norm_of(bare).has_bias());
+  EXPECT_FALSE(bare.stream.last_norm->has_gain());
+}
+
+TEST(LayerConfig, ReadsEpsilonByTheFamilysKey) {
+  const struct {
+    const char *type, *key;
+    double standard;
+  } cases[] = {
+      {"bert", "layer_norm_eps", 1e-12},    {"roberta", "layer_norm_eps", 1e-12},
+      {"albert", "layer_norm_eps", 1e-12},  {"distilbert", nullptr, 1e-12},
+      {"gpt2", "layer_norm_epsilon", 1e-5}, {"gpt_neo", "layer_norm_epsilon", 1e-5},
+      {"gpt_neox", "layer_norm_eps", 1e-5}, {"opt", nullptr, 1e-5},
+      {"phi", "layer_norm_eps", 1e-5},      {"llama", "rms_norm_eps", 1e-6},
+      {"mistral", "rms_norm_eps", 1e-6},    {"qwen2", "rms_norm_eps", 1e-6},
+      {"qwen3", "rms_norm_eps", 1e-6},      {"gemma", "rms_norm_eps", 1e-6},
+      {"gemma2", "rms_norm_eps", 1e-6},     {"gemma3_text", "rms_norm_eps", 1e-6},
+      {"phi3", "rms_norm_eps", 1e-5},       {"daisy_gpt2", nullptr, 1.1920929e-07},
+  };
+  EXPECT_EQ(std::size(cases), known_types().size());
+  for (const auto& [type, key, standard] : cases) {
+    SCOPED_TRACE(type);
+    EXPECT_EQ(norm_of(spec_of(type)).epsilon, standard);
+    json all;  // of other families: none of them counts here
+    for (const char* other : {"layer_norm_eps", "layer_norm_epsilon", "rms_norm_eps", "norm_eps"}) {
+      all[other] = key != nullptr && std::string(key) == other ? 0.25 : 0.5;
+    }
+    EXPECT_EQ(norm_of(spec_of(type, all)).epsilon, key == nullptr ? standard : 0.25);
+    if (key == nullptr) continue;
+    EXPECT_EQ(norm_of(spec_of(type, {{key, 0}})).epsilon, 0);
+    EXPECT_ERROR_SAYING(ErrorKind::format, spec_of(type, {{key, "small"}}), "config.json", key);
+    EXPECT_ERROR_SAYING(ErrorKind::format, spec_of(type, {{key, -1e-5}}), "config.json", key);
+  }
+}
+
+TEST(LayerConfig, KnowsWhichProjectionsHaveBiases) {
+  const std::map<std::string, std::string> expected = {
+      {"albert", "qkvoud"}, {"bert", "qkvoud"},     {"daisy_gpt2", ""},  {"distilbert", "qkvoud"},
+      {"gemma", ""},        {"gemma2", ""},         {"gemma3_text", ""}, {"gpt2", "qkvoud"},
+      {"gpt_neo", "oud"},   {"gpt_neox", "udqkvo"}, {"llama", ""},       {"mistral", ""},
+      {"opt", "qkvoud"},    {"phi", "qkvoud"},      {"phi3", ""},        {"qwen2", "qkv"},
+      {"qwen3", ""},        {"roberta", "qkvoud"},
+  };
+  std::map<std::string, std::string> got;
+  for (const std::string& type : known_types()) got[type] = biased(spec_of(type));
+  EXPECT_EQ(got, expected);
+
+  const json all = {{"attention_bias", true}, {"mlp_bias", true}};
+  EXPECT_EQ(biased(spec_of("llama", all)), "qkvogud");
+  EXPECT_EQ(biased(spec_of("mistral", all)), "");
+  EXPECT_EQ(biased(spec_of("qwen2", all)), "qkv");
+  EXPECT_EQ(biased(spec_of("qwen3", all)), "qkvo");
+  EXPECT_EQ(biased(spec_of("gemma2", all)), "qkvo");
+  EXPECT_EQ(biased(spec_of("gpt_neox", {{"attention_bias", false}})), "ud");
+  EXPECT_EQ(biased(spec_of("opt", {{"enable_bias", false}})), "");
+}
+
+TEST(LayerConfig, ActivationsFallBackToTheFamilys) {
+  using enum Activation;
+  const std::map<std::string, Activation> expected = {
+      {"albert", gelu_tanh},
+      {"bert", gelu},
+      {"daisy_gpt2", relu_squared},
+      {"distilbert", gelu},
+      {"gemma", gelu_tanh},
+      {"gemma2", gelu_tanh},
+      {"gemma3_text", gelu_tanh},
+      {"gpt2", gelu_tanh},
+      {"gpt_neo", gelu_tanh},
+      {"gpt_neox", gelu},
+      {"llama", silu},
+      {"mistral", silu},
+      {"opt", relu},
+      {"phi", gelu_tanh},
+      {"phi3", silu},
+      {"qwen2", silu},
+      {"qwen3", silu},
+      {"roberta", gelu},
+  };
+  std::map<std::string, Activation> got;
+  for (const std::string& type : known_types()) got[type] = spec_of(type).layers[0].activation;
+  EXPECT_EQ(got, expected);
+
+  const auto named = [](const char* type, const char* key, const char* name) {
+    return spec_of(type, {{key, name}}).layers[0].activation;
+  };
+  EXPECT_EQ(named("gemma", "hidden_act", "gelu"), gelu_tanh) << "what files of Gemma mean by it";
+  EXPECT_EQ(named("gemma", "hidden_activation", "relu"), gelu_tanh) << "not read";
+  EXPECT_EQ(named("gemma2", "hidden_activation", "gelu"), gelu);
+  EXPECT_EQ(named("gemma2", "hidden_act", "relu"), gelu_tanh) << "not read";
+  EXPECT_EQ(named("distilbert", "activation", "relu"), relu);
+  EXPECT_EQ(named("gpt2", "activation_function", "gelu"), gelu);
+  EXPECT_EQ(spec_of("bert", {{"hidden_act", "relu"}}).head.activation, relu);
+  EXPECT_EQ(spec_of("roberta", {{"hidden_act", "relu"}}).head.activation, gelu);
+}
+
+TEST(LayerConfig, AttentionAndMlpMayBeParallel) {
+  EXPECT_TRUE(spec_of("gpt_neox").layers[0].parallel);
+  EXPECT_FALSE(spec_of("gpt_neox", {{"use_parallel_residual", false}}).layers[0].parallel);
+  EXPECT_TRUE(spec_of("phi").layers[0].parallel);
+  EXPECT_FALSE(spec_of("llama", {{"use_parallel_residual", true}}).layers[0].parallel);
+}
+
+TEST(LayerConfig, EmbeddingsAreThoseOfTheFamily) {
+  const ModelSpec opt = spec_of("opt", {{"word_embed_proj_dim", 16}});
+  EXPECT_TRUE(opt.stream.has_projection);
+  EXPECT_EQ(opt.stream.embedding_width, 16);
+  EXPECT_EQ(opt.stream.embedding.position_offset, 2);
+  EXPECT_FALSE(spec_of("opt", {{"word_embed_proj_dim", 32}}).stream.has_projection);
+  EXPECT_FALSE(spec_of("opt", {{"word_embed_proj_dim", nullptr}}).stream.has_projection);
+
+  const ModelSpec albert = spec_of("albert");
+  EXPECT_TRUE(albert.stream.has_projection);
+  EXPECT_EQ(albert.stream.embedding_width, 128);
+  EXPECT_TRUE(spec_of("albert", {{"embedding_size", 32}}).stream.has_projection);
+
+  EXPECT_EQ(spec_of("roberta").stream.padding_token, 1);
+  EXPECT_EQ(spec_of("roberta", {{"pad_token_id", 0}}).stream.padding_token, 0);
+  EXPECT_EQ(spec_of("bert").stream.embedding_norm->tensor, "embeddings.LayerNorm");
+  EXPECT_EQ(spec_of("gpt2").stream.embedding_norm, std::nullopt);
+  EXPECT_TRUE(spec_of("gemma3_text").stream.embedding.times_sqrt_width);
+  EXPECT_FALSE(spec_of("qwen3").stream.embedding.times_sqrt_width);
+}
+
+TEST(LayerConfig, DaisyTakesUpLayersAndEmbeddings) {
+  const ModelSpec spec = spec_of("daisy_gpt2", {{"num_layers", 16}});
+  const auto skip_from = [&](std::size_t layer) { return spec.layers[layer].input->skip_from; };
+  EXPECT_EQ(skip_from(5), std::nullopt);
+  EXPECT_EQ(skip_from(6), 4);
+  EXPECT_EQ(skip_from(7), 3);
+  EXPECT_EQ(spec.layers[6].input->skip.index, 4) << "of the layer that it comes from";
+  EXPECT_EQ(spec.layers[6].input->of_stream.index, 16 + 12);
+  EXPECT_EQ(spec.layers[6].input->of_embedding.index, 16 + 13);
+  const auto& last = *spec.layers[15].attention.value_embedding;
+  EXPECT_EQ(last.table, "value_embeds.2.weight");
+  EXPECT_EQ(last.of_value.index, 3 * 16 + 30);
+  EXPECT_EQ(last.of_table.index, 3 * 16 + 31);
+  EXPECT_EQ(spec.layers[3].attention.value_embedding->table, "");
+  EXPECT_TRUE(spec.layers[0].attention.value_norm);
+  EXPECT_TRUE(spec.layers[0].attention.rope->half_truncated);
+  EXPECT_EQ(spec.layers[0].attention.rope->theta, 1024);
+}
+
+TEST(LayerConfig, RefusesWhatCannotBe) {
+  const struct {
+    const char* type;
+    const char* changes;
+    const char* said;
+  } cases[] = {
+      {"mistral", R"({"sliding_window":-1})", "'sliding_window' is -1, expected a whole number"},
+      {"mistral", R"({"sliding_window":4.5})", "'sliding_window' is 4.5"},
+      {"qwen2", R"({"use_sliding_window":"yes"})",
+       "'use_sliding_window' is \"yes\", expected true"},
+      {"qwen2", R"({"use_sliding_window":true,"layer_types":["full_attention"]})",
+       "'layer_types' lists 1 of 3 layers"},
+      {"gemma2", R"({"layer_types":"sliding_attention"})", "'layer_types' is"},
+      {"gemma2", R"({"layer_types":[1,2,3]})", "'layer_types' is [1,2,3], expected a list"},
+      {"gemma2", R"({"attn_logit_softcapping":"50"})", "'attn_logit_softcapping' is \"50\""},
+      {"gemma2", R"({"attn_logit_softcapping":-1})", "'attn_logit_softcapping' is -1"},
+      {"gemma2", R"({"query_pre_attn_scalar":0})", "'query_pre_attn_scalar' is 0"},
+      {"gpt_neo", R"({"attention_layers":["local"]})", "'attention_layers' lists 1 of 3 layers"},
+      {"gpt_neo", R"({"attention_layers":["near","far","near"]})", "'attention_layers' lists what"},
+      {"gpt_neo", R"({"attention_layers":7})", "'attention_layers' is 7"},
+      {"gpt_neo", R"({"attention_types":[[["local"],-1]]})", "'attention_types' is not"},
+      {"gpt_neo", R"({"attention_types":[["local",3]]})", "'attention_types' is not"},
+      {"gpt_neo", R"({"attention_types":"local"})", "'attention_types' is not"},
+      {"gpt_neo", R"({"attention_types":[[[],4000000000]]})", "'attention_types' lists 0 of 3"},
+      {"gpt_neo", R"({"window_size":0})", "'window_size' is 0"},
+      {"llama", R"({"hidden_act":["silu"]})", "'hidden_act' is [\"silu\"], expected a string"},
+      {"llama", R"({"attention_bias":1})", "'attention_bias' is 1, expected true or false"},
+      {"roberta", R"({"pad_token_id":-1})", "'pad_token_id' is -1"},
+      {"llama", R"({"rope_scaling":{"rope_type":7}})", "'rope_type' is 7"},
+      {"phi3", R"({"rope_scaling":{"rope_type":"longrope","short_factor":[1,"2"]}})",
+       "'short_factor' is"},
+  };
+  for (const auto& wrong : cases) {
+    SCOPED_TRACE(std::string(wrong.type) + " " + wrong.changes);
+    EXPECT_ERROR_SAYING(ErrorKind::format, spec_of(wrong.type, json::parse(wrong.changes)),
+                        "config.json: ", wrong.said);
+  }
+}
+
+TEST(LayerConfig, NullIsNoNumberAndNotTrue) {
+  EXPECT_FALSE(spec_of("gpt_neox", {{"use_parallel_residual", nullptr}}).layers[0].parallel);
+  EXPECT_EQ(biased(spec_of("opt", {{"enable_bias", nullptr}})), "");
+  EXPECT_EQ(norm_of(spec_of("llama", {{"rms_norm_eps", nullptr}})).epsilon, 1e-6);
+  EXPECT_EQ(spec_of("llama", {{"hidden_act", nullptr}}).layers[0].activation, Activation::silu);
+}
+
+TEST(LayerConfig, WhatIsUnknownStopsOnlyTheForwardPass) {
+  const ModelSpec act = spec_of("llama", {{"hidden_act", "snake\n"}});
+  EXPECT_EQ(act.not_run, "activation 'snake\\x0a' is not known");
+  EXPECT_EQ(act.layers.size(), 3u);
+  const json types = {"full_attention", "chunked_attention", "full_attention"};
+  EXPECT_EQ(spec_of("gemma2", {{"layer_types", types}}).not_run,
+            "layer type 'chunked_attention' is not known");
+  const ModelSpec rope = spec_of("llama", {{"rope_scaling", {{"rope_type", "spiral"}}}});
+  EXPECT_EQ(rope.layers[0].attention.rope->scaling, RopeScaling::unknown);
+}
+
+}  // namespace
+}  // namespace attnscope::test

@@ -1,0 +1,39 @@
+// Models of every known family, from a config.json that says little.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "attnscope/model/known_architectures.h"
+#include "attnscope/model/spec.h"
+
+namespace attnscope::test {
+
+/// Dimensions under every name that a family gives them: 3 layers, 4 heads, width 32.
+inline ModelSpec spec_of(const std::string& model_type,
+                         const nlohmann::json& changes = nlohmann::json::object()) {
+  nlohmann::json config = {{"model_type", model_type}};
+  for (const char* key : {"num_hidden_layers", "n_layer", "num_layers", "n_layers"}) {
+    config[key] = 3;
+  }
+  for (const char* key :
+       {"num_attention_heads", "n_head", "num_heads", "n_heads", "num_key_value_heads"}) {
+    config[key] = 4;
+  }
+  for (const char* key : {"hidden_size", "n_embd", "dim", "model_dim"}) config[key] = 32;
+  config["vocab_size"] = 9;
+  for (const auto& [key, value] : changes.items()) config[key] = value;
+  return parse_config(config.dump(), "config.json");
+}
+
+/// The model_type of each.
+inline std::vector<std::string> known_types() {
+  std::vector<std::string> types;
+  for (const Architecture& architecture : known_architectures()) {
+    types.push_back(architecture.model_types.front());
+  }
+  return types;
+}
+
+}  // namespace attnscope::test
