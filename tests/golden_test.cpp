@@ -272,6 +272,7 @@ TEST(GoldenCases, CoverEveryArchitecture) {
     model_types.insert(read_golden(name).at("facts").at("architecture").get<std::string>());
   }
   for (const Architecture& architecture : known_architectures()) {
+    if (architecture.daisy) continue;  // transformers does not know it: see tests/data/forward
     EXPECT_TRUE(std::any_of(architecture.model_types.begin(), architecture.model_types.end(),
                             [&](const std::string& type) { return model_types.contains(type); }))
         << "no case is of architecture " << architecture.name;

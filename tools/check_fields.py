@@ -168,8 +168,8 @@ def kind_of(report, fields):
 
 def faults_of_order(report, fields):
     kind = kind_of(report, fields)
-    order = [
-        field["name"]
+    described = [
+        field
         for field in fields
         if field["kind"] == kind
         and field["part"] == "rows"
@@ -177,6 +177,12 @@ def faults_of_order(report, fields):
         and (field["with"] is None or asked_for(report, field["with"]))
     ]
     for row in report["rows"]:
+        # Fields that no parameter adds and that are optional belong to some rows of the kind.
+        order = [
+            field["name"]
+            for field in described
+            if field["name"] in row or field["with"] is not None or not field["optional"]
+        ]
         if list(row) != order:
             yield f"a row of kind {kind} has {' '.join(row)} where its descriptions have {' '.join(order)}"
             return

@@ -40,7 +40,9 @@ inline std::string data_path(const std::string& name) { return source_path("test
 inline Words data_names() {
   Words names;
   for (const auto& entry : std::filesystem::directory_iterator(source_path("tests/data"))) {
-    if (entry.is_directory()) names.push_back(entry.path().filename().string());
+    // Folders of several checkpoints are other tests' own.
+    if (!std::filesystem::exists(entry.path() / "config.json")) continue;
+    names.push_back(entry.path().filename().string());
   }
   std::sort(names.begin(), names.end());
   return names;

@@ -76,6 +76,7 @@ TEST(Architectures, AllHaveACheckpoint) {
     seen.insert(Model::open(kTests / "data" / name).spec().architecture.name);
   }
   for (const Architecture& architecture : known_architectures()) {
+    if (architecture.daisy) continue;  // transformers does not know it: see tests/data/forward
     EXPECT_EQ(seen.count(architecture.name), 1u) << architecture.name;
   }
 }

@@ -242,24 +242,6 @@ TEST(Model, ErrorsKeepTheirParts) {
   }
 }
 
-// Many files begin with the output head, whose name does not have the prefix.
-TEST(Model, FindsTheNormsOfQueriesAnywhereInTheFile) {
-  const TempFolder folder;
-  folder.write("config.json",
-               R"({"model_type":"qwen3","num_hidden_layers":1,"num_attention_heads":1,
-                   "num_key_value_heads":1,"head_dim":2,"hidden_size":2,
-                   "tie_word_embeddings":false})");
-  const std::string attention = "model.layers.0.self_attn.";
-  std::vector<test::TensorToWrite> tensors = {
-      test::counting_tensor("lm_head.weight", {5, 2}),
-      test::counting_tensor(attention + "q_proj.weight", {2, 2})};
-  folder.write("model.safetensors", test::safetensors_bytes(tensors));
-  EXPECT_FALSE(Model::open(folder.path()).norms_queries());
-  tensors.push_back(test::counting_tensor(attention + "q_norm.weight", {2}));
-  folder.write("model.safetensors", test::safetensors_bytes(tensors));
-  EXPECT_TRUE(Model::open(folder.path()).norms_queries());
-}
-
 TEST(Model, AnAdapterNamesItsBaseModel) {
   const TempFolder folder;
   folder.write("adapter_config.json",

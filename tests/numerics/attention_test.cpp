@@ -152,7 +152,7 @@ std::string described(const Head& head, const AttentionRule& rule) {
          ", after " + number(rule.mask.keys_after) + ", cap " + std::to_string(rule.soft_cap);
 }
 
-TEST(Attention, EqualsTheDefinitionForEveryShapeMaskAndCap) {
+TEST(AttendOneHead, EqualsTheDefinitionForEveryShapeMaskAndCap) {
   const struct {
     std::int64_t tokens, depth, value_columns;
   } shapes[] = {{1, 64, 64},   {2, 3, 5},      {7, 1, 1},      {16, 16, 17},
@@ -172,7 +172,7 @@ TEST(Attention, EqualsTheDefinitionForEveryShapeMaskAndCap) {
   }
 }
 
-TEST(Attention, EqualsTheDefinitionForLongSequences) {
+TEST(AttendOneHead, EqualsTheDefinitionForLongSequences) {
   const Head head = gaussian_head(1100, 32, 32);
   for (const AttentionMask& mask :
        {AttentionMask::causal(), AttentionMask::causal(333), AttentionMask::bidirectional(200)}) {
@@ -183,7 +183,7 @@ TEST(Attention, EqualsTheDefinitionForLongSequences) {
 }
 
 // Such maps are written past the caches, where they lie at boundaries of 64 bytes.
-TEST(Attention, LargeMapsAreTheSameWhereverTheyLie) {
+TEST(AttendOneHead, LargeMapsAreTheSameWhereverTheyLie) {
   constexpr std::int64_t kTokens = 1608;  // rows of 16 elements and half of that
   const Head head = gaussian_head(kTokens, 16, 8);
   for (const AttentionMask& mask : {AttentionMask::causal(), AttentionMask::causal(300)}) {
@@ -203,7 +203,7 @@ TEST(Attention, LargeMapsAreTheSameWhereverTheyLie) {
   }
 }
 
-TEST(Attention, WindowsCountKeysAsTransformersDoes) {
+TEST(AttendOneHead, WindowsCountKeysAsTransformersDoes) {
   const AttentionMask causal = AttentionMask::causal(4);  // query − 4 < key ≤ query
   EXPECT_EQ(causal.first_key(10), 7);
   EXPECT_EQ(causal.end_key(10, 20), 11);
@@ -217,7 +217,7 @@ TEST(Attention, WindowsCountKeysAsTransformersDoes) {
 }
 
 // Integers, so that scores are exact: what is left is the softmax.
-TEST(Attention, HoldsForHugeScoresAndScoresThatAreAllEqual) {
+TEST(AttendOneHead, HoldsForHugeScoresAndScoresThatAreAllEqual) {
   constexpr std::int64_t kTokens = 120, kDepth = 8;
   const auto integers = [](int limit, std::uint64_t seed) {
     return converted<float>(integer_matrix(kTokens, kDepth + 7, limit, seed));
@@ -243,7 +243,7 @@ bool same_bytes(const Matrix<float>& a, const Matrix<float>& b) {
                      sizeof(float) * static_cast<std::size_t>(a.rows() * a.cols())) == 0;
 }
 
-TEST(Attention, GivesTheSameBytesWhateverItsMemoryWasUsedFor) {
+TEST(AttendOneHead, GivesTheSameBytesWhateverItsMemoryWasUsedFor) {
   const Head head = gaussian_head(130, 20, 24), larger = gaussian_head(300, 70, 90);
   for (const AttentionMask& mask : masks()) {
     const AttentionRule rule{.scale = 0.2F, .mask = mask};
@@ -261,7 +261,7 @@ TEST(Attention, GivesTheSameBytesWhateverItsMemoryWasUsedFor) {
   }
 }
 
-TEST(Attention, AQueryWithNaNHasOnlyNaNWeightsAndNoOtherHasAny) {
+TEST(AttendOneHead, AQueryWithNaNHasOnlyNaNWeightsAndNoOtherHasAny) {
   Head head = gaussian_head(60, 16, 16);
   head.q(33, 4) = std::numeric_limits<float>::quiet_NaN();
   AttentionScratch scratch;
@@ -274,7 +274,7 @@ TEST(Attention, AQueryWithNaNHasOnlyNaNWeightsAndNoOtherHasAny) {
   }
 }
 
-TEST(Attention, StopsWhereItIsToldTo) {
+TEST(AttendOneHead, StopsWhereItIsToldTo) {
   const Head head = gaussian_head(300, 8, 8);
   std::stop_source stop;
   stop.request_stop();
