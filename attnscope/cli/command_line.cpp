@@ -81,6 +81,12 @@ bool add_flag(Given& given, const Parameter& parameter, const Flag& flag, const 
   return !flag.value;
 }
 
+/// As a shell takes it for one word.
+std::string quoted(const std::string& text) {
+  const bool plain = text.find_first_of(" []*?$'\"") == std::string::npos;
+  return plain ? text : '"' + text + '"';
+}
+
 }  // namespace
 
 std::span<const Command> all_commands() {
@@ -127,7 +133,7 @@ std::string example_line(const Command& command, const Example& example) {
   for (const auto& [name, text] : example) {
     const Parameter& parameter = *find_parameter(command, name);
     if (!parameter.positional) line += " " + flag_of(name);
-    if (!text.empty()) line += (parameter.bare.empty() ? " " : "=") + text;
+    if (!text.empty()) line += (parameter.bare.empty() ? " " : "=") + quoted(text);
   }
   return line;
 }

@@ -148,14 +148,14 @@ Command attention_command() {
       .parameters = joined({model_parameters(), text_parameters(), window_parameters(),
                             own_parameters(), work_parameters(), output_parameters()}),
       .exclusions = joined_exclusions(
-          text_exclusions(/*with_windows=*/true),
           {{"induction",
             {"heatmap", "maps", "maps_of", "text", "text_file", "tokens", "token_file", "energy",
              "without_first"},
             "runs random tokens"},
            {"heatmap",
             {"maps", "maps_of", "sequences", "layers", "store", "energy", "without_first"},
-            "gives one map as it is"}}),
+            "gives one map as it is"}},
+          text_exclusions(/*with_windows=*/true)),
       .analyses = {&attention_analysis(), &induction_analysis()},
       .run = run};
 }

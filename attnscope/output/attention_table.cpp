@@ -128,7 +128,7 @@ std::string layers_text(const ModelRows& rows, const Style& style, int width) {
   const auto columns = static_cast<std::size_t>(std::max(width, 0));
   const RankCells ranks(rows, std::max(columns, widest + kGap + kLeast) - widest - kGap);
   std::string out = pad_right(lines.front(), widest + kGap) + " " +
-                    style.bold(ranks.form() == CellForm::block ? "ranks of its heads, dark to full"
+                    style.bold(ranks.form() == CellForm::block ? "its heads, dark to full"
                                                                : "mean ranks of its heads") +
                     '\n';
   std::size_t number = 1;

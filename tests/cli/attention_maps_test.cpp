@@ -21,7 +21,8 @@ class AttentionMaps : public testing::Test {
   std::vector<double> weights(const Words& command, int layer, int head) const {
     std::vector<double> all;
     const std::string place = std::to_string(layer) + "," + std::to_string(head);
-    for (const json& row : report_of(command + Words{"--heatmap", place})["rows"]) {
+    const json report = report_of(command + Words{"--heatmap", place});
+    for (const json& row : report["rows"]) {
       for (const json& weight : row["weights"]) all.push_back(weight);
     }
     return all;

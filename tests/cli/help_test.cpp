@@ -12,13 +12,33 @@ namespace fs = std::filesystem;
 const Words kCommands = {"info",   "circuits",  "spectrum", "weights", "similarity",
                          "matrix", "attention", "predict",  "export",  "explain"};
 
+/// The words of a command line; what is quoted is one.
+Words shell_words(const std::string& line) {
+  Words words;
+  bool quoted = false, open = false;
+  for (const char c : line) {
+    if (c == '"') {
+      quoted = !quoted;
+      continue;
+    }
+    if (c == ' ' && !quoted) {
+      open = false;
+      continue;
+    }
+    if (!open) words.emplace_back();
+    open = true;
+    words.back() += c;
+  }
+  return words;
+}
+
 /// The command lines that a command's help shows, each without what the shell would do with it.
 std::vector<Words> examples_in(const std::string& help) {
   const std::size_t start = help.find("Examples:\n");
   std::vector<Words> examples;
   if (start == std::string::npos) return examples;
   for (const std::string& line : lines_of(help.substr(start))) {
-    Words words = words_of(line.substr(0, line.find('>')));
+    Words words = shell_words(line.substr(0, line.find('>')));
     if (words.empty() || words.front() != "attnscope") continue;
     words.erase(words.begin());
     examples.push_back(words);

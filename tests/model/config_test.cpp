@@ -163,7 +163,8 @@ TEST(Config, AnOutputHeadIsTiedAsTransformersTiesIt) {
                                    {"n_heads", 4},
                                    {"dim", 32},
                                    {"hidden_dim", 48},
-                                   {"model_dim", 32}}) {
+                                   {"model_dim", 32},
+                                   {"num_key_value_heads", 2}}) {
     config[key] = value;
   }
   const std::map<std::string, bool> expected = {

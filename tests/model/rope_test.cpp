@@ -126,8 +126,8 @@ TEST(RopeFrequencies, Llama3StretchesLongWavesOnly) {
 
 TEST(RopeFrequencies, RefusesUnknownScalings) {
   const Rope unknown{.scaling = RopeScaling::unknown, .scaling_name = "spiral\n"};
-  EXPECT_ERROR_SAYING(ErrorKind::unsupported, frequencies(unknown, 8), "config.json", "'spiral\\x0a'",
-                      "known: default, linear");
+  EXPECT_ERROR_SAYING(ErrorKind::unsupported, frequencies(unknown, 8), "config.json",
+                      "'spiral\\x0a'", "known: default, linear");
 }
 
 }  // namespace
