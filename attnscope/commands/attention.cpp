@@ -31,6 +31,7 @@ void run_induction_of(const Arguments& arguments, const std::vector<Model>& mode
     }
     request.block = *length / 2;
   }
+  check_token_count(request.sequences, 2 * request.block);
   run_induction(models, request, context, sink);
 }
 

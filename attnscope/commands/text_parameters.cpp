@@ -145,6 +145,16 @@ TokenizedText tokenized_text(const Arguments& arguments, const Model& model) {
   return out;
 }
 
+void check_token_count(std::int64_t sequences, std::int64_t length) {
+  constexpr std::int64_t kMostTokens = 100'000'000;
+  if (length <= kMostTokens / sequences) return;
+  throw Error(
+      ErrorKind::usage,
+      {.parameter = "sequences",
+       .problem = std::to_string(sequences) + " sequences of " + std::to_string(length) +
+                  " tokens are over the limit of " + std::to_string(kMostTokens) + " tokens"});
+}
+
 TokenSequences token_sequences(const Arguments& arguments, const Model& model,
                                std::int64_t usual_sequences) {
   if (arguments.given("text")) return one_sequence(text_ids(arguments, model, true), "text");
@@ -154,6 +164,7 @@ TokenSequences token_sequences(const Arguments& arguments, const Model& model,
       .sequences = arguments.integer("sequences").value_or(usual_sequences),
       .length = arguments.integer("length").value_or(kUsualLength),
       .sample = sample ? std::optional(static_cast<std::uint64_t>(*sample)) : std::nullopt};
+  check_token_count(request.sequences, request.length);
   TokenSequences out;
   std::string file = arguments.text("token_file");
   if (!file.empty()) {

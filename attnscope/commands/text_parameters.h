@@ -43,6 +43,9 @@ struct TokenSequences {
   Record parameters;
 };
 
+/// Throws Error(usage) where so many sequences are more than fit in memory.
+void check_token_count(std::int64_t sequences, std::int64_t length);
+
 /// One text as a whole; of a file the windows that were asked for, by default `usual_sequences` of
 /// 100 tokens.
 TokenSequences token_sequences(const Arguments& arguments, const Model& model,

@@ -64,7 +64,7 @@ Matrix<float> ForwardPass::run(std::span<const TokenIds> sequences, const Forwar
   };
 
   Matrix<float> states = embed(spec, weights_, sequences, rows, compute);
-  check_finite(weights_, states.view(), "the embedding");
+  check_states(weights_, states.view(), "the embedding");
   LayerRun run(spec, weights_, sequences, rows, states, observer, compute);
   show(0, states.view());
   const std::int64_t layers = spec.dimensions.layers;
@@ -82,6 +82,7 @@ Matrix<float> ForwardPass::run(std::span<const TokenIds> sequences, const Forwar
     apply(*weights_.last_projection, states.view(), {}, narrow.view(), compute);
     states = std::move(narrow);
   }
+  check_states(weights_, states.view(), "the last norm");
   show(layers, states.view());
   return states;
 }

@@ -34,7 +34,10 @@ class Reader : TensorReader {
  private:
   /// Of projections stacked by rows. Null where the architecture has none of them.
   SharedLinear projections(std::int64_t layer, std::span<const Role> roles) {
-    if (!model_.describes(roles.front())) return nullptr;
+    if (!model_.describes(roles.front())) {
+      if (roles.front() == Role::gate) return nullptr;  // most MLPs have none
+      refuse(model_.weight(layer, roles.front()).missing, layer);
+    }
     std::vector<const CheckpointTensor*> key;
     for (const Role role : roles) key.push_back(model_.weight(layer, role).tensor);
     key.push_back(nullptr);
@@ -110,6 +113,10 @@ class Reader : TensorReader {
           ValueEmbedding{.of_value = scalar(value.of_value),
                          .of_table = scalar(value.of_table),
                          .table = table_under_prefix(value.table, spec_.dimensions.width)};
+      const RowTable& table = out.value_embedding->table;
+      if (table.tensor != nullptr && table.rows < tokens_) {
+        refuse("'" + table.tensor->name + "' has fewer rows than there are tokens", layer);
+      }
     }
     if (spec.input) {
       out.input = LayerInput{.skip_from = spec.input->skip_from,
@@ -131,6 +138,10 @@ class Reader : TensorReader {
                   {.file = spec_.source, .problem = "does not say which tensor is the embedding"});
     }
     out.tokens = token_table(own_width);
+    if (out.tokens.rows == 0) {
+      refuse("'" + out.tokens.tensor->name + "' has no rows", std::nullopt);
+    }
+    tokens_ = out.tokens.rows;
     out.positions = table_under_prefix(rule.positions, sum_width);
     out.types = table_under_prefix(rule.types, sum_width);
     if (out.types.tensor != nullptr && out.types.rows == 0) {
@@ -192,26 +203,34 @@ class Reader : TensorReader {
     const std::int64_t inputs = narrow ? spec_.stream.embedding_width : spec_.dimensions.width;
     const RowTable rows = table(weight->name, inputs);
     check_dtype(*weight);
+    if (rows.rows == 0) {
+      out.no_head = "'" + weight->name + "' has no rows";
+      return;
+    }
     TensorMatrix matrix = whole_matrix(weight->view);
     // Some heads are padded to more rows than there are tokens.
     matrix.rows = std::min(rows.rows, spec_.dimensions.vocabulary.value_or(rows.rows));
-    matrix.block_rows = std::max<std::int64_t>(matrix.rows, 1);
+    matrix.block_rows = matrix.rows;
     // Few passes want logits: the head is decoded where they do.
-    head.vocabulary = make_linear({matrix}, head_bias(matrix.rows), /*copied=*/false);
+    auto bias = head_bias(matrix.rows, out.no_head);
+    if (!out.no_head.empty()) return;
+    head.vocabulary = make_linear({matrix}, std::move(bias), /*copied=*/false);
     out.head = std::move(head);
   }
 
-  std::vector<float> head_bias(std::int64_t rows) const {
+  /// `missing`: set to the reason where one is needed and not there.
+  std::vector<float> head_bias(std::int64_t rows, std::string& missing) const {
     const HeadRule& rule = spec_.head.rule;
     for (const std::string& name : rule.bias) {
       if (model_.checkpoint().find(name) != nullptr) {
         return values(need(model_.find(name, Shape{rows})));
       }
     }
-    if (rule.needs_bias) refuse(model_.find(rule.bias.back()).missing, std::nullopt);
+    if (rule.needs_bias) missing = model_.find(rule.bias.back()).missing;
     return {};
   }
 
+  std::int64_t tokens_ = 0;  // that the embedding has rows for
   std::map<std::pair<std::vector<const CheckpointTensor*>, Role>, SharedLinear> shared_;
 };
 

@@ -46,8 +46,9 @@ void apply_norm(const NormWeights& norm, MatrixView<const float> x, MatrixView<f
   }
 }
 
-void check_finite(const ForwardWeights& weights, MatrixView<const float> states,
+void check_states(const ForwardWeights& weights, MatrixView<const float> states,
                   const std::string& of) {
+  for (const MappedFile& file : weights.tokens.checkpoint->files()) file.check_intact();
   for (std::int64_t row = 0; row < states.rows; ++row) {
     const float* values = &states(row, 0);
     // Zero times a number is zero unless it is not finite, so that the sum tells.
@@ -210,7 +211,7 @@ void LayerRun::attend_all(std::int64_t number) {
            *scratch, alone);
     give_back(std::move(scratch));
   });
-  check_finite(weights_, context, "the attention of layer " + std::to_string(number));
+  check_states(weights_, context, "the attention of layer " + std::to_string(number));
   if (with_maps) observer_.on_maps(shown);
 }
 
@@ -288,7 +289,7 @@ void LayerRun::layer(std::int64_t number, bool maps_only) {
       weights_.layers.begin(), weights_.layers.end(),
       [&](const LayerWeights& later) { return later.input && later.input->skip_from == number; });
   if (taken_up) skipped_[static_cast<std::size_t>(number)] = copy_of(states_);
-  check_finite(weights_, stream, "layer " + std::to_string(number));
+  check_states(weights_, stream, "layer " + std::to_string(number));
 }
 
 }  // namespace attnscope

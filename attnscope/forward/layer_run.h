@@ -24,8 +24,9 @@ void apply_norm(const NormWeights& norm, MatrixView<const float> x, MatrixView<f
 void apply(const LinearLayer& layer, MatrixView<const float> x, LinearEpilogue after,
            MatrixView<float> out, const Compute& compute);
 
-/// Throws Error(numerical) where a number of the states is NaN or infinite; `of`: what gave them.
-void check_finite(const ForwardWeights& weights, MatrixView<const float> states,
+/// Throws Error(numerical) where a number of the states is NaN or infinite, Error(io) where a file
+/// was cut or written to while they were computed. `of`: what gave them.
+void check_states(const ForwardWeights& weights, MatrixView<const float> states,
                   const std::string& of);
 
 /// Holds what one pass needs between its layers.
@@ -36,7 +37,7 @@ class LayerRun {
            std::span<const TokenIds> sequences, const SequenceRows& rows, Matrix<float>& states,
            const ForwardObserver& observer, const Compute& compute);
 
-  /// Runs one layer, or as far as its maps; the observer is shown these. Throws as check_finite().
+  /// Runs one layer, or as far as its maps; the observer is shown these. Throws as check_states().
   void layer(std::int64_t number, bool maps_only);
 
  private:

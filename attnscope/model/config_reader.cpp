@@ -105,7 +105,13 @@ std::string ConfigReader::text(const std::string& key) const {
   const json* found = find(key);
   if (found == nullptr) return "";
   if (!found->is_string()) refuse_value(key, *found, "a string");
-  return found->get<std::string>();
+  constexpr std::size_t kLongest = 1000;  // each layer may keep a copy
+  const auto& text = found->get_ref<const std::string&>();
+  if (text.size() > kLongest) {
+    refuse("'" + key + "' has " + std::to_string(text.size()) + " bytes, expected " +
+           std::to_string(kLongest) + " at most");
+  }
+  return text;
 }
 
 std::vector<std::string> ConfigReader::texts(const std::string& key) const {

@@ -76,6 +76,15 @@ std::vector<Rope> read_ropes(const RopeRule& rule, const ConfigReader& config,
   const nlohmann::json* scaling = config.find("rope_scaling");
   const bool scaled = scaling != nullptr && scaling->is_object() && !scaling->empty();
   if (!by_kind) of_full = scaled ? config.object("rope_scaling") : parameters;
+  // Source: Gemma3TextConfig: an old rope_scaling beside new parameters is laid over those of full
+  // layers.
+  nlohmann::json merged = nlohmann::json::object();
+  if (by_kind && scaled && !rule.local_theta_key.empty()) {
+    const nlohmann::json* own = parameters.find("full_attention");
+    if (own != nullptr && own->is_object()) merged = *own;
+    merged.update(*scaling);
+    of_full = ConfigReader(&merged, config.where());
+  }
 
   // Of Gemma 3's rope_scaling, transformers reads the new name alone.
   const bool reads_type = by_kind || !scaled || rule.local_theta_key.empty();

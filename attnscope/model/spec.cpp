@@ -32,10 +32,12 @@ std::pair<std::int64_t, std::int64_t> canonical_shape(const Dimensions& dimensio
 LayerNumbers layer_numbers(const Dimensions& dimensions, std::int64_t layer) {
   if (dimensions.layer_groups == 0) return {.layer = layer};
   // Source: AlbertTransformer.forward: each pass runs all inner layers of its group.
-  const std::int64_t pass = layer / dimensions.layers_per_group;
-  const std::int64_t passes = dimensions.layers / dimensions.layers_per_group;
+  const auto pass = static_cast<double>(layer / dimensions.layers_per_group);
+  const auto passes = static_cast<double>(dimensions.layers / dimensions.layers_per_group);
+  // In float64, as there: the quotient decides where groups begin that do not divide the passes.
+  const double passes_of_group = passes / static_cast<double>(dimensions.layer_groups);
   return {.layer = layer,
-          .group = pass * dimensions.layer_groups / passes,
+          .group = static_cast<std::int64_t>(pass / passes_of_group),
           .inner = layer % dimensions.layers_per_group};
 }
 

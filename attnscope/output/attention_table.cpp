@@ -152,11 +152,11 @@ struct Trait {
   bool least = false;  // the smallest stand out
 };
 constexpr std::array kTraits = {
-    Trait{"most on the token before", "previous_token", "{:.2f}", "{:.2f}"},
-    Trait{"most on the first token", "sink_mass", "{:.2f}", "{:.2f}"},
-    Trait{"most on the token itself", "diagonal", "{:.2f}", "{:.2f}"},
-    Trait{"looks farthest, in tokens", "mean_distance", "{:.1f}", "{:.1f}"},
-    Trait{"most spread out, in nats", "entropy", "{:.2f}", "{:.2f}"},
+    Trait{"most on previous token", "previous_token", "{:.2f}", "{:.2f}"},
+    Trait{"most on first token", "sink_mass", "{:.2f}", "{:.2f}"},
+    Trait{"most on itself", "diagonal", "{:.2f}", "{:.2f}"},
+    Trait{"farthest, in tokens", "mean_distance", "{:.1f}", "{:.1f}"},
+    Trait{"most diffuse, in nats", "entropy", "{:.2f}", "{:.2f}"},
     Trait{"most focused, in nats", "entropy", "{:.2f}", "{:.2f}", "", /*least=*/true},
     Trait{"highest rank", "energy_rank", "{:.1f}", "{:.1f}"},
     Trait{"lowest rank", "energy_rank", "{:.1f}", "{:.1f}", "", /*least=*/true},

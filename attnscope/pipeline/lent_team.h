@@ -14,20 +14,27 @@ namespace attnscope {
 class LentTeam {
  public:
   explicit LentTeam(const Context& context) : context_(context) {
-    for (int thread = 1; thread < context.threads; ++thread) {
-      threads_.emplace_back([this] { team_.lend([this] { return over_.load(); }); });
+    try {
+      for (int thread = 1; thread < context.threads; ++thread) {
+        threads_.emplace_back([this] { team_.lend([this] { return over_.load(); }); });
+      }
+    } catch (...) {  // the system has no more threads: those that are lent must not be waited for
+      recall();
+      throw;
     }
   }
-  ~LentTeam() {
-    over_ = true;
-    team_.recall();
-  }
+  ~LentTeam() { recall(); }
   LentTeam(const LentTeam&) = delete;
   LentTeam& operator=(const LentTeam&) = delete;
 
   Compute compute() { return {.kernels = context_.kernels, .team = &team_, .stop = context_.stop}; }
 
  private:
+  void recall() {
+    over_ = true;
+    team_.recall();
+  }
+
   const Context& context_;
   Team team_;
   std::atomic<bool> over_ = false;

@@ -118,7 +118,7 @@ class Run {
       const std::string matrix = item.matrix_name();
       text += (matrix.empty() ? "" : matrix + " of ") + "layer " + std::to_string(*item.layer);
     } else {
-      text += item.tensor;
+      text += item.matrix_name();
     }
     text += " takes about " + memory_text(queue[largest].memory_bytes) + ", more than the " +
             memory_text(context_.memory_bytes) + " of {memory}";

@@ -95,10 +95,13 @@ void add_batch_inputs(ItemInputs& inputs, const WorkItem& item, const Source& so
   inputs.add("tokens", std::move(tokens))
       .add("layers", batch.layers)
       .add("config", source.model->spec().text);
+  Value::List names;  // the same bytes under other names are another model
   for (const CheckpointTensor& tensor : source.checkpoint->tensors()) {
     if (dtype_info(tensor.view.dtype).kind != DTypeClass::real) continue;
+    names.emplace_back(tensor.name);
     inputs.add_matrix(*source.checkpoint, tensor, as_one_row(tensor.view));
   }
+  inputs.add("names", std::move(names));
 }
 
 }  // namespace attnscope

@@ -83,8 +83,8 @@ TEST(AttentionTable, SaysWhatEachLayerIsLike) {
   EXPECT_TRUE(has(shown.text, "0          10.2      10.8  3.2 ±0.50")) << shown.text;
   EXPECT_TRUE(has(shown.text, "10.2 10.2 10.2 10.2")) << shown.text;
   EXPECT_TRUE(has(shown.text, "collapsed")) << shown.text;
-  EXPECT_TRUE(has(shown.text, "most on the first token    L0 H3 0.53 ±0.01")) << shown.text;
-  EXPECT_TRUE(has(shown.text, "most on the token before   L0 H3 0.28  ")) << shown.text;
+  EXPECT_TRUE(has(shown.text, "most on first token     L0 H3 0.53 ±0.01")) << shown.text;
+  EXPECT_TRUE(has(shown.text, "most on previous token  L0 H3 0.28  ")) << shown.text;
   EXPECT_TRUE(has(shown.text, "4 sequences of 100 tokens (book.txt)")) << shown.text;
   EXPECT_TRUE(has(shown.lines.back(), "small: 2 leading layers of 3 come before")) << shown.text;
 }
