@@ -101,7 +101,7 @@ void run_perplexity(std::span<const Model> models, const PerplexityRequest& requ
     for (std::size_t first = 0; first < of_model.all.size(); first += each) {
       const std::size_t count = std::min(each, of_model.all.size() - first);
       items.push_back({.flops = static_cast<double>(count) * static_cast<double>(length) *
-                                static_cast<double>(forward_weights_bytes(models[index], true)),
+                                static_cast<double>(forward_weights_bytes(models[index])),
                        .memory_bytes = run_bytes(models[index].dimensions(),
                                                  static_cast<std::int64_t>(count), length),
                        .run = [&, index, first, count](const Compute& compute) {

@@ -190,13 +190,13 @@ void run_predict(std::span<const Model> models, const PredictRequest& request,
   for (std::size_t index = 0; index < models.size(); ++index) {
     const Model& model = models[index];
     const Prompt& prompt = request.prompts[index];
-    const std::uint64_t copy = forward_weights_bytes(model, /*copy_weights=*/true);
+    const std::uint64_t copy = forward_weights_bytes(model);
     const bool copies = copy <= context.memory_bytes / 2;
     const std::int64_t tokens = std::ssize(prompt.tokens) + request.generate.value_or(0);
     items.push_back(
         {.flops = static_cast<double>(copy) * static_cast<double>(tokens),
-         .memory_bytes = forward_weights_bytes(model, copies) +
-                         run_bytes(model.dimensions(), /*sequences=*/1, tokens),
+         .memory_bytes =
+             (copies ? copy : 0) + run_bytes(model.dimensions(), /*sequences=*/1, tokens),
          .run = [&, copies, index](const Compute& compute) {
            found[index] =
                PromptRun(models[index], request.prompts[index], request, copies, compute).run();
