@@ -162,13 +162,13 @@ constexpr std::array kTraits = {
     Trait{"lowest rank", "energy_rank", "{:.1f}", "{:.1f}", "", /*least=*/true},
 };
 
-std::string outstanding_text(const ModelRows& rows, const Style& style) {
-  constexpr std::size_t kShown = 3;
+std::string outstanding_text(const ModelRows& rows, const Style& style, int width) {
+  const std::size_t shown = width < 90 ? 2 : 3;  // beside each other
   std::vector<const Record*> heads;
   for (const auto& [layer, of_layer] : rows) {
     heads.insert(heads.end(), of_layer.heads.begin(), of_layer.heads.end());
   }
-  if (heads.size() <= kShown) return "";
+  if (heads.size() <= shown) return "";
   std::vector<std::vector<std::string>> lines;
   for (const Trait& trait : kTraits) {
     std::vector<std::pair<double, const Record*>> order;
@@ -181,7 +181,7 @@ std::string outstanding_text(const ModelRows& rows, const Style& style) {
     std::stable_sort(order.begin(), order.end(),
                      [](const auto& a, const auto& b) { return a.first < b.first; });
     auto& line = lines.emplace_back(std::vector<std::string>{trait.name});
-    for (std::size_t at = 0; at < std::min(kShown, order.size()); ++at) {
+    for (std::size_t at = 0; at < std::min(shown, order.size()); ++at) {
       const Record& head = *order[at].second;
       line.push_back(style.dim(head_text(head)) + " " +
                      mean_and_error(head, trait.field, trait.format, trait.error_format));
@@ -236,7 +236,7 @@ void write_attention_table(const Report& report, const WriteOptions& options, st
     if (rows.empty()) continue;
     out << style.bold(name) << "  " << style.dim(model_title(model)) << "\n\n"
         << layers_text(rows, style, options.width) << '\n';
-    const std::string outstanding = outstanding_text(rows, style);
+    const std::string outstanding = outstanding_text(rows, style, options.width);
     if (!outstanding.empty()) out << outstanding << '\n';
     last.push_back(collapse_text(rows, model));
   }
