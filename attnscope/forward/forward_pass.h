@@ -44,6 +44,8 @@ struct ForwardObserver {
   /// E).
   std::function<void(std::int64_t index, MatrixView<const float> states)> on_hidden_states = {};
   std::function<void(const LayerMaps&)> on_maps = {};
+  /// Of which layers; empty: of all. Attention costs less without them.
+  std::function<bool(std::int64_t layer)> wants_maps = {};
   /// The pass ends with the maps of this layer, whose output nobody needs.
   std::optional<std::int64_t> end_after_maps_of = {};
 };

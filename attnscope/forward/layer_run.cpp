@@ -57,7 +57,7 @@ void check_states(const ForwardWeights& weights, MatrixView<const float> states,
     if (sum == 0) continue;
     throw Error(ErrorKind::numerical,
                 {.file = weights.tokens.checkpoint->main_file().string(),
-                 .problem = of + " gives NaN or infinity (first at token " + std::to_string(row) +
+                 .problem = of + " gives NaN or infinity (first at row " + std::to_string(row) +
                             "), so that nothing after it can be computed"});
   }
 }
@@ -178,7 +178,8 @@ void LayerRun::attend_all(std::int64_t number) {
   });
   if (weights.value_embedding) add_value_embedding(*weights.value_embedding, values);
 
-  const bool with_maps = observer_.on_maps != nullptr;
+  const bool with_maps =
+      observer_.on_maps && (!observer_.wants_maps || observer_.wants_maps(number));
   const auto query_heads = static_cast<std::size_t>(heads.heads);
   LayerMaps shown{.layer = number, .heads = heads.heads};
   if (with_maps) {

@@ -235,7 +235,7 @@ void run_attention(std::span<const Model> models, const AttentionRequest& reques
   }
   ReportHead head{.command = "attention", .parameters = request.text};
   for (const auto& [name, value] : plan.parameters.fields()) head.parameters.add(name, value);
-  run_plan(plan, ready.sources(), std::move(head), context, sink);
+  run_plan(plan, ready.sources(), std::move(head), ready.rest(), sink);
 }
 
 }  // namespace attnscope

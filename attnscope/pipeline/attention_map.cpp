@@ -40,6 +40,19 @@ void add_rows(const Model& model, const HeadPlace& place, const ShownTokens& tok
   }
 }
 
+/// The maps of a layer are made together, whoever asks for one.
+void check_run_memory(const Model& model, std::int64_t tokens, const Context& context) {
+  constexpr std::uint64_t kMegabyte = 1'000'000;
+  const std::uint64_t bytes = run_bytes(model.dimensions(), /*sequences=*/1, tokens);
+  if (bytes <= context.memory_bytes) return;
+  throw Error(
+      ErrorKind::usage,
+      {.parameter = "memory",
+       .problem = model.name() + ": a text of " + std::to_string(tokens) + " tokens takes about " +
+                  std::to_string(bytes / kMegabyte) + " MB, more than the " +
+                  std::to_string(context.memory_bytes / kMegabyte) + " MB of {memory}"});
+}
+
 }  // namespace
 
 void run_attention_map(std::span<const Model> models, const AttentionMapRequest& request,
@@ -55,17 +68,22 @@ void run_attention_map(std::span<const Model> models, const AttentionMapRequest&
   }
   const ReadyModels ready(models, context);
   LentTeam team(context);
+  for (std::size_t index = 0; index < models.size(); ++index) {
+    const TokenIds& ids = request.tokens[index].ids;
+    ready.pass(index).check(ids);
+    check_run_memory(models[index], std::ssize(ids), context);
+  }
   sink.begin(head);
   for (std::size_t index = 0; index < models.size(); ++index) {
     const HeadPlace place = resolve(models[index], request.place);
     const ShownTokens& tokens = request.tokens[index];
-    const ForwardObserver observer{.on_maps =
-                                       [&](const LayerMaps& maps) {
-                                         if (maps.layer != place.layer) return;
-                                         add_rows(models[index], place, tokens,
-                                                  maps.map(0, place.head), sink);
-                                       },
-                                   .end_after_maps_of = place.layer};
+    const ForwardObserver observer{
+        .on_maps =
+            [&](const LayerMaps& maps) {
+              add_rows(models[index], place, tokens, maps.map(0, place.head), sink);
+            },
+        .wants_maps = [&](std::int64_t layer) { return layer == place.layer; },
+        .end_after_maps_of = place.layer};
     ready.pass(index).run(std::span(&tokens.ids, 1), observer, team.compute());
   }
   sink.end();

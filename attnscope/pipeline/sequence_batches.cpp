@@ -34,14 +34,14 @@ void add_batches(Plan& plan, std::size_t model, std::span<const TokenIds> sequen
   }
 }
 
-ReadyModels::ReadyModels(std::span<const Model> models, const Context& context) : models_(models) {
+ReadyModels::ReadyModels(std::span<const Model> models, const Context& context)
+    : models_(models), rest_(context) {
   const Compute compute{.kernels = context.kernels, .stop = context.stop};
-  std::uint64_t free = context.memory_bytes;
   for (const Model& model : models) {
     // A copy of the weights may take a half of what is left; without it they are decoded each time.
     const std::uint64_t copy = forward_weights_bytes(model);
-    const bool copies = copy <= free / 2;
-    if (copies) free -= copy;
+    const bool copies = copy <= rest_.memory_bytes / 2;
+    if (copies) rest_.memory_bytes -= copy;
     passes_.emplace_back(model, copies, compute);
   }
 }
@@ -60,14 +60,13 @@ void run_batch(const WorkItem& item, const Source& source, const Compute& comput
   std::optional<ForwardPass> own;
   if (source.forward == nullptr) own.emplace(*source.model, /*copy_weights=*/false, compute);
   const ForwardPass& pass = own ? *own : *source.forward;
-  const ForwardObserver observer{
-      .on_maps =
-          [&](const LayerMaps& maps) {
-            if (std::binary_search(batch.layers.begin(), batch.layers.end(), maps.layer)) {
-              look(maps);
-            }
-          },
-      .end_after_maps_of = batch.layers.back()};
+  const ForwardObserver observer{.on_maps = look,
+                                 .wants_maps =
+                                     [&](std::int64_t layer) {
+                                       return std::binary_search(batch.layers.begin(),
+                                                                 batch.layers.end(), layer);
+                                     },
+                                 .end_after_maps_of = batch.layers.back()};
   pass.run(batch.tokens, observer, compute);
 }
 

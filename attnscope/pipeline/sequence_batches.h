@@ -25,9 +25,12 @@ class ReadyModels {
 
   const ForwardPass& pass(std::size_t model) const { return passes_[model]; }
   std::vector<Source> sources() const;
+  /// The context, less the memory that copies of weights took.
+  const Context& rest() const { return rest_; }
 
  private:
   std::span<const Model> models_;
+  Context rest_;
   std::deque<ForwardPass> passes_;
 };
 
