@@ -90,6 +90,9 @@ void run(const Arguments& arguments, const Session& session, RowSink& sink) {
   if (arguments.flag("log") && !arguments.given("heatmap")) {
     sink.add_note("{log} has no effect without {heatmap}");
   }
+  if (arguments.given("maps_of") && !arguments.given("maps")) {
+    sink.add_note("{maps_of} has no effect without {maps}");
+  }
   if (arguments.given("heatmap")) return run_heatmap_of(arguments, models, context, sink);
   for (const Model& model : models) {
     TokenSequences found = token_sequences(arguments, model);
