@@ -121,7 +121,9 @@ TEST(LayerConfig, ReadsEpsilonByTheFamilysKey) {
       {"phi3", "rms_norm_eps", 1e-5},       {"daisy_gpt2", nullptr, 1.1920929e-07},
   };
   EXPECT_EQ(std::size(cases), known_types().size());
-  for (const auto& [type, key, standard] : cases) {
+  for (const auto& row : cases) {
+    const char *type = row.type, *key = row.key;  // lambdas cannot hold bindings
+    const double standard = row.standard;
     SCOPED_TRACE(type);
     EXPECT_EQ(norm_of(spec_of(type)).epsilon, standard);
     json all;  // of other families: none of them counts here
