@@ -40,17 +40,14 @@ void add_rows(const Model& model, const HeadPlace& place, const ShownTokens& tok
   }
 }
 
-/// The maps of a layer are made together, whoever asks for one.
-void check_run_memory(const Model& model, std::int64_t tokens, const Context& context) {
-  constexpr std::uint64_t kMegabyte = 1'000'000;
+/// Says so where a text needs more memory than there should be: all maps of a layer are made
+/// together.
+void note_memory(const Model& model, std::int64_t tokens, const Context& context, RowSink& sink) {
   const std::uint64_t bytes = run_bytes(model.dimensions(), /*sequences=*/1, tokens);
   if (bytes <= context.memory_bytes) return;
-  throw Error(
-      ErrorKind::usage,
-      {.parameter = "memory",
-       .problem = model.name() + ": a text of " + std::to_string(tokens) + " tokens takes about " +
-                  std::to_string(bytes / kMegabyte) + " MB, more than the " +
-                  std::to_string(context.memory_bytes / kMegabyte) + " MB of {memory}"});
+  constexpr std::uint64_t kMegabyte = 1'000'000;
+  sink.add_note(model.name() + ": a text of " + std::to_string(tokens) + " tokens takes about " +
+                std::to_string(bytes / kMegabyte) + " MB, more than {memory} allows");
 }
 
 }  // namespace
@@ -69,14 +66,13 @@ void run_attention_map(std::span<const Model> models, const AttentionMapRequest&
   const ReadyModels ready(models, context);
   LentTeam team(context);
   for (std::size_t index = 0; index < models.size(); ++index) {
-    const TokenIds& ids = request.tokens[index].ids;
-    ready.pass(index).check(ids);
-    check_run_memory(models[index], std::ssize(ids), context);
+    ready.pass(index).check(request.tokens[index].ids);
   }
   sink.begin(head);
   for (std::size_t index = 0; index < models.size(); ++index) {
     const HeadPlace place = resolve(models[index], request.place);
     const ShownTokens& tokens = request.tokens[index];
+    note_memory(models[index], std::ssize(tokens.ids), context, sink);
     const ForwardObserver observer{
         .on_maps =
             [&](const LayerMaps& maps) {
