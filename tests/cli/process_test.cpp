@@ -180,9 +180,11 @@ TEST_F(LongRun, KilledAtAnyMomentItLeavesNoFile) {
     std::this_thread::sleep_for(std::chrono::microseconds(random() % 12'000));
     run.send(SIGKILL);
     run.wait();
+    // Between its two names a whole file has a hidden one, which the next run takes away.
     const Words left = files();
-    EXPECT_TRUE(left.empty() || left == Words{"rows"}) << left.front();
-    if (!left.empty()) {
+    const bool hidden = left == Words{".rows.attnscope-tmp"};
+    EXPECT_TRUE(hidden || left.empty() || left == Words{"rows"}) << left.front();
+    if (!left.empty() && !hidden) {
       EXPECT_EQ(read_file(out()), output_of({"info", source_path("examples/shakespeare-llama")}));
     }
     fs::remove(out());
