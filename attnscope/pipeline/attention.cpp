@@ -1,7 +1,6 @@
 #include "attnscope/pipeline/attention.h"
 
 #include <map>
-#include <memory>
 
 #include "attnscope/analysis/attention_map.h"
 #include "attnscope/analysis/attention_means.h"
@@ -188,13 +187,6 @@ class AttentionRows {
   std::map<std::int64_t, Layer> layers_;
 };
 
-RowMaker make_rows(RowSink& sink) {
-  const auto rows = std::make_shared<AttentionRows>(sink);
-  return {.add = [rows](const RowPlace& place,
-                        std::span<const Outcome> outcomes) { rows->add(place, outcomes); },
-          .finish = [rows] { rows->finish(); }};
-}
-
 /// Stores keep the rows of each text apart by it: means of several would say nothing.
 std::string hash_of(const std::vector<std::vector<TokenIds>>& sequences) {
   Value::List models;
@@ -215,7 +207,7 @@ const Analysis& attention_analysis() {
                                         .compute = compute,
                                         .cost = batch_cost,
                                         .add_inputs = add_batch_inputs,
-                                        .make_rows = make_rows};
+                                        .make_rows = gathered_rows<AttentionRows>};
   return analysis;
 }
 

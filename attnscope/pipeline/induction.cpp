@@ -1,6 +1,5 @@
 // Induction and duplicate-token heads, on random tokens repeated twice.
 #include <map>
-#include <memory>
 #include <random>
 
 #include "attnscope/analysis/attention_map.h"
@@ -100,13 +99,6 @@ class InductionRows {
   std::map<std::int64_t, std::vector<Head>> layers_;
 };
 
-RowMaker make_rows(RowSink& sink) {
-  const auto rows = std::make_shared<InductionRows>(sink);
-  return {.add = [rows](const RowPlace& place,
-                        std::span<const Outcome> outcomes) { rows->add(place, outcomes); },
-          .finish = [rows] { rows->finish(); }};
-}
-
 }  // namespace
 
 const Analysis& induction_analysis() {
@@ -116,7 +108,7 @@ const Analysis& induction_analysis() {
                                         .compute = compute,
                                         .cost = batch_cost,
                                         .add_inputs = add_batch_inputs,
-                                        .make_rows = make_rows};
+                                        .make_rows = gathered_rows<InductionRows>};
   return analysis;
 }
 
@@ -140,7 +132,7 @@ void run_induction(std::span<const Model> models, const InductionRequest& reques
   ReportHead head{.command = "attention",
                   .parameters = {{"induction", true}, {"source", "random"}}};
   for (const auto& [name, value] : parameters.fields()) head.parameters.add(name, value);
-  run_plan(plan, ready.sources(), std::move(head), context, sink);
+  run_plan(plan, ready.sources(), std::move(head), ready.rest(), sink);
 }
 
 }  // namespace attnscope

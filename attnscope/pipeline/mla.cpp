@@ -1,7 +1,6 @@
 #include "attnscope/pipeline/mla.h"
 
 #include <array>
-#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -117,13 +116,6 @@ class HalfJoiner {
   Value query_, kv_;
 };
 
-RowMaker make_rows(RowSink& sink) {
-  const auto joiner = std::make_shared<HalfJoiner>(sink);
-  return {.add = [joiner](const RowPlace& place,
-                          std::span<const Outcome> outcomes) { joiner->add(place, outcomes); },
-          .finish = [joiner] { joiner->finish(); }};
-}
-
 }  // namespace
 
 const Analysis& mla_analysis() {
@@ -133,7 +125,7 @@ const Analysis& mla_analysis() {
                                         .compute = compute_half,
                                         .cost = cost,
                                         .add_inputs = add_role_inputs,
-                                        .make_rows = make_rows,
+                                        .make_rows = gathered_rows<HalfJoiner>,
                                         .add_model_facts = add_caches};
   return analysis;
 }

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -25,6 +26,16 @@ struct RowMaker {
   std::function<void(const RowPlace&, std::span<const Outcome>)> add;
   std::function<void()> finish = [] {};
 };
+
+/// Rows that several items make together: `Rows` is made with the sink, gathers outcomes in its
+/// add() and gives what is left in finish().
+template <typename Rows>
+RowMaker gathered_rows(RowSink& sink) {
+  const auto rows = std::make_shared<Rows>(sink);
+  return {.add = [rows](const RowPlace& place,
+                        std::span<const Outcome> outcomes) { rows->add(place, outcomes); },
+          .finish = [rows] { rows->finish(); }};
+}
 
 /// A row for each outcome, which names its role in `role_field`: "matrix", "circuit".
 RowMaker rows_with_heads(RowSink& sink, const char* role_field = "matrix");
