@@ -1,6 +1,7 @@
 #include "attnscope/forward/layer_run.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "attnscope/core/error.h"
 #include "attnscope/model/rope.h"
@@ -29,6 +30,16 @@ void mix(Matrix<float>& out, float a, const Matrix<float>& x, float b) {
   for (std::int64_t at = 0; at < count; ++at) values[at] = a * values[at] + b * other[at];
 }
 
+/// By the bits: whole vectors at once, whatever the numbers are.
+bool all_finite(std::span<const float> values) {
+  constexpr std::uint32_t kExponent = 0x7F800000;  // all ones in infinity and NaN
+  std::uint32_t worst = 0;
+  for (const float value : values) {
+    worst = std::max(worst, std::bit_cast<std::uint32_t>(value) & kExponent);
+  }
+  return worst < kExponent;
+}
+
 AttentionMask mask_of(const MaskSpec& spec) {
   return spec.causal ? AttentionMask::causal(spec.window)
                      : AttentionMask::bidirectional(spec.window);
@@ -50,11 +61,7 @@ void check_states(const ForwardWeights& weights, MatrixView<const float> states,
                   const std::string& of) {
   for (const MappedFile& file : weights.tokens.checkpoint->files()) file.check_intact();
   for (std::int64_t row = 0; row < states.rows; ++row) {
-    const float* values = &states(row, 0);
-    // Zero times a number is zero unless it is not finite, so that the sum tells.
-    float sum = 0;
-    for (std::int64_t col = 0; col < states.cols; ++col) sum += values[col] * 0.0F;
-    if (sum == 0) continue;
+    if (all_finite({&states(row, 0), static_cast<std::size_t>(states.cols)})) continue;
     throw Error(ErrorKind::numerical,
                 {.file = weights.tokens.checkpoint->main_file().string(),
                  .problem = of + " gives NaN or infinity (first at row " + std::to_string(row) +
@@ -78,11 +85,13 @@ LayerRun::LayerRun(const ModelSpec& spec, const ForwardWeights& weights,
       states_(states),
       observer_(observer),
       compute_(compute) {
-  const bool mixes = std::any_of(weights.layers.begin(), weights.layers.end(),
-                                 [](const LayerWeights& layer) { return layer.input.has_value(); });
-  if (!mixes) return;
-  embedding_ = copy_of(states);
-  skipped_.resize(weights.layers.size());
+  bool mixes = false;
+  for (const LayerWeights& layer : weights.layers) {
+    if (!layer.input) continue;
+    mixes = true;
+    if (layer.input->skip_from) skipped_.try_emplace(*layer.input->skip_from);
+  }
+  if (mixes) embedding_ = copy_of(states);
 }
 
 LayerRun::Positions LayerRun::rotary_tables(std::int64_t layer) {
@@ -125,7 +134,7 @@ void LayerRun::enter(std::int64_t number) {
   const auto& input = weights_.layers[static_cast<std::size_t>(number)].input;
   if (!input) return;
   if (input->skip_from) {
-    mix(states_, 1, skipped_[static_cast<std::size_t>(*input->skip_from)], input->skip);
+    mix(states_, 1, skipped_.at(*input->skip_from), input->skip);
   }
   mix(states_, input->of_stream, embedding_, input->of_embedding);
 }
@@ -286,10 +295,8 @@ void LayerRun::layer(std::int64_t number, bool maps_only) {
     }
     norm_stream(weights.mlp_sum);
   }
-  const bool taken_up = std::any_of(
-      weights_.layers.begin(), weights_.layers.end(),
-      [&](const LayerWeights& later) { return later.input && later.input->skip_from == number; });
-  if (taken_up) skipped_[static_cast<std::size_t>(number)] = copy_of(states_);
+  const auto taken_up = skipped_.find(number);
+  if (taken_up != skipped_.end()) taken_up->second = copy_of(states_);
   check_states(weights_, stream, "layer " + std::to_string(number));
 }
 

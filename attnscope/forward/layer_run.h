@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -62,9 +63,9 @@ class LayerRun {
   const Compute& compute_;
 
   Matrix<float> normed_, change_, qkv_, context_, wide_;
-  Matrix<float> embedding_;             // what entered layer 0, where layers ask for it
-  std::vector<Matrix<float>> skipped_;  // outputs of layers that later ones take up
-  std::vector<Matrix<float>> maps_;     // of one layer
+  Matrix<float> embedding_;                        // what entered layer 0, where layers ask for it
+  std::map<std::int64_t, Matrix<float>> skipped_;  // outputs of layers that later ones take up
+  std::vector<Matrix<float>> maps_;                // of one layer
   struct KnownTable {
     Rope rope;
     std::int64_t tokens;
