@@ -48,12 +48,9 @@ void SavedRun::begin(const ForwardPass& pass) {
 }
 
 void SavedRun::keep(MatrixView<const float> states) {
-  std::vector<float> row(static_cast<std::size_t>(states.cols));
-  for (std::int64_t at = 0; at < states.rows; ++at) {
-    for (std::int64_t col = 0; col < states.cols; ++col) {
-      row[static_cast<std::size_t>(col)] = states(at, col);
-    }
-    hidden_states_.append({reinterpret_cast<const char*>(row.data()), row.size() * sizeof(float)});
+  for (std::int64_t row = 0; row < states.rows; ++row) {
+    hidden_states_.append({reinterpret_cast<const char*>(&states(row, 0)),
+                           static_cast<std::size_t>(states.cols) * sizeof(float)});
   }
 }
 
@@ -73,12 +70,8 @@ void SavedRun::write_kept() {
 }
 
 void SavedRun::write(MatrixView<const float> rows) {
-  std::vector<float> row(static_cast<std::size_t>(rows.cols));
-  for (std::int64_t at = 0; at < rows.rows; ++at) {
-    for (std::int64_t col = 0; col < rows.cols; ++col) {
-      row[static_cast<std::size_t>(col)] = rows(at, col);
-    }
-    file_->write(row);
+  for (std::int64_t row = 0; row < rows.rows; ++row) {
+    file_->write(std::span(&rows(row, 0), static_cast<std::size_t>(rows.cols)));
   }
 }
 

@@ -1,12 +1,12 @@
 #include "attnscope/forward/forward_pass.h"
 
 #include <algorithm>
-#include <cmath>
 #include <string>
 
 #include "attnscope/core/error.h"
 #include "attnscope/forward/embedding.h"
 #include "attnscope/forward/layer_run.h"
+#include "attnscope/numerics/activations.h"
 #include "attnscope/numerics/norms.h"
 
 namespace attnscope {
@@ -108,11 +108,7 @@ Matrix<float> ForwardPass::logits(MatrixView<const float> states, const Compute&
   Matrix<float> out(states.rows, head.vocabulary->weights.outputs());
   apply(*head.vocabulary, states, {}, out.view(), compute);
   if (const auto cap = model_.spec().head.soft_cap) {
-    const auto limit = static_cast<float>(*cap);
-    float* values = out.data();
-    for (std::int64_t at = 0; at < out.rows() * out.cols(); ++at) {
-      values[at] = limit * std::tanh(values[at] / limit);
-    }
+    soft_cap(static_cast<float>(*cap), out.view(), compute);
   }
   return out;
 }

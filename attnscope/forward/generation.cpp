@@ -1,7 +1,6 @@
 #include "attnscope/forward/generation.h"
 
 #include <algorithm>
-#include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -9,6 +8,7 @@
 #include "attnscope/checkpoint/mapped_file.h"
 #include "attnscope/core/error.h"
 #include "attnscope/core/strict_json.h"
+#include "attnscope/forward/logits.h"
 #include "attnscope/forward/token_scores.h"
 
 namespace attnscope {
@@ -61,16 +61,6 @@ std::vector<std::int64_t> end_tokens(const Model& model, const Tokenizer* tokeni
     if (const auto end = tokenizer->special_tokens().end) ids = {*end};
   }
   return ids;
-}
-
-Matrix<float> finite_logits(const ForwardPass& pass, MatrixView<const float> states,
-                            const Compute& compute) {
-  Matrix<float> logits = pass.logits(states, compute);
-  const bool finite = std::all_of(logits.data(), logits.data() + logits.rows() * logits.cols(),
-                                  [](float logit) { return std::isfinite(logit); });
-  if (finite) return logits;
-  throw Error(ErrorKind::numerical, {.file = pass.model().checkpoint().main_file().string(),
-                                     .problem = "the output head gives NaN or infinity"});
 }
 
 Generated generate_greedily(const ForwardPass& pass, const TokenIds& prompt, std::int64_t first,

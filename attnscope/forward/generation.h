@@ -33,9 +33,4 @@ Generated generate_greedily(const ForwardPass& pass, const TokenIds& prompt, std
                             std::int64_t count, std::span<const std::int64_t> ends,
                             const Compute& compute);
 
-/// Logits of rows of run()'s result. Throws Error(numerical) where one is not finite, and as
-/// ForwardPass::logits().
-Matrix<float> finite_logits(const ForwardPass& pass, MatrixView<const float> states,
-                            const Compute& compute);
-
 }  // namespace attnscope

@@ -2,35 +2,28 @@
 
 #include <algorithm>
 
-#include "attnscope/forward/generation.h"
+#include "attnscope/forward/logits.h"
 #include "attnscope/forward/token_scores.h"
 #include "attnscope/forward/token_windows.h"
 
 namespace attnscope {
 namespace {
 
-/// Rows of logits that are held at once: 64 MB of float32.
-std::int64_t rows_at_once(std::int64_t vocabulary) {
-  constexpr std::int64_t kMostLogits = 16 << 20;
-  return std::max<std::int64_t>(1, kMostLogits / std::max<std::int64_t>(1, vocabulary));
-}
-
 /// `states`: the rows of one window.
 double window_sum(const ForwardPass& pass, const TokenIds& text, const PerplexityWindow& window,
                   MatrixView<const float> states, const Compute& compute) {
-  const std::int64_t each = rows_at_once(pass.logits_width());
-  const std::int64_t last = window.length - 1;  // whose row foretells what is not there
+  // The window's last row foretells what is not there.
+  const std::int64_t begin = window.length - 1 - window.predicted;
+  const std::int64_t first_next = window.first + begin + 1;  // what the first row foretells
   double sum = 0;
-  for (std::int64_t row = last - window.predicted; row < last; row += each) {
-    const std::int64_t count = std::min(each, last - row);
-    const Matrix<float> logits = finite_logits(pass, states.row_block(row, count), compute);
-    for (std::int64_t at = 0; at < count; ++at) {
-      const auto next = text[static_cast<std::size_t>(window.first + row + at + 1)];
-      const std::span<const float> scores(logits.data() + at * logits.cols(),
-                                          static_cast<std::size_t>(logits.cols()));
+  const auto add = [&](std::int64_t first, MatrixView<const float> logits) {
+    for (std::int64_t row = 0; row < logits.rows; ++row) {
+      const auto next = text[static_cast<std::size_t>(first_next + first + row)];
+      const std::span<const float> scores(&logits(row, 0), static_cast<std::size_t>(logits.cols));
       sum += log_sum_exp(scores) - static_cast<double>(scores[static_cast<std::size_t>(next)]);
     }
-  }
+  };
+  for_logits(pass, states.row_block(begin, window.predicted), add, compute);
   return sum;
 }
 

@@ -2,6 +2,7 @@
 
 #include "attnscope/core/error.h"
 #include "attnscope/model/inventory.h"
+#include "attnscope/pipeline/estimates.h"
 #include "attnscope/pipeline/info.h"
 #include "attnscope/pipeline/lent_team.h"
 #include "attnscope/pipeline/sequence_batches.h"
@@ -45,9 +46,8 @@ void add_rows(const Model& model, const HeadPlace& place, const ShownTokens& tok
 void note_memory(const Model& model, std::int64_t tokens, const Context& context, RowSink& sink) {
   const std::uint64_t bytes = run_bytes(model.dimensions(), /*sequences=*/1, tokens);
   if (bytes <= context.memory_bytes) return;
-  constexpr std::uint64_t kMegabyte = 1'000'000;
   sink.add_note(model.name() + ": a text of " + std::to_string(tokens) + " tokens takes about " +
-                std::to_string(bytes / kMegabyte) + " MB, more than {memory} allows");
+                memory_text(bytes) + ", more than {memory} allows");
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "attnscope/forward/forward_weights.h"
 #include "attnscope/numerics/thin_product_batch.h"
 
 namespace attnscope {
@@ -59,6 +60,17 @@ std::uint64_t matrix_spectrum_bytes(const Model& model, std::int64_t layer, Role
   // W_K stacked on W_V is made from both.
   const std::uint64_t reading = role == Role::kv ? decoded : 0;
   return decoded + std::max(reading, spectrum_bytes(rows, cols));
+}
+
+std::uint64_t copied_weights_bytes(const Model& model, std::uint64_t memory_bytes) {
+  const std::uint64_t copy = forward_weights_bytes(model);
+  return copy <= memory_bytes / 2 ? copy : 0;
+}
+
+std::string memory_text(std::uint64_t bytes) {
+  constexpr std::uint64_t kMegabyte = 1'000'000;
+  return bytes < kMegabyte ? std::to_string(bytes) + " bytes"
+                           : std::to_string(bytes / kMegabyte) + " MB";
 }
 
 std::uint64_t circuit_factor_bytes(const Dimensions& dimensions, Role circuit) {

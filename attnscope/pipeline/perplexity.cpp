@@ -14,9 +14,6 @@
 namespace attnscope {
 namespace {
 
-/// Products of fewer rows read the weights too often.
-constexpr std::int64_t kRowsOfBatch = 512;
-
 /// Of one model's text.
 struct Windows {
   std::vector<PerplexityWindow> all;
@@ -97,7 +94,7 @@ void run_perplexity(std::span<const Model> models, const PerplexityRequest& requ
   for (std::size_t index = 0; index < models.size(); ++index) {
     Windows& of_model = windows[index];
     const std::int64_t length = of_model.all.front().length;
-    const auto each = static_cast<std::size_t>(std::max<std::int64_t>(1, kRowsOfBatch / length));
+    const auto each = static_cast<std::size_t>(sequences_at_once(length));
     for (std::size_t first = 0; first < of_model.all.size(); first += each) {
       const std::size_t count = std::min(each, of_model.all.size() - first);
       items.push_back({.flops = static_cast<double>(count) * static_cast<double>(length) *

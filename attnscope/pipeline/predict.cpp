@@ -6,8 +6,10 @@
 
 #include "attnscope/core/error.h"
 #include "attnscope/forward/generation.h"
+#include "attnscope/forward/logits.h"
 #include "attnscope/forward/token_scores.h"
 #include "attnscope/model/inventory.h"
+#include "attnscope/pipeline/estimates.h"
 #include "attnscope/pipeline/info.h"
 #include "attnscope/pipeline/work_queue.h"
 
@@ -103,13 +105,12 @@ class PromptRun {
 
   void show_logits(MatrixView<const float> states) {
     if (pass_.no_logits().empty()) {
-      constexpr std::int64_t kMostLogits = 16 << 20;
-      const std::int64_t each = std::max<std::int64_t>(1, kMostLogits / pass_.logits_width());
-      for (std::int64_t row = 0; row < states.rows; row += each) {
-        const std::int64_t count = std::min(each, states.rows - row);
-        request_.watcher->on_logits(
-            finite_logits(pass_, states.row_block(row, count), compute_).view());
-      }
+      for_logits(
+          pass_, states,
+          [&](std::int64_t, MatrixView<const float> logits) {
+            request_.watcher->on_logits(logits);
+          },
+          compute_);
     }
     request_.watcher->end();
   }
@@ -190,16 +191,14 @@ void run_predict(std::span<const Model> models, const PredictRequest& request,
   for (std::size_t index = 0; index < models.size(); ++index) {
     const Model& model = models[index];
     const Prompt& prompt = request.prompts[index];
-    const std::uint64_t copy = forward_weights_bytes(model);
-    const bool copies = copy <= context.memory_bytes / 2;
+    const std::uint64_t copy = copied_weights_bytes(model, context.memory_bytes);
     const std::int64_t tokens = std::ssize(prompt.tokens) + request.generate.value_or(0);
     items.push_back(
-        {.flops = static_cast<double>(copy) * static_cast<double>(tokens),
-         .memory_bytes =
-             (copies ? copy : 0) + run_bytes(model.dimensions(), /*sequences=*/1, tokens),
-         .run = [&, copies, index](const Compute& compute) {
+        {.flops = static_cast<double>(forward_weights_bytes(model)) * static_cast<double>(tokens),
+         .memory_bytes = copy + run_bytes(model.dimensions(), /*sequences=*/1, tokens),
+         .run = [&, copy, index](const Compute& compute) {
            found[index] =
-               PromptRun(models[index], request.prompts[index], request, copies, compute).run();
+               PromptRun(models[index], request.prompts[index], request, copy > 0, compute).run();
          }});
   }
   run_queue(items, context);

@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "attnscope/pipeline/estimates.h"
 #include "attnscope/pipeline/outcome_buffer.h"
 #include "attnscope/pipeline/stored_items.h"
 #include "attnscope/pipeline/work_queue.h"
@@ -19,12 +20,6 @@ struct Job {
   std::vector<StoredPlace> places;  // of all its items
   std::size_t uses = 0;             // items whose rows have not been given on
 };
-
-std::string memory_text(std::uint64_t bytes) {
-  constexpr std::uint64_t kMegabyte = 1'000'000;
-  return bytes < kMegabyte ? std::to_string(bytes) + " bytes"
-                           : std::to_string(bytes / kMegabyte) + " MB";
-}
 
 class Run {
  public:

@@ -3,11 +3,12 @@
 #include <algorithm>
 #include <optional>
 
+#include "attnscope/pipeline/estimates.h"
+#include "attnscope/store/content_hash.h"
+#include "attnscope/store/record_text.h"
+
 namespace attnscope {
 namespace {
-
-/// Products of fewer rows read the weights too often; of more they gain nothing.
-constexpr std::int64_t kRowsOfBatch = 512;
 
 TensorMatrix as_one_row(const TensorView& tensor) {
   const std::int64_t count = tensor.element_count();
@@ -21,11 +22,14 @@ TensorMatrix as_one_row(const TensorView& tensor) {
 
 }  // namespace
 
+std::int64_t sequences_at_once(std::int64_t tokens) {
+  constexpr std::int64_t kRowsOfBatch = 512;
+  return std::max<std::int64_t>(1, kRowsOfBatch / tokens);
+}
+
 void add_batches(Plan& plan, std::size_t model, std::span<const TokenIds> sequences,
                  const std::vector<std::int64_t>& layers) {
-  const std::int64_t tokens = std::ssize(sequences.front());
-  const auto each = static_cast<std::size_t>(
-      std::clamp<std::int64_t>(kRowsOfBatch / tokens, 1, std::ssize(sequences)));
+  const auto each = static_cast<std::size_t>(sequences_at_once(std::ssize(sequences.front())));
   for (std::size_t first = 0; first < sequences.size(); first += each) {
     const auto batch = sequences.subspan(first, std::min(each, sequences.size() - first));
     plan.add(model, std::nullopt).batch = SequenceBatch{.first = static_cast<std::int64_t>(first),
@@ -38,11 +42,9 @@ ReadyModels::ReadyModels(std::span<const Model> models, const Context& context)
     : models_(models), rest_(context) {
   const Compute compute{.kernels = context.kernels, .stop = context.stop};
   for (const Model& model : models) {
-    // A copy of the weights may take a half of what is left; without it they are decoded each time.
-    const std::uint64_t copy = forward_weights_bytes(model);
-    const bool copies = copy <= rest_.memory_bytes / 2;
-    if (copies) rest_.memory_bytes -= copy;
-    passes_.emplace_back(model, copies, compute);
+    const std::uint64_t copy = copied_weights_bytes(model, rest_.memory_bytes);
+    rest_.memory_bytes -= copy;
+    passes_.emplace_back(model, /*copy_weights=*/copy > 0, compute);
   }
 }
 
@@ -93,14 +95,14 @@ void add_batch_inputs(ItemInputs& inputs, const WorkItem& item, const Source& so
   for (const TokenIds& sequence : batch.tokens) tokens.emplace_back(sequence);
   inputs.add("tokens", std::move(tokens))
       .add("layers", batch.layers)
-      .add("config", source.model->spec().text);
+      .add("config", content_hash(source.model->spec().text));
   Value::List names;  // the same bytes under other names are another model
   for (const CheckpointTensor& tensor : source.checkpoint->tensors()) {
     if (dtype_info(tensor.view.dtype).kind != DTypeClass::real) continue;
     names.emplace_back(tensor.name);
     inputs.add_matrix(*source.checkpoint, tensor, as_one_row(tensor.view));
   }
-  inputs.add("names", std::move(names));
+  inputs.add("names", content_hash(record_text({{"names", std::move(names)}})));
 }
 
 }  // namespace attnscope

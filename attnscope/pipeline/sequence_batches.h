@@ -14,7 +14,11 @@
 
 namespace attnscope {
 
-/// Adds the items of one model: batches of as many sequences as make products of a good size.
+/// How many sequences of so many tokens are run together, at least one: products of fewer rows read
+/// the weights too often, of more they gain nothing.
+std::int64_t sequences_at_once(std::int64_t tokens);
+
+/// Adds the items of one model: batches of sequences_at_once().
 void add_batches(Plan& plan, std::size_t model, std::span<const TokenIds> sequences,
                  const std::vector<std::int64_t>& layers);
 
