@@ -23,8 +23,9 @@ MAY_INCLUDE = {
     "store": {"core", "results"},
     "pipeline": {"core", "tensor", "checkpoint", "model", "numerics", "results", "analysis", "forward", "store"},
     "output": {"core", "results"},
-    "commands": {"core", "tensor", "checkpoint", "model", "numerics", "results", "analysis", "forward", "store", "pipeline", "output"},
-    "cli": {"core", "tensor", "checkpoint", "model", "numerics", "results", "analysis", "forward", "store", "pipeline", "commands", "output"},
+    "page": {"core", "results", "output"},
+    "commands": {"core", "tensor", "checkpoint", "model", "numerics", "results", "analysis", "forward", "store", "pipeline", "output", "page"},
+    "cli": {"core", "tensor", "checkpoint", "model", "numerics", "results", "analysis", "forward", "store", "pipeline", "output", "page", "commands"},
 }
 
 # No type of a library in a public header; <nlohmann/json_fwd.hpp> names types without defining them.

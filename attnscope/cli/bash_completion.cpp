@@ -47,7 +47,9 @@ std::string value_cases(const Command& command) {
     const std::string pattern = parameter.bare.empty()
                                     ? shell_quoted(start) + "|" + shell_quoted(start + "=")
                                     : shell_quoted(start + "=");
-    cases += fmt::format("    {}) {} ;;\n", pattern, action(parameter));
+    const std::string letter =
+        parameter.letter == 0 ? "" : "|" + shell_quoted(command.name + " -" + parameter.letter);
+    cases += fmt::format("    {}{}) {} ;;\n", pattern, letter, action(parameter));
   }
   return cases;
 }

@@ -22,6 +22,11 @@ Flag take_apart(const std::string& word) {
   return {word.substr(0, equals), word.substr(equals + 1)};
 }
 
+/// "-o", or nothing.
+std::string letter_of(const Parameter& parameter) {
+  return parameter.letter == 0 ? "" : std::string("-") + parameter.letter;
+}
+
 [[noreturn]] void refuse(const std::string& place, const std::string& problem) {
   throw Error(ErrorKind::usage, place, problem);
 }
@@ -31,7 +36,7 @@ const Parameter& find_flag(const Command& command, const std::string& flag) {
   for (const Parameter& parameter : command.parameters) {
     if (parameter.positional) continue;
     known.push_back(flag_of(parameter.name));
-    if (known.back() == flag) return parameter;
+    if (known.back() == flag || flag == letter_of(parameter)) return parameter;
   }
   refuse(flag, "no such option of 'attnscope " + command.name + "'" + suggestion(flag, known) +
                    " (see attnscope " + command.name + " --help)");
@@ -122,7 +127,8 @@ SpellParameter spelling(const Command& command) {
 
 std::string usage_of(const Parameter& parameter) {
   if (parameter.positional) return parameter.metavariable;
-  const std::string flag = flag_of(parameter.name);
+  const std::string letter = letter_of(parameter);
+  const std::string flag = (letter.empty() ? "" : letter + ", ") + flag_of(parameter.name);
   if (parameter.type == ParameterType::flag) return flag;
   if (!parameter.bare.empty()) return flag + "[=" + parameter.metavariable + "]";
   return flag + " " + parameter.metavariable;

@@ -118,6 +118,24 @@ class Watched : public RowSink {
   std::vector<std::string> notes_;
 };
 
+/// What a command writes in a form of its own.
+void write_own(const Command& command, const Arguments& arguments, const Session& given) {
+  Session session = given;
+  const std::string path = arguments.text("out");
+  OutputTarget target(path);
+  std::deque<OutputTarget> beside;
+  session.open_file = [&](const std::string& file) -> std::ostream& {
+    return beside.emplace_back(file).stream();
+  };
+  {
+    ProgressLine line(command.name, progress_mode(arguments));
+    session.context.on_progress = [&](const Progress& progress) { line.show(progress); };
+    command.write(arguments, session, target.stream());
+  }
+  for (OutputTarget& file : beside) commit(file, session);
+  commit(target, session);
+}
+
 void print_rows(const Command& command, const Arguments& arguments, const Session& given) {
   Session session = given;
   OutputTarget target(arguments.text("out"));
@@ -149,21 +167,19 @@ void print_rows(const Command& command, const Arguments& arguments, const Sessio
 
 void run_command(const Command& command, const Arguments& arguments, const Kernels& kernels,
                  std::stop_token stop) {
-  if (command.print != nullptr) {
-    OutputTarget target;
-    command.print(arguments, target.stream());
-    target.commit();
-    return;
-  }
   refuse_same_file(arguments);
-  Session session{.context = context_of(arguments)};
+  Session session{.context = context_of(arguments), .example_line = example_line};
   session.context.kernels = kernels;
   session.context.stop = std::move(stop);
   if (!arguments.flag("quiet")) {
     session.on_warning = [&](const ErrorParts& warning) {
       say("warning", error_text(warning, spelling(command)));
     };
+    session.on_note = [&](const std::string& note) {
+      say("note", spell_parameters(note, spelling(command)));
+    };
   }
+  if (command.write != nullptr) return write_own(command, arguments, session);
   const bool array = command.array != nullptr && arguments.text("out").ends_with(".npy");
   (array ? print_array : print_rows)(command, arguments, session);
 }

@@ -16,6 +16,11 @@
 
 namespace attnscope {
 
+struct Command;
+
+/// Parameters in order, each with a text that a user might give for it; empty for a flag.
+using Example = std::vector<std::pair<std::string, std::string>>;
+
 /// What a run gets beside its arguments, from the program that starts it. None of it changes a
 /// result.
 struct Session {
@@ -23,10 +28,11 @@ struct Session {
   std::function<void(const ErrorParts&)> on_warning;  // of a model's files; may be empty
   /// Opens a file that a command writes beside its report: see open_output().
   std::function<std::ostream&(const std::string& path)> open_file;
+  /// Of a command that writes no rows: what its user should know. May be empty.
+  std::function<void(const std::string&)> on_note;
+  /// How this front end runs a command with such parameters: "attnscope info MODEL".
+  std::function<std::string(const Command&, const Example&)> example_line;
 };
-
-/// Parameters in order, each with a text that a user might give for it; empty for a flag.
-using Example = std::vector<std::pair<std::string, std::string>>;
 
 struct Command {
   std::string name;
@@ -38,7 +44,8 @@ struct Command {
 
   // One of these two:
   void (*run)(const Arguments&, const Session&, RowSink&) = nullptr;
-  void (*print)(const Arguments&, std::ostream&) = nullptr;  // prints a text, no report
+  /// Writes a text or a file of a kind of its own, no rows.
+  void (*write)(const Arguments&, const Session&, std::ostream&) = nullptr;
 
   /// The one matrix that the arguments ask for, for files that hold an array; null: the command has
   /// none to give.
@@ -47,6 +54,12 @@ struct Command {
 
 /// Every command that any front end can offer.
 std::span<const Command> commands();
+
+/// The one of that name; throws std::out_of_range: only code can name one that is not there.
+const Command& find_command_named(std::string_view name);
+
+/// The arguments that such texts stand for. Throws Error(usage).
+Arguments arguments_of(const Command& command, const Example& given);
 
 /// The parameter of that name, or null.
 const Parameter* find_parameter(const Command& command, std::string_view name);

@@ -118,6 +118,7 @@ Parameters output_parameters() {
           {.name = "out",
            .type = file,
            .help = "write to this file, replaced in one step",
+           .letter = 'o',
            .metavariable = "FILE"},
           {.name = "quiet", .type = flag, .help = "no warnings, notes or progress"}};
 }

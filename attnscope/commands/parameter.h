@@ -52,6 +52,7 @@ struct Parameter {
   ParameterType type = ParameterType::flag;
   std::string help;          // a line, without choices and default; may be empty beside choices
   bool positional = false;   // named by its place on a command line
+  char letter = 0;           // a short name, of what is named often; 0: none
   std::string metavariable;  // stands for the value in help; empty for flags
   std::vector<std::string> choices;
   std::int64_t least = 0, most = 0;  // of an integer

@@ -1,0 +1,9 @@
+// Stands for the page in a build without Node.
+#include "attnscope/page/template.h"
+
+namespace attnscope {
+
+std::string_view page_template() { return {}; }
+std::string_view charts_script() { return {}; }
+
+}  // namespace attnscope

@@ -1,0 +1,283 @@
+#include "attnscope/page/report_file.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "attnscope/core/error.h"
+#include "attnscope/output/json_text.h"
+#include "attnscope/page/encoding.h"
+#include "attnscope/page/fields_list.h"
+
+namespace attnscope {
+namespace {
+
+constexpr const char* kNull = "null_singular_values";
+
+std::string joined_lines(const std::vector<std::string>& entries) {
+  std::string out = "[";
+  for (const std::string& entry : entries) out += (out.size() > 1 ? ",\n" : "\n") + entry;
+  return out + "\n]";
+}
+
+/// Of equal matrices under another model's scale the null is the same: its shape says which.
+std::string null_key(const Record& row) {
+  Record key;
+  for (const char* name : {"matrix", "shape", "possible_rank"}) {
+    if (const Value* value = row.find(name)) key.add(name, *value);
+  }
+  const Value* head = row.find("head");
+  key.add("of_head", head != nullptr && !head->is_null());
+  return json_text(key);
+}
+
+double number_or(const Record& row, std::string_view name, double otherwise) {
+  const Value* value = row.find(name);
+  const auto* number = value == nullptr ? nullptr : value->get<double>();
+  return number == nullptr ? otherwise : *number;
+}
+
+/// The blocks that an axis of `size` is cut into: where block i of `count` begins.
+std::int64_t block_begin(std::int64_t size, std::int64_t count, std::int64_t i) {
+  return size * i / count;
+}
+
+}  // namespace
+
+/// Rows of one part, packed as they come.
+class ReportFile::PartSink : public RowSink {
+ public:
+  PartSink(ReportFile& file, Part part) : file_(file), part_(std::move(part)) {}
+
+  void begin(const ReportHead& head) override { head_ = head; }
+
+  void add_row(Record row) override {
+    const double order = part_.order_by.empty() ? 0 : number_or(row, part_.order_by, -1);
+    rows_.push_back({order, json_text(file_.pack(row))});
+    // Twice as many as are kept are cut down at once: each costs a few comparisons.
+    if (rows_.size() / 2 > part_.most) keep_most();
+    ++count_;
+  }
+  void add_skipped(Skipped skipped) override {
+    skipped_.push_back(json_text(skipped_record(skipped)));
+  }
+  void add_note(std::string note) override { notes_.emplace_back(std::move(note)); }
+
+  void end() override {
+    keep_most();
+    Record about = {{"id", part_.id},
+                    {"again", part_.again},
+                    {"command", head_.command},
+                    {"parameters", head_.parameters},
+                    {"notes", notes_}};
+    about.add("count", static_cast<std::int64_t>(count_));
+    std::string text = json_text(about);
+    text.pop_back();
+    std::vector<std::string> rows;
+    for (Row& row : rows_) rows.push_back(std::move(row.text));
+    text += ",\"rows\":" + joined_lines(rows) + ",\"skipped\":" + joined_lines(skipped_) + "}";
+    file_.parts_.push_back(std::move(text));
+  }
+
+ private:
+  struct Row {
+    double order;
+    std::string text;
+  };
+
+  void keep_most() {
+    if (rows_.size() <= part_.most) return;
+    std::stable_sort(rows_.begin(), rows_.end(),
+                     [](const Row& a, const Row& b) { return a.order > b.order; });
+    rows_.resize(part_.most);
+  }
+
+  ReportFile& file_;
+  Part part_;
+  ReportHead head_;
+  std::vector<Row> rows_;
+  std::size_t count_ = 0;
+  std::vector<std::string> skipped_;
+  Value::List notes_;
+};
+
+ReportFile::ReportFile(Record about, std::vector<Record> models)
+    : about_(std::move(about)), models_(std::move(models)) {}
+
+std::unique_ptr<RowSink> ReportFile::sink(Part part) {
+  return std::make_unique<PartSink>(*this, std::move(part));
+}
+
+void ReportFile::add_left_out(std::string what, std::string command) {
+  left_out_.emplace_back(Record{{"what", std::move(what)}, {"command", std::move(command)}});
+}
+
+void ReportFile::add_text(std::string model, std::span<const std::int64_t> ids,
+                          std::span<const std::string> texts) {
+  Value::List tokens;
+  for (std::size_t at = 0; at < ids.size(); ++at) {
+    tokens.emplace_back(
+        Record{{"id", ids[at]}, {"text", at < texts.size() ? Value(texts[at]) : Value()}});
+  }
+  texts_.emplace_back(Record{{"model", std::move(model)}, {"tokens", std::move(tokens)}});
+}
+
+void ReportFile::add_map(const MapPlace& place, MatrixView<const float> map, bool causal) {
+  map_list_.emplace_back(Record{{"model", place.model},
+                                {"layer", place.layer},
+                                {"head", place.head},
+                                {"tokens", map.rows},
+                                {"causal", causal},
+                                {"side", map.rows},
+                                {"at", std::ssize(maps_)}});
+  for (std::int64_t query = 0; query < map.rows; ++query) {
+    const std::int64_t keys = causal ? query + 1 : map.cols;
+    for (std::int64_t key = 0; key < keys; ++key) {
+      maps_ += static_cast<char>(weight_byte(map(query, key)));
+    }
+  }
+}
+
+void ReportFile::add_thumbnail(const MapPlace& place, MatrixView<const float> map,
+                               std::int64_t side) {
+  map_list_.emplace_back(Record{{"model", place.model},
+                                {"layer", place.layer},
+                                {"head", place.head},
+                                {"tokens", map.rows},
+                                {"causal", false},
+                                {"side", side},
+                                {"at", std::ssize(maps_)}});
+  for (std::int64_t row = 0; row < side; ++row) {
+    for (std::int64_t col = 0; col < side; ++col) {
+      float largest = 0;
+      for (std::int64_t query = block_begin(map.rows, side, row);
+           query < block_begin(map.rows, side, row + 1); ++query) {
+        for (std::int64_t key = block_begin(map.cols, side, col);
+             key < block_begin(map.cols, side, col + 1); ++key) {
+          largest = std::max(largest, map(query, key));
+        }
+      }
+      maps_ += static_cast<char>(weight_byte(largest));
+    }
+  }
+}
+
+void ReportFile::add_matrix(std::string model, std::int64_t layer, std::string role,
+                            const WeightMatrix& matrix, std::int64_t side) {
+  std::visit(
+      [&](const auto& weights) {
+        const auto view = weights.view();
+        const std::int64_t rows = std::min(side, view.rows), cols = std::min(side, view.cols);
+        std::vector<double> means;
+        double limit = 0;
+        for (std::int64_t row = 0; row < rows; ++row) {
+          for (std::int64_t col = 0; col < cols; ++col) {
+            double sum = 0, count = 0;
+            for (std::int64_t i = block_begin(view.rows, rows, row);
+                 i < block_begin(view.rows, rows, row + 1); ++i) {
+              for (std::int64_t j = block_begin(view.cols, cols, col);
+                   j < block_begin(view.cols, cols, col + 1); ++j) {
+                sum += static_cast<double>(view(i, j));
+                ++count;
+              }
+            }
+            means.push_back(sum / count);
+            if (std::isfinite(means.back())) limit = std::max(limit, std::abs(means.back()));
+          }
+        }
+        matrix_list_.emplace_back(Record{{"model", std::move(model)},
+                                         {"layer", layer},
+                                         {"matrix", std::move(role)},
+                                         {"shape", std::vector<std::int64_t>{view.rows, view.cols}},
+                                         {"rows", rows},
+                                         {"cols", cols},
+                                         {"limit", limit},
+                                         {"at", std::ssize(maps_)}});
+        for (const double mean : means) maps_ += static_cast<char>(signed_byte(mean, limit));
+      },
+      matrix);
+}
+
+/// Where numbers lie among the values; equal ones are kept once.
+Record ReportFile::place_of(std::span<const double> numbers) {
+  std::vector<float> narrow;
+  for (const double number : numbers) narrow.push_back(static_cast<float>(number));
+  std::string bytes(narrow.size() * sizeof(float), '\0');
+  std::memcpy(bytes.data(), narrow.data(), bytes.size());
+  // Only edges of histograms repeat; keys of long arrays would double what is held.
+  constexpr std::size_t kLongestKey = 1024;
+  std::int64_t at = std::ssize(values_);
+  if (bytes.size() <= kLongestKey) {
+    const auto [known, fresh] = known_.emplace(std::move(bytes), at);
+    at = known->second;
+    if (!fresh) return {{"at", at}, {"length", std::ssize(numbers)}};
+  }
+  values_.insert(values_.end(), narrow.begin(), narrow.end());
+  return {{"at", at}, {"length", std::ssize(numbers)}};
+}
+
+Value ReportFile::pack(const Record& row, std::string_view name, const Value& value) {
+  if (const auto* record = value.get<Record>()) return pack(*record);
+  const auto* array = value.get<Array>();
+  const auto* numbers = array == nullptr ? nullptr : std::get_if<std::vector<double>>(&array->data);
+  constexpr std::size_t kFew = 8;
+  if (numbers == nullptr || numbers->size() <= kFew) return value;
+  if (name == kNull) {
+    const double scale = number_or(row, "frobenius_norm", 0);
+    if (!(scale > 0)) return {};
+    const auto [known, fresh] = known_.emplace(null_key(row), std::ssize(values_));
+    if (fresh) {
+      for (const double number : *numbers) values_.push_back(static_cast<float>(number / scale));
+    }
+    return Record{{"at", known->second}, {"length", std::ssize(*numbers)}, {"scale", scale}};
+  }
+  Record place = place_of(*numbers);
+  if (array->shape.size() > 1) place.add("shape", array->shape);
+  return place;
+}
+
+/// A row with its long arrays among the values, without what the page can add up itself.
+Record ReportFile::pack(const Record& row) {
+  Record out;
+  for (const auto& [name, value] : row.fields()) {
+    if (name == "cumulative_energy" || name == "density") continue;
+    out.add(name, pack(row, name, value));
+  }
+  return out;
+}
+
+std::string ReportFile::results(double seconds) const {
+  Record head = {{"schema", "attnscope-report/1"}};
+  for (const auto& [name, value] : about_.fields()) head.add(name, value);
+  head.add("seconds", seconds)
+      .add("models", Value::List(models_.begin(), models_.end()))
+      .add("fields", fields_list())
+      .add("left_out", left_out_)
+      .add("texts", texts_)
+      .add("maps", map_list_)
+      .add("matrices", matrix_list_);
+  std::string text = json_text(head);
+  text.pop_back();
+  return text + ",\"reports\":" + joined_lines(parts_) + "}";
+}
+
+std::string ReportFile::values() const { return byte_planes(values_); }
+
+void ReportFile::write(std::string_view page, double seconds, std::ostream& out) const {
+  struct Block {
+    std::string_view marker;
+    std::string bytes;
+  };
+  const Block blocks[] = {{"@@results@@", base64(gzip(results(seconds)))},
+                          {"@@values@@", base64(gzip(values()))},
+                          {"@@maps@@", base64(gzip(maps_))}};
+  for (const auto& [marker, bytes] : blocks) {
+    const std::size_t at = page.find(marker);
+    if (at == std::string_view::npos) throw std::logic_error("the page has no place for its data");
+    out << page.substr(0, at) << bytes;
+    page.remove_prefix(at + marker.size());
+  }
+  out << page;
+}
+
+}  // namespace attnscope

@@ -1,0 +1,86 @@
+// What a page shows: the reports of several commands, numbers and maps beside them, packed into one
+// HTML file that needs nothing else.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <ostream>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "attnscope/core/matrix_view.h"
+#include "attnscope/results/record.h"
+#include "attnscope/results/sink.h"
+
+namespace attnscope {
+
+/// Of which head a map is.
+struct MapPlace {
+  std::string model;
+  std::int64_t layer = 0;
+  std::int64_t head = 0;
+};
+
+/// Collects, then packs. docs/formats.md describes what it makes ("attnscope-report/1").
+class ReportFile {
+ public:
+  /// `about`: version, command, thresholds, … : what is said of the report as a whole. `models`:
+  /// the facts of each.
+  ReportFile(Record about, std::vector<Record> models);
+
+  /// Takes the rows of one command. `id` names the part for the page; `again` is the command that
+  /// prints the same rows. Of parts with more than `most` rows only those with the largest
+  /// `order_by` are kept. The sink is valid as long as this; a part counts from its end() on.
+  struct Part {
+    std::string id;
+    std::string again;
+    std::string order_by = {};
+    std::size_t most = SIZE_MAX;
+  };
+  std::unique_ptr<RowSink> sink(Part part);
+
+  /// What the file lacks, and the command that brings it.
+  void add_left_out(std::string what, std::string command);
+
+  /// The tokens of the sequence whose maps are shown.
+  void add_text(std::string model, std::span<const std::int64_t> ids,
+                std::span<const std::string> texts);
+
+  /// A map (T, T), as bytes of its weights. A causal one is kept as its triangle.
+  void add_map(const MapPlace& place, MatrixView<const float> map, bool causal);
+  /// The same at a smaller size: each of side × side cells shows the largest weight under it.
+  void add_thumbnail(const MapPlace& place, MatrixView<const float> map, std::int64_t side);
+
+  /// A weight matrix as an image: means of equal blocks, at most `side` rows and columns of them.
+  void add_matrix(std::string model, std::int64_t layer, std::string role,
+                  const WeightMatrix& matrix, std::int64_t side);
+
+  /// JSON of everything but numbers and maps. `seconds`: what the report took.
+  std::string results(double seconds) const;
+  std::string values() const;
+  const std::string& maps() const { return maps_; }
+
+  /// The page with all of it. `page`: page_template().
+  void write(std::string_view page, double seconds, std::ostream& out) const;
+
+ private:
+  class PartSink;
+  friend class PartSink;
+
+  Value pack(const Record& row, std::string_view name, const Value& value);
+  Record pack(const Record& row);
+  Record place_of(std::span<const double> numbers);
+
+  Record about_;
+  std::vector<Record> models_;
+  std::vector<std::string> parts_;  // each as JSON
+  Value::List left_out_, texts_, map_list_, matrix_list_;
+  std::vector<float> values_;
+  std::map<std::string, std::int64_t> known_;  // where equal numbers begin, by their bytes or shape
+  std::string maps_;
+};
+
+}  // namespace attnscope

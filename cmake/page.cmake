@@ -1,0 +1,33 @@
+# attnscope_page_data: the page of web/, built by npm and embedded, or absent.cpp where there is no Node.
+set(web ${PROJECT_SOURCE_DIR}/web)
+set(ATTNSCOPE_PAGE ON CACHE BOOL "Build the page that `report` writes (needs Node 18 or newer, with npm)")
+
+if(ATTNSCOPE_PAGE)
+  find_program(ATTNSCOPE_NPM npm)
+  if(NOT ATTNSCOPE_NPM)
+    message(FATAL_ERROR "No npm: on Debian 12, install npm (./dev setup does), or build without the page: "
+                        "-DATTNSCOPE_PAGE=OFF")
+  endif()
+  file(GLOB_RECURSE page_sources CONFIGURE_DEPENDS ${web}/src/* ${web}/build/*)
+  set(page_files ${web}/dist/report.html ${web}/dist/charts.js)
+  set(packages ${web}/node_modules/.package-lock.json)
+  add_custom_command(OUTPUT ${packages}
+    COMMAND ${ATTNSCOPE_NPM} ci --silent --no-audit --no-fund
+    DEPENDS ${web}/package.json ${web}/package-lock.json
+    WORKING_DIRECTORY ${web}
+    COMMENT "Fetching what the page is built with"
+    VERBATIM)
+  add_custom_command(OUTPUT ${page_files}
+    COMMAND ${ATTNSCOPE_NPM} run --silent build
+    DEPENDS ${packages} ${page_sources} ${web}/index.html ${web}/vite.config.ts ${web}/tsconfig.json
+    WORKING_DIRECTORY ${web}
+    COMMENT "Building the page"
+    VERBATIM)
+  configure_file(${PROJECT_SOURCE_DIR}/attnscope/page/embedded.cpp.in ${PROJECT_BINARY_DIR}/embedded_page.cpp @ONLY)
+  set_source_files_properties(${PROJECT_BINARY_DIR}/embedded_page.cpp PROPERTIES OBJECT_DEPENDS "${page_files}")
+  add_library(attnscope_page_data STATIC ${PROJECT_BINARY_DIR}/embedded_page.cpp ${page_files})
+else()
+  message(STATUS "Left out: the page; this build writes no reports")
+  add_library(attnscope_page_data STATIC ${PROJECT_SOURCE_DIR}/attnscope/page/absent.cpp)
+endif()
+target_link_libraries(attnscope_page_data PRIVATE attnscope_options)
