@@ -34,7 +34,7 @@ TEST(Commands, NamesAreTheirOwn) {
     EXPECT_TRUE(names.insert(command.name).second);
     EXPECT_FALSE(command.summary.empty());
     EXPECT_FALSE(command.examples.empty());
-    EXPECT_TRUE((command.run != nullptr) != (command.print != nullptr));
+    EXPECT_TRUE((command.run != nullptr) != (command.write != nullptr));
     std::set<std::string> parameters;
     for (const Parameter& parameter : command.parameters) {
       SCOPED_TRACE(parameter.name);
