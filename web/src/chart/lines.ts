@@ -2,12 +2,11 @@
 import { line as line_path } from "d3-shape";
 import { axes, scale_of, type Axis, type Plot, type Scale } from "./axis";
 import type { ChartBase, Series, Size } from "./base";
-import { vega_data } from "./csv";
+import { kVegaLiteSchema, vega_data } from "./csv";
 import { colour_of, kFont, text_colour, type Theme } from "./theme";
 import { s, type Tree } from "./tree";
 import { plain, text_width, tspans, type Words } from "./words";
 import { format_number } from "./number";
-import { kVegaLiteSchema } from "./csv";
 
 export interface Line {
   series: string; // key of the series it belongs to
@@ -132,11 +131,16 @@ function end_labels(chart: LinesChart, panel: Panel, plot: Plot, layout: LinesLa
     const last = vertices(chart, line).filter((point) => point !== null).pop();
     return series && last ? [{ series, x: plot.x + layout.x(last[0]), y: plot.y + layout.y(last[1]) }] : [];
   }).sort((a, b) => a.y - b.y);
-  let above = -Infinity;
-  return ends.map(({ series, x, y }) => {
-    above = Math.max(y, above + 12);
-    return s("text", { x: x + 6, y: above + 3.8, "font-size": 11, "font-weight": 560, fill: text_colour(theme, series.colour) }, tspans(series.label));
-  });
+  const step = Math.min(12, (plot.height + 8) / Math.max(1, ends.length));
+  const places = ends.map((end) => end.y);
+  for (let index = 1; index < places.length; ++index) places[index] = Math.max(places[index]!, places[index - 1]! + step);
+  let lowest = plot.y + plot.height;
+  for (let index = places.length - 1; index >= 0; --index) {
+    places[index] = Math.min(places[index]!, lowest);
+    lowest = places[index]! - step;
+  }
+  return ends.map(({ series, x }, index) =>
+    s("text", { x: x + 6, y: places[index]! + 3.8, "font-size": 11, "font-weight": 560, fill: text_colour(theme, series.colour) }, tspans(series.label)));
 }
 
 /** Each line's first and last value. */

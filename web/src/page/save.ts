@@ -19,7 +19,7 @@ export function download(name: string, content: Blob): void {
 /** The page's own font face: a picture is a document apart and sees no font of the page. */
 function font_face(): string {
   for (const sheet of document.styleSheets)
-    for (const rule of sheet.cssRules) if (rule instanceof CSSFontFaceRule) return rule.cssText.replace(/Inter Variable/g, "Inter");
+    for (const rule of sheet.cssRules) if (rule instanceof CSSFontFaceRule) return rule.cssText;
   return "";
 }
 
