@@ -1,0 +1,85 @@
+// One crosshair in all panels of a chart of lines; the legend shows the values at it.
+import type { Size } from "../chart/base";
+import { lines_layout, vertices, type Line, type LinesChart } from "../chart/lines";
+import { format_number } from "../chart/number";
+import { colour_of, type Theme } from "../chart/theme";
+import { s } from "../chart/tree";
+import { mount } from "./h";
+
+/** The vertex nearest to x; lines are sorted along x. */
+function nearest(xs: ArrayLike<number>, x: number): number {
+  let [low, high] = [0, xs.length - 1];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (xs[middle]! < x) low = middle + 1;
+    else high = middle;
+  }
+  return low > 0 && x - xs[low - 1]! < xs[low]! - x ? low - 1 : low;
+}
+
+export function attach_crosshair(svg: SVGElement, chart: LinesChart, size: Size, theme: Theme, values: ReadonlyMap<string, HTMLElement>): void {
+  const layout = lines_layout(chart, size);
+  if (layout.plots.length === 0) return;
+  const overlay = mount(s("g", { "aria-hidden": "true", "pointer-events": "none" }));
+  svg.append(overlay);
+  svg.setAttribute("tabindex", "0");
+  // The longest line gives the places at which the crosshair can stand.
+  const stops = chart.panels.flatMap((panel) => panel.lines).reduce<ArrayLike<number>>(
+    (longest, line) => (line.x.length > longest.length ? line.x : longest), []);
+  let at = -1;
+  let panel_at = 0;
+
+  const value_at = (line: Line, x: number): [number, number] | null => {
+    const found = vertices(chart, line)[nearest(line.x, x)] ?? null;
+    return found;
+  };
+  const show = () => {
+    overlay.replaceChildren();
+    for (const place of values.values()) place.textContent = "";
+    const x = stops[at];
+    if (x === undefined) return;
+    layout.plots.forEach((plot, index) => {
+      const across = plot.x + layout.x(x);
+      overlay.append(mount(s("line", { x1: across, x2: across, y1: plot.y, y2: plot.y + plot.height, stroke: theme.faint, "stroke-width": 1 })));
+      if (index === 0 || index === panel_at)
+        overlay.append(mount(s("text", { x: across + 4, y: plot.y + plot.height - 5, "font-size": 10.5, fill: theme.soft }, format_number(x, chart.x.format ?? "tick"))));
+      for (const line of chart.panels[index]!.lines) {
+        const point = value_at(line, x);
+        if (!point) continue;
+        const [, y] = point;
+        const height = layout.y(y);
+        if (height < -3 || height > plot.height) continue;
+        const series = chart.series.find((each) => each.key === line.series);
+        overlay.append(mount(s("circle", { cx: plot.x + layout.x(point[0]), cy: plot.y + height, r: 3, fill: colour_of(theme, series?.colour ?? "ink"), stroke: theme.ground, "stroke-width": 1 })));
+      }
+    });
+    for (const line of chart.panels[panel_at]!.lines) {
+      const place = values.get(line.series);
+      if (place) place.textContent = format_number(value_at(line, x)?.[1], chart.y.format ?? "tick");
+    }
+  };
+
+  svg.addEventListener("pointermove", (event) => {
+    const box = svg.getBoundingClientRect();
+    const [x, y] = [event.clientX - box.left, event.clientY - box.top];
+    const index = layout.plots.findIndex((plot) => x >= plot.x - 8 && x <= plot.x + plot.width + 8 && y >= plot.y - 20 && y <= plot.y + plot.height + 20);
+    if (index < 0) return;
+    panel_at = index;
+    at = nearest(stops, layout.x.invert(x - layout.plots[index]!.x));
+    show();
+  });
+  const clear = () => {
+    at = -1;
+    show();
+  };
+  svg.addEventListener("pointerleave", clear);
+  svg.addEventListener("blur", clear);
+  svg.addEventListener("keydown", (event) => {
+    if (event.key === "Escape") clear();
+    if (event.key !== "ArrowLeft" && event.key !== "ArrowRight") return;
+    event.preventDefault();
+    const step = (event.shiftKey ? 10 : 1) * (event.key === "ArrowLeft" ? -1 : 1);
+    at = at < 0 ? 0 : Math.min(stops.length - 1, Math.max(0, at + step));
+    show();
+  });
+}
