@@ -2,6 +2,7 @@ import { scaleLinear, scaleLog, scaleSymlog } from "d3-scale";
 import { format_number, type Format } from "./number";
 import type { Theme } from "./theme";
 import { s, type Tree } from "./tree";
+import { one_line } from "./words";
 
 export interface Axis {
   title: string;
@@ -68,4 +69,10 @@ export function axes(x: Axis, y: Axis, plot: Plot, theme: Theme, titles = true):
     ...(titles && x.title ? [s("text", { x: plot.x + plot.width, y: bottom + 31, "text-anchor": "end", ...label }, `${x.title} →`)] : []),
     ...(titles && y.title ? [s("text", { x: plot.x + plot.width, y: plot.y - 8, "text-anchor": "end", ...label }, `↑ ${y.title}`)] : []),
   ];
+}
+
+/** The axis as a field of Vega-Lite's encoding, without the field's name. */
+export function vega_axis(axis: Axis): object {
+  const anchor = axis.scale === "log" ? {} : { zero: false };
+  return { type: "quantitative", title: one_line(axis.title) || null, scale: { type: axis.scale, domain: axis.domain, nice: false, ...anchor } };
 }

@@ -1,5 +1,5 @@
 // One head among all heads: a row for each measure, a tick for every head, a dot for the chosen one.
-import { scale_of, type Axis } from "./axis";
+import { scale_of, vega_axis, type Axis } from "./axis";
 import type { ChartBase, Size } from "./base";
 import { kVegaLiteSchema, vega_data } from "./csv";
 import { format_number } from "./number";
@@ -45,16 +45,14 @@ const in_words = (chart: DotsChart): string =>
 export function dots_to_vega_lite(chart: DotsChart, theme: Theme): object {
   const rows = chart.rows.flatMap((row) => [
     ...Array.from(row.all, (value) => [plain(row.label), value, "heads"]), [plain(row.label), row.value, "chosen"]]);
+  const marks = { heads: { type: "tick", color: theme.faint }, chosen: { type: "point", filled: true, color: theme.accent, size: 60 } };
   return {
     $schema: kVegaLiteSchema, title: plain(chart.title), data: vega_data(["measure", "value", "which"], ["measure", "which"], rows),
-    facet: { row: { field: "measure", type: "nominal", sort: null, title: null, header: { labelAngle: 0, labelAlign: "left" } } },
-    resolve: { scale: { x: "independent" } },
-    spec: {
-      width: 240, height: 18,
-      layer: [
-        { transform: [{ filter: "datum.which === 'heads'" }], mark: { type: "tick", color: theme.faint }, encoding: { x: { field: "value", type: "quantitative", title: null } } },
-        { transform: [{ filter: "datum.which === 'chosen'" }], mark: { type: "point", filled: true, color: theme.accent, size: 60 }, encoding: { x: { field: "value", type: "quantitative", title: null } } },
-      ],
-    },
+    vconcat: chart.rows.map((row) => ({
+      width: 240, height: 18, transform: [{ filter: { field: "measure", equal: plain(row.label) } }],
+      layer: Object.entries(marks).map(([which, mark]) => ({
+        transform: [{ filter: { field: "which", equal: which } }], mark, encoding: { x: { field: "value", ...vega_axis({ ...row.axis, title: plain(row.label) }) } },
+      })),
+    })),
   };
 }

@@ -1,5 +1,5 @@
 // Distributions stacked by layer: each row a layer, its density as colour along the value.
-import { axes, scale_of, type Axis } from "./axis";
+import { axes, scale_of, vega_axis, type Axis } from "./axis";
 import type { ChartBase, ColourScale, Size } from "./base";
 import { share_of, vega_colour } from "./colour_scale";
 import { kVegaLiteSchema, vega_data } from "./csv";
@@ -76,7 +76,7 @@ export function laminar_to_vega_lite(chart: LaminarChart, theme: Theme): object 
     width: 320, height: { step: 18 }, mark: { type: "rect", clip: true },
     encoding: {
       y: { field: "row", type: "ordinal", sort: null, title: chart.row_title },
-      x: { field: "from", type: "quantitative", title: chart.x.title, scale: { domain: chart.x.domain, nice: false, zero: false } },
+      x: { field: "from", ...vega_axis(chart.x) },
       x2: { field: "to" },
       color: { field: "density", type: "quantitative", title: "density", scale: vega_colour(theme, chart.scale) },
     },

@@ -1,6 +1,6 @@
 // Lines in panels that share both axes: spectra by layer, ranks by depth.
 import { line as line_path } from "d3-shape";
-import { axes, scale_of, type Axis, type Plot, type Scale } from "./axis";
+import { axes, scale_of, vega_axis, type Axis, type Plot, type Scale } from "./axis";
 import type { ChartBase, Series, Size } from "./base";
 import { kVegaLiteSchema, vega_data } from "./csv";
 import { colour_of, kFont, text_colour, type Theme } from "./theme";
@@ -158,12 +158,6 @@ function in_words(chart: LinesChart): string {
   });
   return `${plain(chart.title)}. ${panels.join(". ")}`;
 }
-
-const vega_axis = (axis: Axis) => ({
-  type: "quantitative",
-  title: axis.title,
-  scale: { type: axis.scale, domain: axis.domain, nice: false, zero: false },
-});
 
 export function lines_to_vega_lite(chart: LinesChart, theme: Theme): object {
   const with_errors = chart.panels.some((panel) => panel.lines.some((line) => line.error));

@@ -7,8 +7,12 @@ export type Words = string | readonly Word[];
 
 const parts = (words: Words): readonly Word[] => (typeof words === "string" ? [words] : words);
 
+/** Text on one line: what breaks lines, controls a terminal or turns the direction of text is shown as a replacement character. */
+export const one_line = (text: string): string =>
+  text.replace(/[\u0000-\u001f\u007f-\u009f\u2028-\u202e\u2066-\u2069]/g, "\ufffd");
+
 export function plain(words: Words): string {
-  return parts(words).map((word) => (typeof word === "string" ? word : "sub" in word ? `_${word.sub}` : word.strong)).join("");
+  return one_line(parts(words).map((word) => (typeof word === "string" ? word : "sub" in word ? `_${word.sub}` : word.strong)).join(""));
 }
 
 /** tspans for a <text>: a subscript is lowered, and what follows it raised back. */
