@@ -5,7 +5,7 @@ import { kVegaLiteSchema, vega_data } from "./csv";
 import { format_number } from "./number";
 import { kFont, type Theme } from "./theme";
 import { s, type Tree } from "./tree";
-import { plain, tspans, type Words } from "./words";
+import { clipped_words, plain, tspans, type Words } from "./words";
 
 export interface DotsRow {
   label: Words;
@@ -30,7 +30,7 @@ export function draw_dots(chart: DotsChart, theme: Theme, { width }: Size): Tree
       const y = index * kRowHeight + 11;
       const x = scale_of(row.axis, [track.x, track.x + track.width]);
       return s("g", {},
-        s("text", { x: 0, y: y + 3.8, "font-size": 11.5, fill: theme.soft }, tspans(row.label)),
+        s("text", { x: 0, y: y + 3.8, "font-size": 11.5, fill: theme.soft }, tspans(clipped_words(row.label, 24))),
         s("text", { x: track.x - 14, y: y + 3.8, "font-size": 11.5, "font-weight": 620, "text-anchor": "end", fill: theme.ink }, format_number(row.value, row.axis.format ?? "tick")),
         s("line", { x1: track.x, x2: track.x + track.width, y1: y, y2: y, stroke: theme.line }),
         Array.from(row.all, (value) => value !== null && Number.isFinite(value) &&

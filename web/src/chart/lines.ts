@@ -5,7 +5,7 @@ import type { ChartBase, Series, Size } from "./base";
 import { kVegaLiteSchema, vega_data } from "./csv";
 import { colour_of, kFont, text_colour, type Theme } from "./theme";
 import { s, type Tree } from "./tree";
-import { plain, text_width, tspans, type Words } from "./words";
+import { clipped, clipped_words, plain, text_width, tspans, type Words } from "./words";
 import { format_number } from "./number";
 
 export interface Line {
@@ -32,6 +32,8 @@ export interface LinesChart extends ChartBase {
   panel_height?: number; // 210 by default
 }
 
+const kLongestLabel = 20; // characters at the end of a line
+
 export interface LinesLayout {
   width: number;
   height: number;
@@ -52,7 +54,7 @@ export function lines_layout(chart: LinesChart, { width }: Size): LinesLayout {
   const gap = 26;
   const panel = { width: (width - gap * (columns - 1)) / columns, height: chart.panel_height ?? 210 };
   const label_width = chart.end_labels
-    ? Math.max(0, ...chart.series.map((series) => text_width(plain(series.label), 11) + 10)) : 4;
+    ? Math.max(0, ...chart.series.map((series) => text_width(clipped(plain(series.label), kLongestLabel), 11) + 10)) : 4;
   const [left, top, bottom] = [44, 32, 36];
   const plots = chart.panels.map((_, index) => ({
     x: (index % columns) * (panel.width + gap) + left,
@@ -72,13 +74,14 @@ export function lines_layout(chart: LinesChart, { width }: Size): LinesLayout {
 const drawable = (axis: Axis, value: number | null | undefined): value is number =>
   value !== null && value !== undefined && Number.isFinite(value) && (axis.scale !== "log" || value > 0);
 
-/** The vertices of a line that can be drawn: x, y, or null where it is broken. */
-export function vertices(chart: LinesChart, line: Line): ([number, number] | null)[] {
-  return Array.from({ length: line.x.length }, (_, index) => {
-    const [x, y] = [line.x[index], line.y[index]];
-    return drawable(chart.x, x) && drawable(chart.y, y) ? [x, y] : null;
-  });
+/** A vertex of a line: x, y, or null where it is broken. */
+export function vertex(chart: LinesChart, line: Line, index: number): [number, number] | null {
+  const [x, y] = [line.x[index], line.y[index]];
+  return drawable(chart.x, x) && drawable(chart.y, y) ? [x, y] : null;
 }
+
+export const vertices = (chart: LinesChart, line: Line): ([number, number] | null)[] =>
+  Array.from({ length: line.x.length }, (_, index) => vertex(chart, line, index));
 
 export function draw_lines(chart: LinesChart, theme: Theme, size: Size): Tree {
   const layout = lines_layout(chart, size);
@@ -140,7 +143,7 @@ function end_labels(chart: LinesChart, panel: Panel, plot: Plot, layout: LinesLa
     lowest = places[index]! - step;
   }
   return ends.map(({ series, x }, index) =>
-    s("text", { x: x + 6, y: places[index]! + 3.8, "font-size": 11, "font-weight": 560, fill: text_colour(theme, series.colour) }, tspans(series.label)));
+    s("text", { x: x + 6, y: places[index]! + 3.8, "font-size": 11, "font-weight": 560, fill: text_colour(theme, series.colour) }, tspans(clipped_words(series.label, kLongestLabel))));
 }
 
 /** Each line's first and last value. */
