@@ -29,7 +29,7 @@ export interface LinesChart extends ChartBase {
   points?: boolean; // a dot at each vertex
   end_labels?: boolean; // names at the ends of lines, in place of a legend
   rule?: number; // a dashed line across, where the null is one number
-  panel_height?: number; // 210 by default
+  panel_height?: number; // from its width by default, 210 to 300
 }
 
 const kLongestLabel = 20; // characters at the end of a line
@@ -52,7 +52,8 @@ export function column_count(panels: number, width: number, least = 250): number
 export function lines_layout(chart: LinesChart, { width }: Size): LinesLayout {
   const columns = column_count(chart.panels.length, width);
   const gap = 26;
-  const panel = { width: (width - gap * (columns - 1)) / columns, height: chart.panel_height ?? 210 };
+  const panel_width = (width - gap * (columns - 1)) / columns;
+  const panel = { width: panel_width, height: chart.panel_height ?? Math.round(Math.max(210, Math.min(300, panel_width * 0.56))) };
   const label_width = chart.end_labels
     ? Math.max(0, ...chart.series.map((series) => text_width(clipped(plain(series.label), kLongestLabel), 11) + 10)) : 4;
   const [left, top, bottom] = [44, 32, 36];
