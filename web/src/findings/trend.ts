@@ -1,13 +1,15 @@
 // Whether numbers go one way with depth. Comparing the first with the last would call a zigzag a trend.
 
 /**
- * "falls" if no layer lies above an earlier one by more than a twentieth of the range, and seven of ten pairs of layers fall
- * by more than that and than twice their errors; so one step at one layer is no trend. "rises" likewise.
+ * "falls" if no layer lies above an earlier one by more than a twentieth of the range, seven of ten pairs of layers fall by more
+ * than that and than twice their errors, and no one step makes up more than two thirds of the range. "rises" likewise.
  */
 export function trend(values: readonly (number | null)[], errors: readonly (number | null)[] = []): "falls" | "rises" | undefined {
   if (values.length < 4 || values.some((value) => value === null)) return undefined;
   const known = values as readonly number[];
-  const least = (Math.max(...known) - Math.min(...known)) / 20;
+  const range = Math.max(...known) - Math.min(...known);
+  const least = range / 20;
+  if (known.some((value, layer) => layer > 0 && Math.abs(value - known[layer - 1]!) > (2 / 3) * range)) return undefined;
   let [pairs, falls, rises, above, below] = [0, 0, 0, 0, 0];
   for (let late = 1; late < known.length; ++late)
     for (let early = 0; early < late; ++early) {

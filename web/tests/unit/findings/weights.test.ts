@@ -60,6 +60,7 @@ describe("rank of weights with depth", () => {
     ["ranks that rise but for one layer", ranks("ov", [24, 30, 27, 33, 36, 40])],
     ["a change too small to matter", ranks("ov", [36, 37, 38, 39, 40, 41])],
     ["one layer apart", ranks("ov", [24, 24, 24, 24, 24, 40])],
+    ["one step and little after it", ranks("ov", [40, 24, 24, 23, 22, 21])],
     ["three of six layers", ranks("ov", [24, 30, 40])],
     ["matrices of several shapes", [24, 27, 29, 33, 36, 40].map((rank, layer) => spectrum(layer, "ov", rank, 40 + layer))],
   ])("is silent of %s", (_, rows) => expect(said(weights_depth, spectra(...rows))).toBeUndefined());
