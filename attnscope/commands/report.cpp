@@ -296,7 +296,6 @@ void write(const Arguments& arguments, const Session& session, std::ostream& out
   const ReportFile file = ReportRun(arguments, session).run();
   const std::chrono::duration<double> took = Clock::now() - start;
   file.write(page_template(), took.count(), out);
-  if (session.on_note) session.on_note(verbatim(arguments.text("out")) + ": open it in a browser");
 }
 
 Parameters own_parameters() {
