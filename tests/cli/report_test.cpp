@@ -1,4 +1,6 @@
 // `report`: the numbers of other commands, in one page that holds nothing else that runs.
+#include <chrono>
+#include <csignal>
 #include <regex>
 
 #include "tests/cli/attention_model.h"
@@ -142,6 +144,21 @@ TEST(CliReport, WrongUseIsRefusedAtOnceAndLeavesNoFile) {
   expect_refusal({"report", model, "-o", out, "--tokens", ""}, 2, {"--tokens"});
   expect_refusal({"report", "/nowhere", "-o", out}, 3, {"/nowhere"});
   expect_refusal({"report", model, "-o", (folder.path() / "no" / "x.html").string()}, 3, {"no"});
+  EXPECT_TRUE(files_in(folder.path()).empty());
+}
+
+TEST(CliReport, AnInterruptEndsItWithinASecondAndLeavesNoFile) {
+  const TempFolder folder, inputs;
+  Words words = long_attention_run(inputs, 600);
+  words.front() = "report";
+  RunningCommand run(words + Words{"-o", (folder.path() / "report.html").string()});
+  const auto start = std::chrono::steady_clock::now();
+  run.wait_until(
+      [&] { return std::chrono::steady_clock::now() - start > std::chrono::seconds(1); });
+  run.send(SIGINT);
+  const RunResult result = run.wait();
+  EXPECT_EQ(result.exit_code, 128 + SIGINT) << result.err;
+  EXPECT_LT(result.seconds, 1.0);
   EXPECT_TRUE(files_in(folder.path()).empty());
 }
 
