@@ -1,6 +1,8 @@
 // The views, in the order of the bar.
 import type { View } from "../page/view";
 import { data_view } from "./data/view";
+import { similarity_view } from "./similarity/view";
 import { spectra_view } from "./spectra/view";
+import { weights_view } from "./weights/view";
 
-export const kViews: readonly View[] = [spectra_view, data_view];
+export const kViews: readonly View[] = [spectra_view, weights_view, similarity_view, data_view];
