@@ -2,6 +2,7 @@ import { scaleLinear, scaleLog, scaleSymlog } from "d3-scale";
 import { format_number, type Format } from "./number";
 import type { Theme } from "./theme";
 import { s, type Tree } from "./tree";
+import { one_line } from "./words";
 
 export interface Axis {
   title: string;
@@ -63,9 +64,17 @@ export function axes(x: Axis, y: Axis, plot: Plot, theme: Theme, titles = true):
       s("text", { x: plot.x - 7, y: up(value) + 3.8, "text-anchor": "end", ...label }, tick_text(y, value)),
     ]),
     s("line", { x1: plot.x, x2: plot.x + plot.width, y1: bottom, y2: bottom, stroke: theme.faint }),
-    ...ticks_of(x, Math.max(2, plot.width / 70)).map((value) =>
-      s("text", { x: across(value), y: bottom + 16, "text-anchor": "middle", ...label }, tick_text(x, value))),
+    ...ticks_of(x, Math.max(2, plot.width / 70)).map((value) => {
+      const at_end = across(value) > plot.x + plot.width - 8; // there is no room at its right
+      return s("text", { x: across(value) + (at_end ? 4 : 0), y: bottom + 16, "text-anchor": at_end ? "end" : "middle", ...label }, tick_text(x, value));
+    }),
     ...(titles && x.title ? [s("text", { x: plot.x + plot.width, y: bottom + 31, "text-anchor": "end", ...label }, `${x.title} →`)] : []),
     ...(titles && y.title ? [s("text", { x: plot.x + plot.width, y: plot.y - 8, "text-anchor": "end", ...label }, `↑ ${y.title}`)] : []),
   ];
+}
+
+/** The axis as a field of Vega-Lite's encoding, without the field's name. */
+export function vega_axis(axis: Axis): object {
+  const anchor = axis.scale === "log" ? {} : { zero: false };
+  return { type: "quantitative", title: one_line(axis.title) || null, scale: { type: axis.scale, domain: axis.domain, nice: false, ...anchor } };
 }

@@ -1,5 +1,5 @@
 // A histogram: bars between edges, or outlines of several over each other.
-import { axes, scale_of, type Axis } from "./axis";
+import { axes, scale_of, vega_axis, type Axis } from "./axis";
 import type { ChartBase, Series, Size } from "./base";
 import { kVegaLiteSchema, vega_data } from "./csv";
 import { format_number } from "./number";
@@ -66,9 +66,9 @@ export function bars_to_vega_lite(chart: BarsChart, theme: Theme): object {
     $schema: kVegaLiteSchema, title: plain(chart.title), data: vega_data(["series", "from", "to", "height"], ["series"], rows),
     width: 320, height: 200, mark: alone ? { type: "bar", clip: true } : { type: "line", interpolate: "step-after", clip: true },
     encoding: {
-      x: { field: "from", type: "quantitative", title: chart.x.title, scale: { type: chart.x.scale, domain: chart.x.domain, nice: false, zero: false } },
+      x: { field: "from", ...vega_axis(chart.x) },
       ...(alone ? { x2: { field: "to" } } : {}),
-      y: { field: "height", type: "quantitative", title: chart.y.title, scale: { type: chart.y.scale, domain: chart.y.domain, nice: false } },
+      y: { field: "height", ...vega_axis(chart.y) },
       color: { field: "series", type: "nominal", title: null, sort: null, scale: {
         domain: chart.series.map((series) => plain(series.label)), range: chart.series.map((series) => colour_of(theme, series.colour)) } },
     },

@@ -1,5 +1,5 @@
 // Distributions stacked by layer: each row a layer, its density as colour along the value.
-import { axes, scale_of, type Axis } from "./axis";
+import { axes, scale_of, vega_axis, type Axis } from "./axis";
 import type { ChartBase, ColourScale, Size } from "./base";
 import { share_of, vega_colour } from "./colour_scale";
 import { kVegaLiteSchema, vega_data } from "./csv";
@@ -49,11 +49,13 @@ export function draw_laminar(chart: LaminarChart, theme: Theme, size: Size): Tre
         "image-rendering": "pixelated", href: png_address(pixels, bins, chart.rows.length, theme.sequential) }),
       chart.rows.map((row, index) => {
         const middle = (index + 0.5) * row_height;
-        if (!row.density) return s("text", { x: plot.width / 2, y: middle + 3.8, "text-anchor": "middle", ...label }, "–");
+        if (!row.density)
+          return s("g", {}, s("rect", { x: 0, y: index * row_height, width: plot.width, height: row_height, fill: theme.ground }),
+            s("text", { x: plot.width / 2, y: middle + 3.8, "text-anchor": "middle", ...label }, "–"));
         if (typeof row.mean !== "number" || typeof row.std !== "number") return null;
         return s("g", {}, [row.mean - row.std, row.mean + row.std].map((value) => {
-          const place = x(value) - plot.x;
-          return s("line", { x1: place, x2: place, y1: middle - row_height * 0.32, y2: middle + row_height * 0.32, stroke: theme.ink, "stroke-width": 1.2 });
+          const place = { x1: x(value) - plot.x, x2: x(value) - plot.x, y1: middle - row_height * 0.3, y2: middle + row_height * 0.3 };
+          return s("g", {}, s("line", { ...place, stroke: theme.ground, "stroke-width": 3.4 }), s("line", { ...place, stroke: theme.ink, "stroke-width": 1.4 }));
         }));
       }),
       chart.rows.slice(1).map((_, index) => s("line", { x1: 0, x2: plot.width, y1: (index + 1) * row_height, y2: (index + 1) * row_height, stroke: theme.ground, "stroke-width": 1 }))),
@@ -76,7 +78,7 @@ export function laminar_to_vega_lite(chart: LaminarChart, theme: Theme): object 
     width: 320, height: { step: 18 }, mark: { type: "rect", clip: true },
     encoding: {
       y: { field: "row", type: "ordinal", sort: null, title: chart.row_title },
-      x: { field: "from", type: "quantitative", title: chart.x.title, scale: { domain: chart.x.domain, nice: false, zero: false } },
+      x: { field: "from", ...vega_axis(chart.x) },
       x2: { field: "to" },
       color: { field: "density", type: "quantitative", title: "density", scale: vega_colour(theme, chart.scale) },
     },

@@ -1,11 +1,11 @@
 // Lines in panels that share both axes: spectra by layer, ranks by depth.
 import { line as line_path } from "d3-shape";
-import { axes, scale_of, type Axis, type Plot, type Scale } from "./axis";
+import { axes, scale_of, vega_axis, type Axis, type Plot, type Scale } from "./axis";
 import type { ChartBase, Series, Size } from "./base";
 import { kVegaLiteSchema, vega_data } from "./csv";
 import { colour_of, kFont, text_colour, type Theme } from "./theme";
 import { s, type Tree } from "./tree";
-import { plain, text_width, tspans, type Words } from "./words";
+import { clipped, clipped_words, plain, text_width, tspans, type Words } from "./words";
 import { format_number } from "./number";
 
 export interface Line {
@@ -29,8 +29,10 @@ export interface LinesChart extends ChartBase {
   points?: boolean; // a dot at each vertex
   end_labels?: boolean; // names at the ends of lines, in place of a legend
   rule?: number; // a dashed line across, where the null is one number
-  panel_height?: number; // 210 by default
+  panel_height?: number; // from its width by default, 210 to 300
 }
+
+const kLongestLabel = 20; // characters at the end of a line
 
 export interface LinesLayout {
   width: number;
@@ -50,9 +52,10 @@ export function column_count(panels: number, width: number, least = 250): number
 export function lines_layout(chart: LinesChart, { width }: Size): LinesLayout {
   const columns = column_count(chart.panels.length, width);
   const gap = 26;
-  const panel = { width: (width - gap * (columns - 1)) / columns, height: chart.panel_height ?? 210 };
+  const panel_width = (width - gap * (columns - 1)) / columns;
+  const panel = { width: panel_width, height: chart.panel_height ?? Math.round(Math.max(210, Math.min(300, panel_width * 0.56))) };
   const label_width = chart.end_labels
-    ? Math.max(0, ...chart.series.map((series) => text_width(plain(series.label), 11) + 10)) : 4;
+    ? Math.max(0, ...chart.series.map((series) => text_width(clipped(plain(series.label), kLongestLabel), 11) + 10)) : 4;
   const [left, top, bottom] = [44, 32, 36];
   const plots = chart.panels.map((_, index) => ({
     x: (index % columns) * (panel.width + gap) + left,
@@ -72,13 +75,14 @@ export function lines_layout(chart: LinesChart, { width }: Size): LinesLayout {
 const drawable = (axis: Axis, value: number | null | undefined): value is number =>
   value !== null && value !== undefined && Number.isFinite(value) && (axis.scale !== "log" || value > 0);
 
-/** The vertices of a line that can be drawn: x, y, or null where it is broken. */
-export function vertices(chart: LinesChart, line: Line): ([number, number] | null)[] {
-  return Array.from({ length: line.x.length }, (_, index) => {
-    const [x, y] = [line.x[index], line.y[index]];
-    return drawable(chart.x, x) && drawable(chart.y, y) ? [x, y] : null;
-  });
+/** A vertex of a line: x, y, or null where it is broken. */
+export function vertex(chart: LinesChart, line: Line, index: number): [number, number] | null {
+  const [x, y] = [line.x[index], line.y[index]];
+  return drawable(chart.x, x) && drawable(chart.y, y) ? [x, y] : null;
 }
+
+export const vertices = (chart: LinesChart, line: Line): ([number, number] | null)[] =>
+  Array.from({ length: line.x.length }, (_, index) => vertex(chart, line, index));
 
 export function draw_lines(chart: LinesChart, theme: Theme, size: Size): Tree {
   const layout = lines_layout(chart, size);
@@ -140,7 +144,7 @@ function end_labels(chart: LinesChart, panel: Panel, plot: Plot, layout: LinesLa
     lowest = places[index]! - step;
   }
   return ends.map(({ series, x }, index) =>
-    s("text", { x: x + 6, y: places[index]! + 3.8, "font-size": 11, "font-weight": 560, fill: text_colour(theme, series.colour) }, tspans(series.label)));
+    s("text", { x: x + 6, y: places[index]! + 3.8, "font-size": 11, "font-weight": 560, fill: text_colour(theme, series.colour) }, tspans(clipped_words(series.label, kLongestLabel))));
 }
 
 /** Each line's first and last value. */
@@ -158,12 +162,6 @@ function in_words(chart: LinesChart): string {
   });
   return `${plain(chart.title)}. ${panels.join(". ")}`;
 }
-
-const vega_axis = (axis: Axis) => ({
-  type: "quantitative",
-  title: axis.title,
-  scale: { type: axis.scale, domain: axis.domain, nice: false, zero: false },
-});
 
 export function lines_to_vega_lite(chart: LinesChart, theme: Theme): object {
   const with_errors = chart.panels.some((panel) => panel.lines.some((line) => line.error));

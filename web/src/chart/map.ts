@@ -7,7 +7,7 @@ import { png_address } from "./png";
 import { kFont, kMono, sequential, type Theme } from "./theme";
 import { s, type Tree } from "./tree";
 import { pooled, weight_steps, type WeightColour } from "./weights_colour";
-import { plain } from "./words";
+import { clipped, one_line, plain } from "./words";
 
 export interface MapChart extends ChartBase {
   kind: "map";
@@ -75,7 +75,7 @@ export function draw_map(chart: MapChart, theme: Theme, size: Size): Tree {
 export function query_frame(query: number, { plot, window, bars }: MapLayout, theme: Theme): Tree | null {
   if (query < window.query || query >= window.query + window.size) return null;
   const pixel = plot.size / window.size;
-  return s("rect", { x: plot.x - 1, y: plot.y + (query - window.query) * pixel - 1, width: plot.size + 2 + (bars && bars + 6), height: pixel + 2,
+  return s("rect", { x: plot.x - 1, y: plot.y + (query - window.query) * pixel - 1, width: plot.size + 1 + (bars && bars + 5), height: pixel + 2,
     fill: "none", stroke: theme.mark, "stroke-width": 1.6, "pointer-events": "none" });
 }
 
@@ -84,23 +84,17 @@ function token_labels(chart: MapChart, { plot, window }: MapLayout, theme: Theme
   const pixel = plot.size / window.size;
   const font = Math.max(7, Math.min(11, pixel * 0.95));
   const every = Math.max(1, Math.ceil((font * 1.02) / pixel));
-  const longest = Math.floor((plot.x - 6) / (font * 0.61));
-  const shown = (index: number) => clipped(chart.tokens?.[index] ?? "", longest);
+  const shown = (index: number, room: number) => clipped(one_line(chart.tokens?.[index] ?? ""), Math.floor((room - 6) / (font * 0.61)));
   const style = { "font-family": kMono, "font-size": font, fill: theme.faint, "aria-hidden": "true" };
   const out: Tree[] = [];
   const all = Array.from({ length: Math.min(window.size, chart.side) }, (_, index) => index);
   for (const index of all.filter((each) => each % every === 0)) {
     const middle = (index + 0.5) * pixel;
-    out.push(s("text", { x: plot.x - 5, y: plot.y + middle + font * 0.33, "text-anchor": "end", ...style }, shown(Math.floor(window.query) + index)));
+    out.push(s("text", { x: plot.x - 5, y: plot.y + middle + font * 0.33, "text-anchor": "end", ...style }, shown(Math.floor(window.query) + index, plot.x)));
     const x = plot.x + middle + font * 0.33;
-    out.push(s("text", { x, y: plot.y - 5, transform: `rotate(-90 ${x.toFixed(1)} ${plot.y - 5})`, ...style }, shown(Math.floor(window.key) + index)));
+    out.push(s("text", { x, y: plot.y - 5, transform: `rotate(-90 ${x.toFixed(1)} ${plot.y - 5})`, ...style }, shown(Math.floor(window.key) + index, plot.y)));
   }
   return out;
-}
-
-export function clipped(text: string, longest: number): string {
-  const characters = [...text];
-  return characters.length > longest ? `${characters.slice(0, Math.max(1, longest - 1)).join("")}…` : text;
 }
 
 function entropy_bars(entropy: readonly number[], { plot, window, bars }: MapLayout, theme: Theme): (Tree | null)[] {

@@ -63,12 +63,14 @@ export function draw_wall(chart: WallChart, theme: Theme, size: Size): Tree {
       heads.map((head) => head % every === 0 && s("text", { x: left + (head + 0.5) * cell, y: top - 5, "text-anchor": "middle", ...label }, String(head))),
       layers.map((layer) => layer % every === 0 && s("text", { x: left - 6, y: top + (layer + 0.5) * cell + 3.8, "text-anchor": "end", ...label }, String(layer))),
       heads.slice(1).map((head) => s("rect", { x: left + head * cell - gap / 2, y: top, width: gap, height: chart.layers * cell, fill: theme.ground })),
+      layers.flatMap((layer) => heads.map((head) => there.has(`${layer}/${head}`) ? null :
+        s("text", { x: left + (head + 0.5) * cell, y: top + (layer + 0.5) * cell + 3.8, "text-anchor": "middle", ...label }, "–"))),
       layers.slice(1).map((layer) => s("rect", { x: left, y: top + layer * cell - gap / 2, width: chart.heads * cell, height: gap, fill: theme.ground }))),
     s("g", { role: "grid", "aria-label": chart.label ?? `${plain(chart.title)}: layer by head` },
       layers.map((layer) => s("g", { role: "row" }, heads.map((head) => {
         const chosen = chart.chosen?.layer === layer && chart.chosen.head === head;
         return s("rect", { role: "gridcell", x: left + head * cell, y: top + layer * cell, width: cell, height: cell,
-          fill: there.has(`${layer}/${head}`) ? "transparent" : theme.ground, tabindex: -1, "aria-label": wall_words(chart, layer, head),
+          fill: "transparent", tabindex: -1, "aria-label": wall_words(chart, layer, head),
           "aria-selected": chosen ? "true" : null, "data-row": layer, "data-column": head,
           stroke: chosen ? theme.mark : null, "stroke-width": chosen ? 2.5 : null });
       })))));

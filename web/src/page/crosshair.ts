@@ -1,6 +1,6 @@
 // One crosshair in all panels of a chart of lines; the legend shows the values at it.
 import type { Size } from "../chart/base";
-import { lines_layout, vertices, type Line, type LinesChart } from "../chart/lines";
+import { lines_layout, vertex, type Line, type LinesChart } from "../chart/lines";
 import { format_number } from "../chart/number";
 import { colour_of, type Theme } from "../chart/theme";
 import { s } from "../chart/tree";
@@ -29,10 +29,7 @@ export function attach_crosshair(svg: SVGElement, chart: LinesChart, size: Size,
   let at = -1;
   let panel_at = 0;
 
-  const value_at = (line: Line, x: number): [number, number] | null => {
-    const found = vertices(chart, line)[nearest(line.x, x)] ?? null;
-    return found;
-  };
+  const value_at = (line: Line, x: number) => vertex(chart, line, nearest(line.x, x));
   const show = () => {
     overlay.replaceChildren();
     for (const place of values.values()) place.textContent = "";

@@ -12,7 +12,7 @@ import { attach_tips } from "./tip";
 export interface FrameOptions {
   on_choose?: (place: Place) => void; // a cell of a heatmap, wall or atlas: row and column
   on_point?: (index: number) => void; // a point of a scatter
-  level?: 2 | 3; // of the heading; 3 by default
+  level?: 2 | 3; // of the heading: 3, or 2 where no section is around the chart
   controls?: HTMLElement; // at the right of the title
   after_draw?: (svg: SVGElement, body: HTMLElement, chart: Chart) => void; // for what only one view does
 }

@@ -1,11 +1,13 @@
 // Opens reports in Chromium, straight from their files, and holds what every view must hold.
 import { execFileSync } from "node:child_process";
-import { existsSync, mkdirSync, readFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, resolve } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
+import { gunzipSync, gzipSync } from "node:zlib";
 import { chromium, type Browser, type Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import type { ReportFile } from "../../src/data/report_file";
 
 const kWeb = resolve(dirname(fileURLToPath(import.meta.url)), "../..");
 const kBinary = process.env.ATTNSCOPE ?? resolve(kWeb, "../build/release/attnscope");
@@ -138,4 +140,15 @@ export async function tabs_to(page: Page, selector: string, limit = 40): Promise
     if (await page.evaluate((wanted) => document.activeElement?.matches(wanted) ?? false, selector)) return tabs;
   }
   throw new Error(`${limit} tabs do not reach ${selector}`);
+}
+
+/** A copy of a sample's file with its results changed. */
+export function changed_report(sample: Sample, name: string, change: (file: ReportFile) => void): string {
+  const page = readFileSync(report_file(sample), "utf8");
+  const block = /(<script type="application\/gzip;base64" id="results">)([^<]*)/;
+  const results = JSON.parse(gunzipSync(Buffer.from(block.exec(page)![2]!, "base64")).toString()) as ReportFile;
+  change(results);
+  const file = `${kWeb}/build/${name}.html`;
+  writeFileSync(file, page.replace(block, (_, head: string) => head + gzipSync(JSON.stringify(results)).toString("base64")));
+  return file;
 }

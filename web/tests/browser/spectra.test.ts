@@ -10,18 +10,18 @@ describe("spectra", () => {
 
   test("pickers change the chart and the address, and back undoes it", async () => {
     const { page, close } = await open_report(kWhole, "#spectra");
-    expect(await page.locator(".chart-lines h3").first().textContent()).toBe("Singular values");
+    expect(await page.locator(".chart-lines .chart-head h2").first().textContent()).toBe("Singular values");
     await page.getByRole("button", { name: "Against the null" }).click();
-    expect(await page.locator(".chart-lines h3").first().textContent()).toBe("Spectra against the null");
+    expect(await page.locator(".chart-lines .chart-head h2").first().textContent()).toBe("Spectra against the null");
     expect(page.url()).toContain("#spectra?show=null");
     await page.goBack();
-    expect(await page.locator(".chart-lines h3").first().textContent()).toBe("Singular values");
+    expect(await page.locator(".chart-lines .chart-head h2").first().textContent()).toBe("Singular values");
     await close();
   });
 
   test("another model is another report's worth of lines", async () => {
     const { page, close } = await open_report(kTwoModels, "#spectra");
-    const path = () => page.locator(".chart-lines path").first().getAttribute("d");
+    const path = () => page.locator(".chart-lines .chart-body path").first().getAttribute("d");
     const first = await path();
     await page.getByLabel("model").selectOption("1");
     expect(await path()).not.toBe(first);

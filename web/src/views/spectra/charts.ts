@@ -26,10 +26,12 @@ export function usual_layers(layers: number): number[] {
 
 export function spectra_choice({ state, model }: Reading): SpectraChoice {
   const layers = list_param(state, "layers")?.map(Number).filter((layer) => Number.isInteger(layer) && layer >= 0 && layer < model.layers);
+  const quantity = choice_param(state, "show", ["values", "null", "energy"]);
   return {
-    quantity: choice_param(state, "show", ["values", "null", "energy"]),
+    quantity,
     by: choice_param(state, "by", ["layer", "matrix"]),
-    log_x: choice_param(state, "x", ["linear", "log"]) === "log",
+    // Against the null what matters is at the left end, which a logarithm opens.
+    log_x: choice_param(state, "x", quantity === "null" ? ["log", "linear"] : ["linear", "log"]) === "log",
     log_y: choice_param(state, "y", ["log", "linear"]) === "log",
     layers: layers ?? usual_layers(model.layers),
   };

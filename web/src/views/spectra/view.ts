@@ -32,7 +32,7 @@ function draw(context: Context): HTMLElement {
     chips("Layers", layers, new Set(chosen.layers.map(String)), (values) => context.go({ layers: values.join(",") })));
   const with_values = rows.some((row) => row.singular_values);
   return h("div", {}, head, skipped_lines(context, "spectrum"), picks,
-    with_values ? chart_frame(spectra_chart(context, chosen), theme) : absent_analysis("All singular values", "spectrum"),
+    with_values ? chart_frame(spectra_chart(context, chosen), theme, { level: 2 }) : absent_analysis("All singular values", "spectrum"),
     section("Components needed", null, chart_frame(components_chart(context), theme)));
 }
 
