@@ -7,7 +7,7 @@ import { png_address } from "./png";
 import { kFont, kMono, sequential, type Theme } from "./theme";
 import { s, type Tree } from "./tree";
 import { pooled, weight_steps, type WeightColour } from "./weights_colour";
-import { clipped, one_line, plain } from "./words";
+import { one_line, plain } from "./words";
 
 export interface MapChart extends ChartBase {
   kind: "map";
@@ -84,7 +84,8 @@ function token_labels(chart: MapChart, { plot, window }: MapLayout, theme: Theme
   const pixel = plot.size / window.size;
   const font = Math.max(7, Math.min(11, pixel * 0.95));
   const every = Math.max(1, Math.ceil((font * 1.02) / pixel));
-  const shown = (index: number, room: number) => clipped(one_line(chart.tokens?.[index] ?? ""), Math.floor((room - 6) / (font * 0.61)));
+  // Cut without an ellipsis, which would take the place of a letter.
+  const shown = (index: number, room: number) => [...one_line(chart.tokens?.[index] ?? "")].slice(0, Math.floor((room - 6) / (font * 0.61))).join("");
   const style = { "font-family": kMono, "font-size": font, fill: theme.faint, "aria-hidden": "true" };
   const out: Tree[] = [];
   const all = Array.from({ length: Math.min(window.size, chart.side) }, (_, index) => index);

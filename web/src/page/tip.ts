@@ -9,7 +9,8 @@ import { h } from "./h";
 
 let tip: HTMLElement | undefined;
 
-function place_tip(text: string, x: number, y: number): void {
+/** Shows a tip beside a point of the window. */
+export function place_tip(text: string, x: number, y: number): void {
   tip ??= document.body.appendChild(h("div", { class: "tip", "aria-hidden": "true" }));
   tip.textContent = text;
   tip.hidden = false;
@@ -37,6 +38,7 @@ function words_at(chart: Chart, target: Element, x: number, y: number, width: nu
 }
 
 export function attach_tips(svg: SVGElement, chart: Chart, on_point?: (index: number) => void): void {
+  if (chart.kind === "lines") return; // its crosshair says more
   svg.addEventListener("pointermove", (event) => {
     const box = svg.getBoundingClientRect();
     const words = words_at(chart, event.target as Element, event.clientX - box.left, event.clientY - box.top, box.width);
