@@ -64,10 +64,10 @@ export function bars_to_vega_lite(chart: BarsChart, theme: Theme): object {
   const alone = chart.bars.length === 1;
   return {
     $schema: kVegaLiteSchema, title: plain(chart.title), data: vega_data(["series", "from", "to", "height"], ["series"], rows),
-    width: 320, height: 200, mark: alone ? { type: "bar", clip: true } : { type: "line", interpolate: "step-after", clip: true },
+    width: 320, height: 200, mark: alone ? { type: "rect", clip: true } : { type: "line", interpolate: "step-after", clip: true },
     encoding: {
       x: { field: "from", ...vega_axis(chart.x) },
-      ...(alone ? { x2: { field: "to" } } : {}),
+      ...(alone ? { x2: { field: "to" }, y2: { datum: chart.y.scale === "log" ? chart.y.domain[0] : 0 } } : {}),
       y: { field: "height", ...vega_axis(chart.y) },
       color: { field: "series", type: "nominal", title: null, sort: null, scale: {
         domain: chart.series.map((series) => plain(series.label)), range: chart.series.map((series) => colour_of(theme, series.colour)) } },

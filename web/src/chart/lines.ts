@@ -170,7 +170,7 @@ export function lines_to_vega_lite(chart: LinesChart, theme: Theme): object {
     const series = chart.series.find((each) => each.key === line.series);
     return vertices(chart, line).map((point, index) => {
       const error = line.error?.[index] ?? 0;
-      return [panel.title ? plain(panel.title) : String(panel_index), plain(series?.label ?? line.series), line_index, point?.[0], point?.[1],
+      return [panel.title ? plain(panel.title) : String(panel_index), plain(series?.label ?? line.series), line_index, line.x[index], point?.[1],
         ...(with_errors ? [point && point[1] - error, point && point[1] + error] : [])];
     });
   }));

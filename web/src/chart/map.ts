@@ -51,9 +51,20 @@ export function map_words(chart: MapChart, query: number, key: number): string {
   return `${name(query)} looks at ${name(key)}: ≈ ${format_number(map_weight(chart, query, key), ".2~g")}`;
 }
 
+// Zooming draws the same image again and again.
+const images = new WeakMap<Uint8Array, Map<string, string>>();
+
 export function map_image(bytes: Uint8Array, theme: Theme, colour: WeightColour, side: number): string {
-  const steps = weight_steps(colour);
-  return png_address(bytes.map((byte) => steps[byte]!), side, side, theme.sequential);
+  const made = images.get(bytes) ?? new Map<string, string>();
+  images.set(bytes, made);
+  const key = `${theme.name}/${colour}`;
+  let image = made.get(key);
+  if (!image) {
+    const steps = weight_steps(colour);
+    image = png_address(bytes.map((byte) => steps[byte]!), side, side, theme.sequential);
+    made.set(key, image);
+  }
+  return image;
 }
 
 export function draw_map(chart: MapChart, theme: Theme, size: Size): Tree {

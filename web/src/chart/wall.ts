@@ -44,11 +44,11 @@ export function draw_wall(chart: WallChart, theme: Theme, size: Size): Tree {
   const steps = weight_steps(chart.colour);
   for (const map of chart.maps) {
     const small = pooled(map.bytes, map.side, tile);
-    for (let row = 0; row < tile; ++row)
-      for (let column = 0; column < tile; ++column) {
-        const from = Math.floor((row * small.side) / tile) * small.side + Math.floor((column * small.side) / tile);
-        pixels[(map.layer * tile + row) * columns + map.head * tile + column] = steps[small.bytes[from]!]!;
-      }
+    const from = Array.from({ length: tile }, (_, index) => Math.floor((index * small.side) / tile));
+    for (let row = 0; row < tile; ++row) {
+      const [source, target] = [from[row]! * small.side, (map.layer * tile + row) * columns + map.head * tile];
+      for (let column = 0; column < tile; ++column) pixels[target + column] = steps[small.bytes[source + from[column]!]!]!;
+    }
   }
   const there = new Set(chart.maps.map((map) => `${map.layer}/${map.head}`));
   const label = { "font-size": 11, fill: theme.faint };
