@@ -1,5 +1,6 @@
 import "./page/font.css";
 import "./page/style.css";
+import "./views/heads/style.css";
 import { load_report } from "./data/load";
 import { h } from "./page/h";
 import { start } from "./page/shell";

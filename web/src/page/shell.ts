@@ -52,6 +52,7 @@ export function start({ report, views }: Shell): void {
         history.replaceState(null, "", fragment_of(changed(state_now(), changes)));
         redraw();
       },
+      note: (changes) => history.replaceState(null, "", fragment_of(changed(state_now(), changes))),
       link: (changes, view) => fragment_of(changed(state_now(), changes, view)),
     };
   };
@@ -104,7 +105,7 @@ function draw_bar(bar: HTMLElement, view: View, context: Context, views: readonl
   const next = theme.name === "dark" ? "light" : "dark";
   bar.replaceChildren(
     h("a", { class: "brand", href: context.link({}, views[0]!.id) }, mount(mark(theme)) as unknown as HTMLElement, "attnscope"),
-    h("nav", { "aria-label": "views" }, views.map((each) =>
+    h("nav", { "aria-label": "views" }, views.filter((each) => each === view || (each.named?.(report) ?? true)).map((each) =>
       h("a", { href: context.link({}, each.id), "aria-current": each === view ? "page" : null }, each.title))),
     h("div", { class: "bar-side" },
       models.length > 1 ? h("select", { "aria-label": "model", onchange: (event: Event) => context.go({ m: (event.target as HTMLSelectElement).value, l: null, h: null }) },
