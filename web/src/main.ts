@@ -1,5 +1,7 @@
 import "./page/font.css";
 import "./page/style.css";
+import "./live/style.css";
+import "./views/attention/style.css";
 import "./views/heads/style.css";
 import { load_report } from "./data/load";
 import { h } from "./page/h";

@@ -1,4 +1,5 @@
 // Opens the report that the page holds, or asks the server that served the page.
+import { api_path } from "../live/api";
 import type { ReportFile } from "./report_file";
 import type { Report } from "./report";
 
@@ -26,7 +27,7 @@ async function packed_block(id: string): Promise<ArrayBuffer> {
 }
 
 async function fetched(path: string): Promise<Response> {
-  const answer = await fetch(path);
+  const answer = await fetch(api_path(path));
   if (!answer.ok) throw new Error(`${path}: ${answer.status} ${answer.statusText}`);
   return answer;
 }

@@ -1,7 +1,8 @@
 // The views, in the order of the bar.
 import type { View } from "../page/view";
+import { attention_view } from "./attention/view";
 import { data_view } from "./data/view";
 import { heads_view } from "./heads/view";
 import { spectra_view } from "./spectra/view";
 
-export const kViews: readonly View[] = [spectra_view, heads_view, data_view];
+export const kViews: readonly View[] = [spectra_view, heads_view, attention_view, data_view];

@@ -111,7 +111,7 @@ export function energy_chart(reading: Reading, place: HeadPlace): LinesChart | u
   // Circuits of one shape have the same null.
   const nulls = [...new Map(rows.flatMap(({ row }) => (row.null_singular_values ? [[row.null_singular_values.at, row.null_singular_values] as const] : []))).values()];
   return {
-    kind: "lines", name: "head-energy", title: "Energy held by the first directions", end_labels: true, panel_height: 200,
+    kind: "lines", name: "head-energy", title: "Energy held by the first directions", panel_height: 190,
     x: { title: "directions", scale: "linear", domain: [0, Math.max(...rows.map(({ values }) => values.length))], integers: true },
     y: { title: "", scale: "linear", domain: [0, 1], format: "percent" },
     series: [{ key: "qk", label: "QK", colour: { role: "qk" } }, { key: "ov", label: "OV", colour: { role: "ov" } }, { key: "null", label: "random", colour: "null" }],
@@ -134,7 +134,8 @@ export function kinds_chart(reading: Reading, chosen?: HeadPlace): (ScatterChart
   const high = quarters(Math.ceil, Math.max(0.5, ...points.map((point) => point.x)));
   return {
     kind: "scatter", name: "heads-kinds", title: "Kinds of heads", note: "Each point is a head: symmetry of what it matches against copying of what it moves.",
-    x: { title: "symmetry of QK", scale: "linear", domain: [low, high], format: "score" }, y: { title: "copying score of OV", scale: "linear", domain: [-1, 1], format: "score" },
+    x: { title: "symmetry of QK", scale: "linear", domain: [low, high], format: "score", ticks: range(Math.round((high - low) * 4) + 1).map((index) => low + index / 4) },
+    y: { title: "copying score of OV", scale: "linear", domain: [-1, 1], format: "score", ticks: [-1, -0.5, 0, 0.5, 1] },
     zero: true, points, layers: model.layers,
   };
 }
@@ -154,6 +155,7 @@ export function composition_chart(reading: Reading, { pairs, around }: Compositi
     .filter((row) => (row.excess ?? 0) > 0 && (!around || touches(row, around)))
     .sort((a, b) => b.excess! - a.excess!).slice(0, pairs);
   if (strongest.length === 0 && !around) return undefined;
+  const most = Math.max(0.25, ...strongest.map((row) => row.excess!)); // of scores from 0 to 1, that much above chance is strong
   return {
     kind: "graph", name: around ? "heads-composition-of-one" : "heads-composition", title: "Which heads read which",
     note: "Layers from left to right, heads down. A curve joins a head to a later one whose queries, keys or values read what it writes; the wider, the further above chance.",
@@ -161,7 +163,7 @@ export function composition_chart(reading: Reading, { pairs, around }: Compositi
     series: (["q", "k", "v"] as const).map((kind) => ({ key: kind, label: `by its ${kReads[kind]}`, colour: { role: kind }, ...(kind === "q" ? {} : { dash: kind === "k" ? "6 3" : "2 3" }) })),
     edges: strongest.map((row) => ({
       series: row.kind, from: { layer: row.layer, head: row.head }, to: { layer: row.to_layer, head: row.to_head },
-      strength: Math.min(1, row.excess! / 0.5), // scores lie between 0 and 1, and half of it above chance is much
+      strength: row.excess! / most,
       label: `the ${kReads[row.kind]} of layer ${row.to_layer}, head ${row.to_head} read layer ${row.layer}, head ${row.head}: score ${row.score?.toFixed(2) ?? "–"}, ${row.excess!.toFixed(2)} above chance`,
     })),
   };
