@@ -4,7 +4,10 @@ import "./live/style.css";
 import "./views/attention/style.css";
 import "./views/heads/style.css";
 import { load_report } from "./data/load";
+import { when_results_come } from "./live/jobs";
+import { analysis_button } from "./live/panel";
 import { h } from "./page/h";
+import { offer_analyses } from "./page/parts";
 import { start } from "./page/shell";
 import { kViews } from "./views/views";
 

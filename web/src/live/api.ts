@@ -7,12 +7,11 @@ export function api_path(path: string): string {
 }
 
 /** What a refusal says: its JSON's message, else its status. */
-export async function refusal_words(answer: Response): Promise<string> {
+async function refusal_words(answer: Response): Promise<string> {
   const otherwise = `${answer.status} ${answer.statusText}`.trim();
   try {
-    const { error } = (await answer.json()) as { error?: { message?: unknown } | string };
-    const message = typeof error === "string" ? error : error?.message;
-    return typeof message === "string" ? message : otherwise;
+    const { error } = (await answer.json()) as { error?: { message?: string } };
+    return error?.message ?? otherwise;
   } catch {
     return otherwise;
   }
@@ -43,7 +42,14 @@ export async function fetch_map(model: number, layer: number, head: number): Pro
 export interface JobProgress {
   done: number;
   total: number; // 0: not known
-  what: string;
+  seconds_left?: number | null;
+}
+
+/** What an event says of a job. */
+interface JobRecord {
+  state?: "queued" | "running" | "done" | "failed" | "cancelled";
+  progress?: JobProgress | null;
+  error?: { message?: string } | null;
 }
 
 export interface JobEvents {
@@ -52,13 +58,13 @@ export interface JobEvents {
   failed(message: string): void;
 }
 
-const parsed = (event: Event): Record<string, unknown> => {
+function parsed(event: Event): JobRecord {
   try {
-    return JSON.parse((event as MessageEvent<string>).data) as Record<string, unknown>;
+    return JSON.parse((event as MessageEvent<string>).data) as JobRecord;
   } catch {
     return {};
   }
-};
+}
 
 /** Tells what happens to a job until it is over; the function that it gives stops listening. */
 export function watch_job(job: number, events: JobEvents): () => void {
@@ -68,14 +74,13 @@ export function watch_job(job: number, events: JobEvents): () => void {
     tell();
   };
   source.addEventListener("progress", (event) => {
-    const { done, total, what } = parsed(event);
-    events.progress({ done: Number(done ?? 0), total: Number(total ?? 0), what: String(what ?? "") });
+    const { progress } = parsed(event);
+    if (progress) events.progress(progress);
   });
-  source.addEventListener("end", () => over(events.end));
-  source.addEventListener("cancelled", () => over(() => events.failed("cancelled")));
+  source.addEventListener("end", (event) => over(() => (parsed(event).state === "cancelled" ? events.failed("cancelled") : events.end())));
   // The server's own event of this name has data; without any it is the connection, which tries again by itself until it is closed.
   source.addEventListener("error", (event) => {
-    if (event instanceof MessageEvent) over(() => events.failed(String(parsed(event).message ?? "it failed")));
+    if (event instanceof MessageEvent) over(() => events.failed(parsed(event).error?.message ?? "it failed"));
     else if (source.readyState === EventSource.CLOSED) over(() => events.failed("the server does not answer"));
   });
   return () => source.close();

@@ -71,7 +71,7 @@ export async function cancel(key: string): Promise<void> {
   tell(key);
 }
 
-export function progress_words({ done, total, what }: JobProgress): string {
-  const count = total > 0 ? `${done} of ${total}` : done > 0 ? String(done) : "";
-  return [what, count].filter(Boolean).join(": ");
+export function progress_words({ done, total, seconds_left }: JobProgress): string {
+  const count = total > 0 ? `${done} of ${total}` : "running";
+  return seconds_left == null ? count : `${count}, ${seconds_left < 1 ? "less than a second" : `about ${Math.round(seconds_left)} s`} left`;
 }

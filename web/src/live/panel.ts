@@ -33,6 +33,7 @@ function job_controls(key: string, start: HTMLElement): HTMLElement {
 // Outlives redraws of the view.
 let text = "";
 let layer = "";
+let as: "text" | "tokens" = "text";
 
 /** The box of text on top of Attention; null in a page from a file. */
 export function live_panel({ report, model }: Context): HTMLElement | null {
@@ -45,12 +46,14 @@ export function live_panel({ report, model }: Context): HTMLElement | null {
   } });
   area.value = text;
   const start = () => {
-    if (text.trim() !== "") void run_job("text", "/api/attention", { model: model.name, text, ...(layer === "" ? {} : { layer: Number(layer) }) });
+    if (text.trim() !== "") void run_job("text", "/api/attention", { model: model.name, [as]: as === "text" ? text : text.trim(), without_first: true, ...(layer === "" ? {} : { layers: layer }) });
   };
   const layers = h("select", { "aria-label": "layers to run", onchange: (event: Event) => (layer = (event.target as HTMLSelectElement).value) },
     h("option", { value: "" }, "all layers"), Array.from({ length: model.layers }, (_, index) => h("option", { value: index, selected: String(index) === layer }, `layer ${index}`)));
+  const kinds = h("select", { "aria-label": "what the box holds", onchange: (event: Event) => (as = (event.target as HTMLSelectElement).value === "tokens" ? "tokens" : "text") },
+    h("option", { value: "text" }, "a text"), h("option", { value: "tokens", selected: as === "tokens" }, "token ids"));
   const run = h("button", { type: "button", class: "run", disabled: text.trim() === "", title: "Ctrl+Enter", onclick: start }, "Run");
-  return h("div", { class: "live" }, area, h("div", { class: "live-side" }, layers, job_controls("text", run)));
+  return h("div", { class: "live" }, area, h("div", { class: "live-side" }, kinds, layers, job_controls("text", run)));
 }
 
 // What needs a text is run from the box of text.

@@ -101,7 +101,7 @@ export function max_rank_chart(reading: Reading, choice: AttentionChoice): Lines
     kind: "lines", name: "attention-max-rank", title: length > 0 ? `MaxRank by layer, of ${length}` : "MaxRank by layer", end_labels: true, points: true,
     x: { title: "layer", scale: "linear", domain: [0, Math.max(1, reading.model.layers - 1)], integers: true },
     y: counts_axis("", rows.flatMap((row) => [row.max_rank, row.mean_max_rank + (row.mean_max_rank_error ?? 0)]), length),
-    series: [{ key: "mean", label: "of each text", colour: "accent" }, { key: "max", label: "of the means", colour: "soft", dash: "4 3" }],
+    series: [{ key: "mean", label: "mean of maxima", colour: "accent" }, { key: "max", label: "largest mean", colour: "soft", dash: "4 3" }],
     panels: [{ lines: [
       line("mean", rows, (row) => row.layer, (row) => row.mean_max_rank, (row) => row.mean_max_rank_error),
       // Of one text both are the same.

@@ -13,11 +13,12 @@ export interface LargeMap {
   pointing: Pointing;
   window: Window;
   on_window(window: Window): void;
+  facts: HTMLElement | null; // said below the title, beside the buttons that zoom
 }
 
 const kDragged = 4; // pixels that tell a drag from a click
 
-export function large_map({ chart, theme, pointing, window, on_window }: LargeMap): HTMLElement {
+export function large_map({ chart, theme, pointing, window, on_window, facts }: LargeMap): HTMLElement {
   const { side } = chart;
   const can_zoom = side > 16;
   // The frame, the tip and what saves the chart read it anew: they follow the window.
@@ -105,5 +106,7 @@ export function large_map({ chart, theme, pointing, window, on_window }: LargeMa
   const button = (label: string, sign: string, act: () => void) => h("button", { type: "button", "aria-label": label, title: label, onclick: act }, sign);
   const controls = h("div", { class: "choice", role: "group", "aria-label": "zoom" },
     button("closer", "+", () => go(zoomed(now(), side, 1.5))), button("further", "−", () => go(zoomed(now(), side, 1 / 1.5))), button("the whole map", "⤢", () => go(whole_window(side))));
-  return chart_frame(chart, theme, { level: 2, ...(can_zoom ? { controls } : {}), after_draw: attach });
+  const frame = chart_frame(chart, theme, { level: 2, after_draw: attach });
+  frame.querySelector(".chart-head")!.after(h("div", { class: "map-line" }, facts, can_zoom ? controls : null));
+  return frame;
 }

@@ -51,15 +51,16 @@ function maps(context: Context, chosen: AttentionChoice): HTMLElement {
   const with_text = is_whole(map) && texts.length === map.side;
   const pointing = make_pointing(index_param(context.state, "q", map.side), (query) => context.note({ q: query ?? null }));
   const chart = map_chart(context, chosen, map);
-  const frame = large_map({ chart, theme, pointing, window: window_param(context.state, map.side), on_window: (window) => context.note({ z: window_text(window, map.side) }) });
+  const frame = large_map({ chart, theme, pointing, window: window_param(context.state, map.side), facts: facts(context, chosen),
+    on_window: (window) => context.note({ z: window_text(window, map.side) }) });
   const shown = chosen.without_first ? without_first_key(map) : map;
   return grid(
     h("div", { class: "attention-text" }, with_text ? text_panel(texts, shown, chosen.colour, theme, pointing) : null),
-    h("div", { class: "attention-map" }, facts(context, chosen), frame, fetched?.said ?? null,
+    h("div", { class: "attention-map" }, frame, fetched?.said ?? null,
       is_whole(map) ? null : whole_map_command(context, chosen, `Each cell is the largest of ${Math.round((map.tokens / map.side) ** 2)} weights; the whole map`)));
 }
 
-/** A head's figures over its map, in the frame's own place below the title. */
+/** A head's figures on the text. */
 function facts(context: Context, chosen: AttentionChoice): HTMLElement | null {
   const found = row_of_head(context, chosen);
   return found ? h("p", { class: "head-facts" }, head_facts(found).map(({ value, label }) => h("span", {}, h("b", {}, value), ` ${label}`))) : null;
