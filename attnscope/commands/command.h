@@ -28,8 +28,6 @@ struct Session {
   std::function<void(const ErrorParts&)> on_warning;  // of a model's files; may be empty
   /// Opens a file that a command writes beside its report: see open_output().
   std::function<std::ostream&(const std::string& path)> open_file;
-  /// Of a command that writes no rows: what its user should know. May be empty.
-  std::function<void(const std::string&)> on_note;
   /// How this front end runs a command with such parameters: "attnscope info MODEL".
   std::function<std::string(const Command&, const Example&)> example_line;
 };

@@ -28,7 +28,19 @@ export const kPartial: Sample = { name: "partial", models: ["shakespeare-llama"]
 
 const made = new Map<string, string>();
 
-/** The file of a sample report, made once in a run of the tests. */
+const kResults = /(<script type="application\/gzip;base64" id="results">)([^<]*)/;
+
+/** The page with its results changed. */
+function with_results(page: string, change: (file: ReportFile) => void): string {
+  const results = JSON.parse(gunzipSync(Buffer.from(kResults.exec(page)![2]!, "base64")).toString()) as ReportFile;
+  change(results);
+  return page.replace(kResults, (_, head: string) => head + gzipSync(JSON.stringify(results)).toString("base64"));
+}
+
+/**
+ * The file of a sample report, made once in a run of the tests: the program's data in the page of dist/, which may be
+ * newer than the one in the program.
+ */
 export function report_file(sample: Sample): string {
   const known = made.get(sample.name);
   if (known) return known;
@@ -36,7 +48,17 @@ export function report_file(sample: Sample): string {
   mkdirSync(`${kWeb}/build`, { recursive: true });
   const file = `${kWeb}/build/${sample.name}.html`;
   const models = sample.models.map((model) => (model.startsWith("/") ? model : resolve(kWeb, "../examples", model)));
-  execFileSync("python3", [`${kWeb}/tests/sample/make_report.py`, "--binary", kBinary, "--text-file", kText, "--without", (sample.without ?? []).join(","), "-o", file, ...models]);
+  execFileSync(kBinary, ["report", ...models, "--text-file", kText, "--length", "48", "--sequences", "8", "--quiet", "--out", file]);
+  const written = readFileSync(file, "utf8");
+  let page = readFileSync(`${kWeb}/dist/report.html`, "utf8");
+  for (const id of ["results", "values", "maps"]) page = page.replace(`@@${id}@@`, () => new RegExp(`id="${id}">([^<]*)`).exec(written)![1]!);
+  const without = new Set(sample.without ?? []);
+  if (without.size > 0)
+    page = with_results(page, (results) => {
+      results.reports = results.reports.filter(({ id }) => !without.has(id));
+      if (without.has("maps")) results.maps = [];
+    });
+  writeFileSync(file, page);
   made.set(sample.name, file);
   return file;
 }
@@ -144,11 +166,7 @@ export async function tabs_to(page: Page, selector: string, limit = 40): Promise
 
 /** A copy of a sample's file with its results changed. */
 export function changed_report(sample: Sample, name: string, change: (file: ReportFile) => void): string {
-  const page = readFileSync(report_file(sample), "utf8");
-  const block = /(<script type="application\/gzip;base64" id="results">)([^<]*)/;
-  const results = JSON.parse(gunzipSync(Buffer.from(block.exec(page)![2]!, "base64")).toString()) as ReportFile;
-  change(results);
   const file = `${kWeb}/build/${name}.html`;
-  writeFileSync(file, page.replace(block, (_, head: string) => head + gzipSync(JSON.stringify(results)).toString("base64")));
+  writeFileSync(file, with_results(readFileSync(report_file(sample), "utf8"), change));
   return file;
 }
