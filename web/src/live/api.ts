@@ -1,9 +1,10 @@
 // What the page asks of `attnscope serve`, and the events of its jobs.
 
 /** A path of the server. One that listens beyond this computer wants the token that the page's own address holds. */
-export function api_path(path: string): string {
+export function api_path(path: string, query: Record<string, string> = {}): string {
   const token = new URLSearchParams(location.search).get("token");
-  return token ? `${path}?${new URLSearchParams({ token }).toString()}` : path;
+  const all = new URLSearchParams({ ...query, ...(token ? { token } : {}) }).toString();
+  return all ? `${path}?${all}` : path;
 }
 
 /** What a refusal says: its JSON's message, else its status. */

@@ -9,12 +9,12 @@ export interface Job {
 
 const jobs = new Map<string, Job & { id?: number; cancelled?: boolean; stop?: () => void }>();
 const watching = new Set<(key: string) => void>();
-let on_results: (() => void) | undefined;
+let on_results: (() => Promise<void>) | undefined;
 
 const tell = (key: string) => watching.forEach((each) => each(key));
 
 /** What happens when a job has brought results. */
-export const when_results_come = (act: () => void): void => void (on_results = act);
+export const when_results_come = (act: () => Promise<void>): void => void (on_results = act);
 
 /** Calls back at every change of a job, by its key; the function that it gives stops that. */
 export function watch_jobs(changed: (key: string) => void): () => void {
@@ -43,10 +43,14 @@ export async function run_job(key: string, path: string, body: object): Promise<
         job.progress = progress;
         tell(key);
       },
-      end() {
-        jobs.delete(key);
+      async end() {
+        try {
+          if (!job.cancelled) await on_results?.();
+          jobs.delete(key);
+        } catch (error) {
+          return failed(error instanceof Error ? error.message : String(error));
+        }
         tell(key);
-        if (!job.cancelled) on_results?.();
       },
       failed,
     });

@@ -24,7 +24,8 @@ export interface Shell {
 
 const percent = (threshold: number) => String(Number((threshold * 100).toPrecision(6)));
 
-export function start({ report, views }: Shell): void {
+/** Draws the page; what it gives draws it anew, after the report has changed. */
+export function start({ report, views }: Shell): () => void {
   const first = views[0]!;
   let theme = current_theme();
   let last_place = "";
@@ -97,6 +98,7 @@ export function start({ report, views }: Shell): void {
     redraw();
   });
   redraw();
+  return redraw;
 }
 
 function draw_bar(bar: HTMLElement, view: View, context: Context, views: readonly View[], switch_theme: () => void): void {
