@@ -3,6 +3,7 @@ import type { View } from "../page/view";
 import { attention_view } from "./attention/view";
 import { data_view } from "./data/view";
 import { heads_view } from "./heads/view";
+import { models_view } from "./models/view";
 import { spectra_view } from "./spectra/view";
 
-export const kViews: readonly View[] = [spectra_view, heads_view, attention_view, data_view];
+export const kViews: readonly View[] = [spectra_view, heads_view, attention_view, models_view, data_view];
