@@ -48,7 +48,17 @@ const kCommands: Readonly<Record<AnalysisId, string>> = {
   attention_without_first: "attention MODEL --text-file FILE --without-first", induction: "attention MODEL --induction",
 };
 
-export const absent_analysis = (what: string, id: AnalysisId): HTMLElement => absent(what, `attnscope ${kCommands[id]}`);
+// A served page can start what is missing; a page from a file cannot.
+let offer: ((id: AnalysisId) => HTMLElement | null) | undefined;
+
+export const offer_analyses = (make: (id: AnalysisId) => HTMLElement | null): void => void (offer = make);
+
+export function absent_analysis(what: string, id: AnalysisId): HTMLElement {
+  const box = absent(what, `attnscope ${kCommands[id]}`);
+  const button = offer?.(id);
+  if (button) box.append(button);
+  return box;
+}
 
 /** A yellow line for each reason why something was skipped; null where nothing was. */
 export function skipped_lines(context: Context, ...ids: AnalysisId[]): HTMLElement | null {
