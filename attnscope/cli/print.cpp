@@ -42,7 +42,7 @@ ProgressMode progress_mode(const Arguments& arguments) {
 /// Two of a command's parameters cannot name one file to write.
 void refuse_same_file(const Arguments& arguments) {
   std::map<std::filesystem::path, std::string> written;
-  for (const char* parameter : {"out", "store", "save", "maps"}) {
+  for (const char* parameter : {"out", "charts", "store", "save", "maps"}) {
     const std::string path = arguments.text(parameter);
     if (path.empty()) continue;
     std::error_code ignored;
@@ -171,6 +171,11 @@ void run_command(const Command& command, const Arguments& arguments, const Kerne
   Session session{.context = context_of(arguments), .example_line = example_line};
   session.context.kernels = kernels;
   session.context.stop = std::move(stop);
+  session.write_file = [&session](const std::string& path, std::string_view content) {
+    OutputTarget target(path);
+    target.stream() << content;
+    commit(target, session);
+  };
   if (!arguments.flag("quiet")) {
     session.on_warning = [&](const ErrorParts& warning) {
       say("warning", error_text(warning, spelling(command)));
