@@ -1,12 +1,13 @@
 //! The C interface that script.h describes.
 
+mod limits;
+
 use crate::boundary::{guarded, slice, Bytes};
+use limits::watched_runtime;
 use rquickjs::function::Args;
-use rquickjs::{ArrayBuffer, CatchResultExt, CaughtError, Context, Ctx, Function, Runtime};
+use rquickjs::{ArrayBuffer, CatchResultExt, CaughtError, Context, Ctx, Function};
 use std::cell::Cell;
 use std::ffi::c_void;
-use std::rc::Rc;
-use std::time::{Duration, Instant};
 
 const OK: i32 = 0;
 const FAILED: i32 = 1;
@@ -62,42 +63,24 @@ pub unsafe extern "C" fn script_call(
     limits: &Limits,
     answer: &mut Bytes,
 ) -> i32 {
-    let why = Rc::new(Cell::new(FAILED));
+    let ended = Cell::new(None);
     let outcome = guarded(|| {
-        let runtime = Runtime::new().map_err(|error| error.to_string())?;
-        runtime.set_memory_limit(limits.memory);
+        let (runtime, watch) = watched_runtime(limits)?;
         runtime.set_max_stack_size(STACK_BYTES);
-        interrupt(&runtime, limits, why.clone());
         let context = Context::full(&runtime).map_err(|error| error.to_string())?;
         context.with(|ctx| {
             let buffers = slice(buffers, count);
             let outcome = call(&ctx, &script, function.text()?, text.text()?, buffers);
-            outcome.catch(&ctx).map_err(|error| message(&error, &why))
+            ended.set(watch.ended());
+            outcome.catch(&ctx).map_err(|error| message(&error))
         })
     });
     let (status, text) = match outcome {
         Ok(text) => (OK, text),
-        Err(text) => (why.get(), text),
+        Err(text) => (ended.get().unwrap_or(FAILED), text),
     };
     *answer = Bytes::of(text.into_bytes());
     status
-}
-
-/// Lets the script end when it is told to stop, or has taken too long; `why` says which.
-fn interrupt(runtime: &Runtime, limits: &Limits, why: Rc<Cell<i32>>) {
-    let (stop, context) = (limits.stop, limits.context);
-    let allowed = Duration::try_from_secs_f64(limits.seconds).unwrap_or(Duration::MAX);
-    let start = Instant::now();
-    runtime.set_interrupt_handler(Some(Box::new(move || {
-        if stop(context) != 0 {
-            why.set(STOPPED);
-        } else if start.elapsed() > allowed {
-            why.set(TOO_LONG);
-        } else {
-            return false;
-        }
-        true
-    })));
 }
 
 /// # Safety
@@ -119,26 +102,21 @@ unsafe fn call(
     function.call_arg(arguments)
 }
 
-/// What went wrong, with the place in the script where it says so.
-fn message(error: &CaughtError, why: &Cell<i32>) -> String {
-    let text = match error {
+/// What the script threw, with the place in it.
+fn message(error: &CaughtError) -> String {
+    match error {
         CaughtError::Exception(exception) => {
-            let place = exception.stack().unwrap_or_default();
-            let place = place.lines().next().unwrap_or_default().trim();
             let name: Option<String> = exception.get("name").ok();
+            let stack = exception.stack().unwrap_or_default();
+            let place = stack.lines().next().unwrap_or_default().trim();
             let text = exception.message().unwrap_or_default();
             format!("{}: {text} {place}", name.unwrap_or_default())
         }
-        // Where there is no room for an exception either, there is none.
-        CaughtError::Value(value) if value.is_null() => "out of memory".to_string(),
-        CaughtError::Value(value) => value
-            .as_string()
-            .and_then(|text| text.to_string().ok())
-            .unwrap_or_else(|| "threw no Error".to_string()),
+        CaughtError::Value(value) => match value.as_string().and_then(|text| text.to_string().ok())
+        {
+            Some(text) => text,
+            None => format!("it threw a value of type {}", value.type_of()),
+        },
         CaughtError::Error(error) => error.to_string(),
-    };
-    if why.get() == FAILED && text.contains("out of memory") {
-        why.set(TOO_LARGE);
     }
-    text
 }
