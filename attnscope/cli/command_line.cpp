@@ -128,7 +128,8 @@ SpellParameter spelling(const Command& command) {
 std::string usage_of(const Parameter& parameter) {
   if (parameter.positional) return parameter.metavariable;
   const std::string letter = letter_of(parameter);
-  const std::string flag = (letter.empty() ? "" : letter + ", ") + flag_of(parameter.name);
+  const std::string name = flag_of(parameter.name);
+  const std::string flag = letter.empty() ? name : letter + ", " + name;
   if (parameter.type == ParameterType::flag) return flag;
   if (!parameter.bare.empty()) return flag + "[=" + parameter.metavariable + "]";
   return flag + " " + parameter.metavariable;

@@ -157,7 +157,9 @@ class ReportRun {
         models_(open_models(arguments, session)),
         file_(make_file()) {}
 
+  /// The text first: what is wrong with it is known before the long work.
   ReportFile run() {
+    if (has_text()) run_on_text();
     for (const ReportPart& part : weight_parts(arguments_, models_)) {
       if (part.id == "composition" && has_too_many_heads()) {
         file_.add_left_out("composition: pairs of so many heads take long", line_of(part));
@@ -166,7 +168,6 @@ class ReportRun {
       }
     }
     for (const Model& model : models_) add_images(model);
-    if (has_text()) run_on_text();
     return std::move(file_);
   }
 
@@ -244,7 +245,7 @@ class ReportRun {
       attention.run(first, session_, notable);
       for (const Model& model : models_) add_maps(model, first, notable.of(model.name()));
     } catch (const Error& error) {
-      if (text_is_given()) throw;
+      if (text_is_given() && error.kind() == ErrorKind::usage) throw;
       return file_.add_left_out("attention on text: " + verbatim(error.what()),
                                 line_of(parts.front()));
     }
@@ -306,7 +307,6 @@ void write(const Arguments& arguments, const Session& session, std::ostream& out
   if (charts) write_charts(arguments, session, file, took.count());
   if (!page) return;
   file.write(page_template(), took.count(), out);
-  if (session.on_note) session.on_note(verbatim(arguments.text("out")) + ": open it in a browser");
 }
 
 Parameters own_parameters() {

@@ -1,0 +1,80 @@
+import { scaleLinear, scaleLog, scaleSymlog } from "d3-scale";
+import { format_number, type Format } from "./number";
+import type { Theme } from "./theme";
+import { s, type Tree } from "./tree";
+import { one_line } from "./words";
+
+export interface Axis {
+  title: string;
+  scale: "linear" | "log" | "symlog";
+  domain: readonly [number, number];
+  format?: Format; // of ticks and of values under the crosshair; "tick" by default
+  ticks?: readonly number[]; // in place of the usual ones
+  integers?: boolean; // no ticks between whole numbers
+}
+
+export interface Scale {
+  (value: number): number;
+  invert(place: number): number;
+}
+
+export function scale_of(axis: Axis, range: readonly [number, number]): Scale {
+  const scale = axis.scale === "log" ? scaleLog() : axis.scale === "symlog" ? scaleSymlog() : scaleLinear();
+  return scale.domain([...axis.domain]).range([...range]) as unknown as Scale;
+}
+
+/** At most about `count` ticks inside the domain. */
+export function ticks_of(axis: Axis, count: number): number[] {
+  if (axis.ticks) return [...axis.ticks];
+  const [low, high] = axis.domain;
+  if (axis.scale === "log") return log_ticks(Math.min(low, high), Math.max(low, high), count);
+  const all = scaleLinear().domain([low, high]).ticks(count);
+  return axis.integers ? all.filter(Number.isInteger) : all;
+}
+
+// Powers of ten, with 2 and 5 between them where there is room, or halves and doubles where the range is short.
+function log_ticks(low: number, high: number, count: number): number[] {
+  const decades = Math.log10(high / low);
+  const inside = (values: number[]) => values.filter((value) => value >= low * 0.999 && value <= high * 1.001);
+  const tens = Array.from({ length: Math.ceil(decades) + 2 }, (_, index) => 10 ** (Math.floor(Math.log10(low)) + index));
+  const steps = decades > count ? [1] : decades * 3 <= count + 1 || decades <= 1.4 ? [1, 2, 5] : [1];
+  const ticks = inside(tens.flatMap((ten) => steps.map((step) => Number((ten * step).toPrecision(12)))));
+  const every = Math.ceil(ticks.length / Math.max(1, count + 1));
+  return ticks.filter((_, index) => index % every === 0);
+}
+
+export const tick_text = (axis: Axis, value: number): string => format_number(value, axis.format ?? "tick");
+
+export interface Plot {
+  x: number;
+  y: number;
+  width: number;
+  height: number;
+}
+
+/** Ticks and hairlines of y at the left of a plot; the x axis under it. */
+export function axes(x: Axis, y: Axis, plot: Plot, theme: Theme, titles = true): Tree[] {
+  const across = scale_of(x, [plot.x, plot.x + plot.width]);
+  const up = scale_of(y, [plot.y + plot.height, plot.y]);
+  const label = { "font-size": 11, fill: theme.faint };
+  const bottom = plot.y + plot.height;
+  return [
+    ...ticks_of(y, Math.max(2, plot.height / 42)).flatMap((value) => [
+      s("line", { x1: plot.x, x2: plot.x + plot.width, y1: up(value), y2: up(value), stroke: theme.line }),
+      s("text", { x: plot.x - 7, y: up(value) + 3.8, "text-anchor": "end", ...label }, tick_text(y, value)),
+    ]),
+    s("line", { x1: plot.x, x2: plot.x + plot.width, y1: bottom, y2: bottom, stroke: theme.faint }),
+    ...ticks_of(x, Math.max(2, plot.width / 70)).map((value) => {
+      const at_end = across(value) > plot.x + plot.width - 8; // there is no room at its right
+      return s("text", { x: across(value) + (at_end ? 4 : 0), y: bottom + 16, "text-anchor": at_end ? "end" : "middle", ...label }, tick_text(x, value));
+    }),
+    ...(titles && x.title ? [s("text", { x: plot.x + plot.width, y: bottom + 31, "text-anchor": "end", ...label }, `${x.title} →`)] : []),
+    ...(titles && y.title ? [s("text", { x: plot.x + plot.width, y: plot.y - 8, "text-anchor": "end", ...label }, `↑ ${y.title}`)] : []),
+  ];
+}
+
+/** The axis as a field of Vega-Lite's encoding, without the field's name. */
+export function vega_axis(axis: Axis): object {
+  const anchor = axis.scale === "log" ? {} : { zero: false };
+  return { type: "quantitative", title: one_line(axis.title) || null, scale: { type: axis.scale, domain: axis.domain, nice: false, ...anchor } };
+}

@@ -1,0 +1,106 @@
+// All kinds of charts: how each is drawn, and said in Vega-Lite.
+import { atlas_to_vega_lite, draw_atlas, type AtlasChart } from "./atlas";
+import { bars_to_vega_lite, draw_bars, type BarsChart } from "./bars";
+import type { Series, Size } from "./base";
+import { colour_key } from "./colour_scale";
+import { dots_to_vega_lite, draw_dots, type DotsChart } from "./dots";
+import { draw_graph, graph_to_vega_lite, type GraphChart } from "./graph";
+import { draw_heatmap, heatmap_to_vega_lite, type HeatmapChart } from "./heatmap";
+import { draw_image, image_to_vega_lite, type ImageChart } from "./image";
+import { draw_laminar, laminar_to_vega_lite, type LaminarChart } from "./laminar";
+import { draw_lines, lines_to_vega_lite, type LinesChart } from "./lines";
+import { draw_map, map_to_vega_lite, type MapChart } from "./map";
+import { draw_scatter, scatter_to_vega_lite, type ScatterChart } from "./scatter";
+import { colour_of, kFont, text_colour, type Theme } from "./theme";
+import { s, type Tree } from "./tree";
+import { draw_wall, wall_to_vega_lite, type WallChart } from "./wall";
+import { weight_key } from "./weights_colour";
+import { plain, text_width, tspans } from "./words";
+
+export type Chart =
+  | LinesChart | HeatmapChart | LaminarChart | BarsChart | DotsChart | ScatterChart | MapChart | WallChart | ImageChart | GraphChart | AtlasChart;
+
+interface Kind<C> {
+  draw(chart: C, theme: Theme, size: Size): Tree;
+  to_vega_lite(chart: C, theme: Theme): object;
+}
+
+const kKinds: { [K in Chart["kind"]]: Kind<Extract<Chart, { kind: K }>> } = {
+  lines: { draw: draw_lines, to_vega_lite: lines_to_vega_lite },
+  heatmap: { draw: draw_heatmap, to_vega_lite: heatmap_to_vega_lite },
+  laminar: { draw: draw_laminar, to_vega_lite: laminar_to_vega_lite },
+  bars: { draw: draw_bars, to_vega_lite: bars_to_vega_lite },
+  dots: { draw: draw_dots, to_vega_lite: dots_to_vega_lite },
+  scatter: { draw: draw_scatter, to_vega_lite: scatter_to_vega_lite },
+  map: { draw: draw_map, to_vega_lite: map_to_vega_lite },
+  wall: { draw: draw_wall, to_vega_lite: wall_to_vega_lite },
+  image: { draw: draw_image, to_vega_lite: image_to_vega_lite },
+  graph: { draw: draw_graph, to_vega_lite: graph_to_vega_lite },
+  atlas: { draw: draw_atlas, to_vega_lite: atlas_to_vega_lite },
+};
+
+const kind_of = (chart: Chart) => kKinds[chart.kind] as Kind<Chart>;
+
+/** The chart itself, without title, note and legend, which the page sets as text. */
+export const draw = (chart: Chart, theme: Theme, size: Size): Tree => kind_of(chart).draw(chart, theme, size);
+
+export const to_vega_lite = (chart: Chart, theme: Theme): object => kind_of(chart).to_vega_lite(chart, theme);
+
+/** What the legend lists; none where the chart names its lines itself. */
+export function legend_of(chart: Chart): readonly Series[] {
+  if (chart.kind === "lines") return chart.end_labels ? [] : chart.series;
+  if (chart.kind === "bars") return chart.series.length > 1 ? chart.series : [];
+  return chart.kind === "graph" ? chart.series : [];
+}
+
+/** The bar that says what the chart's colours are. */
+export function key_of(chart: Chart, theme: Theme): Tree | null {
+  if (chart.kind === "heatmap" || chart.kind === "laminar" || chart.kind === "image") return colour_key(theme, chart.scale);
+  return chart.kind === "map" || chart.kind === "wall" ? weight_key(theme, chart.colour) : null;
+}
+
+/** A chart that stands alone in a file: with its ground, title, note, legend and key. */
+export function picture(chart: Chart, theme: Theme, width: number): Tree {
+  const margin = 16;
+  const inner = width - 2 * margin;
+  const key = key_of(chart, theme);
+  const above: Tree[] = [s("text", { x: margin, y: 28, "font-size": 15, "font-weight": 620, fill: theme.ink }, tspans(chart.title))];
+  let y = 40;
+  if (chart.note) {
+    for (const line of wrapped(chart.note, inner - (key ? 170 : 0), 12)) {
+      above.push(s("text", { x: margin, y: y + 8, "font-size": 12, fill: theme.soft }, line));
+      y += 16;
+    }
+  }
+  if (key) above.push(s("g", { transform: `translate(${width - margin - Number(key.attributes.width)} 16)` }, key));
+  let x = margin;
+  for (const series of legend_of(chart)) {
+    const step = text_width(plain(series.label), 11.5) + 40;
+    if (x + step > width - margin && x > margin) [x, y] = [margin, y + 18];
+    above.push(legend_entry(series, x, y + 12, theme));
+    x += step;
+  }
+  if (x > margin) y += 24;
+  const body = draw(chart, theme, { width: inner });
+  const height = y + Number(body.attributes.height) + margin;
+  return s("svg", { width, height, viewBox: `0 0 ${width} ${height}`, "font-family": kFont },
+    s("rect", { width, height, fill: theme.ground }), above, s("g", { transform: `translate(${margin} ${y})` }, body));
+}
+
+function legend_entry(series: Series, x: number, y: number, theme: Theme): Tree {
+  return s("g", {},
+    s("line", { x1: x, x2: x + 20, y1: y - 4, y2: y - 4, stroke: colour_of(theme, series.colour), "stroke-width": 2, "stroke-dasharray": series.dash ?? (series.colour === "null" ? "4 3" : null) }),
+    s("text", { x: x + 26, y, "font-size": 11.5, fill: text_colour(theme, series.colour) }, tspans(series.label)));
+}
+
+function wrapped(words: Parameters<typeof plain>[0], width: number, size: number): string[] {
+  const lines: string[] = [];
+  let line = "";
+  for (const word of plain(words).split(" ")) {
+    if (line && text_width(`${line} ${word}`, size) > width) {
+      lines.push(line);
+      line = word;
+    } else line = line ? `${line} ${word}` : word;
+  }
+  return line ? [...lines, line] : lines;
+}

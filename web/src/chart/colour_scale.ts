@@ -1,0 +1,57 @@
+import { scaleSymlog } from "d3-scale";
+import type { ColourScale } from "./base";
+import { format_number } from "./number";
+import { diverging, kFont, sequential, type Theme } from "./theme";
+import { s, type Tree } from "./tree";
+import { text_width } from "./words";
+
+const kTransforms: Record<string, (value: number) => number> = {
+  linear: (value) => value,
+  sqrt: (value) => Math.sign(value) * Math.sqrt(Math.abs(value)),
+  log: (value) => Math.log(Math.max(value, Number.MIN_VALUE)),
+  symlog: (value) => scaleSymlog().domain([0, 1])(value),
+};
+
+/** Where a value lies between the ends of a scale: 0 to 1, or -1 to +1 if diverging. */
+export function share_of(scale: ColourScale, value: number): number {
+  const change = kTransforms[scale.transform ?? "linear"]!;
+  const [from, to] = [change(scale.domain[0]), change(scale.domain[1])];
+  const share = to === from ? 0 : (change(value) - from) / (to - from);
+  const inside = Math.min(1, Math.max(0, share));
+  return scale.kind === "diverging" ? 2 * inside - 1 : inside;
+}
+
+export function scale_colour(theme: Theme, scale: ColourScale, value: number): string {
+  return (scale.kind === "diverging" ? diverging : sequential)(theme, share_of(scale, value));
+}
+
+/** The range of Vega-Lite's scale, in its order. */
+export function vega_colour(theme: Theme, scale: ColourScale): object {
+  const colours = scale.kind === "diverging" ? theme.diverging : theme.sequential;
+  const few = Array.from({ length: 9 }, (_, index) => colours[Math.round((index / 8) * 255)]!);
+  const [from, to] = scale.domain;
+  const type = { linear: "linear", sqrt: "sqrt", log: "log", symlog: "symlog" }[scale.transform ?? "linear"];
+  return from <= to
+    ? { type, domain: [from, to], range: few, clamp: true }
+    : { type, domain: [to, from], range: few.reverse(), clamp: true };
+}
+
+/** The bar beside a title that says which numbers the two ends of the scale are. */
+export function colour_key(theme: Theme, scale: ColourScale): Tree {
+  const [from, to] = scale.domain;
+  const ends = [from, to].map((value) => format_number(value, scale.format));
+  const bar = { x: text_width(ends[0]!, 11) + 6, width: 72 };
+  const width = Math.ceil(bar.x + bar.width + 6 + text_width(ends[1]!, 11));
+  const label = { y: 10.5, "font-size": 11, fill: theme.faint };
+  const steps = 16;
+  return s("svg", { width, height: 14, viewBox: `0 0 ${width} 14`, "font-family": kFont, role: "img",
+    "aria-label": `colours from ${ends.join(" to ")}` },
+    s("text", { x: bar.x - 6, "text-anchor": "end", ...label }, ends[0]),
+    Array.from({ length: steps }, (_, index) => {
+      const share = index / (steps - 1);
+      const fill = scale.kind === "diverging" ? diverging(theme, 2 * share - 1) : sequential(theme, share);
+      const x = bar.x + (index * bar.width) / steps;
+      return s("rect", { x, y: 3, width: bar.width / steps + 0.3, height: 8, fill });
+    }),
+    s("text", { x: bar.x + bar.width + 6, ...label }, ends[1]));
+}

@@ -1,0 +1,86 @@
+// Distributions stacked by layer: each row a layer, its density as colour along the value.
+import { axes, scale_of, vega_axis, type Axis } from "./axis";
+import type { ChartBase, ColourScale, Size } from "./base";
+import { share_of, vega_colour } from "./colour_scale";
+import { kVegaLiteSchema, vega_data } from "./csv";
+import { png_address } from "./png";
+import { kFont, type Theme } from "./theme";
+import { s, type Tree } from "./tree";
+import { plain } from "./words";
+
+export interface LaminarRow {
+  label: string; // "0": the layer
+  density: ArrayLike<number> | null; // one for each bin; null: not in the report
+  mean?: number | null;
+  std?: number | null; // ticks at mean ± std
+}
+
+export interface LaminarChart extends ChartBase {
+  kind: "laminar";
+  x: Axis; // its domain is the range shown
+  edges: ArrayLike<number>; // bins + 1, equally wide, shared by all rows
+  rows: LaminarRow[];
+  row_title: string;
+  scale: ColourScale; // of density; with "sqrt" tails are seen
+  row_height?: number;
+}
+
+export function laminar_layout(chart: LaminarChart, { width }: Size) {
+  const row_height = chart.row_height ?? Math.max(9, Math.min(20, 240 / Math.max(1, chart.rows.length)));
+  const plot = { x: 28, y: 6, width: Math.max(60, width - 34), height: chart.rows.length * row_height };
+  return { width, height: plot.height + 46, plot, row_height, x: scale_of(chart.x, [plot.x, plot.x + plot.width]) };
+}
+
+export function draw_laminar(chart: LaminarChart, theme: Theme, size: Size): Tree {
+  const { width, height, plot, row_height, x } = laminar_layout(chart, size);
+  const bins = chart.edges.length - 1;
+  const pixels = new Uint8Array(bins * chart.rows.length);
+  chart.rows.forEach((row, row_index) => {
+    for (let bin = 0; bin < bins; ++bin)
+      pixels[row_index * bins + bin] = Math.round(255 * share_of(chart.scale, row.density?.[bin] ?? 0));
+  });
+  const [first, last] = [x(chart.edges[0] ?? 0), x(chart.edges[bins] ?? 1)];
+  const no_lines: Axis = { title: "", scale: "linear", domain: [0, 1], ticks: [] };
+  const label = { "font-size": 11, fill: theme.faint };
+  const every = Math.ceil(12 / row_height);
+  return s("svg", { width, height, viewBox: `0 0 ${width} ${height}`, "font-family": kFont, role: "img", "aria-label": chart.label ?? in_words(chart) },
+    s("svg", { x: plot.x, y: plot.y, width: plot.width, height: plot.height },
+      bins > 0 && chart.rows.length > 0 && s("image", { x: first - plot.x, y: 0, width: last - first, height: plot.height, preserveAspectRatio: "none",
+        "image-rendering": "pixelated", href: png_address(pixels, bins, chart.rows.length, theme.sequential) }),
+      chart.rows.map((row, index) => {
+        const middle = (index + 0.5) * row_height;
+        if (!row.density)
+          return s("g", {}, s("rect", { x: 0, y: index * row_height, width: plot.width, height: row_height, fill: theme.ground }),
+            s("text", { x: plot.width / 2, y: middle + 3.8, "text-anchor": "middle", ...label }, "–"));
+        if (typeof row.mean !== "number" || typeof row.std !== "number") return null;
+        return s("g", {}, [row.mean - row.std, row.mean + row.std].map((value) => {
+          const place = { x1: x(value) - plot.x, x2: x(value) - plot.x, y1: middle - row_height * 0.3, y2: middle + row_height * 0.3 };
+          return s("g", {}, s("line", { ...place, stroke: theme.ground, "stroke-width": 3.4 }), s("line", { ...place, stroke: theme.ink, "stroke-width": 1.4 }));
+        }));
+      }),
+      chart.rows.slice(1).map((_, index) => s("line", { x1: 0, x2: plot.width, y1: (index + 1) * row_height, y2: (index + 1) * row_height, stroke: theme.ground, "stroke-width": 1 }))),
+    chart.rows.map((row, index) => index % every === 0 &&
+      s("text", { x: plot.x - 7, y: plot.y + (index + 0.5) * row_height + 3.8, "text-anchor": "end", ...label }, row.label)),
+    axes(chart.x, no_lines, plot, theme));
+}
+
+function in_words(chart: LaminarChart): string {
+  const rows = chart.rows.map((row) => `${chart.row_title} ${row.label}: ${row.density ? `deviation ${row.std?.toPrecision(3) ?? "unknown"}` : "not in this report"}`);
+  return `${plain(chart.title)}. ${rows.join(", ")}`;
+}
+
+export function laminar_to_vega_lite(chart: LaminarChart, theme: Theme): object {
+  const bins = chart.edges.length - 1;
+  const rows = chart.rows.flatMap((row) => Array.from({ length: bins }, (_, bin) =>
+    [row.label, chart.edges[bin], chart.edges[bin + 1], row.density?.[bin]]));
+  return {
+    $schema: kVegaLiteSchema, title: plain(chart.title), data: vega_data(["row", "from", "to", "density"], ["row"], rows),
+    width: 320, height: { step: 18 }, mark: { type: "rect", clip: true },
+    encoding: {
+      y: { field: "row", type: "ordinal", sort: null, title: chart.row_title },
+      x: { field: "from", ...vega_axis(chart.x) },
+      x2: { field: "to" },
+      color: { field: "density", type: "quantitative", title: "density", scale: vega_colour(theme, chart.scale) },
+    },
+  };
+}

@@ -1,0 +1,197 @@
+// Lines in panels that share both axes: spectra by layer, ranks by depth.
+import { line as line_path } from "d3-shape";
+import { axes, scale_of, vega_axis, type Axis, type Plot, type Scale } from "./axis";
+import type { ChartBase, Series, Size } from "./base";
+import { kVegaLiteSchema, vega_data } from "./csv";
+import { colour_of, kFont, text_colour, type Theme } from "./theme";
+import { s, type Tree } from "./tree";
+import { clipped, clipped_words, plain, text_width, tspans, type Words } from "./words";
+import { format_number } from "./number";
+
+export interface Line {
+  series: string; // key of the series it belongs to
+  x: ArrayLike<number>;
+  y: ArrayLike<number | null>; // null breaks the line
+  error?: ArrayLike<number | null>; // half the length of an error bar
+}
+
+export interface Panel {
+  title?: Words;
+  lines: Line[];
+}
+
+export interface LinesChart extends ChartBase {
+  kind: "lines";
+  x: Axis;
+  y: Axis;
+  series: Series[];
+  panels: Panel[];
+  points?: boolean; // a dot at each vertex
+  end_labels?: boolean; // names at the ends of lines, in place of a legend
+  rule?: number; // a dashed line across, where the null is one number
+  panel_height?: number; // from its width by default, 210 to 300
+}
+
+const kLongestLabel = 20; // characters at the end of a line
+
+export interface LinesLayout {
+  width: number;
+  height: number;
+  plots: Plot[]; // of the panels
+  x: Scale; // from a plot's left edge
+  y: Scale; // from a plot's upper edge
+}
+
+/** How many columns of small multiples fit, so that no row is ragged if that can be. */
+export function column_count(panels: number, width: number, least = 250): number {
+  const most = Math.max(1, Math.min(panels, Math.floor(width / least)));
+  for (let columns = most; columns > most / 2; --columns) if (panels % columns === 0) return columns;
+  return most;
+}
+
+export function lines_layout(chart: LinesChart, { width }: Size): LinesLayout {
+  const columns = column_count(chart.panels.length, width);
+  const gap = 26;
+  const panel_width = (width - gap * (columns - 1)) / columns;
+  const panel = { width: panel_width, height: chart.panel_height ?? Math.round(Math.max(210, Math.min(300, panel_width * 0.56))) };
+  const label_width = chart.end_labels
+    ? Math.max(0, ...chart.series.map((series) => text_width(clipped(plain(series.label), kLongestLabel), 11) + 10)) : 4;
+  const [left, top, bottom] = [44, 32, 36];
+  const plots = chart.panels.map((_, index) => ({
+    x: (index % columns) * (panel.width + gap) + left,
+    y: Math.floor(index / columns) * (panel.height + 14) + top,
+    width: Math.max(60, panel.width - left - label_width),
+    height: panel.height - top - bottom,
+  }));
+  const rows = Math.ceil(chart.panels.length / columns);
+  const plot = plots[0] ?? { width: 60, height: 60 };
+  return {
+    width, height: rows * (panel.height + 14), plots,
+    x: scale_of(chart.x, [0, plot.width]),
+    y: scale_of(chart.y, [plot.height, 0]),
+  };
+}
+
+const drawable = (axis: Axis, value: number | null | undefined): value is number =>
+  value !== null && value !== undefined && Number.isFinite(value) && (axis.scale !== "log" || value > 0);
+
+/** A vertex of a line: x, y, or null where it is broken. */
+export function vertex(chart: LinesChart, line: Line, index: number): [number, number] | null {
+  const [x, y] = [line.x[index], line.y[index]];
+  return drawable(chart.x, x) && drawable(chart.y, y) ? [x, y] : null;
+}
+
+export const vertices = (chart: LinesChart, line: Line): ([number, number] | null)[] =>
+  Array.from({ length: line.x.length }, (_, index) => vertex(chart, line, index));
+
+export function draw_lines(chart: LinesChart, theme: Theme, size: Size): Tree {
+  const layout = lines_layout(chart, size);
+  const by_key = new Map(chart.series.map((series) => [series.key, series]));
+  const last_row = Math.max(...layout.plots.map((plot) => plot.y));
+  return s("svg", { width: layout.width, height: layout.height, viewBox: `0 0 ${layout.width} ${layout.height}`,
+    "font-family": kFont, role: "img", "aria-label": chart.label ?? in_words(chart) },
+    layout.plots.map((plot, index) => {
+      const panel = chart.panels[index]!;
+      const clear = (words: Tree[]) => (plot.y === last_row ? words : words.filter((each) => !each.children.includes(`${chart.x.title} →`)));
+      return s("g", {},
+        panel.title ? s("text", { x: plot.x - 40, y: plot.y - 18, "font-size": 12.3, "font-weight": 620, fill: theme.ink }, tspans(panel.title)) : null,
+        clear(axes(chart.x, chart.y, plot, theme)),
+        chart.rule === undefined ? null : s("line", { x1: plot.x, x2: plot.x + plot.width,
+          y1: plot.y + layout.y(chart.rule), y2: plot.y + layout.y(chart.rule),
+          stroke: theme.null_line, "stroke-width": 1.2, "stroke-dasharray": "4 3" }),
+        // An svg of its own cuts off what leaves the axes.
+        s("svg", { x: plot.x, y: plot.y - 3, width: plot.width + 4, height: plot.height + 3 },
+          s("g", { transform: "translate(0 3)" },
+            panel.lines.map((line) => draw_line(chart, line, by_key.get(line.series), layout, theme)))),
+        chart.end_labels ? end_labels(chart, panel, plot, layout, theme) : null);
+    }));
+}
+
+function draw_line(chart: LinesChart, line: Line, series: Series | undefined, layout: LinesLayout, theme: Theme): Tree {
+  const stroke = colour_of(theme, series?.colour ?? "ink");
+  const points = vertices(chart, line);
+  const path = line_path<[number, number] | null>()
+    .defined((point) => point !== null)
+    .x((point) => layout.x(point![0]))
+    .y((point) => layout.y(point![1]))
+    .digits(2);
+  const is_null = series?.colour === "null";
+  return s("g", { "data-series": line.series },
+    s("path", { d: path(points) ?? "", fill: "none", stroke, "stroke-width": is_null ? 1.2 : 1.5,
+      "stroke-dasharray": series?.dash ?? (is_null ? "4 3" : null), "stroke-linejoin": "round" }),
+    line.error ? points.map((point, index) => {
+      const error = line.error![index];
+      if (!point || !error) return null;
+      const place = layout.x(point[0]);
+      return s("line", { x1: place, x2: place, y1: layout.y(point[1] - error), y2: layout.y(point[1] + error), stroke, "stroke-width": 1 });
+    }) : [],
+    chart.points ? points.map((point) => point && s("circle", { cx: layout.x(point[0]), cy: layout.y(point[1]), r: 2.2, fill: stroke })) : []);
+}
+
+// Names at the ends of lines, moved apart where they would touch.
+function end_labels(chart: LinesChart, panel: Panel, plot: Plot, layout: LinesLayout, theme: Theme): Tree[] {
+  const ends = panel.lines.flatMap((line) => {
+    const series = chart.series.find((each) => each.key === line.series);
+    const last = vertices(chart, line).filter((point) => point !== null).pop();
+    return series && last ? [{ series, x: plot.x + layout.x(last[0]), y: plot.y + layout.y(last[1]) }] : [];
+  }).sort((a, b) => a.y - b.y);
+  const step = Math.min(12, (plot.height + 8) / Math.max(1, ends.length));
+  const places = ends.map((end) => end.y);
+  for (let index = 1; index < places.length; ++index) places[index] = Math.max(places[index]!, places[index - 1]! + step);
+  let lowest = plot.y + plot.height;
+  for (let index = places.length - 1; index >= 0; --index) {
+    places[index] = Math.min(places[index]!, lowest);
+    lowest = places[index]! - step;
+  }
+  return ends.map(({ series, x }, index) =>
+    s("text", { x: x + 6, y: places[index]! + 3.8, "font-size": 11, "font-weight": 560, fill: text_colour(theme, series.colour) }, tspans(clipped_words(series.label, kLongestLabel))));
+}
+
+/** Each line's first and last value. */
+function in_words(chart: LinesChart): string {
+  const panels = chart.panels.map((panel) => {
+    const lines = panel.lines.map((line) => {
+      const points = vertices(chart, line).filter((point) => point !== null);
+      const series = chart.series.find((each) => each.key === line.series);
+      const [first, last] = [points[0], points[points.length - 1]];
+      const name = plain(series?.label ?? line.series);
+      const value = (point: [number, number]) => format_number(point[1], chart.y.format ?? "tick");
+      return first && last ? `${name} from ${value(first)} to ${value(last)}` : `${name} not drawn`;
+    });
+    return `${panel.title ? `${plain(panel.title)}: ` : ""}${lines.slice(0, 12).join(", ")}`;
+  });
+  return `${plain(chart.title)}. ${panels.join(". ")}`;
+}
+
+export function lines_to_vega_lite(chart: LinesChart, theme: Theme): object {
+  const with_errors = chart.panels.some((panel) => panel.lines.some((line) => line.error));
+  const names = ["panel", "series", "line", "x", "y", ...(with_errors ? ["low", "high"] : [])];
+  const rows = chart.panels.flatMap((panel, panel_index) => panel.lines.flatMap((line, line_index) => {
+    const series = chart.series.find((each) => each.key === line.series);
+    return vertices(chart, line).map((point, index) => {
+      const error = line.error?.[index] ?? 0;
+      return [panel.title ? plain(panel.title) : String(panel_index), plain(series?.label ?? line.series), line_index, line.x[index], point?.[1],
+        ...(with_errors ? [point && point[1] - error, point && point[1] + error] : [])];
+    });
+  }));
+  const labels = chart.series.map((series) => plain(series.label));
+  const dashes = chart.series.map((series) => (series.dash ?? (series.colour === "null" ? "4 3" : "1 0")).split(" ").map(Number));
+  const encoding = { x: { field: "x", ...vega_axis(chart.x) }, y: { field: "y", ...vega_axis(chart.y) } };
+  const colour = { field: "series", type: "nominal", title: null, sort: null,
+    scale: { domain: labels, range: chart.series.map((series) => colour_of(theme, series.colour)) } };
+  const layer: object[] = [{
+    mark: { type: "line", clip: true, strokeWidth: 1.5, point: chart.points ?? false },
+    encoding: { ...encoding, color: colour, detail: { field: "line" },
+      strokeDash: { field: "series", type: "nominal", title: null, sort: null, scale: { domain: labels, range: dashes } } },
+  }];
+  if (with_errors)
+    layer.push({ mark: { type: "rule", clip: true }, encoding: { ...encoding, y: { field: "low", ...vega_axis(chart.y) }, y2: { field: "high" }, color: colour } });
+  if (chart.rule !== undefined)
+    layer.push({ mark: { type: "rule", strokeDash: [4, 3], color: theme.null_line }, encoding: { y: { datum: chart.rule, ...vega_axis(chart.y) } } });
+  const data = vega_data(names, ["panel", "series"], rows);
+  const head = { $schema: kVegaLiteSchema, title: plain(chart.title), data };
+  const size = { width: 320, height: 200 };
+  return chart.panels.length > 1
+    ? { ...head, facet: { field: "panel", type: "nominal", title: null, sort: null }, columns: column_count(chart.panels.length, 1200), spec: { ...size, layer } }
+    : { ...head, ...size, layer };
+}

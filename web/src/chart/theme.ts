@@ -1,0 +1,93 @@
+import type { Matrix } from "../data/report_file";
+import { mix, ramp } from "./oklab";
+
+export interface Theme {
+  name: "light" | "dark";
+  ground: string;
+  panel: string;
+  ink: string; // titles and numbers
+  soft: string; // notes
+  faint: string; // axes
+  line: string; // hairlines
+  accent: string;
+  null_line: string;
+  mark: string; // around what is chosen, on any colour of a map
+  roles: Readonly<Record<Matrix, string>>;
+  sequential: readonly string[]; // 256 steps, weak to strong
+  diverging: readonly string[]; // 256 steps, -1 to +1
+  models: readonly string[]; // by the model's place in the report
+}
+
+export const kFont = "Inter, system-ui, sans-serif";
+export const kMono = "ui-monospace, SFMono-Regular, Menlo, Consolas, monospace";
+export const kDash = "4 3"; // of every null
+
+export const kLight: Theme = {
+  name: "light",
+  ground: "#FAFAF7",
+  panel: "#FFFFFF",
+  ink: "#15171C",
+  soft: "#474D59",
+  faint: "#686F7C",
+  line: "#E2E2DC",
+  accent: "#1F5FBF",
+  null_line: "#8A8F98",
+  mark: "#B3261E",
+  roles: {
+    q: "#2375D9", k: "#2E9AC2", v: "#A96000", o: "#8D0000", qk: "#5A33A8", ov: "#85604F", kv: "#6B777C",
+    gate: "#204B43", up: "#779C48", down: "#A1217F",
+  },
+  sequential: ramp(["#F1F3EC", "#D9E8DC", "#A5D3C4", "#63B5B4", "#3390AA", "#256899", "#24407E", "#1B1B4B"]),
+  diverging: ramp(["#8A2F0B", "#C4622D", "#E5A57E", "#F2D9C9", "#F1F1EC", "#CFE0EC", "#8DB8D9", "#3E7FB8", "#14477F"]),
+  models: ["#2375D9", "#A96000", "#A1217F", "#779C48", "#5A33A8", "#6B777C"],
+};
+
+export const kDark: Theme = {
+  name: "dark",
+  ground: "#0E1014",
+  panel: "#14171D",
+  ink: "#ECEDF1",
+  soft: "#B7BDC9",
+  faint: "#8D95A4",
+  line: "#2A2F3A",
+  accent: "#8AB4FF",
+  null_line: "#7C8492",
+  mark: "#FF6B4A",
+  roles: {
+    q: "#6F92FB", k: "#70ECFF", v: "#EC9F00", o: "#D9482A", qk: "#7A62EA", ov: "#BC9073", kv: "#8A857C",
+    gate: "#85C5A9", up: "#BDE981", down: "#D15FAC",
+  },
+  sequential: ramp(["#12151B", "#1E2550", "#254A80", "#2B7196", "#3E98A0", "#6DBE9F", "#B4DD9F", "#F6F7C1"]),
+  diverging: ramp(["#FFC9A3", "#E08A55", "#A9532A", "#5B3324", "#20242C", "#233E5C", "#2F6EA8", "#68A8DD", "#C3E2FB"]),
+  models: ["#6F92FB", "#EC9F00", "#D15FAC", "#BDE981", "#7A62EA", "#8A857C"],
+};
+
+/** What a line or a point stands for; the theme says which colour that is. */
+export type Colour =
+  | { role: Matrix }
+  | { layer: number; of: number } // from the sequential scale
+  | { model: number }
+  | "null" | "accent" | "ink" | "soft" | "faint";
+
+const step = (colours: readonly string[], share: number): string =>
+  colours[Math.round(Math.min(1, Math.max(0, share)) * (colours.length - 1))]!;
+
+/** 0 weak to 1 strong. */
+export const sequential = (theme: Theme, share: number): string => step(theme.sequential, share);
+
+/** -1 to +1. */
+export const diverging = (theme: Theme, share: number): string => step(theme.diverging, (share + 1) / 2);
+
+export function colour_of(theme: Theme, colour: Colour): string {
+  if (colour === "null") return theme.null_line;
+  if (colour === "accent" || colour === "ink" || colour === "soft" || colour === "faint") return theme[colour];
+  if ("role" in colour) return theme.roles[colour.role];
+  if ("model" in colour) return theme.models[colour.model % theme.models.length]!;
+  // The weakest quarter of the scale is too near the ground for a line.
+  return sequential(theme, 0.28 + 0.72 * (colour.of > 1 ? colour.layer / (colour.of - 1) : 0.6));
+}
+
+/** Colour of a line for text of the same meaning, dark or light enough to be read. Weak layers are too pale for that. */
+export function text_colour(theme: Theme, colour: Colour): string {
+  return typeof colour === "object" && "layer" in colour ? theme.soft : mix(theme.ink, colour_of(theme, colour), 0.58);
+}

@@ -1,0 +1,95 @@
+// The maps of all heads: layers down, heads across, in one image.
+import type { ChartBase, Size } from "./base";
+import { kVegaLiteSchema, vega_data } from "./csv";
+import { weight_of_byte } from "../data/maps";
+import { png_address } from "./png";
+import { kFont, sequential, type Theme } from "./theme";
+import { s, type Tree } from "./tree";
+import { pooled, weight_steps, type WeightColour } from "./weights_colour";
+import { plain } from "./words";
+
+export interface WallMap {
+  layer: number;
+  head: number;
+  side: number;
+  bytes: Uint8Array;
+}
+
+export interface WallChart extends ChartBase {
+  kind: "wall";
+  layers: number;
+  heads: number;
+  maps: WallMap[]; // those that the report holds
+  colour: WeightColour;
+  chosen?: { layer: number; head: number };
+}
+
+export function wall_layout(chart: WallChart, { width }: Size) {
+  const [left, top] = [22, 18];
+  const cell = Math.min((width - left) / Math.max(1, chart.heads), 130);
+  return { width, height: top + chart.layers * cell + 2, left, top, cell };
+}
+
+/** What a cell of the wall is, in words. */
+export const wall_words = (chart: WallChart, layer: number, head: number): string =>
+  `layer ${layer}, head ${head}${chart.maps.some((map) => map.layer === layer && map.head === head) ? "" : ": no map in this report"}`;
+
+export function draw_wall(chart: WallChart, theme: Theme, size: Size): Tree {
+  const { width, height, left, top, cell } = wall_layout(chart, size);
+  // Pixels of one map in the shared image: what a screen of double density shows.
+  const most = Math.max(1, ...chart.maps.map((map) => map.side));
+  const tile = Math.max(8, Math.min(most, Math.round(cell * 2)));
+  const [columns, rows] = [chart.heads * tile, chart.layers * tile];
+  const pixels = new Uint8Array(columns * rows);
+  const steps = weight_steps(chart.colour);
+  for (const map of chart.maps) {
+    const small = pooled(map.bytes, map.side, tile);
+    const from = Array.from({ length: tile }, (_, index) => Math.floor((index * small.side) / tile));
+    for (let row = 0; row < tile; ++row) {
+      const [source, target] = [from[row]! * small.side, (map.layer * tile + row) * columns + map.head * tile];
+      for (let column = 0; column < tile; ++column) pixels[target + column] = steps[small.bytes[source + from[column]!]!]!;
+    }
+  }
+  const there = new Set(chart.maps.map((map) => `${map.layer}/${map.head}`));
+  const label = { "font-size": 11, fill: theme.faint };
+  const every = Math.ceil(18 / cell);
+  const layers = Array.from({ length: chart.layers }, (_, layer) => layer);
+  const heads = Array.from({ length: chart.heads }, (_, head) => head);
+  const gap = cell > 24 ? 2 : 1;
+  return s("svg", { width, height, viewBox: `0 0 ${width} ${height}`, "font-family": kFont, role: "group", "aria-label": plain(chart.title) },
+    s("image", { x: left, y: top, width: chart.heads * cell, height: chart.layers * cell, preserveAspectRatio: "none", "aria-hidden": "true",
+      "image-rendering": tile > cell ? null : "pixelated", href: png_address(pixels, columns, rows, theme.sequential) }),
+    s("g", { "aria-hidden": "true" },
+      heads.map((head) => head % every === 0 && s("text", { x: left + (head + 0.5) * cell, y: top - 5, "text-anchor": "middle", ...label }, String(head))),
+      layers.map((layer) => layer % every === 0 && s("text", { x: left - 6, y: top + (layer + 0.5) * cell + 3.8, "text-anchor": "end", ...label }, String(layer))),
+      heads.slice(1).map((head) => s("rect", { x: left + head * cell - gap / 2, y: top, width: gap, height: chart.layers * cell, fill: theme.ground })),
+      layers.flatMap((layer) => heads.map((head) => there.has(`${layer}/${head}`) ? null :
+        s("text", { x: left + (head + 0.5) * cell, y: top + (layer + 0.5) * cell + 3.8, "text-anchor": "middle", ...label }, "–"))),
+      layers.slice(1).map((layer) => s("rect", { x: left, y: top + layer * cell - gap / 2, width: chart.heads * cell, height: gap, fill: theme.ground }))),
+    s("g", { role: "grid", "aria-label": chart.label ?? `${plain(chart.title)}: layer by head` },
+      layers.map((layer) => s("g", { role: "row" }, heads.map((head) => {
+        const chosen = chart.chosen?.layer === layer && chart.chosen.head === head;
+        return s("rect", { role: "gridcell", x: left + head * cell, y: top + layer * cell, width: cell, height: cell,
+          fill: "transparent", tabindex: -1, "aria-label": wall_words(chart, layer, head),
+          "aria-selected": chosen ? "true" : null, "data-row": layer, "data-column": head,
+          stroke: chosen ? theme.mark : null, "stroke-width": chosen ? 2.5 : null });
+      })))));
+}
+
+export function wall_to_vega_lite(chart: WallChart, theme: Theme): object {
+  const rows = chart.maps.flatMap((map) => {
+    const { bytes, side } = pooled(map.bytes, map.side, 12);
+    return Array.from(bytes, (byte, index) => [map.layer, map.head, Math.floor(index / side), index % side, weight_of_byte(byte)]);
+  });
+  const axis = { type: "ordinal", axis: null };
+  return {
+    $schema: kVegaLiteSchema, title: plain(chart.title), data: vega_data(["layer", "head", "query", "key", "weight"], [], rows),
+    facet: { row: { field: "layer", type: "ordinal", header: { labelAngle: 0 } }, column: { field: "head", type: "ordinal" } }, spacing: 3,
+    spec: {
+      width: 48, height: 48, mark: "rect",
+      encoding: { y: { field: "query", ...axis }, x: { field: "key", ...axis }, color: { field: "weight", type: "quantitative",
+        scale: { type: chart.colour === "log" ? "log" : "sqrt", domain: [chart.colour === "log" ? 2 ** -10 : 0, 1], clamp: true,
+          range: Array.from({ length: 9 }, (_, index) => sequential(theme, index / 8)) } } },
+    },
+  };
+}

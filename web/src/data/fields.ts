@@ -1,0 +1,14 @@
+// What a column is called, measured in, and means: from the descriptions that the binary packs.
+import type { AnalysisId, Field } from "./report_file";
+import type { Report } from "./report";
+
+// Analyses whose rows are of a kind with another name.
+const kKinds: Partial<Record<AnalysisId, string>> = { overlap: "head_overlap", attention_without_first: "attention" };
+
+export function fields_of(report: Report, id: AnalysisId): Field[] {
+  return report.file.fields[kKinds[id] ?? id] ?? [];
+}
+
+export function field(report: Report, id: AnalysisId, name: string): Field | undefined {
+  return fields_of(report, id).find((each) => each.name === name);
+}

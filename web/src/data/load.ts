@@ -1,0 +1,56 @@
+// Opens the report that the page holds, or asks the server that served the page.
+import type { ReportFile } from "./report_file";
+import type { Report } from "./report";
+
+function from_base64(text: string): Uint8Array<ArrayBuffer> {
+  const binary = atob(text);
+  const bytes = new Uint8Array(binary.length);
+  for (let index = 0; index < binary.length; ++index) bytes[index] = binary.charCodeAt(index);
+  return bytes;
+}
+
+async function unpacked(text: string): Promise<ArrayBuffer> {
+  const packed = new Blob([from_base64(text)]).stream();
+  return new Response(packed.pipeThrough(new DecompressionStream("gzip"))).arrayBuffer();
+}
+
+/** A block's text; undefined where nothing was packed into it. */
+function block(id: string): string | undefined {
+  const text = document.getElementById(id)?.textContent?.trim();
+  return text && !text.startsWith("@@") ? text : undefined;
+}
+
+async function packed_block(id: string): Promise<ArrayBuffer> {
+  const text = block(id);
+  return text ? unpacked(text) : new ArrayBuffer(0);
+}
+
+async function fetched(path: string): Promise<Response> {
+  const answer = await fetch(path);
+  if (!answer.ok) throw new Error(`${path}: ${answer.status} ${answer.statusText}`);
+  return answer;
+}
+
+/** Undefined where the page is the bare template. */
+export async function load_report(): Promise<Report | undefined> {
+  if (block("results")) {
+    const [results, values, maps] = await Promise.all(["results", "values", "maps"].map(packed_block));
+    return opened(new TextDecoder().decode(results), values!, maps!, false);
+  }
+  if (!location.protocol.startsWith("http")) return undefined;
+  const [results, values, maps] = await Promise.all([
+    fetched("/api/results").then((answer) => answer.text()),
+    fetched("/api/values").then((answer) => answer.arrayBuffer()),
+    fetched("/api/maps").then((answer) => answer.arrayBuffer()),
+  ]);
+  return opened(results, values, maps, true);
+}
+
+export function opened(results: string, values: ArrayBuffer, maps: ArrayBuffer, live: boolean): Report {
+  return {
+    file: JSON.parse(results) as ReportFile,
+    values: new Float32Array(values, 0, Math.floor(values.byteLength / 4)),
+    maps: new Uint8Array(maps),
+    live,
+  };
+}

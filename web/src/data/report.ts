@@ -1,0 +1,103 @@
+// An opened report and the look-ups that views ask of it.
+import type {
+  Analysis, AnalysisId, MapPlace, Matrix, Model, ReportFile, RowsOf, ScaledSlice, Slice, Token,
+} from "./report_file";
+
+export interface Report {
+  file: ReportFile;
+  values: Float32Array; // all arrays of numbers, see Slice
+  maps: Uint8Array; // attention maps, a byte a weight, see maps.ts
+  live: boolean; // served by `attnscope serve`, which can compute more
+}
+
+export function analysis<Id extends AnalysisId>(report: Report, id: Id): Analysis<RowsOf[Id]> | undefined {
+  return report.file.reports.find((each) => each.id === id) as Analysis<RowsOf[Id]> | undefined;
+}
+
+export function model_at(report: Report, index: number): Model {
+  const model = report.file.models[index] ?? report.file.models[0];
+  if (!model) throw new Error("the report holds no model");
+  return model;
+}
+
+/** The rows of an analysis that belong to a model; none where the analysis is missing. */
+export function rows_of<Id extends AnalysisId>(report: Report, id: Id, model: string): RowsOf[Id][] {
+  const rows = analysis(report, id)?.rows ?? [];
+  return (rows as (RowsOf[Id] & { model: string })[]).filter((row) => row.model === model);
+}
+
+type Place = { model: string; layer: number; head?: number | null; matrix?: string; circuit?: string };
+const place_key = (row: Place) =>
+  `${row.layer}/${row.matrix ?? row.circuit ?? ""}/${row.head ?? ""}/${row.model}`;
+const indexes = new WeakMap<object, Map<string, unknown>>();
+
+/** The row of an analysis at a place: model, layer and, where rows have them, matrix or circuit and head. */
+export function row_at<Id extends "spectrum" | "weights" | "overlap" | "circuits" | "attention" | "attention_without_first" | "induction" | "mla">(
+  report: Report, id: Id, place: Place,
+): RowsOf[Id] | undefined {
+  const found = analysis(report, id);
+  if (!found) return undefined;
+  let index = indexes.get(found);
+  if (!index) {
+    index = new Map((found.rows as Place[]).map((row) => [place_key(row), row]));
+    indexes.set(found, index);
+  }
+  return index.get(place_key(place)) as RowsOf[Id] | undefined;
+}
+
+/** Why a layer's matrix has no row; undefined where it was not skipped. */
+export function skipped_reason(report: Report, id: AnalysisId, place: Place): string | undefined {
+  const name = place.matrix ?? place.circuit;
+  return analysis(report, id)?.skipped.find(
+    (each) => each.model === place.model && each.layer === place.layer &&
+      (each.matrix ?? undefined) === name && (each.head ?? null) === (place.head ?? null),
+  )?.reason;
+}
+
+const kOrder: readonly Matrix[] = ["q", "k", "v", "o", "qk", "ov", "kv", "gate", "up", "down"];
+
+/** The matrices that have rows for a model, in the order in which they are always shown. */
+export function matrices_of(report: Report, id: "spectrum" | "weights" | "similarity" | "overlap", model: string): Matrix[] {
+  const there = new Set(rows_of(report, id, model).map((row) => row.matrix));
+  return kOrder.filter((matrix) => there.has(matrix));
+}
+
+/** Numbers of a slice of the block of values; a view, not a copy. */
+export function numbers(report: Report, slice: Slice): Float32Array {
+  return report.values.subarray(slice.at, slice.at + slice.length);
+}
+
+export function scaled_numbers(report: Report, slice: ScaledSlice): Float32Array {
+  return numbers(report, slice).map((value) => value * slice.scale);
+}
+
+/** The shares of the sum of squares that the first, the first two, … values hold. */
+export function cumulative_energy(values: ArrayLike<number>): Float64Array {
+  const shares = new Float64Array(values.length);
+  let sum = 0;
+  for (let index = 0; index < values.length; ++index) shares[index] = sum += values[index]! ** 2;
+  return sum > 0 ? shares.map((share) => share / sum) : shares;
+}
+
+/** Every index to 100, each 5th to 1,000, each 10th after it, and the last: enough for a line. */
+export function thinned_indices(length: number): number[] {
+  const kept: number[] = [];
+  for (let index = 0; index < length; index += index < 100 ? 1 : index < 1000 ? 5 : 10) kept.push(index);
+  if (length > 0 && kept[kept.length - 1] !== length - 1) kept.push(length - 1);
+  return kept;
+}
+
+/** The figure at a threshold; undefined where the analysis was made without it. */
+export function at_threshold<T>(figures: Readonly<Record<string, T>> | undefined, threshold: number): T | undefined {
+  if (!figures) return undefined;
+  const key = Object.keys(figures).find((each) => Math.abs(Number(each) - threshold) < 1e-9);
+  return key === undefined ? undefined : figures[key];
+}
+
+export function tokens_of(report: Report, model: string): Token[] {
+  return report.file.texts.find((text) => text.model === model)?.tokens ?? [];
+}
+
+export function map_places(report: Report, model: string): MapPlace[] {
+  return report.file.maps.filter((place) => place.model === model);
+}

@@ -1,0 +1,35 @@
+// Every chart of a report by name, for `attnscope report --charts`: runs in an engine that has the language and nothing else.
+import { picture, to_vega_lite, type Chart } from "./chart/chart";
+import { kLight } from "./chart/theme";
+import { svg_text } from "./chart/tree";
+import { plain } from "./chart/words";
+import { opened } from "./data/load";
+import type { Report } from "./data/report";
+import { kViews } from "./views/views";
+
+export interface ExportedChart {
+  name: string;
+  title: string;
+  vega_lite: object;
+  svg: string;
+}
+
+const kWidth = 900;
+
+export function all_charts(report: Report): Chart[] {
+  const threshold = report.file.thresholds[report.file.thresholds.length - 1] ?? 0.9;
+  return report.file.models.flatMap((model, index) => {
+    const reading = { report, state: { view: "", params: {} }, model, threshold };
+    const charts = kViews.flatMap((view) => view.charts?.(reading) ?? []);
+    return report.file.models.length > 1 ? charts.map((chart) => ({ ...chart, name: `model-${index}-${chart.name}` })) : charts;
+  });
+}
+
+export function exported_charts(report: Report): ExportedChart[] {
+  return all_charts(report).map((chart) => ({
+    name: chart.name, title: plain(chart.title), vega_lite: to_vega_lite(chart, kLight), svg: svg_text(picture(chart, kLight, kWidth)),
+  }));
+}
+
+(globalThis as Record<string, unknown>).attnscope_charts = (results: string, values: ArrayBuffer, maps: ArrayBuffer): string =>
+  JSON.stringify(exported_charts(opened(results, values, maps, false)));

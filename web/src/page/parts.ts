@@ -1,0 +1,61 @@
+// Parts of views: sections, choices, and what is said where there is nothing to draw.
+import type { Words } from "../chart/words";
+import type { AnalysisId } from "../data/report_file";
+import { analysis } from "../data/report";
+import { h, set_words } from "./h";
+import type { Context } from "./view";
+
+export function section(title: Words, note: Words | null, ...children: (Node | null)[]): HTMLElement {
+  return h("section", {}, h("header", { class: "section-head" }, h("h2", {}, set_words(title)), note ? h("p", { class: "note" }, set_words(note)) : null), children);
+}
+
+/** Charts side by side, as many as fit; `least` is the width of one in pixels: 250, 340 or 460. */
+export function row(least: 250 | 340 | 460, ...children: (Node | null)[]): HTMLElement {
+  return h("div", { class: `row row-${least}` }, children);
+}
+
+export interface Choice {
+  value: string;
+  label: Words;
+}
+
+/** Buttons of which one is chosen. */
+export function choice(label: string, choices: readonly Choice[], chosen: string, choose: (value: string) => void): HTMLElement {
+  return h("div", { class: "choice", role: "group", "aria-label": label }, choices.map(({ value, label: words }) =>
+    h("button", { type: "button", "data-value": value, "aria-pressed": value === chosen ? "true" : "false", onclick: () => choose(value) }, set_words(words))));
+}
+
+/** Buttons of which any number is chosen. */
+export function chips(label: string, choices: readonly Choice[], chosen: ReadonlySet<string>, choose: (values: string[]) => void): HTMLElement {
+  const toggled = (value: string) => choices.map((each) => each.value).filter((each) => chosen.has(each) !== (each === value));
+  return h("div", { class: "chips", role: "group", "aria-label": label }, h("span", { class: "chips-label", "aria-hidden": "true" }, label), choices.map(({ value, label: words }) =>
+    h("button", { type: "button", "data-value": value, "aria-pressed": chosen.has(value) ? "true" : "false", onclick: () => choose(toggled(value)) }, set_words(words))));
+}
+
+export function controls(...children: (Node | null)[]): HTMLElement {
+  return h("div", { class: "controls" }, children);
+}
+
+/** The dashed box in the place of an analysis that the report does not hold. */
+export function absent(what: string, command: string): HTMLElement {
+  return h("div", { class: "absent" }, h("p", {}, `${what} is not in this report. This makes it:`), h("code", {}, command));
+}
+
+const kCommands: Readonly<Record<AnalysisId, string>> = {
+  spectrum: "spectrum MODEL --values --per-head", mla: "spectrum MODEL --mla", weights: "weights MODEL --histogram --per-head",
+  similarity: "similarity MODEL --histogram", overlap: "similarity MODEL --overlap", circuits: "circuits MODEL",
+  composition: "circuits MODEL --composition", attention: "attention MODEL --text-file FILE",
+  attention_without_first: "attention MODEL --text-file FILE --without-first", induction: "attention MODEL --induction",
+};
+
+export const absent_analysis = (what: string, id: AnalysisId): HTMLElement => absent(what, `attnscope ${kCommands[id]}`);
+
+/** A yellow line for each reason why something was skipped; null where nothing was. */
+export function skipped_lines(context: Context, ...ids: AnalysisId[]): HTMLElement | null {
+  const skipped = ids.flatMap((id) => analysis(context.report, id)?.skipped ?? []).filter((each) => each.model === context.model.name);
+  if (skipped.length === 0) return null;
+  const place = (each: (typeof skipped)[number]) => [each.matrix ?? each.name, each.layer != null ? `layer ${each.layer}` : null, each.head != null ? `head ${each.head}` : null].filter(Boolean).join(", ");
+  const shown = skipped.slice(0, 3).map((each) => h("p", { class: "skipped" }, `Skipped: ${place(each)}: ${each.reason}`));
+  const more = skipped.length - shown.length;
+  return h("div", {}, shown, more > 0 ? h("p", { class: "skipped" }, `Skipped: ${more} more; the view Data lists them.`) : null);
+}

@@ -1,0 +1,152 @@
+// The page around the views: the bar on top, the chosen view, the foot.
+import { kLight, type Theme } from "../chart/theme";
+import { s, type Tree } from "../chart/tree";
+import { bytes_words } from "../chart/number";
+import { model_at, type Report } from "../data/report";
+import { draw_frames, forget_frames } from "./frame";
+import { h, mount } from "./h";
+import { changed, fragment_of, index_param, parse_state, type State } from "./state";
+import { apply_theme, current_theme, other_theme } from "./theme_switch";
+import { hide_tip } from "./tip";
+import type { Context, View } from "./view";
+
+/** The mark: a causal map of three tokens. */
+function mark(theme: Theme): Tree {
+  const cells: [number, number, string][] = [[0, 0, theme.roles.v], [0, 1, theme.roles.q], [1, 1, theme.roles.v], [0, 2, theme.roles.qk], [1, 2, theme.roles.q], [2, 2, theme.roles.v]];
+  return s("svg", { width: 20, height: 20, viewBox: "0 0 20 20", "aria-hidden": "true" },
+    cells.map(([x, y, fill]) => s("rect", { x: 1 + x * 6.2, y: 1 + y * 6.2, width: 5.2, height: 5.2, rx: 1, fill })));
+}
+
+export interface Shell {
+  report: Report;
+  views: readonly View[];
+}
+
+const percent = (threshold: number) => String(Number((threshold * 100).toPrecision(6)));
+
+export function start({ report, views }: Shell): void {
+  const first = views[0]!;
+  let theme = current_theme();
+  let last_place = "";
+  const bar = h("header", { class: "bar" });
+  const main = h("main", { id: "main", tabindex: -1 });
+  const foot = h("footer", {});
+  const skip = h("a", { class: "skip", href: "#main", onclick: (event: MouseEvent) => {
+    event.preventDefault(); // "#main" would be read as a view
+    main.focus();
+  } }, "Skip to the charts");
+  document.body.prepend(skip, bar, main, foot);
+  foot.append(...foot_words(report));
+
+  const state_now = () => parse_state(location.hash, first.id);
+  const context_of = (state: State): Context => {
+    const thresholds = report.file.thresholds;
+    const asked = Number(state.params.t);
+    return {
+      report, state, theme,
+      model: model_at(report, index_param(state, "m", report.file.models.length) ?? 0),
+      threshold: thresholds.find((each) => Math.abs(each - asked) < 1e-9) ?? thresholds[thresholds.length - 1] ?? 0.9,
+      width: main.clientWidth,
+      go: (changes, view) => void (location.hash = fragment_of(changed(state_now(), changes, view))),
+      replace: (changes) => {
+        history.replaceState(null, "", fragment_of(changed(state_now(), changes)));
+        redraw();
+      },
+      link: (changes, view) => fragment_of(changed(state_now(), changes, view)),
+    };
+  };
+
+  function redraw(): void {
+    const state = state_now();
+    const view = views.find((each) => each.id === state.view) ?? first;
+    const context = context_of(state);
+    apply_theme(theme);
+    hide_tip();
+    const focus = focus_path(document.activeElement);
+    draw_bar(bar, view, context, views, () => {
+      theme = other_theme(theme);
+      redraw();
+    });
+    forget_frames();
+    const drawn = view.draw(context);
+    main.replaceChildren(drawn);
+    main.dataset.view = view.id;
+    document.title = `${view.title} · ${context.model.name} · attnscope`;
+    draw_frames();
+    restore_focus(focus);
+    const place = `${view.id}/${context.model.name}`;
+    if (last_place && place !== last_place) scrollTo(0, 0);
+    last_place = place;
+    main.dataset.drawn = String(Number(main.dataset.drawn ?? 0) + 1);
+  }
+
+  addEventListener("hashchange", redraw);
+  new ResizeObserver(() => draw_frames()).observe(main);
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
+    theme = current_theme();
+    redraw();
+  });
+  let screen_theme = theme;
+  addEventListener("beforeprint", () => {
+    [screen_theme, theme] = [theme, kLight];
+    redraw();
+  });
+  addEventListener("afterprint", () => {
+    theme = screen_theme;
+    redraw();
+  });
+  redraw();
+}
+
+function draw_bar(bar: HTMLElement, view: View, context: Context, views: readonly View[], switch_theme: () => void): void {
+  const { report, theme } = context;
+  const models = report.file.models;
+  const next = theme.name === "dark" ? "light" : "dark";
+  bar.replaceChildren(
+    h("a", { class: "brand", href: context.link({}, views[0]!.id) }, mount(mark(theme)) as unknown as HTMLElement, "attnscope"),
+    h("nav", { "aria-label": "views" }, views.map((each) =>
+      h("a", { href: context.link({}, each.id), "aria-current": each === view ? "page" : null }, each.title))),
+    h("div", { class: "bar-side" },
+      models.length > 1 ? h("select", { "aria-label": "model", onchange: (event: Event) => context.go({ m: (event.target as HTMLSelectElement).value, l: null, h: null }) },
+        models.map((model, index) => h("option", { value: index, selected: model === context.model }, model.name))) : null,
+      report.file.thresholds.length > 1 ? h("div", { class: "choice", role: "group", "aria-label": "threshold of energy, percent" }, report.file.thresholds.map((threshold) =>
+        h("button", { type: "button", "data-threshold": threshold, "aria-pressed": threshold === context.threshold ? "true" : "false",
+          title: `ranks at ${percent(threshold)} % of the energy`, onclick: () => context.go({ t: threshold }) }, percent(threshold)))) : null,
+      h("button", { type: "button", class: "theme", "aria-label": `${next} colours`, title: `${next} colours`, onclick: switch_theme }, theme.name === "dark" ? "☀" : "☾")));
+  const current = bar.querySelector<HTMLElement>('nav [aria-current="page"]');
+  if (current?.parentElement) current.parentElement.scrollLeft = current.offsetLeft - 40;
+}
+
+// Where the focus was, as a place that a redraw makes again: the same control in the same container.
+interface FocusPlace {
+  selector: string;
+  index: number;
+}
+
+function focus_path(element: Element | null): FocusPlace | undefined {
+  if (!element || element === document.body || !(element instanceof HTMLElement || element instanceof SVGElement)) return undefined;
+  const chart = element.closest<HTMLElement>("[data-chart]")?.dataset.chart;
+  const inside = chart ? `[data-chart="${CSS.escape(chart)}"] ` : element.closest(".bar") ? ".bar " : "main ";
+  const { row, column } = element.dataset;
+  const selector = inside + (row !== undefined ? `[role="gridcell"][data-row="${row}"][data-column="${column}"]` : element.tagName.toLowerCase());
+  return { selector, index: [...document.querySelectorAll(selector)].indexOf(element) };
+}
+
+function restore_focus(place: FocusPlace | undefined): void {
+  if (!place || (document.activeElement && document.activeElement !== document.body)) return;
+  const element = document.querySelectorAll<HTMLElement | SVGElement>(place.selector)[place.index];
+  if (!element) return;
+  if (element.dataset.row !== undefined) element.setAttribute("tabindex", "0");
+  element.focus({ preventScroll: true });
+}
+
+function foot_words(report: Report): HTMLElement[] {
+  const { file } = report;
+  return [
+    h("span", {}, `attnscope ${file.version}`),
+    ...file.models.map((model) => h("span", {}, `${model.name}, ${model.dtype}, ${bytes_words(model.bytes)}`)),
+    h("span", {}, "Energy: Σσ². Null: Marchenko–Pastur, free convolution for products."),
+    h("span", {}, "Nothing on this page leaves this computer."),
+  ];
+}
+

@@ -1,0 +1,30 @@
+// What a view is, and what it is given.
+import type { Chart } from "../chart/chart";
+import type { Theme } from "../chart/theme";
+import type { Model } from "../data/report_file";
+import type { Report } from "../data/report";
+import type { Changes, State } from "./state";
+
+/** What the shaping of data reads. Pure: no page in it. */
+export interface Reading {
+  report: Report;
+  state: State;
+  model: Model; // the chosen one
+  threshold: number; // the chosen one
+}
+
+export interface Context extends Reading {
+  theme: Theme;
+  width: number; // of the page's content, pixels
+  go(changes: Changes, view?: string): void; // to another state, kept in the history
+  replace(changes: Changes): void; // the same without an entry in the history
+  link(changes: Changes, view?: string): string; // the address of that state
+}
+
+export interface View {
+  id: string; // in the address
+  title: string;
+  /** Every chart of the view that a report can name, for export. */
+  charts?(reading: Reading): Chart[];
+  draw(context: Context): HTMLElement;
+}

@@ -1,0 +1,19 @@
+import { describe, expect, test } from "vitest";
+import { holds_as_view, kWhole, open_report, with_browser } from "./harness";
+
+with_browser();
+
+describe("data", () => {
+  holds_as_view("#data");
+
+  test("a column sorts both ways and a search narrows the rows", async () => {
+    const { page, close } = await open_report(kWhole, "#data?table=spectrum");
+    const heading = page.getByRole("columnheader", { name: "spectral norm" });
+    await heading.getByRole("button").click();
+    expect(await page.getByRole("columnheader", { name: /spectral norm/ }).getAttribute("aria-sort")).toBe("ascending");
+    const all = await page.locator("tbody tr").count();
+    await page.getByLabel("search the rows").fill("down");
+    expect(await page.locator("tbody tr").count()).toBeLessThan(all);
+    await close();
+  });
+});
