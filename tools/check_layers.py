@@ -13,17 +13,18 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 MAY_INCLUDE = {
     "core": set(),
+    "rust": set(),
     "tensor": {"core"},
     "checkpoint": {"core", "tensor"},
     "model": {"core", "tensor", "checkpoint"},
     "numerics": {"core", "tensor"},
-    "forward": {"core", "tensor", "checkpoint", "model", "numerics"},
+    "forward": {"core", "rust", "tensor", "checkpoint", "model", "numerics"},
     "results": {"core"},
     "analysis": {"core", "numerics", "results"},
     "store": {"core", "results"},
     "pipeline": {"core", "tensor", "checkpoint", "model", "numerics", "results", "analysis", "forward", "store"},
     "output": {"core", "results"},
-    "page": {"core", "results", "output"},
+    "page": {"core", "rust", "results", "output"},
     "commands": {"core", "tensor", "checkpoint", "model", "numerics", "results", "analysis", "forward", "store", "pipeline", "output", "page"},
     "cli": {"core", "tensor", "checkpoint", "model", "numerics", "results", "analysis", "forward", "store", "pipeline", "output", "page", "commands"},
 }

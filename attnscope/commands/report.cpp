@@ -1,14 +1,16 @@
-// `report`: everything about models in one HTML file.
+// `report`: everything about models in one HTML file, or chart by chart.
 #include <algorithm>
 #include <chrono>
 #include <ctime>
 #include <map>
 #include <optional>
 
+#include "attnscope/commands/chart_folder.h"
 #include "attnscope/commands/report_parts.h"
 #include "attnscope/commands/text_parameters.h"
 #include "attnscope/core/error.h"
 #include "attnscope/forward/tokenizer.h"
+#include "attnscope/page/chart_files.h"
 #include "attnscope/page/template.h"
 #include "attnscope/pipeline/info.h"
 #include "attnscope/pipeline/kept_maps.h"
@@ -38,7 +40,8 @@ std::string utc_now() {
 Example example_of(const Arguments& arguments) {
   Example out;
   for (const std::string& model : arguments.texts("models")) out.emplace_back("models", model);
-  for (const char* name : {"layout", "text", "text_file", "tokens", "token_file", "out"}) {
+  for (const char* name :
+       {"layout", "text", "text_file", "tokens", "token_file", "out", "charts"}) {
     if (arguments.given(name)) out.emplace_back(name, arguments.text(name));
   }
   return out;
@@ -223,11 +226,10 @@ class ReportRun {
       } catch (const Error& error) {
         why = error.what();
       }
+      Example again = example_of(arguments_);
+      again.emplace_back("tokens", "464,3290");
       file_.add_left_out("attention on text: " + verbatim(model.name() + ": " + why),
-                         session_.example_line(find_command_named("report"),
-                                               {{"models", arguments_.texts("models").front()},
-                                                {"tokens", "464,3290"},
-                                                {"out", arguments_.text("out")}}));
+                         session_.example_line(find_command_named("report"), again));
       return false;
     }
     return true;
@@ -285,16 +287,25 @@ class ReportRun {
   ReportFile file_;
 };
 
+void check_writes_pages() {
+  if (!page_template().empty()) return;
+  throw Error(ErrorKind::unsupported,
+              {.place = "report",
+               .problem = "this build has no page: it was made without Node",
+               .hint = "install Node 18 or newer with npm, and build again"});
+}
+
 void write(const Arguments& arguments, const Session& session, std::ostream& out) {
-  if (page_template().empty()) {
-    throw Error(ErrorKind::unsupported,
-                {.place = "report",
-                 .problem = "this build has no page: it was made without Node",
-                 .hint = "install Node 18 or newer with npm, and build again"});
-  }
+  const bool page = arguments.given("out"), charts = arguments.given("charts");
+  if (page) check_writes_pages();
+  if (charts) check_draws_charts(charts_script());
   const auto start = Clock::now();
-  const ReportFile file = ReportRun(arguments, session).run();
+  ReportRun run(arguments, session);
+  if (charts) make_chart_folder(arguments);
+  const ReportFile file = run.run();
   const std::chrono::duration<double> took = Clock::now() - start;
+  if (charts) write_charts(arguments, session, file, took.count());
+  if (!page) return;
   file.write(page_template(), took.count(), out);
 }
 
@@ -309,7 +320,12 @@ Parameters own_parameters() {
            .letter = 'o',
            .metavariable = "FILE",
            .missing = "name the file to write",
-           .missing_hint = "for example: {out} report.html"},
+           .missing_hint = "for example: {out} report.html; or a folder: {charts} charts",
+           .unless = "charts"},
+          {.name = "charts",
+           .type = file,
+           .help = "every chart as NAME.vl.json (Vega-Lite) and NAME.svg, in this folder",
+           .metavariable = "DIR"},
           {.name = "quiet", .type = flag, .help = "no warnings, notes or progress"}};
 }
 
@@ -320,7 +336,8 @@ Command report_command() {
           .summary = "everything about models on one page, an HTML file that needs nothing else",
           .examples = {{{"models", "examples/shakespeare-gpt2"}, {"out", "report.html"}},
                        {{"models", "MODEL"}, {"text_file", "book.txt"}, {"out", "report.html"}},
-                       {{"models", "MODEL"}, {"models", "OTHER"}, {"out", "both.html"}}},
+                       {{"models", "MODEL"}, {"models", "OTHER"}, {"out", "both.html"}},
+                       {{"models", "MODEL"}, {"charts", "charts"}}},
           .parameters = joined({model_parameters(), text_parameters(), window_parameters(),
                                 work_parameters(), own_parameters()}),
           .exclusions = text_exclusions(/*with_windows=*/true),
