@@ -5,6 +5,7 @@
 
 #include "attnscope/cli/completion.h"
 #include "attnscope/cli/explain_command.h"
+#include "attnscope/cli/serve_command.h"
 #include "attnscope/core/text.h"
 
 namespace attnscope {
@@ -97,6 +98,7 @@ std::string quoted(const std::string& text) {
 std::span<const Command> all_commands() {
   static const std::vector<Command> all = [] {
     std::vector<Command> list(commands().begin(), commands().end());
+    list.push_back(serve_command());
     list.push_back(explain_command());
     list.push_back(completion_command());
     return list;

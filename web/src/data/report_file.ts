@@ -115,7 +115,7 @@ export interface OverlapRow {
   model: string;
   layer: number;
   matrix: Matrix;
-  overlap: (number | null)[][]; // heads × heads
+  overlap: (number | null)[][] | (Slice & { shape: [number, number] }); // heads × heads
   ranks: number[];
 }
 
@@ -262,16 +262,19 @@ export interface MapPlace {
   at: number;
 }
 
-/** Means of a raw matrix over a grid of `rows` × `cols` bins, row by row. */
-export interface MatrixImage extends Slice {
+/**
+ * Means of a raw matrix over a grid of `rows` × `cols` blocks, row by row: a byte each of the block of maps from `at`,
+ * 1 for -limit to 255 for +limit, 128 for 0.
+ */
+export interface MatrixImage {
   model: string;
   layer: number;
   matrix: Matrix;
-  head: number | null;
   shape: [number, number];
   rows: number;
   cols: number;
-  limit: number; // of the colour scale, both ways
+  at: number;
+  limit: number; // the largest of them, without its sign
 }
 
 export interface ReportFile {

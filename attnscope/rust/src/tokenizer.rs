@@ -1,81 +1,15 @@
-//! The C interface that tokenizers_c.h describes.
+//! The C interface that tokenizer.h describes.
 
 mod growth;
 mod load;
 mod meaning;
 
+use crate::boundary::{guarded, slice, Bytes};
 use load::Loaded;
-use std::cell::Cell;
-use std::panic::{catch_unwind, AssertUnwindSafe};
-use std::sync::Once;
 
 const OK: i32 = 0;
 const BAD_UTF8: i32 = 1;
 const FAILED: i32 = 2;
-
-#[repr(C)]
-pub struct Bytes {
-    data: *mut u8,
-    size: usize,
-}
-
-impl Bytes {
-    const NONE: Bytes = Bytes {
-        data: std::ptr::null_mut(),
-        size: 0,
-    };
-
-    fn of(bytes: impl Into<Box<[u8]>>) -> Bytes {
-        let bytes = bytes.into();
-        let size = bytes.len();
-        if size == 0 {
-            return Bytes::NONE;
-        }
-        Bytes {
-            data: Box::into_raw(bytes).cast(),
-            size,
-        }
-    }
-}
-
-thread_local! {
-    /// Whether this thread is inside a call of this crate, whose panics are reported by value.
-    static CAUGHT: Cell<bool> = const { Cell::new(false) };
-}
-
-/// What `work` returns, or a message where it fails or panics. Rust prints panics before they can be
-/// caught, so those inside are silenced; all Rust code of the process that uses the hook is this crate's.
-fn guarded<T>(work: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
-    static SILENCE: Once = Once::new();
-    SILENCE.call_once(|| {
-        let before = std::panic::take_hook();
-        std::panic::set_hook(Box::new(move |panic| {
-            if !CAUGHT.with(Cell::get) {
-                before(panic)
-            }
-        }));
-    });
-    CAUGHT.with(|caught| caught.set(true));
-    let outcome = catch_unwind(AssertUnwindSafe(work));
-    CAUGHT.with(|caught| caught.set(false));
-    outcome.unwrap_or_else(|panic| {
-        let text = panic
-            .downcast_ref::<&str>()
-            .map(|text| text.to_string())
-            .or_else(|| panic.downcast_ref::<String>().cloned())
-            .unwrap_or_default();
-        Err(format!("the tokenizer's code failed: {text}"))
-    })
-}
-
-/// # Safety
-/// `data` is null or points to `size` values that outlive the call.
-unsafe fn slice<'a, T>(data: *const T, size: usize) -> &'a [T] {
-    if data.is_null() {
-        return &[];
-    }
-    std::slice::from_raw_parts(data, size)
-}
 
 fn fail(message: &mut Bytes, text: String) -> i32 {
     *message = Bytes::of(text.into_bytes());
@@ -83,7 +17,7 @@ fn fail(message: &mut Bytes, text: String) -> i32 {
 }
 
 /// # Safety
-/// See tokenizers_c.h.
+/// See tokenizer.h.
 #[no_mangle]
 pub unsafe extern "C" fn tokc_load(
     json: *const u8,
@@ -113,7 +47,7 @@ pub unsafe extern "C" fn tokc_unload(tokenizer: *mut Loaded) {
 }
 
 /// # Safety
-/// See tokenizers_c.h.
+/// See tokenizer.h.
 #[no_mangle]
 pub unsafe extern "C" fn tokc_encode(
     tokenizer: &Loaded,
@@ -148,7 +82,7 @@ pub unsafe extern "C" fn tokc_encode(
 }
 
 /// # Safety
-/// See tokenizers_c.h.
+/// See tokenizer.h.
 #[no_mangle]
 pub unsafe extern "C" fn tokc_decode(
     tokenizer: &Loaded,
@@ -178,7 +112,7 @@ pub unsafe extern "C" fn tokc_decode(
 }
 
 /// # Safety
-/// See tokenizers_c.h.
+/// See tokenizer.h.
 #[no_mangle]
 pub unsafe extern "C" fn tokc_token(
     tokenizer: &Loaded,
@@ -197,7 +131,7 @@ pub unsafe extern "C" fn tokc_token(
 }
 
 /// # Safety
-/// See tokenizers_c.h.
+/// See tokenizer.h.
 #[no_mangle]
 pub unsafe extern "C" fn tokc_id(
     tokenizer: &Loaded,
@@ -220,15 +154,4 @@ pub unsafe extern "C" fn tokc_id(
 #[no_mangle]
 pub extern "C" fn tokc_count(tokenizer: &Loaded) -> usize {
     guarded(|| Ok(tokenizer.tokenizer.get_vocab_size(true))).unwrap_or(0)
-}
-
-/// # Safety
-/// `bytes` came from this crate and is not used again.
-#[no_mangle]
-pub unsafe extern "C" fn tokc_free(bytes: Bytes) {
-    if !bytes.data.is_null() {
-        drop(Box::from_raw(std::ptr::slice_from_raw_parts_mut(
-            bytes.data, bytes.size,
-        )));
-    }
 }

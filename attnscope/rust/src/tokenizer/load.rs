@@ -1,7 +1,7 @@
 //! Reads a tokenizer.json that nobody vouches for.
 
-use crate::growth::growth;
-use crate::meaning::Meaning;
+use super::growth::growth;
+use super::meaning::Meaning;
 use serde_json::{to_value, Value};
 use std::collections::HashSet;
 use tokenizers::models::ModelWrapper;
