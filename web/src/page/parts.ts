@@ -2,7 +2,7 @@
 import { column_count } from "../chart/lines";
 import type { Words } from "../chart/words";
 import type { AnalysisId } from "../data/report_file";
-import { analysis } from "../data/report";
+import { analysis, type Report } from "../data/report";
 import { draw_frames } from "./frame";
 import { h, set_words } from "./h";
 import type { Context } from "./view";
@@ -70,8 +70,10 @@ let offer: ((id: AnalysisId) => HTMLElement | null) | undefined;
 
 export const offer_analyses = (make: (id: AnalysisId) => HTMLElement | null): void => void (offer = make);
 
-export function absent_analysis(what: string, id: AnalysisId): HTMLElement {
-  const box = absent(what, `attnscope ${kCommands[id]}`);
+/** With `report`, why it was left out, if it says so. */
+export function absent_analysis(what: string, id: AnalysisId, report?: Report): HTMLElement {
+  const left_out = report?.file.left_out.find((each) => each.what.startsWith(`${id}: `));
+  const box = absent(left_out ? `${what} (${left_out.what.slice(id.length + 2)})` : what, left_out?.command ?? `attnscope ${kCommands[id]}`);
   const button = offer?.(id);
   if (button) box.append(button);
   return box;

@@ -38,12 +38,14 @@ export function text_facts(report: Report): { length: number; sequences: number;
 export const shown_tokens = ({ report, model }: Reading): string[] => tokens_of(report, model.name).map((token) => shown_token(token.text));
 
 export function wall_chart({ report, model }: Reading, { place, colour, without_first }: AttentionChoice): WallChart {
+  const places = map_places(report, model.name);
+  const some_are_thumbnails = places.some((each) => each.side < each.tokens) && places.some((each) => each.side === each.tokens);
   const change = without_first ? without_first_key : (map: HeadMap) => map;
   return {
-    kind: "wall", name: "attention-wall", title: "All heads", layers: model.layers, heads: model.heads, colour, chosen: place,
-    maps: map_places(report, model.name).map((each) => {
-      const { bytes, side } = change(open_map(report, each));
-      return { layer: each.layer, head: each.head, side, bytes };
+    kind: "wall", name: "attention-wall", title: "All heads", ...(some_are_thumbnails ? { note: "Thumbnails; those with a corner are here as whole maps." } : {}), layers: model.layers, heads: model.heads, colour, chosen: place,
+    maps: places.map((each) => {
+      const { bytes, side, tokens } = change(open_map(report, each));
+      return { layer: each.layer, head: each.head, side, bytes, ...(side < tokens ? { thumbnail: true } : {}) };
     }),
   };
 }
@@ -139,7 +141,7 @@ export function text_heatmaps(reading: Reading, choice: AttentionChoice): Heatma
     const row = induction.get(`${layer}/${head}`);
     return row && read(row);
   };
-  const share = { id: part(choice), format: "share", scale: () => limit_scale(1, "share") } as const;
+  const share: Pick<HeadFigure, "id" | "format" | "scale"> = { id: part(choice), format: "share", scale: () => ({ ...limit_scale(1, "share"), transform: "sqrt" }) };
   const most = (values: readonly number[]) => Math.max(1, ...values);
   const figures: HeadFigure[] = [
     { id: part(choice), name: "attention-entropy", title: "Entropy", note: "Nats; high: looks everywhere.", format: ".1f",

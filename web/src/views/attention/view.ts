@@ -75,7 +75,7 @@ function whole_map_command({ report }: Context, { place }: AttentionChoice, what
 function ranks(context: Context, chosen: AttentionChoice): HTMLElement | null {
   const [profile, max_rank] = [profile_chart(context, chosen), max_rank_chart(context, chosen)];
   const title = "Rank of the maps";
-  if (!profile && !max_rank) return section(title, null, absent_analysis("The rank of attention maps", chosen.without_first ? "attention_without_first" : "attention"));
+  if (!profile && !max_rank) return section(title, null, absent_analysis("The rank of attention maps", chosen.without_first ? "attention_without_first" : "attention", context.report));
   const { energy, sequences } = text_facts(context.report);
   const collapsed = collapsed_words(layer_rows(context, chosen));
   const note = `Directions, and columns, that hold ${Math.round(energy * 100)}\u202f% of the energy${chosen.without_first ? ", without key 0" : ""}. A layer whose best head has rank 1 has collapsed.`
@@ -87,7 +87,7 @@ function on_text(context: Context, chosen: AttentionChoice): HTMLElement | null 
   const charts = text_heatmaps(context, chosen);
   if (charts.length === 0) return null;
   const frames = charts.map((chart) => chart_frame(chart, context.theme, { on_choose: ({ row: layer, column }) => context.go({ l: layer, h: column, z: null }) }));
-  return section("What heads do on this text", "Means over queries. Choose a cell to see its map above.", row(context.model.heads > 16 ? 460 : 250, ...frames));
+  return section("What heads do on this text", "Means over queries. Shares are coloured by their square roots, so that small ones show. Choose a cell to see its map above.", row(context.model.heads > 16 ? 460 : 250, ...frames));
 }
 
 export const attention_view: View = { id: "attention", title: "Attention", charts: attention_charts, draw };

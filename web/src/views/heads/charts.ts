@@ -108,8 +108,8 @@ export function energy_chart(reading: Reading, place: HeadPlace): LinesChart | u
     const kept = thinned_indices(energy.length);
     return { series, x: [0, ...kept.map((index) => index + 1)], y: [0, ...kept.map((index) => energy[index]!)] };
   };
-  // Circuits of one shape have the same null.
-  const nulls = [...new Map(rows.flatMap(({ row }) => (row.null_singular_values ? [[row.null_singular_values.at, row.null_singular_values] as const] : []))).values()];
+  // Circuits of as many directions have the same null.
+  const nulls = [...new Map(rows.flatMap(({ row, values }) => (row.null_singular_values ? [[values.length, row.null_singular_values] as const] : []))).values()];
   return {
     kind: "lines", name: "head-energy", title: "Energy held by the first directions", panel_height: 190,
     x: { title: "directions", scale: "linear", domain: [0, Math.max(...rows.map(({ values }) => values.length))], integers: true },

@@ -3,7 +3,7 @@ import type { ColourScale } from "../../chart/base";
 import type { Cell, HeatmapChart } from "../../chart/heatmap";
 import type { Format } from "../../chart/number";
 import type { Words } from "../../chart/words";
-import { analysis, rows_of, type Report } from "../../data/report";
+import { analysis, map_places, rows_of, type Report } from "../../data/report";
 import type { AnalysisId, AttentionHeadRow, Skipped } from "../../data/report_file";
 import { index_param } from "../../page/state";
 import type { Reading } from "../../page/view";
@@ -73,10 +73,12 @@ export function head_chart(reading: Reading, figure: HeadFigure, chosen?: HeadPl
 export const attention_heads = (report: Report, model: string, id: "attention" | "attention_without_first" = "attention"): AttentionHeadRow[] =>
   rows_of(report, id, model).filter((row): row is AttentionHeadRow => row.head !== null);
 
-/** The head in the address; else the one that looks most at the token before, which every reader knows at sight. */
+/** The head in the address; else, of those whose maps are whole, the one that looks most at the token before, which every reader knows at sight. */
 export function chosen_head({ report, model, state }: Reading): HeadPlace {
   const [layer, head] = [index_param(state, "l", model.layers), index_param(state, "h", model.heads)];
   if (layer !== undefined || head !== undefined) return { layer: layer ?? 0, head: head ?? 0 };
-  return attention_heads(report, model.name).reduce<HeadPlace & { share: number }>((best, row) =>
+  const whole = new Set(map_places(report, model.name).filter((each) => each.side === each.tokens).map((each) => `${each.layer}/${each.head}`));
+  const rows = attention_heads(report, model.name).filter((row) => whole.size === 0 || whole.has(`${row.layer}/${row.head}`));
+  return rows.reduce<HeadPlace & { share: number }>((best, row) =>
     (row.previous_token ?? 0) > best.share ? { layer: row.layer, head: row.head, share: row.previous_token } : best, { layer: 0, head: 0, share: 0 });
 }

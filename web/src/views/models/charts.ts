@@ -14,11 +14,16 @@ import { by_step } from "./steps";
 
 const kDashes = [undefined, "6 3", "2 3", "8 3 2 3", "12 4", "4 2 1 2"];
 
-/** A colour and a dash for each model. */
-export const model_series = ({ file }: Report): Series[] => file.models.map((model, index) => {
-  const dash = kDashes[index % kDashes.length];
-  return { key: String(index), label: model.name, colour: { model: index }, ...(dash ? { dash } : {}) };
-});
+/** A colour and a dash for each model; revisions of one take theirs from the sequential scale, by their steps. */
+export function model_series({ file }: Report): Series[] {
+  const revisions = by_step(file.models);
+  const all_are = revisions.length === file.models.length;
+  return file.models.map((model, index) => {
+    const dash = all_are ? undefined : kDashes[index % kDashes.length];
+    const colour = all_are ? { layer: revisions.findIndex((each) => each.model === model), of: revisions.length } : { model: index };
+    return { key: String(index), label: model.name, colour, ...(dash ? { dash } : {}) };
+  });
+}
 
 /** Layers from 0 to 1, so that models of different depth lie over each other. */
 export const depth = (layer: number, layers: number): number => (layers > 1 ? layer / (layers - 1) : 0);
