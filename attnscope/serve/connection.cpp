@@ -48,7 +48,11 @@ std::string sifted(std::string_view head) {
 }  // namespace
 
 Connection::Connection(int socket)
-    : socket_(socket), since_(Clock::now()), answer_end_(since_ + kRequestTime + kAnswerTime) {}
+    : socket_(socket), since_(Clock::now()), answer_end_(since_ + kRequestTime + kAnswerTime) {
+  // The system would hold megabytes for a reader that has stopped.
+  constexpr int kHeldBytes = 64 << 10;
+  setsockopt(socket_, SOL_SOCKET, SO_SNDBUF, &kHeldBytes, sizeof kHeldBytes);
+}
 
 Connection::~Connection() { close(socket_); }
 
