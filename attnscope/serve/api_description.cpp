@@ -1,5 +1,6 @@
 #include "attnscope/serve/api_description.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "attnscope/core/error.h"
@@ -76,7 +77,8 @@ ordered_json job() {
        {"seconds_left", nullable("number", "an estimate; null before a piece is done")}});
   return object_of(
       {{"job", described("integer", "its number")},
-       {"what", described("string", "attention, or the id of an analysis")},
+       {"what",
+        described("string", "attention, the id of an analysis, or stored: reads the store")},
        {"state", {{"enum", {"queued", "running", "done", "failed", "cancelled"}}}},
        {"progress", {{"anyOf", ordered_json::array({progress, {{"type", "null"}}})}}},
        {"revision", nullable("integer", "of the report that has what it found; null before")},
@@ -109,6 +111,7 @@ ordered_json models() {
        {"analyses", list_of(analysis, "what can be started, and what the report has")},
        {"text_parameters", list_of(parameter, "what a run on a text takes")},
        {"raw_maps", raw_maps},
+       {"jobs", list_of(reference("Job"), "those that wait or run")},
        {"text_limit_bytes", described("integer", "the longest text, in UTF-8")}});
 }
 

@@ -80,11 +80,13 @@ std::optional<JobView> Jobs::cancel(std::int64_t id) {
   return find(id);
 }
 
-bool Jobs::is_under_way(std::string_view what) {
+std::vector<JobView> Jobs::under_way() {
   const std::scoped_lock lock(mutex_);
-  return std::any_of(jobs_.begin(), jobs_.end(), [&](const JobPointer& job) {
-    return job->view.what == what && !job->view.is_over();
-  });
+  std::vector<JobView> views;
+  for (const JobPointer& job : jobs_) {
+    if (!job->view.is_over()) views.push_back(job->view);
+  }
+  return views;
 }
 
 void Jobs::end() {
