@@ -27,7 +27,8 @@ class ReportRun {
   ReportFile run() {
     for (const ReportPart& part : weight_parts(arguments_, models_)) {
       if (part.id == "composition" && has_too_many_heads()) {
-        file_.add_left_out(part.id, "composition: pairs of so many heads take long", command_line_of(part, session_));
+        file_.add_left_out(part.id, "composition: pairs of so many heads take long",
+                           command_line_of(part, session_));
       } else {
         run_part(part, session_, file_);
       }
@@ -61,8 +62,7 @@ class ReportRun {
       } catch (const Error& error) {
         why = error.what();
       }
-      file_.add_left_out("attention",
-                         "attention on text: " + verbatim(model.name() + ": " + why),
+      file_.add_left_out("attention", "attention on text: " + verbatim(model.name() + ": " + why),
                          session_.example_line(find_command_named("report"),
                                                {{"models", arguments_.texts("models").front()},
                                                 {"tokens", "464,3290"},

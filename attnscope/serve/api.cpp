@@ -81,9 +81,8 @@ TextRequest text_request_of(const json& body, const std::vector<Model>& models) 
   for (const auto& [name, value] : body.items()) {
     if (name == "model") {
       const auto wanted = text_of(name, value);
-      const auto found = std::find_if(models.begin(), models.end(), [&](const Model& model) {
-        return model.name() == wanted;
-      });
+      const auto found = std::find_if(models.begin(), models.end(),
+                                      [&](const Model& model) { return model.name() == wanted; });
       if (found == models.end()) refuse_body(name, "'" + verbatim(wanted) + "' is not served here");
       request.model = static_cast<std::size_t>(found - models.begin());
       continue;
@@ -147,7 +146,8 @@ class StreamPlace {
 };
 
 bool has_job(std::span<const JobView> jobs, std::string_view what) {
-  return std::any_of(jobs.begin(), jobs.end(), [&](const JobView& job) { return job.what == what; });
+  return std::any_of(jobs.begin(), jobs.end(),
+                     [&](const JobView& job) { return job.what == what; });
 }
 
 HttpAnswer no_such_job() { return refusal(404, "not_found", "there is no such job"); }
@@ -276,8 +276,8 @@ HttpAnswer Api::maps(const HttpRequest& request, const PathNumbers&) {
 HttpAnswer Api::map(const HttpRequest&, const PathNumbers& place) {
   const auto snapshot = report_.snapshot();
   const std::shared_ptr<RawMaps> maps = snapshot->raw_maps;
-  const auto found = maps ? maps->find(static_cast<std::size_t>(place[0]), place[1], place[2])
-                          : std::nullopt;
+  const auto found =
+      maps ? maps->find(static_cast<std::size_t>(place[0]), place[1], place[2]) : std::nullopt;
   if (!found) return refusal(404, "not_found", "the last text gave no map of this head");
   return {.type = "application/octet-stream",
           .body = BodyParts{found->bytes,

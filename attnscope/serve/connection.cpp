@@ -24,9 +24,9 @@ std::string lower(std::string_view text) {
 }
 
 bool is_looked_at(std::string_view line) {
-  constexpr std::array kNames = {"host",           "origin",         "authorization",
-                                 "content-type",   "content-length", "content-encoding",
-                                 "transfer-encoding"};
+  constexpr std::array kNames = {
+      "host",           "origin",           "authorization",    "content-type",
+      "content-length", "content-encoding", "transfer-encoding"};
   const std::string name = lower(line.substr(0, line.find(':')));
   return std::find(kNames.begin(), kNames.end(), name) != kNames.end();
 }

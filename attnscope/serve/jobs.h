@@ -28,7 +28,7 @@ struct JobView {
   std::string what;  // "attention", or the id of an analysis
   JobState state = JobState::queued;
   std::optional<Progress> progress;
-  std::optional<Record> error;            // of one that failed
+  std::optional<Record> error;           // of one that failed
   std::optional<std::int64_t> revision;  // of the report that has what it found
   std::uint64_t change = 0;              // counts what happened to it
 

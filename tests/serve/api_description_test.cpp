@@ -31,9 +31,8 @@ class Schemas {
 
   bool fits_any(const json& value, const json& schemas, const std::string& place) const {
     std::string ignored;
-    return std::any_of(schemas.begin(), schemas.end(), [&](const json& schema) {
-      return fits(value, schema, place, ignored);
-    });
+    return std::any_of(schemas.begin(), schemas.end(),
+                       [&](const json& schema) { return fits(value, schema, place, ignored); });
   }
 
   bool fits(const json& value, const json& schema, const std::string& place,

@@ -10,8 +10,8 @@ namespace {
 /// 0 where the request may go on.
 int status_of(const Gate& gate, std::map<std::string, std::string> headers,
               std::map<std::string, std::string> query = {}) {
-  const auto refused =
-      refuse_stranger(gate, {.method = "GET", .query = std::move(query), .headers = std::move(headers)});
+  const auto refused = refuse_stranger(
+      gate, {.method = "GET", .query = std::move(query), .headers = std::move(headers)});
   return refused ? refused->status : 0;
 }
 
@@ -21,9 +21,9 @@ TEST(Gate, KnowsTheNamesOfThisMachine) {
     EXPECT_EQ(status_of(gate, {{"host", own}}), 0) << own;
   }
   for (const char* foreign :
-       {"", "localhost", "localhost:8001", "127.0.0.1", "evil.example:8000", "localhost:8000.evil.example",
-        "evil.example:8000/localhost:8000", "127.0.0.2:8000", "10.0.0.7:8000", "localhost:80000",
-        "LOCALHOST.:8000", "user@localhost:8000"}) {
+       {"", "localhost", "localhost:8001", "127.0.0.1", "evil.example:8000",
+        "localhost:8000.evil.example", "evil.example:8000/localhost:8000", "127.0.0.2:8000",
+        "10.0.0.7:8000", "localhost:80000", "LOCALHOST.:8000", "user@localhost:8000"}) {
     EXPECT_EQ(status_of(gate, {{"host", foreign}}), 403) << foreign;
   }
   EXPECT_EQ(status_of(gate, {}), 403);
@@ -35,9 +35,9 @@ TEST(Gate, RefusesPagesOfOtherSites) {
     return status_of(gate, {{"host", "localhost:8000"}, {"origin", origin}});
   };
   EXPECT_EQ(from("http://localhost:8000"), 0);
-  for (const char* foreign : {"null", "", "http://evil.example", "https://localhost:8000",
-                              "http://localhost:8001", "http://127.0.0.1:8000",
-                              "http://localhost:8000.evil.example"}) {
+  for (const char* foreign :
+       {"null", "", "http://evil.example", "https://localhost:8000", "http://localhost:8001",
+        "http://127.0.0.1:8000", "http://localhost:8000.evil.example"}) {
     EXPECT_EQ(from(foreign), 403) << foreign;
   }
 }
@@ -65,7 +65,8 @@ TEST(Gate, AServerForAllAddressesTakesNumbersButNoForeignNames) {
   for (const char* own : {"10.0.0.7:8000", "[fe80::1]:8000", "localhost:8000", "0.0.0.0:8000"}) {
     EXPECT_EQ(status_of(gate, {{"host", own}}), 0) << own;
   }
-  for (const char* foreign : {"evil.example:8000", "10.0.0.7:8001", "10.0.0.7", "10.0.0.7.evil:8000"}) {
+  for (const char* foreign :
+       {"evil.example:8000", "10.0.0.7:8001", "10.0.0.7", "10.0.0.7.evil:8000"}) {
     EXPECT_EQ(status_of(gate, {{"host", foreign}}), 403) << foreign;
   }
   const Gate named = gate_of("big.example", 8000, "");
@@ -82,7 +83,8 @@ TEST(ListeningSocket, KnowsWhichAddressesOthersReach) {
   for (const char* own : {"127.0.0.1", "127.9.9.9", "::1", "localhost"}) {
     EXPECT_TRUE(is_loopback(own)) << own;
   }
-  for (const char* open : {"0.0.0.0", "::", "10.0.0.7", "example.org", "127.0.0.1.example.org", ""}) {
+  for (const char* open :
+       {"0.0.0.0", "::", "10.0.0.7", "example.org", "127.0.0.1.example.org", ""}) {
     EXPECT_FALSE(is_loopback(open)) << open;
   }
   EXPECT_EQ(host_and_port("::1", 80), "[::1]:80");

@@ -102,7 +102,8 @@ TEST(ServeHostile, BadRequestsAreRefusedOrDropped) {
       {"GET /" + std::string(30000, 'a'), 431},
       {"GET / HTTP/1.1\r\n" + host + "X: " + std::string(30000, 'a') + "\r\n\r\n", 431},
       {ranges + "0-1\r\n\r\n", 200},
-      {"GET /api/models HTTP/1.1\r\n" + host + "Accept-Encoding: br\r\nRange: bytes=0-1\r\n\r\n", 200},
+      {"GET /api/models HTTP/1.1\r\n" + host + "Accept-Encoding: br\r\nRange: bytes=0-1\r\n\r\n",
+       200},
       {"GET /api/models HTTP/1.1\r\n" + host + "Content-Length: 3\r\n\r\nabc", 400},
       {"GET /api/models?a=%zz&b=%00&=&&= HTTP/1.1\r\n" + host + "\r\n", 200},
       {"POST /api/attention HTTP/1.1\r\n" + host + "Transfer-Encoding: chunked\r\n\r\n", 411},
@@ -141,7 +142,8 @@ TEST(ServeHostile, AThousandAskAtOnce) {
   const std::string request = server.talk().request_text("GET", "/api/models");
   for (const ClientSocket& socket : sockets) socket.send(request);
   int answered = 0;
-  for (const ClientSocket& socket : sockets) answered += parse_reply(socket.receive()).status == 200;
+  for (const ClientSocket& socket : sockets)
+    answered += parse_reply(socket.receive()).status == 200;
   EXPECT_EQ(answered, kClients);
   server.expect_alive();
 }
@@ -185,7 +187,8 @@ TEST(ServeHostile, FewMayWatchAndFewMayWait) {
   EXPECT_EQ(last.status, 429) << last.body;
   EXPECT_EQ(last.header("retry-after"), "1");
   EXPECT_GE(jobs.size(), kMostQueuedJobs);
-  for (const std::int64_t job : jobs) server.talk().ask("DELETE", "/api/jobs/" + std::to_string(job));
+  for (const std::int64_t job : jobs)
+    server.talk().ask("DELETE", "/api/jobs/" + std::to_string(job));
   for (const std::int64_t job : jobs) server.finished(job);
 }
 

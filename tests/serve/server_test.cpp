@@ -185,7 +185,8 @@ TEST(Serve, RunsTheAnalysesThatCommandsRun) {
   std::size_t numbers = 0;
   for (const json& row : results["reports"].at(0)["rows"]) {
     const json& place = row["singular_values"];
-    numbers = std::max(numbers, place["at"].get<std::size_t>() + place["length"].get<std::size_t>());
+    numbers =
+        std::max(numbers, place["at"].get<std::size_t>() + place["length"].get<std::size_t>());
   }
   EXPECT_GE(values.body.size() / sizeof(float), numbers);
 }
@@ -215,7 +216,8 @@ TEST(Serve, AJobTellsHowItGoes) {
   EXPECT_EQ(events.back().second["state"], "done");
   EXPECT_EQ(events.back().second["revision"], 2);
   // A job that is over says so at once.
-  EXPECT_EQ(events_of(server.talk().get("/api/jobs/" + std::to_string(id) + "/events").body).size(), 1u);
+  EXPECT_EQ(events_of(server.talk().get("/api/jobs/" + std::to_string(id) + "/events").body).size(),
+            1u);
   EXPECT_EQ(server.talk().get("/api/jobs/99/events").status, 404);
 }
 
@@ -260,7 +262,8 @@ TEST(Serve, OpensTheAddressInABrowser) {
   const auto opener = folder.write("bin/xdg-open", "#!/bin/sh\necho \"$1\" > opened\n");
   std::filesystem::permissions(opener, std::filesystem::perms::owner_all);
   const std::string path = opener.parent_path().string() + ":/usr/bin:/bin";
-  const Server server({kServedModel, "--open"}, {.folder = folder.path(), .environment = {{"PATH", path}}});
+  const Server server({kServedModel, "--open"},
+                      {.folder = folder.path(), .environment = {{"PATH", path}}});
   const auto until = std::chrono::steady_clock::now() + 10s;
   std::string opened;
   while (!contains(opened, "\n") && std::chrono::steady_clock::now() < until) {

@@ -9,7 +9,7 @@
 namespace attnscope::test {
 
 struct HttpReply {
-  int status = 0;  // 0: nothing came that is an answer
+  int status = 0;                              // 0: nothing came that is an answer
   std::map<std::string, std::string> headers;  // by names in lower case
   std::string body;                            // chunks put together
 
