@@ -25,7 +25,9 @@ Flag take_apart(const std::string& word) {
 
 /// "-o", or nothing.
 std::string letter_of(const Parameter& parameter) {
-  return parameter.letter == 0 ? "" : std::string("-") + parameter.letter;
+  std::string letter;
+  if (parameter.letter != 0) letter.append({'-', parameter.letter});
+  return letter;
 }
 
 [[noreturn]] void refuse(const std::string& place, const std::string& problem) {

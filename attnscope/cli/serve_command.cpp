@@ -30,8 +30,7 @@ void open_browser(const std::string& address, const Session& session) {
   std::string program = "xdg-open", argument = address;
   const std::array<char*, 3> words = {program.data(), argument.data(), nullptr};
   pid_t process = 0;
-  const int error =
-      posix_spawnp(&process, program.c_str(), &files, nullptr, words.data(), environ);
+  const int error = posix_spawnp(&process, program.c_str(), &files, nullptr, words.data(), environ);
   posix_spawn_file_actions_destroy(&files);
   if (error == 0 || !session.on_note) return;
   session.on_note(std::string("no browser was opened: xdg-open: ") +

@@ -31,7 +31,8 @@ class ReportRun {
     if (has_text()) run_on_text();
     for (const ReportPart& part : weight_parts(arguments_, models_)) {
       if (part.id == "composition" && has_too_many_heads()) {
-        file_.add_left_out(part.id, "composition: pairs of so many heads take long", command_line_of(part, session_));
+        file_.add_left_out(part.id, "composition: pairs of so many heads take long",
+                           command_line_of(part, session_));
       } else {
         run_part(part, session_, file_);
       }
@@ -66,8 +67,7 @@ class ReportRun {
       }
       Example again = report_example(arguments_);
       again.emplace_back("tokens", "464,3290");
-      file_.add_left_out("attention",
-                         "attention on text: " + verbatim(model.name() + ": " + why),
+      file_.add_left_out("attention", "attention on text: " + verbatim(model.name() + ": " + why),
                          session_.example_line(find_command_named("report"), again));
       return false;
     }

@@ -237,12 +237,10 @@ void add_images(std::span<const Model> models, const LayerSelection& layers, con
 void run_text(const TextRun& run, const Session& session, ReportFile& file) {
   const Command& attention = find_command_named("attention");
   const Arguments text = arguments_of(attention, run.part.arguments);
-  const auto sink =
-      file.sink({.id = run.part.id, .again = command_line_of(run.part, session)});
+  const auto sink = file.sink({.id = run.part.id, .again = command_line_of(run.part, session)});
   NotableHeads notable(*sink);
   OneModel named(run.models.front().name(), notable);
-  attention.run(text, session,
-                run.models.size() == 1 ? static_cast<RowSink&>(named) : notable);
+  attention.run(text, session, run.models.size() == 1 ? static_cast<RowSink&>(named) : notable);
   for (const Model& model : run.models) {
     add_maps(run, model, text, notable.of(model.name()), session, file);
   }

@@ -134,8 +134,8 @@ void ReportFile::remove_part(std::string_view id) {
 void ReportFile::remove_text() {
   texts_.clear();
   if (!map_list_.empty() && map_end_ == maps_.size()) {
-    maps_.resize(static_cast<std::size_t>(
-        expect<std::int64_t>(*map_list_.front().get<Record>(), "at")));
+    maps_.resize(
+        static_cast<std::size_t>(expect<std::int64_t>(*map_list_.front().get<Record>(), "at")));
   }
   map_list_.clear();
 }

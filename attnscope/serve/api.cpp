@@ -81,9 +81,8 @@ TextRequest text_request_of(const json& body, const std::vector<Model>& models) 
   for (const auto& [name, value] : body.items()) {
     if (name == "model") {
       const auto wanted = text_of(name, value);
-      const auto found = std::find_if(models.begin(), models.end(), [&](const Model& model) {
-        return model.name() == wanted;
-      });
+      const auto found = std::find_if(models.begin(), models.end(),
+                                      [&](const Model& model) { return model.name() == wanted; });
       if (found == models.end()) refuse_body(name, "'" + verbatim(wanted) + "' is not served here");
       request.model = static_cast<std::size_t>(found - models.begin());
       continue;
@@ -145,6 +144,11 @@ class StreamPlace {
   std::shared_ptr<std::atomic<int>> count_;
   bool taken_ = false;
 };
+
+bool has_job(std::span<const JobView> jobs, std::string_view what) {
+  return std::any_of(jobs.begin(), jobs.end(),
+                     [&](const JobView& job) { return job.what == what; });
+}
 
 HttpAnswer no_such_job() { return refusal(404, "not_found", "there is no such job"); }
 
@@ -218,13 +222,14 @@ HttpAnswer Api::page(const HttpRequest&, const PathNumbers&) {
 
 HttpAnswer Api::models(const HttpRequest&, const PathNumbers&) {
   const auto snapshot = report_.snapshot();
-  Value::List models, analyses, parameters;
+  const std::vector<JobView> under_way = jobs_.under_way();
+  Value::List models, analyses, parameters, jobs;
   for (const Model& model : report_.models()) {
     models.emplace_back(facts_record(model_facts(model)));
   }
   for (const std::string& id : analysis_ids()) {
     const char* state = snapshot->parts.contains(id) ? "done"
-                        : jobs_.is_under_way(id)     ? "under_way"
+                        : has_job(under_way, id)     ? "under_way"
                                                      : "absent";
     analyses.emplace_back(
         Record{{"id", id}, {"state", state}, {"again", report_.command_line(id)}});
@@ -232,12 +237,14 @@ HttpAnswer Api::models(const HttpRequest&, const PathNumbers&) {
   for (const Parameter& parameter : text_run_parameters()) {
     parameters.emplace_back(parameter_record(parameter));
   }
+  for (const JobView& job : under_way) jobs.emplace_back(job_record(job));
   return json_answer({{"version", ATTNSCOPE_VERSION},
                       {"revision", snapshot->revision},
                       {"models", models},
                       {"analyses", analyses},
                       {"text_parameters", parameters},
                       {"raw_maps", raw_maps_value(*snapshot)},
+                      {"jobs", jobs},
                       {"text_limit_bytes", static_cast<std::int64_t>(kRunTextLimitBytes)}});
 }
 
@@ -269,8 +276,8 @@ HttpAnswer Api::maps(const HttpRequest& request, const PathNumbers&) {
 HttpAnswer Api::map(const HttpRequest&, const PathNumbers& place) {
   const auto snapshot = report_.snapshot();
   const std::shared_ptr<RawMaps> maps = snapshot->raw_maps;
-  const auto found = maps ? maps->find(static_cast<std::size_t>(place[0]), place[1], place[2])
-                          : std::nullopt;
+  const auto found =
+      maps ? maps->find(static_cast<std::size_t>(place[0]), place[1], place[2]) : std::nullopt;
   if (!found) return refusal(404, "not_found", "the last text gave no map of this head");
   return {.type = "application/octet-stream",
           .body = BodyParts{found->bytes,
@@ -312,7 +319,7 @@ HttpAnswer Api::run_analysis(const HttpRequest& request, const PathNumbers&) {
   if (std::find(known.begin(), known.end(), id) == known.end()) {
     refuse_body("id", "'" + verbatim(printable(id)) + "' is no analysis; there are " + join(known));
   }
-  if (report_.snapshot()->parts.contains(id) || jobs_.is_under_way(id)) {
+  if (report_.snapshot()->parts.contains(id) || has_job(jobs_.under_way(), id)) {
     return refusal(409, "conflict", "the report has this analysis, or will have it soon");
   }
   return start(id, [this, id](std::stop_token stop, const ProgressFn& progress) {

@@ -1,5 +1,6 @@
 #include "attnscope/serve/api_description.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "attnscope/core/error.h"
@@ -29,8 +30,8 @@ ordered_json reference(std::string_view schema) {
 }
 
 /// An object of whose properties all are there, but for those in `optional`.
-ordered_json object_of(const ordered_json& properties, const std::vector<std::string>& optional = {},
-                       bool closed = true) {
+ordered_json object_of(const ordered_json& properties,
+                       const std::vector<std::string>& optional = {}, bool closed = true) {
   ordered_json required = ordered_json::array();
   for (const auto& [name, schema] : properties.items()) {
     if (std::find(optional.begin(), optional.end(), name) == optional.end()) {
@@ -57,9 +58,8 @@ ordered_json text_request() {
     property = described(flag ? "boolean" : "string", help_of(parameter));
     if (!flag) property["minLength"] = 1;
   }
-  properties["text"]["description"] =
-      help_of(text_run_parameters().front()) + ", of at most " +
-      std::to_string(kRunTextLimitBytes) + " bytes in UTF-8";
+  properties["text"]["description"] = help_of(text_run_parameters().front()) + ", of at most " +
+                                      std::to_string(kRunTextLimitBytes) + " bytes in UTF-8";
   std::vector<std::string> all;
   for (const auto& [name, schema] : properties.items()) all.push_back(name);
   ordered_json request = object_of(properties, all);
@@ -69,14 +69,15 @@ ordered_json text_request() {
 }
 
 ordered_json job() {
-  const ordered_json progress = object_of(
-      {{"done", described("integer", "pieces of work")},
-       {"total", described("integer", "all of them")},
-       {"seconds", described("number", "since it started")},
-       {"seconds_left", nullable("number", "an estimate; null before a piece is done")}});
+  const ordered_json progress =
+      object_of({{"done", described("integer", "pieces of work")},
+                 {"total", described("integer", "all of them")},
+                 {"seconds", described("number", "since it started")},
+                 {"seconds_left", nullable("number", "an estimate; null before a piece is done")}});
   return object_of(
       {{"job", described("integer", "its number")},
-       {"what", described("string", "attention, or the id of an analysis")},
+       {"what",
+        described("string", "attention, the id of an analysis, or stored: reads the store")},
        {"state", {{"enum", {"queued", "running", "done", "failed", "cancelled"}}}},
        {"progress", {{"anyOf", ordered_json::array({progress, {{"type", "null"}}})}}},
        {"revision", nullable("integer", "of the report that has what it found; null before")},
@@ -88,18 +89,18 @@ ordered_json models() {
   for (const Field& field : row_kinds().front().models) {
     facts[std::string(field.name)] = {{"description", field.meaning}};
   }
-  const ordered_json analysis = object_of(
-      {{"id", reference("AnalysisId")},
-       {"state", {{"enum", {"absent", "under_way", "done"}}}},
-       {"again", described("string", "the command that prints its rows")}});
+  const ordered_json analysis =
+      object_of({{"id", reference("AnalysisId")},
+                 {"state", {{"enum", {"absent", "under_way", "done"}}}},
+                 {"again", described("string", "the command that prints its rows")}});
   const ordered_json parameter = object_of({{"name", described("string", "in a TextRequest")},
                                             {"type", {{"enum", {"text", "boolean"}}}},
                                             {"help", described("string", "a line")}});
-  const ordered_json maps = object_of(
-      {{"model", described("integer", "place among the models")},
-       {"layers", list_of({{"type", "integer"}}, "those that were run")},
-       {"heads", described("integer", "of each layer")},
-       {"tokens", described("integer", "T: a map is T x T")}});
+  const ordered_json maps =
+      object_of({{"model", described("integer", "place among the models")},
+                 {"layers", list_of({{"type", "integer"}}, "those that were run")},
+                 {"heads", described("integer", "of each layer")},
+                 {"tokens", described("integer", "T: a map is T x T")}});
   ordered_json raw_maps = list_of(maps, "of the last text; null before one was run");
   raw_maps["type"] = ordered_json::array({"array", "null"});
   return object_of(
@@ -109,20 +110,21 @@ ordered_json models() {
        {"analyses", list_of(analysis, "what can be started, and what the report has")},
        {"text_parameters", list_of(parameter, "what a run on a text takes")},
        {"raw_maps", raw_maps},
+       {"jobs", list_of(reference("Job"), "those that wait or run")},
        {"text_limit_bytes", described("integer", "the longest text, in UTF-8")}});
 }
 
 ordered_json schemas() {
-  ordered_json error = object_of(
-      {{"kind", described("string", "what went wrong, for programs")},
-       {"message", described("string", "what went wrong, in one line")},
-       {"parameter", described("string", "what of the request it is about")},
-       {"hint", described("string", "what to do; the message ends with it, too")}},
-      {"parameter", "hint"});
-  ordered_json report = object_of(
-      {{"schema", {{"const", "attnscope-report/1"}}},
-       {"revision", described("integer", "it grows with every change")}},
-      {}, /*closed=*/false);
+  ordered_json error =
+      object_of({{"kind", described("string", "what went wrong, for programs")},
+                 {"message", described("string", "what went wrong, in one line")},
+                 {"parameter", described("string", "what of the request it is about")},
+                 {"hint", described("string", "what to do; the message ends with it, too")}},
+                {"parameter", "hint"});
+  ordered_json report =
+      object_of({{"schema", {{"const", "attnscope-report/1"}}},
+                 {"revision", described("integer", "it grows with every change")}},
+                {}, /*closed=*/false);
   report["description"] = "what docs/formats.md calls a report file, and its revision";
   return {{"Error", error},
           {"Refusal", object_of({{"error", reference("Error")}})},

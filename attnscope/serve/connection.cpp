@@ -24,9 +24,9 @@ std::string lower(std::string_view text) {
 }
 
 bool is_looked_at(std::string_view line) {
-  constexpr std::array kNames = {"host",           "origin",         "authorization",
-                                 "content-type",   "content-length", "content-encoding",
-                                 "transfer-encoding"};
+  constexpr std::array kNames = {
+      "host",           "origin",           "authorization",    "content-type",
+      "content-length", "content-encoding", "transfer-encoding"};
   const std::string name = lower(line.substr(0, line.find(':')));
   return std::find(kNames.begin(), kNames.end(), name) != kNames.end();
 }
@@ -48,7 +48,11 @@ std::string sifted(std::string_view head) {
 }  // namespace
 
 Connection::Connection(int socket)
-    : socket_(socket), since_(Clock::now()), answer_end_(since_ + kRequestTime + kAnswerTime) {}
+    : socket_(socket), since_(Clock::now()), answer_end_(since_ + kRequestTime + kAnswerTime) {
+  // The system would hold megabytes for a reader that has stopped.
+  constexpr int kHeldBytes = 64 << 10;
+  setsockopt(socket_, SOL_SOCKET, SO_SNDBUF, &kHeldBytes, sizeof kHeldBytes);
+}
 
 Connection::~Connection() { close(socket_); }
 

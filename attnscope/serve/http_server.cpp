@@ -75,12 +75,11 @@ class Exchange : private httplib::Server {
       return HandlerResponse::Handled;
     });
     // Refusals of the library itself have no body.
-    set_error_handler(
-        HandlerWithResponse([](const httplib::Request&, httplib::Response& response) {
-          if (!response.body.empty()) return HandlerResponse::Unhandled;
-          put(refusal(response.status, "format", "not a request of HTTP/1.1"), response);
-          return HandlerResponse::Handled;
-        }));
+    set_error_handler(HandlerWithResponse([](const httplib::Request&, httplib::Response& response) {
+      if (!response.body.empty()) return HandlerResponse::Unhandled;
+      put(refusal(response.status, "format", "not a request of HTTP/1.1"), response);
+      return HandlerResponse::Handled;
+    }));
   }
 
   void run() {
@@ -142,8 +141,7 @@ class Exchange : private httplib::Server {
           });
     } else {
       response.set_chunked_content_provider(
-          answer.type,
-          [next = std::get<NextEvents>(answer.body)](size_t, httplib::DataSink& sink) {
+          answer.type, [next = std::get<NextEvents>(answer.body)](size_t, httplib::DataSink& sink) {
             const std::optional<std::string> events = next();
             if (!events) {
               sink.done();

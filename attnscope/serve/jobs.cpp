@@ -26,8 +26,7 @@ std::string_view job_state_name(JobState state) {
 }
 
 Record job_record(const JobView& job) {
-  Record record = {
-      {"job", job.id}, {"what", job.what}, {"state", job_state_name(job.state)}};
+  Record record = {{"job", job.id}, {"what", job.what}, {"state", job_state_name(job.state)}};
   std::optional<Record> progress;
   if (job.progress) progress = progress_record(*job.progress);
   return record.add("progress", progress).add("revision", job.revision).add("error", job.error);
@@ -80,11 +79,13 @@ std::optional<JobView> Jobs::cancel(std::int64_t id) {
   return find(id);
 }
 
-bool Jobs::is_under_way(std::string_view what) {
+std::vector<JobView> Jobs::under_way() {
   const std::scoped_lock lock(mutex_);
-  return std::any_of(jobs_.begin(), jobs_.end(), [&](const JobPointer& job) {
-    return job->view.what == what && !job->view.is_over();
-  });
+  std::vector<JobView> views;
+  for (const JobPointer& job : jobs_) {
+    if (!job->view.is_over()) views.push_back(job->view);
+  }
+  return views;
 }
 
 void Jobs::end() {
@@ -139,10 +140,9 @@ void Jobs::run(Job& job) {
     });
   };
   try {
-    const std::int64_t revision =
-        job.work(job.stop.get_token(), [&](const Progress& progress) {
-          change(job, [&](JobView& view) { view.progress = progress; });
-        });
+    const std::int64_t revision = job.work(job.stop.get_token(), [&](const Progress& progress) {
+      change(job, [&](JobView& view) { view.progress = progress; });
+    });
     change(job, [&](JobView& view) {
       view.state = JobState::done;
       view.revision = revision;

@@ -13,6 +13,7 @@
 #include <string>
 #include <string_view>
 #include <thread>
+#include <vector>
 
 #include "attnscope/pipeline/progress.h"
 #include "attnscope/results/record.h"
@@ -27,7 +28,7 @@ struct JobView {
   std::string what;  // "attention", or the id of an analysis
   JobState state = JobState::queued;
   std::optional<Progress> progress;
-  std::optional<Record> error;            // of one that failed
+  std::optional<Record> error;           // of one that failed
   std::optional<std::int64_t> revision;  // of the report that has what it found
   std::uint64_t change = 0;              // counts what happened to it
 
@@ -57,8 +58,8 @@ class Jobs {
   /// Asks a job to stop; one that waits is over at once.
   std::optional<JobView> cancel(std::int64_t id);
 
-  /// Whether a job of that name waits or runs.
-  bool is_under_way(std::string_view what);
+  /// The jobs that wait or run.
+  std::vector<JobView> under_way();
 
   /// Cancels all; nothing can be added any more, and no wait() lasts.
   void end();

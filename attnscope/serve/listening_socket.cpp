@@ -27,10 +27,9 @@ Addresses addresses_of(const std::string& host, int port) {
   addrinfo* found = nullptr;
   const int status = getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &found);
   if (status == 0) return {found, &freeaddrinfo};
-  throw Error(ErrorKind::usage,
-              {.parameter = "host",
-               .problem = "'" + verbatim(printable(host)) + "' is no address: " +
-                          verbatim(gai_strerror(status))});
+  throw Error(ErrorKind::usage, {.parameter = "host",
+                                 .problem = "'" + verbatim(printable(host)) +
+                                            "' is no address: " + verbatim(gai_strerror(status))});
 }
 
 [[noreturn]] void refuse(const std::string& host, int port, int error) {

@@ -47,8 +47,8 @@ std::vector<ReportPart> all_parts(const Arguments& report, const std::vector<Mod
 }  // namespace
 
 std::vector<std::string> analysis_ids() {
-  const Arguments any = arguments_of(find_command_named("report"),
-                                     {{"models", "MODEL"}, {"out", "report.html"}});
+  const Arguments any =
+      arguments_of(find_command_named("report"), {{"models", "MODEL"}, {"out", "report.html"}});
   std::vector<std::string> ids;
   for (const ReportPart& part : all_parts(any, {})) {
     if (part.id != kAttention && part.id != kWithoutFirst) ids.push_back(part.id);
@@ -128,8 +128,8 @@ void LiveReport::check_size(const Arguments& text, std::span<const std::size_t> 
     const Model& model = models_[index];
     const auto layers = text.layers("layers").resolve(model.dimensions().layers, model.name());
     const auto tokens = static_cast<std::uint64_t>(text_ids(text, model, /*special=*/true).size());
-    const auto maps = static_cast<std::uint64_t>(std::ssize(layers) *
-                                                 model.dimensions().heads.heads);
+    const auto maps =
+        static_cast<std::uint64_t>(std::ssize(layers) * model.dimensions().heads.heads);
     const auto of_map = checked_mul(tokens, sizeof(float) * tokens);
     const auto of_model = of_map ? checked_mul(*of_map, maps) : std::nullopt;
     const auto sum = of_model ? checked_add(bytes, *of_model) : std::nullopt;
@@ -172,12 +172,12 @@ std::int64_t LiveReport::run_text(const TextRequest& request, const Session& ses
     state.raw_maps->add(static_cast<std::size_t>(&model - models_.data()), layer,
                         model.dimensions().heads.heads, maps);
   };
-  attnscope::run_text({.report = report,
-                       .models = request.model ? std::span(models_).subspan(*request.model, 1)
-                                               : std::span(models_),
-                       .part = find_part(parts, kAttention),
-                       .take = keep},
-                      session, state.file);
+  attnscope::run_text(
+      {.report = report,
+       .models = request.model ? std::span(models_).subspan(*request.model, 1) : std::span(models_),
+       .part = find_part(parts, kAttention),
+       .take = keep},
+      session, state.file);
   state.parts.insert(kAttention);
   if (request.without_first) {
     fill_part(find_part(parts, kWithoutFirst), session, state.file);

@@ -78,6 +78,8 @@ export function bars_to_vega_lite(chart: BarsChart, theme: Theme): object {
     return Array.from(bars.heights, (height, bin) => [label, bars.edges[bin], bars.edges[bin + 1], height]);
   });
   const alone = chart.bars.length === 1;
+  const labels = chart.series.map((series) => plain(series.label));
+  const dashes = chart.series.map((series) => (series.dash ?? (series.colour === "null" ? kDash : "1 0")).split(" ").map(Number));
   return {
     $schema: kVegaLiteSchema, title: plain(chart.title), data: vega_data(["series", "from", "to", "height"], ["series"], rows),
     width: 320, height: 200, mark: alone ? { type: "rect", clip: true } : { type: "line", interpolate: "step-after", clip: true },
@@ -85,8 +87,8 @@ export function bars_to_vega_lite(chart: BarsChart, theme: Theme): object {
       x: { field: "from", ...vega_axis(chart.x) },
       ...(alone ? { x2: { field: "to" }, y2: { datum: chart.y.scale === "log" ? chart.y.domain[0] : 0 } } : {}),
       y: { field: "height", ...vega_axis(chart.y) },
-      color: { field: "series", type: "nominal", title: null, sort: null, scale: {
-        domain: chart.series.map((series) => plain(series.label)), range: chart.series.map((series) => colour_of(theme, series.colour)) } },
+      color: { field: "series", type: "nominal", title: null, sort: null, scale: { domain: labels, range: chart.series.map((series) => colour_of(theme, series.colour)) } },
+      ...(alone ? {} : { strokeDash: { field: "series", type: "nominal", title: null, sort: null, scale: { domain: labels, range: dashes } } }),
     },
   };
 }

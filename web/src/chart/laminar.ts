@@ -55,14 +55,15 @@ export function draw_laminar(chart: LaminarChart, theme: Theme, size: Size): Tre
   const no_lines: Axis = { title: "", scale: "linear", domain: [0, 1], ticks: [] };
   const label = { "font-size": 11, fill: theme.faint };
   const every = Math.ceil(12 / row_height);
-  const bottom = plot.height;
   return s("svg", { width, height, viewBox: `0 0 ${width} ${height}`, "font-family": kFont, role: "img", "aria-label": chart.label ?? in_words(chart) },
     s("svg", { x: plot.x, y: plot.y, width: plot.width, height: plot.height },
       picture_of_rows(chart, theme, size),
       chart.rows.map((row, index) => draw_row(row, index * row_height, row_height, plot.width, (value) => x(value) - plot.x, theme)),
       chart.rows.slice(1).map((_, index) => s("line", { x1: 0, x2: plot.width, y1: (index + 1) * row_height, y2: (index + 1) * row_height, stroke: theme.ground, "stroke-width": 1 })),
-      chart.null_std !== undefined && [-chart.null_std, chart.null_std].map((value) =>
-        s("line", { x1: x(value) - plot.x, x2: x(value) - plot.x, y1: 0, y2: bottom, stroke: theme.null_line, "stroke-width": 1.2, "stroke-dasharray": kDash }))),
+      chart.null_std !== undefined && [-chart.null_std, chart.null_std].map((value) => {
+        const line = { x1: x(value) - plot.x, x2: x(value) - plot.x, y1: 0, y2: plot.height };
+        return s("g", {}, s("line", { ...line, stroke: theme.ground, "stroke-opacity": 0.55, "stroke-width": 3 }), s("line", { ...line, stroke: theme.ink, "stroke-width": 1.2, "stroke-dasharray": kDash }));
+      })),
     chart.rows.map((row, index) => index % every === 0 &&
       s("text", { x: plot.x - 7, y: plot.y + (index + 0.5) * row_height + 3.8, "text-anchor": "end", ...label }, row.label)),
     axes(chart.x, no_lines, plot, theme));

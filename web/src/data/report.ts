@@ -10,8 +10,18 @@ export interface Report {
   live: boolean; // served by `attnscope serve`, which can compute more
 }
 
+const joined = new WeakMap<ReportFile, Map<AnalysisId, Analysis | undefined>>();
+
+/** An analysis of all models. A report may hold it in parts with parameters of their own: what is said of it is of the first. */
 export function analysis<Id extends AnalysisId>(report: Report, id: Id): Analysis<RowsOf[Id]> | undefined {
-  return report.file.reports.find((each) => each.id === id) as Analysis<RowsOf[Id]> | undefined;
+  const known = joined.get(report.file) ?? new Map<AnalysisId, Analysis | undefined>();
+  joined.set(report.file, known);
+  if (!known.has(id)) {
+    const parts = report.file.reports.filter((each) => each.id === id);
+    const [first] = parts;
+    known.set(id, first && { ...first, rows: parts.flatMap((part) => part.rows), skipped: parts.flatMap((part) => part.skipped), notes: parts.flatMap((part) => part.notes ?? []) });
+  }
+  return known.get(id) as Analysis<RowsOf[Id]> | undefined;
 }
 
 export function model_at(report: Report, index: number): Model {

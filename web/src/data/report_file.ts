@@ -103,7 +103,7 @@ export interface SimilarityRow {
   model: string;
   layer: number;
   matrix: Matrix;
-  scope: "within_head" | "across_heads" | "all";
+  scope: "within_head" | "across_head" | "all";
   pairs: number;
   zero_vectors: number;
   mean: number | null;

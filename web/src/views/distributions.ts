@@ -1,5 +1,6 @@
 // Histograms of many rows as one picture: a common range, densities, rows by layer.
 import type { LaminarRow } from "../chart/laminar";
+import { format_number } from "../chart/number";
 import { numbers, type Report } from "../data/report";
 import type { Histogram } from "../data/report_file";
 
@@ -24,6 +25,17 @@ export function common_range(report: Report, histograms: readonly Histogram[]): 
   }
   return end > 0 ? [-end, end] : [-1, 1];
 }
+
+/** That some values of a row lie beyond the edges, where more do than a bin must hold to be shown; undefined where few do. */
+export function outside_words(report: Report, histograms: readonly Histogram[], what: string): string | undefined {
+  const shares = histograms.map(({ counts, outside }) => outside / Math.max(1, outside + counts.reduce((sum, count) => sum + count, 0)));
+  const most = Math.max(0, ...shares);
+  const edges = histograms[0] && numbers(report, histograms[0].edges);
+  if (most < kLeast || !edges) return undefined;
+  return `Up to ${Number((100 * most).toPrecision(2))}\u202f% of a layer's ${what} lie beyond ±${format_number(edges[edges.length - 1], "tick")}.`;
+}
+
+export const note_of = (note: string | undefined) => (note === undefined ? {} : { note });
 
 export interface Distribution {
   mean: number | null;

@@ -30,6 +30,10 @@ const made = new Map<string, string>();
 
 const kResults = /(<script type="application\/gzip;base64" id="results">)([^<]*)/;
 
+/** What a report's file holds, without its arrays. */
+export const results_of = (file: string): ReportFile =>
+  JSON.parse(gunzipSync(Buffer.from(kResults.exec(readFileSync(file, "utf8"))![2]!, "base64")).toString()) as ReportFile;
+
 /** The page with its results changed. */
 function with_results(page: string, change: (file: ReportFile) => void): string {
   const results = JSON.parse(gunzipSync(Buffer.from(kResults.exec(page)![2]!, "base64")).toString()) as ReportFile;

@@ -9,7 +9,7 @@ import { make_pointing } from "../../src/views/attention/pointing";
 import { ends_line, shown_token } from "../../src/views/attention/tokens";
 import { is_zoomed, moved, whole_window, window_param, window_text, zoomed } from "../../src/views/attention/window";
 import { progress_words } from "../../src/live/jobs";
-import { analysis_of, attention_row, even_triangle, heads_of, kModel, reading_of, report_of } from "./small_report";
+import { analysis_of, attention_row, even_triangle, heads_of, kModel, reading_of, report_of } from "./report_by_hand";
 
 const heads = heads_of(kModel);
 const rows = heads.map((place) => attention_row("small", place, { energy_rank: 1 + place.head }));

@@ -1,11 +1,15 @@
 import { describe, expect, test } from "vitest";
 import { draw, picture, to_vega_lite, type Chart } from "../../src/chart/chart";
 import { scale_colour } from "../../src/chart/colour_scale";
+import { ticks_of } from "../../src/chart/axis";
+import { bars_words } from "../../src/chart/bars";
+import { image_layout, image_words } from "../../src/chart/image";
+import { laminar_layout, laminar_words } from "../../src/chart/laminar";
 import { lines_layout, vertices } from "../../src/chart/lines";
 import { oklab } from "../../src/chart/oklab";
 import { colour_of, kDark, kLight } from "../../src/chart/theme";
 import { all_by_tag, svg_text } from "../../src/chart/tree";
-import { kEveryChart } from "./every_chart";
+import { kEveryChart, kHostile } from "./every_chart";
 import { rendered } from "./vega";
 
 describe.each(kEveryChart.map((chart) => [chart.name, chart] as const))("%s", (_name, chart) => {
@@ -102,4 +106,32 @@ test("bars of a histogram have the page's heights", async () => {
   const { items, domain } = await rendered(to_vega_lite(chart, kLight));
   expect(domain("y")).toEqual(chart.y.domain);
   expect(items.map((item) => item.datum.height)).toEqual(Array.from(chart.bars[0]!.heights, (height) => Number(height.toPrecision(7))));
+});
+
+describe("words under the pointer", () => {
+  const chart = <Kind extends Chart["kind"]>(kind: Kind) => kEveryChart.find((each): each is Extract<Chart, { kind: Kind }> => each.kind === kind)!;
+
+  test("of a distribution: the layer's density in a bin, or why there is none", () => {
+    const { plot, row_height } = laminar_layout(chart("laminar"), { width: 600 });
+    const middle = plot.x + plot.width / 2 + 2;
+    expect(laminar_words(chart("laminar"), middle, plot.y + 1, 600)).toBe("layer 0, 0 to 0.02: density 1; mean 0, deviation 0.07");
+    expect(laminar_words(chart("laminar"), middle, plot.y + 4.5 * row_height, 600)).toBe(`layer 4: ${kHostile}`);
+    expect(laminar_words(chart("laminar"), 2, plot.y + 1, 600)).toBeUndefined();
+  });
+
+  test("of a matrix: which rows and columns, and that the number is near", () => {
+    const { plot } = image_layout(chart("image"), { width: 600 });
+    expect(image_words(chart("image"), plot.x + 1, plot.y + 1, 600)).toBe("rows 0–11, columns 0–11: ≈ 0");
+    expect(image_words(chart("image"), plot.x - 3, plot.y + 1, 600)).toBeUndefined();
+  });
+
+  test("of a histogram: the bar, not the null", () => {
+    const bars = kEveryChart.find((each): each is Extract<Chart, { kind: "bars" }> => each.name === "bars-null")!;
+    expect(bars_words(bars, 44 + 1, 60, 600)).toMatch(/^q, −1 to −0.95: density /);
+    expect(bars_words(bars, 10, 60, 600)).toBeUndefined();
+  });
+});
+
+test("ticks of a symmetric logarithm are 0 and powers of ten", () => {
+  expect(ticks_of({ title: "", scale: "symlog", domain: [-2, 1800] }, 5)).toEqual([-1, 0, 1, 10, 100, 1000]);
 });

@@ -1,37 +1,47 @@
-// A report of one small model, put together by hand for tests of what is shaped from it.
-import { byte_of_weight } from "../../src/data/maps";
+// A report small enough to check by hand: one model of three layers and two heads, with a skipped and a missing layer.
 import type { Report } from "../../src/data/report";
-import type { Analysis, Model, ReportFile } from "../../src/data/report_file";
+import type { Model, ReportFile } from "../../src/data/report_file";
 import type { Reading } from "../../src/page/view";
 
-export const kModel: Model = {
-  name: "small", architecture: "llama", parameters: 1000, layers: 3, heads: 4, kv_heads: 2, head_dim: 8, width: 32, dtype: "F32", bytes: 4000, causal: true,
-};
+export const kModel = { name: "small", layers: 3, heads: 2, kv_heads: 1, width: 4, head_dim: 2 } as Model;
 
-export const analysis_of = (id: string, rows: object[], parameters: object = {}, skipped: object[] = []): Analysis =>
-  ({ id, again: "", command: id, parameters, rows, skipped }) as unknown as Analysis;
+const kValues = [3, 2, 1, 0.5, 0.5, 0.5, /* edges */ -2, -1, 0, 1, 2, /* overlap */ 1, 0.75, 0.75, 1, /* null where a head is zero */ NaN];
+const kEdges = { at: 6, length: 5 };
 
-export const heads_of = (model: Model): { layer: number; head: number }[] =>
-  Array.from({ length: model.layers * model.heads }, (_, index) => ({ layer: Math.floor(index / model.heads), head: index % model.heads }));
+const spectrum = (layer: number, matrix: string, head: number | null) => ({
+  model: "small", layer, matrix, head, shape: [3, 3], possible_rank: 3,
+  energy_rank: { "0.9": 2, "0.99": 3 }, null_energy_rank: { "0.9": 3, "0.99": 3 },
+  singular_values: { at: 0, length: 3 }, null_singular_values: { at: 3, length: 3, scale: 2 },
+});
 
-export function report_of(file: Partial<ReportFile>, maps: Uint8Array = new Uint8Array(0), values: Float32Array = new Float32Array(0)): Report {
-  return {
-    file: { models: [kModel], reports: [], thresholds: [0.9], texts: [], maps: [], matrices: [], left_out: [], fields: {}, command: "attnscope report small", ...file } as ReportFile,
-    values, maps, live: false,
-  };
+const weights = (layer: number, matrix: string, head: number | null, counts: number[], std: number) => ({
+  model: "small", layer, matrix, head, count: 16, mean: 0.25, std, min: -1.5, max: 1.75, skewness: 0.1, excess_kurtosis: 12, quantiles: { "0.5": 0.125, "0.01": -1.25 },
+  histogram: { edges: kEdges, counts, outside: 4 },
+});
+
+const similarity = (layer: number, scope: string, mean: number | null) => ({
+  model: "small", layer, matrix: "k", scope, pairs: mean === null ? 0 : 4, zero_vectors: 0, mean, std: mean === null ? null : 0.5,
+  histogram: { edges: kEdges, counts: mean === null ? [0, 0, 0, 0] : [0, 1, 3, 0], outside: 0 },
+});
+
+export function small_report(): Report {
+  const skipped = [{ model: "small", layer: 1, matrix: "q", reason: "holds NaN" }, { model: "small", layer: 1, matrix: "k", reason: "holds NaN" }];
+  const analysis = (id: string, rows: object[]) => ({ id, again: "", command: id, parameters: {}, rows, skipped });
+  const file = {
+    thresholds: [0.9, 0.99], models: [kModel], left_out: [], texts: [], maps: [],
+    reports: [
+      analysis("spectrum", [spectrum(0, "q", null), spectrum(0, "k", null), spectrum(0, "q", 1), spectrum(0, "k", 0), spectrum(0, "qk", null)]),
+      analysis("weights", [weights(0, "q", null, [0, 4, 8, 0], 0.5), weights(0, "q", 1, [2, 2, 2, 2], 1), weights(0, "k", null, [0, 1, 1, 0], 0.25)]),
+      analysis("similarity", [similarity(0, "within_head", 0.125), similarity(0, "across_head", null)]),
+      analysis("overlap", [
+        { model: "small", layer: 0, matrix: "q", overlap: { at: 11, length: 4, shape: [2, 2] }, ranks: [2, 2] },
+        { model: "small", layer: 2, matrix: "q", overlap: [[1, null], [null, 1]], ranks: [2, 0] },
+      ]),
+    ],
+    matrices: [{ model: "small", layer: 0, matrix: "q", shape: [4, 4], rows: 2, cols: 2, at: 0, limit: 0.5 }],
+  } as unknown as ReportFile;
+  return { file, values: Float32Array.from(kValues), maps: Uint8Array.from([1, 128, 255, 128]), live: false };
 }
 
-export const reading_of = (report: Report, params: Record<string, string> = {}, model = report.file.models[0]!): Reading =>
-  ({ report, model, threshold: 0.9, state: { view: "", params } });
-
-export const circuit_row = (model: string, circuit: "qk" | "ov", place: { layer: number; head: number | null }, more: object = {}) => ({
-  model, circuit, ...place, energy_rank: { "0.9": 5 }, overlap: { "0.9": 1 }, identity_cosine: 0.1, identity_cosine_bound: 0.5, symmetry: 0.2, copying_score: -0.3, ...more,
-});
-
-export const attention_row = (model: string, place: { layer: number; head: number }, more: object = {}) => ({
-  model, ...place, sequences: 2, energy_rank: 4, energy_rank_error: 0.5, columns: 6, columns_error: null, entropy: 1.5, sink_mass: 0.25, previous_token: 0.1, diagonal: 0.2, mean_distance: 3.25, ...more,
-});
-
-/** Bytes of a triangle, row by row: query q looks with equal weight at all keys up to itself. */
-export const even_triangle = (tokens: number): Uint8Array =>
-  Uint8Array.from({ length: (tokens * (tokens + 1)) / 2 }, (_, index) => byte_of_weight(1 / (Math.floor((Math.sqrt(8 * index + 1) - 1) / 2) + 1)));
+export const reading = (params: Record<string, string> = {}): Reading =>
+  ({ report: small_report(), state: { view: "", params }, model: kModel, threshold: 0.99 });

@@ -9,11 +9,11 @@ import { overlap_matrix } from "../../data/matrix";
 import { matrices_of, row_at, rows_of, skipped_reason, type Report } from "../../data/report";
 import type { Matrix, Model, OverlapRow, SimilarityRow } from "../../data/report_file";
 import type { Reading } from "../../page/view";
-import { common_range, densest, laminar_rows } from "../distributions";
+import { common_range, densest, laminar_rows, note_of, outside_words } from "../distributions";
 
 export type Scope = SimilarityRow["scope"];
 
-const kScopes: Readonly<Record<Scope, string>> = { within_head: "within a head", across_heads: "across heads", all: "all pairs" };
+const kScopes: Readonly<Record<Scope, string>> = { within_head: "within a head", across_head: "across heads", all: "all pairs" };
 
 const scope_row = ({ report, model }: Reading, layer: number, matrix: Matrix, scope: Scope): SimilarityRow | undefined =>
   rows_of(report, "similarity", model.name).find((row) => row.layer === layer && row.matrix === matrix && row.scope === scope);
@@ -22,15 +22,16 @@ const scope_row = ({ report, model }: Reading, layer: number, matrix: Matrix, sc
 export const null_deviation = (model: Model): number => 1 / Math.sqrt(model.width);
 
 /** Cosines of each layer, a picture a matrix, of pairs in one head or in two; all have one range and one scale. */
-export function cosine_charts(reading: Reading, scope: "within_head" | "across_heads"): LaminarChart[] {
+export function cosine_charts(reading: Reading, scope: "within_head" | "across_head"): LaminarChart[] {
   const { report, model } = reading;
   const rows = rows_of(report, "similarity", model.name);
   const domain = common_range(report, rows.flatMap((row) => (row.scope !== "all" && row.histogram) || []));
   const picture = (matrix: Matrix, of: Scope) => laminar_rows(report, model.layers,
     (layer) => scope_row(reading, layer, matrix, of), (layer) => skipped_reason(report, "similarity", { model: model.name, layer, matrix }));
   const matrices = matrices_of(report, "similarity", model.name);
-  const most = densest(matrices.flatMap((matrix) => [picture(matrix, "within_head"), picture(matrix, "across_heads")]));
+  const most = densest(matrices.flatMap((matrix) => [picture(matrix, "within_head"), picture(matrix, "across_head")]));
   return matrices.map((matrix) => ({
+    ...note_of(outside_words(report, rows.flatMap((row) => (row.matrix === matrix && row.scope === scope && row.histogram) || []), "pairs")),
     kind: "laminar", name: `similarity-${scope.replace("_", "-")}-${matrix}`, title: [...[matrix_words(matrix)].flat(), `, ${kScopes[scope]}`],
     x: { title: "cosine", scale: "linear", domain }, ...picture(matrix, scope), row_title: "layer", null_std: null_deviation(model),
     scale: { kind: "sequential", domain: [0, most], transform: "sqrt", format: ".2~r" },
@@ -46,7 +47,7 @@ export function cosine_moment_chart(reading: Reading, moment: "mean" | "std"): L
   const largest = Math.max(null_std, ...rows.map((row) => Math.abs(row[moment] ?? 0)));
   const series: (Series & { key: Scope })[] = [
     { key: "within_head", label: kScopes.within_head, colour: "accent" },
-    { key: "across_heads", label: kScopes.across_heads, colour: "ink", dash: "7 2" },
+    { key: "across_head", label: kScopes.across_head, colour: "ink", dash: "7 2" },
   ];
   return {
     kind: "lines", name: `similarity-${moment}`, title: moment === "mean" ? "Mean cosine" : "Deviation of the cosines",

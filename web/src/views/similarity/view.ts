@@ -4,18 +4,13 @@ import { matrices_of, rows_of, skipped_reason } from "../../data/report";
 import type { Matrix } from "../../data/report_file";
 import { chart_frame } from "../../page/frame";
 import { h } from "../../page/h";
-import { absent, absent_analysis, chips, choice, controls, row, section, skipped_lines } from "../../page/parts";
-import { choice_param, index_param, list_param } from "../../page/state";
+import { absent, absent_analysis, choice, controls, even_row, section, skipped_lines } from "../../page/parts";
+import { choice_param, index_param } from "../../page/state";
 import type { Context, Reading, View } from "../../page/view";
-import { usual_layers } from "../spectra/charts";
+import { chosen_layers, layer_chips } from "../layers";
 import { cosine_charts, cosine_moment_chart, overlap_by_layer_chart, overlap_chart } from "./charts";
 
-const kScopes = ["within_head", "across_heads"] as const;
-
-function chosen_layers({ state, model }: Reading): number[] {
-  const layers = list_param(state, "layers")?.map(Number).filter((layer) => Number.isInteger(layer) && layer >= 0 && layer < model.layers);
-  return layers ?? usual_layers(model.layers);
-}
+const kScopes = ["within_head", "across_head"] as const;
 
 const with_cosines = ({ report, model }: Reading) => rows_of(report, "similarity", model.name).length > 0;
 const with_overlap = ({ report, model }: Reading) => rows_of(report, "overlap", model.name).length > 0;
@@ -35,11 +30,11 @@ function cosines(context: Context): HTMLElement {
   if (!with_cosines(context)) return absent_analysis("How alike the weight vectors are", "similarity");
   const frames = (all: readonly Chart[]) => all.map((chart) => chart_frame(chart, context.theme));
   const histograms = rows_of(context.report, "similarity", context.model.name).some((each) => each.histogram)
-    ? kScopes.map((scope) => row(340, ...frames(cosine_charts(context, scope))))
+    ? kScopes.map((scope) => even_row(context, 300, ...frames(cosine_charts(context, scope))))
     : [absent_analysis("The histograms of cosines", "similarity")];
   return h("div", {},
     section("Cosines between weight vectors", `A row a layer; the stronger, the more pairs of vectors at that cosine. Ticks: one deviation to either side of the mean; dashed: that of random directions, 1/√${context.model.width}.`, ...histograms),
-    section("By layer", null, row(460, ...frames([cosine_moment_chart(context, "mean"), cosine_moment_chart(context, "std")]))));
+    section("By layer", null, ...frames([cosine_moment_chart(context, "mean"), cosine_moment_chart(context, "std")])));
 }
 
 function overlaps(context: Context): HTMLElement {
@@ -49,7 +44,6 @@ function overlaps(context: Context): HTMLElement {
   const matrices = matrices_of(report, "overlap", model.name);
   const matrix = choice_param(state, "matrix", matrices as [Matrix, ...Matrix[]]);
   const layers = chosen_layers(context);
-  const all = Array.from({ length: model.layers }, (_, layer) => ({ value: String(layer), label: String(layer) }));
   const frames = layers.map((layer) => {
     const chart = overlap_chart(context, matrix, layer);
     if (chart) return chart_frame(chart, theme);
@@ -60,8 +54,8 @@ function overlaps(context: Context): HTMLElement {
     chart_frame(overlap_by_layer_chart(context), theme),
     controls(
       choice("matrix", matrices.map((each) => ({ value: each, label: matrix_words(each) })), matrix, (value) => context.go({ matrix: value })),
-      chips("Layers", all, new Set(layers.map(String)), (values) => context.go({ layers: values.join(",") }))),
-    row(250, ...frames));
+      layer_chips(context)),
+    even_row(context, 250, ...frames));
 }
 
 /** Its matrix is too large for the report; the command that prints it. */

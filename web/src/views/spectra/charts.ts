@@ -5,8 +5,9 @@ import type { Line, LinesChart, Panel } from "../../chart/lines";
 import { matrix_words, type Words } from "../../chart/words";
 import { cumulative_energy, matrices_of, numbers, row_at, scaled_numbers, skipped_reason, thinned_indices, type Report } from "../../data/report";
 import type { Matrix, Model, SpectrumRow } from "../../data/report_file";
-import { choice_param, index_param, list_param } from "../../page/state";
+import { choice_param, index_param } from "../../page/state";
 import type { Reading } from "../../page/view";
+import { chosen_layers } from "../layers";
 
 export type Quantity = "values" | "null" | "energy";
 
@@ -19,14 +20,8 @@ export interface SpectraChoice {
   head: number | null; // a query head and the key/value head that it reads; null: whole layers
 }
 
-/** All layers of up to eight, else the first and last four. */
-export function usual_layers(layers: number): number[] {
-  const all = Array.from({ length: layers }, (_, layer) => layer);
-  return layers <= 8 ? all : [...all.slice(0, 4), ...all.slice(-4)];
-}
-
-export function spectra_choice({ state, model }: Reading): SpectraChoice {
-  const layers = list_param(state, "layers")?.map(Number).filter((layer) => Number.isInteger(layer) && layer >= 0 && layer < model.layers);
+export function spectra_choice(reading: Pick<Reading, "state" | "model">): SpectraChoice {
+  const { state, model } = reading;
   const quantity = choice_param(state, "show", ["values", "null", "energy"]);
   return {
     quantity,
@@ -34,7 +29,7 @@ export function spectra_choice({ state, model }: Reading): SpectraChoice {
     // Against the null what matters is at the left end, which a logarithm opens.
     log_x: choice_param(state, "x", quantity === "null" ? ["log", "linear"] : ["linear", "log"]) === "log",
     log_y: choice_param(state, "y", ["log", "linear"]) === "log",
-    layers: layers ?? usual_layers(model.layers),
+    layers: chosen_layers(reading),
     head: index_param(state, "head", model.heads) ?? null,
   };
 }

@@ -2,9 +2,10 @@ import type { Chart } from "../../chart/chart";
 import { matrices_of, rows_of } from "../../data/report";
 import { chart_frame } from "../../page/frame";
 import { h } from "../../page/h";
-import { absent_analysis, chips, choice, controls, section, skipped_lines } from "../../page/parts";
+import { absent_analysis, choice, controls, section, skipped_lines } from "../../page/parts";
 import type { Context, Reading, View } from "../../page/view";
-import { hidden_at_first, spectra_axes, spectra_chart, spectra_choice, usual_layers, type Quantity, type SpectraChoice } from "./charts";
+import { hidden_at_first, spectra_axes, spectra_chart, spectra_choice, type Quantity, type SpectraChoice } from "./charts";
+import { layer_chips } from "../layers";
 import { components_chart } from "./components";
 
 const kQuantities: readonly Quantity[] = ["values", "null", "energy"];
@@ -19,13 +20,7 @@ function charts(reading: Reading): Chart[] {
 }
 
 function pickers(context: Context, chosen: SpectraChoice): HTMLElement {
-  const { model } = context;
-  const all = Array.from({ length: model.layers }, (_, layer) => String(layer));
   const scales = (axis: "x" | "y") => [{ value: "log", label: `log ${axis}` }, { value: "linear", label: "linear" }];
-  const sets = model.layers > 8 ? [
-    h("button", { type: "button", class: "plain", onclick: () => context.go({ layers: all.join(",") }) }, "all"),
-    h("button", { type: "button", class: "plain", onclick: () => context.go({ layers: usual_layers(model.layers).join(",") }) }, "first and last four"),
-  ] : [];
   return h("div", {},
     controls(
       choice("quantity", [{ value: "values", label: "Singular values" }, { value: "null", label: "Against the null" }, { value: "energy", label: "Cumulative energy" }],
@@ -34,7 +29,7 @@ function pickers(context: Context, chosen: SpectraChoice): HTMLElement {
       chosen.quantity === "energy" ? null : choice("vertical axis", scales("y"), chosen.log_y ? "log" : "linear", (y) => context.go({ y })),
       choice("horizontal axis", scales("x"), chosen.log_x ? "log" : "linear", (x) => context.go({ x })),
       head_select(context, chosen)),
-    controls(chips("Layers", all.map((layer) => ({ value: layer, label: layer })), new Set(chosen.layers.map(String)), (values) => context.go({ layers: values.join(",") })), ...sets));
+    controls(layer_chips(context)));
 }
 
 function head_select(context: Context, chosen: SpectraChoice): HTMLElement | null {

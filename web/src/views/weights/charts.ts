@@ -9,7 +9,7 @@ import { matrices_of, row_at, rows_of, skipped_reason, type Report } from "../..
 import type { Matrix, Model, WeightsRow } from "../../data/report_file";
 import { choice_param, index_param } from "../../page/state";
 import type { Reading } from "../../page/view";
-import { common_range, densest, laminar_rows } from "../distributions";
+import { common_range, densest, laminar_rows, note_of, outside_words } from "../distributions";
 
 export interface WeightsChoice {
   models: Model[]; // side by side
@@ -52,6 +52,7 @@ export function distribution_charts({ report }: Reading, models: readonly Model[
     (layer) => skipped_reason(report, "weights", { model: model.name, layer, matrix })));
   const most = densest(pictures);
   return pictures.map(({ edges, rows }, index) => ({
+    ...note_of(outside_words(report, whole_rows(report, with_it[index]!, matrix).flatMap((row) => row.histogram ?? []), "weights")),
     kind: "laminar", name: `weights-distribution-${matrix}${models.length > 1 ? `-${index}` : ""}`,
     title: models.length > 1 ? [...[matrix_words(matrix)].flat(), ` of ${with_it[index]!.name}`] : [matrix_words(matrix)].flat(),
     x: { title: "weight", scale: "linear", domain }, edges, rows, row_title: "layer",

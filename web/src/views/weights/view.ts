@@ -3,8 +3,8 @@ import { format_number } from "../../chart/number";
 import { matrix_words } from "../../chart/words";
 import { matrices_of, rows_of } from "../../data/report";
 import { chart_frame } from "../../page/frame";
-import { h } from "../../page/h";
-import { absent, absent_analysis, choice, controls, row, section, skipped_lines } from "../../page/parts";
+import { h, set_words } from "../../page/h";
+import { absent, absent_analysis, choice, controls, even_row, row, section, skipped_lines } from "../../page/parts";
 import type { Context, Reading, View } from "../../page/view";
 import { distribution_charts, heads_chart, matrices_of_any, moment_chart, weights_choice, type Moment, type WeightsChoice } from "./charts";
 import { chosen_row, figures, histogram_chart, image_chart, quantiles, type Figure } from "./closer";
@@ -30,9 +30,12 @@ function distributions(context: Context, { models }: WeightsChoice): HTMLElement
   const note = "A row a layer; the stronger, the more weights of that size. Ticks: one deviation to either side of the mean. All have one range, trimmed where no bin holds 0.2\u202f%.";
   const with_histograms = models.some((model) => rows_of(context.report, "weights", model.name).some((each) => each.histogram));
   if (!with_histograms) return section("Distributions", null, absent_analysis("The histograms of weights", "weights"));
-  const all = matrices_of_any(context.report, models).map((matrix) =>
-    distribution_charts(context, models, matrix).map((chart) => chart_frame(chart, context.theme)));
-  return section("Distributions", note, ...(models.length > 1 ? all.map((frames) => row(340, ...frames)) : [row(340, ...all.flat())]));
+  const rows = matrices_of_any(context.report, models).map((matrix) => {
+    const frames = distribution_charts(context, models, matrix).map((chart) => chart_frame(chart, context.theme));
+    return models.map((model) => matrices_of(context.report, "weights", model.name).includes(matrix)
+      ? frames.shift()! : h("p", { class: "note" }, `${model.name} has no `, set_words(matrix_words(matrix)), "."));
+  });
+  return section("Distributions", note, ...(models.length > 1 ? rows.map((frames) => even_row(context, 300, ...frames)) : [even_row(context, 300, ...rows.flat())]));
 }
 
 function closer(context: Context, chosen: WeightsChoice): HTMLElement {
@@ -48,7 +51,7 @@ function closer(context: Context, chosen: WeightsChoice): HTMLElement {
       choice("matrix", matrices.map((matrix) => ({ value: matrix, label: matrix_words(matrix) })), chosen.matrix, (matrix) => context.go({ matrix, head: null })),
       choice("vertical axis", [{ value: "linear", label: "linear" }, { value: "log", label: "log y" }], chosen.log_y ? "log" : "linear", (y) => context.go({ y }))),
     row(340,
-      h("div", {}, (["std", "excess_kurtosis"] as const).map((moment) => chart_frame(heads_chart(context, chosen, moment), theme, { on_choose }))),
+      row(460, ...(["std", "excess_kurtosis"] as const).map((moment) => chart_frame(heads_chart(context, chosen, moment), theme, { on_choose }))),
       h("div", {},
         histogram ? chart_frame(histogram, theme) : found ? absent_analysis("This histogram", "weights") : h("p", { class: "absent" }, "This layer's matrix is not in this report."),
         found ? row(250, list(figures(found)), list(quantiles(found))) : null)));
@@ -63,7 +66,7 @@ function images(context: Context, { layer }: WeightsChoice): HTMLElement {
     Array.from({ length: model.layers }, (_, each) => h("option", { value: each, selected: each === layer }, `layer ${each}`)));
   return section("The matrices themselves", "Rows are outputs, columns inputs.",
     controls(select),
-    row(250, ...found.map((chart) => chart_frame(chart, theme))),
+    even_row(context, 250, ...found.map((chart) => chart_frame(chart, theme))),
     missing.length > 0 ? absent(`An image of ${missing.join(" or ")} in layer ${layer}`,
       `attnscope matrix MODEL --layer ${layer} --matrix ${missing[0]} --out ${missing[0]}-${layer}.npy`) : null);
 }
@@ -77,9 +80,10 @@ function draw(context: Context): HTMLElement {
       chosen.models.length > 1 ? "all" : "one", (models) => context.go({ models })) : null);
   if (!chosen.models.some((each) => rows_of(report, "weights", each.name).length > 0))
     return h("div", {}, head, skipped_lines(context, "weights"), absent_analysis("The distribution of weights", "weights"));
+  const moments = kMoments.map((moment) => chart_frame(moment_chart(context, chosen.models, moment), context.theme));
   return h("div", {}, head, skipped_lines(context, "weights"),
     distributions(context, chosen),
-    section("By layer", null, row(chosen.models.length > 1 ? 460 : 340, ...kMoments.map((moment) => chart_frame(moment_chart(context, chosen.models, moment), context.theme)))),
+    section("By layer", null, ...(chosen.models.length > 1 ? moments : [even_row(context, 300, ...moments)])),
     rows_of(report, "weights", model.name).length > 0 ? closer(context, chosen) : absent_analysis(`The weights of ${model.name}`, "weights"),
     images(context, chosen));
 }
