@@ -10,7 +10,7 @@ import { draw_image, image_to_vega_lite, type ImageChart } from "./image";
 import { draw_laminar, laminar_to_vega_lite, type LaminarChart } from "./laminar";
 import { draw_lines, lines_to_vega_lite, type LinesChart } from "./lines";
 import { draw_map, map_to_vega_lite, type MapChart } from "./map";
-import { draw_scatter, scatter_to_vega_lite, type ScatterChart } from "./scatter";
+import { draw_scatter, layer_key, scatter_to_vega_lite, type ScatterChart } from "./scatter";
 import { colour_of, kFont, text_colour, type Theme } from "./theme";
 import { s, type Tree } from "./tree";
 import { draw_wall, wall_to_vega_lite, type WallChart } from "./wall";
@@ -56,6 +56,7 @@ export function legend_of(chart: Chart): readonly Series[] {
 /** The bar that says what the chart's colours are. */
 export function key_of(chart: Chart, theme: Theme): Tree | null {
   if (chart.kind === "heatmap" || chart.kind === "laminar" || chart.kind === "image") return colour_key(theme, chart.scale);
+  if (chart.kind === "scatter" && chart.layers && chart.layers > 1) return layer_key(theme, chart.layers);
   return chart.kind === "map" || chart.kind === "wall" ? weight_key(theme, chart.colour) : null;
 }
 

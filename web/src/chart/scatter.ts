@@ -21,6 +21,7 @@ export interface ScatterChart extends ChartBase {
   y: Axis;
   points: ScatterPoint[];
   zero?: boolean; // lines through x = 0 and y = 0
+  layers?: number; // how many, where points are coloured by layer: for the key
   height?: number;
 }
 
@@ -50,6 +51,18 @@ export function draw_scatter(chart: ScatterChart, theme: Theme, size: Size): Tre
       return s("circle", { "data-point": index, cx: x(point.x), cy: y(point.y), r: point.chosen ? 6 : 4.5, fill: colour_of(theme, point.colour),
         stroke: point.chosen ? theme.ink : theme.ground, "stroke-width": point.chosen ? 2 : 1 });
     }));
+}
+
+/** The bar that says which colour is which layer. */
+export function layer_key(theme: Theme, layers: number): Tree {
+  const label = { y: 10.5, "font-size": 11, fill: theme.faint };
+  const steps = Math.min(layers, 12);
+  const bar = { x: 42, step: 72 / steps };
+  return s("svg", { width: 134, height: 14, viewBox: "0 0 134 14", "font-family": kFont, role: "img", "aria-label": `colours of layers 0 to ${layers - 1}` },
+    s("text", { x: bar.x - 6, "text-anchor": "end", ...label }, "layer 0"),
+    Array.from({ length: steps }, (_, index) =>
+      s("rect", { x: bar.x + index * bar.step, y: 3, width: bar.step + 0.3, height: 8, fill: colour_of(theme, { layer: index, of: steps }) })),
+    s("text", { x: bar.x + 78, ...label }, String(layers - 1)));
 }
 
 export function scatter_to_vega_lite(chart: ScatterChart, theme: Theme): object {

@@ -72,14 +72,16 @@ export function matrices_of(report: Report, id: "spectrum" | "weights" | "simila
   return kOrder.filter((matrix) => there.has(matrix));
 }
 
-/** Numbers of a slice of the block of values; a view, not a copy. */
-export function numbers(report: Report, slice: Slice): Float32Array {
-  return report.values.subarray(slice.at, slice.at + slice.length);
+/** Numbers of a slice of the block of values; a view, not a copy. A few numbers stand in the row itself. */
+export function numbers(report: Report, slice: Slice | readonly number[]): Float32Array {
+  return is_slice(slice) ? report.values.subarray(slice.at, slice.at + slice.length) : Float32Array.from(slice);
 }
 
-export function scaled_numbers(report: Report, slice: ScaledSlice): Float32Array {
-  return numbers(report, slice).map((value) => value * slice.scale);
+export function scaled_numbers(report: Report, slice: ScaledSlice | readonly number[]): Float32Array {
+  return is_slice(slice) ? numbers(report, slice).map((value) => value * slice.scale) : Float32Array.from(slice);
 }
+
+const is_slice = <S extends Slice>(slice: S | readonly number[]): slice is S => !Array.isArray(slice);
 
 /** The shares of the sum of squares that the first, the first two, … values hold. */
 export function cumulative_energy(values: ArrayLike<number>): Float64Array {

@@ -60,8 +60,8 @@ export interface SpectrumRow {
   frobenius_norm: number;
   nuclear_norm: number;
   condition_number: number | null;
-  singular_values?: Slice; // descending
-  null_singular_values?: ScaledSlice;
+  singular_values?: Slice | number[]; // descending; up to 8 numbers stand here themselves
+  null_singular_values?: ScaledSlice | number[] | null;
 }
 
 export interface LatentSide {

@@ -2,7 +2,7 @@
 import { column_count } from "../chart/lines";
 import type { Words } from "../chart/words";
 import type { AnalysisId } from "../data/report_file";
-import { analysis } from "../data/report";
+import { analysis, type Report } from "../data/report";
 import { draw_frames } from "./frame";
 import { h, set_words } from "./h";
 import type { Context } from "./view";
@@ -65,7 +65,19 @@ const kCommands: Readonly<Record<AnalysisId, string>> = {
   attention_without_first: "attention MODEL --text-file FILE --without-first", induction: "attention MODEL --induction",
 };
 
-export const absent_analysis = (what: string, id: AnalysisId): HTMLElement => absent(what, `attnscope ${kCommands[id]}`);
+// A served page can start what is missing; a page from a file cannot.
+let offer: ((id: AnalysisId) => HTMLElement | null) | undefined;
+
+export const offer_analyses = (make: (id: AnalysisId) => HTMLElement | null): void => void (offer = make);
+
+/** With `report`, why it was left out, if it says so. */
+export function absent_analysis(what: string, id: AnalysisId, report?: Report): HTMLElement {
+  const left_out = report?.file.left_out.find((each) => each.what.startsWith(`${id}: `));
+  const box = absent(left_out ? `${what} (${left_out.what.slice(id.length + 2)})` : what, left_out?.command ?? `attnscope ${kCommands[id]}`);
+  const button = offer?.(id);
+  if (button) box.append(button);
+  return box;
+}
 
 /** A yellow line for each reason why something was skipped; null where nothing was. */
 export function skipped_lines(context: Context, ...ids: AnalysisId[]): HTMLElement | null {
