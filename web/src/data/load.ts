@@ -63,16 +63,6 @@ export function numbers_of_planes(planes: ArrayBuffer): Float32Array {
   return new Float32Array(bytes.buffer);
 }
 
-/** float32 numbers from their byte planes: all lowest bytes, then all next ones, as neighbours share their high bytes. */
-export function numbers_of_planes(planes: ArrayBuffer): Float32Array {
-  const count = Math.floor(planes.byteLength / 4);
-  const from = new Uint8Array(planes);
-  const bytes = new Uint8Array(4 * count);
-  for (let plane = 0; plane < 4; ++plane)
-    for (let index = 0; index < count; ++index) bytes[4 * index + plane] = from[plane * count + index]!;
-  return new Float32Array(bytes.buffer);
-}
-
 export function opened(results: string, values: ArrayBuffer, maps: ArrayBuffer, live: boolean): Report {
   return {
     file: JSON.parse(results) as ReportFile,
