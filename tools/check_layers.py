@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Holds the #include lines of attnscope/ against the table of modules in docs/architecture.md.
 
-A module may include itself and what the table allows; the JSON, LAPACK and SQLite libraries stay out of
+A module may include itself and what the table allows; the JSON, HTTP, LAPACK and SQLite libraries stay out of
 headers, and kernels and calls of LAPACK inside numerics/. Exits 1 with a line for each fault. Needs nothing but Python.
 """
 
@@ -13,27 +13,30 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 MAY_INCLUDE = {
     "core": set(),
+    "rust": set(),
     "tensor": {"core"},
     "checkpoint": {"core", "tensor"},
     "model": {"core", "tensor", "checkpoint"},
     "numerics": {"core", "tensor"},
-    "forward": {"core", "tensor", "checkpoint", "model", "numerics"},
+    "forward": {"core", "rust", "tensor", "checkpoint", "model", "numerics"},
     "results": {"core"},
     "analysis": {"core", "numerics", "results"},
     "store": {"core", "results"},
     "pipeline": {"core", "tensor", "checkpoint", "model", "numerics", "results", "analysis", "forward", "store"},
     "output": {"core", "results"},
-    "page": {"core", "results", "output"},
+    "page": {"core", "rust", "results", "output"},
     "commands": {"core", "tensor", "checkpoint", "model", "numerics", "results", "analysis", "forward", "store", "pipeline", "output", "page"},
-    "cli": {"core", "tensor", "checkpoint", "model", "numerics", "results", "analysis", "forward", "store", "pipeline", "output", "page", "commands"},
+    "serve": {"core", "tensor", "checkpoint", "model", "numerics", "results", "analysis", "forward", "store", "pipeline", "output", "page", "commands"},
+    "cli": {"core", "tensor", "checkpoint", "model", "numerics", "results", "analysis", "forward", "store", "pipeline", "output", "page", "commands", "serve"},
 }
 
 # No type of a library in a public header; <nlohmann/json_fwd.hpp> names types without defining them.
-ONLY_IN_SOURCES = re.compile(r"<(nlohmann/json\.hpp|fmt/.*|cblas\.h|openblas_config\.h|sqlite3\.h|xxhash\.h)>")
+ONLY_IN_SOURCES = re.compile(r"<(nlohmann/json\.hpp|fmt/.*|cblas\.h|openblas_config\.h|sqlite3\.h|xxhash\.h|httplib\.h)>")
 ONLY_IN_NUMERICS = re.compile(
     r'<(cblas\.h|openblas_config\.h|lapacke?\.h|hwy/.*)>|"attnscope/numerics/(kernels/.*|lapack(_calls)?\.h)"'
 )
 ONLY_IN_STORE = re.compile(r"<(sqlite3\.h|xxhash\.h)>")
+ONLY_IN_SERVE = re.compile(r"<httplib\.h>")
 
 
 def faults_of(path):
@@ -58,6 +61,8 @@ def faults_of(path):
             yield f"line {number}: {library} outside numerics"
         if module != "store" and ONLY_IN_STORE.fullmatch(library):
             yield f"line {number}: {library} outside store"
+        if module != "serve" and ONLY_IN_SERVE.match(library):
+            yield f"line {number}: {library} outside serve"
 
 
 def documented_table():

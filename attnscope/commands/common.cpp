@@ -16,18 +16,6 @@ using enum ParameterType;
 
 constexpr std::int64_t kMostThreads = 256;
 
-std::vector<std::filesystem::path> model_paths(const Arguments& arguments) {
-  std::vector<std::filesystem::path> paths;
-  std::set<std::filesystem::path> seen;  // a model named twice is one model
-  for (const std::string& model : arguments.texts("models")) {
-    std::error_code ignored;
-    if (seen.insert(std::filesystem::weakly_canonical(model, ignored)).second) {
-      paths.emplace_back(model);
-    }
-  }
-  return paths;
-}
-
 std::vector<std::string> format_names() {
   std::vector<std::string> names;
   for (const Format& format : formats()) names.emplace_back(format.name);
@@ -154,6 +142,18 @@ Parameter energy_parameter(const std::vector<double>& usual) {
 
 Parameter per_head_flag() {
   return {.name = "per_head", .type = flag, .help = "a row for each head too"};
+}
+
+std::vector<std::filesystem::path> model_paths(const Arguments& arguments) {
+  std::vector<std::filesystem::path> paths;
+  std::set<std::filesystem::path> seen;  // a model named twice is one model
+  for (const std::string& model : arguments.texts("models")) {
+    std::error_code ignored;
+    if (seen.insert(std::filesystem::weakly_canonical(model, ignored)).second) {
+      paths.emplace_back(model);
+    }
+  }
+  return paths;
 }
 
 std::vector<Model> open_models(const Arguments& arguments, const Session& session) {

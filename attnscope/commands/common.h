@@ -1,6 +1,7 @@
 // Parameters that several commands share, and what commands do with their values.
 #pragma once
 
+#include <filesystem>
 #include <initializer_list>
 #include <optional>
 #include <string>
@@ -31,7 +32,10 @@ Parameters bin_parameters(const BinRule& usual);
 Parameter energy_parameter(const std::vector<double>& usual);
 Parameter per_head_flag();
 
-/// Opens every model and names them apart.
+/// The paths of `models`, without those that name a model once more.
+std::vector<std::filesystem::path> model_paths(const Arguments& arguments);
+
+/// Opens every model, in the order of model_paths(), and names them apart.
 std::vector<Model> open_models(const Arguments& arguments, const Session& session);
 
 /// Checkpoints and their names, for work that needs no known architecture.

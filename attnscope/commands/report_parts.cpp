@@ -89,15 +89,25 @@ std::vector<ReportPart> text_parts(const Arguments& report) {
           part_of(report, "induction", "attention", {{"induction", ""}})};
 }
 
-void run_part(const ReportPart& part, const Session& session, ReportFile& file) {
+std::string command_line_of(const ReportPart& part, const Session& session) {
+  return session.example_line(find_command_named(part.command), part.arguments);
+}
+
+void fill_part(const ReportPart& part, const Session& session, ReportFile& file) {
   const Command& command = find_command_named(part.command);
-  const std::string again = session.example_line(command, part.arguments);
+  const auto sink = file.sink({.id = part.id,
+                               .again = command_line_of(part, session),
+                               .order_by = part.order_by,
+                               .most = part.most});
+  command.run(arguments_of(command, part.arguments), session, *sink);
+}
+
+void run_part(const ReportPart& part, const Session& session, ReportFile& file) {
   try {
-    const auto sink =
-        file.sink({.id = part.id, .again = again, .order_by = part.order_by, .most = part.most});
-    command.run(arguments_of(command, part.arguments), session, *sink);
+    fill_part(part, session, file);
   } catch (const Error& error) {
-    file.add_left_out(part.id + ": " + verbatim(error.what()), again);
+    file.add_left_out(part.id, part.id + ": " + verbatim(error.what()),
+                      command_line_of(part, session));
   }
 }
 

@@ -26,10 +26,16 @@ std::vector<ReportPart> weight_parts(const Arguments& report, const std::vector<
 /// Those that run models on the report's text, or on kUsualText.
 std::vector<ReportPart> text_parts(const Arguments& report);
 
+/// The command that prints the part's rows.
+std::string command_line_of(const ReportPart& part, const Session& session);
+
 /// The text of a report that was given none.
 extern const char* const kUsualText;
 
-/// Runs a part. One that a model cannot have (a circuit with biases, a model that cannot be run) is
+/// Runs a part; throws what its command does.
+void fill_part(const ReportPart& part, const Session& session, ReportFile& file);
+
+/// The same. One that a model cannot have (a circuit with biases, a model that cannot be run) is
 /// named among what the file lacks, with the reason.
 void run_part(const ReportPart& part, const Session& session, ReportFile& file);
 

@@ -47,7 +47,13 @@ std::int64_t block_begin(std::int64_t size, std::int64_t count, std::int64_t i) 
 /// Rows of one part, packed as they come.
 class ReportFile::PartSink : public RowSink {
  public:
-  PartSink(ReportFile& file, Part part) : file_(file), part_(std::move(part)) {}
+  PartSink(ReportFile& file, Part part)
+      : file_(file), part_(std::move(part)), values_begin_(file.values_.size()) {
+    file_.known_.clear();
+  }
+  ~PartSink() override {
+    if (!ended_) file_.values_.resize(values_begin_);
+  }
 
   void begin(const ReportHead& head) override { head_ = head; }
 
@@ -76,7 +82,8 @@ class ReportFile::PartSink : public RowSink {
     std::vector<std::string> rows;
     for (Row& row : rows_) rows.push_back(std::move(row.text));
     text += ",\"rows\":" + joined_lines(rows) + ",\"skipped\":" + joined_lines(skipped_) + "}";
-    file_.parts_.push_back(std::move(text));
+    file_.parts_.push_back({part_.id, std::move(text), values_begin_, file_.values_.size()});
+    ended_ = true;
   }
 
  private:
@@ -94,6 +101,8 @@ class ReportFile::PartSink : public RowSink {
 
   ReportFile& file_;
   Part part_;
+  std::size_t values_begin_;
+  bool ended_ = false;
   ReportHead head_;
   std::vector<Row> rows_;
   std::size_t count_ = 0;
@@ -108,8 +117,27 @@ std::unique_ptr<RowSink> ReportFile::sink(Part part) {
   return std::make_unique<PartSink>(*this, std::move(part));
 }
 
-void ReportFile::add_left_out(std::string what, std::string command) {
-  left_out_.emplace_back(Record{{"what", std::move(what)}, {"command", std::move(command)}});
+void ReportFile::add_left_out(std::string part, std::string what, std::string command) {
+  left_out_.push_back(
+      {std::move(part), {{"what", std::move(what)}, {"command", std::move(command)}}});
+}
+
+void ReportFile::remove_part(std::string_view id) {
+  std::erase_if(left_out_, [&](const LeftOut& entry) { return entry.part == id; });
+  std::erase_if(parts_, [&](const PackedPart& part) {
+    if (part.id != id) return false;
+    if (part.values_end == values_.size()) values_.resize(part.values_begin);
+    return true;
+  });
+}
+
+void ReportFile::remove_text() {
+  texts_.clear();
+  if (!map_list_.empty() && map_end_ == maps_.size()) {
+    maps_.resize(
+        static_cast<std::size_t>(expect<std::int64_t>(*map_list_.front().get<Record>(), "at")));
+  }
+  map_list_.clear();
 }
 
 void ReportFile::add_text(std::string model, std::span<const std::int64_t> ids,
@@ -136,6 +164,7 @@ void ReportFile::add_map(const MapPlace& place, MatrixView<const float> map, boo
       maps_ += static_cast<char>(weight_byte(map(query, key)));
     }
   }
+  map_end_ = maps_.size();
 }
 
 void ReportFile::add_thumbnail(const MapPlace& place, MatrixView<const float> map,
@@ -160,6 +189,7 @@ void ReportFile::add_thumbnail(const MapPlace& place, MatrixView<const float> ma
       maps_ += static_cast<char>(weight_byte(largest));
     }
   }
+  map_end_ = maps_.size();
 }
 
 void ReportFile::add_matrix(std::string model, std::int64_t layer, std::string role,
@@ -247,18 +277,22 @@ Record ReportFile::pack(const Record& row) {
 }
 
 std::string ReportFile::results(double seconds) const {
+  Value::List left_out;
+  for (const LeftOut& entry : left_out_) left_out.emplace_back(entry.said);
   Record head = {{"schema", "attnscope-report/1"}};
   for (const auto& [name, value] : about_.fields()) head.add(name, value);
   head.add("seconds", seconds)
       .add("models", Value::List(models_.begin(), models_.end()))
       .add("fields", fields_list())
-      .add("left_out", left_out_)
+      .add("left_out", std::move(left_out))
       .add("texts", texts_)
       .add("maps", map_list_)
       .add("matrices", matrix_list_);
   std::string text = json_text(head);
   text.pop_back();
-  return text + ",\"reports\":" + joined_lines(parts_) + "}";
+  std::vector<std::string> parts;
+  for (const PackedPart& part : parts_) parts.push_back(part.text);
+  return text + ",\"reports\":" + joined_lines(parts) + "}";
 }
 
 std::string ReportFile::values() const { return byte_planes(values_); }

@@ -42,8 +42,13 @@ class ReportFile {
   };
   std::unique_ptr<RowSink> sink(Part part);
 
-  /// What the file lacks, and the command that brings it.
-  void add_left_out(std::string what, std::string command);
+  /// What the file lacks, and the command that brings it. `part`: the part that would hold it.
+  void add_left_out(std::string part, std::string what, std::string command);
+
+  /// The file as it was before the part: its rows, and what is said to be left out of it.
+  void remove_part(std::string_view id);
+  /// The same of the tokens and their maps.
+  void remove_text();
 
   /// The tokens of the sequence whose maps are shown.
   void add_text(std::string model, std::span<const std::int64_t> ids,
@@ -74,13 +79,28 @@ class ReportFile {
   Record pack(const Record& row);
   Record place_of(std::span<const double> numbers);
 
+  /// Its numbers lie together: they are cut off with it where nothing follows them, and else stay
+  /// unused. So it is with maps.
+  struct PackedPart {
+    std::string id;
+    std::string text;  // JSON
+    std::size_t values_begin = 0, values_end = 0;
+  };
+  struct LeftOut {
+    std::string part;
+    Record said;
+  };
+
   Record about_;
   std::vector<Record> models_;
-  std::vector<std::string> parts_;  // each as JSON
-  Value::List left_out_, texts_, map_list_, matrix_list_;
+  std::vector<PackedPart> parts_;
+  std::vector<LeftOut> left_out_;
+  Value::List texts_, map_list_, matrix_list_;
   std::vector<float> values_;
-  std::map<std::string, std::int64_t> known_;  // where equal numbers begin, by their bytes or shape
+  /// Where equal numbers of the part in work begin, by their bytes or shape.
+  std::map<std::string, std::int64_t> known_;
   std::string maps_;
+  std::size_t map_end_ = 0;  // in maps_: where the last map ends
 };
 
 }  // namespace attnscope

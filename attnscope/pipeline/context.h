@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <exception>
 #include <limits>
 #include <stop_token>
 
@@ -12,6 +13,12 @@
 namespace attnscope {
 
 class Store;
+
+/// The store lacks rows of a run that was to read them from there alone.
+class NotStored : public std::exception {
+ public:
+  const char* what() const noexcept override { return "not in the store"; }
+};
 
 /// Other kernels may change the last digits of a number; threads and memory change nothing.
 struct Context {
@@ -24,6 +31,7 @@ struct Context {
   /// Called on the thread that runs; what it throws ends the run. May be empty.
   ProgressFn on_progress = {};
   Store* store = nullptr;  // keeps finished rows; null: they are not kept
+  bool only_stored = false;  // what the store lacks is not computed: the run throws NotStored
 };
 
 /// The machine's cores, at least 1.

@@ -91,8 +91,11 @@ class Run {
       return plan_.analysis->compute(*job.item, source_of(*job.item), compute);
     };
     // Where a weight is missing, there is nothing worth keeping.
-    const bool keeps = stored_ && job.inputs.complete();
-    return keeps ? stored_->get(job.inputs, job.places, computed) : computed();
+    if (!stored_ || !job.inputs.complete()) return computed();
+    return stored_->get(job.inputs, job.places, [&] {
+      if (context_.only_stored) throw NotStored();
+      return computed();
+    });
   }
 
   /// Says so where items need more memory than the budget.

@@ -65,6 +65,9 @@ class RunningCommand {
   /// Reads on until `condition` holds; false where the program ends or runs out of time before.
   bool wait_until(const std::function<bool()>& condition);
 
+  /// What it has printed on stdout, as far as it was read.
+  const std::string& printed() const { return result_.out; }
+
   /// Waits for its end. `seconds` counts from the start of this call.
   RunResult wait();
 

@@ -28,6 +28,7 @@ export function ticks_of(axis: Axis, count: number): number[] {
   if (axis.ticks) return [...axis.ticks];
   const [low, high] = axis.domain;
   if (axis.scale === "log") return log_ticks(Math.min(low, high), Math.max(low, high), count);
+  if (axis.scale === "symlog") return symlog_ticks(low, high);
   const all = scaleLinear().domain([low, high]).ticks(count);
   return axis.integers ? all.filter(Number.isInteger) : all;
 }
@@ -41,6 +42,13 @@ function log_ticks(low: number, high: number, count: number): number[] {
   const ticks = inside(tens.flatMap((ten) => steps.map((step) => Number((ten * step).toPrecision(12)))));
   const every = Math.ceil(ticks.length / Math.max(1, count + 1));
   return ticks.filter((_, index) => index % every === 0);
+}
+
+// 0 and the powers of ten on both sides.
+function symlog_ticks(low: number, high: number): number[] {
+  const decades = Math.ceil(Math.log10(Math.max(10, -low, high)));
+  const tens = Array.from({ length: decades + 1 }, (_, power) => 10 ** power);
+  return [...tens.map((ten) => -ten).reverse(), 0, ...tens].filter((value) => value >= low && value <= high);
 }
 
 export const tick_text = (axis: Axis, value: number): string => format_number(value, axis.format ?? "tick");

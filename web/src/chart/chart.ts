@@ -56,6 +56,7 @@ export function legend_of(chart: Chart): readonly Series[] {
 /** The bar that says what the chart's colours are. */
 export function key_of(chart: Chart, theme: Theme): Tree | null {
   if (chart.kind === "heatmap" || chart.kind === "laminar" || chart.kind === "image") return colour_key(theme, chart.scale);
+  if (chart.kind === "scatter" && chart.layers && chart.layers > 1) return layer_key(theme, chart.layers);
   if (chart.kind === "lines" && chart.layer_key) return layer_key(theme, chart.layer_key);
   return chart.kind === "map" || chart.kind === "wall" ? weight_key(theme, chart.colour) : null;
 }

@@ -70,12 +70,13 @@ export function draw_heatmap(chart: HeatmapChart, theme: Theme, size: Size): Tre
     })));
   const label = { "font-size": 11, fill: theme.faint };
   const every = Math.ceil(18 / cell.width);
+  const every_row = Math.ceil(11 / cell.height);
   return s("svg", { width: layout.width, height: layout.height, viewBox: `0 0 ${layout.width} ${layout.height}`, "font-family": kFont,
     role: "group", "aria-label": plain(chart.title) },
     s("g", { "aria-hidden": "true" },
       chart.columns.labels.map((text, column) => column % every === 0 &&
         s("text", { x: left + (column + 0.5) * cell.width, y: top - 5, "text-anchor": "middle", ...label }, text)),
-      chart.rows.labels.map((text, row) =>
+      chart.rows.labels.map((text, row) => row % every_row === 0 &&
         s("text", { x: left - 7, y: top + (row + 0.5) * cell.height + 3.8, "text-anchor": "end", ...label }, text))),
     s("g", { role: "grid", "aria-label": chart.label ?? `${plain(chart.title)}: ${chart.rows.title} by ${chart.columns.title}` }, rows),
     s("g", { "aria-hidden": "true", "pointer-events": "none" }, numbers, chosen_ring(chart, layout, theme)));

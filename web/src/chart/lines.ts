@@ -18,6 +18,7 @@ export interface Line {
 export interface Panel {
   title?: Words;
   lines: Line[];
+  empty?: string; // why there are no lines: "not in this report"
 }
 
 export interface LinesChart extends ChartBase {
@@ -104,6 +105,7 @@ export function draw_lines(chart: LinesChart, theme: Theme, size: Size): Tree {
         s("svg", { x: plot.x, y: plot.y - 3, width: plot.width + 4, height: plot.height + 3 },
           s("g", { transform: "translate(0 3)" },
             panel.lines.map((line) => draw_line(chart, line, by_key.get(line.series), layout, theme)))),
+        panel.empty ? s("text", { x: plot.x + plot.width / 2, y: plot.y + plot.height / 2 + 4, "text-anchor": "middle", "font-size": 12, fill: theme.faint }, panel.empty) : null,
         chart.end_labels ? end_labels(chart, panel, plot, layout, theme) : null);
     }));
 }
@@ -126,7 +128,7 @@ function draw_line(chart: LinesChart, line: Line, series: Series | undefined, la
       const place = layout.x(point[0]);
       return s("line", { x1: place, x2: place, y1: layout.y(point[1] - error), y2: layout.y(point[1] + error), stroke, "stroke-width": 1 });
     }) : [],
-    chart.points ? points.map((point) => point && s("circle", { cx: layout.x(point[0]), cy: layout.y(point[1]), r: 2.2, fill: stroke })) : []);
+    chart.points && !is_null ? points.map((point) => point && s("circle", { cx: layout.x(point[0]), cy: layout.y(point[1]), r: 2.2, fill: stroke })) : []);
 }
 
 // Names at the ends of lines, moved apart where they would touch.
@@ -134,7 +136,8 @@ function end_labels(chart: LinesChart, panel: Panel, plot: Plot, layout: LinesLa
   const ends = panel.lines.flatMap((line) => {
     const series = chart.series.find((each) => each.key === line.series);
     const last = vertices(chart, line).filter((point) => point !== null).pop();
-    return series && last ? [{ series, x: plot.x + layout.x(last[0]), y: plot.y + layout.y(last[1]) }] : [];
+    const alone = panel.lines.filter((each) => each.series === line.series).length === 1; // several would say one name
+    return series && last && alone ? [{ series, x: plot.x + layout.x(last[0]), y: plot.y + layout.y(last[1]) }] : [];
   }).sort((a, b) => a.y - b.y);
   const step = Math.min(12, (plot.height + 8) / Math.max(1, ends.length));
   const places = ends.map((end) => end.y);
@@ -159,7 +162,7 @@ function in_words(chart: LinesChart): string {
       const value = (point: [number, number]) => format_number(point[1], chart.y.format ?? "tick");
       return first && last ? `${name} from ${value(first)} to ${value(last)}` : `${name} not drawn`;
     });
-    return `${panel.title ? `${plain(panel.title)}: ` : ""}${lines.slice(0, 12).join(", ")}`;
+    return `${panel.title ? `${plain(panel.title)}: ` : ""}${panel.empty ?? lines.slice(0, 12).join(", ")}`;
   });
   return `${plain(chart.title)}. ${panels.join(". ")}`;
 }
@@ -171,7 +174,7 @@ export function lines_to_vega_lite(chart: LinesChart, theme: Theme): object {
     const series = chart.series.find((each) => each.key === line.series);
     return vertices(chart, line).map((point, index) => {
       const error = line.error?.[index] ?? 0;
-      return [panel.title ? plain(panel.title) : String(panel_index), plain(series?.label ?? line.series), line_index, point?.[0], point?.[1],
+      return [panel.title ? plain(panel.title) : String(panel_index), plain(series?.label ?? line.series), line_index, line.x[index], point?.[1],
         ...(with_errors ? [point && point[1] - error, point && point[1] + error] : [])];
     });
   }));

@@ -21,6 +21,7 @@ export interface ScatterChart extends ChartBase {
   y: Axis;
   points: ScatterPoint[];
   zero?: boolean; // lines through x = 0 and y = 0
+  layers?: number; // how many, where points are coloured by layer: for the key
   height?: number;
 }
 

@@ -13,6 +13,7 @@ export interface WallMap {
   head: number;
   side: number;
   bytes: Uint8Array;
+  thumbnail?: boolean; // the report has no more of this map
 }
 
 export interface WallChart extends ChartBase {
@@ -32,8 +33,10 @@ export function wall_layout(chart: WallChart, { width }: Size) {
 }
 
 /** What a cell of the wall is, in words. */
-export const wall_words = (chart: WallChart, layer: number, head: number): string =>
-  `layer ${layer}, head ${head}${chart.maps.some((map) => map.layer === layer && map.head === head) ? "" : ": no map in this report"}`;
+export function wall_words(chart: WallChart, layer: number, head: number): string {
+  const map = chart.maps.find((each) => each.layer === layer && each.head === head);
+  return `layer ${layer}, head ${head}${!map ? ": no map in this report" : map.thumbnail ? ": a thumbnail" : ""}`;
+}
 
 export function draw_wall(chart: WallChart, theme: Theme, size: Size): Tree {
   const { width, height, left, top, cell } = wall_layout(chart, size);
@@ -45,11 +48,11 @@ export function draw_wall(chart: WallChart, theme: Theme, size: Size): Tree {
   const steps = weight_steps(chart.colour);
   for (const map of chart.maps) {
     const small = pooled(map.bytes, map.side, tile);
-    for (let row = 0; row < tile; ++row)
-      for (let column = 0; column < tile; ++column) {
-        const from = Math.floor((row * small.side) / tile) * small.side + Math.floor((column * small.side) / tile);
-        pixels[(map.layer * tile + row) * columns + map.head * tile + column] = steps[small.bytes[from]!]!;
-      }
+    const from = Array.from({ length: tile }, (_, index) => Math.floor((index * small.side) / tile));
+    for (let row = 0; row < tile; ++row) {
+      const [source, target] = [from[row]! * small.side, (map.layer * tile + row) * columns + map.head * tile];
+      for (let column = 0; column < tile; ++column) pixels[target + column] = steps[small.bytes[source + from[column]!]!]!;
+    }
   }
   const there = new Set(chart.maps.map((map) => `${map.layer}/${map.head}`));
   const label = { "font-size": 11, fill: theme.faint };
@@ -57,6 +60,7 @@ export function draw_wall(chart: WallChart, theme: Theme, size: Size): Tree {
   const layers = Array.from({ length: chart.layers }, (_, layer) => layer);
   const heads = Array.from({ length: chart.heads }, (_, head) => head);
   const gap = cell > 24 ? 2 : 1;
+  const corner = Math.max(4, Math.min(9, cell * 0.2));
   return s("svg", { width, height, viewBox: `0 0 ${width} ${height}`, "font-family": kFont, role: "group", "aria-label": plain(chart.title) },
     s("image", { x: left, y: top, width: chart.heads * cell, height: chart.layers * cell, preserveAspectRatio: "none", "aria-hidden": "true",
       "image-rendering": tile > cell ? null : "pixelated", href: png_address(pixels, columns, rows, theme.sequential) }),
@@ -67,6 +71,9 @@ export function draw_wall(chart: WallChart, theme: Theme, size: Size): Tree {
       layers.flatMap((layer) => heads.map((head) => there.has(`${layer}/${head}`) ? null :
         s("text", { x: left + (head + 0.5) * cell, y: top + (layer + 0.5) * cell + 3.8, "text-anchor": "middle", ...label }, "–"))),
       layers.slice(1).map((layer) => s("rect", { x: left, y: top + layer * cell - gap / 2, width: chart.heads * cell, height: gap, fill: theme.ground }))),
+    // Among thumbnails, a corner tells the maps that are whole.
+    s("g", { "aria-hidden": "true" }, chart.maps.some((map) => map.thumbnail) ? chart.maps.filter((map) => !map.thumbnail).map((map) =>
+      s("path", { d: `M${left + (map.head + 1) * cell - gap / 2} ${top + map.layer * cell + gap / 2}h${-corner}l${corner} ${corner}z`, fill: theme.mark })) : []),
     s("g", { role: "grid", "aria-label": chart.label ?? `${plain(chart.title)}: layer by head` },
       layers.map((layer) => s("g", { role: "row" }, heads.map((head) => {
         const chosen = chart.chosen?.layer === layer && chart.chosen.head === head;

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { numbers_of_planes } from "../../src/data/load";
 import { byte_of_weight, map_bytes, row_entropies, weight_of_byte } from "../../src/data/maps";
 import { at_threshold, cumulative_energy, matrices_of, row_at, rows_of, skipped_reason, thinned_indices, type Report } from "../../src/data/report";
 import type { MapPlace, ReportFile } from "../../src/data/report_file";
@@ -39,6 +40,24 @@ describe("look-ups", () => {
     expect(at_threshold({ "0.9": 5, "0.99": 7 }, 0.99)).toBe(7);
     expect(at_threshold({ "0.9": 5 }, 0.5)).toBeUndefined();
     expect(at_threshold(undefined, 0.5)).toBeUndefined();
+  });
+});
+
+describe("a report", () => {
+  test("parts of one analysis are read as one", () => {
+    const whole = report();
+    whole.file.reports.push({ ...whole.file.reports[0]!, rows: [spectrum_row("a", 2, "k", null)], skipped: [] });
+    expect(rows_of(whole, "spectrum", "a").map((row) => row.layer)).toEqual([0, 0, 0, 2]);
+    expect(matrices_of(whole, "spectrum", "a")).toEqual(["q", "k", "up"]);
+    expect(skipped_reason(whole, "spectrum", { model: "a", layer: 1, matrix: "q" })).toBe("holds NaN");
+  });
+
+  test("numbers lie in byte planes", () => {
+    const numbers = Float32Array.from([1.5, -2, 1e-9]);
+    const bytes = new Uint8Array(numbers.buffer);
+    const planes = Uint8Array.from(bytes, (_, index) => bytes[4 * (index % 3) + Math.floor(index / 3)]!);
+    expect(numbers_of_planes(planes.buffer)).toEqual(numbers);
+    expect(numbers_of_planes(new ArrayBuffer(0))).toHaveLength(0);
   });
 });
 

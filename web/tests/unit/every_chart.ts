@@ -53,11 +53,16 @@ export const kEveryChart: readonly Chart[] = [
   {
     kind: "laminar", name: "laminar", title: "Weights", x: { title: "weight", scale: "linear", domain: [-0.3, 0.3] }, row_title: "layer",
     edges: range(81).map((index) => -0.8 + index * 0.02), scale: { kind: "sequential", domain: [0, 1], transform: "sqrt", format: ".0f" },
-    rows: range(6).map((row) => ({ label: String(row), density: row === 4 ? null : range(80).map((bin) => bell(bin, 80 + row)), mean: 0, std: 0.07 + row * 0.01 })),
+    rows: range(6).map((row) => ({ label: String(row), density: row === 4 ? null : range(80).map((bin) => bell(bin, 80 + row)), mean: 0, std: 0.07 + row * 0.01, ...(row === 4 ? { why: kHostile } : {}) })), null_std: 0.05,
   },
   {
     kind: "bars", name: "bars", title: "One layer", x: { title: "weight", scale: "linear", domain: [-1, 1] }, y: { title: "weights", scale: "linear", domain: [0, 1] },
     series: [{ key: "q", label: "q", colour: { role: "q" } }], bars: [{ series: "q", edges: range(41).map((index) => -1 + index / 20), heights: range(40).map((bin) => bell(bin, 40)) }],
+  },
+  {
+    kind: "bars", name: "bars-null", title: "Beside a Gaussian", x: { title: "weight", scale: "linear", domain: [-1, 1] }, y: { title: "density", scale: "log", domain: [0.01, 2] },
+    series: [{ key: "q", label: "q", colour: { role: "q" } }, { key: "null", label: "Gaussian", colour: "null" }],
+    bars: ["q", "null"].map((series) => ({ series, edges: range(41).map((index) => -1 + index / 20), heights: range(40).map((bin) => bell(bin, 40)) })),
   },
   {
     kind: "bars", name: "bars-two", title: "Within and across", x: { title: "cosine", scale: "linear", domain: [-1, 1] }, y: { title: "pairs", scale: "linear", domain: [0, 1] },
@@ -85,6 +90,7 @@ export const kEveryChart: readonly Chart[] = [
   },
   {
     kind: "image", name: "image", title: "Raw weights", rows: 16, columns: 24, shape: [192, 288], values: range(16 * 24).map(wave), scale: { kind: "diverging", domain: [-1, 1], format: "~r" },
+    heads: { along: "rows", count: 6 },
   },
   {
     kind: "graph", name: "graph", title: "Composition", layers: 4, heads: 6,

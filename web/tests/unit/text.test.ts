@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { inflateSync } from "node:zlib";
 import { count_words, format_number } from "../../src/chart/number";
 import { mix, text_on } from "../../src/chart/oklab";
-import { png_address } from "../../src/chart/png";
+import { base64, png_address } from "../../src/chart/png";
 import { kDark, kLight } from "../../src/chart/theme";
 import { s, svg_text } from "../../src/chart/tree";
 import { changed, choice_param, fragment_of, index_param, parse_state } from "../../src/page/state";
@@ -51,6 +51,11 @@ describe("colours", () => {
 test("what a file names stays text in SVG", () => {
   expect(svg_text(s("text", { "aria-label": '"><script>' }, "</text>&\u0007"))).toBe(
     '<text xmlns="http://www.w3.org/2000/svg" aria-label="&quot;&gt;&lt;script&gt;">&lt;/text&gt;&amp;\ufffd</text>');
+});
+
+test.each([0, 1, 2, 3, 8193])("%i bytes in base64 are what Node makes of them", (length) => {
+  const bytes = Uint8Array.from({ length }, (_, index) => (index * 37) % 256);
+  expect(base64(bytes)).toBe(Buffer.from(bytes).toString("base64"));
 });
 
 test("a PNG holds its pixels", () => {

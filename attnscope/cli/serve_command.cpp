@@ -1,0 +1,88 @@
+#include "attnscope/cli/serve_command.h"
+
+#include <fcntl.h>
+#include <spawn.h>
+
+#include <array>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+
+#include "attnscope/core/error.h"
+#include "attnscope/page/template.h"
+#include "attnscope/serve/api_description.h"
+#include "attnscope/serve/serve.h"
+
+extern char** environ;
+
+namespace attnscope {
+namespace {
+
+using enum ParameterType;
+
+/// Nobody waits for it: a browser may run as long as it likes.
+void open_browser(const std::string& address, const Session& session) {
+  posix_spawn_file_actions_t files;
+  posix_spawn_file_actions_init(&files);
+  for (const int descriptor : {0, 1, 2}) {
+    posix_spawn_file_actions_addopen(&files, descriptor, "/dev/null", O_RDWR, 0);
+  }
+  std::string program = "xdg-open", argument = address;
+  const std::array<char*, 3> words = {program.data(), argument.data(), nullptr};
+  pid_t process = 0;
+  const int error = posix_spawnp(&process, program.c_str(), &files, nullptr, words.data(), environ);
+  posix_spawn_file_actions_destroy(&files);
+  if (error == 0 || !session.on_note) return;
+  session.on_note(std::string("no browser was opened: xdg-open: ") +
+                  verbatim(std::strerror(error)));
+}
+
+/// The address is known, and read by whoever started this, long before the end: it is printed at
+/// once, past the output that appears when a command is done.
+void write(const Arguments& arguments, const Session& session, std::ostream& out) {
+  if (arguments.flag("openapi")) {
+    out << openapi_text();
+    return;
+  }
+  if (page_template().empty() && session.on_note) {
+    session.on_note("this build has no page, and serves the API alone: it was made without Node");
+  }
+  serve(arguments, session, [&](const std::string& address) {
+    std::printf("%s\n", address.c_str());
+    std::fflush(stdout);
+    if (arguments.flag("open")) open_browser(address, session);
+  });
+}
+
+Parameters own_parameters() {
+  return {{.name = "open", .type = flag, .help = "open the address in a browser"},
+          {.name = "store",
+           .type = file,
+           .help = "keep finished rows in this SQLite file, and show at once those that it has",
+           .metavariable = "FILE"},
+          {.name = "quiet", .type = flag, .help = "no warnings or notes"},
+          {.name = "openapi",
+           .type = flag,
+           .help = "instead: describe the API as an OpenAPI document"}};
+}
+
+Parameters all_parameters() {
+  Parameters models = model_parameters(), runs = run_parameters();
+  models.front().unless = "openapi";
+  std::erase_if(runs, [](const Parameter& parameter) { return parameter.name == "progress"; });
+  return joined({models, serve_parameters(), own_parameters(), runs});
+}
+
+}  // namespace
+
+Command serve_command() {
+  return {.name = "serve",
+          .summary = "the page of a report, live: run texts and analyses from a browser",
+          .examples = {{{"models", "examples/shakespeare-gpt2"}, {"open", ""}},
+                       {{"models", "MODEL"}, {"store", "rows.sqlite"}, {"port", "0"}},
+                       {{"openapi", ""}}},
+          .parameters = all_parameters(),
+          .write = write};
+}
+
+}  // namespace attnscope

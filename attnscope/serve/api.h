@@ -1,0 +1,68 @@
+// What clients can ask: the routes, as data, and what answers them. docs/http.md tells of them, and
+// docs/openapi.json is made of the same table.
+#pragma once
+
+#include <atomic>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "attnscope/serve/gate.h"
+#include "attnscope/serve/http.h"
+#include "attnscope/serve/jobs.h"
+#include "attnscope/serve/live_report.h"
+
+namespace attnscope {
+
+class Api;
+
+/// Numbers in a path, in order.
+using PathNumbers = std::vector<std::int64_t>;
+
+struct Route {
+  std::string_view method;
+  std::string_view path;  // with names of numbers in braces: "/api/jobs/{job}"
+  std::string_view summary;
+  std::string_view answer;  // its schema (api_description.cpp), or a media type
+  HttpAnswer (Api::*run)(const HttpRequest&, const PathNumbers&);
+  std::string_view body = {};  // the schema of the request's; empty: none
+};
+
+std::span<const Route> routes();
+
+class Api {
+ public:
+  /// `page`: page_template(); may be empty. `session`: what jobs run with.
+  Api(std::string_view page, LiveReport& report, Jobs& jobs, const Session& session);
+
+  /// For a request that has passed the gate.
+  HttpAnswer answer(const HttpRequest& request);
+
+  HttpAnswer page(const HttpRequest&, const PathNumbers&);
+  HttpAnswer models(const HttpRequest&, const PathNumbers&);
+  HttpAnswer results(const HttpRequest&, const PathNumbers&);
+  HttpAnswer values(const HttpRequest&, const PathNumbers&);
+  HttpAnswer maps(const HttpRequest&, const PathNumbers&);
+  HttpAnswer map(const HttpRequest&, const PathNumbers& place);
+  HttpAnswer run_text(const HttpRequest&, const PathNumbers&);
+  HttpAnswer run_analysis(const HttpRequest&, const PathNumbers&);
+  HttpAnswer job(const HttpRequest&, const PathNumbers& id);
+  HttpAnswer job_events(const HttpRequest&, const PathNumbers& id);
+  HttpAnswer cancel_job(const HttpRequest&, const PathNumbers& id);
+
+ private:
+  HttpAnswer part_of_snapshot(const HttpRequest& request, const char* type,
+                              std::string Snapshot::*part);
+  HttpAnswer start(std::string what, JobWork work);
+  Session session_for(std::stop_token stop, const ProgressFn& progress) const;
+
+  std::shared_ptr<const std::string> page_;
+  std::string policy_;  // the page's Content-Security-Policy
+  LiveReport& report_;
+  Jobs& jobs_;
+  const Session& session_;
+  std::shared_ptr<std::atomic<int>> streams_ = std::make_shared<std::atomic<int>>(0);
+};
+
+}  // namespace attnscope

@@ -1,0 +1,215 @@
+#include "attnscope/serve/api_description.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "attnscope/core/error.h"
+#include "attnscope/results/field.h"
+#include "attnscope/serve/api.h"
+#include "attnscope/serve/limits.h"
+#include "attnscope/serve/request_body.h"
+
+namespace attnscope {
+namespace {
+
+using nlohmann::ordered_json;
+
+ordered_json described(std::string_view type, std::string_view meaning) {
+  return {{"type", type}, {"description", meaning}};
+}
+
+ordered_json nullable(std::string_view type, std::string_view meaning) {
+  return {{"type", ordered_json::array({type, "null"})}, {"description", meaning}};
+}
+
+ordered_json list_of(const ordered_json& entry, std::string_view meaning) {
+  return {{"type", "array"}, {"items", entry}, {"description", meaning}};
+}
+
+ordered_json reference(std::string_view schema) {
+  return {{"$ref", "#/components/schemas/" + std::string(schema)}};
+}
+
+/// An object of whose properties all are there, but for those in `optional`.
+ordered_json object_of(const ordered_json& properties,
+                       const std::vector<std::string>& optional = {}, bool closed = true) {
+  ordered_json required = ordered_json::array();
+  for (const auto& [name, schema] : properties.items()) {
+    if (std::find(optional.begin(), optional.end(), name) == optional.end()) {
+      required.push_back(name);
+    }
+  }
+  ordered_json object = {{"type", "object"}, {"properties", properties}};
+  if (!required.empty()) object["required"] = required;
+  if (closed) object["additionalProperties"] = false;
+  return object;
+}
+
+std::string help_of(const Parameter& parameter) {
+  return spell_parameters(full_help(parameter),
+                          [](std::string_view name) { return std::string(name); });
+}
+
+ordered_json text_request() {
+  ordered_json properties = {
+      {"model", described("string", "the name of one model; without it all are run")}};
+  for (const Parameter& parameter : text_run_parameters()) {
+    const bool flag = parameter.type == ParameterType::flag;
+    ordered_json& property = properties[parameter.name];
+    property = described(flag ? "boolean" : "string", help_of(parameter));
+    if (!flag) property["minLength"] = 1;
+  }
+  properties["text"]["description"] = help_of(text_run_parameters().front()) + ", of at most " +
+                                      std::to_string(kRunTextLimitBytes) + " bytes in UTF-8";
+  std::vector<std::string> all;
+  for (const auto& [name, schema] : properties.items()) all.push_back(name);
+  ordered_json request = object_of(properties, all);
+  request["oneOf"] = ordered_json::array({{{"required", ordered_json::array({"text"})}},
+                                          {{"required", ordered_json::array({"tokens"})}}});
+  return request;
+}
+
+ordered_json job() {
+  const ordered_json progress =
+      object_of({{"done", described("integer", "pieces of work")},
+                 {"total", described("integer", "all of them")},
+                 {"seconds", described("number", "since it started")},
+                 {"seconds_left", nullable("number", "an estimate; null before a piece is done")}});
+  return object_of(
+      {{"job", described("integer", "its number")},
+       {"what",
+        described("string", "attention, the id of an analysis, or stored: reads the store")},
+       {"state", {{"enum", {"queued", "running", "done", "failed", "cancelled"}}}},
+       {"progress", {{"anyOf", ordered_json::array({progress, {{"type", "null"}}})}}},
+       {"revision", nullable("integer", "of the report that has what it found; null before")},
+       {"error", {{"anyOf", ordered_json::array({reference("Error"), {{"type", "null"}}})}}}});
+}
+
+ordered_json models() {
+  ordered_json facts = ordered_json::object();
+  for (const Field& field : row_kinds().front().models) {
+    facts[std::string(field.name)] = {{"description", field.meaning}};
+  }
+  const ordered_json analysis =
+      object_of({{"id", reference("AnalysisId")},
+                 {"state", {{"enum", {"absent", "under_way", "done"}}}},
+                 {"again", described("string", "the command that prints its rows")}});
+  const ordered_json parameter = object_of({{"name", described("string", "in a TextRequest")},
+                                            {"type", {{"enum", {"text", "boolean"}}}},
+                                            {"help", described("string", "a line")}});
+  const ordered_json maps =
+      object_of({{"model", described("integer", "place among the models")},
+                 {"layers", list_of({{"type", "integer"}}, "those that were run")},
+                 {"heads", described("integer", "of each layer")},
+                 {"tokens", described("integer", "T: a map is T x T")}});
+  ordered_json raw_maps = list_of(maps, "of the last text; null before one was run");
+  raw_maps["type"] = ordered_json::array({"array", "null"});
+  return object_of(
+      {{"version", described("string", "of attnscope")},
+       {"revision", described("integer", "of the report; it grows with every change")},
+       {"models", list_of({{"type", "object"}, {"properties", facts}}, "facts, as info has them")},
+       {"analyses", list_of(analysis, "what can be started, and what the report has")},
+       {"text_parameters", list_of(parameter, "what a run on a text takes")},
+       {"raw_maps", raw_maps},
+       {"jobs", list_of(reference("Job"), "those that wait or run")},
+       {"text_limit_bytes", described("integer", "the longest text, in UTF-8")}});
+}
+
+ordered_json schemas() {
+  ordered_json error =
+      object_of({{"kind", described("string", "what went wrong, for programs")},
+                 {"message", described("string", "what went wrong, in one line")},
+                 {"parameter", described("string", "what of the request it is about")},
+                 {"hint", described("string", "what to do; the message ends with it, too")}},
+                {"parameter", "hint"});
+  ordered_json report =
+      object_of({{"schema", {{"const", "attnscope-report/1"}}},
+                 {"revision", described("integer", "it grows with every change")}},
+                {}, /*closed=*/false);
+  report["description"] = "what docs/formats.md calls a report file, and its revision";
+  return {{"Error", error},
+          {"Refusal", object_of({{"error", reference("Error")}})},
+          {"AnalysisId", {{"enum", analysis_ids()}}},
+          {"AnalysisRequest", object_of({{"id", reference("AnalysisId")}})},
+          {"TextRequest", text_request()},
+          {"Started", object_of({{"job", described("integer", "its number")}})},
+          {"Job", job()},
+          {"Models", models()},
+          {"Report", report}};
+}
+
+/// {"application/json": {"schema": …}}.
+ordered_json content_of(std::string_view answer) {
+  ordered_json content = ordered_json::object();
+  if (answer.find('/') != std::string_view::npos) {
+    content[std::string(answer)] = ordered_json::object();
+  } else {
+    content["application/json"] = {{"schema", reference(answer)}};
+  }
+  return content;
+}
+
+ordered_json parameters_of(const Route& route) {
+  ordered_json parameters = ordered_json::array();
+  for (std::size_t begin = 0; (begin = route.path.find('{', begin)) != std::string_view::npos;) {
+    const std::size_t end = route.path.find('}', begin);
+    parameters.push_back({{"name", route.path.substr(begin + 1, end - begin - 1)},
+                          {"in", "path"},
+                          {"required", true},
+                          {"schema", {{"type", "integer"}, {"minimum", 0}}}});
+    begin = end;
+  }
+  if (route.path == "/api/results" || route.path == "/api/values" || route.path == "/api/maps") {
+    parameters.push_back({{"name", "revision"},
+                          {"in", "query"},
+                          {"description", "refused with 409 where the report has another one"},
+                          {"schema", {{"type", "integer"}}}});
+  }
+  return parameters;
+}
+
+ordered_json operation_of(const Route& route) {
+  const bool starts = route.answer == "Started" || route.method == "DELETE";
+  ordered_json operation = {{"summary", route.summary}};
+  if (const ordered_json parameters = parameters_of(route); !parameters.empty()) {
+    operation["parameters"] = parameters;
+  }
+  if (!route.body.empty()) {
+    operation["requestBody"] = {{"required", true}, {"content", content_of(route.body)}};
+  }
+  operation["responses"] = {
+      {starts ? "202" : "200",
+       {{"description", starts ? "accepted" : "what was asked for"},
+        {"content", content_of(route.answer)}}},
+      {"default", {{"description", "refused"}, {"content", content_of("Refusal")}}}};
+  return operation;
+}
+
+}  // namespace
+
+std::string openapi_text() {
+  ordered_json paths = ordered_json::object();
+  for (const Route& route : routes()) {
+    std::string method;
+    for (const char c : route.method) method += static_cast<char>(c - 'A' + 'a');
+    paths[std::string(route.path)][method] = operation_of(route);
+  }
+  const ordered_json document = {
+      {"openapi", "3.1.0"},
+      {"info",
+       {{"title", "attnscope serve"},
+        {"version", "1"},
+        {"description", "What a running `attnscope serve` answers; docs/http.md says more."}}},
+      {"paths", paths},
+      {"components",
+       {{"schemas", schemas()},
+        {"securitySchemes",
+         {{"in_address", {{"type", "apiKey"}, {"in", "query"}, {"name", "token"}}},
+          {"in_header", {{"type", "http"}, {"scheme", "bearer"}}}}}}},
+      {"security", ordered_json::array({ordered_json::object(),
+                                        {{"in_address", ordered_json::array()}},
+                                        {{"in_header", ordered_json::array()}}})}};
+  return document.dump(1) + "\n";
+}
+
+}  // namespace attnscope

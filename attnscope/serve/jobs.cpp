@@ -1,0 +1,177 @@
+#include "attnscope/serve/jobs.h"
+
+#include <algorithm>
+#include <new>
+#include <utility>
+
+#include "attnscope/core/error.h"
+#include "attnscope/serve/http.h"
+#include "attnscope/serve/limits.h"
+
+namespace attnscope {
+namespace {
+
+Record progress_record(const Progress& progress) {
+  return {{"done", static_cast<std::int64_t>(progress.items_done)},
+          {"total", static_cast<std::int64_t>(progress.items_total)},
+          {"seconds", progress.seconds},
+          {"seconds_left", progress.seconds_left}};
+}
+
+}  // namespace
+
+std::string_view job_state_name(JobState state) {
+  constexpr std::string_view kNames[] = {"queued", "running", "done", "failed", "cancelled"};
+  return kNames[static_cast<std::size_t>(state)];
+}
+
+Record job_record(const JobView& job) {
+  Record record = {{"job", job.id}, {"what", job.what}, {"state", job_state_name(job.state)}};
+  std::optional<Record> progress;
+  if (job.progress) progress = progress_record(*job.progress);
+  return record.add("progress", progress).add("revision", job.revision).add("error", job.error);
+}
+
+Jobs::Jobs() : thread_([this] { run_all(); }) {}
+
+Jobs::~Jobs() { end(); }
+
+std::optional<std::int64_t> Jobs::add(std::string what, JobWork work) {
+  const std::scoped_lock lock(mutex_);
+  const auto waiting = std::count_if(jobs_.begin(), jobs_.end(), [](const JobPointer& job) {
+    return job->view.state == JobState::queued;
+  });
+  if (over_ || static_cast<std::size_t>(waiting) >= kMostQueuedJobs) return std::nullopt;
+  auto job = std::make_shared<Job>();
+  job->view.id = ++last_id_;
+  job->view.what = std::move(what);
+  job->work = std::move(work);
+  jobs_.push_back(std::move(job));
+  forget_old();
+  changed_.notify_all();
+  return last_id_;
+}
+
+std::optional<JobView> Jobs::find(std::int64_t id) { return wait(id, 0, {}); }
+
+std::optional<JobView> Jobs::wait(std::int64_t id, std::uint64_t seen,
+                                  std::chrono::milliseconds most) {
+  std::unique_lock lock(mutex_);
+  const JobPointer job = find_job(id);
+  if (!job) return std::nullopt;
+  changed_.wait_for(lock, most, [&] { return over_ || job->view.change > seen; });
+  return job->view;
+}
+
+std::optional<JobView> Jobs::cancel(std::int64_t id) {
+  JobPointer job;
+  {
+    const std::scoped_lock lock(mutex_);
+    job = find_job(id);
+    if (!job) return std::nullopt;
+    if (job->view.state == JobState::queued) {
+      job->view.state = JobState::cancelled;
+      ++job->view.change;
+      changed_.notify_all();
+    }
+  }
+  job->stop.request_stop();  // without the lock: it may wake the job, which needs it
+  return find(id);
+}
+
+std::vector<JobView> Jobs::under_way() {
+  const std::scoped_lock lock(mutex_);
+  std::vector<JobView> views;
+  for (const JobPointer& job : jobs_) {
+    if (!job->view.is_over()) views.push_back(job->view);
+  }
+  return views;
+}
+
+void Jobs::end() {
+  std::deque<JobPointer> all;
+  {
+    const std::scoped_lock lock(mutex_);
+    over_ = true;
+    all = jobs_;
+    changed_.notify_all();
+  }
+  for (const JobPointer& job : all) job->stop.request_stop();
+}
+
+bool Jobs::is_over() {
+  const std::scoped_lock lock(mutex_);
+  return over_;
+}
+
+Jobs::JobPointer Jobs::find_job(std::int64_t id) const {
+  for (const JobPointer& job : jobs_) {
+    if (job->view.id == id) return job;
+  }
+  return nullptr;
+}
+
+void Jobs::run_all() {
+  for (;;) {
+    JobPointer next;
+    {
+      std::unique_lock lock(mutex_);
+      changed_.wait(lock, [&] {
+        const auto first = std::find_if(jobs_.begin(), jobs_.end(), [](const JobPointer& job) {
+          return job->view.state == JobState::queued;
+        });
+        next = first == jobs_.end() ? nullptr : *first;
+        return over_ || next;
+      });
+      if (over_) return;
+      next->view.state = JobState::running;
+      ++next->view.change;
+      changed_.notify_all();
+    }
+    run(*next);
+  }
+}
+
+void Jobs::run(Job& job) {
+  const auto fail = [&](Record error) {
+    change(job, [&](JobView& view) {
+      view.state = JobState::failed;
+      view.error = std::move(error);
+    });
+  };
+  try {
+    const std::int64_t revision = job.work(job.stop.get_token(), [&](const Progress& progress) {
+      change(job, [&](JobView& view) { view.progress = progress; });
+    });
+    change(job, [&](JobView& view) {
+      view.state = JobState::done;
+      view.revision = revision;
+    });
+  } catch (const Stopped&) {
+    change(job, [](JobView& view) { view.state = JobState::cancelled; });
+  } catch (const Error& error) {
+    fail(error_record(error));
+  } catch (const std::bad_alloc&) {
+    fail({{"kind", "io"}, {"message", "not enough memory (try a smaller --memory)"}});
+  } catch (const std::exception& error) {
+    fail({{"kind", "internal"}, {"message", error.what()}});
+  }
+  job.work = nullptr;  // what it held goes with it
+}
+
+void Jobs::change(Job& job, const std::function<void(JobView&)>& how) {
+  const std::scoped_lock lock(mutex_);
+  how(job.view);
+  ++job.view.change;
+  changed_.notify_all();
+}
+
+void Jobs::forget_old() {
+  auto ended = std::count_if(jobs_.begin(), jobs_.end(),
+                             [](const JobPointer& job) { return job->view.is_over(); });
+  std::erase_if(jobs_, [&](const JobPointer& job) {
+    return job->view.is_over() && ended-- > static_cast<std::ptrdiff_t>(kMostEndedJobs);
+  });
+}
+
+}  // namespace attnscope

@@ -1,0 +1,50 @@
+// All attention maps of one run on a text, as they were computed.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "attnscope/core/spool.h"
+#include "attnscope/serve/http.h"
+
+namespace attnscope {
+
+/// The maps (T, T) of the heads of some layers of some models, float32, in memory while they are
+/// few and then in an unnamed temporary file.
+class RawMaps {
+ public:
+  /// Which maps there are of one model.
+  struct OfModel {
+    std::size_t model = 0;             // index
+    std::vector<std::int64_t> layers;  // ascending
+    std::int64_t heads = 0;
+    std::int64_t tokens = 0;  // T
+  };
+
+  /// The next layer of that model, (heads, T, T); the models and their layers come in order.
+  void add(std::size_t model, std::int64_t layer, std::int64_t heads, std::span<const float> maps);
+
+  /// One head's map: rows are queries, little-endian.
+  struct Map {
+    std::int64_t tokens = 0;
+    std::uint64_t at = 0, bytes = 0;
+  };
+  std::optional<Map> find(std::size_t model, std::int64_t layer, std::int64_t head) const;
+
+  /// Bytes of a map. Safe to call from any thread once all is added. Throws Error(io).
+  std::string read(const Map& map, std::uint64_t offset, std::size_t length);
+
+  const std::vector<OfModel>& models() const { return models_; }
+
+ private:
+  std::mutex mutex_;
+  Spool spool_{std::size_t{64} << 20};
+  std::vector<OfModel> models_;
+  std::vector<std::uint64_t> begins_;  // in spool_, of each of models_
+};
+
+}  // namespace attnscope

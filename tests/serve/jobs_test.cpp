@@ -1,0 +1,112 @@
+#include "attnscope/serve/jobs.h"
+
+#include <gtest/gtest.h>
+
+#include <latch>
+
+#include "attnscope/core/error.h"
+#include "attnscope/serve/limits.h"
+
+namespace attnscope {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::int64_t kRevision = 7;
+
+/// Runs until it is cancelled.
+std::int64_t run_on(std::stop_token stop, const ProgressFn&) {
+  while (!stop.stop_requested()) std::this_thread::sleep_for(1ms);
+  throw Stopped();
+}
+
+JobView ended(Jobs& jobs, std::int64_t id) {
+  JobView job = *jobs.find(id);
+  while (!job.is_over()) job = *jobs.wait(id, job.change, 1s);
+  return job;
+}
+
+TEST(Jobs, RunOneAfterTheOther) {
+  Jobs jobs;
+  std::vector<int> order;
+  const auto work = [&](int name) {
+    return [&order, name](std::stop_token, const ProgressFn& progress) {
+      progress({.items_done = 1, .items_total = 2});
+      order.push_back(name);
+      return kRevision;
+    };
+  };
+  const auto first = jobs.add("a", work(1)), second = jobs.add("b", work(2));
+  const JobView job = ended(jobs, *second);
+  EXPECT_EQ(job.state, JobState::done);
+  EXPECT_EQ(job.what, "b");
+  EXPECT_EQ(job.revision, kRevision);
+  EXPECT_EQ(job.progress->items_total, 2u);
+  EXPECT_EQ(ended(jobs, *first).state, JobState::done);
+  EXPECT_EQ(order, (std::vector<int>{1, 2}));
+  EXPECT_FALSE(jobs.find(*second + 1));
+}
+
+TEST(Jobs, SayWhatWentWrong) {
+  Jobs jobs;
+  const auto id = jobs.add("a", [](std::stop_token, const ProgressFn&) -> std::int64_t {
+    throw Error(ErrorKind::usage, {.parameter = "text", .problem = "is bad", .hint = "mend it"});
+  });
+  const JobView job = ended(jobs, *id);
+  EXPECT_EQ(job.state, JobState::failed);
+  EXPECT_EQ(expect<std::string>(*job.error, "kind"), "usage");
+  EXPECT_EQ(expect<std::string>(*job.error, "parameter"), "text");
+  EXPECT_EQ(expect<std::string>(*job.error, "message"), "text: is bad (mend it)");
+  EXPECT_FALSE(job.revision);
+}
+
+TEST(Jobs, AreCancelledWhetherTheyRunOrWait) {
+  Jobs jobs;
+  const auto running = jobs.add("a", run_on), waiting = jobs.add("b", run_on);
+  EXPECT_EQ(jobs.under_way().size(), 2u);
+  EXPECT_EQ(jobs.cancel(*waiting)->state, JobState::cancelled);
+  EXPECT_EQ(jobs.under_way().size(), 1u);
+  jobs.cancel(*running);
+  EXPECT_EQ(ended(jobs, *running).state, JobState::cancelled);
+  EXPECT_FALSE(jobs.cancel(99));
+}
+
+TEST(Jobs, FewWaitAndOldOnesAreForgotten) {
+  Jobs jobs;
+  std::latch begun(1);
+  const auto first = jobs.add("a", [&](std::stop_token stop, const ProgressFn& progress) {
+    begun.count_down();
+    return run_on(std::move(stop), progress);
+  });
+  begun.wait();
+  std::vector<std::int64_t> waiting;
+  for (std::size_t count = 0; count < kMostQueuedJobs; ++count) {
+    waiting.push_back(*jobs.add("b", run_on));
+  }
+  EXPECT_FALSE(jobs.add("c", run_on));
+  for (const std::int64_t id : waiting) jobs.cancel(id);
+  EXPECT_TRUE(jobs.find(*first));
+  const auto nothing = [](std::stop_token, const ProgressFn&) { return kRevision; };
+  jobs.cancel(*first);
+  for (std::size_t count = 0; count < kMostEndedJobs + 5; ++count) {
+    ended(jobs, *jobs.add("d", nothing));
+  }
+  EXPECT_FALSE(jobs.find(*first));
+}
+
+TEST(Jobs, EndAtOnceWhenTheirServerDoes) {
+  Jobs jobs;
+  const auto id = jobs.add("a", run_on);
+  std::jthread later([&] {
+    std::this_thread::sleep_for(20ms);
+    jobs.end();
+  });
+  const auto start = std::chrono::steady_clock::now();
+  JobView job = *jobs.find(*id);
+  while (!jobs.is_over()) job = *jobs.wait(*id, job.change, 10s);
+  EXPECT_LT(std::chrono::steady_clock::now() - start, 5s);
+  EXPECT_FALSE(jobs.add("b", run_on));
+}
+
+}  // namespace
+}  // namespace attnscope

@@ -1,0 +1,62 @@
+// A running `attnscope serve`, for tests.
+#pragma once
+
+#include <csignal>
+#include <thread>
+
+#include "tests/cli/command_line.h"
+#include "tests/support/http_client.h"
+
+namespace attnscope::test {
+
+inline const std::string kServedModel = source_path("examples/shakespeare-gpt2");
+
+class Server {
+ public:
+  explicit Server(const Words& arguments = {kServedModel}, RunOptions options = {})
+      : command_(Words{"serve", "--port", "0", "--quiet"} + arguments, std::move(options)) {
+    command_.wait_until([&] { return contains(command_.printed(), "\n"); });
+    address_ = command_.printed().substr(0, command_.printed().find('\n'));
+    const std::size_t colon = address_.rfind(':');
+    if (colon == std::string::npos) throw std::runtime_error("no address: " + address_);
+    talk_.port = std::stoi(address_.substr(colon + 1));
+  }
+
+  const std::string& address() const { return address_; }
+  int port() const { return talk_.port; }
+  const Talk& talk() const { return talk_; }
+  RunningCommand& command() { return command_; }
+
+  json get(const std::string& path) const { return json::parse(talk_.get(path).body); }
+  /// The number of the job that this starts.
+  std::int64_t start(const std::string& path, const json& body) const {
+    const HttpReply reply = talk_.post(path, body.dump());
+    EXPECT_EQ(reply.status, 202) << reply.body;
+    return json::parse(reply.body).at("job");
+  }
+  json job(std::int64_t id) const { return get("/api/jobs/" + std::to_string(id)); }
+  /// The job when it is over.
+  json finished(std::int64_t id) const {
+    json found;
+    do {
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      found = job(id);
+    } while (found["state"] == "queued" || found["state"] == "running");
+    return found;
+  }
+  /// It still answers.
+  void expect_alive() const { EXPECT_EQ(talk_.get("/api/models").status, 200); }
+
+  /// Ends it as Ctrl-C does.
+  RunResult stop() {
+    command_.send(SIGINT);
+    return command_.wait();
+  }
+
+ private:
+  RunningCommand command_;
+  std::string address_;
+  Talk talk_;
+};
+
+}  // namespace attnscope::test

@@ -1,0 +1,297 @@
+// `serve` as a page uses it.
+#include "tests/serve/server.h"
+
+#include <cstring>
+
+#include "tests/cli/attention_model.h"
+
+namespace attnscope::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr int kIo = 3, kUsage = 2, kInterrupted = 128 + SIGINT;
+
+std::vector<float> floats_of(const std::string& bytes) {
+  std::vector<float> numbers(bytes.size() / sizeof(float));
+  std::memcpy(numbers.data(), bytes.data(), numbers.size() * sizeof(float));
+  return numbers;
+}
+
+/// The events of a stream: names and data.
+std::vector<std::pair<std::string, json>> events_of(const std::string& body) {
+  std::vector<std::pair<std::string, json>> events;
+  std::string name;
+  for (const std::string& line : lines_of(body)) {
+    if (line.starts_with("event: ")) name = line.substr(7);
+    if (line.starts_with("data: ")) events.emplace_back(name, json::parse(line.substr(6)));
+  }
+  return events;
+}
+
+TEST(Serve, PrintsItsAddressAndEndsWhenItIsTold) {
+  Server server;
+  EXPECT_EQ(server.address(), "http://127.0.0.1:" + std::to_string(server.port()) + "/");
+  server.expect_alive();
+  const RunResult result = server.stop();
+  EXPECT_EQ(result.exit_code, kInterrupted);
+  EXPECT_LT(result.seconds, 1.0);
+  EXPECT_EQ(result.out, server.address() + "\n");
+  EXPECT_EQ(result.err, "\nattnscope: interrupted\n");
+}
+
+TEST(Serve, EveryAnswerIsForThisPageAlone) {
+  const Server server;
+  for (const char* path : {"/", "/api/models", "/api/values", "/nothing"}) {
+    const HttpReply reply = server.talk().get(path);
+    EXPECT_EQ(reply.header("x-content-type-options"), "nosniff") << path;
+    EXPECT_EQ(reply.header("referrer-policy"), "no-referrer");
+    EXPECT_EQ(reply.header("cross-origin-resource-policy"), "same-origin");
+    EXPECT_EQ(reply.header("cache-control"), "no-store");
+    EXPECT_EQ(reply.header("connection"), "close");
+  }
+  const HttpReply page = server.talk().get("/");
+  if (page.status != 200) {  // a build without the page
+    EXPECT_EQ(page.status, 404);
+    return;
+  }
+  EXPECT_EQ(page.header("content-type"), "text/html; charset=utf-8");
+  const std::string policy = page.header("content-security-policy");
+  for (const char* rule : {"default-src 'none'", "connect-src 'self'", "frame-ancestors 'none'"}) {
+    EXPECT_TRUE(contains(policy, rule)) << policy;
+  }
+  EXPECT_FALSE(contains(page.body, ">@@")) << "a place that was not filled";
+}
+
+TEST(Serve, SaysWhatThereIsAndWhatCanBeStarted) {
+  const Server server;
+  const json models = server.get("/api/models");
+  EXPECT_EQ(models["models"].at(0)["name"], "shakespeare-gpt2");
+  EXPECT_EQ(models["raw_maps"], nullptr);
+  Words ids;
+  for (const json& analysis : models["analyses"]) {
+    ids.push_back(analysis["id"]);
+    EXPECT_EQ(analysis["state"], "absent");
+    EXPECT_TRUE(analysis["again"].get<std::string>().starts_with("attnscope ")) << analysis;
+  }
+  EXPECT_EQ(ids, (Words{"spectrum", "mla", "weights", "similarity", "overlap", "circuits",
+                        "composition", "induction", "matrices"}));
+  const json results = server.get("/api/results");
+  EXPECT_EQ(results["schema"], "attnscope-report/1");
+  EXPECT_EQ(results["revision"], models["revision"]);
+  EXPECT_EQ(results["reports"], json::array());
+}
+
+TEST(Serve, RunsATextAndGivesItsMaps) {
+  const Server server;
+  const std::string text = "To be, or not to be, that is the question";
+  const json job = server.finished(server.start("/api/attention", {{"text", text}}));
+  EXPECT_EQ(job["state"], "done") << job;
+  const json results = server.get("/api/results");
+  EXPECT_EQ(results["revision"], job["revision"]);
+  EXPECT_EQ(results["reports"].at(0)["id"], "attention");
+  EXPECT_EQ(results["reports"].size(), 1u);
+  const json rows = report_of({"attention", kServedModel, "--text", text})["rows"];
+  EXPECT_EQ(results["reports"].at(0)["rows"], rows);
+
+  const TempFolder folder;
+  const std::string file = (folder.path() / "maps.safetensors").string();
+  output_of({"attention", kServedModel, "--text", text, "--maps", file});
+  const StoredTensor maps = stored_tensor(file, "attentions");
+  const std::int64_t tokens = maps.shape[3];
+  EXPECT_EQ(results["texts"].at(0)["tokens"].size(), static_cast<std::size_t>(tokens));
+  const json raw = server.get("/api/models")["raw_maps"].at(0);
+  EXPECT_EQ(raw["tokens"], tokens);
+  EXPECT_EQ(raw["layers"].size(), static_cast<std::size_t>(maps.shape[0]));
+  auto expected = maps.values.begin();
+  for (std::int64_t layer = 0; layer < maps.shape[0]; ++layer) {
+    for (std::int64_t head = 0; head < maps.shape[1]; ++head) {
+      const std::string place = "/api/maps/0/" + std::to_string(layer) + "/" + std::to_string(head);
+      const HttpReply reply = server.talk().get(place);
+      EXPECT_EQ(reply.header("attnscope-tokens"), std::to_string(tokens));
+      const std::vector<float> map = floats_of(reply.body);
+      ASSERT_EQ(map.size(), static_cast<std::size_t>(tokens * tokens));
+      EXPECT_TRUE(std::equal(map.begin(), map.end(), expected)) << place;
+      expected += tokens * tokens;
+    }
+  }
+  for (const char* path : {"/api/maps/1/0/0", "/api/maps/0/6/0", "/api/maps/0/0/6"}) {
+    EXPECT_EQ(server.talk().get(path).status, 404) << path;
+  }
+}
+
+TEST(Serve, ANewTextTakesThePlaceOfTheOldOne) {
+  const Server server;
+  server.finished(
+      server.start("/api/attention", {{"text", "To be, or not to be"}, {"without_first", true}}));
+  EXPECT_EQ(server.get("/api/results")["reports"].size(), 2u);
+  const std::string first = server.talk().get("/api/maps").body;
+  const json job =
+      server.finished(server.start("/api/attention", {{"tokens", "5,7,11"}, {"layers", "-1"}}));
+  EXPECT_EQ(job["state"], "done") << job;
+  const json results = server.get("/api/results");
+  EXPECT_EQ(results["reports"].size(), 1u);
+  EXPECT_EQ(results["texts"].size(), 1u);
+  EXPECT_EQ(results["maps"].size(), 6u) << "of one layer";
+  EXPECT_EQ(results["maps"].at(0)["layer"], 5);
+  EXPECT_EQ(server.talk().get("/api/maps").body.size(), 6u * (1 + 2 + 3));
+  EXPECT_EQ(server.talk().get("/api/maps/0/5/0").body.size(), 9 * sizeof(float));
+  EXPECT_EQ(server.talk().get("/api/maps/0/0/0").status, 404);
+}
+
+TEST(Serve, OfSeveralModelsOneCanBeChosen) {
+  const TempFolder folder;
+  for (const char* name : {"a", "b"}) {
+    std::filesystem::create_directories(folder.path() / name);
+    std::filesystem::copy(tiny_model("gpt2"), folder.path() / name / "step");
+  }
+  const Server server({(folder.path() / "a/step").string(), (folder.path() / "b/step").string()});
+  const json both = server.finished(server.start("/api/attention", {{"tokens", "5,7,11"}}));
+  EXPECT_EQ(both["state"], "done") << both;
+  EXPECT_EQ(server.get("/api/models")["raw_maps"].size(), 2u);
+  const json one =
+      server.finished(server.start("/api/attention", {{"tokens", "5,7"}, {"model", "b/step"}}));
+  EXPECT_EQ(one["state"], "done") << one;
+  const json results = server.get("/api/results");
+  for (const json& row : results["reports"].at(0)["rows"]) EXPECT_EQ(row["model"], "b/step");
+  for (const json& map : results["maps"]) EXPECT_EQ(map["model"], "b/step");
+  EXPECT_EQ(server.get("/api/models")["raw_maps"].size(), 1u);
+  EXPECT_EQ(server.talk().get("/api/maps/0/0/0").status, 404);
+  EXPECT_EQ(server.talk().get("/api/maps/1/0/0").status, 200);
+}
+
+TEST(Serve, RunsTheAnalysesThatCommandsRun) {
+  const Server server;
+  const json before = server.get("/api/models");
+  for (const json& analysis : before["analyses"]) {
+    const json job = server.finished(server.start("/api/analyses", {{"id", analysis["id"]}}));
+    EXPECT_EQ(job["state"], "done") << job;
+  }
+  const json results = server.get("/api/results");
+  EXPECT_EQ(results["reports"].size(), 8u);
+  EXPECT_EQ(results["left_out"], json::array());
+  EXPECT_GT(results["matrices"].size(), 0u);
+  const json after = server.get("/api/models");
+  for (const json& analysis : after["analyses"]) {
+    EXPECT_EQ(analysis["state"], "done");
+    EXPECT_EQ(server.talk().post("/api/analyses", json{{"id", analysis["id"]}}.dump()).status, 409);
+  }
+  // The report as a whole is of one moment.
+  const std::string now = std::to_string(results["revision"].get<int>());
+  const HttpReply values = server.talk().get("/api/values?revision=" + now);
+  EXPECT_EQ(values.status, 200);
+  EXPECT_EQ(values.header("attnscope-revision"), now);
+  EXPECT_EQ(server.talk().get("/api/values?revision=1").status, 409);
+  std::size_t numbers = 0;
+  for (const json& row : results["reports"].at(0)["rows"]) {
+    const json& place = row["singular_values"];
+    numbers =
+        std::max(numbers, place["at"].get<std::size_t>() + place["length"].get<std::size_t>());
+  }
+  EXPECT_GE(values.body.size() / sizeof(float), numbers);
+}
+
+TEST(Serve, WhatFailsIsSaidAndTheReportStaysAsItWas) {
+  const Server server({tiny_model("gpt2")});
+  const json job = server.finished(server.start("/api/attention", {{"tokens", "5,99999"}}));
+  EXPECT_EQ(job["state"], "failed");
+  EXPECT_EQ(job["error"]["kind"], "usage") << job;
+  EXPECT_EQ(server.get("/api/results")["reports"], json::array());
+  const json no_text = server.finished(server.start("/api/attention", {{"text", "To be"}}));
+  EXPECT_EQ(no_text["state"], "failed") << "it has no tokenizer";
+  EXPECT_TRUE(contains(no_text["error"]["hint"].get<std::string>(), "tokens")) << no_text;
+  std::string many = "1";
+  while (many.size() < 60'000) many += ",1";
+  const json large = server.finished(server.start("/api/attention", {{"tokens", many}}));
+  EXPECT_TRUE(contains(large["error"]["message"].get<std::string>(), "over the limit of 4 GB"));
+}
+
+TEST(Serve, AJobTellsHowItGoes) {
+  const Server server;
+  const std::int64_t id = server.start("/api/analyses", {{"id", "spectrum"}});
+  const HttpReply reply = server.talk().get("/api/jobs/" + std::to_string(id) + "/events");
+  EXPECT_EQ(reply.header("content-type"), "text/event-stream");
+  const auto events = events_of(reply.body);
+  ASSERT_FALSE(events.empty());
+  for (const auto& [name, data] : events) {
+    EXPECT_EQ(data["job"], id);
+    EXPECT_EQ(name, &data == &events.back().second ? "end" : "progress");
+  }
+  EXPECT_EQ(events.back().second["state"], "done");
+  EXPECT_EQ(events.back().second["revision"], 2);
+  // A job that is over says so at once.
+  EXPECT_EQ(events_of(server.talk().get("/api/jobs/" + std::to_string(id) + "/events").body).size(),
+            1u);
+  EXPECT_EQ(server.talk().get("/api/jobs/99/events").status, 404);
+}
+
+TEST(Serve, ShowsAtOnceWhatAStoreHas) {
+  const TempFolder folder;
+  const std::string store = (folder.path() / "rows.sqlite").string();
+  output_of({"spectrum", kServedModel, "--mla", "--store", store});
+  const auto shown = [&](const Server& server) {
+    server.finished(1);  // which reads the store
+    Words ids;
+    const json results = server.get("/api/results");
+    for (const json& part : results["reports"]) ids.push_back(part["id"]);
+    return ids;
+  };
+  {
+    const Server server({kServedModel, "--store", store});
+    EXPECT_EQ(shown(server), Words{"mla"});
+    server.finished(server.start("/api/analyses", {{"id", "circuits"}}));
+  }
+  EXPECT_EQ(shown(Server({kServedModel, "--store", store})), (Words{"mla", "circuits"}));
+}
+
+TEST(Serve, AnAddressThatOthersReachDemandsAToken) {
+  const Server server({kServedModel, "--host", "0.0.0.0"});
+  const std::size_t at = server.address().find("?token=");
+  ASSERT_NE(at, std::string::npos) << server.address();
+  const std::string query = server.address().substr(at);
+  EXPECT_EQ(query.size(), std::strlen("?token=") + 32);
+  EXPECT_EQ(server.talk().get("/api/models").status, 401);
+  EXPECT_EQ(server.talk().get("/api/models" + query).status, 200);
+  EXPECT_EQ(server.talk().get("/api/models?token=" + std::string(32, '0')).status, 401);
+  Talk with_header = server.talk();
+  with_header.headers["Authorization"] = "Bearer " + query.substr(std::strlen("?token="));
+  EXPECT_EQ(with_header.get("/api/models").status, 200);
+  const Server own({kServedModel, "--token", "open-sesame"});
+  EXPECT_TRUE(own.address().ends_with("/?token=open-sesame"));
+  EXPECT_EQ(own.talk().get("/").status, 401);
+}
+
+TEST(Serve, OpensTheAddressInABrowser) {
+  const TempFolder folder;
+  const auto opener = folder.write("bin/xdg-open", "#!/bin/sh\necho \"$1\" > opened\n");
+  std::filesystem::permissions(opener, std::filesystem::perms::owner_all);
+  const std::string path = opener.parent_path().string() + ":/usr/bin:/bin";
+  const Server server({kServedModel, "--open"},
+                      {.folder = folder.path(), .environment = {{"PATH", path}}});
+  const auto until = std::chrono::steady_clock::now() + 10s;
+  std::string opened;
+  while (!contains(opened, "\n") && std::chrono::steady_clock::now() < until) {
+    std::this_thread::sleep_for(10ms);
+    const auto file = folder.path() / "opened";
+    if (std::filesystem::exists(file)) opened = read_file(file);
+  }
+  EXPECT_EQ(opened, server.address() + "\n");
+}
+
+TEST(Serve, RefusesWhatItCannotServe) {
+  const Server server;
+  const std::string taken = std::to_string(server.port());
+  expect_refusal({"serve", kServedModel, "--quiet", "--port", taken}, kIo,
+                 {"--port", "127.0.0.1:" + taken + " is in use", "--port 0"});
+  server.expect_alive();
+  expect_refusal({"serve", "--quiet"}, kUsage, {"MODEL"});
+  expect_refusal({"serve", kServedModel, "--quiet", "--port", "65536"}, kUsage, {"--port"});
+  expect_refusal({"serve", kServedModel, "--quiet", "--host", "192.0.2.1"}, kUsage,
+                 {"--host", "no address of this machine"});
+  expect_refusal({"serve", kServedModel, "--quiet", "--host", "no such host"}, kUsage, {"--host"});
+  expect_refusal({"serve", kServedModel, "--quiet", "--token", "a b"}, kUsage, {"--token"});
+  expect_refusal({"serve", "/nowhere", "--quiet"}, kIo, {"/nowhere"});
+}
+
+}  // namespace
+}  // namespace attnscope::test

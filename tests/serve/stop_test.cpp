@@ -1,0 +1,82 @@
+// `serve` stops what it does within a second, be it a job or itself.
+#include "attnscope/serve/limits.h"
+#include "tests/cli/llama_layer.h"
+#include "tests/serve/server.h"
+
+namespace attnscope::test {
+namespace {
+
+using namespace std::chrono_literals;
+using Clock = std::chrono::steady_clock;
+
+/// A server of two layers of Llama's size, whose analyses take long.
+class ServeStop : public testing::Test {
+ protected:
+  std::int64_t start_and_wait(const char* id) {
+    const std::int64_t job = server_.start("/api/analyses", {{"id", id}});
+    while (server_.job(job)["progress"].is_null()) std::this_thread::sleep_for(10ms);
+    return job;
+  }
+  std::string path_of(std::int64_t job) const { return "/api/jobs/" + std::to_string(job); }
+
+  TempFolder folder_;
+  LlamaLayer layer_{folder_};
+  Server server_{{layer_.weights, "--layout", layer_.layout}};
+};
+
+TEST_F(ServeStop, AJobIsCancelledWithinASecond) {
+  for (const char* id : {"spectrum", "similarity", "circuits"}) {
+    SCOPED_TRACE(id);
+    const std::int64_t running = start_and_wait(id);
+    const std::int64_t waiting = server_.start("/api/analyses", {{"id", "weights"}});
+    const ClientSocket watcher(server_.port());
+    watcher.send(server_.talk().request_text("GET", path_of(running) + "/events"));
+    EXPECT_EQ(server_.talk().ask("DELETE", path_of(waiting)).status, 202);
+    EXPECT_EQ(server_.job(waiting)["state"], "cancelled");
+    const auto start = Clock::now();
+    EXPECT_EQ(server_.talk().ask("DELETE", path_of(running)).status, 202);
+    EXPECT_EQ(server_.finished(running)["state"], "cancelled");
+    EXPECT_LT(Clock::now() - start, 1s);
+    EXPECT_TRUE(contains(watcher.receive(), "event: end"));
+  }
+  EXPECT_EQ(server_.get("/api/results")["reports"], json::array());
+  EXPECT_EQ(server_.talk().ask("DELETE", "/api/jobs/99").status, 404);
+}
+
+TEST_F(ServeStop, OnlySoManyWatch) {
+  const std::int64_t job = start_and_wait("spectrum");
+  const std::string request = server_.talk().request_text("GET", path_of(job) + "/events");
+  {
+    std::vector<ClientSocket> watchers;
+    for (int watcher = 0; watcher < kMostEventStreams; ++watcher) {
+      watchers.emplace_back(server_.port());
+      watchers.back().send(request);
+      EXPECT_TRUE(contains(watchers.back().receive("\n\n"), "200 OK"));
+    }
+    EXPECT_EQ(server_.talk().get(path_of(job) + "/events").status, 429);
+  }
+  // Those that left give their places back.
+  const auto until = Clock::now() + 5s;
+  std::string first;
+  while (!contains(first, "200 OK") && Clock::now() < until) {
+    const ClientSocket watcher(server_.port());
+    watcher.send(request);
+    first = watcher.receive("\r\n");
+  }
+  EXPECT_TRUE(contains(first, "200 OK")) << first;
+}
+
+TEST_F(ServeStop, CtrlCEndsItWhileAJobRunsAndReadersHang) {
+  const std::int64_t job = start_and_wait("spectrum");
+  const ClientSocket watcher(server_.port()), silent(server_.port());
+  watcher.send(server_.talk().request_text("GET", path_of(job) + "/events"));
+  silent.send("POST /api/attention HTTP/1.1\r\nContent-");
+  watcher.receive("\n\n");
+  const RunResult result = server_.stop();
+  EXPECT_EQ(result.exit_code, 128 + SIGINT) << result.err;
+  EXPECT_LT(result.seconds, 1.0);
+  EXPECT_FALSE(contains(result.err, "error")) << result.err;
+}
+
+}  // namespace
+}  // namespace attnscope::test
