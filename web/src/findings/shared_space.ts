@@ -19,6 +19,6 @@ export const shared_space: Kind = ({ report, model }) => {
       duplicates > 0 ? " at most" : "", ": ", strong(best.a), " and ", strong(best.b), " of layer ", strong(best.layer), ". Chance is ", strong(figure(Number(best.chance.toPrecision(2)))), ", duplicates have 1."],
     spark: { values: largest_by_layer(model.layers, alike, (pair) => pair.overlap), null_values: best.chance, colour: { role: best.matrix } },
     distance: best.distance,
-    see: { view: "similarity", state: { l: best.layer, h: best.a } },
+    see: { view: "similarity", state: { l: best.layer, h: best.a, matrix: best.matrix } },
   };
 };

@@ -50,8 +50,8 @@ export function relative_rank(report: Report, model: string, layer: number, matr
   return rank !== undefined && null_rank ? rank / null_rank : null;
 }
 
-export function ranks_by_depth({ report, threshold }: Reading): LinesChart | undefined {
-  const panels = all_matrices(report).map((matrix): Panel => ({
+export function ranks_by_depth({ report, threshold }: Reading, matrices = all_matrices(report)): LinesChart | undefined {
+  const panels = matrices.map((matrix): Panel => ({
     title: matrix_words(matrix),
     lines: report.file.models.map((model, index) => depth_line(model, index, (layer) => relative_rank(report, model.name, layer, matrix, threshold))).filter(has_values),
   })).filter((panel) => panel.lines.length > 0);

@@ -63,7 +63,7 @@ function heads_part(context: Context): HTMLElement {
   const heads = head_charts(context);
   const part = section("Heads at a glance", "Measures of every head's circuits, from the weights alone. Choose a cell for its numbers, its spectrum and its map.",
     heads.length > 0 ? h("div", { class: "overview-heads" }, heads.map((chart) => chart_frame(chart, context.theme, { on_choose: ({ row, column }) => context.go({ l: row, h: column }, "heads") })))
-      : absent_analysis("What each head's circuits do", "circuits"));
+      : absent_analysis("What each head's circuits do", "circuits", context.report));
   part.classList.add("overview-heads-part");
   return part;
 }
@@ -80,9 +80,9 @@ function draw(context: Context): HTMLElement {
     findings_part(context),
     h("div", { class: "overview-main" },
       has_spectrum(context) ? chart_frame(atlas_chart(context), theme, { level: 2, on_choose: ({ row }) => context.go({ l: row, h: null, layers: row, by: "layer" }, "spectra") })
-        : section("Rank atlas", null, absent_analysis("The rank of each matrix", "spectrum")),
+        : section("Rank atlas", null, absent_analysis("The rank of each matrix", "spectrum", context.report)),
       wall_part(context), heads_part(context)),
-    h("section", { class: "ruled" }, spectra ? chart_frame(spectra, theme, { level: 2 }) : absent_analysis("The spectrum of each matrix", "spectrum")),
+    h("section", { class: "ruled" }, spectra ? chart_frame(spectra, theme, { level: 2 }) : absent_analysis("The spectrum of each matrix", "spectrum", context.report)),
     models ? h("section", { class: "ruled" }, chart_frame(models, theme, { level: 2 })) : null);
 }
 
