@@ -14,7 +14,7 @@ export const copying_heads: Kind = ({ report, model }) => {
   const rows = rows_of(report, "circuits", model.name).filter((row) => row.circuit === "ov" && row.head !== null);
   const score = (row: (typeof rows)[number]) => row.copying_score;
   const noise = copying_noise(model.head_dim, rows.length);
-  const cut = Math.max(0.5, 1.5 * noise);
+  const cut = Math.max(0.5, 1.2 * noise);
   if (cut >= 1) return undefined;
   const raise = strongest_heads(rows, cut, score);
   const lower = strongest_heads(rows, cut, (row) => (row.copying_score === null ? null : -row.copying_score));

@@ -109,7 +109,7 @@ describe("heavy tails", () => {
 describe("a model near random", () => {
   test("says by how much at most, never rounded down", () => {
     expect(said(near_random, spectra(spectrum(0, "q", 40), spectrum(1, "q", 41)))).toBe(
-      "2.5 % from random is the most by which any rank here differs from that of random numbers: 4 of whole matrices were compared. No other measure of this report stands out.");
+      "2.5 % from random is the most by which any rank here differs from that of random numbers: 4 ranks of whole matrices were compared. No other measure of this report stands out.");
   });
 
   test.each([
