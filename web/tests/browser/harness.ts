@@ -14,6 +14,8 @@ const kBinary = process.env.ATTNSCOPE ?? resolve(kWeb, "../build/release/attnsco
 const kChromium = process.env.CHROMIUM ?? "/usr/bin/chromium";
 const kText = resolve(kWeb, "../README.md");
 
+export const kTemplate = `${kWeb}/dist/report.html`;
+
 export type Theme = "light" | "dark";
 
 export interface Sample {
@@ -90,7 +92,10 @@ export interface OpenOptions {
 }
 
 /** `fragment`: "#heads?l=2". Resolves when the view is drawn. */
-export async function open_file(file: string, fragment = "", { theme = "light", width = 1280, height = 900 }: OpenOptions = {}): Promise<Opened> {
+export const open_file = (file: string, fragment = "", options: OpenOptions = {}): Promise<Opened> => open_address(pathToFileURL(file).href + fragment, options);
+
+/** Requests that begin with `allowed` are no problem. */
+export async function open_address(address: string, { theme = "light", width = 1280, height = 900 }: OpenOptions = {}, allowed?: string): Promise<Opened> {
   const context = await browser!.newContext({ viewport: { width, height }, colorScheme: theme, reducedMotion: "reduce" });
   const page = await context.newPage();
   const problems: string[] = [];
@@ -99,12 +104,12 @@ export async function open_file(file: string, fragment = "", { theme = "light", 
   });
   page.on("pageerror", (error) => problems.push(`error: ${error.message}`));
   page.on("request", (request) => {
-    if (!/^(file|data|blob):/.test(request.url())) problems.push(`request: ${request.url()}`);
+    if (!/^(file|data|blob):/.test(request.url()) && !(allowed && request.url().startsWith(allowed))) problems.push(`request: ${request.url()}`);
   });
   await page.addInitScript(() => {
     addEventListener("securitypolicyviolation", (event) => console.error(`policy: ${event.violatedDirective} ${event.blockedURI}`));
   });
-  await page.goto(pathToFileURL(file).href + fragment);
+  await page.goto(address);
   await page.waitForFunction(() => document.querySelector("main")?.dataset.drawn !== undefined || document.querySelector("main.message"), null, { polling: 50 });
   return { page, problems, close: () => context.close() };
 }

@@ -4,6 +4,7 @@ const kSigns: Readonly<Record<string, string>> = { "\n": "⏎", "\t": "⇥", "\r
 
 /** On one line, without turning the direction of what follows: controls as their pictures, other unseen characters as U+… */
 export function shown_token(text: string): string {
+  if (/^(\\n)+$/.test(text)) return "⏎".repeat(text.length / 2); // the program writes line ends so
   const shown = [...text].map((character) => {
     const code = character.codePointAt(0)!;
     const sign = kSigns[character];
@@ -16,4 +17,4 @@ export function shown_token(text: string): string {
 }
 
 /** Whether the text goes on in a new line after this token. */
-export const ends_line = (text: string): boolean => /\n/.test(text) || /^\\n$/.test(text);
+export const ends_line = (text: string): boolean => /\n|^(\\n)+$/.test(text);
