@@ -1,5 +1,6 @@
 #include "attnscope/page/script.h"
 
+#include <ctime>
 #include <stdexcept>
 #include <vector>
 
@@ -13,9 +14,23 @@ script_bytes bytes_of(std::string_view text) {
   return {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()};
 }
 
-int wants_stop(const void* stop) {
-  return static_cast<const std::stop_token*>(stop)->stop_requested() ? 1 : 0;
+/// Seconds that this thread has worked: those that other programs took are no fault of a script.
+double worked_seconds() {
+  timespec time{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
 }
+
+/// Ends a script when its time is over, or a stop was asked for.
+struct Watch {
+  const std::stop_token& stop;
+  double end;  // of worked_seconds()
+
+  static int ends(void* watch) {
+    const auto& self = *static_cast<const Watch*>(watch);
+    return self.stop.stop_requested() || worked_seconds() > self.end ? 1 : 0;
+  }
+};
 
 /// "60 s", "0.5 s"
 std::string seconds_text(double seconds) {
@@ -38,10 +53,9 @@ std::string call_script(std::string_view script, std::string_view function, std:
                         const ScriptLimits& limits) {
   std::vector<script_bytes> given;
   for (const std::string_view buffer : buffers) given.push_back(bytes_of(buffer));
-  const script_limits allowed{.memory = limits.memory_bytes,
-                              .seconds = limits.seconds,
-                              .stop = wants_stop,
-                              .context = &stop};
+  Watch watch{.stop = stop, .end = worked_seconds() + limits.seconds};
+  const script_limits allowed{
+      .memory = limits.memory_bytes, .ends = Watch::ends, .context = &watch};
   rust_bytes bytes{nullptr, 0};
   const int status = script_call(bytes_of(script), bytes_of(function), bytes_of(text), given.data(),
                                  given.size(), &allowed, &bytes);
@@ -51,8 +65,9 @@ std::string call_script(std::string_view script, std::string_view function, std:
   const char* const fewer = "draw fewer models or {layers}";
   switch (status) {
     case script_ok: return answer;
-    case script_stopped: throw Stopped();
-    case script_too_long: refuse("drawing took longer than " + seconds_text(limits.seconds), fewer);
+    case script_ended:
+      if (stop.stop_requested()) throw Stopped();
+      refuse("drawing took longer than " + seconds_text(limits.seconds), fewer);
     case script_too_large:
       refuse("drawing takes more memory than " + std::to_string(limits.memory_bytes >> 20) + " MiB",
              fewer);

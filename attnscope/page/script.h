@@ -11,7 +11,7 @@ namespace attnscope {
 
 struct ScriptLimits {
   std::uint64_t memory_bytes = std::uint64_t{1} << 30;  // what it is given is among them
-  double seconds = 60;
+  double seconds = 60;                                  // of work, by the clock of its thread
 };
 
 /// False in a build without Rust.

@@ -2,22 +2,16 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
-#include <nlohmann/json.hpp>
 
-#include "attnscope/core/error.h"
-#include "attnscope/core/strict_json.h"
 #include "attnscope/core/text.h"
-#include "attnscope/core/utf8.h"
 #include "attnscope/output/json_text.h"
 #include "attnscope/pipeline/info.h"
 #include "attnscope/serve/limits.h"
 #include "attnscope/serve/live_page.h"
+#include "attnscope/serve/request_body.h"
 
 namespace attnscope {
 namespace {
-
-using nlohmann::json;
 
 std::optional<std::int64_t> number_of(std::string_view text) {
   constexpr std::size_t kMostDigits = 9;
@@ -45,63 +39,6 @@ std::optional<PathNumbers> match(std::string_view route, const std::string& path
     numbers.push_back(*number);
   }
   return numbers;
-}
-
-[[noreturn]] void refuse_body(const std::string& parameter, const std::string& problem) {
-  throw Error(ErrorKind::usage, {.parameter = parameter, .problem = problem});
-}
-
-/// The object of a request's body. Throws Error(usage) and Error(format).
-json object_of(const HttpRequest& request) {
-  const std::string type = request.header("content-type");
-  if (type.substr(0, type.find(';')) != "application/json") {
-    throw Error(ErrorKind::usage, "Content-Type", "is not application/json");
-  }
-  if (request.headers.contains("content-encoding")) {
-    throw Error(ErrorKind::usage, "Content-Encoding", "a body is sent as it is");
-  }
-  json body = parse_json(request.body, "", "body");
-  if (!body.is_object()) throw Error(ErrorKind::format, "body", "is not a JSON object");
-  return body;
-}
-
-std::string text_of(const std::string& name, const json& value) {
-  if (!value.is_string()) refuse_body(name, "is not a text");
-  const auto& text = value.get_ref<const std::string&>();
-  if (text.empty()) refuse_body(name, "is empty");
-  if (text.size() > kRunTextLimitBytes) {
-    refuse_body(name, "is over the limit of " + std::to_string(kRunTextLimitBytes) + " bytes");
-  }
-  return text;
-}
-
-TextRequest text_request_of(const json& body, const std::vector<Model>& models) {
-  TextRequest request;
-  bool has_text = false;
-  for (const auto& [name, value] : body.items()) {
-    if (name == "model") {
-      const auto wanted = text_of(name, value);
-      const auto found = std::find_if(models.begin(), models.end(),
-                                      [&](const Model& model) { return model.name() == wanted; });
-      if (found == models.end()) refuse_body(name, "'" + verbatim(wanted) + "' is not served here");
-      request.model = static_cast<std::size_t>(found - models.begin());
-      continue;
-    }
-    const std::vector<Parameter> known = text_run_parameters();
-    if (std::none_of(known.begin(), known.end(),
-                     [&](const Parameter& parameter) { return parameter.name == name; })) {
-      throw Error(ErrorKind::usage, printable(name), "is nothing that can be asked for");
-    }
-    if (name == "without_first") {
-      if (!value.is_boolean()) refuse_body(name, "is neither true nor false");
-      request.without_first = value.get<bool>();
-      continue;
-    }
-    request.arguments.emplace_back(name, text_of(name, value));
-    has_text = has_text || name == "text" || name == "tokens";
-  }
-  if (!has_text) refuse_body("text", "is needed, or {tokens}");
-  return request;
 }
 
 Record parameter_record(const Parameter& parameter) {
@@ -153,15 +90,6 @@ bool has_job(std::span<const JobView> jobs, std::string_view what) {
 HttpAnswer no_such_job() { return refusal(404, "not_found", "there is no such job"); }
 
 }  // namespace
-
-std::vector<Parameter> text_run_parameters() {
-  const Command& attention = find_command_named("attention");
-  std::vector<Parameter> parameters;
-  for (const char* name : {"text", "tokens", "layers", "without_first"}) {
-    parameters.push_back(*find_parameter(attention, name));
-  }
-  return parameters;
-}
 
 std::span<const Route> routes() {
   static constexpr std::array kRoutes = {
@@ -305,20 +233,14 @@ HttpAnswer Api::start(std::string what, JobWork work) {
 }
 
 HttpAnswer Api::run_text(const HttpRequest& request, const PathNumbers&) {
-  const TextRequest wanted = text_request_of(object_of(request), report_.models());
+  const TextRequest wanted = read_text_request(request, report_.models());
   return start("attention", [this, wanted](std::stop_token stop, const ProgressFn& progress) {
     return report_.run_text(wanted, session_for(std::move(stop), progress));
   });
 }
 
 HttpAnswer Api::run_analysis(const HttpRequest& request, const PathNumbers&) {
-  const json body = object_of(request);
-  if (body.size() != 1 || !body.contains("id")) refuse_body("id", "is needed, and nothing else");
-  const std::string id = text_of("id", body["id"]);
-  const std::vector<std::string> known = analysis_ids();
-  if (std::find(known.begin(), known.end(), id) == known.end()) {
-    refuse_body("id", "'" + verbatim(printable(id)) + "' is no analysis; there are " + join(known));
-  }
+  const std::string id = read_analysis_id(request);
   if (report_.snapshot()->parts.contains(id) || has_job(jobs_.under_way(), id)) {
     return refusal(409, "conflict", "the report has this analysis, or will have it soon");
   }

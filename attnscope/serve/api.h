@@ -31,9 +31,6 @@ struct Route {
 
 std::span<const Route> routes();
 
-/// Parameters of `attention` that a run on a text takes, as its description has them.
-std::vector<Parameter> text_run_parameters();
-
 class Api {
  public:
   /// `page`: page_template(); may be empty. `session`: what jobs run with.

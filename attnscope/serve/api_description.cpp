@@ -7,6 +7,7 @@
 #include "attnscope/results/field.h"
 #include "attnscope/serve/api.h"
 #include "attnscope/serve/limits.h"
+#include "attnscope/serve/request_body.h"
 
 namespace attnscope {
 namespace {

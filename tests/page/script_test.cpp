@@ -98,10 +98,8 @@ TEST(Script, MayNotTakeLongerThanItsLimit) {
            "function f() { while (true) try { while (true) {} } catch {} }",
            "function f() { return /(a+)+$/.test('a'.repeat(60) + 'b') ? 'yes' : 'no'; }",
        }) {
-    const auto start = std::chrono::steady_clock::now();
     EXPECT_ERROR_SAYING(ErrorKind::unsupported, called(script, "", "", "", {.seconds = 0.2}),
                         "longer than 0.2 s");
-    EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(10)) << script;
   }
 }
 
@@ -158,9 +156,7 @@ TEST(Script, StopsWhenItIsToldTo) {
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
     source.request_stop();
   });
-  const auto start = std::chrono::steady_clock::now();
   EXPECT_THROW(call_script("while (true) {}", "f", "", {}, source.get_token()), Stopped);
-  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(10));
 }
 
 }  // namespace

@@ -54,6 +54,8 @@ TEST(ServeHostile, MalformedBodiesAreRefusedWithAReason) {
       {"/api/attention", json{{"tokens", long_text}}.dump(), 400, "over the limit"},
       {"/api/attention", deep, 400, "nested deeper"},
       {"/api/attention", std::string(kBodyLimitBytes + 1, ' '), 413, "over the limit"},
+      {"/api/attention", R"({"text":"a","tokens":"1"})", 400, "no meaning beside it"},
+      {"/api/attention", R"({"text":"a","layers":"--out=/tmp/x"})", 400, "layers"},
       {"/api/analyses", "{}", 400, "is needed"},
       {"/api/analyses", R"({"id":"nothing"})", 400, "is no analysis"},
       {"/api/analyses", R"({"id":"attention"})", 400, "is no analysis"},
@@ -68,6 +70,11 @@ TEST(ServeHostile, MalformedBodiesAreRefusedWithAReason) {
     EXPECT_FALSE(refusal["error"]["kind"].get<std::string>().empty());
     EXPECT_TRUE(contains(refusal["error"]["message"].get<std::string>(), said)) << reply.body;
   }
+  Talk form = server.talk();
+  form.headers["Content-Type"] = "text/plain";  // what a page of another site can send unasked
+  EXPECT_EQ(form.post("/api/attention", R"({"text":"a"})").status, 400);
+  form.headers = {{"Content-Encoding", "gzip"}};
+  EXPECT_EQ(form.post("/api/attention", R"({"text":"a"})").status, 400);
   EXPECT_EQ(server.talk().get("/api/jobs/1").status, 404) << "something was started";
 }
 

@@ -3,6 +3,7 @@ import "./page/style.css";
 import "./live/style.css";
 import "./views/attention/style.css";
 import "./views/heads/style.css";
+import "./views/overview/style.css";
 import { load_report } from "./data/load";
 import { when_results_come } from "./live/jobs";
 import { analysis_button } from "./live/panel";

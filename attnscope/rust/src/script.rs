@@ -11,9 +11,8 @@ use std::ffi::c_void;
 
 const OK: i32 = 0;
 const FAILED: i32 = 1;
-const STOPPED: i32 = 2;
-const TOO_LONG: i32 = 3;
-const TOO_LARGE: i32 = 4;
+const ENDED: i32 = 2;
+const TOO_LARGE: i32 = 3;
 
 /// Deep enough for recursion over nested data, and small beside a thread's stack of 8 MiB.
 const STACK_BYTES: usize = 1 << 20;
@@ -41,9 +40,8 @@ impl Slice {
 #[repr(C)]
 pub struct Limits {
     memory: usize,
-    seconds: f64,
-    stop: extern "C" fn(*const c_void) -> i32,
-    context: *const c_void,
+    ends: extern "C" fn(*mut c_void) -> i32,
+    context: *mut c_void,
 }
 
 #[no_mangle]

@@ -2,7 +2,7 @@
 import { atlas_to_vega_lite, draw_atlas, type AtlasChart } from "./atlas";
 import { bars_to_vega_lite, draw_bars, type BarsChart } from "./bars";
 import type { Series, Size } from "./base";
-import { colour_key } from "./colour_scale";
+import { colour_key, layer_key } from "./colour_scale";
 import { dots_to_vega_lite, draw_dots, type DotsChart } from "./dots";
 import { draw_graph, graph_to_vega_lite, type GraphChart } from "./graph";
 import { draw_heatmap, heatmap_to_vega_lite, type HeatmapChart } from "./heatmap";
@@ -10,7 +10,7 @@ import { draw_image, image_to_vega_lite, type ImageChart } from "./image";
 import { draw_laminar, laminar_to_vega_lite, type LaminarChart } from "./laminar";
 import { draw_lines, lines_to_vega_lite, type LinesChart } from "./lines";
 import { draw_map, map_to_vega_lite, type MapChart } from "./map";
-import { draw_scatter, layer_key, scatter_to_vega_lite, type ScatterChart } from "./scatter";
+import { draw_scatter, scatter_to_vega_lite, type ScatterChart } from "./scatter";
 import { colour_of, kFont, text_colour, type Theme } from "./theme";
 import { s, type Tree } from "./tree";
 import { draw_wall, wall_to_vega_lite, type WallChart } from "./wall";
@@ -48,7 +48,7 @@ export const to_vega_lite = (chart: Chart, theme: Theme): object => kind_of(char
 
 /** What the legend lists; none where the chart names its lines itself. */
 export function legend_of(chart: Chart): readonly Series[] {
-  if (chart.kind === "lines") return chart.end_labels ? [] : chart.series;
+  if (chart.kind === "lines") return chart.end_labels || chart.layer_key ? [] : chart.series;
   if (chart.kind === "bars") return chart.series.length > 1 ? chart.series : [];
   return chart.kind === "graph" ? chart.series : [];
 }
@@ -57,6 +57,7 @@ export function legend_of(chart: Chart): readonly Series[] {
 export function key_of(chart: Chart, theme: Theme): Tree | null {
   if (chart.kind === "heatmap" || chart.kind === "laminar" || chart.kind === "image") return colour_key(theme, chart.scale);
   if (chart.kind === "scatter" && chart.layers && chart.layers > 1) return layer_key(theme, chart.layers);
+  if (chart.kind === "lines" && chart.layer_key) return layer_key(theme, chart.layer_key);
   return chart.kind === "map" || chart.kind === "wall" ? weight_key(theme, chart.colour) : null;
 }
 

@@ -1,7 +1,7 @@
 import { scaleSymlog } from "d3-scale";
 import type { ColourScale } from "./base";
 import { format_number } from "./number";
-import { diverging, kFont, sequential, type Theme } from "./theme";
+import { colour_of, diverging, kFont, sequential, type Theme } from "./theme";
 import { s, type Tree } from "./tree";
 import { text_width } from "./words";
 
@@ -54,4 +54,17 @@ export function colour_key(theme: Theme, scale: ColourScale): Tree {
       return s("rect", { x, y: 3, width: bar.width / steps + 0.3, height: 8, fill });
     }),
     s("text", { x: bar.x + bar.width + 6, ...label }, ends[1]));
+}
+
+/** Which colour is which layer, where lines are layers: the first and last by number. */
+export function layer_key(theme: Theme, layers: number): Tree {
+  const steps = Math.min(layers, 8);
+  const label = { y: 10.5, "font-size": 11, fill: theme.faint };
+  const bar = { x: 46, width: 84 };
+  const width = bar.x + bar.width + 22;
+  return s("svg", { width, height: 14, viewBox: `0 0 ${width} 14`, "font-family": kFont, role: "img", "aria-label": `colours from layer 0 to layer ${layers - 1}` },
+    s("text", { x: bar.x - 6, "text-anchor": "end", ...label }, "layer 0"),
+    Array.from({ length: steps }, (_, index) => s("rect", { x: bar.x + (index * bar.width) / steps, y: 3, width: bar.width / steps - 2, height: 8,
+      fill: colour_of(theme, { layer: steps > 1 ? (index * (layers - 1)) / (steps - 1) : 0, of: layers }) })),
+    s("text", { x: bar.x + bar.width + 5, ...label }, String(layers - 1)));
 }

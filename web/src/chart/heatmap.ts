@@ -52,6 +52,7 @@ export function draw_heatmap(chart: HeatmapChart, theme: Theme, size: Size): Tre
   const layout = heatmap_layout(chart, size);
   const { left, top, cell } = layout;
   const numbers: Tree[] = [];
+  const gap = Math.min(1.5, cell.width / 4);
   const longest = Math.max(...chart.cells.flat().map((value) => format_number(typeof value === "number" ? value : null, chart.format).length));
   const with_numbers = cell.width >= longest * 5.6 + 3 && cell.height >= 13;
   const rows = chart.cells.map((row, row_index) =>
@@ -63,7 +64,7 @@ export function draw_heatmap(chart: HeatmapChart, theme: Theme, size: Size): Tre
         numbers.push(s("text", { x: x + cell.width / 2, y: y + cell.height / 2 + 3.6, "text-anchor": "middle", "font-size": 10.4,
           fill: known ? text_on(fill) : theme.faint }, known ? format_number(value, chart.format) : "–"));
       const chosen = chart.chosen?.row === row_index && chart.chosen.column === column;
-      return s("rect", { role: "gridcell", x: x + 0.75, y: y + 0.75, width: cell.width - 1.5, height: cell.height - 1.5, rx: 2, fill,
+      return s("rect", { role: "gridcell", x: x + gap / 2, y: y + gap / 2, width: cell.width - gap, height: cell.height - gap, rx: 2, fill,
         stroke: known ? null : theme.line, tabindex: -1, "aria-label": cell_words(chart, row_index, column),
         "aria-selected": chosen ? "true" : null, "data-row": row_index, "data-column": column });
     })));

@@ -28,6 +28,7 @@ export interface LinesChart extends ChartBase {
   series: Series[];
   panels: Panel[];
   points?: boolean; // a dot at each vertex
+  layer_key?: number; // series are layers, of so many: their colours stand in a key, in place of a legend
   end_labels?: boolean; // names at the ends of lines, in place of a legend
   rule?: number; // a dashed line across, where the null is one number
   panel_height?: number; // from its width by default, 210 to 300

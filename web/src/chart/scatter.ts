@@ -53,18 +53,6 @@ export function draw_scatter(chart: ScatterChart, theme: Theme, size: Size): Tre
     }));
 }
 
-/** The bar that says which colour is which layer. */
-export function layer_key(theme: Theme, layers: number): Tree {
-  const label = { y: 10.5, "font-size": 11, fill: theme.faint };
-  const steps = Math.min(layers, 12);
-  const bar = { x: 42, step: 72 / steps };
-  return s("svg", { width: 134, height: 14, viewBox: "0 0 134 14", "font-family": kFont, role: "img", "aria-label": `colours of layers 0 to ${layers - 1}` },
-    s("text", { x: bar.x - 6, "text-anchor": "end", ...label }, "layer 0"),
-    Array.from({ length: steps }, (_, index) =>
-      s("rect", { x: bar.x + index * bar.step, y: 3, width: bar.step + 0.3, height: 8, fill: colour_of(theme, { layer: index, of: steps }) })),
-    s("text", { x: bar.x + 78, ...label }, String(layers - 1)));
-}
-
 export function scatter_to_vega_lite(chart: ScatterChart, theme: Theme): object {
   const rows = chart.points.map((point) => [point.x, point.y, point.label, colour_of(theme, point.colour)]);
   return {

@@ -22,12 +22,13 @@ export interface WallChart extends ChartBase {
   heads: number;
   maps: WallMap[]; // those that the report holds
   colour: WeightColour;
+  largest_cell?: number; // pixels; 130 by default
   chosen?: { layer: number; head: number };
 }
 
 export function wall_layout(chart: WallChart, { width }: Size) {
   const [left, top] = [22, 18];
-  const cell = Math.min((width - left) / Math.max(1, chart.heads), 130);
+  const cell = Math.min((width - left) / Math.max(1, chart.heads), chart.largest_cell ?? 130);
   return { width, height: top + chart.layers * cell + 2, left, top, cell };
 }
 

@@ -27,7 +27,7 @@ export const copying_heads: Kind = ({ report, model }) => {
     words: [`${count === 1 ? "It" : "They"} ${copies ? "raise" : "lower"}${count === 1 ? "s" : ""} the token ${count === 1 ? "it reads" : "they read"} (copying score ${copies ? "above" : "below"} ${format_number(copies ? cut : -cut, ".2~f")}), clearest in `,
       ...place_words(best), " with ", strong(format_number(copies ? most : -most, "score")), `.${opposite > 0 ? ` ${opposite} ${opposite === 1 ? "does" : "do"} the reverse.` : ""} Random heads stay within ±`,
       strong(format_number(noise, ".2f")), "."],
-    spark: head_spark(model.layers, rows, score, 0, { role: "ov" }),
+    spark: head_spark(model.layers, rows, (row) => (row.copying_score === null ? null : copies ? row.copying_score : -row.copying_score), 0, { role: "ov" }),
     distance: most,
     see: { view: "heads", state: { l: best.layer, h: best.head } },
   };

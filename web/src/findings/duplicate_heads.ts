@@ -28,7 +28,7 @@ export const duplicate_heads: Kind = ({ report, model }) => {
   return {
     kind: "duplicate_heads", figure: figure(best.overlap), unit: "overlap",
     words: ["heads ", strong(best.a), " and ", strong(best.b), " of layer ", strong(best.layer), " are duplicates: each of their query, key and value spaces overlaps at least that much. Duplicates have 1, chance gives ",
-      strong(figure(best.chance)), more > 0 ? `. ${more} more such ${more === 1 ? "pair" : "pairs"} in ${layers_words([...new Set(pairs.map((pair) => pair.layer))].sort((a, b) => a - b))}.` : "."],
+      strong(figure(Number(best.chance.toPrecision(2)))), more > 0 ? `. ${more} more such ${more === 1 ? "pair" : "pairs"} in ${layers_words([...new Set(pairs.map((pair) => pair.layer))].sort((a, b) => a - b))}.` : "."],
     distance: (best.overlap - best.chance) / (1 - best.chance),
     see: { view: "similarity", state: { l: best.layer, h: best.a } },
   };

@@ -1,8 +1,7 @@
 // The matrix whose energy lies in the fewest directions, measured against random numbers of its shape.
-import { matrix_words } from "../chart/words";
 import { at_threshold, rows_of } from "../data/report";
 import type { SpectrumRow } from "../data/report_file";
-import { strong, threshold_words, type Kind } from "./finding";
+import { matrix_name, strong, threshold_words, type Kind } from "./finding";
 
 // Below this the null, a law of large matrices, and the chance of one draw leave too much open.
 export const kLeastOrder = 16;
@@ -28,7 +27,7 @@ export const fewest_directions: Kind = ({ report, model, threshold }) => {
     });
   return {
     kind: "fewest_directions", figure: `${rank} of ${row.possible_rank}`, unit: rank === 1 ? "direction" : "directions",
-    words: [`${rank === 1 ? "holds" : "hold"} ${threshold_words(threshold)} of the energy of `, ...[matrix_words(row.matrix)].flat(),
+    words: [`${rank === 1 ? "holds" : "hold"} ${threshold_words(threshold)} of the energy of `, ...matrix_name(row.matrix),
       " in layer ", strong(row.layer), ". Random numbers would need ", strong(null_rank), "."],
     spark: { values: by_layer((each) => each.rank), null_values: by_layer((each) => each.null_rank), colour: { role: row.matrix } },
     distance: 1 - share,

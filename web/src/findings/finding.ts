@@ -1,8 +1,9 @@
 // What a sentence about a model is, and what several kinds of sentences share.
 import { format_number } from "../chart/number";
 import type { Spark } from "../chart/spark";
-import type { Word, Words } from "../chart/words";
+import { matrix_words, type Word, type Words } from "../chart/words";
 import { analysis, tokens_of } from "../data/report";
+import type { Matrix } from "../data/report_file";
 import type { Changes } from "../page/state";
 import type { Reading } from "../page/view";
 
@@ -23,6 +24,14 @@ export const strong = (value: string | number): Word => ({ strong: String(value)
 
 /** "layer 5 head 7" */
 export const place_words = (place: { layer: number; head: number }): Word[] => ["layer ", strong(place.layer), " head ", strong(place.head)];
+
+/** A matrix within a sentence. */
+export function matrix_name(matrix: Matrix): Word[] {
+  if (matrix === "qk" || matrix === "ov") return [`the ${matrix.toUpperCase()} circuit`];
+  if (matrix === "kv") return ["K and V together"];
+  const words = matrix_words(matrix);
+  return typeof words === "string" ? [`the MLP's ${words}`] : [...words];
+}
 
 export const threshold_words = (threshold: number): string => `${Number((threshold * 100).toPrecision(6))}\u202f%`;
 

@@ -1,7 +1,6 @@
 // A matrix in which few weights are far larger than the rest.
-import { matrix_words } from "../chart/words";
 import { rows_of } from "../data/report";
-import { figure, strong, type Kind } from "./finding";
+import { figure, matrix_name, strong, type Kind } from "./finding";
 
 const kLaplace = 3; // excess kurtosis of that distribution; much less is usual for trained weights
 
@@ -14,7 +13,7 @@ export const heavy_tails: Kind = ({ report, model }) => {
   const furthest = Math.max(best.max - best.mean, best.mean - best.min) / best.std;
   return {
     kind: "heavy_tails", figure: figure(kurtosis), unit: "excess kurtosis",
-    words: ["in ", ...[matrix_words(best.matrix)].flat(), " of layer ", strong(best.layer), ": a few weights are far larger than the rest, the largest ", strong(figure(furthest)), " deviations from the mean. Random numbers have ", strong(0), "."],
+    words: ["in ", ...matrix_name(best.matrix), " of layer ", strong(best.layer), ": a few weights are far larger than the rest, the largest ", strong(figure(furthest)), " deviations from the mean. Random numbers have ", strong(0), "."],
     spark: { values: Array.from({ length: model.layers }, (_, layer) => rows.find((row) => row.layer === layer && row.matrix === best.matrix)?.excess_kurtosis ?? null), null_values: 0, colour: { role: best.matrix } },
     distance: kurtosis / (kurtosis + kLaplace),
     see: { view: "weights", state: { l: best.layer, h: null, matrix: best.matrix } },

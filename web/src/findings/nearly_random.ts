@@ -1,7 +1,6 @@
 // One matrix that looks like random numbers although its like in other layers do not.
-import { matrix_words, plain } from "../chart/words";
 import { at_threshold, rows_of, scaled_numbers } from "../data/report";
-import { strong, threshold_words, type Kind } from "./finding";
+import { matrix_name, strong, threshold_words, type Kind } from "./finding";
 import { ranked } from "./fewest_directions";
 
 export const nearly_random: Kind = ({ report, model, threshold }) => {
@@ -21,12 +20,11 @@ export const nearly_random: Kind = ({ report, model, threshold }) => {
   }).sort((a, b) => b.gap - a.gap)[0];
   if (!found) return undefined;
   const { row, rank, null_rank, next, gap } = found;
-  const name = [matrix_words(row.matrix)].flat();
   const values = Array.from({ length: model.layers }, (_, layer) => all.find((each) => each.row.matrix === row.matrix && each.row.layer === layer));
   return {
     kind: "nearly_random", figure: `${rank} of ${row.possible_rank}`, unit: "directions",
-    words: [`for ${threshold_words(threshold)} of the energy: `, ...name, " of layer ", strong(row.layer), " is all but random, which would need ", strong(null_rank),
-      `. ${plain(name)} of every other layer needs at most `, strong(next), "."],
+    words: [`for ${threshold_words(threshold)} of the energy: `, ...matrix_name(row.matrix), " of layer ", strong(row.layer), " is all but random. Random numbers would need ", strong(null_rank),
+      "; no other layer needs more than ", strong(next), "."],
     spark: { values: values.map((each) => each?.rank ?? null), null_values: values.map((each) => each?.null_rank ?? null), colour: { role: row.matrix } },
     distance: gap,
     see: { view: "spectra", state: { t: threshold, l: row.layer, h: null, show: "null", by: "matrix", x: "log" } },

@@ -16,7 +16,7 @@ export const shared_space: Kind = ({ report, model }) => {
   return {
     kind: "shared_space", figure: figure(best.overlap), unit: "overlap",
     words: [`is ${duplicates > 0 ? `what, but for ${duplicates} ${duplicates === 1 ? "pair" : "pairs"} of duplicates, ` : "the most that "}two ${grouped ? whose : "heads"} share of their `, ...[matrix_words(best.matrix)].flat(), " space",
-      duplicates > 0 ? " at most" : "", ": ", strong(best.a), " and ", strong(best.b), " of layer ", strong(best.layer), ". Chance is ", strong(figure(best.chance)), ", duplicates have 1."],
+      duplicates > 0 ? " at most" : "", ": ", strong(best.a), " and ", strong(best.b), " of layer ", strong(best.layer), ". Chance is ", strong(figure(Number(best.chance.toPrecision(2)))), ", duplicates have 1."],
     spark: { values: largest_by_layer(model.layers, alike, (pair) => pair.overlap), null_values: best.chance, colour: { role: best.matrix } },
     distance: best.distance,
     see: { view: "similarity", state: { l: best.layer, h: best.a } },

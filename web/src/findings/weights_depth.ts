@@ -1,8 +1,7 @@
 // A matrix that needs more directions, or fewer, the deeper its layer lies.
-import { matrix_words } from "../chart/words";
 import { rows_of } from "../data/report";
 import type { Matrix } from "../data/report_file";
-import { strong, threshold_words, type Kind } from "./finding";
+import { matrix_name, strong, threshold_words, type Kind } from "./finding";
 import { ranked } from "./fewest_directions";
 import { trend } from "./trend";
 
@@ -19,8 +18,8 @@ export const weights_depth: Kind = ({ report, model, threshold }) => {
   const { matrix, way, layers, first, last, change } = found;
   return {
     kind: "weights_depth", figure: `${first.rank} → ${last.rank}`, unit: "directions",
-    words: [`from layer 0 to layer ${model.layers - 1}: `, ...[matrix_words(matrix)].flat(), ` ${way === "falls" ? "loses" : "gains"} rank with depth (${threshold_words(threshold)} of the energy). Random numbers would need `,
-      strong(last.null_rank), " everywhere."],
+    words: [`from layer 0 to layer ${model.layers - 1}: `, ...matrix_name(matrix), ` ${way === "falls" ? "loses" : "gains"} rank with depth (${threshold_words(threshold)} of the energy). Random numbers would need `,
+      strong(last.null_rank), " in each layer."],
     spark: { values: layers.map((each) => each?.rank ?? null), null_values: last.null_rank, colour: { role: matrix } },
     distance: change,
     see: { view: "spectra", state: { t: threshold, l: null, h: null, show: "energy", by: "matrix" } },

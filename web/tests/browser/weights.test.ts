@@ -31,12 +31,12 @@ describe("weights", () => {
   test("a cell of the heatmap chooses layer and head, with the keyboard too", async () => {
     const { page, close } = await open_report(kWhole, "#weights");
     const histogram = page.locator(".chart-bars");
-    const before = await histogram.locator("path").first().getAttribute("d");
+    const before = await histogram.locator(".chart-body path").first().getAttribute("d");
     await page.locator('.chart-heatmap [role="gridcell"][data-row="2"][data-column="3"]').first().click();
     expect(page.url()).toMatch(/l=2/);
     expect(page.url()).toMatch(/head=2/);
     expect(await histogram.locator("h3").textContent()).toBe("WQ, layer 2, head 2");
-    expect(await histogram.locator("path").first().getAttribute("d")).not.toBe(before);
+    expect(await histogram.locator(".chart-body path").first().getAttribute("d")).not.toBe(before);
     await page.locator('.chart-heatmap [role="gridcell"][tabindex="0"]').first().focus();
     await page.keyboard.press("ArrowDown");
     await page.keyboard.press("Enter");

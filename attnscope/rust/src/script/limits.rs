@@ -1,11 +1,10 @@
 //! What ends a script before its own end.
 
-use super::{Limits, STOPPED, TOO_LARGE, TOO_LONG};
+use super::{Limits, ENDED, TOO_LARGE};
 use rquickjs::allocator::{Allocator, RustAllocator};
 use rquickjs::Runtime;
 use std::cell::Cell;
 use std::rc::Rc;
-use std::time::{Duration, Instant};
 
 /// Shared by the allocator and by what QuickJS asks at every few thousand steps of a script.
 pub struct Watch {
@@ -33,15 +32,11 @@ pub fn watched_runtime(limits: &Limits) -> Result<(Runtime, Rc<Watch>), String> 
         most: limits.memory,
     };
     let runtime = Runtime::new_with_alloc(counted).map_err(|error| error.to_string())?;
-    let (stop, context, most) = (limits.stop, limits.context, limits.memory);
-    let allowed = Duration::try_from_secs_f64(limits.seconds).unwrap_or(Duration::MAX);
-    let start = Instant::now();
+    let (ends, context, most) = (limits.ends, limits.context, limits.memory);
     let asked = watch.clone();
     runtime.set_interrupt_handler(Some(Box::new(move || {
-        let why = if stop(context) != 0 {
-            STOPPED
-        } else if start.elapsed() > allowed {
-            TOO_LONG
+        let why = if ends(context) != 0 {
+            ENDED
         } else if asked.refused.get() || asked.used.get() > most {
             TOO_LARGE
         } else {

@@ -9,7 +9,7 @@ import type { Reading } from "../../page/view";
 import { text_facts } from "../attention/charts";
 import { percent } from "../heads/charts";
 import { range } from "../heads/grid";
-import { usual_layers } from "../../views/layers";
+import { usual_layers } from "../layers";
 import { by_step } from "./steps";
 
 const kDashes = [undefined, "6 3", "2 3", "8 3 2 3", "12 4", "4 2 1 2"];

@@ -1,0 +1,101 @@
+#include "attnscope/serve/request_body.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "attnscope/core/error.h"
+#include "attnscope/core/strict_json.h"
+#include "attnscope/core/text.h"
+#include "attnscope/serve/limits.h"
+
+namespace attnscope {
+namespace {
+
+using nlohmann::json;
+
+[[noreturn]] void refuse_body(const std::string& parameter, const std::string& problem) {
+  throw Error(ErrorKind::usage, {.parameter = parameter, .problem = problem});
+}
+
+/// The object of a request's body. Throws Error(usage) and Error(format).
+json object_of(const HttpRequest& request) {
+  const std::string type = request.header("content-type");
+  if (type.substr(0, type.find(';')) != "application/json") {
+    throw Error(ErrorKind::usage, "Content-Type", "is not application/json");
+  }
+  if (request.headers.contains("content-encoding")) {
+    throw Error(ErrorKind::usage, "Content-Encoding", "a body is sent as it is");
+  }
+  json body = parse_json(request.body, "", "body");
+  if (!body.is_object()) throw Error(ErrorKind::format, "body", "is not a JSON object");
+  return body;
+}
+
+std::string text_of(const std::string& name, const json& value) {
+  if (!value.is_string()) refuse_body(name, "is not a text");
+  const auto& text = value.get_ref<const std::string&>();
+  if (text.empty()) refuse_body(name, "is empty");
+  if (text.size() > kRunTextLimitBytes) {
+    refuse_body(name, "is over the limit of " + std::to_string(kRunTextLimitBytes) + " bytes");
+  }
+  return text;
+}
+
+}  // namespace
+
+std::vector<Parameter> text_run_parameters() {
+  const Command& attention = find_command_named("attention");
+  std::vector<Parameter> parameters;
+  for (const char* name : {"text", "tokens", "layers", "without_first"}) {
+    parameters.push_back(*find_parameter(attention, name));
+  }
+  return parameters;
+}
+
+TextRequest read_text_request(const HttpRequest& request, std::span<const Model> models) {
+  const json body = object_of(request);
+  TextRequest wanted;
+  bool has_text = false;
+  for (const auto& [name, value] : body.items()) {
+    if (name == "model") {
+      const std::string asked = text_of(name, value);
+      const auto found = std::find_if(models.begin(), models.end(),
+                                      [&](const Model& model) { return model.name() == asked; });
+      if (found == models.end()) {
+        refuse_body(name, "'" + verbatim(printable(asked)) + "' is not served here");
+      }
+      wanted.model = static_cast<std::size_t>(found - models.begin());
+      continue;
+    }
+    const std::vector<Parameter> known = text_run_parameters();
+    if (std::none_of(known.begin(), known.end(),
+                     [&](const Parameter& parameter) { return parameter.name == name; })) {
+      throw Error(ErrorKind::usage, printable(name), "is nothing that can be asked for");
+    }
+    if (name == "without_first") {
+      if (!value.is_boolean()) refuse_body(name, "is neither true nor false");
+      wanted.without_first = value.get<bool>();
+      continue;
+    }
+    wanted.arguments.emplace_back(name, text_of(name, value));
+    has_text = has_text || name == "text" || name == "tokens";
+  }
+  if (!has_text) refuse_body("text", "is needed, or {tokens}");
+  Example checked = wanted.arguments;
+  checked.emplace_back("models", "MODEL");
+  arguments_of(find_command_named("attention"), checked);  // throws what a job would
+  return wanted;
+}
+
+std::string read_analysis_id(const HttpRequest& request) {
+  const json body = object_of(request);
+  if (body.size() != 1 || !body.contains("id")) refuse_body("id", "is needed, and nothing else");
+  const std::string id = text_of("id", body["id"]);
+  const std::vector<std::string> known = analysis_ids();
+  if (std::find(known.begin(), known.end(), id) == known.end()) {
+    refuse_body("id", "'" + verbatim(printable(id)) + "' is no analysis; there are " + join(known));
+  }
+  return id;
+}
+
+}  // namespace attnscope
