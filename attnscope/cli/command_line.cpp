@@ -25,7 +25,9 @@ Flag take_apart(const std::string& word) {
 
 /// "-o", or nothing.
 std::string letter_of(const Parameter& parameter) {
-  return parameter.letter == 0 ? "" : std::string("-") + parameter.letter;
+  std::string letter;
+  if (parameter.letter != 0) letter.append({'-', parameter.letter});
+  return letter;
 }
 
 [[noreturn]] void refuse(const std::string& place, const std::string& problem) {
@@ -130,7 +132,8 @@ SpellParameter spelling(const Command& command) {
 std::string usage_of(const Parameter& parameter) {
   if (parameter.positional) return parameter.metavariable;
   const std::string letter = letter_of(parameter);
-  const std::string flag = (letter.empty() ? "" : letter + ", ") + flag_of(parameter.name);
+  const std::string name = flag_of(parameter.name);
+  const std::string flag = letter.empty() ? name : letter + ", " + name;
   if (parameter.type == ParameterType::flag) return flag;
   if (!parameter.bare.empty()) return flag + "[=" + parameter.metavariable + "]";
   return flag + " " + parameter.metavariable;

@@ -37,8 +37,7 @@ std::string line_of(const Command& command, const Parameter& parameter) {
     const bool files = offer_of(parameter) == Offer::files;
     return start + " " + (files ? "-F" : action(parameter)) + "\n";
   }
-  const std::string letter =
-      parameter.letter == 0 ? "" : std::string("-s ") + parameter.letter + " ";
+  const std::string letter = parameter.letter == 0 ? "" : fmt::format("-s {} ", parameter.letter);
   return fmt::format("{} {}-l {} {} -d {}\n", start, letter, flag_of(parameter.name).substr(2),
                      parameter.type == ParameterType::flag ? "" : action(parameter),
                      fish_quoted(help_of(command, parameter)));

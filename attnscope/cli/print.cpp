@@ -40,9 +40,11 @@ ProgressMode progress_mode(const Arguments& arguments) {
 }
 
 /// Two of a command's parameters cannot name one file to write.
-void refuse_same_file(const Arguments& arguments) {
+void refuse_same_file(const Command& command, const Arguments& arguments) {
   std::map<std::filesystem::path, std::string> written;
-  for (const char* parameter : {"out", "store", "save", "maps"}) {
+  for (const char* parameter : {"out", "charts", "store", "save", "maps"}) {
+    const Parameter* described = find_parameter(command, parameter);
+    if (described == nullptr || described->type != ParameterType::file) continue;
     const std::string path = arguments.text(parameter);
     if (path.empty()) continue;
     std::error_code ignored;
@@ -167,10 +169,15 @@ void print_rows(const Command& command, const Arguments& arguments, const Sessio
 
 void run_command(const Command& command, const Arguments& arguments, const Kernels& kernels,
                  std::stop_token stop) {
-  refuse_same_file(arguments);
+  refuse_same_file(command, arguments);
   Session session{.context = context_of(arguments), .example_line = example_line};
   session.context.kernels = kernels;
   session.context.stop = std::move(stop);
+  session.write_file = [&session](const std::string& path, std::string_view content) {
+    OutputTarget target(path);
+    target.stream() << content;
+    commit(target, session);
+  };
   if (!arguments.flag("quiet")) {
     session.on_warning = [&](const ErrorParts& warning) {
       say("warning", error_text(warning, spelling(command)));

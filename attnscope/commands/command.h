@@ -5,6 +5,7 @@
 #include <ostream>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -28,6 +29,9 @@ struct Session {
   std::function<void(const ErrorParts&)> on_warning;  // of a model's files; may be empty
   /// Opens a file that a command writes beside its report: see open_output().
   std::function<std::ostream&(const std::string& path)> open_file;
+  /// Writes one of many files, whole or not at all, and at once. Throws Error(io), and Stopped
+  /// where a stop was asked for.
+  std::function<void(const std::string& path, std::string_view content)> write_file;
   /// Of a command that writes no rows: what its user should know. May be empty.
   std::function<void(const std::string&)> on_note;
   /// How this front end runs a command with such parameters: "attnscope info MODEL".

@@ -1,11 +1,13 @@
-// `report`: everything about models in one HTML file.
+// `report`: everything about models in one HTML file, or chart by chart.
 #include <algorithm>
 #include <chrono>
 
+#include "attnscope/commands/chart_folder.h"
 #include "attnscope/commands/report_run.h"
 #include "attnscope/commands/text_parameters.h"
 #include "attnscope/core/error.h"
 #include "attnscope/forward/tokenizer.h"
+#include "attnscope/page/chart_files.h"
 #include "attnscope/page/template.h"
 
 namespace attnscope {
@@ -24,7 +26,9 @@ class ReportRun {
         models_(open_models(arguments, session)),
         file_(empty_report(arguments, models_, session)) {}
 
+  /// The text first: what is wrong with it is known before the long work.
   ReportFile run() {
+    if (has_text()) run_on_text();
     for (const ReportPart& part : weight_parts(arguments_, models_)) {
       if (part.id == "composition" && has_too_many_heads()) {
         file_.add_left_out(part.id, "composition: pairs of so many heads take long",
@@ -34,7 +38,6 @@ class ReportRun {
       }
     }
     add_images(models_, arguments_.layers("layers"), session_, file_);
-    if (has_text()) run_on_text();
     return std::move(file_);
   }
 
@@ -62,11 +65,10 @@ class ReportRun {
       } catch (const Error& error) {
         why = error.what();
       }
+      Example again = report_example(arguments_);
+      again.emplace_back("tokens", "464,3290");
       file_.add_left_out("attention", "attention on text: " + verbatim(model.name() + ": " + why),
-                         session_.example_line(find_command_named("report"),
-                                               {{"models", arguments_.texts("models").front()},
-                                                {"tokens", "464,3290"},
-                                                {"out", arguments_.text("out")}}));
+                         session_.example_line(find_command_named("report"), again));
       return false;
     }
     return true;
@@ -77,7 +79,7 @@ class ReportRun {
     try {
       run_text({.report = arguments_, .models = models_, .part = parts.front()}, session_, file_);
     } catch (const Error& error) {
-      if (text_is_given()) throw;
+      if (text_is_given() && error.kind() == ErrorKind::usage) throw;
       return file_.add_left_out("attention", "attention on text: " + verbatim(error.what()),
                                 command_line_of(parts.front(), session_));
     }
@@ -90,18 +92,25 @@ class ReportRun {
   ReportFile file_;
 };
 
+void check_writes_pages() {
+  if (!page_template().empty()) return;
+  throw Error(ErrorKind::unsupported,
+              {.place = "report",
+               .problem = "this build has no page: it was made without Node",
+               .hint = "install Node 18 or newer with npm, and build again"});
+}
+
 void write(const Arguments& arguments, const Session& session, std::ostream& out) {
-  if (page_template().empty()) {
-    throw Error(ErrorKind::unsupported,
-                {.place = "report",
-                 .problem = "this build has no page: it was made without Node",
-                 .hint = "install Node 18 or newer with npm, and build again"});
-  }
+  const bool page = arguments.given("out"), charts = arguments.given("charts");
+  if (page) check_writes_pages();
+  if (charts) check_draws_charts(charts_script());
   const auto start = Clock::now();
-  const ReportFile file = ReportRun(arguments, session).run();
+  ReportRun run(arguments, session);
+  if (charts) make_chart_folder(arguments);
+  const ReportFile file = run.run();
   const std::chrono::duration<double> took = Clock::now() - start;
-  file.write(page_template(), took.count(), out);
-  if (session.on_note) session.on_note(verbatim(arguments.text("out")) + ": open it in a browser");
+  if (charts) write_charts(arguments, session, file, took.count());
+  if (page) file.write(page_template(), took.count(), out);
 }
 
 Parameters own_parameters() {
@@ -115,7 +124,12 @@ Parameters own_parameters() {
            .letter = 'o',
            .metavariable = "FILE",
            .missing = "name the file to write",
-           .missing_hint = "for example: {out} report.html"},
+           .missing_hint = "for example: {out} report.html; or a folder: {charts} charts",
+           .unless = "charts"},
+          {.name = "charts",
+           .type = file,
+           .help = "every chart as NAME.vl.json (Vega-Lite) and NAME.svg, in this folder",
+           .metavariable = "DIR"},
           {.name = "quiet", .type = flag, .help = "no warnings, notes or progress"}};
 }
 
@@ -126,7 +140,8 @@ Command report_command() {
           .summary = "everything about models on one page, an HTML file that needs nothing else",
           .examples = {{{"models", "examples/shakespeare-gpt2"}, {"out", "report.html"}},
                        {{"models", "MODEL"}, {"text_file", "book.txt"}, {"out", "report.html"}},
-                       {{"models", "MODEL"}, {"models", "OTHER"}, {"out", "both.html"}}},
+                       {{"models", "MODEL"}, {"models", "OTHER"}, {"out", "both.html"}},
+                       {{"models", "MODEL"}, {"charts", "charts"}}},
           .parameters = joined({model_parameters(), text_parameters(), window_parameters(),
                                 work_parameters(), own_parameters()}),
           .exclusions = text_exclusions(/*with_windows=*/true),

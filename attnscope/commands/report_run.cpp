@@ -196,7 +196,8 @@ void add_maps(const TextRun& run, const Model& model, const Arguments& text,
 Example report_example(const Arguments& report) {
   Example out;
   for (const std::string& model : report.texts("models")) out.emplace_back("models", model);
-  for (const char* name : {"layout", "text", "text_file", "tokens", "token_file", "out"}) {
+  for (const char* name :
+       {"layout", "text", "text_file", "tokens", "token_file", "out", "charts"}) {
     if (report.given(name)) out.emplace_back(name, report.text(name));
   }
   return out;

@@ -5,7 +5,7 @@
 
 #include "attnscope/core/error.h"
 #include "attnscope/forward/tokenizer_files.h"
-#include "attnscope/forward/tokenizers_c/tokenizers_c.h"
+#include "attnscope/rust/tokenizer.h"
 
 namespace attnscope {
 namespace {
@@ -16,8 +16,8 @@ class CrateBytes {
   CrateBytes() = default;
   CrateBytes(const CrateBytes&) = delete;
   CrateBytes& operator=(const CrateBytes&) = delete;
-  ~CrateBytes() { tokc_free(bytes_); }
-  tokc_bytes* out() { return &bytes_; }
+  ~CrateBytes() { rust_free(bytes_); }
+  rust_bytes* out() { return &bytes_; }
   std::size_t size() const { return bytes_.size; }
   const std::uint8_t* data() const { return bytes_.data; }
   std::string text() const {
@@ -25,7 +25,7 @@ class CrateBytes {
   }
 
  private:
-  tokc_bytes bytes_{nullptr, 0};
+  rust_bytes bytes_{nullptr, 0};
 };
 
 const std::uint8_t* bytes_of(std::string_view text) {

@@ -218,11 +218,11 @@ std::string legend(const Report& report) {
   const auto energy = number_of(report.parameters, "energy");
   const auto without_first = flag_of(report.parameters, "without_first").value_or(false);
   return fmt::format(
-      "Rank: singular values of a head's map with {} of its energy; columns: fewest keys that have "
-      "it.\nMax rank: of the layer's heads, largest mean; mean max: mean over {} of the largest; "
-      "±: standard error{}.",
+      "Rank: singular values of a map with {} of its energy; columns: fewest keys that have it; "
+      "mean "
+      "max: over {}; ±: standard error{}",
       energy ? shortest_decimal(*energy) : "a share", sequences_text(report.parameters),
-      without_first ? ".\nKey 0 is left out of ranks and columns" : "");
+      without_first ? "; without key 0" : "");
 }
 
 }  // namespace

@@ -107,14 +107,12 @@ void write_measures(const Report& report, const Style& style, std::ostream& out)
   write_skipped(report, out);
   if (report.rows.empty()) return;
   const auto* ranks = highest(report.rows.front(), "energy_rank");
-  out << style.dim(fmt::format(
-             "Rank and overlaps at energy {}: overlap is the rank of K (of V) that the other "
-             "factor "
-             "swallows, in head that of Q (of O).\nIdentity: cosine with I. Symmetry: 1 symmetric, "
-             "-1 antisymmetric. Positive: share of positive eigenvalues of the symmetric part. "
-             "Copying: of all eigenvalues.\nA layer's line is the sum over its heads; {}.",
-             ranks == nullptr ? "" : ranks->first, variant_text(report.parameters)))
-      << '\n';
+  out << style.dim(fmt::format("At energy {}; overlap: rank of K (V) that the other factor "
+                               "swallows, in head: of Q (O); "
+                               "a layer: the sum of its heads; {}",
+                               ranks == nullptr ? "" : ranks->first,
+                               variant_text(report.parameters)))
+      << style.key("0", "±1") << '\n';
 }
 
 }  // namespace

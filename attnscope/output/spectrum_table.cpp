@@ -149,11 +149,11 @@ void write_spectrum_table(const Report& report, const WriteOptions& options, std
   }
   write_skipped(report, out);
   if (threshold.empty()) return;
-  out << style.dim(fmt::format("Energy rank at {}: singular values that hold that share of the "
-                               "squared sum; %: of the "
-                               "possible rank; null (and colour): what a Gaussian matrix needs.",
-                               threshold))
-      << '\n';
+  out << style.dim(
+             fmt::format("Singular values that hold {} of the squared sum; %: of the possible "
+                         "rank; null: random numbers'",
+                         threshold))
+      << style.key("0", "null") << '\n';
 }
 
 }  // namespace attnscope

@@ -21,6 +21,14 @@ std::string Style::shade(double share, std::string_view text) const {
   return wrap(fmt::format("38;5;{}", kRamp[step]), text);
 }
 
+std::string Style::key(std::string_view low, std::string_view high) const {
+  if (!color_) return "";
+  constexpr int kSteps = 8;
+  std::string ramp;
+  for (int step = 0; step <= kSteps; ++step) ramp += shade(1.0 * step / kSteps, "▆");
+  return dim("; colour: ") + dim(low) + " " + ramp + " " + dim(high);
+}
+
 std::string Style::bar(double share) const {
   if (!color_) return "";
   constexpr std::array<std::string_view, 8> kBlocks = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};

@@ -7,9 +7,10 @@
 namespace attnscope {
 namespace {
 
-Record described(const Field& field) {
+Record described(const FieldPlace& place) {
+  const Field& field = *place.field;
   constexpr const char* kTypes[] = {"text", "integer", "number", "flag", "record"};
-  Record record = {{"name", field.name},
+  Record record = {{"name", place.path},
                    {"type", kTypes[static_cast<std::size_t>(field.type)]},
                    {"heading", field.heading},
                    {"meaning", field.meaning},
@@ -24,7 +25,9 @@ Record fields_list() {
   Record kinds;
   for (const RowKind& kind : row_kinds()) {
     Value::List fields;
-    for (const Field* field : fields_of_rows(kind)) fields.emplace_back(described(*field));
+    for (const FieldPlace& place : field_places()) {
+      if (place.kind == &kind && place.part == "rows") fields.emplace_back(described(place));
+    }
     kinds.add(std::string(kind.name), std::move(fields));
   }
   return kinds;

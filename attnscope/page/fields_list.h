@@ -5,7 +5,7 @@
 
 namespace attnscope {
 
-/// For each kind of row its fields: name, type, unit, heading, meaning, and where docs say more.
+/// For each kind of row its fields, those inside records by their paths ("kv.energy_rank"): name, type, unit, heading, meaning, and where docs say more.
 Record fields_list();
 
 }  // namespace attnscope

@@ -60,7 +60,7 @@ TEST(Serve, EveryAnswerIsForThisPageAlone) {
   for (const char* rule : {"default-src 'none'", "connect-src 'self'", "frame-ancestors 'none'"}) {
     EXPECT_TRUE(contains(policy, rule)) << policy;
   }
-  EXPECT_FALSE(contains(page.body, "@@")) << "a place that was not filled";
+  EXPECT_FALSE(contains(page.body, ">@@")) << "a place that was not filled";
 }
 
 TEST(Serve, SaysWhatThereIsAndWhatCanBeStarted) {

@@ -24,11 +24,12 @@ export interface AtlasChart extends ChartBase {
 const kGroups: readonly (readonly Matrix[])[] = [["q", "k", "v", "o"], ["qk", "ov", "kv"], ["gate", "up", "down"]];
 
 export function atlas_layout(chart: AtlasChart, { width }: Size) {
-  const [left, top, gap] = [26, 42, 12];
+  const [left, gap] = [26, 12];
   const group = (matrix: Matrix) => kGroups.findIndex((each) => each.includes(matrix));
   const gaps = chart.matrices.filter((matrix, index) => index > 0 && group(matrix) !== group(chart.matrices[index - 1]!)).length;
   const cell = Math.min(96, (width - left - gaps * gap) / Math.max(1, chart.matrices.length));
-  const row = chart.layers.length > 16 ? 18 : Math.max(26, Math.min(46, cell * 0.84));
+  const row = chart.layers.length > 16 ? 18 : Math.max(26, Math.min(chart.layers.length > 8 ? 46 : 58, cell * 0.94));
+  const top = with_meanings(cell) ? 56 : 30;
   let x = left;
   const columns = chart.matrices.map((matrix, index) => {
     if (index > 0 && group(matrix) !== group(chart.matrices[index - 1]!)) x += gap;
@@ -70,10 +71,19 @@ export function draw_atlas(chart: AtlasChart, theme: Theme, size: Size): Tree {
     s("g", { "aria-hidden": "true", "pointer-events": "none" }, drawings));
 }
 
+const with_meanings = (cell: number): boolean => cell > 50;
+
+// A cell is seldom wide enough for three words side by side.
+function lines_of(meaning: string): string[] {
+  const words = meaning.split(" ");
+  return words.length > 2 ? [words.slice(0, -1).join(" "), words[words.length - 1]!] : [meaning];
+}
+
 function heading(matrix: Matrix, x: number, cell: number, top: number, theme: Theme): Tree {
   return s("g", {},
-    s("text", { x: x + 2, y: top - 22, "font-size": cell > 40 ? 11.5 : 10, "font-weight": 620, fill: text_colour(theme, { role: matrix }) }, tspans(matrix_words(matrix))),
-    cell > 64 ? s("text", { x: x + 2, y: top - 9, "font-size": 10.4, fill: theme.faint }, kMatrixMeanings[matrix]) : null,
+    s("text", { x: x + 2, y: with_meanings(cell) ? 15 : top - 11, "font-size": cell > 40 ? 11.5 : 10, "font-weight": 620, fill: text_colour(theme, { role: matrix }) }, tspans(matrix_words(matrix))),
+    with_meanings(cell) ? lines_of(kMatrixMeanings[matrix]).map((line, index) =>
+      s("text", { x: x + 2, y: 29 + index * 12, "font-size": 10.4, fill: theme.faint }, line)) : null,
     s("rect", { x: x + 1, y: top - 4, width: cell - 2, height: 2.5, fill: theme.roles[matrix] }));
 }
 
@@ -99,7 +109,8 @@ function inside(value: AtlasCell, box: { x: number; y: number; width: number; he
   return s("g", {}, curve,
     s("rect", { x, y: bottom, width: (width * value.rank) / value.possible, height: bar, fill: role }),
     s("rect", { x: Math.min(tick, x + width - 1) - 0.9, y: bottom - 4, width: 1.8, height: bar + 4, fill: theme.ink }),
-    s("text", { x: x + width / 2, y: y + (height - bar) / 2 + 4.2, "text-anchor": "middle", "font-size": row < 24 ? 10 : 12.3, "font-weight": 640, fill: theme.ink }, String(value.rank)));
+    // In low rows the tick stands beside the number: it is put where few ticks are.
+    s("text", { x: x + (row < 24 ? width * 0.3 : width / 2), y: y + (height - bar) / 2 + 4.2, "text-anchor": "middle", "font-size": row < 24 ? 10 : 12.3, "font-weight": 640, fill: theme.ink }, String(value.rank)));
 }
 
 export function atlas_to_vega_lite(chart: AtlasChart, theme: Theme): object {

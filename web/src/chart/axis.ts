@@ -2,6 +2,7 @@ import { scaleLinear, scaleLog, scaleSymlog } from "d3-scale";
 import { format_number, type Format } from "./number";
 import type { Theme } from "./theme";
 import { s, type Tree } from "./tree";
+import { one_line } from "./words";
 
 export interface Axis {
   title: string;
@@ -27,6 +28,7 @@ export function ticks_of(axis: Axis, count: number): number[] {
   if (axis.ticks) return [...axis.ticks];
   const [low, high] = axis.domain;
   if (axis.scale === "log") return log_ticks(Math.min(low, high), Math.max(low, high), count);
+  if (axis.scale === "symlog") return symlog_ticks(low, high);
   const all = scaleLinear().domain([low, high]).ticks(count);
   return axis.integers ? all.filter(Number.isInteger) : all;
 }
@@ -40,6 +42,13 @@ function log_ticks(low: number, high: number, count: number): number[] {
   const ticks = inside(tens.flatMap((ten) => steps.map((step) => Number((ten * step).toPrecision(12)))));
   const every = Math.ceil(ticks.length / Math.max(1, count + 1));
   return ticks.filter((_, index) => index % every === 0);
+}
+
+// 0 and the powers of ten on both sides.
+function symlog_ticks(low: number, high: number): number[] {
+  const decades = Math.ceil(Math.log10(Math.max(10, -low, high)));
+  const tens = Array.from({ length: decades + 1 }, (_, power) => 10 ** power);
+  return [...tens.map((ten) => -ten).reverse(), 0, ...tens].filter((value) => value >= low && value <= high);
 }
 
 export const tick_text = (axis: Axis, value: number): string => format_number(value, axis.format ?? "tick");
@@ -63,9 +72,17 @@ export function axes(x: Axis, y: Axis, plot: Plot, theme: Theme, titles = true):
       s("text", { x: plot.x - 7, y: up(value) + 3.8, "text-anchor": "end", ...label }, tick_text(y, value)),
     ]),
     s("line", { x1: plot.x, x2: plot.x + plot.width, y1: bottom, y2: bottom, stroke: theme.faint }),
-    ...ticks_of(x, Math.max(2, plot.width / 70)).map((value) =>
-      s("text", { x: across(value), y: bottom + 16, "text-anchor": "middle", ...label }, tick_text(x, value))),
+    ...ticks_of(x, Math.max(2, plot.width / 70)).map((value) => {
+      const at_end = across(value) > plot.x + plot.width - 8; // there is no room at its right
+      return s("text", { x: across(value) + (at_end ? 4 : 0), y: bottom + 16, "text-anchor": at_end ? "end" : "middle", ...label }, tick_text(x, value));
+    }),
     ...(titles && x.title ? [s("text", { x: plot.x + plot.width, y: bottom + 31, "text-anchor": "end", ...label }, `${x.title} →`)] : []),
     ...(titles && y.title ? [s("text", { x: plot.x + plot.width, y: plot.y - 8, "text-anchor": "end", ...label }, `↑ ${y.title}`)] : []),
   ];
+}
+
+/** The axis as a field of Vega-Lite's encoding, without the field's name. */
+export function vega_axis(axis: Axis): object {
+  const anchor = axis.scale === "log" ? {} : { zero: false };
+  return { type: "quantitative", title: one_line(axis.title) || null, scale: { type: axis.scale, domain: axis.domain, nice: false, ...anchor } };
 }

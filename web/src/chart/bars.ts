@@ -1,9 +1,9 @@
-// A histogram: bars between edges, or outlines of several over each other.
-import { axes, scale_of, type Axis } from "./axis";
+// A histogram: filled bars between edges, with the null's dashed outline over them, or outlines of several over each other.
+import { axes, scale_of, vega_axis, type Axis } from "./axis";
 import type { ChartBase, Series, Size } from "./base";
 import { kVegaLiteSchema, vega_data } from "./csv";
 import { format_number } from "./number";
-import { colour_of, kFont, type Theme } from "./theme";
+import { colour_of, kDash, kFont, type Theme } from "./theme";
 import { s, type Tree } from "./tree";
 import { plain } from "./words";
 
@@ -18,7 +18,7 @@ export interface BarsChart extends ChartBase {
   x: Axis;
   y: Axis;
   series: Series[];
-  bars: Bars[]; // one: filled; more: outlines
+  bars: Bars[]; // one beside nulls: filled; more: outlines
   height?: number;
 }
 
@@ -28,49 +28,67 @@ export function bars_layout(chart: BarsChart, { width, height }: Size) {
   return { width, height: total, plot, x: scale_of(chart.x, [0, plot.width]), y: scale_of(chart.y, [plot.height, 0]) };
 }
 
+const series_of = (chart: BarsChart, bars: Bars) => chart.series.find((series) => series.key === bars.series);
+const is_null = (chart: BarsChart, bars: Bars) => series_of(chart, bars)?.colour === "null";
+const filled = (chart: BarsChart) => chart.bars.filter((bars) => !is_null(chart, bars)).length === 1;
+
+/** The bar at a place of the drawing. */
+export function bars_words(chart: BarsChart, x: number, y: number, width: number): string | undefined {
+  const { plot, x: across } = bars_layout(chart, { width });
+  if (x < plot.x || x > plot.x + plot.width || y < plot.y || y > plot.y + plot.height) return undefined;
+  const value = across.invert(x - plot.x);
+  const words = chart.bars.filter((bars) => !is_null(chart, bars)).flatMap((bars) => {
+    const bin = Array.from(bars.edges).findIndex((edge, index) => edge <= value && value < (bars.edges[index + 1] ?? -Infinity));
+    const [from, to, height] = [bars.edges[bin], bars.edges[bin + 1], bars.heights[bin]].map((each) => format_number(each, "tick"));
+    return bin < 0 ? [] : [`${plain(series_of(chart, bars)?.label ?? bars.series)}, ${from} to ${to}: ${chart.y.title} ${height}`];
+  });
+  return words.join("; ") || undefined;
+}
+
 export function draw_bars(chart: BarsChart, theme: Theme, size: Size): Tree {
   const { width, height, plot, x, y } = bars_layout(chart, size);
   const floor = chart.y.scale === "log" ? Math.min(...chart.y.domain) : 0;
   return s("svg", { width, height, viewBox: `0 0 ${width} ${height}`, "font-family": kFont, role: "img", "aria-label": chart.label ?? in_words(chart) },
     axes(chart.x, chart.y, plot, theme),
     s("svg", { x: plot.x, y: plot.y, width: plot.width, height: plot.height }, chart.bars.map((bars) => {
-      const series = chart.series.find((each) => each.key === bars.series);
+      const series = series_of(chart, bars);
       const colour = colour_of(theme, series?.colour ?? "accent");
       let path = `M${x(bars.edges[0] ?? 0).toFixed(2)} ${y(floor).toFixed(2)}`;
       for (let bin = 0; bin < bars.heights.length; ++bin)
         path += `V${y(Math.max(floor, bars.heights[bin]!)).toFixed(2)}H${x(bars.edges[bin + 1]!).toFixed(2)}`;
       path += `V${y(floor).toFixed(2)}`;
-      const alone = chart.bars.length === 1;
-      return s("path", { "data-series": bars.series, d: path, fill: alone ? colour : "none", "fill-opacity": alone ? 0.22 : null, stroke: colour,
-        "stroke-width": 1.2, "stroke-dasharray": series?.dash });
+      const fill = filled(chart) && !is_null(chart, bars);
+      return s("path", { "data-series": bars.series, d: path, fill: fill ? colour : "none", "fill-opacity": fill ? 0.22 : null, stroke: colour,
+        "stroke-width": 1.2, "stroke-dasharray": series?.dash ?? (is_null(chart, bars) ? kDash : null) });
     })));
 }
 
 function in_words(chart: BarsChart): string {
-  const bars = chart.bars.map((each) => {
+  const bars = chart.bars.filter((each) => !is_null(chart, each)).map((each) => {
     const heights = Array.from(each.heights);
     const top = heights.indexOf(Math.max(...heights));
-    const series = chart.series.find((one) => one.key === each.series);
-    return `${plain(series?.label ?? each.series)} highest from ${format_number(each.edges[top], "tick")} to ${format_number(each.edges[top + 1], "tick")}`;
+    return `${plain(series_of(chart, each)?.label ?? each.series)} highest from ${format_number(each.edges[top], "tick")} to ${format_number(each.edges[top + 1], "tick")}`;
   });
   return `${plain(chart.title)}. ${bars.join(", ")}`;
 }
 
 export function bars_to_vega_lite(chart: BarsChart, theme: Theme): object {
   const rows = chart.bars.flatMap((bars) => {
-    const label = plain(chart.series.find((each) => each.key === bars.series)?.label ?? bars.series);
+    const label = plain(series_of(chart, bars)?.label ?? bars.series);
     return Array.from(bars.heights, (height, bin) => [label, bars.edges[bin], bars.edges[bin + 1], height]);
   });
   const alone = chart.bars.length === 1;
+  const labels = chart.series.map((series) => plain(series.label));
+  const dashes = chart.series.map((series) => (series.dash ?? (series.colour === "null" ? kDash : "1 0")).split(" ").map(Number));
   return {
     $schema: kVegaLiteSchema, title: plain(chart.title), data: vega_data(["series", "from", "to", "height"], ["series"], rows),
-    width: 320, height: 200, mark: alone ? { type: "bar", clip: true } : { type: "line", interpolate: "step-after", clip: true },
+    width: 320, height: 200, mark: alone ? { type: "rect", clip: true } : { type: "line", interpolate: "step-after", clip: true },
     encoding: {
-      x: { field: "from", type: "quantitative", title: chart.x.title, scale: { type: chart.x.scale, domain: chart.x.domain, nice: false, zero: false } },
-      ...(alone ? { x2: { field: "to" } } : {}),
-      y: { field: "height", type: "quantitative", title: chart.y.title, scale: { type: chart.y.scale, domain: chart.y.domain, nice: false } },
-      color: { field: "series", type: "nominal", title: null, sort: null, scale: {
-        domain: chart.series.map((series) => plain(series.label)), range: chart.series.map((series) => colour_of(theme, series.colour)) } },
+      x: { field: "from", ...vega_axis(chart.x) },
+      ...(alone ? { x2: { field: "to" }, y2: { datum: chart.y.scale === "log" ? chart.y.domain[0] : 0 } } : {}),
+      y: { field: "height", ...vega_axis(chart.y) },
+      color: { field: "series", type: "nominal", title: null, sort: null, scale: { domain: labels, range: chart.series.map((series) => colour_of(theme, series.colour)) } },
+      ...(alone ? {} : { strokeDash: { field: "series", type: "nominal", title: null, sort: null, scale: { domain: labels, range: dashes } } }),
     },
   };
 }

@@ -2,7 +2,7 @@
 import { atlas_to_vega_lite, draw_atlas, type AtlasChart } from "./atlas";
 import { bars_to_vega_lite, draw_bars, type BarsChart } from "./bars";
 import type { Series, Size } from "./base";
-import { colour_key } from "./colour_scale";
+import { colour_key, layer_key } from "./colour_scale";
 import { dots_to_vega_lite, draw_dots, type DotsChart } from "./dots";
 import { draw_graph, graph_to_vega_lite, type GraphChart } from "./graph";
 import { draw_heatmap, heatmap_to_vega_lite, type HeatmapChart } from "./heatmap";
@@ -48,7 +48,7 @@ export const to_vega_lite = (chart: Chart, theme: Theme): object => kind_of(char
 
 /** What the legend lists; none where the chart names its lines itself. */
 export function legend_of(chart: Chart): readonly Series[] {
-  if (chart.kind === "lines") return chart.end_labels ? [] : chart.series;
+  if (chart.kind === "lines") return chart.end_labels || chart.layer_key ? [] : chart.series;
   if (chart.kind === "bars") return chart.series.length > 1 ? chart.series : [];
   return chart.kind === "graph" ? chart.series : [];
 }
@@ -56,6 +56,8 @@ export function legend_of(chart: Chart): readonly Series[] {
 /** The bar that says what the chart's colours are. */
 export function key_of(chart: Chart, theme: Theme): Tree | null {
   if (chart.kind === "heatmap" || chart.kind === "laminar" || chart.kind === "image") return colour_key(theme, chart.scale);
+  if (chart.kind === "scatter" && chart.layers && chart.layers > 1) return layer_key(theme, chart.layers);
+  if (chart.kind === "lines" && chart.layer_key) return layer_key(theme, chart.layer_key);
   return chart.kind === "map" || chart.kind === "wall" ? weight_key(theme, chart.colour) : null;
 }
 

@@ -1,8 +1,9 @@
 import { scaleSymlog } from "d3-scale";
 import type { ColourScale } from "./base";
 import { format_number } from "./number";
-import { diverging, kFont, sequential, type Theme } from "./theme";
+import { colour_of, diverging, kFont, sequential, type Theme } from "./theme";
 import { s, type Tree } from "./tree";
+import { text_width } from "./words";
 
 const kTransforms: Record<string, (value: number) => number> = {
   linear: (value) => value,
@@ -35,22 +36,35 @@ export function vega_colour(theme: Theme, scale: ColourScale): object {
     : { type, domain: [to, from], range: few.reverse(), clamp: true };
 }
 
-export const kKeyWidth = 152;
-
 /** The bar beside a title that says which numbers the two ends of the scale are. */
-export function colour_key(theme: Theme, scale: ColourScale, width = kKeyWidth): Tree {
+export function colour_key(theme: Theme, scale: ColourScale): Tree {
   const [from, to] = scale.domain;
-  const bar = { x: 40, width: width - 80 };
+  const ends = [from, to].map((value) => format_number(value, scale.format));
+  const bar = { x: text_width(ends[0]!, 11) + 6, width: 72 };
+  const width = Math.ceil(bar.x + bar.width + 6 + text_width(ends[1]!, 11));
   const label = { y: 10.5, "font-size": 11, fill: theme.faint };
   const steps = 16;
   return s("svg", { width, height: 14, viewBox: `0 0 ${width} 14`, "font-family": kFont, role: "img",
-    "aria-label": `colours from ${format_number(from, scale.format)} to ${format_number(to, scale.format)}` },
-    s("text", { x: bar.x - 6, "text-anchor": "end", ...label }, format_number(from, scale.format)),
+    "aria-label": `colours from ${ends.join(" to ")}` },
+    s("text", { x: bar.x - 6, "text-anchor": "end", ...label }, ends[0]),
     Array.from({ length: steps }, (_, index) => {
       const share = index / (steps - 1);
       const fill = scale.kind === "diverging" ? diverging(theme, 2 * share - 1) : sequential(theme, share);
       const x = bar.x + (index * bar.width) / steps;
       return s("rect", { x, y: 3, width: bar.width / steps + 0.3, height: 8, fill });
     }),
-    s("text", { x: bar.x + bar.width + 6, ...label }, format_number(to, scale.format)));
+    s("text", { x: bar.x + bar.width + 6, ...label }, ends[1]));
+}
+
+/** Which colour is which layer, where lines are layers: the first and last by number. */
+export function layer_key(theme: Theme, layers: number): Tree {
+  const steps = Math.min(layers, 8);
+  const label = { y: 10.5, "font-size": 11, fill: theme.faint };
+  const bar = { x: 46, width: 84 };
+  const width = bar.x + bar.width + 22;
+  return s("svg", { width, height: 14, viewBox: `0 0 ${width} 14`, "font-family": kFont, role: "img", "aria-label": `colours from layer 0 to layer ${layers - 1}` },
+    s("text", { x: bar.x - 6, "text-anchor": "end", ...label }, "layer 0"),
+    Array.from({ length: steps }, (_, index) => s("rect", { x: bar.x + (index * bar.width) / steps, y: 3, width: bar.width / steps - 2, height: 8,
+      fill: colour_of(theme, { layer: steps > 1 ? (index * (layers - 1)) / (steps - 1) : 0, of: layers }) })),
+    s("text", { x: bar.x + bar.width + 5, ...label }, String(layers - 1)));
 }

@@ -52,6 +52,7 @@ export function draw_heatmap(chart: HeatmapChart, theme: Theme, size: Size): Tre
   const layout = heatmap_layout(chart, size);
   const { left, top, cell } = layout;
   const numbers: Tree[] = [];
+  const gap = Math.min(1.5, cell.width / 4);
   const longest = Math.max(...chart.cells.flat().map((value) => format_number(typeof value === "number" ? value : null, chart.format).length));
   const with_numbers = cell.width >= longest * 5.6 + 3 && cell.height >= 13;
   const rows = chart.cells.map((row, row_index) =>
@@ -63,18 +64,19 @@ export function draw_heatmap(chart: HeatmapChart, theme: Theme, size: Size): Tre
         numbers.push(s("text", { x: x + cell.width / 2, y: y + cell.height / 2 + 3.6, "text-anchor": "middle", "font-size": 10.4,
           fill: known ? text_on(fill) : theme.faint }, known ? format_number(value, chart.format) : "–"));
       const chosen = chart.chosen?.row === row_index && chart.chosen.column === column;
-      return s("rect", { role: "gridcell", x: x + 0.75, y: y + 0.75, width: cell.width - 1.5, height: cell.height - 1.5, rx: 2, fill,
+      return s("rect", { role: "gridcell", x: x + gap / 2, y: y + gap / 2, width: cell.width - gap, height: cell.height - gap, rx: 2, fill,
         stroke: known ? null : theme.line, tabindex: -1, "aria-label": cell_words(chart, row_index, column),
         "aria-selected": chosen ? "true" : null, "data-row": row_index, "data-column": column });
     })));
   const label = { "font-size": 11, fill: theme.faint };
   const every = Math.ceil(18 / cell.width);
+  const every_row = Math.ceil(11 / cell.height);
   return s("svg", { width: layout.width, height: layout.height, viewBox: `0 0 ${layout.width} ${layout.height}`, "font-family": kFont,
     role: "group", "aria-label": plain(chart.title) },
     s("g", { "aria-hidden": "true" },
       chart.columns.labels.map((text, column) => column % every === 0 &&
         s("text", { x: left + (column + 0.5) * cell.width, y: top - 5, "text-anchor": "middle", ...label }, text)),
-      chart.rows.labels.map((text, row) =>
+      chart.rows.labels.map((text, row) => row % every_row === 0 &&
         s("text", { x: left - 7, y: top + (row + 0.5) * cell.height + 3.8, "text-anchor": "end", ...label }, text))),
     s("g", { role: "grid", "aria-label": chart.label ?? `${plain(chart.title)}: ${chart.rows.title} by ${chart.columns.title}` }, rows),
     s("g", { "aria-hidden": "true", "pointer-events": "none" }, numbers, chosen_ring(chart, layout, theme)));

@@ -2,6 +2,7 @@
 import type { ChartBase, ColourScale, Size } from "./base";
 import { share_of, vega_colour } from "./colour_scale";
 import { kVegaLiteSchema, vega_data } from "./csv";
+import { format_number } from "./number";
 import { png_address } from "./png";
 import { kFont, type Theme } from "./theme";
 import { s, type Tree } from "./tree";
@@ -12,15 +13,34 @@ export interface ImageChart extends ChartBase {
   values: ArrayLike<number>; // rows × columns, row by row
   rows: number;
   columns: number;
-  shape: readonly [number, number]; // of the matrix itself, where values are means over bins of it
+  shape: readonly [number, number]; // of the matrix itself, where values are means over blocks of it
   scale: ColourScale;
+  heads?: { along: "rows" | "columns"; count: number }; // equal parts that ticks at the edge set apart
 }
+
+const kTallest = 460; // pixels
 
 export function image_layout(chart: ImageChart, { width }: Size) {
   const [rows, columns] = chart.shape;
   const room = width - 40;
-  const scale = Math.min(room / columns, 520 / rows);
-  return { width, height: rows * scale + 24, plot: { x: 36, y: 18, width: columns * scale, height: rows * scale } };
+  // Long matrices stay readable: no side is drawn shorter than a third of the other.
+  const ratio = Math.min(3, Math.max(1 / 3, rows / columns));
+  const wide = Math.min(room, kTallest / ratio);
+  const plot = { x: 34, y: 20, width: wide, height: wide * ratio };
+  return { width, height: plot.y + plot.height + 10, plot };
+}
+
+export function image_words(chart: ImageChart, x: number, y: number, width: number): string | undefined {
+  const { plot } = image_layout(chart, { width });
+  const row = Math.floor((chart.rows * (y - plot.y)) / plot.height);
+  const column = Math.floor((chart.columns * (x - plot.x)) / plot.width);
+  if (row < 0 || row >= chart.rows || column < 0 || column >= chart.columns) return undefined;
+  const lines = (index: number, count: number, size: number) => {
+    const [from, to] = [Math.floor((size * index) / count), Math.floor((size * (index + 1)) / count) - 1];
+    return to > from ? `s ${from}–${to}` : ` ${from}`;
+  };
+  const place = `row${lines(row, chart.rows, chart.shape[0])}, column${lines(column, chart.columns, chart.shape[1])}`;
+  return `${place}: ≈ ${format_number(chart.values[row * chart.columns + column], "tick")}`;
 }
 
 export function draw_image(chart: ImageChart, theme: Theme, size: Size): Tree {
@@ -35,10 +55,22 @@ export function draw_image(chart: ImageChart, theme: Theme, size: Size): Tree {
     "aria-label": chart.label ?? `${plain(chart.title)}: ${chart.shape[0]} rows, ${chart.shape[1]} columns` },
     s("image", { ...plot, preserveAspectRatio: "none", "image-rendering": "pixelated",
       href: png_address(pixels, chart.columns, chart.rows, diverging ? theme.diverging : theme.sequential) }),
-    s("text", { x: plot.x, y: plot.y - 6, ...label }, "0"),
-    s("text", { x: plot.x + plot.width, y: plot.y - 6, "text-anchor": "end", ...label }, `${chart.shape[1]} columns`),
-    s("text", { x: plot.x - 6, y: plot.y + 9, "text-anchor": "end", ...label }, "0"),
-    s("text", { x: plot.x - 6, y: plot.y + plot.height, "text-anchor": "end", ...label }, String(chart.shape[0])));
+    head_ticks(chart, plot, theme),
+    s("text", { x: plot.x, y: plot.y - 8, ...label }, "0"),
+    s("text", { x: plot.x + plot.width, y: plot.y - 8, "text-anchor": "end", ...label }, `${chart.shape[1]} columns`),
+    s("text", { x: plot.x - 8, y: plot.y + 9, "text-anchor": "end", ...label }, "0"),
+    s("text", { x: plot.x - 8, y: plot.y + plot.height, "text-anchor": "end", ...label }, String(chart.shape[0])));
+}
+
+function head_ticks({ heads }: ImageChart, plot: { x: number; y: number; width: number; height: number }, theme: Theme): Tree[] {
+  if (!heads) return [];
+  return Array.from({ length: heads.count + 1 }, (_, index) => {
+    const share = index / heads.count;
+    const [across, down] = [plot.x + share * plot.width, plot.y + share * plot.height];
+    return s("line", heads.along === "rows"
+      ? { x1: plot.x - 5, x2: plot.x - 1, y1: down, y2: down, stroke: theme.faint }
+      : { x1: across, x2: across, y1: plot.y - 5, y2: plot.y - 1, stroke: theme.faint });
+  });
 }
 
 export function image_to_vega_lite(chart: ImageChart, theme: Theme): object {

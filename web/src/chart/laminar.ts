@@ -1,16 +1,18 @@
 // Distributions stacked by layer: each row a layer, its density as colour along the value.
-import { axes, scale_of, type Axis } from "./axis";
+import { axes, scale_of, vega_axis, type Axis } from "./axis";
 import type { ChartBase, ColourScale, Size } from "./base";
 import { share_of, vega_colour } from "./colour_scale";
 import { kVegaLiteSchema, vega_data } from "./csv";
+import { format_number } from "./number";
 import { png_address } from "./png";
-import { kFont, type Theme } from "./theme";
+import { kDash, kFont, type Theme } from "./theme";
 import { s, type Tree } from "./tree";
 import { plain } from "./words";
 
 export interface LaminarRow {
   label: string; // "0": the layer
-  density: ArrayLike<number> | null; // one for each bin; null: not in the report
+  density: ArrayLike<number> | null; // one for each bin
+  why?: string; // there is no density: "skipped"; "not in this report" by default
   mean?: number | null;
   std?: number | null; // ticks at mean ± std
 }
@@ -22,6 +24,7 @@ export interface LaminarChart extends ChartBase {
   rows: LaminarRow[];
   row_title: string;
   scale: ColourScale; // of density; with "sqrt" tails are seen
+  null_std?: number; // dashed lines at 0 ± this: where the ticks of random numbers would be
   row_height?: number;
 }
 
@@ -31,39 +34,70 @@ export function laminar_layout(chart: LaminarChart, { width }: Size) {
   return { width, height: plot.height + 46, plot, row_height, x: scale_of(chart.x, [plot.x, plot.x + plot.width]) };
 }
 
+/** What is at a place of the drawing: a layer's density in a bin, its mean and deviation. */
+export function laminar_words(chart: LaminarChart, x: number, y: number, width: number): string | undefined {
+  const layout = laminar_layout(chart, { width });
+  const row = chart.rows[Math.floor((y - layout.plot.y) / layout.row_height)];
+  const value = layout.x.invert(x);
+  const [low, high] = chart.x.domain;
+  if (!row || value < low || value > high) return undefined;
+  const place = `${chart.row_title} ${row.label}`;
+  if (!row.density) return `${place}: ${row.why ?? "not in this report"}`;
+  const bins = chart.edges.length - 1;
+  const first = chart.edges[0] ?? 0;
+  const bin = Math.floor((bins * (value - first)) / ((chart.edges[bins] ?? 1) - first));
+  const [density, from, to] = [row.density[bin], chart.edges[bin], chart.edges[bin + 1]].map((each) => format_number(each, "tick"));
+  return `${place}, ${from} to ${to}: density ${density}; mean ${format_number(row.mean, "tick")}, deviation ${format_number(row.std, "tick")}`;
+}
+
 export function draw_laminar(chart: LaminarChart, theme: Theme, size: Size): Tree {
   const { width, height, plot, row_height, x } = laminar_layout(chart, size);
-  const bins = chart.edges.length - 1;
-  const pixels = new Uint8Array(bins * chart.rows.length);
-  chart.rows.forEach((row, row_index) => {
-    for (let bin = 0; bin < bins; ++bin)
-      pixels[row_index * bins + bin] = Math.round(255 * share_of(chart.scale, row.density?.[bin] ?? 0));
-  });
-  const [first, last] = [x(chart.edges[0] ?? 0), x(chart.edges[bins] ?? 1)];
   const no_lines: Axis = { title: "", scale: "linear", domain: [0, 1], ticks: [] };
   const label = { "font-size": 11, fill: theme.faint };
   const every = Math.ceil(12 / row_height);
   return s("svg", { width, height, viewBox: `0 0 ${width} ${height}`, "font-family": kFont, role: "img", "aria-label": chart.label ?? in_words(chart) },
     s("svg", { x: plot.x, y: plot.y, width: plot.width, height: plot.height },
-      bins > 0 && chart.rows.length > 0 && s("image", { x: first - plot.x, y: 0, width: last - first, height: plot.height, preserveAspectRatio: "none",
-        "image-rendering": "pixelated", href: png_address(pixels, bins, chart.rows.length, theme.sequential) }),
-      chart.rows.map((row, index) => {
-        const middle = (index + 0.5) * row_height;
-        if (!row.density) return s("text", { x: plot.width / 2, y: middle + 3.8, "text-anchor": "middle", ...label }, "–");
-        if (typeof row.mean !== "number" || typeof row.std !== "number") return null;
-        return s("g", {}, [row.mean - row.std, row.mean + row.std].map((value) => {
-          const place = x(value) - plot.x;
-          return s("line", { x1: place, x2: place, y1: middle - row_height * 0.32, y2: middle + row_height * 0.32, stroke: theme.ink, "stroke-width": 1.2 });
-        }));
-      }),
-      chart.rows.slice(1).map((_, index) => s("line", { x1: 0, x2: plot.width, y1: (index + 1) * row_height, y2: (index + 1) * row_height, stroke: theme.ground, "stroke-width": 1 }))),
+      picture_of_rows(chart, theme, size),
+      chart.rows.map((row, index) => draw_row(row, index * row_height, row_height, plot.width, (value) => x(value) - plot.x, theme)),
+      chart.rows.slice(1).map((_, index) => s("line", { x1: 0, x2: plot.width, y1: (index + 1) * row_height, y2: (index + 1) * row_height, stroke: theme.ground, "stroke-width": 1 })),
+      chart.null_std !== undefined && [-chart.null_std, chart.null_std].map((value) => {
+        const line = { x1: x(value) - plot.x, x2: x(value) - plot.x, y1: 0, y2: plot.height };
+        return s("g", {}, s("line", { ...line, stroke: theme.ground, "stroke-opacity": 0.55, "stroke-width": 3 }), s("line", { ...line, stroke: theme.ink, "stroke-width": 1.2, "stroke-dasharray": kDash }));
+      })),
     chart.rows.map((row, index) => index % every === 0 &&
       s("text", { x: plot.x - 7, y: plot.y + (index + 0.5) * row_height + 3.8, "text-anchor": "end", ...label }, row.label)),
     axes(chart.x, no_lines, plot, theme));
 }
 
+function picture_of_rows(chart: LaminarChart, theme: Theme, size: Size): Tree | null {
+  const { plot, x } = laminar_layout(chart, size);
+  const bins = chart.edges.length - 1;
+  if (bins < 1 || chart.rows.length === 0) return null;
+  const pixels = new Uint8Array(bins * chart.rows.length);
+  chart.rows.forEach((row, row_index) => {
+    for (let bin = 0; bin < bins; ++bin)
+      pixels[row_index * bins + bin] = Math.round(255 * share_of(chart.scale, row.density?.[bin] ?? 0));
+  });
+  const [first, last] = [x(chart.edges[0]!), x(chart.edges[bins]!)];
+  return s("image", { x: first - plot.x, y: 0, width: last - first, height: plot.height, preserveAspectRatio: "none",
+    "image-rendering": "pixelated", href: png_address(pixels, bins, chart.rows.length, theme.sequential) });
+}
+
+/** Ticks at mean ± deviation, or why the row is empty. `place`: x of a value. */
+function draw_row(row: LaminarRow, top: number, row_height: number, width: number, place: (value: number) => number, theme: Theme): Tree | null {
+  const middle = top + row_height / 2;
+  if (!row.density)
+    return s("g", {}, s("rect", { x: 0, y: top, width, height: row_height, fill: theme.ground }),
+      s("text", { x: width / 2, y: middle + 3.8, "text-anchor": "middle", "font-size": 11, fill: theme.faint }, `– ${row.why ?? "not in this report"}`));
+  if (typeof row.mean !== "number" || typeof row.std !== "number") return null;
+  return s("g", {}, [row.mean - row.std, row.mean + row.std].map((value) => {
+    const tick = { x1: place(value), x2: place(value), y1: middle - row_height * 0.3, y2: middle + row_height * 0.3 };
+    return s("g", {}, s("line", { ...tick, stroke: theme.ground, "stroke-width": 3.4 }), s("line", { ...tick, stroke: theme.ink, "stroke-width": 1.4 }));
+  }));
+}
+
 function in_words(chart: LaminarChart): string {
-  const rows = chart.rows.map((row) => `${chart.row_title} ${row.label}: ${row.density ? `deviation ${row.std?.toPrecision(3) ?? "unknown"}` : "not in this report"}`);
+  const rows = chart.rows.map((row) => `${chart.row_title} ${row.label}: ${row.density ? `deviation ${format_number(row.std, "tick")}` : (row.why ?? "not in this report")}`);
   return `${plain(chart.title)}. ${rows.join(", ")}`;
 }
 
@@ -71,14 +105,20 @@ export function laminar_to_vega_lite(chart: LaminarChart, theme: Theme): object 
   const bins = chart.edges.length - 1;
   const rows = chart.rows.flatMap((row) => Array.from({ length: bins }, (_, bin) =>
     [row.label, chart.edges[bin], chart.edges[bin + 1], row.density?.[bin]]));
-  return {
-    $schema: kVegaLiteSchema, title: plain(chart.title), data: vega_data(["row", "from", "to", "density"], ["row"], rows),
-    width: 320, height: { step: 18 }, mark: { type: "rect", clip: true },
+  const x = vega_axis(chart.x);
+  const densities = {
+    mark: { type: "rect", clip: true },
     encoding: {
       y: { field: "row", type: "ordinal", sort: null, title: chart.row_title },
-      x: { field: "from", type: "quantitative", title: chart.x.title, scale: { domain: chart.x.domain, nice: false, zero: false } },
+      x: { field: "from", ...x },
       x2: { field: "to" },
       color: { field: "density", type: "quantitative", title: "density", scale: vega_colour(theme, chart.scale) },
     },
+  };
+  const nulls = (chart.null_std === undefined ? [] : [-chart.null_std, chart.null_std]).map((value) =>
+    ({ mark: { type: "rule", clip: true, strokeDash: kDash.split(" ").map(Number), color: theme.null_line }, encoding: { x: { datum: value, ...x } } }));
+  return {
+    $schema: kVegaLiteSchema, title: plain(chart.title), data: vega_data(["row", "from", "to", "density"], ["row"], rows),
+    width: 320, height: { step: 18 }, ...(nulls.length > 0 ? { layer: [densities, ...nulls] } : densities),
   };
 }

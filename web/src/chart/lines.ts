@@ -1,11 +1,11 @@
 // Lines in panels that share both axes: spectra by layer, ranks by depth.
 import { line as line_path } from "d3-shape";
-import { axes, scale_of, type Axis, type Plot, type Scale } from "./axis";
+import { axes, scale_of, vega_axis, type Axis, type Plot, type Scale } from "./axis";
 import type { ChartBase, Series, Size } from "./base";
 import { kVegaLiteSchema, vega_data } from "./csv";
 import { colour_of, kFont, text_colour, type Theme } from "./theme";
 import { s, type Tree } from "./tree";
-import { plain, text_width, tspans, type Words } from "./words";
+import { clipped, clipped_words, plain, text_width, tspans, type Words } from "./words";
 import { format_number } from "./number";
 
 export interface Line {
@@ -18,6 +18,7 @@ export interface Line {
 export interface Panel {
   title?: Words;
   lines: Line[];
+  empty?: string; // why there are no lines: "not in this report"
 }
 
 export interface LinesChart extends ChartBase {
@@ -27,10 +28,13 @@ export interface LinesChart extends ChartBase {
   series: Series[];
   panels: Panel[];
   points?: boolean; // a dot at each vertex
+  layer_key?: number; // series are layers, of so many: their colours stand in a key, in place of a legend
   end_labels?: boolean; // names at the ends of lines, in place of a legend
   rule?: number; // a dashed line across, where the null is one number
-  panel_height?: number; // 210 by default
+  panel_height?: number; // from its width by default, 210 to 300
 }
+
+const kLongestLabel = 20; // characters at the end of a line
 
 export interface LinesLayout {
   width: number;
@@ -50,9 +54,10 @@ export function column_count(panels: number, width: number, least = 250): number
 export function lines_layout(chart: LinesChart, { width }: Size): LinesLayout {
   const columns = column_count(chart.panels.length, width);
   const gap = 26;
-  const panel = { width: (width - gap * (columns - 1)) / columns, height: chart.panel_height ?? 210 };
+  const panel_width = (width - gap * (columns - 1)) / columns;
+  const panel = { width: panel_width, height: chart.panel_height ?? Math.round(Math.max(210, Math.min(300, panel_width * 0.56))) };
   const label_width = chart.end_labels
-    ? Math.max(0, ...chart.series.map((series) => text_width(plain(series.label), 11) + 10)) : 4;
+    ? Math.max(0, ...chart.series.map((series) => text_width(clipped(plain(series.label), kLongestLabel), 11) + 10)) : 4;
   const [left, top, bottom] = [44, 32, 36];
   const plots = chart.panels.map((_, index) => ({
     x: (index % columns) * (panel.width + gap) + left,
@@ -72,13 +77,14 @@ export function lines_layout(chart: LinesChart, { width }: Size): LinesLayout {
 const drawable = (axis: Axis, value: number | null | undefined): value is number =>
   value !== null && value !== undefined && Number.isFinite(value) && (axis.scale !== "log" || value > 0);
 
-/** The vertices of a line that can be drawn: x, y, or null where it is broken. */
-export function vertices(chart: LinesChart, line: Line): ([number, number] | null)[] {
-  return Array.from({ length: line.x.length }, (_, index) => {
-    const [x, y] = [line.x[index], line.y[index]];
-    return drawable(chart.x, x) && drawable(chart.y, y) ? [x, y] : null;
-  });
+/** A vertex of a line: x, y, or null where it is broken. */
+export function vertex(chart: LinesChart, line: Line, index: number): [number, number] | null {
+  const [x, y] = [line.x[index], line.y[index]];
+  return drawable(chart.x, x) && drawable(chart.y, y) ? [x, y] : null;
 }
+
+export const vertices = (chart: LinesChart, line: Line): ([number, number] | null)[] =>
+  Array.from({ length: line.x.length }, (_, index) => vertex(chart, line, index));
 
 export function draw_lines(chart: LinesChart, theme: Theme, size: Size): Tree {
   const layout = lines_layout(chart, size);
@@ -99,6 +105,7 @@ export function draw_lines(chart: LinesChart, theme: Theme, size: Size): Tree {
         s("svg", { x: plot.x, y: plot.y - 3, width: plot.width + 4, height: plot.height + 3 },
           s("g", { transform: "translate(0 3)" },
             panel.lines.map((line) => draw_line(chart, line, by_key.get(line.series), layout, theme)))),
+        panel.empty ? s("text", { x: plot.x + plot.width / 2, y: plot.y + plot.height / 2 + 4, "text-anchor": "middle", "font-size": 12, fill: theme.faint }, panel.empty) : null,
         chart.end_labels ? end_labels(chart, panel, plot, layout, theme) : null);
     }));
 }
@@ -121,7 +128,7 @@ function draw_line(chart: LinesChart, line: Line, series: Series | undefined, la
       const place = layout.x(point[0]);
       return s("line", { x1: place, x2: place, y1: layout.y(point[1] - error), y2: layout.y(point[1] + error), stroke, "stroke-width": 1 });
     }) : [],
-    chart.points ? points.map((point) => point && s("circle", { cx: layout.x(point[0]), cy: layout.y(point[1]), r: 2.2, fill: stroke })) : []);
+    chart.points && !is_null ? points.map((point) => point && s("circle", { cx: layout.x(point[0]), cy: layout.y(point[1]), r: 2.2, fill: stroke })) : []);
 }
 
 // Names at the ends of lines, moved apart where they would touch.
@@ -129,7 +136,8 @@ function end_labels(chart: LinesChart, panel: Panel, plot: Plot, layout: LinesLa
   const ends = panel.lines.flatMap((line) => {
     const series = chart.series.find((each) => each.key === line.series);
     const last = vertices(chart, line).filter((point) => point !== null).pop();
-    return series && last ? [{ series, x: plot.x + layout.x(last[0]), y: plot.y + layout.y(last[1]) }] : [];
+    const alone = panel.lines.filter((each) => each.series === line.series).length === 1; // several would say one name
+    return series && last && alone ? [{ series, x: plot.x + layout.x(last[0]), y: plot.y + layout.y(last[1]) }] : [];
   }).sort((a, b) => a.y - b.y);
   const step = Math.min(12, (plot.height + 8) / Math.max(1, ends.length));
   const places = ends.map((end) => end.y);
@@ -140,7 +148,7 @@ function end_labels(chart: LinesChart, panel: Panel, plot: Plot, layout: LinesLa
     lowest = places[index]! - step;
   }
   return ends.map(({ series, x }, index) =>
-    s("text", { x: x + 6, y: places[index]! + 3.8, "font-size": 11, "font-weight": 560, fill: text_colour(theme, series.colour) }, tspans(series.label)));
+    s("text", { x: x + 6, y: places[index]! + 3.8, "font-size": 11, "font-weight": 560, fill: text_colour(theme, series.colour) }, tspans(clipped_words(series.label, kLongestLabel))));
 }
 
 /** Each line's first and last value. */
@@ -154,16 +162,10 @@ function in_words(chart: LinesChart): string {
       const value = (point: [number, number]) => format_number(point[1], chart.y.format ?? "tick");
       return first && last ? `${name} from ${value(first)} to ${value(last)}` : `${name} not drawn`;
     });
-    return `${panel.title ? `${plain(panel.title)}: ` : ""}${lines.slice(0, 12).join(", ")}`;
+    return `${panel.title ? `${plain(panel.title)}: ` : ""}${panel.empty ?? lines.slice(0, 12).join(", ")}`;
   });
   return `${plain(chart.title)}. ${panels.join(". ")}`;
 }
-
-const vega_axis = (axis: Axis) => ({
-  type: "quantitative",
-  title: axis.title,
-  scale: { type: axis.scale, domain: axis.domain, nice: false, zero: false },
-});
 
 export function lines_to_vega_lite(chart: LinesChart, theme: Theme): object {
   const with_errors = chart.panels.some((panel) => panel.lines.some((line) => line.error));
@@ -172,7 +174,7 @@ export function lines_to_vega_lite(chart: LinesChart, theme: Theme): object {
     const series = chart.series.find((each) => each.key === line.series);
     return vertices(chart, line).map((point, index) => {
       const error = line.error?.[index] ?? 0;
-      return [panel.title ? plain(panel.title) : String(panel_index), plain(series?.label ?? line.series), line_index, point?.[0], point?.[1],
+      return [panel.title ? plain(panel.title) : String(panel_index), plain(series?.label ?? line.series), line_index, line.x[index], point?.[1],
         ...(with_errors ? [point && point[1] - error, point && point[1] + error] : [])];
     });
   }));

@@ -7,12 +7,14 @@ import { png_address } from "./png";
 import { kFont, kMono, sequential, type Theme } from "./theme";
 import { s, type Tree } from "./tree";
 import { pooled, weight_steps, type WeightColour } from "./weights_colour";
-import { plain } from "./words";
+import { one_line, plain } from "./words";
 
 export interface MapChart extends ChartBase {
   kind: "map";
   bytes: Uint8Array; // side × side, see data/maps.ts
   side: number;
+  of?: number; // tokens of the text, where a cell stands for several
+  weights?: Float32Array; // the same, exact, where they are known
   tokens?: readonly string[]; // side of them, written along both axes
   entropy?: readonly number[]; // of each query, nats: bars at the right
   colour: WeightColour;
@@ -44,38 +46,67 @@ export function map_cell(layout: MapLayout, x: number, y: number): { query: numb
   return { query: Math.floor(window.query + down * window.size), key: Math.floor(window.key + across * window.size) };
 }
 
-export const map_weight = (chart: MapChart, query: number, key: number): number => weight_of_byte(chart.bytes[query * chart.side + key] ?? 0);
+export const map_weight = ({ weights, bytes, side }: MapChart, query: number, key: number): number =>
+  weights ? (weights[query * side + key] ?? 0) : weight_of_byte(bytes[query * side + key] ?? 0);
 
 export function map_words(chart: MapChart, query: number, key: number): string {
-  const name = (index: number) => `${chart.tokens ? `“${chart.tokens[index]}” ` : ""}(${index})`;
-  return `${name(query)} looks at ${name(key)}: ≈ ${format_number(map_weight(chart, query, key), ".2~g")}`;
+  const weight = format_number(map_weight(chart, query, key), chart.weights ? ".3~g" : ".2~g");
+  const each = chart.of ? chart.of / chart.side : 1;
+  if (each > 1) {
+    const span = (index: number) => `${Math.floor(index * each)} to ${Math.ceil((index + 1) * each) - 1}`;
+    return `tokens ${span(query)} look at tokens ${span(key)}: ≈ ${weight} at most`;
+  }
+  const name = (index: number) => (chart.tokens ? `“${chart.tokens[index]}” (${index})` : `token ${index}`);
+  return `${name(query)} looks at ${name(key)}: ${chart.weights ? "" : "≈ "}${weight}`;
 }
 
+// Zooming draws the same image again and again.
+const images = new WeakMap<Uint8Array, Map<string, string>>();
+
 export function map_image(bytes: Uint8Array, theme: Theme, colour: WeightColour, side: number): string {
-  const steps = weight_steps(colour);
-  return png_address(bytes.map((byte) => steps[byte]!), side, side, theme.sequential);
+  const made = images.get(bytes) ?? new Map<string, string>();
+  images.set(bytes, made);
+  const key = `${theme.name}/${colour}`;
+  let image = made.get(key);
+  if (!image) {
+    const steps = weight_steps(colour);
+    image = png_address(bytes.map((byte) => steps[byte]!), side, side, theme.sequential);
+    made.set(key, image);
+  }
+  return image;
 }
 
 export function draw_map(chart: MapChart, theme: Theme, size: Size): Tree {
   const layout = map_layout(chart, size);
-  const { plot, window } = layout;
-  const pixel = plot.size / window.size;
-  const whole = chart.side * pixel;
+  const { plot } = layout;
   return s("svg", { width: layout.width, height: layout.height, viewBox: `0 0 ${layout.width} ${layout.height}`, "font-family": kFont, role: "img",
     "aria-label": chart.label ?? `${plain(chart.title)}: attention of ${chart.side} tokens` },
     s("svg", { x: plot.x, y: plot.y, width: plot.size, height: plot.size },
       s("rect", { width: plot.size, height: plot.size, fill: sequential(theme, 0) }),
-      s("image", { x: -window.key * pixel, y: -window.query * pixel, width: whole, height: whole, "image-rendering": "pixelated",
-        href: map_image(chart.bytes, theme, chart.colour, chart.side) })),
+      s("image", { ...map_image_box(chart, layout), href: map_image(chart.bytes, theme, chart.colour, chart.side) })),
+    map_surroundings(chart, layout, theme));
+}
+
+/** Where the whole image lies, seen from the part that is shown. */
+export function map_image_box(chart: MapChart, { plot, window }: MapLayout): Record<"x" | "y" | "width" | "height", number> & { "image-rendering": string } {
+  const pixel = plot.size / window.size;
+  const whole = chart.side * pixel;
+  // Smaller than a pixel each, cells are averaged: of a diagonal, one that is picked may be none.
+  return { x: -window.key * pixel, y: -window.query * pixel, width: whole, height: whole, "image-rendering": pixel < 1 ? "auto" : "pixelated" };
+}
+
+/** Tokens, bars of entropy and the frame of the query: all that changes with the window but the image. */
+export function map_surroundings(chart: MapChart, layout: MapLayout, theme: Theme): Tree {
+  return s("g", { "data-part": "surroundings", "pointer-events": "none" },
     chart.tokens ? token_labels(chart, layout, theme) : [],
     chart.entropy ? entropy_bars(chart.entropy, layout, theme) : [],
     chart.query === undefined ? null : query_frame(chart.query, layout, theme));
 }
 
-export function query_frame(query: number, { plot, window, bars }: MapLayout, theme: Theme): Tree | null {
+function query_frame(query: number, { plot, window, bars }: MapLayout, theme: Theme): Tree | null {
   if (query < window.query || query >= window.query + window.size) return null;
   const pixel = plot.size / window.size;
-  return s("rect", { x: plot.x - 1, y: plot.y + (query - window.query) * pixel - 1, width: plot.size + 2 + (bars && bars + 6), height: pixel + 2,
+  return s("rect", { x: plot.x - 1, y: plot.y + (query - window.query) * pixel - 1, width: plot.size + 1 + (bars && bars + 5), height: pixel + 2,
     fill: "none", stroke: theme.mark, "stroke-width": 1.6, "pointer-events": "none" });
 }
 
@@ -84,32 +115,30 @@ function token_labels(chart: MapChart, { plot, window }: MapLayout, theme: Theme
   const pixel = plot.size / window.size;
   const font = Math.max(7, Math.min(11, pixel * 0.95));
   const every = Math.max(1, Math.ceil((font * 1.02) / pixel));
-  const longest = Math.floor((plot.x - 6) / (font * 0.61));
-  const shown = (index: number) => clipped(chart.tokens?.[index] ?? "", longest);
+  // Cut without an ellipsis, which would take the place of a letter.
+  const shown = (index: number, room: number) => [...one_line(chart.tokens?.[index] ?? "")].slice(0, Math.floor((room - 6) / (font * 0.61))).join("");
   const style = { "font-family": kMono, "font-size": font, fill: theme.faint, "aria-hidden": "true" };
   const out: Tree[] = [];
   const all = Array.from({ length: Math.min(window.size, chart.side) }, (_, index) => index);
   for (const index of all.filter((each) => each % every === 0)) {
     const middle = (index + 0.5) * pixel;
-    out.push(s("text", { x: plot.x - 5, y: plot.y + middle + font * 0.33, "text-anchor": "end", ...style }, shown(Math.floor(window.query) + index)));
+    out.push(s("text", { x: plot.x - 5, y: plot.y + middle + font * 0.33, "text-anchor": "end", ...style }, shown(Math.floor(window.query) + index, plot.x)));
     const x = plot.x + middle + font * 0.33;
-    out.push(s("text", { x, y: plot.y - 5, transform: `rotate(-90 ${x.toFixed(1)} ${plot.y - 5})`, ...style }, shown(Math.floor(window.key) + index)));
+    out.push(s("text", { x, y: plot.y - 5, transform: `rotate(-90 ${x.toFixed(1)} ${plot.y - 5})`, ...style }, shown(Math.floor(window.key) + index, plot.y)));
   }
   return out;
 }
 
-export function clipped(text: string, longest: number): string {
-  const characters = [...text];
-  return characters.length > longest ? `${characters.slice(0, Math.max(1, longest - 1)).join("")}…` : text;
-}
-
-function entropy_bars(entropy: readonly number[], { plot, window, bars }: MapLayout, theme: Theme): (Tree | null)[] {
+function entropy_bars(entropy: readonly number[], { plot, window, bars }: MapLayout, theme: Theme): Tree[] {
   const most = Math.log(Math.max(2, entropy.length));
   const pixel = plot.size / window.size;
+  const left = plot.x + plot.size + 6;
+  const thick = Math.max(0.6, pixel - 0.6);
+  const path = entropy.slice(window.query, window.query + window.size)
+    .map((value, row) => `M${left} ${(plot.y + row * pixel).toFixed(2)}h${((bars * value) / most).toFixed(2)}v${thick.toFixed(2)}H${left}z`).join("");
   return [
-    s("text", { x: plot.x + plot.size + 6, y: plot.y - 6, "font-size": 10.5, fill: theme.faint }, bars > 44 ? "entropy" : "H"),
-    ...entropy.map((value, query) => query < window.query || query + 1 > window.query + window.size ? null :
-      s("rect", { x: plot.x + plot.size + 6, y: plot.y + (query - window.query) * pixel, width: (bars * value) / most, height: Math.max(0.6, pixel - 0.6), fill: theme.faint, "fill-opacity": 0.75 })),
+    s("text", { x: left, y: plot.y - 6, "font-size": 10.5, fill: theme.faint }, bars > 44 ? "entropy" : "H"),
+    s("path", { d: path, fill: theme.faint, "fill-opacity": 0.75 }),
   ];
 }
 

@@ -47,18 +47,23 @@ function stored(data: Uint8Array): Uint8Array {
   return bytes;
 }
 
-const kDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+const kDigits = Uint8Array.from("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/", (digit) => digit.charCodeAt(0));
+const kPadding = "=".charCodeAt(0);
 
 export function base64(bytes: Uint8Array): string {
-  const parts: string[] = [];
-  for (let index = 0; index < bytes.length; index += 3) {
-    const [first, second, third] = [bytes[index]!, bytes[index + 1], bytes[index + 2]];
-    const group = (first << 16) | ((second ?? 0) << 8) | (third ?? 0);
-    parts.push(
-      kDigits[group >> 18]! + kDigits[(group >> 12) & 63]! +
-      (second === undefined ? "=" : kDigits[(group >> 6) & 63]!) + (third === undefined ? "=" : kDigits[group & 63]!));
+  const codes = new Uint8Array(Math.ceil(bytes.length / 3) * 4);
+  for (let from = 0, to = 0; from < bytes.length; from += 3, to += 4) {
+    const group = (bytes[from]! << 16) | ((bytes[from + 1] ?? 0) << 8) | (bytes[from + 2] ?? 0);
+    codes[to] = kDigits[group >> 18]!;
+    codes[to + 1] = kDigits[(group >> 12) & 63]!;
+    codes[to + 2] = kDigits[(group >> 6) & 63]!;
+    codes[to + 3] = kDigits[group & 63]!;
   }
-  return parts.join("");
+  const rest = bytes.length % 3;
+  if (rest > 0) codes.fill(kPadding, codes.length - (3 - rest));
+  let text = "";
+  for (let at = 0; at < codes.length; at += 8192) text += String.fromCharCode(...codes.subarray(at, at + 8192));
+  return text;
 }
 
 /** `pixels` are width × height indices into at most 256 colours such as "#1B1B4B". */

@@ -1,5 +1,5 @@
 // A point for each head.
-import { axes, scale_of, type Axis } from "./axis";
+import { axes, scale_of, vega_axis, type Axis } from "./axis";
 import type { ChartBase, Size } from "./base";
 import { kVegaLiteSchema, vega_data } from "./csv";
 import { format_number } from "./number";
@@ -21,6 +21,7 @@ export interface ScatterChart extends ChartBase {
   y: Axis;
   points: ScatterPoint[];
   zero?: boolean; // lines through x = 0 and y = 0
+  layers?: number; // how many, where points are coloured by layer: for the key
   height?: number;
 }
 
@@ -54,12 +55,11 @@ export function draw_scatter(chart: ScatterChart, theme: Theme, size: Size): Tre
 
 export function scatter_to_vega_lite(chart: ScatterChart, theme: Theme): object {
   const rows = chart.points.map((point) => [point.x, point.y, point.label, colour_of(theme, point.colour)]);
-  const axis = (each: Axis) => ({ type: "quantitative", title: each.title, scale: { type: each.scale, domain: each.domain, nice: false, zero: false } });
   return {
     $schema: kVegaLiteSchema, title: plain(chart.title), data: vega_data(["x", "y", "label", "colour"], ["label", "colour"], rows),
     width: 480, height: 320, mark: { type: "point", filled: true, opacity: 1, size: 60 },
     encoding: {
-      x: { field: "x", ...axis(chart.x) }, y: { field: "y", ...axis(chart.y) },
+      x: { field: "x", ...vega_axis(chart.x) }, y: { field: "y", ...vega_axis(chart.y) },
       color: { field: "colour", type: "nominal", scale: null }, tooltip: { field: "label", type: "nominal" },
     },
   };

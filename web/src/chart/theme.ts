@@ -87,5 +87,7 @@ export function colour_of(theme: Theme, colour: Colour): string {
   return sequential(theme, 0.28 + 0.72 * (colour.of > 1 ? colour.layer / (colour.of - 1) : 0.6));
 }
 
-/** Colour of a line for text of the same meaning, dark or light enough to be read. */
-export const text_colour = (theme: Theme, colour: Colour): string => mix(theme.ink, colour_of(theme, colour), 0.58);
+/** Colour of a line for text of the same meaning, dark or light enough to be read. Weak layers are too pale for that. */
+export function text_colour(theme: Theme, colour: Colour): string {
+  return typeof colour === "object" && "layer" in colour ? theme.soft : mix(theme.ink, colour_of(theme, colour), 0.58);
+}

@@ -13,6 +13,7 @@ export interface WallMap {
   head: number;
   side: number;
   bytes: Uint8Array;
+  thumbnail?: boolean; // the report has no more of this map
 }
 
 export interface WallChart extends ChartBase {
@@ -21,18 +22,21 @@ export interface WallChart extends ChartBase {
   heads: number;
   maps: WallMap[]; // those that the report holds
   colour: WeightColour;
+  largest_cell?: number; // pixels; 130 by default
   chosen?: { layer: number; head: number };
 }
 
 export function wall_layout(chart: WallChart, { width }: Size) {
   const [left, top] = [22, 18];
-  const cell = Math.min((width - left) / Math.max(1, chart.heads), 130);
+  const cell = Math.min((width - left) / Math.max(1, chart.heads), chart.largest_cell ?? 130);
   return { width, height: top + chart.layers * cell + 2, left, top, cell };
 }
 
 /** What a cell of the wall is, in words. */
-export const wall_words = (chart: WallChart, layer: number, head: number): string =>
-  `layer ${layer}, head ${head}${chart.maps.some((map) => map.layer === layer && map.head === head) ? "" : ": no map in this report"}`;
+export function wall_words(chart: WallChart, layer: number, head: number): string {
+  const map = chart.maps.find((each) => each.layer === layer && each.head === head);
+  return `layer ${layer}, head ${head}${!map ? ": no map in this report" : map.thumbnail ? ": a thumbnail" : ""}`;
+}
 
 export function draw_wall(chart: WallChart, theme: Theme, size: Size): Tree {
   const { width, height, left, top, cell } = wall_layout(chart, size);
@@ -44,11 +48,11 @@ export function draw_wall(chart: WallChart, theme: Theme, size: Size): Tree {
   const steps = weight_steps(chart.colour);
   for (const map of chart.maps) {
     const small = pooled(map.bytes, map.side, tile);
-    for (let row = 0; row < tile; ++row)
-      for (let column = 0; column < tile; ++column) {
-        const from = Math.floor((row * small.side) / tile) * small.side + Math.floor((column * small.side) / tile);
-        pixels[(map.layer * tile + row) * columns + map.head * tile + column] = steps[small.bytes[from]!]!;
-      }
+    const from = Array.from({ length: tile }, (_, index) => Math.floor((index * small.side) / tile));
+    for (let row = 0; row < tile; ++row) {
+      const [source, target] = [from[row]! * small.side, (map.layer * tile + row) * columns + map.head * tile];
+      for (let column = 0; column < tile; ++column) pixels[target + column] = steps[small.bytes[source + from[column]!]!]!;
+    }
   }
   const there = new Set(chart.maps.map((map) => `${map.layer}/${map.head}`));
   const label = { "font-size": 11, fill: theme.faint };
@@ -56,6 +60,7 @@ export function draw_wall(chart: WallChart, theme: Theme, size: Size): Tree {
   const layers = Array.from({ length: chart.layers }, (_, layer) => layer);
   const heads = Array.from({ length: chart.heads }, (_, head) => head);
   const gap = cell > 24 ? 2 : 1;
+  const corner = Math.max(4, Math.min(9, cell * 0.2));
   return s("svg", { width, height, viewBox: `0 0 ${width} ${height}`, "font-family": kFont, role: "group", "aria-label": plain(chart.title) },
     s("image", { x: left, y: top, width: chart.heads * cell, height: chart.layers * cell, preserveAspectRatio: "none", "aria-hidden": "true",
       "image-rendering": tile > cell ? null : "pixelated", href: png_address(pixels, columns, rows, theme.sequential) }),
@@ -63,12 +68,17 @@ export function draw_wall(chart: WallChart, theme: Theme, size: Size): Tree {
       heads.map((head) => head % every === 0 && s("text", { x: left + (head + 0.5) * cell, y: top - 5, "text-anchor": "middle", ...label }, String(head))),
       layers.map((layer) => layer % every === 0 && s("text", { x: left - 6, y: top + (layer + 0.5) * cell + 3.8, "text-anchor": "end", ...label }, String(layer))),
       heads.slice(1).map((head) => s("rect", { x: left + head * cell - gap / 2, y: top, width: gap, height: chart.layers * cell, fill: theme.ground })),
+      layers.flatMap((layer) => heads.map((head) => there.has(`${layer}/${head}`) ? null :
+        s("text", { x: left + (head + 0.5) * cell, y: top + (layer + 0.5) * cell + 3.8, "text-anchor": "middle", ...label }, "–"))),
       layers.slice(1).map((layer) => s("rect", { x: left, y: top + layer * cell - gap / 2, width: chart.heads * cell, height: gap, fill: theme.ground }))),
+    // Among thumbnails, a corner tells the maps that are whole.
+    s("g", { "aria-hidden": "true" }, chart.maps.some((map) => map.thumbnail) ? chart.maps.filter((map) => !map.thumbnail).map((map) =>
+      s("path", { d: `M${left + (map.head + 1) * cell - gap / 2} ${top + map.layer * cell + gap / 2}h${-corner}l${corner} ${corner}z`, fill: theme.mark })) : []),
     s("g", { role: "grid", "aria-label": chart.label ?? `${plain(chart.title)}: layer by head` },
       layers.map((layer) => s("g", { role: "row" }, heads.map((head) => {
         const chosen = chart.chosen?.layer === layer && chart.chosen.head === head;
         return s("rect", { role: "gridcell", x: left + head * cell, y: top + layer * cell, width: cell, height: cell,
-          fill: there.has(`${layer}/${head}`) ? "transparent" : theme.ground, tabindex: -1, "aria-label": wall_words(chart, layer, head),
+          fill: "transparent", tabindex: -1, "aria-label": wall_words(chart, layer, head),
           "aria-selected": chosen ? "true" : null, "data-row": layer, "data-column": head,
           stroke: chosen ? theme.mark : null, "stroke-width": chosen ? 2.5 : null });
       })))));

@@ -22,10 +22,11 @@ export const weight_hex = (theme: Theme, weight: number, colour: WeightColour): 
 export function pooled(bytes: Uint8Array, side: number, size: number): { bytes: Uint8Array; side: number } {
   if (size >= side) return { bytes, side };
   const out = new Uint8Array(size * size);
+  const to = Array.from({ length: side }, (_, index) => Math.floor((index * size) / side));
   for (let row = 0; row < side; ++row) {
-    const target = Math.floor((row * size) / side) * size;
+    const target = to[row]! * size;
     for (let column = 0; column < side; ++column) {
-      const place = target + Math.floor((column * size) / side);
+      const place = target + to[column]!;
       const byte = bytes[row * side + column]!;
       if (byte > out[place]!) out[place] = byte;
     }

@@ -7,8 +7,22 @@ export type Words = string | readonly Word[];
 
 const parts = (words: Words): readonly Word[] => (typeof words === "string" ? [words] : words);
 
+/** Text on one line: what breaks lines, controls a terminal or turns the direction of text is shown as a replacement character. */
+export const one_line = (text: string): string =>
+  text.replace(/[\u0000-\u001f\u007f-\u009f\u2028-\u202e\u2066-\u2069]/g, "\ufffd");
+
+/** At most so many characters, with an ellipsis for what is left out. */
+export function clipped(text: string, longest: number): string {
+  const characters = [...text];
+  return characters.length > longest ? `${characters.slice(0, Math.max(1, longest - 1)).join("")}…` : text;
+}
+
+/** Words that fit where there is little room; longer ones lose their subscripts and their end. */
+export const clipped_words = (words: Words, longest: number): Words =>
+  plain(words).length > longest ? clipped(plain(words), longest) : words;
+
 export function plain(words: Words): string {
-  return parts(words).map((word) => (typeof word === "string" ? word : "sub" in word ? `_${word.sub}` : word.strong)).join("");
+  return one_line(parts(words).map((word) => (typeof word === "string" ? word : "sub" in word ? `_${word.sub}` : word.strong)).join(""));
 }
 
 /** tspans for a <text>: a subscript is lowered, and what follows it raised back. */

@@ -1,4 +1,5 @@
 // Opens the report that the page holds, or asks the server that served the page.
+import { api_path } from "../live/api";
 import type { ReportFile } from "./report_file";
 import type { Report } from "./report";
 
@@ -25,10 +26,21 @@ async function packed_block(id: string): Promise<ArrayBuffer> {
   return text ? unpacked(text) : new ArrayBuffer(0);
 }
 
-async function fetched(path: string): Promise<Response> {
-  const answer = await fetch(path);
-  if (!answer.ok) throw new Error(`${path}: ${answer.status} ${answer.statusText}`);
-  return answer;
+/** What the server shows now. Its blocks belong together by their revision: a new one may come between two answers. */
+async function served(attempts = 3): Promise<Report> {
+  const get = async (path: string, query: Record<string, string> = {}) => {
+    const answer = await fetch(api_path(path, query));
+    if (!answer.ok && answer.status !== 409) throw new Error(`${path}: ${answer.status} ${answer.statusText}`);
+    return answer;
+  };
+  const answer = await get("/api/results");
+  const results = await answer.text();
+  const revision = answer.headers.get("Attnscope-Revision");
+  const query: Record<string, string> = revision === null ? {} : { revision };
+  const [values, maps] = await Promise.all([get("/api/values", query), get("/api/maps", query)]);
+  if (values.ok && maps.ok) return opened(results, await values.arrayBuffer(), await maps.arrayBuffer(), true);
+  if (attempts > 1) return served(attempts - 1);
+  throw new Error("the server's report changes too fast");
 }
 
 /** Undefined where the page is the bare template. */
@@ -38,18 +50,23 @@ export async function load_report(): Promise<Report | undefined> {
     return opened(new TextDecoder().decode(results), values!, maps!, false);
   }
   if (!location.protocol.startsWith("http")) return undefined;
-  const [results, values, maps] = await Promise.all([
-    fetched("/api/results").then((answer) => answer.text()),
-    fetched("/api/values").then((answer) => answer.arrayBuffer()),
-    fetched("/api/maps").then((answer) => answer.arrayBuffer()),
-  ]);
-  return opened(results, values, maps, true);
+  return served();
+}
+
+/** float32 numbers from their byte planes: all lowest bytes, then all next ones, as neighbours share their high bytes. */
+export function numbers_of_planes(planes: ArrayBuffer): Float32Array {
+  const count = Math.floor(planes.byteLength / 4);
+  const from = new Uint8Array(planes);
+  const bytes = new Uint8Array(4 * count);
+  for (let plane = 0; plane < 4; ++plane)
+    for (let index = 0; index < count; ++index) bytes[4 * index + plane] = from[plane * count + index]!;
+  return new Float32Array(bytes.buffer);
 }
 
 export function opened(results: string, values: ArrayBuffer, maps: ArrayBuffer, live: boolean): Report {
   return {
     file: JSON.parse(results) as ReportFile,
-    values: new Float32Array(values, 0, Math.floor(values.byteLength / 4)),
+    values: numbers_of_planes(values),
     maps: new Uint8Array(maps),
     live,
   };

@@ -1,6 +1,6 @@
 // An opened report and the look-ups that views ask of it.
 import type {
-  Analysis, AnalysisId, MapPlace, Matrix, Model, ReportFile, RowsOf, ScaledSlice, Slice, Token,
+  Analysis, AnalysisId, MapPlace, Matrix, Model, ReportFile, RowsOf, ScaledSlice, Slice,
 } from "./report_file";
 
 export interface Report {
@@ -10,8 +10,18 @@ export interface Report {
   live: boolean; // served by `attnscope serve`, which can compute more
 }
 
+const joined = new WeakMap<ReportFile, Map<AnalysisId, Analysis | undefined>>();
+
+/** An analysis of all models. A report may hold it in parts with parameters of their own: what is said of it is of the first. */
 export function analysis<Id extends AnalysisId>(report: Report, id: Id): Analysis<RowsOf[Id]> | undefined {
-  return report.file.reports.find((each) => each.id === id) as Analysis<RowsOf[Id]> | undefined;
+  const known = joined.get(report.file) ?? new Map<AnalysisId, Analysis | undefined>();
+  joined.set(report.file, known);
+  if (!known.has(id)) {
+    const parts = report.file.reports.filter((each) => each.id === id);
+    const [first] = parts;
+    known.set(id, first && { ...first, rows: parts.flatMap((part) => part.rows), skipped: parts.flatMap((part) => part.skipped), notes: parts.flatMap((part) => part.notes ?? []) });
+  }
+  return known.get(id) as Analysis<RowsOf[Id]> | undefined;
 }
 
 export function model_at(report: Report, index: number): Model {
@@ -62,14 +72,16 @@ export function matrices_of(report: Report, id: "spectrum" | "weights" | "simila
   return kOrder.filter((matrix) => there.has(matrix));
 }
 
-/** Numbers of a slice of the block of values; a view, not a copy. */
-export function numbers(report: Report, slice: Slice): Float32Array {
-  return report.values.subarray(slice.at, slice.at + slice.length);
+/** Numbers of a slice of the block of values; a view, not a copy. A few numbers stand in the row itself. */
+export function numbers(report: Report, slice: Slice | readonly number[]): Float32Array {
+  return is_slice(slice) ? report.values.subarray(slice.at, slice.at + slice.length) : Float32Array.from(slice);
 }
 
-export function scaled_numbers(report: Report, slice: ScaledSlice): Float32Array {
-  return numbers(report, slice).map((value) => value * slice.scale);
+export function scaled_numbers(report: Report, slice: ScaledSlice | readonly number[]): Float32Array {
+  return is_slice(slice) ? numbers(report, slice).map((value) => value * slice.scale) : Float32Array.from(slice);
 }
+
+const is_slice = <S extends Slice>(slice: S | readonly number[]): slice is S => !Array.isArray(slice);
 
 /** The shares of the sum of squares that the first, the first two, … values hold. */
 export function cumulative_energy(values: ArrayLike<number>): Float64Array {
@@ -94,8 +106,10 @@ export function at_threshold<T>(figures: Readonly<Record<string, T>> | undefined
   return key === undefined ? undefined : figures[key];
 }
 
-export function tokens_of(report: Report, model: string): Token[] {
-  return report.file.texts.find((text) => text.model === model)?.tokens ?? [];
+/** The tokens of the text as they are shown: by their ids where there is no tokenizer. */
+export function tokens_of(report: Report, model: string): { id: number; text: string }[] {
+  const tokens = report.file.texts.find((text) => text.model === model)?.tokens ?? [];
+  return tokens.map(({ id, text }) => ({ id, text: text ?? String(id) }));
 }
 
 export function map_places(report: Report, model: string): MapPlace[] {

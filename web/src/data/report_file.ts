@@ -60,8 +60,8 @@ export interface SpectrumRow {
   frobenius_norm: number;
   nuclear_norm: number;
   condition_number: number | null;
-  singular_values?: Slice; // descending
-  null_singular_values?: ScaledSlice;
+  singular_values?: Slice | number[]; // descending; up to 8 numbers stand here themselves
+  null_singular_values?: ScaledSlice | number[] | null;
 }
 
 export interface LatentSide {
@@ -103,7 +103,7 @@ export interface SimilarityRow {
   model: string;
   layer: number;
   matrix: Matrix;
-  scope: "within_head" | "across_heads" | "all";
+  scope: "within_head" | "across_head" | "all";
   pairs: number;
   zero_vectors: number;
   mean: number | null;
@@ -115,7 +115,7 @@ export interface OverlapRow {
   model: string;
   layer: number;
   matrix: Matrix;
-  overlap: (number | null)[][]; // heads × heads
+  overlap: (number | null)[][] | (Slice & { shape: [number, number] }); // heads × heads
   ranks: number[];
 }
 
@@ -248,7 +248,7 @@ export interface Field {
 
 export interface Token {
   id: number;
-  text: string;
+  text: string | null; // null without a tokenizer
 }
 
 /** One head's map on the text. `at` counts bytes of the block of maps. */
@@ -262,16 +262,19 @@ export interface MapPlace {
   at: number;
 }
 
-/** Means of a raw matrix over a grid of `rows` × `cols` bins, row by row. */
-export interface MatrixImage extends Slice {
+/**
+ * Means of a raw matrix over a grid of `rows` × `cols` blocks, row by row: a byte each of the block of maps from `at`,
+ * 1 for -limit to 255 for +limit, 128 for 0.
+ */
+export interface MatrixImage {
   model: string;
   layer: number;
   matrix: Matrix;
-  head: number | null;
   shape: [number, number];
   rows: number;
   cols: number;
-  limit: number; // of the colour scale, both ways
+  at: number;
+  limit: number; // the largest of them, without its sign
 }
 
 export interface ReportFile {

@@ -1,10 +1,12 @@
 // One crosshair in all panels of a chart of lines; the legend shows the values at it.
 import type { Size } from "../chart/base";
-import { lines_layout, vertices, type Line, type LinesChart } from "../chart/lines";
+import { lines_layout, vertex, type Line, type LinesChart } from "../chart/lines";
 import { format_number } from "../chart/number";
 import { colour_of, type Theme } from "../chart/theme";
 import { s } from "../chart/tree";
+import { plain } from "../chart/words";
 import { mount } from "./h";
+import { hide_tip, place_tip } from "./tip";
 
 /** The vertex nearest to x; lines are sorted along x. */
 function nearest(xs: ArrayLike<number>, x: number): number {
@@ -29,10 +31,7 @@ export function attach_crosshair(svg: SVGElement, chart: LinesChart, size: Size,
   let at = -1;
   let panel_at = 0;
 
-  const value_at = (line: Line, x: number): [number, number] | null => {
-    const found = vertices(chart, line)[nearest(line.x, x)] ?? null;
-    return found;
-  };
+  const value_at = (line: Line, x: number) => vertex(chart, line, nearest(line.x, x));
   const show = () => {
     overlay.replaceChildren();
     for (const place of values.values()) place.textContent = "";
@@ -53,10 +52,17 @@ export function attach_crosshair(svg: SVGElement, chart: LinesChart, size: Size,
         overlay.append(mount(s("circle", { cx: plot.x + layout.x(point[0]), cy: plot.y + height, r: 3, fill: colour_of(theme, series?.colour ?? "ink"), stroke: theme.ground, "stroke-width": 1 })));
       }
     });
-    for (const line of chart.panels[panel_at]!.lines) {
+    const said = chart.panels[panel_at]!.lines.map((line) => {
+      const text = format_number(value_at(line, x)?.[1], chart.y.format ?? "tick");
       const place = values.get(line.series);
-      if (place) place.textContent = format_number(value_at(line, x)?.[1], chart.y.format ?? "tick");
-    }
+      if (place) place.textContent = text;
+      return `${plain(chart.series.find((each) => each.key === line.series)?.label ?? line.series)} ${text}`;
+    });
+    if (values.size > 0) return;
+    // Without a legend the values stand beside the crosshair.
+    const plot = layout.plots[panel_at]!;
+    const box = svg.getBoundingClientRect();
+    place_tip([`${chart.x.title} ${format_number(x, chart.x.format ?? "tick")}`, ...said].join("\n"), box.left + plot.x + layout.x(x), box.top + plot.y);
   };
 
   svg.addEventListener("pointermove", (event) => {
@@ -71,6 +77,7 @@ export function attach_crosshair(svg: SVGElement, chart: LinesChart, size: Size,
   const clear = () => {
     at = -1;
     show();
+    hide_tip();
   };
   svg.addEventListener("pointerleave", clear);
   svg.addEventListener("blur", clear);

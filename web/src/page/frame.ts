@@ -12,8 +12,10 @@ import { attach_tips } from "./tip";
 export interface FrameOptions {
   on_choose?: (place: Place) => void; // a cell of a heatmap, wall or atlas: row and column
   on_point?: (index: number) => void; // a point of a scatter
-  level?: 2 | 3; // of the heading; 3 by default
+  level?: 2 | 3; // of the heading: 3, or 2 where no section is around the chart
   controls?: HTMLElement; // at the right of the title
+  off?: readonly string[]; // series that are hidden until their button in the legend is pressed
+  fit?: (shown: Chart) => Chart; // the chart again after series were hidden or shown: its axes
   after_draw?: (svg: SVGElement, body: HTMLElement, chart: Chart) => void; // for what only one view does
 }
 
@@ -44,7 +46,7 @@ export function draw_frames(again = false): void {
 }
 
 export function chart_frame(chart: Chart, theme: Theme, options: FrameOptions = {}): HTMLElement {
-  const hidden = hidden_series.get(chart.name) ?? new Set<string>();
+  const hidden = hidden_series.get(chart.name) ?? new Set(options.off);
   hidden_series.set(chart.name, hidden);
   const body = h("div", { class: "chart-body" });
   const legend = h("div", { class: "legend" });
@@ -60,7 +62,8 @@ export function chart_frame(chart: Chart, theme: Theme, options: FrameOptions = 
   const drawable: Drawable = {
     body, width: 0,
     redraw(width) {
-      const shown = without(chart, hidden);
+      const left = without(chart, hidden);
+      const shown = options.fit?.(left) ?? left;
       const focus = focused_cell(body);
       const svg = mount(draw(shown, theme, { width }));
       body.replaceChildren(svg);

@@ -1,7 +1,9 @@
 // Parts of views: sections, choices, and what is said where there is nothing to draw.
+import { column_count } from "../chart/lines";
 import type { Words } from "../chart/words";
 import type { AnalysisId } from "../data/report_file";
-import { analysis } from "../data/report";
+import { analysis, type Report } from "../data/report";
+import { draw_frames } from "./frame";
 import { h, set_words } from "./h";
 import type { Context } from "./view";
 
@@ -12,6 +14,21 @@ export function section(title: Words, note: Words | null, ...children: (Node | n
 /** Charts side by side, as many as fit; `least` is the width of one in pixels: 250, 340 or 460. */
 export function row(least: 250 | 340 | 460, ...children: (Node | null)[]): HTMLElement {
   return h("div", { class: `row row-${least}` }, children);
+}
+
+/** Charts in equal columns, as many as the width holds of `least` pixels, or so many fewer that no row is ragged. */
+export function even_row({ width }: Context, least: number, ...children: (Node | null)[]): HTMLElement {
+  const place = h("div", { class: "row" }, children);
+  const set_columns = (room: number) => {
+    place.style.gridTemplateColumns = `repeat(${column_count(place.childElementCount, room, least)}, minmax(0, 1fr))`;
+  };
+  const gutters = 48; // the page is not there yet to be measured; what this says wrong is put right below
+  set_columns(width - gutters);
+  new ResizeObserver(() => {
+    set_columns(place.clientWidth);
+    draw_frames();
+  }).observe(place);
+  return place;
 }
 
 export interface Choice {
@@ -48,7 +65,19 @@ const kCommands: Readonly<Record<AnalysisId, string>> = {
   attention_without_first: "attention MODEL --text-file FILE --without-first", induction: "attention MODEL --induction",
 };
 
-export const absent_analysis = (what: string, id: AnalysisId): HTMLElement => absent(what, `attnscope ${kCommands[id]}`);
+// A served page can start what is missing; a page from a file cannot.
+let offer: ((id: AnalysisId) => HTMLElement | null) | undefined;
+
+export const offer_analyses = (make: (id: AnalysisId) => HTMLElement | null): void => void (offer = make);
+
+/** With `report`, why it was left out, if it says so. */
+export function absent_analysis(what: string, id: AnalysisId, report?: Report): HTMLElement {
+  const left_out = report?.file.left_out.find((each) => each.what.startsWith(`${id}: `));
+  const box = absent(left_out ? `${what} (${left_out.what.slice(id.length + 2)})` : what, left_out?.command ?? `attnscope ${kCommands[id]}`);
+  const button = offer?.(id);
+  if (button) box.append(button);
+  return box;
+}
 
 /** A yellow line for each reason why something was skipped; null where nothing was. */
 export function skipped_lines(context: Context, ...ids: AnalysisId[]): HTMLElement | null {

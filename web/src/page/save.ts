@@ -63,11 +63,20 @@ export function save_menu(chart: Chart, theme: Theme): HTMLElement {
       setTimeout(() => (said.textContent = ""), 2500);
     },
   }, label);
-  return h("details", { class: "save" },
+  const menu = h("details", { class: "save" },
     h("summary", { "aria-label": `save ${plain(chart.title)}`, title: "save this chart" }, "⤓"),
     h("div", { class: "save-list" },
       act("Save SVG", "saved", () => download(`${chart.name}.svg`, new Blob([svg_text(picture(chart, theme, kWidth))], { type: "image/svg+xml" }))),
       act("Save PNG", "saved", async () => download(`${chart.name}.png`, await png(chart, theme))),
       act("Copy Vega-Lite", "copied", () => copy(JSON.stringify(to_vega_lite(chart, theme), null, 1))),
       said));
+  menu.addEventListener("keydown", (event) => {
+    if (event.key !== "Escape") return;
+    menu.open = false;
+    menu.querySelector("summary")?.focus();
+  });
+  menu.addEventListener("focusout", (event) => {
+    if (!menu.contains(event.relatedTarget as Node | null)) menu.open = false;
+  });
+  return menu;
 }

@@ -24,7 +24,8 @@ export interface Shell {
 
 const percent = (threshold: number) => String(Number((threshold * 100).toPrecision(6)));
 
-export function start({ report, views }: Shell): void {
+/** Draws the page; what it gives draws it anew, after the report has changed. */
+export function start({ report, views }: Shell): () => void {
   const first = views[0]!;
   let theme = current_theme();
   let last_place = "";
@@ -52,6 +53,7 @@ export function start({ report, views }: Shell): void {
         history.replaceState(null, "", fragment_of(changed(state_now(), changes)));
         redraw();
       },
+      note: (changes) => history.replaceState(null, "", fragment_of(changed(state_now(), changes))),
       link: (changes, view) => fragment_of(changed(state_now(), changes, view)),
     };
   };
@@ -96,6 +98,7 @@ export function start({ report, views }: Shell): void {
     redraw();
   });
   redraw();
+  return redraw;
 }
 
 function draw_bar(bar: HTMLElement, view: View, context: Context, views: readonly View[], switch_theme: () => void): void {
@@ -104,7 +107,7 @@ function draw_bar(bar: HTMLElement, view: View, context: Context, views: readonl
   const next = theme.name === "dark" ? "light" : "dark";
   bar.replaceChildren(
     h("a", { class: "brand", href: context.link({}, views[0]!.id) }, mount(mark(theme)) as unknown as HTMLElement, "attnscope"),
-    h("nav", { "aria-label": "views" }, views.map((each) =>
+    h("nav", { "aria-label": "views" }, views.filter((each) => each === view || (each.named?.(report) ?? true)).map((each) =>
       h("a", { href: context.link({}, each.id), "aria-current": each === view ? "page" : null }, each.title))),
     h("div", { class: "bar-side" },
       models.length > 1 ? h("select", { "aria-label": "model", onchange: (event: Event) => context.go({ m: (event.target as HTMLSelectElement).value, l: null, h: null }) },

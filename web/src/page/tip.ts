@@ -1,7 +1,10 @@
 // What a cell or a point is, in a line beside the pointer or the focus.
 import { atlas_words } from "../chart/atlas";
 import type { Chart } from "../chart/chart";
+import { bars_words } from "../chart/bars";
 import { cell_words } from "../chart/heatmap";
+import { image_words } from "../chart/image";
+import { laminar_words } from "../chart/laminar";
 import { map_cell, map_layout, map_words } from "../chart/map";
 import { point_words } from "../chart/scatter";
 import { wall_words } from "../chart/wall";
@@ -9,7 +12,8 @@ import { h } from "./h";
 
 let tip: HTMLElement | undefined;
 
-function place_tip(text: string, x: number, y: number): void {
+/** Shows a tip beside a point of the window. */
+export function place_tip(text: string, x: number, y: number): void {
   tip ??= document.body.appendChild(h("div", { class: "tip", "aria-hidden": "true" }));
   tip.textContent = text;
   tip.hidden = false;
@@ -28,6 +32,9 @@ function words_at(chart: Chart, target: Element, x: number, y: number, width: nu
     const cell = map_cell(map_layout(chart, { width }), x, y);
     return cell && map_words(chart, cell.query, cell.key);
   }
+  if (chart.kind === "laminar") return laminar_words(chart, x, y, width);
+  if (chart.kind === "bars") return bars_words(chart, x, y, width);
+  if (chart.kind === "image") return image_words(chart, x, y, width);
   if (chart.kind === "scatter" && point !== undefined) return point_words(chart, chart.points[Number(point)]!);
   if (chart.kind === "graph" && edge !== undefined) return chart.edges[Number(edge)]?.label;
   if (row === undefined || column === undefined) return undefined;
@@ -37,6 +44,7 @@ function words_at(chart: Chart, target: Element, x: number, y: number, width: nu
 }
 
 export function attach_tips(svg: SVGElement, chart: Chart, on_point?: (index: number) => void): void {
+  if (chart.kind === "lines") return; // its crosshair says more
   svg.addEventListener("pointermove", (event) => {
     const box = svg.getBoundingClientRect();
     const words = words_at(chart, event.target as Element, event.clientX - box.left, event.clientY - box.top, box.width);

@@ -18,12 +18,15 @@ export interface Context extends Reading {
   width: number; // of the page's content, pixels
   go(changes: Changes, view?: string): void; // to another state, kept in the history
   replace(changes: Changes): void; // the same without an entry in the history
+  note(changes: Changes): void; // in the address alone: what the view has drawn itself
   link(changes: Changes, view?: string): string; // the address of that state
 }
 
 export interface View {
   id: string; // in the address
   title: string;
+  /** Whether the bar names it; it does unless this says otherwise. */
+  named?(report: Report): boolean;
   /** Every chart of the view that a report can name, for export. */
   charts?(reading: Reading): Chart[];
   draw(context: Context): HTMLElement;

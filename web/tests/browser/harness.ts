@@ -1,16 +1,20 @@
 // Opens reports in Chromium, straight from their files, and holds what every view must hold.
 import { execFileSync } from "node:child_process";
-import { existsSync, mkdirSync, readFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, resolve } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
+import { gunzipSync, gzipSync } from "node:zlib";
 import { chromium, type Browser, type Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import type { ReportFile } from "../../src/data/report_file";
 
 const kWeb = resolve(dirname(fileURLToPath(import.meta.url)), "../..");
 const kBinary = process.env.ATTNSCOPE ?? resolve(kWeb, "../build/release/attnscope");
 const kChromium = process.env.CHROMIUM ?? "/usr/bin/chromium";
 const kText = resolve(kWeb, "../README.md");
+
+export const kTemplate = `${kWeb}/dist/report.html`;
 
 export type Theme = "light" | "dark";
 
@@ -26,7 +30,23 @@ export const kPartial: Sample = { name: "partial", models: ["shakespeare-llama"]
 
 const made = new Map<string, string>();
 
-/** The file of a sample report, made once in a run of the tests. */
+const kResults = /(<script type="application\/gzip;base64" id="results">)([^<]*)/;
+
+/** What a report's file holds, without its arrays. */
+export const results_of = (file: string): ReportFile =>
+  JSON.parse(gunzipSync(Buffer.from(kResults.exec(readFileSync(file, "utf8"))![2]!, "base64")).toString()) as ReportFile;
+
+/** The page with its results changed. */
+function with_results(page: string, change: (file: ReportFile) => void): string {
+  const results = JSON.parse(gunzipSync(Buffer.from(kResults.exec(page)![2]!, "base64")).toString()) as ReportFile;
+  change(results);
+  return page.replace(kResults, (_, head: string) => head + gzipSync(JSON.stringify(results)).toString("base64"));
+}
+
+/**
+ * The file of a sample report, made once in a run of the tests: the program's data in the page of dist/, which may be
+ * newer than the one in the program.
+ */
 export function report_file(sample: Sample): string {
   const known = made.get(sample.name);
   if (known) return known;
@@ -34,7 +54,17 @@ export function report_file(sample: Sample): string {
   mkdirSync(`${kWeb}/build`, { recursive: true });
   const file = `${kWeb}/build/${sample.name}.html`;
   const models = sample.models.map((model) => (model.startsWith("/") ? model : resolve(kWeb, "../examples", model)));
-  execFileSync("python3", [`${kWeb}/tests/sample/make_report.py`, "--binary", kBinary, "--text-file", kText, "--without", (sample.without ?? []).join(","), "-o", file, ...models]);
+  execFileSync(kBinary, ["report", ...models, "--text-file", kText, "--length", "48", "--sequences", "8", "--quiet", "--out", file]);
+  const written = readFileSync(file, "utf8");
+  let page = readFileSync(`${kWeb}/dist/report.html`, "utf8");
+  for (const id of ["results", "values", "maps"]) page = page.replace(`@@${id}@@`, () => new RegExp(`id="${id}">([^<]*)`).exec(written)![1]!);
+  const without = new Set(sample.without ?? []);
+  if (without.size > 0)
+    page = with_results(page, (results) => {
+      results.reports = results.reports.filter(({ id }) => !without.has(id));
+      if (without.has("maps")) results.maps = [];
+    });
+  writeFileSync(file, page);
   made.set(sample.name, file);
   return file;
 }
@@ -62,7 +92,10 @@ export interface OpenOptions {
 }
 
 /** `fragment`: "#heads?l=2". Resolves when the view is drawn. */
-export async function open_file(file: string, fragment = "", { theme = "light", width = 1280, height = 900 }: OpenOptions = {}): Promise<Opened> {
+export const open_file = (file: string, fragment = "", options: OpenOptions = {}): Promise<Opened> => open_address(pathToFileURL(file).href + fragment, options);
+
+/** Requests that begin with `allowed` are no problem. */
+export async function open_address(address: string, { theme = "light", width = 1280, height = 900 }: OpenOptions = {}, allowed?: string): Promise<Opened> {
   const context = await browser!.newContext({ viewport: { width, height }, colorScheme: theme, reducedMotion: "reduce" });
   const page = await context.newPage();
   const problems: string[] = [];
@@ -71,12 +104,12 @@ export async function open_file(file: string, fragment = "", { theme = "light", 
   });
   page.on("pageerror", (error) => problems.push(`error: ${error.message}`));
   page.on("request", (request) => {
-    if (!/^(file|data|blob):/.test(request.url())) problems.push(`request: ${request.url()}`);
+    if (!/^(file|data|blob):/.test(request.url()) && !(allowed && request.url().startsWith(allowed))) problems.push(`request: ${request.url()}`);
   });
   await page.addInitScript(() => {
     addEventListener("securitypolicyviolation", (event) => console.error(`policy: ${event.violatedDirective} ${event.blockedURI}`));
   });
-  await page.goto(pathToFileURL(file).href + fragment);
+  await page.goto(address);
   await page.waitForFunction(() => document.querySelector("main")?.dataset.drawn !== undefined || document.querySelector("main.message"), null, { polling: 50 });
   return { page, problems, close: () => context.close() };
 }
@@ -138,4 +171,11 @@ export async function tabs_to(page: Page, selector: string, limit = 40): Promise
     if (await page.evaluate((wanted) => document.activeElement?.matches(wanted) ?? false, selector)) return tabs;
   }
   throw new Error(`${limit} tabs do not reach ${selector}`);
+}
+
+/** A copy of a sample's file with its results changed. */
+export function changed_report(sample: Sample, name: string, change: (file: ReportFile) => void): string {
+  const file = `${kWeb}/build/${name}.html`;
+  writeFileSync(file, with_results(readFileSync(report_file(sample), "utf8"), change));
+  return file;
 }

@@ -1,38 +1,87 @@
 import { describe, expect, test } from "vitest";
-import { holds_as_view, kPartial, kTwoModels, kWhole, open_report, with_browser } from "./harness";
+import { format_number } from "../../src/chart/number";
+import type { SpectrumRow } from "../../src/data/report_file";
+import { changed_report, holds_as_view, kPartial, kTwoModels, kWhole, open_file, open_report, report_file, results_of, with_browser } from "./harness";
 
 with_browser();
+
+const kChart = '[data-chart^="spectra-"]:not([data-chart="spectra-components"])';
 
 describe("spectra", () => {
   holds_as_view("#spectra");
   holds_as_view("#spectra?show=null&by=matrix");
+  holds_as_view("#spectra?head=1&show=energy", kTwoModels);
   holds_as_view("#spectra", kPartial);
 
   test("pickers change the chart and the address, and back undoes it", async () => {
     const { page, close } = await open_report(kWhole, "#spectra");
-    expect(await page.locator(".chart-lines h3").first().textContent()).toBe("Singular values");
+    const title = () => page.locator(`${kChart} .chart-head h2`).textContent();
+    expect(await title()).toBe("Singular values");
     await page.getByRole("button", { name: "Against the null" }).click();
-    expect(await page.locator(".chart-lines h3").first().textContent()).toBe("Spectra against the null");
+    expect(await title()).toBe("Spectra against the null");
     expect(page.url()).toContain("#spectra?show=null");
     await page.goBack();
-    expect(await page.locator(".chart-lines h3").first().textContent()).toBe("Singular values");
+    expect(await title()).toBe("Singular values");
+    await page.getByLabel("head").selectOption("2");
+    expect(await title()).toBe("Singular values of head 2");
+    await close();
+  });
+
+  test("axes, panels and layers change what is drawn", async () => {
+    const { page, close } = await open_report(kWhole, "#spectra");
+    const path = () => page.locator(`${kChart} .chart-body path`).nth(1).getAttribute("d");
+    for (const [group, button] of [["vertical axis", "linear"], ["horizontal axis", "log x"], ["panels", "By matrix"], ["Layers", "0"]] as const) {
+      const before = await path();
+      await page.getByRole("group", { name: group }).getByRole("button", { name: button, exact: true }).click();
+      expect(await path(), group).not.toBe(before);
+    }
+    await close();
+  });
+
+  test("products are hidden until asked for, and the axis makes room for them", async () => {
+    const { page, close } = await open_report(kWhole, "#spectra");
+    const lines = (series: string) => page.locator(`${kChart} .chart-body [data-series="${series}"]`);
+    expect(await lines("q").count()).toBeGreaterThan(0);
+    expect(await lines("qk").count()).toBe(0);
+    const before = await lines("q").first().locator("path").getAttribute("d");
+    await page.locator(`${kChart} .legend [data-series="qk"]`).click();
+    expect(await lines("qk").count()).toBeGreaterThan(0);
+    expect(await lines("q").first().locator("path").getAttribute("d")).not.toBe(before);
     await close();
   });
 
   test("another model is another report's worth of lines", async () => {
     const { page, close } = await open_report(kTwoModels, "#spectra");
-    const path = () => page.locator(".chart-lines path").first().getAttribute("d");
+    const path = () => page.locator(".chart-lines .chart-body path").first().getAttribute("d");
     const first = await path();
     await page.getByLabel("model").selectOption("1");
     expect(await path()).not.toBe(first);
     await close();
   });
 
-  test("arrows move the crosshair and the legend says the values at it", async () => {
+  test("the crosshair's first stop says the largest singular values of the results", async () => {
     const { page, close } = await open_report(kWhole, "#spectra");
     await page.locator(".chart-lines svg[tabindex]").first().focus();
     await page.keyboard.press("ArrowRight");
-    expect(await page.locator('.legend [data-series="q"] .legend-value').first().textContent()).toMatch(/^\d/);
+    const rows = results_of(report_file(kWhole)).reports.find(({ id }) => id === "spectrum")!.rows as SpectrumRow[];
+    for (const matrix of ["q", "v"]) {
+      const { spectral_norm } = rows.find((row) => row.layer === 0 && row.matrix === matrix && row.head === null)!;
+      expect(await page.locator(`.legend [data-series="${matrix}"] .legend-value`).first().textContent()).toBe(format_number(spectral_norm, "tick"));
+    }
+    await close();
+  });
+
+  test("a layer without rows says so, and a skipped one why", async () => {
+    const file = changed_report(kWhole, "spectra-partial", (results) => {
+      const spectrum = results.reports.find(({ id }) => id === "spectrum")!;
+      const gone = (row: SpectrumRow) => row.layer === 1 || (row.layer === 2 && row.matrix === "q");
+      spectrum.rows = (spectrum.rows as SpectrumRow[]).filter((row) => !gone(row));
+      spectrum.skipped.push({ model: results.models[0]!.name, layer: 2, matrix: "q", reason: "holds NaN" });
+    });
+    const { page, problems, close } = await open_file(file, "#spectra");
+    expect(await page.locator(`${kChart} .chart-body`).textContent()).toContain("not in this report");
+    expect(await page.locator(".skipped").textContent()).toContain("holds NaN");
+    expect(problems).toEqual([]);
     await close();
   });
 });

@@ -58,6 +58,12 @@ function fact(name: string, value: string): HTMLElement[] {
   return [h("dt", {}, name), h("dd", {}, value)];
 }
 
+/** What was asked for: parameters that are not at rest, in words. */
+function parameters_words(parameters: Readonly<Record<string, unknown>>): string {
+  return Object.entries(parameters).filter(([, value]) => value !== null && value !== false).map(([name, value]) =>
+    `; ${name.replace(/_/g, " ")}${value === true ? "" : ` ${Array.isArray(value) ? value.join(", ") : String(value)}`}`).join("");
+}
+
 function provenance({ report }: Context): HTMLElement {
   const { file } = report;
   const skipped = file.reports.flatMap((each) => each.skipped.map((one) => ({ id: each.id, ...one })));
@@ -67,7 +73,7 @@ function provenance({ report }: Context): HTMLElement {
       h("dt", {}, "made again by"), h("dd", {}, h("code", {}, file.command)),
       file.models.flatMap((model) => fact(model.name, Object.entries(model).filter(([name, value]) => name !== "name" && typeof value !== "object")
         .map(([name, value]) => `${name.replace(/_/g, " ")} ${typeof value === "number" ? value.toLocaleString("en") : String(value)}`).join(", "))),
-      file.reports.flatMap((each) => fact(each.id.replace(/_/g, " "), `${each.rows.length.toLocaleString("en")} rows; ${JSON.stringify(each.parameters)}`)),
+      file.reports.flatMap((each) => fact(each.id.replace(/_/g, " "), `${each.rows.length.toLocaleString("en")} rows${parameters_words(each.parameters)}`)),
       file.left_out.flatMap((each) => fact("left out", `${each.what}: ${each.command}`)),
       skipped.flatMap((each) => fact("skipped", `${each.id}: ${each.model}${each.layer != null ? `, layer ${each.layer}` : ""}${each.matrix ? `, ${each.matrix}` : ""}: ${each.reason}`))));
 }

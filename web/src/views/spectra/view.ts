@@ -1,38 +1,59 @@
-import { rows_of } from "../../data/report";
+import type { Chart } from "../../chart/chart";
+import { matrices_of, rows_of } from "../../data/report";
 import { chart_frame } from "../../page/frame";
 import { h } from "../../page/h";
-import { absent_analysis, chips, choice, controls, section, skipped_lines } from "../../page/parts";
+import { absent_analysis, choice, controls, section, skipped_lines } from "../../page/parts";
 import type { Context, Reading, View } from "../../page/view";
-import { components_chart, spectra_chart, spectra_choice, type Quantity } from "./charts";
+import { hidden_at_first, spectra_axes, spectra_chart, spectra_choice, type Quantity, type SpectraChoice } from "./charts";
+import { layer_chips } from "../layers";
+import { components_chart } from "./components";
 
 const kQuantities: readonly Quantity[] = ["values", "null", "energy"];
 
-function charts(reading: Reading) {
+function charts(reading: Reading): Chart[] {
   if (rows_of(reading.report, "spectrum", reading.model.name).length === 0) return [];
   const chosen = spectra_choice(reading);
-  return [...kQuantities.flatMap((quantity) => [
-    spectra_chart(reading, { ...chosen, quantity, by: "layer" }), spectra_chart(reading, { ...chosen, quantity, by: "matrix" }),
-  ]), components_chart(reading)];
+  return [...kQuantities.flatMap((quantity) => {
+    const usual = { ...spectra_choice({ ...reading, state: { view: "", params: { show: quantity } } }), layers: chosen.layers };
+    return [spectra_chart(reading, { ...usual, by: "layer" }), spectra_chart(reading, { ...usual, by: "matrix" })];
+  }), components_chart(reading)];
+}
+
+function pickers(context: Context, chosen: SpectraChoice): HTMLElement {
+  const scales = (axis: "x" | "y") => [{ value: "log", label: `log ${axis}` }, { value: "linear", label: "linear" }];
+  return h("div", {},
+    controls(
+      choice("quantity", [{ value: "values", label: "Singular values" }, { value: "null", label: "Against the null" }, { value: "energy", label: "Cumulative energy" }],
+        chosen.quantity, (show) => context.go({ show })),
+      choice("panels", [{ value: "layer", label: "By layer" }, { value: "matrix", label: "By matrix" }], chosen.by, (by) => context.go({ by })),
+      chosen.quantity === "energy" ? null : choice("vertical axis", scales("y"), chosen.log_y ? "log" : "linear", (y) => context.go({ y })),
+      choice("horizontal axis", scales("x"), chosen.log_x ? "log" : "linear", (x) => context.go({ x })),
+      head_select(context, chosen)),
+    controls(layer_chips(context)));
+}
+
+function head_select(context: Context, chosen: SpectraChoice): HTMLElement | null {
+  const with_heads = rows_of(context.report, "spectrum", context.model.name).some((row) => row.head !== null);
+  if (!with_heads) return null;
+  const heads = Array.from({ length: context.model.heads }, (_, head) =>
+    h("option", { value: head, selected: head === chosen.head }, `head ${head}`));
+  return h("select", { "aria-label": "head", onchange: (event: Event) => context.go({ head: (event.target as HTMLSelectElement).value || null }) },
+    h("option", { value: "", selected: chosen.head === null }, "whole layers"), heads);
 }
 
 function draw(context: Context): HTMLElement {
   const { report, model, theme } = context;
   const head = h("div", { class: "view-head" }, h("h1", { class: "view" }, "Spectra"));
   const rows = rows_of(report, "spectrum", model.name);
-  if (rows.length === 0) return h("div", {}, head, absent_analysis("The spectra of this model", "spectrum"));
+  if (rows.length === 0) return h("div", {}, head, skipped_lines(context, "spectrum"), absent_analysis("The spectra of this model", "spectrum"));
 
   const chosen = spectra_choice(context);
-  const layers = Array.from({ length: model.layers }, (_, layer) => ({ value: String(layer), label: String(layer) }));
-  const picks = controls(
-    choice("quantity", [{ value: "values", label: "Singular values" }, { value: "null", label: "Against the null" }, { value: "energy", label: "Cumulative energy" }],
-      chosen.quantity, (show) => context.go({ show })),
-    choice("panels", [{ value: "layer", label: "By layer" }, { value: "matrix", label: "By matrix" }], chosen.by, (by) => context.go({ by })),
-    chosen.quantity === "values" ? choice("vertical axis", [{ value: "log", label: "log y" }, { value: "linear", label: "linear" }], chosen.log_y ? "log" : "linear", (y) => context.go({ y })) : null,
-    choice("horizontal axis", [{ value: "log", label: "log x" }, { value: "linear", label: "linear" }], chosen.log_x ? "log" : "linear", (x) => context.go({ x })),
-    chips("Layers", layers, new Set(chosen.layers.map(String)), (values) => context.go({ layers: values.join(",") })));
-  const with_values = rows.some((row) => row.singular_values);
-  return h("div", {}, head, skipped_lines(context, "spectrum"), picks,
-    with_values ? chart_frame(spectra_chart(context, chosen), theme) : absent_analysis("All singular values", "spectrum"),
+  const fit = (chart: Chart): Chart => (chart.kind === "lines" ? { ...chart, ...spectra_axes(chosen, chart.panels) } : chart);
+  const off = chosen.by === "layer" && chosen.head === null ? hidden_at_first(matrices_of(report, "spectrum", model.name)) : [];
+  const spectra = !rows.some((row) => row.singular_values) ? absent_analysis("All singular values", "spectrum")
+    : chosen.layers.length === 0 ? h("p", { class: "note" }, "No layer is chosen.")
+    : chart_frame(spectra_chart(context, chosen), theme, { level: 2, off, fit });
+  return h("div", {}, head, skipped_lines(context, "spectrum"), pickers(context, chosen), spectra,
     section("Components needed", null, chart_frame(components_chart(context), theme)));
 }
 

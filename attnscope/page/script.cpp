@@ -1,0 +1,80 @@
+#include "attnscope/page/script.h"
+
+#include <ctime>
+#include <stdexcept>
+#include <vector>
+
+#include "attnscope/core/error.h"
+#include "attnscope/rust/script.h"
+
+namespace attnscope {
+namespace {
+
+script_bytes bytes_of(std::string_view text) {
+  return {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()};
+}
+
+/// Seconds that this thread has worked: those that other programs took are no fault of a script.
+double worked_seconds() {
+  timespec time{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
+/// Ends a script when its time is over, or a stop was asked for.
+struct Watch {
+  const std::stop_token& stop;
+  double end;  // of worked_seconds()
+
+  static int ends(void* watch) {
+    const auto& self = *static_cast<const Watch*>(watch);
+    return self.stop.stop_requested() || worked_seconds() > self.end ? 1 : 0;
+  }
+};
+
+/// "60 s", "0.5 s"
+std::string seconds_text(double seconds) {
+  std::string text = std::to_string(seconds);
+  text.erase(text.find_last_not_of('0') + 1);
+  if (text.ends_with('.')) text.pop_back();
+  return text + " s";
+}
+
+[[noreturn]] void refuse(const std::string& problem, const std::string& hint) {
+  throw Error(ErrorKind::unsupported, {.place = "charts", .problem = problem, .hint = hint});
+}
+
+}  // namespace
+
+bool runs_scripts() { return script_present() != 0; }
+
+std::string call_script(std::string_view script, std::string_view function, std::string_view text,
+                        std::span<const std::string_view> buffers, const std::stop_token& stop,
+                        const ScriptLimits& limits) {
+  std::vector<script_bytes> given;
+  for (const std::string_view buffer : buffers) given.push_back(bytes_of(buffer));
+  Watch watch{.stop = stop, .end = worked_seconds() + limits.seconds};
+  const script_limits allowed{
+      .memory = limits.memory_bytes, .ends = Watch::ends, .context = &watch};
+  rust_bytes bytes{nullptr, 0};
+  const int status = script_call(bytes_of(script), bytes_of(function), bytes_of(text), given.data(),
+                                 given.size(), &allowed, &bytes);
+  const std::string answer =
+      bytes.size == 0 ? "" : std::string(reinterpret_cast<const char*>(bytes.data), bytes.size);
+  rust_free(bytes);
+  const char* const fewer = "draw fewer models or {layers}";
+  switch (status) {
+    case script_ok: return answer;
+    case script_ended:
+      if (stop.stop_requested()) throw Stopped();
+      refuse("drawing took longer than " + seconds_text(limits.seconds), fewer);
+    case script_too_large:
+      refuse("drawing takes more memory than " + std::to_string(limits.memory_bytes >> 20) + " MiB",
+             fewer);
+    case script_absent:
+      refuse("this build of attnscope runs no scripts", "build it where cargo is");
+    default: throw std::runtime_error("a script failed: " + answer);
+  }
+}
+
+}  // namespace attnscope

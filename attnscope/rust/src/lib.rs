@@ -1,0 +1,5 @@
+//! Rust crates behind C interfaces: one archive, since a program can hold Rust's library once only.
+
+mod boundary;
+mod script;
+mod tokenizer;

@@ -1,0 +1,179 @@
+// `report`: the numbers of other commands, in one page that holds nothing else that runs.
+#include <chrono>
+#include <csignal>
+#include <regex>
+
+#include "tests/cli/attention_model.h"
+#include "tests/cli/report_file.h"
+
+namespace attnscope::test {
+namespace {
+
+int count_of(const std::string& text, const std::string& pattern) {
+  const std::regex regex(pattern);
+  return static_cast<int>(std::distance(std::sregex_iterator(text.begin(), text.end(), regex), {}));
+}
+
+TEST(CliReport, HoldsTheRowsThatTheOtherCommandsPrint) {
+  const TempFolder folder;
+  const std::string model = tiny_model("gpt2");
+  const ReportPage page = report_page(folder, {model, "--tokens", "1,2,3,4,5"});
+  const struct {
+    const char* id;
+    Words command;
+  } parts[] = {
+      {"spectrum",
+       {"spectrum", model, "--matrix", "q,k,v,o,up,down,qk,ov,kv", "--per-head", "--values",
+        "--energy", "0.6,0.8,0.9,0.99"}},
+      {"mla", {"spectrum", model, "--mla"}},
+      {"weights", {"weights", model, "--per-head", "--histogram"}},
+      {"similarity", {"similarity", model, "--histogram"}},
+      {"overlap", {"similarity", model, "--overlap"}},
+      {"circuits", {"circuits", model, "--energy", "0.6,0.8,0.9,0.99"}},
+      {"attention", {"attention", model, "--tokens", "1,2,3,4,5"}},
+      {"attention_without_first", {"attention", model, "--tokens", "1,2,3,4,5", "--without-first"}},
+  };
+  for (const auto& [id, command] : parts) {
+    SCOPED_TRACE(id);
+    const json part = page.part(id), printed = report_of(command);
+    EXPECT_EQ(part["command"], printed["command"]);
+    EXPECT_EQ(part["parameters"], printed["parameters"]);
+    EXPECT_EQ(part["skipped"], printed["skipped"]);
+    ASSERT_EQ(part["rows"].size(), printed["rows"].size());
+    for (std::size_t row = 0; row < printed["rows"].size(); ++row) {
+      for (const auto& [name, value] : printed["rows"][row].items()) {
+        if (name == "cumulative_energy" || name == "null_singular_values") continue;
+        const json& packed = part["rows"][row].at(name);
+        if (name == "singular_values" && packed.is_object()) {
+          const std::vector<double> kept = page.numbers(packed);
+          ASSERT_EQ(kept.size(), value.size());
+          for (std::size_t i = 0; i < kept.size(); ++i) {
+            EXPECT_EQ(kept[i], static_cast<double>(value[i].get<float>()));
+          }
+        } else if (name == "histogram") {
+          EXPECT_EQ(packed["counts"], value["counts"]);
+          EXPECT_EQ(page.numbers(packed["edges"]).size(), value["edges"].size());
+        } else if (!packed.is_object() || !packed.contains("at")) {
+          EXPECT_EQ(packed, value) << name;
+        }
+      }
+    }
+  }
+  EXPECT_EQ(page.results["texts"][0]["tokens"].size(), 5U);
+  EXPECT_EQ(page.results["models"][0]["causal"], true);
+  EXPECT_EQ(page.results["maps"].size(), page.results["models"][0]["layers"].get<std::size_t>() *
+                                             page.results["models"][0]["heads"].get<std::size_t>());
+}
+
+TEST(CliReport, TheCommandsThatItNamesPrintTheSameRows) {
+  const TempFolder folder;
+  const ReportPage page = report_page(folder, {tiny_model("llama"), "--tokens", "1,2,3"});
+  for (const json& part : page.results["reports"]) {
+    const auto again = part["again"].get<std::string>();
+    SCOPED_TRACE(again);
+    Words words = words_of(again);
+    ASSERT_EQ(words.front(), "attnscope");
+    words.erase(words.begin());
+    EXPECT_EQ(report_of(words)["rows"].size(), part["count"]);
+  }
+  EXPECT_TRUE(page.results["command"].get<std::string>().starts_with("attnscope report "));
+}
+
+TEST(CliReport, HasOneScriptAndAPolicyWithoutExceptions) {
+  const TempFolder folder;
+  const std::string html = report_page(folder, {tiny_model("gpt2"), "--tokens", "1,2,3"}).html;
+  EXPECT_EQ(count_of(html, "<script"), 4);  // three hold data
+  EXPECT_EQ(count_of(html, "<script type=\"application/gzip;base64\""), 3);
+  EXPECT_EQ(count_of(html, "default-src 'none'"), 1);
+  EXPECT_EQ(count_of(html, "unsafe-"), 0);
+  EXPECT_EQ(count_of(html, "connect-src 'none'"), 1);
+  EXPECT_EQ(count_of(html, ">@@"), 0);
+}
+
+TEST(CliReport, AnalysesThatAModelCannotHaveAreLeftOutWithTheReason) {
+  const TempFolder folder;
+  const ReportPage page = report_page(folder, {tiny_model("bert")});  // there is no tokenizer
+  bool said = false;
+  for (const json& missing : page.results["left_out"]) {
+    said = said || contains(missing["what"].get<std::string>(), "no tokenizer");
+    EXPECT_TRUE(missing["command"].get<std::string>().starts_with("attnscope "));
+  }
+  EXPECT_TRUE(said) << page.results["left_out"];
+  EXPECT_GT(page.part("spectrum")["rows"].size(), 0U);
+}
+
+TEST(CliReport, WithoutTensorsOfTheForwardPassWeightsAreShown) {
+  const TempFolder folder;
+  TinyLlama model(1);
+  std::erase_if(model.tensors, [](const auto& tensor) { return contains(tensor.name, "norm"); });
+  const ReportPage page = report_page(folder, {model.write(folder, "model"), "--tokens", "1,2"});
+  EXPECT_GT(page.part("spectrum")["rows"].size(), 0U);
+  EXPECT_TRUE(contains(page.results["left_out"].dump(), "norm")) << page.results["left_out"];
+}
+
+TEST(CliReport, PutsSeveralModelsOnOnePage) {
+  const TempFolder folder;
+  const ReportPage page =
+      report_page(folder, {tiny_model("gpt2"), tiny_model("llama"), "--tokens", "1,2,3"});
+  EXPECT_EQ(page.results["models"].size(), 2U);
+  std::set<std::string> models;
+  const json circuits = page.part("circuits");
+  for (const json& row : circuits["rows"]) models.insert(row["model"].get<std::string>());
+  EXPECT_EQ(models.size(), 2U);
+  EXPECT_EQ(page.results["texts"].size(), 2U);
+}
+
+TEST(CliReport, LongTextsKeepSmallMapsAndSayHowToGetWholeOnes) {
+  const TempFolder folder;
+  std::string tokens = "1";
+  for (int i = 0; i < 255; ++i) tokens += "," + std::to_string(i % 50);
+  // Two models have half of the room each: 36 heads of 256 * 257 / 2 bytes do not fit.
+  const ReportPage page =
+      report_page(folder, {kShakespeare, source_path("examples/shakespeare-llama"), "--tokens",
+                           tokens, "--maps", "2,3"});
+  int whole = 0;
+  bool wanted = false;
+  for (const json& map : page.results["maps"]) {
+    EXPECT_EQ(map["tokens"], 256);
+    if (map["side"] == 64) continue;
+    EXPECT_EQ(map["side"], 256);
+    ++whole;
+    wanted = wanted || (map["layer"] == 2 && map["head"] == 3);
+  }
+  EXPECT_EQ(page.results["maps"].size(), 72U);
+  EXPECT_GT(whole, 2);
+  EXPECT_LT(whole, 60);
+  EXPECT_TRUE(wanted);
+  EXPECT_TRUE(contains(page.results["left_out"].dump(), "--maps")) << page.results["left_out"];
+}
+
+TEST(CliReport, WrongUseIsRefusedAtOnceAndLeavesNoFile) {
+  const TempFolder folder;
+  const std::string out = (folder.path() / "report.html").string();
+  const std::string model = tiny_model("gpt2");
+  expect_refusal({"report", model}, 2, {"--out", "name the file to write"});
+  expect_refusal({"report", model, "-o", out, "--tokens", "1,9999"}, 2, {"9999"});
+  expect_refusal({"report", model, "-o", out, "--text", "abc"}, 2, {"tokenizer"});
+  expect_refusal({"report", model, "-o", out, "--tokens", ""}, 2, {"--tokens"});
+  expect_refusal({"report", "/nowhere", "-o", out}, 3, {"/nowhere"});
+  expect_refusal({"report", model, "-o", (folder.path() / "no" / "x.html").string()}, 3, {"no"});
+  EXPECT_TRUE(files_in(folder.path()).empty());
+}
+
+TEST(CliReport, AnInterruptEndsItWithinASecondAndLeavesNoFile) {
+  const TempFolder folder, inputs;
+  Words words = long_attention_run(inputs, 600);
+  words.front() = "report";
+  RunningCommand run(words + Words{"-o", (folder.path() / "report.html").string()});
+  const auto start = std::chrono::steady_clock::now();
+  run.wait_until(
+      [&] { return std::chrono::steady_clock::now() - start > std::chrono::seconds(1); });
+  run.send(SIGINT);
+  const RunResult result = run.wait();
+  EXPECT_EQ(result.exit_code, 128 + SIGINT) << result.err;
+  EXPECT_LT(result.seconds, 1.0);
+  EXPECT_TRUE(files_in(folder.path()).empty());
+}
+
+}  // namespace
+}  // namespace attnscope::test

@@ -1,0 +1,21 @@
+// Matrices that rows and images hold.
+import type { MatrixImage, OverlapRow } from "./report_file";
+import { numbers, type Report } from "./report";
+
+/** Heads × heads, null where a head is zero. Few numbers stand in the row itself, others in the block of values. */
+export function overlap_matrix(report: Report, { overlap }: OverlapRow): (number | null)[][] {
+  if (Array.isArray(overlap)) return overlap;
+  const [rows, columns] = overlap.shape;
+  const all = numbers(report, overlap);
+  return Array.from({ length: rows }, (_, row) =>
+    Array.from(all.subarray(row * columns, (row + 1) * columns), (value) => (Number.isFinite(value) ? value : null)));
+}
+
+export const image_of = (report: Report, model: string, layer: number, matrix: string): MatrixImage | undefined =>
+  report.file.matrices.find((each) => each.model === model && each.layer === layer && each.matrix === matrix);
+
+/** The means of a matrix' blocks, row by row, in 127 steps to either side of 0. */
+export function image_values(report: Report, image: MatrixImage): Float64Array {
+  const bytes = report.maps.subarray(image.at, image.at + image.rows * image.cols);
+  return Float64Array.from(bytes, (byte) => ((byte - 128) / 127) * image.limit);
+}

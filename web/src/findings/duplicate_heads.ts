@@ -1,0 +1,35 @@
+// Heads of a layer that read the same: each of their query, key and value spaces is nearly one with the other's.
+import { matrices_of, rows_of } from "../data/report";
+import { figure, layers_words, strong, type Kind } from "./finding";
+import { overlaps_of, kDuplicate } from "./head_overlaps";
+
+export const duplicate_heads: Kind = ({ report, model }) => {
+  const projections = matrices_of(report, "overlap", model.name);
+  if (!(["q", "k", "v"] as const).every((matrix) => projections.includes(matrix))) return undefined;
+  const group = (head: number) => Math.floor((head * model.kv_heads) / model.heads);
+  const pairs = [];
+  for (const row of rows_of(report, "overlap", model.name).filter((each) => each.matrix === "q")) {
+    const queries = overlaps_of(report, row, model.width);
+    const joint = (["k", "v"] as const).map((matrix) => {
+      const other = rows_of(report, "overlap", model.name).find((each) => each.layer === row.layer && each.matrix === matrix);
+      return other && overlaps_of(report, other, model.width);
+    });
+    for (const { a, b, overlap, chance } of queries) {
+      // Query heads of one group share their keys and values.
+      const others = joint.map((each) => group(a) === group(b) ? { overlap: 1, chance: 0 } : each?.find((pair) => pair.a === group(a) && pair.b === group(b)));
+      const all = [{ overlap, chance }, ...others];
+      if (all.some((each) => !each || each.overlap < kDuplicate || each.chance > 0.5)) continue;
+      pairs.push({ layer: row.layer, a, b, overlap: Math.min(...all.map((each) => each!.overlap)), chance: Math.max(...all.map((each) => each!.chance)) });
+    }
+  }
+  const best = pairs.sort((one, other) => other.overlap - one.overlap)[0];
+  if (!best) return undefined;
+  const more = pairs.length - 1;
+  return {
+    kind: "duplicate_heads", figure: figure(best.overlap), unit: "overlap",
+    words: ["heads ", strong(best.a), " and ", strong(best.b), " of layer ", strong(best.layer), " are duplicates: each of their query, key and value spaces overlaps at least that much. Duplicates have 1, chance gives ",
+      strong(figure(Number(best.chance.toPrecision(2)))), more > 0 ? `. ${more} more such ${more === 1 ? "pair" : "pairs"} in ${layers_words([...new Set(pairs.map((pair) => pair.layer))].sort((a, b) => a - b))}.` : "."],
+    distance: (best.overlap - best.chance) / (1 - best.chance),
+    see: { view: "similarity", state: { l: best.layer, h: best.a } },
+  };
+};

@@ -1,0 +1,21 @@
+// A matrix in which few weights are far larger than the rest.
+import { rows_of } from "../data/report";
+import { figure, matrix_name, strong, type Kind } from "./finding";
+
+const kLaplace = 3; // excess kurtosis of that distribution; much less is usual for trained weights
+
+export const heavy_tails: Kind = ({ report, model }) => {
+  const rows = rows_of(report, "weights", model.name).filter((row) => row.head === null && row.std > 0 && row.excess_kurtosis !== null);
+  const best = [...rows].sort((a, b) => b.excess_kurtosis! - a.excess_kurtosis!)[0];
+  // Of Gaussian numbers the deviation is sqrt(24 / n), but few numbers have wide tails by chance.
+  if (!best || best.count < 1000 || best.excess_kurtosis! < kLaplace) return undefined;
+  const kurtosis = best.excess_kurtosis!;
+  const furthest = Math.max(best.max - best.mean, best.mean - best.min) / best.std;
+  return {
+    kind: "heavy_tails", figure: figure(kurtosis), unit: "excess kurtosis",
+    words: ["in ", ...matrix_name(best.matrix), " of layer ", strong(best.layer), ": a few weights are far larger than the rest, the largest ", strong(figure(furthest)), " deviations from the mean. Random numbers have ", strong(0), "."],
+    spark: { values: Array.from({ length: model.layers }, (_, layer) => rows.find((row) => row.layer === layer && row.matrix === best.matrix)?.excess_kurtosis ?? null), null_values: 0, colour: { role: best.matrix } },
+    distance: kurtosis / (kurtosis + kLaplace),
+    see: { view: "weights", state: { l: best.layer, h: null, matrix: best.matrix } },
+  };
+};

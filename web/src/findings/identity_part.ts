@@ -1,0 +1,22 @@
+// A layer whose heads together make tokens look at tokens like themselves, or away from them.
+import { format_number } from "../chart/number";
+import { rows_of } from "../data/report";
+import { strong, type Kind } from "./finding";
+
+export const identity_part: Kind = ({ report, model }) => {
+  const rows = rows_of(report, "circuits", model.name).filter((row) => row.circuit === "qk" && row.head === null && row.identity_cosine !== null);
+  const best = [...rows].sort((a, b) => Math.abs(b.identity_cosine!) - Math.abs(a.identity_cosine!))[0];
+  // Of random factors the cosine has the deviation 1/D, the largest of a few layers hardly thrice that.
+  const noise = 4 / model.width;
+  if (!best || Math.abs(best.identity_cosine!) < Math.max(0.2, 2 * noise)) return undefined;
+  const cosine = best.identity_cosine!;
+  const bound = best.identity_cosine_bound;
+  return {
+    kind: "identity_part", figure: format_number(cosine, "score"), unit: "cosine with the identity",
+    words: ["has W", { sub: "Q" }, "ᵀW", { sub: "K" }, " of layer ", strong(best.layer), ", summed over heads: tokens look ", strong(cosine > 0 ? "at" : "away from"),
+      " tokens like themselves. Random numbers stay within ±", strong(format_number(noise, noise < 0.01 ? ".3f" : ".2f")), `; the most there can be is ${format_number(bound, ".2~f")}.`],
+    spark: { values: Array.from({ length: model.layers }, (_, layer) => rows.find((row) => row.layer === layer)?.identity_cosine ?? null), null_values: 0, colour: { role: "qk" } },
+    distance: Math.abs(cosine) / bound,
+    see: { view: "heads", state: { l: best.layer, h: null } },
+  };
+};

@@ -1,0 +1,40 @@
+// What a joint key–value latent would keep of the weights.
+import { rows_of } from "../data/report";
+import type { LatentSide, MlaRow } from "../data/report_file";
+import { at_least_percent, between, small_percent, strong, type Kind } from "./finding";
+
+interface Kept {
+  rank: number;
+  energy: number;
+  null_energy: number;
+}
+
+// The latent's usual size where it is less than there is to keep, else a tenth of the width.
+function kept(side: LatentSide): Kept | undefined {
+  const of_rank = { rank: side.rank, energy: side.energy, null_energy: side.null_energy };
+  const of_share = { rank: side.share_rank, energy: side.share_energy, null_energy: side.share_null_energy };
+  return [of_rank, of_share].find((each) => each.rank < 0.9 * side.possible_rank && Number.isFinite(each.energy ?? NaN));
+}
+
+export const latent: Kind = ({ report, model }) => {
+  const rows = rows_of(report, "mla", model.name);
+  const known = rows.flatMap((row: MlaRow) => {
+    const side = kept(row.kv);
+    return side ? [{ layer: row.layer, ...side }] : [];
+  });
+  const least = [...known].sort((a, b) => a.energy - b.energy)[0];
+  // The sentence speaks of all layers: the worst of them has to stand out, and all have to be of one latent.
+  if (!least || known.length < rows.length || known.some((each) => each.rank !== least.rank) || least.energy - least.null_energy < 0.05) return undefined;
+  const by_layer = (value: (each: (typeof known)[number]) => number) =>
+    Array.from({ length: model.layers }, (_, layer) => {
+      const there = known.find((each) => each.layer === layer);
+      return there ? value(there) : null;
+    });
+  return {
+    kind: "latent", figure: at_least_percent(least.energy), unit: "energy kept",
+    words: ["is the least that a joint key–value latent of ", strong(least.rank), " would keep, in layer ", strong(least.layer), ". Of random numbers it would keep ", strong(small_percent(least.null_energy)), "."],
+    spark: { values: by_layer((each) => each.energy), null_values: by_layer((each) => each.null_energy), colour: { role: "kv" } },
+    distance: between(least.null_energy, least.energy, 1),
+    see: { view: "spectra", state: { l: least.layer, h: null, show: "energy", by: "matrix" } },
+  };
+};

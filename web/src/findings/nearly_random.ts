@@ -1,0 +1,32 @@
+// One matrix that looks like random numbers although its like in other layers do not.
+import { at_threshold, rows_of, scaled_numbers } from "../data/report";
+import { matrix_name, strong, threshold_words, type Kind } from "./finding";
+import { ranked } from "./fewest_directions";
+
+export const nearly_random: Kind = ({ report, model, threshold }) => {
+  const all = ranked(rows_of(report, "spectrum", model.name), threshold);
+  const found = all.flatMap((each) => {
+    const { row, rank } = each;
+    // A rank at one threshold may agree by chance, and one large value hides behind many small ones.
+    const like_null = report.file.thresholds.every((level) => {
+      const [here, there] = [at_threshold(row.energy_rank, level), at_threshold(row.null_energy_rank, level)];
+      return here === undefined || there === undefined || Math.abs(here - there) <= Math.max(1, 0.03 * there);
+    });
+    const first = row.null_singular_values && scaled_numbers(report, row.null_singular_values)[0];
+    const others = all.filter((other) => other.row.matrix === row.matrix && other.row.layer !== row.layer);
+    const next = Math.max(...others.map((other) => other.rank));
+    const gap = (rank - next) / each.null_rank;
+    return like_null && first && row.spectral_norm <= 1.2 * first && others.length >= 2 && gap >= 0.08 ? [{ ...each, next, gap }] : [];
+  }).sort((a, b) => b.gap - a.gap)[0];
+  if (!found) return undefined;
+  const { row, rank, null_rank, next, gap } = found;
+  const values = Array.from({ length: model.layers }, (_, layer) => all.find((each) => each.row.matrix === row.matrix && each.row.layer === layer));
+  return {
+    kind: "nearly_random", figure: `${rank} of ${row.possible_rank}`, unit: "directions",
+    words: [`for ${threshold_words(threshold)} of the energy: `, ...matrix_name(row.matrix), " of layer ", strong(row.layer), " is all but random. Random numbers would need ", strong(null_rank),
+      "; no other layer needs more than ", strong(next), "."],
+    spark: { values: values.map((each) => each?.rank ?? null), null_values: values.map((each) => each?.null_rank ?? null), colour: { role: row.matrix } },
+    distance: gap,
+    see: { view: "spectra", state: { t: threshold, l: row.layer, h: null, show: "null", by: "matrix", x: "log" } },
+  };
+};

@@ -1,0 +1,27 @@
+// What sentences that count heads share: those that reach a cut beyond doubt, the strongest first.
+import { largest_by_layer, type Finding } from "./finding";
+import type { Colour } from "../chart/theme";
+
+interface HeadRow {
+  layer: number;
+  head: number | null;
+}
+
+/** Undefined where no head reaches the cut. `error`: the standard error of a value, which a head has to clear twice. */
+export function strongest_heads<Row extends HeadRow>(
+  rows: readonly Row[], cut: number, value: (row: Row) => number | null, error: (row: Row) => number | null = () => null,
+) {
+  const known = rows.filter((row): row is Row & { head: number } => row.head !== null && Number.isFinite(value(row) ?? NaN));
+  const found = known.filter((row) => value(row)! - 2 * (error(row) ?? 0) >= cut).sort((a, b) => value(b)! - value(a)!);
+  const best = found[0];
+  return best && { best, most: value(best)!, count: found.length, of: known.length };
+}
+
+/** "3 of 36", "heads copy": the part of a finding that counts heads. */
+export function head_count(found: { count: number; of: number }, one: string, several: string): Pick<Finding, "figure" | "unit"> {
+  return { figure: `${found.count} of ${found.of}`, unit: found.count === 1 ? `${found.of === 1 ? "head" : "heads"} ${one}` : `heads ${several}` };
+}
+
+export function head_spark<Row extends HeadRow>(layers: number, rows: readonly Row[], value: (row: Row) => number | null, null_value: number, colour: Colour = "accent") {
+  return { values: largest_by_layer(layers, rows.filter((row) => row.head !== null), value), null_values: null_value, colour };
+}

@@ -1,0 +1,189 @@
+// What heads do on a text, shaped into charts.
+import type { HeatmapChart } from "../../chart/heatmap";
+import type { Line, LinesChart } from "../../chart/lines";
+import type { MapChart } from "../../chart/map";
+import type { WallChart } from "../../chart/wall";
+import type { WeightColour } from "../../chart/weights_colour";
+import { analysis, map_places, rows_of, tokens_of, type Report } from "../../data/report";
+import type { AttentionHeadRow, AttentionLayerRow, InductionRow } from "../../data/report_file";
+import { choice_param } from "../../page/state";
+import type { Reading } from "../../page/view";
+import { attention_heads, chosen_head, head_chart, limit_scale, type HeadFigure, type HeadPlace } from "../heads/grid";
+import { entropies, is_whole, open_map, stored_map, without_first_key, type HeadMap } from "./maps";
+import { shown_token } from "./tokens";
+
+export interface AttentionChoice {
+  place: HeadPlace;
+  colour: WeightColour;
+  without_first: boolean;
+}
+
+export function attention_choice(reading: Reading): AttentionChoice {
+  return {
+    place: chosen_head(reading),
+    colour: choice_param(reading.state, "c", ["log", "sqrt"]),
+    without_first: choice_param(reading.state, "keys", ["all", "others"]) === "others",
+  };
+}
+
+const part = (choice: AttentionChoice) => (choice.without_first ? "attention_without_first" : "attention");
+
+/** How the maps of a report were made: tokens of a sequence, sequences, and the share of the energy of its ranks. */
+export function text_facts(report: Report): { length: number; sequences: number; energy: number } {
+  const parameters = (analysis(report, "attention") ?? analysis(report, "attention_without_first"))?.parameters ?? {};
+  const number = (name: string, otherwise: number) => (typeof parameters[name] === "number" ? (parameters[name] as number) : otherwise);
+  return { length: number("length", 0), sequences: number("sequences", 1), energy: number("energy", 0.9) };
+}
+
+export const shown_tokens = ({ report, model }: Reading): string[] => tokens_of(report, model.name).map((token) => shown_token(token.text));
+
+export function wall_chart({ report, model }: Reading, { place, colour, without_first }: AttentionChoice): WallChart {
+  const places = map_places(report, model.name);
+  const some_are_thumbnails = places.some((each) => each.side < each.tokens) && places.some((each) => each.side === each.tokens);
+  const change = without_first ? without_first_key : (map: HeadMap) => map;
+  return {
+    kind: "wall", name: "attention-wall", title: "All heads", ...(some_are_thumbnails ? { note: "Thumbnails; those with a corner are here as whole maps." } : {}), layers: model.layers, heads: model.heads, colour, chosen: place,
+    maps: places.map((each) => {
+      const { bytes, side, tokens } = change(open_map(report, each));
+      return { layer: each.layer, head: each.head, side, bytes, ...(side < tokens ? { thumbnail: true } : {}) };
+    }),
+  };
+}
+
+export function map_chart(reading: Reading, { place, colour, without_first }: AttentionChoice, map: HeadMap): MapChart {
+  const shown = without_first ? without_first_key(map) : map;
+  const tokens = shown_tokens(reading);
+  const whole = is_whole(map);
+  return {
+    kind: "map", name: "attention-map", title: `Layer ${place.layer} · head ${place.head}`, bytes: shown.bytes, side: shown.side, of: shown.tokens, colour,
+    ...(shown.weights ? { weights: shown.weights } : {}),
+    ...(whole && tokens.length === map.side ? { tokens } : {}),
+    ...(whole ? { entropy: entropies(shown) } : {}),
+  };
+}
+
+export const row_of_head = ({ report, model }: Reading, choice: AttentionChoice): AttentionHeadRow | undefined =>
+  attention_heads(report, model.name, part(choice)).find((row) => row.layer === choice.place.layer && row.head === choice.place.head);
+
+// Ranks and columns count up to T; where all are far below it, an axis to T would flatten them.
+function counts_axis(title: string, values: readonly (number | null)[], tokens: number) {
+  const most = Math.max(1, ...values.map((value) => value ?? 0));
+  return { title, scale: "linear" as const, domain: [0, tokens > 0 && most > tokens / 3 ? Math.max(tokens, most) : Math.ceil(most * 1.15)] as [number, number] };
+}
+
+const line = <Row>(series: string, rows: readonly Row[], x: (row: Row) => number, y: (row: Row) => number | null, error: (row: Row) => number | null): Line =>
+  ({ series, x: rows.map(x), y: rows.map(y), error: rows.map(error) });
+
+/** Rank and columns of the heads of the chosen layer; undefined where the report has no rows of it. */
+export function profile_chart({ report, model }: Reading, choice: AttentionChoice): LinesChart | undefined {
+  const { layer } = choice.place;
+  const rows = attention_heads(report, model.name, part(choice)).filter((row) => row.layer === layer).sort((a, b) => a.head - b.head);
+  if (rows.length === 0) return undefined;
+  return {
+    kind: "lines", name: "attention-heads-of-layer", title: `Heads of layer ${layer}`, end_labels: true, points: true,
+    x: { title: "head", scale: "linear", domain: [0, Math.max(1, model.heads - 1)], integers: true },
+    y: counts_axis("", rows.flatMap((row) => [row.energy_rank, row.columns]), text_facts(report).length),
+    series: [{ key: "rank", label: "rank", colour: { role: "qk" } }, { key: "columns", label: "columns", colour: { role: "v" }, dash: "4 3" }],
+    panels: [{ lines: [
+      line("rank", rows, (row) => row.head, (row) => row.energy_rank, (row) => row.energy_rank_error),
+      line("columns", rows, (row) => row.head, (row) => row.columns, (row) => row.columns_error),
+    ] }],
+  };
+}
+
+export const layer_rows = ({ report, model }: Reading, choice: AttentionChoice): AttentionLayerRow[] =>
+  rows_of(report, part(choice), model.name).filter((row): row is AttentionLayerRow => row.head === null).sort((a, b) => a.layer - b.layer);
+
+/** The largest rank among a layer's heads, layer by layer. */
+export function max_rank_chart(reading: Reading, choice: AttentionChoice): LinesChart | undefined {
+  const rows = layer_rows(reading, choice);
+  if (rows.length === 0) return undefined;
+  const { length } = text_facts(reading.report);
+  return {
+    kind: "lines", name: "attention-max-rank", title: length > 0 ? `MaxRank by layer, of ${length}` : "MaxRank by layer", end_labels: true, points: true,
+    x: { title: "layer", scale: "linear", domain: [0, Math.max(1, reading.model.layers - 1)], integers: true },
+    y: counts_axis("", rows.flatMap((row) => [row.max_rank, row.mean_max_rank + (row.mean_max_rank_error ?? 0)]), length),
+    series: [{ key: "mean", label: "mean of maxima", colour: "accent" }, { key: "max", label: "largest mean", colour: "soft", dash: "4 3" }],
+    panels: [{ lines: [
+      line("mean", rows, (row) => row.layer, (row) => row.mean_max_rank, (row) => row.mean_max_rank_error),
+      // Of one text both are the same.
+      ...(rows.some((row) => row.sequences > 1) ? [line("max", rows, (row: AttentionLayerRow) => row.layer, (row) => row.max_rank, () => null)] : []),
+    ] }],
+  };
+}
+
+/** The layers whose heads have all but one column left, as "5" or "9–11"; none where the report does not say. */
+export function collapsed_words(rows: readonly AttentionLayerRow[]): string | undefined {
+  const layers = rows.filter((row) => row.collapsed === true).map((row) => row.layer);
+  if (layers.length === 0) return undefined;
+  const runs: [number, number][] = [];
+  for (const layer of layers) {
+    const last = runs[runs.length - 1];
+    if (last && layer === last[1] + 1) last[1] = layer;
+    else runs.push([layer, layer]);
+  }
+  const words = runs.map(([from, to]) => (from === to ? String(from) : `${from}–${to}`)).join(", ");
+  return layers.length === 1 ? `Layer ${words} has collapsed.` : `Layers ${words} have collapsed.`;
+}
+
+/** What every head does on the text, and with repeated tokens where that was measured. */
+export function text_heatmaps(reading: Reading, choice: AttentionChoice): HeatmapChart[] {
+  const { report, model } = reading;
+  const { length, energy } = text_facts(report);
+  const index = <Row extends HeadPlace>(rows: readonly Row[]) => new Map(rows.map((row) => [`${row.layer}/${row.head}`, row]));
+  const rows = index(attention_heads(report, model.name, part(choice)));
+  const induction = index(rows_of(report, "induction", model.name).filter((row) => row.head !== null));
+  const on_text = (read: (row: AttentionHeadRow) => number | null) => ({ layer, head }: HeadPlace) => {
+    const row = rows.get(`${layer}/${head}`);
+    return row && read(row);
+  };
+  const repeated = (read: (row: InductionRow) => number | null) => ({ layer, head }: HeadPlace) => {
+    const row = induction.get(`${layer}/${head}`);
+    return row && read(row);
+  };
+  const share: Pick<HeadFigure, "id" | "format" | "scale"> = { id: part(choice), format: "share", scale: () => ({ ...limit_scale(1, "share"), transform: "sqrt" }) };
+  const most = (values: readonly number[]) => Math.max(1, ...values);
+  const figures: HeadFigure[] = [
+    { id: part(choice), name: "attention-entropy", title: "Entropy", note: "Nats; high: looks everywhere.", format: ".1f",
+      scale: (values) => limit_scale(Math.max(length > 1 ? Math.log(length) : 0, most(values)), ".1f"), value: on_text((row) => row.entropy) },
+    { ...share, name: "attention-first", title: "First token", note: "Share of weight on token 0: the sink.", value: on_text((row) => row.sink_mass) },
+    { ...share, name: "attention-previous", title: "Previous token", note: "Share of weight on the token before.", value: on_text((row) => row.previous_token) },
+    { id: part(choice), name: "attention-rank", title: "Rank of the map", note: `At ${Math.round(energy * 100)}\u202f% of the energy.`, format: ".0f",
+      scale: (values) => ({ kind: "sequential", domain: [1, Math.max(2, most(values))], transform: "log", format: ".0f" }), value: on_text((row) => row.energy_rank) },
+    { ...share, name: "attention-itself", title: "Itself", note: "Share of weight on the token itself.", value: on_text((row) => row.diagonal) },
+    { id: part(choice), name: "attention-distance", title: "Distance", note: "Tokens between, by weight.", format: ".0f",
+      scale: (values) => limit_scale(Math.max(length / 2, most(values)), ".0f"), value: on_text((row) => row.mean_distance) },
+  ];
+  const of_induction: HeadFigure[] = induction.size === 0 ? [] : [
+    { ...share, id: "induction", name: "attention-induction", title: "Induction", note: "On the token after an earlier copy; random tokens, repeated.", value: repeated((row) => row.induction) },
+    { ...share, id: "induction", name: "attention-duplicate", title: "Duplicate token", note: "On the earlier copy itself.", value: repeated((row) => row.duplicate_token) },
+  ];
+  return [...(rows.size > 0 ? figures : []), ...of_induction].map((figure) => head_chart(reading, figure, choice.place));
+}
+
+export interface Fact {
+  value: string;
+  label: string;
+}
+
+/** A head's figures in a line. */
+export function head_facts(row: AttentionHeadRow): Fact[] {
+  const number = (value: number, digits: number) => String(Number(value.toFixed(digits)));
+  const share = (value: number | null) => (value === null ? "–" : `${Math.round(value * 100)}\u202f%`);
+  return [
+    { value: number(row.energy_rank, 1), label: "rank" }, { value: number(row.columns, 1), label: "columns" }, { value: row.entropy.toFixed(2), label: "nats" },
+    { value: share(row.sink_mass), label: "first token" }, { value: share(row.previous_token), label: "previous" }, { value: share(row.diagonal), label: "itself" },
+    { value: number(row.mean_distance, 1), label: "tokens away" },
+  ];
+}
+
+export function attention_charts(reading: Reading) {
+  const choice = attention_choice(reading);
+  const map = stored_map(reading.report, reading.model.name, choice.place);
+  const wall = wall_chart(reading, choice);
+  const all = [
+    wall.maps.length > 0 ? wall : undefined, map && map_chart(reading, choice, map),
+    profile_chart(reading, choice), max_rank_chart(reading, choice), ...text_heatmaps(reading, choice),
+  ];
+  return all.filter((chart) => chart !== undefined);
+}

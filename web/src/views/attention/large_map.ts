@@ -1,0 +1,112 @@
+// The large map: points at queries, zooms and pans, with pointer, buttons and keys.
+import { map_cell, map_image_box, map_layout, map_surroundings, type MapChart } from "../../chart/map";
+import type { Theme } from "../../chart/theme";
+import { chart_frame } from "../../page/frame";
+import { h, mount } from "../../page/h";
+import { hide_tip } from "../../page/tip";
+import type { Pointing } from "./pointing";
+import { is_zoomed, moved, whole_window, zoomed, type Window } from "./window";
+
+export interface LargeMap {
+  chart: MapChart;
+  theme: Theme;
+  pointing: Pointing;
+  window: Window;
+  on_window(window: Window): void;
+  facts: HTMLElement | null; // said below the title, beside the buttons that zoom
+}
+
+const kDragged = 4; // pixels that tell a drag from a click
+
+export function large_map({ chart, theme, pointing, window, on_window, facts }: LargeMap): HTMLElement {
+  const { side } = chart;
+  const can_zoom = side > 16;
+  // The frame, the tip and what saves the chart read it anew: they follow the window.
+  chart.window = window;
+  let svg: SVGElement | undefined;
+  const layout = () => map_layout(chart, { width: svg!.getBoundingClientRect().width });
+
+  const show = () => {
+    if (!svg) return;
+    const query = pointing.query();
+    if (query === undefined || query >= side) delete chart.query;
+    else chart.query = query;
+    const now = layout();
+    const image = svg.querySelector("image")!;
+    for (const [name, value] of Object.entries(map_image_box(chart, now))) image.setAttribute(name, String(value));
+    svg.querySelector('[data-part="surroundings"]')!.replaceWith(mount(map_surroundings(chart, now, theme)));
+  };
+  const go = (to: Window) => {
+    chart.window = to;
+    hide_tip();
+    show();
+    svg?.classList.toggle("zoomed", is_zoomed(to, side));
+    on_window(to);
+  };
+  const now = () => chart.window ?? whole_window(side);
+  const cell_at = (event: MouseEvent) => {
+    const box = svg!.getBoundingClientRect();
+    return map_cell(layout(), event.clientX - box.left, event.clientY - box.top);
+  };
+  pointing.watch(show);
+
+  function on_key(event: KeyboardEvent): void {
+    const view = now();
+    const step = Math.max(1, Math.round(view.size / 8));
+    const steps: Readonly<Record<string, readonly [number, number]>> = { ArrowUp: [-step, 0], ArrowDown: [step, 0], ArrowLeft: [0, -step], ArrowRight: [0, step] };
+    const move = steps[event.key];
+    const query = pointing.query();
+    if (can_zoom && (event.key === "+" || event.key === "=")) go(zoomed(view, side, 1.5));
+    else if (can_zoom && event.key === "-") go(zoomed(view, side, 1 / 1.5));
+    else if (can_zoom && event.key === "0") go(whole_window(side));
+    else if (move && is_zoomed(view, side)) go(moved(view, side, ...move));
+    else if (move && move[0] !== 0) pointing.point(Math.max(0, Math.min(side - 1, query === undefined ? 0 : query + Math.sign(move[0]))));
+    else if (event.key === "Enter" && query !== undefined) pointing.hold(query);
+    else return;
+    event.preventDefault();
+  }
+
+  function attach(drawn: SVGElement): void {
+    svg = drawn;
+    svg.setAttribute("tabindex", "0");
+    svg.classList.add("large-map");
+    svg.classList.toggle("zoomed", is_zoomed(now(), side));
+    svg.addEventListener("keydown", on_key);
+    let from: { x: number; y: number; window: Window } | undefined;
+    let dragged = false;
+    svg.addEventListener("pointerdown", (event) => {
+      from = { x: event.clientX, y: event.clientY, window: now() };
+      dragged = false;
+    });
+    svg.addEventListener("pointermove", (event) => {
+      if (!from || !(event.buttons & 1)) return pointing.point(cell_at(event)?.query);
+      const [across, down] = [event.clientX - from.x, event.clientY - from.y];
+      if (!is_zoomed(from.window, side) || (!dragged && Math.hypot(across, down) < kDragged)) return;
+      if (!dragged) drawn.setPointerCapture(event.pointerId);
+      dragged = true;
+      const cell = layout().plot.size / from.window.size;
+      go(moved(from.window, side, -down / cell, -across / cell));
+    });
+    svg.addEventListener("click", (event) => {
+      const cell = cell_at(event);
+      if (cell && !dragged) pointing.hold(cell.query);
+    });
+    svg.addEventListener("pointerleave", () => pointing.point(undefined));
+    svg.addEventListener("blur", () => pointing.point(undefined));
+    // The wheel alone scrolls the page; with Ctrl, which is also what a pinch on a touchpad sends, it zooms.
+    svg.addEventListener("wheel", (event) => {
+      if (!event.ctrlKey || !can_zoom) return;
+      event.preventDefault();
+      go(zoomed(now(), side, Math.exp(-event.deltaY / 200), cell_at(event)));
+    }, { passive: false });
+    if (can_zoom) svg.addEventListener("dblclick", (event) => go(zoomed(now(), side, event.shiftKey ? 0.5 : 2, cell_at(event))));
+    show();
+  }
+
+  const button = (label: string, sign: string, act: () => void) => h("button", { type: "button", "aria-label": label, title: label, onclick: act }, sign);
+  const controls = h("div", { class: "choice", role: "group", "aria-label": "zoom" },
+    button("closer", "+", () => go(zoomed(now(), side, 1.5))), button("further", "−", () => go(zoomed(now(), side, 1 / 1.5))), button("the whole map", "⤢", () => go(whole_window(side))));
+  const frame = chart_frame(chart, theme, { level: 2, after_draw: attach });
+  frame.querySelector(".chart-head")!.after(h("div", { class: "map-line" }, facts, can_zoom ? controls : null));
+  return frame;
+}

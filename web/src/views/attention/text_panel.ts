@@ -1,0 +1,84 @@
+// The text itself, coloured by what the pointed token looks at, or by what each token receives on average.
+import { text_on } from "../../chart/oklab";
+import type { Theme } from "../../chart/theme";
+import { weight_hex, type WeightColour } from "../../chart/weights_colour";
+import { h } from "../../page/h";
+import { looks_at, received, type HeadMap } from "./maps";
+import type { Pointing } from "./pointing";
+import { ends_line, shown_token } from "./tokens";
+
+export function text_panel(texts: readonly string[], map: HeadMap, colour: WeightColour, theme: Theme, pointing: Pointing): HTMLElement {
+  const title = h("h2", {});
+  const tokens = texts.map((text, index) => h("span", { role: "option", tabindex: -1, "data-token": index, "aria-selected": "false" }, shown_token(text)));
+  const on_average = received(map);
+  let stop = pointing.held() ?? 0;
+  tokens[stop]?.setAttribute("tabindex", "0");
+
+  const colours = () => {
+    const query = pointing.query();
+    const chosen = query === undefined ? undefined : tokens[query];
+    title.textContent = chosen ? `What “${chosen.textContent!.trim()}” (token ${query}) looks at` : "What is looked at, on average";
+    const weights = query === undefined ? on_average : looks_at(map, query);
+    tokens.forEach((token, index) => {
+      const weight = weights[index] ?? 0;
+      const ground = weight_hex(theme, weight, colour);
+      token.style.background = weight > 0 ? ground : "";
+      token.style.color = weight > 0 ? text_on(ground) : "";
+      token.classList.toggle("is-query", index === query);
+      token.setAttribute("aria-selected", index === pointing.held() ? "true" : "false");
+    });
+  };
+  const token_of = (event: Event): number | undefined => {
+    const token = event.target instanceof HTMLElement ? event.target.dataset.token : undefined;
+    return token === undefined ? undefined : Number(token);
+  };
+  const focus = (to: number) => {
+    const token = tokens[Math.max(0, Math.min(tokens.length - 1, to))]!;
+    tokens[stop]?.setAttribute("tabindex", "-1");
+    stop = tokens.indexOf(token);
+    token.setAttribute("tabindex", "0");
+    token.focus();
+  };
+  /** The token nearest in the line above or below. */
+  const in_line = (from: number, direction: 1 | -1): number => {
+    const box = tokens[from]!.getBoundingClientRect();
+    const [x, y] = [box.left + box.width / 2, box.top];
+    let [best, distance, line] = [from, Infinity, NaN];
+    for (let index = from + direction; index >= 0 && index < tokens.length; index += direction) {
+      const each = tokens[index]!.getBoundingClientRect();
+      if (Math.abs(each.top - y) < 2) continue;
+      if (Number.isNaN(line)) line = each.top;
+      if (Math.abs(each.top - line) > 2) break;
+      const away = Math.abs(each.left + each.width / 2 - x);
+      if (away < distance) [best, distance] = [index, away];
+    }
+    return best;
+  };
+  const list = h("div", {
+    class: "tokens", role: "listbox", "aria-label": "the tokens of the text",
+    onpointerover: (event: Event) => pointing.point(token_of(event)),
+    onpointerleave: () => pointing.point(undefined),
+    onfocusin: (event: Event) => (event.target as Element).matches(":focus-visible") && pointing.point(token_of(event)),
+    onfocusout: () => pointing.point(undefined),
+    onclick: (event: Event) => {
+      const token = token_of(event);
+      if (token !== undefined) pointing.hold(token);
+    },
+    onkeydown: (event: KeyboardEvent) => {
+      const from = token_of(event);
+      if (from === undefined) return;
+      if (event.key === "ArrowRight") focus(from + 1);
+      else if (event.key === "ArrowLeft") focus(from - 1);
+      else if (event.key === "ArrowDown") focus(in_line(from, 1));
+      else if (event.key === "ArrowUp") focus(in_line(from, -1));
+      else if (event.key === "Home") focus(0);
+      else if (event.key === "End") focus(tokens.length - 1);
+      else if (event.key === "Enter" || event.key === " ") pointing.hold(from);
+      else return;
+      event.preventDefault();
+    },
+  }, tokens.flatMap((token, index) => (ends_line(texts[index]!) ? [token, h("br")] : [token])));
+  pointing.watch(colours);
+  colours();
+  return h("div", { class: "text-panel" }, title, h("p", { class: "note" }, "Point at a token, or at a row of the map; a click holds it."), list);
+}

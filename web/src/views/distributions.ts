@@ -1,0 +1,69 @@
+// Histograms of many rows as one picture: a common range, densities, rows by layer.
+import type { LaminarRow } from "../chart/laminar";
+import { format_number } from "../chart/number";
+import { numbers, type Report } from "../data/report";
+import type { Histogram } from "../data/report_file";
+
+/** Counts a unit of the value, as shares of those inside the edges. */
+export function densities(report: Report, { edges, counts }: Histogram): number[] {
+  const places = numbers(report, edges);
+  const inside = counts.reduce((sum, count) => sum + count, 0);
+  return counts.map((count, bin) => (inside > 0 ? count / inside / (places[bin + 1]! - places[bin]!) : 0));
+}
+
+const kLeast = 0.002; // of a row's values: a bin with less is tail
+
+/** The range around 0 outside which no row has a bin that holds 0.2 % of it; widths of bins decide its ends. */
+export function common_range(report: Report, histograms: readonly Histogram[]): [number, number] {
+  let end = 0;
+  for (const { edges, counts } of histograms) {
+    const places = numbers(report, edges);
+    const inside = counts.reduce((sum, count) => sum + count, 0);
+    counts.forEach((count, bin) => {
+      if (count > 0 && count >= kLeast * inside) end = Math.max(end, Math.abs(places[bin]!), Math.abs(places[bin + 1]!));
+    });
+  }
+  return end > 0 ? [-end, end] : [-1, 1];
+}
+
+/** That some values of a row lie beyond the edges, where more do than a bin must hold to be shown; undefined where few do. */
+export function outside_words(report: Report, histograms: readonly Histogram[], what: string): string | undefined {
+  const shares = histograms.map(({ counts, outside }) => outside / Math.max(1, outside + counts.reduce((sum, count) => sum + count, 0)));
+  const most = Math.max(0, ...shares);
+  const edges = histograms[0] && numbers(report, histograms[0].edges);
+  if (most < kLeast || !edges) return undefined;
+  return `Up to ${Number((100 * most).toPrecision(2))}\u202f% of a layer's ${what} lie beyond ±${format_number(edges[edges.length - 1], "tick")}.`;
+}
+
+export const note_of = (note: string | undefined) => (note === undefined ? {} : { note });
+
+export interface Distribution {
+  mean: number | null;
+  std: number | null;
+  histogram?: Histogram;
+}
+
+export interface Laminar {
+  edges: Float32Array;
+  rows: LaminarRow[];
+}
+
+/** A row a layer, from the first to the last. All histograms share the first one's edges; a row with others is not shown. */
+export function laminar_rows(
+  report: Report, layers: number, row_of: (layer: number) => Distribution | undefined, skipped: (layer: number) => string | undefined,
+): Laminar {
+  const all = Array.from({ length: layers }, (_, layer) => row_of(layer));
+  const shared = all.find((row) => row?.histogram)?.histogram?.edges;
+  const rows = all.map((row, layer): LaminarRow => {
+    const label = String(layer);
+    if (!row) return { label, density: null, ...(skipped(layer) === undefined ? {} : { why: "skipped" }) };
+    const { mean, std, histogram } = row;
+    if (histogram?.edges.at !== shared?.at || !histogram) return { label, density: null, mean, std };
+    return mean === null ? { label, density: null, why: "no pairs" } : { label, density: densities(report, histogram), mean, std };
+  });
+  return { edges: shared ? numbers(report, shared) : new Float32Array(0), rows };
+}
+
+/** The strongest density that several pictures show: the end of their common scale. */
+export const densest = (pictures: readonly Laminar[]): number =>
+  Math.max(1e-12, ...pictures.flatMap(({ rows }) => rows.flatMap((row) => (row.density ? Array.from(row.density) : []))));

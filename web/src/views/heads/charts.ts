@@ -1,0 +1,179 @@
+// What the weights say of every head, shaped into charts.
+import type { DotsChart, DotsRow } from "../../chart/dots";
+import type { GraphChart } from "../../chart/graph";
+import type { HeatmapChart } from "../../chart/heatmap";
+import type { LinesChart } from "../../chart/lines";
+import type { Format } from "../../chart/number";
+import type { ScatterChart, ScatterPoint } from "../../chart/scatter";
+import { at_threshold, cumulative_energy, numbers, row_at, rows_of, scaled_numbers, thinned_indices } from "../../data/report";
+import type { CircuitRow, CompositionRow, SpectrumRow } from "../../data/report_file";
+import type { Reading } from "../../page/view";
+import { attention_heads, chosen_head, head_cells, head_chart, limit_scale, numbers_in, range, rank_scale, score_scale, type HeadFigure, type HeadPlace } from "./grid";
+
+type Circuit = "qk" | "ov";
+
+const circuit_at = ({ report, model }: Reading, circuit: Circuit, { layer, head }: HeadPlace): CircuitRow | undefined =>
+  row_at(report, "circuits", { model: model.name, layer, head, circuit });
+
+const spectrum_at = ({ report, model }: Reading, matrix: Circuit, { layer, head }: HeadPlace): SpectrumRow | undefined =>
+  row_at(report, "spectrum", { model: model.name, layer, head, matrix });
+
+export const percent = (threshold: number): string => `${Number((threshold * 100).toPrecision(6))}\u202f%`;
+
+
+function rank_figure(reading: Reading, circuit: Circuit): HeadFigure {
+  const { threshold, model } = reading;
+  const first = rows_of(reading.report, "spectrum", model.name).find((row) => row.matrix === circuit && row.head !== null);
+  const null_rank = at_threshold(first?.null_energy_rank, threshold);
+  return {
+    name: `heads-${circuit}-rank`, title: circuit === "qk" ? "QK rank" : "OV rank", id: "circuits", circuit, format: ".0f", scale: rank_scale,
+    note: `Directions for ${percent(threshold)} of the energy, of ${first?.possible_rank ?? model.head_dim}${null_rank === undefined ? "" : `; random numbers need ${null_rank}`}. Stronger: fewer.`,
+    // Both analyses have it: a report may hold only one of them.
+    value: (place) => at_threshold(circuit_at(reading, circuit, place)?.energy_rank ?? spectrum_at(reading, circuit, place)?.energy_rank, threshold),
+  };
+}
+
+/** The six figures of every head, in the order in which they are shown. */
+export function head_figures(reading: Reading): HeadFigure[] {
+  const { report, model, threshold } = reading;
+  const bound = rows_of(report, "circuits", model.name).find((row) => row.circuit === "qk" && row.head !== null)?.identity_cosine_bound ?? 1;
+  const of = (circuit: Circuit, read: (row: CircuitRow) => number | null | undefined) => (place: HeadPlace) => {
+    const row = circuit_at(reading, circuit, place);
+    return row && read(row);
+  };
+  const scores = { id: "circuits", format: "score" } as const;
+  return [
+    rank_figure(reading, "qk"),
+    rank_figure(reading, "ov"),
+    { ...scores, name: "heads-symmetry", title: "QK symmetry", circuit: "qk", note: "+1: two tokens score each other alike; \u22121: one way only.", scale: () => score_scale(1), value: of("qk", (row) => row.symmetry) },
+    { ...scores, name: "heads-copying", title: "OV copying", circuit: "ov", note: "+1: the head raises the token it reads; \u22121: it suppresses it.", scale: () => score_scale(1), value: of("ov", (row) => row.copying_score) },
+    { ...scores, name: "heads-identity", title: "QK likeness to identity", circuit: "qk",
+      note: `Cosine with I: tokens look at what is like them. A head of this size can reach ±${bound.toFixed(2)}.`, scale: () => score_scale(bound), value: of("qk", (row) => row.identity_cosine) },
+    { name: "heads-overlap", title: "Lost between K and Q", id: "circuits", circuit: "qk", format: ".0f",
+      note: `Directions of the keys that the queries do not see, at ${percent(threshold)} of the energy.`,
+      scale: (values) => limit_scale(Math.max(1, Math.ceil(model.head_dim / 2), ...values), ".0f"), value: of("qk", (row) => at_threshold(row.overlap, threshold)) },
+  ];
+}
+
+export const head_heatmaps = (reading: Reading, chosen?: HeadPlace): HeatmapChart[] => head_figures(reading).map((figure) => head_chart(reading, figure, chosen));
+
+export const head_title = ({ layer, head }: HeadPlace): string => `Layer ${layer} · head ${head}`;
+
+/** Which heads share the keys and values of a head; none where each has its own. */
+export function shares_keys_with({ model }: Reading, head: number): { group: number; heads: number[] } | undefined {
+  if (model.kv_heads >= model.heads) return undefined;
+  const group_of = (each: number) => Math.floor((each * model.kv_heads) / model.heads);
+  return { group: group_of(head), heads: range(model.heads).filter((each) => each !== head && group_of(each) === group_of(head)) };
+}
+
+/** Figures on a text, beside those of the weights. */
+function text_figures({ report, model }: Reading): { label: string; format: Format; domain: [number, number]; values: Map<string, number | null> }[] {
+  const key = ({ layer, head }: HeadPlace) => `${layer}/${head}`;
+  const rows = attention_heads(report, model.name);
+  const induction = rows_of(report, "induction", model.name);
+  const shares = (label: string, values: [string, number | null][]) => ({ label, format: "share", domain: [0, 1] as [number, number], values: new Map(values) });
+  return [
+    { label: "Entropy, nats", format: ".2f", domain: [0, Math.max(1, ...rows.map((row) => row.entropy))] as [number, number], values: new Map(rows.map((row) => [key(row), row.entropy])) },
+    shares("On the first token", rows.map((row) => [key(row), row.sink_mass])),
+    shares("On the token before", rows.map((row) => [key(row), row.previous_token])),
+    shares("Induction", induction.map((row) => [key(row), row.induction])),
+  ].filter((figure) => figure.values.size > 0);
+}
+
+/** Each measure of a head as a dot among those of all heads. */
+export function detail_chart(reading: Reading, place: HeadPlace): DotsChart {
+  const from_weights = head_figures(reading).map((figure): DotsRow => {
+    const cells = head_cells(reading, figure);
+    const all = numbers_in(cells);
+    const [low, high] = figure.format === "score" ? figure.scale(all).domain : [Math.min(0, ...all), Math.max(1, reading.model.head_dim, ...all)];
+    const value = cells[place.layer]?.[place.head];
+    return { label: figure.title, axis: { title: "", scale: "linear", domain: [low, high], format: figure.format }, all, value: typeof value === "number" ? value : null };
+  });
+  const on_text = text_figures(reading).map(({ label, format, domain, values }): DotsRow => ({
+    label, axis: { title: "", scale: "linear", domain, format }, all: [...values.values()], value: values.get(`${place.layer}/${place.head}`) ?? null,
+  }));
+  return { kind: "dots", name: "head-among-heads", title: "Among all heads", note: "A tick for every head; the dot is this one.", rows: [...from_weights, ...on_text].filter((row) => row.all.length > 0) };
+}
+
+/** Cumulative energy of a head's two circuits, with that of products of random matrices. Undefined without their singular values. */
+export function energy_chart(reading: Reading, place: HeadPlace): LinesChart | undefined {
+  const { report } = reading;
+  const rows = (["qk", "ov"] as const).flatMap((circuit) => {
+    const row = spectrum_at(reading, circuit, place);
+    return row?.singular_values ? [{ circuit, row, values: numbers(report, row.singular_values) }] : [];
+  });
+  if (rows.length === 0) return undefined;
+  const line = (series: string, values: ArrayLike<number>) => {
+    const energy = cumulative_energy(values);
+    const kept = thinned_indices(energy.length);
+    return { series, x: [0, ...kept.map((index) => index + 1)], y: [0, ...kept.map((index) => energy[index]!)] };
+  };
+  // Circuits of as many directions have the same null.
+  const nulls = [...new Map(rows.flatMap(({ row, values }) => (row.null_singular_values ? [[values.length, row.null_singular_values] as const] : []))).values()];
+  return {
+    kind: "lines", name: "head-energy", title: "Energy held by the first directions", panel_height: 190,
+    x: { title: "directions", scale: "linear", domain: [0, Math.max(...rows.map(({ values }) => values.length))], integers: true },
+    y: { title: "", scale: "linear", domain: [0, 1], format: "percent" },
+    series: [{ key: "qk", label: "QK", colour: { role: "qk" } }, { key: "ov", label: "OV", colour: { role: "ov" } }, { key: "null", label: "random", colour: "null" }],
+    panels: [{ lines: [...nulls.map((slice) => line("null", scaled_numbers(report, slice))), ...rows.map(({ circuit, values }) => line(circuit, values))] }],
+  };
+}
+
+/** Symmetry of what heads match against copying of what they move; undefined where no head has both. */
+export function kinds_chart(reading: Reading, chosen?: HeadPlace): (ScatterChart & { points: (ScatterPoint & { place: HeadPlace })[] }) | undefined {
+  const { model } = reading;
+  const points = range(model.layers).flatMap((layer) => range(model.heads).flatMap((head) => {
+    const place = { layer, head };
+    const [x, y] = [circuit_at(reading, "qk", place)?.symmetry, circuit_at(reading, "ov", place)?.copying_score];
+    if (typeof x !== "number" || typeof y !== "number") return [];
+    return [{ x, y, place, colour: { layer, of: model.layers }, label: `layer ${layer}, head ${head}`, chosen: chosen?.layer === layer && chosen.head === head }];
+  }));
+  if (points.length === 0) return undefined;
+  const quarters = (round: (value: number) => number, value: number) => round(value * 4) / 4;
+  const low = quarters(Math.floor, Math.min(-0.25, ...points.map((point) => point.x)));
+  const high = quarters(Math.ceil, Math.max(0.5, ...points.map((point) => point.x)));
+  return {
+    kind: "scatter", name: "heads-kinds", title: "Kinds of heads", note: "Each point is a head: symmetry of what it matches against copying of what it moves.",
+    x: { title: "symmetry of QK", scale: "linear", domain: [low, high], format: "score", ticks: range(Math.round((high - low) * 4) + 1).map((index) => low + index / 4) },
+    y: { title: "copying score of OV", scale: "linear", domain: [-1, 1], format: "score", ticks: [-1, -0.5, 0, 0.5, 1] },
+    zero: true, points, layers: model.layers,
+  };
+}
+
+export interface CompositionChoice {
+  pairs: number; // at most so many
+  around?: HeadPlace; // only those of this head
+}
+
+const kReads: Readonly<Record<CompositionRow["kind"], string>> = { q: "queries", k: "keys", v: "values" };
+
+/** The strongest pairs of an earlier head and a later one that reads it; undefined where no pair is stronger than chance. */
+export function composition_chart(reading: Reading, { pairs, around }: CompositionChoice, chosen?: HeadPlace): GraphChart | undefined {
+  const { report, model } = reading;
+  const touches = (row: CompositionRow, { layer, head }: HeadPlace) => (row.layer === layer && row.head === head) || (row.to_layer === layer && row.to_head === head);
+  const strongest = rows_of(report, "composition", model.name)
+    .filter((row) => (row.excess ?? 0) > 0 && (!around || touches(row, around)))
+    .sort((a, b) => b.excess! - a.excess!).slice(0, pairs);
+  if (strongest.length === 0 && !around) return undefined;
+  const most = Math.max(0.25, ...strongest.map((row) => row.excess!)); // of scores from 0 to 1, that much above chance is strong
+  return {
+    kind: "graph", name: around ? "heads-composition-of-one" : "heads-composition", title: "Which heads read which",
+    note: "Layers from left to right, heads down. A curve joins a head to a later one whose queries, keys or values read what it writes; the wider, the further above chance.",
+    layers: model.layers, heads: model.heads, ...(chosen ? { chosen } : {}),
+    series: (["q", "k", "v"] as const).map((kind) => ({ key: kind, label: `by its ${kReads[kind]}`, colour: { role: kind }, ...(kind === "q" ? {} : { dash: kind === "k" ? "6 3" : "2 3" }) })),
+    edges: strongest.map((row) => ({
+      series: row.kind, from: { layer: row.layer, head: row.head }, to: { layer: row.to_layer, head: row.to_head },
+      strength: row.excess! / most,
+      label: `the ${kReads[row.kind]} of layer ${row.to_layer}, head ${row.to_head} read layer ${row.layer}, head ${row.head}: score ${row.score?.toFixed(2) ?? "–"}, ${row.excess!.toFixed(2)} above chance`,
+    })),
+  };
+}
+
+export function head_charts(reading: Reading) {
+  const place = chosen_head(reading);
+  const all = [
+    ...head_heatmaps(reading).filter((chart) => numbers_in(chart.cells).length > 0),
+    detail_chart(reading, place), energy_chart(reading, place), kinds_chart(reading), composition_chart(reading, { pairs: 40 }),
+  ];
+  return all.filter((chart) => chart !== undefined && (chart.kind !== "dots" || chart.rows.length > 0)) as Exclude<(typeof all)[number], undefined>[];
+}

@@ -1,0 +1,84 @@
+// Layer × head grids: a cell for every query head of a model, and which head is chosen.
+import type { ColourScale } from "../../chart/base";
+import type { Cell, HeatmapChart } from "../../chart/heatmap";
+import type { Format } from "../../chart/number";
+import type { Words } from "../../chart/words";
+import { analysis, map_places, rows_of, type Report } from "../../data/report";
+import type { AnalysisId, AttentionHeadRow, Skipped } from "../../data/report_file";
+import { index_param } from "../../page/state";
+import type { Reading } from "../../page/view";
+
+export interface HeadPlace {
+  layer: number;
+  head: number;
+}
+
+/** A figure that every head has. */
+export interface HeadFigure {
+  name: string; // of its chart
+  title: Words;
+  note: string;
+  id: AnalysisId; // where its rows come from
+  circuit?: "qk" | "ov";
+  format: Format;
+  value(place: HeadPlace): number | null | undefined; // null: it has none; undefined: not in this report
+  scale(values: readonly number[]): ColourScale;
+}
+
+export const range = (count: number): number[] => Array.from({ length: count }, (_, index) => index);
+
+/** Ranks: from the largest seen down to 0.7 of it or less; the fewer, the stronger. */
+export function rank_scale(values: readonly number[]): ColourScale {
+  const most = Math.max(1, ...values);
+  return { kind: "sequential", domain: [most, Math.min(Math.floor(0.7 * most), ...values)], format: "tick" };
+}
+
+/** Scores, both ways from 0 to a limit that they cannot pass. */
+export const score_scale = (limit: number): ColourScale => ({ kind: "diverging", domain: [-limit, limit], format: "+.2f" });
+
+/** From 0 to a limit that figures cannot pass. */
+export const limit_scale = (limit: number, format: Format): ColourScale => ({ kind: "sequential", domain: [0, limit], format });
+
+const kFactors: Readonly<Record<"qk" | "ov", readonly string[]>> = { qk: ["q", "k", "qk"], ov: ["v", "o", "ov"] };
+
+/** Why a head has no figure: skipped itself, or with its layer, circuit or one of its factors. */
+export function why_skipped(report: Report, model: string, id: AnalysisId, place: HeadPlace, circuit?: "qk" | "ov"): string | undefined {
+  const about = (each: Skipped) => each.model === model && (each.layer ?? place.layer) === place.layer && (each.head ?? place.head) === place.head &&
+    (!each.matrix || !circuit || kFactors[circuit].includes(each.matrix));
+  return analysis(report, id)?.skipped.find(about)?.reason;
+}
+
+export function head_cells({ report, model }: Reading, figure: HeadFigure): Cell[][] {
+  return range(model.layers).map((layer) => range(model.heads).map((head): Cell => {
+    const value = figure.value({ layer, head });
+    if (value !== undefined) return value;
+    const skipped = why_skipped(report, model.name, figure.id, { layer, head }, figure.circuit);
+    return skipped === undefined ? "missing" : { skipped };
+  }));
+}
+
+export const numbers_in = (cells: readonly (readonly Cell[])[]): number[] => cells.flat().filter((cell): cell is number => typeof cell === "number");
+
+export function head_chart(reading: Reading, figure: HeadFigure, chosen?: HeadPlace): HeatmapChart {
+  const cells = head_cells(reading, figure);
+  return {
+    kind: "heatmap", name: figure.name, title: figure.title, note: figure.note, cells, format: figure.format, scale: figure.scale(numbers_in(cells)),
+    rows: { title: "layer", labels: range(reading.model.layers).map(String) },
+    columns: { title: "head", labels: range(reading.model.heads).map(String) },
+    ...(chosen ? { chosen: { row: chosen.layer, column: chosen.head } } : {}),
+  };
+}
+
+/** The rows of a model's heads on a text. */
+export const attention_heads = (report: Report, model: string, id: "attention" | "attention_without_first" = "attention"): AttentionHeadRow[] =>
+  rows_of(report, id, model).filter((row): row is AttentionHeadRow => row.head !== null);
+
+/** The head in the address; else, of those whose maps are whole, the one that looks most at the token before, which every reader knows at sight. */
+export function chosen_head({ report, model, state }: Reading): HeadPlace {
+  const [layer, head] = [index_param(state, "l", model.layers), index_param(state, "h", model.heads)];
+  if (layer !== undefined || head !== undefined) return { layer: layer ?? 0, head: head ?? 0 };
+  const whole = new Set(map_places(report, model.name).filter((each) => each.side === each.tokens).map((each) => `${each.layer}/${each.head}`));
+  const rows = attention_heads(report, model.name).filter((row) => whole.size === 0 || whole.has(`${row.layer}/${row.head}`));
+  return rows.reduce<HeadPlace & { share: number }>((best, row) =>
+    (row.previous_token ?? 0) > best.share ? { layer: row.layer, head: row.head, share: row.previous_token } : best, { layer: 0, head: 0, share: 0 });
+}

@@ -1,0 +1,23 @@
+// Training steps from the names of revisions: "step1000", "checkpoint-500", "global_step0042", "pythia-70m-step143000".
+
+// A word that counts training, then a number at the end of a part of the name; thousands and millions may be short.
+const kStep = /(?:^|[^a-z])(?:global[-_]?)?(?:steps?|checkpoint|ckpt|iter(?:ation)?s?)[-_=\s]?(\d+)([km]?)(?![a-z0-9])/gi;
+
+/** The last such number of a name or a path; undefined where there is none. */
+export function training_step(name: string): number | undefined {
+  const found = [...name.matchAll(kStep)].pop();
+  if (!found) return undefined;
+  const factor = { k: 1e3, m: 1e6 }[found[2]!.toLowerCase()] ?? 1;
+  return Number(found[1]) * factor;
+}
+
+/** Revisions by their step, ascending; those without one, or of another shape than the first, are left out. */
+export function by_step<M extends { name: string; layers: number; heads: number; width: number }>(models: readonly M[]): { step: number; model: M }[] {
+  const found = models.flatMap((model) => {
+    const step = training_step(model.name);
+    return step === undefined ? [] : [{ step, model }];
+  });
+  const first = found[0]?.model;
+  const alike = found.filter(({ model }) => model.layers === first!.layers && model.heads === first!.heads && model.width === first!.width);
+  return alike.sort((a, b) => a.step - b.step);
+}

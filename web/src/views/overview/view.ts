@@ -1,0 +1,89 @@
+import { bytes_words, count_words } from "../../chart/number";
+import { draw_spark } from "../../chart/spark";
+import type { Chart } from "../../chart/chart";
+import { map_places, rows_of } from "../../data/report";
+import type { AnalysisId, Model } from "../../data/report_file";
+import type { Finding } from "../../findings/finding";
+import { findings } from "../../findings/findings";
+import { chart_frame } from "../../page/frame";
+import { h, mount, set_words } from "../../page/h";
+import { absent, absent_analysis, section, skipped_lines } from "../../page/parts";
+import type { Context, Reading, View } from "../../page/view";
+import { atlas_chart, head_charts, models_chart, null_chart, wall_chart } from "./charts";
+
+const has_spectrum = ({ report, model }: Reading) => rows_of(report, "spectrum", model.name).length > 0;
+const has_maps = ({ report, model }: Reading) => map_places(report, model.name).length > 0;
+
+function charts(reading: Reading): Chart[] {
+  return [
+    has_spectrum(reading) ? atlas_chart(reading) : undefined, has_maps(reading) ? wall_chart(reading) : undefined,
+    ...head_charts(reading), null_chart(reading),
+    // The same for every model of a report: once is enough.
+    reading.model === reading.report.file.models[0] ? models_chart(reading) : undefined,
+  ].filter((chart) => chart !== undefined);
+}
+
+/** What the model is, each a figure and what it counts. */
+export function fact_list(model: Model): [string, string][] {
+  const grouped = model.kv_heads !== model.heads;
+  const facts: [string, string][] = [["", model.architecture], [count_words(model.parameters), "parameters"], [String(model.layers), model.layers === 1 ? "layer" : "layers"],
+    [String(model.heads), `${model.heads === 1 ? "head" : "heads"} of ${model.head_dim}`]];
+  if (grouped) facts.push([String(model.kv_heads), `key/value ${model.kv_heads === 1 ? "head" : "heads"}`]);
+  facts.push([model.width.toLocaleString("en"), "wide"]);
+  if (model.vocabulary) facts.push([model.vocabulary.toLocaleString("en"), "tokens"]);
+  if (model.context) facts.push([model.context.toLocaleString("en"), "context"]);
+  facts.push(["", model.dtype], ["", bytes_words(model.bytes)]);
+  if (model.causal === false) facts.push(["", "no cache: encoder"]);
+  else if (model.kv_cache_bytes_per_token) facts.push([bytes_words(model.kv_cache_bytes_per_token), "cache a token"]);
+  return facts;
+}
+
+function finding_item(finding: Finding, context: Context): HTMLElement {
+  const spark = finding.spark && finding.spark.values.filter((value) => value !== null).length > 1 ? mount(draw_spark(finding.spark, context.theme)) : null;
+  return h("li", { class: "finding", "data-kind": finding.kind },
+    h("p", { class: "finding-head" }, h("span", { class: "finding-figure" }, finding.figure), " ", h("span", { class: "finding-unit" }, finding.unit), spark),
+    h("p", { class: "finding-words" }, set_words(finding.words), " ",
+      h("a", { href: context.link(finding.see.state, finding.see.view), "aria-label": `See it: ${finding.figure} ${finding.unit}` }, "See it\u00a0→")));
+}
+
+function findings_part(context: Context): HTMLElement {
+  const found = findings(context);
+  return section("What stands out", null, found.length > 0 ? h("ul", { class: "findings" }, found.map((each) => finding_item(each, context)))
+    : h("p", { class: "note" }, "Nothing that this report measures lies far enough from its null to be said in words. The pictures below show it as it is."));
+}
+
+function wall_part(context: Context): HTMLElement {
+  const { report, model, theme } = context;
+  if (has_maps(context)) return chart_frame(wall_chart(context), theme, { level: 2, on_choose: ({ row, column }) => context.go({ l: row, h: column }, "attention") });
+  const why = report.file.left_out.find((each) => each.what.startsWith("attention") && (report.file.models.length === 1 || each.what.includes(model.name)));
+  return section("Every head on one text", why ? `Left out: ${why.what}.` : null, absent("A map of each head", why?.command ?? "attnscope report MODEL --text-file FILE -o report.html"));
+}
+
+function heads_part(context: Context): HTMLElement {
+  const heads = head_charts(context);
+  const part = section("Heads at a glance", "Measures of every head's circuits, from the weights alone. Choose a cell for its numbers, its spectrum and its map.",
+    heads.length > 0 ? h("div", { class: "overview-heads" }, heads.map((chart) => chart_frame(chart, context.theme, { on_choose: ({ row, column }) => context.go({ l: row, h: column }, "heads") })))
+      : absent_analysis("What each head's circuits do", "circuits"));
+  part.classList.add("overview-heads-part");
+  return part;
+}
+
+const kAll: readonly AnalysisId[] = ["spectrum", "mla", "weights", "similarity", "overlap", "circuits", "composition", "attention", "attention_without_first", "induction"];
+
+function draw(context: Context): HTMLElement {
+  const { model, theme } = context;
+  const [spectra, models] = [null_chart(context), models_chart(context)];
+  return h("div", { class: "overview" },
+    skipped_lines(context, ...kAll),
+    h("h1", {}, model.name),
+    h("p", { class: "model-facts" }, fact_list(model).flatMap(([figure, what]) => [h("span", {}, figure ? h("b", {}, figure) : null, figure ? ` ${what}` : what), " "])),
+    findings_part(context),
+    h("div", { class: "overview-main" },
+      has_spectrum(context) ? chart_frame(atlas_chart(context), theme, { level: 2, on_choose: ({ row }) => context.go({ l: row, h: null, layers: row, by: "layer" }, "spectra") })
+        : section("Rank atlas", null, absent_analysis("The rank of each matrix", "spectrum")),
+      wall_part(context), heads_part(context)),
+    h("section", { class: "ruled" }, spectra ? chart_frame(spectra, theme, { level: 2 }) : absent_analysis("The spectrum of each matrix", "spectrum")),
+    models ? h("section", { class: "ruled" }, chart_frame(models, theme, { level: 2 })) : null);
+}
+
+export const overview_view: View = { id: "overview", title: "Overview", charts, draw };

@@ -1,0 +1,125 @@
+// Cosines between the weight vectors of heads, and how far heads overlap, shaped into charts.
+import type { Series } from "../../chart/base";
+import type { HeatmapChart } from "../../chart/heatmap";
+import type { LaminarChart } from "../../chart/laminar";
+import type { LinesChart } from "../../chart/lines";
+import { format_number } from "../../chart/number";
+import { matrix_words } from "../../chart/words";
+import { overlap_matrix } from "../../data/matrix";
+import { matrices_of, row_at, rows_of, skipped_reason, type Report } from "../../data/report";
+import type { Matrix, Model, OverlapRow, SimilarityRow } from "../../data/report_file";
+import type { Reading } from "../../page/view";
+import { common_range, densest, laminar_rows, note_of, outside_words } from "../distributions";
+
+export type Scope = SimilarityRow["scope"];
+
+const kScopes: Readonly<Record<Scope, string>> = { within_head: "within a head", across_head: "across heads", all: "all pairs" };
+
+const scope_row = ({ report, model }: Reading, layer: number, matrix: Matrix, scope: Scope): SimilarityRow | undefined =>
+  rows_of(report, "similarity", model.name).find((row) => row.layer === layer && row.matrix === matrix && row.scope === scope);
+
+/** What two random directions of the residual stream have for the deviation of their cosine. */
+export const null_deviation = (model: Model): number => 1 / Math.sqrt(model.width);
+
+/** Cosines of each layer, a picture a matrix, of pairs in one head or in two; all have one range and one scale. */
+export function cosine_charts(reading: Reading, scope: "within_head" | "across_head"): LaminarChart[] {
+  const { report, model } = reading;
+  const rows = rows_of(report, "similarity", model.name);
+  const domain = common_range(report, rows.flatMap((row) => (row.scope !== "all" && row.histogram) || []));
+  const picture = (matrix: Matrix, of: Scope) => laminar_rows(report, model.layers,
+    (layer) => scope_row(reading, layer, matrix, of), (layer) => skipped_reason(report, "similarity", { model: model.name, layer, matrix }));
+  const matrices = matrices_of(report, "similarity", model.name);
+  const most = densest(matrices.flatMap((matrix) => [picture(matrix, "within_head"), picture(matrix, "across_head")]));
+  return matrices.map((matrix) => ({
+    ...note_of(outside_words(report, rows.flatMap((row) => (row.matrix === matrix && row.scope === scope && row.histogram) || []), "pairs")),
+    kind: "laminar", name: `similarity-${scope.replace("_", "-")}-${matrix}`, title: [...[matrix_words(matrix)].flat(), `, ${kScopes[scope]}`],
+    x: { title: "cosine", scale: "linear", domain }, ...picture(matrix, scope), row_title: "layer", null_std: null_deviation(model),
+    scale: { kind: "sequential", domain: [0, most], transform: "sqrt", format: ".2~r" },
+  }));
+}
+
+/** Mean or deviation of the cosines against the layer, a panel a matrix, beside that of random directions. */
+export function cosine_moment_chart(reading: Reading, moment: "mean" | "std"): LinesChart {
+  const { report, model } = reading;
+  const matrices = matrices_of(report, "similarity", model.name);
+  const rows = rows_of(report, "similarity", model.name);
+  const null_std = null_deviation(model);
+  const largest = Math.max(null_std, ...rows.map((row) => Math.abs(row[moment] ?? 0)));
+  const series: (Series & { key: Scope })[] = [
+    { key: "within_head", label: kScopes.within_head, colour: "accent" },
+    { key: "across_head", label: kScopes.across_head, colour: "ink", dash: "7 2" },
+  ];
+  return {
+    kind: "lines", name: `similarity-${moment}`, title: moment === "mean" ? "Mean cosine" : "Deviation of the cosines",
+    note: moment === "mean" ? "0, dashed: no common direction. The axis spans at least the deviation of random directions." : "Dashed: what random directions have. More: vectors of a head point to or against each other.",
+    x: { title: "layer", scale: "linear", domain: [0, Math.max(1, model.layers - 1)], integers: true },
+    y: { title: moment === "mean" ? "mean" : "deviation", scale: "linear", domain: moment === "mean" ? [-1.05 * largest, 1.05 * largest] : [0, 1.05 * largest] },
+    rule: moment === "mean" ? 0 : null_std, series, points: model.layers <= 16,
+    panels: matrices.map((matrix) => ({
+      title: matrix_words(matrix),
+      lines: series.map(({ key }) => {
+        const of_scope = rows.filter((row) => row.matrix === matrix && row.scope === key).sort((a, b) => a.layer - b.layer);
+        return { series: key, x: of_scope.map((row) => row.layer), y: of_scope.map((row) => row[moment]) };
+      }),
+    })),
+  };
+}
+
+/** The overlap that independent random heads have: the share of all directions that a head spans. */
+export function chance_overlap(model: Model, rows: readonly OverlapRow[]): number {
+  return Math.min(1, Math.max(0, ...rows.flatMap((row) => row.ranks)) / model.width);
+}
+
+export interface Pair {
+  heads: [number, number];
+  overlap: number;
+}
+
+/** The two heads that overlap most; undefined where there is no pair. */
+export function closest_pair(matrix: readonly (readonly (number | null)[])[]): Pair | undefined {
+  let found: Pair | undefined;
+  matrix.forEach((row, first) => row.forEach((overlap, second) => {
+    if (second > first && overlap !== null && overlap > (found?.overlap ?? -1)) found = { heads: [first, second], overlap };
+  }));
+  return found;
+}
+
+const overlap_rows = (report: Report, model: Model, matrix: Matrix): OverlapRow[] =>
+  rows_of(report, "overlap", model.name).filter((row) => row.matrix === matrix).sort((a, b) => a.layer - b.layer);
+
+/** Heads × heads of one layer; all layers and matrices of a model have one scale, from chance to 1. */
+export function overlap_chart({ report, model }: Reading, matrix: Matrix, layer: number): HeatmapChart | undefined {
+  const row = row_at(report, "overlap", { model: model.name, layer, matrix });
+  if (!row) return undefined;
+  const cells = overlap_matrix(report, row);
+  const closest = closest_pair(cells);
+  const labels = cells.map((_, head) => String(head));
+  return {
+    kind: "heatmap", name: `similarity-overlap-${matrix}-${layer}`, title: [...[matrix_words(matrix)].flat(), `, layer ${layer}`],
+    ...(closest ? { note: `Closest: heads ${closest.heads.join(" and ")}, ${format_number(closest.overlap, "share")}.` } : {}),
+    rows: { title: "head", labels }, columns: { title: "head", labels }, cells, square: true, format: "share",
+    scale: { kind: "sequential", domain: [Math.min(0.99, chance_overlap(model, rows_of(report, "overlap", model.name))), 1], format: "share" },
+  };
+}
+
+/** The most and the mean that two heads of a layer overlap, against the layer, a panel a matrix. */
+export function overlap_by_layer_chart({ report, model }: Reading): LinesChart {
+  const matrices = matrices_of(report, "overlap", model.name);
+  const chance = chance_overlap(model, rows_of(report, "overlap", model.name));
+  const pairs = (row: OverlapRow) => overlap_matrix(report, row).flatMap((line, first) => line.slice(first + 1).filter((each): each is number => each !== null));
+  const mean = (all: readonly number[]) => (all.length > 0 ? all.reduce((sum, each) => sum + each, 0) / all.length : null);
+  return {
+    kind: "lines", name: "similarity-overlap-by-layer", title: "Overlap of two heads", note: "1: one head's space holds the other's. Dashed: independent random heads.",
+    x: { title: "layer", scale: "linear", domain: [0, Math.max(1, model.layers - 1)], integers: true },
+    y: { title: "overlap", scale: "linear", domain: [0, 1] }, rule: chance, points: model.layers <= 16,
+    series: [{ key: "most", label: "closest pair", colour: "accent" }, { key: "mean", label: "mean of all pairs", colour: "ink", dash: "7 2" }],
+    panels: matrices.map((matrix) => {
+      const rows = overlap_rows(report, model, matrix);
+      const x = rows.map((row) => row.layer);
+      return { title: matrix_words(matrix), lines: [
+        { series: "most", x, y: rows.map((row) => closest_pair(overlap_matrix(report, row))?.overlap ?? null) },
+        { series: "mean", x, y: rows.map((row) => mean(pairs(row))) },
+      ] };
+    }),
+  };
+}

@@ -1,0 +1,73 @@
+import type { Chart } from "../../chart/chart";
+import { matrix_words } from "../../chart/words";
+import { matrices_of, rows_of, skipped_reason } from "../../data/report";
+import type { Matrix } from "../../data/report_file";
+import { chart_frame } from "../../page/frame";
+import { h } from "../../page/h";
+import { absent, absent_analysis, choice, controls, even_row, section, skipped_lines } from "../../page/parts";
+import { choice_param, index_param } from "../../page/state";
+import type { Context, Reading, View } from "../../page/view";
+import { chosen_layers, layer_chips } from "../layers";
+import { cosine_charts, cosine_moment_chart, overlap_by_layer_chart, overlap_chart } from "./charts";
+
+const kScopes = ["within_head", "across_head"] as const;
+
+const with_cosines = ({ report, model }: Reading) => rows_of(report, "similarity", model.name).length > 0;
+const with_overlap = ({ report, model }: Reading) => rows_of(report, "overlap", model.name).length > 0;
+
+function charts(reading: Reading): Chart[] {
+  const cosines = with_cosines(reading) ? [
+    ...kScopes.flatMap((scope) => cosine_charts(reading, scope)), cosine_moment_chart(reading, "mean"), cosine_moment_chart(reading, "std"),
+  ] : [];
+  const overlaps = with_overlap(reading) ? [
+    overlap_by_layer_chart(reading),
+    ...matrices_of(reading.report, "overlap", reading.model.name).flatMap((matrix) => chosen_layers(reading).flatMap((layer) => overlap_chart(reading, matrix, layer) ?? [])),
+  ] : [];
+  return [...cosines, ...overlaps];
+}
+
+function cosines(context: Context): HTMLElement {
+  if (!with_cosines(context)) return absent_analysis("How alike the weight vectors are", "similarity");
+  const frames = (all: readonly Chart[]) => all.map((chart) => chart_frame(chart, context.theme));
+  const histograms = rows_of(context.report, "similarity", context.model.name).some((each) => each.histogram)
+    ? kScopes.map((scope) => even_row(context, 300, ...frames(cosine_charts(context, scope))))
+    : [absent_analysis("The histograms of cosines", "similarity")];
+  return h("div", {},
+    section("Cosines between weight vectors", `A row a layer; the stronger, the more pairs of vectors at that cosine. Ticks: one deviation to either side of the mean; dashed: that of random directions, 1/√${context.model.width}.`, ...histograms),
+    section("By layer", null, ...frames([cosine_moment_chart(context, "mean"), cosine_moment_chart(context, "std")])));
+}
+
+function overlaps(context: Context): HTMLElement {
+  const { report, model, state, theme } = context;
+  const title = "Overlap of heads";
+  if (!with_overlap(context)) return section(title, null, absent_analysis("How far the spaces of heads overlap", "overlap"));
+  const matrices = matrices_of(report, "overlap", model.name);
+  const matrix = choice_param(state, "matrix", matrices as [Matrix, ...Matrix[]]);
+  const layers = chosen_layers(context);
+  const frames = layers.map((layer) => {
+    const chart = overlap_chart(context, matrix, layer);
+    if (chart) return chart_frame(chart, theme);
+    const reason = skipped_reason(report, "overlap", { model: model.name, layer, matrix });
+    return h("p", { class: "absent" }, reason === undefined ? `Layer ${layer} is not in this report.` : `Layer ${layer} was skipped: ${reason}`);
+  });
+  return section(title, "The mean squared cosine of the angles between the spaces of two heads' rows. All have one scale, which begins at chance: what stands out is more than random heads share.",
+    chart_frame(overlap_by_layer_chart(context), theme),
+    controls(
+      choice("matrix", matrices.map((each) => ({ value: each, label: matrix_words(each) })), matrix, (value) => context.go({ matrix: value })),
+      layer_chips(context)),
+    even_row(context, 250, ...frames));
+}
+
+/** Its matrix is too large for the report; the command that prints it. */
+function one_head({ model, state }: Context): HTMLElement {
+  const [layer, head] = [index_param(state, "l", model.layers) ?? 0, index_param(state, "h", model.heads) ?? 0];
+  return section("One head's cosines", null,
+    absent(`The matrix of cosines between all rows of a head, such as head ${head} of layer ${layer},`, `attnscope similarity MODEL --head-matrix ${layer},${head} --matrix q --format csv`));
+}
+
+function draw(context: Context): HTMLElement {
+  return h("div", {}, h("div", { class: "view-head" }, h("h1", { class: "view" }, "Similarity")),
+    skipped_lines(context, "similarity", "overlap"), cosines(context), overlaps(context), one_head(context));
+}
+
+export const similarity_view: View = { id: "similarity", title: "Similarity", charts, draw };

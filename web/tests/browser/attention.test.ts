@@ -1,0 +1,97 @@
+import { describe, expect, test } from "vitest";
+import type { AttentionHeadRow } from "../../src/data/report_file";
+import { changed_report, holds_as_view, kPartial, kTwoModels, kWhole, open_file, open_report, report_file, results_of, tabs_to, with_browser } from "./harness";
+
+with_browser();
+
+const kMap = '[data-chart="attention-map"] .chart-body svg';
+
+describe("attention", () => {
+  holds_as_view("#attention");
+  holds_as_view("#attention?l=1&h=1&q=20&c=sqrt&keys=others", kTwoModels);
+  holds_as_view("#attention", kPartial);
+
+  test("a head's figures equal the report's", async () => {
+    const { page, close } = await open_report(kWhole, "#attention?l=3&h=2");
+    const { rows } = results_of(report_file(kWhole)).reports.find(({ id }) => id === "attention")! as { rows: AttentionHeadRow[] };
+    const row = rows.find((each) => each.layer === 3 && each.head === 2)!;
+    const words = await page.locator(".head-facts").textContent();
+    expect(words).toContain(`${row.entropy.toFixed(2)} nats`);
+    expect(words).toContain(`${Number(row.energy_rank.toFixed(1))} rank`);
+    expect(words).toContain(`${Math.round(row.sink_mass * 100)}\u202f% first token`);
+    await close();
+  });
+
+  test("the wall chooses a head; colour and keys change the map", async () => {
+    const { page, close } = await open_report(kWhole, "#attention?l=0&h=0");
+    const image = () => page.locator(`${kMap} image`).getAttribute("href");
+    const first = await image();
+    await page.locator('[data-chart="attention-wall"] [data-row="2"][data-column="3"]').click();
+    await expect.poll(() => page.locator('[data-chart="attention-map"] h2').textContent()).toBe("Layer 2 · head 3");
+    const second = await image();
+    expect(second).not.toBe(first);
+    await page.getByRole("button", { name: "Square root" }).click();
+    await expect.poll(image).not.toBe(second);
+    const third = await image();
+    await page.getByRole("button", { name: "Without the first" }).click();
+    await expect.poll(image).not.toBe(third);
+    await close();
+  });
+
+  test("a token that is pointed at colours the text and frames its row; a click holds it", async () => {
+    const { page, close } = await open_report(kWhole, "#attention?l=2&h=1");
+    const title = page.locator(".text-panel h2");
+    const colours = () => page.locator(".tokens span").evaluateAll((tokens) => tokens.map((token) => (token as HTMLElement).style.background).join());
+    expect(await title.textContent()).toBe("What is looked at, on average");
+    const average = await colours();
+    await page.locator('[data-token="12"]').hover();
+    expect(await title.textContent()).toContain("(token 12)");
+    expect(await colours()).not.toBe(average);
+    await page.locator('[data-token="12"]').click();
+    await page.mouse.move(0, 0);
+    expect(await title.textContent()).toContain("(token 12)");
+    expect(page.url()).toContain("q=12");
+    await page.reload();
+    await page.waitForFunction(() => document.querySelector(".is-query"));
+    expect(await page.locator('[data-token="12"]').getAttribute("aria-selected")).toBe("true");
+    await close();
+  });
+
+  test("arrows move from token to token, in one tab stop", async () => {
+    const { page, close } = await open_report(kWhole, "#attention");
+    await tabs_to(page, ".tokens [data-token]");
+    await page.keyboard.press("End");
+    await page.keyboard.press("ArrowLeft");
+    expect(await page.locator(".text-panel h2").textContent()).toContain("(token 46)");
+    await page.keyboard.press("Enter");
+    expect(page.url()).toContain("q=46");
+    await close();
+  });
+
+  test("the map zooms and pans with keys, and its address is the same window", async () => {
+    const { page, close } = await open_report(kWhole, "#attention?l=2&h=1");
+    const width = async () => Number(await page.locator(`${kMap} image`).getAttribute("width"));
+    const whole = await width();
+    await page.locator(kMap).first().focus();
+    await page.keyboard.press("+");
+    await page.keyboard.press("+");
+    expect(await width()).toBeGreaterThan(whole * 2);
+    const at = page.url();
+    expect(at).toMatch(/z=\d+%2C\d+%2C21/);
+    await page.keyboard.press("ArrowDown");
+    expect(page.url()).not.toBe(at);
+    await page.keyboard.press("0");
+    expect(await width()).toBe(whole);
+    expect(page.url()).not.toContain("z=");
+    await close();
+  });
+
+  test("where only thumbnails are in the file, the page says how to bring a whole map", async () => {
+    const file = changed_report(kWhole, "thumbnails", (results) => results.maps.forEach((map) => Object.assign(map, { side: 16, causal: false })));
+    const { page, problems, close } = await open_file(file, "#attention?l=1&h=2");
+    expect(await page.locator(".attention-map .absent").textContent()).toMatch(/largest of 9 weights.*--maps 1,2/);
+    expect(await page.locator(".tokens").count()).toBe(0);
+    expect(problems).toEqual([]);
+    await close();
+  });
+});

@@ -1,0 +1,64 @@
+import { describe, expect, test } from "vitest";
+import type { CircuitRow } from "../../src/data/report_file";
+import { go, holds_as_view, kPartial, kTwoModels, kWhole, open_report, report_file, results_of, tabs_to, with_browser } from "./harness";
+
+with_browser();
+
+describe("heads", () => {
+  holds_as_view("#heads");
+  holds_as_view("#heads?m=0&l=3&h=4&from=2&pairs=head", kTwoModels);
+  holds_as_view("#heads", kPartial);
+
+  test("numbers in cells equal the report's", async () => {
+    const { page, close } = await open_report(kWhole, "#heads?t=0.9");
+    const { rows } = results_of(report_file(kWhole)).reports.find(({ id }) => id === "circuits")! as { rows: CircuitRow[] };
+    const row = rows.find((each) => each.circuit === "qk" && each.layer === 2 && each.head === 3)!;
+    const label = (chart: string) => page.locator(`[data-chart="${chart}"] [data-row="2"][data-column="3"]`).getAttribute("aria-label");
+    expect(await label("heads-qk-rank")).toBe(`layer 2, head 3: ${row.energy_rank["0.9"]}`);
+    expect(await label("heads-overlap")).toBe(`layer 2, head 3: ${String(row.overlap["0.9"]).replace("-", "−")}`);
+    const score = row.symmetry!.toFixed(2);
+    expect((await label("heads-symmetry"))!.replace("−", "-")).toContain(Math.abs(Number(score)).toFixed(2).replace("0.", "."));
+    await close();
+  });
+
+  test("a cell chooses a head with keys and pointer, and the address keeps it", async () => {
+    const { page, close } = await open_report(kWhole, "#heads?l=0&h=0");
+    expect(await page.locator(".heads-detail > h2").textContent()).toBe("Layer 0 · head 0");
+    await tabs_to(page, '[data-chart="heads-qk-rank"] [role="gridcell"]');
+    await page.keyboard.press("ArrowDown");
+    await page.keyboard.press("ArrowRight");
+    await page.keyboard.press("Enter");
+    await expect.poll(() => page.locator(".heads-detail > h2").textContent()).toBe("Layer 1 · head 1");
+    await page.locator('[data-chart="heads-copying"] [data-row="4"][data-column="2"]').click();
+    await expect.poll(() => page.locator(".heads-detail > h2").textContent()).toBe("Layer 4 · head 2");
+    expect(page.url()).toContain("l=4&h=2&from=3");
+    await close();
+  });
+
+  test("the detail stands beside the heatmaps where there is room, else below the one that was used", async () => {
+    const { page, close } = await open_report(kWhole, "#heads?l=1&h=1&from=3");
+    const places = async () => {
+      const detail = (await page.locator(".heads-detail").boundingBox())!;
+      const used = (await page.locator('[data-chart="heads-copying"]').boundingBox())!;
+      return { detail, used };
+    };
+    const wide = await places();
+    expect(wide.detail.x).toBeGreaterThan(wide.used.x + wide.used.width);
+    await page.setViewportSize({ width: 390, height: 900 });
+    const narrow = await places();
+    expect(narrow.detail.y).toBeGreaterThan(narrow.used.y + narrow.used.height);
+    expect(narrow.detail.y - (narrow.used.y + narrow.used.height)).toBeLessThan(60);
+    await close();
+  });
+
+  test("pairs of one head are others than the strongest of all", async () => {
+    const { page, close } = await open_report(kWhole, "#heads?l=2&h=1");
+    const curves = () => page.locator('[data-chart^="heads-composition"] [data-edge]').evaluateAll((edges) => edges.map((edge) => edge.getAttribute("d")).join());
+    const all = await curves();
+    await page.getByRole("button", { name: "Those of layer 2 · head 1" }).click();
+    await expect.poll(curves).not.toBe(all);
+    await go(page, "#heads?l=2&h=1&t=0.6");
+    expect(await page.locator('[data-threshold="0.6"]').getAttribute("aria-pressed")).toBe("true");
+    await close();
+  });
+});

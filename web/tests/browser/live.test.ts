@@ -1,0 +1,142 @@
+// The served page against a server that answers as `attnscope serve` does, but with results that are at hand.
+import { createServer, type Server, type ServerResponse } from "node:http";
+import { readFileSync } from "node:fs";
+import type { AddressInfo } from "node:net";
+import { gunzipSync } from "node:zlib";
+import { afterEach, describe, expect, test } from "vitest";
+import type { ReportFile } from "../../src/data/report_file";
+import { axe_findings, kTemplate, kWhole, open_address, report_file, with_browser, type Opened } from "./harness";
+
+with_browser();
+
+interface Served {
+  address: string;
+  asked: string[]; // "POST /api/attention {…}"
+  events(job: number, text: string): void;
+  server: Server;
+}
+
+const kBlock = (id: string) => new RegExp(`id="${id}">([^<]*)`);
+
+/** Everything is there but the map of layer 1, head 1, which is a thumbnail, and what `without` names until it was run. */
+async function serve(without: string[]): Promise<Served> {
+  const page = readFileSync(report_file(kWhole), "utf8");
+  const block = (id: string) => gunzipSync(Buffer.from(kBlock(id).exec(page)![1]!, "base64"));
+  const all = JSON.parse(block("results").toString()) as ReportFile;
+  const thumbnail = all.maps.find((map) => map.layer === 1 && map.head === 1)!;
+  const tokens = thumbnail.tokens;
+  Object.assign(thumbnail, { side: 16, causal: false });
+  const missing = new Set(without);
+  const streams = new Map<number, ServerResponse>();
+  const asked: string[] = [];
+  let jobs = 0;
+  const server = createServer((request, response) => {
+    let body = "";
+    request.on("data", (part: Buffer) => (body += part.toString()));
+    request.on("end", () => {
+      const path = request.url!.split("?")[0]!;
+      if (request.method !== "GET") asked.push(`${request.method} ${path} ${body}`.trim());
+      const json = (value: unknown, status = 200) => response.writeHead(status, { "Content-Type": "application/json", "Attnscope-Revision": "1" }).end(JSON.stringify(value));
+      const bytes = (value: Buffer) => response.writeHead(200, { "Content-Type": "application/octet-stream" }).end(value);
+      if (path === "/") response.writeHead(200, { "Content-Type": "text/html; charset=utf-8" }).end(readFileSync(kTemplate, "utf8").replace("connect-src 'none'", "connect-src 'self'").replace(/@@(results|values|maps)@@/g, ""));
+      else if (path === "/api/results") json({ ...all, reports: all.reports.filter(({ id }) => !missing.has(id)), maps: missing.has("maps") ? [] : all.maps });
+      else if (path === "/api/values") bytes(block("values"));
+      else if (path === "/api/maps") bytes(block("maps"));
+      else if (path === "/api/maps/0/1/1") bytes(Buffer.from(Float32Array.from({ length: tokens * tokens }, (_, index) => (index % tokens === Math.floor(index / tokens) ? 1 : 0)).buffer));
+      else if (path === "/api/analyses" && missing.has("circuits") && asked.filter((each) => each.includes("analyses")).length === 1)
+        json({ error: { kind: "busy", message: "other work waits already" } }, 429);
+      else if (request.method === "POST") json({ job: ++jobs }, 202);
+      else if (request.method === "DELETE") json({ job: jobs, state: "cancelled" }, 202);
+      else if (/events$/.test(path)) {
+        response.writeHead(200, { "Content-Type": "text/event-stream" }).flushHeaders();
+        streams.set(Number(path.split("/")[3]), response);
+      } else json({ error: { kind: "not_found", message: "there is nothing at this path" } }, 404);
+    });
+  });
+  await new Promise<void>((ready) => server.listen(0, "127.0.0.1", ready));
+  return {
+    address: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`, asked, server,
+    events(job, text) {
+      if (text.startsWith("event: end")) missing.clear();
+      streams.get(job)!.write(text);
+    },
+  };
+}
+
+const event = (name: string, data: object) => `event: ${name}\ndata: ${JSON.stringify(data)}\n\n`;
+const opened: { served: Served; view: Opened }[] = [];
+
+async function open(fragment: string, ...without: string[]): Promise<{ served: Served; view: Opened }> {
+  const served = await serve(without);
+  const view = await open_address(served.address + fragment, {}, served.address);
+  opened.push({ served, view });
+  return { served, view };
+}
+
+afterEach(async () => {
+  for (const { served, view } of opened.splice(0)) {
+    await view.close();
+    served.server.closeAllConnections();
+    served.server.close();
+  }
+});
+
+describe("the served page", () => {
+  test("runs a text: progress, and its maps when it has ended", async () => {
+    const { served, view: { page, problems } } = await open("#attention", "attention", "attention_without_first", "maps");
+    expect(await page.locator("main").textContent()).toContain("There are no maps yet");
+    await page.getByLabel("the text to run").fill("To be, or not to be");
+    await page.getByLabel("layers to run").selectOption("2");
+    await page.getByRole("button", { name: "Run", exact: true }).click();
+    await expect.poll(() => served.asked).toEqual([`POST /api/attention ${JSON.stringify({ model: "shakespeare-gpt2", text: "To be, or not to be", without_first: true, layers: "2" })}`]);
+    await expect.poll(() => page.locator(".job-said").first().textContent()).toBe("starting");
+    await page.waitForTimeout(200);
+    served.events(1, event("progress", { job: 1, state: "running", progress: { done: 2, total: 6, seconds: 1, seconds_left: 3.2 } }));
+    await expect.poll(() => page.locator(".job-said").first().textContent()).toBe("2 of 6, about 3 s left");
+    expect(await page.locator(".live progress").getAttribute("value")).toBe("2");
+    served.events(1, event("end", { job: 1, state: "done", revision: 2 }));
+    await page.waitForSelector('[data-chart="attention-wall"]');
+    expect(await page.getByLabel("the text to run").inputValue()).toBe("To be, or not to be");
+    expect(await axe_findings(page)).toEqual([]);
+    expect(problems).toEqual([]);
+  });
+
+  test("cancels, and says why a job failed", async () => {
+    const { served, view: { page, problems } } = await open("#attention");
+    const run = page.getByRole("button", { name: "Run", exact: true });
+    expect(await run.isDisabled()).toBe(true);
+    await page.getByLabel("the text to run").fill("x");
+    await run.click();
+    await page.getByRole("button", { name: "Cancel" }).click();
+    await expect.poll(() => served.asked.slice(1)).toEqual(["DELETE /api/jobs/1"]);
+    await run.click();
+    await expect.poll(() => served.asked.length).toBe(3);
+    await page.waitForTimeout(200);
+    served.events(2, event("error", { job: 2, state: "failed", error: { kind: "usage", message: "the text has no tokens <b>" } }));
+    await expect.poll(() => page.locator(".job-said.failed").textContent()).toBe("the text has no tokens <b>");
+    expect(await run.isVisible()).toBe(true);
+    expect(problems).toEqual([]);
+  });
+
+  test("starts an analysis that is missing; a refusal is said", async () => {
+    const { served, view: { page } } = await open("#heads", "circuits", "spectrum");
+    const run = page.locator(".absent").getByRole("button", { name: "Run" });
+    await run.click();
+    await expect.poll(() => page.locator(".job-said.failed").textContent()).toBe("other work waits already");
+    await run.click();
+    await expect.poll(() => served.asked).toEqual(['POST /api/analyses {"id":"circuits"}', 'POST /api/analyses {"id":"circuits"}']);
+    await page.waitForTimeout(200);
+    served.events(1, event("end", { job: 1, state: "done", revision: 2 }));
+    await page.waitForSelector('[data-chart="heads-qk-rank"]');
+  });
+
+  test("fetches the whole map of a head that has a thumbnail only, with exact weights", async () => {
+    const { view: { page, problems } } = await open("#attention?l=1&h=1");
+    await page.waitForSelector(".tokens");
+    expect(await page.locator(".attention-map .absent").count()).toBe(0);
+    const box = (await page.locator('[data-chart="attention-map"] .chart-body svg image').boundingBox())!;
+    await page.mouse.move(box.x + box.width * 0.505, box.y + box.height * 0.505);
+    expect(await page.locator(".tip").textContent()).toMatch(/\(24\) looks at .*\(24\): 1$/);
+    expect(problems).toEqual([]);
+  });
+});

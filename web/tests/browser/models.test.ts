@@ -1,0 +1,49 @@
+import { describe, expect, test } from "vitest";
+import type { Analysis, Model } from "../../src/data/report_file";
+import { changed_report, holds_as_view, kTwoModels, kWhole, open_file, open_report, with_browser } from "./harness";
+
+with_browser();
+
+describe("models", () => {
+  holds_as_view("#models", kTwoModels);
+
+  test("the bar names the view where there are several models; its address says what makes them", async () => {
+    const one = await open_report(kWhole, "#models");
+    expect(await one.page.locator(".absent code").textContent()).toContain("MODEL OTHER");
+    await one.page.goto(one.page.url().replace(/#.*/, "#spectra"));
+    expect(await one.page.getByRole("navigation").getByText("Models").count()).toBe(0);
+    await one.close();
+    const two = await open_report(kTwoModels, "#spectra");
+    expect(await two.page.getByRole("navigation").getByText("Models").count()).toBe(1);
+    await two.close();
+  });
+
+  test("the threshold changes the ranks, and a line for each model can be switched off", async () => {
+    const { page, close } = await open_report(kTwoModels, "#models?t=0.99");
+    const lines = page.locator('[data-chart="models-ranks"] .chart-body [data-series] path');
+    const before = await lines.first().getAttribute("d");
+    const count = await lines.count();
+    await page.locator('[data-threshold="0.6"]').click();
+    await expect.poll(() => lines.first().getAttribute("d")).not.toBe(before);
+    await page.locator('[data-chart="models-ranks"] .legend button').first().click();
+    expect(await lines.count()).toBeLessThan(count);
+    await close();
+  });
+
+  test("revisions are drawn against their training steps", async () => {
+    const names = ["step1000", "step64000"];
+    const file = changed_report(kTwoModels, "revisions", (results) => {
+      const old = results.models.map((model) => model.name);
+      // Two revisions have one shape: the second is the first's rows again.
+      results.models = names.map((name) => ({ ...(results.models[0] as Model), name }));
+      results.reports = results.reports.map((each) => {
+        const rows = (each as Analysis<{ model: string }>).rows.filter((row) => row.model === old[0]);
+        return { ...each, rows: names.flatMap((model) => rows.map((row) => ({ ...row, model }))) };
+      });
+    });
+    const { page, problems, close } = await open_file(file, "#models");
+    expect(await page.locator('[data-chart="models-steps"] h3').textContent()).toBe("Ranks in training");
+    expect(problems).toEqual([]);
+    await close();
+  });
+});

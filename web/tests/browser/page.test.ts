@@ -1,0 +1,86 @@
+import { readFileSync } from "node:fs";
+import { describe, expect, test } from "vitest";
+import { kHostile } from "../unit/every_chart";
+import { changed_report, go, kTwoModels, kWhole, open_file, open_report, sideways, with_browser } from "./harness";
+
+with_browser();
+
+describe("the page", () => {
+  test("the address restores threshold and model, and another view keeps them", async () => {
+    const { page, close } = await open_report(kTwoModels, "#spectra?t=0.9&m=1");
+    expect(await page.locator('[data-threshold="0.9"]').getAttribute("aria-pressed")).toBe("true");
+    expect(await page.title()).toContain("shakespeare-gpt2");
+    await page.getByRole("link", { name: "Data" }).click();
+    expect(page.url()).toContain("#data?t=0.9&m=1");
+    await close();
+  });
+
+  test("the switch changes the colours and keeps the focus", async () => {
+    const { page, problems, close } = await open_report(kWhole, "#spectra");
+    const ground = () => page.evaluate(() => getComputedStyle(document.documentElement).backgroundColor);
+    const light = await ground();
+    await page.getByRole("button", { name: "dark colours" }).focus();
+    await page.keyboard.press("Enter");
+    expect(await ground()).not.toBe(light);
+    expect(await page.evaluate(() => document.activeElement?.className)).toBe("theme");
+    expect(problems).toEqual([]);
+    await close();
+  });
+
+  test("a chart saves as SVG and PNG under the page's policy", async () => {
+    const { page, problems, close } = await open_report(kWhole, "#spectra");
+    const chart = page.locator(".chart").first();
+    await chart.hover();
+    await chart.locator("summary").click();
+    const saved = async (label: string) => {
+      const [download] = await Promise.all([page.waitForEvent("download"), chart.getByRole("button", { name: label }).click()]);
+      return { name: download.suggestedFilename(), bytes: readFileSync(await download.path()) };
+    };
+    const svg = await saved("Save SVG");
+    expect(svg.name).toBe("spectra-values-by-layer.svg");
+    expect(svg.bytes.toString()).toMatch(/^<svg xmlns/);
+    const png = await saved("Save PNG");
+    expect(png.bytes.subarray(1, 4).toString()).toBe("PNG");
+    expect(png.bytes.readUInt32BE(16)).toBe(1800);
+    expect(problems).toEqual([]);
+    await close();
+  });
+
+  test("legend buttons hide a line, and with Shift all others", async () => {
+    const { page, close } = await open_report(kWhole, "#spectra");
+    const chart = page.locator(".chart-lines").first();
+    const lines = () => chart.locator(".chart-body [data-series]").count();
+    const all = await lines();
+    await chart.locator('.legend [data-series="q"]').click();
+    const fewer = await lines();
+    expect(fewer).toBeLessThan(all);
+    await chart.locator('.legend [data-series="k"]').click({ modifiers: ["Shift"] });
+    expect(await chart.locator('.chart-body [data-series="k"]').count()).toBe(await lines());
+    await close();
+  });
+
+  test("what a checkpoint names is text everywhere, and one script is executable", async () => {
+    const file = changed_report(kWhole, "hostile", (report) => {
+      const old = report.models[0]!.name;
+      report.models[0]!.name = kHostile;
+      for (const analysis of report.reports) {
+        for (const row of analysis.rows as { model: string }[]) if (row.model === old) row.model = kHostile;
+        analysis.again = kHostile;
+        analysis.skipped.push({ model: kHostile, layer: 0, matrix: kHostile, reason: kHostile });
+      }
+      report.command = kHostile;
+      report.left_out.push({ what: kHostile, command: kHostile });
+      for (const text of report.texts) Object.assign(text, { model: kHostile, tokens: text.tokens.map((token) => ({ ...token, text: kHostile })) });
+      for (const map of report.maps) map.model = kHostile;
+    });
+    expect(readFileSync(file, "utf8").match(/<script(?! type="application)/g)).toHaveLength(1);
+    const { page, problems, close } = await open_file(file);
+    for (const view of await page.locator("nav a").evaluateAll((links) => links.map((link) => link.getAttribute("href")!))) {
+      await go(page, `${view}?t=0.9`);
+      expect(await page.locator("img, main script").count()).toBe(0);
+      expect(await sideways(page)).toBeLessThanOrEqual(0);
+    }
+    expect(problems).toEqual([]);
+    await close();
+  });
+});

@@ -1,0 +1,66 @@
+import { describe, expect, test } from "vitest";
+import { format_number } from "../../src/chart/number";
+import type { SimilarityRow } from "../../src/data/report_file";
+import { changed_report, holds_as_view, kPartial, kTwoModels, kWhole, open_file, open_report, report_file, results_of, with_browser } from "./harness";
+
+with_browser();
+
+describe("similarity", () => {
+  holds_as_view("#similarity");
+  holds_as_view("#similarity?matrix=k&layers=0,5", kTwoModels);
+  holds_as_view("#similarity", kPartial);
+
+  test("moments under the crosshair are those of the results", async () => {
+    const { page, close } = await open_report(kWhole, "#similarity");
+    const rows = results_of(report_file(kWhole)).reports.find(({ id }) => id === "similarity")!.rows as SimilarityRow[];
+    const chart = page.locator('[data-chart="similarity-std"]');
+    await chart.locator("svg[tabindex]").focus();
+    await page.keyboard.press("ArrowRight");
+    for (const scope of ["within_head", "across_head"] as const) {
+      const row = rows.find((each) => each.layer === 0 && each.matrix === "q" && each.scope === scope)!;
+      expect(await chart.locator(`[data-series="${scope}"] .legend-value`).textContent()).toBe(format_number(row.std, "tick"));
+    }
+    await close();
+  });
+
+  test("pickers change the overlap matrices", async () => {
+    const { page, close } = await open_report(kWhole, "#similarity");
+    const titles = () => page.locator('[data-chart^="similarity-overlap-"].chart-heatmap h3').allTextContents();
+    expect(await titles()).toContain("WQ, layer 0");
+    await page.getByRole("group", { name: "matrix" }).getByRole("button", { name: "WV" }).click();
+    expect(await titles()).toContain("WV, layer 0");
+    await page.getByRole("group", { name: "Layers" }).getByRole("button", { name: "0", exact: true }).click();
+    expect(await titles()).not.toContain("WV, layer 0");
+    await close();
+  });
+
+  test("a head overlaps with itself wholly, and a tip says a cell", async () => {
+    const { page, close } = await open_report(kWhole, "#similarity");
+    const cell = page.locator('[data-chart="similarity-overlap-q-0"] [role="gridcell"][data-row="1"][data-column="1"]');
+    expect(await cell.getAttribute("aria-label")).toBe("head 1, head 1: 1.00");
+    await cell.hover();
+    expect(await page.locator(".tip").textContent()).toBe("head 1, head 1: 1.00");
+    await close();
+  });
+
+  test("without overlap and for one head's cosines the commands are named", async () => {
+    const { page, close } = await open_report(kPartial, "#similarity?l=2&h=1");
+    const commands = await page.locator(".absent code").allTextContents();
+    expect(commands).toContain("attnscope similarity MODEL --overlap");
+    expect(commands).toContain("attnscope similarity MODEL --head-matrix 2,1 --matrix q --format csv");
+    await close();
+  });
+
+  test("a skipped layer is empty and says so", async () => {
+    const file = changed_report(kWhole, "similarity-skipped", (results) => {
+      const similarity = results.reports.find(({ id }) => id === "similarity")!;
+      similarity.rows = (similarity.rows as SimilarityRow[]).filter((row) => row.layer !== 3);
+      for (const matrix of ["q", "k", "v"]) similarity.skipped.push({ model: results.models[0]!.name, layer: 3, matrix, reason: "holds Inf" });
+    });
+    const { page, problems, close } = await open_file(file, "#similarity");
+    expect(await page.locator(".chart-laminar").first().textContent()).toContain("– skipped");
+    expect(await page.locator(".skipped").first().textContent()).toContain("holds Inf");
+    expect(problems).toEqual([]);
+    await close();
+  });
+});

@@ -1,0 +1,157 @@
+import { describe, expect, test } from "vitest";
+import { map_words } from "../../src/chart/map";
+import { wall_words } from "../../src/chart/wall";
+import {
+  attention_charts, attention_choice, collapsed_words, head_facts, map_chart, max_rank_chart, profile_chart, text_heatmaps, wall_chart,
+} from "../../src/views/attention/charts";
+import { exact_map, looks_at, received, stored_map, without_first_key } from "../../src/views/attention/maps";
+import { make_pointing } from "../../src/views/attention/pointing";
+import { ends_line, shown_token } from "../../src/views/attention/tokens";
+import { is_zoomed, moved, whole_window, window_param, window_text, zoomed } from "../../src/views/attention/window";
+import { progress_words } from "../../src/live/jobs";
+import { analysis_of, attention_row, even_triangle, heads_of, kModel, reading_of, report_of } from "./report_by_hand";
+
+const heads = heads_of(kModel);
+const rows = heads.map((place) => attention_row("small", place, { energy_rank: 1 + place.head }));
+const layers = [0, 1, 2].map((layer) => ({ model: "small", layer, head: null, sequences: 2, max_rank: 4, mean_max_rank: 5, mean_max_rank_error: 0.5, mean_columns: 3, collapsed: layer > 0 }));
+const parameters = { length: 8, sequences: 2, energy: 0.9 };
+const text = { model: "small", tokens: Array.from({ length: 8 }, (_, id) => ({ id, text: ` t${id}` })) };
+const whole = { model: "small", layer: 0, head: 1, tokens: 8, side: 8, causal: true, at: 0 };
+const triangle = even_triangle(8);
+const thumbnail = { ...whole, head: 2, side: 4, causal: false, at: triangle.length };
+const bytes = new Uint8Array([...triangle, ...new Uint8Array(16).fill(100)]);
+const report = report_of({
+  reports: [analysis_of("attention", [...rows, ...layers], parameters), analysis_of("attention_without_first", rows.map((row) => ({ ...row, energy_rank: 9 })), parameters)],
+  texts: [text], maps: [whole, thumbnail],
+}, bytes);
+const reading = reading_of(report);
+
+describe("maps", () => {
+  const map = stored_map(report, "small", { layer: 0, head: 1 })!;
+
+  test("a stored map is opened once, so that its image is made once", () => {
+    expect(stored_map(report, "small", { layer: 0, head: 1 })).toBe(map);
+    expect(without_first_key(map)).toBe(without_first_key(map));
+    expect(stored_map(report, "small", { layer: 2, head: 3 })).toBeUndefined();
+  });
+
+  test("what a query looks at, and what a key receives from those that can look at it", () => {
+    expect(looks_at(map, 3).slice(0, 5).map((weight) => Number(weight.toFixed(2)))).toEqual([0.25, 0.25, 0.25, 0.25, 0]);
+    expect(received(map)[7]).toBeCloseTo(0.125, 2);
+    expect(received({ ...map, causal: false })[7]).toBeCloseTo(0.125 / 8, 3);
+  });
+
+  test("without the first key nothing is on it, and a thumbnail stays", () => {
+    expect(looks_at(without_first_key(map), 3)[0]).toBe(0);
+    const small = stored_map(report, "small", { layer: 0, head: 2 })!;
+    expect(without_first_key(small)).toBe(small);
+  });
+
+  test("exact weights are said without ≈ and know whether they are causal", () => {
+    const exact = exact_map(Float32Array.of(1, 0, 0.5, 0.5));
+    expect(exact.causal).toBe(true);
+    expect(exact_map(Float32Array.of(0.5, 0.5, 0.5, 0.5)).causal).toBe(false);
+    const choice = attention_choice(reading);
+    expect(map_words(map_chart(reading, choice, exact), 1, 0)).toBe("token 1 looks at token 0: 0.5");
+    expect(map_words(map_chart(reading, choice, map), 3, 1)).toBe("“ t3” (3) looks at “ t1” (1): ≈ 0.25");
+  });
+
+  test("a thumbnail has no tokens, no entropy, and says what its cells are", () => {
+    const chart = map_chart(reading, attention_choice(reading), stored_map(report, "small", { layer: 0, head: 2 })!);
+    expect([chart.tokens, chart.entropy]).toEqual([undefined, undefined]);
+    expect(map_words(chart, 1, 0)).toMatch(/^tokens 2 to 3 look at tokens 0 to 1: ≈ .* at most$/);
+  });
+
+  test("the wall tells whole maps, thumbnails and missing ones apart", () => {
+    const wall = wall_chart(reading, attention_choice(reading));
+    expect([1, 2, 3].map((head) => wall_words(wall, 0, head))).toEqual(["layer 0, head 1", "layer 0, head 2: a thumbnail", "layer 0, head 3: no map in this report"]);
+  });
+});
+
+describe("charts", () => {
+  test("ranks follow the choice of keys", () => {
+    const first = (params: Record<string, string>) => {
+      const chosen = reading_of(report, { l: "1", h: "0", ...params });
+      return Array.from(profile_chart(chosen, attention_choice(chosen))!.panels[0]!.lines[0]!.y);
+    };
+    expect(first({})).toEqual([1, 2, 3, 4]);
+    expect(first({ keys: "others" })).toEqual([9, 9, 9, 9]);
+  });
+
+  test("MaxRank has the means of maxima with their errors, and the largest mean of several texts", () => {
+    const { lines } = max_rank_chart(reading, attention_choice(reading))!.panels[0]!;
+    expect(lines.map((line) => [line.series, Array.from(line.y)])).toEqual([["mean", [5, 5, 5]], ["max", [4, 4, 4]]]);
+    expect(Array.from(lines[0]!.error!)).toEqual([0.5, 0.5, 0.5]);
+  });
+
+  test("heatmaps: shares from 0 to 1, entropy to that of all tokens, null as none", () => {
+    const charts = text_heatmaps(reading, attention_choice(reading));
+    expect(charts.find((chart) => chart.name === "attention-first")!.scale.domain).toEqual([0, 1]);
+    expect(charts.find((chart) => chart.name === "attention-entropy")!.scale.domain[1]).toBeCloseTo(Math.log(8));
+    expect(charts.some((chart) => chart.name === "attention-induction")).toBe(false);
+  });
+
+  test("collapsed layers are named in runs, and only where the report says so", () => {
+    const named = (collapsed: (boolean | null)[]) => collapsed_words(collapsed.map((value, layer) => ({ ...layers[0]!, layer, collapsed: value as boolean }) as never));
+    expect(named([false, true, true, false, true])).toBe("Layers 1–2, 4 have collapsed.");
+    expect(named([false, true])).toBe("Layer 1 has collapsed.");
+    expect(named([false, null])).toBeUndefined();
+  });
+
+  test("a head's figures in a line", () => {
+    expect(head_facts(rows[0] as never).map(({ value, label }) => `${value} ${label}`).join(", ")).toBe(
+      "1 rank, 6 columns, 1.50 nats, 25\u202f% first token, 10\u202f% previous, 20\u202f% itself, 3.3 tokens away");
+  });
+
+  test("a report without a text has none of them", () => {
+    expect(attention_charts(reading_of(report_of({})))).toEqual([]);
+  });
+});
+
+describe("the window of a map", () => {
+  test("zooms around a cell that keeps its place, down to 8 tokens and up to all", () => {
+    const closer = zoomed(whole_window(1024), 1024, 2, { query: 256, key: 768 });
+    expect(closer).toEqual({ query: 128, key: 384, size: 512 });
+    expect(zoomed(closer, 1024, 1000).size).toBe(8);
+    expect(zoomed(closer, 1024, 0.001)).toEqual(whole_window(1024));
+    expect(is_zoomed(closer, 1024)).toBe(true);
+  });
+
+  test("moves within the map", () => {
+    expect(moved({ query: 10, key: 10, size: 64 }, 100, -50, 500)).toEqual({ query: 0, key: 36, size: 64 });
+  });
+
+  test("is read from an address, and nonsense is the whole map", () => {
+    const read = (z: string) => window_param({ view: "attention", params: { z } }, 100);
+    expect(read("20,30,16")).toEqual({ query: 20, key: 30, size: 16 });
+    expect(read("90,90,64")).toEqual({ query: 36, key: 36, size: 64 });
+    for (const z of ["", "a", "1,2", "-1,2,3"]) expect(read(z)).toEqual(whole_window(100));
+    expect(window_text(read("20,30,16"), 100)).toBe("20,30,16");
+    expect(window_text(whole_window(100), 100)).toBeNull();
+  });
+});
+
+test("a pointed query comes before a held one, and holding twice lets go", () => {
+  const held: (number | undefined)[] = [];
+  const pointing = make_pointing(4, (query) => held.push(query));
+  expect(pointing.query()).toBe(4);
+  pointing.point(7);
+  expect(pointing.query()).toBe(7);
+  pointing.hold(7);
+  pointing.point(undefined);
+  expect(pointing.query()).toBe(7);
+  pointing.hold(7);
+  expect(pointing.query()).toBeUndefined();
+  expect(held).toEqual([7, undefined]);
+});
+
+test("tokens show what would not be seen, and nothing turns the text around", () => {
+  expect(["\n", "\\n", " to", "   ", "\u001b[31m", "a\u202eb", "\t"].map(shown_token)).toEqual(["⏎", "⏎", " to", "␣␣␣", "␛[31m", "a⟨U+202E⟩b", "⇥"]);
+  expect(["\n", "\\n", "a"].map(ends_line)).toEqual([true, true, false]);
+});
+
+test("progress in words", () => {
+  expect(progress_words({ done: 3, total: 12 })).toBe("3 of 12");
+  expect(progress_words({ done: 3, total: 12, seconds_left: 8.2 })).toBe("3 of 12, about 8 s left");
+  expect(progress_words({ done: 0, total: 0, seconds_left: null })).toBe("running");
+});

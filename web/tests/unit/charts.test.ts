@@ -1,0 +1,137 @@
+import { describe, expect, test } from "vitest";
+import { draw, picture, to_vega_lite, type Chart } from "../../src/chart/chart";
+import { scale_colour } from "../../src/chart/colour_scale";
+import { ticks_of } from "../../src/chart/axis";
+import { bars_words } from "../../src/chart/bars";
+import { image_layout, image_words } from "../../src/chart/image";
+import { laminar_layout, laminar_words } from "../../src/chart/laminar";
+import { lines_layout, vertices } from "../../src/chart/lines";
+import { oklab } from "../../src/chart/oklab";
+import { colour_of, kDark, kLight } from "../../src/chart/theme";
+import { all_by_tag, svg_text } from "../../src/chart/tree";
+import { kEveryChart, kHostile } from "./every_chart";
+import { rendered } from "./vega";
+
+describe.each(kEveryChart.map((chart) => [chart.name, chart] as const))("%s", (_name, chart) => {
+  test.each([[390, kLight], [1280, kDark]] as const)("draws at %d pixels with finite places", (width, theme) => {
+    const text = svg_text(draw(chart, theme, { width }));
+    expect(text).not.toMatch(/NaN|undefined|Infinity/);
+    expect(text).not.toMatch(/<img|<script|\u001b/);
+    expect(text).not.toContain(" style=");
+  });
+
+  test("stands alone with its title", () => {
+    const tree = picture(chart, kLight, 900);
+    expect(Number(tree.attributes.height)).toBeGreaterThan(60);
+    expect(svg_text(tree)).toContain('xmlns="http://www.w3.org/2000/svg"');
+  });
+
+  test("compiles in Vega-Lite without a warning and renders", async () => {
+    const { svg, warned, items } = await rendered(to_vega_lite(chart, kLight));
+    expect(warned).toEqual([]);
+    expect(svg).toContain("<svg");
+    expect(items.length).toBeGreaterThan(0);
+  });
+});
+
+const find = <Kind extends Chart["kind"]>(kind: Kind, name: string = kind) =>
+  kEveryChart.find((chart): chart is Extract<Chart, { kind: Kind }> => chart.kind === kind && chart.name === name)!;
+
+/** How far colours are apart in OKLab × 100; "rgb(1, 2, 3)" or "#010203". */
+function distance(first: string, second: string): number {
+  const hex = (colour: string) => colour.startsWith("#") ? colour
+    : `#${colour.match(/\d+/g)!.slice(0, 3).map((part) => Number(part).toString(16).padStart(2, "0")).join("")}`;
+  const [a, b] = [oklab(hex(first)), oklab(hex(second))];
+  return 100 * Math.hypot(a[0] - b[0], a[1] - b[1], a[2] - b[2]);
+}
+
+describe("lines", () => {
+  const chart = find("lines");
+  const line = chart.panels[0]!.lines[0]!;
+
+  test("a null breaks the line and is not drawn as zero", () => {
+    expect(vertices(chart, line)[7]).toBeNull();
+    const path = all_by_tag(draw(chart, kLight, { width: 900 }), "path")[0]!;
+    expect(String(path.attributes.d).match(/M/g)).toHaveLength(2);
+  });
+
+  test("panels share both scales and leave no ragged row", () => {
+    const layout = lines_layout(chart, { width: 900 });
+    expect(new Set(layout.plots.map((plot) => plot.y)).size).toBe(1);
+    expect(new Set(layout.plots.map((plot) => plot.width)).size).toBe(1);
+  });
+
+  test("Vega-Lite draws the same vertices, domains and colours", async () => {
+    const { items, domain } = await rendered(to_vega_lite(chart, kLight));
+    expect(domain("x")).toEqual(chart.x.domain);
+    expect(domain("y")).toEqual(chart.y.domain);
+    const drawn = items.filter((item) => item.kind === "line");
+    const wanted = chart.panels.flatMap((panel) => panel.lines.flatMap((each) =>
+      vertices(chart, each).map((point, index) => point ?? [each.x[index]!, null])));
+    expect(drawn).toHaveLength(wanted.length);
+    expect(drawn.map((item) => [item.datum.x, item.datum.y])).toEqual(wanted.map((point) =>
+      point.map((value) => value && Number(value.toPrecision(7)))));
+    expect(new Set(drawn.map((item) => item.stroke))).toEqual(new Set(chart.series.map((series) => colour_of(kLight, series.colour))));
+  });
+});
+
+describe("heatmap", () => {
+  const chart = find("heatmap");
+
+  test("tells missing, skipped and null apart in words", () => {
+    const labels = all_by_tag(draw(chart, kLight, { width: 400 }), "rect").map((cell) => String(cell.attributes["aria-label"]));
+    expect(labels).toContain("layer 2, head 1: not in this report");
+    expect(labels.some((label) => label.startsWith("layer 3, head 0: skipped"))).toBe(true);
+    expect(labels).toContain("layer 0, head 5: no value");
+  });
+
+  test.each([find("heatmap"), find("heatmap", "heatmap-rank")])("Vega-Lite gives cells of $name the same colours", async (each) => {
+    const { items } = await rendered(to_vega_lite(each, kLight));
+    const known = items.filter((item) => item.kind === "rect" && item.datum.value !== null);
+    expect(known).toHaveLength(each.cells.flat().filter((cell) => typeof cell === "number").length);
+    for (const item of known) expect(distance(item.fill!, scale_colour(kLight, each.scale, item.datum.value as number))).toBeLessThan(3);
+  });
+});
+
+test("points of a scatter are in Vega-Lite where they are on the page", async () => {
+  const chart = find("scatter");
+  const { items, domain } = await rendered(to_vega_lite(chart, kLight));
+  expect(domain("x")).toEqual(chart.x.domain);
+  expect(items.map((item) => [item.datum.x, item.datum.y])).toEqual(chart.points.map((point) => [point.x, point.y].map((value) => Number(value.toPrecision(7)))));
+  items.forEach((item, index) => expect(item.fill).toBe(colour_of(kLight, chart.points[index]!.colour)));
+});
+
+test("bars of a histogram have the page's heights", async () => {
+  const chart = find("bars");
+  const { items, domain } = await rendered(to_vega_lite(chart, kLight));
+  expect(domain("y")).toEqual(chart.y.domain);
+  expect(items.map((item) => item.datum.height)).toEqual(Array.from(chart.bars[0]!.heights, (height) => Number(height.toPrecision(7))));
+});
+
+describe("words under the pointer", () => {
+  const chart = <Kind extends Chart["kind"]>(kind: Kind) => kEveryChart.find((each): each is Extract<Chart, { kind: Kind }> => each.kind === kind)!;
+
+  test("of a distribution: the layer's density in a bin, or why there is none", () => {
+    const { plot, row_height } = laminar_layout(chart("laminar"), { width: 600 });
+    const middle = plot.x + plot.width / 2 + 2;
+    expect(laminar_words(chart("laminar"), middle, plot.y + 1, 600)).toBe("layer 0, 0 to 0.02: density 1; mean 0, deviation 0.07");
+    expect(laminar_words(chart("laminar"), middle, plot.y + 4.5 * row_height, 600)).toBe(`layer 4: ${kHostile}`);
+    expect(laminar_words(chart("laminar"), 2, plot.y + 1, 600)).toBeUndefined();
+  });
+
+  test("of a matrix: which rows and columns, and that the number is near", () => {
+    const { plot } = image_layout(chart("image"), { width: 600 });
+    expect(image_words(chart("image"), plot.x + 1, plot.y + 1, 600)).toBe("rows 0–11, columns 0–11: ≈ 0");
+    expect(image_words(chart("image"), plot.x - 3, plot.y + 1, 600)).toBeUndefined();
+  });
+
+  test("of a histogram: the bar, not the null", () => {
+    const bars = kEveryChart.find((each): each is Extract<Chart, { kind: "bars" }> => each.name === "bars-null")!;
+    expect(bars_words(bars, 44 + 1, 60, 600)).toMatch(/^q, −1 to −0.95: density /);
+    expect(bars_words(bars, 10, 60, 600)).toBeUndefined();
+  });
+});
+
+test("ticks of a symmetric logarithm are 0 and powers of ten", () => {
+  expect(ticks_of({ title: "", scale: "symlog", domain: [-2, 1800] }, 5)).toEqual([-1, 0, 1, 10, 100, 1000]);
+});

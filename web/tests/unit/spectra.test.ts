@@ -1,0 +1,96 @@
+import { describe, expect, test } from "vitest";
+import { row_at } from "../../src/data/report";
+import { usual_layers } from "../../src/views/layers";
+import { head_of, hidden_at_first, spectra_axes, spectra_chart, spectra_choice, spectrum_quantity } from "../../src/views/spectra/charts";
+import { components_chart } from "../../src/views/spectra/components";
+import { kModel, reading } from "./small_report";
+
+const row = () => row_at(reading().report, "spectrum", { model: "small", layer: 0, matrix: "q" })!;
+const chart = (params: Record<string, string> = {}) => spectra_chart(reading(params), spectra_choice(reading(params)));
+
+describe("what a line shows", () => {
+  test("singular values are those of the report", () => {
+    expect([...Array.from(spectrum_quantity(reading().report, row(), "values")!)]).toEqual([3, 2, 1]);
+  });
+
+  test("against the null: each over the null's, which has a scale of its own", () => {
+    expect(Array.from(spectrum_quantity(reading().report, row(), "null")!)).toEqual([3, 2, 1]);
+  });
+
+  test("energy is the cumulated share of squares", () => {
+    expect(Array.from(spectrum_quantity(reading().report, row(), "energy")!)).toEqual([9 / 14, 13 / 14, 1]);
+  });
+
+  test("rows without values or without a null have no line", () => {
+    const { singular_values: _, ...bare } = row();
+    expect(spectrum_quantity(reading().report, bare, "values")).toBeUndefined();
+    expect(spectrum_quantity(reading().report, { ...row(), null_singular_values: undefined }, "null")).toBeUndefined();
+  });
+});
+
+describe("panels", () => {
+  test("by layer a line a matrix, with the null of the first square one; skipped and missing layers are told apart", () => {
+    const [first, skipped, missing] = chart().panels;
+    expect(first!.lines.map((line) => line.series)).toEqual(["null", "q", "k", "qk"]);
+    expect(Array.from(first!.lines[0]!.y)).toEqual([1, 1, 1]);
+    expect(skipped).toMatchObject({ lines: [], empty: "skipped" });
+    expect(missing).toMatchObject({ lines: [], empty: "not in this report" });
+  });
+
+  test("by matrix a line a layer", () => {
+    const { panels, series } = chart({ by: "matrix" });
+    expect(panels).toHaveLength(3);
+    expect(panels[0]!.lines.map((line) => line.series)).toEqual(["null", "0"]);
+    expect(series.map((each) => each.key)).toEqual(["0", "1", "2", "null"]);
+  });
+
+  test("of a head: its key/value head's spectrum beside its own", () => {
+    expect(head_of({ ...kModel, heads: 6, kv_heads: 2 }, "k", 4)).toBe(1);
+    expect(head_of({ ...kModel, heads: 6, kv_heads: 2 }, "q", 4)).toBe(4);
+    const { panels, series } = chart({ head: "1" });
+    expect(panels[0]!.lines.map((line) => line.series)).toEqual(["null", "q", "k"]);
+    expect(series.map((each) => each.key)).toEqual(["q", "k", "null"]);
+  });
+
+  test("layers: all of eight, else the first and last four, or those of the address that exist", () => {
+    expect(usual_layers(8)).toHaveLength(8);
+    expect(usual_layers(12)).toEqual([0, 1, 2, 3, 8, 9, 10, 11]);
+    expect(spectra_choice(reading({ layers: "0,2,7,x" })).layers).toEqual([0, 2]);
+  });
+
+  test("at first only projections are shown, or everything where there is none", () => {
+    expect(hidden_at_first(["q", "k", "qk", "up"])).toEqual(["qk", "up"]);
+    expect(hidden_at_first(["qk", "ov"])).toEqual([]);
+  });
+});
+
+describe("axes", () => {
+  test("log y ends at a 300th of the largest", () => {
+    const { y } = chart();
+    expect(y.scale).toBe("log");
+    expect(y.domain[0]).toBeCloseTo(3 / 300);
+  });
+
+  test("they fit the lines that are left", () => {
+    const choice = spectra_choice(reading());
+    const { y } = spectra_axes(choice, [{ lines: [{ series: "q", x: [1, 2], y: [30, 1] }] }]);
+    expect(y.domain[0]).toBeCloseTo(0.1);
+    expect(spectra_axes(choice, [{ lines: [] }]).x.domain[1]).toBe(2);
+  });
+
+  test("against the null the line at 1 is inside, energy goes from 0 to 1", () => {
+    const { y, rule } = chart({ show: "null" });
+    expect(rule).toBe(1);
+    expect(y.domain[0]).toBeLessThan(1);
+    expect(chart({ show: "energy" }).y.domain).toEqual([0, 1]);
+  });
+});
+
+test("components needed: a panel a threshold, ranks of the rows, one null for matrices that share it", () => {
+  const { panels } = components_chart(reading());
+  expect(panels).toHaveLength(2);
+  const [ninety] = panels;
+  expect(ninety!.lines.filter((line) => line.series === "null")).toHaveLength(1);
+  const line = ninety!.lines.find((each) => each.series === "q")!;
+  expect([Array.from(line.x), Array.from(line.y)]).toEqual([[0], [2]]);
+});

@@ -1,0 +1,100 @@
+import { describe, expect, test } from "vitest";
+import { image_of, image_values } from "../../src/data/matrix";
+import { row_at } from "../../src/data/report";
+import { common_range, densities, outside_words } from "../../src/views/distributions";
+import { distribution_charts, heads_chart, moment_chart, weights_choice } from "../../src/views/weights/charts";
+import { figures, histogram_chart, image_chart, quantiles } from "../../src/views/weights/closer";
+import { kModel, reading } from "./small_report";
+
+const histogram = () => row_at(reading().report, "weights", { model: "small", layer: 0, matrix: "q" })!.histogram!;
+
+describe("histograms", () => {
+  test("density is a share of those inside for each unit of the value", () => {
+    expect(densities(reading().report, histogram())).toEqual([0, 4 / 12, 8 / 12, 0]);
+    expect(densities(reading().report, { ...histogram(), counts: [0, 0, 0, 0] })).toEqual([0, 0, 0, 0]);
+  });
+
+  test("the range is common, alike on both sides, and without bins of less than 0.2 %", () => {
+    const { report } = reading();
+    expect(common_range(report, [histogram()])).toEqual([-1, 1]);
+    expect(common_range(report, [histogram(), { ...histogram(), counts: [1, 0, 0, 0] }])).toEqual([-2, 2]);
+    expect(common_range(report, [{ ...histogram(), counts: [1, 500, 500, 0] }])).toEqual([-1, 1]);
+    expect(common_range(report, [])).toEqual([-1, 1]);
+  });
+
+  test("what lies outside is said where it is more than a tail", () => {
+    expect(outside_words(reading().report, [histogram()], "weights")).toBe("Up to 25\u202f% of a layer's weights lie beyond ±2.");
+    expect(outside_words(reading().report, [{ ...histogram(), outside: 0 }], "weights")).toBeUndefined();
+  });
+});
+
+describe("distributions", () => {
+  test("a row a layer with the row's own moments; skipped and missing are told apart", () => {
+    const [chart] = distribution_charts(reading(), [kModel], "q");
+    expect(chart!.rows.map((row) => [row.label, row.density && Array.from(row.density), row.why])).toEqual([
+      ["0", [0, 4 / 12, 8 / 12, 0], undefined], ["1", null, "skipped"], ["2", null, undefined]]);
+    expect(chart!.rows[0]).toMatchObject({ mean: 0.25, std: 0.5 });
+    expect(chart!.scale.domain).toEqual([0, 8 / 12]);
+  });
+
+  test("several models have one range, one scale and names of their own", () => {
+    const charts = distribution_charts(reading(), [kModel, kModel], "q");
+    expect(charts[0]!.x.domain).toEqual(charts[1]!.x.domain);
+    expect(new Set(charts.map((chart) => chart.name)).size).toBe(2);
+    expect(distribution_charts(reading(), [kModel], "up")).toEqual([]);
+  });
+
+  test("moments are those of the rows; the axes keep their anchors", () => {
+    const chart = moment_chart(reading(), [kModel], "excess_kurtosis");
+    const line = chart.panels[0]!.lines.find((each) => each.series === "q")!;
+    expect([Array.from(line.x), Array.from(line.y)]).toEqual([[0], [12]]);
+    expect(chart.y).toMatchObject({ scale: "symlog", domain: [-2, 1.1 * 12] });
+    expect(moment_chart(reading(), [kModel], "std").y.domain[0]).toBe(0);
+    expect(moment_chart(reading(), [kModel], "mean").y.domain).toEqual([-0.275, 0.275]);
+  });
+});
+
+describe("one layer or head", () => {
+  test("the heatmap has the whole matrix, then its heads", () => {
+    const chart = heads_chart(reading({ head: "1" }), weights_choice(reading({ head: "1" })), "std");
+    expect(chart.columns.labels).toEqual(["all", "0", "1"]);
+    expect(chart.cells[0]).toEqual([0.5, "missing", 1]);
+    expect(chart.cells[1]![0]).toEqual({ skipped: "holds NaN" });
+    expect(chart.chosen).toEqual({ row: 0, column: 2 });
+  });
+
+  test("a head of the address that has no row is the whole matrix", () => {
+    expect(weights_choice(reading({ head: "7" })).head).toBeNull();
+    expect(weights_choice(reading({ matrix: "k" })).matrix).toBe("k");
+    expect(weights_choice(reading({ matrix: "nonsense" })).matrix).toBe("q");
+  });
+
+  test("the histogram's densities, and a Gaussian of the same moments that sums to 1", () => {
+    const chart = histogram_chart(reading(), weights_choice(reading()))!;
+    expect(Array.from(chart.bars[0]!.heights)).toEqual([0, 4 / 12, 8 / 12, 0]);
+    const { edges, heights } = chart.bars[1]!;
+    const sum = Array.from(heights).reduce((total, height, bin) => total + height * (edges[bin + 1]! - edges[bin]!), 0);
+    expect(sum).toBeGreaterThan(0.9);
+    expect(sum).toBeLessThanOrEqual(1.001);
+    expect(histogram_chart(reading({ l: "1" }), weights_choice(reading({ l: "1" })))).toBeUndefined();
+  });
+
+  test("figures are the row's, quantiles in their order", () => {
+    const row = row_at(reading().report, "weights", { model: "small", layer: 0, matrix: "q" })!;
+    expect(Object.fromEntries(figures(row).map(({ name, value }) => [name, value]))).toMatchObject({ weights: 16, mean: 0.25, deviation: 0.5, "outside the histogram": 4 });
+    expect(quantiles(row)).toEqual([{ name: "1\u202f% below", value: -1.25 }, { name: "50\u202f% below", value: 0.125 }]);
+  });
+});
+
+describe("a matrix as an image", () => {
+  test("bytes are numbers between the limits", () => {
+    const { report } = reading();
+    expect(Array.from(image_values(report, image_of(report, "small", 0, "q")!))).toEqual([-0.5, 0, 0.5, 0]);
+    expect(image_chart(reading(), 1, "q")).toBeUndefined();
+  });
+
+  test("the scale ends at four deviations of a mean of so many random weights", () => {
+    expect(image_chart(reading(), 0, "q")!.scale.domain).toEqual([-1, 1]); // 4 · 0.5 / √(2 · 2)
+    expect(image_chart(reading(), 0, "q")!.heads).toEqual({ along: "rows", count: 2 });
+  });
+});
