@@ -26,7 +26,7 @@ TEST(CliReport, HoldsTheRowsThatTheOtherCommandsPrint) {
        {"spectrum", model, "--matrix", "q,k,v,o,up,down,qk,ov,kv", "--per-head", "--values",
         "--energy", "0.6,0.8,0.9,0.99"}},
       {"mla", {"spectrum", model, "--mla"}},
-      {"weights", {"weights", model, "--per-head", "--histogram"}},
+      {"weights", {"weights", model, "--per-head", "--histogram", "--bins", "400"}},
       {"similarity", {"similarity", model, "--histogram"}},
       {"overlap", {"similarity", model, "--overlap"}},
       {"circuits", {"circuits", model, "--energy", "0.6,0.8,0.9,0.99"}},
