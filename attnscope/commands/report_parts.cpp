@@ -61,7 +61,7 @@ std::vector<ReportPart> weight_parts(const Arguments& report, const std::vector<
                {"values", ""},
                {"energy", "0.6,0.8,0.9,0.99"}}),
       part_of(report, "mla", "spectrum", {{"mla", ""}}),
-      part_of(report, "weights", "weights", {{"per_head", ""}, {"histogram", ""}}),
+      part_of(report, "weights", "weights", {{"per_head", ""}, {"histogram", ""}, {"bins", "400"}}),
       part_of(report, "similarity", "similarity", {{"histogram", ""}}),
       part_of(report, "overlap", "similarity", {{"overlap", ""}}),
       part_of(report, "circuits", "circuits", {{"energy", "0.6,0.8,0.9,0.99"}}),

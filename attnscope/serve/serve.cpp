@@ -35,7 +35,6 @@ void add_usual_headers(HttpAnswer& answer) {
   for (const auto& [name, value] : {std::pair{"X-Content-Type-Options", "nosniff"},
                                     {"Referrer-Policy", "no-referrer"},
                                     {"Cross-Origin-Resource-Policy", "same-origin"},
-                                    {"Cross-Origin-Opener-Policy", "same-origin"},
                                     {"Cache-Control", "no-store"}}) {
     answer.headers.emplace_back(name, value);
   }

@@ -130,6 +130,54 @@ TEST(ReportFile, ShowsAMatrixByMeansOfBlocks) {
                          static_cast<char>(1), static_cast<char>(1)}));
 }
 
+void add_part(ReportFile& file, const std::string& id, bool whole = true) {
+  const auto sink = file.sink({.id = id, .again = ""});
+  sink->begin({});
+  sink->add_row(spectrum_row(1));
+  if (whole) sink->end();
+}
+
+TEST(ReportFile, PartsCanBeTakenOutAgain) {
+  ReportFile file({}, {});
+  add_part(file, "a");
+  const std::vector<float> of_one = numbers_of(file);
+  add_part(file, "b");
+  file.add_left_out("b", "b: half of it", "attnscope b");
+  EXPECT_EQ(numbers_of(file).size(), 2 * of_one.size()) << "no part uses another's numbers";
+  file.remove_part("b");
+  EXPECT_EQ(numbers_of(file), of_one);
+  add_part(file, "b");
+  file.remove_part("a");  // its numbers lie before others, and stay
+  const json results = json::parse(file.results(0));
+  EXPECT_EQ(results["reports"].size(), 1u);
+  EXPECT_EQ(results["left_out"], json::array());
+  EXPECT_EQ(results["reports"].at(0)["rows"].at(0)["singular_values"]["at"], of_one.size());
+}
+
+TEST(ReportFile, APartThatFailsLeavesNothing) {
+  ReportFile file({}, {});
+  add_part(file, "a", /*whole=*/false);
+  EXPECT_EQ(file.values(), "");
+  EXPECT_EQ(json::parse(file.results(0))["reports"], json::array());
+}
+
+TEST(ReportFile, ATextCanBeTakenOutAgain) {
+  const std::vector<float> weights = {1, 0, 0.5F, 0.5F};
+  const MatrixView<const float> map{weights.data(), 2, 2, 2};
+  const std::int64_t ids[] = {1, 2};
+  const std::string texts[] = {"a", "b"};
+  ReportFile file({}, {});
+  file.add_matrix("m", 0, "q", Matrix<float>(2, 2), 2);
+  file.add_text("m", ids, texts);
+  file.add_map({"m", 0, 0}, map, /*causal=*/true);
+  file.remove_text();
+  const json results = json::parse(file.results(0));
+  EXPECT_EQ(results["texts"], json::array());
+  EXPECT_EQ(results["maps"], json::array());
+  EXPECT_EQ(results["matrices"].size(), 1u);
+  EXPECT_EQ(file.maps().size(), 4u) << "the matrix stays";
+}
+
 TEST(ReportFile, FillsThePageAndNothingCanCloseABlock) {
   ReportFile file({{"command", "</script><script>alert(1)</script>"}}, {});
   std::ostringstream out;

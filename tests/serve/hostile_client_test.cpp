@@ -1,4 +1,6 @@
 // `serve` and clients that mean no good, or do not care.
+#include <sys/resource.h>
+
 #include "attnscope/serve/limits.h"
 #include "tests/serve/server.h"
 
@@ -143,6 +145,10 @@ TEST(ServeHostile, BadRequestsAreRefusedOrDropped) {
 
 TEST(ServeHostile, AThousandAskAtOnce) {
   const Server server;
+  rlimit files{};  // of this process, which has all the clients
+  getrlimit(RLIMIT_NOFILE, &files);
+  files.rlim_cur = files.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &files);
   constexpr int kClients = 1000;
   std::vector<ClientSocket> sockets;
   for (int client = 0; client < kClients; ++client) sockets.emplace_back(server.port());

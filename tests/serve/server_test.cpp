@@ -60,7 +60,7 @@ TEST(Serve, EveryAnswerIsForThisPageAlone) {
   for (const char* rule : {"default-src 'none'", "connect-src 'self'", "frame-ancestors 'none'"}) {
     EXPECT_TRUE(contains(policy, rule)) << policy;
   }
-  EXPECT_FALSE(contains(page.body, "@@")) << "a place that was not filled";
+  EXPECT_FALSE(contains(page.body, ">@@")) << "a place that was not filled";
 }
 
 TEST(Serve, SaysWhatThereIsAndWhatCanBeStarted) {
@@ -200,6 +200,10 @@ TEST(Serve, WhatFailsIsSaidAndTheReportStaysAsItWas) {
   const json no_text = server.finished(server.start("/api/attention", {{"text", "To be"}}));
   EXPECT_EQ(no_text["state"], "failed") << "it has no tokenizer";
   EXPECT_TRUE(contains(no_text["error"]["hint"].get<std::string>(), "tokens")) << no_text;
+  std::string many = "1";
+  while (many.size() < 60'000) many += ",1";
+  const json large = server.finished(server.start("/api/attention", {{"tokens", many}}));
+  EXPECT_TRUE(contains(large["error"]["message"].get<std::string>(), "over the limit of 4 GB"));
 }
 
 TEST(Serve, AJobTellsHowItGoes) {

@@ -15,6 +15,8 @@
 #include <cstdio>
 #include <cstring>
 #include <fstream>
+#include <iterator>
+#include <sstream>
 #include <stdexcept>
 #include <thread>
 #include <utility>
@@ -173,6 +175,18 @@ bool RunningCommand::has_open_in(const std::filesystem::path& folder) const {
     if (target.parent_path() == folder) return true;
   }
   return false;
+}
+
+double RunningCommand::cpu_seconds() const {
+  std::ifstream file("/proc/" + std::to_string(process_) + "/stat");
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  // After the name, which is in brackets: the state, ten numbers, then user and system time.
+  std::istringstream fields(text.substr(std::min(text.rfind(')') + 1, text.size())));
+  std::string skipped;
+  for (int field = 0; field < 11; ++field) fields >> skipped;
+  double user = 0, system = 0;
+  fields >> user >> system;
+  return (user + system) / static_cast<double>(sysconf(_SC_CLK_TCK));
 }
 
 void RunningCommand::read_for(std::chrono::milliseconds duration) {

@@ -62,6 +62,9 @@ class RunningCommand {
   /// Whether it has a file of the folder open, be it one without a name.
   bool has_open_in(const std::filesystem::path& folder) const;
 
+  /// What all its threads have computed so far.
+  double cpu_seconds() const;
+
   /// Reads on until `condition` holds; false where the program ends or runs out of time before.
   bool wait_until(const std::function<bool()>& condition);
 

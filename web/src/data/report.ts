@@ -1,6 +1,6 @@
 // An opened report and the look-ups that views ask of it.
 import type {
-  Analysis, AnalysisId, MapPlace, Matrix, Model, ReportFile, RowsOf, ScaledSlice, Slice, Token,
+  Analysis, AnalysisId, MapPlace, Matrix, Model, ReportFile, RowsOf, ScaledSlice, Slice,
 } from "./report_file";
 
 export interface Report {
@@ -106,8 +106,10 @@ export function at_threshold<T>(figures: Readonly<Record<string, T>> | undefined
   return key === undefined ? undefined : figures[key];
 }
 
-export function tokens_of(report: Report, model: string): Token[] {
-  return report.file.texts.find((text) => text.model === model)?.tokens ?? [];
+/** The tokens of the text as they are shown: by their ids where there is no tokenizer. */
+export function tokens_of(report: Report, model: string): { id: number; text: string }[] {
+  const tokens = report.file.texts.find((text) => text.model === model)?.tokens ?? [];
+  return tokens.map(({ id, text }) => ({ id, text: text ?? String(id) }));
 }
 
 export function map_places(report: Report, model: string): MapPlace[] {

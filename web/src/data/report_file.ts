@@ -248,7 +248,7 @@ export interface Field {
 
 export interface Token {
   id: number;
-  text: string;
+  text: string | null; // null without a tokenizer
 }
 
 /** One head's map on the text. `at` counts bytes of the block of maps. */

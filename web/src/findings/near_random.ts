@@ -19,7 +19,7 @@ export const near_random: Kind = ({ report, model, threshold }) => {
   if (compared === 0) return undefined;
   return {
     kind: "near_random", figure: at_most_percent(most), unit: "from random",
-    words: ["is the most by which any rank here differs from that of random numbers: ", strong(compared), " of whole matrices were compared. No other measure stands out."],
+    words: ["is the most by which any rank here differs from that of random numbers: ", strong(compared), " of whole matrices were compared. No other measure of this report stands out."],
     distance: 0,
     see: { view: "spectra", state: { t: threshold, l: null, h: null, show: "null", by: "matrix", x: "log" } },
   };

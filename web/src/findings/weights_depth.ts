@@ -11,7 +11,7 @@ export const weights_depth: Kind = ({ report, model, threshold }) => {
     const layers = Array.from({ length: model.layers }, (_, layer) => all.find((each) => each.row.matrix === matrix && each.row.layer === layer));
     const way = trend(layers.map((each) => each?.share ?? null));
     const [first, last] = [layers[0], layers[layers.length - 1]];
-    if (!way || !first || !last || Math.abs(last.share - first.share) < 0.15) return [];
+    if (!way || !first || !last || Math.abs(last.share - first.share) < 0.15 || layers.some((each) => each?.null_rank !== last.null_rank)) return [];
     return [{ matrix, way, layers, first, last, change: Math.abs(last.share - first.share) }];
   }).sort((a, b) => b.change - a.change)[0];
   if (!found) return undefined;

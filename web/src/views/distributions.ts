@@ -5,22 +5,33 @@ import { numbers, type Report } from "../data/report";
 import type { Histogram } from "../data/report_file";
 
 /** Counts a unit of the value, as shares of those inside the edges. */
-export function densities(report: Report, { edges, counts }: Histogram): number[] {
-  const places = numbers(report, edges);
+export function densities(edges: ArrayLike<number>, counts: readonly number[]): number[] {
   const inside = counts.reduce((sum, count) => sum + count, 0);
-  return counts.map((count, bin) => (inside > 0 ? count / inside / (places[bin + 1]! - places[bin]!) : 0));
+  return counts.map((count, bin) => (inside > 0 ? count / inside / (edges[bin + 1]! - edges[bin]!) : 0));
 }
 
-const kLeast = 0.002; // of a row's values: a bin with less is tail
+/** The same counts in bins that are `factor` times as wide; the last may be narrower. */
+export function wider_bins(edges: ArrayLike<number>, counts: readonly number[], factor: number): { edges: number[]; counts: number[] } {
+  const wide = { edges: [edges[0]!], counts: [] as number[] };
+  for (let bin = 0; bin < counts.length; bin += factor) {
+    wide.counts.push(counts.slice(bin, bin + factor).reduce((sum, count) => sum + count, 0));
+    wide.edges.push(edges[Math.min(bin + factor, counts.length)]!);
+  }
+  return wide;
+}
 
-/** The range around 0 outside which no row has a bin that holds 0.2 % of it; widths of bins decide its ends. */
+const kLeast = 0.002; // of a row's values: a bin with less is tail,
+const kUsualBins = 80; // where there are so many bins; where they are finer, less
+
+/** The range around 0 outside which every bin of every row is tail; widths of bins decide its ends. */
 export function common_range(report: Report, histograms: readonly Histogram[]): [number, number] {
   let end = 0;
   for (const { edges, counts } of histograms) {
     const places = numbers(report, edges);
     const inside = counts.reduce((sum, count) => sum + count, 0);
+    const least = kLeast * Math.min(1, kUsualBins / counts.length);
     counts.forEach((count, bin) => {
-      if (count > 0 && count >= kLeast * inside) end = Math.max(end, Math.abs(places[bin]!), Math.abs(places[bin + 1]!));
+      if (count > 0 && count >= least * inside) end = Math.max(end, Math.abs(places[bin]!), Math.abs(places[bin + 1]!));
     });
   }
   return end > 0 ? [-end, end] : [-1, 1];
@@ -59,7 +70,7 @@ export function laminar_rows(
     if (!row) return { label, density: null, ...(skipped(layer) === undefined ? {} : { why: "skipped" }) };
     const { mean, std, histogram } = row;
     if (histogram?.edges.at !== shared?.at || !histogram) return { label, density: null, mean, std };
-    return mean === null ? { label, density: null, why: "no pairs" } : { label, density: densities(report, histogram), mean, std };
+    return mean === null ? { label, density: null, why: "no pairs" } : { label, density: densities(numbers(report, histogram.edges), histogram.counts), mean, std };
   });
   return { edges: shared ? numbers(report, shared) : new Float32Array(0), rows };
 }

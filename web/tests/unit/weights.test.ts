@@ -1,17 +1,25 @@
 import { describe, expect, test } from "vitest";
 import { image_of, image_values } from "../../src/data/matrix";
 import { row_at } from "../../src/data/report";
-import { common_range, densities, outside_words } from "../../src/views/distributions";
+import { common_range, densities, outside_words, wider_bins } from "../../src/views/distributions";
 import { distribution_charts, heads_chart, moment_chart, weights_choice } from "../../src/views/weights/charts";
-import { figures, histogram_chart, image_chart, quantiles } from "../../src/views/weights/closer";
+import { bins_as_one, figures, histogram_chart, image_chart, quantiles } from "../../src/views/weights/closer";
 import { kModel, reading } from "./small_report";
 
 const histogram = () => row_at(reading().report, "weights", { model: "small", layer: 0, matrix: "q" })!.histogram!;
 
 describe("histograms", () => {
   test("density is a share of those inside for each unit of the value", () => {
-    expect(densities(reading().report, histogram())).toEqual([0, 4 / 12, 8 / 12, 0]);
-    expect(densities(reading().report, { ...histogram(), counts: [0, 0, 0, 0] })).toEqual([0, 0, 0, 0]);
+    expect(densities([-2, -1, 0, 1, 2], [0, 4, 8, 0])).toEqual([0, 4 / 12, 8 / 12, 0]);
+    expect(densities([0, 0.5, 1], [1, 3])).toEqual([0.5, 1.5]);
+    expect(densities([0, 1], [0])).toEqual([0]);
+  });
+
+  test("bins are joined until they are as wide as so few weights need", () => {
+    expect(wider_bins([0, 1, 2, 3, 4, 5], [1, 2, 3, 4, 5], 2)).toEqual({ edges: [0, 2, 4, 5], counts: [3, 7, 5] });
+    const row = row_at(reading().report, "weights", { model: "small", layer: 0, matrix: "q" })!;
+    expect(bins_as_one(row, 0.1)).toBe(1);
+    expect(bins_as_one({ ...row, count: 1000, quantiles: { "0.25": -1, "0.75": 1 } }, 0.1)).toBe(4);
   });
 
   test("the range is common, alike on both sides, and without bins of less than 0.2 %", () => {

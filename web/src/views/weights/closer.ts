@@ -6,7 +6,7 @@ import { image_of, image_values } from "../../data/matrix";
 import { numbers, row_at } from "../../data/report";
 import type { Matrix, MatrixImage, WeightsRow } from "../../data/report_file";
 import type { Reading } from "../../page/view";
-import { densities } from "../distributions";
+import { densities, wider_bins } from "../distributions";
 import type { WeightsChoice } from "./charts";
 
 export const chosen_row = ({ report, model }: Reading, { layer, matrix, head }: WeightsChoice): WeightsRow | undefined =>
@@ -15,14 +15,22 @@ export const chosen_row = ({ report, model }: Reading, { layer, matrix, head }: 
 export const place_words = ({ layer, matrix, head }: WeightsChoice): Exclude<Words, string> =>
   [...[matrix_words(matrix)].flat(), `, layer ${layer}${head === null ? "" : `, head ${head}`}`];
 
+/** How many of the report's bins make one that does not jump with its few weights: the Freedman–Diaconis width. */
+export function bins_as_one({ count, quantiles }: WeightsRow, bin: number): number {
+  const [low, high] = [quantiles["0.25"], quantiles["0.75"]];
+  if (low === undefined || high === undefined || !(bin > 0)) return 1;
+  return Math.max(1, Math.floor((2 * (high - low)) / Math.cbrt(count) / bin));
+}
+
 const kSteps = 120; // of the Gaussian's outline
 
 /** Its bins from the first to the last that holds anything, alike on both sides of 0. */
 export function histogram_chart(reading: Reading, chosen: WeightsChoice): BarsChart | undefined {
   const row = chosen_row(reading, chosen);
   if (!row?.histogram) return undefined;
-  const edges = numbers(reading.report, row.histogram.edges);
-  const heights = densities(reading.report, row.histogram);
+  const fine_edges = numbers(reading.report, row.histogram.edges);
+  const { edges, counts } = wider_bins(fine_edges, row.histogram.counts, bins_as_one(row, fine_edges[1]! - fine_edges[0]!));
+  const heights = densities(edges, counts);
   const ends = heights.flatMap((height, bin) => (height > 0 ? [Math.abs(edges[bin]!), Math.abs(edges[bin + 1]!)] : []));
   const end = Math.max(1e-12, ...ends);
   const gaussian = (value: number) => Math.exp(-0.5 * ((value - row.mean) / row.std) ** 2) / (row.std * Math.sqrt(2 * Math.PI));

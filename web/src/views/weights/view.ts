@@ -27,7 +27,7 @@ function charts(reading: Reading): Chart[] {
 }
 
 function distributions(context: Context, { models }: WeightsChoice): HTMLElement {
-  const note = "A row a layer; the stronger, the more weights of that size. Ticks: one deviation to either side of the mean. All have one range, trimmed where no bin holds 0.2\u202f%.";
+  const note = "A row a layer; the stronger, the more weights of that size. Ticks: one deviation to either side of the mean. All have one range, which ends where only tails are left.";
   const with_histograms = models.some((model) => rows_of(context.report, "weights", model.name).some((each) => each.histogram));
   if (!with_histograms) return section("Distributions", null, absent_analysis("The histograms of weights", "weights"));
   const rows = matrices_of_any(context.report, models).map((matrix) => {

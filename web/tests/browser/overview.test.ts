@@ -1,0 +1,72 @@
+import { describe, expect, test } from "vitest";
+import { holds_as_view, kPartial, kTwoModels, kWhole, open_report, tabs_to, with_browser } from "./harness";
+
+with_browser();
+
+describe("overview", () => {
+  holds_as_view("#overview");
+  holds_as_view("#overview?t=0.9", kTwoModels);
+  holds_as_view("#overview", kPartial);
+
+  test("is what a report opens with, in this order", async () => {
+    const { page, close } = await open_report(kWhole);
+    expect(await page.locator("h1").textContent()).toBe("shakespeare-gpt2");
+    expect(await page.locator("main h2").allTextContents()).toEqual(["What stands out", "Rank atlas", "Every head on one text", "Heads at a glance", "Spectra against the null"]);
+    await close();
+  });
+
+  test("says at most six things, and each leads to its view", async () => {
+    const { page, problems, close } = await open_report(kWhole);
+    const found = page.locator(".finding");
+    const count = await found.count();
+    expect(count).toBeGreaterThan(0);
+    expect(count).toBeLessThanOrEqual(6);
+    for (const address of await found.locator("a").evaluateAll((links) => links.map((link) => link.getAttribute("href")!))) expect(address).toMatch(/^#(spectra|heads|weights|similarity|attention)\?/);
+    await found.locator('a[href^="#spectra"]').first().click();
+    expect(await page.locator("h1").textContent()).toBe("Spectra");
+    expect(problems).toEqual([]);
+    await close();
+  });
+
+  test("the atlas holds the numbers of the results at the chosen threshold", async () => {
+    const { page, close } = await open_report(kWhole, "#overview?t=0.9");
+    const row = page.locator('[data-chart="overview-atlas"] [role="gridcell"]').first();
+    const words = await row.getAttribute("aria-label");
+    expect(words).toMatch(/^W_Q, layer 0: \d+ of 192, random numbers would need 98$/);
+    await page.getByRole("button", { name: "99" }).click();
+    expect(await row.getAttribute("aria-label")).toMatch(/random numbers would need 148$/);
+    await close();
+  });
+
+  test("cells lead to what they show", async () => {
+    const { page, close } = await open_report(kWhole);
+    await page.locator('[data-chart="overview-atlas"] [role="gridcell"][data-row="2"]').first().click();
+    expect(page.url()).toMatch(/#spectra\?.*l=2/);
+    await page.goBack();
+    await page.locator('[data-chart="overview-wall"] [role="gridcell"][data-row="1"][data-column="3"]').click();
+    expect(page.url()).toMatch(/#attention\?.*l=1&h=3/);
+    await close();
+  });
+
+  test("several models stand side by side", async () => {
+    const { page, close } = await open_report(kTwoModels);
+    expect(await page.locator('[data-chart="overview-models"] .legend button').allTextContents()).toEqual(["shakespeare-llama", "shakespeare-gpt2"]);
+    await close();
+  });
+
+  test("a report with half its analyses missing says what makes them", async () => {
+    const { page, close } = await open_report(kPartial);
+    expect(await page.locator(".absent code").allTextContents()).toEqual([
+      "attnscope spectrum MODEL --values --per-head", "attnscope report MODEL --text-file FILE -o report.html", "attnscope circuits MODEL", "attnscope spectrum MODEL --values --per-head"]);
+    await close();
+  });
+
+  test("keys reach the first finding, and arrows move in the atlas", async () => {
+    const { page, close } = await open_report(kWhole);
+    expect(await tabs_to(page, ".finding a")).toBeLessThan(20);
+    await tabs_to(page, '[data-chart="overview-atlas"] [role="gridcell"]');
+    await page.keyboard.press("ArrowDown");
+    expect(await page.evaluate(() => (document.activeElement as SVGElement).dataset.row)).toBe("1");
+    await close();
+  });
+});

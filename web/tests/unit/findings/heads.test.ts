@@ -1,0 +1,146 @@
+// Sentences about heads' weights: circuits, overlaps, composition.
+import { describe, expect, test } from "vitest";
+import { composition } from "../../../src/findings/composition";
+import { copying_heads, copying_noise } from "../../../src/findings/copying";
+import { duplicate_heads } from "../../../src/findings/duplicate_heads";
+import { identity_part } from "../../../src/findings/identity_part";
+import { shared_space } from "../../../src/findings/shared_space";
+import { symmetric_heads } from "../../../src/findings/symmetric_heads";
+import { circuit, said, type Made } from "./made";
+
+const circuits = (...rows: object[]): Made => ({ rows: { circuits: rows } });
+const scores = (name: string, kind: "qk" | "ov", values: (number | null)[], more: object = {}) =>
+  circuits(...values.map((value, head) => circuit(1, kind, head, { [name]: value, ...more })));
+
+describe("copying heads", () => {
+  test("counts them, names the clearest and those that do the reverse", () => {
+    expect(said(copying_heads, scores("copying_score", "ov", [0.91, 0.7, 0.1, -0.8]))).toBe(
+      "2 of 4 heads copy They raise the token they read (copying score above 0.5), clearest in layer 1 head 0 with +.91. 1 does the reverse. Random heads stay within ±0.25.");
+  });
+
+  test("speaks of suppression where more heads do that", () => {
+    expect(said(copying_heads, scores("copying_score", "ov", [-0.91, -0.7, 0.1, 0.8]))).toMatch(/^2 of 4 heads suppress They lower .* below −0\.5\), clearest in layer 1 head 0 with −\.91\. 1 does the reverse/);
+  });
+
+  test("one head alone is said as one", () => {
+    expect(said(copying_heads, { ...scores("copying_score", "ov", [0.9]), model: { heads: 1, kv_heads: 1 } })).toMatch(/^1 of 1 head copies It raises the token it reads/);
+  });
+
+  test("heads of few dimensions have large scores by chance", () => {
+    expect(copying_noise(8, 40)).toBeGreaterThan(0.6);
+    expect(said(copying_heads, { ...scores("copying_score", "ov", [0.7, 0.2, 0.1, 0.6]), model: { head_dim: 8 } })).toBeUndefined();
+    expect(said(copying_heads, { ...scores("copying_score", "ov", [1, -1, 1, 1]), model: { head_dim: 1 } })).toBeUndefined();
+  });
+
+  test.each([
+    ["scores below the cut", scores("copying_score", "ov", [0.4, -0.4, 0.3, 0])],
+    ["scores that have no value", scores("copying_score", "ov", [null, null])],
+    ["the sum over heads", circuits(circuit(0, "ov", null, { copying_score: 0.9 }))],
+    ["the other circuit", scores("copying_score", "qk", [0.9, 0.9])],
+    ["no circuits", {}],
+  ])("is silent of %s", (_, made) => expect(said(copying_heads, made as Made)).toBeUndefined());
+});
+
+describe("symmetric heads", () => {
+  test("says that it is positive only where it is", () => {
+    expect(said(symmetric_heads, scores("symmetry", "qk", [0.73, 0.1]))).toBe(
+      "1 of 2 heads is symmetric Its W_QᵀW_K scores two tokens alike both ways (symmetry above 0.5), clearest in layer 1 head 0 with +.73. Random heads stay within ±0.11.");
+    expect(said(symmetric_heads, scores("symmetry", "qk", [0.73], { positive_fraction: 0.97 }))).toContain("nearly all of it positive");
+    expect(said(symmetric_heads, scores("symmetry", "qk", [0.73], { positive_fraction: null }))).not.toContain("positive,");
+  });
+
+  test.each([
+    ["antisymmetric heads", scores("symmetry", "qk", [-0.9, -0.8])],
+    ["a little symmetry", scores("symmetry", "qk", [0.3, 0.4])],
+    ["so small a width that chance reaches it", { ...scores("symmetry", "qk", [0.8]), model: { width: 8 } }],
+    ["no values", scores("symmetry", "qk", [null])],
+  ])("is silent of %s", (_, made) => expect(said(symmetric_heads, made as Made)).toBeUndefined());
+});
+
+describe("identity part", () => {
+  const layers = (...cosines: (number | null)[]) => circuits(...cosines.map((identity_cosine, layer) => circuit(layer, "qk", null, { identity_cosine })));
+
+  test("says at or away from", () => {
+    expect(said(identity_part, layers(0.1, 0.3))).toBe(
+      "+.30 cosine with the identity has W_QᵀW_K of layer 1, summed over heads: tokens look at tokens like themselves. Random numbers stay within ±0.06; the most there can be is 1.");
+    expect(said(identity_part, layers(0.1, -0.3))).toContain("look away from tokens");
+  });
+
+  test.each([
+    ["small cosines", layers(0.1, -0.15)],
+    ["a width at which chance reaches it", { ...layers(0.3), model: { width: 16 } }],
+    ["no values", layers(null, null)],
+    ["single heads", circuits(circuit(0, "qk", 0, { identity_cosine: 0.3 }))],
+  ])("is silent of %s", (_, made) => expect(said(identity_part, made as Made)).toBeUndefined());
+});
+
+const square = (heads: number, pairs: Record<string, number>, rest: number | null = 0.1) =>
+  Array.from({ length: heads }, (_, a) => Array.from({ length: heads }, (_, b) => (a === b ? 1 : pairs[`${Math.min(a, b)}-${Math.max(a, b)}`] ?? rest)));
+const overlap = (matrix: string, pairs: Record<string, number>, heads = 4, rank = 6) => ({ layer: 2, matrix, overlap: square(heads, pairs), ranks: Array.from({ length: heads }, () => rank) });
+const overlaps = (...rows: object[]): Made => ({ rows: { overlap: rows } });
+
+describe("duplicate heads", () => {
+  const all = (value: number) => overlaps(overlap("q", { "1-3": value }), overlap("k", { "1-3": 0.98 }), overlap("v", { "1-3": 0.99 }));
+
+  test("names the pair and the least of the three overlaps", () => {
+    expect(said(duplicate_heads, all(0.97))).toBe(
+      "0.97 overlap heads 1 and 3 of layer 2 are duplicates: each of their query, key and value spaces overlaps at least that much. Duplicates have 1, chance gives 0.094.");
+  });
+
+  test("query heads of a group share keys and values", () => {
+    const grouped = overlaps(overlap("q", { "0-1": 0.95 }), overlap("k", {}, 2), overlap("v", {}, 2));
+    expect(said(duplicate_heads, { ...grouped, model: { kv_heads: 2 } })).toContain("heads 0 and 1 of layer 2");
+    const apart = overlaps(overlap("q", { "1-2": 0.95 }), overlap("k", {}, 2), overlap("v", {}, 2));
+    expect(said(duplicate_heads, { ...apart, model: { kv_heads: 2 } })).toBeUndefined();
+  });
+
+  test("matrices that lie among the values are read there", () => {
+    const packed = (matrix: string) => ({ ...overlap(matrix, {}), overlap: { at: 0, length: 16, shape: [4, 4] } });
+    expect(said(duplicate_heads, { ...overlaps(packed("q"), packed("k"), packed("v")), values: square(4, { "0-2": 0.96 }, NaN).flat() as number[] })).toContain("heads 0 and 2");
+  });
+
+  test.each([
+    ["one of three spaces apart", all(0.7)],
+    ["a projection that is missing", overlaps(overlap("q", { "1-3": 0.97 }), overlap("k", { "1-3": 0.97 }))],
+    ["heads that fill the width, which overlap by chance", overlaps(...["q", "k", "v"].map((matrix) => overlap(matrix, { "0-1": 1 }, 2, 60)))],
+    ["one head", { ...overlaps(...["q", "k", "v"].map((matrix) => overlap(matrix, {}, 1))), model: { heads: 1, kv_heads: 1 } }],
+    ["zero heads, which have no overlap", overlaps(...["q", "k", "v"].map((matrix) => ({ ...overlap(matrix, {}), overlap: square(4, {}, null), ranks: [0, 0, 0, 0] })))],
+  ])("is silent of %s", (_, made) => expect(said(duplicate_heads, made as Made)).toBeUndefined());
+});
+
+describe("a shared space", () => {
+  test("names the projection, the heads and chance", () => {
+    expect(said(shared_space, overlaps(overlap("q", { "0-1": 0.3 }), overlap("k", { "1-3": 0.504 })))).toBe(
+      "0.504 overlap is the most that two heads share of their W_K space: 1 and 3 of layer 2. Chance is 0.094, duplicates have 1.");
+  });
+
+  test("speaks of key heads where heads are grouped", () => {
+    expect(said(shared_space, { ...overlaps(overlap("k", { "0-1": 0.5 }, 2)), model: { kv_heads: 2 } })).toContain("two key heads share");
+  });
+
+  test("does not call it the most where duplicates have more", () => {
+    expect(said(shared_space, overlaps(overlap("k", { "1-3": 0.5, "0-2": 0.97 })))).toMatch(/is what, but for 1 pair of duplicates, two heads share/);
+  });
+
+  test.each([
+    ["overlaps near chance", overlaps(overlap("k", { "1-3": 0.2 }))],
+    ["spaces that chance makes overlap", overlaps(overlap("k", { "0-1": 0.6 }, 2, 32))],
+    ["one key head", { ...overlaps(overlap("k", {}, 1)), model: { kv_heads: 1 } }],
+  ])("is silent of %s", (_, made) => expect(said(shared_space, made as Made)).toBeUndefined());
+});
+
+describe("composition", () => {
+  const pairs = (...values: (number | null)[]): Made => ({ rows: { composition: values.map((score, head) => ({ kind: "v", layer: 0, head, to_layer: 1, to_head: 2, score, excess: 0 })) } });
+
+  test("names the two heads and what the later one takes", () => {
+    expect(said(composition, { ...pairs(0.2, 0.426), model: { width: 192 } })).toBe(
+      "0.426 V-composition of layer 0 head 1 with layer 1 head 2, the most of any two heads: the later one's values are made of what the earlier one writes. Random heads have 0.072.");
+  });
+
+  test.each([
+    ["scores near chance", { ...pairs(0.1), model: { width: 192 } }],
+    ["a width at which chance is as large", pairs(0.3)],
+    ["zero heads", pairs(null)],
+    ["one layer, which has no later one", pairs()],
+  ])("is silent of %s", (_, made) => expect(said(composition, made as Made)).toBeUndefined());
+});
