@@ -46,7 +46,7 @@ export function draw_graph(chart: GraphChart, theme: Theme, size: Size): Tree {
       const middle = (from.x + to.x) / 2;
       const series = chart.series.find((each) => each.key === edge.series);
       return s("path", { "data-edge": index, d: `M${from.x.toFixed(1)} ${from.y.toFixed(1)}C${middle.toFixed(1)} ${from.y.toFixed(1)} ${middle.toFixed(1)} ${to.y.toFixed(1)} ${to.x.toFixed(1)} ${to.y.toFixed(1)}`,
-        fill: "none", stroke: colour_of(theme, series?.colour ?? "accent"), "stroke-width": 0.8 + 3.2 * edge.strength, "stroke-opacity": 0.35 + 0.6 * edge.strength,
+        fill: "none", stroke: colour_of(theme, series?.colour ?? "accent"), "stroke-width": 0.8 + 3.2 * edge.strength, "stroke-opacity": 0.5 + 0.45 * edge.strength,
         "stroke-dasharray": series?.dash });
     }),
     nodes.map((node) => {

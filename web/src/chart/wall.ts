@@ -38,11 +38,15 @@ export function wall_words(chart: WallChart, layer: number, head: number): strin
   return `layer ${layer}, head ${head}${!map ? ": no map in this report" : map.thumbnail ? ": a thumbnail" : ""}`;
 }
 
-export function draw_wall(chart: WallChart, theme: Theme, size: Size): Tree {
-  const { width, height, left, top, cell } = wall_layout(chart, size);
-  // Pixels of one map in the shared image: what a screen of double density shows.
-  const most = Math.max(1, ...chart.maps.map((map) => map.side));
-  const tile = Math.max(8, Math.min(most, Math.round(cell * 2)));
+// Another chosen head draws the same maps again: their image is kept by their array.
+const images = new WeakMap<readonly WallMap[], Map<string, string>>();
+
+function wall_image(chart: WallChart, tile: number, theme: Theme): string {
+  const made = images.get(chart.maps) ?? new Map<string, string>();
+  images.set(chart.maps, made);
+  const key = `${theme.name}/${chart.colour}/${tile}`;
+  const known = made.get(key);
+  if (known) return known;
   const [columns, rows] = [chart.heads * tile, chart.layers * tile];
   const pixels = new Uint8Array(columns * rows);
   const steps = weight_steps(chart.colour);
@@ -54,6 +58,16 @@ export function draw_wall(chart: WallChart, theme: Theme, size: Size): Tree {
       for (let column = 0; column < tile; ++column) pixels[target + column] = steps[small.bytes[source + from[column]!]!]!;
     }
   }
+  const image = png_address(pixels, columns, rows, theme.sequential);
+  made.set(key, image);
+  return image;
+}
+
+export function draw_wall(chart: WallChart, theme: Theme, size: Size): Tree {
+  const { width, height, left, top, cell } = wall_layout(chart, size);
+  const most = Math.max(1, ...chart.maps.map((map) => map.side));
+  // Pixels of one map in the shared image: what a screen of double density shows.
+  const tile = Math.max(8, Math.min(most, Math.round(cell * 2)));
   const there = new Set(chart.maps.map((map) => `${map.layer}/${map.head}`));
   const label = { "font-size": 11, fill: theme.faint };
   const every = Math.ceil(18 / cell);
@@ -63,7 +77,7 @@ export function draw_wall(chart: WallChart, theme: Theme, size: Size): Tree {
   const corner = Math.max(4, Math.min(9, cell * 0.2));
   return s("svg", { width, height, viewBox: `0 0 ${width} ${height}`, "font-family": kFont, role: "group", "aria-label": plain(chart.title) },
     s("image", { x: left, y: top, width: chart.heads * cell, height: chart.layers * cell, preserveAspectRatio: "none", "aria-hidden": "true",
-      "image-rendering": tile > cell ? null : "pixelated", href: png_address(pixels, columns, rows, theme.sequential) }),
+      "image-rendering": tile > cell ? null : "pixelated", href: wall_image(chart, tile, theme) }),
     s("g", { "aria-hidden": "true" },
       heads.map((head) => head % every === 0 && s("text", { x: left + (head + 0.5) * cell, y: top - 5, "text-anchor": "middle", ...label }, String(head))),
       layers.map((layer) => layer % every === 0 && s("text", { x: left - 6, y: top + (layer + 0.5) * cell + 3.8, "text-anchor": "end", ...label }, String(layer))),

@@ -2,10 +2,10 @@
 import type { HeatmapChart } from "../../chart/heatmap";
 import type { Line, LinesChart } from "../../chart/lines";
 import type { MapChart } from "../../chart/map";
-import type { WallChart } from "../../chart/wall";
+import type { WallChart, WallMap } from "../../chart/wall";
 import type { WeightColour } from "../../chart/weights_colour";
 import { analysis, map_places, rows_of, tokens_of, type Report } from "../../data/report";
-import type { AttentionHeadRow, AttentionLayerRow, InductionRow } from "../../data/report_file";
+import type { AttentionHeadRow, AttentionLayerRow, InductionRow, ReportFile } from "../../data/report_file";
 import { choice_param } from "../../page/state";
 import type { Reading } from "../../page/view";
 import { attention_heads, chosen_head, head_chart, limit_scale, type HeadFigure, type HeadPlace } from "../heads/grid";
@@ -37,16 +37,28 @@ export function text_facts(report: Report): { length: number; sequences: number;
 
 export const shown_tokens = ({ report, model }: Reading): string[] => tokens_of(report, model.name).map((token) => shown_token(token.text));
 
-export function wall_chart({ report, model }: Reading, { place, colour, without_first }: AttentionChoice): WallChart {
-  const places = map_places(report, model.name);
-  const some_are_thumbnails = places.some((each) => each.side < each.tokens) && places.some((each) => each.side === each.tokens);
-  const change = without_first ? without_first_key : (map: HeadMap) => map;
+// One array for each state of the maps: the wall's image is made once from it.
+const walls = new WeakMap<ReportFile["maps"], Map<string, WallMap[]>>();
+
+function wall_maps({ report, model }: Reading, without_first: boolean): WallMap[] {
+  const known = walls.get(report.file.maps) ?? new Map<string, WallMap[]>();
+  walls.set(report.file.maps, known);
+  const key = `${without_first}/${model.name}`;
+  const maps = known.get(key) ?? map_places(report, model.name).map((each) => {
+    const opened = open_map(report, each);
+    const { bytes, side, tokens } = without_first ? without_first_key(opened) : opened;
+    return { layer: each.layer, head: each.head, side, bytes, ...(side < tokens ? { thumbnail: true } : {}) };
+  });
+  known.set(key, maps);
+  return maps;
+}
+
+export function wall_chart(reading: Reading, { place, colour, without_first }: AttentionChoice): WallChart {
+  const { layers, heads } = reading.model;
+  const maps = wall_maps(reading, without_first);
+  const both = maps.some((map) => map.thumbnail) && maps.some((map) => !map.thumbnail);
   return {
-    kind: "wall", name: "attention-wall", title: "All heads", ...(some_are_thumbnails ? { note: "Thumbnails; those with a corner are here as whole maps." } : {}), layers: model.layers, heads: model.heads, colour, chosen: place,
-    maps: places.map((each) => {
-      const { bytes, side, tokens } = change(open_map(report, each));
-      return { layer: each.layer, head: each.head, side, bytes, ...(side < tokens ? { thumbnail: true } : {}) };
-    }),
+    kind: "wall", name: "attention-wall", title: "All heads", ...(both ? { note: "Thumbnails; those with a corner are here as whole maps." } : {}), layers, heads, colour, chosen: place, maps,
   };
 }
 

@@ -1,5 +1,5 @@
 import { bytes_words } from "../../chart/number";
-import { tokens_of } from "../../data/report";
+import { rows_of, tokens_of } from "../../data/report";
 import { live_map } from "../../live/raw_maps";
 import { live_panel } from "../../live/panel";
 import { chart_frame } from "../../page/frame";
@@ -75,6 +75,8 @@ function whole_map_command({ report }: Context, { place }: AttentionChoice, what
 function ranks(context: Context, chosen: AttentionChoice): HTMLElement | null {
   const [profile, max_rank] = [profile_chart(context, chosen), max_rank_chart(context, chosen)];
   const title = "Rank of the maps";
+  // A served page that has run no text yet says so above.
+  if (!profile && !max_rank && context.report.live && !chosen.without_first) return null;
   if (!profile && !max_rank) return section(title, null, absent_analysis("The rank of attention maps", chosen.without_first ? "attention_without_first" : "attention", context.report));
   const { energy, sequences } = text_facts(context.report);
   const collapsed = collapsed_words(layer_rows(context, chosen));
@@ -85,9 +87,10 @@ function ranks(context: Context, chosen: AttentionChoice): HTMLElement | null {
 
 function on_text(context: Context, chosen: AttentionChoice): HTMLElement | null {
   const charts = text_heatmaps(context, chosen);
-  if (charts.length === 0) return null;
+  const induction = rows_of(context.report, "induction", context.model.name).length > 0 ? null : absent_analysis("Induction, on repeated tokens,", "induction", context.report);
+  if (charts.length === 0) return induction;
   const frames = charts.map((chart) => chart_frame(chart, context.theme, { on_choose: ({ row: layer, column }) => context.go({ l: layer, h: column, z: null }) }));
-  return section("What heads do on this text", "Means over queries. Shares are coloured by their square roots, so that small ones show. Choose a cell to see its map above.", row(context.model.heads > 16 ? 460 : 250, ...frames));
+  return section("What heads do on this text", "Means over queries. Shares are coloured by their square roots, so that small ones show. Choose a cell to see its map above.", row(context.model.heads > 16 ? 460 : 250, ...frames), induction ? h("div", { class: "below" }, induction) : null);
 }
 
 export const attention_view: View = { id: "attention", title: "Attention", charts: attention_charts, draw };

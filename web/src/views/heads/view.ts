@@ -13,7 +13,7 @@ function draw(context: Context): HTMLElement {
   const head = h("div", { class: "view-head" }, h("div", {}, h("h1", { class: "view" }, "Heads"),
     h("p", { class: "note" }, "Layers down, heads across. Arrow keys move, Enter chooses; the chosen head’s own numbers stand among those of all heads.")));
   if (rows_of(report, "circuits", model.name).length === 0 && !rows_of(report, "spectrum", model.name).some((row) => row.head !== null))
-    return h("div", {}, head, skipped_lines(context, "circuits"), absent_analysis("What the heads' circuits are", "circuits", report));
+    return h("div", {}, head, skipped_lines(context, "circuits"), absent_analysis("The analysis of the heads' circuits", "circuits", report));
 
   const place = chosen_head(context);
   const heatmaps = head_heatmaps(context, place);
@@ -52,7 +52,7 @@ function kinds(context: Context, place: HeadPlace): HTMLElement | null {
 
 function composition(context: Context, place: HeadPlace): HTMLElement {
   const { report, model, theme } = context;
-  if (rows_of(report, "composition", model.name).length === 0) return h("div", { class: "heads-kinds" }, absent_analysis("Which heads read which", "composition", report));
+  if (rows_of(report, "composition", model.name).length === 0) return h("div", { class: "heads-kinds" }, absent_analysis("The composition of heads", "composition", report));
   const around = choice_param(context.state, "pairs", ["all", "head"]);
   const chart = composition_chart(context, { pairs: 40, ...(around === "head" ? { around: place } : {}) }, place);
   const picks = controls(choice("pairs", [{ value: "all", label: "Strongest of all" }, { value: "head", label: `Those of ${head_title(place).toLowerCase()}` }], around,
