@@ -78,9 +78,7 @@ std::vector<ReportPart> text_parts(const Arguments& report) {
   }
   if (text.empty()) text.emplace_back("text", kUsualText);
   for (const char* name : {"sequences", "length", "sample"}) {
-    if (const auto number = report.integer(name); number && report.given(name)) {
-      text.emplace_back(name, std::to_string(*number));
-    }
+    if (const auto number = report.integer(name)) text.emplace_back(name, std::to_string(*number));
   }
   Example without_first = text;
   without_first.emplace_back("without_first", "");

@@ -31,13 +31,16 @@ std::string utc_now() {
 /// bytes, else small pictures of all and those of some heads.
 class MapKeeper {
  public:
+  /// `named`: the head that was asked for; `notable`: others whose maps are kept as far as they
+  /// fit.
   MapKeeper(const Model& model, std::int64_t layers, std::int64_t tokens, std::int64_t budget,
-            std::vector<HeadPlace> wanted, ReportFile& file)
-      : model_(model), wanted_(std::move(wanted)), budget_(budget), file_(file) {
+            std::optional<HeadPlace> named, std::vector<HeadPlace> notable, ReportFile& file)
+      : model_(model), named_(named), notable_(std::move(notable)), budget_(budget), file_(file) {
     causal_ = model.spec().causal;
     const std::int64_t heads = layers * model.dimensions().heads.heads;
     each_ = causal_ ? tokens * (tokens + 1) / 2 : tokens * tokens;
     all_fit_ = heads <= budget / each_;
+    if (named_) budget_ -= each_;  // it comes first, wherever it stands
     constexpr std::int64_t kManyHeads = 256;
     side_ = std::min<std::int64_t>(tokens, heads > kManyHeads ? 32 : 64);
   }
@@ -49,27 +52,31 @@ class MapKeeper {
       const MatrixView<const float> map{maps.data() + head * tokens * tokens, tokens, tokens,
                                         tokens};
       const MapPlace place{model_.name(), layer, head};
-      if (!all_fit_ && !(is_wanted(layer, head) && each_ <= budget_)) {
+      if (all_fit_ || stays_whole({layer, head})) {
+        file_.add_map(place, map, causal_);
+      } else {
         file_.add_thumbnail(place, map, side_);
         left_out_ = true;
-        continue;
       }
-      if (!all_fit_) budget_ -= each_;
-      file_.add_map(place, map, causal_);
     }
   }
 
   bool left_out() const { return left_out_; }
 
  private:
-  bool is_wanted(std::int64_t layer, std::int64_t head) const {
-    return std::any_of(wanted_.begin(), wanted_.end(), [&](const HeadPlace& place) {
-      return place.layer == layer && place.head == head;
-    });
+  bool stays_whole(const HeadPlace& head) {
+    const auto is_head = [&](const HeadPlace& other) {
+      return other.layer == head.layer && other.head == head.head;
+    };
+    if (named_ && is_head(*named_)) return each_ <= kMapBytes;
+    if (each_ > budget_ || std::none_of(notable_.begin(), notable_.end(), is_head)) return false;
+    budget_ -= each_;
+    return true;
   }
 
   const Model& model_;
-  std::vector<HeadPlace> wanted_;
+  std::optional<HeadPlace> named_;
+  std::vector<HeadPlace> notable_;
   std::int64_t budget_;
   ReportFile& file_;
   std::int64_t each_ = 0, side_ = 0;
@@ -161,20 +168,31 @@ void add_tokens(const Model& model, const TokenIds& tokens, ReportFile& file) {
   file.add_text(model.name(), tokens, texts);
 }
 
+/// The head that `maps` names; a negative layer counts from the end.
+std::optional<HeadPlace> named_head(const Arguments& report, const Model& model) {
+  const auto* given = report.find<HeadPlace>("maps");
+  if (given == nullptr) return std::nullopt;
+  const std::int64_t layers = model.dimensions().layers, heads = model.dimensions().heads.heads;
+  HeadPlace head = *given;
+  if (head.layer < 0) head.layer += layers;
+  if (head.layer >= 0 && head.layer < layers && head.head < heads) return head;
+  throw Error(ErrorKind::usage,
+              {.parameter = "maps",
+               .problem = model.name() + " has layers 0 to " + std::to_string(layers - 1) +
+                          " and heads 0 to " + std::to_string(heads - 1)});
+}
+
 /// The tokens and maps of one model on the first sequence of the text.
 void add_maps(const TextRun& run, const Model& model, const Arguments& text,
-              std::vector<HeadPlace> wanted, const Session& session, ReportFile& file) {
+              std::vector<HeadPlace> notable, const Session& session, ReportFile& file) {
   const TokenSequences sequences = token_sequences(text, model);
   const TokenIds& tokens = sequences.of_model.front();
   add_tokens(model, tokens, file);
-  if (const auto* named = run.report.find<HeadPlace>("maps")) {
-    wanted.insert(wanted.begin(), *named);
-  }
   const std::vector<std::int64_t> layers =
       run.report.layers("layers").resolve(model.dimensions().layers, model.name());
   const auto length = std::ssize(tokens);
   MapKeeper keeper(model, std::ssize(layers), length, kMapBytes / std::ssize(run.models),
-                   std::move(wanted), file);
+                   named_head(run.report, model), std::move(notable), file);
   const KeptMapsRequest request{.sequences = std::span(sequences.of_model).first(1),
                                 .layers = layers};
   auto layer = layers.begin();
@@ -200,6 +218,11 @@ Example report_example(const Arguments& report) {
        {"layout", "text", "text_file", "tokens", "token_file", "out", "charts"}) {
     if (report.given(name)) out.emplace_back(name, report.text(name));
   }
+  for (const char* name : {"sequences", "length", "sample"}) {
+    if (const auto number = report.integer(name)) out.emplace_back(name, std::to_string(*number));
+  }
+  const Value layers = report.layers("layers").parameter();
+  if (const auto* text = layers.get<std::string>()) out.emplace_back("layers", *text);
   return out;
 }
 

@@ -155,6 +155,8 @@ TEST(CliReport, WrongUseIsRefusedAtOnceAndLeavesNoFile) {
   expect_refusal({"report", model, "-o", out, "--tokens", "1,9999"}, 2, {"9999"});
   expect_refusal({"report", model, "-o", out, "--text", "abc"}, 2, {"tokenizer"});
   expect_refusal({"report", model, "-o", out, "--tokens", ""}, 2, {"--tokens"});
+  expect_refusal({"report", model, "-o", out, "--tokens", "1,2", "--maps", "99,0"}, 2,
+                 {"--maps", "layers 0 to"});
   expect_refusal({"report", "/nowhere", "-o", out}, 3, {"/nowhere"});
   expect_refusal({"report", model, "-o", (folder.path() / "no" / "x.html").string()}, 3, {"no"});
   EXPECT_TRUE(files_in(folder.path()).empty());

@@ -9,8 +9,8 @@ import { chromium, type Browser, type Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { ReportFile } from "../../src/data/report_file";
 
-const kWeb = resolve(dirname(fileURLToPath(import.meta.url)), "../..");
-const kBinary = process.env.ATTNSCOPE ?? resolve(kWeb, "../build/release/attnscope");
+export const kWeb = resolve(dirname(fileURLToPath(import.meta.url)), "../..");
+export const kBinary = process.env.ATTNSCOPE ?? resolve(kWeb, "../build/release/attnscope");
 const kChromium = process.env.CHROMIUM ?? "/usr/bin/chromium";
 const kText = resolve(kWeb, "../README.md");
 

@@ -1,0 +1,94 @@
+// The page and the program together: `attnscope serve` as a user runs it.
+import { execFileSync, spawn, type ChildProcess } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { afterEach, describe, expect, test } from "vitest";
+import { kBinary, kWeb, open_address, with_browser, type Opened } from "./harness";
+
+with_browser();
+
+const kModel = resolve(kWeb, "../examples/shakespeare-gpt2");
+const kText = "To be, or not to be: that is the question";
+
+interface Running {
+  program: ChildProcess;
+  address: string;
+  view: Opened;
+}
+
+const running: Running[] = [];
+
+async function serve(fragment: string): Promise<Running> {
+  const program = spawn(kBinary, ["serve", kModel, "--port", "0"], { stdio: ["ignore", "pipe", "inherit"] });
+  const address = await new Promise<string>((found) => program.stdout!.on("data", (part: Buffer) => {
+    const match = /http:\S+/.exec(part.toString());
+    if (match) found(match[0]);
+  }));
+  const view = await open_address(address + fragment, {}, address);
+  running.push({ program, address, view });
+  return running.at(-1)!;
+}
+
+/** Ends the program as Ctrl-C does: its exit code, and after how many milliseconds. */
+function interrupted(program: ChildProcess): Promise<{ code: number | null; took: number }> {
+  const start = performance.now();
+  return new Promise((ended) => {
+    program.on("exit", (code) => ended({ code, took: performance.now() - start }));
+    program.kill("SIGINT");
+  });
+}
+
+afterEach(async () => {
+  for (const { program, view } of running.splice(0)) {
+    await view.close();
+    program.kill("SIGKILL");
+  }
+});
+
+/** The numbers of `attnscope attention` on the text. */
+function printed_rows(): { layer: number; head: number | null; energy_rank: number }[] {
+  const text = execFileSync(kBinary, ["attention", kModel, "--text", kText, "--format", "json", "--quiet"]).toString();
+  return (JSON.parse(text) as { rows: { layer: number; head: number | null; energy_rank: number }[] }).rows;
+}
+
+/** The map of one head, as `attention --maps` keeps it: float32, T × T. */
+function kept_map(layer: number, head: number): Float32Array {
+  const folder = mkdtempSync(join(tmpdir(), "attnscope-page-"));
+  const file = join(folder, "maps.safetensors");
+  execFileSync(kBinary, ["attention", kModel, "--text", kText, "--maps", file, "--out", join(folder, "rows"), "--quiet"]);
+  const bytes = readFileSync(file);
+  rmSync(folder, { recursive: true });
+  const header = Number(bytes.readBigUInt64LE(0));
+  const { shape, data_offsets } = (JSON.parse(bytes.subarray(8, 8 + header).toString()) as { attentions: { shape: number[]; data_offsets: number[] } }).attentions;
+  const [, heads, tokens] = shape as [number, number, number, number];
+  const begin = 8 + header + data_offsets[0]! + 4 * (layer * heads + head) * tokens * tokens;
+  return new Float32Array(bytes.subarray(begin, begin + 4 * tokens * tokens).slice().buffer);
+}
+
+describe("serve", () => {
+  test("a text that is typed and run gives its maps, and Ctrl-C ends the program", async () => {
+    const { program, address, view } = await serve("#attention");
+    const { page, problems } = view;
+    await page.getByLabel("the text to run").fill(kText);
+    await page.getByRole("button", { name: "Run", exact: true }).first().click();
+    await page.locator(".chart-wall").waitFor();
+    const rank = printed_rows().find(({ layer, head }) => layer === 3 && head === 1)!.energy_rank;
+    await page.evaluate(() => void (location.hash = "attention?l=3&h=1"));
+    await page.locator(".chart-map").waitFor();
+    await expect.poll(() => page.locator("main").innerText()).toMatch(new RegExp(`\\b${rank}\\s+rank`));
+    const served = new Float32Array(await (await fetch(`${address}api/maps/0/3/1`)).arrayBuffer());
+    expect([...served]).toEqual([...kept_map(3, 1)]);
+    expect(problems).toEqual([]);
+    const { code, took } = await interrupted(program);
+    expect(code).toBe(130);
+    expect(took).toBeLessThan(1500);
+  });
+
+  test("an analysis that is missing is started from its box", async () => {
+    const { view } = await serve("#heads");
+    await view.page.getByRole("button", { name: "Run", exact: true }).first().click();
+    await view.page.locator(".chart-heatmap").first().waitFor();
+    expect(view.problems).toEqual([]);
+  });
+});
