@@ -56,7 +56,9 @@ TextRequest read_text_request(const HttpRequest& request, std::span<const Model>
   const json body = object_of(request);
   TextRequest wanted;
   bool has_text = false;
-  for (const auto& [name, value] : body.items()) {
+  for (const auto& item : body.items()) {
+    const std::string& name = item.key();
+    const json& value = item.value();
     if (name == "model") {
       const std::string asked = text_of(name, value);
       const auto found = std::find_if(models.begin(), models.end(),
