@@ -11,6 +11,7 @@ export default defineConfig({
           include: ["tests/browser/**/*.test.ts"],
           testTimeout: 60_000,
           hookTimeout: 60_000,
+          expect: { poll: { timeout: 5_000 } }, // the page is drawn again a moment after its address changed
         },
       },
     ],

@@ -42,18 +42,18 @@ describe("attention", () => {
     const { page, close } = await open_report(kWhole, "#attention?l=2&h=1");
     const title = page.locator(".text-panel h2");
     const colours = () => page.locator(".tokens span").evaluateAll((tokens) => tokens.map((token) => (token as HTMLElement).style.background).join());
-    expect(await title.textContent()).toBe("What is looked at, on average");
+    await expect.poll(() => title.textContent()).toBe("What is looked at, on average");
     const average = await colours();
     await page.locator('[data-token="12"]').hover();
-    expect(await title.textContent()).toContain("(token 12)");
-    expect(await colours()).not.toBe(average);
+    await expect.poll(() => title.textContent()).toContain("(token 12)");
+    await expect.poll(() => colours()).not.toBe(average);
     await page.locator('[data-token="12"]').click();
     await page.mouse.move(0, 0);
-    expect(await title.textContent()).toContain("(token 12)");
+    await expect.poll(() => title.textContent()).toContain("(token 12)");
     expect(page.url()).toContain("q=12");
     await page.reload();
     await page.waitForFunction(() => document.querySelector(".is-query"));
-    expect(await page.locator('[data-token="12"]').getAttribute("aria-selected")).toBe("true");
+    await expect.poll(() => page.locator('[data-token="12"]').getAttribute("aria-selected")).toBe("true");
     await close();
   });
 
@@ -62,7 +62,7 @@ describe("attention", () => {
     await tabs_to(page, ".tokens [data-token]");
     await page.keyboard.press("End");
     await page.keyboard.press("ArrowLeft");
-    expect(await page.locator(".text-panel h2").textContent()).toContain("(token 46)");
+    await expect.poll(() => page.locator(".text-panel h2").textContent()).toContain("(token 46)");
     await page.keyboard.press("Enter");
     expect(page.url()).toContain("q=46");
     await close();
@@ -75,13 +75,13 @@ describe("attention", () => {
     await page.locator(kMap).first().focus();
     await page.keyboard.press("+");
     await page.keyboard.press("+");
-    expect(await width()).toBeGreaterThan(whole * 2);
+    await expect.poll(() => width()).toBeGreaterThan(whole * 2);
     const at = page.url();
     expect(at).toMatch(/z=\d+%2C\d+%2C21/);
     await page.keyboard.press("ArrowDown");
     expect(page.url()).not.toBe(at);
     await page.keyboard.press("0");
-    expect(await width()).toBe(whole);
+    await expect.poll(() => width()).toBe(whole);
     expect(page.url()).not.toContain("z=");
     await close();
   });
@@ -89,8 +89,8 @@ describe("attention", () => {
   test("where only thumbnails are in the file, the page says how to bring a whole map", async () => {
     const file = changed_report(kWhole, "thumbnails", (results) => results.maps.forEach((map) => Object.assign(map, { side: 16, causal: false })));
     const { page, problems, close } = await open_file(file, "#attention?l=1&h=2");
-    expect(await page.locator(".attention-map .absent").textContent()).toMatch(/largest of 9 weights.*--maps 1,2/);
-    expect(await page.locator(".tokens").count()).toBe(0);
+    await expect.poll(() => page.locator(".attention-map .absent").textContent()).toMatch(/largest of 9 weights.*--maps 1,2/);
+    await expect.poll(() => page.locator(".tokens").count()).toBe(0);
     expect(problems).toEqual([]);
     await close();
   });

@@ -10,10 +10,10 @@ describe("data", () => {
     const { page, close } = await open_report(kWhole, "#data?table=spectrum");
     const heading = page.getByRole("columnheader", { name: "spectral norm" });
     await heading.getByRole("button").click();
-    expect(await page.getByRole("columnheader", { name: /spectral norm/ }).getAttribute("aria-sort")).toBe("ascending");
+    await expect.poll(() => page.getByRole("columnheader", { name: /spectral norm/ }).getAttribute("aria-sort")).toBe("ascending");
     const all = await page.locator("tbody tr").count();
     await page.getByLabel("search the rows").fill("down");
-    expect(await page.locator("tbody tr").count()).toBeLessThan(all);
+    await expect.poll(() => page.locator("tbody tr").count()).toBeLessThan(all);
     await close();
   });
 });

@@ -14,8 +14,8 @@ describe("heads", () => {
     const { rows } = results_of(report_file(kWhole)).reports.find(({ id }) => id === "circuits")! as { rows: CircuitRow[] };
     const row = rows.find((each) => each.circuit === "qk" && each.layer === 2 && each.head === 3)!;
     const label = (chart: string) => page.locator(`[data-chart="${chart}"] [data-row="2"][data-column="3"]`).getAttribute("aria-label");
-    expect(await label("heads-qk-rank")).toBe(`layer 2, head 3: ${row.energy_rank["0.9"]}`);
-    expect(await label("heads-overlap")).toBe(`layer 2, head 3: ${String(row.overlap["0.9"]).replace("-", "−")}`);
+    await expect.poll(() => label("heads-qk-rank")).toBe(`layer 2, head 3: ${row.energy_rank["0.9"]}`);
+    await expect.poll(() => label("heads-overlap")).toBe(`layer 2, head 3: ${String(row.overlap["0.9"]).replace("-", "−")}`);
     const score = row.symmetry!.toFixed(2);
     expect((await label("heads-symmetry"))!.replace("−", "-")).toContain(Math.abs(Number(score)).toFixed(2).replace("0.", "."));
     await close();
@@ -23,7 +23,7 @@ describe("heads", () => {
 
   test("a cell chooses a head with keys and pointer, and the address keeps it", async () => {
     const { page, close } = await open_report(kWhole, "#heads?l=0&h=0");
-    expect(await page.locator(".heads-detail > h2").textContent()).toBe("Layer 0 · head 0");
+    await expect.poll(() => page.locator(".heads-detail > h2").textContent()).toBe("Layer 0 · head 0");
     await tabs_to(page, '[data-chart="heads-qk-rank"] [role="gridcell"]');
     await page.keyboard.press("ArrowDown");
     await page.keyboard.press("ArrowRight");
@@ -58,7 +58,7 @@ describe("heads", () => {
     await page.getByRole("button", { name: "Those of layer 2 · head 1" }).click();
     await expect.poll(curves).not.toBe(all);
     await go(page, "#heads?l=2&h=1&t=0.6");
-    expect(await page.locator('[data-threshold="0.6"]').getAttribute("aria-pressed")).toBe("true");
+    await expect.poll(() => page.locator('[data-threshold="0.6"]').getAttribute("aria-pressed")).toBe("true");
     await close();
   });
 });

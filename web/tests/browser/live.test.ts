@@ -84,7 +84,7 @@ afterEach(async () => {
 describe("the served page", () => {
   test("runs a text: progress, and its maps when it has ended", async () => {
     const { served, view: { page, problems } } = await open("#attention", "attention", "attention_without_first", "maps");
-    expect(await page.locator("main").textContent()).toContain("There are no maps yet");
+    await expect.poll(() => page.locator("main").textContent()).toContain("There are no maps yet");
     await page.getByLabel("the text to run").fill("To be, or not to be");
     await page.getByLabel("layers to run").selectOption("2");
     await page.getByRole("button", { name: "Run", exact: true }).click();
@@ -93,10 +93,10 @@ describe("the served page", () => {
     await page.waitForTimeout(200);
     served.events(1, event("progress", { job: 1, state: "running", progress: { done: 2, total: 6, seconds: 1, seconds_left: 3.2 } }));
     await expect.poll(() => page.locator(".job-said").first().textContent()).toBe("2 of 6, about 3 s left");
-    expect(await page.locator(".live progress").getAttribute("value")).toBe("2");
+    await expect.poll(() => page.locator(".live progress").getAttribute("value")).toBe("2");
     served.events(1, event("end", { job: 1, state: "done", revision: 2 }));
     await page.waitForSelector('[data-chart="attention-wall"]');
-    expect(await page.getByLabel("the text to run").inputValue()).toBe("To be, or not to be");
+    await expect.poll(() => page.getByLabel("the text to run").inputValue()).toBe("To be, or not to be");
     expect(await axe_findings(page)).toEqual([]);
     expect(problems).toEqual([]);
   });
@@ -104,7 +104,7 @@ describe("the served page", () => {
   test("cancels, and says why a job failed", async () => {
     const { served, view: { page, problems } } = await open("#attention");
     const run = page.getByRole("button", { name: "Run", exact: true });
-    expect(await run.isDisabled()).toBe(true);
+    await expect.poll(() => run.isDisabled()).toBe(true);
     await page.getByLabel("the text to run").fill("x");
     await run.click();
     await page.getByRole("button", { name: "Cancel" }).click();
@@ -114,7 +114,7 @@ describe("the served page", () => {
     await page.waitForTimeout(200);
     served.events(2, event("error", { job: 2, state: "failed", error: { kind: "usage", message: "the text has no tokens <b>" } }));
     await expect.poll(() => page.locator(".job-said.failed").textContent()).toBe("the text has no tokens <b>");
-    expect(await run.isVisible()).toBe(true);
+    await expect.poll(() => run.isVisible()).toBe(true);
     expect(problems).toEqual([]);
   });
 
@@ -133,10 +133,10 @@ describe("the served page", () => {
   test("fetches the whole map of a head that has a thumbnail only, with exact weights", async () => {
     const { view: { page, problems } } = await open("#attention?l=1&h=1");
     await page.waitForSelector(".tokens");
-    expect(await page.locator(".attention-map .absent").count()).toBe(0);
+    await expect.poll(() => page.locator(".attention-map .absent").count()).toBe(0);
     const box = (await page.locator('[data-chart="attention-map"] .chart-body svg image').boundingBox())!;
     await page.mouse.move(box.x + box.width * 0.505, box.y + box.height * 0.505);
-    expect(await page.locator(".tip").textContent()).toMatch(/\(24\) looks at .*\(24\): 1$/);
+    await expect.poll(() => page.locator(".tip").textContent()).toMatch(/\(24\) looks at .*\(24\): 1$/);
     expect(problems).toEqual([]);
   });
 });

@@ -9,12 +9,12 @@ describe("models", () => {
 
   test("the bar names the view where there are several models; its address says what makes them", async () => {
     const one = await open_report(kWhole, "#models");
-    expect(await one.page.locator(".absent code").textContent()).toContain("MODEL OTHER");
+    await expect.poll(() => one.page.locator(".absent code").textContent()).toContain("MODEL OTHER");
     await one.page.goto(one.page.url().replace(/#.*/, "#spectra"));
-    expect(await one.page.getByRole("navigation").getByText("Models").count()).toBe(0);
+    await expect.poll(() => one.page.getByRole("navigation").getByText("Models").count()).toBe(0);
     await one.close();
     const two = await open_report(kTwoModels, "#spectra");
-    expect(await two.page.getByRole("navigation").getByText("Models").count()).toBe(1);
+    await expect.poll(() => two.page.getByRole("navigation").getByText("Models").count()).toBe(1);
     await two.close();
   });
 
@@ -26,7 +26,7 @@ describe("models", () => {
     await page.locator('[data-threshold="0.6"]').click();
     await expect.poll(() => lines.first().getAttribute("d")).not.toBe(before);
     await page.locator('[data-chart="models-ranks"] .legend button').first().click();
-    expect(await lines.count()).toBeLessThan(count);
+    await expect.poll(() => lines.count()).toBeLessThan(count);
     await close();
   });
 
@@ -42,7 +42,7 @@ describe("models", () => {
       });
     });
     const { page, problems, close } = await open_file(file, "#models");
-    expect(await page.locator('[data-chart="models-steps"] h3').textContent()).toBe("Ranks in training");
+    await expect.poll(() => page.locator('[data-chart="models-steps"] h3').textContent()).toBe("Ranks in training");
     expect(problems).toEqual([]);
     await close();
   });

@@ -10,8 +10,8 @@ describe("overview", () => {
 
   test("is what a report opens with, in this order", async () => {
     const { page, close } = await open_report(kWhole);
-    expect(await page.locator("h1").textContent()).toBe("shakespeare-gpt2");
-    expect(await page.locator("main h2").allTextContents()).toEqual(["What stands out", "Rank atlas", "Every head on one text", "Heads at a glance", "Spectra against the null"]);
+    await expect.poll(() => page.locator("h1").textContent()).toBe("shakespeare-gpt2");
+    await expect.poll(() => page.locator("main h2").allTextContents()).toEqual(["What stands out", "Rank atlas", "Every head on one text", "Heads at a glance", "Spectra against the null"]);
     await close();
   });
 
@@ -23,7 +23,7 @@ describe("overview", () => {
     expect(count).toBeLessThanOrEqual(6);
     for (const address of await found.locator("a").evaluateAll((links) => links.map((link) => link.getAttribute("href")!))) expect(address).toMatch(/^#(spectra|heads|weights|similarity|attention)\?/);
     await found.locator('a[href^="#spectra"]').first().click();
-    expect(await page.locator("h1").textContent()).toBe("Spectra");
+    await expect.poll(() => page.locator("h1").textContent()).toBe("Spectra");
     expect(problems).toEqual([]);
     await close();
   });
@@ -34,7 +34,7 @@ describe("overview", () => {
     const words = await row.getAttribute("aria-label");
     expect(words).toMatch(/^W_Q, layer 0: \d+ of 192, random numbers would need 98$/);
     await page.getByRole("button", { name: "99" }).click();
-    expect(await row.getAttribute("aria-label")).toMatch(/random numbers would need 148$/);
+    await expect.poll(() => row.getAttribute("aria-label")).toMatch(/random numbers would need 148$/);
     await close();
   });
 
@@ -50,13 +50,13 @@ describe("overview", () => {
 
   test("several models stand side by side", async () => {
     const { page, close } = await open_report(kTwoModels);
-    expect(await page.locator('[data-chart="overview-models"] .legend button').allTextContents()).toEqual(["shakespeare-llama", "shakespeare-gpt2"]);
+    await expect.poll(() => page.locator('[data-chart="overview-models"] .legend button').allTextContents()).toEqual(["shakespeare-llama", "shakespeare-gpt2"]);
     await close();
   });
 
   test("a report with half its analyses missing says what makes them", async () => {
     const { page, close } = await open_report(kPartial);
-    expect(await page.locator(".absent code").allTextContents()).toEqual([
+    await expect.poll(() => page.locator(".absent code").allTextContents()).toEqual([
       "attnscope spectrum MODEL --values --per-head", "attnscope report MODEL --text-file FILE -o report.html", "attnscope circuits MODEL", "attnscope spectrum MODEL --values --per-head"]);
     await close();
   });
@@ -66,7 +66,7 @@ describe("overview", () => {
     expect(await tabs_to(page, ".finding a")).toBeLessThan(20);
     await tabs_to(page, '[data-chart="overview-atlas"] [role="gridcell"]');
     await page.keyboard.press("ArrowDown");
-    expect(await page.evaluate(() => (document.activeElement as SVGElement).dataset.row)).toBe("1");
+    await expect.poll(() => page.evaluate(() => (document.activeElement as SVGElement).dataset.row)).toBe("1");
     await close();
   });
 });

@@ -8,8 +8,8 @@ with_browser();
 describe("the page", () => {
   test("the address restores threshold and model, and another view keeps them", async () => {
     const { page, close } = await open_report(kTwoModels, "#spectra?t=0.9&m=1");
-    expect(await page.locator('[data-threshold="0.9"]').getAttribute("aria-pressed")).toBe("true");
-    expect(await page.title()).toContain("shakespeare-gpt2");
+    await expect.poll(() => page.locator('[data-threshold="0.9"]').getAttribute("aria-pressed")).toBe("true");
+    await expect.poll(() => page.title()).toContain("shakespeare-gpt2");
     await page.getByRole("link", { name: "Data" }).click();
     expect(page.url()).toContain("#data?t=0.9&m=1");
     await close();
@@ -21,8 +21,8 @@ describe("the page", () => {
     const light = await ground();
     await page.getByRole("button", { name: "dark colours" }).focus();
     await page.keyboard.press("Enter");
-    expect(await ground()).not.toBe(light);
-    expect(await page.evaluate(() => document.activeElement?.className)).toBe("theme");
+    await expect.poll(() => ground()).not.toBe(light);
+    await expect.poll(() => page.evaluate(() => document.activeElement?.className)).toBe("theme");
     expect(problems).toEqual([]);
     await close();
   });
@@ -55,7 +55,7 @@ describe("the page", () => {
     const fewer = await lines();
     expect(fewer).toBeLessThan(all);
     await chart.locator('.legend [data-series="k"]').click({ modifiers: ["Shift"] });
-    expect(await chart.locator('.chart-body [data-series="k"]').count()).toBe(await lines());
+    await expect.poll(() => chart.locator('.chart-body [data-series="k"]').count()).toBe(await lines());
     await close();
   });
 
@@ -77,7 +77,7 @@ describe("the page", () => {
     const { page, problems, close } = await open_file(file);
     for (const view of await page.locator("nav a").evaluateAll((links) => links.map((link) => link.getAttribute("href")!))) {
       await go(page, `${view}?t=0.9`);
-      expect(await page.locator("img, main script").count()).toBe(0);
+      await expect.poll(() => page.locator("img, main script").count()).toBe(0);
       expect(await sideways(page)).toBeLessThanOrEqual(0);
     }
     expect(problems).toEqual([]);

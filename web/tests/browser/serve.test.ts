@@ -63,7 +63,7 @@ function kept_map(layer: number, head: number): Float32Array {
   const { shape, data_offsets } = (JSON.parse(bytes.subarray(8, 8 + header).toString()) as { attentions: { shape: number[]; data_offsets: number[] } }).attentions;
   const [, heads, tokens] = shape as [number, number, number, number];
   const begin = 8 + header + data_offsets[0]! + 4 * (layer * heads + head) * tokens * tokens;
-  return new Float32Array(bytes.subarray(begin, begin + 4 * tokens * tokens).slice().buffer);
+  return new Float32Array(Uint8Array.from(bytes.subarray(begin, begin + 4 * tokens * tokens)).buffer);
 }
 
 describe("serve", () => {

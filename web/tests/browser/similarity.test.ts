@@ -18,7 +18,7 @@ describe("similarity", () => {
     await page.keyboard.press("ArrowRight");
     for (const scope of ["within_head", "across_head"] as const) {
       const row = rows.find((each) => each.layer === 0 && each.matrix === "q" && each.scope === scope)!;
-      expect(await chart.locator(`[data-series="${scope}"] .legend-value`).textContent()).toBe(format_number(row.std, "tick"));
+      await expect.poll(() => chart.locator(`[data-series="${scope}"] .legend-value`).textContent()).toBe(format_number(row.std, "tick"));
     }
     await close();
   });
@@ -26,20 +26,20 @@ describe("similarity", () => {
   test("pickers change the overlap matrices", async () => {
     const { page, close } = await open_report(kWhole, "#similarity");
     const titles = () => page.locator('[data-chart^="similarity-overlap-"].chart-heatmap h3').allTextContents();
-    expect(await titles()).toContain("WQ, layer 0");
+    await expect.poll(() => titles()).toContain("WQ, layer 0");
     await page.getByRole("group", { name: "matrix" }).getByRole("button", { name: "WV" }).click();
-    expect(await titles()).toContain("WV, layer 0");
+    await expect.poll(() => titles()).toContain("WV, layer 0");
     await page.getByRole("group", { name: "Layers" }).getByRole("button", { name: "0", exact: true }).click();
-    expect(await titles()).not.toContain("WV, layer 0");
+    await expect.poll(() => titles()).not.toContain("WV, layer 0");
     await close();
   });
 
   test("a head overlaps with itself wholly, and a tip says a cell", async () => {
     const { page, close } = await open_report(kWhole, "#similarity");
     const cell = page.locator('[data-chart="similarity-overlap-q-0"] [role="gridcell"][data-row="1"][data-column="1"]');
-    expect(await cell.getAttribute("aria-label")).toBe("head 1, head 1: 1.00");
+    await expect.poll(() => cell.getAttribute("aria-label")).toBe("head 1, head 1: 1.00");
     await cell.hover();
-    expect(await page.locator(".tip").textContent()).toBe("head 1, head 1: 1.00");
+    await expect.poll(() => page.locator(".tip").textContent()).toBe("head 1, head 1: 1.00");
     await close();
   });
 
@@ -58,8 +58,8 @@ describe("similarity", () => {
       for (const matrix of ["q", "k", "v"]) similarity.skipped.push({ model: results.models[0]!.name, layer: 3, matrix, reason: "holds Inf" });
     });
     const { page, problems, close } = await open_file(file, "#similarity");
-    expect(await page.locator(".chart-laminar").first().textContent()).toContain("– skipped");
-    expect(await page.locator(".skipped").first().textContent()).toContain("holds Inf");
+    await expect.poll(() => page.locator(".chart-laminar").first().textContent()).toContain("– skipped");
+    await expect.poll(() => page.locator(".skipped").first().textContent()).toContain("holds Inf");
     expect(problems).toEqual([]);
     await close();
   });

@@ -16,14 +16,14 @@ describe("spectra", () => {
   test("pickers change the chart and the address, and back undoes it", async () => {
     const { page, close } = await open_report(kWhole, "#spectra");
     const title = () => page.locator(`${kChart} .chart-head h2`).textContent();
-    expect(await title()).toBe("Singular values");
+    await expect.poll(() => title()).toBe("Singular values");
     await page.getByRole("button", { name: "Against the null" }).click();
-    expect(await title()).toBe("Spectra against the null");
+    await expect.poll(() => title()).toBe("Spectra against the null");
     expect(page.url()).toContain("#spectra?show=null");
     await page.goBack();
-    expect(await title()).toBe("Singular values");
+    await expect.poll(() => title()).toBe("Singular values");
     await page.getByLabel("head").selectOption("2");
-    expect(await title()).toBe("Singular values of head 2");
+    await expect.poll(() => title()).toBe("Singular values of head 2");
     await close();
   });
 
@@ -33,7 +33,7 @@ describe("spectra", () => {
     for (const [group, button] of [["vertical axis", "linear"], ["horizontal axis", "log x"], ["panels", "By matrix"], ["Layers", "0"]] as const) {
       const before = await path();
       await page.getByRole("group", { name: group }).getByRole("button", { name: button, exact: true }).click();
-      expect(await path(), group).not.toBe(before);
+      await expect.poll(() => path(), { message: group }).not.toBe(before);
     }
     await close();
   });
@@ -41,12 +41,12 @@ describe("spectra", () => {
   test("products are hidden until asked for, and the axis makes room for them", async () => {
     const { page, close } = await open_report(kWhole, "#spectra");
     const lines = (series: string) => page.locator(`${kChart} .chart-body [data-series="${series}"]`);
-    expect(await lines("q").count()).toBeGreaterThan(0);
-    expect(await lines("qk").count()).toBe(0);
+    await expect.poll(() => lines("q").count()).toBeGreaterThan(0);
+    await expect.poll(() => lines("qk").count()).toBe(0);
     const before = await lines("q").first().locator("path").getAttribute("d");
     await page.locator(`${kChart} .legend [data-series="qk"]`).click();
-    expect(await lines("qk").count()).toBeGreaterThan(0);
-    expect(await lines("q").first().locator("path").getAttribute("d")).not.toBe(before);
+    await expect.poll(() => lines("qk").count()).toBeGreaterThan(0);
+    await expect.poll(() => lines("q").first().locator("path").getAttribute("d")).not.toBe(before);
     await close();
   });
 
@@ -55,7 +55,7 @@ describe("spectra", () => {
     const path = () => page.locator(".chart-lines .chart-body path").first().getAttribute("d");
     const first = await path();
     await page.getByLabel("model").selectOption("1");
-    expect(await path()).not.toBe(first);
+    await expect.poll(() => path()).not.toBe(first);
     await close();
   });
 
@@ -66,7 +66,7 @@ describe("spectra", () => {
     const rows = results_of(report_file(kWhole)).reports.find(({ id }) => id === "spectrum")!.rows as SpectrumRow[];
     for (const matrix of ["q", "v"]) {
       const { spectral_norm } = rows.find((row) => row.layer === 0 && row.matrix === matrix && row.head === null)!;
-      expect(await page.locator(`.legend [data-series="${matrix}"] .legend-value`).first().textContent()).toBe(format_number(spectral_norm, "tick"));
+      await expect.poll(() => page.locator(`.legend [data-series="${matrix}"] .legend-value`).first().textContent()).toBe(format_number(spectral_norm, "tick"));
     }
     await close();
   });
@@ -79,8 +79,8 @@ describe("spectra", () => {
       spectrum.skipped.push({ model: results.models[0]!.name, layer: 2, matrix: "q", reason: "holds NaN" });
     });
     const { page, problems, close } = await open_file(file, "#spectra");
-    expect(await page.locator(`${kChart} .chart-body`).textContent()).toContain("not in this report");
-    expect(await page.locator(".skipped").textContent()).toContain("holds NaN");
+    await expect.poll(() => page.locator(`${kChart} .chart-body`).textContent()).toContain("not in this report");
+    await expect.poll(() => page.locator(".skipped").textContent()).toContain("holds NaN");
     expect(problems).toEqual([]);
     await close();
   });

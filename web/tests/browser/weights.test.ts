@@ -20,11 +20,11 @@ describe("weights", () => {
     const { page, close } = await open_report(kWhole, "#weights?matrix=v&l=1&head=3");
     const row = row_of(1, "v", 3);
     const figure = (name: string) => page.locator(`dl.facts dt:text-is("${name}") + dd`).textContent();
-    expect(await figure("mean")).toBe(format_number(row.mean, "tick"));
-    expect(await figure("deviation")).toBe(format_number(row.std, "tick"));
-    expect(await figure("excess kurtosis")).toBe(format_number(row.excess_kurtosis, "tick"));
-    expect(await figure("weights")).toBe(row.count.toLocaleString("en"));
-    expect(await figure("95\u202f% below")).toBe(format_number(row.quantiles["0.95"], "tick"));
+    await expect.poll(() => figure("mean")).toBe(format_number(row.mean, "tick"));
+    await expect.poll(() => figure("deviation")).toBe(format_number(row.std, "tick"));
+    await expect.poll(() => figure("excess kurtosis")).toBe(format_number(row.excess_kurtosis, "tick"));
+    await expect.poll(() => figure("weights")).toBe(row.count.toLocaleString("en"));
+    await expect.poll(() => figure("95\u202f% below")).toBe(format_number(row.quantiles["0.95"], "tick"));
     await close();
   });
 
@@ -35,12 +35,12 @@ describe("weights", () => {
     await page.locator('.chart-heatmap [role="gridcell"][data-row="2"][data-column="3"]').first().click();
     expect(page.url()).toMatch(/l=2/);
     expect(page.url()).toMatch(/head=2/);
-    expect(await histogram.locator("h3").textContent()).toBe("WQ, layer 2, head 2");
-    expect(await histogram.locator(".chart-body path").first().getAttribute("d")).not.toBe(before);
+    await expect.poll(() => histogram.locator("h3").textContent()).toBe("WQ, layer 2, head 2");
+    await expect.poll(() => histogram.locator(".chart-body path").first().getAttribute("d")).not.toBe(before);
     await page.locator('.chart-heatmap [role="gridcell"][tabindex="0"]').first().focus();
     await page.keyboard.press("ArrowDown");
     await page.keyboard.press("Enter");
-    expect(await histogram.locator("h3").textContent()).toBe("WQ, layer 3, head 2");
+    await expect.poll(() => histogram.locator("h3").textContent()).toBe("WQ, layer 3, head 2");
     await close();
   });
 
@@ -49,21 +49,21 @@ describe("weights", () => {
     const laminars = () => page.locator(".chart-laminar").count();
     const one = await laminars();
     await page.getByRole("button", { name: "all models side by side" }).click();
-    expect(await laminars()).toBeGreaterThan(one);
+    await expect.poll(() => laminars()).toBeGreaterThan(one);
     await page.getByRole("group", { name: "matrix" }).getByRole("button", { name: "down" }).click();
-    expect(await page.locator(".chart-bars h3").textContent()).toBe("down, layer 0");
+    await expect.poll(() => page.locator(".chart-bars h3").textContent()).toBe("down, layer 0");
     await page.getByLabel("layer", { exact: true }).selectOption("2");
-    expect(await page.locator(".chart-image h3").first().textContent()).toBe("WQ, layer 2");
+    await expect.poll(() => page.locator(".chart-image h3").first().textContent()).toBe("WQ, layer 2");
     await close();
   });
 
   test("what the report lacks is said, with the command that makes it", async () => {
     const without_images = changed_report(kWhole, "no-matrices", (results) => void (results.matrices = []));
     const { page, close } = await open_file(without_images, "#weights?l=1");
-    expect(await page.locator(".absent code").textContent()).toMatch(/^attnscope matrix MODEL --layer 1/);
+    await expect.poll(() => page.locator(".absent code").textContent()).toMatch(/^attnscope matrix MODEL --layer 1/);
     await close();
     const other = await open_report(kWithout, "#weights");
-    expect(await other.page.locator(".absent").first().textContent()).toContain("attnscope weights MODEL");
+    await expect.poll(() => other.page.locator(".absent").first().textContent()).toContain("attnscope weights MODEL");
     await other.close();
   });
 });
