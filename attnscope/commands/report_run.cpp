@@ -10,6 +10,7 @@
 #include "attnscope/pipeline/info.h"
 #include "attnscope/pipeline/kept_maps.h"
 #include "attnscope/pipeline/matrix.h"
+#include "attnscope/pipeline/similarity.h"
 
 namespace attnscope {
 namespace {
@@ -18,6 +19,8 @@ namespace {
 constexpr std::int64_t kMapBytes = 2'000'000;
 /// Rows and columns of a weight matrix' image, and of how many layers at each end of the model.
 constexpr std::int64_t kImageSide = 64, kImageLayers = 4;
+/// What images of cosines may take, one byte each.
+constexpr std::int64_t kCosineBytes = 300'000;
 
 std::string utc_now() {
   const std::time_t now = std::time(nullptr);
@@ -226,6 +229,33 @@ Example report_example(const Arguments& report) {
   return out;
 }
 
+namespace {
+
+/// The cosines within each head's queries, as long as there is `room`, in bytes.
+void add_cosines(const Model& model, std::int64_t layer, std::int64_t& room, const Session& session,
+                 ReportFile& file) {
+  if (!model.has(Role::query, layer)) return;
+  const HeadShape& heads = model.dimensions().heads;
+  for (std::int64_t head = 0; head < heads.heads; ++head) {
+    room -= heads.head_dim * heads.head_dim;
+    if (room < 0) return;
+    ReportCollector rows;
+    run_similarity(std::span(&model, 1),
+                   {.matrices = {Role::query}, .head_matrix = HeadPlace{layer, head}},
+                   session.context, rows);
+    std::vector<double> cosines;
+    for (const Record& row : rows.report().rows) {
+      const auto& values = expect_vector<double>(row, "values");
+      cosines.insert(cosines.end(), values.begin(), values.end());
+    }
+    const std::int64_t size = std::ssize(rows.report().rows);
+    if (std::ssize(cosines) != size * size || size == 0) continue;  // skipped
+    file.add_cosines(model.name(), layer, "q", head, {cosines.data(), size, size, size});
+  }
+}
+
+}  // namespace
+
 ReportFile empty_report(const Arguments& report, std::span<const Model> models,
                         const Session& session) {
   std::vector<Record> facts;
@@ -244,9 +274,11 @@ ReportFile empty_report(const Arguments& report, std::span<const Model> models,
 void add_images(std::span<const Model> models, const LayerSelection& layers, const Session& session,
                 ReportFile& file) {
   for (const Model& model : models) {
+    std::int64_t room = kCosineBytes / std::ssize(models);
     const std::int64_t count = model.dimensions().layers;
     for (const std::int64_t layer : layers.resolve(count, model.name())) {
       if (layer >= kImageLayers && layer < count - kImageLayers) continue;
+      add_cosines(model, layer, room, session, file);
       for (const Role role : {Role::query, Role::key, Role::value, Role::output}) {
         if (session.context.stop.stop_requested()) throw Stopped();
         if (!model.has(role, layer)) continue;

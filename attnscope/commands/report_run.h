@@ -15,8 +15,8 @@ Example report_example(const Arguments& report);
 ReportFile empty_report(const Arguments& report, std::span<const Model> models,
                         const Session& session);
 
-/// Adds images of the attention matrices of the first and last layers among `layers`. Throws
-/// Stopped.
+/// Adds images of the attention matrices of the first and last layers among `layers`, and of the
+/// cosines within their heads' queries as far as they fit. Throws Stopped.
 void add_images(std::span<const Model> models, const LayerSelection& layers, const Session& session,
                 ReportFile& file);
 

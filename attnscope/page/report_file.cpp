@@ -228,6 +228,33 @@ void ReportFile::add_matrix(std::string model, std::int64_t layer, std::string r
       matrix);
 }
 
+void ReportFile::add_cosines(std::string model, std::int64_t layer, std::string role,
+                             std::int64_t head, MatrixView<const double> cosines) {
+  const auto shown = [&](std::int64_t row, std::int64_t col) {
+    const double cosine = row == col ? 0 : cosines(row, col);
+    return std::isfinite(cosine) ? cosine : 0;
+  };
+  double limit = 0;
+  for (std::int64_t row = 0; row < cosines.rows; ++row) {
+    for (std::int64_t col = 0; col < cosines.cols; ++col) {
+      limit = std::max(limit, std::abs(shown(row, col)));
+    }
+  }
+  cosine_list_.emplace_back(Record{{"model", std::move(model)},
+                                   {"layer", layer},
+                                   {"matrix", std::move(role)},
+                                   {"head", head},
+                                   {"rows", cosines.rows},
+                                   {"cols", cosines.cols},
+                                   {"limit", limit},
+                                   {"at", std::ssize(maps_)}});
+  for (std::int64_t row = 0; row < cosines.rows; ++row) {
+    for (std::int64_t col = 0; col < cosines.cols; ++col) {
+      maps_ += static_cast<char>(signed_byte(shown(row, col), limit));
+    }
+  }
+}
+
 /// Where numbers lie among the values; equal ones are kept once.
 Record ReportFile::place_of(std::span<const double> numbers) {
   std::vector<float> narrow;
@@ -287,7 +314,8 @@ std::string ReportFile::results(double seconds) const {
       .add("left_out", std::move(left_out))
       .add("texts", texts_)
       .add("maps", map_list_)
-      .add("matrices", matrix_list_);
+      .add("matrices", matrix_list_)
+      .add("cosines", cosine_list_);
   std::string text = json_text(head);
   text.pop_back();
   std::vector<std::string> parts;

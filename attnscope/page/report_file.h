@@ -63,6 +63,11 @@ class ReportFile {
   void add_matrix(std::string model, std::int64_t layer, std::string role,
                   const WeightMatrix& matrix, std::int64_t side);
 
+  /// The cosines between the rows of one head, (d, d), as an image. Their diagonal is 1 whatever
+  /// the weights are, and left at 0.
+  void add_cosines(std::string model, std::int64_t layer, std::string role, std::int64_t head,
+                   MatrixView<const double> cosines);
+
   /// JSON of everything but numbers and maps. `seconds`: what the report took.
   std::string results(double seconds) const;
   std::string values() const;
@@ -95,7 +100,7 @@ class ReportFile {
   std::vector<Record> models_;
   std::vector<PackedPart> parts_;
   std::vector<LeftOut> left_out_;
-  Value::List texts_, map_list_, matrix_list_;
+  Value::List texts_, map_list_, matrix_list_, cosine_list_;
   std::vector<float> values_;
   /// Where equal numbers of the part in work begin, by their bytes or shape.
   std::map<std::string, std::int64_t> known_;

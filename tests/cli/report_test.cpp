@@ -65,6 +65,28 @@ TEST(CliReport, HoldsTheRowsThatTheOtherCommandsPrint) {
                                              page.results["models"][0]["heads"].get<std::size_t>());
 }
 
+TEST(CliReport, ShowsTheCosinesOfEachHead) {
+  const TempFolder folder;
+  const std::string model = tiny_model("gpt2");
+  const ReportPage page = report_page(folder, {model, "--tokens", "1,2,3"});
+  const json& images = page.results["cosines"];
+  ASSERT_GT(images.size(), 1U);
+  const json& image = images.at(1);
+  EXPECT_EQ(image["head"], 1);
+  const json printed = report_of({"similarity", model, "--head-matrix", "0,1", "--matrix", "q"});
+  const auto size = image["rows"].get<std::size_t>();
+  ASSERT_EQ(printed["rows"].size(), size);
+  const double limit = image["limit"];
+  for (std::size_t row = 0; row < size; ++row) {
+    for (std::size_t col = 0; col < size; ++col) {
+      const auto byte = static_cast<unsigned char>(
+          page.maps.at(image["at"].get<std::size_t>() + row * size + col));
+      const double cosine = row == col ? 0 : printed["rows"][row]["values"][col].get<double>();
+      EXPECT_NEAR((byte - 128) * limit / 127, cosine, limit / 127);
+    }
+  }
+}
+
 TEST(CliReport, TheCommandsThatItNamesPrintTheSameRows) {
   const TempFolder folder;
   const ReportPage page = report_page(folder, {tiny_model("llama"), "--tokens", "1,2,3"});

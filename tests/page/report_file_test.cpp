@@ -178,6 +178,17 @@ TEST(ReportFile, ATextCanBeTakenOutAgain) {
   EXPECT_EQ(file.maps().size(), 4u) << "the matrix stays";
 }
 
+TEST(ReportFile, ShowsCosinesWithoutTheirDiagonal) {
+  const std::vector<double> cosines = {1, 0.2, 0.2, 1};
+  ReportFile file({}, {});
+  file.add_cosines("m", 1, "q", 3, {cosines.data(), 2, 2, 2});
+  const json image = json::parse(file.results(0))["cosines"].at(0);
+  EXPECT_EQ(image["head"], 3);
+  EXPECT_EQ(image["limit"], 0.2);
+  EXPECT_EQ(file.maps(), (std::string{static_cast<char>(128), static_cast<char>(255),
+                                      static_cast<char>(255), static_cast<char>(128)}));
+}
+
 TEST(ReportFile, FillsThePageAndNothingCanCloseABlock) {
   ReportFile file({{"command", "</script><script>alert(1)</script>"}}, {});
   std::ostringstream out;

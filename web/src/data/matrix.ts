@@ -14,8 +14,8 @@ export function overlap_matrix(report: Report, { overlap }: OverlapRow): (number
 export const image_of = (report: Report, model: string, layer: number, matrix: string): MatrixImage | undefined =>
   report.file.matrices.find((each) => each.model === model && each.layer === layer && each.matrix === matrix);
 
-/** The means of a matrix' blocks, row by row, in 127 steps to either side of 0. */
-export function image_values(report: Report, image: MatrixImage): Float64Array {
+/** The numbers of an image, row by row, in 127 steps to either side of 0. */
+export function image_values(report: Report, image: Omit<MatrixImage, "shape">): Float64Array {
   const bytes = report.maps.subarray(image.at, image.at + image.rows * image.cols);
   return Float64Array.from(bytes, (byte) => ((byte - 128) / 127) * image.limit);
 }

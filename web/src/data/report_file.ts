@@ -277,6 +277,11 @@ export interface MatrixImage {
   limit: number; // the largest of them, without its sign
 }
 
+/** The cosines between the rows of one head; their diagonal is left at 0. */
+export interface CosineImage extends Omit<MatrixImage, "shape"> {
+  head: number;
+}
+
 export interface ReportFile {
   schema: "attnscope-report/1";
   version: string;
@@ -291,4 +296,5 @@ export interface ReportFile {
   texts: { model: string; tokens: Token[] }[];
   maps: MapPlace[];
   matrices: MatrixImage[];
+  cosines: CosineImage[];
 }

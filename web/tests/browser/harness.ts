@@ -62,7 +62,7 @@ export function report_file(sample: Sample): string {
   if (without.size > 0)
     page = with_results(page, (results) => {
       results.reports = results.reports.filter(({ id }) => !without.has(id));
-      if (without.has("maps")) results.maps = [];
+      if (without.has("maps")) results.maps = results.cosines = [];
     });
   writeFileSync(file, page);
   made.set(sample.name, file);

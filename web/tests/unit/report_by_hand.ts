@@ -16,7 +16,7 @@ export const heads_of = (model: Model): { layer: number; head: number }[] =>
 
 export function report_of(file: Partial<ReportFile>, maps: Uint8Array = new Uint8Array(0), values: Float32Array = new Float32Array(0)): Report {
   return {
-    file: { models: [kModel], reports: [], thresholds: [0.9], texts: [], maps: [], matrices: [], left_out: [], fields: {}, command: "attnscope report small", ...file } as ReportFile,
+    file: { models: [kModel], reports: [], thresholds: [0.9], texts: [], maps: [], matrices: [], cosines: [], left_out: [], fields: {}, command: "attnscope report small", ...file } as ReportFile,
     values, maps, live: false,
   };
 }

@@ -1,11 +1,12 @@
 // Cosines between the weight vectors of heads, and how far heads overlap, shaped into charts.
 import type { Series } from "../../chart/base";
 import type { HeatmapChart } from "../../chart/heatmap";
+import type { ImageChart } from "../../chart/image";
 import type { LaminarChart } from "../../chart/laminar";
 import type { LinesChart } from "../../chart/lines";
 import { format_number } from "../../chart/number";
 import { matrix_words } from "../../chart/words";
-import { overlap_matrix } from "../../data/matrix";
+import { image_values, overlap_matrix } from "../../data/matrix";
 import { matrices_of, row_at, rows_of, skipped_reason, type Report } from "../../data/report";
 import type { Matrix, Model, OverlapRow, SimilarityRow } from "../../data/report_file";
 import type { Reading } from "../../page/view";
@@ -121,5 +122,18 @@ export function overlap_by_layer_chart({ report, model }: Reading): LinesChart {
         { series: "mean", x, y: rows.map((row) => mean(pairs(row))) },
       ] };
     }),
+  };
+}
+
+/** The cosines between all rows of one head's queries; undefined where the report has no image of them. */
+export function head_cosines_chart({ report, model }: Reading, layer: number, head: number): ImageChart | undefined {
+  const image = report.file.cosines.find((each) => each.model === model.name && each.layer === layer && each.head === head);
+  if (!image) return undefined;
+  const most = 4 * null_deviation(model);
+  return {
+    kind: "image", name: "similarity-head-cosines", title: [...matrix_words(image.matrix), `, layer ${layer}, head ${head}`],
+    note: "Rows against rows; the diagonal, which is 1, is left out. The scale ends at four deviations of random directions.",
+    values: image_values(report, image), rows: image.rows, columns: image.cols, shape: [image.rows, image.cols],
+    scale: { kind: "diverging", domain: [-most, most], format: "score" },
   };
 }

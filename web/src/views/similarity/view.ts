@@ -8,7 +8,7 @@ import { absent, absent_analysis, choice, controls, even_row, section, skipped_l
 import { choice_param, index_param } from "../../page/state";
 import type { Context, Reading, View } from "../../page/view";
 import { chosen_layers, layer_chips } from "../layers";
-import { cosine_charts, cosine_moment_chart, overlap_by_layer_chart, overlap_chart } from "./charts";
+import { cosine_charts, cosine_moment_chart, head_cosines_chart, overlap_by_layer_chart, overlap_chart } from "./charts";
 
 const kScopes = ["within_head", "across_head"] as const;
 
@@ -23,7 +23,7 @@ function charts(reading: Reading): Chart[] {
     overlap_by_layer_chart(reading),
     ...matrices_of(reading.report, "overlap", reading.model.name).flatMap((matrix) => chosen_layers(reading).flatMap((layer) => overlap_chart(reading, matrix, layer) ?? [])),
   ] : [];
-  return [...cosines, ...overlaps];
+  return [...cosines, ...overlaps, ...[head_cosines_chart(reading, ...chosen_head(reading)) ?? []].flat()];
 }
 
 function cosines(context: Context): HTMLElement {
@@ -58,11 +58,20 @@ function overlaps(context: Context): HTMLElement {
     even_row(context, 250, ...frames));
 }
 
-/** Its matrix is too large for the report; the command that prints it. */
-function one_head({ model, state }: Context): HTMLElement {
-  const [layer, head] = [index_param(state, "l", model.layers) ?? 0, index_param(state, "h", model.heads) ?? 0];
+const chosen_head = ({ model, state }: Pick<Reading, "model" | "state">): [number, number] =>
+  [index_param(state, "l", model.layers) ?? 0, index_param(state, "h", model.heads) ?? 0];
+
+/** A report holds those of the first and last layers, as far as they fit; of others it names the command. */
+function one_head(context: Context): HTMLElement {
+  const { model, theme } = context;
+  const [layer, head] = chosen_head(context);
+  const chart = head_cosines_chart(context, layer, head);
+  const picker = (label: string, count: number, chosen: number, choose: (index: number) => void) =>
+    h("select", { "aria-label": label, onchange: (event: Event) => choose(Number((event.target as HTMLSelectElement).value)) },
+      Array.from({ length: count }, (_, index) => h("option", { value: index, selected: index === chosen }, `${label.split(" ")[0]} ${index}`)));
   return section("One head's cosines", null,
-    absent(`The matrix of cosines between all rows of a head, such as head ${head} of layer ${layer},`, `attnscope similarity MODEL --head-matrix ${layer},${head} --matrix q --format csv`));
+    controls(picker("layer of the cosines", model.layers, layer, (l) => context.go({ l })), picker("head of the cosines", model.heads, head, (each) => context.go({ h: each }))),
+    chart ? even_row(context, 340, chart_frame(chart, theme)) : absent(`The matrix of cosines between all rows of a head, such as head ${head} of layer ${layer},`, `attnscope similarity MODEL --head-matrix ${layer},${head} --matrix q --format csv`));
 }
 
 function draw(context: Context): HTMLElement {

@@ -24,7 +24,7 @@ export interface Made {
 export function reading({ model, rows = {}, parameters = {}, threshold = 0.9, thresholds = [0.5, 0.9], values = [] }: Made): Reading {
   const made = { ...kModel, ...model };
   const file = {
-    thresholds, models: [made], texts: [], maps: [], left_out: [], fields: {},
+    thresholds, models: [made], texts: [], maps: [], matrices: [], cosines: [], left_out: [], fields: {},
     reports: Object.entries(rows).map(([id, each]) => ({
       id, rows: each.map((row) => ({ model: made.name, ...row })), skipped: [],
       parameters: { energy: 0.9, length: 100, ...parameters[id as AnalysisId] },
