@@ -261,8 +261,8 @@ Record ReportFile::place_of(std::span<const double> numbers) {
   for (const double number : numbers) narrow.push_back(static_cast<float>(number));
   std::string bytes(narrow.size() * sizeof(float), '\0');
   std::memcpy(bytes.data(), narrow.data(), bytes.size());
-  // Only edges of histograms repeat; keys of long arrays would double what is held.
-  constexpr std::size_t kLongestKey = 1024;
+  // Only edges of histograms repeat; keys of longer arrays would double what is held.
+  constexpr std::size_t kLongestKey = 4096;
   std::int64_t at = std::ssize(values_);
   if (bytes.size() <= kLongestKey) {
     const auto [known, fresh] = known_.emplace(std::move(bytes), at);
