@@ -142,7 +142,7 @@ const PatternTable& pattern_table(DType dtype) {
   static const std::map<DType, PatternTable> tables = [] {
     std::map<DType, PatternTable> made;
     for (const DTypeInfo& info : all_dtypes()) {
-      if (has_countable_patterns(info.dtype)) {
+      if (has_countable_patterns(TensorView{info.dtype})) {
         made.emplace(info.dtype, make_pattern_table(info.dtype));
       }
     }
