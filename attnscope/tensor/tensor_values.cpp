@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
+#include <map>
 #include <random>
 #include <stdexcept>
 #include <string>
@@ -32,6 +33,22 @@ void for_each_run(const TensorMatrix& matrix, const MatrixPart& part, Visit visi
       const std::int64_t count = std::min(left_in_block, end_row - row);
       visit(matrix.row_start(row) + col * matrix.col_stride, 1, count);
       row += count;
+    }
+  }
+}
+
+/// In tiles that are large enough for a source to decode at its full speed.
+void visit_source_values(const TensorMatrix& matrix, const MatrixPart& part,
+                         const std::function<void(std::span<const double>)>& visit) {
+  constexpr std::int64_t kRows = 64, kCols = 1024;
+  Matrix<double> tile(std::min(kRows, part.rows), std::min(kCols, part.cols));
+  for (std::int64_t row = 0; row < part.rows; row += kRows) {
+    for (std::int64_t col = 0; col < part.cols; col += kCols) {
+      const std::int64_t rows = std::min(kRows, part.rows - row);
+      const std::int64_t cols = std::min(kCols, part.cols - col);
+      decode_block<double>(matrix, part.first_row + row, part.first_col + col,
+                           {tile.data(), rows, cols, cols, 1});
+      visit({tile.data(), static_cast<std::size_t>(rows * cols)});
     }
   }
 }
@@ -75,6 +92,7 @@ void count_pairs_of_bytes(const std::byte* at, std::int64_t stride, std::int64_t
 
 void visit_values(const TensorMatrix& matrix, const MatrixPart& part,
                   const std::function<void(std::span<const double>)>& visit) {
+  if (matrix.tensor.source != nullptr) return visit_source_values(matrix, part, visit);
   constexpr std::int64_t kBlock = 4096;  // 32 kB: stays in the first cache
   std::array<double, kBlock> block;
   std::int64_t filled = 0;
@@ -114,23 +132,24 @@ std::vector<double> sample_values(const TensorMatrix& matrix, const MatrixPart& 
   return sample;
 }
 
-bool has_countable_patterns(DType dtype) {
-  const DTypeInfo& info = dtype_info(dtype);
-  return info.kind == DTypeClass::real && (info.bits == 8 || info.bits == 16);
+bool has_countable_patterns(const TensorView& tensor) {
+  const DTypeInfo& info = dtype_info(tensor.dtype);
+  return tensor.source == nullptr && info.kind == DTypeClass::real &&
+         (info.bits == 8 || info.bits == 16);
 }
 
 const PatternTable& pattern_table(DType dtype) {
-  static const PatternTable f16 = make_pattern_table(DType::f16);
-  static const PatternTable bf16 = make_pattern_table(DType::bf16);
-  static const PatternTable f8_e4m3 = make_pattern_table(DType::f8_e4m3);
-  static const PatternTable f8_e5m2 = make_pattern_table(DType::f8_e5m2);
-  switch (dtype) {
-    case DType::f16: return f16;
-    case DType::bf16: return bf16;
-    case DType::f8_e4m3: return f8_e4m3;
-    case DType::f8_e5m2: return f8_e5m2;
-    default: break;
-  }
+  static const std::map<DType, PatternTable> tables = [] {
+    std::map<DType, PatternTable> made;
+    for (const DTypeInfo& info : all_dtypes()) {
+      if (has_countable_patterns(TensorView{info.dtype})) {
+        made.emplace(info.dtype, make_pattern_table(info.dtype));
+      }
+    }
+    return made;
+  }();
+  const auto found = tables.find(dtype);
+  if (found != tables.end()) return found->second;
   throw std::invalid_argument("the patterns of " + std::string(dtype_name(dtype)) +
                               " are not counted");
 }
