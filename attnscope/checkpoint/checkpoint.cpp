@@ -199,6 +199,11 @@ std::uint64_t Checkpoint::file_bytes() const {
   return total;
 }
 
+bool Checkpoint::is_remote() const {
+  return std::any_of(files_.begin(), files_.end(),
+                     [](const MappedFile& file) { return file.is_remote(); });
+}
+
 void Checkpoint::need(std::span<const std::span<const std::byte>> parts) const {
   for (const auto part : parts) {
     for (const MappedFile& file : files_) file.need(part);

@@ -72,6 +72,9 @@ class Checkpoint {
   /// Throws Error(io) if the tensor's file was cut since it was opened. Call after reading bytes.
   void check_intact(const CheckpointTensor& tensor) const;
 
+  /// Whether some of its files are not on this machine.
+  bool is_remote() const;
+
   /// Returns when these bytes of the files can be read, which those of a file on this machine
   /// always can. Call before reading bytes. Throws Error(io) where they cannot be had.
   void need(std::span<const std::span<const std::byte>> parts) const;
