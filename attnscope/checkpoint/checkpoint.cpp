@@ -4,6 +4,7 @@
 #include <optional>
 #include <system_error>
 
+#include "attnscope/checkpoint/quantised/quantised.h"
 #include "attnscope/checkpoint/shard_index.h"
 #include "attnscope/core/error.h"
 #include "attnscope/core/text.h"
@@ -155,6 +156,11 @@ void Checkpoint::index_names(const std::map<std::string, std::string>& shard_of)
     if (chosen.at(tensors_[index].name) == index) kept.push_back(tensors_[index]);
   }
   tensors_ = std::move(kept);
+  index_tensors();
+}
+
+void Checkpoint::index_tensors() {
+  by_name_.clear();
   for (std::size_t index = 0; index < tensors_.size(); ++index) {
     by_name_.emplace(tensors_[index].name, index);
   }
@@ -162,6 +168,12 @@ void Checkpoint::index_names(const std::map<std::string, std::string>& shard_of)
   std::erase_if(aliases_, [&](const auto& alias) {
     return by_name_.count(alias.first) > 0 || by_name_.count(alias.second) == 0;
   });
+}
+
+void Checkpoint::compose_quantised(std::string_view method, std::string_view config,
+                                   std::string_view config_file) {
+  tensors_ = attnscope::compose_quantised(*this, method, config, config_file);
+  index_tensors();
 }
 
 const CheckpointTensor* Checkpoint::find(std::string_view name) const {
