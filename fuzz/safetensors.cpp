@@ -10,7 +10,7 @@ using namespace attnscope;
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   try {
-    const SafetensorsFile file = parse_safetensors(std::as_bytes(std::span(data, size)), "input");
+    const FileContents file = parse_safetensors(std::as_bytes(std::span(data, size)), "input");
     for (const NamedTensor& tensor : file.tensors) {
       const TensorView& view = tensor.view;
       const auto bits = static_cast<std::uint64_t>(dtype_info(view.dtype).bits);

@@ -55,7 +55,7 @@ class FirstPass {
   std::optional<SpreadSearch> spread_;
 };
 
-FirstPass first_pass(const ValueSource& source, const std::optional<BinRule>& bins, double margin) {
+FirstPass first_pass(const ValueStream& source, const std::optional<BinRule>& bins, double margin) {
   std::vector<double> sample = source.sample(sample_size(source.count));
   std::erase_if(sample, [](double value) { return value - value != 0; });  // NaN and Inf
   return FirstPass(std::move(sample), source.count, bins, margin);
@@ -100,14 +100,14 @@ Distribution counted_distribution(std::span<const ValueCount> ascending,
   return out;
 }
 
-std::vector<Distribution> streamed_distributions(const ValueSource& whole,
-                                                 std::span<const ValueSource> parts,
+std::vector<Distribution> streamed_distributions(const ValueStream& whole,
+                                                 std::span<const ValueStream> parts,
                                                  const std::optional<BinRule>& bins) {
-  std::vector<const ValueSource*> sources = {&whole};
-  for (const ValueSource& part : parts) sources.push_back(&part);
+  std::vector<const ValueStream*> sources = {&whole};
+  for (const ValueStream& part : parts) sources.push_back(&part);
   const std::size_t first_read = parts.empty() ? 0 : 1;  // parts are read for the whole too
   std::vector<FirstPass> passes;
-  for (const ValueSource* source : sources) {
+  for (const ValueStream* source : sources) {
     passes.push_back(first_pass(*source, bins, kFirstMargin));
   }
   for (std::size_t index = first_read; index < sources.size(); ++index) {

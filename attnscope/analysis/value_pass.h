@@ -36,7 +36,7 @@ Distribution counted_distribution(std::span<const ValueCount> ascending,
 using ValueVisitor = std::function<void(std::span<const double>)>;
 
 /// Values that can be seen again and again, in blocks; any of them may be NaN or Inf.
-struct ValueSource {
+struct ValueStream {
   std::int64_t count = 0;  // at least 1
   std::function<void(const ValueVisitor&)> visit;
   /// About that many of them, spread over all: by them the first pass knows where quantiles lie.
@@ -46,8 +46,8 @@ struct ValueSource {
 /// Of `whole`, then of each of `parts`, which together are the whole and are read once for both; of
 /// the whole alone where there are none. A pass for moments and quantiles, which is repeated where
 /// a sample misled, then one for the histogram.
-std::vector<Distribution> streamed_distributions(const ValueSource& whole,
-                                                 std::span<const ValueSource> parts,
+std::vector<Distribution> streamed_distributions(const ValueStream& whole,
+                                                 std::span<const ValueStream> parts,
                                                  const std::optional<BinRule>& bins);
 
 }  // namespace attnscope

@@ -1,7 +1,6 @@
 #include "attnscope/checkpoint/checkpoint.h"
 
 #include <algorithm>
-#include <cstring>
 #include <optional>
 #include <system_error>
 
@@ -14,96 +13,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view kIndexEnding = ".safetensors.index.json";
-constexpr std::string_view kWeightsEnding = ".safetensors";
 constexpr std::uint64_t kMaxIndexBytes = 100'000'000;
-
-bool ends_with(const fs::path& path, std::string_view ending) {
-  return path.filename().string().ends_with(ending);
-}
 
 [[noreturn]] void refuse(ErrorKind kind, const fs::path& file, std::string problem,
                          std::string hint = "") {
   throw Error(kind,
               {.file = file.string(), .problem = std::move(problem), .hint = std::move(hint)});
-}
-
-/// False also where the name cannot even be looked up: names come from files and may be too long.
-bool file_exists(const fs::path& path) {
-  std::error_code ignored;
-  return fs::exists(path, ignored);
-}
-
-/// Files of `folder` with one of the endings, sorted by name.
-std::vector<fs::path> files_ending(const fs::path& folder,
-                                   std::initializer_list<std::string_view> endings) {
-  std::vector<fs::path> found;
-  std::error_code error;
-  for (fs::directory_iterator entry(folder, error), end; !error && entry != end;
-       entry.increment(error)) {
-    for (const std::string_view ending : endings) {
-      if (ends_with(entry->path(), ending)) found.push_back(entry->path());
-    }
-  }
-  if (error) refuse(ErrorKind::io, folder, "cannot list: " + error.message());
-  std::sort(found.begin(), found.end());
-  return found;
-}
-
-/// Of the root of a Hugging Face cache folder, models--ORG--NAME: the revision that `main` names,
-/// else the first.
-std::optional<fs::path> find_snapshot(const fs::path& folder) {
-  const fs::path snapshots = folder / "snapshots";
-  std::error_code ignored;
-  if (!fs::is_directory(snapshots, ignored)) return std::nullopt;
-  const auto found = files_ending(snapshots, {""});
-  if (found.empty()) return std::nullopt;
-  const fs::path main = folder / "refs" / "main";
-  if (fs::is_regular_file(main, ignored)) {
-    constexpr std::uint64_t kMaxRevisionBytes = 1000;
-    const fs::path named = snapshots / split(read_text_file(main, kMaxRevisionBytes), '\n')[0];
-    if (std::find(found.begin(), found.end(), named) != found.end()) return named;
-  }
-  return found.front();
-}
-
-/// What git keeps in place of a large file until `git lfs` fetches it.
-bool is_lfs_pointer(std::span<const std::byte> bytes) {
-  constexpr std::string_view kStart = "version https://git-lfs";
-  return bytes.size() > kStart.size() &&
-         std::memcmp(bytes.data(), kStart.data(), kStart.size()) == 0;
-}
-
-/// The weights of a folder, as transformers prefers them: one file, then an index, then the only
-/// .safetensors file of whatever name.
-fs::path find_weights(const fs::path& folder) {
-  for (const char* name : {"model.safetensors", "model.safetensors.index.json"}) {
-    if (file_exists(folder / name)) return folder / name;
-  }
-  for (const std::string_view ending : {kIndexEnding, kWeightsEnding}) {
-    const auto found = files_ending(folder, {ending});
-    if (found.size() == 1) return found.front();
-    if (found.size() > 1) {
-      refuse(ErrorKind::usage, folder,
-             "holds several " + std::string(ending) + " files and no index", "name one of them");
-    }
-  }
-  const auto others = files_ending(folder, {".bin", ".pt", ".pth", ".gguf", ".h5", ".msgpack"});
-  if (!others.empty()) {
-    refuse(ErrorKind::unsupported, folder,
-           "holds only " + verbatim(others.front().filename().string()) +
-               ", a format that is not read yet",
-           "convert it to safetensors, for example with transformers: from_pretrained, then "
-           "save_pretrained");
-  }
-  if (const auto snapshot = find_snapshot(folder)) {
-    refuse(ErrorKind::io, folder,
-           "is the folder of a model in a cache, which keeps its files in "
-           "snapshots/REVISION",
-           "name " + verbatim(snapshot->string()));
-  }
-  refuse(ErrorKind::io, folder, "holds no weights",
-         "expected model.safetensors or model.safetensors.index.json");
 }
 
 }  // namespace
@@ -116,53 +31,69 @@ Checkpoint Checkpoint::open(const fs::path& path) {
            "no such file or folder; download the model first (for example: hf download "
            "ORG/NAME --local-dir FOLDER), then name its folder");
   }
+  if (fs::is_directory(status)) return open(CheckpointFolder(path));
+  return open(CheckpointFolder(path.parent_path()), path.filename().string());
+}
+
+Checkpoint Checkpoint::open(const CheckpointFolder& folder, std::string weights) {
+  if (weights.empty()) weights = find_weights(folder);
   Checkpoint checkpoint;
-  const bool directory = fs::is_directory(status);
-  checkpoint.main_file_ = directory ? find_weights(path) : path;
-  checkpoint.folder_ = directory ? path : path.parent_path();
-  const fs::path& weights = checkpoint.main_file_;
-  if (ends_with(weights, kIndexEnding)) {
-    checkpoint.open_sharded(weights);
-  } else if (ends_with(weights, kWeightsEnding)) {
-    checkpoint.add_file(weights);
-    checkpoint.index_names({});
-  } else {
-    refuse(ErrorKind::unsupported, weights, "not a format that is read",
-           "expected a .safetensors file, a .safetensors.index.json or a folder with one");
+  checkpoint.folder_ = folder.path();
+  checkpoint.main_file_ = folder.path() / weights;
+  if (is_index(weights)) {
+    checkpoint.open_sharded(folder);
+    return checkpoint;
   }
+  for (const std::string& part : checkpoint.add_file(folder, weights)) {
+    checkpoint.add_file(folder, part);
+  }
+  checkpoint.index_names({});
   return checkpoint;
 }
 
-void Checkpoint::add_file(const fs::path& path) {
-  MappedFile file(path);
-  if (is_lfs_pointer(file.bytes())) {
-    refuse(ErrorKind::format, path, "is a git-lfs pointer and not the weights",
-           "fetch them: git lfs pull");
-  }
-  SafetensorsFile parsed;
+std::vector<std::string> Checkpoint::add_file(const CheckpointFolder& folder,
+                                              const std::string& name) {
+  MappedFile file = folder.open(name);
+  const FileFormat& format = format_of(file);
+  FileContents contents;
   try {
-    parsed = parse_safetensors(file.bytes(), path.string());
+    contents = format.read(file, file.path().string());
   } catch (const Error&) {
     file.check_intact();  // a cut file is the likelier truth than what its zeros look like
     throw;
   }
   file.check_intact();
-  for (NamedTensor& tensor : parsed.tensors) {
+  for (NamedTensor& tensor : contents.tensors) {
     tensors_.push_back({std::move(tensor.name), std::move(tensor.view), files_.size()});
   }
   // Writers that drop the second name of a shared tensor leave it here as alias → kept name.
-  for (auto& [key, text] : parsed.metadata) aliases_.emplace(key, text);
+  for (auto& [key, text] : contents.metadata) aliases_.emplace(key, text);
+  for (std::string& note : contents.notes) {
+    warnings_.push_back({.file = file.path().string(), .problem = std::move(note)});
+  }
+  if (contents.config) config_ = std::move(contents.config);
+  if (contents.tokenizer) tokenizer_ = std::move(contents.tokenizer);
+  memory_.insert(memory_.end(), contents.memory.begin(), contents.memory.end());
   files_.push_back(std::move(file));
+
+  std::vector<std::string> others;
+  if (format.parts != nullptr) {
+    for (const fs::path& part : format.parts(name)) {
+      if (part != name) others.push_back(part.string());
+    }
+  }
+  return others;
 }
 
-void Checkpoint::open_sharded(const fs::path& index_path) {
+void Checkpoint::open_sharded(const CheckpointFolder& folder) {
+  const fs::path& index_path = main_file_;
   const auto shard_of =
       parse_shard_index(read_text_file(index_path, kMaxIndexBytes), index_path.string());
   std::map<std::string, std::size_t> shards;  // and how many tensors the index puts there
   for (const auto& [tensor, shard] : shard_of) ++shards[shard];
   for (const auto& [shard, count] : shards) {
-    if (file_exists(folder_ / shard)) {
-      add_file(folder_ / shard);
+    if (folder.has(shard)) {
+      add_file(folder, shard);
     } else {
       absent_shards_.insert(shard);
     }
@@ -254,6 +185,36 @@ std::uint64_t Checkpoint::file_bytes() const {
   std::uint64_t total = 0;
   for (const MappedFile& file : files_) total += file.bytes().size();
   return total;
+}
+
+bool Checkpoint::is_remote() const {
+  return std::any_of(files_.begin(), files_.end(),
+                     [](const MappedFile& file) { return file.is_remote(); });
+}
+
+void Checkpoint::need(std::span<const std::span<const std::byte>> parts) const {
+  for (const auto part : parts) {
+    for (const MappedFile& file : files_) file.need(part);
+  }
+}
+
+void Checkpoint::need(const CheckpointTensor& tensor) const { need(all_bytes(tensor.view)); }
+
+void Checkpoint::prefetch(std::span<const std::span<const std::byte>> parts) const {
+  for (const auto part : parts) {
+    for (const MappedFile& file : files_) file.prefetch(part);
+  }
+}
+
+void Checkpoint::release(const CheckpointTensor& tensor) const {
+  for (const auto part : all_bytes(tensor.view)) {
+    for (const MappedFile& file : files_) file.release(part);
+  }
+}
+
+void Checkpoint::check_intact(const CheckpointTensor& tensor) const {
+  if (tensor.view.source == nullptr) return files_[tensor.file].check_intact();
+  for (const MappedFile& file : files_) file.check_intact();  // its parts may lie in several
 }
 
 void Checkpoint::warn(const CheckpointTensor& tensor, const std::string& problem) {

@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <memory>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
@@ -11,7 +13,7 @@
 #include <vector>
 
 #include "attnscope/checkpoint/mapped_file.h"
-#include "attnscope/checkpoint/safetensors.h"
+#include "attnscope/checkpoint/weight_files.h"
 #include "attnscope/core/error.h"
 
 namespace attnscope {
@@ -26,9 +28,12 @@ struct CheckpointTensor {
 /// Owns the mapped files; move-only. Views of its tensors live as long as it does.
 class Checkpoint {
  public:
-  /// `path`: a folder with weights, a .safetensors file, or a …safetensors.index.json.
+  /// `path`: a folder with weights, a file of one of file_formats(), or an index of such.
   /// Throws Error(io), Error(format), or Error(unsupported) for formats that no reader knows.
   static Checkpoint open(const std::filesystem::path& path);
+
+  /// `weights`: a file of the folder, or an index; empty: whatever find_weights() finds.
+  static Checkpoint open(const CheckpointFolder& folder, std::string weights = "");
 
   /// Sorted by file, then by place in the file. Aliases are not listed.
   const std::vector<CheckpointTensor>& tensors() const { return tensors_; }
@@ -39,8 +44,12 @@ class Checkpoint {
   /// Other names of tensors, from the files' metadata: alias → name.
   const std::map<std::string, std::string, std::less<>>& aliases() const { return aliases_; }
 
+  /// The text of a config.json or a tokenizer.json that the weights' own file holds.
+  const std::optional<std::string>& config() const { return config_; }
+  const std::optional<std::string>& tokenizer() const { return tokenizer_; }
+
   /// Where index and shards disagree, one for each tensor; the tensors are the union of both.
-  /// Shards that are not there are named here too, as long as one is.
+  /// Shards that are not there are named here too, as long as one is; and what readers note.
   const std::vector<ErrorParts>& warnings() const { return warnings_; }
 
   /// Where the index says a tensor is that no shard holds: ": the index puts it in FILE, which
@@ -56,17 +65,21 @@ class Checkpoint {
   const std::vector<MappedFile>& files() const { return files_; }
 
   /// Throws Error(io) if the tensor's file was cut since it was opened. Call after reading bytes.
-  void check_intact(const CheckpointTensor& tensor) const { files_[tensor.file].check_intact(); }
+  void check_intact(const CheckpointTensor& tensor) const;
 
-  /// Asks the system to read `part` of the tensor's bytes soon, and does not wait for it.
-  void prefetch(const CheckpointTensor& tensor, std::span<const std::byte> part) const {
-    files_[tensor.file].prefetch(part);
-  }
+  /// Whether some of its files are not on this machine.
+  bool is_remote() const;
 
-  /// Tells the system that the tensor's bytes will not be read soon.
-  void release(const CheckpointTensor& tensor) const {
-    files_[tensor.file].release(tensor.view.bytes);
-  }
+  /// Returns when these bytes of the files can be read, which those of a file on this machine
+  /// always can. Call before reading bytes. Throws Error(io) where they cannot be had.
+  void need(std::span<const std::span<const std::byte>> parts) const;
+  void need(const CheckpointTensor& tensor) const;
+
+  /// Asks for bytes that are needed soon, and does not wait for them.
+  void prefetch(std::span<const std::span<const std::byte>> parts) const;
+
+  /// Says that the tensor's bytes will not be read soon.
+  void release(const CheckpointTensor& tensor) const;
 
   /// "FILE: tensor 'NAME'", for messages.
   std::string place_of(const CheckpointTensor& tensor) const;
@@ -76,9 +89,10 @@ class Checkpoint {
                       std::string hint = "") const;
 
  private:
-  void add_file(const std::filesystem::path& path);
+  /// Names the other files that belong to it.
+  std::vector<std::string> add_file(const CheckpointFolder& folder, const std::string& name);
   void warn(const CheckpointTensor& tensor, const std::string& problem);
-  void open_sharded(const std::filesystem::path& index_path);
+  void open_sharded(const CheckpointFolder& folder);
   /// `shard_of`: what the index says, empty for a single file.
   void index_names(const std::map<std::string, std::string>& shard_of);
 
@@ -91,6 +105,8 @@ class Checkpoint {
   std::map<std::string, std::string, std::less<>> missing_;  // tensor → shard the index names
   std::set<std::string, std::less<>> absent_shards_;
   std::vector<ErrorParts> warnings_;
+  std::optional<std::string> config_, tokenizer_;
+  std::vector<std::shared_ptr<const std::vector<std::byte>>> memory_;
 };
 
 }  // namespace attnscope

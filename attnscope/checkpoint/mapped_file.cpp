@@ -70,42 +70,72 @@ MappedFile::MappedFile(const std::filesystem::path& path) : path_(path) {
   guard_ = GuardedRange(bytes_);
 }
 
+MappedFile::MappedFile(RemoteFile file) : path_(file.path), state_{.bytes = file.bytes} {
+  if (state_.bytes == 0) return;
+  // Memory is taken page by page as bytes arrive.
+  void* address = mmap(nullptr, state_.bytes, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (address == MAP_FAILED) {
+    refuse(path_, std::string("cannot make room for it: ") + std::strerror(errno));
+  }
+  const std::span memory(static_cast<std::byte*>(address), state_.bytes);
+  bytes_ = memory;
+  remote_ = std::make_unique<RemoteBytes>(memory, std::move(file));
+}
+
 MappedFile::MappedFile(MappedFile&& other) noexcept
     : path_(std::move(other.path_)),
       descriptor_(std::exchange(other.descriptor_, -1)),
       bytes_(std::exchange(other.bytes_, {})),
       state_(other.state_),
-      guard_(std::move(other.guard_)) {}
+      guard_(std::move(other.guard_)),
+      remote_(std::move(other.remote_)) {}
 
 MappedFile::~MappedFile() {
   guard_ = GuardedRange();  // before another mapping can take the addresses
+  remote_.reset();          // it may still be writing
   if (!bytes_.empty()) munmap(const_cast<std::byte*>(bytes_.data()), bytes_.size());
   if (descriptor_ >= 0) close(descriptor_);
 }
 
+std::optional<std::size_t> MappedFile::place_of(std::span<const std::byte> part) const {
+  const auto at = reinterpret_cast<std::uintptr_t>(part.data());
+  const auto begin = reinterpret_cast<std::uintptr_t>(bytes_.data());
+  if (part.empty() || at < begin || at >= begin + bytes_.size()) return std::nullopt;
+  return at - begin;
+}
+
+void MappedFile::need(std::span<const std::byte> part) const {
+  if (remote_ == nullptr) return;
+  if (const auto first = place_of(part)) remote_->need(*first, *first + part.size());
+}
+
 void MappedFile::prefetch(std::span<const std::byte> part) const {
-  if (part.empty()) return;
+  const auto first = place_of(part);
+  if (!first) return;
+  if (remote_ != nullptr) return remote_->prefetch(*first, *first + part.size());
   static const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
   // The mapping begins on a page, so a page of the file is a page of memory.
-  const auto first = static_cast<std::size_t>(part.data() - bytes_.data());
-  const std::size_t begin = first / page * page;
+  const std::size_t begin = *first / page * page;
   void* address = const_cast<std::byte*>(bytes_.data()) + begin;
   // Advice only: whatever comes of it, the bytes are read where they are used.
-  (void)madvise(address, first + part.size() - begin, MADV_WILLNEED);
+  (void)madvise(address, *first + part.size() - begin, MADV_WILLNEED);
 }
 
 void MappedFile::release(std::span<const std::byte> part) const {
-  if (part.empty()) return;
+  const auto first = place_of(part);
+  if (!first) return;
   static const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-  const auto first = static_cast<std::size_t>(part.data() - bytes_.data());
   // Whole pages alone: the others hold bytes that somebody else may read.
-  const std::size_t begin = (first + page - 1) / page * page;
-  const std::size_t end = (first + part.size()) / page * page;
+  const std::size_t begin = (*first + page - 1) / page * page;
+  const std::size_t end = (*first + part.size()) / page * page;
   if (begin >= end) return;
+  if (remote_ != nullptr) remote_->forget(begin, end);
   (void)madvise(const_cast<std::byte*>(bytes_.data()) + begin, end - begin, MADV_DONTNEED);
 }
 
 void MappedFile::check_intact() const {
+  if (remote_ != nullptr) return;  // a source checks what it gives
   struct stat status;
   if (guard_.was_cut() || fstat(descriptor_, &status) != 0 ||
       state_of(status).bytes < state_.bytes) {

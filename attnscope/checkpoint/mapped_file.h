@@ -1,13 +1,16 @@
-// A read-only memory-mapped file that notices when it is cut or written to.
+// The bytes of a file, mapped into memory; it notices when the file is cut or written to.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <memory>
+#include <optional>
 #include <span>
 #include <string>
 
 #include "attnscope/checkpoint/bus_error_guard.h"
+#include "attnscope/checkpoint/remote_bytes.h"
 
 namespace attnscope {
 
@@ -25,6 +28,8 @@ class MappedFile {
  public:
   /// Throws Error(io) where the file cannot be opened or is no regular file.
   explicit MappedFile(const std::filesystem::path& path);
+  /// Of a file elsewhere: its bytes are there once they were needed.
+  explicit MappedFile(RemoteFile file);
   ~MappedFile();
   MappedFile(MappedFile&& other) noexcept;
   MappedFile& operator=(MappedFile&&) = delete;
@@ -35,21 +40,31 @@ class MappedFile {
   /// As it was when it was opened.
   const FileState& state() const { return state_; }
 
-  /// Asks the system to read `part` of the bytes soon, and does not wait for it.
+  bool is_remote() const { return remote_ != nullptr; }
+
+  /// Returns when `part` of the bytes can be read: at once where the file is on this machine. Bytes
+  /// of other files are ignored here and below. Throws Error(io) where they cannot be had.
+  void need(std::span<const std::byte> part) const;
+
+  /// Asks for `part` of the bytes to be read soon, and does not wait for it.
   void prefetch(std::span<const std::byte> part) const;
 
-  /// Tells the system that `part` of the bytes will not be read soon: what memory held of it may go.
+  /// Says that `part` of the bytes will not be read soon: what memory held of it may go.
   void release(std::span<const std::byte> part) const;
 
   /// Throws Error(io) naming the file if it was cut or written to since it was opened.
   void check_intact() const;
 
  private:
+  /// Where in the file the part begins; nothing where it is no part of it.
+  std::optional<std::size_t> place_of(std::span<const std::byte> part) const;
+
   std::filesystem::path path_;
   int descriptor_ = -1;
   std::span<const std::byte> bytes_;
   FileState state_;
   GuardedRange guard_;
+  std::unique_ptr<RemoteBytes> remote_;  // null: the file is on this machine
 };
 
 /// The whole of a small text file. Throws Error(io), or Error(format) above `limit_bytes`.

@@ -156,7 +156,7 @@ std::map<std::string, std::string> parse_metadata(const json& value, const Place
 
 }  // namespace
 
-SafetensorsFile parse_safetensors(std::span<const std::byte> file, std::string_view name) {
+FileContents parse_safetensors(std::span<const std::byte> file, std::string_view name) {
   const Place where = {std::string(name)};
   const std::uint64_t length = header_length(file, where);
   const std::string_view header(reinterpret_cast<const char*>(file.data()) + kLengthBytes,
@@ -166,7 +166,7 @@ SafetensorsFile parse_safetensors(std::span<const std::byte> file, std::string_v
   }
   const json parsed = parse_json(header, name, "header");
 
-  SafetensorsFile result;
+  FileContents result;
   std::vector<Entry> entries;
   for (const auto& [key, value] : parsed.items()) {
     if (key == "__metadata__") {
@@ -187,6 +187,14 @@ SafetensorsFile parse_safetensors(std::span<const std::byte> file, std::string_v
     result.tensors.push_back({std::move(entry.name), {entry.dtype, std::move(entry.shape), bytes}});
   }
   return result;
+}
+
+FileContents read_safetensors(const MappedFile& file, std::string_view name) {
+  const auto bytes = file.bytes();
+  file.need(bytes.first(std::min<std::size_t>(kLengthBytes, bytes.size())));
+  const auto length = static_cast<std::size_t>(header_length(bytes, {std::string(name)}));
+  file.need(bytes.first(kLengthBytes + length));
+  return parse_safetensors(bytes, name);
 }
 
 }  // namespace attnscope

@@ -3,29 +3,19 @@
 #pragma once
 
 #include <cstddef>
-#include <map>
 #include <span>
-#include <string>
 #include <string_view>
-#include <vector>
 
-#include "attnscope/tensor/tensor_view.h"
+#include "attnscope/checkpoint/file_format.h"
 
 namespace attnscope {
-
-struct NamedTensor {
-  std::string name;
-  TensorView view;
-};
-
-struct SafetensorsFile {
-  std::vector<NamedTensor> tensors;             // in the order of their bytes
-  std::map<std::string, std::string> metadata;  // `__metadata__`
-};
 
 /// Checks the whole header before any tensor is believed: sizes, exact cover of the file without
 /// holes or overlaps, dtypes, duplicate names. Views point into `file`.
 /// Throws Error(format) with the file's `name` and the fault.
-SafetensorsFile parse_safetensors(std::span<const std::byte> file, std::string_view name);
+FileContents parse_safetensors(std::span<const std::byte> file, std::string_view name);
+
+/// The same, of which only the header needs to be there.
+FileContents read_safetensors(const MappedFile& file, std::string_view name);
 
 }  // namespace attnscope

@@ -237,7 +237,11 @@ class Reader : TensorReader {
 }  // namespace
 
 void RowTable::read(std::int64_t row, std::span<float> out) const {
-  decode_elements(tensor->view, row * cols, 1, cols, out.data());
+  TensorMatrix matrix = whole_matrix(tensor->view);
+  matrix.first = matrix.row_start(row);
+  matrix.rows = 1;
+  checkpoint->need(byte_ranges(matrix));
+  decode_block<float>(matrix, 0, 0, {out.data(), 1, cols, cols, 1});
 }
 
 ForwardWeights ForwardWeights::read(const Model& model, bool copy_weights, const Compute& compute) {

@@ -33,7 +33,8 @@ struct RowTable {
   const CheckpointTensor* tensor = nullptr;  // null: there is no such table
   std::int64_t rows = 0, cols = 0;
 
-  void read(std::int64_t row, std::span<float> out) const;  // (cols,)
+  /// (cols,). Throws Error(io) where the file is elsewhere and cannot be read.
+  void read(std::int64_t row, std::span<float> out) const;
   void check_intact() const { checkpoint->check_intact(*tensor); }
 };
 

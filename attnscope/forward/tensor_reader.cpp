@@ -34,13 +34,16 @@ void TensorReader::check_dtype(const CheckpointTensor& tensor) const {
 }
 
 std::vector<float> TensorReader::values(const TensorMatrix& column) const {
+  model_.checkpoint().need(byte_ranges(column));
   const Matrix<float> matrix = decode<float>(column);
   return {matrix.data(), matrix.data() + column.rows * column.cols};
 }
 
 std::vector<float> TensorReader::values(const CheckpointTensor& tensor) const {
+  model_.checkpoint().need(tensor);
   std::vector<float> out(static_cast<std::size_t>(tensor.view.element_count()));
-  decode_elements(tensor.view, 0, 1, std::ssize(out), out.data());
+  const std::int64_t step = tensor.view.shape.size() == 1 ? tensor.view.stride(0) : 1;
+  decode_elements(tensor.view, 0, step, std::ssize(out), out.data());
   model_.checkpoint().check_intact(tensor);
   return out;
 }
@@ -73,19 +76,22 @@ RowTable TensorReader::table_under_prefix(const std::string& name, std::int64_t 
 float TensorReader::scalar(const ScalarSite& site) const {
   const Shape shape{5 * spec_.dimensions.layers};
   const CheckpointTensor& tensor = need(model_.find(model_.prefix() + site.tensor, shape));
+  model_.checkpoint().need(tensor);
   float value = 0;
-  decode_elements(tensor.view, site.index, 1, 1, &value);
+  decode_elements(tensor.view, site.index * tensor.view.stride(0), 1, 1, &value);
   return value;
 }
 
 bool TensorReader::copies(const std::vector<TensorMatrix>& parts) const {
   return copy_ && std::all_of(parts.begin(), parts.end(), [](const TensorMatrix& part) {
-           return part.tensor.dtype == DType::f32 || part.tensor.dtype == DType::f64;
+           const DType dtype = part.tensor.dtype;
+           return part.tensor.source == nullptr && (dtype == DType::f32 || dtype == DType::f64);
          });
 }
 
 SharedLinear TensorReader::make_linear(std::vector<TensorMatrix> parts, std::vector<float> bias,
                                        bool copied) const {
+  for (const TensorMatrix& part : parts) model_.checkpoint().need(byte_ranges(part));
   LinearLayer layer;
   layer.bias = std::move(bias);
   layer.weights = LinearWeights(std::move(parts), copied, compute_);

@@ -158,7 +158,7 @@ std::int64_t count_attention_parameters(const Model& model) {
 std::string main_dtype(const Checkpoint& checkpoint) {
   std::map<std::string_view, std::uint64_t> bytes_of;
   for (const CheckpointTensor& tensor : checkpoint.tensors()) {
-    bytes_of[dtype_name(tensor.view.dtype)] += tensor.view.bytes.size();
+    bytes_of[tensor.view.storage_name()] += stored_bytes(tensor.view);
   }
   const auto most =
       std::max_element(bytes_of.begin(), bytes_of.end(),
@@ -204,6 +204,8 @@ std::vector<TensorPair> declared_copies(const Model& model) {
 }
 
 bool holds_same_bytes(const Model& model, const TensorPair& pair) {
+  model.checkpoint().need(*pair.copy);
+  model.checkpoint().need(*pair.original);
   const auto copy = pair.copy->view.bytes, original = pair.original->view.bytes;
   const bool same =
       copy.size() == original.size() && std::memcmp(copy.data(), original.data(), copy.size()) == 0;
@@ -224,9 +226,9 @@ Inventory take_inventory(const Model& model, std::span<const TensorPair> copies)
   ModelFacts& facts = inventory.facts;
   const auto describe = [](const CheckpointTensor& tensor, const std::string& name) {
     return TensorFacts{.name = name,
-                       .dtype = dtype_name(tensor.view.dtype),
+                       .dtype = tensor.view.storage_name(),
                        .shape = tensor.view.shape,
-                       .bytes = tensor.view.bytes.size()};
+                       .bytes = stored_bytes(tensor.view)};
   };
   for (const CheckpointTensor& tensor : checkpoint.tensors()) {
     TensorFacts row = describe(tensor, tensor.name);

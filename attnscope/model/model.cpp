@@ -71,7 +71,15 @@ std::string expected_text(const Shape& expected) {
 }  // namespace
 
 Model Model::open(const fs::path& path, const std::optional<fs::path>& layout, std::string name) {
-  Checkpoint checkpoint = Checkpoint::open(path);
+  return open(Checkpoint::open(path), layout,
+              name.empty() ? distinct_names({path}).front() : std::move(name));
+}
+
+Model Model::open(Checkpoint checkpoint, const std::optional<fs::path>& layout, std::string name) {
+  if (!layout && checkpoint.config()) {
+    ModelSpec spec = parse_config(*checkpoint.config(), checkpoint.main_file().string());
+    return {std::move(checkpoint), std::move(spec), std::move(name)};
+  }
   const fs::path source = layout ? *layout : checkpoint.folder() / "config.json";
   std::error_code ignored;
   if (!layout && !fs::exists(source, ignored)) {
@@ -84,7 +92,6 @@ Model Model::open(const fs::path& path, const std::optional<fs::path>& layout, s
   const std::string text = read_text_file(source, kMaxConfigBytes);
   ModelSpec spec =
       layout ? parse_layout(text, source.string()) : parse_config(text, source.string());
-  if (name.empty()) name = distinct_names({path}).front();
   return {std::move(checkpoint), std::move(spec), std::move(name)};
 }
 
@@ -181,10 +188,11 @@ Weight Model::locate(const WeightRule& rule, std::int64_t layer) const {
     fail(ErrorKind::unsupported, "dtype " + std::string(dtype.name) + " holds no real numbers");
   }
 
-  const bool out_by_in = rule.storage == Storage::out_by_in;
-  const std::int64_t output_stride = out_by_in ? inputs : 1;
-  const std::int64_t input_stride = out_by_in ? 1 : slice.total;
-  const std::int64_t stack_offset = rule.index.value_or(0) * slice.total * inputs;
+  const std::size_t axes = found.size();
+  const std::size_t output_axis = axes - (rule.storage == Storage::out_by_in ? 2 : 1);
+  const std::size_t input_axis = axes - (rule.storage == Storage::out_by_in ? 1 : 2);
+  const std::int64_t output_stride = tensor->view.stride(output_axis);
+  const std::int64_t stack_offset = rule.index ? *rule.index * tensor->view.stride(0) : 0;
 
   Weight weight{.tensor = tensor,
                 .matrix = {.tensor = tensor->view,
@@ -192,7 +200,7 @@ Weight Model::locate(const WeightRule& rule, std::int64_t layer) const {
                            .cols = inputs,
                            .first = stack_offset + slice.first * output_stride,
                            .row_stride = output_stride,
-                           .col_stride = input_stride,
+                           .col_stride = tensor->view.stride(input_axis),
                            .block_rows = slice.block,
                            .block_stride = slice.block_step * output_stride}};
   if (tensor_name.ends_with(kWeightEnding)) {
@@ -207,10 +215,10 @@ Weight Model::locate(const WeightRule& rule, std::int64_t layer) const {
     weight.bias_column = {.tensor = weight.bias->view,
                           .rows = weight.matrix.rows,
                           .cols = 1,
-                          .first = slice.first,
-                          .row_stride = 1,
+                          .first = slice.first * weight.bias->view.stride(0),
+                          .row_stride = weight.bias->view.stride(0),
                           .block_rows = slice.block,
-                          .block_stride = slice.block_step};
+                          .block_stride = slice.block_step * weight.bias->view.stride(0)};
   }
   return weight;
 }

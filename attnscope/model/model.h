@@ -51,6 +51,10 @@ class Model {
                     const std::optional<std::filesystem::path>& layout = std::nullopt,
                     std::string name = "");
 
+  /// Of a checkpoint that is open. Its own config goes before a config.json beside it.
+  static Model open(Checkpoint checkpoint, const std::optional<std::filesystem::path>& layout,
+                    std::string name);
+
   Model(Checkpoint checkpoint, ModelSpec spec, std::string name = "");
 
   const std::string& name() const { return name_; }

@@ -21,7 +21,7 @@ struct Group {
   std::size_t filled = 0;  // outputs that there are
   DType dtype = DType::f32;
   std::int64_t input_step = 0;  // in elements
-  bool alike = true;            // all of one dtype and input_step
+  bool alike = true;            // plain elements, all of one dtype and input_step
   bool outputs_adjoin = true;   // each is the element after the one before
 };
 
@@ -29,18 +29,20 @@ Group group_at(std::span<const TensorMatrix> parts, std::int64_t first, std::int
   Group group;
   std::int64_t part_first = 0;
   for (const TensorMatrix& part : parts) {
+    const bool plain = part.tensor.source == nullptr;
     const auto bytes = static_cast<std::int64_t>(dtype_info(part.tensor.dtype).bits / 8);
     while (group.filled < kPanelGroup) {
       const std::int64_t row = first + static_cast<std::int64_t>(group.filled) - part_first;
       if (row >= part.rows) break;
       const std::int64_t element = part.row_start(row) + first_col * part.col_stride;
-      const std::byte* at = part.tensor.bytes.data() + element * bytes;
+      const std::byte* at = plain ? part.tensor.bytes.data() + element * bytes : nullptr;
+      group.alike &= plain;
       if (group.filled == 0) {
         group.dtype = part.tensor.dtype;
         group.input_step = part.col_stride;
       } else {
         group.alike &= part.tensor.dtype == group.dtype && part.col_stride == group.input_step;
-        group.outputs_adjoin &= at == group.outputs[group.filled - 1] + bytes;
+        group.outputs_adjoin &= plain && at == group.outputs[group.filled - 1] + bytes;
       }
       group.outputs[group.filled++] = at;
     }

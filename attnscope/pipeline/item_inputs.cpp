@@ -14,12 +14,17 @@ ItemInputs& ItemInputs::add(std::string name, Value value) {
 ItemInputs& ItemInputs::add_matrix(const Checkpoint& checkpoint, const CheckpointTensor& tensor,
                                    const TensorMatrix& matrix) {
   const auto bits = static_cast<std::uint64_t>(dtype_info(matrix.tensor.dtype).bits);
-  const auto elements = static_cast<std::uint64_t>(matrix.rows * matrix.cols);
+  std::uint64_t size = static_cast<std::uint64_t>(matrix.rows * matrix.cols) * bits / 8;
+  std::vector<std::span<const std::byte>> bytes = byte_ranges(matrix);
+  if (matrix.tensor.source != nullptr) {
+    size = 0;
+    for (const auto part : bytes) size += part.size();
+  }
   reads_.push_back({.checkpoint = &checkpoint,
                     .tensor = &tensor,
-                    .bytes = byte_range(matrix),
-                    .element_bytes = elements * bits / 8,
-                    .geometry = {{"dtype", dtype_info(tensor.view.dtype).name},
+                    .bytes = std::move(bytes),
+                    .element_bytes = size,
+                    .geometry = {{"dtype", std::string(tensor.view.storage_name())},
                                  {"rows", matrix.rows},
                                  {"cols", matrix.cols},
                                  {"first", matrix.first},
@@ -67,7 +72,7 @@ std::uint64_t ItemInputs::bytes_read() const {
 }
 
 void ItemInputs::prefetch() const {
-  for (const Read& read : reads_) read.checkpoint->prefetch(*read.tensor, read.bytes);
+  for (const Read& read : reads_) read.checkpoint->prefetch(read.bytes);
 }
 
 }  // namespace attnscope

@@ -16,9 +16,9 @@ class ItemInputs {
   struct Read {
     const Checkpoint* checkpoint;
     const CheckpointTensor* tensor;
-    std::span<const std::byte> bytes;  // of the tensor, from the first that is read to the last
-    std::uint64_t element_bytes;       // of the elements that are read
-    Record geometry;                   // how they are cut from the tensor
+    std::vector<std::span<const std::byte>> bytes;  // that hold what is read, and maybe more
+    std::uint64_t element_bytes;                    // of what is read
+    Record geometry;                                // how it is cut from the tensor
   };
 
   ItemInputs& add(std::string name, Value value);
@@ -42,7 +42,7 @@ class ItemInputs {
   std::string identity() const;
 
   std::uint64_t bytes_read() const;
-  /// Asks the system to read them soon, and does not wait for them.
+  /// Asks for them to be read soon, and does not wait for them.
   void prefetch() const;
 
  private:

@@ -14,6 +14,7 @@ template <class M, class Decode>
 Read<M> read(const Checkpoint& checkpoint, const CheckpointTensor& tensor,
              const TensorMatrix& stored, Decode decode_matrix) {
   if (const auto reason = why_not_analysed(checkpoint, tensor)) return {{}, *reason};
+  checkpoint.need(byte_ranges(stored));
   Read<M> out{decode_matrix(stored), ""};
   checkpoint.check_intact(tensor);
   return out;

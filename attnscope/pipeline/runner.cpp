@@ -1,6 +1,7 @@
 #include "attnscope/pipeline/runner.h"
 
 #include <map>
+#include <mutex>
 #include <optional>
 #include <utility>
 
@@ -62,7 +63,10 @@ class Run {
       ItemInputs inputs;
       plan_.analysis->add_inputs(inputs, item, source_of(item));
       const auto [found, fresh] = job_of_inputs.emplace(inputs.identity(), jobs_.size());
-      if (fresh) jobs_.push_back({.item = &item, .inputs = std::move(inputs)});
+      if (fresh) {
+        for (const ItemInputs::Read& read : inputs.reads()) ++readers_[read.tensor];
+        jobs_.push_back({.item = &item, .inputs = std::move(inputs)});
+      }
       Job& job = jobs_[found->second];
       job.places.push_back({.model = item.model,
                             .layer = item.layer,
@@ -82,6 +86,7 @@ class Run {
             .run =
                 [this, index](const Compute& compute) {
                   outcomes_.put(index, outcomes_of(jobs_[index], compute));
+                  release_inputs(jobs_[index].inputs);
                 },
             .prefetch = [&job] { job.inputs.prefetch(); }};
   }
@@ -96,6 +101,15 @@ class Run {
       if (context_.only_stored) throw NotStored();
       return computed();
     });
+  }
+
+  /// Bytes of files elsewhere take memory, until the last item that reads them has ended.
+  void release_inputs(const ItemInputs& inputs) {
+    const std::scoped_lock lock(readers_mutex_);
+    for (const ItemInputs::Read& read : inputs.reads()) {
+      const bool last = --readers_[read.tensor] == 0;
+      if (last && read.checkpoint->is_remote()) read.checkpoint->release(*read.tensor);
+    }
   }
 
   /// Says so where items need more memory than the budget.
@@ -139,6 +153,8 @@ class Run {
   const Context& context_;
   RowSink& sink_;
   std::vector<Job> jobs_;
+  std::mutex readers_mutex_;
+  std::map<const CheckpointTensor*, std::size_t> readers_;  // jobs that have not ended
   std::vector<std::size_t> job_of_item_;
   std::optional<StoredItems> stored_;
   OutcomeBuffer outcomes_;

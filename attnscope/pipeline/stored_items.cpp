@@ -21,7 +21,7 @@ std::string absolute_path(const fs::path& path) {
 
 StoredFile stored_file(const MappedFile& file) {
   const FileState& state = file.state();
-  return {.path = absolute_path(file.path()),
+  return {.path = file.is_remote() ? file.path().string() : absolute_path(file.path()),
           .bytes = state.bytes,
           .modified_ns = state.modified_ns,
           .changed_ns = state.changed_ns};
@@ -32,12 +32,28 @@ std::int64_t now_ns() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(since_1970).count();
 }
 
-StoredTensor hash_tensor(const MappedFile& file, const CheckpointTensor& tensor) {
-  StoredTensor hashed{.file = stored_file(file), .name = tensor.name, .fresh = true};
+/// Of its bytes; of a source, of all that it reads and how it is stored.
+std::string tensor_hash(const Checkpoint& checkpoint, const CheckpointTensor& tensor) {
+  checkpoint.need(tensor);
+  const auto parts = all_bytes(tensor.view);
+  if (tensor.view.source == nullptr) return content_hash(parts.front());
+  std::string text(tensor.view.storage_name());
+  for (const auto part : parts) text += ' ' + content_hash(part);
+  return content_hash(text);
+}
+
+StoredTensor hash_tensor(const Checkpoint& checkpoint, const CheckpointTensor& tensor) {
+  StoredTensor hashed{
+      .file = stored_file(checkpoint.files()[tensor.file]), .name = tensor.name, .fresh = true};
   hashed.hashed_ns = now_ns();  // before it is read: a later change is a later change
-  hashed.hash = content_hash(tensor.view.bytes);
-  file.check_intact();
+  hashed.hash = tensor_hash(checkpoint, tensor);
+  checkpoint.check_intact(tensor);
   return hashed;
+}
+
+/// Whether its file alone says if it is still what was hashed.
+bool is_of_one_file(const Checkpoint& checkpoint, const CheckpointTensor& tensor) {
+  return tensor.view.source == nullptr || checkpoint.files().size() == 1;
 }
 
 }  // namespace
@@ -51,7 +67,7 @@ StoredModel stored_model(const Source& source) {
   }
   if (source.model == nullptr) return stored;
   stored.description = absolute_path(source.model->spec().source);
-  stored.described = content_hash(MappedFile(source.model->spec().source).bytes());
+  stored.described = content_hash(source.model->spec().text);
   return stored;
 }
 
@@ -100,11 +116,10 @@ std::vector<Outcome> StoredItems::get(const ItemInputs& inputs, std::vector<Stor
   // What is kept must be of the bytes that were hashed.
   for (std::size_t index = 0; index < tensors.size(); ++index) {
     const ItemInputs::Read& read = inputs.reads()[index];
-    const MappedFile& file = read.checkpoint->files()[read.tensor->file];
-    file.check_intact();
-    if (tensors[index].is_settled()) continue;
-    if (content_hash(read.tensor->view.bytes) != tensors[index].hash) {
-      throw Error(ErrorKind::io, file.path().string(),
+    read.checkpoint->check_intact(*read.tensor);
+    if (tensors[index].is_settled() && is_of_one_file(*read.checkpoint, *read.tensor)) continue;
+    if (tensor_hash(*read.checkpoint, *read.tensor) != tensors[index].hash) {
+      throw Error(ErrorKind::io, read.checkpoint->files()[read.tensor->file].path().string(),
                   "the file was written to while it was read (is it still being written?)");
     }
   }
@@ -126,9 +141,12 @@ StoredTensor StoredItems::tensor_of(const ItemInputs::Read& read) {
   }
   if (result.valid()) return result.get();
   try {
-    const MappedFile& file = read.checkpoint->files()[read.tensor->file];
-    auto known = store_.known_tensor(stored_file(file), read.tensor->name);
-    StoredTensor tensor = known ? *std::move(known) : hash_tensor(file, *read.tensor);
+    std::optional<StoredTensor> known;
+    if (is_of_one_file(*read.checkpoint, *read.tensor)) {
+      const MappedFile& file = read.checkpoint->files()[read.tensor->file];
+      known = store_.known_tensor(stored_file(file), read.tensor->name);
+    }
+    StoredTensor tensor = known ? *std::move(known) : hash_tensor(*read.checkpoint, *read.tensor);
     promise.set_value(tensor);
     return tensor;
   } catch (...) {

@@ -21,6 +21,7 @@ Read<SingularResult> values_of_blocks(const TensorMatrix& matrix, const Compute&
 Read<SingularResult> read(const Checkpoint& checkpoint, const CheckpointTensor& tensor,
                           const TensorMatrix& matrix, const Compute& compute) {
   if (const auto reason = why_not_analysed(checkpoint, tensor)) return {{}, *reason};
+  checkpoint.need(byte_ranges(matrix));
   Read<SingularResult> out = tensor.view.dtype == DType::f64
                                  ? values_of_blocks<double>(matrix, compute)
                                  : values_of_blocks<float>(matrix, compute);

@@ -92,14 +92,14 @@ std::vector<Outcome> streamed_outcomes(const TensorMatrix& stored, Role role,
                                        const std::vector<Piece>& pieces, const HeadShape& shape,
                                        const std::optional<BinRule>& rule) {
   const auto source_of = [&](const MatrixPart& part) {
-    return ValueSource{
+    return ValueStream{
         .count = part.count(),
         .visit = [&stored, part](const ValueVisitor& visit) { visit_values(stored, part, visit); },
         .sample = [&stored,
                    part](std::int64_t wanted) { return sample_values(stored, part, wanted); }};
   };
   std::vector<std::optional<std::int64_t>> heads = {std::nullopt};
-  std::vector<ValueSource> parts;
+  std::vector<ValueStream> parts;
   for (const Piece& piece : pieces) {
     if (!piece.head) continue;
     heads.push_back(piece.head);
@@ -133,9 +133,10 @@ std::vector<Outcome> compute(const WorkItem& item, const Source& source, const C
     return all_skipped(*reason, heads);
   }
   if (stored.rows == 0 || stored.cols == 0) return all_skipped("is empty", heads);
+  model.checkpoint().need(byte_ranges(stored));
   const auto pieces = pieces_of(stored, role, heads, shape);
   const auto rule = bins_of(item.parameters);
-  std::vector<Outcome> outcomes = has_countable_patterns(stored.tensor.dtype)
+  std::vector<Outcome> outcomes = has_countable_patterns(stored.tensor)
                                       ? counted_outcomes(stored, role, pieces, shape, rule)
                                       : streamed_outcomes(stored, role, pieces, shape, rule);
   model.checkpoint().check_intact(*weight.tensor);
@@ -145,7 +146,7 @@ std::vector<Outcome> compute(const WorkItem& item, const Source& source, const C
 /// Values are read in blocks, and those that lie near a quantile are kept: in a head, most do.
 std::uint64_t estimated_bytes(const TensorMatrix& stored, bool per_head) {
   constexpr std::uint64_t kTables = 4 << 20;  // counts of bit patterns, or a sample of the values
-  if (has_countable_patterns(stored.tensor.dtype)) return kTables;
+  if (has_countable_patterns(stored.tensor)) return kTables;
   const std::uint64_t all = float64_bytes(stored.rows, stored.cols);
   return kTables + (per_head ? all : all / 4);
 }

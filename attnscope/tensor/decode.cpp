@@ -1,5 +1,6 @@
 #include "attnscope/tensor/decode.h"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cmath>
@@ -77,11 +78,30 @@ void decode_as(const TensorView& tensor, std::int64_t first, std::int64_t stride
   }
 }
 
+/// Of a source: stretches of one row at a time where elements lie side by side.
+template <class T>
+void decode_of_source(const TensorView& tensor, std::int64_t first, std::int64_t stride,
+                      std::int64_t count, T* out) {
+  constexpr std::int64_t kLine = 512;
+  std::array<float, kLine> line;
+  const std::int64_t cols = tensor.cols();
+  for (std::int64_t done = 0; done < count;) {
+    const std::int64_t at = first + done * stride;
+    const std::int64_t left_in_row = cols - at % cols;
+    const std::int64_t taken =
+        stride == 1 ? std::min({left_in_row, count - done, kLine}) : std::int64_t{1};
+    tensor.source->decode(at / cols, at % cols, {line.data(), 1, taken, taken, 1});
+    std::copy_n(line.begin(), taken, out + done);
+    done += taken;
+  }
+}
+
 }  // namespace
 
 template <class T>
 void decode_elements(const TensorView& tensor, std::int64_t first, std::int64_t stride,
                      std::int64_t count, T* out) {
+  if (tensor.source != nullptr) return decode_of_source(tensor, first, stride, count, out);
   switch (tensor.dtype) {
     case DType::f64:
       return decode_as<T, std::uint64_t>(tensor, first, stride, count, out, [](std::uint64_t bits) {

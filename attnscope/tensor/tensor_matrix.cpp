@@ -32,26 +32,92 @@ void decode_transposed(const TensorMatrix& matrix, std::int64_t first_row, std::
   }
 }
 
+/// The rows and columns of a source among which the matrix lies.
+struct SourceBlock {
+  std::int64_t first_row = 0, rows = 0, first_col = 0, cols = 0;
+};
+
+SourceBlock block_of_source(const TensorMatrix& matrix) {
+  const std::int64_t width = matrix.tensor.cols();
+  const std::int64_t last =
+      matrix.row_start(matrix.rows - 1) + (matrix.cols - 1) * matrix.col_stride;
+  const std::int64_t first_row = matrix.first / width;
+  return {first_row, last / width + 1 - first_row, 0, width};
+}
+
+/// How many rows from `row` on lie one below the other in rows of the source.
+std::int64_t rows_below(const TensorMatrix& matrix, std::int64_t row, std::int64_t most) {
+  const std::int64_t width = matrix.tensor.cols();
+  std::int64_t count = 1;
+  while (count < most && matrix.row_start(row + count) == matrix.row_start(row) + count * width) {
+    ++count;
+  }
+  return count;
+}
+
+/// Sources decode whole blocks: their cost is that of a block, not of an element.
+void decode_source_block(const TensorMatrix& matrix, std::int64_t first_row, std::int64_t first_col,
+                         MatrixView<float> out) {
+  const std::int64_t width = matrix.tensor.cols();
+  const ValueSource& source = *matrix.tensor.source;
+  constexpr std::int64_t kStrip = 256;  // a whole number of blocks of every format
+  for (std::int64_t row = 0; row < out.rows;) {
+    const std::int64_t start = matrix.row_start(first_row + row) + first_col * matrix.col_stride;
+    if (matrix.col_stride == 1 && start % width + out.cols <= width) {
+      const std::int64_t count = rows_below(matrix, first_row + row, out.rows - row);
+      source.decode(start / width, start % width, out.row_block(row, count));
+      row += count;
+    } else if (matrix.row_stride == 1 && matrix.col_stride == width) {
+      // Rows of the matrix are columns of the source, as long as they stay in one block.
+      const std::int64_t block = std::min(matrix.block_rows, matrix.rows);
+      const std::int64_t count =
+          std::min({kStrip, block - (first_row + row) % block, out.rows - row});
+      Matrix<float> columns(out.cols, count);
+      source.decode(start / width, start % width, columns.view());
+      for (std::int64_t at = 0; at < count; ++at) {
+        for (std::int64_t col = 0; col < out.cols; ++col) out(row + at, col) = columns(col, at);
+      }
+      row += count;
+    } else {
+      decode_elements(matrix.tensor, start, matrix.col_stride, out.cols, &out(row, 0));
+      ++row;
+    }
+  }
+}
+
+void decode_source_block(const TensorMatrix& matrix, std::int64_t first_row, std::int64_t first_col,
+                         MatrixView<double> out) {
+  Matrix<float> values(out.rows, out.cols);
+  decode_source_block(matrix, first_row, first_col, values.view());
+  for (std::int64_t row = 0; row < out.rows; ++row) {
+    std::copy_n(&values(row, 0), out.cols, &out(row, 0));
+  }
+}
+
 }  // namespace
 
 TensorMatrix whole_matrix(const TensorView& tensor) {
   const std::int64_t rows = tensor.shape[0];
-  const std::int64_t cols = tensor.shape[1];
   return {.tensor = tensor,
           .rows = rows,
-          .cols = cols,
-          .row_stride = cols,
+          .cols = tensor.shape[1],
+          .row_stride = tensor.stride(0),
+          .col_stride = tensor.stride(1),
           .block_rows = std::max<std::int64_t>(rows, 1)};
 }
 
-std::span<const std::byte> byte_range(const TensorMatrix& matrix) {
+std::vector<std::span<const std::byte>> byte_ranges(const TensorMatrix& matrix) {
   if (matrix.rows == 0 || matrix.cols == 0) return {};
+  if (matrix.tensor.source != nullptr) {
+    const SourceBlock block = block_of_source(matrix);
+    return matrix.tensor.source->reads(block.first_row, block.rows, block.first_col, block.cols);
+  }
   const std::int64_t last =
       matrix.row_start(matrix.rows - 1) + (matrix.cols - 1) * matrix.col_stride;
   const auto element_bits = static_cast<std::int64_t>(dtype_info(matrix.tensor.dtype).bits);
   const auto begin = static_cast<std::size_t>(matrix.first * element_bits / 8);
   const auto end = static_cast<std::size_t>(((last + 1) * element_bits + 7) / 8);
-  return matrix.tensor.bytes.subspan(begin, end - begin);
+  return {matrix.tensor.bytes.subspan(begin, end - begin)};
 }
 
 template <class T>
@@ -59,6 +125,9 @@ void decode_block(const TensorMatrix& matrix, std::int64_t first_row, std::int64
                   MatrixView<T> out) {
   // An empty tensor may claim any number of rows: there is nothing to visit them for.
   if (out.rows == 0 || out.cols == 0) return;
+  if (matrix.tensor.source != nullptr) {
+    return decode_source_block(matrix, first_row, first_col, out);
+  }
   if (matrix.row_stride == 1 && matrix.col_stride != 1) {
     return decode_transposed(matrix, first_row, first_col, out);
   }

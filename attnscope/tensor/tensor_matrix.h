@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "attnscope/core/matrix_view.h"
 #include "attnscope/tensor/tensor_view.h"
@@ -13,9 +14,9 @@ namespace attnscope {
 
 /// Element (row, col) is element
 ///   first + (row / block_rows) * block_stride + (row % block_rows) * row_stride + col * col_stride
-/// of `tensor`. Blocks express rows that are interleaved with other matrices' rows, as in
-/// GPT-NeoX's query_key_value; a plain matrix is one block. The strides are checked where this is
-/// made.
+/// of `tensor`, counted from the first in its bytes, or row by row of a source. Blocks express rows
+/// that are interleaved with other matrices' rows, as in GPT-NeoX's query_key_value; a plain matrix
+/// is one block. The strides are checked where this is made.
 struct TensorMatrix {
   TensorView tensor;
   std::int64_t rows = 0;
@@ -32,12 +33,12 @@ struct TensorMatrix {
   }
 };
 
-/// The whole of a 2-D tensor, its rows as in the file.
+/// The whole of a tensor with two axes, its rows as in the file.
 TensorMatrix whole_matrix(const TensorView& tensor);
 
-/// The part of the tensor's bytes from the matrix's first element to its last; what lies between
-/// may belong to others.
-std::span<const std::byte> byte_range(const TensorMatrix& matrix);
+/// The stretches of files that hold the matrix: of a plain tensor, the part of its bytes from the
+/// matrix's first element to its last. What lies between may belong to others.
+std::vector<std::span<const std::byte>> byte_ranges(const TensorMatrix& matrix);
 
 /// The dense, row-major copy. The dtype must be of class `real`.
 template <class T>

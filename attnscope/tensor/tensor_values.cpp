@@ -36,6 +36,22 @@ void for_each_run(const TensorMatrix& matrix, const MatrixPart& part, Visit visi
   }
 }
 
+/// In tiles that are large enough for a source to decode at its full speed.
+void visit_source_values(const TensorMatrix& matrix, const MatrixPart& part,
+                         const std::function<void(std::span<const double>)>& visit) {
+  constexpr std::int64_t kRows = 64, kCols = 1024;
+  Matrix<double> tile(std::min(kRows, part.rows), std::min(kCols, part.cols));
+  for (std::int64_t row = 0; row < part.rows; row += kRows) {
+    for (std::int64_t col = 0; col < part.cols; col += kCols) {
+      const std::int64_t rows = std::min(kRows, part.rows - row);
+      const std::int64_t cols = std::min(kCols, part.cols - col);
+      decode_block<double>(matrix, part.first_row + row, part.first_col + col,
+                           {tile.data(), rows, cols, cols, 1});
+      visit({tile.data(), static_cast<std::size_t>(rows * cols)});
+    }
+  }
+}
+
 PatternTable make_pattern_table(DType dtype) {
   const int bytes_each = dtype_info(dtype).bits / 8;
   const std::size_t count = std::size_t{1} << dtype_info(dtype).bits;
@@ -75,6 +91,7 @@ void count_pairs_of_bytes(const std::byte* at, std::int64_t stride, std::int64_t
 
 void visit_values(const TensorMatrix& matrix, const MatrixPart& part,
                   const std::function<void(std::span<const double>)>& visit) {
+  if (matrix.tensor.source != nullptr) return visit_source_values(matrix, part, visit);
   constexpr std::int64_t kBlock = 4096;  // 32 kB: stays in the first cache
   std::array<double, kBlock> block;
   std::int64_t filled = 0;
@@ -114,9 +131,10 @@ std::vector<double> sample_values(const TensorMatrix& matrix, const MatrixPart& 
   return sample;
 }
 
-bool has_countable_patterns(DType dtype) {
-  const DTypeInfo& info = dtype_info(dtype);
-  return info.kind == DTypeClass::real && (info.bits == 8 || info.bits == 16);
+bool has_countable_patterns(const TensorView& tensor) {
+  const DTypeInfo& info = dtype_info(tensor.dtype);
+  return tensor.source == nullptr && info.kind == DTypeClass::real &&
+         (info.bits == 8 || info.bits == 16);
 }
 
 const PatternTable& pattern_table(DType dtype) {

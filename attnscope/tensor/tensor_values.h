@@ -36,7 +36,7 @@ std::vector<double> sample_values(const TensorMatrix& matrix, const MatrixPart& 
                                   std::int64_t wanted);
 
 /// Whether elements are so short that counting their bit patterns says all there is to say.
-bool has_countable_patterns(DType dtype);
+bool has_countable_patterns(const TensorView& tensor);
 
 /// What the 2^bits bit patterns of such a dtype stand for.
 struct PatternTable {
@@ -44,7 +44,7 @@ struct PatternTable {
   std::vector<std::uint32_t> ascending;  // the patterns of finite values, by value
 };
 
-/// Throws std::invalid_argument for other dtypes.
+/// Throws std::invalid_argument for other dtypes than those of such tensors.
 const PatternTable& pattern_table(DType dtype);
 
 /// Adds how often each bit pattern occurs in the part to `counts`, (2^bits,).

@@ -20,7 +20,7 @@ using namespace test;
 constexpr BinRule kFourBins = {.bins = 4, .range = ValueRange{-10, 10}};
 
 /// In blocks of three; the sample is what `sample` says.
-ValueSource source_of(const std::vector<double>& values, const std::vector<double>& sample) {
+ValueStream source_of(const std::vector<double>& values, const std::vector<double>& sample) {
   return {
       .count = std::ssize(values),
       .visit =
@@ -70,7 +70,7 @@ TEST(ValuePass, AFourByFourMatrixAndItsRowsHaveTheirOwnDistributions) {
   const Matrix<double> matrix = integer_matrix(4, 4, /*limit=*/9, /*seed=*/1);
   const std::vector<double> all = values_of(matrix);
   std::array<std::vector<double>, 4> rows;
-  std::vector<ValueSource> parts;
+  std::vector<ValueStream> parts;
   for (std::size_t row = 0; row < 4; ++row) {
     rows[row] = {all.begin() + static_cast<std::ptrdiff_t>(4 * row),
                  all.begin() + static_cast<std::ptrdiff_t>(4 * row + 4)};
@@ -87,7 +87,7 @@ TEST(ValuePass, ASampleThatMisleadsCostsAnotherPassAndNoDigit) {
   const std::vector<double> misleading(500, 7.0);
   const BinRule rule{.freedman_diaconis = true};
   int passes = 0;
-  ValueSource source = source_of(values, misleading);
+  ValueStream source = source_of(values, misleading);
   const auto visit = source.visit;
   source.visit = [&](const ValueVisitor& visitor) {
     ++passes;
@@ -104,7 +104,7 @@ TEST(ValuePass, APartThatIsNotFiniteTakesNothingFromTheOthers) {
   const std::vector<double> bad = {1, std::numeric_limits<double>::quiet_NaN(), 3};
   std::vector<double> all = good;
   all.insert(all.end(), bad.begin(), bad.end());
-  const std::vector<ValueSource> parts = {source_of(good, good), source_of(bad, bad)};
+  const std::vector<ValueStream> parts = {source_of(good, good), source_of(bad, bad)};
   const auto found = streamed_distributions(source_of(all, all), parts, std::nullopt);
   EXPECT_FALSE(found[0].all_finite);
   EXPECT_FALSE(found[2].all_finite);

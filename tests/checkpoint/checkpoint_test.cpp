@@ -264,8 +264,8 @@ TEST(Checkpoint, RefusesWhatItCannotOpen) {
        "bad-shard/shard.safetensors", "too short"},
       {"shard with a name too long", sharded("long-shard", long_name), ErrorKind::io, long_name,
        "is missing"},
-      {"shard is the index", sharded("self", kIndexName), ErrorKind::format, "self/" + kIndexName,
-       "over the limit"},
+      {"shard is the index", sharded("self", kIndexName), ErrorKind::unsupported,
+       "self/" + kIndexName, "not a format that is read"},
   };
   for (const auto& wrong : cases) {
     SCOPED_TRACE(wrong.fault);

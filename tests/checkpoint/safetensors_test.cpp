@@ -194,7 +194,7 @@ TEST(Safetensors, RejectsMalformedHeaders) {
 TEST(Safetensors, ReadsTensorsInTheOrderOfTheirBytes) {
   const std::string file = test::safetensors_bytes(
       {test::counting_tensor("z", {2, 3}), test::counting_tensor("a", {4})}, {{"format", "pt"}});
-  const SafetensorsFile parsed = parse_safetensors(bytes_of(file), "file");
+  const FileContents parsed = parse_safetensors(bytes_of(file), "file");
   ASSERT_EQ(parsed.tensors.size(), 2u);
   EXPECT_EQ(parsed.tensors[0].name, "z");
   EXPECT_EQ(parsed.tensors[0].view.dtype, DType::f32);
@@ -212,7 +212,7 @@ TEST(Safetensors, ReadsEveryDType) {
     tensors.push_back(test::zero_tensor(name, name, info.bits, {4, 2}));
   }
   const std::string file = test::safetensors_bytes(tensors);
-  const SafetensorsFile parsed = parse_safetensors(bytes_of(file), "file");
+  const FileContents parsed = parse_safetensors(bytes_of(file), "file");
   ASSERT_EQ(parsed.tensors.size(), all_dtypes().size());
   for (const NamedTensor& tensor : parsed.tensors) {
     EXPECT_EQ(tensor.name, dtype_name(tensor.view.dtype));
@@ -230,7 +230,7 @@ TEST(Safetensors, ReadsScalarsEmptyTensorsAndEmptyFiles) {
   const std::string file = test::safetensors_bytes(
       {test::counting_tensor("scalar", {}), test::counting_tensor("between", {0, 3}),
        test::counting_tensor("vector", {2}), test::counting_tensor("last", {5, 0})});
-  const SafetensorsFile parsed = parse_safetensors(bytes_of(file), "file");
+  const FileContents parsed = parse_safetensors(bytes_of(file), "file");
   ASSERT_EQ(parsed.tensors.size(), 4u);
   EXPECT_EQ(parsed.tensors[0].name, "scalar");
   EXPECT_EQ(parsed.tensors[0].view.element_count(), 1);
@@ -245,7 +245,7 @@ TEST(Safetensors, ReadsEmptyTensorsWithHugeOtherSizes) {
                             "[9223372036854775807,9223372036854775807,0]"}) {
     const std::string file = safetensors_with_header(
         std::string(R"({"t":{"dtype":"F64","shape":)") + shape + R"(,"data_offsets":[0,0]}})", 0);
-    const SafetensorsFile parsed = parse_safetensors(bytes_of(file), "file");
+    const FileContents parsed = parse_safetensors(bytes_of(file), "file");
     ASSERT_EQ(parsed.tensors.size(), 1u);
     EXPECT_EQ(parsed.tensors[0].view.element_count(), 0);
   }

@@ -39,8 +39,12 @@ TEST(SafetensorsWriter, IsReadBack) {
   EXPECT_EQ(tensors[0].name, "tokens");
   EXPECT_EQ(elements<std::int64_t>(tensors[0].view), (std::vector<std::int64_t>{5, -1, 7}));
   for (const NamedTensor& tensor : tensors) {
-    if (tensor.name == "none") EXPECT_EQ(tensor.view.shape, (Shape{0, 4}));
-    if (tensor.name == "scalar") EXPECT_EQ(elements<float>(tensor.view), std::vector<float>{0.5});
+    if (tensor.name == "none") {
+      EXPECT_EQ(tensor.view.shape, (Shape{0, 4}));
+    }
+    if (tensor.name == "scalar") {
+      EXPECT_EQ(elements<float>(tensor.view), std::vector<float>{0.5});
+    }
     if (tensor.name.starts_with("a ")) {
       EXPECT_EQ(tensor.view.shape, (Shape{2, 2}));
       EXPECT_EQ(elements<float>(tensor.view), (std::vector<float>{1, 2, 3, 4}));

@@ -25,6 +25,28 @@ class CountingTensor {
   TensorView view_;
 };
 
+/// The same values, from a source that decodes them.
+class CountingSource : public ValueSource {
+ public:
+  explicit CountingSource(std::int64_t cols) : cols_(cols) {}
+  void decode(std::int64_t first_row, std::int64_t first_col,
+              MatrixView<float> out) const override {
+    ASSERT_LE(first_col + out.cols, cols_);
+    for (std::int64_t row = 0; row < out.rows; ++row) {
+      for (std::int64_t col = 0; col < out.cols; ++col) {
+        out(row, col) = static_cast<float>((first_row + row) * cols_ + first_col + col);
+      }
+    }
+  }
+  std::vector<std::span<const std::byte>> reads(std::int64_t, std::int64_t, std::int64_t,
+                                                std::int64_t) const override {
+    return {};
+  }
+
+ private:
+  std::int64_t cols_;
+};
+
 /// The definition in tensor_matrix.h, element by element.
 std::int64_t position(const TensorMatrix& stored, std::int64_t row, std::int64_t col) {
   return stored.first + row / stored.block_rows * stored.block_stride +
@@ -34,14 +56,20 @@ std::int64_t position(const TensorMatrix& stored, std::int64_t row, std::int64_t
 void expect_follows_definition(const TensorMatrix& stored) {
   if (stored.rows > 0 && stored.cols > 0) {
     const std::int64_t last = position(stored, stored.rows - 1, stored.cols - 1);
-    const std::span<const std::byte> range = byte_range(stored);
+    ASSERT_EQ(byte_ranges(stored).size(), 1u);
+    const std::span<const std::byte> range = byte_ranges(stored).front();
     EXPECT_EQ(range.data(), stored.tensor.bytes.data() + 4 * stored.first);
     EXPECT_EQ(std::ssize(range), 4 * (last + 1 - stored.first));
   } else {
-    EXPECT_TRUE(byte_range(stored).empty());
+    EXPECT_TRUE(byte_ranges(stored).empty());
   }
+  TensorMatrix of_source = stored;
+  of_source.tensor.bytes = {};
+  of_source.tensor.source = std::make_shared<CountingSource>(stored.tensor.cols());
   const Matrix<float> floats = decode<float>(stored);
   const Matrix<double> doubles = decode<double>(stored);
+  const Matrix<float> sourced = decode<float>(of_source);
+  const Matrix<double> sourced_doubles = decode<double>(of_source);
   ASSERT_EQ(floats.rows(), stored.rows);
   ASSERT_EQ(floats.cols(), stored.cols);
   for (std::int64_t row = 0; row < stored.rows; ++row) {
@@ -50,6 +78,8 @@ void expect_follows_definition(const TensorMatrix& stored) {
       ASSERT_LT(wanted, stored.tensor.element_count());
       ASSERT_EQ(floats(row, col), static_cast<float>(wanted)) << row << ", " << col;
       ASSERT_EQ(doubles(row, col), static_cast<double>(wanted)) << row << ", " << col;
+      ASSERT_EQ(sourced(row, col), static_cast<float>(wanted)) << row << ", " << col;
+      ASSERT_EQ(sourced_doubles(row, col), static_cast<double>(wanted)) << row << ", " << col;
     }
   }
 }

@@ -85,7 +85,7 @@ TEST(TensorValues, EachIsVisitedOnceHoweverItLies) {
 TEST(TensorValues, PatternsAreCountedHoweverTheyLie) {
   const Layouts layouts;
   for (const DType dtype : {DType::f16, DType::bf16, DType::f8_e4m3, DType::f8_e5m2}) {
-    ASSERT_TRUE(has_countable_patterns(dtype));
+    ASSERT_TRUE(has_countable_patterns(TensorView{dtype}));
     const PatternTable& table = pattern_table(dtype);
     for (const TensorMatrix& stored : layouts.of(dtype)) {
       for (const MatrixPart& part : kParts) {
@@ -101,8 +101,8 @@ TEST(TensorValues, PatternsAreCountedHoweverTheyLie) {
       }
     }
   }
-  EXPECT_FALSE(has_countable_patterns(DType::f32));
-  EXPECT_FALSE(has_countable_patterns(DType::i16));
+  EXPECT_FALSE(has_countable_patterns(TensorView{DType::f32}));
+  EXPECT_FALSE(has_countable_patterns(TensorView{DType::i16}));
 }
 
 TEST(TensorValues, PatternTablesHoldEveryFiniteValueInOrder) {
@@ -144,7 +144,7 @@ TEST(TensorValues, LongRunsComeInBlocks) {
 
 TEST(TensorValues, OnlyShortDtypesHavePatterns) {
   for (const DTypeInfo& info : all_dtypes()) {
-    if (has_countable_patterns(info.dtype)) {
+    if (has_countable_patterns(TensorView{info.dtype})) {
       EXPECT_EQ(pattern_table(info.dtype).values.size(), std::size_t{1} << info.bits) << info.name;
     } else {
       EXPECT_THROW(pattern_table(info.dtype), std::invalid_argument) << info.name;

@@ -1,0 +1,14 @@
+#include "attnscope/checkpoint/file_format.h"
+
+#include "attnscope/checkpoint/safetensors.h"
+
+namespace attnscope {
+
+std::span<const FileFormat> file_formats() {
+  static const std::vector<FileFormat> formats = {
+      {"safetensors", "model.safetensors", {".safetensors"}, nullptr, read_safetensors},
+  };
+  return formats;
+}
+
+}  // namespace attnscope

@@ -1,0 +1,181 @@
+#include "attnscope/checkpoint/weight_files.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <system_error>
+
+#include "attnscope/core/error.h"
+#include "attnscope/core/text.h"
+
+namespace attnscope {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kIndexEnding = ".index.json";
+
+/// What training leaves beside the weights, in the same format.
+constexpr std::array<std::string_view, 4> kOfTraining = {"training_args", "optimizer", "scheduler",
+                                                         "rng_state"};
+
+[[noreturn]] void refuse(ErrorKind kind, const fs::path& file, std::string problem,
+                         std::string hint = "") {
+  throw Error(kind,
+              {.file = file.string(), .problem = std::move(problem), .hint = std::move(hint)});
+}
+
+bool is_of_training(std::string_view name) {
+  return std::any_of(kOfTraining.begin(), kOfTraining.end(),
+                     [&](std::string_view start) { return name.starts_with(start); });
+}
+
+bool has_ending(const FileFormat& format, std::string_view name) {
+  return std::any_of(format.endings.begin(), format.endings.end(),
+                     [&](std::string_view ending) { return name.ends_with(ending); });
+}
+
+/// The one of these that is meant; nothing where there are none. Parts of one checkpoint are one.
+std::optional<std::string> only_one(const CheckpointFolder& folder, const FileFormat& format,
+                                    std::vector<std::string> names, const std::string& what) {
+  if (format.parts != nullptr) {
+    std::erase_if(names, [&](const std::string& name) {
+      return format.parts(name).front().string() != name;
+    });
+  }
+  if (names.size() > 1) {
+    refuse(ErrorKind::usage, folder.path(), "holds several " + what, "name one of them");
+  }
+  if (names.empty()) return std::nullopt;
+  return names.front();
+}
+
+std::optional<std::string> weights_of_format(const CheckpointFolder& folder,
+                                             const FileFormat& format) {
+  const std::string usual(format.usual);
+  for (const std::string& name : {usual, usual + std::string(kIndexEnding)}) {
+    if (!usual.empty() && folder.has(name)) return name;
+  }
+  std::vector<std::string> indexes, files;
+  for (const std::string_view ending : format.endings) {
+    const auto append = [&](std::vector<std::string>& names, const std::string& found) {
+      for (std::string& name : folder.names_ending(found)) {
+        if (!is_of_training(name)) names.push_back(std::move(name));
+      }
+    };
+    append(indexes, std::string(ending) + std::string(kIndexEnding));
+    append(files, std::string(ending));
+  }
+  const std::string ending(format.endings.front());
+  if (auto index = only_one(folder, format, std::move(indexes),
+                            ending + std::string(kIndexEnding) + " files and no index")) {
+    return index;
+  }
+  return only_one(folder, format, std::move(files), ending + " files and no index");
+}
+
+/// Of the root of a Hugging Face cache folder, models--ORG--NAME: the revision that `main` names,
+/// else the first.
+std::optional<fs::path> find_snapshot(const fs::path& folder) {
+  const fs::path snapshots = folder / "snapshots";
+  std::error_code ignored;
+  if (!fs::is_directory(snapshots, ignored)) return std::nullopt;
+  const auto found = CheckpointFolder(snapshots).names_ending("");
+  if (found.empty()) return std::nullopt;
+  const fs::path main = folder / "refs" / "main";
+  if (fs::is_regular_file(main, ignored)) {
+    constexpr std::uint64_t kMaxRevisionBytes = 1000;
+    const std::string named = split(read_text_file(main, kMaxRevisionBytes), '\n')[0];
+    if (std::find(found.begin(), found.end(), named) != found.end()) return snapshots / named;
+  }
+  return snapshots / found.front();
+}
+
+/// What git keeps in place of a large file until `git lfs` fetches it.
+bool is_lfs_pointer(std::span<const std::byte> bytes) {
+  constexpr std::string_view kStart = "version https://git-lfs";
+  return bytes.size() > kStart.size() &&
+         std::memcmp(bytes.data(), kStart.data(), kStart.size()) == 0;
+}
+
+}  // namespace
+
+bool CheckpointFolder::has(const std::string& name) const {
+  std::error_code ignored;
+  return std::any_of(remote_.begin(), remote_.end(),
+                     [&](const RemoteFile& file) { return file.name == name; }) ||
+         fs::exists(path_ / name, ignored);
+}
+
+MappedFile CheckpointFolder::open(const std::string& name) const {
+  for (const RemoteFile& file : remote_) {
+    if (file.name == name) return MappedFile(file);
+  }
+  return MappedFile(path_ / name);
+}
+
+std::vector<std::string> CheckpointFolder::names_ending(std::string_view ending) const {
+  std::vector<std::string> found;
+  for (const RemoteFile& file : remote_) {
+    if (file.name.ends_with(ending)) found.push_back(file.name);
+  }
+  std::error_code error;
+  for (fs::directory_iterator entry(path_, error), end; !error && entry != end;
+       entry.increment(error)) {
+    std::string name = entry->path().filename().string();
+    if (name.ends_with(ending)) found.push_back(std::move(name));
+  }
+  if (error) refuse(ErrorKind::io, path_, "cannot list: " + error.message());
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+bool is_index(const fs::path& file) { return file.filename().string().ends_with(kIndexEnding); }
+
+std::string find_weights(const CheckpointFolder& folder) {
+  for (const FileFormat& format : file_formats()) {
+    if (auto found = weights_of_format(folder, format)) return *std::move(found);
+  }
+  for (const std::string_view ending : {".bin", ".pt", ".pth", ".gguf", ".h5", ".msgpack"}) {
+    const auto others = folder.names_ending(ending);
+    if (others.empty()) continue;
+    refuse(ErrorKind::unsupported, folder.path(),
+           "holds only " + verbatim(others.front()) + ", a format that is not read yet",
+           "convert it to safetensors, for example with transformers: from_pretrained, then "
+           "save_pretrained");
+  }
+  if (const auto snapshot = find_snapshot(folder.path())) {
+    refuse(ErrorKind::io, folder.path(),
+           "is the folder of a model in a cache, which keeps its files in "
+           "snapshots/REVISION",
+           "name " + verbatim(snapshot->string()));
+  }
+  refuse(ErrorKind::io, folder.path(), "holds no weights",
+         "expected model.safetensors or model.safetensors.index.json");
+}
+
+const FileFormat& format_of(const MappedFile& file) {
+  constexpr std::size_t kLookedAt = 512;
+  const auto start = file.bytes().first(std::min(kLookedAt, file.bytes().size()));
+  file.need(start);
+  if (is_lfs_pointer(start)) {
+    refuse(ErrorKind::format, file.path(), "is a git-lfs pointer and not the weights",
+           "fetch them: git lfs pull");
+  }
+  const std::string name = file.path().filename().string();
+  const FileFormat* candidate = nullptr;
+  for (const FileFormat& format : file_formats()) {
+    if (!has_ending(format, name)) continue;
+    if (format.recognises == nullptr || format.recognises(start)) return format;
+    candidate = &format;
+  }
+  if (candidate == nullptr) {
+    refuse(ErrorKind::unsupported, file.path(), "not a format that is read",
+           "expected a .safetensors file, a .safetensors.index.json or a folder with one");
+  }
+  refuse(ErrorKind::format, file.path(),
+         "does not begin as a file of its ending does (" + std::string(candidate->name) + ")",
+         "truncated or another format?");
+}
+
+}  // namespace attnscope

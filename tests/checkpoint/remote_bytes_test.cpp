@@ -1,0 +1,157 @@
+#include "attnscope/checkpoint/remote_bytes.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstring>
+#include <numeric>
+
+#include "attnscope/checkpoint/checkpoint.h"
+#include "attnscope/core/error.h"
+#include "tests/support/safetensors_writer.h"
+
+namespace attnscope {
+namespace {
+
+/// Gives the bytes of a text; counts what it gave, and fails where it is told to.
+class TextSource : public RangeSource {
+ public:
+  explicit TextSource(std::string text) : text_(std::move(text)) {}
+
+  void read(std::uint64_t offset, std::span<std::byte> out) override {
+    const int now = ++at_once_;
+    for (int most = most_at_once; most < now && !most_at_once.compare_exchange_weak(most, now);) {
+    }
+    if (slow) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    --at_once_;
+    if (failures > 0 && failures-- > 0) throw Error(ErrorKind::io, "far", "is out of reach");
+    given += out.size();
+    std::memcpy(out.data(), text_.data() + offset, out.size());
+  }
+
+  std::atomic<std::uint64_t> given = 0;
+  std::atomic<int> most_at_once = 0, failures = 0;
+  bool slow = false;
+
+ private:
+  std::string text_;
+  std::atomic<int> at_once_ = 0;
+};
+
+struct RemoteFixture {
+  explicit RemoteFixture(const std::string& text)
+      : source(std::make_shared<TextSource>(text)),
+        remote{"model.safetensors", "far@1/model.safetensors", text.size(), source,
+               std::make_shared<Fetcher>()} {}
+
+  std::shared_ptr<TextSource> source;
+  RemoteFile remote;
+};
+
+std::string pattern(std::size_t size) {
+  std::string text(size, '\0');
+  for (std::size_t at = 0; at < size; ++at) text[at] = static_cast<char>(at * 31 + at / 251);
+  return text;
+}
+
+std::string_view text_of(std::span<const std::byte> bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+TEST(RemoteBytes, EveryByteComesOnce) {
+  const std::string text = pattern(40'000'000);
+  const RemoteFixture fixture(text);
+  const MappedFile file(fixture.remote);
+  const auto bytes = file.bytes();
+  file.need(bytes.subspan(100, 50));
+  EXPECT_EQ(fixture.source->given, 50u);
+  EXPECT_EQ(text_of(bytes.subspan(100, 50)), std::string_view(text).substr(100, 50));
+  file.need(bytes.subspan(120, 100));  // 30 of these are there
+  EXPECT_EQ(fixture.source->given, 120u);
+  file.need(bytes.subspan(0, 20'000'000));
+  file.need(bytes.subspan(10'000'000, 30'000'000));
+  EXPECT_EQ(fixture.source->given, text.size());
+  EXPECT_EQ(text_of(bytes), text);
+}
+
+TEST(RemoteBytes, BytesOfOtherFilesAreNoConcernOfIt) {
+  const RemoteFixture fixture(pattern(100));
+  const MappedFile file(fixture.remote);
+  const std::string other = "others";
+  file.need(std::as_bytes(std::span(other)));
+  file.prefetch(std::as_bytes(std::span(other)));
+  file.release(std::as_bytes(std::span(other)));
+  EXPECT_EQ(fixture.source->given, 0u);
+}
+
+TEST(RemoteBytes, ThreadsAndTheBackgroundShareTheWork) {
+  const std::string text = pattern(60'000'000);
+  const RemoteFixture fixture(text);
+  fixture.source->slow = true;
+  const MappedFile file(fixture.remote);
+  file.prefetch(file.bytes());
+  std::vector<std::thread> threads;
+  for (int index = 0; index < 4; ++index) {
+    threads.emplace_back([&] { file.need(file.bytes()); });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(text_of(file.bytes()), text);
+  EXPECT_EQ(fixture.source->given, text.size());
+  EXPECT_EQ(fixture.source->most_at_once, Fetcher::kAtOnce);
+}
+
+TEST(RemoteBytes, WhatWasReleasedComesAgain) {
+  const std::string text = pattern(1 << 20);
+  const RemoteFixture fixture(text);
+  const MappedFile file(fixture.remote);
+  file.need(file.bytes());
+  file.release(file.bytes().subspan(5000, 500'000));
+  file.need(file.bytes());
+  EXPECT_EQ(text_of(file.bytes()), text);
+  EXPECT_GT(fixture.source->given, text.size() + 480'000);
+  EXPECT_LE(fixture.source->given, text.size() + 500'000);
+}
+
+TEST(RemoteBytes, AFailureIsSaidToWhoeverNeedsTheBytes) {
+  const std::string text = pattern(1000);
+  const RemoteFixture fixture(text);
+  const MappedFile file(fixture.remote);
+  fixture.source->failures = 2;
+  file.prefetch(file.bytes());
+  while (fixture.source->failures == 2) std::this_thread::yield();
+  EXPECT_THROW(file.need(file.bytes()), Error);
+  file.need(file.bytes());
+  EXPECT_EQ(text_of(file.bytes()), text);
+}
+
+TEST(RemoteBytes, AFileThatGoesAwayWaitsForWhatIsUnderWay) {
+  const RemoteFixture fixture(pattern(30'000'000));
+  fixture.source->slow = true;
+  const MappedFile file(fixture.remote);
+  file.prefetch(file.bytes());
+}
+
+TEST(RemoteBytes, ACheckpointReadsItsHeaderAndWhatIsAskedFor) {
+  const std::string payload = pattern(4'000'000);
+  const std::string text =
+      test::safetensors_with_header(
+          R"({"a":{"dtype":"F32","shape":[500,1000],"data_offsets":[0,2000000]},)"
+          R"("b":{"dtype":"F32","shape":[500,1000],"data_offsets":[2000000,4000000]}})",
+          0) +
+      payload;
+  const RemoteFixture fixture(text);
+  const Checkpoint checkpoint =
+      Checkpoint::open(CheckpointFolder(std::filesystem::temp_directory_path(), {fixture.remote}),
+                       "model.safetensors");
+  EXPECT_TRUE(checkpoint.is_remote());
+  EXPECT_LT(fixture.source->given, 1000u);
+  const CheckpointTensor& tensor = *checkpoint.find("b");
+  checkpoint.need(tensor);
+  EXPECT_LT(fixture.source->given, 2'001'000u);
+  EXPECT_EQ(text_of(tensor.view.bytes), std::string_view(payload).substr(2'000'000));
+  checkpoint.check_intact(tensor);
+}
+
+}  // namespace
+}  // namespace attnscope
