@@ -39,7 +39,7 @@ Checkpoint Checkpoint::open(const fs::path& path) {
 Checkpoint Checkpoint::open(const CheckpointFolder& folder, std::string weights) {
   if (weights.empty()) weights = find_weights(folder);
   Checkpoint checkpoint;
-  checkpoint.folder_ = folder.path();
+  checkpoint.folder_ = folder;
   checkpoint.main_file_ = folder.path() / weights;
   if (is_index(weights)) {
     checkpoint.open_sharded(folder);
@@ -88,8 +88,8 @@ std::vector<std::string> Checkpoint::add_file(const CheckpointFolder& folder,
 
 void Checkpoint::open_sharded(const CheckpointFolder& folder) {
   const fs::path& index_path = main_file_;
-  const auto shard_of =
-      parse_shard_index(read_text_file(index_path, kMaxIndexBytes), index_path.string());
+  const auto shard_of = parse_shard_index(
+      folder.read_text(index_path.filename().string(), kMaxIndexBytes), index_path.string());
   std::map<std::string, std::size_t> shards;  // and how many tensors the index puts there
   for (const auto& [tensor, shard] : shard_of) ++shards[shard];
   for (const auto& [shard, count] : shards) {
@@ -102,12 +102,12 @@ void Checkpoint::open_sharded(const CheckpointFolder& folder) {
   // A part of a checkpoint is enough for what it holds.
   const std::string named = "this shard is named by " + verbatim(index_path.filename().string());
   if (files_.empty()) {
-    refuse(ErrorKind::io, folder_ / shards.begin()->first, named + " but is missing",
+    refuse(ErrorKind::io, folder.place_of(shards.begin()->first), named + " but is missing",
            "download it");
   }
   for (const std::string& shard : absent_shards_) {
     const std::size_t count = shards.at(shard);
-    warnings_.push_back({.file = (folder_ / shard).string(),
+    warnings_.push_back({.file = folder.place_of(shard),
                          .problem = named + " but is missing, and with it " +
                                     std::to_string(count) + (count == 1 ? " tensor" : " tensors"),
                          .hint = "download it"});

@@ -62,7 +62,7 @@ class Checkpoint {
   std::string missing_note(std::string_view name) const;
 
   /// The folder with config.json, and the file or index that was opened.
-  const std::filesystem::path& folder() const { return folder_; }
+  const CheckpointFolder& folder() const { return folder_; }
   const std::filesystem::path& main_file() const { return main_file_; }
   std::uint64_t file_bytes() const;
 
@@ -102,7 +102,7 @@ class Checkpoint {
   void index_names(const std::map<std::string, std::string>& shard_of);
   void index_tensors();
 
-  std::filesystem::path folder_;
+  CheckpointFolder folder_;
   std::filesystem::path main_file_;
   std::vector<MappedFile> files_;
   std::vector<CheckpointTensor> tensors_;
