@@ -1,5 +1,6 @@
 #include "attnscope/checkpoint/file_format.h"
 
+#include "attnscope/checkpoint/pytorch/pytorch.h"
 #include "attnscope/checkpoint/safetensors.h"
 
 namespace attnscope {
@@ -7,6 +8,7 @@ namespace attnscope {
 std::span<const FileFormat> file_formats() {
   static const std::vector<FileFormat> formats = {
       {"safetensors", "model.safetensors", {".safetensors"}, nullptr, read_safetensors},
+      {"PyTorch", "pytorch_model.bin", {".bin", ".pt", ".pth", ".ckpt"}, is_pytorch, read_pytorch},
   };
   return formats;
 }
