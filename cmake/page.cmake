@@ -8,18 +8,19 @@ if(ATTNSCOPE_PAGE)
     message(FATAL_ERROR "No npm: on Debian 12, install npm (./dev setup does), or build without the page: "
                         "-DATTNSCOPE_PAGE=OFF")
   endif()
-  file(GLOB_RECURSE page_sources CONFIGURE_DEPENDS ${web}/src/* ${web}/build/*)
+  file(GLOB_RECURSE page_sources CONFIGURE_DEPENDS ${web}/src/*)
   set(page_files ${web}/dist/report.html ${web}/dist/charts.js)
   set(packages ${web}/node_modules/.package-lock.json)
   add_custom_command(OUTPUT ${packages}
-    COMMAND ${ATTNSCOPE_NPM} ci --silent --no-audit --no-fund
+    COMMAND ${ATTNSCOPE_NPM} ci --loglevel=error --no-audit --no-fund
     DEPENDS ${web}/package.json ${web}/package-lock.json
     WORKING_DIRECTORY ${web}
     COMMENT "Fetching what the page is built with"
     VERBATIM)
   add_custom_command(OUTPUT ${page_files}
     COMMAND ${ATTNSCOPE_NPM} run --silent build
-    DEPENDS ${packages} ${page_sources} ${web}/index.html ${web}/vite.config.ts ${web}/tsconfig.json
+    DEPENDS ${packages} ${page_sources} ${web}/index.html ${web}/inline_page.ts
+      ${web}/vite.config.ts ${web}/vite.charts.config.ts ${web}/tsconfig.json
     WORKING_DIRECTORY ${web}
     COMMENT "Building the page"
     VERBATIM)

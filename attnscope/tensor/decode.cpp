@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <cmath>
 #include <cstring>
-#include <limits>
+#include <stdexcept>
+#include <string>
+
+#include "attnscope/tensor/float8.h"
 
 namespace attnscope {
 namespace {
@@ -41,25 +43,6 @@ float f16_to_float(std::uint16_t bits) {
   }
   const std::uint32_t float_exponent = exponent == 0x1F ? 0xFF : exponent + (127 - 15);
   return std::bit_cast<float>(sign | float_exponent << 23 | fraction << 13);
-}
-
-/// OCP FP8 E4M3: bias 7, no infinities, S.1111.111 is NaN.
-float f8_e4m3_value(unsigned bits) {
-  const float sign = bits & 0x80 ? -1.0f : 1.0f;
-  const int exponent = static_cast<int>(bits >> 3 & 0xF);
-  const int fraction = static_cast<int>(bits & 7);
-  if (exponent == 15 && fraction == 7) return std::numeric_limits<float>::quiet_NaN();
-  if (exponent == 0) return sign * std::ldexp(static_cast<float>(fraction), -9);
-  return sign * std::ldexp(static_cast<float>(8 + fraction), exponent - 10);
-}
-
-const std::array<float, 256>& f8_e4m3_table() {
-  static const std::array<float, 256> table = [] {
-    std::array<float, 256> values;
-    for (unsigned bits = 0; bits < 256; ++bits) values[bits] = f8_e4m3_value(bits);
-    return values;
-  }();
-  return table;
 }
 
 template <class T, class Bits, class Convert>
@@ -115,16 +98,30 @@ void decode_elements(const TensorView& tensor, std::int64_t first, std::int64_t 
       return decode_as<T, std::uint16_t>(tensor, first, stride, count, out, f16_to_float);
     case DType::bf16:
       return decode_as<T, std::uint16_t>(tensor, first, stride, count, out, bf16_to_float);
-    case DType::f8_e5m2:  // the upper byte of a binary16
-      return decode_as<T, std::uint8_t>(tensor, first, stride, count, out, [](std::uint8_t bits) {
-        return f16_to_float(static_cast<std::uint16_t>(bits << 8));
-      });
     case DType::f8_e4m3:
+    case DType::f8_e5m2:
+    case DType::f8_e4m3fnuz:
+    case DType::f8_e5m2fnuz:
+    case DType::f8_e8m0:
       return decode_as<T, std::uint8_t>(
           tensor, first, stride, count, out,
-          [&table = f8_e4m3_table()](std::uint8_t bits) { return table[bits]; });
-    default: break;  // a caller's mistake: only `real` dtypes reach this point
+          [&table = float8_values(tensor.dtype)](std::uint8_t bits) { return table[bits]; });
+    case DType::i64:
+    case DType::i32:
+    case DType::i16:
+    case DType::i8:
+    case DType::u64:
+    case DType::u32:
+    case DType::u16:
+    case DType::u8:
+    case DType::boolean:
+    case DType::f6_e2m3:
+    case DType::f6_e3m2:
+    case DType::f4:
+    case DType::c64: break;
   }
+  throw std::invalid_argument("elements of " + std::string(dtype_name(tensor.dtype)) +
+                              " are not decoded");
 }
 
 template void decode_elements(const TensorView&, std::int64_t, std::int64_t, std::int64_t, float*);

@@ -15,7 +15,10 @@ enum class DType {
   f16,
   bf16,
   f8_e4m3,
-  f8_e5m2,  // decoded exactly
+  f8_e5m2,
+  f8_e4m3fnuz,
+  f8_e5m2fnuz,
+  f8_e8m0,  // decoded exactly
   i64,
   i32,
   i16,
@@ -25,9 +28,6 @@ enum class DType {
   u16,
   u8,
   boolean,  // listed, refused for analysis
-  f8_e4m3fnuz,
-  f8_e5m2fnuz,
-  f8_e8m0,
   f6_e2m3,
   f6_e3m2,
   f4,

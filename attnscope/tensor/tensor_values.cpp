@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
+#include <map>
 #include <random>
 #include <stdexcept>
 #include <string>
@@ -138,17 +139,17 @@ bool has_countable_patterns(const TensorView& tensor) {
 }
 
 const PatternTable& pattern_table(DType dtype) {
-  static const PatternTable f16 = make_pattern_table(DType::f16);
-  static const PatternTable bf16 = make_pattern_table(DType::bf16);
-  static const PatternTable f8_e4m3 = make_pattern_table(DType::f8_e4m3);
-  static const PatternTable f8_e5m2 = make_pattern_table(DType::f8_e5m2);
-  switch (dtype) {
-    case DType::f16: return f16;
-    case DType::bf16: return bf16;
-    case DType::f8_e4m3: return f8_e4m3;
-    case DType::f8_e5m2: return f8_e5m2;
-    default: break;
-  }
+  static const std::map<DType, PatternTable> tables = [] {
+    std::map<DType, PatternTable> made;
+    for (const DTypeInfo& info : all_dtypes()) {
+      if (has_countable_patterns(TensorView{info.dtype})) {
+        made.emplace(info.dtype, make_pattern_table(info.dtype));
+      }
+    }
+    return made;
+  }();
+  const auto found = tables.find(dtype);
+  if (found != tables.end()) return found->second;
   throw std::invalid_argument("the patterns of " + std::string(dtype_name(dtype)) +
                               " are not counted");
 }

@@ -15,7 +15,8 @@ namespace {
 struct FloatLayout {
   int exponent_bits;
   int fraction_bits;
-  bool has_infinity;  // without: only the largest pattern is NaN (OCP E4M3)
+  bool has_infinity;     // without: only the largest pattern is NaN (OCP E4M3)
+  bool is_fnuz = false;  // neither: -0 is NaN, and the bias is larger by one
 };
 
 /// The value by the definition, in float64: shares no step with the decoder.
@@ -25,8 +26,10 @@ double value_of(std::uint32_t bits, const FloatLayout& layout) {
   const std::uint32_t fraction = bits % fractions;
   const std::uint32_t exponent = bits / fractions % exponents;
   const double sign = bits / fractions / exponents % 2 == 1 ? -1 : 1;
-  const int bias = static_cast<int>(exponents) / 2 - 1;
-  if (exponent == exponents - 1) {
+  const int bias = static_cast<int>(exponents) / 2 - (layout.is_fnuz ? 0 : 1);
+  if (layout.is_fnuz) {
+    if (bits == fractions * exponents) return NAN;
+  } else if (exponent == exponents - 1) {
     if (layout.has_infinity && fraction == 0) return sign * INFINITY;
     if (layout.has_infinity || fraction == fractions - 1) return NAN;
   }
@@ -83,6 +86,33 @@ TEST(Decode, EveryFp8E4M3Pattern) {
   expect_every_pattern<std::uint8_t>(DType::f8_e4m3, {4, 3, /*has_infinity=*/false});
 }
 
+TEST(Decode, EveryFnuzPattern) {
+  expect_every_pattern<std::uint8_t>(DType::f8_e4m3fnuz, {4, 3, false, /*is_fnuz=*/true});
+  expect_every_pattern<std::uint8_t>(DType::f8_e5m2fnuz, {5, 2, false, /*is_fnuz=*/true});
+}
+
+TEST(Decode, EveryE8M0PatternIsAPowerOfTwo) {
+  for (unsigned pattern = 0; pattern < 256; ++pattern) {
+    const auto byte = static_cast<std::byte>(pattern);
+    float got = 0;
+    decode_elements(view_of(DType::f8_e8m0, {&byte, 1}), 0, 1, 1, &got);
+    const double wanted = pattern == 255 ? NAN : std::pow(2.0, static_cast<int>(pattern) - 127);
+    expect_same_value(got, wanted, pattern);
+  }
+}
+
+TEST(Decode, WhatIsNoRealNumberIsRefused) {
+  const std::vector<std::byte> bytes(8);
+  for (const DTypeInfo& info : all_dtypes()) {
+    if (info.kind == DTypeClass::real) continue;
+    float untouched = 7;
+    EXPECT_THROW(decode_elements(view_of(info.dtype, bytes), 0, 1, 1, &untouched),
+                 std::invalid_argument)
+        << info.name;
+    EXPECT_EQ(untouched, 7);
+  }
+}
+
 // Against the published tables, so that the formula above is not its own witness.
 // Source: IEEE 754-2019, 3.6; OCP 8-bit Floating Point Specification 1.0, table 2.
 TEST(Decode, PublishedLandmarks) {
@@ -108,6 +138,11 @@ TEST(Decode, PublishedLandmarks) {
       {DType::f8_e5m2, 0x04, 0x1p-14f},
       {DType::f8_e5m2, 0x01, 0x1p-16f},
       {DType::f8_e5m2, 0x7C, INFINITY},
+      {DType::f8_e4m3fnuz, 0x7F, 240.0f},
+      {DType::f8_e4m3fnuz, 0x01, 0x1p-10f},
+      {DType::f8_e5m2fnuz, 0x7F, 57344.0f},
+      {DType::f8_e5m2fnuz, 0x01, 0x1p-17f},
+      {DType::f8_e8m0, 0x7F, 1.0f},
   };
   for (const auto& [dtype, bits, value] : landmarks) {
     const auto bytes = std::as_bytes(std::span(&bits, 1));

@@ -82,9 +82,13 @@ TEST(TensorValues, EachIsVisitedOnceHoweverItLies) {
   }
 }
 
+constexpr DType kCountable[] = {DType::f16,     DType::bf16,        DType::f8_e4m3,
+                                DType::f8_e5m2, DType::f8_e4m3fnuz, DType::f8_e5m2fnuz,
+                                DType::f8_e8m0};
+
 TEST(TensorValues, PatternsAreCountedHoweverTheyLie) {
   const Layouts layouts;
-  for (const DType dtype : {DType::f16, DType::bf16, DType::f8_e4m3, DType::f8_e5m2}) {
+  for (const DType dtype : kCountable) {
     ASSERT_TRUE(has_countable_patterns(TensorView{dtype}));
     const PatternTable& table = pattern_table(dtype);
     for (const TensorMatrix& stored : layouts.of(dtype)) {
@@ -106,7 +110,7 @@ TEST(TensorValues, PatternsAreCountedHoweverTheyLie) {
 }
 
 TEST(TensorValues, PatternTablesHoldEveryFiniteValueInOrder) {
-  for (const DType dtype : {DType::f16, DType::bf16, DType::f8_e4m3, DType::f8_e5m2}) {
+  for (const DType dtype : kCountable) {
     const PatternTable& table = pattern_table(dtype);
     ASSERT_EQ(table.values.size(), std::size_t{1} << dtype_info(dtype).bits);
     std::set<std::uint32_t> seen(table.ascending.begin(), table.ascending.end());
