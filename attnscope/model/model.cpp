@@ -317,9 +317,9 @@ std::optional<std::string> why_not_analysed(const Checkpoint& checkpoint,
                                             const CheckpointTensor& tensor) {
   const DTypeInfo& dtype = dtype_info(tensor.view.dtype);
   if (dtype.kind == DTypeClass::undecoded) {
-    throw Error(
-        ErrorKind::unsupported,
-        checkpoint.parts_of(tensor, "dtype " + std::string(dtype.name) + " is not decoded yet"));
+    throw Error(ErrorKind::unsupported,
+                checkpoint.parts_of(tensor, "dtype " + std::string(tensor.view.storage_name()) +
+                                                " is not decoded yet"));
   }
   // "….SCB" beside "….weight": the scales of each row.
   if (dtype.bits == 8 && dtype.kind == DTypeClass::integer &&
