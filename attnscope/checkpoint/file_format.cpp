@@ -1,5 +1,6 @@
 #include "attnscope/checkpoint/file_format.h"
 
+#include "attnscope/checkpoint/gguf/gguf_reader.h"
 #include "attnscope/checkpoint/safetensors.h"
 
 namespace attnscope {
@@ -7,6 +8,7 @@ namespace attnscope {
 std::span<const FileFormat> file_formats() {
   static const std::vector<FileFormat> formats = {
       {"safetensors", "model.safetensors", {".safetensors"}, nullptr, read_safetensors},
+      {"GGUF", "", {".gguf"}, recognises_gguf, nullptr, gguf_parts, read_gguf},
   };
   return formats;
 }
