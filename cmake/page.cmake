@@ -12,7 +12,7 @@ if(ATTNSCOPE_PAGE)
   set(page_files ${web}/dist/report.html ${web}/dist/charts.js)
   set(packages ${web}/node_modules/.package-lock.json)
   add_custom_command(OUTPUT ${packages}
-    COMMAND ${ATTNSCOPE_NPM} ci --silent --no-audit --no-fund
+    COMMAND ${ATTNSCOPE_NPM} ci --loglevel=error --no-audit --no-fund
     DEPENDS ${web}/package.json ${web}/package-lock.json
     WORKING_DIRECTORY ${web}
     COMMENT "Fetching what the page is built with"

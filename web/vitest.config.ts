@@ -4,14 +4,16 @@ export default defineConfig({
   test: {
     fileParallelism: false, // two browsers at once would starve each other
     projects: [
-      { test: { name: "unit", include: ["tests/unit/**/*.test.ts"] } },
+      { test: { name: "unit", include: ["tests/unit/**/*.test.ts"], testTimeout: 60_000 } },
       {
         test: {
           name: "browser",
           include: ["tests/browser/**/*.test.ts"],
-          testTimeout: 60_000,
-          hookTimeout: 60_000,
-          expect: { poll: { timeout: 5_000 } }, // the page is drawn again a moment after its address changed
+          globalSetup: "tests/browser/samples.ts",
+          // Only tests that fail take as long: machines may be slow, and busy.
+          testTimeout: 120_000,
+          hookTimeout: 120_000,
+          expect: { poll: { timeout: 30_000 } }, // the page is drawn again a moment after its address changed
         },
       },
     ],

@@ -4,6 +4,7 @@
 #include <optional>
 #include <system_error>
 
+#include "attnscope/checkpoint/quantised/quantised.h"
 #include "attnscope/checkpoint/shard_index.h"
 #include "attnscope/core/error.h"
 #include "attnscope/core/text.h"
@@ -54,7 +55,7 @@ Checkpoint Checkpoint::open(const fs::path& path) {
 Checkpoint Checkpoint::open(const CheckpointFolder& folder, std::string weights) {
   if (weights.empty()) weights = find_weights(folder);
   Checkpoint checkpoint;
-  checkpoint.folder_ = folder.path();
+  checkpoint.folder_ = folder;
   checkpoint.main_file_ = folder.path() / weights;
   if (is_index(weights)) {
     checkpoint.open_sharded(folder);
@@ -109,8 +110,8 @@ void Checkpoint::add_contents(MappedFile file, FileContents contents) {
 
 void Checkpoint::open_sharded(const CheckpointFolder& folder) {
   const fs::path& index_path = main_file_;
-  const auto shard_of =
-      parse_shard_index(read_text_file(index_path, kMaxIndexBytes), index_path.string());
+  const auto shard_of = parse_shard_index(
+      folder.read_text(index_path.filename().string(), kMaxIndexBytes), index_path.string());
   std::map<std::string, std::size_t> shards;  // and how many tensors the index puts there
   for (const auto& [tensor, shard] : shard_of) ++shards[shard];
   for (const auto& [shard, count] : shards) {
@@ -123,12 +124,12 @@ void Checkpoint::open_sharded(const CheckpointFolder& folder) {
   // A part of a checkpoint is enough for what it holds.
   const std::string named = "this shard is named by " + verbatim(index_path.filename().string());
   if (files_.empty()) {
-    refuse(ErrorKind::io, folder_ / shards.begin()->first, named + " but is missing",
+    refuse(ErrorKind::io, folder.place_of(shards.begin()->first), named + " but is missing",
            "download it");
   }
   for (const std::string& shard : absent_shards_) {
     const std::size_t count = shards.at(shard);
-    warnings_.push_back({.file = (folder_ / shard).string(),
+    warnings_.push_back({.file = folder.place_of(shard),
                          .problem = named + " but is missing, and with it " +
                                     std::to_string(count) + (count == 1 ? " tensor" : " tensors"),
                          .hint = "download it"});
@@ -177,6 +178,11 @@ void Checkpoint::index_names(const std::map<std::string, std::string>& shard_of)
     if (chosen.at(tensors_[index].name) == index) kept.push_back(tensors_[index]);
   }
   tensors_ = std::move(kept);
+  index_tensors();
+}
+
+void Checkpoint::index_tensors() {
+  by_name_.clear();
   for (std::size_t index = 0; index < tensors_.size(); ++index) {
     by_name_.emplace(tensors_[index].name, index);
   }
@@ -184,6 +190,12 @@ void Checkpoint::index_names(const std::map<std::string, std::string>& shard_of)
   std::erase_if(aliases_, [&](const auto& alias) {
     return by_name_.count(alias.first) > 0 || by_name_.count(alias.second) == 0;
   });
+}
+
+void Checkpoint::compose_quantised(std::string_view method, std::string_view config,
+                                   std::string_view config_file) {
+  tensors_ = attnscope::compose_quantised(*this, method, config, config_file);
+  index_tensors();
 }
 
 const CheckpointTensor* Checkpoint::find(std::string_view name) const {

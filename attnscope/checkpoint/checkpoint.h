@@ -22,7 +22,8 @@ namespace attnscope {
 struct CheckpointTensor {
   std::string name;
   TensorView view;
-  std::size_t file = 0;  // index into the checkpoint's files
+  std::size_t file = 0;    // index into the checkpoint's files
+  bool is_linear = false;  // (outputs, inputs) even where the architecture stores the transpose
 };
 
 /// Owns the mapped files; move-only. Views of its tensors live as long as it does.
@@ -34,6 +35,10 @@ class Checkpoint {
 
   /// `weights`: a file of the folder, or an index; empty: whatever find_weights() finds.
   static Checkpoint open(const CheckpointFolder& folder, std::string weights = "");
+
+  /// Makes one tensor of the parts of each quantised weight; see compose_quantised().
+  void compose_quantised(std::string_view method, std::string_view config,
+                         std::string_view config_file);
 
   /// Sorted by file, then by place in the file. Aliases are not listed.
   const std::vector<CheckpointTensor>& tensors() const { return tensors_; }
@@ -57,7 +62,7 @@ class Checkpoint {
   std::string missing_note(std::string_view name) const;
 
   /// The folder with config.json, and the file or index that was opened.
-  const std::filesystem::path& folder() const { return folder_; }
+  const CheckpointFolder& folder() const { return folder_; }
   const std::filesystem::path& main_file() const { return main_file_; }
   std::uint64_t file_bytes() const;
 
@@ -97,8 +102,9 @@ class Checkpoint {
   void open_sharded(const CheckpointFolder& folder);
   /// `shard_of`: what the index says, empty for a single file.
   void index_names(const std::map<std::string, std::string>& shard_of);
+  void index_tensors();
 
-  std::filesystem::path folder_;
+  CheckpointFolder folder_;
   std::filesystem::path main_file_;
   std::vector<MappedFile> files_;
   std::vector<CheckpointTensor> tensors_;

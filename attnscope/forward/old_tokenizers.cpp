@@ -6,7 +6,6 @@
 #include <utility>
 #include <vector>
 
-#include "attnscope/checkpoint/mapped_file.h"
 #include "attnscope/checkpoint/tokenizer_json.h"
 #include "attnscope/core/error.h"
 #include "attnscope/core/strict_json.h"
@@ -17,15 +16,15 @@ namespace {
 
 using nlohmann::json;
 
-[[noreturn]] void refuse(const std::filesystem::path& file, std::string problem) {
-  throw Error(ErrorKind::format, {.file = file.string(), .problem = std::move(problem)});
+[[noreturn]] void refuse(const std::string& file, std::string problem) {
+  throw Error(ErrorKind::format, {.file = file, .problem = std::move(problem)});
 }
 
 /// Lines without their ends, which may be "\r\n"; nothing follows the last end.
-std::vector<std::string> lines_of(const std::filesystem::path& file) {
-  const std::string text = read_text_file(file, kTokenizerLimitBytes);
+std::vector<std::string> lines_of(const CheckpointFolder& folder, const char* name) {
+  const std::string text = folder.read_text(name, kTokenizerLimitBytes);
   if (const auto broken = first_broken_utf8(text)) {
-    refuse(file, "is not UTF-8 at byte " + std::to_string(*broken));
+    refuse(folder.place_of(name), "is not UTF-8 at byte " + std::to_string(*broken));
   }
   std::vector<std::string> lines;
   for (std::size_t at = 0; at < text.size();) {
@@ -53,8 +52,9 @@ json added_tokens(const json& vocabulary, const std::vector<std::string>& spelli
 }
 
 /// spelling → id, as a JSON object.
-json read_vocabulary(const std::filesystem::path& file) {
-  json vocabulary = parse_json(read_text_file(file, kTokenizerLimitBytes), file.string());
+json read_vocabulary(const CheckpointFolder& folder, const char* name) {
+  const std::string file = folder.place_of(name);
+  json vocabulary = parse_json(folder.read_text(name, kTokenizerLimitBytes), file);
   if (!vocabulary.is_object() || vocabulary.empty()) {
     refuse(file, "is not a JSON object of tokens and their ids");
   }
@@ -68,10 +68,11 @@ json read_vocabulary(const std::filesystem::path& file) {
 }
 
 /// Pairs of tokens, in the order in which they are joined. The first line may name a version.
-json read_merges(const std::filesystem::path& file, const json& vocabulary) {
+json read_merges(const CheckpointFolder& folder, const char* name, const json& vocabulary) {
+  const std::string file = folder.place_of(name);
   json merges = json::array();
   std::size_t number = 0;
-  for (const std::string& line : lines_of(file)) {
+  for (const std::string& line : lines_of(folder, name)) {
     ++number;
     if (line.empty() || line.starts_with("#version")) continue;
     const std::size_t space = line.find(' ');
@@ -91,9 +92,9 @@ json read_merges(const std::filesystem::path& file, const json& vocabulary) {
 
 }  // namespace
 
-std::string byte_level_json(const std::filesystem::path& folder, const TokenizerConfig& config) {
-  const json vocabulary = read_vocabulary(folder / "vocab.json");
-  const json merges = read_merges(folder / "merges.txt", vocabulary);
+std::string byte_level_json(const CheckpointFolder& folder, const TokenizerConfig& config) {
+  const json vocabulary = read_vocabulary(folder, "vocab.json");
+  const json merges = read_merges(folder, "merges.txt", vocabulary);
   const auto of_class = config.tokenizer_class;
   const bool roberta = of_class ? of_class->starts_with("Roberta") : vocabulary.contains("<mask>");
   const bool add_prefix_space = config.add_prefix_space.value_or(false);
@@ -122,19 +123,19 @@ std::string byte_level_json(const std::filesystem::path& folder, const Tokenizer
   return tokenizer.dump();
 }
 
-std::string word_piece_json(const std::filesystem::path& folder, const TokenizerConfig& config) {
-  const std::filesystem::path file = folder / "vocab.txt";
+std::string word_piece_json(const CheckpointFolder& folder, const TokenizerConfig& config) {
+  constexpr const char* kName = "vocab.txt";
   json vocabulary = json::object();
   bool capitals = false;
   std::int64_t line_id = 0;
-  for (const std::string& token : lines_of(file)) {
+  for (const std::string& token : lines_of(folder, kName)) {
     vocabulary[token] = line_id++;
     capitals =
         capitals || (!token.starts_with('[') && std::any_of(token.begin(), token.end(), [](char c) {
           return c >= 'A' && c <= 'Z';
         }));
   }
-  if (vocabulary.empty()) refuse(file, "is empty");
+  if (vocabulary.empty()) refuse(folder.place_of(kName), "is empty");
 
   const std::string unknown = config.spelling("unk_token", "[UNK]");
   const std::string first = config.spelling("cls_token", "[CLS]");

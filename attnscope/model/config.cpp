@@ -140,6 +140,7 @@ ModelSpec parse_config(std::string_view text, std::string_view where) {
     const auto quantization = level->find("quantization_config");
     if (quantization != level->end() && quantization->is_object()) {
       spec.quantization = quantization_method(*quantization);
+      spec.quantization_config = quantization->dump();
     }
   }
   return spec;

@@ -4,6 +4,7 @@
 #include <stdexcept>
 #include <system_error>
 
+#include "attnscope/checkpoint/quantised/quantised.h"
 #include "attnscope/core/error.h"
 #include "attnscope/core/text.h"
 #include "attnscope/model/adapter.h"
@@ -49,9 +50,9 @@ OutputSlice output_slice(const WeightRule& rule, const Dimensions& dimensions) {
 }
 
 /// The shape that the numbers demand; -1 for the free first axis of a stacked tensor.
-Shape expected_shape(const WeightRule& rule, std::int64_t outputs, std::int64_t inputs) {
-  Shape shape =
-      rule.storage == Storage::out_by_in ? Shape{outputs, inputs} : Shape{inputs, outputs};
+Shape expected_shape(const WeightRule& rule, Storage storage, std::int64_t outputs,
+                     std::int64_t inputs) {
+  Shape shape = storage == Storage::out_by_in ? Shape{outputs, inputs} : Shape{inputs, outputs};
   if (rule.index) shape.insert(shape.begin(), -1);
   return shape;
 }
@@ -76,22 +77,28 @@ Model Model::open(const fs::path& path, const std::optional<fs::path>& layout, s
 }
 
 Model Model::open(Checkpoint checkpoint, const std::optional<fs::path>& layout, std::string name) {
+  const auto compose = [&](const ModelSpec& spec) {
+    checkpoint.compose_quantised(spec.quantization, spec.quantization_config, spec.source);
+  };
   if (!layout && checkpoint.config()) {
     ModelSpec spec = parse_config(*checkpoint.config(), checkpoint.main_file().string());
+    compose(spec);
     return {std::move(checkpoint), std::move(spec), std::move(name)};
   }
-  const fs::path source = layout ? *layout : checkpoint.folder() / "config.json";
-  std::error_code ignored;
-  if (!layout && !fs::exists(source, ignored)) {
-    refuse_adapter(checkpoint.folder());
-    throw Error(ErrorKind::io, {.file = source.string(),
+  constexpr const char* kConfig = "config.json";
+  const CheckpointFolder& folder = checkpoint.folder();
+  const std::string source = layout ? layout->string() : folder.place_of(kConfig);
+  if (!layout && !folder.has(kConfig)) {
+    refuse_adapter(folder);
+    throw Error(ErrorKind::io, {.file = source,
                                 .problem = "no such file; the weights need their config.json "
                                            "beside them",
                                 .hint = "or describe them with {layout} FILE.json"});
   }
-  const std::string text = read_text_file(source, kMaxConfigBytes);
-  ModelSpec spec =
-      layout ? parse_layout(text, source.string()) : parse_config(text, source.string());
+  const std::string text = layout ? read_text_file(*layout, kMaxConfigBytes)
+                                  : folder.read_text(kConfig, kMaxConfigBytes);
+  ModelSpec spec = layout ? parse_layout(text, source) : parse_config(text, source);
+  compose(spec);
   return {std::move(checkpoint), std::move(spec), std::move(name)};
 }
 
@@ -147,7 +154,7 @@ void Model::choose_prefix() {
 Weight Model::locate(const WeightRule& rule, std::int64_t layer) const {
   const std::string tensor_name =
       prefix_ + fill_pattern(rule.tensor, layer_numbers(dimensions(), layer));
-  const bool quantised = !spec_.quantization.empty();
+  const bool quantised = !spec_.quantization.empty() && !is_known_quantisation(spec_.quantization);
   const auto not_read = [&]() -> std::string {
     if (!quantised) return "";
     return "quantised checkpoint: " + verbatim(spec_.quantization) + " is not read yet";
@@ -173,7 +180,8 @@ Weight Model::locate(const WeightRule& rule, std::int64_t layer) const {
   };
   const OutputSlice slice = output_slice(rule, dimensions());
   const std::int64_t inputs = canonical_shape(dimensions(), rule.role).second;
-  const Shape expected = expected_shape(rule, slice.total, inputs);
+  const Storage storage = tensor->is_linear ? Storage::out_by_in : rule.storage;
+  const Shape expected = expected_shape(rule, storage, slice.total, inputs);
   const Shape& found = tensor->view.shape;
   if (!shape_fits(found, expected) || (rule.index && *rule.index >= found[0])) {
     std::string problem = "shape " + shape_text(found) + " is not the " + expected_text(expected) +
@@ -189,8 +197,8 @@ Weight Model::locate(const WeightRule& rule, std::int64_t layer) const {
   }
 
   const std::size_t axes = found.size();
-  const std::size_t output_axis = axes - (rule.storage == Storage::out_by_in ? 2 : 1);
-  const std::size_t input_axis = axes - (rule.storage == Storage::out_by_in ? 1 : 2);
+  const std::size_t output_axis = axes - (storage == Storage::out_by_in ? 2 : 1);
+  const std::size_t input_axis = axes - (storage == Storage::out_by_in ? 1 : 2);
   const std::int64_t output_stride = tensor->view.stride(output_axis);
   const std::int64_t stack_offset = rule.index ? *rule.index * tensor->view.stride(0) : 0;
 
@@ -321,29 +329,8 @@ std::optional<std::string> why_not_analysed(const Checkpoint& checkpoint,
                 checkpoint.parts_of(tensor, "dtype " + std::string(tensor.view.storage_name()) +
                                                 " is not decoded yet"));
   }
-  // "….SCB" beside "….weight": the scales of each row.
-  if (dtype.bits == 8 && dtype.kind == DTypeClass::integer &&
-      tensor.name.ends_with(kWeightEnding)) {
-    const std::string scales =
-        tensor.name.substr(0, tensor.name.size() - kWeightEnding.size()) + ".SCB";
-    if (checkpoint.find(scales) != nullptr) {
-      throw Error(ErrorKind::unsupported,
-                  checkpoint.parts_of(tensor, "has its scales in '" + verbatim(scales) +
-                                                  "'; int8 of bitsandbytes is not read yet"));
-    }
-  }
   if (dtype.kind == DTypeClass::integer) {
     return "dtype " + std::string(dtype.name) + " holds no real numbers";
-  }
-  if (dtype.bits == 8) {
-    for (const char* ending : {"_scale", "_scale_inv"}) {
-      if (checkpoint.find(tensor.name + ending) == nullptr) continue;
-      throw Error(
-          ErrorKind::unsupported,
-          checkpoint.parts_of(tensor, "has its scale in '" + verbatim(tensor.name) + ending +
-                                          "'; scaled fp8 is not read yet, and the values mean "
-                                          "nothing alone"));
-    }
   }
   return std::nullopt;
 }

@@ -45,8 +45,9 @@ class Model {
   /// `name`: what rows call the model; empty: the last part of its path.
   /// Every projection of every layer is located and its shape checked here; no weights are read.
   /// Those that the files lack are left out, as long as one is there: a folder may hold a part of
-  /// a model. Throws Error(format) where none is, or a shape is wrong; Error(unsupported) where a
-  /// quantised checkpoint has one missing or of another shape.
+  /// a model. Parts of quantised weights are composed. Throws Error(format) where none is, or a
+  /// shape is wrong; Error(unsupported) where a checkpoint of an unknown quantisation has one
+  /// missing or of another shape.
   static Model open(const std::filesystem::path& path,
                     const std::optional<std::filesystem::path>& layout = std::nullopt,
                     std::string name = "");
@@ -106,7 +107,7 @@ class Model {
 };
 
 /// Why the tensor's values cannot be analysed though the file is sound; nothing where they can.
-/// Throws Error(unsupported) for a dtype that is known but not decoded, and for scaled fp8.
+/// Throws Error(unsupported) for a dtype that is known but not decoded.
 std::optional<std::string> why_not_analysed(const Checkpoint& checkpoint,
                                             const CheckpointTensor& tensor);
 

@@ -35,10 +35,11 @@ struct ModelSpec {
   std::vector<LayerSpec> layers;  // empty where the forward pass is not described
   StreamSpec stream;
   HeadSpec head;
-  std::string not_run;       // why the forward pass cannot be computed; empty: it can
-  std::string quantization;  // quantization_config's method, empty where there is none
-  std::string source;        // the file that says all this, for messages
-  std::string text;          // what is in it
+  std::string not_run;              // why the forward pass cannot be computed; empty: it can
+  std::string quantization;         // quantization_config's method, empty where there is none
+  std::string quantization_config;  // all of it, as JSON
+  std::string source;               // the file that says all this, for messages
+  std::string text;                 // what is in it
 };
 
 /// Shape in canonical orientation, (rows, cols).

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { AttentionHeadRow } from "../../src/data/report_file";
-import { changed_report, holds_as_view, kPartial, kTwoModels, kWhole, open_file, open_report, report_file, results_of, tabs_to, with_browser } from "./harness";
+import { holds_as_view, open_file, open_report, tabs_to, with_browser } from "./harness";
+import { changed_report, kPartial, kTwoModels, kWhole, report_file, results_of } from "./samples";
 
 with_browser();
 
@@ -50,7 +51,7 @@ describe("attention", () => {
     await page.locator('[data-token="12"]').click();
     await page.mouse.move(0, 0);
     await expect.poll(() => title.textContent()).toContain("(token 12)");
-    expect(page.url()).toContain("q=12");
+    await expect.poll(() => page.url()).toContain("q=12");
     await page.reload();
     await page.waitForFunction(() => document.querySelector(".is-query"));
     await expect.poll(() => page.locator('[data-token="12"]').getAttribute("aria-selected")).toBe("true");
@@ -64,7 +65,7 @@ describe("attention", () => {
     await page.keyboard.press("ArrowLeft");
     await expect.poll(() => page.locator(".text-panel h2").textContent()).toContain("(token 46)");
     await page.keyboard.press("Enter");
-    expect(page.url()).toContain("q=46");
+    await expect.poll(() => page.url()).toContain("q=46");
     await close();
   });
 
@@ -76,13 +77,13 @@ describe("attention", () => {
     await page.keyboard.press("+");
     await page.keyboard.press("+");
     await expect.poll(() => width()).toBeGreaterThan(whole * 2);
+    await expect.poll(() => page.url()).toMatch(/z=\d+%2C\d+%2C21/);
     const at = page.url();
-    expect(at).toMatch(/z=\d+%2C\d+%2C21/);
     await page.keyboard.press("ArrowDown");
-    expect(page.url()).not.toBe(at);
+    await expect.poll(() => page.url()).not.toBe(at);
     await page.keyboard.press("0");
     await expect.poll(() => width()).toBe(whole);
-    expect(page.url()).not.toContain("z=");
+    await expect.poll(() => page.url()).not.toContain("z=");
     await close();
   });
 

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { holds_as_view, kWhole, open_report, with_browser } from "./harness";
+import { holds_as_view, open_report, with_browser } from "./harness";
+import { kWhole } from "./samples";
 
 with_browser();
 

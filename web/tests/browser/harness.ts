@@ -1,80 +1,23 @@
 // Opens reports in Chromium, straight from their files, and holds what every view must hold.
-import { execFileSync } from "node:child_process";
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
-import { dirname, resolve } from "node:path";
-import { fileURLToPath, pathToFileURL } from "node:url";
-import { gunzipSync, gzipSync } from "node:zlib";
+import { pathToFileURL } from "node:url";
 import { chromium, type Browser, type Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { ReportFile } from "../../src/data/report_file";
+import { kWhole, report_file, type Sample } from "./samples";
 
-export const kWeb = resolve(dirname(fileURLToPath(import.meta.url)), "../..");
-export const kBinary = process.env.ATTNSCOPE ?? resolve(kWeb, "../build/release/attnscope");
 const kChromium = process.env.CHROMIUM ?? "/usr/bin/chromium";
-const kText = resolve(kWeb, "../README.md");
-
-export const kTemplate = `${kWeb}/dist/report.html`;
+// Milliseconds for whatever a test waits for: only a test that fails waits so long, and a machine may be busy.
+const kPatience = 60_000;
 
 export type Theme = "light" | "dark";
-
-export interface Sample {
-  name: string; // of the file
-  models: readonly string[]; // below examples/, or absolute
-  without?: readonly string[]; // ids of analyses
-}
-
-export const kWhole: Sample = { name: "whole", models: ["shakespeare-gpt2"] };
-export const kTwoModels: Sample = { name: "two", models: ["shakespeare-llama", "shakespeare-gpt2"] };
-export const kPartial: Sample = { name: "partial", models: ["shakespeare-llama"], without: ["spectrum", "circuits", "overlap", "maps"] };
-
-const made = new Map<string, string>();
-
-const kResults = /(<script type="application\/gzip;base64" id="results">)([^<]*)/;
-
-/** What a report's file holds, without its arrays. */
-export const results_of = (file: string): ReportFile =>
-  JSON.parse(gunzipSync(Buffer.from(kResults.exec(readFileSync(file, "utf8"))![2]!, "base64")).toString()) as ReportFile;
-
-/** The page with its results changed. */
-function with_results(page: string, change: (file: ReportFile) => void): string {
-  const results = JSON.parse(gunzipSync(Buffer.from(kResults.exec(page)![2]!, "base64")).toString()) as ReportFile;
-  change(results);
-  return page.replace(kResults, (_, head: string) => head + gzipSync(JSON.stringify(results)).toString("base64"));
-}
-
-/**
- * The file of a sample report, made once in a run of the tests: the program's data in the page of dist/, which may be
- * newer than the one in the program.
- */
-export function report_file(sample: Sample): string {
-  const known = made.get(sample.name);
-  if (known) return known;
-  if (!existsSync(kBinary)) throw new Error(`no program at ${kBinary}: build it, or set ATTNSCOPE`);
-  mkdirSync(`${kWeb}/build`, { recursive: true });
-  const file = `${kWeb}/build/${sample.name}.html`;
-  const models = sample.models.map((model) => (model.startsWith("/") ? model : resolve(kWeb, "../examples", model)));
-  execFileSync(kBinary, ["report", ...models, "--text-file", kText, "--length", "48", "--sequences", "8", "--quiet", "--out", file]);
-  const written = readFileSync(file, "utf8");
-  let page = readFileSync(`${kWeb}/dist/report.html`, "utf8");
-  for (const id of ["results", "values", "maps"]) page = page.replace(`@@${id}@@`, () => new RegExp(`id="${id}">([^<]*)`).exec(written)![1]!);
-  const without = new Set(sample.without ?? []);
-  if (without.size > 0)
-    page = with_results(page, (results) => {
-      results.reports = results.reports.filter(({ id }) => !without.has(id));
-      if (without.has("maps")) results.maps = results.cosines = [];
-    });
-  writeFileSync(file, page);
-  made.set(sample.name, file);
-  return file;
-}
 
 let browser: Browser | undefined;
 
 /** Starts the browser for a file of tests. */
 export function with_browser(): void {
   beforeAll(async () => {
-    browser = await chromium.launch({ executablePath: kChromium, args: ["--no-sandbox", "--disable-dev-shm-usage"] });
+    browser = await chromium.launch({ executablePath: kChromium, timeout: kPatience, args: ["--no-sandbox", "--disable-dev-shm-usage"] });
   });
   afterAll(() => browser?.close());
 }
@@ -97,6 +40,7 @@ export const open_file = (file: string, fragment = "", options: OpenOptions = {}
 /** Requests that begin with `allowed` are no problem. */
 export async function open_address(address: string, { theme = "light", width = 1280, height = 900 }: OpenOptions = {}, allowed?: string): Promise<Opened> {
   const context = await browser!.newContext({ viewport: { width, height }, colorScheme: theme, reducedMotion: "reduce" });
+  context.setDefaultTimeout(kPatience);
   const page = await context.newPage();
   const problems: string[] = [];
   page.on("console", (message) => {
@@ -171,11 +115,4 @@ export async function tabs_to(page: Page, selector: string, limit = 40): Promise
     if (await page.evaluate((wanted) => document.activeElement?.matches(wanted) ?? false, selector)) return tabs;
   }
   throw new Error(`${limit} tabs do not reach ${selector}`);
-}
-
-/** A copy of a sample's file with its results changed. */
-export function changed_report(sample: Sample, name: string, change: (file: ReportFile) => void): string {
-  const file = `${kWeb}/build/${name}.html`;
-  writeFileSync(file, with_results(readFileSync(report_file(sample), "utf8"), change));
-  return file;
 }

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { CircuitRow } from "../../src/data/report_file";
-import { go, holds_as_view, kPartial, kTwoModels, kWhole, open_report, report_file, results_of, tabs_to, with_browser } from "./harness";
+import { go, holds_as_view, open_report, tabs_to, with_browser } from "./harness";
+import { kPartial, kTwoModels, kWhole, report_file, results_of } from "./samples";
 
 with_browser();
 
@@ -31,23 +32,20 @@ describe("heads", () => {
     await expect.poll(() => page.locator(".heads-detail > h2").textContent()).toBe("Layer 1 · head 1");
     await page.locator('[data-chart="heads-copying"] [data-row="4"][data-column="2"]').click();
     await expect.poll(() => page.locator(".heads-detail > h2").textContent()).toBe("Layer 4 · head 2");
-    expect(page.url()).toContain("l=4&h=2&from=3");
+    await expect.poll(() => page.url()).toContain("l=4&h=2&from=3");
     await close();
   });
 
   test("the detail stands beside the heatmaps where there is room, else below the one that was used", async () => {
     const { page, close } = await open_report(kWhole, "#heads?l=1&h=1&from=3");
-    const places = async () => {
-      const detail = (await page.locator(".heads-detail").boundingBox())!;
-      const used = (await page.locator('[data-chart="heads-copying"]').boundingBox())!;
-      return { detail, used };
-    };
-    const wide = await places();
-    expect(wide.detail.x).toBeGreaterThan(wide.used.x + wide.used.width);
+    const where = () => page.evaluate(() => {
+      const [detail, used] = [".heads-detail", '[data-chart="heads-copying"]'].map((each) => document.querySelector(each)!.getBoundingClientRect()) as [DOMRect, DOMRect];
+      const below = detail.top - used.bottom;
+      return detail.left > used.right ? "beside" : below > 0 && below < 60 ? "below" : "elsewhere";
+    });
+    await expect.poll(where).toBe("beside");
     await page.setViewportSize({ width: 390, height: 900 });
-    const narrow = await places();
-    expect(narrow.detail.y).toBeGreaterThan(narrow.used.y + narrow.used.height);
-    expect(narrow.detail.y - (narrow.used.y + narrow.used.height)).toBeLessThan(60);
+    await expect.poll(where).toBe("below");
     await close();
   });
 

@@ -5,14 +5,16 @@ import type { AddressInfo } from "node:net";
 import { gunzipSync } from "node:zlib";
 import { afterEach, describe, expect, test } from "vitest";
 import type { ReportFile } from "../../src/data/report_file";
-import { axe_findings, kTemplate, kWhole, open_address, report_file, with_browser, type Opened } from "./harness";
+import { axe_findings, open_address, with_browser, type Opened } from "./harness";
+import { kTemplate, kWhole, report_file } from "./samples";
 
 with_browser();
 
 interface Served {
   address: string;
   asked: string[]; // "POST /api/attention {…}"
-  events(job: number, text: string): void;
+  /** Sends an event of a job to the page, as soon as that listens. */
+  events(job: number, text: string): Promise<void>;
   server: Server;
 }
 
@@ -56,7 +58,8 @@ async function serve(without: string[]): Promise<Served> {
   await new Promise<void>((ready) => server.listen(0, "127.0.0.1", ready));
   return {
     address: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`, asked, server,
-    events(job, text) {
+    async events(job, text) {
+      await expect.poll(() => streams.has(job)).toBe(true);
       if (text.startsWith("event: end")) missing.clear();
       streams.get(job)!.write(text);
     },
@@ -90,11 +93,10 @@ describe("the served page", () => {
     await page.getByRole("button", { name: "Run", exact: true }).click();
     await expect.poll(() => served.asked).toEqual([`POST /api/attention ${JSON.stringify({ model: "shakespeare-gpt2", text: "To be, or not to be", without_first: true, layers: "2" })}`]);
     await expect.poll(() => page.locator(".job-said").first().textContent()).toBe("starting");
-    await page.waitForTimeout(200);
-    served.events(1, event("progress", { job: 1, state: "running", progress: { done: 2, total: 6, seconds: 1, seconds_left: 3.2 } }));
+    await served.events(1, event("progress", { job: 1, state: "running", progress: { done: 2, total: 6, seconds: 1, seconds_left: 3.2 } }));
     await expect.poll(() => page.locator(".job-said").first().textContent()).toBe("2 of 6, about 3 s left");
     await expect.poll(() => page.locator(".live progress").getAttribute("value")).toBe("2");
-    served.events(1, event("end", { job: 1, state: "done", revision: 2 }));
+    await served.events(1, event("end", { job: 1, state: "done", revision: 2 }));
     await page.waitForSelector('[data-chart="attention-wall"]');
     await expect.poll(() => page.getByLabel("the text to run").inputValue()).toBe("To be, or not to be");
     expect(await axe_findings(page)).toEqual([]);
@@ -111,8 +113,7 @@ describe("the served page", () => {
     await expect.poll(() => served.asked.slice(1)).toEqual(["DELETE /api/jobs/1"]);
     await run.click();
     await expect.poll(() => served.asked.length).toBe(3);
-    await page.waitForTimeout(200);
-    served.events(2, event("error", { job: 2, state: "failed", error: { kind: "usage", message: "the text has no tokens <b>" } }));
+    await served.events(2, event("error", { job: 2, state: "failed", error: { kind: "usage", message: "the text has no tokens <b>" } }));
     await expect.poll(() => page.locator(".job-said.failed").textContent()).toBe("the text has no tokens <b>");
     await expect.poll(() => run.isVisible()).toBe(true);
     expect(problems).toEqual([]);
@@ -125,8 +126,7 @@ describe("the served page", () => {
     await expect.poll(() => page.locator(".job-said.failed").textContent()).toBe("other work waits already");
     await run.click();
     await expect.poll(() => served.asked).toEqual(['POST /api/analyses {"id":"circuits"}', 'POST /api/analyses {"id":"circuits"}']);
-    await page.waitForTimeout(200);
-    served.events(1, event("end", { job: 1, state: "done", revision: 2 }));
+    await served.events(1, event("end", { job: 1, state: "done", revision: 2 }));
     await page.waitForSelector('[data-chart="heads-qk-rank"]');
   });
 

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { Analysis, Model } from "../../src/data/report_file";
-import { changed_report, holds_as_view, kTwoModels, kWhole, open_file, open_report, with_browser } from "./harness";
+import { holds_as_view, open_file, open_report, with_browser } from "./harness";
+import { changed_report, kTwoModels, kWhole } from "./samples";
 
 with_browser();
 

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { holds_as_view, kPartial, kTwoModels, kWhole, open_report, tabs_to, with_browser } from "./harness";
+import { holds_as_view, open_report, tabs_to, with_browser } from "./harness";
+import { kPartial, kTwoModels, kWhole } from "./samples";
 
 with_browser();
 
@@ -41,10 +42,10 @@ describe("overview", () => {
   test("cells lead to what they show", async () => {
     const { page, close } = await open_report(kWhole);
     await page.locator('[data-chart="overview-atlas"] [role="gridcell"][data-row="2"]').first().click();
-    expect(page.url()).toMatch(/#spectra\?.*l=2/);
+    await expect.poll(() => page.url()).toMatch(/#spectra\?.*l=2/);
     await page.goBack();
     await page.locator('[data-chart="overview-wall"] [role="gridcell"][data-row="1"][data-column="3"]').click();
-    expect(page.url()).toMatch(/#attention\?.*l=1&h=3/);
+    await expect.poll(() => page.url()).toMatch(/#attention\?.*l=1&h=3/);
     await close();
   });
 

@@ -1,7 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { format_number } from "../../src/chart/number";
 import type { SimilarityRow } from "../../src/data/report_file";
-import { changed_report, holds_as_view, kPartial, kTwoModels, kWhole, open_file, open_report, report_file, results_of, with_browser } from "./harness";
+import { holds_as_view, open_file, open_report, with_browser } from "./harness";
+import { changed_report, kPartial, kTwoModels, kWhole, report_file, results_of } from "./samples";
 
 with_browser();
 

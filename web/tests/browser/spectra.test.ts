@@ -1,7 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { format_number } from "../../src/chart/number";
 import type { SpectrumRow } from "../../src/data/report_file";
-import { changed_report, holds_as_view, kPartial, kTwoModels, kWhole, open_file, open_report, report_file, results_of, with_browser } from "./harness";
+import { holds_as_view, open_file, open_report, with_browser } from "./harness";
+import { changed_report, kPartial, kTwoModels, kWhole, report_file, results_of } from "./samples";
 
 with_browser();
 
@@ -19,7 +20,7 @@ describe("spectra", () => {
     await expect.poll(() => title()).toBe("Singular values");
     await page.getByRole("button", { name: "Against the null" }).click();
     await expect.poll(() => title()).toBe("Spectra against the null");
-    expect(page.url()).toContain("#spectra?show=null");
+    await expect.poll(() => page.url()).toContain("#spectra?show=null");
     await page.goBack();
     await expect.poll(() => title()).toBe("Singular values");
     await page.getByLabel("head").selectOption("2");

@@ -1,11 +1,10 @@
 import { describe, expect, test } from "vitest";
 import { format_number } from "../../src/chart/number";
 import type { WeightsRow } from "../../src/data/report_file";
-import { changed_report, holds_as_view, kTwoModels, kWhole, open_file, open_report, report_file, results_of, with_browser, type Sample } from "./harness";
+import { holds_as_view, open_file, open_report, with_browser } from "./harness";
+import { changed_report, kTwoModels, kWhole, kWithoutWeights, report_file, results_of } from "./samples";
 
 with_browser();
-
-const kWithout: Sample = { name: "without-weights", models: ["shakespeare-llama"], without: ["weights"] };
 
 const row_of = (layer: number, matrix: string, head: number | null): WeightsRow =>
   (results_of(report_file(kWhole)).reports.find(({ id }) => id === "weights")!.rows as WeightsRow[]).find((row) => row.layer === layer && row.matrix === matrix && row.head === head)!;
@@ -14,7 +13,7 @@ describe("weights", () => {
   holds_as_view("#weights");
   holds_as_view("#weights?matrix=k&l=2&head=1&y=log", kTwoModels);
   holds_as_view("#weights?models=all", kTwoModels);
-  holds_as_view("#weights", kWithout);
+  holds_as_view("#weights", kWithoutWeights);
 
   test("figures are those of the results", async () => {
     const { page, close } = await open_report(kWhole, "#weights?matrix=v&l=1&head=3");
@@ -33,8 +32,8 @@ describe("weights", () => {
     const histogram = page.locator(".chart-bars");
     const before = await histogram.locator(".chart-body path").first().getAttribute("d");
     await page.locator('.chart-heatmap [role="gridcell"][data-row="2"][data-column="3"]').first().click();
-    expect(page.url()).toMatch(/l=2/);
-    expect(page.url()).toMatch(/head=2/);
+    await expect.poll(() => page.url()).toMatch(/l=2/);
+    await expect.poll(() => page.url()).toMatch(/head=2/);
     await expect.poll(() => histogram.locator("h3").textContent()).toBe("WQ, layer 2, head 2");
     await expect.poll(() => histogram.locator(".chart-body path").first().getAttribute("d")).not.toBe(before);
     await page.locator('.chart-heatmap [role="gridcell"][tabindex="0"]').first().focus();
@@ -62,7 +61,7 @@ describe("weights", () => {
     const { page, close } = await open_file(without_images, "#weights?l=1");
     await expect.poll(() => page.locator(".absent code").textContent()).toMatch(/^attnscope matrix MODEL --layer 1/);
     await close();
-    const other = await open_report(kWithout, "#weights");
+    const other = await open_report(kWithoutWeights, "#weights");
     await expect.poll(() => other.page.locator(".absent").first().textContent()).toContain("attnscope weights MODEL");
     await other.close();
   });

@@ -1,0 +1,35 @@
+// Small whole numbers packed into 32-bit little-endian words.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+
+namespace attnscope {
+
+enum class BitPacking {
+  dense,     // one stream, from the lowest bit on: numbers may reach into the next word
+  per_word,  // as many numbers as fit wholly in each word, from its lowest bit on
+};
+
+/// The words that `count` numbers of `bits` bits take.
+std::int64_t packed_words(BitPacking packing, int bits, std::int64_t count);
+
+/// Numbers first, first + 1, … of those packed in `words`, which start at any byte; `bits` is 1 to
+/// 8. They must be there.
+void unpack_bits(BitPacking packing, int bits, const std::byte* words, std::int64_t first,
+                 std::span<std::uint8_t> out);
+
+/// Numbers packed down the columns of a row-major matrix of words, `words_per_row` to a row: number
+/// `index` of columns first_col, first_col + 1, …
+void unpack_down_columns(BitPacking packing, int bits, const std::byte* words,
+                         std::int64_t words_per_row, std::int64_t index, std::int64_t first_col,
+                         std::span<std::uint8_t> out);
+
+inline std::uint32_t load_word(const std::byte* at) {
+  return std::to_integer<std::uint32_t>(at[0]) | std::to_integer<std::uint32_t>(at[1]) << 8 |
+         std::to_integer<std::uint32_t>(at[2]) << 16 | std::to_integer<std::uint32_t>(at[3]) << 24;
+}
+
+}  // namespace attnscope

@@ -1,0 +1,58 @@
+// Weights of one code for each value, with scales that blocks of values share.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "attnscope/checkpoint/quantised/bit_packing.h"
+#include "attnscope/checkpoint/quantised/column_groups.h"
+#include "attnscope/tensor/tensor_view.h"
+#include "attnscope/tensor/value_source.h"
+
+namespace attnscope {
+
+/// (rows, cols) codes, row after row: real numbers or signed bytes, or unsigned numbers of `bits`
+/// bits with an offset of half their range, packed anew from word to word in each row.
+struct GridCodes {
+  TensorView tensor;  // bytes and, where bits is 0, the dtype of the codes: a float8 or i8
+  int bits = 0;
+  BitPacking packing = BitPacking::dense;
+
+  std::int64_t row_bytes(std::int64_t cols) const;
+};
+
+/// Zero points, on the same grid as the scales: signed bytes, or packed as codes are, but down the
+/// columns.
+struct GridZeros {
+  TensorView tensor;
+  int bits = 0;
+  BitPacking packing = BitPacking::dense;
+};
+
+struct ScaleGridParts {
+  std::int64_t rows = 0, cols = 0;
+  GridCodes codes;
+  TensorView scales;  // real, row-major, (ceil(rows / block_rows), groups.count)
+  std::int64_t block_rows = 1;
+  ColumnGroups groups;
+  std::optional<GridZeros> zeros;
+  float factor = 1;          // a constant beside the scales
+  DType dtype = DType::f32;  // of the results
+};
+
+/// (code - zero) * scale * factor, from left to right in float32, rounded to `dtype`. All shapes
+/// have been checked.
+class ScaleGrid final : public ValueSource {
+ public:
+  explicit ScaleGrid(ScaleGridParts parts) : parts_(std::move(parts)) {}
+
+  void decode(std::int64_t first_row, std::int64_t first_col, MatrixView<float> out) const override;
+  std::vector<std::span<const std::byte>> reads(std::int64_t first_row, std::int64_t rows,
+                                                std::int64_t first_col,
+                                                std::int64_t cols) const override;
+
+ private:
+  ScaleGridParts parts_;
+};
+
+}  // namespace attnscope

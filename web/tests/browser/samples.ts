@@ -1,0 +1,66 @@
+// The reports that browser tests open: made once, before the first test, by the program.
+import { execFileSync } from "node:child_process";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { dirname, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+import { gunzipSync, gzipSync } from "node:zlib";
+import type { ReportFile } from "../../src/data/report_file";
+
+export const kWeb = resolve(dirname(fileURLToPath(import.meta.url)), "../..");
+export const kBinary = process.env.ATTNSCOPE ?? resolve(kWeb, "../build/release/attnscope");
+const kText = resolve(kWeb, "../README.md");
+
+export const kTemplate = `${kWeb}/dist/report.html`;
+
+export interface Sample {
+  name: string; // of the file
+  models: readonly string[]; // below examples/
+  without?: readonly string[]; // ids of analyses
+}
+
+export const kWhole: Sample = { name: "whole", models: ["shakespeare-gpt2"] };
+export const kTwoModels: Sample = { name: "two", models: ["shakespeare-llama", "shakespeare-gpt2"] };
+export const kPartial: Sample = { name: "partial", models: ["shakespeare-llama"], without: ["spectrum", "circuits", "overlap", "maps"] };
+export const kWithoutWeights: Sample = { name: "without-weights", models: ["shakespeare-llama"], without: ["weights"] };
+
+export const report_file = ({ name }: Sample): string => `${kWeb}/build/${name}.html`;
+
+const kResults = /(<script type="application\/gzip;base64" id="results">)([^<]*)/;
+
+/** What a report's file holds, without its arrays. */
+export const results_of = (file: string): ReportFile =>
+  JSON.parse(gunzipSync(Buffer.from(kResults.exec(readFileSync(file, "utf8"))![2]!, "base64")).toString()) as ReportFile;
+
+/** A copy of a sample's file with its results changed. */
+export function changed_report(sample: Sample, name: string, change: (file: ReportFile) => void): string {
+  const results = results_of(report_file(sample));
+  change(results);
+  const packed = gzipSync(JSON.stringify(results)).toString("base64");
+  const file = `${kWeb}/build/${name}.html`;
+  writeFileSync(file, readFileSync(report_file(sample), "utf8").replace(kResults, (_, head: string) => head + packed));
+  return file;
+}
+
+/** The program's data in the page of dist/, which may be newer than the one in the program. */
+function make(sample: Sample): void {
+  const file = report_file(sample);
+  const models = sample.models.map((model) => resolve(kWeb, "../examples", model));
+  execFileSync(kBinary, ["report", ...models, "--text-file", kText, "--length", "48", "--sequences", "8", "--quiet", "--out", file]);
+  const written = readFileSync(file, "utf8");
+  let page = readFileSync(kTemplate, "utf8");
+  for (const id of ["results", "values", "maps"]) page = page.replace(`@@${id}@@`, () => new RegExp(`id="${id}">([^<]*)`).exec(written)![1]!);
+  writeFileSync(file, page);
+  const { without } = sample;
+  if (without)
+    changed_report(sample, sample.name, (results) => {
+      results.reports = results.reports.filter(({ id }) => !without.includes(id));
+      if (without.includes("maps")) results.maps = results.cosines = [];
+    });
+}
+
+/** Vitest calls this before the first test. */
+export default function make_samples(): void {
+  if (!existsSync(kBinary)) throw new Error(`no program at ${kBinary}: build it, or set ATTNSCOPE`);
+  mkdirSync(`${kWeb}/build`, { recursive: true });
+  for (const sample of [kWhole, kTwoModels, kPartial, kWithoutWeights]) make(sample);
+}
