@@ -325,9 +325,9 @@ std::optional<std::string> why_not_analysed(const Checkpoint& checkpoint,
                                             const CheckpointTensor& tensor) {
   const DTypeInfo& dtype = dtype_info(tensor.view.dtype);
   if (dtype.kind == DTypeClass::undecoded) {
-    throw Error(
-        ErrorKind::unsupported,
-        checkpoint.parts_of(tensor, "dtype " + std::string(dtype.name) + " is not decoded yet"));
+    throw Error(ErrorKind::unsupported,
+                checkpoint.parts_of(tensor, "dtype " + std::string(tensor.view.storage_name()) +
+                                                " is not decoded yet"));
   }
   if (dtype.kind == DTypeClass::integer) {
     return "dtype " + std::string(dtype.name) + " holds no real numbers";
