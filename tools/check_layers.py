@@ -16,6 +16,7 @@ MAY_INCLUDE = {
     "rust": set(),
     "tensor": {"core"},
     "checkpoint": {"core", "tensor"},
+    "hub": {"core", "tensor", "checkpoint"},
     "model": {"core", "tensor", "checkpoint"},
     "numerics": {"core", "tensor"},
     "forward": {"core", "rust", "tensor", "checkpoint", "model", "numerics"},
@@ -25,18 +26,19 @@ MAY_INCLUDE = {
     "pipeline": {"core", "tensor", "checkpoint", "model", "numerics", "results", "analysis", "forward", "store"},
     "output": {"core", "results"},
     "page": {"core", "rust", "results", "output"},
-    "commands": {"core", "tensor", "checkpoint", "model", "numerics", "results", "analysis", "forward", "store", "pipeline", "output", "page"},
-    "serve": {"core", "tensor", "checkpoint", "model", "numerics", "results", "analysis", "forward", "store", "pipeline", "output", "page", "commands"},
-    "cli": {"core", "tensor", "checkpoint", "model", "numerics", "results", "analysis", "forward", "store", "pipeline", "output", "page", "commands", "serve"},
+    "commands": {"core", "tensor", "checkpoint", "hub", "model", "numerics", "results", "analysis", "forward", "store", "pipeline", "output", "page"},
+    "serve": {"core", "tensor", "checkpoint", "hub", "model", "numerics", "results", "analysis", "forward", "store", "pipeline", "output", "page", "commands"},
+    "cli": {"core", "tensor", "checkpoint", "hub", "model", "numerics", "results", "analysis", "forward", "store", "pipeline", "output", "page", "commands", "serve"},
 }
 
 # No type of a library in a public header; <nlohmann/json_fwd.hpp> names types without defining them.
-ONLY_IN_SOURCES = re.compile(r"<(nlohmann/json\.hpp|fmt/.*|cblas\.h|openblas_config\.h|sqlite3\.h|xxhash\.h|httplib\.h)>")
+ONLY_IN_SOURCES = re.compile(r"<(nlohmann/json\.hpp|fmt/.*|cblas\.h|openblas_config\.h|sqlite3\.h|xxhash\.h|httplib\.h|curl/.*|openssl/.*)>")
 ONLY_IN_NUMERICS = re.compile(
     r'<(cblas\.h|openblas_config\.h|lapacke?\.h|hwy/.*)>|"attnscope/numerics/(kernels/.*|lapack(_calls)?\.h)"'
 )
 ONLY_IN_STORE = re.compile(r"<(sqlite3\.h|xxhash\.h)>")
 ONLY_IN_SERVE = re.compile(r"<httplib\.h>")
+ONLY_IN_HUB = re.compile(r"<(curl|openssl)/.*>")
 
 
 def faults_of(path):
@@ -63,6 +65,8 @@ def faults_of(path):
             yield f"line {number}: {library} outside store"
         if module != "serve" and ONLY_IN_SERVE.match(library):
             yield f"line {number}: {library} outside serve"
+        if module != "hub" and ONLY_IN_HUB.match(library):
+            yield f"line {number}: {library} outside hub"
 
 
 def documented_table():

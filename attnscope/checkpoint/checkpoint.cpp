@@ -22,6 +22,22 @@ constexpr std::uint64_t kMaxIndexBytes = 100'000'000;
               {.file = file.string(), .problem = std::move(problem), .hint = std::move(hint)});
 }
 
+/// What `read` makes of the files, unless they were cut meanwhile.
+template <class Read>
+auto read_intact(std::span<const MappedFile> files, Read read) {
+  const auto check = [&] {
+    for (const MappedFile& file : files) file.check_intact();
+  };
+  try {
+    auto contents = read();
+    check();
+    return contents;
+  } catch (const Error&) {
+    check();  // a cut file is the likelier truth than what its zeros look like
+    throw;
+  }
+}
+
 }  // namespace
 
 Checkpoint Checkpoint::open(const fs::path& path) {
@@ -39,31 +55,45 @@ Checkpoint Checkpoint::open(const fs::path& path) {
 Checkpoint Checkpoint::open(const CheckpointFolder& folder, std::string weights) {
   if (weights.empty()) weights = find_weights(folder);
   Checkpoint checkpoint;
-  checkpoint.folder_ = folder.path();
+  checkpoint.folder_ = folder;
   checkpoint.main_file_ = folder.path() / weights;
   if (is_index(weights)) {
     checkpoint.open_sharded(folder);
     return checkpoint;
   }
-  for (const std::string& part : checkpoint.add_file(folder, weights)) {
-    checkpoint.add_file(folder, part);
-  }
+  checkpoint.open_parts(folder, weights);
   checkpoint.index_names({});
   return checkpoint;
 }
 
-std::vector<std::string> Checkpoint::add_file(const CheckpointFolder& folder,
-                                              const std::string& name) {
+void Checkpoint::open_parts(const CheckpointFolder& folder, const std::string& name) {
   MappedFile file = folder.open(name);
   const FileFormat& format = format_of(file);
-  FileContents contents;
-  try {
-    contents = format.read(file, file.path().string());
-  } catch (const Error&) {
-    file.check_intact();  // a cut file is the likelier truth than what its zeros look like
-    throw;
+  std::vector<fs::path> names = {name};
+  if (format.parts != nullptr) names = format.parts(name);
+  if (format.read_parts == nullptr) {
+    for (const fs::path& part : names) add_file(folder, part.string());
+    return;
   }
-  file.check_intact();
+  std::vector<MappedFile> files;
+  for (const fs::path& part : names) {
+    files.push_back(part == name ? std::move(file) : folder.open(part.string()));
+  }
+  std::vector<FileContents> contents = read_intact(files, [&] { return format.read_parts(files); });
+  for (std::size_t part = 0; part < files.size(); ++part) {
+    add_contents(std::move(files[part]), std::move(contents[part]));
+  }
+}
+
+void Checkpoint::add_file(const CheckpointFolder& folder, const std::string& name) {
+  MappedFile file = folder.open(name);
+  const FileFormat& format = format_of(file);
+  FileContents contents =
+      read_intact({&file, 1}, [&] { return format.read(file, file.path().string()); });
+  add_contents(std::move(file), std::move(contents));
+}
+
+void Checkpoint::add_contents(MappedFile file, FileContents contents) {
   for (NamedTensor& tensor : contents.tensors) {
     tensors_.push_back({std::move(tensor.name), std::move(tensor.view), files_.size()});
   }
@@ -76,20 +106,12 @@ std::vector<std::string> Checkpoint::add_file(const CheckpointFolder& folder,
   if (contents.tokenizer) tokenizer_ = std::move(contents.tokenizer);
   memory_.insert(memory_.end(), contents.memory.begin(), contents.memory.end());
   files_.push_back(std::move(file));
-
-  std::vector<std::string> others;
-  if (format.parts != nullptr) {
-    for (const fs::path& part : format.parts(name)) {
-      if (part != name) others.push_back(part.string());
-    }
-  }
-  return others;
 }
 
 void Checkpoint::open_sharded(const CheckpointFolder& folder) {
   const fs::path& index_path = main_file_;
-  const auto shard_of =
-      parse_shard_index(read_text_file(index_path, kMaxIndexBytes), index_path.string());
+  const auto shard_of = parse_shard_index(
+      folder.read_text(index_path.filename().string(), kMaxIndexBytes), index_path.string());
   std::map<std::string, std::size_t> shards;  // and how many tensors the index puts there
   for (const auto& [tensor, shard] : shard_of) ++shards[shard];
   for (const auto& [shard, count] : shards) {
@@ -102,12 +124,12 @@ void Checkpoint::open_sharded(const CheckpointFolder& folder) {
   // A part of a checkpoint is enough for what it holds.
   const std::string named = "this shard is named by " + verbatim(index_path.filename().string());
   if (files_.empty()) {
-    refuse(ErrorKind::io, folder_ / shards.begin()->first, named + " but is missing",
+    refuse(ErrorKind::io, folder.place_of(shards.begin()->first), named + " but is missing",
            "download it");
   }
   for (const std::string& shard : absent_shards_) {
     const std::size_t count = shards.at(shard);
-    warnings_.push_back({.file = (folder_ / shard).string(),
+    warnings_.push_back({.file = folder.place_of(shard),
                          .problem = named + " but is missing, and with it " +
                                     std::to_string(count) + (count == 1 ? " tensor" : " tensors"),
                          .hint = "download it"});

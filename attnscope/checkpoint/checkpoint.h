@@ -62,7 +62,7 @@ class Checkpoint {
   std::string missing_note(std::string_view name) const;
 
   /// The folder with config.json, and the file or index that was opened.
-  const std::filesystem::path& folder() const { return folder_; }
+  const CheckpointFolder& folder() const { return folder_; }
   const std::filesystem::path& main_file() const { return main_file_; }
   std::uint64_t file_bytes() const;
 
@@ -94,15 +94,17 @@ class Checkpoint {
                       std::string hint = "") const;
 
  private:
-  /// Names the other files that belong to it.
-  std::vector<std::string> add_file(const CheckpointFolder& folder, const std::string& name);
+  /// The file, and all others that belong to it.
+  void open_parts(const CheckpointFolder& folder, const std::string& name);
+  void add_file(const CheckpointFolder& folder, const std::string& name);
+  void add_contents(MappedFile file, FileContents contents);
   void warn(const CheckpointTensor& tensor, const std::string& problem);
   void open_sharded(const CheckpointFolder& folder);
   /// `shard_of`: what the index says, empty for a single file.
   void index_names(const std::map<std::string, std::string>& shard_of);
   void index_tensors();
 
-  std::filesystem::path folder_;
+  CheckpointFolder folder_;
   std::filesystem::path main_file_;
   std::vector<MappedFile> files_;
   std::vector<CheckpointTensor> tensors_;

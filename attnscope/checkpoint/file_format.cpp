@@ -1,5 +1,7 @@
 #include "attnscope/checkpoint/file_format.h"
 
+#include "attnscope/checkpoint/gguf/gguf_reader.h"
+#include "attnscope/checkpoint/pytorch/pytorch.h"
 #include "attnscope/checkpoint/safetensors.h"
 
 namespace attnscope {
@@ -7,6 +9,8 @@ namespace attnscope {
 std::span<const FileFormat> file_formats() {
   static const std::vector<FileFormat> formats = {
       {"safetensors", "model.safetensors", {".safetensors"}, nullptr, read_safetensors},
+      {"PyTorch", "pytorch_model.bin", {".bin", ".pt", ".pth", ".ckpt"}, is_pytorch, read_pytorch},
+      {"GGUF", "", {".gguf"}, recognises_gguf, nullptr, gguf_parts, read_gguf},
   };
   return formats;
 }

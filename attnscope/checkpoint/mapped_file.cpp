@@ -146,16 +146,20 @@ void MappedFile::check_intact() const {
   }
 }
 
-std::string read_text_file(const std::filesystem::path& path, std::uint64_t limit_bytes) {
-  const MappedFile file(path);
+std::string text_of(const MappedFile& file, std::uint64_t limit_bytes) {
   if (file.bytes().size() > limit_bytes) {
     throw Error(ErrorKind::format,
-                {.file = path.string(),
+                {.file = file.path().string(),
                  .problem = "is larger than " + std::to_string(limit_bytes) + " bytes"});
   }
+  file.need(file.bytes());
   std::string text(reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size());
   file.check_intact();
   return text;
+}
+
+std::string read_text_file(const std::filesystem::path& path, std::uint64_t limit_bytes) {
+  return text_of(MappedFile(path), limit_bytes);
 }
 
 }  // namespace attnscope

@@ -68,6 +68,9 @@ class MappedFile {
 };
 
 /// The whole of a small text file. Throws Error(io), or Error(format) above `limit_bytes`.
+std::string text_of(const MappedFile& file, std::uint64_t limit_bytes);
+
+/// The same of a file on this machine.
 std::string read_text_file(const std::filesystem::path& path, std::uint64_t limit_bytes);
 
 }  // namespace attnscope

@@ -100,36 +100,6 @@ bool is_lfs_pointer(std::span<const std::byte> bytes) {
 
 }  // namespace
 
-bool CheckpointFolder::has(const std::string& name) const {
-  std::error_code ignored;
-  return std::any_of(remote_.begin(), remote_.end(),
-                     [&](const RemoteFile& file) { return file.name == name; }) ||
-         fs::exists(path_ / name, ignored);
-}
-
-MappedFile CheckpointFolder::open(const std::string& name) const {
-  for (const RemoteFile& file : remote_) {
-    if (file.name == name) return MappedFile(file);
-  }
-  return MappedFile(path_ / name);
-}
-
-std::vector<std::string> CheckpointFolder::names_ending(std::string_view ending) const {
-  std::vector<std::string> found;
-  for (const RemoteFile& file : remote_) {
-    if (file.name.ends_with(ending)) found.push_back(file.name);
-  }
-  std::error_code error;
-  for (fs::directory_iterator entry(path_, error), end; !error && entry != end;
-       entry.increment(error)) {
-    std::string name = entry->path().filename().string();
-    if (name.ends_with(ending)) found.push_back(std::move(name));
-  }
-  if (error) refuse(ErrorKind::io, path_, "cannot list: " + error.message());
-  std::sort(found.begin(), found.end());
-  return found;
-}
-
 bool is_index(const fs::path& file) { return file.filename().string().ends_with(kIndexEnding); }
 
 std::string find_weights(const CheckpointFolder& folder) {

@@ -6,29 +6,10 @@
 #include <span>
 #include <string>
 
+#include "attnscope/checkpoint/checkpoint_folder.h"
 #include "attnscope/checkpoint/file_format.h"
 
 namespace attnscope {
-
-/// A folder on this machine, or one whose large files are read over the network.
-class CheckpointFolder {
- public:
-  explicit CheckpointFolder(std::filesystem::path path, std::vector<RemoteFile> remote = {})
-      : path_(std::move(path)), remote_(std::move(remote)) {}
-
-  const std::filesystem::path& path() const { return path_; }
-
-  /// False also where the name cannot even be looked up: names come from files and may be too long.
-  bool has(const std::string& name) const;
-  MappedFile open(const std::string& name) const;
-
-  /// Names of its files with that ending, sorted. Throws Error(io) where it cannot be listed.
-  std::vector<std::string> names_ending(std::string_view ending) const;
-
- private:
-  std::filesystem::path path_;
-  std::vector<RemoteFile> remote_;
-};
 
 /// Whether it is the name of an index of shards, "….safetensors.index.json".
 bool is_index(const std::filesystem::path& file);

@@ -116,7 +116,7 @@ Tokenizer tokenizer_of(const Model& model) {
   auto found = Tokenizer::find(model.checkpoint().folder());
   if (found) return *std::move(found);
   throw Error(ErrorKind::usage,
-              {.file = model.checkpoint().folder().string(),
+              {.file = model.checkpoint().folder().path().string(),
                .problem = "holds no tokenizer.json, vocab.json with merges.txt, or vocab.txt",
                .hint = "give token ids with {tokens}"});
 }

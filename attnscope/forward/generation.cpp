@@ -1,11 +1,9 @@
 #include "attnscope/forward/generation.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "attnscope/checkpoint/mapped_file.h"
 #include "attnscope/core/error.h"
 #include "attnscope/core/strict_json.h"
 #include "attnscope/forward/logits.h"
@@ -50,11 +48,11 @@ std::vector<std::int64_t> ids_in(const std::string& text, const std::string& fil
 }  // namespace
 
 std::vector<std::int64_t> end_tokens(const Model& model, const Tokenizer* tokenizer) {
-  const auto path = model.checkpoint().folder() / "generation_config.json";
-  std::error_code ignored;
+  constexpr const char* kName = "generation_config.json";
+  const CheckpointFolder& folder = model.checkpoint().folder();
   std::vector<std::int64_t> ids;
-  if (std::filesystem::exists(path, ignored)) {
-    ids = ids_in(read_text_file(path, kConfigLimitBytes), path.string());
+  if (folder.has(kName)) {
+    ids = ids_in(folder.read_text(kName, kConfigLimitBytes), folder.place_of(kName));
   }
   if (ids.empty()) ids = ids_in(model.spec().text, model.spec().source);
   if (ids.empty() && tokenizer != nullptr) {

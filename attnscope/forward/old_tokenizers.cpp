@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "attnscope/checkpoint/mapped_file.h"
+#include "attnscope/checkpoint/tokenizer_json.h"
 #include "attnscope/core/error.h"
 #include "attnscope/core/strict_json.h"
 #include "attnscope/core/utf8.h"
@@ -16,15 +16,15 @@ namespace {
 
 using nlohmann::json;
 
-[[noreturn]] void refuse(const std::filesystem::path& file, std::string problem) {
-  throw Error(ErrorKind::format, {.file = file.string(), .problem = std::move(problem)});
+[[noreturn]] void refuse(const std::string& file, std::string problem) {
+  throw Error(ErrorKind::format, {.file = file, .problem = std::move(problem)});
 }
 
 /// Lines without their ends, which may be "\r\n"; nothing follows the last end.
-std::vector<std::string> lines_of(const std::filesystem::path& file) {
-  const std::string text = read_text_file(file, kTokenizerLimitBytes);
+std::vector<std::string> lines_of(const CheckpointFolder& folder, const char* name) {
+  const std::string text = folder.read_text(name, kTokenizerLimitBytes);
   if (const auto broken = first_broken_utf8(text)) {
-    refuse(file, "is not UTF-8 at byte " + std::to_string(*broken));
+    refuse(folder.place_of(name), "is not UTF-8 at byte " + std::to_string(*broken));
   }
   std::vector<std::string> lines;
   for (std::size_t at = 0; at < text.size();) {
@@ -36,8 +36,7 @@ std::vector<std::string> lines_of(const std::filesystem::path& file) {
   return lines;
 }
 
-/// The special tokens that the vocabulary has, as `added_tokens` lists them: they are found in a
-/// text before anything else.
+/// The special tokens that the vocabulary has, as `added_tokens` lists them.
 json added_tokens(const json& vocabulary, const std::vector<std::string>& spellings) {
   std::vector<std::pair<std::int64_t, std::string>> sorted;
   for (const std::string& spelling : spellings) {
@@ -47,42 +46,15 @@ json added_tokens(const json& vocabulary, const std::vector<std::string>& spelli
   sorted.erase(std::unique(sorted.begin(), sorted.end()), sorted.end());
   json list = json::array();
   for (const auto& [id, spelling] : sorted) {
-    list.push_back({{"id", id},
-                    {"content", spelling},
-                    {"single_word", false},
-                    {"lstrip", false},
-                    {"rstrip", false},
-                    {"normalized", false},
-                    {"special", true}});
+    list.push_back(added_token(id, spelling, /*special=*/true));
   }
   return list;
 }
 
-/// Puts `first` before a text and `last` behind it, where they are given and in the vocabulary.
-json template_of(const json& vocabulary, const std::string& first, const std::string& last) {
-  const json text = {{"Sequence", {{"id", "A"}, {"type_id", 0}}}};
-  json single = json::array(), special = json::object();
-  const auto put = [&](const std::string& spelling) {
-    if (spelling.empty() || !vocabulary.contains(spelling)) return;
-    single.push_back({{"SpecialToken", {{"id", spelling}, {"type_id", 0}}}});
-    special[spelling] = {{"id", spelling},
-                         {"ids", json::array({vocabulary[spelling]})},
-                         {"tokens", json::array({spelling})}};
-  };
-  put(first);
-  single.push_back(text);
-  put(last);
-  json pair = single;
-  pair.push_back({{"Sequence", {{"id", "B"}, {"type_id", 1}}}});
-  return {{"type", "TemplateProcessing"},
-          {"single", single},
-          {"pair", pair},
-          {"special_tokens", special}};
-}
-
 /// spelling → id, as a JSON object.
-json read_vocabulary(const std::filesystem::path& file) {
-  json vocabulary = parse_json(read_text_file(file, kTokenizerLimitBytes), file.string());
+json read_vocabulary(const CheckpointFolder& folder, const char* name) {
+  const std::string file = folder.place_of(name);
+  json vocabulary = parse_json(folder.read_text(name, kTokenizerLimitBytes), file);
   if (!vocabulary.is_object() || vocabulary.empty()) {
     refuse(file, "is not a JSON object of tokens and their ids");
   }
@@ -96,10 +68,11 @@ json read_vocabulary(const std::filesystem::path& file) {
 }
 
 /// Pairs of tokens, in the order in which they are joined. The first line may name a version.
-json read_merges(const std::filesystem::path& file, const json& vocabulary) {
+json read_merges(const CheckpointFolder& folder, const char* name, const json& vocabulary) {
+  const std::string file = folder.place_of(name);
   json merges = json::array();
   std::size_t number = 0;
-  for (const std::string& line : lines_of(file)) {
+  for (const std::string& line : lines_of(folder, name)) {
     ++number;
     if (line.empty() || line.starts_with("#version")) continue;
     const std::size_t space = line.find(' ');
@@ -117,18 +90,11 @@ json read_merges(const std::filesystem::path& file, const json& vocabulary) {
   return merges;
 }
 
-json byte_level(bool add_prefix_space) {
-  return {{"type", "ByteLevel"},
-          {"add_prefix_space", add_prefix_space},
-          {"trim_offsets", true},
-          {"use_regex", true}};
-}
-
 }  // namespace
 
-std::string byte_level_json(const std::filesystem::path& folder, const TokenizerConfig& config) {
-  const json vocabulary = read_vocabulary(folder / "vocab.json");
-  const json merges = read_merges(folder / "merges.txt", vocabulary);
+std::string byte_level_json(const CheckpointFolder& folder, const TokenizerConfig& config) {
+  const json vocabulary = read_vocabulary(folder, "vocab.json");
+  const json merges = read_merges(folder, "merges.txt", vocabulary);
   const auto of_class = config.tokenizer_class;
   const bool roberta = of_class ? of_class->starts_with("Roberta") : vocabulary.contains("<mask>");
   const bool add_prefix_space = config.add_prefix_space.value_or(false);
@@ -150,41 +116,26 @@ std::string byte_level_json(const std::filesystem::path& folder, const Tokenizer
       last = config.spelling("eos_token", "<|endoftext|>");
     }
   }
-  const json tokenizer = {{"version", "1.0"},
-                          {"truncation", nullptr},
-                          {"padding", nullptr},
-                          {"added_tokens", added_tokens(vocabulary, special)},
-                          {"normalizer", nullptr},
-                          {"pre_tokenizer", byte_level(add_prefix_space)},
-                          {"post_processor", template_of(vocabulary, first, last)},
-                          {"decoder", byte_level(true)},
-                          {"model",
-                           {{"type", "BPE"},
-                            {"dropout", nullptr},
-                            {"unk_token", nullptr},
-                            {"continuing_subword_prefix", ""},
-                            {"end_of_word_suffix", ""},
-                            {"fuse_unk", false},
-                            {"byte_fallback", false},
-                            {"ignore_merges", false},
-                            {"vocab", vocabulary},
-                            {"merges", merges}}}};
+  json tokenizer = tokenizer_of(pair_model(vocabulary, merges), byte_level(true));
+  tokenizer["added_tokens"] = added_tokens(vocabulary, special);
+  tokenizer["pre_tokenizer"] = byte_level(add_prefix_space);
+  tokenizer["post_processor"] = template_of(vocabulary, first, last);
   return tokenizer.dump();
 }
 
-std::string word_piece_json(const std::filesystem::path& folder, const TokenizerConfig& config) {
-  const std::filesystem::path file = folder / "vocab.txt";
+std::string word_piece_json(const CheckpointFolder& folder, const TokenizerConfig& config) {
+  constexpr const char* kName = "vocab.txt";
   json vocabulary = json::object();
   bool capitals = false;
   std::int64_t line_id = 0;
-  for (const std::string& token : lines_of(file)) {
+  for (const std::string& token : lines_of(folder, kName)) {
     vocabulary[token] = line_id++;
     capitals =
         capitals || (!token.starts_with('[') && std::any_of(token.begin(), token.end(), [](char c) {
           return c >= 'A' && c <= 'Z';
         }));
   }
-  if (vocabulary.empty()) refuse(file, "is empty");
+  if (vocabulary.empty()) refuse(folder.place_of(kName), "is empty");
 
   const std::string unknown = config.spelling("unk_token", "[UNK]");
   const std::string first = config.spelling("cls_token", "[CLS]");
@@ -194,25 +145,20 @@ std::string word_piece_json(const std::filesystem::path& folder, const Tokenizer
   for (const auto& [key, spelling] : config.special) special.push_back(spelling);
 
   const auto strip_accents = config.strip_accents;
-  const json tokenizer = {{"version", "1.0"},
-                          {"truncation", nullptr},
-                          {"padding", nullptr},
-                          {"added_tokens", added_tokens(vocabulary, special)},
-                          {"normalizer",
-                           {{"type", "BertNormalizer"},
-                            {"clean_text", true},
-                            {"handle_chinese_chars", config.tokenize_chinese_chars.value_or(true)},
-                            {"strip_accents", strip_accents ? json(*strip_accents) : json()},
-                            {"lowercase", config.do_lower_case.value_or(!capitals)}}},
-                          {"pre_tokenizer", {{"type", "BertPreTokenizer"}}},
-                          {"post_processor", template_of(vocabulary, first, last)},
-                          {"decoder", {{"type", "WordPiece"}, {"prefix", "##"}, {"cleanup", true}}},
-                          {"model",
-                           {{"type", "WordPiece"},
-                            {"unk_token", unknown},
-                            {"continuing_subword_prefix", "##"},
-                            {"max_input_chars_per_word", 100},
-                            {"vocab", vocabulary}}}};
+  json tokenizer = tokenizer_of({{"type", "WordPiece"},
+                                 {"unk_token", unknown},
+                                 {"continuing_subword_prefix", "##"},
+                                 {"max_input_chars_per_word", 100},
+                                 {"vocab", vocabulary}},
+                                {{"type", "WordPiece"}, {"prefix", "##"}, {"cleanup", true}});
+  tokenizer["added_tokens"] = added_tokens(vocabulary, special);
+  tokenizer["normalizer"] = {{"type", "BertNormalizer"},
+                             {"clean_text", true},
+                             {"handle_chinese_chars", config.tokenize_chinese_chars.value_or(true)},
+                             {"strip_accents", strip_accents ? json(*strip_accents) : json()},
+                             {"lowercase", config.do_lower_case.value_or(!capitals)}};
+  tokenizer["pre_tokenizer"] = {{"type", "BertPreTokenizer"}};
+  tokenizer["post_processor"] = template_of(vocabulary, first, last);
   return tokenizer.dump();
 }
 

@@ -59,7 +59,7 @@ Tokenizer::~Tokenizer() = default;
 Tokenizer::Tokenizer(Tokenizer&&) noexcept = default;
 Tokenizer& Tokenizer::operator=(Tokenizer&&) noexcept = default;
 
-std::optional<Tokenizer> Tokenizer::find(const std::filesystem::path& folder) {
+std::optional<Tokenizer> Tokenizer::find(const CheckpointFolder& folder) {
   const auto files = find_tokenizer_files(folder);
   if (!files) return std::nullopt;
   Tokenizer tokenizer = of_json(files->json, files->file);
@@ -68,12 +68,12 @@ std::optional<Tokenizer> Tokenizer::find(const std::filesystem::path& folder) {
   return tokenizer;
 }
 
-Tokenizer Tokenizer::open(const std::filesystem::path& folder) {
+Tokenizer Tokenizer::open(const CheckpointFolder& folder) {
   auto found = find(folder);
   if (!found) {
     throw Error(
         ErrorKind::io,
-        {.file = folder.string(),
+        {.file = folder.path().string(),
          .problem = "has no tokenizer: no tokenizer.json, no vocab.json with merges.txt, and "
                     "no vocab.txt",
          .hint = "text needs one; give token ids instead"});

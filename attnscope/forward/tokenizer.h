@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <memory>
 #include <optional>
 #include <span>
@@ -10,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "attnscope/checkpoint/checkpoint_folder.h"
 #include "attnscope/forward/token_text.h"
 
 namespace attnscope {
@@ -36,10 +36,10 @@ class Tokenizer {
   /// of them. tokenizer_config.json and special_tokens_map.json are read where they are there.
   /// Throws Error(io) or Error(format) that names the file, and Error(unsupported) in a build
   /// without tokenizers.
-  static std::optional<Tokenizer> find(const std::filesystem::path& folder);
+  static std::optional<Tokenizer> find(const CheckpointFolder& folder);
 
   /// The same; Error(io) says what is missing.
-  static Tokenizer open(const std::filesystem::path& folder);
+  static Tokenizer open(const CheckpointFolder& folder);
 
   /// Of the text of a tokenizer.json; errors name it `file`.
   static Tokenizer of_json(std::string_view json, std::string_view file);

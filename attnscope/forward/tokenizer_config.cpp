@@ -2,10 +2,8 @@
 
 #include <array>
 #include <nlohmann/json.hpp>
-#include <system_error>
 #include <utility>
 
-#include "attnscope/checkpoint/mapped_file.h"
 #include "attnscope/core/error.h"
 #include "attnscope/core/strict_json.h"
 
@@ -22,11 +20,11 @@ constexpr std::array kSpecialKeys = {"bos_token", "eos_token", "unk_token", "sep
 }
 
 /// The object in a file, or an empty one where there is no file.
-nlohmann::json read_object(const std::filesystem::path& path) {
-  std::error_code unseen;
-  if (!std::filesystem::exists(path, unseen)) return nlohmann::json::object();
-  nlohmann::json object = parse_json(read_text_file(path, kConfigLimitBytes), path.string());
-  if (!object.is_object()) refuse(path.string(), "is not a JSON object");
+nlohmann::json read_object(const CheckpointFolder& folder, const char* name) {
+  if (!folder.has(name)) return nlohmann::json::object();
+  const std::string file = folder.place_of(name);
+  nlohmann::json object = parse_json(folder.read_text(name, kConfigLimitBytes), file);
+  if (!object.is_object()) refuse(file, "is not a JSON object");
   return object;
 }
 
@@ -66,11 +64,11 @@ std::string TokenizerConfig::spelling(std::string_view key, std::string_view usu
   return named != special.end() ? named->second : std::string(usual);
 }
 
-TokenizerConfig read_tokenizer_config(const std::filesystem::path& folder) {
-  const std::filesystem::path path = folder / "tokenizer_config.json";
-  const std::filesystem::path map = folder / "special_tokens_map.json";
-  const std::string file = path.string();
-  const nlohmann::json object = read_object(path);
+TokenizerConfig read_tokenizer_config(const CheckpointFolder& folder) {
+  constexpr const char* kConfig = "tokenizer_config.json";
+  constexpr const char* kMap = "special_tokens_map.json";
+  const std::string file = folder.place_of(kConfig);
+  const nlohmann::json object = read_object(folder, kConfig);
   TokenizerConfig out{
       .tokenizer_class = text(object, file, "tokenizer_class"),
       .add_bos_token = flag(object, file, "add_bos_token"),
@@ -81,22 +79,21 @@ TokenizerConfig read_tokenizer_config(const std::filesystem::path& folder) {
       .tokenize_chinese_chars = flag(object, file, "tokenize_chinese_chars"),
   };
   add_spellings(object, file, out.special);
-  add_spellings(read_object(map), map.string(), out.special);
+  add_spellings(read_object(folder, kMap), folder.place_of(kMap), out.special);
   return out;
 }
 
-std::vector<std::int64_t> end_ids(const std::filesystem::path& folder,
-                                  const SpecialTokens& special) {
+std::vector<std::int64_t> end_ids(const CheckpointFolder& folder, const SpecialTokens& special) {
   for (const char* name : {"generation_config.json", "config.json"}) {
-    const std::filesystem::path path = folder / name;
-    const nlohmann::json object = read_object(path);
+    const nlohmann::json object = read_object(folder, name);
     const auto value = object.find("eos_token_id");
     if (value == object.end() || value->is_null()) continue;
     const nlohmann::json list = value->is_array() ? *value : nlohmann::json::array({*value});
     std::vector<std::int64_t> ids;
     for (const nlohmann::json& id : list) {
       if (!id.is_number_integer()) {
-        refuse(path.string(), "'eos_token_id' is neither a whole number nor a list of them");
+        refuse(folder.place_of(name),
+               "'eos_token_id' is neither a whole number nor a list of them");
       }
       ids.push_back(id.get<std::int64_t>());
     }

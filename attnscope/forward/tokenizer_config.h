@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -29,11 +28,10 @@ struct TokenizerConfig {
 
 /// Of a folder, where the files are there; else empty. Throws Error(io), or Error(format) where a
 /// value is of another type.
-TokenizerConfig read_tokenizer_config(const std::filesystem::path& folder);
+TokenizerConfig read_tokenizer_config(const CheckpointFolder& folder);
 
 /// Ids at which generated text ends: `eos_token_id` of generation_config.json, else of config.json
 /// (a number or a list), else the tokenizer's. Throws as above.
-std::vector<std::int64_t> end_ids(const std::filesystem::path& folder,
-                                  const SpecialTokens& special);
+std::vector<std::int64_t> end_ids(const CheckpointFolder& folder, const SpecialTokens& special);
 
 }  // namespace attnscope

@@ -1,31 +1,27 @@
 #include "attnscope/forward/tokenizer_files.h"
 
 #include <initializer_list>
-#include <system_error>
 
-#include "attnscope/checkpoint/mapped_file.h"
 #include "attnscope/forward/old_tokenizers.h"
 #include "attnscope/forward/tokenizer_config.h"
 
 namespace attnscope {
 
-std::optional<TokenizerFiles> find_tokenizer_files(const std::filesystem::path& folder) {
-  std::error_code unseen;  // a file that may not be looked at is as good as none
-  const auto has = [&](const char* name) { return std::filesystem::exists(folder / name, unseen); };
-  const bool whole = has("tokenizer.json");
-  const bool byte_level = has("vocab.json") && has("merges.txt");
-  if (!whole && !byte_level && !has("vocab.txt")) return std::nullopt;
+std::optional<TokenizerFiles> find_tokenizer_files(const CheckpointFolder& folder) {
+  const bool whole = folder.has("tokenizer.json");
+  const bool byte_level = folder.has("vocab.json") && folder.has("merges.txt");
+  if (!whole && !byte_level && !folder.has("vocab.txt")) return std::nullopt;
 
   const TokenizerConfig config = read_tokenizer_config(folder);
   TokenizerFiles out{.special = config.special};
   if (whole) {
-    out.file = (folder / "tokenizer.json").string();
-    out.json = read_text_file(out.file, kTokenizerLimitBytes);
+    out.file = folder.place_of("tokenizer.json");
+    out.json = folder.read_text("tokenizer.json", kTokenizerLimitBytes);
   } else if (byte_level) {
-    out.file = (folder / "vocab.json").string();
+    out.file = folder.place_of("vocab.json");
     out.json = byte_level_json(folder, config);
   } else {
-    out.file = (folder / "vocab.txt").string();
+    out.file = folder.place_of("vocab.txt");
     out.json = word_piece_json(folder, config);
   }
   return out;

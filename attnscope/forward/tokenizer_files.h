@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <functional>
 #include <map>
 #include <optional>
@@ -23,7 +22,7 @@ struct TokenizerFiles {
 };
 
 /// Nothing where `folder` has no tokenizer. See Tokenizer::find().
-std::optional<TokenizerFiles> find_tokenizer_files(const std::filesystem::path& folder);
+std::optional<TokenizerFiles> find_tokenizer_files(const CheckpointFolder& folder);
 
 /// Ids of the spellings that the files name, or else of those in common use.
 SpecialTokens special_tokens_of(

@@ -85,18 +85,19 @@ Model Model::open(Checkpoint checkpoint, const std::optional<fs::path>& layout, 
     compose(spec);
     return {std::move(checkpoint), std::move(spec), std::move(name)};
   }
-  const fs::path source = layout ? *layout : checkpoint.folder() / "config.json";
-  std::error_code ignored;
-  if (!layout && !fs::exists(source, ignored)) {
-    refuse_adapter(checkpoint.folder());
-    throw Error(ErrorKind::io, {.file = source.string(),
+  constexpr const char* kConfig = "config.json";
+  const CheckpointFolder& folder = checkpoint.folder();
+  const std::string source = layout ? layout->string() : folder.place_of(kConfig);
+  if (!layout && !folder.has(kConfig)) {
+    refuse_adapter(folder);
+    throw Error(ErrorKind::io, {.file = source,
                                 .problem = "no such file; the weights need their config.json "
                                            "beside them",
                                 .hint = "or describe them with {layout} FILE.json"});
   }
-  const std::string text = read_text_file(source, kMaxConfigBytes);
-  ModelSpec spec =
-      layout ? parse_layout(text, source.string()) : parse_config(text, source.string());
+  const std::string text = layout ? read_text_file(*layout, kMaxConfigBytes)
+                                  : folder.read_text(kConfig, kMaxConfigBytes);
+  ModelSpec spec = layout ? parse_layout(text, source) : parse_config(text, source);
   compose(spec);
   return {std::move(checkpoint), std::move(spec), std::move(name)};
 }
@@ -324,9 +325,9 @@ std::optional<std::string> why_not_analysed(const Checkpoint& checkpoint,
                                             const CheckpointTensor& tensor) {
   const DTypeInfo& dtype = dtype_info(tensor.view.dtype);
   if (dtype.kind == DTypeClass::undecoded) {
-    throw Error(
-        ErrorKind::unsupported,
-        checkpoint.parts_of(tensor, "dtype " + std::string(dtype.name) + " is not decoded yet"));
+    throw Error(ErrorKind::unsupported,
+                checkpoint.parts_of(tensor, "dtype " + std::string(tensor.view.storage_name()) +
+                                                " is not decoded yet"));
   }
   if (dtype.kind == DTypeClass::integer) {
     return "dtype " + std::string(dtype.name) + " holds no real numbers";

@@ -59,14 +59,19 @@ bool is_of_one_file(const Checkpoint& checkpoint, const CheckpointTensor& tensor
 }  // namespace
 
 StoredModel stored_model(const Source& source) {
-  StoredModel stored{.path = absolute_path(source.checkpoint->main_file()),
-                     .name = source.name,
-                     .facts = source.facts};
+  const CheckpointFolder& folder = source.checkpoint->folder();
+  const auto place_of = [&](const fs::path& file) {
+    const bool is_elsewhere =
+        folder.is_remote() && file.string().starts_with(folder.path().string());
+    return is_elsewhere ? file.string() : absolute_path(file);
+  };
+  StoredModel stored{
+      .path = place_of(source.checkpoint->main_file()), .name = source.name, .facts = source.facts};
   for (const MappedFile& file : source.checkpoint->files()) {
     stored.files.push_back(stored_file(file));
   }
   if (source.model == nullptr) return stored;
-  stored.description = absolute_path(source.model->spec().source);
+  stored.description = place_of(source.model->spec().source);
   stored.described = content_hash(source.model->spec().text);
   return stored;
 }

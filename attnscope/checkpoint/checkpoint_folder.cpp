@@ -1,0 +1,55 @@
+#include "attnscope/checkpoint/checkpoint_folder.h"
+
+#include <algorithm>
+#include <system_error>
+
+#include "attnscope/core/error.h"
+
+namespace attnscope {
+
+namespace fs = std::filesystem;
+
+const RemoteFile* CheckpointFolder::find(const std::string& name) const {
+  const auto found = std::find_if(files_.begin(), files_.end(),
+                                  [&](const RemoteFile& file) { return file.name == name; });
+  return found == files_.end() ? nullptr : &*found;
+}
+
+bool CheckpointFolder::has(const std::string& name) const {
+  if (is_remote_) return find(name) != nullptr;
+  std::error_code ignored;
+  return fs::exists(path_ / name, ignored);
+}
+
+MappedFile CheckpointFolder::open(const std::string& name) const {
+  if (!is_remote_) return MappedFile(path_ / name);
+  if (const RemoteFile* file = find(name)) return MappedFile(*file);
+  throw Error(ErrorKind::io, place_of(name), "no such file");
+}
+
+std::string CheckpointFolder::read_text(const std::string& name, std::uint64_t limit_bytes) const {
+  return text_of(open(name), limit_bytes);
+}
+
+std::vector<std::string> CheckpointFolder::names_ending(std::string_view ending) const {
+  std::vector<std::string> found;
+  for (const RemoteFile& file : files_) {
+    if (file.name.ends_with(ending)) found.push_back(file.name);
+  }
+  std::error_code error;
+  if (!is_remote_) {
+    for (fs::directory_iterator entry(path_, error), end; !error && entry != end;
+         entry.increment(error)) {
+      std::string name = entry->path().filename().string();
+      if (name.ends_with(ending)) found.push_back(std::move(name));
+    }
+  }
+  if (error) {
+    throw Error(ErrorKind::io,
+                {.file = path_.string(), .problem = "cannot list: " + error.message()});
+  }
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+}  // namespace attnscope

@@ -1,0 +1,48 @@
+// The folder of a checkpoint: on this machine, or elsewhere and read over the network.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "attnscope/checkpoint/mapped_file.h"
+
+namespace attnscope {
+
+class CheckpointFolder {
+ public:
+  /// On this machine.
+  CheckpointFolder(std::filesystem::path path) : path_(std::move(path)) {}
+  CheckpointFolder() = default;
+
+  /// Elsewhere: it holds these files, and `path` is what messages call it.
+  CheckpointFolder(std::filesystem::path path, std::vector<RemoteFile> files)
+      : path_(std::move(path)), files_(std::move(files)), is_remote_(true) {}
+
+  const std::filesystem::path& path() const { return path_; }
+  bool is_remote() const { return is_remote_; }
+
+  /// False also where the name cannot even be looked up: names come from files and may be too long.
+  bool has(const std::string& name) const;
+  MappedFile open(const std::string& name) const;
+
+  /// The whole of a small text file. Throws Error(io), or Error(format) above `limit_bytes`.
+  std::string read_text(const std::string& name, std::uint64_t limit_bytes) const;
+
+  /// What messages call one of its files.
+  std::string place_of(const std::string& name) const { return (path_ / name).string(); }
+
+  /// Names of its files with that ending, sorted. Throws Error(io) where it cannot be listed.
+  std::vector<std::string> names_ending(std::string_view ending) const;
+
+ private:
+  const RemoteFile* find(const std::string& name) const;
+
+  std::filesystem::path path_;
+  std::vector<RemoteFile> files_;  // of one elsewhere
+  bool is_remote_ = false;
+};
+
+}  // namespace attnscope

@@ -1,0 +1,28 @@
+// The stream that torch.save wrote before version 1.6: pickles, one after the other, then storages.
+// Source: pytorch/pytorch, torch/serialization.py, _legacy_save.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <span>
+#include <string>
+
+#include "attnscope/checkpoint/pytorch/pickle.h"
+#include "attnscope/checkpoint/pytorch/storages.h"
+
+namespace attnscope {
+
+/// Whether bytes begin as such a stream does, by whatever pickle protocol.
+bool starts_legacy_stream(std::span<const std::byte> start);
+
+struct LegacyStream {
+  Pickle pickle;
+  std::map<std::string, StorageRecord, std::less<>> storages;  // by key
+  bool big_endian = false;
+};
+
+/// Throws Error(format) where the stream is damaged, or something follows it.
+LegacyStream read_legacy_stream(std::span<const std::byte> bytes, const std::string& file,
+                                const NeedBytes& need = {});
+
+}  // namespace attnscope

@@ -1,0 +1,226 @@
+#include "attnscope/checkpoint/pytorch/pytorch.h"
+
+#include <algorithm>
+#include <cstring>
+#include <tuple>
+#include <utility>
+
+#include "attnscope/checkpoint/pytorch/hparams.h"
+#include "attnscope/checkpoint/pytorch/inflate.h"
+#include "attnscope/checkpoint/pytorch/legacy.h"
+#include "attnscope/checkpoint/pytorch/pickled_tensor.h"
+#include "attnscope/checkpoint/pytorch/state_dict.h"
+#include "attnscope/checkpoint/pytorch/storages.h"
+#include "attnscope/checkpoint/pytorch/zip.h"
+#include "attnscope/core/error.h"
+
+namespace attnscope {
+namespace {
+
+constexpr std::string_view kZipStart("PK\3\4", 4), kTarMark = "ustar";
+constexpr std::size_t kTarMarkPlace = 257;
+constexpr std::uint64_t kMaxPickleBytes = 100'000'000;
+constexpr std::uint64_t kMaxVersion = 10;
+constexpr std::uint64_t kUnpackedAnyway = std::uint64_t{1} << 30;
+constexpr std::uint64_t kUnpackedOfEachByte = 8;
+
+std::string_view text_of(std::span<const std::byte> bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+bool is_tar(std::span<const std::byte> start) {
+  return start.size() >= kTarMarkPlace + kTarMark.size() &&
+         text_of(start.subspan(kTarMarkPlace)).starts_with(kTarMark);
+}
+
+/// All that a checkpoint unpacks may take this much memory: what is honestly packed is about as
+/// large as it was before.
+std::uint64_t most_unpacked_bytes(std::size_t file_bytes) {
+  return kUnpackedAnyway + kUnpackedOfEachByte * file_bytes;
+}
+
+/// Tensors, with aliases for those that have the same bytes, in the order of their bytes.
+void add_tensors(FileContents& contents, const Pickle& pickle, Storages& storages,
+                 const std::string& file) {
+  using Identity = std::tuple<const std::byte*, DType, Shape, Shape>;
+  std::map<Identity, std::string> known;
+  for (const PickledName& named : find_state_dict(pickle, {file})) {
+    const FilePlace where = {file, "tensor '" + named.name + "'"};
+    const PickledTensor tensor = describe_tensor(pickle, named.tensor, where);
+    if (!tensor.left_out.empty()) {
+      contents.notes.push_back(
+          verbatim("tensor '" + named.name + "' is left out: " + tensor.left_out));
+      continue;
+    }
+    TensorView view = storages.view(tensor, where);
+    if (!view.bytes.empty()) {
+      const auto [first, fresh] = known.emplace(
+          Identity{view.bytes.data(), view.dtype, view.shape, view.strides}, named.name);
+      if (!fresh) {
+        contents.metadata.emplace(named.name, first->second);
+        continue;
+      }
+    }
+    contents.tensors.push_back({named.name, std::move(view)});
+  }
+  std::stable_sort(contents.tensors.begin(), contents.tensors.end(),
+                   [](const NamedTensor& a, const NamedTensor& b) {
+                     return std::less<>()(a.view.bytes.data(), b.view.bytes.data());
+                   });
+  contents.memory = storages.memory();
+}
+
+FileContents contents_of(const Pickle& pickle, Storages storages, const std::string& file) {
+  FileContents contents{.config = config_of_hparams(pickle)};
+  add_tensors(contents, pickle, storages, file);
+  return contents;
+}
+
+/// An archive of torch.save, its directory read.
+class Archive {
+ public:
+  Archive(std::span<const std::byte> bytes, const std::string& file, const NeedBytes& need)
+      : bytes_(bytes), file_(file), need_(need), entries_(read_zip_directory(bytes, {file}, need)) {
+    top_ = find_top();
+    if (has("constants.pkl")) {
+      throw Error(ErrorKind::unsupported, {.file = file,
+                                           .problem = "is a TorchScript program, which is not read",
+                                           .hint = "save its state_dict() with torch.save"});
+    }
+    check_version();
+  }
+
+  /// The bytes of a small entry, unpacked into `memory` if they are packed.
+  std::span<const std::byte> small(std::string_view name, std::vector<std::byte>& memory) const {
+    const auto& [path, entry] = *entries_.find(top_ + std::string(name));
+    const FilePlace where = {file_, "entry '" + path + "'"};
+    if (entry.bytes > kMaxPickleBytes) refuse(where, "is over the limit of 100000000 bytes");
+    const auto packed = packed_bytes(bytes_, path, entry, {file_}, need_);
+    if (!entry.deflated && name == kPickle) return packed;  // it is asked for as it is read
+    if (need_) need_(packed);
+    if (!entry.deflated) return packed;
+    memory = inflate_bytes(packed, entry.bytes, entry.crc, where);
+    return memory;
+  }
+
+  bool is_big_endian() const {
+    if (!has("byteorder")) return false;
+    std::vector<std::byte> memory;
+    const std::string_view order = text_of(small("byteorder", memory));
+    if (order != "little" && order != "big") {
+      refuse({file_, "byteorder"}, "is neither little nor big");
+    }
+    return order == "big";
+  }
+
+  StorageRecord storage(std::string_view key) const {
+    const auto found = entries_.find(top_ + "data/" + std::string(key));
+    if (found == entries_.end()) {
+      refuse({file_}, "holds no storage '" + verbatim(key) + "', which a tensor needs");
+    }
+    const ZipEntry& entry = found->second;
+    return {.packed = packed_bytes(bytes_, found->first, entry, {file_}, need_),
+            .bytes = entry.bytes,
+            .crc = entry.crc,
+            .deflated = entry.deflated};
+  }
+
+  static constexpr std::string_view kPickle = "data.pkl";
+
+ private:
+  bool has(std::string_view name) const { return entries_.count(top_ + std::string(name)) > 0; }
+
+  /// The folder, and its "/", that the pickle lies in. Its name is whatever the file was called.
+  std::string find_top() const {
+    std::string top;
+    for (const auto& [name, entry] : entries_) {
+      const std::size_t end = name.find('/');
+      if (end == std::string::npos || name.substr(end + 1) != kPickle) continue;
+      if (!top.empty()) refuse({file_}, "holds two folders with a data.pkl");
+      top = name.substr(0, end + 1);
+    }
+    if (top.empty()) refuse({file_}, "is a zip archive without a data.pkl, not of torch.save");
+    return top;
+  }
+
+  void check_version() const {
+    const std::string_view name = has("version") ? "version" : ".data/version";
+    if (!has(name)) refuse({file_}, "is a zip archive without a version, not of torch.save");
+    std::vector<std::byte> memory;
+    const std::string_view text = text_of(small(name, memory));
+    std::uint64_t version = 0;
+    for (const char digit : text.substr(0, text.find('\n'))) {
+      if (digit < '0' || digit > '9' || version > kMaxVersion) version = kMaxVersion + 1;
+      version = 10 * version + static_cast<std::uint64_t>(digit - '0');
+    }
+    if (version < 1 || version > kMaxVersion) {
+      throw Error(ErrorKind::unsupported,
+                  {.file = file_,
+                   .problem = "is of a version of torch.save's format that is not "
+                              "read; 1 to 10 are"});
+    }
+  }
+
+  std::span<const std::byte> bytes_;
+  std::string file_;
+  NeedBytes need_;
+  ZipDirectory entries_;
+  std::string top_;
+};
+
+FileContents parse_archive(std::span<const std::byte> bytes, const std::string& file,
+                           const NeedBytes& need) {
+  const Archive archive(bytes, file, need);
+  std::vector<std::byte> memory;
+  const auto pickled = archive.small(Archive::kPickle, memory);
+  const Pickle pickle =
+      read_pickle(pickled, {file, "data.pkl"}, memory.empty() ? need : NeedBytes());
+  const auto find = [&](const PickledStorage& storage) { return archive.storage(storage.key); };
+  return contents_of(
+      pickle, Storages(find, archive.is_big_endian(), most_unpacked_bytes(bytes.size()), need),
+      file);
+}
+
+FileContents parse_stream(std::span<const std::byte> bytes, const std::string& file,
+                          const NeedBytes& need) {
+  const LegacyStream stream = read_legacy_stream(bytes, file, need);
+  const auto find = [&](const PickledStorage& storage) {
+    const auto found = stream.storages.find(storage.key);
+    if (found == stream.storages.end()) {
+      refuse({file}, "holds no storage '" + verbatim(storage.key) + "', which a tensor needs");
+    }
+    return found->second;
+  };
+  return contents_of(stream.pickle,
+                     Storages(find, stream.big_endian, most_unpacked_bytes(bytes.size()), need),
+                     file);
+}
+
+}  // namespace
+
+bool is_pytorch(std::span<const std::byte> start) {
+  return text_of(start).starts_with(kZipStart) || starts_legacy_stream(start) || is_tar(start);
+}
+
+FileContents parse_pytorch(std::span<const std::byte> bytes, std::string_view name,
+                           const NeedBytes& need) {
+  const std::string file(name);
+  const auto start = bytes.first(std::min<std::size_t>(bytes.size(), 512));
+  if (need) need(start);
+  if (text_of(start).starts_with(kZipStart)) return parse_archive(bytes, file, need);
+  if (starts_legacy_stream(start)) return parse_stream(bytes, file, need);
+  if (is_tar(start)) {
+    throw Error(ErrorKind::unsupported,
+                {.file = file,
+                 .problem = "is a tar file, as torch 0.1 wrote it, which is not read",
+                 .hint = "load and save it again with a newer torch"});
+  }
+  refuse({file}, "is no file of torch.save: neither a zip archive nor its older stream");
+}
+
+FileContents read_pytorch(const MappedFile& file, std::string_view name) {
+  return parse_pytorch(file.bytes(), name,
+                       [&](std::span<const std::byte> part) { file.need(part); });
+}
+
+}  // namespace attnscope

@@ -1,0 +1,63 @@
+// The bytes behind tensors: where they lie in a file, or unpacked.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "attnscope/checkpoint/pytorch/byte_reader.h"
+#include "attnscope/checkpoint/pytorch/pickled_tensor.h"
+
+namespace attnscope {
+
+/// One storage as it lies in the file.
+struct StorageRecord {
+  std::span<const std::byte> packed;
+  std::uint64_t bytes = 0;  // unpacked
+  std::uint32_t crc = 0;    // unpacked; of deflated ones
+  bool deflated = false;
+};
+
+/// Finds the record of a storage. Throws Error(format) where there is none.
+using FindRecord = std::function<StorageRecord(const PickledStorage& storage)>;
+
+/// Gives tensors their bytes. Storages that are stored little-endian are used where they lie;
+/// others are unpacked into memory when the first tensor asks for them.
+class Storages {
+ public:
+  /// `most_unpacked_bytes`: of all that may be unpacked.
+  Storages(FindRecord find, bool big_endian, std::uint64_t most_unpacked_bytes, NeedBytes need)
+      : find_(std::move(find)),
+        big_endian_(big_endian),
+        unpacked_left_(most_unpacked_bytes),
+        need_(std::move(need)) {}
+
+  /// The view, of a tensor that is not left out. `where` names the tensor. Throws Error(format)
+  /// where it reaches past its storage, or the storage is not as long as it should be.
+  TensorView view(const PickledTensor& tensor, const FilePlace& where);
+
+  /// What was unpacked, to be kept as long as the views.
+  std::vector<std::shared_ptr<const std::vector<std::byte>>> memory() const;
+
+ private:
+  std::span<const std::byte> bytes_of(const PickledTensor& tensor, std::uint64_t element_bytes,
+                                      const FilePlace& where);
+
+  FindRecord find_;
+  bool big_endian_;
+  std::uint64_t unpacked_left_;
+  NeedBytes need_;
+  std::map<std::string, StorageRecord, std::less<>> records_;
+  /// By key, and by the size of what was swapped: one storage may hold tensors of several dtypes.
+  std::map<std::pair<std::string, std::uint64_t>, std::shared_ptr<std::vector<std::byte>>>
+      unpacked_;
+};
+
+}  // namespace attnscope

@@ -1,0 +1,261 @@
+#include "attnscope/checkpoint/pytorch/zip.h"
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+#include <vector>
+
+#include "attnscope/core/checked.h"
+#include "attnscope/core/error.h"
+#include "attnscope/core/text.h"
+
+namespace attnscope {
+namespace {
+
+constexpr std::uint32_t kLocalHeader = 0x04034b50;
+constexpr std::uint32_t kDirectoryEntry = 0x02014b50;
+constexpr std::uint32_t kDirectoryEnd64 = 0x06064b50;
+constexpr std::uint32_t kLocator64 = 0x07064b50;
+constexpr std::size_t kLocalHeaderBytes = 30, kDirectoryEntryBytes = 46, kDirectoryEndBytes = 22;
+constexpr std::size_t kDirectoryEnd64Bytes = 56, kLocator64Bytes = 20;
+constexpr std::uint64_t kMaxComment = 65535;
+constexpr std::uint64_t kMaxDirectoryBytes = 100'000'000;
+constexpr std::uint32_t kSeeExtra = 0xFFFFFFFF;  // the number stands in the zip64 extra field
+constexpr std::uint16_t kEncrypted = 0x0001 | 0x0040 | 0x2000;  // also its strong forms
+constexpr std::uint16_t kPatch = 0x0020;
+constexpr std::uint16_t kStored = 0, kDeflated = 8;
+
+struct DirectoryPlace {
+  std::uint64_t begin = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t entries = 0;
+};
+
+/// The end record: the last one whose comment ends with the file.
+std::size_t find_directory_end(std::span<const std::byte> archive, const FilePlace& where,
+                               const NeedBytes& need) {
+  const std::size_t most = std::min<std::size_t>(archive.size(), kDirectoryEndBytes + kMaxComment);
+  // Archives of torch have no comment; only others cost the look at more.
+  for (const std::size_t reach : {std::min(most, kDirectoryEndBytes), most}) {
+    const auto tail = archive.last(reach);
+    if (need) need(tail);
+    for (std::size_t comment = 0; comment + kDirectoryEndBytes <= reach; ++comment) {
+      const std::size_t begin = reach - kDirectoryEndBytes - comment;
+      if (std::memcmp(tail.data() + begin, "PK\5\6", 4) != 0) continue;
+      ByteReader record(tail.subspan(begin), where, "the end record");
+      record.take(20);
+      if (record.take_number<std::uint16_t>() == comment) return archive.size() - reach + begin;
+    }
+  }
+  refuse(where, "the zip archive has no central directory", "truncated download?");
+}
+
+DirectoryPlace read_end64(std::span<const std::byte> archive, std::size_t locator,
+                          const FilePlace& where, const NeedBytes& need) {
+  ByteReader pointer(archive.subspan(locator), where, "the zip64 locator", need, kLocator64Bytes);
+  pointer.take(8);
+  const auto begin = pointer.take_number<std::uint64_t>();
+  if (begin > locator || locator - begin < kDirectoryEnd64Bytes) {
+    refuse(where, "the zip64 end record does not lie before its locator");
+  }
+  ByteReader record(archive.subspan(static_cast<std::size_t>(begin)), where, "the zip64 end record",
+                    need, kDirectoryEnd64Bytes);
+  if (record.take_number<std::uint32_t>() != kDirectoryEnd64) {
+    refuse(where, "the zip64 locator points to something else");
+  }
+  record.take(12);  // its size, and who wrote it
+  const auto disk = record.take_number<std::uint32_t>();
+  const auto directory_disk = record.take_number<std::uint32_t>();
+  if (disk != 0 || directory_disk != 0) refuse(where, "the zip archive is one part of several");
+  record.take(8);  // entries on this disk
+  DirectoryPlace place;
+  place.entries = record.take_number<std::uint64_t>();
+  place.bytes = record.take_number<std::uint64_t>();
+  place.begin = record.take_number<std::uint64_t>();
+  if (checked_add(place.begin, place.bytes) != begin) {
+    refuse(where, "the central directory does not end where its end record begins");
+  }
+  return place;
+}
+
+DirectoryPlace find_directory(std::span<const std::byte> archive, const FilePlace& where,
+                              const NeedBytes& need) {
+  const std::size_t end = find_directory_end(archive, where, need);
+  ByteReader record(archive.subspan(end), where, "the end record");
+  record.take(4);
+  const auto disk = record.take_number<std::uint16_t>();
+  const auto directory_disk = record.take_number<std::uint16_t>();
+  record.take(2);  // entries on this disk
+  DirectoryPlace place;
+  place.entries = record.take_number<std::uint16_t>();
+  place.bytes = record.take_number<std::uint32_t>();
+  place.begin = record.take_number<std::uint32_t>();
+  if (end >= kLocator64Bytes) {
+    const std::size_t locator = end - kLocator64Bytes;
+    ByteReader before(archive.subspan(locator), where, "the zip64 locator", need, kLocator64Bytes);
+    // torch writes a zip64 record also where the numbers would fit without.
+    if (before.take_number<std::uint32_t>() == kLocator64) {
+      return read_end64(archive, locator, where, need);
+    }
+  }
+  if (disk != 0 || directory_disk != 0) refuse(where, "the zip archive is one part of several");
+  if (checked_add(place.begin, place.bytes) != end) {
+    refuse(where, "the central directory does not end where its end record begins",
+           "something was put before or into the archive?");
+  }
+  return place;
+}
+
+/// The numbers that did not fit into 32 bits stand in the extra field 1, in this order.
+void read_zip64_extra(ZipEntry& entry, std::span<const std::byte> extra, const FilePlace& where) {
+  std::vector<std::uint64_t*> wanted;
+  for (std::uint64_t* number : {&entry.bytes, &entry.packed_bytes, &entry.header}) {
+    if (*number == kSeeExtra) wanted.push_back(number);
+  }
+  if (wanted.empty()) return;
+  ByteReader fields(extra, where, "its extra field");
+  while (fields.left() > 0) {
+    const auto id = fields.take_number<std::uint16_t>();
+    const auto content = fields.take(fields.take_number<std::uint16_t>());
+    if (id != 1) continue;
+    ByteReader numbers(content, where, "its zip64 field");
+    for (std::uint64_t* number : wanted) *number = numbers.take_number<std::uint64_t>();
+    return;
+  }
+  refuse(where, "its zip64 field is missing");
+}
+
+/// A name that whoever unpacks the archive could write somewhere else.
+bool leads_out(std::string_view name) {
+  if (name.empty() || name.find_first_of(std::string_view("\\\0", 2)) != std::string_view::npos) {
+    return true;
+  }
+  for (const std::string& part :
+       split(name.ends_with('/') ? name.substr(0, name.size() - 1) : name, '/')) {
+    if (part.empty() || part == "." || part == "..") return true;
+  }
+  return false;
+}
+
+struct NamedEntry {
+  std::string name;
+  ZipEntry entry;
+};
+
+NamedEntry read_entry(ByteReader& directory) {
+  if (directory.take_number<std::uint32_t>() != kDirectoryEntry) {
+    refuse(directory.where(), "the central directory holds something that is no entry");
+  }
+  directory.take(4);  // versions
+  NamedEntry out;
+  ZipEntry& entry = out.entry;
+  const auto flags = directory.take_number<std::uint16_t>();
+  const auto method = directory.take_number<std::uint16_t>();
+  directory.take(4);  // time
+  entry.crc = directory.take_number<std::uint32_t>();
+  entry.packed_bytes = directory.take_number<std::uint32_t>();
+  entry.bytes = directory.take_number<std::uint32_t>();
+  const auto name_bytes = directory.take_number<std::uint16_t>();
+  const auto extra_bytes = directory.take_number<std::uint16_t>();
+  const auto comment_bytes = directory.take_number<std::uint16_t>();
+  directory.take(8);  // disk, attributes
+  entry.header = directory.take_number<std::uint32_t>();
+  out.name = directory.take_text(name_bytes);
+  const FilePlace where = {directory.where().file, "entry '" + out.name + "'"};
+  read_zip64_extra(entry, directory.take(extra_bytes), where);
+  directory.take(comment_bytes);
+
+  if (leads_out(out.name)) refuse(where, "its name leads out of the archive's folder");
+  if ((flags & kEncrypted) != 0) refuse(where, "is encrypted");
+  if ((flags & kPatch) != 0 || (method != kStored && method != kDeflated)) {
+    refuse(where,
+           "is packed by method " + std::to_string(method) + ", neither stored nor deflated");
+  }
+  entry.deflated = method == kDeflated;
+  if (!entry.deflated && entry.packed_bytes != entry.bytes) {
+    refuse(where, "is stored, yet its " + std::to_string(entry.bytes) + " bytes take " +
+                      std::to_string(entry.packed_bytes));
+  }
+  return out;
+}
+
+/// Sets the limits: each entry must end before the next one's header.
+void check_cover(std::vector<NamedEntry>& entries, std::uint64_t directory_begin,
+                 const FilePlace& file) {
+  std::sort(entries.begin(), entries.end(), [](const NamedEntry& a, const NamedEntry& b) {
+    return a.entry.header < b.entry.header;
+  });
+  std::uint64_t limit = directory_begin;
+  for (auto named = entries.rbegin(); named != entries.rend(); ++named) {
+    ZipEntry& entry = named->entry;
+    const FilePlace where = {file.file, "entry '" + named->name + "'"};
+    const auto header_end = checked_add(entry.header, kLocalHeaderBytes + named->name.size());
+    const auto end = header_end ? checked_add(*header_end, entry.packed_bytes) : std::nullopt;
+    if (!end || *end > limit) {
+      refuse(where, "its bytes overlap another entry or the central directory");
+    }
+    entry.limit = limit;
+    limit = entry.header;
+  }
+  if (limit != 0) refuse(file, "there are bytes before the archive's first entry");
+}
+
+}  // namespace
+
+ZipDirectory read_zip_directory(std::span<const std::byte> archive, const FilePlace& where,
+                                const NeedBytes& need) {
+  const DirectoryPlace place = find_directory(archive, where, need);
+  if (place.bytes > kMaxDirectoryBytes) {
+    refuse(where, "the central directory is over the limit of 100000000 bytes");
+  }
+  if (place.entries > place.bytes / kDirectoryEntryBytes) {
+    refuse(where, std::to_string(place.entries) +
+                      " entries do not fit into a central directory of " +
+                      std::to_string(place.bytes) + " bytes");
+  }
+  ByteReader directory(
+      archive.subspan(static_cast<std::size_t>(place.begin), static_cast<std::size_t>(place.bytes)),
+      where, "the central directory", need, static_cast<std::size_t>(place.bytes));
+  std::vector<NamedEntry> entries;
+  for (std::uint64_t count = 0; count < place.entries; ++count) {
+    entries.push_back(read_entry(directory));
+  }
+  if (directory.left() > 0) refuse(where, "the central directory holds more than its entries");
+  check_cover(entries, place.begin, where);
+
+  ZipDirectory out;
+  for (NamedEntry& named : entries) {
+    const auto [position, fresh] = out.emplace(named.name, named.entry);
+    if (!fresh) refuse(where, "two entries are named '" + verbatim(position->first) + "'");
+  }
+  return out;
+}
+
+std::span<const std::byte> packed_bytes(std::span<const std::byte> archive, std::string_view name,
+                                        const ZipEntry& entry, const FilePlace& where,
+                                        const NeedBytes& need) {
+  const FilePlace place = {where.file, "entry '" + std::string(name) + "'"};
+  const auto header = static_cast<std::size_t>(entry.header);
+  ByteReader local(archive.subspan(header, static_cast<std::size_t>(entry.limit) - header), place,
+                   "its part of the file", need, kLocalHeaderBytes + name.size());
+  if (local.take_number<std::uint32_t>() != kLocalHeader) {
+    refuse(place, "the central directory points to something that is no entry");
+  }
+  local.take(4);  // version, flags
+  const auto method = local.take_number<std::uint16_t>();
+  local.take(16);  // time, checksum and sizes, which may be 0 here
+  const auto name_bytes = local.take_number<std::uint16_t>();
+  const auto extra_bytes = local.take_number<std::uint16_t>();
+  if (local.take_text(name_bytes) != name || method != (entry.deflated ? kDeflated : kStored)) {
+    refuse(place, "its own header disagrees with the central directory");
+  }
+  const std::uint64_t begin = local.position() + std::uint64_t{extra_bytes};
+  if (begin > local.left() + local.position() ||
+      entry.packed_bytes > entry.limit - entry.header - begin) {
+    refuse(place, "its bytes overlap another entry or the central directory");
+  }
+  return archive.subspan(header + static_cast<std::size_t>(begin),
+                         static_cast<std::size_t>(entry.packed_bytes));
+}
+
+}  // namespace attnscope

@@ -1,0 +1,39 @@
+// Zip archives as torch.save writes them: where each entry's bytes lie.
+// Source: PKWARE, APPNOTE.TXT 6.3.10.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+
+#include "attnscope/checkpoint/pytorch/byte_reader.h"
+
+namespace attnscope {
+
+/// One file of an archive, by the central directory.
+struct ZipEntry {
+  std::uint64_t packed_bytes = 0;
+  std::uint64_t bytes = 0;   // unpacked
+  std::uint64_t header = 0;  // where its local header begins in the archive
+  std::uint64_t limit = 0;   // where the next header or the directory begins: it ends before
+  std::uint32_t crc = 0;
+  bool deflated = false;  // else stored as it is
+};
+
+/// Entries by name.
+using ZipDirectory = std::map<std::string, ZipEntry, std::less<>>;
+
+/// Reads the central directory, zip64 or not. Throws Error(format) for what is damaged or means
+/// ill: entries that overlap, share a name, are encrypted, or whose names lead out of a folder.
+ZipDirectory read_zip_directory(std::span<const std::byte> archive, const FilePlace& where,
+                                const NeedBytes& need = {});
+
+/// The bytes of an entry as they lie in the archive, packed or not. They are not asked for.
+/// Throws Error(format) where its local header disagrees with the directory.
+std::span<const std::byte> packed_bytes(std::span<const std::byte> archive, std::string_view name,
+                                        const ZipEntry& entry, const FilePlace& where,
+                                        const NeedBytes& need = {});
+
+}  // namespace attnscope

@@ -1,0 +1,33 @@
+// What a file's ETag says of its bytes, checked while they come.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+
+namespace attnscope {
+
+/// The hub's ETags are a file's SHA-256 (64 digits, large files), or what git calls it (40 digits:
+/// the SHA-1 of "blob SIZE", a zero byte and the bytes). Others say nothing of the bytes.
+class EtagChecksum {
+ public:
+  EtagChecksum(std::string etag, std::optional<std::uint64_t> size);
+  ~EtagChecksum();
+  EtagChecksum(const EtagChecksum&) = delete;
+  EtagChecksum& operator=(const EtagChecksum&) = delete;
+
+  void add(std::span<const std::byte> bytes);
+
+  /// After all bytes were added: what is wrong with them, or nothing.
+  std::optional<std::string> problem();
+
+ private:
+  struct Digest;
+  std::string etag_;
+  std::unique_ptr<Digest> digest_;  // null: nothing can be checked
+};
+
+}  // namespace attnscope

@@ -1,0 +1,224 @@
+#include "attnscope/hub/download.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <memory>
+#include <vector>
+
+#include "attnscope/hub/checksum.h"
+
+namespace attnscope {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A download that is not whole yet. Its name is that of huggingface_hub before 1.20; later ones
+/// leave it alone.
+class PartialFile {
+ public:
+  PartialFile(fs::path path, const HubFileFacts& facts, const HubSubject& subject,
+              std::atomic<std::uint64_t>& bytes_done)
+      : path_(std::move(path)), facts_(facts), subject_(subject), bytes_done_(bytes_done) {
+    descriptor_ = open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    if (descriptor_ < 0) fail("cannot write");
+    checksum_ = std::make_unique<EtagChecksum>(facts_.etag, facts_.size);
+    take_up();
+  }
+  ~PartialFile() { close(descriptor_); }
+  PartialFile(const PartialFile&) = delete;
+  PartialFile& operator=(const PartialFile&) = delete;
+
+  std::uint64_t bytes() const { return bytes_; }
+  /// Whether bytes of an earlier run are among them.
+  bool was_taken_up() const { return taken_up_; }
+  bool is_whole() const { return facts_.size && bytes_ == *facts_.size; }
+
+  void add(std::span<const std::byte> part) {
+    if (facts_.size && part.size() > *facts_.size - bytes_) {
+      throw Error(ErrorKind::format,
+                  {.file = subject_.model + ": " + subject_.file,
+                   .problem = "more bytes come than the " + std::to_string(*facts_.size) +
+                              " that the hub names"});
+    }
+    for (std::span<const std::byte> left = part; !left.empty();) {
+      const ssize_t written = write(descriptor_, left.data(), left.size());
+      if (written < 0 && errno == EINTR) continue;
+      if (written < 0) fail("cannot write");
+      left = left.subspan(static_cast<std::size_t>(written));
+    }
+    count(part);
+  }
+
+  void start_anew() {
+    if (ftruncate(descriptor_, 0) != 0 || lseek(descriptor_, 0, SEEK_SET) != 0) {
+      fail("cannot write");
+    }
+    bytes_done_ -= bytes_;
+    bytes_ = 0;
+    taken_up_ = false;
+    checksum_ = std::make_unique<EtagChecksum>(facts_.etag, facts_.size);
+  }
+
+  /// What is wrong with the whole of it, or nothing.
+  std::optional<std::string> problem() {
+    if (facts_.size && bytes_ != *facts_.size) {
+      return "it has " + std::to_string(bytes_) + " bytes, not the " +
+             std::to_string(*facts_.size) + " that the hub names";
+    }
+    return checksum_->problem();
+  }
+
+  void move_to(const fs::path& place) {
+    std::error_code error;
+    fs::rename(path_, place, error);
+    if (error) fail("cannot rename");
+  }
+
+  void remove() { unlink(path_.c_str()); }
+
+ private:
+  [[noreturn]] void fail(const char* problem) const {
+    throw Error(ErrorKind::io, path_.string(), std::string(problem) + ": " + std::strerror(errno));
+  }
+
+  void count(std::span<const std::byte> part) {
+    checksum_->add(part);
+    bytes_ += part.size();
+    bytes_done_ += part.size();
+  }
+
+  /// Goes on where an earlier run stopped.
+  void take_up() {
+    struct stat status;
+    if (fstat(descriptor_, &status) != 0) fail("cannot read");
+    const auto there = static_cast<std::uint64_t>(status.st_size);
+    if (!facts_.size || there > *facts_.size) return start_anew();
+    constexpr std::size_t kAtOnce = 1 << 20;
+    std::vector<std::byte> buffer(std::min<std::size_t>(kAtOnce, there));
+    while (bytes_ < there) {
+      const ssize_t count_read = read(descriptor_, buffer.data(), buffer.size());
+      if (count_read < 0 && errno == EINTR) continue;
+      if (count_read <= 0) fail("cannot read");
+      count(std::span(buffer).first(static_cast<std::size_t>(count_read)));
+    }
+    taken_up_ = there > 0;
+  }
+
+  fs::path path_;
+  const HubFileFacts& facts_;
+  const HubSubject& subject_;
+  std::atomic<std::uint64_t>& bytes_done_;
+  int descriptor_ = -1;
+  std::uint64_t bytes_ = 0;
+  bool taken_up_ = false;
+  std::unique_ptr<EtagChecksum> checksum_;
+};
+
+/// Whether an answer begins at that byte of a file of that size: "bytes 100-199/200".
+bool begins_at(std::string_view content_range, std::uint64_t first,
+               std::optional<std::uint64_t> size) {
+  const std::string start = "bytes " + std::to_string(first) + "-";
+  if (!content_range.starts_with(start)) return false;
+  const std::size_t slash = content_range.find('/');
+  if (slash == content_range.npos || !size) return slash != content_range.npos;
+  const std::string_view total = content_range.substr(slash + 1);
+  return total == "*" || total == std::to_string(*size);
+}
+
+/// One GET from where the file ends.
+void get_rest(HubClient& client, const std::string& url, PartialFile& part,
+              const HubFileFacts& facts) {
+  HttpRequest request{.url = url};
+  const std::uint64_t first = part.bytes();
+  if (first > 0) request.first_byte = first;
+  bool is_packed = false;
+  const HttpReader reader{
+      .on_header =
+          [&](const HttpResponse& response) {
+            const bool goes_on = response.status == 206 &&
+                                 begins_at(response.header("content-range"), first, facts.size);
+            if (first > 0 && response.status == 206 && !goes_on) {
+              throw ConnectionError("another part came than was asked for", true);
+            }
+            // All of it, from a server that gives no parts.
+            if (first > 0 && response.status != 206) part.start_anew();
+            const std::string_view coding = response.header("content-encoding");
+            is_packed = !coding.empty() && coding != "identity";
+            return true;
+          },
+      .on_body = [&](std::span<const std::byte> bytes) { part.add(bytes); }};
+  try {
+    client.get(request, reader);
+  } catch (const HubError&) {
+    // The parts of a packed file are not those of the file.
+    if (is_packed) part.start_anew();
+    throw;
+  }
+}
+
+/// Until the file is whole, with other tries as long as bytes come.
+void get_all(HubClient& client, const std::string& commit, const HubFile& file, PartialFile& part,
+             const HubFileFacts& facts) {
+  std::string url = facts.location;
+  for (int tries = 0; !part.is_whole();) {
+    const std::uint64_t before = part.bytes();
+    try {
+      get_rest(client, url, part, facts);
+      if (!facts.size || part.is_whole()) return;
+      throw HubError(
+          HubFault::unreachable,
+          {.file = client.subject().model + ": " + file.path, .problem = "the answer ended early"},
+          /*is_temporary=*/true);
+    } catch (const HubError& error) {
+      // Addresses of other hosts are good for some minutes only: the hub knows a fresh one.
+      const std::string own = client.address_of(commit, file.path);
+      const bool has_another = url != own && error.fault() != HubFault::unreachable;
+      url = own;
+      if (part.bytes() > before) tries = 0;
+      if (!has_another && (!error.is_temporary() || tries >= HubClient::kRetries)) throw;
+      if (!has_another) client.wait_after(error, tries);
+      ++tries;
+    }
+  }
+}
+
+}  // namespace
+
+void download_file(HubClient& client, const HubCache& cache, const std::string& commit,
+                   const HubFile& file, std::stop_token stop,
+                   std::atomic<std::uint64_t>& bytes_done) {
+  client.set_file(file.path);
+  const HubFileFacts facts = client.facts(commit, file.path);
+  const fs::path blob = cache.blob(facts.etag);
+  const FileLock lock(cache.lock_file(facts.etag), std::move(stop));
+  std::error_code ignored;
+  const bool is_there =
+      fs::exists(blob, ignored) && (!facts.size || fs::file_size(blob, ignored) == *facts.size);
+  if (is_there) {
+    bytes_done += facts.size.value_or(0);
+    return cache.place(commit, file.path, facts.etag, /*is_new=*/false);
+  }
+  PartialFile part(blob.string() + ".incomplete", facts, client.subject(), bytes_done);
+  for (;;) {
+    get_all(client, commit, file, part, facts);
+    const bool may_be_stale = part.was_taken_up();
+    const auto problem = part.problem();
+    if (!problem) break;
+    part.start_anew();
+    if (may_be_stale) continue;  // the bytes of an earlier run may be the wrong ones
+    part.remove();
+    throw Error(ErrorKind::format, {.file = client.subject().model + ": " + file.path,
+                                    .problem = "what was downloaded is not the file: " + *problem,
+                                    .hint = "nothing of it was kept; try again"});
+  }
+  part.move_to(blob);
+  cache.place(commit, file.path, facts.etag, /*is_new=*/true);
+}
+
+}  // namespace attnscope

@@ -1,0 +1,61 @@
+// What the hub refuses, in words.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "attnscope/core/error.h"
+#include "attnscope/hub/http.h"
+#include "attnscope/hub/settings.h"
+
+namespace attnscope {
+
+enum class HubFault {
+  no_model,  // or one that is not shown to whoever asks
+  gated,     // its conditions were not accepted
+  bad_token,
+  no_revision,
+  no_file,
+  unreachable,  // no answer, or a cut one
+  rate_limited,
+  other,
+};
+
+class HubError : public Error {
+ public:
+  HubError(HubFault fault, ErrorParts parts, bool is_temporary = false,
+           std::optional<double> wait_seconds = std::nullopt)
+      : Error(ErrorKind::io, std::move(parts)),
+        fault_(fault),
+        is_temporary_(is_temporary),
+        wait_seconds_(wait_seconds) {}
+
+  HubFault fault() const { return fault_; }
+  /// Whether the same may work a moment later.
+  bool is_temporary() const { return is_temporary_; }
+  /// How long the server wants to be left alone; nothing where it does not say.
+  std::optional<double> wait_seconds() const { return wait_seconds_; }
+
+ private:
+  HubFault fault_;
+  bool is_temporary_;
+  std::optional<double> wait_seconds_;
+};
+
+/// What was asked for; `file` is empty for what is about the whole model.
+struct HubSubject {
+  std::string model;  // as the user named it
+  std::string repo;
+  std::string revision;
+  std::string file;
+};
+
+/// Of an answer that is neither a success nor a redirect, from `host`.
+HubError error_of_answer(const HttpResponse& response, const std::string& host,
+                         const HubSubject& subject, const HubSettings& settings);
+
+/// Of no answer.
+HubError error_of_connection(const ConnectionError& error, const std::string& host,
+                             const HubSubject& subject);
+
+}  // namespace attnscope
