@@ -136,6 +136,11 @@ void compose_gptq(WeightParts& parts) {
     parts.check(scales, {DType::f16, DType::bf16, DType::f32}, {count, outputs});
     const int bits = bits_of(parts, zeros, outputs);
     parts.check(zeros, {DType::i32}, {count, outputs * bits / kWordBits});
+    const auto said = parts.number("bits");
+    if (said && *said != bits && !parts.config().contains("dynamic")) {
+      parts.refuse(zeros, "is of " + std::to_string(bits) + " bits, and the configuration says " +
+                              std::to_string(*said));
+    }
     const std::int64_t words = weights.view.shape[0];
     const std::int64_t inputs = words * kWordBits / bits;
     if (words % bits != 0 && bits == 3) {
