@@ -1,7 +1,6 @@
 #include "attnscope/model/inventory.h"
 
 #include <algorithm>
-#include <cstring>
 #include <map>
 #include <set>
 
@@ -206,9 +205,14 @@ std::vector<TensorPair> declared_copies(const Model& model) {
 bool holds_same_bytes(const Model& model, const TensorPair& pair) {
   model.checkpoint().need(*pair.copy);
   model.checkpoint().need(*pair.original);
-  const auto copy = pair.copy->view.bytes, original = pair.original->view.bytes;
-  const bool same =
-      copy.size() == original.size() && std::memcmp(copy.data(), original.data(), copy.size()) == 0;
+  const TensorView &copy = pair.copy->view, &original = pair.original->view;
+  const auto copied = all_bytes(copy), own = all_bytes(original);
+  const bool same = copy.strides == original.strides &&
+                    copy.storage_name() == original.storage_name() &&
+                    std::equal(copied.begin(), copied.end(), own.begin(), own.end(),
+                               [](std::span<const std::byte> a, std::span<const std::byte> b) {
+                                 return std::equal(a.begin(), a.end(), b.begin(), b.end());
+                               });
   model.checkpoint().check_intact(*pair.copy);
   model.checkpoint().check_intact(*pair.original);
   return same;

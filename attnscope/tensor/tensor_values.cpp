@@ -14,13 +14,21 @@
 namespace attnscope {
 namespace {
 
-/// Calls visit(first, stride, count) for runs of elements that together are the part. Runs follow
-/// the direction in which elements lie side by side.
+/// Whether elements are taken row by row: in the direction in which they lie side by side. Those of
+/// a view go as in a tensor of its shape without strides, so that sums are the same to the last
+/// digit.
+bool goes_by_rows(const TensorMatrix& matrix) {
+  const Shape& strides = matrix.tensor.strides;
+  if (!strides.empty()) return matrix.col_stride == strides.back();
+  return matrix.row_stride != 1 || matrix.col_stride == 1;
+}
+
+/// Calls visit(first, stride, count) for runs of elements that together are the part.
 template <class Visit>
 void for_each_run(const TensorMatrix& matrix, const MatrixPart& part, Visit visit) {
   if (part.count() == 0) return;
   const std::int64_t end_row = part.first_row + part.rows;
-  if (matrix.row_stride != 1 || matrix.col_stride == 1) {
+  if (goes_by_rows(matrix)) {
     for (std::int64_t row = part.first_row; row < end_row; ++row) {
       visit(matrix.row_start(row) + part.first_col * matrix.col_stride, matrix.col_stride,
             part.cols);
@@ -31,7 +39,7 @@ void for_each_run(const TensorMatrix& matrix, const MatrixPart& part, Visit visi
     for (std::int64_t row = part.first_row; row < end_row;) {
       const std::int64_t left_in_block = matrix.block_rows - row % matrix.block_rows;
       const std::int64_t count = std::min(left_in_block, end_row - row);
-      visit(matrix.row_start(row) + col * matrix.col_stride, 1, count);
+      visit(matrix.row_start(row) + col * matrix.col_stride, matrix.row_stride, count);
       row += count;
     }
   }

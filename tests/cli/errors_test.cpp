@@ -315,8 +315,8 @@ TEST_F(BrokenModels, BadFiles) {
 }
 
 TEST_F(BrokenModels, Unsupported) {
-  folder_.write("only-bin/config.json", TinyLlama().config.dump());
-  folder_.write("only-bin/pytorch_model.bin", "PK");
+  folder_.write("only-h5/config.json", TinyLlama().config.dump());
+  folder_.write("only-h5/tf_model.h5", "HDF");
   folder_.write("only-gguf/model.gguf", "GGUF");
   with_config("another family", R"({"model_type": "rwkv", "architectures": ["RwkvForCausalLM"]})");
   with_config("another class", R"({"architectures": ["RwkvForCausalLM"]})");
@@ -339,9 +339,9 @@ TEST_F(BrokenModels, Unsupported) {
   expect_refusals(
       kUnsupported,
       {
-          {"only .bin", {"spectrum", path("only-bin")}, {"only-bin", "pytorch_model.bin"}},
+          {"only .h5", {"spectrum", path("only-h5")}, {"only-h5", "tf_model.h5"}},
           {"only .gguf", {"info", path("only-gguf")}, {"only-gguf", "model.gguf"}},
-          {"the .bin itself", {"info", path("only-bin/pytorch_model.bin")}, {"pytorch_model.bin"}},
+          {"the .h5 itself", {"info", path("only-h5/tf_model.h5")}, {"tf_model.h5"}},
           {"no weights file", {"info", path("another family/config.json")}, {"config.json"}},
           {"another model_type",
            {"spectrum", path("another family")},

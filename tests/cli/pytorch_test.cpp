@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <regex>
 
 #include "tests/cli/command_line.h"
 #include "tests/support/torch_writer.h"
@@ -26,8 +27,14 @@ const std::vector<Words> kCommands = {
     {"matrix", "m", "--layer", "1", "--matrix", "o", "--format", "csv"},
     {"matrix", "m", "--layer", "0", "--matrix", "qk", "--head", "1", "--format", "csv"},
     {"predict", "m", "--tokens", "1,2,3,4", "--generate", "4", "--format", "json"},
-    {"attention", "m", "--tokens", "1,2,3,4,5", "--per-head", "--format", "json"},
+    {"attention", "m", "--tokens", "1,2,3,4,5", "--format", "json"},
 };
+
+/// The output without the size of the file, which is that of the format.
+std::string printed_by(const Words& command, const TempFolder& folder) {
+  const std::string text = output_of(command, {.folder = folder.path()});
+  return std::regex_replace(text, std::regex("\"bytes\":[0-9]+"), "\"bytes\":0");
+}
 
 /// A folder `m` of `folder` with the reference's config.json and a copy of the weights.
 void make_model(const TempFolder& folder, const fs::path& weights, const std::string& name) {
@@ -45,12 +52,12 @@ TEST(PyTorchCommands, EveryFormGivesTheSameBytes) {
                {"big-endian.pt", "weights.pt"},  {"deflated.pt", "pytorch_model.bin"},
                {"training-5.pt", "step-10.ckpt"}};
   for (const Words& command : kCommands) {
-    const std::string expected = output_of(command, {.folder = reference.path()});
+    const std::string expected = printed_by(command, reference);
     for (const auto& [file, name] : forms) {
       SCOPED_TRACE(file);
       const TempFolder folder;
       make_model(folder, kFiles / file, name);
-      EXPECT_EQ(output_of(command, {.folder = folder.path()}), expected);
+      EXPECT_EQ(printed_by(command, folder), expected);
     }
   }
 }
@@ -62,8 +69,7 @@ TEST(PyTorchCommands, ShardsGiveTheSameBytes) {
     make_model(sharded, kFiles / "sharded" / name, name);
   }
   for (const Words& command : kCommands) {
-    EXPECT_EQ(output_of(command, {.folder = sharded.path()}),
-              output_of(command, {.folder = reference.path()}));
+    EXPECT_EQ(printed_by(command, sharded), printed_by(command, reference));
   }
 }
 
