@@ -63,6 +63,7 @@ Checkpoint Checkpoint::open(const CheckpointFolder& folder, std::string weights)
   }
   checkpoint.open_parts(folder, weights);
   checkpoint.index_names({});
+  checkpoint.use_own_texts();
   return checkpoint;
 }
 
@@ -106,6 +107,18 @@ void Checkpoint::add_contents(MappedFile file, FileContents contents) {
   if (contents.tokenizer) tokenizer_ = std::move(contents.tokenizer);
   memory_.insert(memory_.end(), contents.memory.begin(), contents.memory.end());
   files_.push_back(std::move(file));
+}
+
+void Checkpoint::use_own_texts() {
+  const std::string place = main_file_.string();
+  if (config_) folder_.bring_text("config.json", *config_, place);
+  if (!tokenizer_) return;
+  folder_.bring_text("tokenizer.json", *tokenizer_, place);
+  // Those of the folder are of another tokenizer, as likely as not.
+  for (const char* name :
+       {"tokenizer_config.json", "special_tokens_map.json", "generation_config.json"}) {
+    folder_.hide(name);
+  }
 }
 
 void Checkpoint::open_sharded(const CheckpointFolder& folder) {

@@ -98,6 +98,8 @@ class Checkpoint {
   void open_parts(const CheckpointFolder& folder, const std::string& name);
   void add_file(const CheckpointFolder& folder, const std::string& name);
   void add_contents(MappedFile file, FileContents contents);
+  /// What the weights' file brings goes before what lies beside it.
+  void use_own_texts();
   void warn(const CheckpointTensor& tensor, const std::string& problem);
   void open_sharded(const CheckpointFolder& folder);
   /// `shard_of`: what the index says, empty for a single file.

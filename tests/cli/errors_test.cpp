@@ -328,7 +328,7 @@ TEST_F(BrokenModels, Unsupported) {
   integers.attention(0, 'q') = zero_tensor(TinyLlama::attention_name(0, 'q'), "I32", 32, {16, 16});
   integers.write(folder_, "integers");
   TinyLlama quantised;
-  quantised.config["quantization_config"] = {{"quant_method", "hqq"}};
+  quantised.config["quantization_config"] = {{"quant_method", "quanto"}};
   std::erase_if(quantised.tensors, [](const TensorToWrite& tensor) {
     return tensor.name == TinyLlama::attention_name(0, 'q');
   });
@@ -356,7 +356,7 @@ TEST_F(BrokenModels, Unsupported) {
           {"matrix of integers",
            Words{"matrix", path("integers")} + one_matrix + Words{"q"},
            {q, "I32"}},
-          {"quantised", {"spectrum", path("quantised")}, {q, "hqq"}},
+          {"quantised", {"spectrum", path("quantised")}, {q, "quanto"}},
       });
 
   // What cannot be decoded is listed all the same, and is in nobody's way.

@@ -207,17 +207,17 @@ TEST(Model, MissingTensorsThatTheIndexPromisesAreNamedWithTheirShard) {
 }
 
 TEST(Model, UnknownQuantisationsAreUnsupported) {
-  const json quantised = {{"quantization_config", {{"quant_method", "hqq"}}}};
+  const json quantised = {{"quantization_config", {{"quant_method", "quanto"}}}};
   const TempFolder folder;
   const fs::path path = changed_copy(folder, "bert", quantised);
   // A quantisation that left these weights alone takes nothing away.
   EXPECT_NO_THROW(Model::open(path));
 
   changed_copy(folder, "bert",
-               {{"quantization_config", {{"quant_method", "hqq"}}}, {"hidden_size", 64}});
-  EXPECT_ERROR_SAYING(ErrorKind::unsupported, Model::open(path), "query.weight", "hqq");
+               {{"quantization_config", {{"quant_method", "quanto"}}}, {"hidden_size", 64}});
+  EXPECT_ERROR_SAYING(ErrorKind::unsupported, Model::open(path), "query.weight", "quanto");
   folder.write("bert/model.safetensors", test::safetensors_bytes({}));
-  EXPECT_ERROR_SAYING(ErrorKind::unsupported, Model::open(path), "is missing", "hqq");
+  EXPECT_ERROR_SAYING(ErrorKind::unsupported, Model::open(path), "is missing", "quanto");
 }
 
 TEST(Model, ErrorsKeepTheirParts) {
@@ -252,6 +252,28 @@ TEST(Model, AnAdapterNamesItsBaseModel) {
                       "LoRA", "'org/base-7b'");
   folder.write("adapter_config.json", "{}");
   EXPECT_ERROR_SAYING(ErrorKind::unsupported, Model::open(folder.path()), "of a base model");
+}
+
+// With the config that names the method, with the older one, and with none: its parts say it all.
+TEST(Model, EightBitWeightsOfBitsandbytes) {
+  const std::string query = "transformer.h.0.attn.attention.q_proj.";
+  const json config = {
+      {"model_type", "gpt_neo"}, {"num_layers", 1}, {"num_heads", 1}, {"hidden_size", 2}};
+  const TempFolder folder;
+  folder.write("model.safetensors",
+               test::safetensors_bytes({test::zero_tensor(query + "weight", "I8", 8, {2, 2}),
+                                        test::counting_tensor(query + "SCB", {2})}));
+  for (const json& method :
+       {json{{"quant_method", "bitsandbytes"}}, json{{"load_in_8bit", true}}, json()}) {
+    json quantised = config;
+    if (!method.is_null()) quantised["quantization_config"] = method;
+    folder.write("config.json", quantised.dump());
+    const Model model = Model::open(folder.path());
+    const CheckpointTensor& tensor = *model.weight(0, Role::query).tensor;
+    EXPECT_EQ(why_not_analysed(model.checkpoint(), tensor), std::nullopt);
+    EXPECT_NE(tensor.view.source, nullptr);
+    EXPECT_EQ(model.checkpoint().find(query + "SCB"), nullptr);
+  }
 }
 
 // GPT-2 stores the transpose of what nn.Linear does; whoever quantises it stores linear layers.
