@@ -106,7 +106,8 @@ void decode_elements(const TensorView& tensor, std::int64_t first, std::int64_t 
     case DType::f6_e2m3:
     case DType::f6_e3m2:
     case DType::f4:
-    case DType::c64: break;
+    case DType::c64:
+    case DType::packed: break;
   }
   throw std::invalid_argument("elements of " + std::string(dtype_name(tensor.dtype)) +
                               " are not decoded");

@@ -276,6 +276,29 @@ TEST(Model, EightBitWeightsOfBitsandbytes) {
   }
 }
 
+// GPT-2 stores the transpose of what nn.Linear does; whoever quantises it stores linear layers.
+TEST(Model, QuantisedWeightsAreLinearLayers) {
+  const std::string query = "transformer.h.0.attn.c_attn.";
+  std::string codes(6 * 2, '\0');
+  for (std::size_t at = 0; at < codes.size(); ++at) codes[at] = static_cast<char>(at);
+  test::TensorToWrite scales = test::counting_tensor(query + "SCB", {6});
+  const TempFolder folder;
+  folder.write("config.json", R"({"model_type":"gpt2","n_layer":1,"n_head":1,"n_embd":2,
+                                  "quantization_config":{"load_in_8bit":true}})");
+  folder.write("model.safetensors",
+               test::safetensors_bytes({{query + "weight", "I8", {6, 2}, codes}, scales}));
+  const Model model = Model::open(folder.path());
+  EXPECT_EQ(model.checkpoint().find(query + "SCB"), nullptr);  // it is in the weight
+  const Weight& key = model.weight(0, Role::key);
+  ASSERT_NE(key.tensor, nullptr);
+  EXPECT_EQ(key.tensor->view.storage_name(), "INT8, a scale for each row");
+  const Matrix<float> values = decode<float>(key.matrix);  // rows 2 and 3, scaled by these numbers
+  EXPECT_EQ(values(0, 0), 4.0f * 2.0f * (1.0f / 127));
+  EXPECT_EQ(values(0, 1), 5.0f * 2.0f * (1.0f / 127));
+  EXPECT_EQ(values(1, 0), 6.0f * 3.0f * (1.0f / 127));
+  EXPECT_EQ(values(1, 1), 7.0f * 3.0f * (1.0f / 127));
+}
+
 // "llava" is near "llama", and is another thing.
 TEST(Model, MultimodalModelsAreSaidToBeThat) {
   const TempFolder folder;

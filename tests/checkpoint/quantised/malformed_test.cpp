@@ -319,6 +319,26 @@ TEST(QuantisedMalformed, AnIndexOutOfRangeIsFoundWhereItIsUsed) {
   }
 }
 
+// A part of a checkpoint is enough for what it holds.
+TEST(QuantisedMalformed, AWeightWithAPartInAMissingShardIsLeftOut) {
+  const test::TempFolder folder;
+  Sample two = gptq();
+  for (TensorToWrite tensor : gptq().tensors) {
+    tensor.name[0] = 'b';
+    two.tensors.push_back(tensor);
+  }
+  folder.write("one.safetensors", test::safetensors_bytes(two.without("b.scales").tensors));
+  folder.write("model.safetensors.index.json",
+               R"({"weight_map": {"a.qweight": "one.safetensors", "a.qzeros": "one.safetensors",
+                   "a.scales": "one.safetensors", "b.qweight": "one.safetensors",
+                   "b.qzeros": "one.safetensors", "b.scales": "two.safetensors"}})");
+  Checkpoint checkpoint = Checkpoint::open(folder.path());
+  checkpoint.compose_quantised("gptq", two.config.dump(), "config.json");
+  EXPECT_NE(checkpoint.find("a.weight"), nullptr);
+  EXPECT_EQ(checkpoint.find("b.weight"), nullptr);
+  EXPECT_EQ(checkpoint.find("b.qweight"), nullptr);
+}
+
 TEST(QuantisedMalformed, WithoutAConfigurationThePartsSpeak) {
   for (const Sample& sample : {fp8(), four_bits(), int8(), mxfp4()}) {
     const test::TempFolder folder;
