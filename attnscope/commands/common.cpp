@@ -175,6 +175,7 @@ NamedCheckpoints open_checkpoints(const Arguments& arguments, const Session& ses
   NamedCheckpoints opened{.names = distinct_names(paths)};
   for (const auto& path : paths) {
     opened.checkpoints.push_back(Checkpoint::open(path));
+    compose_quantised(opened.checkpoints.back());
     warn(opened.checkpoints.back(), session);
   }
   return opened;

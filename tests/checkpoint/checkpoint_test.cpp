@@ -34,7 +34,7 @@ TEST(Checkpoint, OpensAFolderOrAFile) {
   const fs::path file = folder.write("model.safetensors", content);
   for (const fs::path& path : {folder.path(), file}) {
     const Checkpoint checkpoint = Checkpoint::open(path);
-    EXPECT_EQ(checkpoint.folder(), folder.path());
+    EXPECT_EQ(checkpoint.folder().path(), folder.path());
     EXPECT_EQ(checkpoint.main_file(), file);
     EXPECT_EQ(checkpoint.file_bytes(), content.size());
     ASSERT_NE(checkpoint.find("a"), nullptr);
@@ -85,7 +85,7 @@ TEST(Checkpoint, ReadsShardsAsOne) {
     EXPECT_EQ(tensor_names(checkpoint), (std::vector<std::string>{"z", "b", "a"}));
     EXPECT_TRUE(checkpoint.warnings().empty());
     EXPECT_EQ(checkpoint.file_bytes(), first.size() + second.size());
-    EXPECT_EQ(checkpoint.folder(), folder.path());
+    EXPECT_EQ(checkpoint.folder().path(), folder.path());
     EXPECT_EQ(checkpoint.main_file(), folder.path() / kIndexName);
     EXPECT_EQ(checkpoint.place_of(*checkpoint.find("a")),
               (folder.path() / "2.safetensors").string() + ": tensor 'a'");
