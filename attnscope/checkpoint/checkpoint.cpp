@@ -89,8 +89,10 @@ void Checkpoint::open_parts(const CheckpointFolder& folder, const std::string& n
 void Checkpoint::add_file(const CheckpointFolder& folder, const std::string& name) {
   MappedFile file = folder.open(name);
   const FileFormat& format = format_of(file);
-  FileContents contents =
-      read_intact({&file, 1}, [&] { return format.read(file, file.path().string()); });
+  FileContents contents = read_intact({&file, 1}, [&] {
+    if (format.read == nullptr) return std::move(format.read_parts({&file, 1}).front());
+    return format.read(file, file.path().string());
+  });
   add_contents(std::move(file), std::move(contents));
 }
 

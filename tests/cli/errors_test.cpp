@@ -317,7 +317,7 @@ TEST_F(BrokenModels, BadFiles) {
 TEST_F(BrokenModels, Unsupported) {
   folder_.write("only-h5/config.json", TinyLlama().config.dump());
   folder_.write("only-h5/tf_model.h5", "HDF");
-  folder_.write("only-gguf/model.gguf", "GGUF");
+  folder_.write("old/model.gguf", std::string("GGUF\1\0\0\0", 8));
   with_config("another family", R"({"model_type": "rwkv", "architectures": ["RwkvForCausalLM"]})");
   with_config("another class", R"({"architectures": ["RwkvForCausalLM"]})");
 
@@ -340,7 +340,7 @@ TEST_F(BrokenModels, Unsupported) {
       kUnsupported,
       {
           {"only .h5", {"spectrum", path("only-h5")}, {"only-h5", "tf_model.h5"}},
-          {"only .gguf", {"info", path("only-gguf")}, {"only-gguf", "model.gguf"}},
+          {"version 1 of GGUF", {"info", path("old")}, {"model.gguf", "version 1"}},
           {"the .h5 itself", {"info", path("only-h5/tf_model.h5")}, {"tf_model.h5"}},
           {"no weights file", {"info", path("another family/config.json")}, {"config.json"}},
           {"another model_type",
