@@ -44,9 +44,8 @@ Checkpoint Checkpoint::open(const fs::path& path) {
   std::error_code error;
   const fs::file_status status = fs::status(path, error);
   if (!fs::exists(status)) {
-    refuse(ErrorKind::io, path,
-           "no such file or folder; download the model first (for example: hf download "
-           "ORG/NAME --local-dir FOLDER), then name its folder");
+    refuse(ErrorKind::io, path, "no such file or folder",
+           "a model on the Hugging Face hub is named ORG/NAME");
   }
   if (fs::is_directory(status)) return open(CheckpointFolder(path));
   return open(CheckpointFolder(path.parent_path()), path.filename().string());

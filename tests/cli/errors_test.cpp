@@ -205,7 +205,9 @@ TEST(CliErrors, Io) {
   folder.write("a-file", "");
   const std::string llama = data_path("llama");
   std::vector<Refusal> refusals = {
-      {"no such model", {"spectrum", root + "/absent"}, {root + "/absent", "download"}},
+      {"no such model",
+       {"spectrum", root + "/absent"},
+       {root + "/absent", "hub is named ORG/NAME"}},
       {"the name of a model on a hub", {"info", "openai/gpt2"}, {"openai/gpt2", "download"}},
       {"a model without a name", {"info", ""}, {}},
       {"a second model that is absent", {"spectrum", llama, root + "/absent"}, {"/absent"}},
