@@ -2,7 +2,7 @@
 // wrong.
 #include <sys/file.h>
 
-#include "tests/hub/test_hub.h"
+#include "tests/support/test_hub.h"
 
 namespace attnscope::test {
 namespace {

@@ -1,4 +1,4 @@
-#include "tests/hub/test_hub.h"
+#include "tests/support/test_hub.h"
 
 #include <fcntl.h>
 #include <spawn.h>
