@@ -94,8 +94,12 @@ class Checkpoint {
                       std::string hint = "") const;
 
  private:
-  /// Names the other files that belong to it.
-  std::vector<std::string> add_file(const CheckpointFolder& folder, const std::string& name);
+  /// The file, and all others that belong to it.
+  void open_parts(const CheckpointFolder& folder, const std::string& name);
+  void add_file(const CheckpointFolder& folder, const std::string& name);
+  void add_contents(MappedFile file, FileContents contents);
+  /// What the weights' file brings goes before what lies beside it.
+  void use_own_texts();
   void warn(const CheckpointTensor& tensor, const std::string& problem);
   void open_sharded(const CheckpointFolder& folder);
   /// `shard_of`: what the index says, empty for a single file.

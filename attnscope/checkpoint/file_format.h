@@ -42,6 +42,9 @@ struct FileFormat {
   FileContents (*read)(const MappedFile& file, std::string_view name);
   /// All files of the checkpoint that this one is a part of, by its name; null: it is alone.
   std::vector<std::filesystem::path> (*parts)(const std::filesystem::path& file) = nullptr;
+  /// In place of `read`, where parts only mean something together: all of them, in the order of
+  /// `parts`, to the contents of each.
+  std::vector<FileContents> (*read_parts)(std::span<const MappedFile> parts) = nullptr;
 };
 
 /// In the order in which the files of a folder are preferred.

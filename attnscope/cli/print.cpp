@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "attnscope/cli/command_line.h"
+#include "attnscope/cli/environment_hub.h"
 #include "attnscope/cli/output_target.h"
 #include "attnscope/cli/progress_line.h"
 #include "attnscope/commands/common.h"
@@ -186,6 +187,7 @@ void run_command(const Command& command, const Arguments& arguments, const Kerne
       say("note", spell_parameters(note, spelling(command)));
     };
   }
+  session.hub = hub_of_environment(progress_mode(arguments), session.context.stop, session.on_note);
   if (command.write != nullptr) return write_own(command, arguments, session);
   const bool array = command.array != nullptr && arguments.text("out").ends_with(".npy");
   (array ? print_array : print_rows)(command, arguments, session);

@@ -12,13 +12,6 @@ namespace {
 
 constexpr double kBetweenLogLines = 10;  // seconds
 
-std::string duration_text(double seconds) {
-  const auto whole = static_cast<long>(std::ceil(seconds));
-  if (whole >= 3600)
-    return fmt::format("{}:{:02}:{:02}", whole / 3600, whole / 60 % 60, whole % 60);
-  return fmt::format("{}:{:02}", whole / 60, whole % 60);
-}
-
 std::string progress_text(const std::string& label, const Progress& progress) {
   std::string text =
       fmt::format("{}: {} of {} matrices, {:.1f} of {:.1f} MB", label, progress.items_done,
@@ -45,6 +38,13 @@ std::string fitted(std::string text, std::FILE* terminal) {
 
 }  // namespace
 
+std::string duration_text(double seconds) {
+  const auto whole = static_cast<long>(std::ceil(seconds));
+  if (whole >= 3600)
+    return fmt::format("{}:{:02}:{:02}", whole / 3600, whole / 60 % 60, whole % 60);
+  return fmt::format("{}:{:02}", whole / 60, whole % 60);
+}
+
 ProgressLine::ProgressLine(std::string label, ProgressMode mode, std::FILE* stream)
     : label_(std::move(label)),
       stream_(stream),
@@ -57,14 +57,17 @@ ProgressLine::~ProgressLine() {
 }
 
 void ProgressLine::show(const Progress& progress) {
+  if (enabled_) show(progress_text(label_, progress), progress.seconds);
+}
+
+void ProgressLine::show(const std::string& text, double seconds) {
   if (!enabled_) return;
-  const std::string text = progress_text(label_, progress);
   if (on_terminal_) {
     std::fprintf(stream_, "\r%s\x1b[K", fitted(text, stream_).c_str());
     drawn_ = true;
   } else {
-    if (progress.seconds < next_seconds_) return;
-    next_seconds_ = progress.seconds + kBetweenLogLines;
+    if (seconds < next_seconds_) return;
+    next_seconds_ = seconds + kBetweenLogLines;
     std::fprintf(stream_, "%s\n", text.c_str());
   }
   std::fflush(stream_);

@@ -10,6 +10,9 @@ namespace attnscope {
 
 enum class ProgressMode { never, automatic, always };
 
+/// "1:05", "2:00:00".
+std::string duration_text(double seconds);
+
 class ProgressLine {
  public:
   /// `automatic` shows nothing where `stream` is no terminal.
@@ -20,6 +23,8 @@ class ProgressLine {
   ProgressLine& operator=(const ProgressLine&) = delete;
 
   void show(const Progress& progress);
+  /// Another text, so many seconds after the start of what it is about.
+  void show(const std::string& text, double seconds);
 
  private:
   std::string label_;

@@ -149,7 +149,7 @@ Command attention_command() {
                     {"text", "To be, or not to be"},
                     {"heatmap", "3,0"},
                     {"log", ""}}},
-      .parameters = joined({model_parameters(), text_parameters(), window_parameters(),
+      .parameters = joined({remote_model_parameters(), text_parameters(), window_parameters(),
                             own_parameters(), work_parameters(), output_parameters()}),
       .exclusions = joined_exclusions(
           {{"induction",

@@ -74,8 +74,8 @@ Command circuits_command() {
           {{{"models", "examples/shakespeare-llama"}},
            {{"models", "MODEL"}, {"fold_norm", ""}, {"rope_offset", "-1"}, {"circuit", "qk"}},
            {{"models", "MODEL"}, {"composition", ""}, {"format", "csv"}, {"out", "pairs.csv"}}},
-      .parameters =
-          joined({model_parameters(), own_parameters(), work_parameters(), output_parameters()}),
+      .parameters = joined(
+          {remote_model_parameters(), own_parameters(), work_parameters(), output_parameters()}),
       .exclusions =
           {{"composition", {"circuit", "energy", "all_eigenvalues"}, "compares pairs of heads"},
            {"composition", {"with_bias"}, "reads what heads write, where no bias is a coordinate"}},

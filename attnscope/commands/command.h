@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <ostream>
 #include <span>
 #include <string>
@@ -18,6 +19,7 @@
 namespace attnscope {
 
 struct Command;
+class Hub;
 
 /// Parameters in order, each with a text that a user might give for it; empty for a flag.
 using Example = std::vector<std::pair<std::string, std::string>>;
@@ -26,6 +28,7 @@ using Example = std::vector<std::pair<std::string, std::string>>;
 /// result.
 struct Session {
   Context context;
+  std::shared_ptr<Hub> hub;  // where models are looked up by name; null: only paths name them
   std::function<void(const ErrorParts&)> on_warning;  // of a model's files; may be empty
   /// Opens a file that a command writes beside its report: see open_output().
   std::function<std::ostream&(const std::string& path)> open_file;

@@ -2,10 +2,9 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <set>
 
+#include "attnscope/commands/named_models.h"
 #include "attnscope/core/text.h"
-#include "attnscope/model/model_names.h"
 #include "attnscope/output/writers.h"
 #include "attnscope/pipeline/free_memory.h"
 
@@ -53,7 +52,8 @@ Parameters model_parameters() {
   return {
       {.name = "models",
        .type = models,
-       .help = "folders with config.json and weights, or weights files beside their config.json",
+       .help = "folders with config.json and weights, weights files beside their config.json, or "
+               "names on the Hugging Face hub: ORG/NAME, ORG/NAME@REVISION, ORG/NAME@step*",
        .positional = true,
        .metavariable = "MODEL",
        .missing = "name a folder with config.json and weights"},
@@ -61,6 +61,15 @@ Parameters model_parameters() {
        .type = file,
        .help = "a JSON file that describes the checkpoint, in place of config.json",
        .metavariable = "FILE"}};
+}
+
+Parameters remote_model_parameters() {
+  Parameters parameters = model_parameters();
+  parameters.push_back(
+      {.name = "remote",
+       .type = flag,
+       .help = "of models on the hub, read only what is needed, and keep nothing"});
+  return parameters;
 }
 
 Parameters run_parameters() {
@@ -144,37 +153,26 @@ Parameter per_head_flag() {
   return {.name = "per_head", .type = flag, .help = "a row for each head too"};
 }
 
-std::vector<std::filesystem::path> model_paths(const Arguments& arguments) {
-  std::vector<std::filesystem::path> paths;
-  std::set<std::filesystem::path> seen;  // a model named twice is one model
-  for (const std::string& model : arguments.texts("models")) {
-    std::error_code ignored;
-    if (seen.insert(std::filesystem::weakly_canonical(model, ignored)).second) {
-      paths.emplace_back(model);
-    }
-  }
-  return paths;
-}
-
 std::vector<Model> open_models(const Arguments& arguments, const Session& session) {
-  const auto paths = model_paths(arguments);
-  const std::string layout = arguments.text("layout");
-  const std::vector<std::string> names = distinct_names(paths);
+  const std::vector<NamedModel> named = named_models(arguments, session);
+  const std::vector<std::string> names = names_of(named);
+  std::optional<std::filesystem::path> layout;
+  if (arguments.given("layout")) layout = arguments.text("layout");
   std::vector<Model> opened;
-  for (std::size_t index = 0; index < paths.size(); ++index) {
-    opened.push_back(Model::open(
-        paths[index], layout.empty() ? std::nullopt : std::optional<std::filesystem::path>(layout),
-        names[index]));
+  for (std::size_t index = 0; index < named.size(); ++index) {
+    opened.push_back(Model::open(open_checkpoint(named[index], arguments.flag("remote"), session),
+                                 layout, names[index]));
     warn(opened.back().checkpoint(), session);
   }
   return opened;
 }
 
 NamedCheckpoints open_checkpoints(const Arguments& arguments, const Session& session) {
-  const auto paths = model_paths(arguments);
-  NamedCheckpoints opened{.names = distinct_names(paths)};
-  for (const auto& path : paths) {
-    opened.checkpoints.push_back(Checkpoint::open(path));
+  const std::vector<NamedModel> named = named_models(arguments, session);
+  NamedCheckpoints opened{.names = names_of(named)};
+  for (const NamedModel& model : named) {
+    opened.checkpoints.push_back(open_checkpoint(model, arguments.flag("remote"), session));
+    compose_quantised(opened.checkpoints.back());
     warn(opened.checkpoints.back(), session);
   }
   return opened;

@@ -21,6 +21,8 @@ std::vector<Exclusion> joined_exclusions(std::vector<Exclusion> some,
 
 /// models, layout.
 Parameters model_parameters();
+/// Of commands that read a model's weights once: `remote` too.
+Parameters remote_model_parameters();
 /// threads, memory, progress.
 Parameters run_parameters();
 /// layers, those, store.
@@ -32,10 +34,7 @@ Parameters bin_parameters(const BinRule& usual);
 Parameter energy_parameter(const std::vector<double>& usual);
 Parameter per_head_flag();
 
-/// The paths of `models`, without those that name a model once more.
-std::vector<std::filesystem::path> model_paths(const Arguments& arguments);
-
-/// Opens every model, in the order of model_paths(), and names them apart.
+/// Opens every model, in the order of named_models(), and names them apart.
 std::vector<Model> open_models(const Arguments& arguments, const Session& session);
 
 /// Checkpoints and their names, for work that needs no known architecture.

@@ -13,7 +13,7 @@ void run(const Arguments& arguments, const Session& session, RowSink& sink) {
 }
 
 Parameters parameters() {
-  Parameters own = model_parameters();
+  Parameters own = remote_model_parameters();
   own.front().unless = "system";
   own.push_back({.name = "system",
                  .type = ParameterType::flag,

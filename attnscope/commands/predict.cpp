@@ -98,7 +98,7 @@ Command predict_command() {
                    {{"models", "MODEL"}, {"text", "Paris is the [MASK] of France."}},
                    {{"models", "MODEL"}, {"text_file", "examples/README.md"}, {"perplexity", ""}},
                    {{"models", "MODEL"}, {"tokens", "46,32,90"}, {"save", "run.safetensors"}}},
-      .parameters = joined({model_parameters(), text_parameters(), own_parameters(),
+      .parameters = joined({remote_model_parameters(), text_parameters(), own_parameters(),
                             run_parameters(), output_parameters()}),
       .exclusions =
           joined_exclusions(text_exclusions(/*with_windows=*/false),

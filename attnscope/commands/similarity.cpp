@@ -53,7 +53,7 @@ Command similarity_command() {
                 {"matrix", "q"},
                 {"format", "json"}},
                {{"models", "MODEL"}, {"head_matrix", "0,3"}, {"matrix", "q"}, {"format", "csv"}}},
-          .parameters = joined({model_parameters(), own_parameters(),
+          .parameters = joined({remote_model_parameters(), own_parameters(),
                                 bin_parameters(SimilarityRequest().bins), work_parameters(),
                                 output_parameters()}),
           .exclusions = {{"head_matrix", {"overlap", "layers"}, "prints one head of one layer"},

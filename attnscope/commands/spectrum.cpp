@@ -80,8 +80,8 @@ Command spectrum_command() {
                    {{"models", "MODEL"}, {"matrix", "kv"}, {"rank", "512,0.1D"}},
                    {{"models", "MODEL"}, {"mla", ""}},
                    {{"models", "MODEL"}, {"store", "rows.sqlite"}}},
-      .parameters =
-          joined({model_parameters(), own_parameters(), work_parameters(), output_parameters()}),
+      .parameters = joined(
+          {remote_model_parameters(), own_parameters(), work_parameters(), output_parameters()}),
       .exclusions = {{"mla",
                       {"matrix", "per_head", "values", "rank", "tensor"},
                       "asks of queries, and of keys and values, at ranks of its own"},

@@ -42,9 +42,9 @@ Command weights_command() {
                 {"bins", "fd"},
                 {"matrix", "q,k"},
                 {"format", "json"}}},
-          .parameters =
-              joined({model_parameters(), own_parameters(), bin_parameters(WeightsRequest().bins),
-                      work_parameters(), output_parameters()}),
+          .parameters = joined({remote_model_parameters(), own_parameters(),
+                                bin_parameters(WeightsRequest().bins), work_parameters(),
+                                output_parameters()}),
           .analyses = {&weights_analysis()},
           .run = run};
 }

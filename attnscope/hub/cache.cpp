@@ -61,8 +61,8 @@ void write_text(const fs::path& path, std::string_view text) {
 }
 
 std::string folder_name(const std::string& repo) {
-  std::string name = "models--" + repo;
-  if (const std::size_t slash = name.find('/'); slash != name.npos) name.replace(slash, 1, "--");
+  std::string name = "models--";
+  for (const char letter : repo) name += letter == '/' ? std::string("--") : std::string(1, letter);
   return name;
 }
 

@@ -22,9 +22,8 @@ namespace fs = std::filesystem;
 /// leave it alone.
 class PartialFile {
  public:
-  PartialFile(fs::path path, const HubFileFacts& facts, const HubSubject& subject,
-              std::atomic<std::uint64_t>& bytes_done)
-      : path_(std::move(path)), facts_(facts), subject_(subject), bytes_done_(bytes_done) {
+  PartialFile(fs::path path, const HubFileFacts& facts, const HubSubject& subject, ByteCount& count)
+      : path_(std::move(path)), facts_(facts), subject_(subject), total_(count) {
     descriptor_ = open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
     if (descriptor_ < 0) fail("cannot write");
     checksum_ = std::make_unique<EtagChecksum>(facts_.etag, facts_.size);
@@ -52,6 +51,7 @@ class PartialFile {
       if (written < 0) fail("cannot write");
       left = left.subspan(static_cast<std::size_t>(written));
     }
+    total_.come += part.size();
     count(part);
   }
 
@@ -59,7 +59,7 @@ class PartialFile {
     if (ftruncate(descriptor_, 0) != 0 || lseek(descriptor_, 0, SEEK_SET) != 0) {
       fail("cannot write");
     }
-    bytes_done_ -= bytes_;
+    total_.done -= bytes_;
     bytes_ = 0;
     taken_up_ = false;
     checksum_ = std::make_unique<EtagChecksum>(facts_.etag, facts_.size);
@@ -90,7 +90,7 @@ class PartialFile {
   void count(std::span<const std::byte> part) {
     checksum_->add(part);
     bytes_ += part.size();
-    bytes_done_ += part.size();
+    total_.done += part.size();
   }
 
   /// Goes on where an earlier run stopped.
@@ -113,7 +113,7 @@ class PartialFile {
   fs::path path_;
   const HubFileFacts& facts_;
   const HubSubject& subject_;
-  std::atomic<std::uint64_t>& bytes_done_;
+  ByteCount& total_;
   int descriptor_ = -1;
   std::uint64_t bytes_ = 0;
   bool taken_up_ = false;
@@ -191,8 +191,7 @@ void get_all(HubClient& client, const std::string& commit, const HubFile& file, 
 }  // namespace
 
 void download_file(HubClient& client, const HubCache& cache, const std::string& commit,
-                   const HubFile& file, std::stop_token stop,
-                   std::atomic<std::uint64_t>& bytes_done) {
+                   const HubFile& file, std::stop_token stop, ByteCount& count) {
   client.set_file(file.path);
   const HubFileFacts facts = client.facts(commit, file.path);
   const fs::path blob = cache.blob(facts.etag);
@@ -201,10 +200,10 @@ void download_file(HubClient& client, const HubCache& cache, const std::string& 
   const bool is_there =
       fs::exists(blob, ignored) && (!facts.size || fs::file_size(blob, ignored) == *facts.size);
   if (is_there) {
-    bytes_done += facts.size.value_or(0);
+    count.done += facts.size.value_or(0);
     return cache.place(commit, file.path, facts.etag, /*is_new=*/false);
   }
-  PartialFile part(blob.string() + ".incomplete", facts, client.subject(), bytes_done);
+  PartialFile part(blob.string() + ".incomplete", facts, client.subject(), count);
   for (;;) {
     get_all(client, commit, file, part, facts);
     const bool may_be_stale = part.was_taken_up();

@@ -18,17 +18,23 @@ struct DownloadProgress {
   std::string model;
   std::size_t files_done = 0, files_total = 0;
   std::uint64_t bytes_done = 0, bytes_total = 0;  // with what was there before
+  std::uint64_t bytes_come = 0;                   // in these seconds
   double seconds = 0;
+};
+
+/// Of all downloads of one model.
+struct ByteCount {
+  std::atomic<std::uint64_t> done = 0;  // with what was there before
+  std::atomic<std::uint64_t> come = 0;
 };
 
 using DownloadProgressFn = std::function<void(const DownloadProgress&)>;
 
 /// Downloads the file unless its blob is there, and places it in the snapshot of the commit.
-/// `bytes_done` counts its bytes on. Throws HubError, Stopped; Error(format) where what came is not
-/// what the hub names; Error(io).
+/// `count` is added to as bytes are found and come. Throws HubError, Stopped; Error(format) where
+/// what came is not what the hub names; Error(io).
 void download_file(HubClient& client, const HubCache& cache, const std::string& commit,
-                   const HubFile& file, std::stop_token stop,
-                   std::atomic<std::uint64_t>& bytes_done);
+                   const HubFile& file, std::stop_token stop, ByteCount& count);
 
 /// All of them, some at a time. `on_progress` is called ten times a second on this thread. The
 /// first failure ends the others.

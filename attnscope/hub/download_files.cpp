@@ -84,7 +84,7 @@ class Downloads {
           if (next_ == files_.size() || stop_.stop_requested()) break;
           next = next_++;
         }
-        download_file(client, cache_, commit_, files_[next], context.stop, bytes_done_);
+        download_file(client, cache_, commit_, files_[next], context.stop, count_);
         const std::scoped_lock lock(mutex_);
         ++progress_.files_done;
       }
@@ -102,7 +102,8 @@ class Downloads {
       ended_.wait_for(lock, kBetweenReports);
       if (!on_progress) continue;
       DownloadProgress progress = progress_;
-      progress.bytes_done = bytes_done_;
+      progress.bytes_done = count_.done;
+      progress.bytes_come = count_.come;
       progress.bytes_total = std::max(progress.bytes_total, progress.bytes_done);
       progress.seconds = std::chrono::duration<double>(Clock::now() - start_).count();
       lock.unlock();
@@ -118,7 +119,7 @@ class Downloads {
   const std::span<const HubFile> files_;
   const Clock::time_point start_ = Clock::now();
   std::stop_source stop_;
-  std::atomic<std::uint64_t> bytes_done_ = 0;
+  ByteCount count_;
 
   std::mutex mutex_;  // guards all below
   std::condition_variable ended_;

@@ -65,6 +65,7 @@ class HubClient {
 
   /// What its errors are about from now on.
   void set_file(const std::string& path) { subject_.file = path; }
+  void set_subject(const HubSubject& subject) { subject_ = subject; }
   const HubSubject& subject() const { return subject_; }
 
   /// Waits before a try again after such an error: as long as the server wants, else twice as long

@@ -6,8 +6,6 @@
 #include <initializer_list>
 #include <iterator>
 
-#include "attnscope/core/error.h"
-
 namespace attnscope {
 namespace {
 
@@ -94,10 +92,9 @@ void find_token(HubSettings& settings, const Variable& variable, const fs::path&
     settings.token = token_of_file(file);
     settings.token_source = file.string();
   }
+  // Anything else would end the header that holds it.
   const auto is_control = [](unsigned char letter) { return letter < 0x20 || letter == 0x7f; };
-  if (std::any_of(settings.token.begin(), settings.token.end(), is_control)) {
-    throw Error(ErrorKind::usage, settings.token_source, "the token holds control characters");
-  }
+  if (std::any_of(settings.token.begin(), settings.token.end(), is_control)) settings.token.clear();
 }
 
 }  // namespace

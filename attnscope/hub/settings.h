@@ -22,8 +22,8 @@ struct HubSettings {
 /// The value of a variable of the environment, nothing where it is not set.
 using Variable = std::function<std::optional<std::string>(const std::string& name)>;
 
-/// As huggingface_hub reads its variables, so that both share one cache and one token. A token's
-/// file that cannot be read is as good as none.
+/// As huggingface_hub reads its variables, so that both share one cache and one token. A token
+/// with control characters, and one in a file that cannot be read, is none.
 HubSettings hub_settings(const Variable& variable);
 
 }  // namespace attnscope

@@ -20,12 +20,19 @@ fs::path named_path(const fs::path& path) {
 
 }  // namespace
 
+std::vector<std::string> name_parts(const fs::path& path) {
+  std::vector<std::string> parts;
+  for (const fs::path& part : named_path(path)) parts.push_back(part.string());
+  return parts;
+}
+
 std::vector<std::string> distinct_names(const std::vector<fs::path>& paths) {
   std::vector<std::vector<std::string>> parts;
-  for (const fs::path& path : paths) {
-    auto& own = parts.emplace_back();
-    for (const fs::path& part : named_path(path)) own.push_back(part.string());
-  }
+  for (const fs::path& path : paths) parts.push_back(name_parts(path));
+  return distinct_tails(parts);
+}
+
+std::vector<std::string> distinct_tails(const std::vector<std::vector<std::string>>& parts) {
   const auto tail = [](const std::vector<std::string>& own, std::size_t length) {
     std::string name;
     for (std::size_t at = own.size() - std::min(length, own.size()); at < own.size(); ++at) {
@@ -35,10 +42,10 @@ std::vector<std::string> distinct_names(const std::vector<fs::path>& paths) {
     return name;
   };
 
-  std::vector<std::size_t> lengths(paths.size(), 1);
+  std::vector<std::size_t> lengths(parts.size(), 1);
   for (;;) {
     std::map<std::string, std::vector<std::size_t>> users;
-    for (std::size_t index = 0; index < paths.size(); ++index) {
+    for (std::size_t index = 0; index < parts.size(); ++index) {
       users[tail(parts[index], lengths[index])].push_back(index);
     }
     bool longer = false;
@@ -53,7 +60,7 @@ std::vector<std::string> distinct_names(const std::vector<fs::path>& paths) {
     if (!longer) break;
   }
   std::vector<std::string> names;
-  for (std::size_t index = 0; index < paths.size(); ++index) {
+  for (std::size_t index = 0; index < parts.size(); ++index) {
     names.push_back(printable(tail(parts[index], lengths[index])));
   }
   return names;

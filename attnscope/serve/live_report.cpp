@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "attnscope/commands/named_models.h"
 #include "attnscope/commands/text_parameters.h"
 #include "attnscope/core/checked.h"
 #include "attnscope/core/error.h"
@@ -146,13 +147,13 @@ void LiveReport::check_size(const Arguments& text, std::span<const std::size_t> 
 
 std::int64_t LiveReport::run_text(const TextRequest& request, const Session& session) {
   const auto start = Clock::now();
-  const std::vector<std::filesystem::path> paths = model_paths(report_);
+  const std::vector<NamedModel> named = named_models(report_, session);
   Example given;
   std::vector<std::size_t> chosen;
   for (std::size_t index = 0; index < models_.size(); ++index) {
     if (!request.model || *request.model == index) chosen.push_back(index);
   }
-  for (const std::size_t index : chosen) given.emplace_back("models", paths[index].string());
+  for (const std::size_t index : chosen) given.emplace_back("models", named[index].text);
   for (const auto& argument : report_arguments(report_)) {
     if (argument.first != "models") given.push_back(argument);
   }

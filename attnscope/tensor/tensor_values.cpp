@@ -10,6 +10,7 @@
 #include <string>
 
 #include "attnscope/tensor/decode.h"
+#include "attnscope/tensor/float16.h"
 
 namespace attnscope {
 namespace {
@@ -45,17 +46,18 @@ void for_each_run(const TensorMatrix& matrix, const MatrixPart& part, Visit visi
   }
 }
 
-/// In tiles that are large enough for a source to decode at its full speed.
-void visit_source_values(const TensorMatrix& matrix, const MatrixPart& part,
-                         const std::function<void(std::span<const double>)>& visit) {
+/// The part of a source in tiles that are large enough for it to decode at its full speed.
+template <class T>
+void for_each_tile(const TensorMatrix& matrix, const MatrixPart& part,
+                   const std::function<void(std::span<const T>)>& visit) {
   constexpr std::int64_t kRows = 64, kCols = 1024;
-  Matrix<double> tile(std::min(kRows, part.rows), std::min(kCols, part.cols));
+  Matrix<T> tile(std::min(kRows, part.rows), std::min(kCols, part.cols));
   for (std::int64_t row = 0; row < part.rows; row += kRows) {
     for (std::int64_t col = 0; col < part.cols; col += kCols) {
       const std::int64_t rows = std::min(kRows, part.rows - row);
       const std::int64_t cols = std::min(kCols, part.cols - col);
-      decode_block<double>(matrix, part.first_row + row, part.first_col + col,
-                           {tile.data(), rows, cols, cols, 1});
+      decode_block<T>(matrix, part.first_row + row, part.first_col + col,
+                      {tile.data(), rows, cols, cols, 1});
       visit({tile.data(), static_cast<std::size_t>(rows * cols)});
     }
   }
@@ -100,7 +102,7 @@ void count_pairs_of_bytes(const std::byte* at, std::int64_t stride, std::int64_t
 
 void visit_values(const TensorMatrix& matrix, const MatrixPart& part,
                   const std::function<void(std::span<const double>)>& visit) {
-  if (matrix.tensor.source != nullptr) return visit_source_values(matrix, part, visit);
+  if (matrix.tensor.source != nullptr) return for_each_tile<double>(matrix, part, visit);
   constexpr std::int64_t kBlock = 4096;  // 32 kB: stays in the first cache
   std::array<double, kBlock> block;
   std::int64_t filled = 0;
@@ -142,8 +144,8 @@ std::vector<double> sample_values(const TensorMatrix& matrix, const MatrixPart& 
 
 bool has_countable_patterns(const TensorView& tensor) {
   const DTypeInfo& info = dtype_info(tensor.dtype);
-  return tensor.source == nullptr && info.kind == DTypeClass::real &&
-         (info.bits == 8 || info.bits == 16);
+  if (tensor.source != nullptr) return tensor.dtype == DType::f16 || tensor.dtype == DType::bf16;
+  return info.kind == DTypeClass::real && (info.bits == 8 || info.bits == 16);
 }
 
 const PatternTable& pattern_table(DType dtype) {
@@ -164,6 +166,12 @@ const PatternTable& pattern_table(DType dtype) {
 
 void count_patterns(const TensorMatrix& matrix, const MatrixPart& part,
                     std::span<std::int64_t> counts) {
+  if (matrix.tensor.source != nullptr) {
+    const auto pattern = matrix.tensor.dtype == DType::f16 ? f16_pattern : bf16_pattern;
+    return for_each_tile<float>(matrix, part, [&](std::span<const float> values) {
+      for (const float value : values) ++counts[pattern(value)];
+    });
+  }
   const std::byte* start = matrix.tensor.bytes.data();
   const bool two_bytes = dtype_info(matrix.tensor.dtype).bits == 16;
   for_each_run(matrix, part, [&](std::int64_t first, std::int64_t stride, std::int64_t count) {

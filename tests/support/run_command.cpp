@@ -89,6 +89,7 @@ std::vector<std::string> environment_with(
   auto changes = asked;
   changes.emplace("NO_COLOR", std::nullopt);
   changes.emplace("TERM", "xterm-256color");
+  changes.emplace("HF_HUB_OFFLINE", "1");
   std::vector<std::string> variables;
   for (char** variable = environ; *variable != nullptr; ++variable) {
     const std::string text = *variable;

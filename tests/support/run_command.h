@@ -33,7 +33,7 @@ struct RunOptions {
   std::chrono::milliseconds timeout{20'000};  // then the program is killed
   bool measures_memory = false;
   /// Changes to the tests' own environment; nothing: the variable is removed. Unless they are named
-  /// here, NO_COLOR is removed and TERM is a terminal with colours.
+  /// here, NO_COLOR is removed, TERM is a terminal with colours, and HF_HUB_OFFLINE is 1.
   std::map<std::string, std::optional<std::string>> environment;
 };
 

@@ -1,0 +1,29 @@
+// What a command's MODEL arguments name: paths, and models of the hub.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "attnscope/checkpoint/checkpoint.h"
+#include "attnscope/commands/command.h"
+#include "attnscope/hub/model_id.h"
+
+namespace attnscope {
+
+struct NamedModel {
+  std::string text;                  // as an argument would name it
+  std::optional<HubModelId> on_hub;  // nothing: it is a path
+};
+
+/// The values of `models`, each revision that a pattern fits on its own, without those that name a
+/// model once more. What is there is a path, whatever the hub has.
+std::vector<NamedModel> named_models(const Arguments& arguments, const Session& session);
+
+/// What rows call them.
+std::vector<std::string> names_of(const std::vector<NamedModel>& models);
+
+/// `remote`: a model of the hub is read there. Throws what Checkpoint::open() and Hub throw.
+Checkpoint open_checkpoint(const NamedModel& model, bool remote, const Session& session);
+
+}  // namespace attnscope

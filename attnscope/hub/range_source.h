@@ -1,0 +1,33 @@
+// The bytes of a file on the hub, range by range, with no file on this machine.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "attnscope/checkpoint/remote_bytes.h"
+#include "attnscope/hub/hub_client.h"
+
+namespace attnscope {
+
+/// Connections that are open and in nobody's hands, for threads that need one for a while.
+class HubConnections {
+ public:
+  explicit HubConnections(HubContext context) : context_(std::move(context)) {}
+
+  std::unique_ptr<HubClient> take(const HubSubject& subject);
+  void give_back(std::unique_ptr<HubClient> client);
+
+ private:
+  HubContext context_;
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<HubClient>> free_;
+};
+
+/// Where the bytes of `file` of a commit come from. `subject.file` is its path in the repository.
+std::shared_ptr<RangeSource> range_source(std::shared_ptr<HubConnections> connections,
+                                          HubSubject subject, std::string commit,
+                                          std::uint64_t bytes);
+
+}  // namespace attnscope

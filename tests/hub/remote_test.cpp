@@ -1,0 +1,78 @@
+// `--remote`: the same figures, with no more bytes than they need and none kept.
+#include "tests/support/test_hub.h"
+
+namespace attnscope::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+TEST(HubRemote, GivesTheSameFiguresAndKeepsNothing) {
+  TestHub hub;
+  for (const std::string name : {"llama", "gpt2", "pytorch"}) {
+    if (!fs::exists(data_path(name) + "/config.json")) continue;
+    hub.offer("org/" + name, name);
+    for (const std::string command : {"spectrum", "weights", "circuits"}) {
+      const Words words = {command, "--format", "csv"};
+      EXPECT_EQ(output_of(words + Words{"org/" + name, "--remote"}, hub.options()),
+                output_of(words + Words{data_path(name)}));
+    }
+  }
+  EXPECT_FALSE(fs::exists(hub.home()));
+}
+
+TEST(HubRemote, FetchesOnlyTheTensorsThatAreAskedFor) {
+  TestHub hub;
+  hub.offer("org/llama", "llama");
+  output_of({"spectrum", "org/llama", "--remote", "--matrix", "q", "--layers", "0"}, hub.options());
+  const json info = json::parse(output_of({"info", data_path("llama"), "--format", "json"}));
+  const std::uint64_t width = info["models"][0]["width"];
+  std::uint64_t headers = 0;
+  for (const char* shard : {"model-00001-of-00002", "model-00002-of-00002"}) {
+    const std::string bytes = read_file(data_path("llama") + "/" + shard + ".safetensors");
+    headers +=
+        8 + static_cast<unsigned char>(bytes[0]) + 256u * static_cast<unsigned char>(bytes[1]);
+  }
+  // The first look at a file is at 512 bytes.
+  EXPECT_LE(hub.sent_bytes(), headers + 4 * width * width + 2 * 512);
+}
+
+TEST(HubRemote, SurvivesAddressesThatExpireAndConnectionsThatAreCut) {
+  TestHub hub;
+  hub.offer("org/gpt2", "gpt2");
+  hub.set_faults({{{"match", "GET cdn"}, {"times", 1}, {"cut", 100}},
+                  {{"match", "GET cdn"}, {"times", 2}, {"status", 403}}});
+  EXPECT_EQ(output_of({"spectrum", "org/gpt2", "--remote", "--quiet"}, hub.options()),
+            output_of({"spectrum", data_path("gpt2"), "--quiet"}));
+}
+
+TEST(HubRemote, RefusesServersWithoutRanges) {
+  TestHub hub;
+  hub.offer("org/gpt2", "gpt2");
+  hub.set_faults({{{"match", "GET cdn"}, {"ignore_range", true}}});
+  expect_refusal({"spectrum", "org/gpt2", "--remote"}, 3,
+                 {"gives no parts of files", "leave --remote out"}, hub.options());
+  EXPECT_EQ(hub.sent_bytes() > 0, true);
+}
+
+TEST(HubRevisions, AreModelsSideBySide) {
+  TestHub hub;
+  for (const std::string revision : {"main", "step1", "step10", "step2"}) {
+    hub.offer("org/name", "gpt_neox", revision);
+  }
+  const std::string table =
+      output_of({"spectrum", "org/name@step*", "--matrix", "q", "--remote"}, hub.options());
+  const std::size_t one = table.find("name@step1 "), two = table.find("name@step2"),
+                    ten = table.find("name@step10");
+  EXPECT_LT(one, two) << table;
+  EXPECT_LT(two, ten) << table;
+  EXPECT_NE(ten, std::string::npos) << table;
+
+  const std::string two_named = output_of(
+      {"spectrum", "org/name@step1", "org/name@step10", "org/name@step1", "--format", "csv"},
+      hub.options());
+  EXPECT_TRUE(contains(two_named, "name@step10,"));
+  EXPECT_EQ(output_of({"spectrum", "org/name@step*", "--format", "csv"}, hub.offline()), two_named);
+}
+
+}  // namespace
+}  // namespace attnscope::test

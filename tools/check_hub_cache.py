@@ -1,0 +1,88 @@
+#!/usr/bin/env python3
+"""Whether attnscope and huggingface_hub open what the other one has put into the cache.
+
+    check_hub_cache.py ATTNSCOPE
+
+Talks to tests/hub/hub_server.py alone. Exits 77 where there is no huggingface_hub, 1 with a line for each fault.
+"""
+
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+NAMES = {"org/llama": "llama", "gpt2": "gpt2"}
+
+DOWNLOAD = """
+import sys, huggingface_hub
+for repo in sys.argv[1:]:
+    huggingface_hub.snapshot_download(repo)
+"""
+
+# Offline: every file, as the hub offers it; no warning of a broken cache; what is known not to be there.
+OPEN = """
+import pathlib, sys, huggingface_hub
+for repo, folder in zip(sys.argv[1::2], sys.argv[2::2]):
+    for path in pathlib.Path(folder).iterdir():
+        cached = huggingface_hub.hf_hub_download(repo, path.name, local_files_only=True)
+        assert pathlib.Path(cached).read_bytes() == path.read_bytes(), (repo, path.name)
+    absent = huggingface_hub.try_to_load_from_cache(repo, "adapter_config.json")
+    assert absent is huggingface_hub._CACHED_NO_EXIST, (repo, absent)
+info = huggingface_hub.scan_cache_dir()
+assert not info.warnings, info.warnings
+assert len(info.repos) == len(sys.argv[1:]) // 2
+"""
+
+
+def run(words, environment):
+    result = subprocess.run(words, env=environment, capture_output=True, text=True)
+    if result.returncode != 0:
+        sys.exit(f"{' '.join(map(str, words[:3]))} …: {result.stderr}")
+    return result.stdout
+
+
+def main():
+    attnscope = str(pathlib.Path(sys.argv[1]).resolve())
+    try:
+        import huggingface_hub
+    except ImportError:
+        print("did not run: no huggingface_hub (pip install huggingface_hub)")
+        return 77
+    with tempfile.TemporaryDirectory() as scratch:
+        scratch = pathlib.Path(scratch)
+        for repo, data in NAMES.items():
+            shutil.copytree(ROOT / "tests/data" / data, scratch / "hub/models" / repo / "main")
+        server = subprocess.Popen([sys.executable, ROOT / "tests/hub/hub_server.py", scratch / "hub"],
+                                  stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(("HF_", "HUGGING", "TRANSFORMERS_"))}
+        online = {**kept, "HF_ENDPOINT": server.stdout.readline().strip(), "NO_PROXY": "*", "HF_HUB_DISABLE_XET": "1"}
+        try:
+            ours = {**online, "HF_HOME": str(scratch / "ours")}
+            for repo in NAMES:
+                run([attnscope, "info", repo], ours)
+            folders = [word for repo, data in NAMES.items() for word in (repo, str(ROOT / "tests/data" / data))]
+            run([sys.executable, "-c", OPEN, *folders], {**ours, "HF_HUB_OFFLINE": "1"})
+            (scratch / "hub/log.jsonl").unlink()
+            run([sys.executable, "-c", DOWNLOAD, *NAMES], ours)
+            log = (scratch / "hub/log.jsonl").read_text()
+            if '"host": "cdn"' in log:
+                sys.exit("huggingface_hub downloads what attnscope has put into the cache")
+
+            theirs = {**online, "HF_HOME": str(scratch / "theirs")}
+            run([sys.executable, "-c", DOWNLOAD, *NAMES], theirs)
+            for repo, data in NAMES.items():
+                words = [attnscope, "spectrum", "--format", "csv"]
+                if run([*words, repo], {**theirs, "HF_HUB_OFFLINE": "1"}) != run([*words, ROOT / "tests/data" / data], theirs):
+                    sys.exit(f"{repo} of huggingface_hub's cache has other figures than its files")
+        finally:
+            server.stdin.close()
+            server.wait()
+    print(f"both open each other's cache: huggingface_hub {huggingface_hub.__version__}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
