@@ -68,11 +68,12 @@ TEST(QuantisedVariants, TheSchemeThatFits) {
       {"config_groups",
        {{"a", {{"weights", {{"num_bits", 4}, {"type", "int"}, {"strategy", "channel"}}}}},
         {"b", {{"weights", {{"num_bits", 8}, {"type", "int"}, {"strategy", "channel"}}}}}}}};
-  const Decoded got = decoded(
-      config, {numbers<std::uint8_t>("a.weight_packed", "I32", {1, 1}, {130, 131, 132, 133}),
-               numbers<float>("a.weight_scale", "F32", {1, 1}, {2}),
-               numbers<std::int64_t>("a.weight_shape", "I64", {2}, {1, 4})});
-  EXPECT_EQ(got.values, (std::vector<float>{4, 6, 8, 10}));
+  const Decoded got =
+      decoded(config, {numbers<std::uint8_t>("a.weight_packed", "I32", {1, 2},
+                                             {130, 131, 132, 133, 128, 127, 126, 125}),
+                       numbers<float>("a.weight_scale", "F32", {1, 1}, {2}),
+                       numbers<std::int64_t>("a.weight_shape", "I64", {2}, {1, 8})});
+  EXPECT_EQ(got.values, (std::vector<float>{4, 6, 8, 10, 0, -2, -4, -6}));
 }
 
 TEST(QuantisedVariants, ScalesThatArePowersOfTwo) {
