@@ -236,9 +236,6 @@ std::vector<FileContents> gguf_contents(std::span<const GgufFile> parts, const N
                             architecture + "' models and keep their names");
     }
     first.config = gguf_config(head, *family, facts, first.notes);
-    if (facts.tied && find_tensor(parts, kHead) != nullptr) {
-      first.metadata.emplace(renamed(*family, kHead)->name, renamed(*family, kEmbedding)->name);
-    }
   }
   first.tokenizer = gguf_tokenizer(head, first.notes);
   return out;
