@@ -37,6 +37,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     check_bytes(parts.front(), bytes);
     for (const FileContents& contents : gguf_contents(parts)) {
       for (const NamedTensor& tensor : contents.tensors) decode_ends(tensor.view);
+      if (contents.tokenizer) contents.tokenizer();
     }
   } catch (const Error&) {
   }

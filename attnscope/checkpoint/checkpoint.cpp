@@ -112,9 +112,11 @@ void Checkpoint::add_contents(MappedFile file, FileContents contents) {
 
 void Checkpoint::use_own_texts() {
   const std::string place = main_file_.string();
-  if (config_) folder_.bring_text("config.json", *config_, place);
+  if (config_)
+    folder_.bring_text(
+        "config.json", [text = *config_] { return text; }, place);
   if (!tokenizer_) return;
-  folder_.bring_text("tokenizer.json", *tokenizer_, place);
+  folder_.bring_text("tokenizer.json", tokenizer_, place);
   // Those of the folder are of another tokenizer, as likely as not.
   for (const char* name :
        {"tokenizer_config.json", "special_tokens_map.json", "generation_config.json"}) {

@@ -30,7 +30,7 @@ MappedFile CheckpointFolder::open(const std::string& name) const {
 
 std::string CheckpointFolder::read_text(const std::string& name, std::uint64_t limit_bytes) const {
   const auto brought = texts_.find(name);
-  if (brought != texts_.end() && brought->second) return brought->second->text;
+  if (brought != texts_.end() && brought->second) return brought->second->make();
   return text_of(open(name), limit_bytes);
 }
 
@@ -40,8 +40,9 @@ std::string CheckpointFolder::place_of(const std::string& name) const {
   return (path_ / name).string();
 }
 
-void CheckpointFolder::bring_text(const std::string& name, std::string text, std::string place) {
-  texts_[name] = Text{std::move(text), std::move(place)};
+void CheckpointFolder::bring_text(const std::string& name, std::function<std::string()> make,
+                                  std::string place) {
+  texts_[name] = Text{std::move(make), std::move(place)};
 }
 
 std::vector<std::string> CheckpointFolder::names_ending(std::string_view ending) const {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -36,8 +37,9 @@ class CheckpointFolder {
   /// What messages call one of its files.
   std::string place_of(const std::string& name) const;
 
-  /// From now on that file is this text, which another file brings.
-  void bring_text(const std::string& name, std::string text, std::string place);
+  /// From now on that file is the text that `make` gives each time it is read, which another file
+  /// brings.
+  void bring_text(const std::string& name, std::function<std::string()> make, std::string place);
 
   /// From now on it has no such file.
   void hide(const std::string& name) { texts_[name] = std::nullopt; }
@@ -49,7 +51,8 @@ class CheckpointFolder {
   const RemoteFile* find(const std::string& name) const;
 
   struct Text {
-    std::string text, place;
+    std::function<std::string()> make;
+    std::string place;
   };
 
   std::filesystem::path path_;

@@ -72,7 +72,8 @@ TEST_P(GgufModel, EqualsTransformersForm) {
   const Case& of = GetParam();
   const Model wanted = transformers_form(of);
   const Model got = Model::open(kData / "gguf" / of.file);
-  EXPECT_EQ(got.spec().architecture.name, wanted.spec().architecture.name);
+  const std::string& name = wanted.spec().architecture.name;
+  EXPECT_EQ(got.spec().architecture.name, name == "mistral" ? "llama" : name);
   for (const CheckpointTensor& tensor : got.checkpoint().tensors()) {
     SCOPED_TRACE(tensor.name);
     const CheckpointTensor* expected = wanted.checkpoint().find(tensor.name);

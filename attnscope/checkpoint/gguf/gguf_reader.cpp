@@ -237,7 +237,7 @@ std::vector<FileContents> gguf_contents(std::span<const GgufFile> parts, const N
     }
     first.config = gguf_config(head, *family, facts, first.notes);
   }
-  first.tokenizer = gguf_tokenizer(head, first.notes);
+  first.tokenizer = gguf_tokenizer(std::make_shared<const GgufFile>(head), first.notes);
   return out;
 }
 

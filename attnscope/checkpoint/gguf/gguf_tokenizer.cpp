@@ -111,15 +111,9 @@ json pre_tokenizer_of(const PreTokenizer& known) {
 }
 
 /// Of bytes that are spelled as letters, with the merges written out.
-json byte_pairs(const GgufFile& file, const Vocabulary& vocabulary,
-                std::vector<std::string>& notes) {
-  const std::string name(file.text(key_of("pre")).value_or("default"));
-  const PreTokenizer* known = find_pre_tokenizer(name);
-  if (known == nullptr) {
-    notes.push_back("texts are cut into words as GPT-2 cuts them: how '" + printable(name) +
-                    "' does is not known here");
-    known = find_pre_tokenizer("default");
-  }
+json byte_pairs(const GgufFile& file, const Vocabulary& vocabulary) {
+  const PreTokenizer* known = find_pre_tokenizer(file.text(key_of("pre")).value_or("default"));
+  if (known == nullptr) known = find_pre_tokenizer("default");
   const json ids = vocabulary.ids();
   json merges = json::array();
   for (const std::string_view merge :
@@ -192,29 +186,42 @@ json word_pieces(const GgufFile& file, const Vocabulary& vocabulary) {
   return out;
 }
 
-}  // namespace
-
-std::optional<std::string> gguf_tokenizer(const GgufFile& file, std::vector<std::string>& notes) {
-  const auto kind = file.text(key_of("model"));
-  if (!kind) return std::nullopt;
-  const auto tokens = file.texts(key_of("tokens"));
-  const bool known = *kind == "llama" || *kind == "gpt2" || *kind == "bert";
-  if (!known || !tokens || tokens->empty() || tokens->size() > kMostTokens) {
-    notes.push_back(known ? "its tokenizer has no tokens, or too many: give token ids instead"
-                          : "its tokenizer '" + printable(*kind) +
-                                "' is not read: give token ids instead");
-    return std::nullopt;
-  }
+std::string tokenizer_text(const GgufFile& file) {
+  const auto kind = file.text(key_of("model")).value();
+  const auto tokens = file.texts(key_of("tokens")).value();
   const Vocabulary vocabulary{
-      .tokens = *tokens,
+      .tokens = tokens,
       .types = file.wholes(key_of("token_type")).value_or(std::vector<std::int64_t>())};
   json out;
-  if (*kind == "llama") out = sentence_piece(file, vocabulary);
-  if (*kind == "gpt2") out = byte_pairs(file, vocabulary, notes);
-  if (*kind == "bert") out = word_pieces(file, vocabulary);
+  if (kind == "llama") out = sentence_piece(file, vocabulary);
+  if (kind == "gpt2") out = byte_pairs(file, vocabulary);
+  if (kind == "bert") out = word_pieces(file, vocabulary);
   if (out["added_tokens"].empty()) out["added_tokens"] = vocabulary.added();
   // Spellings that are not UTF-8 can stand for no text.
   return out.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+}  // namespace
+
+std::function<std::string()> gguf_tokenizer(std::shared_ptr<const GgufFile> file,
+                                            std::vector<std::string>& notes) {
+  const auto kind = file->text(key_of("model"));
+  if (!kind) return nullptr;
+  if (*kind != "llama" && *kind != "gpt2" && *kind != "bert") {
+    notes.push_back("its tokenizer '" + printable(*kind) + "' is not read: give token ids instead");
+    return nullptr;
+  }
+  const auto tokens = file->texts(key_of("tokens"));
+  if (!tokens || tokens->empty() || tokens->size() > kMostTokens) {
+    notes.push_back("its tokenizer has no tokens, or too many: give token ids instead");
+    return nullptr;
+  }
+  const auto pre = file->text(key_of("pre")).value_or("default");
+  if (*kind == "gpt2" && find_pre_tokenizer(pre) == nullptr) {
+    notes.push_back("texts are cut into words as GPT-2 cuts them: how '" + printable(pre) +
+                    "' does is not known here");
+  }
+  return [file] { return tokenizer_text(*file); };
 }
 
 }  // namespace attnscope
