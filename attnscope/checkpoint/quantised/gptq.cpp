@@ -18,7 +18,7 @@ constexpr std::int64_t kWordBits = 32;
 struct GptqParts {
   int bits = 4;
   bool adds_one = false;  // to stored zero points: what checkpoint_format "gptq" leaves to readers
-  std::int64_t inputs = 0, outputs = 0;
+  std::int64_t outputs = 0;
   TensorView weights;  // (inputs * bits / 32, outputs) words
   TensorView zeros;    // (groups, outputs * bits / 32) words
   TensorView scales;   // (groups, outputs)
@@ -148,7 +148,6 @@ void compose_gptq(WeightParts& parts) {
     }
     GptqParts made{.bits = bits,
                    .adds_one = stores_zeros_less_one(parts, weights),
-                   .inputs = inputs,
                    .outputs = outputs,
                    .weights = weights.view,
                    .zeros = zeros.view,
