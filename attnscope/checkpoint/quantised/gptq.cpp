@@ -5,9 +5,9 @@
 
 #include "attnscope/checkpoint/quantised/bit_packing.h"
 #include "attnscope/checkpoint/quantised/column_groups.h"
-#include "attnscope/checkpoint/quantised/column_source.h"
 #include "attnscope/checkpoint/quantised/methods.h"
 #include "attnscope/checkpoint/quantised/rounding.h"
+#include "attnscope/checkpoint/quantised/turned_source.h"
 #include "attnscope/tensor/decode.h"
 
 namespace attnscope {
@@ -26,9 +26,9 @@ struct GptqParts {
 };
 
 /// scale * (number - zero), rounded to the dtype of the scales.
-class GptqSource final : public ColumnSource {
+class GptqSource final : public TurnedSource {
  public:
-  explicit GptqSource(GptqParts parts) : ColumnSource(parts.outputs), parts_(std::move(parts)) {}
+  explicit GptqSource(GptqParts parts) : TurnedSource(parts.outputs), parts_(std::move(parts)) {}
 
   std::vector<std::span<const std::byte>> reads(std::int64_t, std::int64_t, std::int64_t,
                                                 std::int64_t) const override {
