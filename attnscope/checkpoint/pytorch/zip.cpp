@@ -31,20 +31,20 @@ struct DirectoryPlace {
   std::uint64_t entries = 0;
 };
 
-/// The end record: the last one whose comment ends with the file.
+/// The end record: the last one whose comment ends with the file. Asks for as much of the file's
+/// end as it may lie in, which often holds the whole directory.
 std::size_t find_directory_end(std::span<const std::byte> archive, const FilePlace& where,
                                const NeedBytes& need) {
-  const std::size_t most = std::min<std::size_t>(archive.size(), kDirectoryEndBytes + kMaxComment);
-  // Archives of torch have no comment; only others cost the look at more.
-  for (const std::size_t reach : {std::min(most, kDirectoryEndBytes), most}) {
-    const auto tail = archive.last(reach);
-    if (need) need(tail);
-    for (std::size_t comment = 0; comment + kDirectoryEndBytes <= reach; ++comment) {
-      const std::size_t begin = reach - kDirectoryEndBytes - comment;
-      if (std::memcmp(tail.data() + begin, "PK\5\6", 4) != 0) continue;
-      ByteReader record(tail.subspan(begin), where, "the end record");
-      record.take(20);
-      if (record.take_number<std::uint16_t>() == comment) return archive.size() - reach + begin;
+  const auto tail =
+      archive.last(std::min<std::size_t>(archive.size(), kDirectoryEndBytes + kMaxComment));
+  if (need) need(tail);
+  for (std::size_t comment = 0; comment + kDirectoryEndBytes <= tail.size(); ++comment) {
+    const std::size_t begin = tail.size() - kDirectoryEndBytes - comment;
+    if (std::memcmp(tail.data() + begin, "PK\5\6", 4) != 0) continue;
+    ByteReader record(tail.subspan(begin), where, "the end record");
+    record.take(20);
+    if (record.take_number<std::uint16_t>() == comment) {
+      return archive.size() - tail.size() + begin;
     }
   }
   refuse(where, "the zip archive has no central directory", "truncated download?");

@@ -129,9 +129,9 @@ TEST(MalformedPyTorch, RejectsMalformedTensors) {
       {"one bare tensor", torch_archive(pickle(tensor), {{"0", six_floats()}}),
        "holds one tensor without a name"},
   };
-  for (const auto& [fault, file, said] : files) {
-    SCOPED_TRACE(fault);
-    EXPECT_ERROR_SAYING(ErrorKind::format, parse(file), "model.pt: ", said);
+  for (const auto& bad : files) {
+    SCOPED_TRACE(bad.fault);
+    EXPECT_ERROR_SAYING(ErrorKind::format, parse(bad.file), "model.pt: ", bad.said);
   }
 }
 
@@ -243,9 +243,9 @@ TEST(MalformedPyTorch, RejectsMalformedFiles) {
       {"stream with os.system", torch_stream(pickle(harm), {}), ErrorKind::format,
        "object: the pickle names 'posix.system'"},
   };
-  for (const auto& [fault, file, kind, said] : files) {
-    SCOPED_TRACE(fault);
-    EXPECT_ERROR_SAYING(kind, parse(file), "model.pt: ", said);
+  for (const auto& bad : files) {
+    SCOPED_TRACE(bad.fault);
+    EXPECT_ERROR_SAYING(bad.kind, parse(bad.file), "model.pt: ", bad.said);
   }
 }
 

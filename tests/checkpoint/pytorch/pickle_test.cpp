@@ -256,9 +256,10 @@ TEST(Pickle, RejectsMalformedPickles) {
       {"protocol 0", "(lp0\n.", "has opcode 0x6c, which is not read, at byte 2"},
       {"no pickle", "<!DOCTYPE html>", "has opcode 0x3c"},
   };
-  for (const auto& [fault, bytes, said] : pickles) {
-    SCOPED_TRACE(fault);
-    EXPECT_ERROR_SAYING(ErrorKind::format, read(bytes), "file.pt: data.pkl: the pickle", said);
+  for (const auto& bad : pickles) {
+    SCOPED_TRACE(bad.fault);
+    EXPECT_ERROR_SAYING(ErrorKind::format, read(bad.bytes), "file.pt: data.pkl: the pickle",
+                        bad.said);
   }
 }
 

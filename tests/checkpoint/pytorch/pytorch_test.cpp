@@ -22,6 +22,7 @@ using test::pickled_global;
 using test::pickled_list;
 using test::six_floats;
 using test::torch_archive;
+using test::torch_stream;
 using test::TorchTensor;
 
 const std::filesystem::path kFiles =
@@ -145,6 +146,21 @@ TEST(PyTorch, HyperparametersBecomeAConfig) {
   // It ends where a value is part of itself.
   EXPECT_TRUE(
       config_of("}q\1(" + pickled("model_class") + pickled("A") + pickled("self") + "h\1u"));
+}
+
+// What is read over the network costs time: a tensor's bytes are fetched when a command wants them.
+TEST(PyTorch, AsksForLittleMoreThanThePickle) {
+  const TorchTensor large = {.count = 1 << 20, .shape = {1 << 20}, .strides = {1}};
+  const std::string object = pickle(pickled_dict({{"t", pickled(large)}}));
+  const std::map<std::string, std::string> storages = {{"0", std::string(4 << 20, '\1')}};
+  for (const std::string& file :
+       {torch_archive(object, storages), torch_stream(object, storages)}) {
+    std::size_t asked = 0;
+    const auto count = [&](std::span<const std::byte> part) { asked += part.size(); };
+    parse_pytorch(std::as_bytes(std::span(file)), "model.pt", count);
+    EXPECT_GT(asked, object.size());
+    EXPECT_LT(asked, std::size_t{400'000});  // a pickle is asked for in steps of 64 kB
+  }
 }
 
 // ---- Files of torch itself: tools/make_pytorch_files.py

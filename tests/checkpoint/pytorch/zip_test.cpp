@@ -154,9 +154,9 @@ TEST(Zip, RejectsMalformedArchives) {
       {"zip64 count of 2^64 - 1", with(large, large.size() - 42 - 24, little_endian(UINT64_MAX, 8)),
        "18446744073709551615 entries do not fit"},
   };
-  for (const auto& [fault, archive, said] : archives) {
-    SCOPED_TRACE(fault);
-    EXPECT_ERROR_SAYING(ErrorKind::format, read_all(archive), "file.pt: ", said);
+  for (const auto& bad : archives) {
+    SCOPED_TRACE(bad.fault);
+    EXPECT_ERROR_SAYING(ErrorKind::format, read_all(bad.archive), "file.pt: ", bad.said);
   }
 }
 
@@ -194,9 +194,10 @@ TEST(Inflate, UnpacksExactlyWhatIsPromised) {
       {"no deflate stream", std::string(50, '\xff'), 5000, "its deflated bytes are damaged"},
       {"other content", test::deflated(std::string(5000, 'b')), 5000, "another checksum"},
   };
-  for (const auto& [fault, bytes, size, said] : streams) {
-    SCOPED_TRACE(fault);
-    EXPECT_ERROR_SAYING(ErrorKind::format, unpack(bytes, size), "file.pt: entry 'a': ", said);
+  for (const auto& bad : streams) {
+    SCOPED_TRACE(bad.fault);
+    EXPECT_ERROR_SAYING(ErrorKind::format, unpack(bad.bytes, bad.size),
+                        "file.pt: entry 'a': ", bad.said);
   }
 }
 
