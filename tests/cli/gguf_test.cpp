@@ -138,7 +138,8 @@ TEST(CliGguf, NeedsAllParts) {
 
 /// Values of one tensor of an architecture that nobody has described.
 TEST(CliGguf, ReadsSingleTensorsOfAnyArchitecture) {
-  const json report = report_of({"spectrum", data_path("gguf/types.gguf"), "--tensor", "BF16"});
+  const json report =
+      report_of({"spectrum", data_path("gguf/types.gguf"), "--tensor", "BF16", "--quiet"});
   ASSERT_EQ(report["rows"].size(), 1u);
   EXPECT_EQ(report["rows"][0]["possible_rank"], 3);
 }
