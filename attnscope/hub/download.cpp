@@ -150,7 +150,6 @@ void get_rest(HubClient& client, const std::string& url, PartialFile& part,
             if (first > 0 && response.status != 206) part.start_anew();
             const std::string_view coding = response.header("content-encoding");
             is_packed = !coding.empty() && coding != "identity";
-            return true;
           },
       .on_body = [&](std::span<const std::byte> bytes) { part.add(bytes); }};
   try {

@@ -28,17 +28,14 @@ struct Transfer {
   HttpResponse response;
   std::size_t header_bytes = 0;
   bool header_is_told = false;
-  bool is_unwanted = false;  // the reader wants no body
   std::exception_ptr failure;
 
-  /// False where the transfer is to end.
-  bool tell_header() {
-    if (std::exchange(header_is_told, true)) return !is_unwanted;
+  void tell_header() {
+    if (std::exchange(header_is_told, true)) return;
     long status = 0;
     curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &status);
     response.status = static_cast<int>(status);
-    if (reader.on_header) is_unwanted = !reader.on_header(response);
-    return !is_unwanted;
+    if (reader.on_header) reader.on_header(response);
   }
 };
 
@@ -60,11 +57,12 @@ std::string lower_case(std::string_view text) {
 template <class Work>
 std::size_t guarded(Transfer& transfer, std::size_t bytes, Work&& work) {
   try {
-    if (work()) return bytes;
+    work();
+    return bytes;
   } catch (...) {
     transfer.failure = std::current_exception();
+    return bytes + 1;  // any other number than that of the bytes: stop
   }
-  return bytes + 1;  // any other number than that of the bytes: stop
 }
 
 std::size_t take_header(char* data, std::size_t, std::size_t count, void* user) {
@@ -72,23 +70,23 @@ std::size_t take_header(char* data, std::size_t, std::size_t count, void* user) 
   return guarded(transfer, count, [&] {
     const std::string_view line(data, count);
     transfer.header_bytes += count;
-    if (transfer.header_bytes > kMostHeaderBytes) return false;
+    if (transfer.header_bytes > kMostHeaderBytes) {
+      throw ConnectionError("a header of more than a megabyte", /*was_connected=*/true);
+    }
     if (line.starts_with("HTTP/")) transfer.response.headers.clear();  // a proxy's came before
     const std::size_t colon = line.find(':');
-    if (colon == line.npos) return true;
+    if (colon == line.npos) return;
     transfer.response.headers[lower_case(line.substr(0, colon))] = trimmed(line.substr(colon + 1));
-    return true;
   });
 }
 
 std::size_t take_body(char* data, std::size_t, std::size_t count, void* user) {
   auto& transfer = *static_cast<Transfer*>(user);
   return guarded(transfer, count, [&] {
-    if (!transfer.tell_header()) return false;
+    transfer.tell_header();
     if (transfer.reader.on_body) {
       transfer.reader.on_body({reinterpret_cast<const std::byte*>(data), count});
     }
-    return true;
   });
 }
 
@@ -174,9 +172,7 @@ struct HttpConnection::Handles {
 
   /// Why there is no answer, and whether the server was reached.
   ConnectionError error_of(CURLcode result, const char* words) const {
-    long connections = 0;
     curl_off_t sent = 0;
-    curl_easy_getinfo(easy, CURLINFO_NUM_CONNECTS, &connections);
     curl_easy_getinfo(easy, CURLINFO_PRETRANSFER_TIME_T, &sent);
     const std::string text = *words == '\0' ? curl_easy_strerror(result) : words;
     return ConnectionError(text, /*was_connected=*/sent > 0);
@@ -214,7 +210,6 @@ HttpResponse HttpConnection::send(const HttpRequest& request, const HttpReader& 
 
   const CURLcode result = handles_->run(std::move(stop));
   if (transfer.failure) std::rethrow_exception(transfer.failure);
-  if (transfer.is_unwanted) return std::move(transfer.response);
   if (result != CURLE_OK) throw handles_->error_of(result, words);
   transfer.tell_header();  // of an answer without a body
   return std::move(transfer.response);

@@ -34,9 +34,9 @@ struct HttpResponse {
 };
 
 struct HttpReader {
-  /// Called before the first byte of the body. False: the body is not wanted, and is not read.
-  std::function<bool(const HttpResponse&)> on_header;
-  /// Of the body, unpacked where it came compressed. What it throws ends the transfer.
+  /// Called before the first byte of the body. What either throws ends the transfer.
+  std::function<void(const HttpResponse&)> on_header;
+  /// Of the body, unpacked where it came compressed.
   std::function<void(std::span<const std::byte>)> on_body;
 };
 

@@ -186,8 +186,11 @@ HubModel Hub::open_remote_new(const HubModelId& id) {
   if (fetcher_ == nullptr) fetcher_ = std::make_shared<Fetcher>();
   const ModelFiles wanted = model_files(id, listing.files);
   // Whatever is in them is of this commit for ever.
-  std::string root = "hf://" + id.repo + "@" + listing.commit;
-  if (!wanted.folder.empty()) root += "/" + wanted.folder.substr(0, wanted.folder.size() - 1);
+  std::string root = "hf://";
+  root.append(id.repo).append("@").append(listing.commit);
+  if (!wanted.folder.empty()) {
+    root.append("/").append(wanted.folder, 0, wanted.folder.size() - 1);
+  }
   std::vector<RemoteFile> files;
   for (const HubFile& file : listing.files) {
     if (!file.path.starts_with(wanted.folder)) continue;
@@ -199,7 +202,7 @@ HubModel Hub::open_remote_new(const HubModelId& id) {
     if (!bytes) bytes = HubClient(context_, subject).facts(listing.commit, file.path).size;
     if (!bytes) throw Error(ErrorKind::io, id.text() + ": " + file.path, "the hub gives no size");
     files.push_back({.name = name,
-                     .path = root + "/" + name,
+                     .path = std::filesystem::path(root) / name,
                      .bytes = *bytes,
                      .source = range_source(connections_, subject, listing.commit, *bytes),
                      .fetcher = fetcher_});

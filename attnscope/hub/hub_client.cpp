@@ -86,21 +86,21 @@ HttpResponse HubClient::follow(HttpRequest request, const HttpReader& reader, bo
     request.token = on_hub ? context_.settings.token : "";
     bool is_success = false;
     std::size_t dropped = 0;
-    const HttpReader successes{
-        .on_header =
-            [&](const HttpResponse& response) {
-              is_success = response.status >= 200 && response.status < 300;
-              return !is_success || !reader.on_header || reader.on_header(response);
-            },
-        .on_body =
-            [&](std::span<const std::byte> bytes) {
-              if (is_success && reader.on_body) return reader.on_body(bytes);
-              // Read to its end, so that the connection can be used again.
-              dropped += bytes.size();
-              if (dropped > kMostErrorBytes) {
-                throw ConnectionError("an answer without end", /*was_connected=*/true);
-              }
-            }};
+    const HttpReader successes{.on_header =
+                                   [&](const HttpResponse& response) {
+                                     is_success = response.status >= 200 && response.status < 300;
+                                     if (is_success && reader.on_header) reader.on_header(response);
+                                   },
+                               .on_body =
+                                   [&](std::span<const std::byte> bytes) {
+                                     if (is_success && reader.on_body) return reader.on_body(bytes);
+                                     // Read to its end, so that the connection can be used again.
+                                     dropped += bytes.size();
+                                     if (dropped > kMostErrorBytes) {
+                                       throw ConnectionError("an answer without end",
+                                                             /*was_connected=*/true);
+                                     }
+                                   }};
     const std::string host = host_of(request.url);
     HttpResponse response;
     try {
@@ -128,8 +128,9 @@ HttpResponse HubClient::follow(HttpRequest request, const HttpReader& reader, bo
                                               " leads from one address to the next without end"});
 }
 
-HttpResponse HubClient::get(HttpRequest request, const HttpReader& reader, std::string* final_url) {
-  return follow(std::move(request), reader, /*may_leave_hub=*/true, final_url);
+HttpResponse HubClient::get(const HttpRequest& request, const HttpReader& reader,
+                            std::string* final_url) {
+  return follow(request, reader, /*may_leave_hub=*/true, final_url);
 }
 
 void HubClient::wait_after(const HubError& error, int tries) {
@@ -152,6 +153,7 @@ void HubClient::wait_after(const HubError& error, int tries) {
 }
 
 std::string HubClient::text_of(const std::string& url, int retries) {
+  const HttpRequest request{.url = url};
   for (int tries = 0;; ++tries) {
     std::string text;
     const HttpReader reader{.on_header = {}, .on_body = [&](std::span<const std::byte> bytes) {
@@ -162,7 +164,7 @@ std::string HubClient::text_of(const std::string& url, int retries) {
                                           bytes.size());
                             }};
     try {
-      get({.url = url}, reader);
+      get(request, reader);
       return text;
     } catch (const HubError& error) {
       if (!error.is_temporary() || tries >= retries) throw;

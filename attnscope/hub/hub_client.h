@@ -61,7 +61,8 @@ class HubClient {
   /// One GET, wherever it leads; no other try. `on_header` sees a success alone. The token goes to
   /// the hub itself and to nobody else. `final_url`, where not null, becomes the address that
   /// answered.
-  HttpResponse get(HttpRequest request, const HttpReader& reader, std::string* final_url = nullptr);
+  HttpResponse get(const HttpRequest& request, const HttpReader& reader,
+                   std::string* final_url = nullptr);
 
   /// What its errors are about from now on.
   void set_file(const std::string& path) { subject_.file = path; }

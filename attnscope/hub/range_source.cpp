@@ -70,7 +70,6 @@ class HubRangeSource : public RangeSource {
                 refuse("another part came than was asked for: " +
                        verbatim(std::string(response.header("content-range"))));
               }
-              return true;
             },
         .on_body =
             [&](std::span<const std::byte> bytes) {
@@ -79,7 +78,8 @@ class HubRangeSource : public RangeSource {
               done += bytes.size();
             }};
     std::string answered;
-    client.get({.url = url, .first_byte = first, .last_byte = last}, reader, &answered);
+    const HttpRequest request{.url = url, .first_byte = first, .last_byte = last};
+    client.get(request, reader, &answered);
     if (done < out.size()) refuse("fewer bytes came than were asked for");
     set_location(std::move(answered));
   }

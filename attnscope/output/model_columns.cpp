@@ -33,9 +33,24 @@ std::vector<ModelTable> tables_of(const Report& report) {
   return tables;
 }
 
+/// "pythia" of "pythia@step1", "pythia@step2", …: the model that all are revisions of, else empty.
+std::string common_model(const std::vector<ModelTable>& tables) {
+  const std::string& first = tables.front().name;
+  const std::string model = first.substr(0, std::min(first.find('@'), first.size()));
+  const bool all = std::all_of(tables.begin(), tables.end(), [&](const ModelTable& table) {
+    return table.title == tables.front().title && table.name.starts_with(model + "@");
+  });
+  return all ? model : "";
+}
+
 /// Names over the columns of several models: their own where they are short, else letters.
-bool label_models(std::vector<ModelTable>& tables) {
+/// Revisions of one model are told apart by what follows its name.
+bool label_models(std::vector<ModelTable>& tables, const std::string& model) {
   constexpr std::size_t kLongest = 12, kLetters = 26;
+  if (!model.empty()) {
+    for (ModelTable& table : tables) table.label = table.name.substr(model.size() + 1);
+    return true;
+  }
   const bool short_names = std::all_of(tables.begin(), tables.end(), [](const ModelTable& table) {
     return display_width(table.name) <= kLongest;
   });
@@ -99,6 +114,27 @@ std::size_t width_of(const std::string& table) {
   std::size_t width = 0;
   for (const std::string& line : split(table, '\n')) width = std::max(width, display_width(line));
   return width;
+}
+
+/// Columns of a group that is wider than `width`, in groups that are not.
+std::vector<Columns> narrower_groups(const std::vector<Columns>& groups,
+                                     const std::function<std::string(const Columns&)>& draw,
+                                     std::size_t width) {
+  std::vector<Columns> narrower;
+  for (const Columns& group : groups) {
+    Columns current;
+    for (const Column& column : group) {
+      Columns wider = current;
+      wider.push_back(column);
+      if (!current.empty() && width_of(draw(wider)) > width) {
+        narrower.push_back(std::move(current));
+        wider = {column};
+      }
+      current = std::move(wider);
+    }
+    if (!current.empty()) narrower.push_back(std::move(current));
+  }
+  return narrower;
 }
 
 /// All groups in one table or, where they are wider than `width`, in several with whole groups.
@@ -201,10 +237,12 @@ void write_models(const Report& report, const WriteOptions& options,
   const auto width = static_cast<std::size_t>(options.width);
   const std::vector<std::string> order = matrix_order(report);
   std::vector<ModelTable> tables = tables_of(report);
+  const std::string model = tables.size() > 1 ? common_model(tables) : "";
   const auto blocks_of = [&](const std::vector<const ModelTable*>& models) {
     std::vector<std::string> blocks;
     for (const TableKind& kind : kinds) {
-      const auto groups = column_groups(models, order, kind.keys);
+      auto groups = column_groups(models, order, kind.keys);
+      if (!model.empty()) groups = narrower_groups(groups, kind.draw, width);
       for (std::string& block : tables_within(groups, kind.draw, width)) {
         blocks.push_back(std::move(block));
       }
@@ -215,13 +253,17 @@ void write_models(const Report& report, const WriteOptions& options,
     for (const std::string& block : blocks) out << '\n' << block;
     out << '\n';
   };
-  if (tables.size() > 1 && label_models(tables)) {
+  if (tables.size() > 1 && label_models(tables, model)) {
     std::vector<const ModelTable*> all;
     for (const ModelTable& table : tables) all.push_back(&table);
     const auto blocks = blocks_of(all);
     const bool fit = std::all_of(blocks.begin(), blocks.end(), [&](const std::string& block) {
       return width_of(block) <= width;
     });
+    if (!model.empty()) {
+      out << style.bold(model) << "  " << style.dim(tables.front().title) << '\n';
+      return write_blocks(blocks);
+    }
     if (fit) {
       write_legend(tables, style, out);
       return write_blocks(blocks);

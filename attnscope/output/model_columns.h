@@ -72,6 +72,8 @@ struct TableKind {
 
 /// Every kind of table of every model: side by side, with as many matrices in a table as
 /// `options.width` allows, or each model under its own name where one matrix of all is wider.
+/// Revisions of one model ("name@step1", "name@step2") always stand side by side, in as many tables
+/// as that takes.
 void write_models(const Report& report, const WriteOptions& options,
                   std::span<const TableKind> kinds, std::ostream& out);
 

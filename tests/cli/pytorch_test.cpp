@@ -87,10 +87,18 @@ TEST(PyTorchCommands, AFileThatMeansHarmIsOneLine) {
 
 TEST(PyTorchCommands, WhatIsLeftOutIsSaid) {
   const TempFolder folder;
+  const TorchTensor query = {.count = 256, .shape = {16, 16}, .strides = {16, 1}};
+  const std::string sparse =
+      pickled_call(pickled_global("torch._utils", "_rebuild_sparse_tensor"), {"N", "N"});
   folder.write("m/config.json", read_file(kFiles / "reference/config.json"));
-  folder.write("m/pytorch_model.bin", read_file(kFiles / "dtypes.pt"));
-  const RunResult run = run_attnscope({"info", "m"}, {.folder = folder.path()});
-  EXPECT_TRUE(contains(run.err, "tensor 'sparse' is left out: it is sparse")) << run.err;
+  folder.write(
+      "m/pytorch_model.bin",
+      torch_archive(pickle(pickled_dict({{"model.layers.0.self_attn.q_proj.weight", pickled(query)},
+                                         {"model.extra", sparse}})),
+                    {{"0", std::string(1024, '\1')}}));
+  const RunResult run = run_attnscope({"spectrum", "m"}, {.folder = folder.path()});
+  EXPECT_EQ(run.exit_code, 0);
+  EXPECT_TRUE(contains(run.err, "tensor 'model.extra' is left out: it is sparse")) << run.err;
 }
 
 }  // namespace

@@ -34,21 +34,21 @@ class Dequantised {
 /// Those that run: the others have two projections.
 const Words kWhole = {"awq", "fp8-blocks", "gptq-4", "int8", "nf4-nested", "packed-4"};
 
+/// Rows of both, which must be equal.
+void expect_equal_rows(const std::string& name, const std::string& command) {
+  const Dequantised plain(name);
+  EXPECT_EQ(report_of({command, data_path("quantised/" + name)})["rows"],
+            report_of({command, plain.path()})["rows"])
+      << name << ": " << command;
+}
+
 TEST(Quantised, RowsAreThoseOfTheDequantisedValues) {
-  const Words names =
-      kWhole + Words{"float8-blocks", "fp4", "gptq-4-any-order", "mxfp4", "packed-3-old"};
-  for (const std::string& name : names) {
-    const Dequantised plain(name);
-    const std::string quantised = data_path("quantised/" + name);
-    for (const Words& command :
-         {Words{"spectrum"}, Words{"weights", "--histogram"}, Words{"circuits"},
-          Words{"spectrum", "--tensor", "model.layers.0.self_attn.o_proj.weight"}}) {
-      const Words head = {command[0]}, rest(command.begin() + 1, command.end());
-      const Words format = rest + Words{"--format", "json"};
-      EXPECT_EQ(json::parse(output_of(head + Words{quantised} + format))["rows"],
-                json::parse(output_of(head + Words{plain.path()} + format))["rows"])
-          << name << ": " << command_text(command);
-    }
+  for (const std::string& name : kWhole) {
+    for (const char* command : {"spectrum", "weights", "circuits"})
+      expect_equal_rows(name, command);
+  }
+  for (const char* name : {"float8-blocks", "fp4", "gptq-4-any-order", "packed-3-old"}) {
+    expect_equal_rows(name, "weights");
   }
 }
 

@@ -24,10 +24,12 @@ std::vector<T> values_of(const Checkpoint& file, const std::string& name) {
   return values;
 }
 
-/// One field of every row: of layer 0's heads, then layer 1's, ...
+/// One field of every head's row: of layer 0's heads, then layer 1's, ...
 std::vector<double> field_of(const json& report, const char* field) {
   std::vector<double> values;
-  for (const json& row : report.at("rows")) values.push_back(row.at(field).get<double>());
+  for (const json& row : report.at("rows")) {
+    if (row.contains(field)) values.push_back(row.at(field).get<double>());
+  }
   return values;
 }
 

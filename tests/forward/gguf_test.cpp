@@ -85,7 +85,7 @@ TEST_P(GgufModel, EqualsTransformersForm) {
     for (std::int64_t row = 0; row < ours.rows(); ++row) {
       for (std::int64_t col = 0; col < ours.cols(); ++col) {
         const float meant = theirs(row, col) + (gain ? 1.0F : 0.0F);
-        ASSERT_LE(std::abs(ours(row, col) - meant), of.rounded * (1e-4F + std::abs(meant)))
+        ASSERT_LE(std::abs(ours(row, col) - meant), of.rounded * (0x1p-14F + std::abs(meant)))
             << row << ", " << col;
       }
     }

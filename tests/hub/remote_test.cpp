@@ -61,11 +61,10 @@ TEST(HubRevisions, AreModelsSideBySide) {
   }
   const std::string table =
       output_of({"spectrum", "org/name@step*", "--matrix", "q", "--remote"}, hub.options());
-  const std::size_t one = table.find("name@step1 "), two = table.find("name@step2"),
-                    ten = table.find("name@step10");
-  EXPECT_LT(one, two) << table;
-  EXPECT_LT(two, ten) << table;
-  EXPECT_NE(ten, std::string::npos) << table;
+  const Words lines = lines_of(table);
+  EXPECT_TRUE(lines[0].starts_with("name  gpt_neox")) << table;
+  EXPECT_EQ(words_of(lines[2]), (Words{"layer", "q", "q", "q"}));
+  EXPECT_EQ(words_of(lines[3]), (Words{"step1", "step2", "step10"}));
 
   const std::string two_named = output_of(
       {"spectrum", "org/name@step1", "org/name@step10", "org/name@step1", "--format", "csv"},

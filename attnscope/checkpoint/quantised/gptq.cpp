@@ -5,9 +5,9 @@
 
 #include "attnscope/checkpoint/quantised/bit_packing.h"
 #include "attnscope/checkpoint/quantised/column_groups.h"
-#include "attnscope/checkpoint/quantised/column_source.h"
 #include "attnscope/checkpoint/quantised/methods.h"
 #include "attnscope/checkpoint/quantised/rounding.h"
+#include "attnscope/checkpoint/quantised/turned_source.h"
 #include "attnscope/tensor/decode.h"
 
 namespace attnscope {
@@ -18,7 +18,7 @@ constexpr std::int64_t kWordBits = 32;
 struct GptqParts {
   int bits = 4;
   bool adds_one = false;  // to stored zero points: what checkpoint_format "gptq" leaves to readers
-  std::int64_t inputs = 0, outputs = 0;
+  std::int64_t outputs = 0;
   TensorView weights;  // (inputs * bits / 32, outputs) words
   TensorView zeros;    // (groups, outputs * bits / 32) words
   TensorView scales;   // (groups, outputs)
@@ -26,9 +26,9 @@ struct GptqParts {
 };
 
 /// scale * (number - zero), rounded to the dtype of the scales.
-class GptqSource final : public ColumnSource {
+class GptqSource final : public TurnedSource {
  public:
-  explicit GptqSource(GptqParts parts) : ColumnSource(parts.outputs), parts_(std::move(parts)) {}
+  explicit GptqSource(GptqParts parts) : TurnedSource(parts.outputs), parts_(std::move(parts)) {}
 
   std::vector<std::span<const std::byte>> reads(std::int64_t, std::int64_t, std::int64_t,
                                                 std::int64_t) const override {
@@ -148,7 +148,6 @@ void compose_gptq(WeightParts& parts) {
     }
     GptqParts made{.bits = bits,
                    .adds_one = stores_zeros_less_one(parts, weights),
-                   .inputs = inputs,
                    .outputs = outputs,
                    .weights = weights.view,
                    .zeros = zeros.view,

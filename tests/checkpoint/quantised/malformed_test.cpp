@@ -256,6 +256,9 @@ TEST(QuantisedMalformed, EachIsRefusedInOneLine) {
       {"zero points of other rows",
        packed({{"symmetric", false}}).with_tensor(zeros("a.weight_zero_point", "I32", {2, 2})),
        "a.weight_zero_point", "shape [2, 2] is not the [1, 2]"},
+      {"zero points of a symmetric scheme",
+       packed().with_tensor(zeros("a.weight_zero_point", "I32", {1, 2})), "a.weight_zero_point",
+       "the configuration says symmetric"},
       {"floats in whole numbers", packed({{"type", "float"}}), "a.weight_packed",
        "is not that of the configuration's type 'float'"},
       {"nine bits", packed({{"num_bits", 9}}), "quantization_config", "'num_bits'"},
@@ -271,12 +274,12 @@ TEST(QuantisedMalformed, EachIsRefusedInOneLine) {
        "a_scales", "shape [2, 3, 1] is not the [2, 3, 2]"},
       {"no scales of blocks", mxfp4().without("a_scales"), "a_blocks", "has no 'a_scales'"},
   };
-  for (const auto& [fault, sample, place, said] : faults) {
-    SCOPED_TRACE(fault);
+  for (const auto& each : faults) {
+    SCOPED_TRACE(each.fault);
     const test::TempFolder folder;
-    const bool in_config = std::string_view(place) == "quantization_config";
-    EXPECT_ERROR_SAYING(ErrorKind::format, open_composed(sample, folder),
-                        in_config ? "config.json" : "model.safetensors", place, said);
+    const bool in_config = std::string_view(each.place) == "quantization_config";
+    EXPECT_ERROR_SAYING(ErrorKind::format, open_composed(each.sample, folder),
+                        in_config ? "config.json" : "model.safetensors", each.place, each.said);
   }
 }
 
@@ -297,11 +300,11 @@ TEST(QuantisedMalformed, VariantsThatAreNotReadAreNamed) {
            .with_tensor(zeros("a.weight_packed", "U8", {4, 8})),
        "format 'nvfp4-pack-quantized' of compressed-tensors is not read"},
   };
-  for (const auto& [variant, sample, said] : variants) {
-    SCOPED_TRACE(variant);
+  for (const auto& each : variants) {
+    SCOPED_TRACE(each.variant);
     const test::TempFolder folder;
-    EXPECT_ERROR_SAYING(ErrorKind::unsupported, open_composed(sample, folder), "model.safetensors",
-                        said);
+    EXPECT_ERROR_SAYING(ErrorKind::unsupported, open_composed(each.sample, folder),
+                        "model.safetensors", each.said);
   }
 }
 
