@@ -134,13 +134,13 @@ bool begins_at(std::string_view content_range, std::uint64_t first,
 /// One GET from where the file ends.
 void get_rest(HubClient& client, const std::string& url, PartialFile& part,
               const HubFileFacts& facts) {
-  HttpRequest request{.url = url};
+  WebRequest request{.url = url};
   const std::uint64_t first = part.bytes();
   if (first > 0) request.first_byte = first;
   bool is_packed = false;
-  const HttpReader reader{
+  const WebReader reader{
       .on_header =
-          [&](const HttpResponse& response) {
+          [&](const WebResponse& response) {
             const bool goes_on = response.status == 206 &&
                                  begins_at(response.header("content-range"), first, facts.size);
             if (first > 0 && response.status == 206 && !goes_on) {

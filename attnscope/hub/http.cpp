@@ -24,8 +24,8 @@ struct FreeList {
 /// One request under way: what libcurl's callbacks, which may not throw, share with send().
 struct Transfer {
   CURL* easy = nullptr;
-  const HttpReader& reader;
-  HttpResponse response;
+  const WebReader& reader;
+  WebResponse response;
   std::size_t header_bytes = 0;
   bool header_is_told = false;
   std::exception_ptr failure;
@@ -90,7 +90,7 @@ std::size_t take_body(char* data, std::size_t, std::size_t count, void* user) {
   });
 }
 
-std::string range_text(const HttpRequest& request) {
+std::string range_text(const WebRequest& request) {
   return std::to_string(*request.first_byte) + "-" +
          (request.last_byte ? std::to_string(*request.last_byte) : "");
 }
@@ -102,18 +102,18 @@ void start_libcurl() {
 
 }  // namespace
 
-std::string_view HttpResponse::header(std::string_view name) const {
+std::string_view WebResponse::header(std::string_view name) const {
   const auto found = headers.find(name);
   return found == headers.end() ? std::string_view() : std::string_view(found->second);
 }
 
-bool HttpResponse::is_redirect() const {
+bool WebResponse::is_redirect() const {
   const bool leads_on =
       status == 301 || status == 302 || status == 303 || status == 307 || status == 308;
   return leads_on && !header("location").empty();
 }
 
-struct HttpConnection::Handles {
+struct WebConnection::Handles {
   std::string certificates;
   CURLM* multi = nullptr;
   CURL* easy = nullptr;
@@ -131,7 +131,7 @@ struct HttpConnection::Handles {
   Handles(const Handles&) = delete;
   Handles& operator=(const Handles&) = delete;
 
-  void set_up(const HttpRequest& request, curl_slist* headers, Transfer& transfer) {
+  void set_up(const WebRequest& request, curl_slist* headers, Transfer& transfer) {
     curl_easy_reset(easy);  // connections stay open
     const auto set = [&](CURLoption option, auto value) { curl_easy_setopt(easy, option, value); };
     set(CURLOPT_URL, request.url.c_str());
@@ -179,14 +179,14 @@ struct HttpConnection::Handles {
   }
 };
 
-HttpConnection::HttpConnection(const std::string& certificates)
+WebConnection::WebConnection(const std::string& certificates)
     : handles_(std::make_unique<Handles>(certificates)) {}
-HttpConnection::~HttpConnection() = default;
-HttpConnection::HttpConnection(HttpConnection&&) noexcept = default;
-HttpConnection& HttpConnection::operator=(HttpConnection&&) noexcept = default;
+WebConnection::~WebConnection() = default;
+WebConnection::WebConnection(WebConnection&&) noexcept = default;
+WebConnection& WebConnection::operator=(WebConnection&&) noexcept = default;
 
-HttpResponse HttpConnection::send(const HttpRequest& request, const HttpReader& reader,
-                                  std::stop_token stop) {
+WebResponse WebConnection::send(const WebRequest& request, const WebReader& reader,
+                                std::stop_token stop) {
   CURL* easy = handles_->easy;
   CURLM* multi = handles_->multi;
   Transfer transfer{.easy = easy, .reader = reader};

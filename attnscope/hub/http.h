@@ -16,7 +16,7 @@
 
 namespace attnscope {
 
-struct HttpRequest {
+struct WebRequest {
   std::string url;
   bool only_header = false;                 // HEAD in place of GET
   std::string token;                        // sent as Bearer; empty: none is
@@ -24,7 +24,7 @@ struct HttpRequest {
   std::optional<std::uint64_t> last_byte;   // included; none: to the end
 };
 
-struct HttpResponse {
+struct WebResponse {
   int status = 0;
   std::map<std::string, std::string, std::less<>> headers;  // names in lower case
 
@@ -33,9 +33,9 @@ struct HttpResponse {
   bool is_redirect() const;
 };
 
-struct HttpReader {
+struct WebReader {
   /// Called before the first byte of the body. What either throws ends the transfer.
-  std::function<void(const HttpResponse&)> on_header;
+  std::function<void(const WebResponse&)> on_header;
   /// Of the body, unpacked where it came compressed.
   std::function<void(std::span<const std::byte>)> on_body;
 };
@@ -53,16 +53,16 @@ class ConnectionError : public std::runtime_error {
 };
 
 /// Keeps connections open from one request to the next. For one thread at a time.
-class HttpConnection {
+class WebConnection {
  public:
   /// `certificates`: a file of those that are trusted; empty: the system's own.
-  explicit HttpConnection(const std::string& certificates);
-  ~HttpConnection();
-  HttpConnection(HttpConnection&&) noexcept;
-  HttpConnection& operator=(HttpConnection&&) noexcept;
+  explicit WebConnection(const std::string& certificates);
+  ~WebConnection();
+  WebConnection(WebConnection&&) noexcept;
+  WebConnection& operator=(WebConnection&&) noexcept;
 
   /// Throws ConnectionError, or Stopped within a tenth of a second of the stop.
-  HttpResponse send(const HttpRequest& request, const HttpReader& reader, std::stop_token stop);
+  WebResponse send(const WebRequest& request, const WebReader& reader, std::stop_token stop);
 
  private:
   struct Handles;

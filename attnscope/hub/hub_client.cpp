@@ -79,30 +79,30 @@ bool HubClient::is_hub(const std::string& url) const {
   return origin == origin_ || (is_own(origin) && is_own(origin_));
 }
 
-HttpResponse HubClient::follow(HttpRequest request, const HttpReader& reader, bool may_leave_hub,
-                               std::string* final_url) {
+WebResponse HubClient::follow(WebRequest request, const WebReader& reader, bool may_leave_hub,
+                              std::string* final_url) {
   for (int redirects = 0; redirects <= kMostRedirects; ++redirects) {
     const bool on_hub = is_hub(request.url);
     request.token = on_hub ? context_.settings.token : "";
     bool is_success = false;
     std::size_t dropped = 0;
-    const HttpReader successes{.on_header =
-                                   [&](const HttpResponse& response) {
-                                     is_success = response.status >= 200 && response.status < 300;
-                                     if (is_success && reader.on_header) reader.on_header(response);
-                                   },
-                               .on_body =
-                                   [&](std::span<const std::byte> bytes) {
-                                     if (is_success && reader.on_body) return reader.on_body(bytes);
-                                     // Read to its end, so that the connection can be used again.
-                                     dropped += bytes.size();
-                                     if (dropped > kMostErrorBytes) {
-                                       throw ConnectionError("an answer without end",
-                                                             /*was_connected=*/true);
-                                     }
-                                   }};
+    const WebReader successes{.on_header =
+                                  [&](const WebResponse& response) {
+                                    is_success = response.status >= 200 && response.status < 300;
+                                    if (is_success && reader.on_header) reader.on_header(response);
+                                  },
+                              .on_body =
+                                  [&](std::span<const std::byte> bytes) {
+                                    if (is_success && reader.on_body) return reader.on_body(bytes);
+                                    // Read to its end, so that the connection can be used again.
+                                    dropped += bytes.size();
+                                    if (dropped > kMostErrorBytes) {
+                                      throw ConnectionError("an answer without end",
+                                                            /*was_connected=*/true);
+                                    }
+                                  }};
     const std::string host = host_of(request.url);
-    HttpResponse response;
+    WebResponse response;
     try {
       response = connection_.send(request, successes, context_.stop);
     } catch (const ConnectionError& error) {
@@ -128,8 +128,8 @@ HttpResponse HubClient::follow(HttpRequest request, const HttpReader& reader, bo
                                               " leads from one address to the next without end"});
 }
 
-HttpResponse HubClient::get(const HttpRequest& request, const HttpReader& reader,
-                            std::string* final_url) {
+WebResponse HubClient::get(const WebRequest& request, const WebReader& reader,
+                           std::string* final_url) {
   return follow(request, reader, /*may_leave_hub=*/true, final_url);
 }
 
@@ -153,16 +153,15 @@ void HubClient::wait_after(const HubError& error, int tries) {
 }
 
 std::string HubClient::text_of(const std::string& url, int retries) {
-  const HttpRequest request{.url = url};
+  const WebRequest request{.url = url};
   for (int tries = 0;; ++tries) {
     std::string text;
-    const HttpReader reader{.on_header = {}, .on_body = [&](std::span<const std::byte> bytes) {
-                              if (text.size() + bytes.size() > kMostTextBytes) {
-                                refuse_answer(url, "is an answer of more than 100 MB");
-                              }
-                              text.append(reinterpret_cast<const char*>(bytes.data()),
-                                          bytes.size());
-                            }};
+    const WebReader reader{.on_header = {}, .on_body = [&](std::span<const std::byte> bytes) {
+                             if (text.size() + bytes.size() > kMostTextBytes) {
+                               refuse_answer(url, "is an answer of more than 100 MB");
+                             }
+                             text.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+                           }};
     try {
       get(request, reader);
       return text;
@@ -216,11 +215,11 @@ std::string HubClient::address_of(const std::string& commit, const std::string& 
 }
 
 HubFileFacts HubClient::facts(const std::string& commit, const std::string& path) {
-  const HttpRequest request{.url = address_of(commit, path), .only_header = true};
+  const WebRequest request{.url = address_of(commit, path), .only_header = true};
   for (int tries = 0;; ++tries) {
     try {
       HubFileFacts facts;
-      const HttpResponse response = follow(request, {}, /*may_leave_hub=*/false, &facts.location);
+      const WebResponse response = follow(request, {}, /*may_leave_hub=*/false, &facts.location);
       const std::string_view linked = response.header("x-linked-etag");
       facts.etag = plain_etag(linked.empty() ? response.header("etag") : linked);
       if (!is_plain_name(facts.etag)) {

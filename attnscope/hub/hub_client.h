@@ -61,8 +61,8 @@ class HubClient {
   /// One GET, wherever it leads; no other try. `on_header` sees a success alone. The token goes to
   /// the hub itself and to nobody else. `final_url`, where not null, becomes the address that
   /// answered.
-  HttpResponse get(const HttpRequest& request, const HttpReader& reader,
-                   std::string* final_url = nullptr);
+  WebResponse get(const WebRequest& request, const WebReader& reader,
+                  std::string* final_url = nullptr);
 
   /// What its errors are about from now on.
   void set_file(const std::string& path) { subject_.file = path; }
@@ -74,15 +74,15 @@ class HubClient {
   void wait_after(const HubError& error, int tries);
 
  private:
-  HttpResponse follow(HttpRequest request, const HttpReader& reader, bool may_leave_hub,
-                      std::string* final_url);
+  WebResponse follow(WebRequest request, const WebReader& reader, bool may_leave_hub,
+                     std::string* final_url);
   bool is_hub(const std::string& url) const;
   std::string text_of(const std::string& url, int retries);
 
   const HubContext& context_;
   HubSubject subject_;
   std::string origin_;  // of the endpoint
-  HttpConnection connection_;
+  WebConnection connection_;
 };
 
 }  // namespace attnscope

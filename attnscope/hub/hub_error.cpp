@@ -16,7 +16,7 @@ std::optional<double> number_after(std::string_view text, std::string_view key) 
   return number;
 }
 
-std::optional<double> wait_of(const HttpResponse& response) {
+std::optional<double> wait_of(const WebResponse& response) {
   const std::string_view limit = response.header("ratelimit");
   const auto left = number_after(limit, ";r=");
   if (left && *left == 0) {
@@ -31,7 +31,7 @@ std::string place_of(const HubSubject& subject) {
 }
 
 /// What the server says itself, to go behind a text.
-std::string own_words(const HttpResponse& response) {
+std::string own_words(const WebResponse& response) {
   const std::string_view words = response.header("x-error-message");
   return words.empty() ? "" : ": " + verbatim(std::string(words));
 }
@@ -67,7 +67,7 @@ HubError bad_token(const std::string& host, const HubSettings& settings) {
 
 }  // namespace
 
-HubError error_of_answer(const HttpResponse& response, const std::string& host,
+HubError error_of_answer(const WebResponse& response, const std::string& host,
                          const HubSubject& subject, const HubSettings& settings) {
   const std::string_view code = response.header("x-error-code");
   const int status = response.status;

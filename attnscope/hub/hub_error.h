@@ -51,7 +51,7 @@ struct HubSubject {
 };
 
 /// Of an answer that is neither a success nor a redirect, from `host`.
-HubError error_of_answer(const HttpResponse& response, const std::string& host,
+HubError error_of_answer(const WebResponse& response, const std::string& host,
                          const HubSubject& subject, const HubSettings& settings);
 
 /// Of no answer.

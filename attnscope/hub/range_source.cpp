@@ -59,9 +59,9 @@ class HubRangeSource : public RangeSource {
                                   .problem = problem,
                                   .hint = "download the model: leave {remote} out"});
     };
-    const HttpReader reader{
+    const WebReader reader{
         .on_header =
-            [&](const HttpResponse& response) {
+            [&](const WebResponse& response) {
               const bool is_all = response.status == 200 && first == 0 && last + 1 == bytes_;
               const std::string_view coding = response.header("content-encoding");
               if (!coding.empty() && coding != "identity") refuse("its bytes come packed");
@@ -78,7 +78,7 @@ class HubRangeSource : public RangeSource {
               done += bytes.size();
             }};
     std::string answered;
-    const HttpRequest request{.url = url, .first_byte = first, .last_byte = last};
+    const WebRequest request{.url = url, .first_byte = first, .last_byte = last};
     client.get(request, reader, &answered);
     if (done < out.size()) refuse("fewer bytes came than were asked for");
     set_location(std::move(answered));

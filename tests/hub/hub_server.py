@@ -5,7 +5,7 @@
 
 FOLDER/models/ORG/NAME/REVISION/FILES (or NAME/REVISION for models without an organisation) is what it offers; a revision's
 slashes are written as `%2F`. FOLDER/faults.json says what goes wrong: a list of {"match": part of "METHOD PATH", "times": how
-often (absent: always), and one of "status" with "headers", "cut" (bytes after which the connection ends), "ignore_range",
+often (absent: always), "after": how often not, before that, and one of "status" with "headers", "cut" (bytes after which the connection ends), "ignore_range",
 "gzip", "wrong_size", "wrong_bytes", "delay" (seconds before each megabyte), "redirect" (a path of the hub)}. It is read at every request.
 FOLDER/log.jsonl gets a line for each request: host, method, path, authorization, range, status and bytes of the body that were sent.
 
@@ -83,7 +83,7 @@ class Repositories:
                     continue
                 key = (text, index)
                 self.fault_uses[key] = self.fault_uses.get(key, 0) + 1
-                if self.fault_uses[key] <= fault.get("times", 1 << 30):
+                if 0 < self.fault_uses[key] - fault.get("after", 0) <= fault.get("times", 1 << 30):
                     return fault
         return {}
 

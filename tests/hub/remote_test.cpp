@@ -40,7 +40,7 @@ TEST(HubRemote, SurvivesAddressesThatExpireAndConnectionsThatAreCut) {
   TestHub hub;
   hub.offer("org/gpt2", "gpt2");
   hub.set_faults({{{"match", "GET cdn"}, {"times", 1}, {"cut", 100}},
-                  {{"match", "GET cdn"}, {"times", 2}, {"status", 403}}});
+                  {{"match", "GET cdn"}, {"after", 1}, {"times", 1}, {"status", 403}}});
   EXPECT_EQ(output_of({"spectrum", "org/gpt2", "--remote", "--quiet"}, hub.options()),
             output_of({"spectrum", data_path("gpt2"), "--quiet"}));
 }

@@ -72,8 +72,8 @@ void TestHub::set_options(const std::string& model, const json& options) {
   write_file(folder_.path() / "models" / (model + ".json"), options.dump());
 }
 
-void TestHub::set_faults(const json& faults) {
-  write_file(folder_.path() / "faults.json", faults.dump());
+void TestHub::set_faults(const std::vector<json>& faults) {
+  write_file(folder_.path() / "faults.json", json(faults).dump());
 }
 
 std::vector<json> TestHub::requests() const {

@@ -20,7 +20,7 @@ class TestHub {
   /// What the server does to whoever asks for that model: {{"gated", true}}.
   void set_options(const std::string& model, const json& options);
   /// What goes wrong from now on.
-  void set_faults(const json& faults);
+  void set_faults(const std::vector<json>& faults);
 
   /// Requests so far; each an object of "host" (hub or cdn), "method", "path", "sent", …
   std::vector<json> requests() const;
