@@ -84,7 +84,7 @@ Parameters window_parameters() {
            .metavariable = "N",
            .least = 1,
            .most = kMostSequences,
-           .standard_words = "100; of random tokens 8"},
+           .standard_words = "100, or as many as there are; of random tokens 8"},
           {.name = "length",
            .type = integer,
            .help = "tokens of each window",
@@ -163,7 +163,8 @@ TokenSequences token_sequences(const Arguments& arguments, const Model& model,
   const WindowRequest request{
       .sequences = arguments.integer("sequences").value_or(usual_sequences),
       .length = arguments.integer("length").value_or(kUsualLength),
-      .sample = sample ? std::optional(static_cast<std::uint64_t>(*sample)) : std::nullopt};
+      .sample = sample ? std::optional(static_cast<std::uint64_t>(*sample)) : std::nullopt,
+      .or_fewer = !arguments.given("sequences")};
   check_token_count(request.sequences, request.length);
   TokenSequences out;
   std::string file = arguments.text("token_file");
@@ -181,7 +182,7 @@ TokenSequences token_sequences(const Arguments& arguments, const Model& model,
     out.of_model = cut_windows(text_ids(arguments, model, /*special=*/false), request, file);
   }
   out.parameters = {{"source", name_of(file)},
-                    {"sequences", request.sequences},
+                    {"sequences", std::ssize(out.of_model)},
                     {"length", request.length},
                     {"sample", sample}};
   return out;

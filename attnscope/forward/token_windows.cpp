@@ -1,5 +1,6 @@
 #include "attnscope/forward/token_windows.h"
 
+#include <algorithm>
 #include <string>
 #include <unordered_set>
 
@@ -24,26 +25,29 @@ std::vector<std::int64_t> window_starts(std::int64_t tokens, const WindowRequest
   if (request.length <= tokens) {
     windows = request.sample ? tokens - request.length + 1 : tokens / request.length;
   }
-  if (windows < request.sequences) {
+  const std::int64_t wanted = request.or_fewer
+                                  ? std::clamp<std::int64_t>(windows, 1, request.sequences)
+                                  : request.sequences;
+  if (windows < wanted) {
     const std::string of_length = windows == 1 ? " window of {length} " : " windows of {length} ";
     throw Error(ErrorKind::usage, {.file = std::string(place),
                                    .problem = "has " + std::to_string(tokens) +
                                               " tokens: " + std::to_string(windows) + of_length +
                                               std::to_string(request.length) + ", not the " +
-                                              std::to_string(request.sequences) + " of {sequences}",
+                                              std::to_string(wanted) + " of {sequences}",
                                    .hint = "give more text, or fewer or shorter sequences"});
   }
   std::vector<std::int64_t> starts;
-  starts.reserve(static_cast<std::size_t>(request.sequences));
+  starts.reserve(static_cast<std::size_t>(wanted));
   if (!request.sample) {
-    for (std::int64_t window = 0; window < request.sequences; ++window) {
+    for (std::int64_t window = 0; window < wanted; ++window) {
       starts.push_back(window * request.length);
     }
     return starts;
   }
   std::uint64_t state = *request.sample;
   std::unordered_set<std::int64_t> drawn;
-  while (starts.size() < static_cast<std::size_t>(request.sequences)) {
+  while (starts.size() < static_cast<std::size_t>(wanted)) {
     __extension__ using Wide = unsigned __int128;
     const auto start = static_cast<std::int64_t>(Wide(next(state)) * windows >> 64);
     if (drawn.insert(start).second) starts.push_back(start);

@@ -13,6 +13,7 @@ struct WindowRequest {
   std::int64_t sequences = 1;           // windows, at least 1
   std::int64_t length = 1;              // tokens of each, at least 1
   std::optional<std::uint64_t> sample;  // seed of random windows; else they follow each other
+  bool or_fewer = false;                // as many as there are, but one at least
 };
 
 /// Where windows begin in a text of `tokens` tokens: at 0, length, 2 length, …; or at random, all

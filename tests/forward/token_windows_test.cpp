@@ -45,6 +45,15 @@ TEST(TokenWindows, SayHowManyThereAre) {
                       "0 windows");
 }
 
+TEST(TokenWindows, AreAsManyAsThereAreWhereFewerWillDo) {
+  WindowRequest request{.sequences = 5, .length = 10, .or_fewer = true};
+  EXPECT_EQ(window_starts(39, request, "text"), (std::vector<std::int64_t>{0, 10, 20}));
+  EXPECT_EQ(std::ssize(window_starts(60, request, "text")), 5);
+  request.sample = 7;
+  EXPECT_EQ(std::ssize(window_starts(12, request, "text")), 3);
+  EXPECT_THROW(window_starts(9, request, "text"), Error);
+}
+
 TEST(TokenWindows, AreCutFromIds) {
   std::vector<std::int64_t> ids(7);
   std::iota(ids.begin(), ids.end(), 100);

@@ -106,12 +106,12 @@ TEST(GgufFile, RejectsMalformedFiles) {
        "reach past the end of the file"},
   };
   const TempFolder folder;
-  for (const auto& [fault, bytes, said, kind] : files) {
-    SCOPED_TRACE(fault);
-    EXPECT_ERROR_SAYING(kind, parse(bytes), "m.gguf", said);
-    if (!bytes.starts_with("GGUF")) continue;
-    const auto path = folder.write("m.gguf", bytes);
-    EXPECT_ERROR_SAYING(kind, Checkpoint::open(path), path.string(), said);
+  for (const auto& file : files) {
+    SCOPED_TRACE(file.fault);
+    EXPECT_ERROR_SAYING(file.kind, parse(file.bytes), "m.gguf", file.said);
+    if (!file.bytes.starts_with("GGUF")) continue;
+    const auto path = folder.write("m.gguf", file.bytes);
+    EXPECT_ERROR_SAYING(file.kind, Checkpoint::open(path), path.string(), file.said);
   }
 }
 
