@@ -22,6 +22,22 @@ constexpr std::uint64_t kMaxIndexBytes = 100'000'000;
               {.file = file.string(), .problem = std::move(problem), .hint = std::move(hint)});
 }
 
+/// What `read` makes of the files, unless they were cut meanwhile.
+template <class Read>
+auto read_intact(std::span<const MappedFile> files, Read read) {
+  const auto check = [&] {
+    for (const MappedFile& file : files) file.check_intact();
+  };
+  try {
+    auto contents = read();
+    check();
+    return contents;
+  } catch (const Error&) {
+    check();  // a cut file is the likelier truth than what its zeros look like
+    throw;
+  }
+}
+
 }  // namespace
 
 Checkpoint Checkpoint::open(const fs::path& path) {
@@ -44,25 +60,42 @@ Checkpoint Checkpoint::open(const CheckpointFolder& folder, std::string weights)
     checkpoint.open_sharded(folder);
     return checkpoint;
   }
-  for (const std::string& part : checkpoint.add_file(folder, weights)) {
-    checkpoint.add_file(folder, part);
-  }
+  checkpoint.open_parts(folder, weights);
   checkpoint.index_names({});
+  checkpoint.use_own_texts();
   return checkpoint;
 }
 
-std::vector<std::string> Checkpoint::add_file(const CheckpointFolder& folder,
-                                              const std::string& name) {
+void Checkpoint::open_parts(const CheckpointFolder& folder, const std::string& name) {
   MappedFile file = folder.open(name);
   const FileFormat& format = format_of(file);
-  FileContents contents;
-  try {
-    contents = format.read(file, file.path().string());
-  } catch (const Error&) {
-    file.check_intact();  // a cut file is the likelier truth than what its zeros look like
-    throw;
+  std::vector<fs::path> names = {name};
+  if (format.parts != nullptr) names = format.parts(name);
+  if (format.read_parts == nullptr) {
+    for (const fs::path& part : names) add_file(folder, part.string());
+    return;
   }
-  file.check_intact();
+  std::vector<MappedFile> files;
+  for (const fs::path& part : names) {
+    files.push_back(part == name ? std::move(file) : folder.open(part.string()));
+  }
+  std::vector<FileContents> contents = read_intact(files, [&] { return format.read_parts(files); });
+  for (std::size_t part = 0; part < files.size(); ++part) {
+    add_contents(std::move(files[part]), std::move(contents[part]));
+  }
+}
+
+void Checkpoint::add_file(const CheckpointFolder& folder, const std::string& name) {
+  MappedFile file = folder.open(name);
+  const FileFormat& format = format_of(file);
+  FileContents contents = read_intact({&file, 1}, [&] {
+    if (format.read == nullptr) return std::move(format.read_parts({&file, 1}).front());
+    return format.read(file, file.path().string());
+  });
+  add_contents(std::move(file), std::move(contents));
+}
+
+void Checkpoint::add_contents(MappedFile file, FileContents contents) {
   for (NamedTensor& tensor : contents.tensors) {
     tensors_.push_back({std::move(tensor.name), std::move(tensor.view), files_.size()});
   }
@@ -75,14 +108,20 @@ std::vector<std::string> Checkpoint::add_file(const CheckpointFolder& folder,
   if (contents.tokenizer) tokenizer_ = std::move(contents.tokenizer);
   memory_.insert(memory_.end(), contents.memory.begin(), contents.memory.end());
   files_.push_back(std::move(file));
+}
 
-  std::vector<std::string> others;
-  if (format.parts != nullptr) {
-    for (const fs::path& part : format.parts(name)) {
-      if (part != name) others.push_back(part.string());
-    }
+void Checkpoint::use_own_texts() {
+  const std::string place = main_file_.string();
+  if (config_)
+    folder_.bring_text(
+        "config.json", [text = *config_] { return text; }, place);
+  if (!tokenizer_) return;
+  folder_.bring_text("tokenizer.json", tokenizer_, place);
+  // Those of the folder are of another tokenizer, as likely as not.
+  for (const char* name :
+       {"tokenizer_config.json", "special_tokens_map.json", "generation_config.json"}) {
+    folder_.hide(name);
   }
-  return others;
 }
 
 void Checkpoint::open_sharded(const CheckpointFolder& folder) {

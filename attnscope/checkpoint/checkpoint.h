@@ -49,9 +49,9 @@ class Checkpoint {
   /// Other names of tensors, from the files' metadata: alias → name.
   const std::map<std::string, std::string, std::less<>>& aliases() const { return aliases_; }
 
-  /// The text of a config.json or a tokenizer.json that the weights' own file holds.
+  /// The text of a config.json that the weights' own file holds. It is that of folder(), too, and
+  /// so is the tokenizer.json of such a file.
   const std::optional<std::string>& config() const { return config_; }
-  const std::optional<std::string>& tokenizer() const { return tokenizer_; }
 
   /// Where index and shards disagree, one for each tensor; the tensors are the union of both.
   /// Shards that are not there are named here too, as long as one is; and what readers note.
@@ -94,8 +94,12 @@ class Checkpoint {
                       std::string hint = "") const;
 
  private:
-  /// Names the other files that belong to it.
-  std::vector<std::string> add_file(const CheckpointFolder& folder, const std::string& name);
+  /// The file, and all others that belong to it.
+  void open_parts(const CheckpointFolder& folder, const std::string& name);
+  void add_file(const CheckpointFolder& folder, const std::string& name);
+  void add_contents(MappedFile file, FileContents contents);
+  /// What the weights' file brings goes before what lies beside it.
+  void use_own_texts();
   void warn(const CheckpointTensor& tensor, const std::string& problem);
   void open_sharded(const CheckpointFolder& folder);
   /// `shard_of`: what the index says, empty for a single file.
@@ -111,7 +115,8 @@ class Checkpoint {
   std::map<std::string, std::string, std::less<>> missing_;  // tensor → shard the index names
   std::set<std::string, std::less<>> absent_shards_;
   std::vector<ErrorParts> warnings_;
-  std::optional<std::string> config_, tokenizer_;
+  std::optional<std::string> config_;
+  std::function<std::string()> tokenizer_;
   std::vector<std::shared_ptr<const std::vector<std::byte>>> memory_;
 };
 

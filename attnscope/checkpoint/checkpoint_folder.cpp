@@ -16,6 +16,7 @@ const RemoteFile* CheckpointFolder::find(const std::string& name) const {
 }
 
 bool CheckpointFolder::has(const std::string& name) const {
+  if (const auto text = texts_.find(name); text != texts_.end()) return text->second.has_value();
   if (is_remote_) return find(name) != nullptr;
   std::error_code ignored;
   return fs::exists(path_ / name, ignored);
@@ -28,7 +29,20 @@ MappedFile CheckpointFolder::open(const std::string& name) const {
 }
 
 std::string CheckpointFolder::read_text(const std::string& name, std::uint64_t limit_bytes) const {
+  const auto brought = texts_.find(name);
+  if (brought != texts_.end() && brought->second) return brought->second->make();
   return text_of(open(name), limit_bytes);
+}
+
+std::string CheckpointFolder::place_of(const std::string& name) const {
+  const auto brought = texts_.find(name);
+  if (brought != texts_.end() && brought->second) return brought->second->place;
+  return (path_ / name).string();
+}
+
+void CheckpointFolder::bring_text(const std::string& name, std::function<std::string()> make,
+                                  std::string place) {
+  texts_[name] = Text{std::move(make), std::move(place)};
 }
 
 std::vector<std::string> CheckpointFolder::names_ending(std::string_view ending) const {

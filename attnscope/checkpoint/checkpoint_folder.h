@@ -3,6 +3,9 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
+#include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -32,7 +35,14 @@ class CheckpointFolder {
   std::string read_text(const std::string& name, std::uint64_t limit_bytes) const;
 
   /// What messages call one of its files.
-  std::string place_of(const std::string& name) const { return (path_ / name).string(); }
+  std::string place_of(const std::string& name) const;
+
+  /// From now on that file is the text that `make` gives each time it is read, which another file
+  /// brings.
+  void bring_text(const std::string& name, std::function<std::string()> make, std::string place);
+
+  /// From now on it has no such file.
+  void hide(const std::string& name) { texts_[name] = std::nullopt; }
 
   /// Names of its files with that ending, sorted. Throws Error(io) where it cannot be listed.
   std::vector<std::string> names_ending(std::string_view ending) const;
@@ -40,8 +50,14 @@ class CheckpointFolder {
  private:
   const RemoteFile* find(const std::string& name) const;
 
+  struct Text {
+    std::function<std::string()> make;
+    std::string place;
+  };
+
   std::filesystem::path path_;
-  std::vector<RemoteFile> files_;  // of one elsewhere
+  std::map<std::string, std::optional<Text>> texts_;  // none: the file is hidden
+  std::vector<RemoteFile> files_;                     // of one elsewhere
   bool is_remote_ = false;
 };
 

@@ -1,5 +1,7 @@
 #include "attnscope/checkpoint/file_format.h"
 
+#include "attnscope/checkpoint/gguf/gguf_reader.h"
+#include "attnscope/checkpoint/llama2c.h"
 #include "attnscope/checkpoint/pytorch/pytorch.h"
 #include "attnscope/checkpoint/safetensors.h"
 
@@ -9,6 +11,8 @@ std::span<const FileFormat> file_formats() {
   static const std::vector<FileFormat> formats = {
       {"safetensors", "model.safetensors", {".safetensors"}, nullptr, read_safetensors},
       {"PyTorch", "pytorch_model.bin", {".bin", ".pt", ".pth", ".ckpt"}, is_pytorch, read_pytorch},
+      {"GGUF", "", {".gguf"}, recognises_gguf, nullptr, gguf_parts, read_gguf},
+      {"llama2.c", "", {".bin"}, is_llama2c, read_llama2c},
   };
   return formats;
 }

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -25,8 +26,10 @@ struct NamedTensor {
 struct FileContents {
   std::vector<NamedTensor> tensors;             // in the order of their bytes
   std::map<std::string, std::string> metadata;  // free texts; some name a tensor: alias → name
-  std::optional<std::string> config;     // the text of a config.json, where the file has its own
-  std::optional<std::string> tokenizer;  // that of a tokenizer.json, likewise
+  std::optional<std::string> config;  // the text of a config.json, where the file has its own
+  /// Makes that of a tokenizer.json, likewise, while the file is open: few commands want it. May
+  /// throw as readers do. Null: none.
+  std::function<std::string()> tokenizer;
   std::vector<std::shared_ptr<const std::vector<std::byte>>> memory;  // what had to be unpacked
   std::vector<std::string> notes;  // what the user should know of the file, a line each
 };
@@ -42,6 +45,9 @@ struct FileFormat {
   FileContents (*read)(const MappedFile& file, std::string_view name);
   /// All files of the checkpoint that this one is a part of, by its name; null: it is alone.
   std::vector<std::filesystem::path> (*parts)(const std::filesystem::path& file) = nullptr;
+  /// In place of `read`, where parts only mean something together: all of them, in the order of
+  /// `parts`, to the contents of each.
+  std::vector<FileContents> (*read_parts)(std::span<const MappedFile> parts) = nullptr;
 };
 
 /// In the order in which the files of a folder are preferred.

@@ -106,7 +106,7 @@ std::string find_weights(const CheckpointFolder& folder) {
   for (const FileFormat& format : file_formats()) {
     if (auto found = weights_of_format(folder, format)) return *std::move(found);
   }
-  for (const std::string_view ending : {".bin", ".pt", ".pth", ".gguf", ".h5", ".msgpack"}) {
+  for (const std::string_view ending : {".h5", ".msgpack"}) {
     const auto others = folder.names_ending(ending);
     if (others.empty()) continue;
     refuse(ErrorKind::unsupported, folder.path(),
@@ -137,7 +137,7 @@ const FileFormat& format_of(const MappedFile& file) {
   for (const FileFormat& format : file_formats()) {
     if (!has_ending(format, name)) continue;
     if (format.recognises == nullptr || format.recognises(start)) return format;
-    candidate = &format;
+    if (candidate == nullptr) candidate = &format;
   }
   if (candidate == nullptr) {
     refuse(ErrorKind::unsupported, file.path(), "not a format that is read",

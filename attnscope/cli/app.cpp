@@ -42,7 +42,7 @@ int run_program_option(const Words& words) {
   const std::string& word = words.front();
   if (word == "--version") return print("attnscope " ATTNSCOPE_VERSION "\n");
   if (word == "-h" || word == "--help") {
-    const Command* command = words.size() > 1 ? find_command(words[1]) : nullptr;
+    const Command* command = words.size() > 1 ? find_command(all_commands(), words[1]) : nullptr;
     return print(command == nullptr ? program_help() : command_help(*command));
   }
   const std::string name = word.substr(0, word.find('='));
@@ -76,7 +76,7 @@ int dispatch(const Words& words, std::stop_token stop) {
     return exit_code(ErrorKind::usage);
   }
   if (words.front().starts_with('-')) return run_program_option(words);
-  const Command* command = find_command(words.front());
+  const Command* command = find_command(all_commands(), words.front());
   if (command == nullptr) refuse_command(words.front());
   try {
     const auto arguments = parse_words(*command, std::span(words).subspan(1));

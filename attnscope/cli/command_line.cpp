@@ -47,24 +47,11 @@ const Parameter& find_flag(const Command& command, const std::string& flag) {
 
 using Given = std::map<std::string, ParameterValue>;
 
-void add(Given& given, const Parameter& parameter, const std::string& text) {
-  ParameterValue value = value_from_text(parameter, text);
-  const auto [found, fresh] = given.emplace(parameter.name, value);
-  if (fresh || parameter.type == ParameterType::flag) return;
-  if (parameter.type != ParameterType::models) {
-    throw Error(ErrorKind::usage, {.parameter = parameter.name, .problem = "is given twice"});
-  }
-  auto& all = std::get<std::vector<std::string>>(found->second);
-  for (std::string& path : std::get<std::vector<std::string>>(value)) {
-    all.push_back(std::move(path));
-  }
-}
-
 void add_positional(Given& given, const Command& command, const std::string& word) {
   for (const Parameter& parameter : command.parameters) {
     const bool several = parameter.type == ParameterType::models;
     if (!parameter.positional || (given.contains(parameter.name) && !several)) continue;
-    return add(given, parameter, word);
+    return add_value(given, parameter, word);
   }
   refuse(word, "is one argument too many (see attnscope " + command.name + " --help)");
 }
@@ -76,16 +63,16 @@ bool add_flag(Given& given, const Parameter& parameter, const Flag& flag, const 
   };
   if (parameter.type == ParameterType::flag) {
     if (flag.value) complain("takes no value");
-    add(given, parameter, "");
+    add_value(given, parameter, "");
     return false;
   }
   if (!flag.value && !parameter.bare.empty()) {
-    add(given, parameter, parameter.bare);
+    add_value(given, parameter, parameter.bare);
     return false;
   }
   const std::string* value = flag.value ? &*flag.value : next;
   if (value == nullptr || value->empty()) complain("needs a value");
-  add(given, parameter, *value);
+  add_value(given, parameter, *value);
   return !flag.value;
 }
 
@@ -106,13 +93,6 @@ std::span<const Command> all_commands() {
     return list;
   }();
   return all;
-}
-
-const Command* find_command(std::string_view name) {
-  for (const Command& command : all_commands()) {
-    if (command.name == name) return &command;
-  }
-  return nullptr;
 }
 
 std::string flag_of(std::string_view parameter) {

@@ -14,8 +14,6 @@ namespace attnscope {
 /// Those of every front end, and those that only a command line has.
 std::span<const Command> all_commands();
 
-const Command* find_command(std::string_view name);
-
 /// "--rope-offset" for "rope_offset".
 std::string flag_of(std::string_view parameter);
 

@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <deque>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <optional>
 #include <utility>
@@ -121,48 +122,53 @@ class Watched : public RowSink {
   std::vector<std::string> notes_;
 };
 
-/// What a command writes in a form of its own.
-void write_own(const Command& command, const Arguments& arguments, const Session& given) {
-  Session session = given;
-  const std::string path = arguments.text("out");
-  OutputTarget target(path);
+/// Where a command writes: its report, and files beside it, which appear with it or not at all.
+struct Output {
+  OutputTarget report;
   std::deque<OutputTarget> beside;
-  session.open_file = [&](const std::string& file) -> std::ostream& {
-    return beside.emplace_back(file).stream();
+};
+
+/// Runs `work` in a session that shows its progress and opens files beside the report.
+void run_for(Output& output, const Command& command, const Arguments& arguments, Session session,
+             const std::function<void(const Session&)>& work) {
+  session.open_file = [&](const std::string& path) -> std::ostream& {
+    return output.beside.emplace_back(path).stream();
   };
-  {
-    ProgressLine line(command.name, progress_mode(arguments));
-    session.context.on_progress = [&](const Progress& progress) { line.show(progress); };
-    command.write(arguments, session, target.stream());
-  }
-  for (OutputTarget& file : beside) commit(file, session);
-  commit(target, session);
+  ProgressLine line(command.name, progress_mode(arguments));
+  session.context.on_progress = [&](const Progress& progress) { line.show(progress); };
+  work(session);
 }
 
-void print_rows(const Command& command, const Arguments& arguments, const Session& given) {
-  Session session = given;
-  OutputTarget target(arguments.text("out"));
+void commit(Output& output, const Session& session) {
+  for (OutputTarget& file : output.beside) commit(file, session);
+  commit(output.report, session);
+}
+
+/// What a command writes in a form of its own.
+void write_own(const Command& command, const Arguments& arguments, const Session& session) {
+  Output output{.report = OutputTarget(arguments.text("out")), .beside = {}};
+  run_for(output, command, arguments, session, [&](const Session& running) {
+    command.write(arguments, running, output.report.stream());
+  });
+  commit(output, session);
+}
+
+void print_rows(const Command& command, const Arguments& arguments, const Session& session) {
+  Output output{.report = OutputTarget(arguments.text("out")), .beside = {}};
+  OutputTarget& report = output.report;
   WriteOptions options{
-      .color = wants_color(target), .true_color = has_true_color(), .spell = spelling(command)};
-  options.width = target.terminal_width().value_or(options.width);
-  const auto writer = find_format(arguments.text("format")).make(options, target.stream());
+      .color = wants_color(report), .true_color = has_true_color(), .spell = spelling(command)};
+  options.width = report.terminal_width().value_or(options.width);
+  const auto writer = find_format(arguments.text("format")).make(options, report.stream());
   Watched rows(*writer);
-  std::deque<OutputTarget> beside;
-  session.open_file = [&](const std::string& path) -> std::ostream& {
-    return beside.emplace_back(path).stream();
-  };
-  {
-    ProgressLine line(command.name, progress_mode(arguments));
-    session.context.on_progress = [&](const Progress& progress) { line.show(progress); };
-    command.run(arguments, session, rows);
-  }
+  run_for(output, command, arguments, session,
+          [&](const Session& running) { command.run(arguments, running, rows); });
   if (!arguments.flag("quiet")) {
     for (const std::string& note : rows.notes()) {
       say("note", spell_parameters(note, spelling(command)));
     }
   }
-  for (OutputTarget& file : beside) commit(file, session);
-  commit(target, session);
+  commit(output, session);
   rows.check_any();
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <ostream>
 #include <span>
@@ -62,8 +63,16 @@ struct Command {
 /// Every command that any front end can offer.
 std::span<const Command> commands();
 
-/// The one of that name; throws std::out_of_range: only code can name one that is not there.
+/// The one of that name, or null.
+const Command* find_command(std::span<const Command> among, std::string_view name);
+
+/// That of commands(); throws std::out_of_range: only code can name one that is not there.
 const Command& find_command_named(std::string_view name);
+
+/// Adds the value that a text stands for; models join those that were given before. Throws
+/// Error(usage), also where another parameter with a value was given before.
+void add_value(std::map<std::string, ParameterValue>& given, const Parameter& parameter,
+               const std::string& text);
 
 /// The arguments that such texts stand for. Throws Error(usage).
 Arguments arguments_of(const Command& command, const Example& given);

@@ -1,8 +1,8 @@
 #include <array>
-#include <map>
 #include <stdexcept>
 
 #include "attnscope/commands/command.h"
+#include "attnscope/core/error.h"
 
 namespace attnscope {
 
@@ -26,11 +26,31 @@ std::span<const Command> commands() {
   return all;
 }
 
-const Command& find_command_named(std::string_view name) {
-  for (const Command& command : commands()) {
-    if (command.name == name) return command;
+const Command* find_command(std::span<const Command> among, std::string_view name) {
+  for (const Command& command : among) {
+    if (command.name == name) return &command;
   }
-  throw std::out_of_range("no such command");
+  return nullptr;
+}
+
+const Command& find_command_named(std::string_view name) {
+  const Command* command = find_command(commands(), name);
+  if (command == nullptr) throw std::out_of_range("no such command");
+  return *command;
+}
+
+void add_value(std::map<std::string, ParameterValue>& given, const Parameter& parameter,
+               const std::string& text) {
+  ParameterValue value = value_from_text(parameter, text);
+  const auto [found, fresh] = given.emplace(parameter.name, value);
+  if (fresh || parameter.type == ParameterType::flag) return;
+  if (parameter.type != ParameterType::models) {
+    throw Error(ErrorKind::usage, {.parameter = parameter.name, .problem = "is given twice"});
+  }
+  auto& all = std::get<std::vector<std::string>>(found->second);
+  for (std::string& path : std::get<std::vector<std::string>>(value)) {
+    all.push_back(std::move(path));
+  }
 }
 
 Arguments arguments_of(const Command& command, const Example& given) {
@@ -38,13 +58,7 @@ Arguments arguments_of(const Command& command, const Example& given) {
   for (const auto& [name, text] : given) {
     const Parameter* parameter = find_parameter(command, name);
     if (parameter == nullptr) throw std::out_of_range("no such parameter");
-    ParameterValue value = value_from_text(*parameter, text);
-    const auto [found, fresh] = values.emplace(name, value);
-    if (fresh || parameter->type != ParameterType::models) continue;
-    auto& all = std::get<std::vector<std::string>>(found->second);
-    for (std::string& path : std::get<std::vector<std::string>>(value)) {
-      all.push_back(std::move(path));
-    }
+    add_value(values, *parameter, text);
   }
   return Arguments(command.parameters, command.exclusions, std::move(values));
 }

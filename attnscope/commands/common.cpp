@@ -172,6 +172,7 @@ NamedCheckpoints open_checkpoints(const Arguments& arguments, const Session& ses
   NamedCheckpoints opened{.names = names_of(named)};
   for (const NamedModel& model : named) {
     opened.checkpoints.push_back(open_checkpoint(model, arguments.flag("remote"), session));
+    compose_quantised(opened.checkpoints.back());
     warn(opened.checkpoints.back(), session);
   }
   return opened;

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "attnscope/checkpoint/tokenizer_json.h"
 #include "attnscope/core/error.h"
 #include "attnscope/core/strict_json.h"
 #include "attnscope/core/utf8.h"
@@ -35,8 +36,7 @@ std::vector<std::string> lines_of(const CheckpointFolder& folder, const char* na
   return lines;
 }
 
-/// The special tokens that the vocabulary has, as `added_tokens` lists them: they are found in a
-/// text before anything else.
+/// The special tokens that the vocabulary has, as `added_tokens` lists them.
 json added_tokens(const json& vocabulary, const std::vector<std::string>& spellings) {
   std::vector<std::pair<std::int64_t, std::string>> sorted;
   for (const std::string& spelling : spellings) {
@@ -46,37 +46,9 @@ json added_tokens(const json& vocabulary, const std::vector<std::string>& spelli
   sorted.erase(std::unique(sorted.begin(), sorted.end()), sorted.end());
   json list = json::array();
   for (const auto& [id, spelling] : sorted) {
-    list.push_back({{"id", id},
-                    {"content", spelling},
-                    {"single_word", false},
-                    {"lstrip", false},
-                    {"rstrip", false},
-                    {"normalized", false},
-                    {"special", true}});
+    list.push_back(added_token(id, spelling, /*special=*/true));
   }
   return list;
-}
-
-/// Puts `first` before a text and `last` behind it, where they are given and in the vocabulary.
-json template_of(const json& vocabulary, const std::string& first, const std::string& last) {
-  const json text = {{"Sequence", {{"id", "A"}, {"type_id", 0}}}};
-  json single = json::array(), special = json::object();
-  const auto put = [&](const std::string& spelling) {
-    if (spelling.empty() || !vocabulary.contains(spelling)) return;
-    single.push_back({{"SpecialToken", {{"id", spelling}, {"type_id", 0}}}});
-    special[spelling] = {{"id", spelling},
-                         {"ids", json::array({vocabulary[spelling]})},
-                         {"tokens", json::array({spelling})}};
-  };
-  put(first);
-  single.push_back(text);
-  put(last);
-  json pair = single;
-  pair.push_back({{"Sequence", {{"id", "B"}, {"type_id", 1}}}});
-  return {{"type", "TemplateProcessing"},
-          {"single", single},
-          {"pair", pair},
-          {"special_tokens", special}};
 }
 
 /// spelling → id, as a JSON object.
@@ -118,13 +90,6 @@ json read_merges(const CheckpointFolder& folder, const char* name, const json& v
   return merges;
 }
 
-json byte_level(bool add_prefix_space) {
-  return {{"type", "ByteLevel"},
-          {"add_prefix_space", add_prefix_space},
-          {"trim_offsets", true},
-          {"use_regex", true}};
-}
-
 }  // namespace
 
 std::string byte_level_json(const CheckpointFolder& folder, const TokenizerConfig& config) {
@@ -151,25 +116,10 @@ std::string byte_level_json(const CheckpointFolder& folder, const TokenizerConfi
       last = config.spelling("eos_token", "<|endoftext|>");
     }
   }
-  const json tokenizer = {{"version", "1.0"},
-                          {"truncation", nullptr},
-                          {"padding", nullptr},
-                          {"added_tokens", added_tokens(vocabulary, special)},
-                          {"normalizer", nullptr},
-                          {"pre_tokenizer", byte_level(add_prefix_space)},
-                          {"post_processor", template_of(vocabulary, first, last)},
-                          {"decoder", byte_level(true)},
-                          {"model",
-                           {{"type", "BPE"},
-                            {"dropout", nullptr},
-                            {"unk_token", nullptr},
-                            {"continuing_subword_prefix", ""},
-                            {"end_of_word_suffix", ""},
-                            {"fuse_unk", false},
-                            {"byte_fallback", false},
-                            {"ignore_merges", false},
-                            {"vocab", vocabulary},
-                            {"merges", merges}}}};
+  json tokenizer = tokenizer_of(pair_model(vocabulary, merges), byte_level(true));
+  tokenizer["added_tokens"] = added_tokens(vocabulary, special);
+  tokenizer["pre_tokenizer"] = byte_level(add_prefix_space);
+  tokenizer["post_processor"] = template_of(vocabulary, first, last);
   return tokenizer.dump();
 }
 
@@ -195,25 +145,20 @@ std::string word_piece_json(const CheckpointFolder& folder, const TokenizerConfi
   for (const auto& [key, spelling] : config.special) special.push_back(spelling);
 
   const auto strip_accents = config.strip_accents;
-  const json tokenizer = {{"version", "1.0"},
-                          {"truncation", nullptr},
-                          {"padding", nullptr},
-                          {"added_tokens", added_tokens(vocabulary, special)},
-                          {"normalizer",
-                           {{"type", "BertNormalizer"},
-                            {"clean_text", true},
-                            {"handle_chinese_chars", config.tokenize_chinese_chars.value_or(true)},
-                            {"strip_accents", strip_accents ? json(*strip_accents) : json()},
-                            {"lowercase", config.do_lower_case.value_or(!capitals)}}},
-                          {"pre_tokenizer", {{"type", "BertPreTokenizer"}}},
-                          {"post_processor", template_of(vocabulary, first, last)},
-                          {"decoder", {{"type", "WordPiece"}, {"prefix", "##"}, {"cleanup", true}}},
-                          {"model",
-                           {{"type", "WordPiece"},
-                            {"unk_token", unknown},
-                            {"continuing_subword_prefix", "##"},
-                            {"max_input_chars_per_word", 100},
-                            {"vocab", vocabulary}}}};
+  json tokenizer = tokenizer_of({{"type", "WordPiece"},
+                                 {"unk_token", unknown},
+                                 {"continuing_subword_prefix", "##"},
+                                 {"max_input_chars_per_word", 100},
+                                 {"vocab", vocabulary}},
+                                {{"type", "WordPiece"}, {"prefix", "##"}, {"cleanup", true}});
+  tokenizer["added_tokens"] = added_tokens(vocabulary, special);
+  tokenizer["normalizer"] = {{"type", "BertNormalizer"},
+                             {"clean_text", true},
+                             {"handle_chinese_chars", config.tokenize_chinese_chars.value_or(true)},
+                             {"strip_accents", strip_accents ? json(*strip_accents) : json()},
+                             {"lowercase", config.do_lower_case.value_or(!capitals)}};
+  tokenizer["pre_tokenizer"] = {{"type", "BertPreTokenizer"}};
+  tokenizer["post_processor"] = template_of(vocabulary, first, last);
   return tokenizer.dump();
 }
 

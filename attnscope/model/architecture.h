@@ -90,11 +90,11 @@ enum class NormKind {
 struct NormRule {
   NormKind kind = NormKind::layer;
   ConfigNumber epsilon = {};
-  double gain_offset = 0;             // the gain is this + the stored value; 1 for Gemma
-  ConfigFlag affine = {"", true};     // false: norms have neither gain nor bias
-  std::string attention_input = {};   // before the attention, of what it reads
-  std::string attention_output = {};  // after it, before it is added to the stream
-  std::string attention_sum = {};     // of the sum
+  ConfigNumber gain_offset = {"", 0};  // the gain is this + the stored value; 1 for Gemma
+  ConfigFlag affine = {"", true};      // false: norms have neither gain nor bias
+  std::string attention_input = {};    // before the attention, of what it reads
+  std::string attention_output = {};   // after it, before it is added to the stream
+  std::string attention_sum = {};      // of the sum
   std::string mlp_input = {};
   std::string mlp_output = {};
   std::string mlp_sum = {};

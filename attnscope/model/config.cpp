@@ -116,7 +116,26 @@ std::string quantization_method(const json& quantization) {
   return "unnamed method";
 }
 
+/// Of the model, or of its language model.
+Quantisation quantisation_of(const json& config) {
+  const json* nested = nested_language(config);
+  for (const json* level : {nested, &config}) {
+    if (level == nullptr) continue;
+    const auto found = level->find("quantization_config");
+    if (found != level->end() && found->is_object()) {
+      return {.method = quantization_method(*found), .config = found->dump()};
+    }
+  }
+  return {};
+}
+
 }  // namespace
+
+Quantisation parse_quantisation(std::string_view text, std::string_view where) {
+  const json config = parse_json(text, where);
+  if (!config.is_object()) refuse(where, "is not a JSON object");
+  return quantisation_of(config);
+}
 
 ModelSpec parse_config(std::string_view text, std::string_view where) {
   const json config = parse_json(text, where);
@@ -130,6 +149,7 @@ ModelSpec parse_config(std::string_view text, std::string_view where) {
   ModelSpec spec{.architecture = architecture,
                  .dimensions = read_dimensions(reader, architecture.keys),
                  .tied = architecture.tied_by_default,
+                 .quantisation = quantisation_of(config),
                  .source = std::string(where),
                  .text = std::string(text)};
   check_dimensions(spec.dimensions, where);
@@ -137,11 +157,6 @@ ModelSpec parse_config(std::string_view text, std::string_view where) {
   for (const json* level : {&config, &language}) {
     const auto tied = level->find("tie_word_embeddings");
     if (tied != level->end() && tied->is_boolean()) spec.tied = tied->get<bool>();
-    const auto quantization = level->find("quantization_config");
-    if (quantization != level->end() && quantization->is_object()) {
-      spec.quantization = quantization_method(*quantization);
-      spec.quantization_config = quantization->dump();
-    }
   }
   return spec;
 }

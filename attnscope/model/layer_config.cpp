@@ -80,7 +80,7 @@ NormSpec norm_named(const NormRule& rule, const ConfigReader& config, const std:
   const double standard = rule.epsilon.fallback.value_or(0);
   return {.kind = rule.kind,
           .epsilon = config.real(rule.epsilon).value_or(standard),
-          .gain_offset = rule.gain_offset,
+          .gain_offset = config.real(rule.gain_offset).value_or(0),
           .tensor = config.flag(rule.affine) ? tensor : ""};
 }
 

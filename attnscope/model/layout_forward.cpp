@@ -19,7 +19,7 @@ NormRule parse_norms(LayoutFields fields) {
   if (!epsilon) fields.fail("has no 'epsilon'");
   NormRule norms{.kind = kind,
                  .epsilon = constant(epsilon),
-                 .gain_offset = fields.not_negative("gain_offset").value_or(0),
+                 .gain_offset = {"", fields.not_negative("gain_offset").value_or(0)},
                  .affine = {"", fields.flag("affine", true)},
                  .attention_input = fields.text("attention_input"),
                  .attention_output = fields.text("attention_output"),

@@ -15,6 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr const char* kConfig = "config.json";
 constexpr std::uint64_t kMaxConfigBytes = 10'000'000;
 constexpr std::string_view kWeightEnding = ".weight";
 constexpr std::string_view kBiasEnding = ".bias";
@@ -78,14 +79,13 @@ Model Model::open(const fs::path& path, const std::optional<fs::path>& layout, s
 
 Model Model::open(Checkpoint checkpoint, const std::optional<fs::path>& layout, std::string name) {
   const auto compose = [&](const ModelSpec& spec) {
-    checkpoint.compose_quantised(spec.quantization, spec.quantization_config, spec.source);
+    checkpoint.compose_quantised(spec.quantisation.method, spec.quantisation.config, spec.source);
   };
   if (!layout && checkpoint.config()) {
     ModelSpec spec = parse_config(*checkpoint.config(), checkpoint.main_file().string());
     compose(spec);
     return {std::move(checkpoint), std::move(spec), std::move(name)};
   }
-  constexpr const char* kConfig = "config.json";
   const CheckpointFolder& folder = checkpoint.folder();
   const std::string source = layout ? layout->string() : folder.place_of(kConfig);
   if (!layout && !folder.has(kConfig)) {
@@ -154,10 +154,11 @@ void Model::choose_prefix() {
 Weight Model::locate(const WeightRule& rule, std::int64_t layer) const {
   const std::string tensor_name =
       prefix_ + fill_pattern(rule.tensor, layer_numbers(dimensions(), layer));
-  const bool quantised = !spec_.quantization.empty() && !is_known_quantisation(spec_.quantization);
+  const std::string& method = spec_.quantisation.method;
+  const bool quantised = !method.empty() && !is_known_quantisation(method);
   const auto not_read = [&]() -> std::string {
     if (!quantised) return "";
-    return "quantised checkpoint: " + verbatim(spec_.quantization) + " is not read yet";
+    return "quantised checkpoint: " + verbatim(method) + " is not read yet";
   };
   const CheckpointTensor* tensor = checkpoint_.find(tensor_name);
   if (tensor == nullptr) {
@@ -321,13 +322,26 @@ bool Model::norms_queries() const {
   return !spec_.layers.empty() && spec_.layers.front().attention.query_norm.has_value();
 }
 
+void compose_quantised(Checkpoint& checkpoint) {
+  const CheckpointFolder& folder = checkpoint.folder();
+  std::string text, place = checkpoint.main_file().string();
+  if (checkpoint.config()) {
+    text = *checkpoint.config();
+  } else if (folder.has(kConfig)) {
+    text = folder.read_text(kConfig, kMaxConfigBytes);
+    place = folder.place_of(kConfig);
+  }
+  const Quantisation found = text.empty() ? Quantisation() : parse_quantisation(text, place);
+  checkpoint.compose_quantised(found.method, found.config, place);
+}
+
 std::optional<std::string> why_not_analysed(const Checkpoint& checkpoint,
                                             const CheckpointTensor& tensor) {
   const DTypeInfo& dtype = dtype_info(tensor.view.dtype);
   if (dtype.kind == DTypeClass::undecoded) {
-    throw Error(
-        ErrorKind::unsupported,
-        checkpoint.parts_of(tensor, "dtype " + std::string(dtype.name) + " is not decoded yet"));
+    throw Error(ErrorKind::unsupported,
+                checkpoint.parts_of(tensor, "dtype " + std::string(tensor.view.storage_name()) +
+                                                " is not decoded yet"));
   }
   if (dtype.kind == DTypeClass::integer) {
     return "dtype " + std::string(dtype.name) + " holds no real numbers";

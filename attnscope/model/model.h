@@ -106,6 +106,10 @@ class Model {
   std::vector<std::array<Weight, kProjections.size()>> layers_;
 };
 
+/// Makes one tensor of the parts of each quantised weight, by the config that the checkpoint or its
+/// folder holds, if one does. Model::open() does it. Throws Error(format, unsupported).
+void compose_quantised(Checkpoint& checkpoint);
+
 /// Why the tensor's values cannot be analysed though the file is sound; nothing where they can.
 /// Throws Error(unsupported) for a dtype that is known but not decoded.
 std::optional<std::string> why_not_analysed(const Checkpoint& checkpoint,

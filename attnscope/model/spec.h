@@ -27,6 +27,12 @@ struct Dimensions {
   std::optional<std::int64_t> context;  // tokens
 };
 
+/// The quantization_config of a config.json.
+struct Quantisation {
+  std::string method;  // empty where there is none
+  std::string config;  // all of it, as JSON
+};
+
 struct ModelSpec {
   Architecture architecture;
   Dimensions dimensions;
@@ -35,11 +41,10 @@ struct ModelSpec {
   std::vector<LayerSpec> layers;  // empty where the forward pass is not described
   StreamSpec stream;
   HeadSpec head;
-  std::string not_run;              // why the forward pass cannot be computed; empty: it can
-  std::string quantization;         // quantization_config's method, empty where there is none
-  std::string quantization_config;  // all of it, as JSON
-  std::string source;               // the file that says all this, for messages
-  std::string text;                 // what is in it
+  std::string not_run;  // why the forward pass cannot be computed; empty: it can
+  Quantisation quantisation;
+  std::string source;  // the file that says all this, for messages
+  std::string text;    // what is in it
 };
 
 /// Shape in canonical orientation, (rows, cols).
@@ -47,6 +52,9 @@ std::pair<std::int64_t, std::int64_t> canonical_shape(const Dimensions& dimensio
 
 /// Which group and inner layer a layer's weights are in; the layer itself where none are shared.
 LayerNumbers layer_numbers(const Dimensions& dimensions, std::int64_t layer);
+
+/// From the text of a config.json of any architecture. Throws Error(format).
+Quantisation parse_quantisation(std::string_view text, std::string_view where);
 
 /// From the text of a config.json. Throws Error(format) for a contradiction or a missing number,
 /// Error(unsupported) for an architecture that is not in the list.

@@ -21,6 +21,7 @@ TensorMatrix as_row(const CheckpointTensor& gain, std::int64_t width) {
           .rows = 1,
           .cols = width,
           .row_stride = width,
+          .col_stride = gain.view.stride(0),
           .block_rows = 1,
           .block_stride = width};
 }

@@ -24,7 +24,7 @@ ItemInputs& ItemInputs::add_matrix(const Checkpoint& checkpoint, const Checkpoin
                     .tensor = &tensor,
                     .bytes = std::move(bytes),
                     .element_bytes = size,
-                    .geometry = {{"dtype", std::string(tensor.view.storage_name())},
+                    .geometry = {{"dtype", storage_text(tensor.view)},
                                  {"rows", matrix.rows},
                                  {"cols", matrix.cols},
                                  {"first", matrix.first},

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "attnscope/core/text.h"
 #include "attnscope/pipeline/estimates.h"
 #include "attnscope/store/content_hash.h"
 #include "attnscope/store/record_text.h"
@@ -10,8 +11,11 @@
 namespace attnscope {
 namespace {
 
+/// Of a view, with all that lies between its elements.
 TensorMatrix as_one_row(const TensorView& tensor) {
-  const std::int64_t count = tensor.element_count();
+  const std::int64_t count = tensor.strides.empty()
+                                 ? tensor.element_count()
+                                 : std::ssize(tensor.bytes) * 8 / dtype_info(tensor.dtype).bits;
   return {.tensor = tensor,
           .rows = 1,
           .cols = count,
@@ -96,10 +100,11 @@ void add_batch_inputs(ItemInputs& inputs, const WorkItem& item, const Source& so
   inputs.add("tokens", std::move(tokens))
       .add("layers", batch.layers)
       .add("config", content_hash(source.model->spec().text));
-  Value::List names;  // the same bytes under other names are another model
+  Value::List names;  // the same bytes under other names, or cut otherwise, are another model
   for (const CheckpointTensor& tensor : source.checkpoint->tensors()) {
     if (dtype_info(tensor.view.dtype).kind != DTypeClass::real) continue;
-    names.emplace_back(tensor.name);
+    const Shape& strides = tensor.view.strides;
+    names.emplace_back(strides.empty() ? tensor.name : tensor.name + shape_text(strides));
     inputs.add_matrix(*source.checkpoint, tensor, as_one_row(tensor.view));
   }
   inputs.add("names", content_hash(record_text({{"names", std::move(names)}})));

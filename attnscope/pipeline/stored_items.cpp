@@ -32,12 +32,12 @@ std::int64_t now_ns() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(since_1970).count();
 }
 
-/// Of its bytes; of a source, of all that it reads and how it is stored.
+/// Of its bytes; of a source, of all that it reads and what is made of that.
 std::string tensor_hash(const Checkpoint& checkpoint, const CheckpointTensor& tensor) {
   checkpoint.need(tensor);
   const auto parts = all_bytes(tensor.view);
   if (tensor.view.source == nullptr) return content_hash(parts.front());
-  std::string text(tensor.view.storage_name());
+  std::string text = storage_text(tensor.view);
   for (const auto part : parts) text += ' ' + content_hash(part);
   return content_hash(text);
 }

@@ -7,6 +7,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "attnscope/tensor/float16.h"
 #include "attnscope/tensor/float8.h"
 
 namespace attnscope {
@@ -30,19 +31,6 @@ Bits load(const std::byte* at) {
 
 float bf16_to_float(std::uint16_t bits) {
   return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16);
-}
-
-/// IEEE 754 binary16: 1 sign, 5 exponent (bias 15), 10 fraction bits.
-float f16_to_float(std::uint16_t bits) {
-  const std::uint32_t sign = static_cast<std::uint32_t>(bits & 0x8000) << 16;
-  const std::uint32_t exponent = (bits >> 10) & 0x1F;
-  const std::uint32_t fraction = bits & 0x3FF;
-  if (exponent == 0) {  // zero or subnormal: fraction * 2^-24, a normal float32
-    const float magnitude = static_cast<float>(fraction) * 0x1p-24f;
-    return std::bit_cast<float>(std::bit_cast<std::uint32_t>(magnitude) | sign);
-  }
-  const std::uint32_t float_exponent = exponent == 0x1F ? 0xFF : exponent + (127 - 15);
-  return std::bit_cast<float>(sign | float_exponent << 23 | fraction << 13);
 }
 
 template <class T, class Bits, class Convert>
@@ -118,7 +106,8 @@ void decode_elements(const TensorView& tensor, std::int64_t first, std::int64_t 
     case DType::f6_e2m3:
     case DType::f6_e3m2:
     case DType::f4:
-    case DType::c64: break;
+    case DType::c64:
+    case DType::packed: break;
   }
   throw std::invalid_argument("elements of " + std::string(dtype_name(tensor.dtype)) +
                               " are not decoded");

@@ -29,6 +29,7 @@ constexpr std::array kDTypes = {
     DTypeInfo{DType::f6_e3m2, "F6_E3M2", 6, DTypeClass::undecoded},
     DTypeInfo{DType::f4, "F4", 4, DTypeClass::undecoded},
     DTypeInfo{DType::c64, "C64", 64, DTypeClass::undecoded},
+    DTypeInfo{DType::packed, "PACKED", 8, DTypeClass::undecoded},
 };
 
 constexpr bool table_follows_enum() {
@@ -44,12 +45,14 @@ static_assert(table_follows_enum());
 const DTypeInfo& dtype_info(DType dtype) { return kDTypes[static_cast<std::size_t>(dtype)]; }
 
 std::optional<DType> dtype_from_name(std::string_view name) {
-  for (const DTypeInfo& info : kDTypes) {
+  for (const DTypeInfo& info : all_dtypes()) {
     if (info.name == name) return info.dtype;
   }
   return std::nullopt;
 }
 
-std::span<const DTypeInfo> all_dtypes() { return kDTypes; }
+std::span<const DTypeInfo> all_dtypes() {
+  return std::span(kDTypes).first(static_cast<std::size_t>(DType::packed));
+}
 
 }  // namespace attnscope

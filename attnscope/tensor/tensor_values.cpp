@@ -10,17 +10,26 @@
 #include <string>
 
 #include "attnscope/tensor/decode.h"
+#include "attnscope/tensor/float16.h"
 
 namespace attnscope {
 namespace {
 
-/// Calls visit(first, stride, count) for runs of elements that together are the part. Runs follow
-/// the direction in which elements lie side by side.
+/// Whether elements are taken row by row: in the direction in which they lie side by side. Those of
+/// a view go as in a tensor of its shape without strides, so that sums are the same to the last
+/// digit.
+bool goes_by_rows(const TensorMatrix& matrix) {
+  const Shape& strides = matrix.tensor.strides;
+  if (!strides.empty()) return matrix.col_stride == strides.back();
+  return matrix.row_stride != 1 || matrix.col_stride == 1;
+}
+
+/// Calls visit(first, stride, count) for runs of elements that together are the part.
 template <class Visit>
 void for_each_run(const TensorMatrix& matrix, const MatrixPart& part, Visit visit) {
   if (part.count() == 0) return;
   const std::int64_t end_row = part.first_row + part.rows;
-  if (matrix.row_stride != 1 || matrix.col_stride == 1) {
+  if (goes_by_rows(matrix)) {
     for (std::int64_t row = part.first_row; row < end_row; ++row) {
       visit(matrix.row_start(row) + part.first_col * matrix.col_stride, matrix.col_stride,
             part.cols);
@@ -31,23 +40,24 @@ void for_each_run(const TensorMatrix& matrix, const MatrixPart& part, Visit visi
     for (std::int64_t row = part.first_row; row < end_row;) {
       const std::int64_t left_in_block = matrix.block_rows - row % matrix.block_rows;
       const std::int64_t count = std::min(left_in_block, end_row - row);
-      visit(matrix.row_start(row) + col * matrix.col_stride, 1, count);
+      visit(matrix.row_start(row) + col * matrix.col_stride, matrix.row_stride, count);
       row += count;
     }
   }
 }
 
-/// In tiles that are large enough for a source to decode at its full speed.
-void visit_source_values(const TensorMatrix& matrix, const MatrixPart& part,
-                         const std::function<void(std::span<const double>)>& visit) {
+/// The part of a source in tiles that are large enough for it to decode at its full speed.
+template <class T>
+void for_each_tile(const TensorMatrix& matrix, const MatrixPart& part,
+                   const std::function<void(std::span<const T>)>& visit) {
   constexpr std::int64_t kRows = 64, kCols = 1024;
-  Matrix<double> tile(std::min(kRows, part.rows), std::min(kCols, part.cols));
+  Matrix<T> tile(std::min(kRows, part.rows), std::min(kCols, part.cols));
   for (std::int64_t row = 0; row < part.rows; row += kRows) {
     for (std::int64_t col = 0; col < part.cols; col += kCols) {
       const std::int64_t rows = std::min(kRows, part.rows - row);
       const std::int64_t cols = std::min(kCols, part.cols - col);
-      decode_block<double>(matrix, part.first_row + row, part.first_col + col,
-                           {tile.data(), rows, cols, cols, 1});
+      decode_block<T>(matrix, part.first_row + row, part.first_col + col,
+                      {tile.data(), rows, cols, cols, 1});
       visit({tile.data(), static_cast<std::size_t>(rows * cols)});
     }
   }
@@ -92,7 +102,7 @@ void count_pairs_of_bytes(const std::byte* at, std::int64_t stride, std::int64_t
 
 void visit_values(const TensorMatrix& matrix, const MatrixPart& part,
                   const std::function<void(std::span<const double>)>& visit) {
-  if (matrix.tensor.source != nullptr) return visit_source_values(matrix, part, visit);
+  if (matrix.tensor.source != nullptr) return for_each_tile<double>(matrix, part, visit);
   constexpr std::int64_t kBlock = 4096;  // 32 kB: stays in the first cache
   std::array<double, kBlock> block;
   std::int64_t filled = 0;
@@ -134,8 +144,8 @@ std::vector<double> sample_values(const TensorMatrix& matrix, const MatrixPart& 
 
 bool has_countable_patterns(const TensorView& tensor) {
   const DTypeInfo& info = dtype_info(tensor.dtype);
-  return tensor.source == nullptr && info.kind == DTypeClass::real &&
-         (info.bits == 8 || info.bits == 16);
+  if (tensor.source != nullptr) return tensor.dtype == DType::f16 || tensor.dtype == DType::bf16;
+  return info.kind == DTypeClass::real && (info.bits == 8 || info.bits == 16);
 }
 
 const PatternTable& pattern_table(DType dtype) {
@@ -156,6 +166,12 @@ const PatternTable& pattern_table(DType dtype) {
 
 void count_patterns(const TensorMatrix& matrix, const MatrixPart& part,
                     std::span<std::int64_t> counts) {
+  if (matrix.tensor.source != nullptr) {
+    const auto pattern = matrix.tensor.dtype == DType::f16 ? f16_pattern : bf16_pattern;
+    return for_each_tile<float>(matrix, part, [&](std::span<const float> values) {
+      for (const float value : values) ++counts[pattern(value)];
+    });
+  }
   const std::byte* start = matrix.tensor.bytes.data();
   const bool two_bytes = dtype_info(matrix.tensor.dtype).bits == 16;
   for_each_run(matrix, part, [&](std::int64_t first, std::int64_t stride, std::int64_t count) {

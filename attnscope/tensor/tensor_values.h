@@ -35,7 +35,8 @@ void visit_values(const TensorMatrix& matrix, const MatrixPart& part,
 std::vector<double> sample_values(const TensorMatrix& matrix, const MatrixPart& part,
                                   std::int64_t wanted);
 
-/// Whether elements are so short that counting their bit patterns says all there is to say.
+/// Whether elements are so short that counting their bit patterns says all there is to say; those of
+/// a source where it rounds to 16 bits.
 bool has_countable_patterns(const TensorView& tensor);
 
 /// What the 2^bits bit patterns of such a dtype stand for.

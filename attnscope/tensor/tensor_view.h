@@ -53,6 +53,9 @@ struct TensorView {
   }
 };
 
+/// What bytes are read as: the dtype; of a source, its storage and what its values are rounded to.
+std::string storage_text(const TensorView& tensor);
+
 /// What the tensor takes of its files.
 std::uint64_t stored_bytes(const TensorView& tensor);
 

@@ -34,7 +34,7 @@ TEST(Checkpoint, OpensAFolderOrAFile) {
   const fs::path file = folder.write("model.safetensors", content);
   for (const fs::path& path : {folder.path(), file}) {
     const Checkpoint checkpoint = Checkpoint::open(path);
-    EXPECT_EQ(checkpoint.folder(), folder.path());
+    EXPECT_EQ(checkpoint.folder().path(), folder.path());
     EXPECT_EQ(checkpoint.main_file(), file);
     EXPECT_EQ(checkpoint.file_bytes(), content.size());
     ASSERT_NE(checkpoint.find("a"), nullptr);
@@ -85,7 +85,7 @@ TEST(Checkpoint, ReadsShardsAsOne) {
     EXPECT_EQ(tensor_names(checkpoint), (std::vector<std::string>{"z", "b", "a"}));
     EXPECT_TRUE(checkpoint.warnings().empty());
     EXPECT_EQ(checkpoint.file_bytes(), first.size() + second.size());
-    EXPECT_EQ(checkpoint.folder(), folder.path());
+    EXPECT_EQ(checkpoint.folder().path(), folder.path());
     EXPECT_EQ(checkpoint.main_file(), folder.path() / kIndexName);
     EXPECT_EQ(checkpoint.place_of(*checkpoint.find("a")),
               (folder.path() / "2.safetensors").string() + ": tensor 'a'");
@@ -221,12 +221,16 @@ TEST(Checkpoint, RefusesWhatItCannotOpen) {
       {"path too long", folder.path() / long_name, ErrorKind::io, long_name, "no such file"},
       {"empty folder", folder.write("empty/config.json", "{}").parent_path(), ErrorKind::io,
        "empty: ", "holds no weights"},
-      {"only pickles", folder.write("pickles/pytorch_model.bin", "").parent_path(),
-       ErrorKind::unsupported, "pickles: ", "holds only pytorch_model.bin"},
-      {"only GGUF", folder.write("gguf/tiny.gguf", "").parent_path(), ErrorKind::unsupported,
-       "gguf: ", "holds only tiny.gguf"},
-      {"a GGUF file", folder.write("tiny.gguf", "GGUF"), ErrorKind::unsupported, "tiny.gguf",
-       "not a format that is read"},
+      {"only weights of TensorFlow", folder.write("h5/tf_model.h5", "").parent_path(),
+       ErrorKind::unsupported, "h5: ", "holds only tf_model.h5"},
+      {"an empty pickle", folder.write("pickle/pytorch_model.bin", "").parent_path(),
+       ErrorKind::format, "pickle/pytorch_model.bin",
+       "does not begin as a file of its ending does"},
+      {"an empty GGUF file", folder.write("gguf/tiny.gguf", "").parent_path(), ErrorKind::format,
+       "gguf/tiny.gguf", "does not begin as a file of its ending does"},
+      {"several GGUF files",
+       (folder.write("ggufs/a.gguf", ""), folder.write("ggufs/b.gguf", "").parent_path()),
+       ErrorKind::usage, "ggufs: ", "several .gguf files"},
       {"its config.json", folder.write("config.json", "{}"), ErrorKind::unsupported, "config.json",
        "not a format that is read"},
       {"several indices",

@@ -145,10 +145,10 @@ TEST(RemoteBytes, ACheckpointReadsItsHeaderAndWhatIsAskedFor) {
       Checkpoint::open(CheckpointFolder(std::filesystem::temp_directory_path(), {fixture.remote}),
                        "model.safetensors");
   EXPECT_TRUE(checkpoint.is_remote());
-  EXPECT_LT(fixture.source->given, 1000u);
+  EXPECT_LE(fixture.source->given, 4096u);
   const CheckpointTensor& tensor = *checkpoint.find("b");
   checkpoint.need(tensor);
-  EXPECT_LT(fixture.source->given, 2'001'000u);
+  EXPECT_LE(fixture.source->given, 2'004'096u);
   EXPECT_EQ(text_of(tensor.view.bytes), std::string_view(payload).substr(2'000'000));
   checkpoint.check_intact(tensor);
 }

@@ -208,7 +208,7 @@ TEST(CliErrors, Io) {
       {"no such model",
        {"spectrum", root + "/absent"},
        {root + "/absent", "hub is named ORG/NAME"}},
-      {"the name of a model on a hub", {"info", "openai/gpt2"}, {"openai/gpt2", "download"}},
+      {"the name of a model on a hub", {"info", "openai/gpt2"}, {"openai/gpt2", "no such file or folder"}},
       {"a model without a name", {"info", ""}, {}},
       {"a second model that is absent", {"spectrum", llama, root + "/absent"}, {"/absent"}},
       {"a path below a file", {"info", root + "/a-file/model"}, {"/a-file/model"}},
@@ -317,17 +317,12 @@ TEST_F(BrokenModels, BadFiles) {
 }
 
 TEST_F(BrokenModels, Unsupported) {
-  folder_.write("only-bin/config.json", TinyLlama().config.dump());
-  folder_.write("only-bin/pytorch_model.bin", "PK");
-  folder_.write("only-gguf/model.gguf", "GGUF");
+  folder_.write("only-h5/config.json", TinyLlama().config.dump());
+  folder_.write("only-h5/tf_model.h5", "HDF");
+  folder_.write("old/model.gguf", std::string("GGUF\1\0\0\0", 8));
   with_config("another family", R"({"model_type": "rwkv", "architectures": ["RwkvForCausalLM"]})");
   with_config("another class", R"({"architectures": ["RwkvForCausalLM"]})");
 
-  TinyLlama scaled;
-  scaled.attention(0, 'q') = zero_tensor(TinyLlama::attention_name(0, 'q'), "F8_E4M3", 8, {16, 16});
-  scaled.tensors.push_back(
-      counting_tensor(TinyLlama::attention_name(0, 'q') + "_scale_inv", {1, 1}));
-  scaled.write(folder_, "scaled");
   TinyLlama undecoded;
   undecoded.attention(0, 'q') = zero_tensor(TinyLlama::attention_name(0, 'q'), "F4", 4, {16, 16});
   undecoded.write(folder_, "undecoded");
@@ -335,7 +330,7 @@ TEST_F(BrokenModels, Unsupported) {
   integers.attention(0, 'q') = zero_tensor(TinyLlama::attention_name(0, 'q'), "I32", 32, {16, 16});
   integers.write(folder_, "integers");
   TinyLlama quantised;
-  quantised.config["quantization_config"] = {{"quant_method", "gptq"}};
+  quantised.config["quantization_config"] = {{"quant_method", "quanto"}};
   std::erase_if(quantised.tensors, [](const TensorToWrite& tensor) {
     return tensor.name == TinyLlama::attention_name(0, 'q');
   });
@@ -346,19 +341,15 @@ TEST_F(BrokenModels, Unsupported) {
   expect_refusals(
       kUnsupported,
       {
-          {"only .bin", {"spectrum", path("only-bin")}, {"only-bin", "pytorch_model.bin"}},
-          {"only .gguf", {"info", path("only-gguf")}, {"only-gguf", "model.gguf"}},
-          {"the .bin itself", {"info", path("only-bin/pytorch_model.bin")}, {"pytorch_model.bin"}},
+          {"only .h5", {"spectrum", path("only-h5")}, {"only-h5", "tf_model.h5"}},
+          {"version 1 of GGUF", {"info", path("old")}, {"model.gguf", "version 1"}},
+          {"the .h5 itself", {"info", path("only-h5/tf_model.h5")}, {"tf_model.h5"}},
           {"no weights file", {"info", path("another family/config.json")}, {"config.json"}},
           {"another model_type",
            {"spectrum", path("another family")},
            {"'rwkv'", "albert", "bert", "distilbert", "gemma3", "gpt2", "gpt_neo", "gpt_neox",
             "llama", "mistral", "opt", "phi3", "qwen3", "roberta", "--layout"}},
           {"another class", {"info", path("another class")}, {"'RwkvForCausalLM'", "llama"}},
-          {"scaled fp8 in spectrum", {"spectrum", path("scaled")}, {q, "_scale_inv"}},
-          {"scaled fp8 in qk", {"spectrum", path("scaled"), "--matrix", "qk"}, {q}},
-          {"scaled fp8 in matrix", Words{"matrix", path("scaled")} + one_matrix + Words{"q"}, {q}},
-          {"scaled fp8 by name", {"spectrum", path("scaled"), "--tensor", q}, {q}},
           {"undecoded in spectrum", {"spectrum", path("undecoded")}, {q, "F4"}},
           {"undecoded in matrix",
            Words{"matrix", path("undecoded")} + one_matrix + Words{"qk"},
@@ -367,20 +358,18 @@ TEST_F(BrokenModels, Unsupported) {
           {"matrix of integers",
            Words{"matrix", path("integers")} + one_matrix + Words{"q"},
            {q, "I32"}},
-          {"quantised", {"spectrum", path("quantised")}, {q, "gptq"}},
+          {"quantised", {"spectrum", path("quantised")}, {q, "quanto"}},
       });
 
   // What cannot be decoded is listed all the same, and is in nobody's way.
-  for (const std::string name : {"scaled", "undecoded"}) {
-    const json report = report_of({"info", path(name)});
-    const auto listed = std::find_if(report["rows"].begin(), report["rows"].end(),
-                                     [&](const json& row) { return row["name"] == q; });
-    ASSERT_NE(listed, report["rows"].end());
-    EXPECT_EQ((*listed)["dtype"], name == "scaled" ? "F8_E4M3" : "F4");
-    EXPECT_EQ((*listed)["bytes"], name == "scaled" ? 256 : 128);
-    EXPECT_EQ((*listed)["role"], "q");
-    EXPECT_EQ(report_of({"spectrum", path(name), "--matrix", "k,v"})["rows"].size(), 4u);
-  }
+  const json report = report_of({"info", path("undecoded")});
+  const auto listed = std::find_if(report["rows"].begin(), report["rows"].end(),
+                                   [&](const json& row) { return row["name"] == q; });
+  ASSERT_NE(listed, report["rows"].end());
+  EXPECT_EQ((*listed)["dtype"], "F4");
+  EXPECT_EQ((*listed)["bytes"], 128);
+  EXPECT_EQ((*listed)["role"], "q");
+  EXPECT_EQ(report_of({"spectrum", path("undecoded"), "--matrix", "k,v"})["rows"].size(), 4u);
 }
 
 TEST_F(BrokenModels, AMistypedArchitectureIsSuggested) {

@@ -78,12 +78,14 @@ TEST_F(OtherModels, CappGpt2) {
   expect_trained(report_of({"spectrum", path("capp-gpt2"), "--per-head"}));
 }
 
-TEST_F(OtherModels, RxnmapperAlbertHasOnlyALegacyFile) {
+TEST_F(OtherModels, RxnmapperAlbert) {
   if (absent("rxnmapper-albert")) GTEST_SKIP() << "no " << path("rxnmapper-albert");
-  for (const char* command : {"info", "spectrum"}) {
-    expect_refusal({command, path("rxnmapper-albert")}, 5,
-                   {"rxnmapper-albert", "pytorch_model.bin"});
-  }
+  const json facts = report_of({"info", path("rxnmapper-albert")})["models"][0];
+  EXPECT_EQ(facts["architecture"], "albert");
+  EXPECT_EQ(facts["layers"], 12);
+  EXPECT_EQ(facts["heads"], 8);
+  EXPECT_EQ(facts["tied_embedding"], true);
+  expect_trained(report_of({"spectrum", path("rxnmapper-albert"), "--per-head"}));
 }
 
 }  // namespace

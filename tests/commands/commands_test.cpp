@@ -15,7 +15,7 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-const Command& command(std::string_view name) { return *find_command(name); }
+const Command& command(std::string_view name) { return *find_command(all_commands(), name); }
 
 /// What is said of words after a command's name, as the command line says it; empty: nothing.
 std::string said_of(const Command& command, const Words& words) {
@@ -174,6 +174,15 @@ TEST(CommandLine, ValuesFollowOrAreJoined) {
             "b: is one argument too many (see attnscope export --help)");
   EXPECT_FALSE(parse_words(weights, Words{"m", "-h"}));
   EXPECT_EQ(parse_words(weights, Words{"--", "--quiet"})->texts("models"), Words{"--quiet"});
+}
+
+TEST(ArgumentsOf, JoinsModelsAndRefusesOthersThatAreGivenTwice) {
+  const Command& weights = command("weights");
+  EXPECT_EQ(arguments_of(weights, {{"models", "a"}, {"models", "b"}}).texts("models"),
+            (Words{"a", "b"}));
+  EXPECT_ERROR_SAYING(ErrorKind::usage,
+                      arguments_of(weights, {{"models", "a"}, {"threads", "1"}, {"threads", "2"}}),
+                      "is given twice");
 }
 
 }  // namespace

@@ -52,7 +52,7 @@ TEST(Config, ReadsTheOldStyle) {
   EXPECT_EQ(dimensions.vocabulary, 40);
   EXPECT_EQ(dimensions.context, 64);
   EXPECT_FALSE(spec.tied);
-  EXPECT_EQ(spec.quantization, "");
+  EXPECT_EQ(spec.quantisation.method, "");
 }
 
 TEST(Config, ReadsTheNewStyle) {
@@ -199,11 +199,11 @@ TEST(Config, TheInnerTieCounts) {
 TEST(Config, NamesTheQuantisation) {
   auto config = old_llama();
   config["quantization_config"] = {{"quant_method", "gptq"}, {"bits", 4}};
-  EXPECT_EQ(parse(config).quantization, "gptq");
+  EXPECT_EQ(parse(config).quantisation.method, "gptq");
   config["quantization_config"] = nlohmann::json::object();
-  EXPECT_EQ(parse(config).quantization, "unnamed method");
+  EXPECT_EQ(parse(config).quantisation.method, "unnamed method");
   config["quantization_config"] = nullptr;
-  EXPECT_EQ(parse(config).quantization, "");
+  EXPECT_EQ(parse(config).quantisation.method, "");
 }
 
 TEST(Config, RejectsMalformedText) {

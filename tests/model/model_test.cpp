@@ -206,18 +206,18 @@ TEST(Model, MissingTensorsThatTheIndexPromisesAreNamedWithTheirShard) {
                       "the index puts it in shard.safetensors, which lacks it");
 }
 
-TEST(Model, QuantisedCheckpointsAreUnsupported) {
-  const json quantised = {{"quantization_config", {{"quant_method", "gptq"}}}};
+TEST(Model, UnknownQuantisationsAreUnsupported) {
+  const json quantised = {{"quantization_config", {{"quant_method", "quanto"}}}};
   const TempFolder folder;
   const fs::path path = changed_copy(folder, "bert", quantised);
   // A quantisation that left these weights alone takes nothing away.
   EXPECT_NO_THROW(Model::open(path));
 
   changed_copy(folder, "bert",
-               {{"quantization_config", {{"quant_method", "gptq"}}}, {"hidden_size", 64}});
-  EXPECT_ERROR_SAYING(ErrorKind::unsupported, Model::open(path), "query.weight", "gptq");
+               {{"quantization_config", {{"quant_method", "quanto"}}}, {"hidden_size", 64}});
+  EXPECT_ERROR_SAYING(ErrorKind::unsupported, Model::open(path), "query.weight", "quanto");
   folder.write("bert/model.safetensors", test::safetensors_bytes({}));
-  EXPECT_ERROR_SAYING(ErrorKind::unsupported, Model::open(path), "is missing", "gptq");
+  EXPECT_ERROR_SAYING(ErrorKind::unsupported, Model::open(path), "is missing", "quanto");
 }
 
 TEST(Model, ErrorsKeepTheirParts) {
@@ -254,29 +254,49 @@ TEST(Model, AnAdapterNamesItsBaseModel) {
   EXPECT_ERROR_SAYING(ErrorKind::unsupported, Model::open(folder.path()), "of a base model");
 }
 
-TEST(Model, EightBitWeightsOfBitsandbytesAreUnsupported) {
+// With the config that names the method, with the older one, and with none: its parts say it all.
+TEST(Model, EightBitWeightsOfBitsandbytes) {
   const std::string query = "transformer.h.0.attn.attention.q_proj.";
   const json config = {
       {"model_type", "gpt_neo"}, {"num_layers", 1}, {"num_heads", 1}, {"hidden_size", 2}};
   const TempFolder folder;
-  folder.write("config.json", config.dump());
   folder.write("model.safetensors",
                test::safetensors_bytes({test::zero_tensor(query + "weight", "I8", 8, {2, 2}),
                                         test::counting_tensor(query + "SCB", {2})}));
-  const Model model = Model::open(folder.path());  // what it holds can be listed
-  EXPECT_ERROR_SAYING(ErrorKind::unsupported,
-                      why_not_analysed(model.checkpoint(), *model.weight(0, Role::query).tensor),
-                      query + "weight", "'" + query + "SCB'",
-                      "int8 of bitsandbytes is not read yet");
-
   for (const json& method :
-       {json{{"quant_method", "bitsandbytes"}}, json{{"load_in_8bit", true}}}) {
+       {json{{"quant_method", "bitsandbytes"}}, json{{"load_in_8bit", true}}, json()}) {
     json quantised = config;
-    quantised["quantization_config"] = method;
+    if (!method.is_null()) quantised["quantization_config"] = method;
     folder.write("config.json", quantised.dump());
-    EXPECT_ERROR_SAYING(ErrorKind::unsupported, Model::open(folder.path()), query + "weight",
-                        "dtype I8", "quantised checkpoint: bitsandbytes is not read yet");
+    const Model model = Model::open(folder.path());
+    const CheckpointTensor& tensor = *model.weight(0, Role::query).tensor;
+    EXPECT_EQ(why_not_analysed(model.checkpoint(), tensor), std::nullopt);
+    EXPECT_NE(tensor.view.source, nullptr);
+    EXPECT_EQ(model.checkpoint().find(query + "SCB"), nullptr);
   }
+}
+
+// GPT-2 stores the transpose of what nn.Linear does; whoever quantises it stores linear layers.
+TEST(Model, QuantisedWeightsAreLinearLayers) {
+  const std::string query = "transformer.h.0.attn.c_attn.";
+  std::string codes(6 * 2, '\0');
+  for (std::size_t at = 0; at < codes.size(); ++at) codes[at] = static_cast<char>(at);
+  test::TensorToWrite scales = test::counting_tensor(query + "SCB", {6});
+  const TempFolder folder;
+  folder.write("config.json", R"({"model_type":"gpt2","n_layer":1,"n_head":1,"n_embd":2,
+                                  "quantization_config":{"load_in_8bit":true}})");
+  folder.write("model.safetensors",
+               test::safetensors_bytes({{query + "weight", "I8", {6, 2}, codes}, scales}));
+  const Model model = Model::open(folder.path());
+  EXPECT_EQ(model.checkpoint().find(query + "SCB"), nullptr);  // it is in the weight
+  const Weight& key = model.weight(0, Role::key);
+  ASSERT_NE(key.tensor, nullptr);
+  EXPECT_EQ(key.tensor->view.storage_name(), "INT8, a scale for each row");
+  const Matrix<float> values = decode<float>(key.matrix);  // rows 2 and 3, scaled by these numbers
+  EXPECT_EQ(values(0, 0), 4.0f * 2.0f * (1.0f / 127));
+  EXPECT_EQ(values(0, 1), 5.0f * 2.0f * (1.0f / 127));
+  EXPECT_EQ(values(1, 0), 6.0f * 3.0f * (1.0f / 127));
+  EXPECT_EQ(values(1, 1), 7.0f * 3.0f * (1.0f / 127));
 }
 
 // "llava" is near "llama", and is another thing.
@@ -326,12 +346,6 @@ TEST(Model, WhyNotAnalysed) {
     const std::string dtype(info.name);
     tensors.push_back(test::zero_tensor(dtype, dtype, info.bits, {4, 2}));
   }
-  tensors.push_back(test::zero_tensor("a.weight", "F8_E4M3", 8, {2, 2}));
-  tensors.push_back(test::counting_tensor("a.weight_scale", {}));
-  tensors.push_back(test::zero_tensor("b.weight", "F8_E5M2", 8, {2, 2}));
-  tensors.push_back(test::counting_tensor("b.weight_scale_inv", {1, 1}));
-  tensors.push_back(test::counting_tensor("c.weight", {2, 2}));
-  tensors.push_back(test::counting_tensor("c.weight_scale", {}));
   const Checkpoint checkpoint =
       Checkpoint::open(folder.write("model.safetensors", test::safetensors_bytes(tensors)));
 
@@ -348,13 +362,6 @@ TEST(Model, WhyNotAnalysed) {
                           "is not decoded yet");
     }
   }
-  EXPECT_ERROR_SAYING(ErrorKind::unsupported,
-                      why_not_analysed(checkpoint, *checkpoint.find("a.weight")),
-                      "tensor 'a.weight'", "'a.weight_scale'");
-  EXPECT_ERROR_SAYING(ErrorKind::unsupported,
-                      why_not_analysed(checkpoint, *checkpoint.find("b.weight")),
-                      "tensor 'b.weight'", "'b.weight_scale_inv'");
-  EXPECT_EQ(why_not_analysed(checkpoint, *checkpoint.find("c.weight")), std::nullopt);
 }
 
 std::vector<TensorPair> same_by_bytes(const Model& model) {

@@ -131,6 +131,19 @@ std::string torch_archive(const std::string& whole_pickle,
   return zip_bytes(torch_entries(whole_pickle, storages));
 }
 
+std::string six_floats() {
+  std::string out;
+  for (int value = 0; value < 6; ++value) {
+    const auto number = static_cast<float>(value);
+    out.append(reinterpret_cast<const char*>(&number), sizeof number);
+  }
+  return out;
+}
+
+std::string archive_of(const TorchTensor& tensor) {
+  return torch_archive(pickle(pickled_dict({{"t", pickled(tensor)}})), {{"0", six_floats()}});
+}
+
 std::string torch_stream(const std::string& whole_pickle,
                          const std::map<std::string, std::string>& storages,
                          std::size_t element_bytes) {

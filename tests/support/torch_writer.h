@@ -65,6 +65,12 @@ std::vector<ZipEntryToWrite> torch_entries(const std::string& whole_pickle,
 std::string torch_archive(const std::string& whole_pickle,
                           const std::map<std::string, std::string>& storages);
 
+/// 0, 1, … 5 as float32.
+std::string six_floats();
+
+/// An archive of one tensor `t` and its storage.
+std::string archive_of(const TorchTensor& tensor);
+
 /// The stream of older versions: pickles, and storages of `element_bytes`.
 std::string torch_stream(const std::string& whole_pickle,
                          const std::map<std::string, std::string>& storages,

@@ -1,17 +1,17 @@
 #include "attnscope/checkpoint/pytorch/pytorch.h"
 
 #include <algorithm>
-#include <cstring>
+#include <functional>
+#include <map>
 #include <tuple>
 #include <utility>
 
+#include "attnscope/checkpoint/pytorch/archive.h"
 #include "attnscope/checkpoint/pytorch/hparams.h"
-#include "attnscope/checkpoint/pytorch/inflate.h"
 #include "attnscope/checkpoint/pytorch/legacy.h"
 #include "attnscope/checkpoint/pytorch/pickled_tensor.h"
 #include "attnscope/checkpoint/pytorch/state_dict.h"
 #include "attnscope/checkpoint/pytorch/storages.h"
-#include "attnscope/checkpoint/pytorch/zip.h"
 #include "attnscope/core/error.h"
 
 namespace attnscope {
@@ -19,8 +19,6 @@ namespace {
 
 constexpr std::string_view kZipStart("PK\3\4", 4), kTarMark = "ustar";
 constexpr std::size_t kTarMarkPlace = 257;
-constexpr std::uint64_t kMaxPickleBytes = 100'000'000;
-constexpr std::uint64_t kMaxVersion = 10;
 constexpr std::uint64_t kUnpackedAnyway = std::uint64_t{1} << 30;
 constexpr std::uint64_t kUnpackedOfEachByte = 8;
 
@@ -76,105 +74,10 @@ FileContents contents_of(const Pickle& pickle, Storages storages, const std::str
   return contents;
 }
 
-/// An archive of torch.save, its directory read.
-class Archive {
- public:
-  Archive(std::span<const std::byte> bytes, const std::string& file, const NeedBytes& need)
-      : bytes_(bytes), file_(file), need_(need), entries_(read_zip_directory(bytes, {file}, need)) {
-    top_ = find_top();
-    if (has("constants.pkl")) {
-      throw Error(ErrorKind::unsupported, {.file = file,
-                                           .problem = "is a TorchScript program, which is not read",
-                                           .hint = "save its state_dict() with torch.save"});
-    }
-    check_version();
-  }
-
-  /// The bytes of a small entry, unpacked into `memory` if they are packed.
-  std::span<const std::byte> small(std::string_view name, std::vector<std::byte>& memory) const {
-    const auto& [path, entry] = *entries_.find(top_ + std::string(name));
-    const FilePlace where = {file_, "entry '" + path + "'"};
-    if (entry.bytes > kMaxPickleBytes) refuse(where, "is over the limit of 100000000 bytes");
-    const auto packed = packed_bytes(bytes_, path, entry, {file_}, need_);
-    if (!entry.deflated && name == kPickle) return packed;  // it is asked for as it is read
-    if (need_) need_(packed);
-    if (!entry.deflated) return packed;
-    memory = inflate_bytes(packed, entry.bytes, entry.crc, where);
-    return memory;
-  }
-
-  bool is_big_endian() const {
-    if (!has("byteorder")) return false;
-    std::vector<std::byte> memory;
-    const std::string_view order = text_of(small("byteorder", memory));
-    if (order != "little" && order != "big") {
-      refuse({file_, "byteorder"}, "is neither little nor big");
-    }
-    return order == "big";
-  }
-
-  StorageRecord storage(std::string_view key) const {
-    const auto found = entries_.find(top_ + "data/" + std::string(key));
-    if (found == entries_.end()) {
-      refuse({file_}, "holds no storage '" + verbatim(key) + "', which a tensor needs");
-    }
-    const ZipEntry& entry = found->second;
-    return {.packed = packed_bytes(bytes_, found->first, entry, {file_}, need_),
-            .bytes = entry.bytes,
-            .crc = entry.crc,
-            .deflated = entry.deflated};
-  }
-
-  static constexpr std::string_view kPickle = "data.pkl";
-
- private:
-  bool has(std::string_view name) const { return entries_.count(top_ + std::string(name)) > 0; }
-
-  /// The folder, and its "/", that the pickle lies in. Its name is whatever the file was called.
-  std::string find_top() const {
-    std::string top;
-    for (const auto& [name, entry] : entries_) {
-      const std::size_t end = name.find('/');
-      if (end == std::string::npos || name.substr(end + 1) != kPickle) continue;
-      if (!top.empty()) refuse({file_}, "holds two folders with a data.pkl");
-      top = name.substr(0, end + 1);
-    }
-    if (top.empty()) refuse({file_}, "is a zip archive without a data.pkl, not of torch.save");
-    return top;
-  }
-
-  void check_version() const {
-    const std::string_view name = has("version") ? "version" : ".data/version";
-    if (!has(name)) refuse({file_}, "is a zip archive without a version, not of torch.save");
-    std::vector<std::byte> memory;
-    const std::string_view text = text_of(small(name, memory));
-    std::uint64_t version = 0;
-    for (const char digit : text.substr(0, text.find('\n'))) {
-      if (digit < '0' || digit > '9' || version > kMaxVersion) version = kMaxVersion + 1;
-      version = 10 * version + static_cast<std::uint64_t>(digit - '0');
-    }
-    if (version < 1 || version > kMaxVersion) {
-      throw Error(ErrorKind::unsupported,
-                  {.file = file_,
-                   .problem = "is of a version of torch.save's format that is not "
-                              "read; 1 to 10 are"});
-    }
-  }
-
-  std::span<const std::byte> bytes_;
-  std::string file_;
-  NeedBytes need_;
-  ZipDirectory entries_;
-  std::string top_;
-};
-
 FileContents parse_archive(std::span<const std::byte> bytes, const std::string& file,
                            const NeedBytes& need) {
-  const Archive archive(bytes, file, need);
-  std::vector<std::byte> memory;
-  const auto pickled = archive.small(Archive::kPickle, memory);
-  const Pickle pickle =
-      read_pickle(pickled, {file, "data.pkl"}, memory.empty() ? need : NeedBytes());
+  Archive archive(bytes, file, need);
+  const Pickle pickle = archive.pickle();
   const auto find = [&](const PickledStorage& storage) { return archive.storage(storage.key); };
   return contents_of(
       pickle, Storages(find, archive.is_big_endian(), most_unpacked_bytes(bytes.size()), need),

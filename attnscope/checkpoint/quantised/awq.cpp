@@ -2,9 +2,9 @@
 #include <array>
 
 #include "attnscope/checkpoint/quantised/bit_packing.h"
-#include "attnscope/checkpoint/quantised/column_source.h"
 #include "attnscope/checkpoint/quantised/methods.h"
 #include "attnscope/checkpoint/quantised/rounding.h"
+#include "attnscope/checkpoint/quantised/turned_source.h"
 #include "attnscope/tensor/decode.h"
 
 namespace attnscope {
@@ -21,9 +21,9 @@ struct AwqParts {
 };
 
 /// (number - zero) * scale, rounded to the dtype of the scales.
-class AwqSource final : public ColumnSource {
+class AwqSource final : public TurnedSource {
  public:
-  explicit AwqSource(AwqParts parts) : ColumnSource(parts.outputs), parts_(std::move(parts)) {}
+  explicit AwqSource(AwqParts parts) : TurnedSource(parts.outputs), parts_(std::move(parts)) {}
 
   std::vector<std::span<const std::byte>> reads(std::int64_t, std::int64_t, std::int64_t,
                                                 std::int64_t) const override {

@@ -27,6 +27,7 @@ struct FourBitParts {
   std::int64_t rows = 0, cols = 0;
   TensorView codes;  // bytes of whatever dtype: two values to each, the first in the upper half
   TensorView table;  // f32 (16,)
+  TensorView state;  // what block sizes, offset and dtype were read from
   TensorView scales;
   std::int64_t block = 0;
   std::optional<NestedScales> nested;
@@ -70,7 +71,7 @@ class FourBitSource final : public ValueSource {
     std::vector<std::span<const std::byte>> out = {
         parts_.codes.bytes.subspan(static_cast<std::size_t>(begin / 2),
                                    static_cast<std::size_t>((end + 1) / 2 - begin / 2)),
-        parts_.table.bytes, elements(parts_.scales, first_block, blocks)};
+        parts_.table.bytes, parts_.state.bytes, elements(parts_.scales, first_block, blocks)};
     if (parts_.nested) {
       out.push_back(parts_.nested->table.bytes);
       out.push_back(elements(parts_.nested->scales, first_block / parts_.nested->block,
@@ -208,6 +209,7 @@ void compose_four_bits(WeightParts& parts, const CheckpointTensor& state_tensor,
                     .cols = shape[1],
                     .codes = codes.view,
                     .table = table.view,
+                    .state = state_tensor.view,
                     .scales = scales.view,
                     .block = block,
                     .dtype = state.dtype()};

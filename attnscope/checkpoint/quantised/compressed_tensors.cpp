@@ -95,7 +95,12 @@ Composition compose(const WeightParts& parts, const CompressedWeight& weight,
   const bool one = scheme.strategy == "tensor" && weight.scales->view.element_count() == 1;
   const bool flat = scheme.strategy == "channel" && found == Shape{weight.rows};
   if (!one && !flat) parts.check(*weight.scales, {weight.scales->view.dtype}, scale.shape);
-  if (!scheme.is_symmetric) {
+  if (weight.is_packed() && weight.zeros != nullptr && scheme.is_symmetric) {
+    parts.refuse(*weight.zeros, "is there, and the configuration says symmetric");
+  }
+  // Old files may have those of a symmetric scheme beside signed bytes, all 0.
+  const bool has_zeros = weight.zeros != nullptr && weight.zeros->view.dtype == DType::i8;
+  if (!scheme.is_symmetric || has_zeros) {
     check_zeros(parts, weight, scheme, grid, found);
     out.words += ", asymmetric";
   }

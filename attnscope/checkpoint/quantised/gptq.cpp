@@ -5,9 +5,9 @@
 
 #include "attnscope/checkpoint/quantised/bit_packing.h"
 #include "attnscope/checkpoint/quantised/column_groups.h"
-#include "attnscope/checkpoint/quantised/column_source.h"
 #include "attnscope/checkpoint/quantised/methods.h"
 #include "attnscope/checkpoint/quantised/rounding.h"
+#include "attnscope/checkpoint/quantised/turned_source.h"
 #include "attnscope/tensor/decode.h"
 
 namespace attnscope {
@@ -18,7 +18,7 @@ constexpr std::int64_t kWordBits = 32;
 struct GptqParts {
   int bits = 4;
   bool adds_one = false;  // to stored zero points: what checkpoint_format "gptq" leaves to readers
-  std::int64_t inputs = 0, outputs = 0;
+  std::int64_t outputs = 0;
   TensorView weights;  // (inputs * bits / 32, outputs) words
   TensorView zeros;    // (groups, outputs * bits / 32) words
   TensorView scales;   // (groups, outputs)
@@ -26,9 +26,9 @@ struct GptqParts {
 };
 
 /// scale * (number - zero), rounded to the dtype of the scales.
-class GptqSource final : public ColumnSource {
+class GptqSource final : public TurnedSource {
  public:
-  explicit GptqSource(GptqParts parts) : ColumnSource(parts.outputs), parts_(std::move(parts)) {}
+  explicit GptqSource(GptqParts parts) : TurnedSource(parts.outputs), parts_(std::move(parts)) {}
 
   std::vector<std::span<const std::byte>> reads(std::int64_t, std::int64_t, std::int64_t,
                                                 std::int64_t) const override {
@@ -101,25 +101,22 @@ int bits_of(const WeightParts& parts, const CheckpointTensor& zeros, std::int64_
                           std::to_string(outputs) + " outputs are none of 2, 3, 4 and 8 bits");
 }
 
-ColumnGroups groups_of(const WeightParts& parts, const CheckpointTensor& weights,
+ColumnGroups groups_of(const WeightParts& parts, const CheckpointTensor& scales,
                        const CheckpointTensor* listed, std::int64_t inputs, std::int64_t count) {
-  ColumnGroups groups{.columns_each = blocks_of(inputs, count), .count = count};
+  const std::int64_t size = parts.number("group_size").value_or(-1);
+  const std::int64_t each = size > 0 ? std::min(size, inputs) : inputs;
+  ColumnGroups groups{.columns_each = each, .count = count};
   if (listed != nullptr) {
     parts.check(*listed, {DType::i32}, {inputs});
-    groups.listed = listed->view;
     const ErrorParts place = parts.place_of(*listed);
+    groups.listed = listed->view;
     groups.file = place.file;
     groups.tensor = place.tensor;
-    return groups;
+  } else if (blocks_of(inputs, each) != count) {
+    parts.refuse(scales, std::to_string(count) + " groups are not those of " +
+                             std::to_string(inputs) + " inputs, " + std::to_string(each) +
+                             " in each");
   }
-  const auto size = parts.number("group_size").value_or(-1);
-  const std::int64_t each = size > 0 ? std::min(size, inputs) : inputs;
-  if (parts.config().contains("dynamic") ? inputs % count != 0 : blocks_of(inputs, each) != count) {
-    parts.refuse(weights, std::to_string(count) + " groups are not those of " +
-                              std::to_string(inputs) + " inputs, " + std::to_string(each) +
-                              " in each");
-  }
-  if (!parts.config().contains("dynamic")) groups.columns_each = each;
   return groups;
 }
 
@@ -139,6 +136,11 @@ void compose_gptq(WeightParts& parts) {
     parts.check(scales, {DType::f16, DType::bf16, DType::f32}, {count, outputs});
     const int bits = bits_of(parts, zeros, outputs);
     parts.check(zeros, {DType::i32}, {count, outputs * bits / kWordBits});
+    const auto said = parts.number("bits");
+    if (said && *said != bits && !parts.config().contains("dynamic")) {
+      parts.refuse(zeros, "is of " + std::to_string(bits) + " bits, and the configuration says " +
+                              std::to_string(*said));
+    }
     const std::int64_t words = weights.view.shape[0];
     const std::int64_t inputs = words * kWordBits / bits;
     if (words % bits != 0 && bits == 3) {
@@ -146,12 +148,11 @@ void compose_gptq(WeightParts& parts) {
     }
     GptqParts made{.bits = bits,
                    .adds_one = stores_zeros_less_one(parts, weights),
-                   .inputs = inputs,
                    .outputs = outputs,
                    .weights = weights.view,
                    .zeros = zeros.view,
                    .scales = scales.view,
-                   .groups = groups_of(parts, weights, listed, inputs, count)};
+                   .groups = groups_of(parts, scales, listed, inputs, count)};
     const std::string version = made.adds_one ? "GPTQ " : "GPTQ v2 ";
     const std::string each = std::to_string(made.groups.columns_each);
     parts.add({.name = *name + ".weight",

@@ -3,8 +3,8 @@
 #include <array>
 #include <cmath>
 
-#include "attnscope/checkpoint/quantised/column_source.h"
 #include "attnscope/checkpoint/quantised/methods.h"
+#include "attnscope/checkpoint/quantised/turned_source.h"
 
 namespace attnscope {
 namespace {
@@ -33,9 +33,9 @@ const std::array<float, 256>& halved_scales() {
 }
 
 /// (experts, inputs, outputs): what modules multiply by from the right.
-class Mxfp4Source final : public ColumnSource {
+class Mxfp4Source final : public TurnedSource {
  public:
-  explicit Mxfp4Source(Mxfp4Parts parts) : ColumnSource(parts.inputs), parts_(std::move(parts)) {}
+  explicit Mxfp4Source(Mxfp4Parts parts) : TurnedSource(parts.inputs), parts_(std::move(parts)) {}
 
   std::vector<std::span<const std::byte>> reads(std::int64_t first_row, std::int64_t rows,
                                                 std::int64_t, std::int64_t) const override {

@@ -1,6 +1,7 @@
 #include "attnscope/checkpoint/quantised/parts.h"
 
 #include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "attnscope/core/error.h"

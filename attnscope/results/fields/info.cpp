@@ -141,7 +141,7 @@ RowKind info_rows() {
                      {.name = "dtype",
                       .type = text,
                       .heading = "dtype",
-                      .meaning = "its type, as safetensors names it",
+                      .meaning = "its type, or how a quantised weight is stored",
                       .where = kWhereRows},
                      {.name = "shape",
                       .type = integer,

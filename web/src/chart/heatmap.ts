@@ -70,7 +70,7 @@ export function draw_heatmap(chart: HeatmapChart, theme: Theme, size: Size): Tre
     })));
   const label = { "font-size": 11, fill: theme.faint };
   const every = Math.ceil(18 / cell.width);
-  const every_row = Math.ceil(11 / cell.height);
+  const every_row = Math.ceil(14 / cell.height);
   return s("svg", { width: layout.width, height: layout.height, viewBox: `0 0 ${layout.width} ${layout.height}`, "font-family": kFont,
     role: "group", "aria-label": plain(chart.title) },
     s("g", { "aria-hidden": "true" },

@@ -102,8 +102,8 @@ export function draw_lines(chart: LinesChart, theme: Theme, size: Size): Tree {
           y1: plot.y + layout.y(chart.rule), y2: plot.y + layout.y(chart.rule),
           stroke: theme.null_line, "stroke-width": 1.2, "stroke-dasharray": "4 3" }),
         // An svg of its own cuts off what leaves the axes.
-        s("svg", { x: plot.x, y: plot.y - 3, width: plot.width + 4, height: plot.height + 3 },
-          s("g", { transform: "translate(0 3)" },
+        s("svg", { x: plot.x - 3, y: plot.y - 3, width: plot.width + 7, height: plot.height + 3 },
+          s("g", { transform: "translate(3 3)" },
             panel.lines.map((line) => draw_line(chart, line, by_key.get(line.series), layout, theme)))),
         panel.empty ? s("text", { x: plot.x + plot.width / 2, y: plot.y + plot.height / 2 + 4, "text-anchor": "middle", "font-size": 12, fill: theme.faint }, panel.empty) : null,
         chart.end_labels ? end_labels(chart, panel, plot, layout, theme) : null);

@@ -30,11 +30,16 @@ export interface MapLayout {
   bars: number; // width of the bars of entropy
 }
 
+const kGlyph = 0.61; // a monospaced glyph's width, of its size
+const kLargest = 11; // size of labels
+const label_room = (letters: number) => Math.max(20, letters * kLargest * kGlyph + 8);
+
 export function map_layout(chart: MapChart, { width }: Size): MapLayout {
   const bars = chart.entropy ? Math.min(50, width * 0.08) : 0;
-  const left = chart.tokens ? Math.min(84, width * 0.13) : 0;
+  const longest = Math.max(0, ...(chart.tokens ?? []).map((token) => [...one_line(token)].length));
+  const left = chart.tokens ? Math.min(84, width * 0.13, label_room(longest)) : 0;
   const size = Math.max(40, Math.min(width - left - (bars && bars + 6), 900));
-  const top = chart.tokens ? 62 : 0;
+  const top = chart.tokens ? Math.min(62, label_room(longest)) : 0;
   return { width, height: top + size + 2, plot: { x: left, y: top, size }, bars, window: chart.window ?? { query: 0, key: 0, size: chart.side } };
 }
 
@@ -113,10 +118,10 @@ function query_frame(query: number, { plot, window, bars }: MapLayout, theme: Th
 // As many tokens as can be read: each that has room, else every second, third, …
 function token_labels(chart: MapChart, { plot, window }: MapLayout, theme: Theme): Tree[] {
   const pixel = plot.size / window.size;
-  const font = Math.max(7, Math.min(11, pixel * 0.95));
+  const font = Math.max(8.5, Math.min(kLargest, pixel * 0.95));
   const every = Math.max(1, Math.ceil((font * 1.02) / pixel));
   // Cut without an ellipsis, which would take the place of a letter.
-  const shown = (index: number, room: number) => [...one_line(chart.tokens?.[index] ?? "")].slice(0, Math.floor((room - 6) / (font * 0.61))).join("");
+  const shown = (index: number, room: number) => [...one_line(chart.tokens?.[index] ?? "")].slice(0, Math.floor((room - 6) / (font * kGlyph))).join("");
   const style = { "font-family": kMono, "font-size": font, fill: theme.faint, "aria-hidden": "true" };
   const out: Tree[] = [];
   const all = Array.from({ length: Math.min(window.size, chart.side) }, (_, index) => index);

@@ -11,6 +11,8 @@ export const heavy_tails: Kind = ({ report, model }) => {
   if (!best || best.count < 1000 || best.excess_kurtosis! < kLaplace) return undefined;
   const kurtosis = best.excess_kurtosis!;
   const furthest = Math.max(best.max - best.mean, best.mean - best.min) / best.std;
+  // As far as so many Gaussian numbers reach. Rows of different sizes have a high kurtosis too, with no weight far from the rest.
+  if (furthest < 1.5 * Math.sqrt(2 * Math.log(best.count))) return undefined;
   return {
     kind: "heavy_tails", figure: figure(kurtosis), unit: "excess kurtosis",
     words: ["in ", ...matrix_name(best.matrix), " of layer ", strong(best.layer), ": a few weights are far larger than the rest, the largest ", strong(figure(furthest)), " deviations from the mean. Random numbers have ", strong(0), "."],

@@ -13,7 +13,7 @@ export const identity_part: Kind = ({ report, model }) => {
   const bound = best.identity_cosine_bound;
   return {
     kind: "identity_part", figure: format_number(cosine, "score"), unit: "cosine with the identity",
-    words: ["has W", { sub: "Q" }, "ᵀW", { sub: "K" }, " of layer ", strong(best.layer), ", summed over heads: tokens look ", strong(cosine > 0 ? "at" : "away from"),
+    words: ["is what W", { sub: "Q" }, "ᵀW", { sub: "K" }, " of layer ", strong(best.layer), " has, summed over heads: tokens look ", strong(cosine > 0 ? "at" : "away from"),
       " tokens like themselves. Random numbers stay within ±", strong(format_number(noise, noise < 0.01 ? ".3f" : ".2f")), `; the most there can be is ${format_number(bound, ".2~f")}.`],
     spark: { values: Array.from({ length: model.layers }, (_, layer) => rows.find((row) => row.layer === layer)?.identity_cosine ?? null), null_values: 0, colour: { role: "qk" } },
     distance: Math.abs(cosine) / bound,

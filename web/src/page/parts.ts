@@ -53,9 +53,13 @@ export function controls(...children: (Node | null)[]): HTMLElement {
   return h("div", { class: "controls" }, children);
 }
 
+/** A command whose lines break between its words, not after the dashes in them. */
+export const command_words = (command: string): HTMLElement =>
+  h("code", {}, command.split(" ").flatMap((word, index) => [index > 0 ? " " : null, h("span", {}, word)]));
+
 /** The dashed box in the place of an analysis that the report does not hold. */
 export function absent(what: string, command: string): HTMLElement {
-  return h("div", { class: "absent" }, h("p", {}, `${what} is not in this report. This makes it:`), h("code", {}, command));
+  return h("div", { class: "absent" }, h("p", {}, `${what} is not in this report. This makes it:`), command_words(command));
 }
 
 const kCommands: Readonly<Record<AnalysisId, string>> = {

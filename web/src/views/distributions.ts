@@ -59,20 +59,38 @@ export interface Laminar {
   rows: LaminarRow[];
 }
 
-/** A row a layer, from the first to the last. All histograms share the first one's edges; a row with others is not shown. */
+const kFew = 8; // values a bin, on average over a row: with less, a picture shows chance
+
+/** By how much bins are widened for the row that has the fewest values: a divisor of their number that leaves ten or more. */
+function widening(histograms: readonly Histogram[]): number {
+  const bins = histograms[0]?.counts.length ?? 0;
+  const insides = histograms.map(({ counts }) => counts.reduce((sum, count) => sum + count, 0)).filter((inside) => inside > 0);
+  const factors = Array.from({ length: Math.floor(bins / 10) }, (_, index) => index + 1).filter((factor) => bins % factor === 0);
+  return factors.find((factor) => Math.min(...insides) * factor >= kFew * bins) ?? factors[factors.length - 1] ?? 1;
+}
+
+/**
+ * A row a layer, from the first to the last. All histograms share the first one's edges; a row with others is not shown.
+ * Where values are few, bins are wider.
+ */
 export function laminar_rows(
   report: Report, layers: number, row_of: (layer: number) => Distribution | undefined, skipped: (layer: number) => string | undefined,
 ): Laminar {
   const all = Array.from({ length: layers }, (_, layer) => row_of(layer));
   const shared = all.find((row) => row?.histogram)?.histogram?.edges;
+  const shown = all.flatMap((row) => (row?.histogram && row.histogram.edges.at === shared?.at ? [row.histogram] : []));
+  const factor = widening(shown);
+  const edges = shared ? numbers(report, shared) : new Float32Array(0);
   const rows = all.map((row, layer): LaminarRow => {
     const label = String(layer);
     if (!row) return { label, density: null, ...(skipped(layer) === undefined ? {} : { why: "skipped" }) };
     const { mean, std, histogram } = row;
     if (histogram?.edges.at !== shared?.at || !histogram) return { label, density: null, mean, std };
-    return mean === null ? { label, density: null, why: "no pairs" } : { label, density: densities(numbers(report, histogram.edges), histogram.counts), mean, std };
+    if (mean === null) return { label, density: null, why: "no pairs" };
+    const wide = wider_bins(edges, histogram.counts, factor);
+    return { label, density: densities(wide.edges, wide.counts), mean, std };
   });
-  return { edges: shared ? numbers(report, shared) : new Float32Array(0), rows };
+  return { edges: shown[0] ? Float32Array.from(wider_bins(edges, shown[0].counts, factor).edges) : edges, rows };
 }
 
 /** The strongest density that several pictures show: the end of their common scale. */

@@ -57,6 +57,7 @@ describe("overview", () => {
 
   test("a report with half its analyses missing says what makes them", async () => {
     const { page, close } = await open_report(kPartial);
+    await expect.poll(() => page.locator("main h2").allTextContents()).toEqual(expect.arrayContaining(["Rank atlas", "Every head on one text", "Heads at a glance", "Spectra against the null"]));
     await expect.poll(() => page.locator(".absent code").allTextContents()).toEqual([
       "attnscope spectrum MODEL --values --per-head", "attnscope report MODEL --text-file FILE -o report.html", "attnscope circuits MODEL", "attnscope spectrum MODEL --values --per-head"]);
     await close();

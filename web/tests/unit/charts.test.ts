@@ -6,9 +6,10 @@ import { bars_words } from "../../src/chart/bars";
 import { image_layout, image_words } from "../../src/chart/image";
 import { laminar_layout, laminar_words } from "../../src/chart/laminar";
 import { lines_layout, vertices } from "../../src/chart/lines";
+import { map_layout } from "../../src/chart/map";
 import { oklab } from "../../src/chart/oklab";
 import { colour_of, kDark, kLight } from "../../src/chart/theme";
-import { all_by_tag, svg_text } from "../../src/chart/tree";
+import { all_by_tag, svg_text, type Tree } from "../../src/chart/tree";
 import { kEveryChart, kHostile } from "./every_chart";
 import { rendered } from "./vega";
 
@@ -106,6 +107,28 @@ test("bars of a histogram have the page's heights", async () => {
   const { items, domain } = await rendered(to_vega_lite(chart, kLight));
   expect(domain("y")).toEqual(chart.y.domain);
   expect(items.map((item) => item.datum.height)).toEqual(Array.from(chart.bars[0]!.heights, (height) => Number(height.toPrecision(7))));
+});
+
+describe("labels that would touch are left out", () => {
+  const sizes = (tree: Tree) => all_by_tag(tree, "text").map((text) => Number(text.attributes["font-size"]));
+  const range = (count: number) => Array.from({ length: count }, (_, index) => index);
+
+  test("of a heatmap's rows", () => {
+    const chart = find("heatmap");
+    const labels = range(32).map(String);
+    const deep = { ...chart, rows: { ...chart.rows, labels }, columns: { ...chart.columns, labels }, cells: labels.map(() => labels.map(() => 0.5)) };
+    const places = all_by_tag(draw(deep, kLight, { width: 300 }), "text").filter((text) => text.attributes["text-anchor"] === "end").map((text) => Number(text.attributes.y));
+    expect(places.length).toBeGreaterThan(8);
+    places.slice(1).forEach((y, index) => expect(y - places[index]!).toBeGreaterThanOrEqual(14));
+  });
+
+  test("of a map's tokens, which are never too small to read, and have no more room than the longest", () => {
+    const chart = find("map");
+    expect(Math.min(...sizes(draw(chart, kLight, { width: 200 })))).toBeGreaterThanOrEqual(8.5);
+    const { plot } = map_layout({ ...chart, tokens: range(chart.side).map(String) }, { width: 800 });
+    expect(plot.x).toBeLessThan(map_layout(chart, { width: 800 }).plot.x);
+    expect(plot.y).toBeLessThan(30);
+  });
 });
 
 describe("words under the pointer", () => {

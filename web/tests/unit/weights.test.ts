@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { image_of, image_values } from "../../src/data/matrix";
 import { row_at } from "../../src/data/report";
-import { common_range, densities, outside_words, wider_bins } from "../../src/views/distributions";
+import { common_range, densities, laminar_rows, outside_words, wider_bins } from "../../src/views/distributions";
 import { distribution_charts, heads_chart, moment_chart, weights_choice } from "../../src/views/weights/charts";
 import { bins_as_one, figures, histogram_chart, image_chart, quantiles } from "../../src/views/weights/closer";
 import { kModel, reading } from "./small_report";
@@ -20,6 +20,16 @@ describe("histograms", () => {
     const row = row_at(reading().report, "weights", { model: "small", layer: 0, matrix: "q" })!;
     expect(bins_as_one(row, 0.1)).toBe(1);
     expect(bins_as_one({ ...row, count: 1000, quantiles: { "0.25": -1, "0.75": 1 } }, 0.1)).toBe(4);
+  });
+
+  test("rows of few values have wider bins, all as wide as the one with the fewest needs", () => {
+    const edges = Array.from({ length: 41 }, (_, index) => index - 20);
+    const bins = (count: number) => laminar_rows(reading().report, 2, (layer) => ({ mean: 0, std: 1, histogram: { edges, counts: edges.slice(1).map(() => (layer === 0 ? 100 : count)), outside: 0 } as never }), () => undefined);
+    expect(bins(8).rows.map((row) => row.density?.length)).toEqual([40, 40]);
+    expect(bins(4).rows.map((row) => row.density?.length)).toEqual([20, 20]);
+    expect(bins(4).rows[0]!.density![0]).toBeCloseTo(1 / 40);
+    expect(bins(4).edges).toHaveLength(21);
+    expect(bins(0.1).edges).toHaveLength(11);
   });
 
   test("the range is common, alike on both sides, and without bins of less than 0.2 %", () => {

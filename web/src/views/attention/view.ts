@@ -35,7 +35,7 @@ function draw(context: Context): HTMLElement {
 
 const no_maps = ({ report }: Context): HTMLElement => report.live
   ? h("div", { class: "absent" }, h("p", {}, "There are no maps yet: run a text."))
-  : absent("Attention on a text", `attnscope report MODEL --text-file FILE -o report.html`);
+  : absent("A map of each head", `attnscope report MODEL --text-file FILE -o report.html`);
 
 function maps(context: Context, chosen: AttentionChoice): HTMLElement {
   const { report, model, theme } = context;

@@ -2,7 +2,7 @@ import { format_number } from "../../chart/number";
 import { analysis } from "../../data/report";
 import type { AnalysisId } from "../../data/report_file";
 import { h } from "../../page/h";
-import { controls, section } from "../../page/parts";
+import { command_words, controls, section } from "../../page/parts";
 import { download } from "../../page/save";
 import type { Context, View } from "../../page/view";
 import { arranged, table_csv, table_of } from "./tables";
@@ -51,7 +51,7 @@ function table_part(context: Context, ids: AnalysisId[], id: AnalysisId): HTMLEl
           h("button", { type: "button", title: each.meaning || null, onclick: () => context.go({ sort: `${each.path}:${is_sorted && !order.down ? "down" : "up"}` }) },
             each.heading, is_sorted ? (order.down ? " ↓" : " ↑") : ""));
       }))), body)),
-    h("p", { class: "note" }, "Made again by ", h("code", {}, found.again)));
+    h("p", { class: "note" }, "Made again by ", command_words(found.again)));
 }
 
 function fact(name: string, value: string): HTMLElement[] {
@@ -70,7 +70,7 @@ function provenance({ report }: Context): HTMLElement {
   return section("Where this comes from", null,
     h("dl", { class: "facts" },
       fact("attnscope", file.version), fact("made", `${file.created.replace("T", " ").replace("Z", " UTC")}, in ${format_number(file.seconds, ".1f")} seconds`),
-      h("dt", {}, "made again by"), h("dd", {}, h("code", {}, file.command)),
+      h("dt", {}, "made again by"), h("dd", {}, command_words(file.command)),
       file.models.flatMap((model) => fact(model.name, Object.entries(model).filter(([name, value]) => name !== "name" && typeof value !== "object")
         .map(([name, value]) => `${name.replace(/_/g, " ")} ${typeof value === "number" ? value.toLocaleString("en") : String(value)}`).join(", "))),
       file.reports.flatMap((each) => fact(each.id.replace(/_/g, " "), `${each.rows.length.toLocaleString("en")} rows${parameters_words(each.parameters)}`)),

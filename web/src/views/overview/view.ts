@@ -82,7 +82,8 @@ function draw(context: Context): HTMLElement {
       has_spectrum(context) ? chart_frame(atlas_chart(context), theme, { level: 2, on_choose: ({ row }) => context.go({ l: row, h: null, layers: row, by: "layer" }, "spectra") })
         : section("Rank atlas", null, absent_analysis("The rank of each matrix", "spectrum", context.report)),
       wall_part(context), heads_part(context)),
-    h("section", { class: "ruled" }, spectra ? chart_frame(spectra, theme, { level: 2 }) : absent_analysis("The spectrum of each matrix", "spectrum", context.report)),
+    spectra ? h("section", { class: "ruled" }, chart_frame(spectra, theme, { level: 2 }))
+      : section("Spectra against the null", null, absent_analysis("The spectrum of each matrix", "spectrum", context.report)),
     models ? h("section", { class: "ruled" }, chart_frame(models, theme, { level: 2 })) : null);
 }
 

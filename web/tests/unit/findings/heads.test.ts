@@ -63,7 +63,7 @@ describe("identity part", () => {
 
   test("says at or away from", () => {
     expect(said(identity_part, layers(0.1, 0.3))).toBe(
-      "+.30 cosine with the identity has W_QᵀW_K of layer 1, summed over heads: tokens look at tokens like themselves. Random numbers stay within ±0.06; the most there can be is 1.");
+      "+.30 cosine with the identity is what W_QᵀW_K of layer 1 has, summed over heads: tokens look at tokens like themselves. Random numbers stay within ±0.06; the most there can be is 1.");
     expect(said(identity_part, layers(0.1, -0.3))).toContain("look away from tokens");
   });
 

@@ -101,6 +101,7 @@ describe("heavy tails", () => {
     ["tails usual for trained weights", weights(row(1.4))],
     ["tails lighter than a Gaussian's", weights(row(-1.2))],
     ["few numbers", weights(row(9, { count: 64 }))],
+    ["rows of different sizes, none of whose weights is far from the rest", weights(row(4, { min: -0.4, max: 0.4 }))],
     ["one head", weights(row(9, { head: 0 }))],
     ["a constant matrix", weights(row(null, { std: 0 }))],
   ])("is silent of %s", (_, made) => expect(said(heavy_tails, made)).toBeUndefined());

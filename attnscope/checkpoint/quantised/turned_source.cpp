@@ -1,11 +1,11 @@
-#include "attnscope/checkpoint/quantised/column_source.h"
+#include "attnscope/checkpoint/quantised/turned_source.h"
 
 #include <algorithm>
 #include <array>
 
 namespace attnscope {
 
-void ColumnSource::decode(std::int64_t first_row, std::int64_t first_col,
+void TurnedSource::decode(std::int64_t first_row, std::int64_t first_col,
                           MatrixView<float> out) const {
   std::array<float, kTile * kTile> values;
   for (std::int64_t row = 0; row < out.rows;) {

@@ -6,7 +6,7 @@
 namespace attnscope {
 
 /// Turns columns into rows, a tile at a time, so that both sides stay in the first cache.
-class ColumnSource : public ValueSource {
+class TurnedSource : public ValueSource {
  public:
   static constexpr std::int64_t kTile = 64;
 
@@ -14,7 +14,7 @@ class ColumnSource : public ValueSource {
 
  protected:
   /// Rows come in equally long stretches (the matrices of a stack): no tile has rows of two.
-  explicit ColumnSource(std::int64_t rows_together) : rows_together_(rows_together) {}
+  explicit TurnedSource(std::int64_t rows_together) : rows_together_(rows_together) {}
 
   /// `tile` is (columns, rows), transposed and without gaps, at most kTile each way: values
   /// (first_row + row, first_col + col) go to tile(col, row).

@@ -1,0 +1,106 @@
+#include "attnscope/checkpoint/gguf/block_source.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+
+#include "attnscope/tensor/float16.h"
+
+namespace attnscope {
+namespace {
+
+/// The largest block.
+constexpr std::size_t kBlockValues = 256;
+
+// Elements of big-endian files are decoded as blocks of one.
+
+void decode_big_f32(const std::uint8_t* at, float* out) {
+  *out = std::bit_cast<float>(static_cast<std::uint32_t>(at[0]) << 24 |
+                              static_cast<std::uint32_t>(at[1]) << 16 |
+                              static_cast<std::uint32_t>(at[2]) << 8 | at[3]);
+}
+
+void decode_big_f16(const std::uint8_t* at, float* out) {
+  *out = f16_to_float(static_cast<std::uint16_t>(at[0] << 8 | at[1]));
+}
+
+void decode_big_bf16(const std::uint8_t* at, float* out) {
+  *out = std::bit_cast<float>(static_cast<std::uint32_t>(at[0] << 8 | at[1]) << 16);
+}
+
+/// The type as a big-endian file has it: only plain numbers of up to 32 bits are decoded.
+GgmlType big_endian_type(GgmlType type) {
+  type.decode = nullptr;
+  if (type.plain == DType::f32) type.decode = decode_big_f32;
+  if (type.plain == DType::f16) type.decode = decode_big_f16;
+  if (type.plain == DType::bf16) type.decode = decode_big_bf16;
+  return type;
+}
+
+}  // namespace
+
+BlockSource::BlockSource(const GgmlType& type, std::span<const std::byte> bytes, std::int64_t cols)
+    : type_(type), bytes_(bytes), row_bytes_(cols / type.block_values * type.block_bytes) {}
+
+void BlockSource::decode(std::int64_t first_row, std::int64_t first_col,
+                         MatrixView<float> out) const {
+  const std::int64_t size = type_.block_values;
+  std::array<float, kBlockValues> block;
+  for (std::int64_t row = 0; row < out.rows; ++row) {
+    const auto* blocks =
+        reinterpret_cast<const std::uint8_t*>(bytes_.data()) + (first_row + row) * row_bytes_;
+    for (std::int64_t done = 0; done < out.cols;) {
+      const std::int64_t col = first_col + done, within = col % size;
+      const std::uint8_t* at = blocks + col / size * type_.block_bytes;
+      const std::int64_t taken = std::min(size - within, out.cols - done);
+      if (taken == size) {
+        type_.decode(at, &out(row, done));
+      } else {
+        type_.decode(at, block.data());
+        std::copy_n(block.data() + within, taken, &out(row, done));
+      }
+      done += taken;
+    }
+  }
+}
+
+std::vector<std::span<const std::byte>> BlockSource::reads(std::int64_t first_row,
+                                                           std::int64_t rows,
+                                                           std::int64_t first_col,
+                                                           std::int64_t cols) const {
+  const std::int64_t size = type_.block_values;
+  const std::int64_t begin = first_col / size * type_.block_bytes;
+  const std::int64_t end = (first_col + cols + size - 1) / size * type_.block_bytes;
+  if (rows == 0 || begin == end) return {};
+  const auto stretch = [&](std::int64_t from, std::int64_t to) {
+    return bytes_.subspan(static_cast<std::size_t>(from), static_cast<std::size_t>(to - from));
+  };
+  const std::int64_t first = first_row * row_bytes_;
+  if (end - begin == row_bytes_) return {stretch(first, first + rows * row_bytes_)};
+  std::vector<std::span<const std::byte>> out;
+  for (std::int64_t row = 0; row < rows; ++row) {
+    out.push_back(stretch(first + row * row_bytes_ + begin, first + row * row_bytes_ + end));
+  }
+  return out;
+}
+
+TensorView view_of(const GgufTensor& tensor, bool big_endian) {
+  const GgmlType type = big_endian ? big_endian_type(*tensor.type) : *tensor.type;
+  if (type.plain && (!big_endian || type.block_bytes == 1)) {
+    return {.dtype = *type.plain, .shape = tensor.shape, .bytes = tensor.bytes};
+  }
+  const std::string name = std::string(type.name);
+  if (type.decode == nullptr) {
+    return {.dtype = DType::packed,
+            .shape = tensor.shape,
+            .bytes = tensor.bytes,
+            .stored_as = big_endian ? "big-endian " + name : name};
+  }
+  const std::int64_t cols = tensor.shape.empty() ? 1 : tensor.shape.back();
+  return {.dtype = type.plain.value_or(DType::f32),
+          .shape = tensor.shape,
+          .source = std::make_shared<BlockSource>(type, tensor.bytes, cols),
+          .stored_as = name};
+}
+
+}  // namespace attnscope

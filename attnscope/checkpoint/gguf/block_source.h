@@ -1,0 +1,30 @@
+// Quantised tensors: rows of blocks.
+#pragma once
+
+#include "attnscope/checkpoint/gguf/gguf_file.h"
+#include "attnscope/tensor/tensor_view.h"
+
+namespace attnscope {
+
+/// Rows of whole blocks, each decoded by itself. Its bytes must stay.
+class BlockSource : public ValueSource {
+ public:
+  /// `bytes`: rows * (cols / type.block_values) blocks; type.decode is there.
+  BlockSource(const GgmlType& type, std::span<const std::byte> bytes, std::int64_t cols);
+
+  void decode(std::int64_t first_row, std::int64_t first_col, MatrixView<float> out) const override;
+  std::vector<std::span<const std::byte>> reads(std::int64_t first_row, std::int64_t rows,
+                                                std::int64_t first_col,
+                                                std::int64_t cols) const override;
+
+ private:
+  GgmlType type_;
+  std::span<const std::byte> bytes_;
+  std::int64_t row_bytes_;
+};
+
+/// The tensor's values: plain ones as they lie in the file, others by a source. One whose type is
+/// not decoded can be listed, and no more.
+TensorView view_of(const GgufTensor& tensor, bool big_endian);
+
+}  // namespace attnscope

@@ -1,0 +1,37 @@
+// The config.json of a GGUF file's model.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "attnscope/checkpoint/gguf/gguf_family.h"
+#include "attnscope/checkpoint/gguf/gguf_file.h"
+
+namespace attnscope {
+
+/// Sizes that undoing a conversion needs.
+struct GgufHeads {
+  std::int64_t heads = 0;
+  std::int64_t kv_heads = 0;
+  std::int64_t width = 0;     // of the model
+  std::int64_t head_dim = 0;  // of queries and keys
+};
+
+/// Throws Error(format) where the file lacks them, Error(unsupported) where layers differ in them.
+GgufHeads heads_of(const GgufFile& file);
+
+/// What is not in the values but in tensors.
+struct GgufFacts {
+  std::int64_t vocabulary = 0;  // rows of the embedding
+  bool tied = false;            // no head, or one that repeats the embedding
+  bool attention_bias = false;
+  bool mlp_bias = false;
+  std::vector<float> rope_divisors;                  // of frequencies, (rotated / 2,); empty: none
+  std::vector<float> short_divisors, long_divisors;  // Phi-3's, likewise
+};
+
+/// The text of a config.json, and `notes` of what was taken to be so.
+std::string gguf_config(const GgufFile& file, const GgufFamily& family, const GgufFacts& facts,
+                        std::vector<std::string>& notes);
+
+}  // namespace attnscope

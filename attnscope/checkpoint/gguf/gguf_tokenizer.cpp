@@ -1,0 +1,227 @@
+#include "attnscope/checkpoint/gguf/gguf_tokenizer.h"
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "attnscope/checkpoint/gguf/pre_tokenizers.h"
+#include "attnscope/checkpoint/gguf/score_merges.h"
+#include "attnscope/checkpoint/tokenizer_json.h"
+#include "attnscope/core/error.h"
+#include "attnscope/core/text.h"
+
+namespace attnscope {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::size_t kMostTokens = 4'000'000;
+constexpr std::string_view kSpace = "\u2581";  // how SentencePiece spells a space
+
+/// tokenizer.ggml.token_type.
+enum TokenType { normal = 1, unknown = 2, control = 3, user_defined = 4, unused = 5, byte = 6 };
+
+std::string key_of(std::string_view key) { return "tokenizer.ggml." + std::string(key); }
+
+/// What every kind of tokenizer has.
+struct Vocabulary {
+  std::vector<std::string_view> tokens;  // by id
+  std::vector<std::int64_t> types;       // likewise; empty: none is special
+
+  bool is(std::size_t id, TokenType type) const { return id < types.size() && types[id] == type; }
+
+  /// The spelling of the token that a key names; empty where it names none.
+  std::string named(const GgufFile& file, std::string_view key) const {
+    const auto id = file.whole(key_of(key));  // 2^32 - 1 stands for none
+    const bool known = id && static_cast<std::size_t>(*id) < tokens.size();
+    return known ? std::string(tokens[static_cast<std::size_t>(*id)]) : "";
+  }
+
+  json ids() const {
+    json out = json::object();
+    for (std::size_t id = 0; id < tokens.size(); ++id) out.emplace(std::string(tokens[id]), id);
+    return out;
+  }
+
+  json added() const {
+    json out = json::array();
+    for (std::size_t id = 0; id < tokens.size(); ++id) {
+      const bool special = is(id, control) || is(id, unknown);
+      if (!special && !is(id, user_defined)) continue;
+      out.push_back(added_token(static_cast<std::int64_t>(id), std::string(tokens[id]), special));
+    }
+    return out;
+  }
+};
+
+/// Adds the first and last token to texts where the file says so, or does not and it is usual.
+json ends_of(const GgufFile& file, const Vocabulary& vocabulary, const json& ids, bool begins) {
+  const bool first = file.flag(key_of("add_bos_token")).value_or(begins);
+  const bool last = file.flag(key_of("add_eos_token")).value_or(false);
+  return template_of(ids, first ? vocabulary.named(file, "bos_token_id") : "",
+                     last ? vocabulary.named(file, "eos_token_id") : "");
+}
+
+/// SentencePiece's, as transformers writes it for Llama and Gemma: pairs are joined by their
+/// scores, what is not in the vocabulary is spelled in bytes.
+json sentence_piece(const GgufFile& file, const Vocabulary& vocabulary) {
+  const auto scores = file.numbers(key_of("scores")).value_or(std::vector<float>());
+  std::vector<ScoredToken> scored;
+  for (std::size_t id = 0; id < vocabulary.tokens.size(); ++id) {
+    const bool plain = vocabulary.types.empty() || vocabulary.is(id, normal);
+    const float score = id < scores.size() && !std::isnan(scores[id]) ? scores[id] : 0;
+    scored.push_back({.spelling = vocabulary.tokens[id], .score = score, .joined = plain});
+  }
+  json merges = json::array();
+  for (const auto& [left, right] : merges_by_score(scored)) merges.push_back({left, right});
+
+  json model = pair_model(vocabulary.ids(), std::move(merges));
+  model["byte_fallback"] = model["fuse_unk"] = true;
+  std::string other = vocabulary.named(file, "unknown_token_id");
+  if (other.empty()) other = "<unk>";
+  if (model["vocab"].contains(other)) model["unk_token"] = other;
+
+  const json spaces = {{"type", "Replace"}, {"pattern", {{"String", " "}}}, {"content", kSpace}};
+  const json unspaced = {{"type", "Replace"}, {"pattern", {{"String", kSpace}}}, {"content", " "}};
+  json decoders = {unspaced, {{"type", "ByteFallback"}}, {{"type", "Fuse"}}};
+  json normalizers = json::array();
+  if (file.flag(key_of("add_space_prefix")).value_or(true)) {
+    normalizers.push_back({{"type", "Prepend"}, {"prepend", kSpace}});
+    decoders.push_back({{"type", "Strip"}, {"content", " "}, {"start", 1}, {"stop", 0}});
+  }
+  normalizers.push_back(spaces);
+  json out = tokenizer_of(std::move(model), {{"type", "Sequence"}, {"decoders", decoders}});
+  out["normalizer"] = {{"type", "Sequence"}, {"normalizers", normalizers}};
+  out["post_processor"] = ends_of(file, vocabulary, out["model"]["vocab"], /*begins=*/true);
+  return out;
+}
+
+json pre_tokenizer_of(const PreTokenizer& known) {
+  if (known.pattern.empty() && !known.single_digits) return byte_level(false);
+  json steps = json::array();
+  if (known.single_digits) steps.push_back({{"type", "Digits"}, {"individual_digits", true}});
+  if (!known.pattern.empty()) {
+    steps.push_back({{"type", "Split"},
+                     {"pattern", {{"Regex", known.pattern}}},
+                     {"behavior", "Isolated"},
+                     {"invert", false}});
+  }
+  steps.push_back(byte_level(false, /*cuts=*/known.pattern.empty()));
+  return {{"type", "Sequence"}, {"pretokenizers", steps}};
+}
+
+/// Of bytes that are spelled as letters, with the merges written out.
+json byte_pairs(const GgufFile& file, const Vocabulary& vocabulary) {
+  const PreTokenizer* known = find_pre_tokenizer(file.text(key_of("pre")).value_or("default"));
+  if (known == nullptr) known = find_pre_tokenizer("default");
+  const json ids = vocabulary.ids();
+  json merges = json::array();
+  for (const std::string_view merge :
+       file.texts(key_of("merges")).value_or(std::vector<std::string_view>())) {
+    const std::size_t space = merge.find(' ', 1);  // the first letter may be one
+    if (space == std::string_view::npos) {
+      file.refuse("the merge '" + verbatim(printable(merge)) +
+                  "' is not two tokens with a space between");
+    }
+    const std::string left(merge.substr(0, space)), right(merge.substr(space + 1));
+    if (!ids.contains(left) || !ids.contains(right) || !ids.contains(left + right)) {
+      file.refuse("the merge '" + verbatim(printable(merge)) + "' needs a token that is not there");
+    }
+    merges.push_back({left, right});
+  }
+  json model = pair_model(ids, std::move(merges));
+  model["ignore_merges"] = known->whole_words;
+  json out = tokenizer_of(std::move(model), byte_level(true));
+  if (known->normalizes) out["normalizer"] = {{"type", "NFC"}};
+  out["pre_tokenizer"] = pre_tokenizer_of(*known);
+  out["post_processor"] = ends_of(file, vocabulary, ids, known->begins);
+  return out;
+}
+
+/// BERT's. The converter took "##" from the inner parts of words and put a space before the others.
+json word_pieces(const GgufFile& file, const Vocabulary& vocabulary) {
+  Vocabulary own{.types = vocabulary.types};
+  std::vector<std::string> spellings;
+  bool capitals = false;
+  for (std::size_t id = 0; id < vocabulary.tokens.size(); ++id) {
+    std::string spelling(vocabulary.tokens[id]);
+    // Of files without types only the brackets tell.
+    const bool bracketed = spelling.starts_with('[') && spelling.ends_with(']');
+    const bool special = vocabulary.types.empty() ? bracketed : vocabulary.is(id, control);
+    if (spelling.starts_with(kSpace)) {
+      spelling = spelling.substr(kSpace.size());
+    } else if (!special) {
+      spelling = "##" + spelling;
+    }
+    capitals = capitals || (!spelling.starts_with('[') &&
+                            std::any_of(spelling.begin(), spelling.end(),
+                                        [](char c) { return c >= 'A' && c <= 'Z'; }));
+    spellings.push_back(std::move(spelling));
+  }
+  own.tokens.assign(spellings.begin(), spellings.end());
+
+  const auto or_usual = [&](std::string_view key, const char* usual) {
+    const std::string named = own.named(file, key);
+    return named.empty() ? std::string(usual) : named;
+  };
+  const json ids = own.ids();
+  json out = tokenizer_of({{"type", "WordPiece"},
+                           {"unk_token", or_usual("unknown_token_id", "[UNK]")},
+                           {"continuing_subword_prefix", "##"},
+                           {"max_input_chars_per_word", 100},
+                           {"vocab", ids}},
+                          {{"type", "WordPiece"}, {"prefix", "##"}, {"cleanup", true}});
+  out["added_tokens"] = own.added();
+  // The file does not say whether capitals are told apart: a vocabulary without any cannot.
+  out["normalizer"] = {{"type", "BertNormalizer"},
+                       {"clean_text", true},
+                       {"handle_chinese_chars", true},
+                       {"strip_accents", nullptr},
+                       {"lowercase", !capitals}};
+  out["pre_tokenizer"] = {{"type", "BertPreTokenizer"}};
+  const std::string first = own.named(file, "cls_token_id");
+  out["post_processor"] =
+      template_of(ids, first.empty() ? or_usual("bos_token_id", "[CLS]") : first,
+                  or_usual("seperator_token_id", "[SEP]"));
+  return out;
+}
+
+std::string tokenizer_text(const GgufFile& file) {
+  const auto kind = file.text(key_of("model")).value();
+  const auto tokens = file.texts(key_of("tokens")).value();
+  const Vocabulary vocabulary{
+      .tokens = tokens,
+      .types = file.wholes(key_of("token_type")).value_or(std::vector<std::int64_t>())};
+  json out;
+  if (kind == "llama") out = sentence_piece(file, vocabulary);
+  if (kind == "gpt2") out = byte_pairs(file, vocabulary);
+  if (kind == "bert") out = word_pieces(file, vocabulary);
+  if (out["added_tokens"].empty()) out["added_tokens"] = vocabulary.added();
+  // Spellings that are not UTF-8 can stand for no text.
+  return out.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+}  // namespace
+
+std::function<std::string()> gguf_tokenizer(std::shared_ptr<const GgufFile> file,
+                                            std::vector<std::string>& notes) {
+  const auto kind = file->text(key_of("model"));
+  if (!kind) return nullptr;
+  if (*kind != "llama" && *kind != "gpt2" && *kind != "bert") {
+    notes.push_back("its tokenizer '" + printable(*kind) + "' is not read: give token ids instead");
+    return nullptr;
+  }
+  const auto tokens = file->texts(key_of("tokens"));
+  if (!tokens || tokens->empty() || tokens->size() > kMostTokens) {
+    notes.push_back("its tokenizer has no tokens, or too many: give token ids instead");
+    return nullptr;
+  }
+  const auto pre = file->text(key_of("pre")).value_or("default");
+  if (*kind == "gpt2" && find_pre_tokenizer(pre) == nullptr) {
+    notes.push_back("texts are cut into words as GPT-2 cuts them: how '" + printable(pre) +
+                    "' does is not known here");
+  }
+  return [file] { return tokenizer_text(*file); };
+}
+
+}  // namespace attnscope

@@ -1,0 +1,21 @@
+// How byte-level tokenizers cut a text into words before they join bytes, by the name that
+// llama.cpp's converter gives each way (tokenizer.ggml.pre).
+#pragma once
+
+#include <string_view>
+
+namespace attnscope {
+
+struct PreTokenizer {
+  std::string_view name;
+  std::string_view pattern;    // of words, as Hugging Face's Split has it; empty: GPT-2's
+  bool normalizes = false;     // texts are brought into NFC first
+  bool single_digits = false;  // each digit is a word, whatever the pattern says
+  bool whole_words = false;    // a word that is a token is not built from merges
+  bool begins = false;         // a text gets the first token though the file does not say so
+};
+
+/// Null for a name that is not known.
+const PreTokenizer* find_pre_tokenizer(std::string_view name);
+
+}  // namespace attnscope

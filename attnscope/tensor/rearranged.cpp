@@ -1,0 +1,139 @@
+#include "attnscope/tensor/rearranged.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "attnscope/tensor/decode.h"
+
+namespace attnscope {
+namespace {
+
+using Bytes = std::vector<std::span<const std::byte>>;
+
+/// Decodes a block of a tensor, be it plain or of a source.
+void decode_part(const TensorView& tensor, std::int64_t first_row, std::int64_t first_col,
+                 MatrixView<float> out) {
+  if (tensor.source != nullptr) return tensor.source->decode(first_row, first_col, out);
+  for (std::int64_t row = 0; row < out.rows; ++row) {
+    decode_elements(tensor, (first_row + row) * tensor.cols() + first_col, 1, out.cols,
+                    &out(row, 0));
+  }
+}
+
+/// The stretches that hold those rows.
+Bytes bytes_of_rows(const TensorView& tensor, std::int64_t first, std::int64_t rows) {
+  if (tensor.source != nullptr) return tensor.source->reads(first, rows, 0, tensor.cols());
+  const std::int64_t row_bytes = tensor.cols() * dtype_info(tensor.dtype).bits / 8;
+  return {tensor.bytes.subspan(static_cast<std::size_t>(first * row_bytes),
+                               static_cast<std::size_t>(rows * row_bytes))};
+}
+
+/// What stands for a tensor of another order or shape.
+TensorView view_of(const TensorView& stored, Shape shape, std::shared_ptr<const ValueSource> by) {
+  return {.dtype = stored.dtype,
+          .shape = std::move(shape),
+          .source = std::move(by),
+          .stored_as = std::string(stored.storage_name())};
+}
+
+class RowsInOrder : public ValueSource {
+ public:
+  RowsInOrder(TensorView stored, RowOrder order) : stored_(std::move(stored)), order_(order) {}
+
+  void decode(std::int64_t first_row, std::int64_t first_col,
+              MatrixView<float> out) const override {
+    for (std::int64_t row = 0; row < out.rows; ++row) {
+      decode_part(stored_, order_.stored_row(first_row + row), first_col, out.row_block(row, 1));
+    }
+  }
+
+  Bytes reads(std::int64_t first_row, std::int64_t rows, std::int64_t,
+              std::int64_t) const override {
+    std::vector<std::int64_t> stored;
+    for (std::int64_t row = 0; row < rows; ++row) {
+      stored.push_back(order_.stored_row(first_row + row));
+    }
+    std::sort(stored.begin(), stored.end());
+    Bytes out;
+    for (std::size_t begin = 0, end = 0; begin < stored.size(); begin = end) {
+      // Rows of one half of a head lie two apart: what is between costs less than many reads.
+      for (end = begin + 1; end < stored.size() && stored[end] - stored[end - 1] <= 2; ++end) {
+      }
+      const std::int64_t count = stored[end - 1] + 1 - stored[begin];
+      for (const auto part : bytes_of_rows(stored_, stored[begin], count)) out.push_back(part);
+    }
+    return out;
+  }
+
+ private:
+  TensorView stored_;
+  RowOrder order_;
+};
+
+/// A tensor of one axis: its elements are what rows are elsewhere.
+class ElementsInOrder : public ValueSource {
+ public:
+  ElementsInOrder(TensorView stored, RowOrder order) : stored_(std::move(stored)), order_(order) {}
+
+  void decode(std::int64_t, std::int64_t first_col, MatrixView<float> out) const override {
+    for (std::int64_t col = 0; col < out.cols; ++col) {
+      decode_part(stored_, 0, order_.stored_row(first_col + col), out.block(0, 1, col, 1));
+    }
+  }
+
+  Bytes reads(std::int64_t, std::int64_t, std::int64_t, std::int64_t) const override {
+    return bytes_of_rows(stored_, 0, 1);
+  }
+
+ private:
+  TensorView stored_;
+  RowOrder order_;
+};
+
+class Turned : public ValueSource {
+ public:
+  explicit Turned(TensorView stored) : stored_(std::move(stored)) {}
+
+  void decode(std::int64_t first_row, std::int64_t first_col,
+              MatrixView<float> out) const override {
+    Matrix<float> block(out.cols, out.rows);
+    decode_part(stored_, first_col, first_row, block.view());
+    for (std::int64_t row = 0; row < out.rows; ++row) {
+      for (std::int64_t col = 0; col < out.cols; ++col) out(row, col) = block(col, row);
+    }
+  }
+
+  Bytes reads(std::int64_t first_row, std::int64_t rows, std::int64_t first_col,
+              std::int64_t cols) const override {
+    return stored_.source->reads(first_col, cols, first_row, rows);
+  }
+
+ private:
+  TensorView stored_;  // of a source
+};
+
+}  // namespace
+
+std::int64_t RowOrder::stored_row(std::int64_t row) const {
+  const std::int64_t at = row % run, b = row / run % inner, a = row / run / inner % outer;
+  const std::int64_t group = row / (run * inner * outer);
+  return ((group * inner + b) * outer + a) * run + at;
+}
+
+TensorView with_rows_in_order(const TensorView& stored, const RowOrder& order) {
+  if (stored.shape.size() == 1) {
+    return view_of(stored, stored.shape, std::make_shared<ElementsInOrder>(stored, order));
+  }
+  return view_of(stored, stored.shape, std::make_shared<RowsInOrder>(stored, order));
+}
+
+TensorView transposed(const TensorView& stored) {
+  const Shape shape = {stored.shape[1], stored.shape[0]};
+  if (stored.source != nullptr) return view_of(stored, shape, std::make_shared<Turned>(stored));
+  TensorView out = stored;
+  out.shape = shape;
+  out.strides = {stored.stride(1), stored.stride(0)};
+  return out;
+}
+
+}  // namespace attnscope

@@ -1,0 +1,25 @@
+// A pickle, then the tensors and hyperparameters of the state dict that it may be.
+#include "attnscope/checkpoint/pytorch/pickle.h"
+
+#include <cstdint>
+
+#include "attnscope/checkpoint/pytorch/hparams.h"
+#include "attnscope/checkpoint/pytorch/pickled_tensor.h"
+#include "attnscope/checkpoint/pytorch/state_dict.h"
+#include "attnscope/core/error.h"
+
+using namespace attnscope;
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const FilePlace where = {"input"};
+  try {
+    const Pickle pickle = read_pickle(std::as_bytes(std::span(data, size)), where);
+    config_of_hparams(pickle);
+    for (const PickledName& named : find_state_dict(pickle, where)) {
+      const PickledTensor tensor = describe_tensor(pickle, named.tensor, where);
+      if (tensor.shape.size() != tensor.strides.size()) __builtin_trap();
+    }
+  } catch (const Error&) {
+  }
+  return 0;
+}

@@ -1,0 +1,144 @@
+// Every checkpoint under tests/data/quantised against the values that the library of its method
+// makes of it; tools/make_quantised_files.py has written both.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "attnscope/checkpoint/checkpoint.h"
+#include "attnscope/tensor/decode.h"
+
+namespace attnscope {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+fs::path data_folder() { return fs::path(ATTNSCOPE_SOURCE_DIR) / "tests/data/quantised"; }
+
+std::vector<fs::path> cases() {
+  std::vector<fs::path> folders;
+  for (const auto& entry : fs::directory_iterator(data_folder())) folders.push_back(entry.path());
+  std::sort(folders.begin(), folders.end());
+  return folders;
+}
+
+Checkpoint open_composed(const fs::path& folder) {
+  std::ifstream file(folder / "config.json");
+  const json quantization = json::parse(file)["quantization_config"];
+  Checkpoint checkpoint = Checkpoint::open(folder / "model.safetensors");
+  checkpoint.compose_quantised(quantization["quant_method"].get<std::string>(), quantization.dump(),
+                               "config.json");
+  return checkpoint;
+}
+
+std::vector<float> all_values(const TensorView& tensor) {
+  std::vector<float> values(static_cast<std::size_t>(tensor.element_count()));
+  decode_elements(tensor, 0, 1, std::ssize(values), values.data());
+  return values;
+}
+
+/// Bit for bit, but any NaN is like any other.
+bool is_same(float got, float wanted) {
+  return std::isnan(wanted)
+             ? std::isnan(got)
+             : std::bit_cast<std::uint32_t>(got) == std::bit_cast<std::uint32_t>(wanted);
+}
+
+void expect_values(const TensorView& got, const TensorView& wanted, const std::string& what) {
+  EXPECT_EQ(got.shape, wanted.shape) << what;
+  EXPECT_EQ(dtype_name(got.dtype), dtype_name(wanted.dtype)) << what;
+  if (got.shape != wanted.shape) return;
+  const std::vector<float> expected = all_values(wanted);
+  Matrix<float> whole(got.rows(), got.cols());
+  got.source->decode(0, 0, whole.view());
+  for (std::size_t at = 0; at < expected.size(); ++at) {
+    ASSERT_TRUE(is_same(whole.data()[at], expected[at]))
+        << what << ", element " << at << ": " << whole.data()[at] << ", not " << expected[at];
+  }
+  // Any block holds what the whole has there.
+  for (const auto& [rows, cols] : {std::pair<std::int64_t, std::int64_t>(1, 1), {3, 17}, {7, 33}}) {
+    for (std::int64_t row = 0; row + rows <= got.rows(); row += 11) {
+      for (std::int64_t col = 0; col + cols <= got.cols(); col += 13) {
+        Matrix<float> block(rows, cols);
+        got.source->decode(row, col, block.view());
+        for (std::int64_t at = 0; at < rows * cols; ++at) {
+          ASSERT_TRUE(is_same(block.data()[at], whole(row + at / cols, col + at % cols)))
+              << what << ", block at " << row << ", " << col;
+        }
+      }
+    }
+  }
+}
+
+void expect_reads(const Checkpoint& checkpoint, const TensorView& tensor, const std::string& what) {
+  const auto file = checkpoint.files()[0].bytes();
+  std::size_t total = 0;
+  for (const auto part : tensor.source->reads(0, tensor.rows(), 0, tensor.cols())) {
+    EXPECT_GE(part.data(), file.data()) << what;
+    EXPECT_LE(part.data() + part.size(), file.data() + file.size()) << what;
+    total += part.size();
+  }
+  EXPECT_LT(total, 4 * static_cast<std::size_t>(tensor.element_count())) << what;
+  for (const auto part : tensor.source->reads(1, 1, 0, tensor.cols())) {
+    EXPECT_GE(part.data(), file.data()) << what;
+    EXPECT_LE(part.data() + part.size(), file.data() + file.size()) << what;
+  }
+}
+
+TEST(QuantisedGolden, ValuesAreThoseOfTheLibraries) {
+  const std::vector<fs::path> folders = cases();
+  EXPECT_EQ(folders.size(), 30u);
+  for (const fs::path& folder : folders) {
+    const Checkpoint quantised = open_composed(folder);
+    const Checkpoint values = Checkpoint::open(folder / "dequantised.safetensors");
+    // Every part is in a weight, and every weight is there.
+    EXPECT_EQ(quantised.tensors().size(), values.tensors().size()) << folder;
+    std::size_t composed = 0;
+    for (const CheckpointTensor& wanted : values.tensors()) {
+      const std::string what = folder.filename().string() + ": " + wanted.name;
+      const CheckpointTensor* got = quantised.find(wanted.name);
+      ASSERT_NE(got, nullptr) << what;
+      if (got->view.source == nullptr) continue;
+      ++composed;
+      expect_values(got->view, wanted.view, what);
+      expect_reads(quantised, got->view, what);
+    }
+    EXPECT_GT(composed, 0u) << folder;
+  }
+}
+
+TEST(QuantisedGolden, TheOutputSaysTheQuantisation) {
+  const struct {
+    const char* folder;
+    const char* words;
+  } storages[] = {
+      {"awq", "AWQ 4 bit, groups of 32"},
+      {"float8-blocks", "F8_E4M3, scales of 16 x 32"},
+      {"fp4", "FP4, blocks of 64"},
+      {"fp8-one-scale", "F8_E4M3, one scale"},
+      {"fp8-rows", "F8_E4M3, a scale for each row"},
+      {"gptq-3", "GPTQ 3 bit, groups of 32"},
+      {"gptq-4-v2", "GPTQ v2 4 bit, groups of 24"},
+      {"int8", "INT8, a scale for each row"},
+      {"int8-rows", "I8, a scale for each row, asymmetric"},
+      {"nf4-nested", "NF4, blocks of 64, nested scales"},
+      {"packed-4", "compressed-tensors 4 bit, groups of 32, asymmetric"},
+  };
+  for (const auto& [folder, words] : storages) {
+    const Checkpoint checkpoint = open_composed(data_folder() / folder);
+    const CheckpointTensor* query = checkpoint.find("model.layers.0.self_attn.q_proj.weight");
+    ASSERT_NE(query, nullptr) << folder;
+    EXPECT_EQ(query->view.storage_name(), words);
+    EXPECT_TRUE(query->is_linear);
+  }
+}
+
+}  // namespace
+}  // namespace attnscope

@@ -1,0 +1,362 @@
+// Parts of weights that contradict each other, named by their fault: each is refused in one line
+// that names the file, the tensor and the fault.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "attnscope/checkpoint/checkpoint.h"
+#include "attnscope/tensor/tensor_matrix.h"
+#include "tests/support/expect_error.h"
+#include "tests/support/safetensors_writer.h"
+#include "tests/support/temp_folder.h"
+
+namespace attnscope {
+namespace {
+
+using nlohmann::json;
+using test::TensorToWrite;
+using Tensors = std::vector<TensorToWrite>;
+
+/// A sound weight of one method, and changes that make it a faulty one.
+struct Sample {
+  json config;
+  Tensors tensors;
+
+  Sample with(const char* key, json value) const {
+    Sample changed = *this;
+    changed.config[key] = std::move(value);
+    return changed;
+  }
+  Sample without(const std::string& name) const {
+    Sample changed = *this;
+    std::erase_if(changed.tensors,
+                  [&](const TensorToWrite& tensor) { return tensor.name == name; });
+    return changed;
+  }
+  Sample with_tensor(const TensorToWrite& tensor) const {
+    Sample changed = without(tensor.name);
+    changed.tensors.push_back(tensor);
+    return changed;
+  }
+};
+
+TensorToWrite zeros(std::string name, const std::string& dtype, Shape shape) {
+  return test::zero_tensor(std::move(name), dtype, dtype_info(*dtype_from_name(dtype)).bits,
+                           std::move(shape));
+}
+
+TensorToWrite text_tensor(std::string name, const std::string& text) {
+  return {std::move(name), "U8", {std::ssize(text)}, text};
+}
+
+TensorToWrite sizes(std::string name, const std::vector<std::int64_t>& values) {
+  std::string bytes(values.size() * 8, '\0');
+  std::memcpy(bytes.data(), values.data(), bytes.size());
+  return {std::move(name), "I64", {std::ssize(values)}, bytes};
+}
+
+TensorToWrite indices(std::string name, const std::vector<std::int32_t>& values) {
+  std::string bytes(values.size() * 4, '\0');
+  std::memcpy(bytes.data(), values.data(), bytes.size());
+  return {std::move(name), "I32", {std::ssize(values)}, bytes};
+}
+
+Sample fp8() {
+  return {{{"quant_method", "fp8"}, {"weight_block_size", {4, 4}}},
+          {zeros("a.weight", "F8_E4M3", {8, 6}), zeros("a.weight_scale_inv", "F32", {2, 2})}};
+}
+
+Sample gptq() {  // 16 inputs, 8 outputs, groups of 8
+  return {{{"quant_method", "gptq"}, {"bits", 4}, {"group_size", 8}},
+          {zeros("a.qweight", "I32", {2, 8}), zeros("a.qzeros", "I32", {2, 1}),
+           zeros("a.scales", "F16", {2, 8})}};
+}
+
+Sample awq() {
+  return {{{"quant_method", "awq"}, {"version", "gemm"}},
+          {zeros("a.qweight", "I32", {16, 2}), zeros("a.qzeros", "I32", {2, 2}),
+           zeros("a.scales", "F16", {2, 16})}};
+}
+
+const std::string kState = "a.weight.quant_state.bitsandbytes__nf4";
+
+json four_bit_state() {
+  return {{"quant_type", "nf4"}, {"blocksize", 16}, {"dtype", "float16"}, {"shape", {8, 6}}};
+}
+
+Sample four_bits(const json& state = four_bit_state()) {
+  return {{{"quant_method", "bitsandbytes"}},
+          {zeros("a.weight", "U8", {24, 1}), zeros("a.weight.absmax", "F32", {3}),
+           zeros("a.weight.quant_map", "F32", {16}), text_tensor(kState, state.dump())}};
+}
+
+Sample state_with(const char* key, json value) {
+  json state = four_bit_state();
+  state[key] = std::move(value);
+  return four_bits(state);
+}
+
+Sample nested() {
+  json state = four_bit_state();
+  state["nested_blocksize"] = 2;
+  state["nested_offset"] = 0.5;
+  return four_bits(state)
+      .with_tensor(zeros("a.weight.absmax", "U8", {3}))
+      .with_tensor(zeros("a.weight.nested_absmax", "F32", {2}))
+      .with_tensor(zeros("a.weight.nested_quant_map", "F32", {256}));
+}
+
+Sample int8() {
+  return {{{"quant_method", "bitsandbytes"}},
+          {zeros("a.weight", "I8", {4, 6}), zeros("a.SCB", "F32", {4}),
+           zeros("a.weight_format", "U8", {})}};
+}
+
+Sample packed(const json& changes = json::object()) {
+  json weights = {{"num_bits", 4},
+                  {"type", "int"},
+                  {"strategy", "group"},
+                  {"group_size", 8},
+                  {"symmetric", true}};
+  weights.update(changes);
+  return {{{"quant_method", "compressed-tensors"},
+           {"format", "pack-quantized"},
+           {"config_groups", {{"group_0", {{"targets", {"Linear"}}, {"weights", weights}}}}}},
+          {zeros("a.weight_packed", "I32", {4, 2}), zeros("a.weight_scale", "F16", {4, 2}),
+           sizes("a.weight_shape", {4, 16})}};
+}
+
+Sample mxfp4() {
+  return {{{"quant_method", "mxfp4"}},
+          {zeros("a_blocks", "U8", {2, 3, 2, 16}), zeros("a_scales", "U8", {2, 3, 2})}};
+}
+
+Checkpoint open_composed(const Sample& sample, const test::TempFolder& folder) {
+  Checkpoint checkpoint =
+      Checkpoint::open(folder.write("model.safetensors", test::safetensors_bytes(sample.tensors)));
+  checkpoint.compose_quantised(sample.config["quant_method"].get<std::string>(),
+                               sample.config.dump(), "config.json");
+  return checkpoint;
+}
+
+TEST(QuantisedMalformed, TheSamplesAreSound) {
+  for (const Sample& sample :
+       {fp8(), gptq(), awq(), four_bits(), nested(), int8(), packed(), mxfp4()}) {
+    const test::TempFolder folder;
+    const Checkpoint checkpoint = open_composed(sample, folder);
+    ASSERT_EQ(checkpoint.tensors().size(), 1u) << sample.config;
+    EXPECT_NE(checkpoint.tensors()[0].view.source, nullptr);
+  }
+}
+
+TEST(QuantisedMalformed, EachIsRefusedInOneLine) {
+  const struct {
+    const char* fault;
+    Sample sample;
+    const char* place;  // the tensor, or the part of the file
+    const char* said;
+  } faults[] = {
+      {"scales of another grid", fp8().with_tensor(zeros("a.weight_scale_inv", "F32", {2, 3})),
+       "a.weight_scale_inv", "shape [2, 3] is not the [2, 2]"},
+      {"integer scales", fp8().with_tensor(zeros("a.weight_scale_inv", "I32", {2, 2})),
+       "a.weight_scale_inv", "dtype I32 is not the F32"},
+      {"a weight of three axes", fp8().with_tensor(zeros("a.weight", "F8_E4M3", {2, 4, 6})),
+       "a.weight", "not that of 2 axes"},
+      {"an empty weight", fp8().with_tensor(zeros("a.weight", "F8_E4M3", {0, 6})), "a.weight",
+       "with elements"},
+      {"a block of no rows", fp8().with("weight_block_size", {0, 4}), "quantization_config",
+       "'weight_block_size' is not a pair of sizes"},
+      {"a block of one size", fp8().with("weight_block_size", {128}), "quantization_config",
+       "'weight_block_size'"},
+
+      {"no scales", gptq().without("a.scales"), "a.qweight", "has no 'a.scales' beside it"},
+      {"no zero points", gptq().without("a.qzeros"), "a.qweight", "has no 'a.qzeros'"},
+      {"words of bytes", gptq().with_tensor(zeros("a.qweight", "I8", {2, 8})), "a.qweight",
+       "dtype I8 is not the I32"},
+      {"zero points of no width", gptq().with_tensor(zeros("a.qzeros", "I32", {2, 3})), "a.qzeros",
+       "none of 2, 3, 4 and 8 bits"},
+      {"bits that the configuration denies", gptq().with("bits", 8), "a.qzeros",
+       "4 bits, and the configuration says 8"},
+      {"more groups of zero points", gptq().with_tensor(zeros("a.qzeros", "I32", {3, 1})),
+       "a.qzeros", "shape [3, 1] is not the [2, 1]"},
+      {"scales of fewer outputs", gptq().with_tensor(zeros("a.scales", "F16", {2, 4})), "a.scales",
+       "shape [2, 4] is not the [2, 8]"},
+      {"groups that do not cover", gptq().with("group_size", 4), "a.scales",
+       "2 groups are not those of 16 inputs, 4 in each"},
+      {"an index of fewer inputs", gptq().with_tensor(zeros("a.g_idx", "I32", {15})), "a.g_idx",
+       "shape [15] is not the [16]"},
+      {"three bits across a torn end",
+       gptq()
+           .with("bits", 3)
+           .with_tensor(zeros("a.qweight", "I32", {2, 32}))
+           .with_tensor(zeros("a.qzeros", "I32", {2, 3}))
+           .with_tensor(zeros("a.scales", "F16", {2, 32})),
+       "a.qweight", "no whole number of 3-bit inputs"},
+      {"the weight is there too", gptq().with_tensor(zeros("a.weight", "F16", {8, 16})),
+       "a.qweight", "'a.weight' is there too"},
+      {"group size is a text", gptq().with("group_size", "many"), "quantization_config",
+       "'group_size' is no size"},
+
+      {"AWQ scales of other outputs", awq().with_tensor(zeros("a.scales", "F16", {2, 8})),
+       "a.scales", "shape [2, 8] is not the [2, 16]"},
+      {"AWQ zero points of other outputs", awq().with_tensor(zeros("a.qzeros", "I32", {2, 1})),
+       "a.qzeros", "shape [2, 1] is not the [2, 2]"},
+      {"AWQ groups that do not divide",
+       awq()
+           .with_tensor(zeros("a.scales", "F16", {3, 16}))
+           .with_tensor(zeros("a.qzeros", "I32", {3, 2})),
+       "a.qweight", "16 inputs are no 3 groups of one size"},
+
+      {"fewer bytes than values", four_bits().with_tensor(zeros("a.weight", "U8", {23, 1})),
+       "a.weight", "23 bytes, not those of 48 4-bit values"},
+      {"fewer scales than blocks", four_bits().with_tensor(zeros("a.weight.absmax", "F32", {2})),
+       "a.weight.absmax", "2 values, not the 3"},
+      {"a table of 15", four_bits().with_tensor(zeros("a.weight.quant_map", "F32", {15})),
+       "a.weight.quant_map", "15 values, not the 16"},
+      {"no table", four_bits().without("a.weight.quant_map"), "bitsandbytes__nf4",
+       "has no 'a.weight.quant_map'"},
+      {"a block of no values", state_with("blocksize", 0), "bitsandbytes__nf4", "its 'blocksize'"},
+      {"a shape of one axis", state_with("shape", {48}), "bitsandbytes__nf4", "its 'shape'"},
+      {"a negative size", state_with("shape", {-8, -6}), "bitsandbytes__nf4", "its 'shape'"},
+      {"a shape of 10^18 values", state_with("shape", {1'000'000'000, 1'000'000'000}), "a.weight",
+       "not those of 1000000000000000000 4-bit values"},
+      {"another dtype", state_with("dtype", "float64"), "bitsandbytes__nf4", "its 'dtype'"},
+      {"a state that is no JSON", four_bits().with_tensor(text_tensor(kState, "{]")),
+       "bitsandbytes__nf4", "JSON"},
+      {"no nested scales", nested().without("a.weight.nested_absmax"), "a.weight",
+       "has no 'a.weight.nested_absmax'"},
+      {"fewer nested scales", nested().with_tensor(zeros("a.weight.nested_absmax", "F32", {1})),
+       "a.weight.nested_absmax", "1 values, not the 2"},
+      {"a nested table of 16",
+       nested().with_tensor(zeros("a.weight.nested_quant_map", "F32", {16})),
+       "a.weight.nested_quant_map", "16 values, not the 256"},
+
+      {"a scale for fewer rows", int8().with_tensor(zeros("a.SCB", "F32", {3})), "a.SCB",
+       "shape [3] is not the [4]"},
+      {"bytes without a sign", int8().with_tensor(zeros("a.weight", "U8", {4, 6})), "a.weight",
+       "dtype U8 is not the I8"},
+
+      {"words of another width", packed({{"num_bits", 8}}), "a.weight_packed",
+       "2 words to a row are not those of 16 numbers of 8 bits"},
+      {"a shape of other rows", packed().with_tensor(sizes("a.weight_shape", {5, 16})),
+       "a.weight_shape", "[5, 16] is not the shape of 4 rows of 2 words"},
+      {"a shape of 2^63 columns", packed().with_tensor(sizes("a.weight_shape", {4, INT64_MIN})),
+       "a.weight_shape", "is not the shape"},
+      {"a shape of three sizes", packed().with_tensor(sizes("a.weight_shape", {4, 16, 1})),
+       "a.weight_shape", "shape [3] is not the [2]"},
+      {"no shape", packed().without("a.weight_shape"), "a.weight_packed",
+       "has no 'a.weight_shape'"},
+      {"scales of other groups", packed({{"group_size", 4}}), "a.weight_scale",
+       "shape [4, 2] is not the [4, 4]"},
+      {"no zero points where there must be", packed({{"symmetric", false}}), "a.weight_packed",
+       "has no 'a.weight_zero_point'"},
+      {"zero points of other rows",
+       packed({{"symmetric", false}}).with_tensor(zeros("a.weight_zero_point", "I32", {2, 2})),
+       "a.weight_zero_point", "shape [2, 2] is not the [1, 2]"},
+      {"zero points of a symmetric scheme",
+       packed().with_tensor(zeros("a.weight_zero_point", "I32", {1, 2})), "a.weight_zero_point",
+       "the configuration says symmetric"},
+      {"floats in whole numbers", packed({{"type", "float"}}), "a.weight_packed",
+       "is not that of the configuration's type 'float'"},
+      {"nine bits", packed({{"num_bits", 9}}), "quantization_config", "'num_bits'"},
+      {"another strategy", packed({{"strategy", "by-mood"}}), "quantization_config", "'strategy'"},
+      {"groups of no size", packed({{"group_size", nullptr}}), "quantization_config",
+       "'group_size'"},
+      {"no config groups", packed().with("config_groups", json::object()), "quantization_config",
+       "has no config_groups"},
+
+      {"blocks of 15 bytes", mxfp4().with_tensor(zeros("a_blocks", "U8", {2, 3, 2, 15})),
+       "a_blocks", "shape [2, 3, 2, 15] is not the [2, 3, 2, 16]"},
+      {"scales of other blocks", mxfp4().with_tensor(zeros("a_scales", "U8", {2, 3, 1})),
+       "a_scales", "shape [2, 3, 1] is not the [2, 3, 2]"},
+      {"no scales of blocks", mxfp4().without("a_scales"), "a_blocks", "has no 'a_scales'"},
+  };
+  for (const auto& each : faults) {
+    SCOPED_TRACE(each.fault);
+    const test::TempFolder folder;
+    const bool in_config = std::string_view(each.place) == "quantization_config";
+    EXPECT_ERROR_SAYING(ErrorKind::format, open_composed(each.sample, folder),
+                        in_config ? "config.json" : "model.safetensors", each.place, each.said);
+  }
+}
+
+TEST(QuantisedMalformed, VariantsThatAreNotReadAreNamed) {
+  const struct {
+    const char* variant;
+    Sample sample;
+    const char* said;
+  } variants[] = {
+      {"AWQ's other orders", awq().with("version", "gemv"), "AWQ's version 'gemv' is not read"},
+      {"GPTQ for one kernel", gptq().with("checkpoint_format", "marlin"),
+       "checkpoint_format 'marlin' is not read"},
+      {"INT8 in tiles", int8().with_tensor({"a.weight_format", "U8", {}, std::string("\2", 1)}),
+       "layout 2 of bitsandbytes' INT8 is not read"},
+      {"packed floats",
+       packed()
+           .with("format", "nvfp4-pack-quantized")
+           .with_tensor(zeros("a.weight_packed", "U8", {4, 8})),
+       "format 'nvfp4-pack-quantized' of compressed-tensors is not read"},
+  };
+  for (const auto& each : variants) {
+    SCOPED_TRACE(each.variant);
+    const test::TempFolder folder;
+    EXPECT_ERROR_SAYING(ErrorKind::unsupported, open_composed(each.sample, folder),
+                        "model.safetensors", each.said);
+  }
+}
+
+// The list is tensor data: it is looked at where it is used.
+TEST(QuantisedMalformed, AnIndexOutOfRangeIsFoundWhereItIsUsed) {
+  std::vector<std::int32_t> groups(16, 1);
+  for (const std::int32_t wrong : {2, -1, INT32_MIN}) {
+    groups[11] = wrong;
+    const test::TempFolder folder;
+    const Checkpoint checkpoint =
+        open_composed(gptq().with_tensor(indices("a.g_idx", groups)), folder);
+    EXPECT_ERROR_SAYING(ErrorKind::format, decode_exact(whole_matrix(checkpoint.tensors()[0].view)),
+                        "model.safetensors", "a.g_idx", "column 11 is of group",
+                        "there are 2 groups");
+  }
+}
+
+// A part of a checkpoint is enough for what it holds.
+TEST(QuantisedMalformed, AWeightWithAPartInAMissingShardIsLeftOut) {
+  const test::TempFolder folder;
+  Sample two = gptq();
+  for (TensorToWrite tensor : gptq().tensors) {
+    tensor.name[0] = 'b';
+    two.tensors.push_back(tensor);
+  }
+  folder.write("one.safetensors", test::safetensors_bytes(two.without("b.scales").tensors));
+  folder.write("model.safetensors.index.json",
+               R"({"weight_map": {"a.qweight": "one.safetensors", "a.qzeros": "one.safetensors",
+                   "a.scales": "one.safetensors", "b.qweight": "one.safetensors",
+                   "b.qzeros": "one.safetensors", "b.scales": "two.safetensors"}})");
+  Checkpoint checkpoint = Checkpoint::open(folder.path());
+  checkpoint.compose_quantised("gptq", two.config.dump(), "config.json");
+  EXPECT_NE(checkpoint.find("a.weight"), nullptr);
+  EXPECT_EQ(checkpoint.find("b.weight"), nullptr);
+  EXPECT_EQ(checkpoint.find("b.qweight"), nullptr);
+}
+
+TEST(QuantisedMalformed, WithoutAConfigurationThePartsSpeak) {
+  for (const Sample& sample : {fp8(), four_bits(), int8(), mxfp4()}) {
+    const test::TempFolder folder;
+    Checkpoint checkpoint = Checkpoint::open(
+        folder.write("model.safetensors", test::safetensors_bytes(sample.tensors)));
+    if (sample.config["quant_method"] == "fp8") {  // then blocks are of 128 x 128
+      EXPECT_ERROR_SAYING(ErrorKind::format, checkpoint.compose_quantised("", "", "config.json"),
+                          "[2, 2] is not the [1, 1]");
+      continue;
+    }
+    checkpoint.compose_quantised("", "", "config.json");
+    ASSERT_EQ(checkpoint.tensors().size(), 1u) << sample.config;
+    EXPECT_NE(checkpoint.tensors()[0].view.source, nullptr);
+  }
+}
+
+}  // namespace
+}  // namespace attnscope

@@ -1,0 +1,148 @@
+// One trained model in the form of transformers, of llama.cpp and of llama2.c: every command says
+// the same of each. And what the program says of GGUF files that it cannot use.
+#include "tests/cli/command_line.h"
+#include "tests/support/gguf_writer.h"
+
+namespace attnscope::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string stories(const std::string& file = "") {
+  return source_path("../shared/models/stories260K" + (file.empty() ? "" : "/" + file));
+}
+
+/// Rows without the model's name, which is its file's.
+json rows_of(Words arguments, const std::string& model) {
+  arguments.insert(arguments.begin() + 1, model);
+  json rows = report_of(arguments)["rows"];
+  for (json& row : rows) row.erase("model");
+  return rows;
+}
+
+class OtherForms : public testing::TestWithParam<const char*> {};
+
+TEST_P(OtherForms, SayTheSameInEveryCommand) {
+  if (!fs::exists(stories())) GTEST_SKIP() << "no " << stories();
+  const Words commands[] = {{"spectrum", "--per-head"},
+                            {"circuits"},
+                            {"circuits", "--fold-norm"},
+                            {"weights"},
+                            {"similarity"},
+                            {"attention", "--text", "Once upon a time there was a little dog."},
+                            {"predict", "--text", "Once upon a time", "--generate", "12"},
+                            {"predict", "--text", "The cat sat on the mat.", "--perplexity"}};
+  for (const Words& command : commands) {
+    SCOPED_TRACE(testing::PrintToString(command));
+    const json wanted = rows_of(command, stories());
+    ASSERT_FALSE(wanted.empty());
+    EXPECT_EQ(rows_of(command, stories(GetParam())), wanted);
+  }
+}
+
+TEST_P(OtherForms, ListTheSameTensors) {
+  if (!fs::exists(stories())) GTEST_SKIP() << "no " << stories();
+  const auto tensors_of = [](const std::string& path) {
+    std::map<std::string, json> tensors;
+    for (json tensor : report_of({"info", path})["rows"]) {
+      tensor.erase("model");
+      tensors.emplace(tensor["name"], tensor);
+    }
+    return tensors;
+  };
+  EXPECT_EQ(tensors_of(stories(GetParam())), tensors_of(stories()));
+}
+
+INSTANTIATE_TEST_SUITE_P(Stories260K, OtherForms,
+                         testing::Values("stories260K.gguf", "stories260K.bin",
+                                         "stories260K_v1.bin"),
+                         [](const auto& file) {
+                           std::string name = file.param;
+                           std::replace(name.begin(), name.end(), '.', '_');
+                           return name;
+                         });
+
+std::string arch(std::string_view name) {
+  return gguf_pair("general.architecture", gguf_string, gguf_text(name));
+}
+
+std::string whole(std::string_view key, std::uint32_t value) {
+  return gguf_pair(key, gguf_u32, number_bytes(value));
+}
+
+/// Sound files that are no model, or none that is read: one line each.
+TEST(CliGguf, SaysWhatIsWrongInOneLine) {
+  const auto llama =
+      [](std::uint32_t heads, std::vector<std::string> more = {},
+         std::vector<std::string> entries = {gguf_entry("token_embd.weight", {8, 4}, 0, 0)}) {
+        std::vector<std::string> values = {
+            arch("llama"), whole("llama.attention.head_count", heads),
+            whole("llama.embedding_length", 8), whole("llama.block_count", 1)};
+        values.insert(values.end(), more.begin(), more.end());
+        return gguf_bytes(values, entries, 1024);
+      };
+  const struct {
+    std::string fault, file, said;
+  } files[] = {
+      {"no number of heads", gguf_bytes({arch("llama")}, {}, 0),
+       "has no 'llama.attention.head_count'"},
+      {"no heads", llama(0), "has no 'llama.attention.head_count'"},
+      {"heads that differ",
+       gguf_bytes({arch("llama"), gguf_pair("llama.attention.head_count", gguf_array,
+                                            gguf_array_of(gguf_u8, 2, "\1\2"))},
+                  {}, 0),
+       "layers differ in 'llama.attention.head_count', which is not read"},
+      {"keys and values of other sizes",
+       llama(2, {whole("llama.attention.key_length", 4), whole("llama.attention.value_length", 2)}),
+       "values of 2 dimensions beside keys of 4 are not read"},
+      {"no embedding", llama(2, {}, {}), "has no embedding 'token_embd.weight' of two dimensions"},
+      {"rows that no heads share",
+       llama(3, {},
+             {gguf_entry("token_embd.weight", {8, 4}, 0, 0),
+              gguf_entry("blk.0.attn_q.weight", {8, 8}, 0, 128)}),
+       "tensor 'blk.0.attn_q.weight': 8 rows cannot be shared out to 3 heads"},
+      {"divisors that are no numbers",
+       llama(2, {},
+             {gguf_entry("token_embd.weight", {8, 4}, 0, 0),
+              gguf_entry("rope_freqs.weight", {4}, 24, 128)}),
+       "tensor 'rope_freqs.weight': is not a short list of F32 numbers"},
+      {"a part by another name", llama(2, {whole("split.count", 3)}),
+       "is part of 3 files, and its name does not say which"},
+      {"a text for a number",
+       llama(2, {gguf_pair("llama.context_length", gguf_string, gguf_text("2k"))}),
+       "the value of 'llama.context_length' is not a whole number"},
+  };
+  const TempFolder folder;
+  for (const auto& [fault, bytes, said] : files) {
+    SCOPED_TRACE(fault);
+    const fs::path path = folder.write("model.gguf", bytes);
+    const RunResult result = run_attnscope({"info", path.string()});
+    EXPECT_NE(result.exit_code, 0);
+    EXPECT_EQ(result.out, "");
+    EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
+    EXPECT_NE(result.err.find(path.string()), std::string::npos) << result.err;
+    EXPECT_NE(result.err.find(said), std::string::npos) << result.err;
+  }
+}
+
+TEST(CliGguf, NeedsAllParts) {
+  const TempFolder folder;
+  for (const char* part : {"split-00001-of-00004.gguf", "split-00002-of-00004.gguf"}) {
+    folder.write(part, read_file(data_path(std::string("gguf/") + part)));
+  }
+  const RunResult result = run_attnscope({"info", folder.path().string()});
+  EXPECT_EQ(result.exit_code, 3);
+  EXPECT_NE(result.err.find("split-00003-of-00004.gguf: cannot open"), std::string::npos)
+      << result.err;
+}
+
+/// Values of one tensor of an architecture that nobody has described.
+TEST(CliGguf, ReadsSingleTensorsOfAnyArchitecture) {
+  const json report =
+      report_of({"spectrum", data_path("gguf/types.gguf"), "--tensor", "BF16", "--quiet"});
+  ASSERT_EQ(report["rows"].size(), 1u);
+  EXPECT_EQ(report["rows"][0]["possible_rank"], 3);
+}
+
+}  // namespace
+}  // namespace attnscope::test
