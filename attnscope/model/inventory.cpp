@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 #include <map>
 #include <set>
 
@@ -194,16 +193,16 @@ std::vector<TensorPair> find_pairs(const Model& model, bool with_head) {
   return pairs;
 }
 
-/// Stretches that differ do so soon: what is not on this machine is looked at in growing parts.
-bool stretches_equal(const Checkpoint& checkpoint, std::span<const std::byte> a,
-                     std::span<const std::byte> b) {
-  bool same = a.size() == b.size();
-  std::size_t part_bytes = std::size_t{16} << 10;
-  for (std::size_t begin = 0; same && begin < a.size(); begin += part_bytes, part_bytes *= 8) {
-    const std::size_t size = std::min(part_bytes, a.size() - begin);
-    const std::array parts = {a.subspan(begin, size), b.subspan(begin, size)};
+/// Tensors that differ do so soon: what is not on this machine is looked at in growing parts.
+bool same_bytes(const Checkpoint& checkpoint, std::span<const std::byte> one,
+                std::span<const std::byte> other) {
+  bool same = one.size() == other.size();
+  std::size_t size = std::size_t{16} << 10;
+  for (std::size_t begin = 0; same && begin < one.size(); begin += size, size *= 8) {
+    const std::size_t count = std::min(size, one.size() - begin);
+    const std::array parts = {one.subspan(begin, count), other.subspan(begin, count)};
     checkpoint.need(parts);
-    same = std::memcmp(parts[0].data(), parts[1].data(), size) == 0;
+    same = std::equal(parts[0].begin(), parts[0].end(), parts[1].begin());
   }
   return same;
 }
@@ -221,11 +220,12 @@ std::vector<TensorPair> declared_copies(const Model& model) {
 bool holds_same_bytes(const Model& model, const TensorPair& pair) {
   const TensorView &copy = pair.copy->view, &original = pair.original->view;
   const auto copied = all_bytes(copy), own = all_bytes(original);
-  bool same = copy.strides == original.strides && copy.storage_name() == original.storage_name() &&
-              copied.size() == own.size();
-  for (std::size_t at = 0; same && at < copied.size(); ++at) {
-    same = stretches_equal(model.checkpoint(), copied[at], own[at]);
-  }
+  const bool same = copy.strides == original.strides &&
+                    copy.storage_name() == original.storage_name() &&
+                    std::equal(copied.begin(), copied.end(), own.begin(), own.end(),
+                               [&](std::span<const std::byte> a, std::span<const std::byte> b) {
+                                 return same_bytes(model.checkpoint(), a, b);
+                               });
   model.checkpoint().check_intact(*pair.copy);
   model.checkpoint().check_intact(*pair.original);
   return same;

@@ -156,6 +156,7 @@ TEST_F(HubDownload, BelievesNoWrongBytes) {
       {{{"match", "HEAD hub"}, {"wrong_size", -1}}, "more bytes come than the "},
   };
   for (const auto& [fault, said] : cases) {
+    fs::remove_all(hub.home());
     hub.set_faults({fault});
     expect_refusal({"info", "org/llama"}, 4, {"org/llama: ", said}, hub.options());
     EXPECT_FALSE(fs::exists(hub.cached("org/llama") / "refs"));
@@ -229,13 +230,10 @@ TEST_F(HubDownload, SaysWhatServersDo) {
        {"is no address that is followed"}},
       {{{"match", "HEAD hub"}, {"status", 200}, {"headers", {{"ETag", "\"../../evil\""}}}},
        {"no ETag that names its contents"}},
-      {{{"match", "/revision/"}, {"cut", 10}, {"times", 100}}, {"was cut"}},
   };
   for (const auto& [fault, said] : cases) {
     hub.set_faults({fault});
-    RunOptions options = hub.options();
-    options.timeout = std::chrono::seconds(60);
-    const RunResult run = run_attnscope({"info", "org/llama", "--quiet"}, options);
+    const RunResult run = run_attnscope({"info", "org/llama", "--quiet"}, hub.options());
     EXPECT_NE(run.exit_code, 0);
     EXPECT_EQ(lines_of(run.err).size(), 1u) << run.err;
     for (const std::string& part : said) EXPECT_TRUE(contains(run.err, part)) << run.err;
