@@ -106,12 +106,12 @@ TEST(GgufFile, RejectsMalformedFiles) {
        "reach past the end of the file"},
   };
   const TempFolder folder;
-  for (const auto& file : files) {
-    SCOPED_TRACE(file.fault);
-    EXPECT_ERROR_SAYING(file.kind, parse(file.bytes), "m.gguf", file.said);
-    if (!file.bytes.starts_with("GGUF")) continue;
-    const auto path = folder.write("m.gguf", file.bytes);
-    EXPECT_ERROR_SAYING(file.kind, Checkpoint::open(path), path.string(), file.said);
+  for (const auto& wrong : files) {
+    SCOPED_TRACE(wrong.fault);
+    EXPECT_ERROR_SAYING(wrong.kind, parse(wrong.file), "m.gguf", wrong.said);
+    if (!wrong.file.starts_with("GGUF")) continue;
+    const auto path = folder.write("m.gguf", wrong.file);
+    EXPECT_ERROR_SAYING(wrong.kind, Checkpoint::open(path), path.string(), wrong.said);
   }
 }
 
