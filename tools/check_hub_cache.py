@@ -3,7 +3,7 @@
 
     check_hub_cache.py ATTNSCOPE
 
-Talks to tests/hub/hub_server.py alone. Exits 77 where there is no huggingface_hub, 1 with a line for each fault.
+Talks to tests/hub/hub_server.py alone. Needs huggingface_hub. Exits 1 with a line for each fault.
 """
 
 import os
@@ -12,6 +12,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
+
+import huggingface_hub
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 NAMES = {"org/llama": "llama", "gpt2": "gpt2"}
@@ -46,11 +48,6 @@ def run(words, environment):
 
 def main():
     attnscope = str(pathlib.Path(sys.argv[1]).resolve())
-    try:
-        import huggingface_hub
-    except ImportError:
-        print("did not run: no huggingface_hub (pip install huggingface_hub)")
-        return 77
     with tempfile.TemporaryDirectory() as scratch:
         scratch = pathlib.Path(scratch)
         for repo, data in NAMES.items():
