@@ -119,8 +119,17 @@ HubModel Hub::find(const HubModelId& id, bool remote) {
   const std::scoped_lock lock(mutex_);
   const auto known = found_.find({id.text(), remote});
   if (known != found_.end()) return known->second;
-  HubModel model = remote ? open_remote_new(id) : fetch_new(id);
-  return found_.emplace(std::pair(id.text(), remote), std::move(model)).first->second;
+  try {
+    HubModel model = remote ? open_remote_new(id) : fetch_new(id);
+    return found_.emplace(std::pair(id.text(), remote), std::move(model)).first->second;
+  } catch (const HubError& error) {
+    if (error.fault() != HubFault::unreachable) throw;
+    // A path with a slip of the pen looks like a name, too.
+    ErrorParts parts = error.parts();
+    if (parts.file == id.text())
+      parts.problem = "no such file or folder here, and " + parts.problem;
+    throw HubError(HubFault::unreachable, std::move(parts));
+  }
 }
 
 HubListing Hub::list(const HubModelId& id, int retries) {
