@@ -199,8 +199,9 @@ TEST_F(Attention, BrokenShardsAreRefused) {
 }
 
 TEST_F(Attention, TooLittleTextSaysHowManyWindowsThereAre) {
-  expect_refusal({"attention", tiny_model("gpt2"), "--token-file", shard_, "--length", "12"},
-                 kUsage, {"tokens.bin", "3 windows"});
+  const Words command = {"attention", tiny_model("gpt2"), "--token-file", shard_, "--length", "12"};
+  expect_refusal(command + Words{"--sequences", "4"}, kUsage, {"tokens.bin", "3 windows"});
+  EXPECT_EQ(report_of(command)["parameters"]["sequences"], 3);
   expect_refusal({"attention", kShakespeare, "--text-file",
                   folder_.write("short.txt", "To be, or not to be").string()},
                  kUsage, {"short.txt", "0 windows"});
