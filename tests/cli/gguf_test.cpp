@@ -44,7 +44,8 @@ TEST_P(OtherForms, ListTheSameTensors) {
   if (!fs::exists(stories())) GTEST_SKIP() << "no " << stories();
   const auto tensors_of = [](const std::string& path) {
     std::map<std::string, json> tensors;
-    for (json tensor : report_of({"info", path})["rows"]) {
+    const json report = report_of({"info", path});
+    for (json tensor : report["rows"]) {
       tensor.erase("model");
       tensors.emplace(tensor["name"], tensor);
     }

@@ -67,7 +67,7 @@ void unpack_eights(int bits, const std::byte* at, std::int64_t eights, std::uint
     case 5: return unpack_eights<5>(at, eights, out);
     case 6: return unpack_eights<6>(at, eights, out);
     case 7: return unpack_eights<7>(at, eights, out);
-    default: std::memcpy(out, at, static_cast<std::size_t>(eights * 8));
+    default: std::copy_n(reinterpret_cast<const std::uint8_t*>(at), eights * 8, out);
   }
 }
 

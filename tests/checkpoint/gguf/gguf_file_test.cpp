@@ -116,7 +116,7 @@ TEST(GgufFile, RejectsMalformedFiles) {
 }
 
 TEST(GgufFile, ReadsEveryKindOfValue) {
-  const GgufFile file = parse(gguf_bytes(
+  const std::string bytes = gguf_bytes(
       {gguf_pair("whole", gguf_u32, number_bytes<std::uint32_t>(7)),
        gguf_pair("negative", gguf_i32, number_bytes<std::int32_t>(-7)),
        gguf_pair("epsilon", gguf_f32, number_bytes(1e-6F)), gguf_pair("yes", gguf_bool, "\1"),
@@ -126,7 +126,8 @@ TEST(GgufFile, ReadsEveryKindOfValue) {
        gguf_pair("wholes", gguf_array, gguf_array_of(gguf_u8, 3, "\1\2\3")),
        gguf_pair("nested", gguf_array, nested_arrays(3)),
        gguf_pair("infinite", gguf_f32, number_bytes(INFINITY))},
-      {}, 0));
+      {}, 0);
+  const GgufFile file = parse(bytes);
   EXPECT_EQ(file.whole("whole"), 7);
   EXPECT_EQ(file.whole("absent"), std::nullopt);
   EXPECT_EQ(file.number("epsilon"), 1e-6);  // and not the float32 next to it
@@ -145,11 +146,12 @@ TEST(GgufFile, ReadsEveryKindOfValue) {
 }
 
 TEST(GgufFile, PutsTensorsInTheOrderOfTheirBytes) {
-  const GgufFile file =
-      parse(gguf_bytes({},
-                       {gguf_entry("b", {4, 2}, kF32, 32), gguf_entry("scalar", {}, kF32, 64),
-                        gguf_entry("a", {0, 3}, kF32, 0)},
-                       68));
+  const std::string bytes =
+      gguf_bytes({},
+                 {gguf_entry("b", {4, 2}, kF32, 32), gguf_entry("scalar", {}, kF32, 64),
+                  gguf_entry("a", {0, 3}, kF32, 0)},
+                 68);
+  const GgufFile file = parse(bytes);
   ASSERT_EQ(file.tensors.size(), 3u);
   EXPECT_EQ(file.tensors[0].name, "a");
   EXPECT_EQ(file.tensors[0].shape, (Shape{3, 0}));
