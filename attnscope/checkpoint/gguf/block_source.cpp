@@ -68,10 +68,11 @@ std::vector<std::span<const std::byte>> BlockSource::reads(std::int64_t first_ro
                                                            std::int64_t rows,
                                                            std::int64_t first_col,
                                                            std::int64_t cols) const {
+  if (rows == 0 || bytes_.empty()) return {};
   const std::int64_t size = type_.block_values;
   const std::int64_t begin = first_col / size * type_.block_bytes;
   const std::int64_t end = (first_col + cols + size - 1) / size * type_.block_bytes;
-  if (rows == 0 || begin == end) return {};
+  if (begin == end) return {};
   const auto stretch = [&](std::int64_t from, std::int64_t to) {
     return bytes_.subspan(static_cast<std::size_t>(from), static_cast<std::size_t>(to - from));
   };
@@ -96,7 +97,10 @@ TensorView view_of(const GgufTensor& tensor, bool big_endian) {
             .bytes = tensor.bytes,
             .stored_as = big_endian ? "big-endian " + name : name};
   }
-  const std::int64_t cols = tensor.shape.empty() ? 1 : tensor.shape.back();
+  // The other sizes of an empty tensor are unchecked.
+  const std::int64_t cols = tensor.bytes.empty()   ? 0
+                            : tensor.shape.empty() ? 1
+                                                   : tensor.shape.back();
   return {.dtype = type.plain.value_or(DType::f32),
           .shape = tensor.shape,
           .source = std::make_shared<BlockSource>(type, tensor.bytes, cols),
