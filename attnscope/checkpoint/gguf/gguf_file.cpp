@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <set>
 
-#include "attnscope/checkpoint/gguf/byte_cursor.h"
 #include "attnscope/core/checked.h"
 #include "attnscope/core/error.h"
 #include "attnscope/core/text.h"
@@ -19,6 +18,7 @@ constexpr std::uint64_t kMaxKeyBytes = 65'535;  // the format's own limit
 constexpr std::uint32_t kMaxDimensions = 4;     // likewise
 constexpr std::uint64_t kMaxSize = std::uint64_t{1} << 62;
 constexpr int kMaxNesting = 8;
+constexpr std::size_t kStepBytes = 256 * 1024;  // heads hold a vocabulary, and are megabytes
 
 /// Zero for texts and arrays, which differ in size.
 std::uint64_t item_bytes(GgufType type) {
@@ -40,42 +40,47 @@ std::uint64_t item_bytes(GgufType type) {
   return 0;
 }
 
-GgufType take_type(ByteCursor& cursor, const std::string& key) {
-  const auto id = cursor.number<std::uint32_t>("the type of a value");
+std::string_view take_text(ByteReader& in, std::string_view what) {
+  const auto bytes = in.take_number<std::uint64_t>(what);
+  return in.take_text(bytes, what);
+}
+
+GgufType take_type(ByteReader& in, const std::string& key) {
+  const auto id = in.take_number<std::uint32_t>("the type of a value");
   if (id > static_cast<std::uint32_t>(GgufType::f64)) {
-    cursor.refuse("the value of '" + verbatim(key) + "' has the unknown type " +
-                  std::to_string(id));
+    refuse(in.where(),
+           "the value of '" + verbatim(key) + "' has the unknown type " + std::to_string(id));
   }
   return static_cast<GgufType>(id);
 }
 
-GgufArray take_array(ByteCursor& cursor, const std::string& key,
-                     std::span<const std::byte> whole_file, int depth) {
+GgufArray take_array(ByteReader& in, const std::string& key, std::span<const std::byte> whole_file,
+                     int depth) {
   if (depth > kMaxNesting) {
-    cursor.refuse("the value of '" + verbatim(key) + "' is nested deeper than " +
-                  std::to_string(kMaxNesting) + " arrays");
+    refuse(in.where(), "the value of '" + verbatim(key) + "' is nested deeper than " +
+                           std::to_string(kMaxNesting) + " arrays");
   }
-  GgufArray array{.item = take_type(cursor, key),
-                  .count = cursor.number<std::uint64_t>("the size of an array")};
-  const std::uint64_t begin = cursor.at();
+  GgufArray array{.item = take_type(in, key),
+                  .count = in.take_number<std::uint64_t>("the size of an array")};
+  const std::uint64_t begin = in.position();
   if (const std::uint64_t size = item_bytes(array.item); size > 0) {
     const auto total = checked_mul(array.count, size);
     if (!total) {
-      cursor.refuse("the value of '" + verbatim(key) + "' has " + std::to_string(array.count) +
-                    " items, more than a file can hold");
+      refuse(in.where(), "the value of '" + verbatim(key) + "' has " + std::to_string(array.count) +
+                             " items, more than a file can hold");
     }
-    cursor.take(*total, "an array");
+    in.take(*total, "an array");
   } else {
     // Each item takes some bytes: a count that is too large ends with the file.
     for (std::uint64_t item = 0; item < array.count; ++item) {
       if (array.item == GgufType::text) {
-        cursor.text("a text of an array");
+        take_text(in, "a text of an array");
       } else {
-        take_array(cursor, key, whole_file, depth + 1);
+        take_array(in, key, whole_file, depth + 1);
       }
     }
   }
-  array.bytes = whole_file.subspan(begin, cursor.at() - begin);
+  array.bytes = whole_file.subspan(begin, in.position() - begin);
   return array;
 }
 
@@ -95,12 +100,12 @@ GgufValue scalar(const std::byte* at, GgufType type, bool big) {
   }
 }
 
-GgufValue take_value(ByteCursor& cursor, const std::string& key,
+GgufValue take_value(ByteReader& in, const std::string& key,
                      std::span<const std::byte> whole_file) {
-  const GgufType type = take_type(cursor, key);
-  if (type == GgufType::text) return cursor.text("a text");
-  if (type == GgufType::array) return take_array(cursor, key, whole_file, 1);
-  return scalar(cursor.take(item_bytes(type), "a value").data(), type, cursor.big_endian);
+  const GgufType type = take_type(in, key);
+  if (type == GgufType::text) return take_text(in, "a text");
+  if (type == GgufType::array) return take_array(in, key, whole_file, 1);
+  return scalar(in.take(item_bytes(type), "a value").data(), type, in.big_endian());
 }
 
 /// A tensor's entry, its place in the file not yet checked against the others'.
@@ -111,32 +116,32 @@ struct Entry {
 };
 
 /// Of the name of a key or tensor, which messages repeat.
-std::string take_name(ByteCursor& cursor, const char* what) {
-  const std::string_view name = cursor.text(what);
+std::string take_name(ByteReader& in, const char* what) {
+  const std::string_view name = take_text(in, what);
   if (name.size() > kMaxKeyBytes) {
-    cursor.refuse(std::string(what) + " has " + std::to_string(name.size()) +
-                  " bytes, over the limit of " + std::to_string(kMaxKeyBytes));
+    refuse(in.where(), std::string(what) + " has " + std::to_string(name.size()) +
+                           " bytes, over the limit of " + std::to_string(kMaxKeyBytes));
   }
   if (const auto broken = first_broken_utf8(name)) {
-    cursor.refuse(std::string(what) + " is not UTF-8 at byte " + std::to_string(*broken));
+    refuse(in.where(), std::string(what) + " is not UTF-8 at byte " + std::to_string(*broken));
   }
   return std::string(name);
 }
 
-Entry take_entry(ByteCursor& cursor, const std::string& file) {
+Entry take_entry(ByteReader& in, const std::string& file) {
   Entry entry;
   GgufTensor& tensor = entry.tensor;
-  tensor.name = take_name(cursor, "the name of a tensor");
+  tensor.name = take_name(in, "the name of a tensor");
   const auto refuse = [&](ErrorKind kind, std::string problem) {
     throw Error(kind, {.file = file, .tensor = tensor.name, .problem = std::move(problem)});
   };
-  const auto dimensions = cursor.number<std::uint32_t>("the entry of a tensor");
+  const auto dimensions = in.take_number<std::uint32_t>("the entry of a tensor");
   if (dimensions > kMaxDimensions) {
     refuse(ErrorKind::format, "has " + std::to_string(dimensions) + " dimensions, the limit is 4");
   }
   std::uint64_t elements = 1;
   for (std::uint32_t axis = 0; axis < dimensions; ++axis) {
-    const auto size = cursor.number<std::uint64_t>("the shape of a tensor");
+    const auto size = in.take_number<std::uint64_t>("the shape of a tensor");
     const auto product = checked_mul(elements, size);
     if (size > kMaxSize || !product || *product > kMaxSize) {
       refuse(ErrorKind::format, "its shape overflows");
@@ -144,7 +149,7 @@ Entry take_entry(ByteCursor& cursor, const std::string& file) {
     elements = *product;
     tensor.shape.insert(tensor.shape.begin(), static_cast<std::int64_t>(size));
   }
-  const auto id = cursor.number<std::uint32_t>("the entry of a tensor");
+  const auto id = in.take_number<std::uint32_t>("the entry of a tensor");
   tensor.type = find_ggml_type(id);
   if (tensor.type == nullptr) {
     refuse(ErrorKind::unsupported, "has the unknown type " + std::to_string(id));
@@ -160,7 +165,7 @@ Entry take_entry(ByteCursor& cursor, const std::string& file) {
                                 static_cast<std::uint64_t>(tensor.type->block_bytes));
   if (!size) refuse(ErrorKind::format, "its shape overflows");
   entry.size = *size;
-  entry.offset = cursor.number<std::uint64_t>("the entry of a tensor");
+  entry.offset = in.take_number<std::uint64_t>("the entry of a tensor");
   return entry;
 }
 
@@ -213,14 +218,15 @@ void place_tensors(GgufFile& file, std::vector<Entry> entries, std::span<const s
 GgufFile parse_gguf(std::span<const std::byte> bytes, std::string_view name,
                     const NeedBytes& need) {
   GgufFile file{.name = std::string(name)};
-  ByteCursor cursor(bytes, file.name, need);
-  const auto magic = cursor.take(kMagic.size(), "the first bytes of a GGUF file");
+  ByteReader in(bytes, {file.name}, "the file", need, kStepBytes);
+  const auto magic = in.take(kMagic.size(), "the first bytes of a GGUF file");
   if (std::memcmp(magic.data(), kMagic.data(), kMagic.size()) != 0) {
-    cursor.refuse("does not start with 'GGUF'", "not a GGUF file?");
+    refuse(in.where(), "does not start with 'GGUF'", "not a GGUF file?");
   }
-  auto version = cursor.number<std::uint32_t>("the version");
+  auto version = in.take_number<std::uint32_t>("the version");
   if ((version & 0xFFFF) == 0) {  // of a big-endian file: read the other way it is a small number
-    cursor.big_endian = file.big_endian = true;
+    file.big_endian = true;
+    in.set_big_endian(true);
     version = __builtin_bswap32(version);
   }
   if (version != 2 && version != 3) {
@@ -229,25 +235,25 @@ GgufFile parse_gguf(std::span<const std::byte> bytes, std::string_view name,
                  .problem = "version " + std::to_string(version) + " of GGUF is not read",
                  .hint = "versions 2 and 3 are"});
   }
-  const auto tensors = cursor.number<std::uint64_t>("the number of tensors");
-  const auto values = cursor.number<std::uint64_t>("the number of values");
+  const auto tensors = in.take_number<std::uint64_t>("the number of tensors");
+  const auto values = in.take_number<std::uint64_t>("the number of values");
   // Neither count is believed: what they promise is read one by one until the file ends.
   for (std::uint64_t index = 0; index < values; ++index) {
-    std::string key = take_name(cursor, "a key");
-    GgufValue value = take_value(cursor, key, bytes);
+    std::string key = take_name(in, "a key");
+    GgufValue value = take_value(in, key, bytes);
     if (!file.values.emplace(key, value).second) {
-      cursor.refuse("the key '" + verbatim(key) + "' is there twice");
+      refuse(in.where(), "the key '" + verbatim(key) + "' is there twice");
     }
   }
   std::vector<Entry> entries;
   std::set<std::string> names;
   for (std::uint64_t index = 0; index < tensors; ++index) {
-    entries.push_back(take_entry(cursor, file.name));
+    entries.push_back(take_entry(in, file.name));
     if (!names.insert(entries.back().tensor.name).second) {
-      cursor.refuse("tensor '" + verbatim(entries.back().tensor.name) + "' is there twice");
+      refuse(in.where(), "tensor '" + verbatim(entries.back().tensor.name) + "' is there twice");
     }
   }
-  place_tensors(file, std::move(entries), bytes, cursor.at());
+  place_tensors(file, std::move(entries), bytes, in.position());
   return file;
 }
 

@@ -13,6 +13,7 @@
 #include <variant>
 #include <vector>
 
+#include "attnscope/checkpoint/byte_reader.h"
 #include "attnscope/checkpoint/gguf/ggml_types.h"
 #include "attnscope/tensor/tensor_view.h"
 
@@ -80,6 +81,6 @@ struct GgufFile {
 /// `bytes`. Throws Error(format) with the file's `name` and the fault, Error(unsupported) for a
 /// version of the format that is not read.
 GgufFile parse_gguf(std::span<const std::byte> bytes, std::string_view name,
-                    const std::function<void(std::span<const std::byte>)>& need = {});
+                    const NeedBytes& need = {});
 
 }  // namespace attnscope

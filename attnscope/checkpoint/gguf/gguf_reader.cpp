@@ -17,8 +17,6 @@
 namespace attnscope {
 namespace {
 
-using Need = std::function<void(std::span<const std::byte>)>;
-
 constexpr std::string_view kHead = "output.weight", kEmbedding = "token_embd.weight";
 
 /// Which tensors hold numbers that config.json has.
@@ -50,7 +48,7 @@ bool ends_with_any(std::span<const GgufFile> parts,
 
 /// Old files repeat the embedding of tied models. Compared piece by piece: those of a model that is
 /// not tied differ in the first.
-bool same_bytes(const GgufTensor& a, const GgufTensor& b, const Need& need) {
+bool same_bytes(const GgufTensor& a, const GgufTensor& b, const NeedBytes& need) {
   constexpr std::size_t kPiece = 1 << 16;
   if (a.type != b.type || a.shape != b.shape || a.bytes.size() != b.bytes.size()) return false;
   for (std::size_t at = 0; at < a.bytes.size(); at += kPiece) {
@@ -66,7 +64,7 @@ bool same_bytes(const GgufTensor& a, const GgufTensor& b, const Need& need) {
 }
 
 std::vector<float> small_values(std::span<const GgufFile> parts, std::string_view name,
-                                const Need& need) {
+                                const NeedBytes& need) {
   const GgufTensor* tensor = find_tensor(parts, name);
   constexpr std::size_t kMostBytes = 65536;  // as many as there are pairs in a head
   if (tensor == nullptr) return {};
@@ -82,7 +80,7 @@ std::vector<float> small_values(std::span<const GgufFile> parts, std::string_vie
   return out;
 }
 
-GgufFacts facts_of(std::span<const GgufFile> parts, const Need& need) {
+GgufFacts facts_of(std::span<const GgufFile> parts, const NeedBytes& need) {
   const GgufTensor* embedding = find_tensor(parts, kEmbedding);
   const GgufTensor* head = find_tensor(parts, kHead);
   if (embedding == nullptr || embedding->shape.size() != 2) {
@@ -209,7 +207,7 @@ std::vector<std::filesystem::path> gguf_parts(const std::filesystem::path& file)
   return out;
 }
 
-std::vector<FileContents> gguf_contents(std::span<const GgufFile> parts, const Need& need) {
+std::vector<FileContents> gguf_contents(std::span<const GgufFile> parts, const NeedBytes& need) {
   check_parts(parts);
   std::vector<FileContents> out(parts.size());
   const GgufFile& head = parts.front();

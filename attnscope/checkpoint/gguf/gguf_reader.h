@@ -23,8 +23,7 @@ std::vector<FileContents> read_gguf(std::span<const MappedFile> parts);
 
 /// What the parsed parts mean. An architecture that is not described keeps its names, and has no
 /// config. `need` is called for the few tensors whose values are looked at.
-std::vector<FileContents> gguf_contents(
-    std::span<const GgufFile> parts,
-    const std::function<void(std::span<const std::byte>)>& need = {});
+std::vector<FileContents> gguf_contents(std::span<const GgufFile> parts,
+                                        const NeedBytes& need = {});
 
 }  // namespace attnscope

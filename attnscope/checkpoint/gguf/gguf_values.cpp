@@ -3,7 +3,6 @@
 #include <charconv>
 #include <cmath>
 
-#include "attnscope/checkpoint/gguf/byte_cursor.h"
 #include "attnscope/checkpoint/gguf/gguf_file.h"
 #include "attnscope/core/error.h"
 

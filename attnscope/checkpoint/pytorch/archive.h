@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "attnscope/checkpoint/pytorch/byte_reader.h"
+#include "attnscope/checkpoint/byte_reader.h"
 #include "attnscope/checkpoint/pytorch/pickle.h"
 #include "attnscope/checkpoint/pytorch/storages.h"
 #include "attnscope/checkpoint/pytorch/zip.h"

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "attnscope/checkpoint/pytorch/byte_reader.h"
+#include "attnscope/checkpoint/byte_reader.h"
 
 namespace attnscope {
 

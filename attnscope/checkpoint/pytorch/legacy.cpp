@@ -80,7 +80,9 @@ LegacyStream read_legacy_stream(std::span<const std::byte> bytes, const std::str
   LegacyStream out{.big_endian = says_big_endian(pickles.system)};
   const auto named = named_storages(pickles.object, {file, "object"});
 
-  ByteReader data(bytes.subspan(pickles.end), where, "the file", need, sizeof(std::uint64_t));
+  ByteReader data(bytes, where, "the file", need, sizeof(std::uint64_t));
+  data.pass_over(pickles.end);
+  data.set_big_endian(out.big_endian);
   const PickleNode& keys = pickles.keys.at(pickles.keys.root);
   if (keys.kind != PickleKind::list) refuse({file, "storage keys"}, "are no list");
   for (const PickleRef item : keys.items) {
@@ -88,8 +90,7 @@ LegacyStream read_legacy_stream(std::span<const std::byte> bytes, const std::str
     const FilePlace place = {file, "storage '" + key + "'"};
     const auto storage = named.find(key);
     if (storage == named.end()) refuse(place, "no tensor names it, so its size is unknown");
-    std::uint64_t count = data.take_number<std::uint64_t>();
-    if (out.big_endian) count = __builtin_bswap64(count);
+    const auto count = data.take_number<std::uint64_t>();
     const auto size = checked_mul(count, storage->second.element_bytes);
     if (!size || *size > data.left()) {
       refuse(place, "its " + std::to_string(count) + " elements reach past the end of the file",

@@ -1,6 +1,5 @@
 #include "attnscope/checkpoint/pytorch/pickle.h"
 
-#include <bit>
 #include <unordered_map>
 #include <utility>
 
@@ -128,11 +127,9 @@ class Machine {
 
   /// The one number that is big-endian.
   void push_real() {
-    std::uint64_t bits = 0;
-    for (const std::byte byte : in_.take(sizeof(double))) {
-      bits = bits << 8 | std::to_integer<std::uint64_t>(byte);
-    }
-    push_new({.kind = PickleKind::real, .real = std::bit_cast<double>(bits)});
+    const auto stored = in_.take(sizeof(double));
+    push_new({.kind = PickleKind::real,
+              .real = load_number<double>(stored.data(), /*big_endian=*/true)});
   }
 
   bool push_text(std::uint8_t opcode) {

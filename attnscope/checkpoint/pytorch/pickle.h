@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "attnscope/checkpoint/pytorch/byte_reader.h"
+#include "attnscope/checkpoint/byte_reader.h"
 
 namespace attnscope {
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "attnscope/checkpoint/pytorch/byte_reader.h"
+#include "attnscope/checkpoint/byte_reader.h"
 #include "attnscope/checkpoint/pytorch/pickle.h"
 #include "attnscope/tensor/tensor_view.h"
 

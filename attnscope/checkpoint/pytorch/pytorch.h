@@ -7,8 +7,8 @@
 #include <span>
 #include <string_view>
 
+#include "attnscope/checkpoint/byte_reader.h"
 #include "attnscope/checkpoint/file_format.h"
-#include "attnscope/checkpoint/pytorch/byte_reader.h"
 
 namespace attnscope {
 

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "attnscope/checkpoint/pytorch/byte_reader.h"
+#include "attnscope/checkpoint/byte_reader.h"
 #include "attnscope/checkpoint/pytorch/pickled_tensor.h"
 
 namespace attnscope {

@@ -8,7 +8,7 @@
 #include <span>
 #include <string>
 
-#include "attnscope/checkpoint/pytorch/byte_reader.h"
+#include "attnscope/checkpoint/byte_reader.h"
 
 namespace attnscope {
 

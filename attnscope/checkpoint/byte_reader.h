@@ -1,9 +1,12 @@
 // Reading the structure of a binary file piece by piece, never past its end.
 #pragma once
 
-#include <concepts>
+#include <algorithm>
+#include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <functional>
 #include <span>
 #include <string>
@@ -23,7 +26,21 @@ struct FilePlace {
 /// Blocks until a stretch of a file is there to be read; does nothing for files on disk.
 using NeedBytes = std::function<void(std::span<const std::byte>)>;
 
+/// A number as it is stored, which may begin at any byte.
+template <class T>
+T load_number(const void* at, bool big_endian = false) {
+  std::array<std::byte, sizeof(T)> stored;
+  std::memcpy(stored.data(), at, sizeof(T));
+  if (big_endian != (std::endian::native == std::endian::big)) {
+    std::reverse(stored.begin(), stored.end());
+  }
+  return std::bit_cast<T>(stored);
+}
+
 /// A place in bytes that moves forward as they are read.
+///
+/// Where fewer bytes are left than are asked for, Error(format) says that the part ends early, or
+/// within `what` where the caller gives a name to what is being read.
 class ByteReader {
  public:
   /// `part`: what an error says ends too early ("the central directory"). Bytes are asked for in
@@ -36,34 +53,32 @@ class ByteReader {
   std::size_t left() const { return bytes_.size() - position_; }
   const FilePlace& where() const { return where_; }
 
-  /// The next `count` bytes. Throws Error(format) where there are fewer.
-  std::span<const std::byte> take(std::uint64_t count);
+  /// Of the numbers from here on; little-endian until it is set.
+  bool big_endian() const { return big_endian_; }
+  void set_big_endian(bool big_endian) { big_endian_ = big_endian; }
+
+  /// The next `count` bytes.
+  std::span<const std::byte> take(std::uint64_t count, std::string_view what = {});
 
   /// The next `count` bytes, which must be in the file and are not asked for.
-  std::span<const std::byte> pass_over(std::uint64_t count);
+  std::span<const std::byte> pass_over(std::uint64_t count, std::string_view what = {});
 
   /// The next `count` bytes as text, whatever they are.
-  std::string_view take_text(std::uint64_t count);
+  std::string_view take_text(std::uint64_t count, std::string_view what = {});
 
   /// Up to `end`, which is passed over and not part of the text.
   std::string_view take_until(char end);
 
-  /// A whole number as it is stored, little-endian.
-  template <std::integral T>
-  T take_number() {
-    std::make_unsigned_t<T> value = 0;
-    const auto stored = take(sizeof(T));
-    for (std::size_t index = sizeof(T); index-- > 0;) {
-      if constexpr (sizeof(T) > 1) value = static_cast<decltype(value)>(value << 8);
-      value = static_cast<decltype(value)>(value | std::to_integer<std::uint8_t>(stored[index]));
-    }
-    return static_cast<T>(value);
+  template <class T>
+  T take_number(std::string_view what = {}) {
+    return load_number<T>(take(sizeof(T), what).data(), big_endian_);
   }
 
  private:
   std::span<const std::byte> bytes_;
   std::size_t position_ = 0;
-  std::size_t present_ = 0;  // bytes that were asked for
+  std::size_t asked_ = 0;  // where the last stretch ends that was asked for
+  bool big_endian_ = false;
   FilePlace where_;
   std::string part_;
   NeedBytes need_;

@@ -1,4 +1,4 @@
-#include "attnscope/checkpoint/pytorch/byte_reader.h"
+#include "attnscope/checkpoint/byte_reader.h"
 
 #include <algorithm>
 #include <utility>
@@ -22,28 +22,32 @@ ByteReader::ByteReader(std::span<const std::byte> bytes, FilePlace where, std::s
       need_(std::move(need)),
       step_bytes_(step_bytes) {}
 
-std::span<const std::byte> ByteReader::pass_over(std::uint64_t count) {
+std::span<const std::byte> ByteReader::pass_over(std::uint64_t count, std::string_view what) {
   if (count > left()) {
-    refuse(where_, part_ + " ends early: " + std::to_string(count) + " bytes are wanted at byte " +
-                       std::to_string(position_) + ", " + std::to_string(left()) + " are left");
+    const std::string at = " at byte " + std::to_string(position_);
+    if (!what.empty()) {
+      refuse(where_, part_ + " ends within " + std::string(what) + at, "truncated download?");
+    }
+    refuse(where_, part_ + " ends early: " + std::to_string(count) + " bytes are wanted" + at +
+                       ", " + std::to_string(left()) + " are left");
   }
   const auto passed = bytes_.subspan(position_, static_cast<std::size_t>(count));
   position_ += passed.size();
   return passed;
 }
 
-std::span<const std::byte> ByteReader::take(std::uint64_t count) {
-  const std::size_t first = position_;
-  const auto taken = pass_over(count);
-  if (need_ && position_ > present_) {
-    present_ = std::min(bytes_.size(), std::max(position_, first + step_bytes_));
-    need_(bytes_.subspan(first, present_ - first));
+std::span<const std::byte> ByteReader::take(std::uint64_t count, std::string_view what) {
+  const std::size_t first = std::max(position_, asked_);
+  const auto taken = pass_over(count, what);
+  if (need_ && position_ > first) {
+    asked_ = std::min(bytes_.size(), std::max(position_, first + step_bytes_));
+    need_(bytes_.subspan(first, asked_ - first));
   }
   return taken;
 }
 
-std::string_view ByteReader::take_text(std::uint64_t count) {
-  const auto taken = take(count);
+std::string_view ByteReader::take_text(std::uint64_t count, std::string_view what) {
+  const auto taken = take(count, what);
   return {reinterpret_cast<const char*>(taken.data()), taken.size()};
 }
 
