@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "attnscope/checkpoint/byte_reader.h"
 #include "attnscope/core/error.h"
 #include "attnscope/tensor/rearranged.h"
 
@@ -23,14 +24,6 @@ struct Header {
   std::size_t bytes = 0;  // of itself
 };
 
-std::int64_t number_at(std::span<const std::byte> file, std::size_t at) {
-  std::uint32_t bits = 0;
-  for (std::size_t index = kNumberBytes; index-- > 0;) {
-    bits = bits << 8 | std::to_integer<std::uint32_t>(file[at + index]);
-  }
-  return static_cast<std::int32_t>(bits);
-}
-
 bool has_magic(std::span<const std::byte> file) {
   return file.size() >= kMagic.size() &&
          std::memcmp(file.data(), kMagic.data(), kMagic.size()) == 0;
@@ -42,10 +35,11 @@ std::optional<Header> header_of(std::span<const std::byte> file) {
   const std::size_t first = named ? 2 * kNumberBytes : 0;
   const std::size_t end = first + kNumbers * kNumberBytes;
   if (file.size() < (named ? kNewHeaderBytes : end)) return std::nullopt;
-  const auto number = [&](std::size_t index) {
-    return number_at(file, first + index * kNumberBytes);
+  const auto number_at = [&](std::size_t at) -> std::int64_t {
+    return load_number<std::int32_t>(file.data() + at);
   };
-  Header out{.version = named ? number_at(file, kNumberBytes) : 0,
+  const auto number = [&](std::size_t index) { return number_at(first + index * kNumberBytes); };
+  Header out{.version = named ? number_at(kNumberBytes) : 0,
              .width = number(0),
              .mlp_width = number(1),
              .layers = number(2),
@@ -71,20 +65,15 @@ std::optional<Header> header_of(std::span<const std::byte> file) {
 /// Takes one tensor after another from the file's bytes.
 class Taker {
  public:
-  Taker(std::span<const std::byte> file, std::size_t at, std::string_view name,
-        FileContents& contents)
-      : file_(file), at_(at), name_(name), contents_(contents) {}
+  Taker(ByteReader& in, FileContents& contents) : in_(in), contents_(contents) {}
 
   std::span<const std::byte> bytes(std::int64_t elements) {
     const std::uint64_t size = static_cast<std::uint64_t>(elements) * kNumberBytes;  // < 2^46
-    if (size > file_.size() - at_) {
-      throw Error(ErrorKind::format, {.file = std::string(name_),
-                                      .problem = "is shorter than its header demands",
-                                      .hint = "truncated download, or not a file of llama2.c?"});
+    if (size > in_.left()) {
+      refuse(in_.where(), "is shorter than its header demands",
+             "truncated download, or not a file of llama2.c?");
     }
-    const auto taken = file_.subspan(at_, size);
-    at_ += size;
-    return taken;
+    return in_.pass_over(size);
   }
 
   TensorView view(Shape shape) {
@@ -111,12 +100,8 @@ class Taker {
     }
   }
 
-  std::size_t left() const { return file_.size() - at_; }
-
  private:
-  std::span<const std::byte> file_;
-  std::size_t at_;
-  std::string_view name_;
+  ByteReader& in_;
   FileContents& contents_;
 };
 
@@ -144,19 +129,19 @@ bool is_llama2c(std::span<const std::byte> start) {
 }
 
 FileContents parse_llama2c(std::span<const std::byte> file, std::string_view name) {
-  const auto refuse = [&](ErrorKind kind, std::string problem) {
-    throw Error(kind, {.file = std::string(name), .problem = std::move(problem)});
-  };
+  ByteReader in(file, {std::string(name)}, "the file");
   const auto found = header_of(file);
-  if (!found) refuse(ErrorKind::format, "its header is not that of a llama2.c checkpoint");
+  if (!found) refuse(in.where(), "its header is not that of a llama2.c checkpoint");
   const Header& header = *found;
   if (header.version > 1) {
-    refuse(ErrorKind::unsupported,
-           "version " + std::to_string(header.version) + " of llama2.c's format is not read");
+    throw Error(ErrorKind::unsupported, {.file = std::string(name),
+                                         .problem = "version " + std::to_string(header.version) +
+                                                    " of llama2.c's format is not read"});
   }
+  in.pass_over(header.bytes);
 
   FileContents out{.config = config_of(header)};
-  Taker taker(file, header.bytes, name, out);
+  Taker taker(in, out);
   const std::int64_t layers = header.layers, width = header.width, mlp_width = header.mlp_width;
   const std::int64_t head_dim = width / header.heads, kv_width = head_dim * header.kv_heads;
   const bool norms_first = header.version == 1;
@@ -188,9 +173,8 @@ FileContents parse_llama2c(std::span<const std::byte> file, std::string_view nam
     taker.bytes(header.context * head_dim);  // cosines and sines of positions
   }
   if (!header.tied) taker.whole("lm_head.weight", {header.vocabulary, width});
-  if (taker.left() > 0) {
-    refuse(ErrorKind::format,
-           "is " + std::to_string(taker.left()) + " bytes longer than its header demands");
+  if (in.left() > 0) {
+    refuse(in.where(), "is " + std::to_string(in.left()) + " bytes longer than its header demands");
   }
   return out;
 }

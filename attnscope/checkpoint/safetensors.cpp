@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "attnscope/checkpoint/byte_reader.h"
 #include "attnscope/core/checked.h"
 #include "attnscope/core/error.h"
 #include "attnscope/core/strict_json.h"
@@ -45,10 +46,7 @@ std::uint64_t header_length(std::span<const std::byte> file, const Place& where)
   if (file.size() < kLengthBytes) {
     refuse(where, "too short for a safetensors file (" + std::to_string(file.size()) + " bytes)");
   }
-  std::uint64_t length = 0;
-  for (std::size_t index = kLengthBytes; index-- > 0;) {
-    length = length << 8 | std::to_integer<std::uint64_t>(file[index]);
-  }
+  const auto length = load_number<std::uint64_t>(file.data());
   if (length > kMaxHeaderBytes) {
     refuse(where,
            "header length " + std::to_string(length) + " is over the limit of 100000000 bytes",

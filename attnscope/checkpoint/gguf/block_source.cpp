@@ -15,17 +15,16 @@ constexpr std::size_t kBlockValues = 256;
 // Elements of big-endian files are decoded as blocks of one.
 
 void decode_big_f32(const std::uint8_t* at, float* out) {
-  *out = std::bit_cast<float>(static_cast<std::uint32_t>(at[0]) << 24 |
-                              static_cast<std::uint32_t>(at[1]) << 16 |
-                              static_cast<std::uint32_t>(at[2]) << 8 | at[3]);
+  *out = load_number<float>(at, /*big_endian=*/true);
 }
 
 void decode_big_f16(const std::uint8_t* at, float* out) {
-  *out = f16_to_float(static_cast<std::uint16_t>(at[0] << 8 | at[1]));
+  *out = f16_to_float(load_number<std::uint16_t>(at, /*big_endian=*/true));
 }
 
 void decode_big_bf16(const std::uint8_t* at, float* out) {
-  *out = std::bit_cast<float>(static_cast<std::uint32_t>(at[0] << 8 | at[1]) << 16);
+  *out = std::bit_cast<float>(std::uint32_t{load_number<std::uint16_t>(at, /*big_endian=*/true)}
+                              << 16);
 }
 
 /// The type as a big-endian file has it: only plain numbers of up to 32 bits are decoded.
