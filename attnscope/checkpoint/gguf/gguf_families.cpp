@@ -26,6 +26,27 @@ std::vector<GgufKey> sizes_with(std::vector<GgufKey> more) {
   return sizes;
 }
 
+using Names = std::vector<GgufName>;
+
+void drop(Names& names, std::initializer_list<std::string_view> dropped) {
+  std::erase_if(names, [&](const GgufName& name) {
+    return std::find(dropped.begin(), dropped.end(), name.gguf) != dropped.end();
+  });
+}
+
+/// Adds names, or says otherwise what those that are there mean.
+void set(Names& names, const Names& meanings) {
+  for (const GgufName& name : meanings) {
+    drop(names, {name.gguf});
+    names.push_back(name);
+  }
+}
+
+/// Norms of each head's queries and keys.
+Names head_norms() {
+  return {{"attn_q_norm", "self_attn.q_norm"}, {"attn_k_norm", "self_attn.k_norm"}};
+}
+
 GgufFamily qwen2() {
   return {
       .name = "qwen2",
@@ -57,17 +78,14 @@ GgufFamily named(GgufFamily family, std::string_view name, std::string_view mode
 
 GgufFamily llama() {
   GgufFamily family = named(qwen2(), "llama", "llama");
-  for (GgufName& name : family.layer_tensors) {
-    if (name.gguf == "attn_q") name.conversion = query_pairs;
-    if (name.gguf == "attn_k") name.conversion = key_pairs;
-  }
+  set(family.layer_tensors,
+      {{"attn_q", "self_attn.q_proj", query_pairs}, {"attn_k", "self_attn.k_proj", key_pairs}});
   return family;
 }
 
 GgufFamily qwen3() {
   GgufFamily family = named(qwen2(), "qwen3", "qwen3");
-  family.layer_tensors.push_back({"attn_q_norm", "self_attn.q_norm"});
-  family.layer_tensors.push_back({"attn_k_norm", "self_attn.k_norm"});
+  set(family.layer_tensors, head_norms());
   return family;
 }
 
@@ -80,11 +98,9 @@ GgufFamily gemma() {
 
 GgufFamily gemma2() {
   GgufFamily family = named(gemma(), "gemma2", "gemma2");
-  for (GgufName& name : family.layer_tensors) {
-    if (name.gguf == "ffn_norm") name.transformers = "pre_feedforward_layernorm";
-  }
-  family.layer_tensors.push_back({"post_attention_norm", "post_attention_layernorm"});
-  family.layer_tensors.push_back({"post_ffw_norm", "post_feedforward_layernorm"});
+  set(family.layer_tensors, {{"ffn_norm", "pre_feedforward_layernorm"},
+                             {"post_attention_norm", "post_attention_layernorm"},
+                             {"post_ffw_norm", "post_feedforward_layernorm"}});
   family.sizes.push_back({"attention.sliding_window", "sliding_window"});
   family.numbers.push_back({"attn_logit_softcapping", "attn_logit_softcapping"});
   family.numbers.push_back({"final_logit_softcapping", "final_logit_softcapping"});
@@ -96,39 +112,27 @@ GgufFamily gemma2() {
 
 GgufFamily gemma3() {
   GgufFamily family = named(gemma2(), "gemma3", "gemma3_text");
-  family.layer_tensors.push_back({"attn_q_norm", "self_attn.q_norm"});
-  family.layer_tensors.push_back({"attn_k_norm", "self_attn.k_norm"});
+  set(family.layer_tensors, head_norms());
   return family;
 }
 
 GgufFamily phi2() {
-  return {
-      .name = "phi2",
-      .model_type = "phi",
-      .tensors = {{"token_embd", "model.embed_tokens"},
-                  {"output_norm", "model.final_layernorm"},
-                  {"output", "lm_head"}},
-      .layer_prefix = "model.layers.",
-      .layer_tensors = {{"attn_norm", "input_layernorm"},
-                        {"attn_q", "self_attn.q_proj"},
-                        {"attn_k", "self_attn.k_proj"},
-                        {"attn_v", "self_attn.v_proj"},
-                        {"attn_output", "self_attn.dense"},
-                        {"ffn_up", "mlp.fc1"},
-                        {"ffn_down", "mlp.fc2"}},
-      .sizes = sizes_with({{"attention.head_count_kv", "num_key_value_heads"}}),
-      .numbers = {{"attention.layer_norm_epsilon", "layer_norm_eps"}},
-      .partly_rotary = true,
-      .lost = "the activation of the MLP is taken to be gelu_new",
-  };
+  GgufFamily family = named(qwen2(), "phi2", "phi");
+  set(family.tensors, {{"output_norm", "model.final_layernorm"}});
+  drop(family.layer_tensors, {"ffn_norm", "ffn_gate"});
+  set(family.layer_tensors,
+      {{"attn_output", "self_attn.dense"}, {"ffn_up", "mlp.fc1"}, {"ffn_down", "mlp.fc2"}});
+  family.sizes = sizes_with({{"attention.head_count_kv", "num_key_value_heads"}});
+  family.numbers = {{"attention.layer_norm_epsilon", "layer_norm_eps"}};
+  family.partly_rotary = true;
+  family.lost = "the activation of the MLP is taken to be gelu_new";
+  return family;
 }
 
 GgufFamily phi3() {
   GgufFamily family = named(qwen2(), "phi3", "phi3");
-  family.layer_tensors = {
-      {"attn_norm", "input_layernorm"},    {"attn_qkv", "self_attn.qkv_proj"},
-      {"attn_output", "self_attn.o_proj"}, {"ffn_norm", "post_attention_layernorm"},
-      {"ffn_up", "mlp.gate_up_proj"},      {"ffn_down", "mlp.down_proj"}};
+  drop(family.layer_tensors, {"attn_q", "attn_k", "attn_v", "ffn_gate"});
+  set(family.layer_tensors, {{"attn_qkv", "self_attn.qkv_proj"}, {"ffn_up", "mlp.gate_up_proj"}});
   family.sizes.push_back({"attention.sliding_window", "sliding_window"});
   family.sizes.push_back({"rope.scaling.original_context_length",  //
                           "original_max_position_embeddings"});
