@@ -4,6 +4,7 @@
 
 #include "attnscope/checkpoint/checkpoint.h"
 #include "tests/support/expect_error.h"
+#include "tests/support/repeated.h"
 #include "tests/support/safetensors_writer.h"
 #include "tests/support/temp_folder.h"
 
@@ -11,16 +12,11 @@ namespace attnscope {
 namespace {
 
 using test::header_length_bytes;
+using test::repeated;
 using test::safetensors_with_header;
 
 std::span<const std::byte> bytes_of(const std::string& file) {
   return std::as_bytes(std::span(file));
-}
-
-std::string repeated(std::string_view text, int times) {
-  std::string out;
-  for (int count = 0; count < times; ++count) out += text;
-  return out;
 }
 
 /// Files in which the header cannot be found.

@@ -6,15 +6,12 @@
 #include <string>
 
 #include "tests/support/expect_error.h"
+#include "tests/support/repeated.h"
 
 namespace attnscope {
 namespace {
 
-std::string repeated(std::string_view text, int times) {
-  std::string out;
-  for (int count = 0; count < times; ++count) out += text;
-  return out;
-}
+using test::repeated;
 
 TEST(StrictJson, ReadsWhatIsSound) {
   const auto parsed = parse_json(R"( {"a": [1, 2.5, null, true], "b": {"a": "ü"}} )", "file");

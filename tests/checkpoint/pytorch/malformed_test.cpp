@@ -9,21 +9,7 @@
 namespace attnscope {
 namespace {
 
-using test::archive_of;
-using test::little_endian;
-using test::pickle;
-using test::pickled;
-using test::pickled_call;
-using test::pickled_dict;
-using test::pickled_global;
-using test::pickled_list;
-using test::pickled_tuple;
-using test::six_floats;
-using test::torch_archive;
-using test::torch_entries;
-using test::torch_stream;
-using test::TorchTensor;
-using test::zip_bytes;
+using namespace test;
 
 FileContents parse(const std::string& bytes) {
   return parse_pytorch(std::as_bytes(std::span(bytes)), "model.pt");
@@ -145,7 +131,7 @@ TEST(MalformedPyTorch, RejectsMalformedFiles) {
     left.erase(left.begin() + static_cast<std::ptrdiff_t>(index));
     return zip_bytes(left);
   };
-  const auto and_also = [&](const test::ZipEntryToWrite& entry) {
+  const auto and_also = [&](const ZipEntryToWrite& entry) {
     auto more = entries;
     more.push_back(entry);
     return zip_bytes(more);
@@ -162,7 +148,7 @@ TEST(MalformedPyTorch, RejectsMalformedFiles) {
     changed[2].says_bytes = says;
     return zip_bytes(changed);
   };
-  const std::string zeros = test::deflated(std::string(1'000'000, '\0'));
+  const std::string zeros = deflated(std::string(1'000'000, '\0'));
   const auto harm = pickled_call(pickled_global("posix", "system"), {pickled("touch harmed")});
   const struct {
     std::string_view fault;
@@ -194,9 +180,8 @@ TEST(MalformedPyTorch, RejectsMalformedFiles) {
       {"no storage", without(2), ErrorKind::format, "holds no storage '0'"},
       {"a storage that unpacks to a thousand times its promise", deflated_storage(zeros, 24),
        ErrorKind::format, "unpacks to more bytes"},
-      {"a storage that promises 4 GB of nothing",
-       deflated_storage(test::deflated(""), 4'294'967'294), ErrorKind::format,
-       "should hold 6 elements of 4 bytes"},
+      {"a storage that promises 4 GB of nothing", deflated_storage(deflated(""), 4'294'967'294),
+       ErrorKind::format, "should hold 6 elements of 4 bytes"},
       {"a pickle that promises 4 GB",
        zip_bytes({{.name = "m/data.pkl", .bytes = "x", .method = 8, .says_bytes = 4'000'000'000},
                   {.name = "m/version", .bytes = "3\n"}}),

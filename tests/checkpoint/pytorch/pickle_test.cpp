@@ -4,25 +4,16 @@
 
 #include "attnscope/checkpoint/pytorch/pickle_globals.h"
 #include "tests/support/expect_error.h"
+#include "tests/support/repeated.h"
 #include "tests/support/torch_writer.h"
 
 namespace attnscope {
 namespace {
 
-using test::little_endian;
-using test::pickle;
-using test::pickled;
-using test::pickled_global;
-using test::pickled_tuple;
+using namespace test;
 
 Pickle read(const std::string& bytes) {
   return read_pickle(std::as_bytes(std::span(bytes)), {"file.pt", "data.pkl"});
-}
-
-std::string repeated(std::string_view text, int times) {
-  std::string out;
-  for (int count = 0; count < times; ++count) out += text;
-  return out;
 }
 
 std::string of_bytes(std::initializer_list<int> bytes) {
@@ -215,7 +206,7 @@ TEST(Pickle, StepsOverWhatTrainingProgramsLeave) {
 }
 
 TEST(Pickle, RejectsMalformedPickles) {
-  const std::string sound = pickle(test::pickled_dict({{"a", "N"}}));
+  const std::string sound = pickle(pickled_dict({{"a", "N"}}));
   const struct {
     std::string_view fault;
     std::string bytes;

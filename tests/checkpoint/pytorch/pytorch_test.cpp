@@ -13,17 +13,7 @@
 namespace attnscope {
 namespace {
 
-using test::archive_of;
-using test::pickle;
-using test::pickled;
-using test::pickled_call;
-using test::pickled_dict;
-using test::pickled_global;
-using test::pickled_list;
-using test::six_floats;
-using test::torch_archive;
-using test::torch_stream;
-using test::TorchTensor;
+using namespace test;
 
 const std::filesystem::path kFiles =
     std::filesystem::path(ATTNSCOPE_SOURCE_DIR) / "tests/data/pytorch";
