@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <ostream>
 #include <span>
 #include <string>
@@ -13,6 +14,7 @@
 
 #include "attnscope/commands/arguments.h"
 #include "attnscope/core/matrix_view.h"
+#include "attnscope/model/model.h"
 #include "attnscope/pipeline/analysis.h"
 #include "attnscope/pipeline/context.h"
 #include "attnscope/results/sink.h"
@@ -30,6 +32,11 @@ using Example = std::vector<std::pair<std::string, std::string>>;
 struct Session {
   Context context;
   std::shared_ptr<Hub> hub;  // where models are looked up by name; null: only paths name them
+  /// The model that an argument names so, where the program keeps it open; nothing: it is opened.
+  /// May be empty.
+  /// `layout`: the file that the command was given to describe it; empty: none.
+  std::function<std::optional<Model>(const std::string& model, const std::string& layout)>
+      find_open_model;
   std::function<void(const ErrorParts&)> on_warning;  // of a model's files; may be empty
   /// Opens a file that a command writes beside its report: see open_output().
   std::function<std::ostream&(const std::string& path)> open_file;

@@ -160,11 +160,32 @@ std::vector<Model> open_models(const Arguments& arguments, const Session& sessio
   if (arguments.given("layout")) layout = arguments.text("layout");
   std::vector<Model> opened;
   for (std::size_t index = 0; index < named.size(); ++index) {
+    if (session.find_open_model) {
+      if (const auto found = session.find_open_model(named[index].text, arguments.text("layout"))) {
+        opened.push_back(found->named(names[index]));
+        continue;
+      }
+    }
     opened.push_back(Model::open(open_checkpoint(named[index], arguments.flag("remote"), session),
                                  layout, names[index]));
     warn(opened.back().checkpoint(), session);
   }
   return opened;
+}
+
+Session with_open_models(const Session& session, const Arguments& arguments,
+                         const std::vector<Model>& models) {
+  Session out = session;
+  out.find_open_model =
+      [named = named_models(arguments, session), layout = arguments.text("layout"), models](
+          const std::string& model, const std::string& wanted) -> std::optional<Model> {
+    if (wanted != layout) return std::nullopt;
+    for (std::size_t index = 0; index < named.size(); ++index) {
+      if (named[index].text == model) return models[index];
+    }
+    return std::nullopt;
+  };
+  return out;
 }
 
 NamedCheckpoints open_checkpoints(const Arguments& arguments, const Session& session) {

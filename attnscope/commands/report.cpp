@@ -22,8 +22,8 @@ class ReportRun {
  public:
   ReportRun(const Arguments& arguments, const Session& session)
       : arguments_(arguments),
-        session_(session),
         models_(open_models(arguments, session)),
+        session_(with_open_models(session, arguments, models_)),
         file_(empty_report(arguments, models_, session)) {}
 
   /// The text first: what is wrong with it is known before the long work.
@@ -87,8 +87,8 @@ class ReportRun {
   }
 
   const Arguments& arguments_;
-  const Session& session_;
   std::vector<Model> models_;
+  Session session_;
   ReportFile file_;
 };
 

@@ -103,7 +103,9 @@ Model Model::open(Checkpoint checkpoint, const std::optional<fs::path>& layout, 
 }
 
 Model::Model(Checkpoint checkpoint, ModelSpec spec, std::string name)
-    : name_(std::move(name)), checkpoint_(std::move(checkpoint)), spec_(std::move(spec)) {
+    : name_(std::move(name)),
+      checkpoint_(std::make_shared<const Checkpoint>(std::move(checkpoint))),
+      spec_(std::move(spec)) {
   choose_prefix();
   for (std::int64_t layer = 0; layer < dimensions().layers; ++layer) {
     auto& weights = layers_.emplace_back();
@@ -118,15 +120,21 @@ Model::Model(Checkpoint checkpoint, ModelSpec spec, std::string name)
   if (std::none_of(kProjections.begin(), kProjections.end(),
                    [&](Role role) { return has(role); })) {
     const Role first = spec_.architecture.weights.front().role;
-    throw Error(ErrorKind::format, {.file = checkpoint_.main_file().string(),
+    throw Error(ErrorKind::format, {.file = checkpoint_->main_file().string(),
                                     .layer = 0,
                                     .problem = verbatim(weight(0, first).missing)});
   }
 }
 
+Model Model::named(std::string name) const {
+  Model copy = *this;
+  copy.name_ = std::move(name);
+  return copy;
+}
+
 ErrorParts Model::wrong_shape(const CheckpointTensor& tensor, const Shape& expected,
                               std::optional<std::int64_t> layer) const {
-  ErrorParts parts = checkpoint_.parts_of(
+  ErrorParts parts = checkpoint_->parts_of(
       tensor, verbatim("shape " + shape_text(tensor.view.shape) + " is not the " +
                        shape_text(expected) + " that " + spec_.source + " demands"));
   parts.layer = layer;
@@ -141,7 +149,7 @@ void Model::choose_prefix() {
     const LayerNumbers numbers = layer_numbers(dimensions(), layer);
     for (const std::string& prefix : prefixes) {
       const bool fits = std::any_of(weights.begin(), weights.end(), [&](const WeightRule& rule) {
-        return checkpoint_.find(prefix + fill_pattern(rule.tensor, numbers)) != nullptr;
+        return checkpoint_->find(prefix + fill_pattern(rule.tensor, numbers)) != nullptr;
       });
       if (!fits) continue;
       prefix_ = prefix;
@@ -160,12 +168,12 @@ Weight Model::locate(const WeightRule& rule, std::int64_t layer) const {
     if (!quantised) return "";
     return "quantised checkpoint: " + verbatim(method) + " is not read yet";
   };
-  const CheckpointTensor* tensor = checkpoint_.find(tensor_name);
+  const CheckpointTensor* tensor = checkpoint_->find(tensor_name);
   if (tensor == nullptr) {
     const std::string problem =
-        "tensor '" + tensor_name + "' is missing" + checkpoint_.missing_note(tensor_name);
+        "tensor '" + tensor_name + "' is missing" + checkpoint_->missing_note(tensor_name);
     if (quantised) {
-      throw Error(ErrorKind::unsupported, {.file = checkpoint_.main_file().string(),
+      throw Error(ErrorKind::unsupported, {.file = checkpoint_->main_file().string(),
                                            .tensor = tensor_name,
                                            .layer = layer,
                                            .problem = verbatim(problem),
@@ -175,7 +183,7 @@ Weight Model::locate(const WeightRule& rule, std::int64_t layer) const {
   }
 
   const auto fail = [&](ErrorKind kind, const std::string& problem) {
-    ErrorParts parts = checkpoint_.parts_of(*tensor, verbatim(problem), not_read());
+    ErrorParts parts = checkpoint_->parts_of(*tensor, verbatim(problem), not_read());
     parts.layer = layer;
     throw Error(kind, std::move(parts));
   };
@@ -214,8 +222,8 @@ Weight Model::locate(const WeightRule& rule, std::int64_t layer) const {
                            .block_stride = slice.block_step * output_stride}};
   if (tensor_name.ends_with(kWeightEnding)) {
     weight.bias =
-        checkpoint_.find(tensor_name.substr(0, tensor_name.size() - kWeightEnding.size()) +
-                         std::string(kBiasEnding));
+        checkpoint_->find(tensor_name.substr(0, tensor_name.size() - kWeightEnding.size()) +
+                          std::string(kBiasEnding));
   }
   if (weight.bias != nullptr && weight.bias->view.shape != Shape{slice.total}) {
     throw Error(ErrorKind::format, wrong_shape(*weight.bias, Shape{slice.total}, layer));
@@ -262,9 +270,9 @@ const Weight& Model::weight(std::int64_t layer, Role role) const {
 }
 
 Site Model::find(const std::string& name, const std::optional<Shape>& shape) const {
-  const CheckpointTensor* tensor = checkpoint_.find(name);
+  const CheckpointTensor* tensor = checkpoint_->find(name);
   if (tensor == nullptr) {
-    return {.missing = "tensor '" + name + "' is missing" + checkpoint_.missing_note(name)};
+    return {.missing = "tensor '" + name + "' is missing" + checkpoint_->missing_note(name)};
   }
   if (shape && tensor->view.shape != *shape) {
     throw Error(ErrorKind::format, wrong_shape(*tensor, *shape));
@@ -278,9 +286,9 @@ Site Model::norm_tensor(const NormSpec& norm, std::optional<std::int64_t> layer,
       layer ? prefix_ + fill_pattern(norm.tensor, layer_numbers(dimensions(), *layer))
             : norm.tensor;
   std::string full = name + std::string(ending);
-  if (checkpoint_.find(full) == nullptr) {
+  if (checkpoint_->find(full) == nullptr) {
     std::string old = name + std::string(old_ending);
-    if (checkpoint_.find(old) != nullptr) full = std::move(old);
+    if (checkpoint_->find(old) != nullptr) full = std::move(old);
   }
   return find(full, Shape{size});
 }

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -37,7 +38,7 @@ struct InputNorm {
   Site gain;                     // (D,); no tensor where the norm has none
 };
 
-/// Owns the checkpoint; move-only.
+/// Copies share the checkpoint, and with it the open files.
 class Model {
  public:
   /// `path`: a folder with config.json and weights, or a weights file beside its config.json.
@@ -58,8 +59,11 @@ class Model {
 
   Model(Checkpoint checkpoint, ModelSpec spec, std::string name = "");
 
+  /// The same model, called otherwise in rows.
+  Model named(std::string name) const;
+
   const std::string& name() const { return name_; }
-  const Checkpoint& checkpoint() const { return checkpoint_; }
+  const Checkpoint& checkpoint() const { return *checkpoint_; }
   const ModelSpec& spec() const { return spec_; }
   const Dimensions& dimensions() const { return spec_.dimensions; }
   const std::string& prefix() const { return prefix_; }
@@ -100,7 +104,7 @@ class Model {
                    std::string_view ending, std::string_view old_ending) const;
 
   std::string name_;
-  Checkpoint checkpoint_;
+  std::shared_ptr<const Checkpoint> checkpoint_;
   ModelSpec spec_;
   std::string prefix_;
   std::vector<std::array<Weight, kProjections.size()>> layers_;

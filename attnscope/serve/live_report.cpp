@@ -85,7 +85,7 @@ void LiveReport::fill(State& state, const std::string& id, const Session& sessio
     add_images(models_, {}, session, state.file);
   } else {
     state.file.remove_part(id);
-    fill_part(part_of(id), session, state.file);
+    fill_part(part_of(id), with_open_models(session, report_, models_), state.file);
   }
   state.parts.insert(id);
 }
@@ -145,8 +145,9 @@ void LiveReport::check_size(const Arguments& text, std::span<const std::size_t> 
   }
 }
 
-std::int64_t LiveReport::run_text(const TextRequest& request, const Session& session) {
+std::int64_t LiveReport::run_text(const TextRequest& request, const Session& given_session) {
   const auto start = Clock::now();
+  const Session session = with_open_models(given_session, report_, models_);
   const std::vector<NamedModel> named = named_models(report_, session);
   Example given;
   std::vector<std::size_t> chosen;
