@@ -18,13 +18,16 @@ Read<SingularResult> values_of_blocks(const TensorMatrix& matrix, const Compute&
       ""};
 }
 
+Read<SingularResult> values_of(const TensorMatrix& matrix, const Compute& compute) {
+  return matrix.tensor.dtype == DType::f64 ? values_of_blocks<double>(matrix, compute)
+                                           : values_of_blocks<float>(matrix, compute);
+}
+
 Read<SingularResult> read(const Checkpoint& checkpoint, const CheckpointTensor& tensor,
                           const TensorMatrix& matrix, const Compute& compute) {
   if (const auto reason = why_not_analysed(checkpoint, tensor)) return {{}, *reason};
   checkpoint.need(byte_ranges(matrix));
-  Read<SingularResult> out = tensor.view.dtype == DType::f64
-                                 ? values_of_blocks<double>(matrix, compute)
-                                 : values_of_blocks<float>(matrix, compute);
+  Read<SingularResult> out = values_of(matrix, compute);
   checkpoint.check_intact(tensor);
   return out;
 }
@@ -40,6 +43,10 @@ Read<SingularResult> read_singular_values(const Model& model, const Weight& weig
 Read<SingularResult> read_singular_values(const Checkpoint& checkpoint,
                                           const CheckpointTensor& tensor, const Compute& compute) {
   return read(checkpoint, tensor, whole_matrix(tensor.view), compute);
+}
+
+Read<SingularResult> read_singular_values(const TensorView& matrix, const Compute& compute) {
+  return values_of(whole_matrix(matrix), compute);
 }
 
 std::uint64_t weight_spectrum_bytes(const TensorMatrix& matrix) {

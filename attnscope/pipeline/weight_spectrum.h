@@ -15,6 +15,8 @@ Read<SingularResult> read_singular_values(const Model& model, const Weight& weig
 /// Of a 2-D tensor as the file has it.
 Read<SingularResult> read_singular_values(const Checkpoint& checkpoint,
                                           const CheckpointTensor& tensor, const Compute& compute);
+/// Of a matrix in memory, whose dtype is of class `real`.
+Read<SingularResult> read_singular_values(const TensorView& matrix, const Compute& compute);
 
 /// The most memory that either of the above takes.
 std::uint64_t weight_spectrum_bytes(const TensorMatrix& matrix);
