@@ -4,8 +4,10 @@
 
 #include <cstdint>
 #include <exception>
+#include <functional>
 #include <limits>
 #include <stop_token>
+#include <vector>
 
 #include "attnscope/numerics/compute.h"
 #include "attnscope/pipeline/progress.h"
@@ -13,6 +15,8 @@
 namespace attnscope {
 
 class Store;
+struct Outcome;
+struct WorkItem;
 
 /// The store lacks rows of a run that was to read them from there alone.
 class NotStored : public std::exception {
@@ -31,6 +35,9 @@ struct Context {
   /// Called on the thread that runs; what it throws ends the run. May be empty.
   ProgressFn on_progress = {};
   Store* store = nullptr;  // keeps finished rows; null: they are not kept
+  /// Computes the items of a plan in another process, as compute_item() does. Called from as many
+  /// threads as there are; returns soon after a stop is requested. Empty: items are computed here.
+  std::function<std::vector<Outcome>(const WorkItem&)> compute_elsewhere = {};
   bool only_stored = false;  // what the store lacks is not computed: the run throws NotStored
 };
 

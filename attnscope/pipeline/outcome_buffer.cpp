@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "attnscope/store/record_text.h"
+#include "attnscope/pipeline/outcome_text.h"
 
 namespace attnscope {
 namespace {
@@ -36,32 +36,6 @@ std::size_t bytes_of(const std::vector<Outcome>& outcomes) {
   return total;
 }
 
-std::string text_of(const std::vector<Outcome>& outcomes) {
-  Value::List list;
-  for (const Outcome& outcome : outcomes) {
-    list.emplace_back(Record{{"head", outcome.head},
-                             {"fields", outcome.fields},
-                             {"skipped", outcome.skipped},
-                             {"note", outcome.note}});
-  }
-  return record_text({{"outcomes", std::move(list)}});
-}
-
-std::vector<Outcome> outcomes_from(const std::string& text) {
-  const Record record = parse_record(text, "temporary file");
-  std::vector<Outcome> outcomes;
-  for (const Value& value : expect<Value::List>(record, "outcomes")) {
-    const Record& entry = expect<Record>(value, "outcomes");
-    Outcome& outcome = outcomes.emplace_back();
-    const Value* head = entry.find("head");
-    if (head != nullptr && !head->is_null()) outcome.head = expect<std::int64_t>(*head, "head");
-    outcome.fields = expect<Record>(entry, "fields");
-    outcome.skipped = expect<std::string>(entry, "skipped");
-    outcome.note = expect<std::string>(entry, "note");
-  }
-  return outcomes;
-}
-
 }  // namespace
 
 void OutcomeBuffer::put(std::size_t job, std::vector<Outcome> outcomes) {
@@ -71,7 +45,7 @@ void OutcomeBuffer::put(std::size_t job, std::vector<Outcome> outcomes) {
     held_bytes_ += entry.held_bytes;
     entry.outcomes = std::move(outcomes);
   } else {
-    const std::string text = text_of(outcomes);
+    const std::string text = outcomes_text(outcomes);
     entry.held_bytes = 0;
     entry.offset = spool_.append(text);
     entry.length = text.size();
@@ -88,7 +62,7 @@ std::vector<Outcome> OutcomeBuffer::get(std::size_t job) {
   const std::scoped_lock lock(mutex_);
   const Entry& entry = entries_.at(job);
   if (entry.length == 0) return entry.outcomes;
-  return outcomes_from(spool_.read(entry.offset, entry.length));
+  return parse_outcomes(spool_.read(entry.offset, entry.length), "temporary file");
 }
 
 void OutcomeBuffer::drop(std::size_t job) {

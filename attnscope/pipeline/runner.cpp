@@ -88,11 +88,15 @@ class Run {
                   outcomes_.put(index, outcomes_of(jobs_[index], compute));
                   release_inputs(jobs_[index].inputs);
                 },
-            .prefetch = [&job] { job.inputs.prefetch(); }};
+            .prefetch =
+                [this, &job] {
+                  if (!context_.compute_elsewhere) job.inputs.prefetch();
+                }};
   }
 
   std::vector<Outcome> outcomes_of(const Job& job, const Compute& compute) {
     const auto computed = [&] {
+      if (context_.compute_elsewhere) return context_.compute_elsewhere(*job.item);
       return plan_.analysis->compute(*job.item, source_of(*job.item), compute);
     };
     // Where a weight is missing, there is nothing worth keeping.
