@@ -1,0 +1,63 @@
+"""Opens a transformer checkpoint and says what its attention does.
+
+    import attnscope as asc
+
+    model = asc.open("path")
+    table = model.spectrum(matrix=["q", "k"], per_head=True)
+    table.to_pandas()
+
+Every command of the command line is a method of a model and a function of this module.
+"""
+
+from attnscope._arrays import attention_rank
+from attnscope._commands import (
+    attention,
+    circuits,
+    export,
+    info,
+    matrix,
+    predict,
+    report,
+    similarity,
+    spectrum,
+    weights,
+)
+from attnscope._core import version as __version__
+from attnscope._errors import (
+    CheckpointWarning,
+    Error,
+    FormatError,
+    IoError,
+    NumericalError,
+    UnsupportedError,
+    UsageError,
+)
+from attnscope._model import Model, open
+from attnscope._page import Page
+from attnscope._table import Table
+
+__all__ = [
+    "CheckpointWarning",
+    "Error",
+    "FormatError",
+    "IoError",
+    "Model",
+    "NumericalError",
+    "Page",
+    "Table",
+    "UnsupportedError",
+    "UsageError",
+    "__version__",
+    "attention",
+    "attention_rank",
+    "circuits",
+    "export",
+    "info",
+    "matrix",
+    "open",
+    "predict",
+    "report",
+    "similarity",
+    "spectrum",
+    "weights",
+]

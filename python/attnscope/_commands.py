@@ -1,0 +1,879 @@
+"""Every command, as a function and as a method of models.
+
+Written by tools/make_python_commands.py; change the descriptions of commands instead.
+"""
+
+from collections.abc import Sequence
+from concurrent.futures import Executor
+from typing import TYPE_CHECKING, Any, Literal, Union
+
+from attnscope._arrays import is_array, spectrum_of
+from attnscope._page import Page
+from attnscope._run import run, run_page
+from attnscope._table import Table
+from attnscope._values import (
+    Bins,
+    Head,
+    Ids,
+    Layers,
+    Names,
+    Path,
+    Range,
+    Ranks,
+    Shares,
+    Size,
+)
+
+if TYPE_CHECKING:
+    from attnscope._model import Model
+
+AnyModel = Union[Path, "Model"]
+Models = Union[AnyModel, Sequence[AnyModel]]
+
+
+def info(
+    models: Models | None = None,
+    *,
+    layout: Path | None = None,
+    system: bool = False,
+) -> Table:
+    """Facts of models, and every tensor with its role.
+
+    - models: folders with config.json and weights, or weights files beside their config.json
+    - layout: a JSON file that describes the checkpoint, in place of config.json
+    - system: this machine, its kernels and libraries; no model
+
+    Rows: one tensor of a file, and what it is to the model.
+    - model: the model, by its name in models
+    - name: the tensor's name
+    - dtype: its type, as safetensors names it
+    - shape: its dimensions, as they are in the file
+    - bytes: its size in the file
+    - role: what it is to the model: q, q+k+v, q.bias, norm, embedding, …
+    - layer: its layer, from 0; null where it belongs to none or to several
+    - tied_to: the tensor that it is the same as
+
+    Rows, with system: one fact of this machine.
+    - item: what it is about: attnscope, cpu, cores, memory, kernels, blas, …
+    - value: what this machine has or does
+    """
+    return run("info", locals())
+
+
+def spectrum(
+    models: Models | Any,
+    *,
+    layout: Path | None = None,
+    matrix: Names | None = None,
+    per_head: bool = False,
+    energy: Shares | None = None,
+    rank: Ranks | None = None,
+    values: bool = False,
+    mla: bool = False,
+    tensor: str | None = None,
+    layers: Layers | None = None,
+    threads: int | None = None,
+    memory: Size | None = None,
+    store: Path | None = None,
+    progress: bool | None = None,
+    executor: Executor | None = None,
+) -> Table:
+    """Singular values and ranks of every projection, layer and head.
+
+    - models: folders with config.json and weights, or weights files beside their config.json
+    - layout: a JSON file that describes the checkpoint, in place of config.json
+    - matrix: of q,k,v,o,gate,up,down,qk,ov,kv (default: the projections that are there)
+    - per_head: a row for each head too
+    - energy: thresholds of the energy ranks (default: 0.9,0.99)
+    - rank: also the share of energy kept at these ranks: 512, or 0.1D for a share of the width
+    - values: in csv and json: the singular values and their cumulative energy
+    - mla: instead: what latent attention with DeepSeek-V2's ranks (q 1536, kv 512) would keep
+    - tensor: instead: any 2-D tensor by its name; needs no known architecture
+    - layers: layers, such as 0-3,-4-, where a negative number counts from the end (default: all)
+    - threads: threads to work on; they never change a result (default: all cores)
+    - memory: of matrices in work at once, such as 2G or 512M; it never changes a result (default: a
+      half of what is free)
+    - store: keep finished rows in this SQLite file, and compute none that it has
+    - progress: whether a line tells how far the run is (default: on a terminal and in a notebook)
+    - executor: computes elsewhere: any executor of concurrent.futures, whose workers open the
+      models themselves; threads are then those of each worker (default: 1)
+
+    Rows: ranks and norms of one matrix or head.
+    - model: the model, by its name in models
+    - layer: the layer, from 0
+    - matrix: the projection or product: q, k, v, o, gate, up, down, qk, ov or kv
+    - head: the head, from 0 (of k, v and kv a key/value head); null: the whole matrix
+    - shape: rows and columns of the matrix in canonical orientation
+    - energy_rank: the fewest singular values that hold that share of the sum of their squares
+    - null_energy_rank: the energy rank that a Gaussian matrix of this shape is expected to need
+    - energy_at_rank: the share of the sum of squares that so many largest singular values hold
+    - null_energy_at_rank: the same share for a Gaussian matrix of this shape
+    - stable_rank: the sum of squared singular values over the largest square
+    - entropy_rank: e to the entropy of the singular values as shares of their sum
+    - participation_ratio: the squared sum of the squares over the sum of their squares: how many
+      singular values share the energy
+    - numerical_rank: how many singular values rounding to float32 could not have made
+    - possible_rank: the largest rank that a matrix of this shape, or such a product, can have
+    - spectral_norm: the largest singular value
+    - frobenius_norm: the square root of the sum of squared entries
+    - nuclear_norm: the sum of the singular values
+    - condition_number: the largest singular value over the smallest; null where that nearly
+      vanishes
+    - singular_values: all singular values, descending
+    - cumulative_energy: the share of the sum of squares in the first, the first two, … singular
+      values
+    - null_singular_values: singular values that a random matrix of the same shape and norm would
+      have
+
+    Rows, with tensor: the same of one tensor, by its name in the file.
+    - matrix: the tensor's name; its layer and head are null
+
+    Rows, with mla: what latent attention would keep of one layer.
+    - query: of W_Q; null where it was skipped
+    - kv: of W_K over W_V; null where it was skipped
+    """
+    if is_array(models):
+        return spectrum_of(models, locals())
+    return run("spectrum", locals())
+
+
+def weights(
+    models: Models,
+    *,
+    layout: Path | None = None,
+    matrix: Names | None = None,
+    per_head: bool = False,
+    histogram: bool = False,
+    bins: Bins | None = None,
+    range: Range | None = None,
+    layers: Layers | None = None,
+    threads: int | None = None,
+    memory: Size | None = None,
+    store: Path | None = None,
+    progress: bool | None = None,
+    executor: Executor | None = None,
+) -> Table:
+    """Moments, quantiles and histograms of every projection, layer and head.
+
+    - models: folders with config.json and weights, or weights files beside their config.json
+    - layout: a JSON file that describes the checkpoint, in place of config.json
+    - matrix: of q,k,v,o,gate,up,down (default: those that are there)
+    - per_head: a row for each head too
+    - histogram: add histograms: edges, counts, density, and how many fell outside
+    - bins: a number of equal bins, or fd for the Freedman-Diaconis rule (default: 80)
+    - range: what the bins span (default: -0.8,0.8; with fd from smallest to largest)
+    - layers: layers, such as 0-3,-4-, where a negative number counts from the end (default: all)
+    - threads: threads to work on; they never change a result (default: all cores)
+    - memory: of matrices in work at once, such as 2G or 512M; it never changes a result (default: a
+      half of what is free)
+    - store: keep finished rows in this SQLite file, and compute none that it has
+    - progress: whether a line tells how far the run is (default: on a terminal and in a notebook)
+    - executor: computes elsewhere: any executor of concurrent.futures, whose workers open the
+      models themselves; threads are then those of each worker (default: 1)
+
+    Rows: how the values of one matrix or head are distributed.
+    - model: the model, by its name in models
+    - layer: the layer, from 0
+    - matrix: the projection or product: q, k, v, o, gate, up, down, qk, ov or kv
+    - head: the head, from 0 (of k, v and kv a key/value head); null: the whole matrix
+    - count: how many values the matrix has
+    - mean: the mean of the values
+    - std: their standard deviation, of the population
+    - min: the smallest value
+    - max: the largest value
+    - skewness: their third standardised moment; null where all values are equal
+    - excess_kurtosis: their fourth standardised moment less 3, which is 0 for a Gaussian; null
+      where all values are equal
+    - quantiles: the values below which that fraction of all values lies
+    - histogram: how many values lie in each bin
+    """
+    return run("weights", locals())
+
+
+def similarity(
+    models: Models,
+    *,
+    layout: Path | None = None,
+    matrix: Names | None = None,
+    overlap: bool = False,
+    head_matrix: Head | None = None,
+    histogram: bool = False,
+    bins: Bins | None = None,
+    range: Range | None = None,
+    layers: Layers | None = None,
+    threads: int | None = None,
+    memory: Size | None = None,
+    store: Path | None = None,
+    progress: bool | None = None,
+    executor: Executor | None = None,
+) -> Table:
+    """Cosines between the weight vectors of heads, and duplicate heads.
+
+    - models: folders with config.json and weights, or weights files beside their config.json
+    - layout: a JSON file that describes the checkpoint, in place of config.json
+    - matrix: of q,k,v (default: all three)
+    - overlap: instead: how far the row spaces of heads overlap, a heads x heads matrix a layer
+    - head_matrix: instead: all cosines of one head's rows, by layer and head (of k and v: a
+      key/value head)
+    - histogram: add histograms: edges, counts, density, and how many fell outside
+    - bins: a number of equal bins, or fd for the Freedman-Diaconis rule (default: 100)
+    - range: what the bins span (default: -0.4,0.4; with fd from smallest to largest)
+    - layers: layers, such as 0-3,-4-, where a negative number counts from the end (default: all)
+    - threads: threads to work on; they never change a result (default: all cores)
+    - memory: of matrices in work at once, such as 2G or 512M; it never changes a result (default: a
+      half of what is free)
+    - store: keep finished rows in this SQLite file, and compute none that it has
+    - progress: whether a line tells how far the run is (default: on a terminal and in a notebook)
+    - executor: computes elsewhere: any executor of concurrent.futures, whose workers open the
+      models themselves; threads are then those of each worker (default: 1)
+
+    Rows: cosines between the weight vectors of one projection.
+    - model: the model, by its name in models
+    - layer: the layer, from 0
+    - matrix: the projection or product: q, k, v, o, gate, up, down, qk, ov or kv
+    - scope: which pairs: of rows of one head, of two heads, or of all rows
+    - pairs: how many pairs of vectors there are
+    - zero_vectors: how many vectors have no direction, and are left out of the pairs
+    - mean: the mean of the pairs' cosines; null where there are none
+    - std: their standard deviation, of the population; null likewise
+    - histogram: how many values lie in each bin
+
+    Rows, with overlap: how far the heads of one projection read or write the same space.
+    - overlap: for each two heads the mean squared cosine between the spaces of their rows; null
+      beside a zero head
+    - ranks: the dimension of each head's space
+
+    Rows, with head_matrix: cosines of one weight vector of a head with all of that head.
+    - head: the head, from 0 (of k, v and kv a key/value head); null: the whole matrix
+    - row: the row of the matrix, from 0
+    - values: the entries of that row; null: not finite
+    """
+    return run("similarity", locals())
+
+
+def matrix(
+    models: Models,
+    *,
+    layer: int,
+    matrix: Literal["q", "k", "v", "o", "gate", "up", "down", "qk", "ov", "kv"],
+    head: int | None = None,
+    layout: Path | None = None,
+) -> Table:
+    """One matrix in canonical orientation, as the analyses see it.
+
+    - models: folders with config.json and weights, or weights files beside their config.json
+    - layer: the layer (negative counts from the end)
+    - matrix: one of q,k,v,o,gate,up,down,qk,ov,kv
+    - head: one head of it: a query head, for k, v and kv a key/value head
+    - layout: a JSON file that describes the checkpoint, in place of config.json
+
+    Rows: one row of a matrix in canonical orientation.
+    - model: the model, by its name in models
+    - layer: the layer, from 0
+    - matrix: the projection or product: q, k, v, o, gate, up, down, qk, ov or kv
+    - head: the head, from 0 (of k, v and kv a key/value head); null: the whole matrix
+    - row: the row of the matrix, from 0
+    - values: the entries of that row; null: not finite
+    """
+    return run("matrix", locals())
+
+
+def circuits(
+    models: Models,
+    *,
+    layout: Path | None = None,
+    circuit: Names | None = None,
+    energy: Shares | None = None,
+    fold_norm: Literal["gain", "centred"] | bool | None = None,
+    with_bias: bool = False,
+    rope_offset: int | None = None,
+    all_eigenvalues: bool = False,
+    composition: bool = False,
+    layers: Layers | None = None,
+    threads: int | None = None,
+    memory: Size | None = None,
+    store: Path | None = None,
+    progress: bool | None = None,
+    executor: Executor | None = None,
+) -> Table:
+    """What the circuits QK and OV of layers and heads do.
+
+    - models: folders with config.json and weights, or weights files beside their config.json
+    - layout: a JSON file that describes the checkpoint, in place of config.json
+    - circuit: of qk,ov (default: both)
+    - energy: thresholds of the energy ranks (default: 0.9,0.99)
+    - fold_norm: multiply Q, K and V by the gain of the norm that feeds them; centred also takes out
+      the means that LayerNorms take out, as TransformerLens does: gain or centred
+    - with_bias: take biases of Q, K and V as one more input coordinate
+    - rope_offset: of rotary models: the circuit qk at this key position minus query position
+      (default: 0)
+    - all_eigenvalues: copying scores of sums over heads of order above 1024 too; may take minutes
+    - composition: instead: how much every head reads of what each head of earlier layers writes
+    - layers: layers, such as 0-3,-4-, where a negative number counts from the end (default: all)
+    - threads: threads to work on; they never change a result (default: all cores)
+    - memory: of matrices in work at once, such as 2G or 512M; it never changes a result (default: a
+      half of what is free)
+    - store: keep finished rows in this SQLite file, and compute none that it has
+    - progress: whether a line tells how far the run is (default: on a terminal and in a notebook)
+    - executor: computes elsewhere: any executor of concurrent.futures, whose workers open the
+      models themselves; threads are then those of each worker (default: 1)
+
+    Rows: what one circuit of a layer or head does.
+    - model: the model, by its name in models
+    - layer: the layer, from 0
+    - circuit: qk: which tokens attend to which; ov: what they then write
+    - head: the query head, from 0; null: the sum over heads
+    - energy_rank: the fewest singular values of the circuit that hold that share of their squares'
+      sum
+    - factor_rank: energy ranks of the circuit's two factors: q and k of qk, o and v of ov
+    - head_space_rank: energy rank of the product the other way round, in the heads' space; null
+      where the circuit is not square
+    - overlap: rank of K (of V) less the circuit's: how much of it the other factor swallows; may be
+      negative
+    - head_space_overlap: rank of Q (of O) less that in the heads' space, likewise
+    - identity_cosine: cosine between the circuit and the identity, -1 to 1
+    - identity_cosine_bound: what the magnitude of that cosine cannot exceed, by the circuit's
+      possible rank
+    - identity_distance: distance to the nearest multiple of the identity, over the circuit's norm
+    - identity_scale: that multiple
+    - identity_residual: distance to the identity itself, over that one's norm
+    - symmetry: 1: symmetric, -1: antisymmetric
+    - positive_fraction: positive share of the eigenvalues of the symmetric part, 0 to 1
+    - copying_score: sum of the real parts of the eigenvalues over the sum of their magnitudes, -1
+      to 1
+    - frobenius_norm: the square root of the sum of squared entries
+    - possible_rank: the largest rank that a matrix of this shape, or such a product, can have
+
+    Rows, with composition: how strongly one head feeds a head of a later layer.
+    - kind: what of the later head reads: its queries, keys or values
+    - layer: the earlier head's layer, from 0
+    - head: the earlier head, from 0
+    - to_layer: the later head's layer, from 0
+    - to_head: the later head, from 0
+    - score: norm of the product of both circuits over both norms, 0 to 1
+    - excess: the score less what random heads give
+    """
+    return run("circuits", locals())
+
+
+def attention(
+    models: Models,
+    *,
+    layout: Path | None = None,
+    text: str | None = None,
+    text_file: Path | None = None,
+    tokens: Ids | None = None,
+    token_file: Path | None = None,
+    sequences: int | None = None,
+    length: int | None = None,
+    sample: int | None = None,
+    energy: Shares | None = None,
+    without_first: bool = False,
+    induction: bool = False,
+    heatmap: Head | None = None,
+    maps: Path | bool | None = None,
+    maps_of: Literal["first", "mean"] | None = None,
+    log: bool = False,
+    layers: Layers | None = None,
+    threads: int | None = None,
+    memory: Size | None = None,
+    store: Path | None = None,
+    progress: bool | None = None,
+    executor: Executor | None = None,
+) -> Table:
+    """What attention maps are like on text: their rank, columns, and where they look.
+
+    - models: folders with config.json and weights, or weights files beside their config.json
+    - layout: a JSON file that describes the checkpoint, in place of config.json
+    - text: a text
+    - text_file: a file of text, in UTF-8
+    - tokens: token ids, such as 464,3290, for models without a tokenizer
+    - token_file: a shard of token ids (.bin: header, then uint16)
+    - sequences: windows of a file (default: 100; of random tokens 8)
+    - length: tokens of each window (default: 100)
+    - sample: random windows by this seed (default: one after the other from the start)
+    - energy: thresholds of the energy ranks (default: 0.9)
+    - without_first: leave key 0 out of ranks and columns: an attention sink hides the rest
+    - induction: instead: induction and duplicate-token heads, on random tokens repeated twice
+    - heatmap: instead: the map of one head on the first sequence, drawn in a table
+    - maps: keep maps in this .safetensors file too
+    - maps_of: the first sequence, or the mean over all: first or mean (default: first)
+    - log: draw it on a logarithmic scale
+    - layers: layers, such as 0-3,-4-, where a negative number counts from the end (default: all)
+    - threads: threads to work on; they never change a result (default: all cores)
+    - memory: of matrices in work at once, such as 2G or 512M; it never changes a result (default: a
+      half of what is free)
+    - store: keep finished rows in this SQLite file, and compute none that it has
+    - progress: whether a line tells how far the run is (default: on a terminal and in a notebook)
+    - executor: computes elsewhere: any executor of concurrent.futures, whose workers open the
+      models themselves; threads are then those of each worker (default: 1)
+
+    Rows: what the attention maps of one head, or of a layer, are like on text.
+    - model: the model, by its name in models
+    - layer: the layer, from 0
+    - head: the query head, from 0; null: the layer as a whole
+    - sequences: how many sequences the means are over
+    - energy_rank: of a head: singular values of its map that hold `energy` of the sum of their
+      squares
+    - energy_rank_error: the standard error of the mean before it; null of one sequence
+    - columns: of a head: fewest columns (keys) that hold `energy` of all squared weights
+    - columns_error: the standard error of the mean before it; null of one sequence
+    - top_columns: of a head: the columns that were among those most often, from 0
+    - first_column_share: of a head: share of all squared weights in the column that has most of
+      them
+    - first_column_share_error: the standard error of the mean before it; null of one sequence
+    - entropy: of a head: entropy of a query's weights, mean over queries
+    - entropy_error: the standard error of the mean before it; null of one sequence
+    - sink_mass: of a head: mean weight on key 0
+    - sink_mass_error: the standard error of the mean before it; null of one sequence
+    - previous_token: of a head: mean weight on the key before the query; null of texts of one token
+    - previous_token_error: the standard error of the mean before it; null of one sequence
+    - diagonal: of a head: mean weight on the query's own key
+    - diagonal_error: the standard error of the mean before it; null of one sequence
+    - mean_distance: of a head: mean distance from query to key, by weight
+    - mean_distance_error: the standard error of the mean before it; null of one sequence
+    - max_rank: of a layer: the largest of its heads' mean energy ranks
+    - mean_max_rank: of a layer: the largest energy rank among its heads, mean over sequences
+    - mean_max_rank_error: the standard error of the layer's mean before it; null of one sequence
+    - mean_columns: of a layer: columns, mean over heads and sequences
+    - mean_columns_error: the standard error of the layer's mean before it; null of one sequence
+    - collapsed: of a layer: whether its maps are near rank one with one column holding the mass;
+      null: asked for another energy than 0.9
+
+    Rows, with induction: how much a head looks at what followed a token before.
+    - induction: mean weight from a repeated token to the one after its first occurrence
+    - induction_error: the standard error of the mean before it; null of one sequence
+    - duplicate_token: mean weight from a repeated token to its first occurrence
+    - duplicate_token_error: the standard error of the mean before it; null of one sequence
+
+    Rows, with heatmap: one row of the attention map of a head: where one query looks.
+    - head: the query head, from 0
+    - query: the place of the query in the sequence, from 0
+    - token: the id of the token there
+    - text: the token as people read it; null of a model without a tokenizer
+    - weights: how much the query looks at each key, from 0: they sum to 1
+    """
+    return run("attention", locals())
+
+
+def predict(
+    models: Models,
+    *,
+    layout: Path | None = None,
+    text: str | None = None,
+    text_file: Path | None = None,
+    tokens: Ids | None = None,
+    top: int | None = None,
+    generate: int | None = None,
+    perplexity: bool = False,
+    stride: int | None = None,
+    save: Path | bool | None = None,
+    threads: int | None = None,
+    memory: Size | None = None,
+    progress: bool | None = None,
+) -> Table:
+    """What comes next in a text, what fills a mask, and how well a text is foretold.
+
+    - models: folders with config.json and weights, or weights files beside their config.json
+    - layout: a JSON file that describes the checkpoint, in place of config.json
+    - text: a text
+    - text_file: a file of text, in UTF-8
+    - tokens: token ids, such as 464,3290, for models without a tokenizer
+    - top: how many of the likeliest tokens (default: 5)
+    - generate: write up to N tokens after the text, always the likeliest
+    - perplexity: instead: how well the model foretells the text, in windows of its context
+    - stride: tokens from one window to the next; where windows overlap, only new ones count
+      (default: the context)
+    - save: write tokens, attentions, hidden states and logits to this .safetensors file
+    - threads: threads to work on; they never change a result (default: all cores)
+    - memory: of matrices in work at once, such as 2G or 512M; it never changes a result (default: a
+      half of what is free)
+    - progress: whether a line tells how far the run is (default: on a terminal and in a notebook)
+
+    Rows: one of the tokens that a model takes for the likeliest at a place.
+    - model: the model, by its name in models
+    - position: where the token would stand: after the prompt, or in place of a mask
+    - rank: 1: the likeliest
+    - token_id: the token's id
+    - text: the token as readable text; null where no tokenizer knows it
+    - logit: what the model's head gives for it
+    - probability: softmax of the logits of all tokens
+
+    Rows, with perplexity: how well a model foretells one window of a text.
+    - window: the window, from 0
+    - first: the window's first token, from 0
+    - length: the window's tokens
+    - predicted: its last tokens, which count: new ones that have one before them
+    - mean_nll: negative log-likelihood of those, mean; null where there are none
+    """
+    return run("predict", locals())
+
+
+def report(
+    models: Models,
+    *,
+    layout: Path | None = None,
+    text: str | None = None,
+    text_file: Path | None = None,
+    tokens: Ids | None = None,
+    token_file: Path | None = None,
+    sequences: int | None = None,
+    length: int | None = None,
+    sample: int | None = None,
+    layers: Layers | None = None,
+    threads: int | None = None,
+    memory: Size | None = None,
+    store: Path | None = None,
+    maps: Head | None = None,
+    charts: Path | None = None,
+    progress: bool | None = None,
+) -> Page:
+    """Everything about models on one page, an HTML file that needs nothing else.
+
+    - models: folders with config.json and weights, or weights files beside their config.json
+    - layout: a JSON file that describes the checkpoint, in place of config.json
+    - text: a text
+    - text_file: a file of text, in UTF-8
+    - tokens: token ids, such as 464,3290, for models without a tokenizer
+    - token_file: a shard of token ids (.bin: header, then uint16)
+    - sequences: windows of a file (default: 100; of random tokens 8)
+    - length: tokens of each window (default: 100)
+    - sample: random windows by this seed (default: one after the other from the start)
+    - layers: layers, such as 0-3,-4-, where a negative number counts from the end (default: all)
+    - threads: threads to work on; they never change a result (default: all cores)
+    - memory: of matrices in work at once, such as 2G or 512M; it never changes a result (default: a
+      half of what is free)
+    - store: keep finished rows in this SQLite file, and compute none that it has
+    - maps: where not all maps fit, keep that of this head whole
+    - charts: every chart as NAME.vl.json (Vega-Lite) and NAME.svg, in this folder
+    - progress: whether a line tells how far the run is (default: on a terminal and in a notebook)
+    """
+    return run_page("report", locals())
+
+
+def export(
+    file: Path,
+    *,
+    command: str | None = None,
+    set: int | None = None,
+    model: str | None = None,
+) -> Table:
+    """The rows that store kept.
+
+    - file: the file that store made
+    - command: rows of this command, where the store has those of several
+    - set: rows of this set, where a command ran with several parameters
+    - model: rows of this model alone
+    """
+    return run("export", locals())
+
+
+class ModelCommands:
+    """The commands of one model."""
+
+    def info(
+        self,
+        *,
+        system: bool = False,
+    ) -> Table:
+        """Facts of models, and every tensor with its role.
+
+        - system: this machine, its kernels and libraries; no model
+        """
+        return run("info", locals())
+
+    def spectrum(
+        self,
+        *,
+        matrix: Names | None = None,
+        per_head: bool = False,
+        energy: Shares | None = None,
+        rank: Ranks | None = None,
+        values: bool = False,
+        mla: bool = False,
+        tensor: str | None = None,
+        layers: Layers | None = None,
+        threads: int | None = None,
+        memory: Size | None = None,
+        store: Path | None = None,
+        progress: bool | None = None,
+        executor: Executor | None = None,
+    ) -> Table:
+        """Singular values and ranks of every projection, layer and head.
+
+        - matrix: of q,k,v,o,gate,up,down,qk,ov,kv (default: the projections that are there)
+        - per_head: a row for each head too
+        - energy: thresholds of the energy ranks (default: 0.9,0.99)
+        - rank: also the share of energy kept at these ranks: 512, or 0.1D for a share of the width
+        - values: in csv and json: the singular values and their cumulative energy
+        - mla: instead: what latent attention with DeepSeek-V2's ranks (q 1536, kv 512) would keep
+        - tensor: instead: any 2-D tensor by its name; needs no known architecture
+        - layers: layers, such as 0-3,-4-, where a negative number counts from the end (default:
+          all)
+        - threads: threads to work on; they never change a result (default: all cores)
+        - memory: of matrices in work at once, such as 2G or 512M; it never changes a result
+          (default: a half of what is free)
+        - store: keep finished rows in this SQLite file, and compute none that it has
+        - progress: whether a line tells how far the run is (default: on a terminal and in a
+          notebook)
+        - executor: computes elsewhere: any executor of concurrent.futures, whose workers open the
+          models themselves; threads are then those of each worker (default: 1)
+        """
+        return run("spectrum", locals())
+
+    def weights(
+        self,
+        *,
+        matrix: Names | None = None,
+        per_head: bool = False,
+        histogram: bool = False,
+        bins: Bins | None = None,
+        range: Range | None = None,
+        layers: Layers | None = None,
+        threads: int | None = None,
+        memory: Size | None = None,
+        store: Path | None = None,
+        progress: bool | None = None,
+        executor: Executor | None = None,
+    ) -> Table:
+        """Moments, quantiles and histograms of every projection, layer and head.
+
+        - matrix: of q,k,v,o,gate,up,down (default: those that are there)
+        - per_head: a row for each head too
+        - histogram: add histograms: edges, counts, density, and how many fell outside
+        - bins: a number of equal bins, or fd for the Freedman-Diaconis rule (default: 80)
+        - range: what the bins span (default: -0.8,0.8; with fd from smallest to largest)
+        - layers: layers, such as 0-3,-4-, where a negative number counts from the end (default:
+          all)
+        - threads: threads to work on; they never change a result (default: all cores)
+        - memory: of matrices in work at once, such as 2G or 512M; it never changes a result
+          (default: a half of what is free)
+        - store: keep finished rows in this SQLite file, and compute none that it has
+        - progress: whether a line tells how far the run is (default: on a terminal and in a
+          notebook)
+        - executor: computes elsewhere: any executor of concurrent.futures, whose workers open the
+          models themselves; threads are then those of each worker (default: 1)
+        """
+        return run("weights", locals())
+
+    def similarity(
+        self,
+        *,
+        matrix: Names | None = None,
+        overlap: bool = False,
+        head_matrix: Head | None = None,
+        histogram: bool = False,
+        bins: Bins | None = None,
+        range: Range | None = None,
+        layers: Layers | None = None,
+        threads: int | None = None,
+        memory: Size | None = None,
+        store: Path | None = None,
+        progress: bool | None = None,
+        executor: Executor | None = None,
+    ) -> Table:
+        """Cosines between the weight vectors of heads, and duplicate heads.
+
+        - matrix: of q,k,v (default: all three)
+        - overlap: instead: how far the row spaces of heads overlap, a heads x heads matrix a layer
+        - head_matrix: instead: all cosines of one head's rows, by layer and head (of k and v: a
+          key/value head)
+        - histogram: add histograms: edges, counts, density, and how many fell outside
+        - bins: a number of equal bins, or fd for the Freedman-Diaconis rule (default: 100)
+        - range: what the bins span (default: -0.4,0.4; with fd from smallest to largest)
+        - layers: layers, such as 0-3,-4-, where a negative number counts from the end (default:
+          all)
+        - threads: threads to work on; they never change a result (default: all cores)
+        - memory: of matrices in work at once, such as 2G or 512M; it never changes a result
+          (default: a half of what is free)
+        - store: keep finished rows in this SQLite file, and compute none that it has
+        - progress: whether a line tells how far the run is (default: on a terminal and in a
+          notebook)
+        - executor: computes elsewhere: any executor of concurrent.futures, whose workers open the
+          models themselves; threads are then those of each worker (default: 1)
+        """
+        return run("similarity", locals())
+
+    def matrix(
+        self,
+        *,
+        layer: int,
+        matrix: Literal["q", "k", "v", "o", "gate", "up", "down", "qk", "ov", "kv"],
+        head: int | None = None,
+    ) -> Table:
+        """One matrix in canonical orientation, as the analyses see it.
+
+        - layer: the layer (negative counts from the end)
+        - matrix: one of q,k,v,o,gate,up,down,qk,ov,kv
+        - head: one head of it: a query head, for k, v and kv a key/value head
+        """
+        return run("matrix", locals())
+
+    def circuits(
+        self,
+        *,
+        circuit: Names | None = None,
+        energy: Shares | None = None,
+        fold_norm: Literal["gain", "centred"] | bool | None = None,
+        with_bias: bool = False,
+        rope_offset: int | None = None,
+        all_eigenvalues: bool = False,
+        composition: bool = False,
+        layers: Layers | None = None,
+        threads: int | None = None,
+        memory: Size | None = None,
+        store: Path | None = None,
+        progress: bool | None = None,
+        executor: Executor | None = None,
+    ) -> Table:
+        """What the circuits QK and OV of layers and heads do.
+
+        - circuit: of qk,ov (default: both)
+        - energy: thresholds of the energy ranks (default: 0.9,0.99)
+        - fold_norm: multiply Q, K and V by the gain of the norm that feeds them; centred also takes
+          out the means that LayerNorms take out, as TransformerLens does: gain or centred
+        - with_bias: take biases of Q, K and V as one more input coordinate
+        - rope_offset: of rotary models: the circuit qk at this key position minus query position
+          (default: 0)
+        - all_eigenvalues: copying scores of sums over heads of order above 1024 too; may take
+          minutes
+        - composition: instead: how much every head reads of what each head of earlier layers writes
+        - layers: layers, such as 0-3,-4-, where a negative number counts from the end (default:
+          all)
+        - threads: threads to work on; they never change a result (default: all cores)
+        - memory: of matrices in work at once, such as 2G or 512M; it never changes a result
+          (default: a half of what is free)
+        - store: keep finished rows in this SQLite file, and compute none that it has
+        - progress: whether a line tells how far the run is (default: on a terminal and in a
+          notebook)
+        - executor: computes elsewhere: any executor of concurrent.futures, whose workers open the
+          models themselves; threads are then those of each worker (default: 1)
+        """
+        return run("circuits", locals())
+
+    def attention(
+        self,
+        text: str | None = None,
+        *,
+        text_file: Path | None = None,
+        tokens: Ids | None = None,
+        token_file: Path | None = None,
+        sequences: int | None = None,
+        length: int | None = None,
+        sample: int | None = None,
+        energy: Shares | None = None,
+        without_first: bool = False,
+        induction: bool = False,
+        heatmap: Head | None = None,
+        maps: Path | bool | None = None,
+        maps_of: Literal["first", "mean"] | None = None,
+        log: bool = False,
+        layers: Layers | None = None,
+        threads: int | None = None,
+        memory: Size | None = None,
+        store: Path | None = None,
+        progress: bool | None = None,
+        executor: Executor | None = None,
+    ) -> Table:
+        """What attention maps are like on text: their rank, columns, and where they look.
+
+        - text: a text
+        - text_file: a file of text, in UTF-8
+        - tokens: token ids, such as 464,3290, for models without a tokenizer
+        - token_file: a shard of token ids (.bin: header, then uint16)
+        - sequences: windows of a file (default: 100; of random tokens 8)
+        - length: tokens of each window (default: 100)
+        - sample: random windows by this seed (default: one after the other from the start)
+        - energy: thresholds of the energy ranks (default: 0.9)
+        - without_first: leave key 0 out of ranks and columns: an attention sink hides the rest
+        - induction: instead: induction and duplicate-token heads, on random tokens repeated twice
+        - heatmap: instead: the map of one head on the first sequence, drawn in a table
+        - maps: keep maps in this .safetensors file too
+        - maps_of: the first sequence, or the mean over all: first or mean (default: first)
+        - log: draw it on a logarithmic scale
+        - layers: layers, such as 0-3,-4-, where a negative number counts from the end (default:
+          all)
+        - threads: threads to work on; they never change a result (default: all cores)
+        - memory: of matrices in work at once, such as 2G or 512M; it never changes a result
+          (default: a half of what is free)
+        - store: keep finished rows in this SQLite file, and compute none that it has
+        - progress: whether a line tells how far the run is (default: on a terminal and in a
+          notebook)
+        - executor: computes elsewhere: any executor of concurrent.futures, whose workers open the
+          models themselves; threads are then those of each worker (default: 1)
+        """
+        return run("attention", locals())
+
+    def predict(
+        self,
+        text: str | None = None,
+        *,
+        text_file: Path | None = None,
+        tokens: Ids | None = None,
+        top: int | None = None,
+        generate: int | None = None,
+        perplexity: bool = False,
+        stride: int | None = None,
+        save: Path | bool | None = None,
+        threads: int | None = None,
+        memory: Size | None = None,
+        progress: bool | None = None,
+    ) -> Table:
+        """What comes next in a text, what fills a mask, and how well a text is foretold.
+
+        - text: a text
+        - text_file: a file of text, in UTF-8
+        - tokens: token ids, such as 464,3290, for models without a tokenizer
+        - top: how many of the likeliest tokens (default: 5)
+        - generate: write up to N tokens after the text, always the likeliest
+        - perplexity: instead: how well the model foretells the text, in windows of its context
+        - stride: tokens from one window to the next; where windows overlap, only new ones count
+          (default: the context)
+        - save: write tokens, attentions, hidden states and logits to this .safetensors file
+        - threads: threads to work on; they never change a result (default: all cores)
+        - memory: of matrices in work at once, such as 2G or 512M; it never changes a result
+          (default: a half of what is free)
+        - progress: whether a line tells how far the run is (default: on a terminal and in a
+          notebook)
+        """
+        return run("predict", locals())
+
+    def report(
+        self,
+        text: str | None = None,
+        *,
+        text_file: Path | None = None,
+        tokens: Ids | None = None,
+        token_file: Path | None = None,
+        sequences: int | None = None,
+        length: int | None = None,
+        sample: int | None = None,
+        layers: Layers | None = None,
+        threads: int | None = None,
+        memory: Size | None = None,
+        store: Path | None = None,
+        maps: Head | None = None,
+        charts: Path | None = None,
+        progress: bool | None = None,
+    ) -> Page:
+        """Everything about models on one page, an HTML file that needs nothing else.
+
+        - text: a text
+        - text_file: a file of text, in UTF-8
+        - tokens: token ids, such as 464,3290, for models without a tokenizer
+        - token_file: a shard of token ids (.bin: header, then uint16)
+        - sequences: windows of a file (default: 100; of random tokens 8)
+        - length: tokens of each window (default: 100)
+        - sample: random windows by this seed (default: one after the other from the start)
+        - layers: layers, such as 0-3,-4-, where a negative number counts from the end (default:
+          all)
+        - threads: threads to work on; they never change a result (default: all cores)
+        - memory: of matrices in work at once, such as 2G or 512M; it never changes a result
+          (default: a half of what is free)
+        - store: keep finished rows in this SQLite file, and compute none that it has
+        - maps: where not all maps fit, keep that of this head whole
+        - charts: every chart as NAME.vl.json (Vega-Lite) and NAME.svg, in this folder
+        - progress: whether a line tells how far the run is (default: on a terminal and in a
+          notebook)
+        """
+        return run_page("report", locals())

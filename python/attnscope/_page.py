@@ -1,0 +1,37 @@
+"""A report: one HTML file that needs nothing else."""
+
+import html
+import os
+from pathlib import Path as FilePath
+
+from attnscope._safetensors import Bytes
+
+
+class Page:
+    """Everything about models on one page. A notebook shows it; `save` writes it."""
+
+    def __init__(self, content: Bytes, notes: list[str]) -> None:
+        self._content = content
+        self.notes = notes
+
+    @property
+    def html(self) -> str:
+        return self._content.tobytes().decode()
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        FilePath(path).write_bytes(self._content.data)
+
+    def __len__(self) -> int:
+        """Its bytes."""
+        return len(self._content)
+
+    def __repr__(self) -> str:
+        return f"<attnscope.Page of {len(self) / 1e6:.1f} MB; .save('report.html')>"
+
+    def _repr_html_(self) -> str:
+        # A frame of its own: the page's style and script are for a whole page.
+        source = html.escape(self.html, quote=True)
+        return (
+            f'<iframe srcdoc="{source}" style="width: 100%; height: 800px; border: 1px solid #ccc"'
+            ' sandbox="allow-scripts allow-downloads"></iframe>'
+        )

@@ -1,0 +1,128 @@
+"""From the keywords of a call to a command's run, and from its report to a table."""
+
+import os
+import warnings
+from collections.abc import Mapping
+from concurrent.futures import Executor
+from pathlib import Path as FilePath
+from tempfile import NamedTemporaryFile
+from typing import Any
+
+from attnscope import _core, _describe
+from attnscope._errors import CheckpointWarning, error_of
+from attnscope._page import Page
+from attnscope._progress import ProgressLine
+from attnscope._safetensors import Bytes, arrays_of
+from attnscope._table import Table
+from attnscope._values import IN_MEMORY, text_of
+from attnscope._worker import Elsewhere
+
+Arguments = list[tuple[str, str]]
+
+
+def _models_of(given: Any) -> list[Any]:
+    return list(given) if isinstance(given, (list, tuple)) else [given]
+
+
+def _is_open(model: Any) -> bool:
+    return hasattr(model, "_core")
+
+
+def _arguments(name: str, given: Mapping[str, Any]) -> tuple[Arguments, dict[str, _core.OpenModel]]:
+    """The texts of all keywords, and the models among them that are open."""
+    arguments: Arguments = []
+    open_models: dict[str, _core.OpenModel] = {}
+    for parameter in _describe.parameters(name).values():
+        value = given.get(parameter["name"])
+        if parameter["type"] != "models":
+            text = text_of(parameter, value)
+            if text is not None:
+                arguments.append((parameter["name"], text))
+            continue
+        for model in _models_of(value) if value is not None else []:
+            path = model._core.path if _is_open(model) else os.fspath(model)
+            arguments.append(("models", path))
+            if not _is_open(model):
+                continue
+            open_models[path] = model._core
+            if model._core.layout and given.get("layout") is None:
+                arguments.append(("layout", model._core.layout))
+    return arguments, open_models
+
+
+def _write(path: str, content: Bytes) -> None:
+    """Whole or not at all."""
+    target = FilePath(path)
+    with NamedTemporaryFile(dir=target.parent, prefix=f".{target.name}.", delete=False) as file:
+        try:
+            file.write(content.data)
+            file.flush()
+            os.replace(file.name, target)
+        except BaseException:
+            os.unlink(file.name)
+            raise
+
+
+def _elsewhere(executor: Executor | None, arguments: Arguments, threads: int | None) -> Any:
+    """None: items are computed in this process."""
+    if executor is None:
+        return None
+    paths = {os.path.realpath(path): path for name, path in reversed(arguments) if name == "models"}
+    layout = dict(arguments).get("layout", "")
+    models = [(path, layout) for path in reversed(paths.values())]
+    return Elsewhere(executor, models, threads or 1)
+
+
+def _outcome(name: str, given: Mapping[str, Any], more: Arguments) -> dict[str, Any]:
+    """What the library gives; files beside the report are written, but for those in memory."""
+    keywords = dict(given)
+    wanted = keywords.pop("progress", None)
+    executor = keywords.pop("executor", None)
+    if "self" in keywords:
+        keywords["models"] = keywords.pop("self")
+    arguments, open_models = _arguments(name, keywords)
+    with ProgressLine(name, wanted) as show:
+        elsewhere = _elsewhere(executor, arguments, keywords.get("threads"))
+        outcome: dict[str, Any] = _core.run(name, arguments + more, open_models, show, elsewhere)
+    for warning in outcome["warnings"]:
+        warnings.warn(warning, CheckpointWarning, stacklevel=4)
+    for path, content in outcome["files"].items():
+        if not path.startswith(IN_MEMORY):
+            _write(path, content)
+    return outcome
+
+
+def table_of(report: _core.Report, arrays: dict[str, Any] | None = None) -> Table:
+    """Raises NumericalError where all that there was to do was skipped."""
+    if len(report) or not report.skipped:
+        return Table(report, arrays or {})
+    first = report.skipped[0]
+    where = f"{first['model']}: " if first["model"] else ""
+    raise error_of(
+        "numerical",
+        f"{where}no matrix could be analysed ({first['reason']})",
+        {"layer": first["layer"], "problem": "no matrix could be analysed", "hint": first["reason"]},
+    )
+
+
+def run(name: str, given: Mapping[str, Any]) -> Table:
+    """Runs a command that gives rows. `given`: all keywords, by their names."""
+    outcome = _outcome(name, given, [])
+    arrays: dict[str, Any] = {}
+    for path, content in outcome["files"].items():
+        if path.startswith(IN_MEMORY):
+            arrays |= arrays_of(content)
+    return table_of(outcome["report"], arrays)
+
+
+def run_page(name: str, given: Mapping[str, Any]) -> Page:
+    """Runs a command that writes a page."""
+    outcome = _outcome(name, given, [("out", f"{name}.html")])
+    return Page(outcome["text"], outcome["notes"])
+
+
+def open_core(path: str, layout: str) -> _core.OpenModel:
+    opened = _core.open_model(path, layout)
+    for warning in opened.warnings:
+        warnings.warn(warning, CheckpointWarning, stacklevel=4)
+    return opened

@@ -1,0 +1,135 @@
+"""Values of Python as the texts that a command takes for them, and their types."""
+
+import operator
+import os
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+Path = str | os.PathLike[str]
+Names = str | Sequence[str]
+Layers = int | str | range | slice | Sequence[int | str | range | slice]
+Head = str | tuple[int, int]
+Shares = float | str | Sequence[float]
+Ranks = int | str | Sequence[int | str]
+Bins = int | str
+Range = str | tuple[float, float]
+Size = int | str
+Ids = str | Sequence[int]
+
+IN_MEMORY = "in memory: "
+"""Begins the name of a file that a command is to keep in memory."""
+
+
+def _whole(value: Any) -> str:
+    if isinstance(value, bool):
+        raise TypeError
+    return str(operator.index(value))
+
+
+def _number(value: Any) -> str:
+    if isinstance(value, bool):
+        raise TypeError
+    return repr(float(value))
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError
+    return value
+
+
+def _path(value: Any) -> str:
+    return os.fsdecode(os.fspath(value))
+
+
+def _each(value: Any) -> Iterable[Any]:
+    return value if isinstance(value, Iterable) and not isinstance(value, str) else [value]
+
+
+def _list_of(write: Callable[[Any], str]) -> Callable[[Any], str]:
+    return lambda value: ",".join(write(item) for item in _each(value))
+
+
+def _pair_of(write: Callable[[Any], str]) -> Callable[[Any], str]:
+    def pair(value: Any) -> str:
+        first, second = value
+        return f"{write(first)},{write(second)}"
+
+    return pair
+
+
+def _whole_or_text(value: Any) -> str:
+    return value if isinstance(value, str) else _whole(value)
+
+
+def _layer(value: Any) -> str:
+    """One layer, or a range of them, whose end is included in a text and not in Python."""
+    if isinstance(value, str):
+        return value
+    if not isinstance(value, (range, slice)):
+        return _whole(value)
+    if value.step not in (None, 1):
+        raise ValueError("layers of a range follow each other")
+    first = value.start or 0
+    if isinstance(value, slice) and value.stop is None:
+        return f"{first}-"
+    if isinstance(value, range) and not value:
+        raise ValueError("a range of layers is empty")
+    return f"{first}-{value.stop - 1}"
+
+
+def _layers(value: Any) -> str:
+    return _layer(value) if isinstance(value, range) else _list_of(_layer)(value)
+
+
+def _ids(value: Any) -> str:
+    return _list_of(_whole)(value)
+
+
+Writer = Callable[[Any], str]
+
+_WRITERS: dict[str, tuple[Writer, str]] = {
+    "integer": (_whole, "an int"),
+    "bytes": (_whole, "an int or a text such as '2G'"),
+    "choice": (_text, "a str"),
+    "role": (_text, "a str"),
+    "roles": (_list_of(_text), "a name or a list of names"),
+    "layers": (_layers, "an int, a range, a slice, a list of these, or a text such as '0-3,-4-'"),
+    "head": (_pair_of(_whole), "a layer and a head of it"),
+    "shares": (_list_of(_number), "a number or a list of numbers"),
+    "ranks": (_list_of(_whole_or_text), "a rank, a text such as '0.1D', or a list of these"),
+    "bins": (_whole, "an int or 'fd'"),
+    "range": (_pair_of(_number), "two numbers"),
+    "text": (_ids, "a str, or a list of ints for token ids"),
+    "file": (_path, "a path"),
+}
+
+
+def is_ids(parameter: dict[str, Any]) -> bool:
+    """Whether a text is one of token ids."""
+    return bool(parameter["type"] == "text" and parameter["metavariable"] == "IDS")
+
+
+def text_of(parameter: dict[str, Any], value: Any) -> str | None:
+    """The text of `value` for the parameter; None where the command is not to be given it."""
+    name: str = parameter["name"]
+    kind: str = parameter["type"]
+    if value is None or value is False:
+        return None
+    if kind == "flag":
+        if value is True:
+            return ""
+        raise TypeError(f"{name}: True or False is needed, not {value!r}")
+    if value is True and parameter["bare"]:
+        return str(parameter["bare"])
+    if value is True and parameter["beside"]:
+        return IN_MEMORY + name
+    if isinstance(value, str):
+        return value
+    write, needed = _WRITERS[kind]
+    if kind == "text" and not is_ids(parameter):
+        write, needed = _text, "a str"
+    try:
+        return write(value)
+    except TypeError:
+        raise TypeError(f"{name}: {needed} is needed, not {value!r}") from None

@@ -1,0 +1,117 @@
+// Measures of arrays that Python already has, of any library that speaks DLPack.
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/unique_ptr.h>
+#include <nanobind/stl/vector.h>
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "attnscope/analysis/map_rank.h"
+#include "attnscope/commands/common.h"
+#include "attnscope/pipeline/array_spectrum.h"
+#include "attnscope/pipeline/lent_team.h"
+#include "python/src/bindings.h"
+#include "python/src/interruptible.h"
+#include "python/src/table_report.h"
+
+namespace attnscope::python {
+namespace {
+
+using AnyArray = nb::ndarray<nb::ro, nb::device::cpu>;
+using Maps = nb::ndarray<const float, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
+
+std::optional<DType> dtype_of(const nb::dlpack::dtype& dtype) {
+  if (dtype.lanes != 1) return std::nullopt;
+  if (dtype.code == static_cast<std::uint8_t>(nb::dlpack::dtype_code::Float)) {
+    if (dtype.bits == 64) return DType::f64;
+    if (dtype.bits == 32) return DType::f32;
+    if (dtype.bits == 16) return DType::f16;
+  }
+  if (dtype.code == static_cast<std::uint8_t>(nb::dlpack::dtype_code::Bfloat) && dtype.bits == 16) {
+    return DType::bf16;
+  }
+  return std::nullopt;
+}
+
+/// The array as it lies in memory. Throws ValueError for what is no matrix of real numbers.
+TensorView view_of(const AnyArray& array) {
+  const auto dtype = dtype_of(array.dtype());
+  if (!dtype) throw nb::value_error("a matrix of float16, bfloat16, float32 or float64 is needed");
+  if (array.ndim() != 2 || array.size() == 0) {
+    throw nb::value_error("an array with two axes is needed, neither of them empty");
+  }
+  TensorView view{.dtype = *dtype};
+  std::int64_t last = 0;
+  for (std::size_t axis = 0; axis < 2; ++axis) {
+    if (array.stride(axis) < 0) throw nb::value_error("strides are negative: copy the array first");
+    view.shape.push_back(static_cast<std::int64_t>(array.shape(axis)));
+    view.strides.push_back(array.stride(axis));
+    last += (view.shape.back() - 1) * view.strides.back();
+  }
+  view.bytes = {static_cast<const std::byte*>(array.data()),
+                static_cast<std::size_t>(last + 1) * array.itemsize()};
+  return view;
+}
+
+/// `arguments`: energy, rank, values, threads, … of the command `spectrum`.
+std::unique_ptr<TableReport> spectrum_of(const AnyArray& array, Example arguments) {
+  struct Work {
+    TensorView matrix;
+    Arguments arguments;
+    ReportCollector rows;
+  };
+  arguments.emplace_back("models", "array");  // which the command cannot do without
+  const auto work = std::make_shared<Work>(view_of(array),
+                                           arguments_of(find_command_named("spectrum"), arguments));
+  run_interruptibly(
+      [work](const Waiter& waiter) {
+        Context context = context_of(work->arguments);
+        context.stop = waiter.stop;
+        SpectrumRequest request{.thresholds = work->arguments.shares("energy"),
+                                .with_values = work->arguments.flag("values")};
+        if (const auto* ranks = work->arguments.find<std::vector<Rank>>("rank")) {
+          request.ranks = *ranks;
+        }
+        run_array_spectrum(work->matrix, request, context, work->rows);
+      },
+      nb::none(), nb::cast(array));
+  return std::make_unique<TableReport>(work->rows.take());
+}
+
+std::vector<std::int64_t> attention_rank(const Maps& maps, double energy) {
+  struct Work {
+    std::vector<MatrixView<const float>> views;
+    std::vector<std::int64_t> ranks;
+  };
+  const auto work = std::make_shared<Work>();
+  const auto order = static_cast<std::int64_t>(maps.shape(1));
+  if (order != static_cast<std::int64_t>(maps.shape(2)) || order == 0) {
+    throw nb::value_error("maps are square: (..., T, T)");
+  }
+  for (std::size_t map = 0; map < maps.shape(0); ++map) {
+    const auto index = static_cast<std::int64_t>(map);
+    work->views.push_back({maps.data() + index * order * order, order, order, order});
+  }
+  run_interruptibly(
+      [work, energy](const Waiter& waiter) {
+        const Context context{.threads = default_threads(), .stop = waiter.stop};
+        LentTeam team(context);
+        work->ranks = map_energy_ranks(work->views, energy, team.compute());
+      },
+      nb::none(), nb::cast(maps));
+  return work->ranks;
+}
+
+}  // namespace
+
+void bind_arrays(nb::module_& module) {
+  module.def("spectrum_of", &spectrum_of, nb::arg("array"), nb::arg("arguments"));
+  module.def("attention_rank", &attention_rank, nb::arg("maps"), nb::arg("energy"));
+}
+
+}  // namespace attnscope::python

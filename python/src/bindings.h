@@ -1,0 +1,17 @@
+// What the files of the module share: each binds one part of the library.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+namespace attnscope::python {
+
+namespace nb = nanobind;
+
+void bind_errors(nb::module_& module);
+void bind_descriptions(nb::module_& module);
+void bind_report(nb::module_& module);
+void bind_run(nb::module_& module);
+void bind_arrays(nb::module_& module);
+void bind_charts(nb::module_& module);
+
+}  // namespace attnscope::python

@@ -1,0 +1,61 @@
+// The charts of a table: those that the page of a report draws from the same rows.
+#include "attnscope/page/chart_files.h"
+
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <memory>
+
+#include "attnscope/page/template.h"
+#include "attnscope/results/field.h"
+#include "python/src/bindings.h"
+#include "python/src/interruptible.h"
+#include "python/src/table_report.h"
+
+namespace attnscope::python {
+namespace {
+
+/// What the page calls rows of this report.
+std::string part_id(const Report& report) {
+  const std::string_view kind = row_kind_of(report.command, report.parameters).name;
+  return kind == "head_overlap" ? "overlap" : std::string(kind);
+}
+
+/// The shares of energy that the rows have ranks of; the page needs one at least.
+Value thresholds_of(const Report& report) {
+  const Value* energy = report.parameters.find("energy");
+  const bool several = energy != nullptr && energy->get<Array>() != nullptr;
+  return several ? *energy : Value(std::vector<double>{0.9});
+}
+
+using NamedText = std::pair<std::string, std::string>;
+
+std::vector<NamedText> charts_of(const std::shared_ptr<const Report>& report) {
+  check_draws_charts(charts_script());
+  const auto charts = std::make_shared<std::vector<NamedText>>();
+  run_interruptibly(
+      [report, charts](const Waiter& waiter) {
+        ReportFile file({{"version", ATTNSCOPE_VERSION},
+                         {"created", ""},
+                         {"command", ""},
+                         {"thresholds", thresholds_of(*report)}},
+                        report->models);
+        send(*report, *file.sink({.id = part_id(*report)}));
+        for (ChartFile& chart : chart_files(charts_script(), file, /*seconds=*/0, waiter.stop)) {
+          charts->emplace_back(std::move(chart.name), std::move(chart.vega_lite));
+        }
+      },
+      nb::none());
+  return std::move(*charts);
+}
+
+}  // namespace
+
+void bind_charts(nb::module_& module) {
+  module.def(
+      "charts", [](const TableReport& report) { return charts_of(report.shared()); },
+      nb::arg("report"), "Names and Vega-Lite specifications.");
+}
+
+}  // namespace attnscope::python

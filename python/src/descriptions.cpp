@@ -1,0 +1,96 @@
+// Commands and fields as dicts: attnscope/_commands.py and the texts of its functions are made of
+// them.
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <algorithm>
+#include <array>
+
+#include "attnscope/commands/command.h"
+#include "attnscope/core/error.h"
+#include "attnscope/results/field.h"
+#include "python/src/bindings.h"
+
+namespace attnscope::python {
+namespace {
+
+/// In the order of ParameterType.
+constexpr std::array kTypeNames = {"flag",  "integer", "bytes", "choice", "role",
+                                   "roles", "layers",  "head",  "shares", "ranks",
+                                   "bins",  "range",   "text",  "file",   "models"};
+static_assert(kTypeNames.size() == static_cast<std::size_t>(ParameterType::models) + 1);
+
+std::string bare(std::string_view text) {
+  return spell_parameters(text, [](std::string_view name) { return std::string(name); });
+}
+
+nb::dict parameter_dict(const Parameter& parameter) {
+  nb::dict out;
+  out["name"] = parameter.name;
+  out["type"] = kTypeNames[static_cast<std::size_t>(parameter.type)];
+  out["help"] = bare(full_help(parameter));
+  out["choices"] = parameter.choices;
+  out["bare"] = parameter.bare;
+  out["metavariable"] = parameter.metavariable;
+  out["positional"] = parameter.positional;
+  out["needed"] = !parameter.missing.empty() && parameter.unless.empty();
+  return out;
+}
+
+nb::list parameters_list(const Command& command) {
+  nb::list out;
+  for (const Parameter& parameter : command.parameters) out.append(parameter_dict(parameter));
+  return out;
+}
+
+nb::list fields_list(const RowKind& kind) {
+  nb::list out;
+  for (const Field* field : fields_of_rows(kind)) {
+    nb::dict entry;
+    entry["name"] = std::string(field->name);
+    entry["heading"] = std::string(field->heading);
+    entry["meaning"] = std::string(field->meaning);
+    entry["unit"] = std::string(field->unit);
+    entry["with"] = std::string(field->with);
+    out.append(entry);
+  }
+  return out;
+}
+
+/// The kinds of rows that a command gives, its usual one first.
+nb::list kinds_list(const Command& command) {
+  nb::list out;
+  for (const RowKind& kind : row_kinds()) {
+    if (kind.command != command.name) continue;
+    nb::dict entry;
+    entry["name"] = std::string(kind.name);
+    entry["option"] = std::string(kind.option);
+    entry["meaning"] = std::string(kind.meaning);
+    entry["fields"] = fields_list(kind);
+    out.append(entry);
+  }
+  return out;
+}
+
+nb::list command_list() {
+  nb::list out;
+  for (const Command& command : commands()) {
+    nb::dict entry;
+    entry["name"] = command.name;
+    entry["summary"] = bare(command.summary);
+    entry["parameters"] = parameters_list(command);
+    entry["gives_rows"] = command.run != nullptr;
+    entry["has_items"] = !command.analyses.empty();
+    entry["kinds"] = kinds_list(command);
+    out.append(entry);
+  }
+  return out;
+}
+
+}  // namespace
+
+void bind_descriptions(nb::module_& module) {
+  module.def("commands", &command_list, "Every command, with its parameters and kinds of rows.");
+}
+
+}  // namespace attnscope::python

@@ -1,0 +1,56 @@
+// Errors of the library as exceptions of Python, whose classes attnscope/_errors.py makes of the
+// same table that gives the exit codes.
+#include "attnscope/core/error.h"
+
+#include <nanobind/stl/string.h>
+
+#include "python/src/bindings.h"
+
+namespace attnscope::python {
+namespace {
+
+nb::dict parts_dict(const ErrorParts& parts) {
+  const auto text = [](const std::string& part) {
+    return part.empty() ? nb::object(nb::none()) : nb::object(nb::str(part.c_str(), part.size()));
+  };
+  nb::dict out;
+  out["file"] = text(parts.file);
+  out["tensor"] = text(parts.tensor);
+  out["parameter"] = text(parts.parameter);
+  out["layer"] = parts.layer ? nb::object(nb::int_(*parts.layer)) : nb::object(nb::none());
+  const auto bare = [](std::string_view name) { return std::string(name); };
+  out["problem"] = text(spell_parameters(parts.problem, bare));
+  out["hint"] = text(spell_parameters(parts.hint, bare));
+  return out;
+}
+
+void raise(const Error& error) {
+  const std::string name(kErrorKinds[static_cast<std::size_t>(error.kind())].name);
+  const nb::object exception =
+      nb::module_::import_("attnscope._errors")
+          .attr("error_of")(name, std::string(error.what()), parts_dict(error.parts()));
+  PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(exception.ptr())), exception.ptr());
+}
+
+}  // namespace
+
+void bind_errors(nb::module_& module) {
+  nb::list kinds;
+  for (const ErrorKindInfo& kind : kErrorKinds) {
+    kinds.append(nb::make_tuple(std::string(kind.name), kind.exit_code));
+  }
+  module.attr("error_kinds") = kinds;
+  nb::register_exception_translator([](const std::exception_ptr& pointer, void*) {
+    try {
+      std::rethrow_exception(pointer);
+    } catch (const Error& error) {
+      try {
+        raise(error);
+      } catch (nb::python_error& failed) {  // of the import, say: it is what the user must see
+        failed.restore();
+      }
+    }
+  });
+}
+
+}  // namespace attnscope::python

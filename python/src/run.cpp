@@ -1,0 +1,243 @@
+// Models that stay open, and commands that run on them.
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/unique_ptr.h>
+#include <nanobind/stl/vector.h>
+
+#include <cstdlib>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <sstream>
+#include <utility>
+
+#include "attnscope/commands/analyses.h"
+#include "attnscope/commands/common.h"
+#include "attnscope/core/error.h"
+#include "attnscope/core/text.h"
+#include "attnscope/model/inventory.h"
+#include "attnscope/output/json_text.h"
+#include "attnscope/pipeline/info.h"
+#include "attnscope/pipeline/lent_team.h"
+#include "attnscope/pipeline/outcome_text.h"
+#include "attnscope/pipeline/work_item.h"
+#include "python/src/bindings.h"
+#include "python/src/interruptible.h"
+#include "python/src/table_report.h"
+
+namespace attnscope::python {
+namespace {
+
+using Texts = std::vector<std::string>;
+
+/// Computes items through an executor of Python's: its call takes the text of an item and a
+/// function that tells whether to stop, waits, and gives the text of the outcomes.
+class Elsewhere {
+ public:
+  Elsewhere(PyObject* call, std::stop_token stop) : call_(call), stop_(std::move(stop)) {}
+
+  std::vector<Outcome> operator()(const WorkItem& item) const {
+    const nb::gil_scoped_acquire lock;
+    const auto stopped = nb::cpp_function([stop = stop_] { return stop.stop_requested(); });
+    const nb::object text = nb::handle(call_)(work_item_text(item), stopped);
+    return parse_outcomes(nb::cast<std::string>(text), "outcomes of another process");
+  }
+
+ private:
+  PyObject* call_;  // that the caller of the run keeps
+  std::stop_token stop_;
+};
+
+/// Items that wait for other processes at once: each takes a thread, which does nothing else.
+constexpr int kItemsElsewhere = 128;
+
+/// All of a run: it is shared with the thread that works, which may outlive the call.
+struct Run {
+  const Command* command = nullptr;
+  Example arguments;
+  std::map<std::string, Model> models = {};  // that are open, by their paths
+
+  PyObject* elsewhere = nullptr;  // what computes its items; null: this process
+
+  ReportCollector rows = {};
+  std::ostringstream own = {};                            // what a command without rows writes
+  std::map<std::string, std::ostringstream> beside = {};  // files, by their paths
+  Texts warnings = {};
+  Texts notes = {};  // of a command without rows
+};
+
+std::string bare(std::string_view name) { return std::string(name); }
+
+/// As the command line does: the variable is for tests and comparisons.
+Kernels kernels_of_environment() {
+  const char* wish = std::getenv("ATTNSCOPE_KERNELS");
+  return Kernels::named(wish == nullptr ? "" : wish);
+}
+
+/// A JSON string, which is one of Python's too.
+std::string quoted(const std::string& text) { return json_text(Value(text)); }
+
+/// attnscope.spectrum("MODEL", per_head=True): how Python runs a command.
+std::string call_text(const Command& command, const Example& example) {
+  Texts models, others;
+  for (const auto& [name, text] : example) {
+    const Parameter& parameter = *find_parameter(command, name);
+    if (parameter.positional) {
+      models.push_back(quoted(text));
+      continue;
+    }
+    const bool as_it_is = parameter.type == ParameterType::integer;
+    others.push_back(name + "=" + (text.empty() ? "True" : as_it_is ? text : quoted(text)));
+  }
+  std::string words = models.size() > 1 ? "[" + join(models) + "]" : join(models);
+  if (!words.empty() && !others.empty()) words += ", ";
+  return "attnscope." + command.name + "(" + words + join(others) + ")";
+}
+
+Session session_of(Run& run, const Arguments& arguments, const Waiter& waiter) {
+  Session session{.context = context_of(arguments), .example_line = call_text};
+  session.context.kernels = kernels_of_environment();
+  session.context.stop = waiter.stop;
+  session.context.on_progress = waiter.on_progress;
+  if (run.elsewhere != nullptr) {
+    session.context.compute_elsewhere = Elsewhere(run.elsewhere, waiter.stop);
+    session.context.threads = kItemsElsewhere;
+    session.context.memory_bytes = UINT64_MAX;  // none of this process is taken
+  }
+  session.find_open_model = [&run](const std::filesystem::path& path,
+                                   const std::string&) -> std::optional<Model> {
+    const auto found = run.models.find(path.string());
+    return found == run.models.end() ? std::nullopt : std::optional(found->second);
+  };
+  session.on_warning = [&run](const ErrorParts& warning) {
+    run.warnings.push_back(error_text(warning, bare));
+  };
+  session.on_note = [&run](const std::string& note) {
+    run.notes.push_back(spell_parameters(note, bare));
+  };
+  session.open_file = [&run](const std::string& path) -> std::ostream& { return run.beside[path]; };
+  session.write_file = [&run](const std::string& path, std::string_view content) {
+    run.beside[path].str(std::string(content));
+  };
+  return session;
+}
+
+void work(Run& run, const Waiter& waiter) {
+  const Arguments arguments = arguments_of(*run.command, run.arguments);
+  const Session session = session_of(run, arguments, waiter);
+  if (run.command->write != nullptr) {
+    run.command->write(arguments, session, run.own);
+  } else {
+    run.command->run(arguments, session, run.rows);
+  }
+}
+
+/// The bytes of a file as an array, without a copy.
+nb::object bytes_array(std::ostringstream stream) {
+  auto text = std::make_unique<std::string>(std::move(stream).str());
+  const std::size_t size = text->size();
+  auto* held = text.release();
+  const nb::capsule owner(
+      held, [](void* pointer) noexcept { delete static_cast<std::string*>(pointer); });
+  return nb::cast(nb::ndarray<nb::numpy, const std::uint8_t>(held->data(), {size}, owner));
+}
+
+/// A model that is open: its files are mapped as long as this lives.
+struct OpenModel {
+  Model model;
+  std::string path;
+  std::string layout;
+  Texts warnings;
+};
+
+nb::dict run_command(const std::string& name, Example arguments,
+                     const std::map<std::string, const OpenModel*>& models,
+                     const nb::object& show_progress, nb::object elsewhere) {
+  const auto run = std::make_shared<Run>(
+      Run{.command = &find_command_named(name), .arguments = std::move(arguments)});
+  for (const auto& [path, open] : models) run->models.emplace(path, open->model);
+  if (!elsewhere.is_none()) run->elsewhere = elsewhere.ptr();
+  run_interruptibly([run](const Waiter& waiter) { work(*run, waiter); }, show_progress,
+                    std::move(elsewhere));
+  nb::dict out;
+  if (run->command->write == nullptr) {
+    out["report"] = nb::cast(std::make_unique<TableReport>(run->rows.take()));
+  } else {
+    out["text"] = bytes_array(std::move(run->own));
+  }
+  nb::dict files;
+  for (auto& [path, stream] : run->beside) files[path.c_str()] = bytes_array(std::move(stream));
+  out["files"] = files;
+  out["warnings"] = run->warnings;
+  out["notes"] = run->notes;
+  return out;
+}
+
+std::unique_ptr<OpenModel> open_model(const std::string& path, const std::string& layout) {
+  struct Opening {
+    Arguments arguments;
+    Texts warnings;
+    std::vector<Model> models;
+  };
+  Example given = {{"models", path}};
+  if (!layout.empty()) given.emplace_back("layout", layout);
+  const auto opening = std::make_shared<Opening>(
+      Opening{.arguments = arguments_of(find_command_named("info"), given)});
+  run_interruptibly(
+      [opening](const Waiter&) {
+        const Session session{.on_warning = [&](const ErrorParts& warning) {
+          opening->warnings.push_back(error_text(warning, bare));
+        }};
+        opening->models = open_models(opening->arguments, session);
+      },
+      nb::none());
+  return std::make_unique<OpenModel>(
+      OpenModel{opening->models.front(), path, layout, opening->warnings});
+}
+
+/// The outcomes of one item, of models that are open here.
+std::string compute_here(const std::string& item, const std::vector<const OpenModel*>& models,
+                         int threads) {
+  struct Work {
+    WorkItem item;
+    std::vector<Model> models;
+    std::string text;
+  };
+  const auto work = std::make_shared<Work>(Work{.item = parse_work_item(item, "work item")});
+  for (const OpenModel* open : models) work->models.push_back(open->model);
+  run_interruptibly(
+      [work, threads](const Waiter& waiter) {
+        const Context context{
+            .threads = threads, .kernels = kernels_of_environment(), .stop = waiter.stop};
+        LentTeam team(context);
+        work->text =
+            outcomes_text(compute_item(work->item, sources_of(work->models), team.compute()));
+      },
+      nb::none());
+  return work->text;
+}
+
+}  // namespace
+
+void bind_run(nb::module_& module) {
+  nb::class_<OpenModel>(module, "OpenModel", "A model whose files are open.")
+      .def_prop_ro("name", [](const OpenModel& self) { return self.model.name(); })
+      .def_ro("path", &OpenModel::path)
+      .def_ro("layout", &OpenModel::layout)
+      .def_ro("warnings", &OpenModel::warnings)
+      .def_prop_ro("facts", [](const OpenModel& self) {
+        return json_text(facts_record(model_facts(self.model)));
+      });
+  module.def("compute_item", &compute_here, nb::arg("item"), nb::arg("models"), nb::arg("threads"),
+             "The text of the outcomes of a work item.");
+  module.def("open_model", &open_model, nb::arg("path"), nb::arg("layout"));
+  module.def("run", &run_command, nb::arg("command"), nb::arg("arguments"), nb::arg("models"),
+             nb::arg("show_progress").none(), nb::arg("elsewhere").none(),
+             "Runs a command with texts for its parameters. `models`: open ones, by their paths.");
+}
+
+}  // namespace attnscope::python

@@ -1,0 +1,191 @@
+#!/usr/bin/env python3
+"""Writes python/attnscope/_commands.py: every command as a function and as a method of models.
+
+Keywords, their types and docstrings come from the descriptions of commands and fields. Needs the
+built package (pip install .). With --check it writes nothing, and exits 1 where the file is not what
+it should be.
+"""
+
+import pathlib
+import sys
+import textwrap
+
+from attnscope import _core, _describe
+from attnscope._values import is_ids
+
+FILE = pathlib.Path(__file__).resolve().parent.parent / "python/attnscope/_commands.py"
+
+HEAD = '''"""Every command, as a function and as a method of models.
+
+Written by tools/make_python_commands.py; change the descriptions of commands instead.
+"""
+
+from collections.abc import Sequence
+from concurrent.futures import Executor
+from typing import TYPE_CHECKING, Any, Literal, Union
+
+from attnscope._arrays import is_array, spectrum_of
+from attnscope._page import Page
+from attnscope._run import run, run_page
+from attnscope._table import Table
+from attnscope._values import (
+    Bins,
+    Head,
+    Ids,
+    Layers,
+    Names,
+    Path,
+    Range,
+    Ranks,
+    Shares,
+    Size,
+)
+
+if TYPE_CHECKING:
+    from attnscope._model import Model
+
+AnyModel = Union[Path, "Model"]
+Models = Union[AnyModel, Sequence[AnyModel]]
+'''
+
+TYPES = {
+    "flag": "bool",
+    "integer": "int",
+    "bytes": "Size",
+    "roles": "Names",
+    "layers": "Layers",
+    "head": "Head",
+    "shares": "Shares",
+    "ranks": "Ranks",
+    "bins": "Bins",
+    "range": "Range",
+    "text": "str",
+    "file": "Path",
+    "models": "Models",
+}
+MODELS_OF = {"spectrum": "Models | Any"}  # an array of any library, too
+PROGRESS = ("progress", "bool | None", "None", "whether a line tells how far the run is (default: "
+            "on a terminal and in a notebook)")
+
+
+EXECUTOR = ("executor", "Executor | None", "None", "computes elsewhere: any executor of "
+            "concurrent.futures, whose workers open the models themselves; threads are then those "
+            "of each worker (default: 1)")
+
+
+def type_of(parameter):
+    kind = parameter["type"]
+    if kind in ("choice", "role"):
+        words = ", ".join(f'"{choice}"' for choice in parameter["choices"])
+        return f"Literal[{words}]" + (" | bool" if parameter["bare"] else "")
+    if is_ids(parameter):
+        return "Ids"
+    return TYPES[kind] + (" | bool" if parameter["beside"] else "")
+
+
+def keywords_of(command, is_method):
+    """Name, type, default and help of each; those that may be given by place come first."""
+    placed, named = [], []
+    for parameter in _describe.parameters(command["name"]).values():
+        if is_method and parameter["name"] in ("models", "layout"):
+            continue
+        by_place = parameter["positional"] or (is_method and parameter["name"] == "text")
+        kind, default = type_of(parameter), "None"
+        if parameter["type"] == "models":
+            kind = MODELS_OF.get(command["name"], kind)
+        if parameter["type"] == "flag":
+            default = "False"
+        elif parameter["needed"] and parameter["name"] not in ("text",):
+            default = ""
+        elif kind != "Models | Any":
+            kind += " | None"
+        (placed if by_place else named).append((parameter["name"], kind, default, parameter["help"]))
+    named.sort(key=lambda keyword: keyword[2] != "")
+    if any(parameter["name"] == "progress" for parameter in command["parameters"]):
+        named.append(PROGRESS)
+    if command["has_items"]:
+        named.append(EXECUTOR)
+    return placed, named
+
+
+def signature(name, placed, named, result, is_method):
+    words = ["self"] if is_method else []
+    for group in (placed, [None], named):
+        for keyword in group:
+            if keyword is None:
+                words += ["*"] if named else []
+                continue
+            own, kind, default, _ = keyword
+            words.append(f"{own}: {kind}" + (f" = {default}" if default else ""))
+    indent = "    " if is_method else ""
+    body = "".join(f"{indent}    {word},\n" for word in words)
+    return f"{indent}def {name}(\n{body}{indent}) -> {result}:\n"
+
+
+def paragraph(text, first, rest):
+    return textwrap.fill(text, 100, initial_indent=first, subsequent_indent=rest)
+
+
+def fields_text(command, indent):
+    """Kinds of rows, and what each adds to the fields of those before it."""
+    lines = []
+    said = set()
+    for kind in command["kinds"]:
+        option = f", with {kind['option']}" if kind["option"] else ""
+        lines += ["", paragraph(f"Rows{option}: {kind['meaning']}.", indent, indent)]
+        for field in kind["fields"]:
+            text = (field["name"], field["meaning"])
+            if field["meaning"] and text not in said:
+                said.add(text)
+                lines.append(paragraph(f"{field['name']}: {field['meaning']}", indent + "- ",
+                                       indent + "  "))
+    return lines
+
+
+def docstring(command, keywords, is_method):
+    indent = "        " if is_method else "    "
+    summary = command["summary"][0].upper() + command["summary"][1:] + "."
+    lines = [paragraph(summary, indent + '"""', indent), ""]
+    for name, _, _, text in keywords:
+        lines.append(paragraph(f"{name}: {text}" if text else name, indent + "- ", indent + "  "))
+    if not is_method:
+        lines += fields_text(command, indent)
+    return "\n".join(lines).replace("\\", "\\\\") + f'\n{indent}"""\n'
+
+
+def function(command, is_method):
+    name = command["name"]
+    result, runs = ("Table", "run") if command["gives_rows"] else ("Page", "run_page")
+    placed, named = keywords_of(command, is_method)
+    text = signature(name, placed, named, result, is_method)
+    text += docstring(command, placed + named, is_method)
+    indent = "        " if is_method else "    "
+    if name in MODELS_OF and not is_method:
+        text += f"{indent}if is_array(models):\n{indent}    return spectrum_of(models, locals())\n"
+    return text + f'{indent}return {runs}("{name}", locals())\n'
+
+
+def source():
+    commands = _core.commands()
+    parts = [HEAD]
+    parts += [function(command, is_method=False) for command in commands]
+    of_models = [
+        function(command, is_method=True)
+        for command in commands
+        if "models" in _describe.parameters(command["name"])
+    ]
+    parts.append('class ModelCommands:\n    """The commands of one model."""\n\n'
+                 + "\n".join(of_models))
+    return "\n\n".join(part.rstrip("\n") + "\n" for part in parts)
+
+
+def main():
+    text = source()
+    if "--check" not in sys.argv:
+        FILE.write_text(text)
+    elif FILE.read_text() != text:
+        sys.exit(f"{FILE} is not what the descriptions say: run {sys.argv[0]}")
+
+
+if __name__ == "__main__":
+    main()
