@@ -1,0 +1,62 @@
+"""Measures of arrays that are in memory."""
+
+import numpy as np
+import pytest
+
+import attnscope as asc
+
+
+def matrix(rows: int = 40, cols: int = 60, dtype: str = "float32") -> np.ndarray:
+    return np.random.default_rng(1).standard_normal((rows, cols)).astype(dtype)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "int32", ">f4"])
+def test_singular_values(dtype: str) -> None:
+    array = matrix(dtype=dtype) if dtype != "int32" else (10 * matrix()).astype("int32")
+    table = asc.spectrum(array, values=True)
+    expected = np.linalg.svd(array.astype("float64"), compute_uv=False)
+    np.testing.assert_allclose(table["singular_values"][0], expected, atol=1e-6 * expected[0])
+    assert table[0]["shape"].tolist() == [40, 60]
+
+
+def test_views_are_read_where_they_lie() -> None:
+    whole = matrix(80, 120)
+    for view in (whole.T, whole[::2, ::3], whole[::-1], np.asfortranarray(whole)):
+        found = asc.spectrum(view, values=True)["singular_values"][0]
+        expected = np.linalg.svd(view, compute_uv=False)
+        np.testing.assert_allclose(found, expected, atol=1e-5 * expected[0])
+
+
+def test_ranks_and_thresholds() -> None:
+    row = asc.spectrum(np.diag([2.0, 1.0, 1.0]), energy=[0.5, 0.9], rank=[1, 2])[0]
+    assert row["energy_rank"] == {"0.5": 1, "0.9": 3}
+    assert row["energy_at_rank"]["1"] == pytest.approx(4 / 6)
+
+
+def test_what_has_no_meaning() -> None:
+    with pytest.raises(TypeError, match="per_head"):
+        asc.spectrum(matrix(), per_head=True)
+    with pytest.raises(ValueError, match="two axes"):
+        asc.spectrum(np.zeros(3))
+    with pytest.raises(asc.UsageError, match="0.1D"):
+        asc.spectrum(matrix(), rank="0.1D")
+
+
+def test_attention_rank() -> None:
+    scores = np.random.default_rng(2).standard_normal((2, 3, 16, 16))
+    maps = np.exp(scores) / np.exp(scores).sum(axis=-1, keepdims=True)
+    found = asc.attention_rank(maps.astype("float32"), energy=0.99)
+    assert found.shape == (2, 3)
+    squares = np.linalg.svd(maps, compute_uv=False) ** 2
+    shares = np.cumsum(squares, axis=-1) / squares.sum(axis=-1, keepdims=True)
+    np.testing.assert_array_equal(found, (shares < 0.99).sum(axis=-1) + 1)
+    with pytest.raises(ValueError, match="square"):
+        asc.attention_rank(np.zeros((2, 3), dtype="float32"))
+
+
+def test_torch() -> None:
+    torch = pytest.importorskip("torch")
+    weight = torch.nn.Linear(30, 20).weight
+    row = asc.spectrum(weight)[0]
+    assert row["spectral_norm"] == pytest.approx(float(torch.linalg.matrix_norm(weight, 2)))
+    assert asc.spectrum(weight.to(torch.bfloat16))[0]["shape"].tolist() == [20, 30]

@@ -1,0 +1,129 @@
+"""Keywords, errors, arrays beside rows, pages."""
+
+import inspect
+import json
+import pickle
+import subprocess
+import sys
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+
+import attnscope as asc
+from attnscope import _core
+
+TEXT = "To be, or not to be"
+
+
+def test_keywords_are_described(gpt2: str) -> None:
+    signature = inspect.signature(asc.Model.spectrum)
+    assert {"matrix", "per_head", "energy", "progress"} <= set(signature.parameters)
+    assert "format" not in signature.parameters
+    assert "stable_rank" in (asc.spectrum.__doc__ or "")
+    with pytest.raises(TypeError):
+        asc.open(gpt2).spectrum(per_heads=True)  # type: ignore[call-arg]
+
+
+@pytest.mark.parametrize(
+    ("keywords", "message"),
+    [
+        ({"per_head": 1}, "per_head: True or False"),
+        ({"layers": 1.5}, "layers: an int"),
+        ({"energy": "much"}, "energy"),
+        ({"threads": True}, "threads: an int"),
+        ({"matrix": [1]}, "matrix: a name"),
+    ],
+)
+def test_wrong_values(gpt2: str, keywords: dict[str, Any], message: str) -> None:
+    with pytest.raises((TypeError, asc.UsageError), match=message):
+        asc.open(gpt2).spectrum(**keywords)
+
+
+def test_errors_are_those_of_the_exit_codes(gpt2: str, tmp_path: Any) -> None:
+    assert [kind for kind, _ in _core.error_kinds] == [
+        "usage", "io", "format", "unsupported", "numerical",
+    ]
+    with pytest.raises(asc.UsageError, match="no_such") as usage:
+        asc.open(gpt2).spectrum(matrix="no_such")
+    assert usage.value.parameter == "matrix"
+    assert usage.value.exit_code == 2
+    assert isinstance(usage.value, ValueError)
+    with pytest.raises(asc.IoError) as missing:
+        asc.open(tmp_path / "nothing")
+    assert missing.value.file is not None and "nothing" in missing.value.file
+    assert isinstance(missing.value, OSError) and isinstance(missing.value, asc.Error)
+    (tmp_path / "model.safetensors").write_bytes(b"\x08\x00\x00\x00\x00\x00\x00\x00{}      ")
+    with pytest.raises(asc.IoError) as config:
+        asc.open(tmp_path)
+    assert config.value.hint is not None
+
+
+def test_a_model_of_nothing_finite(tmp_path: Any) -> None:
+    with pytest.raises(asc.NumericalError, match="NaN"):
+        asc.spectrum(np.full((3, 4), np.nan, dtype=np.float32))
+
+
+def test_maps_as_arrays(gpt2: str) -> None:
+    model = asc.open(gpt2)
+    maps = model.attention(TEXT, maps=True).arrays["attentions"]
+    layers, heads, length, _ = maps.shape
+    assert layers == model.facts["layers"] and heads == model.facts["heads"]
+    np.testing.assert_allclose(maps.sum(axis=-1), 1, atol=1e-5)
+    run = model.predict(TEXT, save=True).arrays
+    np.testing.assert_array_equal(run["attentions"], maps)
+    assert run["logits"].shape[0] == length
+    assert run["hidden_states"].shape[:2] == (layers + 1, length)
+
+
+def test_files_appear_whole(gpt2: str, tmp_path: Any) -> None:
+    asc.open(gpt2).attention(TEXT, maps=tmp_path / "maps.safetensors")
+    assert [path.name for path in tmp_path.iterdir()] == ["maps.safetensors"]
+
+
+def test_report(gpt2: str, tmp_path: Any) -> None:
+    page = asc.open(gpt2).report(text=TEXT, layers=0)
+    page.save(tmp_path / "report.html")
+    assert (tmp_path / "report.html").read_text() == page.html
+    assert page.html.lstrip().lower().startswith("<!doctype html")
+    assert "<iframe srcdoc=" in page._repr_html_()
+
+
+def test_models_are_pickled_by_their_path(gpt2: str) -> None:
+    model = pickle.loads(pickle.dumps(asc.open(gpt2)))
+    assert model.name == "shakespeare-gpt2"
+
+
+def test_open_models_are_not_opened_again(gpt2: str, tmp_path: Any) -> None:
+    import shutil
+
+    copy = shutil.copytree(gpt2, tmp_path / "model")
+    model = asc.open(copy)
+    expected = model.spectrum(matrix="q").to_json()
+    for file in copy.iterdir():
+        file.unlink()
+    assert model.spectrum(matrix="q").to_json() == expected
+
+
+def test_warnings(gpt2: str, tmp_path: Any) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        asc.open(gpt2)
+
+
+def test_import_is_quick() -> None:
+    code = (
+        "import time, numpy; start = time.perf_counter(); import attnscope;"
+        "print(time.perf_counter() - start)"
+    )
+    times = [
+        float(subprocess.check_output([sys.executable, "-c", code])) for _ in range(5)
+    ]
+    assert min(times) < 0.08
+
+
+def test_facts(gpt2: str, program: str) -> None:
+    printed = subprocess.check_output([program, "info", gpt2, "--format", "json"])
+    facts = asc.open(gpt2).facts
+    assert facts["name"] == json.loads(printed)["models"][0]["name"]

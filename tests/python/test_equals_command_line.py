@@ -1,0 +1,82 @@
+"""Every command gives the same bytes of JSON and CSV as the command line."""
+
+import subprocess
+from typing import Any
+
+import pytest
+
+import attnscope as asc
+
+TEXT = "To be, or not to be, that is the question"
+
+CASES: list[tuple[str, dict[str, Any], list[str]]] = [
+    ("info", {}, []),
+    ("spectrum", {}, []),
+    (
+        "spectrum",
+        {"matrix": ["q", "k", "qk"], "per_head": True, "energy": [0.5, 0.9], "values": True},
+        ["--matrix", "q,k,qk", "--per-head", "--energy", "0.5,0.9", "--values"],
+    ),
+    ("spectrum", {"rank": [4, "0.1D"], "layers": slice(0, 2)},
+     ["--rank", "4,0.1D", "--layers", "0-1"]),
+    ("spectrum", {"mla": True}, ["--mla"]),
+    ("weights", {"per_head": True, "layers": [0, -1]}, ["--per-head", "--layers", "0,-1"]),
+    ("weights", {"histogram": True, "bins": 20, "range": (-0.5, 0.5)},
+     ["--histogram", "--bins", "20", "--range=-0.5,0.5"]),
+    ("similarity", {"layers": 0}, ["--layers", "0"]),
+    ("similarity", {"overlap": True, "layers": range(2)}, ["--overlap", "--layers", "0-1"]),
+    ("similarity", {"head_matrix": (0, 1), "matrix": "q"},
+     ["--head-matrix", "0,1", "--matrix", "q"]),
+    ("matrix", {"layer": 0, "matrix": "q", "head": 1},
+     ["--layer", "0", "--matrix", "q", "--head", "1"]),
+    ("circuits", {"fold_norm": True, "layers": "0"}, ["--fold-norm", "--layers", "0"]),
+    ("circuits", {"composition": True}, ["--composition"]),
+    ("attention", {"text": TEXT}, ["--text", TEXT]),
+    ("attention", {"tokens": [1, 2, 3, 4, 5], "without_first": True},
+     ["--tokens", "1,2,3,4,5", "--without-first"]),
+    ("attention", {"induction": True, "sequences": 2}, ["--induction", "--sequences", "2"]),
+    ("attention", {"text": TEXT, "heatmap": (1, 0)}, ["--text", TEXT, "--heatmap", "1,0"]),
+    ("predict", {"text": TEXT, "top": 3, "generate": 5},
+     ["--text", TEXT, "--top", "3", "--generate", "5"]),
+    ("predict", {"text": TEXT, "perplexity": True}, ["--text", TEXT, "--perplexity"]),
+]
+
+
+def printed(program: str, words: list[str]) -> str:
+    done = subprocess.run([program, *words], capture_output=True, check=True)
+    return done.stdout.decode()
+
+
+@pytest.mark.parametrize(("name", "keywords", "words"), CASES)
+def test_json_and_csv(
+    name: str, keywords: dict[str, Any], words: list[str], gpt2: str, program: str
+) -> None:
+    table = getattr(asc.open(gpt2), name)(**keywords)
+    assert table.to_json() == printed(program, [name, gpt2, *words, "--format", "json"])
+    assert table.to_csv() == printed(program, [name, gpt2, *words, "--format", "csv"])
+
+
+def test_every_command_is_a_case() -> None:
+    from attnscope import _core
+
+    rows = {command["name"] for command in _core.commands() if command["gives_rows"]}
+    assert rows == {name for name, _, _ in CASES} | {"export"}
+
+
+def test_two_models(gpt2: str, llama: str, program: str) -> None:
+    table = asc.spectrum([asc.open(gpt2), llama], matrix="q")
+    expected = printed(program, ["spectrum", gpt2, llama, "--matrix", "q", "--format", "json"])
+    assert table.to_json() == expected
+
+
+def test_system(program: str) -> None:
+    expected = printed(program, ["info", "--system", "--format", "json"])
+    assert asc.info(system=True).to_json() == expected
+
+
+def test_store_and_export(gpt2: str, program: str, tmp_path: Any) -> None:
+    store = tmp_path / "rows.sqlite"
+    table = asc.open(gpt2).spectrum(matrix="q", store=store)
+    assert asc.open(gpt2).spectrum(matrix="q", store=store).to_json() == table.to_json()
+    expected = printed(program, ["export", str(store), "--format", "json"])
+    assert asc.export(store).to_json() == expected

@@ -1,0 +1,115 @@
+"""Tables: rows, columns, and what other libraries make of them."""
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+
+import attnscope as asc
+
+
+@pytest.fixture(scope="module")
+def table(gpt2: str) -> asc.Table:
+    return asc.open(gpt2).spectrum(matrix=["q", "qk"], per_head=True, values=True)
+
+
+@pytest.fixture(scope="module")
+def rows(table: asc.Table) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = json.loads(table.to_json())["rows"]
+    return found
+
+
+def test_rows(table: asc.Table, rows: list[dict[str, Any]]) -> None:
+    assert len(table) == len(rows) > 0
+    for mine, theirs in zip(table, rows, strict=True):
+        assert list(mine) == list(theirs)
+        assert mine["stable_rank"] == theirs["stable_rank"]
+        assert mine["singular_values"].tolist() == theirs["singular_values"]
+    assert table[-1]["head"] == rows[-1]["head"]
+    with pytest.raises(IndexError):
+        table[len(table)]
+
+
+def test_columns(table: asc.Table, rows: list[dict[str, Any]]) -> None:
+    assert table["stable_rank"].tolist() == [row["stable_rank"] for row in rows]
+    assert table["energy_rank_0.9"].tolist() == [row["energy_rank"]["0.9"] for row in rows]
+    assert table["matrix"].tolist() == [row["matrix"] for row in rows]
+    heads = table["head"]
+    assert isinstance(heads, np.ma.MaskedArray)
+    assert heads.tolist() == [row["head"] for row in rows]
+    assert table["shape"][0].tolist() == rows[0]["shape"]
+    assert table["singular_values"][0].tolist() == rows[0]["singular_values"]
+    with pytest.raises(KeyError, match="stable_rank"):
+        table["stable"]
+    with pytest.raises(ValueError):
+        table["stable_rank"][0] = 1
+
+
+def test_columns_are_views_that_outlive_the_table(gpt2: str) -> None:
+    table = asc.open(gpt2).spectrum(matrix="q")
+    again = table["stable_rank"]
+    assert np.shares_memory(again, table["stable_rank"])
+    copied = again.copy()
+    del table
+    assert (again == copied).all()
+
+
+def test_pandas(table: asc.Table, rows: list[dict[str, Any]]) -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = table.to_pandas()
+    assert list(frame.columns) == table.columns
+    assert frame["stable_rank"].tolist() == [row["stable_rank"] for row in rows]
+    assert frame["head"].dtype == pandas.Int64Dtype()
+    assert frame["head"].isna().sum() == sum(row["head"] is None for row in rows)
+
+
+def test_arrow_without_a_copy(table: asc.Table, rows: list[dict[str, Any]]) -> None:
+    pyarrow = pytest.importorskip("pyarrow")
+    arrow = table.to_arrow()
+    arrow.validate(full=True)
+    assert isinstance(arrow, pyarrow.Table)
+    assert arrow.column("head").to_pylist() == [row["head"] for row in rows]
+    assert arrow.column("singular_values").to_pylist() == [row["singular_values"] for row in rows]
+    address = arrow.column("stable_rank").chunk(0).buffers()[1].address
+    assert address == table["stable_rank"].__array_interface__["data"][0]
+    assert arrow.schema == pyarrow.schema(table)
+
+
+def test_polars(table: asc.Table, rows: list[dict[str, Any]]) -> None:
+    pytest.importorskip("polars")
+    frame = table.to_polars()
+    assert frame["stable_rank"].to_list() == [row["stable_rank"] for row in rows]
+    assert frame["matrix"].to_list() == [row["matrix"] for row in rows]
+
+
+def test_rows_of_every_kind_are_arrow(gpt2: str) -> None:
+    pyarrow = pytest.importorskip("pyarrow")
+    model = asc.open(gpt2)
+    for table in (
+        model.info(),
+        model.similarity(overlap=True),
+        model.weights(histogram=True),
+        model.circuits(layers=0),
+        model.attention("To be, or not to be"),
+        model.predict("To be, or not to be", top=2),
+        model.matrix(layer=0, matrix="q"),
+    ):
+        arrow = pyarrow.table(table)
+        arrow.validate(full=True)
+        assert arrow.num_rows == len(table)
+        for name in table.columns:
+            assert len(table[name]) == len(table)
+
+
+def test_shown(table: asc.Table) -> None:
+    html = table._repr_html_()
+    assert "<th" in html and "stable" in html and f"{len(table)} rows" in html
+    assert "q" in repr(table)
+    assert len(repr(table).splitlines()) <= 61
+
+
+def test_names_are_escaped(gpt2: str, tmp_path: Any) -> None:
+    folder = tmp_path / "<b>bold<"
+    folder.symlink_to(gpt2)
+    assert "<b>bold" not in asc.open(folder).spectrum(matrix="q")._repr_html_()
