@@ -64,6 +64,7 @@ TYPES = {
     "models": "Models",
 }
 MODELS_OF = {"spectrum": "Models | Any"}  # an array of any library, too
+OF_OPENING = ("models", "layout", "remote")  # what a model was opened with
 PROGRESS = ("progress", "bool | None", "None", "whether a line tells how far the run is (default: "
             "on a terminal and in a notebook)")
 
@@ -87,7 +88,7 @@ def keywords_of(command, is_method):
     """Name, type, default and help of each; those that may be given by place come first."""
     placed, named = [], []
     for parameter in _describe.parameters(command["name"]).values():
-        if is_method and parameter["name"] in ("models", "layout"):
+        if is_method and parameter["name"] in OF_OPENING:
             continue
         by_place = parameter["positional"] or (is_method and parameter["name"] == "text")
         kind, default = type_of(parameter), "None"

@@ -66,6 +66,27 @@ Checkpoint Checkpoint::open(const CheckpointFolder& folder, std::string weights)
   return checkpoint;
 }
 
+Checkpoint Checkpoint::in_memory(TensorsInMemory memory) {
+  Checkpoint checkpoint;
+  checkpoint.folder_ = CheckpointFolder(memory.name, {});
+  checkpoint.main_file_ = memory.name;
+  checkpoint.owner_ = std::move(memory.owner);
+  std::uint64_t bytes = 0;
+  std::set<const std::byte*> counted;  // tied tensors are in one place
+  for (const NamedTensor& tensor : memory.tensors) {
+    if (counted.insert(tensor.view.bytes.data()).second) bytes += stored_bytes(tensor.view);
+  }
+  FileContents contents{.tensors = std::move(memory.tensors), .config = std::move(memory.config)};
+  if (memory.tokenizer) {
+    contents.tokenizer = [text = *std::move(memory.tokenizer)] { return text; };
+  }
+  checkpoint.add_contents(MappedFile::in_memory(std::move(memory.name), bytes),
+                          std::move(contents));
+  checkpoint.index_names({});
+  checkpoint.use_own_texts();
+  return checkpoint;
+}
+
 void Checkpoint::open_parts(const CheckpointFolder& folder, const std::string& name) {
   MappedFile file = folder.open(name);
   const FileFormat& format = format_of(file);
@@ -233,7 +254,7 @@ std::string Checkpoint::missing_note(std::string_view name) const {
 
 std::uint64_t Checkpoint::file_bytes() const {
   std::uint64_t total = 0;
-  for (const MappedFile& file : files_) total += file.bytes().size();
+  for (const MappedFile& file : files_) total += file.state().bytes;
   return total;
 }
 

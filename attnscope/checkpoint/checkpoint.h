@@ -26,6 +26,15 @@ struct CheckpointTensor {
   bool is_linear = false;  // (outputs, inputs) even where the architecture stores the transpose
 };
 
+/// What a program has in memory in place of files.
+struct TensorsInMemory {
+  std::string name;                      // what messages call it
+  std::vector<NamedTensor> tensors;      // checked: every element lies in its bytes
+  std::shared_ptr<const void> owner;     // keeps these bytes
+  std::optional<std::string> config;     // the text of a config.json
+  std::optional<std::string> tokenizer;  // of a tokenizer.json
+};
+
 /// Owns the mapped files; move-only. Views of its tensors live as long as it does.
 class Checkpoint {
  public:
@@ -35,6 +44,9 @@ class Checkpoint {
 
   /// `weights`: a file of the folder, or an index; empty: whatever find_weights() finds.
   static Checkpoint open(const CheckpointFolder& folder, std::string weights = "");
+
+  /// Its tensors are read where they lie, and nothing is written to them.
+  static Checkpoint in_memory(TensorsInMemory memory);
 
   /// Makes one tensor of the parts of each quantised weight; see compose_quantised().
   void compose_quantised(std::string_view method, std::string_view config,
@@ -74,6 +86,9 @@ class Checkpoint {
 
   /// Whether some of its files are not on this machine.
   bool is_remote() const;
+
+  /// Whether it has no files, so that nothing but their bytes tells whether tensors have changed.
+  bool is_in_memory() const { return owner_ != nullptr; }
 
   /// Returns when these bytes of the files can be read, which those of a file on this machine
   /// always can. Call before reading bytes. Throws Error(io) where they cannot be had.
@@ -118,6 +133,7 @@ class Checkpoint {
   std::optional<std::string> config_;
   std::function<std::string()> tokenizer_;
   std::vector<std::shared_ptr<const std::vector<std::byte>>> memory_;
+  std::shared_ptr<const void> owner_;  // of memory that is not ours
 };
 
 }  // namespace attnscope

@@ -83,6 +83,10 @@ MappedFile::MappedFile(RemoteFile file) : path_(file.path), state_{.bytes = file
   remote_ = std::make_unique<RemoteBytes>(memory, std::move(file));
 }
 
+MappedFile MappedFile::in_memory(std::string name, std::uint64_t bytes) {
+  return {std::filesystem::path(std::move(name)), FileState{.bytes = bytes}};
+}
+
 MappedFile::MappedFile(MappedFile&& other) noexcept
     : path_(std::move(other.path_)),
       descriptor_(std::exchange(other.descriptor_, -1)),
@@ -135,7 +139,7 @@ void MappedFile::release(std::span<const std::byte> part) const {
 }
 
 void MappedFile::check_intact() const {
-  if (remote_ != nullptr) return;  // a source checks what it gives
+  if (descriptor_ < 0) return;  // not of this machine: what gives the bytes has checked them
   struct stat status;
   if (guard_.was_cut() || fstat(descriptor_, &status) != 0 ||
       state_of(status).bytes < state_.bytes) {

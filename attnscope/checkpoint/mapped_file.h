@@ -30,6 +30,8 @@ class MappedFile {
   explicit MappedFile(const std::filesystem::path& path);
   /// Of a file elsewhere: its bytes are there once they were needed.
   explicit MappedFile(RemoteFile file);
+  /// Stands for `bytes` that a program has in memory, which are not its own.
+  static MappedFile in_memory(std::string name, std::uint64_t bytes);
   ~MappedFile();
   MappedFile(MappedFile&& other) noexcept;
   MappedFile& operator=(MappedFile&&) = delete;
@@ -56,6 +58,8 @@ class MappedFile {
   void check_intact() const;
 
  private:
+  MappedFile(std::filesystem::path path, FileState state) : path_(std::move(path)), state_(state) {}
+
   /// Where in the file the part begins; nothing where it is no part of it.
   std::optional<std::size_t> place_of(std::span<const std::byte> part) const;
 

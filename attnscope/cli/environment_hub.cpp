@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <cstdlib>
 #include <optional>
 #include <utility>
 
@@ -11,11 +10,6 @@
 
 namespace attnscope {
 namespace {
-
-std::optional<std::string> variable(const std::string& name) {
-  const char* value = std::getenv(name.c_str());
-  return value == nullptr ? std::nullopt : std::optional<std::string>(value);
-}
 
 std::string download_text(const DownloadProgress& progress) {
   std::string text = fmt::format(
@@ -50,7 +44,7 @@ class DownloadLine {
 std::shared_ptr<Hub> hub_of_environment(ProgressMode mode, std::stop_token stop,
                                         std::function<void(const std::string&)> on_note) {
   const auto line = std::make_shared<DownloadLine>(mode);
-  return std::make_shared<Hub>(HubContext{.settings = hub_settings(variable),
+  return std::make_shared<Hub>(HubContext{.settings = hub_settings_of_environment(),
                                           .stop = std::move(stop),
                                           .on_note = std::move(on_note)},
                                [line](const DownloadProgress& progress) { line->show(progress); });

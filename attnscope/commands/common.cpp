@@ -34,6 +34,12 @@ void warn(const Checkpoint& checkpoint, const Session& session) {
   }
 }
 
+std::optional<Model> find_open_model(const NamedModel& model, const Arguments& arguments,
+                                     const Session& session) {
+  if (!session.find_open_model) return std::nullopt;
+  return session.find_open_model(model.text, arguments.text("layout"));
+}
+
 }  // namespace
 
 Parameters joined(std::initializer_list<Parameters> groups) {
@@ -160,11 +166,9 @@ std::vector<Model> open_models(const Arguments& arguments, const Session& sessio
   if (arguments.given("layout")) layout = arguments.text("layout");
   std::vector<Model> opened;
   for (std::size_t index = 0; index < named.size(); ++index) {
-    if (session.find_open_model) {
-      if (const auto found = session.find_open_model(named[index].text, arguments.text("layout"))) {
-        opened.push_back(found->named(names[index]));
-        continue;
-      }
+    if (const auto open = find_open_model(named[index], arguments, session)) {
+      opened.push_back(open->named(names[index]));
+      continue;
     }
     opened.push_back(Model::open(open_checkpoint(named[index], arguments.flag("remote"), session),
                                  layout, names[index]));
@@ -192,9 +196,14 @@ NamedCheckpoints open_checkpoints(const Arguments& arguments, const Session& ses
   const std::vector<NamedModel> named = named_models(arguments, session);
   NamedCheckpoints opened{.names = names_of(named)};
   for (const NamedModel& model : named) {
-    opened.checkpoints.push_back(open_checkpoint(model, arguments.flag("remote"), session));
-    compose_quantised(opened.checkpoints.back());
-    warn(opened.checkpoints.back(), session);
+    if (const auto open = find_open_model(model, arguments, session)) {
+      opened.checkpoints.push_back(open->shared_checkpoint());
+      continue;
+    }
+    Checkpoint checkpoint = open_checkpoint(model, arguments.flag("remote"), session);
+    compose_quantised(checkpoint);
+    warn(checkpoint, session);
+    opened.checkpoints.push_back(std::make_shared<const Checkpoint>(std::move(checkpoint)));
   }
   return opened;
 }

@@ -44,7 +44,7 @@ Session with_open_models(const Session& session, const Arguments& arguments,
 
 /// Checkpoints and their names, for work that needs no known architecture.
 struct NamedCheckpoints {
-  std::vector<Checkpoint> checkpoints;
+  std::vector<std::shared_ptr<const Checkpoint>> checkpoints;
   std::vector<std::string> names;
 };
 NamedCheckpoints open_checkpoints(const Arguments& arguments, const Session& session);

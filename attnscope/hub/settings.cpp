@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cstdlib>
 #include <fstream>
 #include <initializer_list>
 #include <iterator>
@@ -120,6 +121,13 @@ HubSettings hub_settings(const Variable& variable) {
   }
   find_token(settings, variable, home);
   return settings;
+}
+
+HubSettings hub_settings_of_environment() {
+  return hub_settings([](const std::string& name) -> std::optional<std::string> {
+    const char* value = std::getenv(name.c_str());
+    return value == nullptr ? std::nullopt : std::optional<std::string>(value);
+  });
 }
 
 }  // namespace attnscope

@@ -26,4 +26,7 @@ using Variable = std::function<std::optional<std::string>(const std::string& nam
 /// with control characters, and one in a file that cannot be read, is none.
 HubSettings hub_settings(const Variable& variable);
 
+/// As the variables of this process say.
+HubSettings hub_settings_of_environment();
+
 }  // namespace attnscope

@@ -64,6 +64,7 @@ class Model {
 
   const std::string& name() const { return name_; }
   const Checkpoint& checkpoint() const { return *checkpoint_; }
+  std::shared_ptr<const Checkpoint> shared_checkpoint() const { return checkpoint_; }
   const ModelSpec& spec() const { return spec_; }
   const Dimensions& dimensions() const { return spec_.dimensions; }
   const std::string& prefix() const { return prefix_; }

@@ -305,7 +305,7 @@ void run_spectrum(std::span<const Model> models, const SpectrumRequest& request,
   run_plan(plan, sources_of(models), std::move(head), context, sink);
 }
 
-void run_tensor_spectrum(std::span<const Checkpoint> checkpoints,
+void run_tensor_spectrum(std::span<const std::shared_ptr<const Checkpoint>> checkpoints,
                          std::span<const std::string> names, const std::string& tensor,
                          const SpectrumRequest& request, const Context& context, RowSink& sink) {
   for (const Rank& rank : request.ranks) {
@@ -321,7 +321,7 @@ void run_tensor_spectrum(std::span<const Checkpoint> checkpoints,
   Plan plan{.analysis = &spectrum_analysis(), .parameters = head.parameters};
   std::vector<Source> sources;
   for (std::size_t index = 0; index < checkpoints.size(); ++index) {
-    const Checkpoint& checkpoint = checkpoints[index];
+    const Checkpoint& checkpoint = *checkpoints[index];
     check_tensor(checkpoint, tensor);
     sources.push_back({.checkpoint = &checkpoint,
                        .name = names[index],

@@ -32,7 +32,7 @@ void run_spectrum(std::span<const Model> models, const SpectrumRequest& request,
 /// The spectrum of one 2-D tensor as it is stored, from each checkpoint; needs no known
 /// architecture. `names` are the checkpoints'. Uses the request's thresholds, ranks and values; a
 /// rank that is a share of the width has no meaning here and is Error(usage).
-void run_tensor_spectrum(std::span<const Checkpoint> checkpoints,
+void run_tensor_spectrum(std::span<const std::shared_ptr<const Checkpoint>> checkpoints,
                          std::span<const std::string> names, const std::string& tensor,
                          const SpectrumRequest& request, const Context& context, RowSink& sink);
 

@@ -53,6 +53,7 @@ StoredTensor hash_tensor(const Checkpoint& checkpoint, const CheckpointTensor& t
 
 /// Whether its file alone says if it is still what was hashed.
 bool is_of_one_file(const Checkpoint& checkpoint, const CheckpointTensor& tensor) {
+  if (checkpoint.is_in_memory()) return false;
   return tensor.view.source == nullptr || checkpoint.files().size() == 1;
 }
 

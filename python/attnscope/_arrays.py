@@ -18,16 +18,23 @@ def is_array(value: Any) -> bool:
     return hasattr(value, "__dlpack__") or hasattr(value, "__array_interface__")
 
 
-def _real(array: Any) -> Any:
-    """What DLPack gives without complaint: no gradient, and real numbers where they are integers."""
+def readable(array: Any) -> Any:
+    """What DLPack gives without complaint, and in this machine's memory: the array itself, unless
+    it needs a copy for that."""
     if hasattr(array, "detach"):
         array = array.detach()
+        return array if array.device.type == "cpu" else array.cpu()
     if isinstance(array, np.ndarray):
-        if array.dtype.kind in "iub":
-            return array.astype(np.float64)
         if not array.dtype.isnative or any(step < 0 for step in array.strides):
             return np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("="))
     return array
+
+
+def _real(array: Any) -> Any:
+    """Real numbers, where NumPy's are whole ones."""
+    if isinstance(array, np.ndarray) and array.dtype.kind in "iub":
+        return array.astype(np.float64)
+    return readable(array)
 
 
 def spectrum_of(array: Any, given: dict[str, Any]) -> Table:

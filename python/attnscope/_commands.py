@@ -35,18 +35,21 @@ def info(
     models: Models | None = None,
     *,
     layout: Path | None = None,
+    remote: bool = False,
     system: bool = False,
 ) -> Table:
     """Facts of models, and every tensor with its role.
 
-    - models: folders with config.json and weights, or weights files beside their config.json
+    - models: folders with config.json and weights, weights files beside their config.json, or names
+      on the Hugging Face hub: ORG/NAME, ORG/NAME@REVISION, ORG/NAME@step*
     - layout: a JSON file that describes the checkpoint, in place of config.json
+    - remote: of models on the hub, read only what is needed, and keep nothing
     - system: this machine, its kernels and libraries; no model
 
     Rows: one tensor of a file, and what it is to the model.
     - model: the model, by its name in models
     - name: the tensor's name
-    - dtype: its type, as safetensors names it
+    - dtype: its type, or how a quantised weight is stored
     - shape: its dimensions, as they are in the file
     - bytes: its size in the file
     - role: what it is to the model: q, q+k+v, q.bias, norm, embedding, …
@@ -64,6 +67,7 @@ def spectrum(
     models: Models | Any,
     *,
     layout: Path | None = None,
+    remote: bool = False,
     matrix: Names | None = None,
     per_head: bool = False,
     energy: Shares | None = None,
@@ -80,8 +84,10 @@ def spectrum(
 ) -> Table:
     """Singular values and ranks of every projection, layer and head.
 
-    - models: folders with config.json and weights, or weights files beside their config.json
+    - models: folders with config.json and weights, weights files beside their config.json, or names
+      on the Hugging Face hub: ORG/NAME, ORG/NAME@REVISION, ORG/NAME@step*
     - layout: a JSON file that describes the checkpoint, in place of config.json
+    - remote: of models on the hub, read only what is needed, and keep nothing
     - matrix: of q,k,v,o,gate,up,down,qk,ov,kv (default: the projections that are there)
     - per_head: a row for each head too
     - energy: thresholds of the energy ranks (default: 0.9,0.99)
@@ -141,6 +147,7 @@ def weights(
     models: Models,
     *,
     layout: Path | None = None,
+    remote: bool = False,
     matrix: Names | None = None,
     per_head: bool = False,
     histogram: bool = False,
@@ -155,8 +162,10 @@ def weights(
 ) -> Table:
     """Moments, quantiles and histograms of every projection, layer and head.
 
-    - models: folders with config.json and weights, or weights files beside their config.json
+    - models: folders with config.json and weights, weights files beside their config.json, or names
+      on the Hugging Face hub: ORG/NAME, ORG/NAME@REVISION, ORG/NAME@step*
     - layout: a JSON file that describes the checkpoint, in place of config.json
+    - remote: of models on the hub, read only what is needed, and keep nothing
     - matrix: of q,k,v,o,gate,up,down (default: those that are there)
     - per_head: a row for each head too
     - histogram: add histograms: edges, counts, density, and how many fell outside
@@ -194,6 +203,7 @@ def similarity(
     models: Models,
     *,
     layout: Path | None = None,
+    remote: bool = False,
     matrix: Names | None = None,
     overlap: bool = False,
     head_matrix: Head | None = None,
@@ -209,8 +219,10 @@ def similarity(
 ) -> Table:
     """Cosines between the weight vectors of heads, and duplicate heads.
 
-    - models: folders with config.json and weights, or weights files beside their config.json
+    - models: folders with config.json and weights, weights files beside their config.json, or names
+      on the Hugging Face hub: ORG/NAME, ORG/NAME@REVISION, ORG/NAME@step*
     - layout: a JSON file that describes the checkpoint, in place of config.json
+    - remote: of models on the hub, read only what is needed, and keep nothing
     - matrix: of q,k,v (default: all three)
     - overlap: instead: how far the row spaces of heads overlap, a heads x heads matrix a layer
     - head_matrix: instead: all cosines of one head's rows, by layer and head (of k and v: a
@@ -258,14 +270,17 @@ def matrix(
     matrix: Literal["q", "k", "v", "o", "gate", "up", "down", "qk", "ov", "kv"],
     head: int | None = None,
     layout: Path | None = None,
+    remote: bool = False,
 ) -> Table:
     """One matrix in canonical orientation, as the analyses see it.
 
-    - models: folders with config.json and weights, or weights files beside their config.json
+    - models: folders with config.json and weights, weights files beside their config.json, or names
+      on the Hugging Face hub: ORG/NAME, ORG/NAME@REVISION, ORG/NAME@step*
     - layer: the layer (negative counts from the end)
     - matrix: one of q,k,v,o,gate,up,down,qk,ov,kv
     - head: one head of it: a query head, for k, v and kv a key/value head
     - layout: a JSON file that describes the checkpoint, in place of config.json
+    - remote: of models on the hub, read only what is needed, and keep nothing
 
     Rows: one row of a matrix in canonical orientation.
     - model: the model, by its name in models
@@ -282,6 +297,7 @@ def circuits(
     models: Models,
     *,
     layout: Path | None = None,
+    remote: bool = False,
     circuit: Names | None = None,
     energy: Shares | None = None,
     fold_norm: Literal["gain", "centred"] | bool | None = None,
@@ -298,8 +314,10 @@ def circuits(
 ) -> Table:
     """What the circuits QK and OV of layers and heads do.
 
-    - models: folders with config.json and weights, or weights files beside their config.json
+    - models: folders with config.json and weights, weights files beside their config.json, or names
+      on the Hugging Face hub: ORG/NAME, ORG/NAME@REVISION, ORG/NAME@step*
     - layout: a JSON file that describes the checkpoint, in place of config.json
+    - remote: of models on the hub, read only what is needed, and keep nothing
     - circuit: of qk,ov (default: both)
     - energy: thresholds of the energy ranks (default: 0.9,0.99)
     - fold_norm: multiply Q, K and V by the gain of the norm that feeds them; centred also takes out
@@ -360,6 +378,7 @@ def attention(
     models: Models,
     *,
     layout: Path | None = None,
+    remote: bool = False,
     text: str | None = None,
     text_file: Path | None = None,
     tokens: Ids | None = None,
@@ -383,13 +402,15 @@ def attention(
 ) -> Table:
     """What attention maps are like on text: their rank, columns, and where they look.
 
-    - models: folders with config.json and weights, or weights files beside their config.json
+    - models: folders with config.json and weights, weights files beside their config.json, or names
+      on the Hugging Face hub: ORG/NAME, ORG/NAME@REVISION, ORG/NAME@step*
     - layout: a JSON file that describes the checkpoint, in place of config.json
+    - remote: of models on the hub, read only what is needed, and keep nothing
     - text: a text
     - text_file: a file of text, in UTF-8
     - tokens: token ids, such as 464,3290, for models without a tokenizer
     - token_file: a shard of token ids (.bin: header, then uint16)
-    - sequences: windows of a file (default: 100; of random tokens 8)
+    - sequences: windows of a file (default: 100, or as many as there are; of random tokens 8)
     - length: tokens of each window (default: 100)
     - sample: random windows by this seed (default: one after the other from the start)
     - energy: thresholds of the energy ranks (default: 0.9)
@@ -460,6 +481,7 @@ def predict(
     models: Models,
     *,
     layout: Path | None = None,
+    remote: bool = False,
     text: str | None = None,
     text_file: Path | None = None,
     tokens: Ids | None = None,
@@ -474,8 +496,10 @@ def predict(
 ) -> Table:
     """What comes next in a text, what fills a mask, and how well a text is foretold.
 
-    - models: folders with config.json and weights, or weights files beside their config.json
+    - models: folders with config.json and weights, weights files beside their config.json, or names
+      on the Hugging Face hub: ORG/NAME, ORG/NAME@REVISION, ORG/NAME@step*
     - layout: a JSON file that describes the checkpoint, in place of config.json
+    - remote: of models on the hub, read only what is needed, and keep nothing
     - text: a text
     - text_file: a file of text, in UTF-8
     - tokens: token ids, such as 464,3290, for models without a tokenizer
@@ -530,13 +554,14 @@ def report(
 ) -> Page:
     """Everything about models on one page, an HTML file that needs nothing else.
 
-    - models: folders with config.json and weights, or weights files beside their config.json
+    - models: folders with config.json and weights, weights files beside their config.json, or names
+      on the Hugging Face hub: ORG/NAME, ORG/NAME@REVISION, ORG/NAME@step*
     - layout: a JSON file that describes the checkpoint, in place of config.json
     - text: a text
     - text_file: a file of text, in UTF-8
     - tokens: token ids, such as 464,3290, for models without a tokenizer
     - token_file: a shard of token ids (.bin: header, then uint16)
-    - sequences: windows of a file (default: 100; of random tokens 8)
+    - sequences: windows of a file (default: 100, or as many as there are; of random tokens 8)
     - length: tokens of each window (default: 100)
     - sample: random windows by this seed (default: one after the other from the start)
     - layers: layers, such as 0-3,-4-, where a negative number counts from the end (default: all)
@@ -781,7 +806,7 @@ class ModelCommands:
         - text_file: a file of text, in UTF-8
         - tokens: token ids, such as 464,3290, for models without a tokenizer
         - token_file: a shard of token ids (.bin: header, then uint16)
-        - sequences: windows of a file (default: 100; of random tokens 8)
+        - sequences: windows of a file (default: 100, or as many as there are; of random tokens 8)
         - length: tokens of each window (default: 100)
         - sample: random windows by this seed (default: one after the other from the start)
         - energy: thresholds of the energy ranks (default: 0.9)
@@ -862,7 +887,7 @@ class ModelCommands:
         - text_file: a file of text, in UTF-8
         - tokens: token ids, such as 464,3290, for models without a tokenizer
         - token_file: a shard of token ids (.bin: header, then uint16)
-        - sequences: windows of a file (default: 100; of random tokens 8)
+        - sequences: windows of a file (default: 100, or as many as there are; of random tokens 8)
         - length: tokens of each window (default: 100)
         - sample: random windows by this seed (default: one after the other from the start)
         - layers: layers, such as 0-3,-4-, where a negative number counts from the end (default:

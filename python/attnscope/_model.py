@@ -6,28 +6,31 @@ import os
 from functools import cached_property
 from typing import Any
 
+from attnscope import _core
 from attnscope._commands import ModelCommands
+from attnscope._memory import in_memory, is_in_memory, open_in_memory
 from attnscope._run import open_core
 from attnscope._values import Path
 
 
 class Model(ModelCommands):
-    """A checkpoint whose files stay open; every command is a method of it.
+    """A checkpoint that stays open; every command is a method of it.
 
-    Copies and pickles of it open the same files again.
+    Copies and pickles of one that is in files open the same files again.
     """
 
-    def __init__(self, path: Path, *, layout: Path | None = None) -> None:
-        self._core = open_core(os.fspath(path), "" if layout is None else os.fspath(layout))
+    def __init__(self, core: _core.OpenModel) -> None:
+        self._core = core
 
     @property
     def name(self) -> str:
         """What rows call it."""
-        return self._core.name
+        return self._core.row_name
 
     @property
     def path(self) -> str:
-        return self._core.path
+        """The path or the name on the hub that it was opened by."""
+        return self._core.name
 
     @cached_property
     def facts(self) -> dict[str, Any]:
@@ -36,19 +39,45 @@ class Model(ModelCommands):
         return facts
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _reopened, (self._core.path, self._core.layout)
+        if self._core.is_in_memory:
+            raise TypeError("a model in memory cannot be sent elsewhere: save it, and open its path")
+        return _reopened, (self._core.name, self._core.layout, self._core.is_remote)
 
     def __repr__(self) -> builtins.str:
-        return f"attnscope.open({self.path!r})"
+        return f"<attnscope.Model {self.path}>"
 
 
-def _reopened(path: str, layout: str) -> Model:
-    return Model(path, layout=layout or None)
+def _reopened(path: str, layout: str, remote: bool) -> Model:
+    return Model(open_core(path, layout, remote, progress=None))
 
 
-def open(path: Path, *, layout: Path | None = None) -> Model:
-    """Opens a folder with config.json and weights, or a weights file beside its config.json.
+def open(
+    model: Path | Any,
+    *,
+    layout: Path | None = None,
+    config: Any = None,
+    tokenizer: Any = None,
+    name: str | None = None,
+    remote: bool = False,
+    progress: bool | None = None,
+) -> Model:
+    """Opens a model, whose commands are then methods.
 
-    `layout`: a JSON file that describes the checkpoint, in place of config.json.
+    - model: a folder with config.json and weights, a weights file, or a name on the hub such as
+      "gpt2" or "org/name@revision"; or weights that are in memory, which are read where they lie: a
+      torch.nn.Module, a state dict, or arrays by the names that the checkpoint would give them
+    - layout: a JSON file that describes the checkpoint, in place of config.json
+    - config: of weights in memory: what config.json would say, as a dict or a configuration of
+      transformers (default: the module's own)
+    - tokenizer: of weights in memory: a fast tokenizer, for commands that take a text
+    - name: of weights in memory: what rows call the model
+    - remote: of a name on the hub: read only what is needed, and keep nothing
+    - progress: whether a line tells how far a download is (default: on a terminal and in a notebook)
     """
-    return Model(path, layout=layout)
+    described = "" if layout is None else os.fspath(layout)
+    if is_in_memory(model):
+        return Model(open_in_memory(in_memory(model, config, tokenizer, name), described))
+    for keyword, value in (("config", config), ("tokenizer", tokenizer), ("name", name)):
+        if value is not None:
+            raise TypeError(f"{keyword}: only weights in memory take it")
+    return Model(open_core(os.fspath(model), described, remote, progress))

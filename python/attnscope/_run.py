@@ -28,11 +28,11 @@ def _is_open(model: Any) -> bool:
     return hasattr(model, "_core")
 
 
-def _arguments(name: str, given: Mapping[str, Any]) -> tuple[Arguments, dict[str, _core.OpenModel]]:
+def _arguments(command: str, given: Mapping[str, Any]) -> tuple[Arguments, dict[str, _core.OpenModel]]:
     """The texts of all keywords, and the models among them that are open."""
     arguments: Arguments = []
     open_models: dict[str, _core.OpenModel] = {}
-    for parameter in _describe.parameters(name).values():
+    for parameter in _describe.parameters(command).values():
         value = given.get(parameter["name"])
         if parameter["type"] != "models":
             text = text_of(parameter, value)
@@ -40,11 +40,11 @@ def _arguments(name: str, given: Mapping[str, Any]) -> tuple[Arguments, dict[str
                 arguments.append((parameter["name"], text))
             continue
         for model in _models_of(value) if value is not None else []:
-            path = model._core.path if _is_open(model) else os.fspath(model)
-            arguments.append(("models", path))
+            name = model._core.name if _is_open(model) else os.fspath(model)
+            arguments.append(("models", name))
             if not _is_open(model):
                 continue
-            open_models[path] = model._core
+            open_models[name] = model._core
             if model._core.layout and given.get("layout") is None:
                 arguments.append(("layout", model._core.layout))
     return arguments, open_models
@@ -121,8 +121,9 @@ def run_page(name: str, given: Mapping[str, Any]) -> Page:
     return Page(outcome["text"], outcome["notes"])
 
 
-def open_core(path: str, layout: str) -> _core.OpenModel:
-    opened = _core.open_model(path, layout)
+def open_core(name: str, layout: str, remote: bool, progress: bool | None) -> _core.OpenModel:
+    with ProgressLine("open", progress) as show:
+        opened = _core.open_model(name, layout, remote, show)
     for warning in opened.warnings:
         warnings.warn(warning, CheckpointWarning, stacklevel=4)
     return opened

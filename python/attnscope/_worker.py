@@ -15,7 +15,7 @@ ModelFiles = tuple[str, str]
 @lru_cache(maxsize=8)
 def _opened(path: str, layout: str) -> _core.OpenModel:
     """Opened by this process when its first item of the model comes, and kept."""
-    return _core.open_model(path, layout)
+    return _core.open_model(path, layout, False, None)
 
 
 def compute(models: Sequence[ModelFiles], threads: int, item: str) -> str:

@@ -7,7 +7,6 @@
 
 #include <cstddef>
 #include <memory>
-#include <optional>
 #include <utility>
 #include <vector>
 
@@ -15,6 +14,7 @@
 #include "attnscope/commands/common.h"
 #include "attnscope/pipeline/array_spectrum.h"
 #include "attnscope/pipeline/lent_team.h"
+#include "python/src/array_view.h"
 #include "python/src/bindings.h"
 #include "python/src/interruptible.h"
 #include "python/src/table_report.h"
@@ -22,40 +22,18 @@
 namespace attnscope::python {
 namespace {
 
-using AnyArray = nb::ndarray<nb::ro, nb::device::cpu>;
 using Maps = nb::ndarray<const float, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
 
-std::optional<DType> dtype_of(const nb::dlpack::dtype& dtype) {
-  if (dtype.lanes != 1) return std::nullopt;
-  if (dtype.code == static_cast<std::uint8_t>(nb::dlpack::dtype_code::Float)) {
-    if (dtype.bits == 64) return DType::f64;
-    if (dtype.bits == 32) return DType::f32;
-    if (dtype.bits == 16) return DType::f16;
+/// Throws ValueError for what is no matrix of real numbers.
+TensorView matrix_of(const AnyArray& array) {
+  const TensorView matrix = view_of(array);
+  if (dtype_info(matrix.dtype).kind != DTypeClass::real) {
+    throw nb::value_error("a matrix of float16, bfloat16, float32 or float64 is needed");
   }
-  if (dtype.code == static_cast<std::uint8_t>(nb::dlpack::dtype_code::Bfloat) && dtype.bits == 16) {
-    return DType::bf16;
-  }
-  return std::nullopt;
-}
-
-/// The array as it lies in memory. Throws ValueError for what is no matrix of real numbers.
-TensorView view_of(const AnyArray& array) {
-  const auto dtype = dtype_of(array.dtype());
-  if (!dtype) throw nb::value_error("a matrix of float16, bfloat16, float32 or float64 is needed");
   if (array.ndim() != 2 || array.size() == 0) {
     throw nb::value_error("an array with two axes is needed, neither of them empty");
   }
-  TensorView view{.dtype = *dtype};
-  std::int64_t last = 0;
-  for (std::size_t axis = 0; axis < 2; ++axis) {
-    if (array.stride(axis) < 0) throw nb::value_error("strides are negative: copy the array first");
-    view.shape.push_back(static_cast<std::int64_t>(array.shape(axis)));
-    view.strides.push_back(array.stride(axis));
-    last += (view.shape.back() - 1) * view.strides.back();
-  }
-  view.bytes = {static_cast<const std::byte*>(array.data()),
-                static_cast<std::size_t>(last + 1) * array.itemsize()};
-  return view;
+  return matrix;
 }
 
 /// `arguments`: energy, rank, values, threads, … of the command `spectrum`.
@@ -66,7 +44,7 @@ std::unique_ptr<TableReport> spectrum_of(const AnyArray& array, Example argument
     ReportCollector rows;
   };
   arguments.emplace_back("models", "array");  // which the command cannot do without
-  const auto work = std::make_shared<Work>(view_of(array),
+  const auto work = std::make_shared<Work>(matrix_of(array),
                                            arguments_of(find_command_named("spectrum"), arguments));
   run_interruptibly(
       [work](const Waiter& waiter) {

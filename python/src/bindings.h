@@ -10,6 +10,7 @@ namespace nb = nanobind;
 void bind_errors(nb::module_& module);
 void bind_descriptions(nb::module_& module);
 void bind_report(nb::module_& module);
+void bind_models(nb::module_& module);
 void bind_run(nb::module_& module);
 void bind_arrays(nb::module_& module);
 void bind_charts(nb::module_& module);

@@ -10,6 +10,7 @@ NB_MODULE(_core, module) {
   bind_errors(module);
   bind_descriptions(module);
   bind_report(module);
+  bind_models(module);
   bind_run(module);
   bind_arrays(module);
   bind_charts(module);

@@ -1,4 +1,4 @@
-// Models that stay open, and commands that run on them.
+// Commands, and items of them, that run on open models.
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
@@ -19,14 +19,13 @@
 #include "attnscope/commands/common.h"
 #include "attnscope/core/error.h"
 #include "attnscope/core/text.h"
-#include "attnscope/model/inventory.h"
 #include "attnscope/output/json_text.h"
-#include "attnscope/pipeline/info.h"
 #include "attnscope/pipeline/lent_team.h"
 #include "attnscope/pipeline/outcome_text.h"
 #include "attnscope/pipeline/work_item.h"
 #include "python/src/bindings.h"
 #include "python/src/interruptible.h"
+#include "python/src/open_model.h"
 #include "python/src/table_report.h"
 
 namespace attnscope::python {
@@ -59,7 +58,7 @@ constexpr int kItemsElsewhere = 128;
 struct Run {
   const Command* command = nullptr;
   Example arguments;
-  std::map<std::string, Model> models = {};  // that are open, by their paths
+  std::map<std::string, Model> models = {};  // that are open, by their names
 
   PyObject* elsewhere = nullptr;  // what computes its items; null: this process
 
@@ -99,22 +98,21 @@ std::string call_text(const Command& command, const Example& example) {
 }
 
 Session session_of(Run& run, const Arguments& arguments, const Waiter& waiter) {
-  Session session{.context = context_of(arguments), .example_line = call_text};
+  Session session = session_of(waiter, run.warnings);
+  session.example_line = call_text;
+  const Context asked = context_of(arguments);
+  session.context.threads = asked.threads;
+  session.context.memory_bytes = asked.memory_bytes;
   session.context.kernels = kernels_of_environment();
-  session.context.stop = waiter.stop;
-  session.context.on_progress = waiter.on_progress;
   if (run.elsewhere != nullptr) {
     session.context.compute_elsewhere = Elsewhere(run.elsewhere, waiter.stop);
     session.context.threads = kItemsElsewhere;
     session.context.memory_bytes = UINT64_MAX;  // none of this process is taken
   }
-  session.find_open_model = [&run](const std::filesystem::path& path,
+  session.find_open_model = [&run](const std::string& name,
                                    const std::string&) -> std::optional<Model> {
-    const auto found = run.models.find(path.string());
+    const auto found = run.models.find(name);
     return found == run.models.end() ? std::nullopt : std::optional(found->second);
-  };
-  session.on_warning = [&run](const ErrorParts& warning) {
-    run.warnings.push_back(error_text(warning, bare));
   };
   session.on_note = [&run](const std::string& note) {
     run.notes.push_back(spell_parameters(note, bare));
@@ -146,20 +144,12 @@ nb::object bytes_array(std::ostringstream stream) {
   return nb::cast(nb::ndarray<nb::numpy, const std::uint8_t>(held->data(), {size}, owner));
 }
 
-/// A model that is open: its files are mapped as long as this lives.
-struct OpenModel {
-  Model model;
-  std::string path;
-  std::string layout;
-  Texts warnings;
-};
-
 nb::dict run_command(const std::string& name, Example arguments,
                      const std::map<std::string, const OpenModel*>& models,
                      const nb::object& show_progress, nb::object elsewhere) {
   const auto run = std::make_shared<Run>(
       Run{.command = &find_command_named(name), .arguments = std::move(arguments)});
-  for (const auto& [path, open] : models) run->models.emplace(path, open->model);
+  for (const auto& [name_of_it, open] : models) run->models.emplace(name_of_it, open->model);
   if (!elsewhere.is_none()) run->elsewhere = elsewhere.ptr();
   run_interruptibly([run](const Waiter& waiter) { work(*run, waiter); }, show_progress,
                     std::move(elsewhere));
@@ -175,28 +165,6 @@ nb::dict run_command(const std::string& name, Example arguments,
   out["warnings"] = run->warnings;
   out["notes"] = run->notes;
   return out;
-}
-
-std::unique_ptr<OpenModel> open_model(const std::string& path, const std::string& layout) {
-  struct Opening {
-    Arguments arguments;
-    Texts warnings;
-    std::vector<Model> models;
-  };
-  Example given = {{"models", path}};
-  if (!layout.empty()) given.emplace_back("layout", layout);
-  const auto opening = std::make_shared<Opening>(
-      Opening{.arguments = arguments_of(find_command_named("info"), given)});
-  run_interruptibly(
-      [opening](const Waiter&) {
-        const Session session{.on_warning = [&](const ErrorParts& warning) {
-          opening->warnings.push_back(error_text(warning, bare));
-        }};
-        opening->models = open_models(opening->arguments, session);
-      },
-      nb::none());
-  return std::make_unique<OpenModel>(
-      OpenModel{opening->models.front(), path, layout, opening->warnings});
 }
 
 /// The outcomes of one item, of models that are open here.
@@ -224,20 +192,11 @@ std::string compute_here(const std::string& item, const std::vector<const OpenMo
 }  // namespace
 
 void bind_run(nb::module_& module) {
-  nb::class_<OpenModel>(module, "OpenModel", "A model whose files are open.")
-      .def_prop_ro("name", [](const OpenModel& self) { return self.model.name(); })
-      .def_ro("path", &OpenModel::path)
-      .def_ro("layout", &OpenModel::layout)
-      .def_ro("warnings", &OpenModel::warnings)
-      .def_prop_ro("facts", [](const OpenModel& self) {
-        return json_text(facts_record(model_facts(self.model)));
-      });
   module.def("compute_item", &compute_here, nb::arg("item"), nb::arg("models"), nb::arg("threads"),
              "The text of the outcomes of a work item.");
-  module.def("open_model", &open_model, nb::arg("path"), nb::arg("layout"));
   module.def("run", &run_command, nb::arg("command"), nb::arg("arguments"), nb::arg("models"),
              nb::arg("show_progress").none(), nb::arg("elsewhere").none(),
-             "Runs a command with texts for its parameters. `models`: open ones, by their paths.");
+             "Runs a command with texts for its parameters. `models`: open ones, by their names.");
 }
 
 }  // namespace attnscope::python

@@ -252,8 +252,8 @@ TEST(WorkItem, GivesTheRunnersRowsWhereverItIsComputed) {
 
 TEST(WorkItem, OfATensorToo) {
   const std::string tensor = "transformer.h.1.attn.c_attn.weight";
-  std::vector<Checkpoint> checkpoints;
-  checkpoints.push_back(Checkpoint::open(data_path("gpt2") / "model.safetensors"));
+  const std::vector checkpoints = {std::make_shared<const Checkpoint>(
+      Checkpoint::open(data_path("gpt2") / "model.safetensors"))};
   const std::vector<std::string> names = {"mine"};
   ReportCollector rows;
   run_tensor_spectrum(checkpoints, names, tensor, {.ranks = {{.number = 5}}}, {}, rows);

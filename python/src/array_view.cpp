@@ -1,0 +1,59 @@
+#include "python/src/array_view.h"
+
+#include <cstddef>
+#include <optional>
+
+namespace attnscope::python {
+namespace {
+
+namespace nb = nanobind;
+
+std::optional<DType> dtype_of(const nb::dlpack::dtype& dtype) {
+  if (dtype.lanes != 1) return std::nullopt;
+  const auto one_of = [&](DType bits64, DType bits32, DType bits16,
+                          std::optional<DType> bits8) -> std::optional<DType> {
+    switch (dtype.bits) {
+      case 64: return bits64;
+      case 32: return bits32;
+      case 16: return bits16;
+      case 8: return bits8;
+      default: return std::nullopt;
+    }
+  };
+  switch (static_cast<nb::dlpack::dtype_code>(dtype.code)) {
+    case nb::dlpack::dtype_code::Float:
+      return one_of(DType::f64, DType::f32, DType::f16, std::nullopt);
+    case nb::dlpack::dtype_code::Bfloat:
+      return dtype.bits == 16 ? std::optional(DType::bf16) : std::nullopt;
+    case nb::dlpack::dtype_code::Int: return one_of(DType::i64, DType::i32, DType::i16, DType::i8);
+    case nb::dlpack::dtype_code::UInt: return one_of(DType::u64, DType::u32, DType::u16, DType::u8);
+    case nb::dlpack::dtype_code::Bool:
+      return dtype.bits == 8 ? std::optional(DType::boolean) : std::nullopt;
+    default: return std::nullopt;
+  }
+}
+
+}  // namespace
+
+TensorView view_of(const AnyArray& array) {
+  const auto dtype = dtype_of(array.dtype());
+  if (!dtype)
+    throw nb::value_error("numbers are needed: real ones of 16 to 64 bits, or whole ones");
+  TensorView view{.dtype = *dtype};
+  std::int64_t last = 0;  // element
+  for (std::size_t axis = 0; axis < array.ndim(); ++axis) {
+    if (array.stride(axis) < 0) throw nb::value_error("strides are negative: copy the array first");
+    view.shape.push_back(static_cast<std::int64_t>(array.shape(axis)));
+    view.strides.push_back(array.stride(axis));
+    last += (view.shape.back() - 1) * view.strides.back();
+  }
+  if (array.size() == 0) {
+    view.strides.clear();
+    return view;
+  }
+  view.bytes = {static_cast<const std::byte*>(array.data()),
+                static_cast<std::size_t>(last + 1) * array.itemsize()};
+  return view;
+}
+
+}  // namespace attnscope::python

@@ -1,0 +1,16 @@
+// Arrays of any library that speaks DLPack, as the library's tensors.
+#pragma once
+
+#include <nanobind/ndarray.h>
+
+#include "attnscope/tensor/tensor_view.h"
+
+namespace attnscope::python {
+
+using AnyArray = nanobind::ndarray<nanobind::ro, nanobind::device::cpu>;
+
+/// The array as it lies in memory, good as long as the array is kept. Throws ValueError for types
+/// that checkpoints do not have, and for negative strides.
+TensorView view_of(const AnyArray& array);
+
+}  // namespace attnscope::python

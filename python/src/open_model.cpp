@@ -1,0 +1,150 @@
+#include "python/src/open_model.h"
+
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/unique_ptr.h>
+#include <nanobind/stl/vector.h>
+
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "attnscope/commands/common.h"
+#include "attnscope/core/error.h"
+#include "attnscope/hub/hub.h"
+#include "attnscope/hub/settings.h"
+#include "attnscope/model/inventory.h"
+#include "attnscope/output/json_text.h"
+#include "attnscope/pipeline/info.h"
+#include "python/src/array_view.h"
+#include "python/src/bindings.h"
+
+namespace attnscope::python {
+namespace {
+
+std::string bare(std::string_view name) { return std::string(name); }
+
+/// A download as a run whose items are files.
+Progress progress_of(const DownloadProgress& download) {
+  Progress progress{.items_done = download.files_done,
+                    .items_total = download.files_total,
+                    .bytes_done = download.bytes_done,
+                    .bytes_total = download.bytes_total,
+                    .seconds = download.seconds};
+  if (download.bytes_come > 0 && download.seconds > 0) {
+    const auto left = static_cast<double>(download.bytes_total - download.bytes_done);
+    progress.seconds_left = left * download.seconds / static_cast<double>(download.bytes_come);
+  }
+  return progress;
+}
+
+struct Opening {
+  std::vector<std::string> warnings;
+  std::optional<Model> model;
+};
+
+std::unique_ptr<OpenModel> open_model(const std::string& name, const std::string& layout,
+                                      bool remote, const nb::object& show_progress) {
+  Example given = {{"models", name}};
+  if (!layout.empty()) given.emplace_back("layout", layout);
+  if (remote) given.emplace_back("remote", "");
+  const auto opening = std::make_shared<Opening>();
+  run_interruptibly(
+      [opening, arguments = arguments_of(find_command_named("info"), given),
+       name](const Waiter& waiter) {
+        const std::vector<Model> models =
+            open_models(arguments, session_of(waiter, opening->warnings));
+        if (models.size() != 1) {
+          throw Error(ErrorKind::usage, {.parameter = "models",
+                                         .problem = "'" + verbatim(name) + "' names " +
+                                                    std::to_string(models.size()) + " models",
+                                         .hint = "a command takes all of them"});
+        }
+        opening->model = models.front();
+      },
+      show_progress);
+  return std::make_unique<OpenModel>(
+      OpenModel{*opening->model, name, layout, remote, opening->warnings});
+}
+
+using Arrays = std::vector<std::pair<std::string, AnyArray>>;
+
+/// Keeps arrays of Python's, and lets them go where that may be done.
+std::shared_ptr<const void> owner_of(Arrays arrays) {
+  return {new Arrays(std::move(arrays)), [](const Arrays* owned) {
+            const nb::gil_scoped_acquire lock;
+            delete owned;
+          }};
+}
+
+std::unique_ptr<OpenModel> open_in_memory(const std::string& name, Arrays arrays,
+                                          std::optional<std::string> config,
+                                          std::optional<std::string> tokenizer,
+                                          const std::string& layout) {
+  TensorsInMemory memory{
+      .name = name, .config = std::move(config), .tokenizer = std::move(tokenizer)};
+  for (const auto& [tensor, array] : arrays) {
+    try {
+      memory.tensors.push_back({tensor, view_of(array)});
+    } catch (const nb::builtin_exception& error) {
+      throw nb::value_error(("tensor '" + tensor + "': " + error.what()).c_str());
+    }
+  }
+  memory.owner = owner_of(std::move(arrays));
+  const auto opening = std::make_shared<Opening>();
+  const auto shared = std::make_shared<TensorsInMemory>(std::move(memory));
+  run_interruptibly(
+      [opening, shared, layout](const Waiter&) {
+        const std::string called = shared->name;
+        Checkpoint checkpoint = Checkpoint::in_memory(std::move(*shared));
+        std::optional<std::filesystem::path> file;
+        if (!layout.empty()) file = layout;
+        opening->model = Model::open(std::move(checkpoint), file,
+                                     std::filesystem::path(called).filename().string());
+      },
+      nb::none());
+  return std::make_unique<OpenModel>(OpenModel{*opening->model, name, layout});
+}
+
+}  // namespace
+
+Session session_of(const Waiter& waiter, std::vector<std::string>& warnings) {
+  Session session;
+  session.context.stop = waiter.stop;
+  session.context.on_progress = waiter.on_progress;
+  session.hub =
+      std::make_shared<Hub>(HubContext{.settings = hub_settings_of_environment(),
+                                       .stop = waiter.stop,
+                                       .on_note =
+                                           [&warnings](const std::string& note) {
+                                             warnings.push_back(spell_parameters(note, bare));
+                                           }},
+                            [show = waiter.on_progress](const DownloadProgress& download) {
+                              show(progress_of(download));
+                            });
+  session.on_warning = [&warnings](const ErrorParts& warning) {
+    warnings.push_back(error_text(warning, bare));
+  };
+  return session;
+}
+
+void bind_models(nb::module_& module) {
+  nb::class_<OpenModel>(module, "OpenModel", "A model whose files or tensors are kept.")
+      .def_ro("name", &OpenModel::name)
+      .def_ro("layout", &OpenModel::layout)
+      .def_ro("is_remote", &OpenModel::is_remote)
+      .def_ro("warnings", &OpenModel::warnings)
+      .def_prop_ro("is_in_memory",
+                   [](const OpenModel& self) { return self.model.checkpoint().is_in_memory(); })
+      .def_prop_ro("row_name", [](const OpenModel& self) { return self.model.name(); })
+      .def_prop_ro("facts", [](const OpenModel& self) {
+        return json_text(facts_record(model_facts(self.model)));
+      });
+  module.def("open_model", &open_model, nb::arg("name"), nb::arg("layout"), nb::arg("remote"),
+             nb::arg("show_progress").none());
+  module.def("open_in_memory", &open_in_memory, nb::arg("name"), nb::arg("tensors"),
+             nb::arg("config").none(), nb::arg("tokenizer").none(), nb::arg("layout"));
+}
+
+}  // namespace attnscope::python
