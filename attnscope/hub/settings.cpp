@@ -78,6 +78,18 @@ std::string token_of_file(const fs::path& path) {
   return trimmed_token(text);
 }
 
+/// Of the system that this runs on, which need not be the one that libcurl was built for.
+std::string system_certificates() {
+  for (const char* file : {"/etc/ssl/certs/ca-certificates.crt",  // Debian, Arch
+                           "/etc/pki/tls/certs/ca-bundle.crt",    // Fedora
+                           "/etc/ssl/ca-bundle.pem",              // openSUSE
+                           "/etc/ssl/cert.pem"}) {                // Alpine, macOS
+    std::error_code ignored;
+    if (fs::exists(file, ignored)) return file;
+  }
+  return "";
+}
+
 void find_token(HubSettings& settings, const Variable& variable, const fs::path& home) {
   if (is_true(value_or_empty(variable, "HF_HUB_DISABLE_IMPLICIT_TOKEN"))) return;
   for (const char* name : {"HF_TOKEN", "HUGGING_FACE_HUB_TOKEN"}) {
@@ -124,10 +136,12 @@ HubSettings hub_settings(const Variable& variable) {
 }
 
 HubSettings hub_settings_of_environment() {
-  return hub_settings([](const std::string& name) -> std::optional<std::string> {
+  HubSettings settings = hub_settings([](const std::string& name) -> std::optional<std::string> {
     const char* value = std::getenv(name.c_str());
     return value == nullptr ? std::nullopt : std::optional<std::string>(value);
   });
+  if (settings.certificates.empty()) settings.certificates = system_certificates();
+  return settings;
 }
 
 }  // namespace attnscope

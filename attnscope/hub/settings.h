@@ -13,7 +13,7 @@ struct HubSettings {
   std::string endpoint = "https://huggingface.co";  // without a slash at its end
   std::string token;                                // never printed, and for the endpoint alone
   std::string token_source;                         // what names it: a variable or a file
-  std::string certificates;                         // a file; empty: the system's own
+  std::string certificates;                         // a file; empty: libcurl's own
   bool offline = false;                             // only what the cache holds
   bool links = true;                                // snapshots link to blobs
   double retry_seconds = 1;                         // before the first retry; twice that next
