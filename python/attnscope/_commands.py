@@ -1,6 +1,6 @@
 """Every command, as a function and as a method of models.
 
-Written by tools/make_python_commands.py; change the descriptions of commands instead.
+Written by tools/make_python_sources.py; change the descriptions of commands instead.
 """
 
 from collections.abc import Sequence

@@ -1,69 +1,91 @@
-"""The module that is built from python/src."""
+"""Written by tools/make_python_sources.py; change python/src instead."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
+import numpy
+import numpy.typing
 
-version: str
-error_kinds: list[tuple[str, int]]
 
-def commands() -> list[dict[str, Any]]: ...
+version: str = '0.1.0'
+
+def error_kinds() -> list[tuple[str, int]]:
+    """Names, and exit codes of the command line."""
+
+def commands() -> list[dict[str, Any]]:
+    """Every command, with its parameters and kinds of rows."""
 
 class Report:
+    """What a command found."""
+
     @property
     def command(self) -> str: ...
+
     @property
     def notes(self) -> list[str]: ...
+
     @property
     def parameters(self) -> dict[str, Any]: ...
+
     @property
     def models(self) -> list[dict[str, Any]]: ...
+
     @property
     def skipped(self) -> list[dict[str, Any]]: ...
+
     def __len__(self) -> int: ...
+
     def row(self, index: int) -> dict[str, Any]: ...
+
     def text(self, format: str, width: int = 100) -> str: ...
+
     def column_names(self) -> list[str]: ...
+
     def column(self, index: int) -> dict[str, Any]: ...
+
     def arrow_schema(self) -> object: ...
+
     def arrow_stream(self) -> object: ...
 
 class OpenModel:
+    """A model whose files or tensors are kept."""
+
     @property
     def name(self) -> str: ...
-    @property
-    def row_name(self) -> str: ...
+
     @property
     def layout(self) -> str: ...
+
     @property
     def is_remote(self) -> bool: ...
-    @property
-    def is_in_memory(self) -> bool: ...
+
     @property
     def warnings(self) -> list[str]: ...
+
+    @property
+    def is_in_memory(self) -> bool: ...
+
+    @property
+    def row_name(self) -> str: ...
+
     @property
     def facts(self) -> str: ...
 
-def open_model(
-    name: str, layout: str, remote: bool, show_progress: Callable[..., None] | None
-) -> OpenModel: ...
-def open_in_memory(
-    name: str,
-    tensors: Sequence[tuple[str, Any]],
-    config: str | None,
-    tokenizer: str | None,
-    layout: str,
-) -> OpenModel: ...
-def run(
-    command: str,
-    arguments: Sequence[tuple[str, str]],
-    models: Mapping[str, OpenModel],
-    show_progress: Callable[..., None] | None,
-    elsewhere: Callable[[str, Callable[[], bool]], str] | None,
-) -> dict[str, Any]: ...
-def compute_item(item: str, models: Sequence[OpenModel], threads: int) -> str: ...
+def open_model(name: str, layout: str, remote: bool, show_progress: Callable[..., None] | None) -> OpenModel: ...
+
+def open_in_memory(name: str, tensors: Sequence[tuple[str, Any]], config: str | None, tokenizer: str | None, layout: str) -> OpenModel: ...
+
+def compute_item(item: str, models: Sequence[OpenModel], threads: int) -> str:
+    """The text of the outcomes of a work item."""
+
+def run(command: str, arguments: Sequence[tuple[str, str]], models: Mapping[str, OpenModel], show_progress: Callable[..., None] | None, elsewhere: Callable[[str, Callable[[], bool]], str] | None) -> dict[str, Any]:
+    """
+    Runs a command with texts for its parameters. `models`: open ones, by their names.
+    """
+
 def spectrum_of(array: Any, arguments: Sequence[tuple[str, str]]) -> Report: ...
-def attention_rank(maps: NDArray[np.float32], energy: float) -> list[int]: ...
-def charts(report: Report) -> list[tuple[str, str]]: ...
+
+def attention_rank(maps: numpy.typing.NDArray[numpy.float32], energy: float) -> list[int]: ...
+
+def charts(report: Report) -> list[tuple[str, str]]:
+    """Names and Vega-Lite specifications."""

@@ -54,7 +54,7 @@ def _class_of(kind: str, exit_code: int) -> type[Error]:
     return found
 
 
-CLASSES = {kind: _class_of(kind, exit_code) for kind, exit_code in _core.error_kinds}
+CLASSES = {kind: _class_of(kind, exit_code) for kind, exit_code in _core.error_kinds()}
 
 
 def error_of(kind: str, message: str, parts: Mapping[str, Any]) -> Error:

@@ -88,8 +88,12 @@ std::vector<std::int64_t> attention_rank(const Maps& maps, double energy) {
 }  // namespace
 
 void bind_arrays(nb::module_& module) {
-  module.def("spectrum_of", &spectrum_of, nb::arg("array"), nb::arg("arguments"));
-  module.def("attention_rank", &attention_rank, nb::arg("maps"), nb::arg("energy"));
+  module.def("spectrum_of", &spectrum_of, nb::arg("array"), nb::arg("arguments"),
+             nb::sig("def spectrum_of(array: typing.Any, arguments: "
+                     "collections.abc.Sequence[tuple[str, str]]) -> Report"));
+  module.def("attention_rank", &attention_rank, nb::arg("maps"), nb::arg("energy"),
+             nb::sig("def attention_rank(maps: numpy.typing.NDArray[numpy.float32], energy: float) "
+                     "-> list[int]"));
 }
 
 }  // namespace attnscope::python

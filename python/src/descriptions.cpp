@@ -90,7 +90,8 @@ nb::list command_list() {
 }  // namespace
 
 void bind_descriptions(nb::module_& module) {
-  module.def("commands", &command_list, "Every command, with its parameters and kinds of rows.");
+  module.def("commands", &command_list, nb::sig("def commands() -> list[dict[str, typing.Any]]"),
+             "Every command, with its parameters and kinds of rows.");
 }
 
 }  // namespace attnscope::python

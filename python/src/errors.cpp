@@ -32,14 +32,19 @@ void raise(const Error& error) {
   PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(exception.ptr())), exception.ptr());
 }
 
-}  // namespace
-
-void bind_errors(nb::module_& module) {
+nb::list kinds_list() {
   nb::list kinds;
   for (const ErrorKindInfo& kind : kErrorKinds) {
     kinds.append(nb::make_tuple(std::string(kind.name), kind.exit_code));
   }
-  module.attr("error_kinds") = kinds;
+  return kinds;
+}
+
+}  // namespace
+
+void bind_errors(nb::module_& module) {
+  module.def("error_kinds", &kinds_list, nb::sig("def error_kinds() -> list[tuple[str, int]]"),
+             "Names, and exit codes of the command line.");
   nb::register_exception_translator([](const std::exception_ptr& pointer, void*) {
     try {
       std::rethrow_exception(pointer);

@@ -142,9 +142,15 @@ void bind_models(nb::module_& module) {
         return json_text(facts_record(model_facts(self.model)));
       });
   module.def("open_model", &open_model, nb::arg("name"), nb::arg("layout"), nb::arg("remote"),
-             nb::arg("show_progress").none());
-  module.def("open_in_memory", &open_in_memory, nb::arg("name"), nb::arg("tensors"),
-             nb::arg("config").none(), nb::arg("tokenizer").none(), nb::arg("layout"));
+             nb::arg("show_progress").none(),
+             nb::sig("def open_model(name: str, layout: str, remote: bool, show_progress: "
+                     "collections.abc.Callable[..., None] | None) -> OpenModel"));
+  module.def(
+      "open_in_memory", &open_in_memory, nb::arg("name"), nb::arg("tensors"),
+      nb::arg("config").none(), nb::arg("tokenizer").none(), nb::arg("layout"),
+      nb::sig(
+          "def open_in_memory(name: str, tensors: collections.abc.Sequence[tuple[str, "
+          "typing.Any]], config: str | None, tokenizer: str | None, layout: str) -> OpenModel"));
 }
 
 }  // namespace attnscope::python

@@ -147,22 +147,29 @@ void bind_report(nb::module_& module) {
                      }
                      return notes;
                    })
-      .def_prop_ro("parameters",
-                   [](nb::handle self) {
-                     return to_python(nb::cast<const TableReport&>(self).report().parameters, self);
-                   })
-      .def_prop_ro("models",
-                   [](nb::handle self) {
-                     return records_list(nb::cast<const TableReport&>(self).report().models, self);
-                   })
-      .def_prop_ro("skipped", &skipped_list)
+      .def_prop_ro(
+          "parameters",
+          [](nb::handle self) {
+            return to_python(nb::cast<const TableReport&>(self).report().parameters, self);
+          },
+          nb::sig("def parameters(self) -> dict[str, typing.Any]"))
+      .def_prop_ro(
+          "models",
+          [](nb::handle self) {
+            return records_list(nb::cast<const TableReport&>(self).report().models, self);
+          },
+          nb::sig("def models(self) -> list[dict[str, typing.Any]]"))
+      .def_prop_ro("skipped", &skipped_list,
+                   nb::sig("def skipped(self) -> list[dict[str, typing.Any]]"))
       .def("__len__", [](const TableReport& self) { return self.report().rows.size(); })
-      .def("row",
-           [](nb::handle self, std::size_t index) {
-             const auto& rows = nb::cast<const TableReport&>(self).report().rows;
-             if (index >= rows.size()) throw nb::index_error();
-             return to_python(rows[index], self);
-           })
+      .def(
+          "row",
+          [](nb::handle self, std::size_t index) {
+            const auto& rows = nb::cast<const TableReport&>(self).report().rows;
+            if (index >= rows.size()) throw nb::index_error();
+            return to_python(rows[index], self);
+          },
+          nb::arg("index"), nb::sig("def row(self, index: int) -> dict[str, typing.Any]"))
       .def("text", &report_text, nb::arg("format"), nb::arg("width") = 100)
       .def("column_names",
            [](const TableReport& self) {
@@ -170,12 +177,18 @@ void bind_report(nb::module_& module) {
              for (const auto& [name, column] : *self.columns()) names.push_back(name);
              return names;
            })
-      .def("column",
-           [](nb::handle self, std::size_t index) {
-             return column_dict(column_at(nb::cast<const TableReport&>(self), index), self);
-           })
-      .def("arrow_schema", [](const TableReport& self) { return arrow_schema(*self.columns()); })
-      .def("arrow_stream", [](const TableReport& self) { return arrow_stream(self.columns()); });
+      .def(
+          "column",
+          [](nb::handle self, std::size_t index) {
+            return column_dict(column_at(nb::cast<const TableReport&>(self), index), self);
+          },
+          nb::arg("index"), nb::sig("def column(self, index: int) -> dict[str, typing.Any]"))
+      .def(
+          "arrow_schema", [](const TableReport& self) { return arrow_schema(*self.columns()); },
+          nb::sig("def arrow_schema(self) -> object"))
+      .def(
+          "arrow_stream", [](const TableReport& self) { return arrow_stream(self.columns()); },
+          nb::sig("def arrow_stream(self) -> object"));
 }
 
 }  // namespace attnscope::python

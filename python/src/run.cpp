@@ -194,9 +194,15 @@ std::string compute_here(const std::string& item, const std::vector<const OpenMo
 void bind_run(nb::module_& module) {
   module.def("compute_item", &compute_here, nb::arg("item"), nb::arg("models"), nb::arg("threads"),
              "The text of the outcomes of a work item.");
-  module.def("run", &run_command, nb::arg("command"), nb::arg("arguments"), nb::arg("models"),
-             nb::arg("show_progress").none(), nb::arg("elsewhere").none(),
-             "Runs a command with texts for its parameters. `models`: open ones, by their names.");
+  module.def(
+      "run", &run_command, nb::arg("command"), nb::arg("arguments"), nb::arg("models"),
+      nb::arg("show_progress").none(), nb::arg("elsewhere").none(),
+      nb::sig(
+          "def run(command: str, arguments: collections.abc.Sequence[tuple[str, str]], models: "
+          "collections.abc.Mapping[str, OpenModel], show_progress: collections.abc.Callable[..., "
+          "None] | None, elsewhere: collections.abc.Callable[[str, collections.abc.Callable[[], "
+          "bool]], str] | None) -> dict[str, typing.Any]"),
+      "Runs a command with texts for its parameters. `models`: open ones, by their names.");
 }
 
 }  // namespace attnscope::python

@@ -2,7 +2,6 @@
 
 import importlib.metadata
 import pathlib
-import sys
 
 import numpy as np
 
@@ -29,4 +28,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -42,7 +42,7 @@ def test_wrong_values(gpt2: str, keywords: dict[str, Any], message: str) -> None
 
 
 def test_errors_are_those_of_the_exit_codes(gpt2: str, tmp_path: Any) -> None:
-    assert [kind for kind, _ in _core.error_kinds] == [
+    assert [kind for kind, _ in _core.error_kinds()] == [
         "usage", "io", "format", "unsupported", "numerical",
     ]
     with pytest.raises(asc.UsageError, match="no_such") as usage:

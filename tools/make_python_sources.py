@@ -1,23 +1,26 @@
 #!/usr/bin/env python3
-"""Writes python/attnscope/_commands.py: every command as a function and as a method of models.
+"""Writes what the package of Python has from the library's own descriptions.
 
-Keywords, their types and docstrings come from the descriptions of commands and fields. Needs the
-built package (pip install .). With --check it writes nothing, and exits 1 where the file is not what
-it should be.
+_commands.py: every command as a function and as a method of models; keywords, their types and
+docstrings come from the descriptions of commands and fields. _core.pyi: the types of the module's
+functions, from their bindings. Needs the built package (pip install .) and nanobind. With --check it
+writes nothing, and exits 1 where a file is not what it should be.
 """
 
 import pathlib
+import subprocess
 import sys
+import tempfile
 import textwrap
 
 from attnscope import _core, _describe
 from attnscope._values import is_ids
 
-FILE = pathlib.Path(__file__).resolve().parent.parent / "python/attnscope/_commands.py"
+PACKAGE = pathlib.Path(__file__).resolve().parent.parent / "python/attnscope"
 
 HEAD = '''"""Every command, as a function and as a method of models.
 
-Written by tools/make_python_commands.py; change the descriptions of commands instead.
+Written by tools/make_python_sources.py; change the descriptions of commands instead.
 """
 
 from collections.abc import Sequence
@@ -166,7 +169,7 @@ def function(command, is_method):
     return text + f'{indent}return {runs}("{name}", locals())\n'
 
 
-def source():
+def commands_source():
     commands = _core.commands()
     parts = [HEAD]
     parts += [function(command, is_method=False) for command in commands]
@@ -180,12 +183,21 @@ def source():
     return "\n\n".join(part.rstrip("\n") + "\n" for part in parts)
 
 
+def stub_source():
+    with tempfile.TemporaryDirectory() as scratch:
+        file = pathlib.Path(scratch) / "_core.pyi"
+        subprocess.run([sys.executable, "-m", "nanobind.stubgen", "-q", "-m", "attnscope._core", "-o", file],
+                       check=True)
+        return '"""Written by tools/make_python_sources.py; change python/src instead."""\n\n' + file.read_text()
+
+
 def main():
-    text = source()
-    if "--check" not in sys.argv:
-        FILE.write_text(text)
-    elif FILE.read_text() != text:
-        sys.exit(f"{FILE} is not what the descriptions say: run {sys.argv[0]}")
+    for name, text in (("_commands.py", commands_source()), ("_core.pyi", stub_source())):
+        file = PACKAGE / name
+        if "--check" not in sys.argv:
+            file.write_text(text)
+        elif file.read_text() != text:
+            sys.exit(f"{file} is not what the descriptions say: run {sys.argv[0]}")
 
 
 if __name__ == "__main__":
