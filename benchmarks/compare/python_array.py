@@ -1,0 +1,57 @@
+#!/usr/bin/env python3
+"""Times attnscope.spectrum(array) in Python beside the library's own benchmark of the same matrix.
+
+    python benchmarks/compare/python_array.py [--repeats 5]
+
+Needs a Python that has the package (./dev wheel puts it into build/packages). One thread on both sides, which take turns; a
+figure is the median. The singular values are compared with NumPy's first.
+"""
+
+import argparse
+import time
+
+import numpy as np
+from common import RELEASE, Results, alternating_medians, bench_seconds, duration, median
+
+import attnscope as asc
+
+SIZES = ((768, 768), (2048, 2048))
+
+
+def python_seconds(array):
+    times = []
+    until = time.monotonic() + 1
+    while time.monotonic() < until or len(times) < 5:
+        start = time.perf_counter()
+        asc.spectrum(array, threads=1)
+        times.append(time.perf_counter() - start)
+    return median(times)
+
+
+def check(array):
+    found = asc.spectrum(array, values=True)["singular_values"][0]
+    expected = np.linalg.svd(array.astype(np.float64), compute_uv=False)
+    assert np.abs(found - expected).max() <= 1e-6 * expected[0]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--repeats", type=int, default=5)
+    repeats = parser.parse_args().repeats
+    results = Results()
+    for rows, cols in SIZES:
+        array = np.random.default_rng(1).standard_normal((rows, cols), dtype=np.float32)
+        check(array)
+        seconds = alternating_medians({
+            "python": lambda: python_seconds(array),
+            "library": lambda: bench_seconds(RELEASE / "benchmarks/singular_values_bench",
+                                             f"weight/rows:{rows}/cols:{cols}/"),
+        }, repeats)
+        results.add_limit(f"an array of {rows} x {cols}", f"asc.spectrum {duration(seconds['python'])}",
+                          f"singular_values_bench {duration(seconds['library'])}",
+                          seconds["python"] / seconds["library"], 1.05)
+    results.finish("python_array")
+
+
+if __name__ == "__main__":
+    main()
