@@ -52,8 +52,8 @@ def test_what_progress_raises_ends_the_run(gpt2: str, monkeypatch: pytest.Monkey
     monkeypatch.setattr(_progress.ProgressLine, "_show", fail)
     model = asc.open(gpt2)
     with pytest.raises(Failed):
-        for _ in range(50):  # a run may be over before its first word
-            model.circuits(composition=True, progress=True)
+        for _ in range(5):  # a run may be over before its first word
+            model.attention(induction=True, sequences=300, progress=True)
 
 
 def test_other_threads_run_meanwhile() -> None:
