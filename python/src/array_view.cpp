@@ -20,15 +20,18 @@ std::optional<DType> dtype_of(const nb::dlpack::dtype& dtype) {
       default: return std::nullopt;
     }
   };
-  switch (static_cast<nb::dlpack::dtype_code>(dtype.code)) {
-    case nb::dlpack::dtype_code::Float:
-      return one_of(DType::f64, DType::f32, DType::f16, std::nullopt);
-    case nb::dlpack::dtype_code::Bfloat:
-      return dtype.bits == 16 ? std::optional(DType::bf16) : std::nullopt;
-    case nb::dlpack::dtype_code::Int: return one_of(DType::i64, DType::i32, DType::i16, DType::i8);
-    case nb::dlpack::dtype_code::UInt: return one_of(DType::u64, DType::u32, DType::u16, DType::u8);
-    case nb::dlpack::dtype_code::Bool:
-      return dtype.bits == 8 ? std::optional(DType::boolean) : std::nullopt;
+  using Code = nb::dlpack::dtype_code;
+  switch (static_cast<Code>(dtype.code)) {
+    case Code::Float: return one_of(DType::f64, DType::f32, DType::f16, std::nullopt);
+    case Code::Bfloat: return dtype.bits == 16 ? std::optional(DType::bf16) : std::nullopt;
+    case Code::Float8_E4M3FN: return DType::f8_e4m3;
+    case Code::Float8_E4M3FNUZ: return DType::f8_e4m3fnuz;
+    case Code::Float8_E5M2: return DType::f8_e5m2;
+    case Code::Float8_E5M2FNUZ: return DType::f8_e5m2fnuz;
+    case Code::Float8_E8M0FNU: return DType::f8_e8m0;
+    case Code::Int: return one_of(DType::i64, DType::i32, DType::i16, DType::i8);
+    case Code::UInt: return one_of(DType::u64, DType::u32, DType::u16, DType::u8);
+    case Code::Bool: return dtype.bits == 8 ? std::optional(DType::boolean) : std::nullopt;
     default: return std::nullopt;
   }
 }
@@ -37,8 +40,7 @@ std::optional<DType> dtype_of(const nb::dlpack::dtype& dtype) {
 
 TensorView view_of(const AnyArray& array) {
   const auto dtype = dtype_of(array.dtype());
-  if (!dtype)
-    throw nb::value_error("numbers are needed: real ones of 16 to 64 bits, or whole ones");
+  if (!dtype) throw nb::value_error("numbers are needed: real ones of 8 to 64 bits, or whole ones");
   TensorView view{.dtype = *dtype};
   std::int64_t last = 0;  // element
   for (std::size_t axis = 0; axis < array.ndim(); ++axis) {

@@ -28,7 +28,7 @@ using Maps = nb::ndarray<const float, nb::ndim<3>, nb::c_contig, nb::device::cpu
 TensorView matrix_of(const AnyArray& array) {
   const TensorView matrix = view_of(array);
   if (dtype_info(matrix.dtype).kind != DTypeClass::real) {
-    throw nb::value_error("a matrix of float16, bfloat16, float32 or float64 is needed");
+    throw nb::value_error("a matrix of real numbers is needed");
   }
   if (array.ndim() != 2 || array.size() == 0) {
     throw nb::value_error("an array with two axes is needed, neither of them empty");
