@@ -60,8 +60,9 @@ class ProgressLine:
         self._shown = len(text)
 
     def _show_in_notebook(self, text: str) -> None:
-        from IPython.display import display
+        from IPython import display as ipython
 
+        display: Any = ipython.display  # IPython gives it no types
         content = {"text/plain": text}
         if self._handle is None:
             self._handle = display(content, raw=True, display_id=True)

@@ -1,6 +1,5 @@
 """What a command found, as a table."""
 
-import html
 import json
 from collections.abc import Iterator
 from functools import cached_property
@@ -9,8 +8,9 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from attnscope import _core, _describe
-from attnscope._columns import array_of, valid_of, values_of
+from attnscope import _core, _html
+from attnscope._columns import Buffers, array_of, valid_of, values_of
+from attnscope._picture import Picture, reduced
 
 if TYPE_CHECKING:
     import altair
@@ -18,7 +18,10 @@ if TYPE_CHECKING:
     import polars
     import pyarrow
 
-MOST_LINES = 60  # of a table that is shown without being asked for
+MOST_LINES = 60  # of a table in a terminal
+
+OF_ONE_HEAD = ("head-among-heads", "attention-heads-of-layer")
+"""Charts of the page that follow what is chosen there; here they show the first head or layer."""
 
 
 class Table:
@@ -73,13 +76,14 @@ class Table:
     def __getitem__(self, key: int) -> dict[str, Any]: ...
     def __getitem__(self, key: str | int) -> NDArray[Any] | dict[str, Any]:
         if isinstance(key, str):
-            return array_of(self._column(key))
+            return array_of(self.column(key))
         index = key + len(self) if key < 0 else key
         if not 0 <= index < len(self):
             raise IndexError(f"the table has {len(self)} rows")
         return self._report.row(index)
 
-    def _column(self, name: str) -> dict[str, Any]:
+    def column(self, name: str) -> Buffers:
+        """A column's buffers."""
         if name not in self.columns:
             raise KeyError(f"{name}; columns: {', '.join(self.columns)}")
         return self._report.column(self.columns.index(name))
@@ -116,7 +120,7 @@ class Table:
 
         columns = {}
         for name in self.columns:
-            column = self._column(name)
+            column = self.column(name)
             values, valid = values_of(column), valid_of(column)
             nullable = valid is not None and values.dtype.kind in "ib"
             if nullable:
@@ -130,11 +134,32 @@ class Table:
 
     @cached_property
     def charts(self) -> dict[str, dict[str, Any]]:
-        """Vega-Lite specifications, with their data, of what a report draws from these rows."""
-        return {name: json.loads(text) for name, text in _core.charts(self._report)}
+        """Vega-Lite specifications, with their data, of what a report draws from these rows.
+
+        The first is what `plot()` shows.
+        """
+        if self._pictures:
+            return {_file_name(picture.title): picture.chart() for picture in self._pictures}
+        # A report's overview repeats charts of other views; the later name is that view's own.
+        names = {text: name for name, text in _core.charts(self._report) if _has_data(text)}
+        ordered = sorted(names.items(), key=lambda entry: entry[1].endswith(OF_ONE_HEAD))
+        return {name: json.loads(text) for text, name in ordered}
+
+    @cached_property
+    def _pictures(self) -> list[Picture]:
+        """Rows that are those of matrices, as these."""
+        if self.command not in ("matrix", "similarity", "attention"):
+            return []
+        values = next((name for name in ("weights", "values") if name in self.columns), None)
+        if values is None or not len(self):
+            return []
+        return list(_pictures(self, values))
 
     def plot(self, name: str | None = None) -> "altair.Chart":
-        """One of `charts` as an Altair chart; the first where none is named."""
+        """One of `charts` as an Altair chart; the first where none is named.
+
+        `name`: a chart's name, or an end of it that no other has.
+        """
         import altair
 
         if not self.charts:
@@ -142,7 +167,10 @@ class Table:
         if name is None:
             name = next(iter(self.charts))
         if name not in self.charts:
-            raise KeyError(f"{name}; charts: {', '.join(self.charts)}")
+            ends = [chart for chart in self.charts if chart.endswith(f"-{name}")]
+            if len(ends) != 1:
+                raise KeyError(f"{name}; charts: {', '.join(ends or self.charts)}")
+            name = ends[0]
         return altair.Chart.from_dict(self.charts[name])
 
     def __repr__(self) -> str:
@@ -152,56 +180,39 @@ class Table:
             lines = [*lines[: MOST_LINES - 10], left_out, *lines[-10:]]
         return "\n".join(lines) or f"<attnscope.Table of {self.command}, {len(self)} rows>"
 
-    def _shown(self) -> list[tuple[str, str, str]]:
-        """Columns of single values that a table shows: name, heading, meaning."""
-        meanings = _describe.meanings(self.command)
-        shown = []
-        for name in self.columns:
-            field = max((own for own in meanings if name.startswith(own)), key=len, default=None)
-            if field is None or self._column(name)["type"] in ("list", "record", "null"):
-                continue
-            heading = meanings[field]["heading"] or name
-            of = name.removeprefix(field).removeprefix("_")
-            shown.append((name, f"{heading} {of}".strip(), meanings[field]["meaning"]))
-        return shown
-
     def _repr_html_(self) -> str:
-        shown = self._shown()
-        head = "".join(
-            f'<th title="{html.escape(meaning)}">{html.escape(heading)}</th>'
-            for _, heading, meaning in shown
+        return _html.shown(self, self._pictures)
+
+
+def _has_data(chart: str) -> bool:
+    """Whether the table of values in a specification has more than its line of names."""
+    data = json.loads(chart).get("data", {}).get("values")
+    return not isinstance(data, str) or data.count("\n") > 1
+
+
+def _file_name(title: str) -> str:
+    return title.replace(",", "").replace(" ", "-")
+
+
+def _pictures(table: Table, values: str) -> Iterator[Picture]:
+    """One for each run of rows that differ in nothing but their number and values."""
+    matrices: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
+    for row in table:
+        key = tuple(row.get(name) for name in ("model", "layer", "matrix", "head"))
+        matrices.setdefault(key, []).append(row)
+    for (model, layer, matrix, head), rows in matrices.items():
+        entries = np.array([row[values] for row in rows], dtype=np.float64)
+        pixels, side = reduced(np.where(np.isfinite(entries), entries, np.nan))
+        of_head = "" if head is None else f" head {head}"
+        several = f"{model} " if len(table.models) > 1 else ""
+        kind = {"similarity": "cosines of ", "attention": "map of "}.get(table.command, "")
+        title = f"{several}{kind}{f'{matrix} ' if matrix else ''}layer {layer}{of_head}"
+        of_tokens = table.command == "attention"
+        yield Picture(
+            title=title if side == 1 else f"{title}, {side} × {side} values a pixel",
+            values=pixels,
+            signed=not of_tokens,
+            row_title="from token" if of_tokens else "row",
+            column_title="to token" if of_tokens else "column" if table.command == "matrix" else "row",
+            labels=[str(row["text"]) for row in rows] if of_tokens else None,
         )
-        half = MOST_LINES // 2
-        rows = list(range(len(self)))
-        parts = [rows] if len(rows) <= MOST_LINES else [rows[:half], rows[-half:]]
-        columns = [values_and_valid(self._column(name)) for name, _, _ in shown]
-        gap = f'<tr><td colspan="{len(shown)}">...</td></tr>'
-        body = gap.join(
-            "".join(
-                "<tr>" + "".join(cell(values, valid, row) for values, valid in columns) + "</tr>"
-                for row in part
-            )
-            for part in parts
-        )
-        size = f"{self.command}: {len(self)} rows, {len(self.columns)} columns"
-        skipped = f", {len(self.skipped)} skipped" if self.skipped else ""
-        return (
-            f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-            f"<small>{html.escape(size)}{skipped}</small>"
-        )
-
-
-def values_and_valid(column: dict[str, Any]) -> tuple[NDArray[Any], NDArray[np.bool_] | None]:
-    return values_of(column), valid_of(column)
-
-
-def cell(values: NDArray[Any], valid: NDArray[np.bool_] | None, row: int) -> str:
-    """Numbers stand to the right, with four digits."""
-    value = values[row]
-    if value is None or (valid is not None and not valid[row]):
-        return "<td></td>"
-    if isinstance(value, np.floating):
-        return f'<td style="text-align: right">{value:.4g}</td>'
-    if isinstance(value, np.integer):
-        return f'<td style="text-align: right">{value}</td>'
-    return f'<td style="text-align: left">{html.escape(str(value))}</td>'

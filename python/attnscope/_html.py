@@ -1,0 +1,217 @@
+"""Tables as notebooks show them."""
+
+import html
+from base64 import b64encode
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from attnscope import _describe
+from attnscope._columns import valid_of, values_of
+from attnscope._picture import Picture
+
+if TYPE_CHECKING:
+    from attnscope._table import Table
+
+MOST_ROWS = 60  # of a table that is shown whole
+FIRST_ROWS, LAST_ROWS = 20, 10  # that are shown of a longer one
+MOST_ITEMS = 4  # of a list in a cell
+MOST_NOTES = 5  # of each kind, below a table
+MISSING = "–"
+
+# Colours are the notebook's own, so that they suit a dark theme too.
+_BOX = "max-width: 100%; overflow-x: auto"
+_HEAD = "vertical-align: bottom; white-space: normal; font-weight: bold; text-align: "
+_NUMBER = "text-align: right; white-space: nowrap"
+_TEXT = "text-align: left; white-space: nowrap"
+_FAINT = "text-align: right; opacity: 0.5"
+_PICTURE = "display: inline-block; margin: 4px 12px 4px 0"
+LETTERS = 10  # pixels of a screen that a line of names needs
+_SIDE = 320  # pixels of a screen that a picture of few values is wide
+
+
+def _escaped(text: str) -> str:
+    """A $ would begin a formula in a notebook."""
+    return html.escape(text).replace("$", "&#36;")
+
+
+def _wrapped(name: str) -> str:
+    """A long name may be broken after _."""
+    return _escaped(name).replace("_", "_<wbr>")
+
+
+def _number(value: Any) -> str:
+    if isinstance(value, (bool, np.bool_)):
+        return "yes" if value else "no"
+    return f"{value:.4g}" if isinstance(value, (float, np.floating)) else f"{value}"
+
+
+def _list(value: Any) -> str:
+    array = np.asarray(value)
+    if array.ndim > 1:
+        return " × ".join(map(str, array.shape)) + " values"
+    items = [MISSING if item is None else _number(item) for item in array[:MOST_ITEMS]]
+    if len(array) > MOST_ITEMS:
+        return f"{len(array)} values: {', '.join(items[:3])}, …"
+    return f"[{', '.join(items)}]"
+
+
+def _cell(name: str, value: Any) -> str:
+    """Numbers stand to the right, with four digits."""
+    if value is None or value is np.ma.masked:
+        return f'<td style="{_FAINT}">{MISSING}</td>'
+    if isinstance(value, str):
+        # Spaces of a token are part of it.
+        shown = value.replace(" ", "␣") if name == "text" else value
+        return f'<td style="{_TEXT}">{_escaped(shown)}</td>'
+    if isinstance(value, (list, np.ndarray)):
+        return f'<td style="{_TEXT}">{_escaped(_list(value))}</td>'
+    if isinstance(value, dict):
+        return f'<td style="{_TEXT}">{_escaped(", ".join(value))}</td>'
+    return f'<td style="{_NUMBER}">{_number(value)}</td>'
+
+
+def _table(heads: Iterable[str], rows: Iterable[str]) -> str:
+    body = "".join(f"<tr>{row}</tr>" for row in rows)
+    return (
+        f'<div style="{_BOX}"><table><thead><tr>{"".join(heads)}</tr></thead>'
+        f"<tbody>{body}</tbody></table></div>"
+    )
+
+
+def _rows(table: "Table") -> str:
+    """Columns that hold something, under the names that `table[name]` takes."""
+    meanings = _describe.meanings(table.command)
+    heads, columns = [], []
+    for name in table.columns:
+        column = table.column(name)
+        if column["type"] == "null":
+            continue
+        field = max((own for own in meanings if name.startswith(own)), key=len, default=None)
+        meaning = "" if field is None else html.escape(meanings[field]["meaning"])
+        side = "right" if column["type"] in ("number", "boolean") else "left"
+        heads.append(f'<th style="{_HEAD}{side}" title="{meaning}">{_wrapped(name)}</th>')
+        columns.append((name, values_of(column), valid_of(column)))
+
+    def row(index: int) -> str:
+        return "".join(
+            _cell(name, values[index] if valid is None or valid[index] else None)
+            for name, values, valid in columns
+        )
+
+    count = len(table)
+    if count <= MOST_ROWS:
+        return _table(heads, map(row, range(count)))
+    left_out = f"… {count - FIRST_ROWS - LAST_ROWS} rows"
+    gap = f'<td colspan="{len(columns)}" style="text-align: left; opacity: 0.5">{left_out}</td>'
+    first, last = range(FIRST_ROWS), range(count - LAST_ROWS, count)
+    return _table(heads, [*map(row, first), gap, *map(row, last)])
+
+
+def _fact(value: Any) -> str:
+    if isinstance(value, int) and not isinstance(value, bool):
+        return f"{value:,}"
+    return MISSING if value is None else _escaped(value if isinstance(value, str) else _number(value))
+
+
+def _facts(models: Sequence[dict[str, Any]]) -> str:
+    """A row for each fact, a column for each model."""
+    names = [name for name in dict.fromkeys(key for model in models for key in model)]
+    single = [
+        name
+        for name in names
+        if name != "name" and not any(isinstance(m.get(name), (list, dict)) for m in models)
+    ]
+    called = [_escaped(str(model.get("name"))) for model in models]
+    heads = [f'<th style="{_HEAD}right">{name}</th>' for name in ["", *called]]
+
+    def row(name: str) -> str:
+        values = [model.get(name) for model in models]
+        cells = "".join(f'<td style="{_NUMBER}">{_fact(value)}</td>' for value in values)
+        return f'<td style="{_TEXT}">{_escaped(name)}</td>{cells}'
+
+    return _table(heads, map(row, single))
+
+
+def _line(text: str) -> str:
+    return f"<div><small>{_escaped(text)}</small></div>"
+
+
+def _about(model: dict[str, Any]) -> str:
+    """A model in a line, as the command line says it."""
+    parts = []
+    if model.get("architecture"):
+        parts.append(str(model["architecture"]))
+    if model.get("layers"):
+        parts.append(f"{model['layers']} layers")
+    if model.get("heads") and model.get("head_dim"):
+        shared = model.get("kv_heads")
+        kv = f" ({shared} key/value)" if shared and shared != model["heads"] else ""
+        parts.append(f"{model['heads']} heads{kv} of {model['head_dim']}")
+    if model.get("width"):
+        parts.append(f"width {model['width']}")
+    if model.get("dtype"):
+        parts.append(str(model["dtype"]))
+    name = f"<b>{_escaped(str(model.get('name')))}</b>"
+    return f"<div>{name} <small>{_escaped(', '.join(parts))}</small></div>"
+
+
+def _written(model: dict[str, Any]) -> str:
+    """The text that a model was given, and what it wrote after it."""
+    given = "".join(token["text"] for token in model.get("tokens") or [])
+    after = model.get("generated")
+    if after is None:
+        return ""
+    shown = f"{_escaped(given)}<b>{_escaped(after['text'])}</b>"
+    return f'<pre style="white-space: pre-wrap; margin: 4px 0">{shown}</pre>'
+
+
+def _skipped(entry: dict[str, Any]) -> str:
+    parts = ("model", "layer", "matrix", "head")
+    what = [f"{part} {entry[part]}" for part in parts if entry.get(part) not in (None, "")]
+    return f"skipped: {', '.join(what)} ({entry['reason']})"
+
+
+def _notes(table: "Table") -> str:
+    lines = []
+    for notes in ([*map(_skipped, table.skipped)], table.notes):
+        lines += notes[:MOST_NOTES]
+        if len(notes) > MOST_NOTES:
+            lines.append(f"… {len(notes) - MOST_NOTES} more")
+    return "".join(map(_line, lines))
+
+
+def _picture(picture: Picture) -> str:
+    """An image, with the names of its rows and columns where it has any."""
+    height, width = picture.values.shape
+    scale = max(1, min(24, _SIDE // max(height, width)))
+    names = picture.labels if picture.labels and scale >= LETTERS else []
+    edge = 8 * min(12, max(map(len, names), default=0))
+    written = "".join(
+        f'<text x="{edge - 4}" y="{edge + (at + 0.7) * scale}" text-anchor="end">{name}</text>'
+        f'<text transform="translate({edge + (at + 0.7) * scale} {edge - 4}) rotate(-90)">{name}'
+        "</text>"
+        for at, name in enumerate(_escaped(name[:12]) for name in names)
+    )
+    source = b64encode(picture.png()).decode()
+    box = f'width="{width * scale}" height="{height * scale}"'
+    return (
+        f'<figure style="{_PICTURE}"><svg width="{edge + width * scale + 1}" '
+        f'height="{edge + height * scale + 1}" font-size="11" font-family="sans-serif" '
+        f'fill="currentColor"><image x="{edge}" y="{edge}" {box} preserveAspectRatio="none" '
+        f'style="image-rendering: pixelated" href="data:image/png;base64,{source}"/>'
+        f'<rect x="{edge + 0.5}" y="{edge + 0.5}" {box} fill="none" stroke="gray"/>{written}</svg>'
+        f"<figcaption><small>{_escaped(picture.title)}, {height} × {width}, "
+        f"{_number(picture.low)} to {_number(picture.high)}</small></figcaption></figure>"
+    )
+
+
+def shown(table: "Table", pictures: Sequence[Picture]) -> str:
+    """Of what is a picture, the picture; of anything else, its rows."""
+    parts = [_facts(table.models)] if table.command == "info" else map(_about, table.models)
+    content = "".join(map(_picture, pictures)) if pictures else _rows(table)
+    skipped = f", {len(table.skipped)} skipped" if table.skipped else ""
+    size = f"{table.command}: {len(table)} rows, {len(table.columns)} columns{skipped}"
+    written = "".join(map(_written, table.models))
+    return f"<div>{''.join(parts)}{written}{content}{_line(size)}{_notes(table)}</div>"
