@@ -112,7 +112,9 @@ def _rows(table: "Table") -> str:
 def _fact(value: Any) -> str:
     if isinstance(value, int) and not isinstance(value, bool):
         return f"{value:,}"
-    return MISSING if value is None else _escaped(value if isinstance(value, str) else _number(value))
+    if value is None:
+        return MISSING
+    return _escaped(value) if isinstance(value, str) else _number(value)
 
 
 def _facts(models: Sequence[dict[str, Any]]) -> str:

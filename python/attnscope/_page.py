@@ -32,7 +32,7 @@ class Page:
         # A frame of its own: the page's style and script are for a whole page.
         source = html.escape(self.html, quote=True)
         return (
-            f'<iframe srcdoc="{source}" title="attnscope report" style="width: 100%; height: 800px; '
-            'resize: vertical; border: 1px solid rgba(128, 128, 128, 0.5)" '
+            f'<iframe srcdoc="{source}" title="attnscope report" style="width: 100%; '
+            'height: 800px; resize: vertical; border: 1px solid rgba(128, 128, 128, 0.5)" '
             'sandbox="allow-scripts allow-downloads"></iframe>'
         )

@@ -208,11 +208,12 @@ def _pictures(table: Table, values: str) -> Iterator[Picture]:
         kind = {"similarity": "cosines of ", "attention": "map of "}.get(table.command, "")
         title = f"{several}{kind}{f'{matrix} ' if matrix else ''}layer {layer}{of_head}"
         of_tokens = table.command == "attention"
+        column = "to token" if of_tokens else "column" if table.command == "matrix" else "row"
         yield Picture(
             title=title if side == 1 else f"{title}, {side} × {side} values a pixel",
             values=pixels,
             signed=not of_tokens,
             row_title="from token" if of_tokens else "row",
-            column_title="to token" if of_tokens else "column" if table.command == "matrix" else "row",
+            column_title=column,
             labels=[str(row["text"]) for row in rows] if of_tokens else None,
         )

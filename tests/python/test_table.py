@@ -113,3 +113,48 @@ def test_names_are_escaped(gpt2: str, tmp_path: Any) -> None:
     folder = tmp_path / "<b>bold<"
     folder.symlink_to(gpt2)
     assert "<b>bold" not in asc.open(folder).spectrum(matrix="q")._repr_html_()
+
+
+def test_shows_what_there_is(gpt2: str) -> None:
+    whole = asc.open(gpt2).spectrum(matrix="q", values=True)._repr_html_()
+    assert "192 values: " in whole and "[192, 192]" in whole
+    assert ">head<" not in whole  # nulls alone
+    shown = asc.open(gpt2).circuits(layers=0)._repr_html_()
+    assert "energy_<wbr>rank_<wbr>0.9<" in shown
+    assert 'title="the query head, from 0; null: the sum over heads"' in shown
+    assert ">–<" in shown
+
+
+def test_info_shows_the_models_first(gpt2: str, llama: str) -> None:
+    shown = asc.info([gpt2, llama])._repr_html_()
+    assert shown.index("2,915,328") < shown.index("transformer.h.0")
+    assert "102 rows" in shown  # left out of 132
+
+
+def test_text_is_shown_as_it_is(gpt2: str) -> None:
+    shown = asc.open(gpt2).predict("To be, <b>or</b> $x$", generate=3)._repr_html_()
+    assert "&lt;b&gt;or&lt;/b&gt; &#36;x&#36;" in shown
+    assert "␣a<" in asc.open(gpt2).predict("To be, or not to be")._repr_html_()
+
+
+def test_matrices_are_pictures(gpt2: str) -> None:
+    model = asc.open(gpt2)
+    table = model.matrix(layer=0, matrix="q", head=1)
+    assert "data:image/png;base64," in table._repr_html_()
+    assert list(table.charts) == ["q-layer-0-head-1"]
+    assert len(model.similarity(head_matrix=(0, 1)).charts) == 3
+    chart = model.attention("To be", heatmap=(0, 2)).charts["map-of-layer-0-head-2"]
+    names = chart["layer"][0]["encoding"]["y"]["axis"]["labelExpr"]
+    assert json.loads(names[: names.index("]") + 1]) == ["To", "␣be"]
+
+
+def test_charts_have_data(gpt2: str) -> None:
+    altair = pytest.importorskip("altair")
+    table = asc.open(gpt2).circuits()
+    assert "heads-symmetry" in table.charts and "spectra-values-by-layer" not in table.charts
+    assert len({json.dumps(chart) for chart in table.charts.values()}) == len(table.charts)
+    assert isinstance(table.plot("symmetry"), altair.TopLevelMixin)
+    with pytest.raises(KeyError, match="heads-qk-rank, heads-ov-rank"):
+        table.plot("rank")
+    with pytest.raises(ValueError, match="no chart"):
+        asc.open(gpt2).info().plot()
