@@ -85,7 +85,7 @@ def _rows(table: "Table") -> str:
     meanings = _describe.meanings(table.command)
     heads, columns = [], []
     for name in table.columns:
-        column = table.column(name)
+        column = table._column(name)
         if column["type"] == "null":
             continue
         field = max((own for own in meanings if name.startswith(own)), key=len, default=None)
@@ -117,7 +117,7 @@ def _fact(value: Any) -> str:
     return _escaped(value) if isinstance(value, str) else _number(value)
 
 
-def _facts(models: Sequence[dict[str, Any]]) -> str:
+def facts(models: Sequence[dict[str, Any]]) -> str:
     """A row for each fact, a column for each model."""
     names = [name for name in dict.fromkeys(key for model in models for key in model)]
     single = [
@@ -211,7 +211,7 @@ def _picture(picture: Picture) -> str:
 
 def shown(table: "Table", pictures: Sequence[Picture]) -> str:
     """Of what is a picture, the picture; of anything else, its rows."""
-    parts = [_facts(table.models)] if table.command == "info" else map(_about, table.models)
+    parts = [facts(table.models)] if table.command == "info" else map(_about, table.models)
     content = "".join(map(_picture, pictures)) if pictures else _rows(table)
     skipped = f", {len(table.skipped)} skipped" if table.skipped else ""
     size = f"{table.command}: {len(table)} rows, {len(table.columns)} columns{skipped}"

@@ -27,8 +27,8 @@ OF_ONE_HEAD = ("head-among-heads", "attention-heads-of-layer")
 class Table:
     """Rows of one command, with the same names and numbers as the command line's CSV and JSON.
 
-    `table["stable_rank"]` is a column as an array, `table[0]` a row as a dict; a Table is iterated
-    by rows. Arrays are views of the table's own memory where they can be, and cannot be written to.
+    `table["stable_rank"]` is a column as an array, `table[0]` a row as a dict, `table[:3]` a list
+    of them; a Table is iterated by rows. Arrays are views of the table's own memory where they can be, and cannot be written to.
     """
 
     def __init__(self, report: _core.Report, arrays: dict[str, NDArray[Any]]) -> None:
@@ -74,15 +74,21 @@ class Table:
     def __getitem__(self, key: str) -> NDArray[Any]: ...
     @overload
     def __getitem__(self, key: int) -> dict[str, Any]: ...
-    def __getitem__(self, key: str | int) -> NDArray[Any] | dict[str, Any]:
+    @overload
+    def __getitem__(self, key: slice) -> list[dict[str, Any]]: ...
+    def __getitem__(
+        self, key: str | int | slice
+    ) -> NDArray[Any] | dict[str, Any] | list[dict[str, Any]]:
         if isinstance(key, str):
-            return array_of(self.column(key))
+            return array_of(self._column(key))
+        if isinstance(key, slice):
+            return [self._report.row(index) for index in range(*key.indices(len(self)))]
         index = key + len(self) if key < 0 else key
         if not 0 <= index < len(self):
             raise IndexError(f"the table has {len(self)} rows")
         return self._report.row(index)
 
-    def column(self, name: str) -> Buffers:
+    def _column(self, name: str) -> Buffers:
         """A column's buffers."""
         if name not in self.columns:
             raise KeyError(f"{name}; columns: {', '.join(self.columns)}")
@@ -120,7 +126,7 @@ class Table:
 
         columns = {}
         for name in self.columns:
-            column = self.column(name)
+            column = self._column(name)
             values, valid = values_of(column), valid_of(column)
             nullable = valid is not None and values.dtype.kind in "ib"
             if nullable:

@@ -27,6 +27,7 @@ def test_rows(table: asc.Table, rows: list[dict[str, Any]]) -> None:
         assert mine["stable_rank"] == theirs["stable_rank"]
         assert mine["singular_values"].tolist() == theirs["singular_values"]
     assert table[-1]["head"] == rows[-1]["head"]
+    assert [row["layer"] for row in table[:3]] == [row["layer"] for row in rows[:3]]
     with pytest.raises(IndexError):
         table[len(table)]
 
