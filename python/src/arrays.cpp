@@ -17,6 +17,7 @@
 #include "python/src/array_view.h"
 #include "python/src/bindings.h"
 #include "python/src/interruptible.h"
+#include "python/src/open_model.h"
 #include "python/src/table_report.h"
 
 namespace attnscope::python {
@@ -48,8 +49,11 @@ std::unique_ptr<TableReport> spectrum_of(const AnyArray& array, Example argument
                                            arguments_of(find_command_named("spectrum"), arguments));
   run_interruptibly(
       [work](const Waiter& waiter) {
-        Context context = context_of(work->arguments);
-        context.stop = waiter.stop;
+        // One matrix is in work whatever its size, so that no free memory need be looked for.
+        const auto threads = work->arguments.integer("threads");
+        const Context context{.threads = threads ? static_cast<int>(*threads) : default_threads(),
+                              .kernels = kernels_of_environment(),
+                              .stop = waiter.stop};
         SpectrumRequest request{.thresholds = work->arguments.shares("energy"),
                                 .with_values = work->arguments.flag("values")};
         if (const auto* ranks = work->arguments.find<std::vector<Rank>>("rank")) {
@@ -77,7 +81,8 @@ std::vector<std::int64_t> attention_rank(const Maps& maps, double energy) {
   }
   run_interruptibly(
       [work, energy](const Waiter& waiter) {
-        const Context context{.threads = default_threads(), .stop = waiter.stop};
+        const Context context{
+            .threads = default_threads(), .kernels = kernels_of_environment(), .stop = waiter.stop};
         LentTeam team(context);
         work->ranks = map_energy_ranks(work->views, energy, team.compute());
       },

@@ -7,7 +7,6 @@
 #include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 
-#include <cstdlib>
 #include <deque>
 #include <map>
 #include <memory>
@@ -70,12 +69,6 @@ struct Run {
 };
 
 std::string bare(std::string_view name) { return std::string(name); }
-
-/// As the command line does: the variable is for tests and comparisons.
-Kernels kernels_of_environment() {
-  const char* wish = std::getenv("ATTNSCOPE_KERNELS");
-  return Kernels::named(wish == nullptr ? "" : wish);
-}
 
 /// A JSON string, which is one of Python's too.
 std::string quoted(const std::string& text) { return json_text(Value(text)); }
