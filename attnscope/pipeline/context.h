@@ -36,8 +36,11 @@ struct Context {
   ProgressFn on_progress = {};
   Store* store = nullptr;  // keeps finished rows; null: they are not kept
   /// Computes the items of a plan in another process, as compute_item() does. Called from as many
-  /// threads as there are; returns soon after a stop is requested. Empty: items are computed here.
-  std::function<std::vector<Outcome>(const WorkItem&)> compute_elsewhere = {};
+  /// threads as there are items, up to a limit; throws Stopped soon after a stop is requested of
+  /// the token. Empty: items are computed here. `threads` and `memory_bytes` are of this process
+  /// alone.
+  std::function<std::vector<Outcome>(const WorkItem&, const std::stop_token&)> compute_elsewhere =
+      {};
   bool only_stored = false;  // what the store lacks is not computed: the run throws NotStored
 };
 

@@ -42,7 +42,7 @@ class Run {
     const RowMaker rows = plan_.analysis->make_rows(sink_);
     std::vector<QueueItem> queue;
     for (std::size_t index = 0; index < jobs_.size(); ++index) queue.push_back(queue_item(index));
-    note_large_items(queue);
+    if (!context_.compute_elsewhere) note_large_items(queue);
     run_queue(queue, context_, [&](std::size_t) { give_on(rows); });
     rows.finish();
     if (stored_) stored_->finish();
@@ -96,7 +96,7 @@ class Run {
 
   std::vector<Outcome> outcomes_of(const Job& job, const Compute& compute) {
     const auto computed = [&] {
-      if (context_.compute_elsewhere) return context_.compute_elsewhere(*job.item);
+      if (context_.compute_elsewhere) return context_.compute_elsewhere(*job.item, compute.stop);
       return plan_.analysis->compute(*job.item, source_of(*job.item), compute);
     };
     // Where a weight is missing, there is nothing worth keeping.

@@ -46,7 +46,8 @@ ReadyModels::ReadyModels(std::span<const Model> models, const Context& context)
     : models_(models), rest_(context) {
   const Compute compute{.kernels = context.kernels, .stop = context.stop};
   for (const Model& model : models) {
-    const std::uint64_t copy = copied_weights_bytes(model, rest_.memory_bytes);
+    const std::uint64_t copy =
+        context.compute_elsewhere ? 0 : copied_weights_bytes(model, rest_.memory_bytes);
     rest_.memory_bytes -= copy;
     passes_.emplace_back(model, /*copy_weights=*/copy > 0, compute);
   }

@@ -20,6 +20,10 @@ using Clock = std::chrono::steady_clock;
 
 constexpr auto kBetweenReports = std::chrono::milliseconds(100);
 
+/// Items that wait for other processes at once, so no more workers than that are busy: each takes a
+/// thread, which does nothing else and holds some 20 KB.
+constexpr std::size_t kMostElsewhere = 1024;
+
 std::vector<std::size_t> largest_first(const std::vector<QueueItem>& items) {
   std::vector<std::size_t> order(items.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
@@ -38,10 +42,11 @@ Progress total_of(const std::vector<QueueItem>& items) {
 }
 
 /// A thread that has no item can only help with a matrix of another one's, which is worth it where
-/// the matrix is large.
-std::size_t worker_count(const std::vector<QueueItem>& items, int threads) {
+/// the matrix is large and computed in this process.
+std::size_t worker_count(const std::vector<QueueItem>& items, const Context& context) {
   constexpr double kLargeFlops = 1e9;
-  const auto wanted = static_cast<std::size_t>(std::max(threads, 1));
+  if (context.compute_elsewhere) return std::min(kMostElsewhere, items.size());
+  const auto wanted = static_cast<std::size_t>(std::max(context.threads, 1));
   const bool any_large = std::any_of(
       items.begin(), items.end(), [](const QueueItem& item) { return item.flops >= kLargeFlops; });
   return any_large ? wanted : std::min(wanted, items.size());
@@ -57,8 +62,8 @@ class WorkQueue {
         context_(context),
         on_ended_(on_ended),
         order_(largest_first(items)),
-        workers_(worker_count(items, context.threads)),
-        budget_bytes_(context.memory_bytes),
+        workers_(worker_count(items, context)),
+        budget_bytes_(context.compute_elsewhere ? UINT64_MAX : context.memory_bytes),
         waiting_(order_.begin(), order_.end()),
         states_(items.size(), State::waiting),
         meter_(total_of(items), workers_) {}

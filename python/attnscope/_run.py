@@ -4,18 +4,20 @@ import os
 import warnings
 from collections.abc import Mapping
 from concurrent.futures import Executor
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path as FilePath
 from tempfile import NamedTemporaryFile
 from typing import Any
 
 from attnscope import _core, _describe
+from attnscope._elsewhere import Elsewhere
 from attnscope._errors import CheckpointWarning, error_of
 from attnscope._page import Page
 from attnscope._progress import ProgressLine
 from attnscope._safetensors import Bytes, arrays_of
 from attnscope._table import Table
 from attnscope._values import IN_MEMORY, text_of
-from attnscope._worker import Elsewhere
+from attnscope._worker import ModelFiles
 
 Arguments = list[tuple[str, str]]
 
@@ -63,14 +65,30 @@ def _write(path: str, content: Bytes) -> None:
             raise
 
 
-def _elsewhere(executor: Executor | None, arguments: Arguments, threads: int | None) -> Any:
+def _in_any_folder(path: str) -> str:
+    """For processes whose working folder is another one. Names on the hub stay as they are."""
+    return os.path.abspath(path) if os.path.exists(path) else path
+
+
+def _elsewhere(
+    executor: Executor | None,
+    given: Mapping[str, Any],
+    arguments: Arguments,
+    open_models: Mapping[str, _core.OpenModel],
+) -> AbstractContextManager[Elsewhere | None]:
     """None: items are computed in this process."""
     if executor is None:
-        return None
-    paths = {os.path.realpath(path): path for name, path in reversed(arguments) if name == "models"}
-    layout = dict(arguments).get("layout", "")
-    models = [(path, layout) for path in reversed(paths.values())]
-    return Elsewhere(executor, models, threads or 1)
+        return nullcontext()
+    if any(model.is_in_memory for model in open_models.values()):
+        raise TypeError("a model in memory cannot be sent elsewhere: save it, and open its path")
+    layout = _in_any_folder(dict(arguments).get("layout", ""))
+
+    def files_of(model: str) -> ModelFiles:
+        opened = open_models.get(model)
+        remote = given.get("remote") if opened is None else opened.is_remote
+        return ModelFiles(_in_any_folder(model), layout, bool(remote))
+
+    return Elsewhere(executor, files_of, given.get("threads") or 1)
 
 
 def _outcome(name: str, given: Mapping[str, Any], more: Arguments) -> dict[str, Any]:
@@ -81,9 +99,13 @@ def _outcome(name: str, given: Mapping[str, Any], more: Arguments) -> dict[str, 
     if "self" in keywords:
         keywords["models"] = keywords.pop("self")
     arguments, open_models = _arguments(name, keywords)
-    with ProgressLine(name, wanted) as show:
-        elsewhere = _elsewhere(executor, arguments, keywords.get("threads"))
+    with (
+        ProgressLine(name, wanted) as show,
+        _elsewhere(executor, keywords, arguments, open_models) as elsewhere,
+    ):
         outcome: dict[str, Any] = _core.run(name, arguments + more, open_models, show, elsewhere)
+    if elsewhere is not None:
+        elsewhere.warn(stacklevel=4)
     for warning in outcome["warnings"]:
         warnings.warn(warning, CheckpointWarning, stacklevel=4)
     for path, content in outcome["files"].items():

@@ -1,40 +1,31 @@
-"""Work items in other processes, through any executor of concurrent.futures."""
+"""What a worker of an executor runs: it opens models itself, and keeps them open."""
 
-from collections.abc import Callable, Sequence
-from concurrent.futures import CancelledError, Executor, wait
 from functools import lru_cache
+from threading import Lock
+from typing import NamedTuple
 
 from attnscope import _core
 
-BETWEEN_LOOKS = 0.1  # seconds
 
-ModelFiles = tuple[str, str]
-"""The path of a model, and that of its layout file or ''."""
+class ModelFiles(NamedTuple):
+    """What another process opens a model by."""
 
-
-@lru_cache(maxsize=8)
-def _opened(path: str, layout: str) -> _core.OpenModel:
-    """Opened by this process when its first item of the model comes, and kept."""
-    return _core.open_model(path, layout, False, None)
+    name: str  # a path, or a name of the hub
+    layout: str  # the path of a layout file, or ""
+    remote: bool  # it is read on the hub
 
 
-def compute(models: Sequence[ModelFiles], threads: int, item: str) -> str:
-    """What a worker runs: the outcomes of one item, as a text."""
-    return _core.compute_item(item, [_opened(*files) for files in models], threads)
+_opening = Lock()  # threads of one worker that need the same model open it once
 
 
-class Elsewhere:
-    """Sends items to an executor, and waits for each on the thread that asks for it."""
+@lru_cache(maxsize=16)
+def _opened(run: str, files: ModelFiles) -> _core.OpenModel:
+    """Anew for each run: files may have changed since the last one."""
+    return _core.open_model(*files, None)
 
-    def __init__(self, executor: Executor, models: Sequence[ModelFiles], threads: int) -> None:
-        self._executor = executor
-        self._models = models
-        self._threads = threads
 
-    def __call__(self, item: str, stopped: Callable[[], bool]) -> str:
-        future = self._executor.submit(compute, self._models, self._threads, item)
-        while not wait([future], timeout=BETWEEN_LOOKS).done:
-            if stopped():
-                future.cancel()
-                raise CancelledError
-        return future.result()
+def compute(run: str, files: ModelFiles, threads: int, item: str) -> str:
+    """The outcomes of one item of a run, as a text."""
+    with _opening:
+        model = _opened(run, files)
+    return _core.compute_item(item, model, threads)

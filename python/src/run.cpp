@@ -16,6 +16,7 @@
 
 #include "attnscope/commands/analyses.h"
 #include "attnscope/commands/common.h"
+#include "attnscope/commands/named_models.h"
 #include "attnscope/core/error.h"
 #include "attnscope/core/text.h"
 #include "attnscope/output/json_text.h"
@@ -32,26 +33,27 @@ namespace {
 
 using Texts = std::vector<std::string>;
 
-/// Computes items through an executor of Python's: its call takes the text of an item and a
-/// function that tells whether to stop, waits, and gives the text of the outcomes.
+/// Computes items through an executor of Python's: its call takes the name of a model, the text of
+/// an item and a function that tells whether to stop, waits, and gives the text of the outcomes, or
+/// None where it was stopped.
 class Elsewhere {
  public:
-  Elsewhere(PyObject* call, std::stop_token stop) : call_(call), stop_(std::move(stop)) {}
+  Elsewhere(PyObject* call, std::vector<NamedModel> models)
+      : call_(call), models_(std::move(models)) {}
 
-  std::vector<Outcome> operator()(const WorkItem& item) const {
+  std::vector<Outcome> operator()(const WorkItem& item, const std::stop_token& stop) const {
     const nb::gil_scoped_acquire lock;
-    const auto stopped = nb::cpp_function([stop = stop_] { return stop.stop_requested(); });
-    const nb::object text = nb::handle(call_)(work_item_text(item), stopped);
+    const auto stopped = nb::cpp_function([stop] { return stop.stop_requested(); });
+    const nb::object text =
+        nb::handle(call_)(models_[item.model].text, work_item_text(item), stopped);
+    if (text.is_none()) throw Stopped();
     return parse_outcomes(nb::cast<std::string>(text), "outcomes of another process");
   }
 
  private:
   PyObject* call_;  // that the caller of the run keeps
-  std::stop_token stop_;
+  std::vector<NamedModel> models_;
 };
-
-/// Items that wait for other processes at once: each takes a thread, which does nothing else.
-constexpr int kItemsElsewhere = 128;
 
 /// All of a run: it is shared with the thread that works, which may outlive the call.
 struct Run {
@@ -98,9 +100,7 @@ Session session_of(Run& run, const Arguments& arguments, const Waiter& waiter) {
   session.context.memory_bytes = asked.memory_bytes;
   session.context.kernels = kernels_of_environment();
   if (run.elsewhere != nullptr) {
-    session.context.compute_elsewhere = Elsewhere(run.elsewhere, waiter.stop);
-    session.context.threads = kItemsElsewhere;
-    session.context.memory_bytes = UINT64_MAX;  // none of this process is taken
+    session.context.compute_elsewhere = Elsewhere(run.elsewhere, named_models(arguments, session));
   }
   session.find_open_model = [&run](const std::string& name,
                                    const std::string&) -> std::optional<Model> {
@@ -160,16 +160,16 @@ nb::dict run_command(const std::string& name, Example arguments,
   return out;
 }
 
-/// The outcomes of one item, of models that are open here.
-std::string compute_here(const std::string& item, const std::vector<const OpenModel*>& models,
-                         int threads) {
+/// The outcomes of one item, of its model that is open here.
+std::string compute_here(const std::string& item, const OpenModel& open, int threads) {
   struct Work {
     WorkItem item;
     std::vector<Model> models;
     std::string text;
   };
-  const auto work = std::make_shared<Work>(Work{.item = parse_work_item(item, "work item")});
-  for (const OpenModel* open : models) work->models.push_back(open->model);
+  const auto work = std::make_shared<Work>(
+      Work{.item = parse_work_item(item, "work item"), .models = {open.model}});
+  work->item.model = 0;
   run_interruptibly(
       [work, threads](const Waiter& waiter) {
         const Context context{
@@ -185,7 +185,7 @@ std::string compute_here(const std::string& item, const std::vector<const OpenMo
 }  // namespace
 
 void bind_run(nb::module_& module) {
-  module.def("compute_item", &compute_here, nb::arg("item"), nb::arg("models"), nb::arg("threads"),
+  module.def("compute_item", &compute_here, nb::arg("item"), nb::arg("model"), nb::arg("threads"),
              "The text of the outcomes of a work item.");
   module.def(
       "run", &run_command, nb::arg("command"), nb::arg("arguments"), nb::arg("models"),
