@@ -8,6 +8,7 @@ from threading import Event, Lock, Thread
 from typing import Any
 from uuid import uuid4
 
+from attnscope._errors import Error
 from attnscope._worker import ModelFiles, compute
 
 BETWEEN_LOOKS = 0.1  # seconds
@@ -54,6 +55,8 @@ class Elsewhere:
 
     def __exit__(self, *_: object) -> None:
         self._over.set()
+        if self._watcher is not None:
+            self._watcher.join()
         for pool in self._new_pools:
             pool.shutdown(wait=False, cancel_futures=True)
 
@@ -78,9 +81,11 @@ class Elsewhere:
                 future: Future[Any] = executor.submit(compute, self._run, files, self._threads, item)
                 wait((future, self._stopped), return_when=FIRST_COMPLETED)
                 if future.done():
-                    text: str = future.result()
+                    outcome: str | Error = future.result()
                     self._breaks = 0
-                    return text
+                    if isinstance(outcome, Error):
+                        raise outcome
+                    return outcome
                 future.cancel()
             except BrokenProcessPool as error:
                 if not isinstance(executor, ProcessPoolExecutor):

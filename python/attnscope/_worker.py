@@ -5,6 +5,7 @@ from threading import Lock
 from typing import NamedTuple
 
 from attnscope import _core
+from attnscope._errors import Error
 
 
 class ModelFiles(NamedTuple):
@@ -24,8 +25,14 @@ def _opened(run: str, files: ModelFiles) -> _core.OpenModel:
     return _core.open_model(*files, None)
 
 
-def compute(run: str, files: ModelFiles, threads: int, item: str) -> str:
-    """The outcomes of one item of a run, as a text."""
-    with _opening:
-        model = _opened(run, files)
-    return _core.compute_item(item, model, threads)
+def compute(run: str, files: ModelFiles, threads: int, item: str) -> str | Error:
+    """The outcomes of one item of a run, as a text.
+
+    An error of the library is a result too: executors wrap what is raised each in its own way.
+    """
+    try:
+        with _opening:
+            model = _opened(run, files)
+        return _core.compute_item(item, model, threads)
+    except Error as error:
+        return error
