@@ -75,10 +75,10 @@ def open_model(name: str, layout: str, remote: bool, show_progress: Callable[...
 
 def open_in_memory(name: str, tensors: Sequence[tuple[str, Any]], config: str | None, tokenizer: str | None, layout: str) -> OpenModel: ...
 
-def compute_item(item: str, models: Sequence[OpenModel], threads: int) -> str:
+def compute_item(item: str, model: OpenModel, threads: int) -> str:
     """The text of the outcomes of a work item."""
 
-def run(command: str, arguments: Sequence[tuple[str, str]], models: Mapping[str, OpenModel], show_progress: Callable[..., None] | None, elsewhere: Callable[[str, Callable[[], bool]], str] | None) -> dict[str, Any]:
+def run(command: str, arguments: Sequence[tuple[str, str]], models: Mapping[str, OpenModel], show_progress: Callable[..., None] | None, elsewhere: Callable[[str, str, Callable[[], bool]], str | None] | None) -> dict[str, Any]:
     """
     Runs a command with texts for its parameters. `models`: open ones, by their names.
     """

@@ -51,6 +51,7 @@ class CheckpointWarning(UserWarning):
 def _class_of(kind: str, exit_code: int) -> type[Error]:
     found: type[Error] = globals()[f"{kind.capitalize()}Error"]
     found.kind, found.exit_code = kind, exit_code
+    found.__module__ = "attnscope"  # where users find it
     return found
 
 

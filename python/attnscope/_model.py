@@ -6,7 +6,7 @@ import os
 from functools import cached_property
 from typing import Any
 
-from attnscope import _core
+from attnscope import _core, _html
 from attnscope._commands import ModelCommands
 from attnscope._memory import in_memory, is_in_memory, open_in_memory
 from attnscope._run import open_core
@@ -42,6 +42,9 @@ class Model(ModelCommands):
         if self._core.is_in_memory:
             raise TypeError("a model in memory cannot be sent elsewhere: save it, and open its path")
         return _reopened, (self._core.name, self._core.layout, self._core.is_remote)
+
+    def _repr_html_(self) -> builtins.str:
+        return _html.facts([self.facts])
 
     def __repr__(self) -> builtins.str:
         return f"<attnscope.Model {self.path}>"

@@ -193,8 +193,8 @@ void bind_run(nb::module_& module) {
       nb::sig(
           "def run(command: str, arguments: collections.abc.Sequence[tuple[str, str]], models: "
           "collections.abc.Mapping[str, OpenModel], show_progress: collections.abc.Callable[..., "
-          "None] | None, elsewhere: collections.abc.Callable[[str, collections.abc.Callable[[], "
-          "bool]], str] | None) -> dict[str, typing.Any]"),
+          "None] | None, elsewhere: collections.abc.Callable[[str, str, "
+          "collections.abc.Callable[[], bool]], str | None] | None) -> dict[str, typing.Any]"),
       "Runs a command with texts for its parameters. `models`: open ones, by their names.");
 }
 
