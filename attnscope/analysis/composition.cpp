@@ -5,6 +5,7 @@
 #include <limits>
 #include <numeric>
 
+#include "attnscope/numerics/all_finite.h"
 #include "attnscope/numerics/products.h"
 
 namespace attnscope {
@@ -26,17 +27,6 @@ double sum_of_squares(const double* values, std::int64_t count) {
 
 double frobenius_norm(const Matrix<double>& matrix) {
   return std::sqrt(sum_of_squares(matrix.data(), matrix.rows() * matrix.cols()));
-}
-
-bool all_finite(MatrixView<const double> matrix) {
-  if (matrix.row_stride == 1) matrix = matrix.transposed();
-  double unfit = 0;  // NaN once a value is NaN or Inf
-  for (std::int64_t row = 0; row < matrix.rows; ++row) {
-    for (std::int64_t col = 0; col < matrix.cols; ++col) {
-      unfit += matrix(row, col) - matrix(row, col);
-    }
-  }
-  return unfit == 0;
 }
 
 void copy_rows(MatrixView<const double> from, MatrixView<double> to, std::int64_t first_row) {

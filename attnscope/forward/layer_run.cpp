@@ -1,10 +1,10 @@
 #include "attnscope/forward/layer_run.h"
 
 #include <algorithm>
-#include <bit>
 
 #include "attnscope/core/error.h"
 #include "attnscope/model/rope.h"
+#include "attnscope/numerics/all_finite.h"
 #include "attnscope/numerics/norms.h"
 
 namespace attnscope {
@@ -30,16 +30,6 @@ void mix(Matrix<float>& out, float a, const Matrix<float>& x, float b) {
   for (std::int64_t at = 0; at < count; ++at) values[at] = a * values[at] + b * other[at];
 }
 
-/// By the bits: whole vectors at once, whatever the numbers are.
-bool all_finite(std::span<const float> values) {
-  constexpr std::uint32_t kExponent = 0x7F800000;  // all ones in infinity and NaN
-  std::uint32_t worst = 0;
-  for (const float value : values) {
-    worst = std::max(worst, std::bit_cast<std::uint32_t>(value) & kExponent);
-  }
-  return worst < kExponent;
-}
-
 AttentionMask mask_of(const MaskSpec& spec) {
   return spec.causal ? AttentionMask::causal(spec.window)
                      : AttentionMask::bidirectional(spec.window);
@@ -61,7 +51,7 @@ void check_states(const ForwardWeights& weights, MatrixView<const float> states,
                   const std::string& of) {
   for (const MappedFile& file : weights.tokens.checkpoint->files()) file.check_intact();
   for (std::int64_t row = 0; row < states.rows; ++row) {
-    if (all_finite({&states(row, 0), static_cast<std::size_t>(states.cols)})) continue;
+    if (all_finite(states.row_block(row, 1))) continue;
     throw Error(ErrorKind::numerical,
                 {.file = weights.tokens.checkpoint->main_file().string(),
                  .problem = of + " gives NaN or infinity (first at row " + std::to_string(row) +

@@ -1,12 +1,11 @@
 #include "attnscope/numerics/matrix_blocks.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
-#include <limits>
-#include <type_traits>
+#include <span>
 #include <vector>
 
+#include "attnscope/numerics/all_finite.h"
 #include "attnscope/numerics/gram.h"
 #include "attnscope/numerics/kernels/tile_products.h"
 
@@ -50,26 +49,12 @@ AlignedBuffer<T>& block_memory() {
   return memory;
 }
 
-/// Without leaving early, and in whole numbers alone, so that the compiler takes many elements at a
-/// time: one unit more makes the exponent of what is not finite, and of nothing else, overflow into
-/// the sign.
-template <class T>
-bool all_finite(const T* line, std::int64_t count) {
-  using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
-  constexpr auto kExponent = std::bit_cast<Bits>(std::numeric_limits<T>::infinity());
-  constexpr Bits kSign = ~(~Bits{0} >> 1), kUnit = kSign - kExponent;
-  Bits sums = 0;
-  for (std::int64_t at = 0; at < count; ++at) {
-    sums |= (std::bit_cast<Bits>(line[at]) & kExponent) + kUnit;
-  }
-  return (sums & kSign) == 0;
-}
-
 template <class T>
 std::optional<BlockExtent::Place> first_not_finite(MatrixView<const T> matrix,
                                                    std::int64_t first_row, std::int64_t first_col) {
   for (std::int64_t row = 0; row < matrix.rows; ++row) {
-    if (all_finite(&matrix(row, 0), matrix.cols)) continue;
+    const std::span line(&matrix(row, 0), static_cast<std::size_t>(matrix.cols));
+    if (all_finite(line)) continue;
     std::int64_t col = 0;
     while (std::isfinite(matrix(row, col))) ++col;
     return BlockExtent::Place{first_row + row, first_col + col};

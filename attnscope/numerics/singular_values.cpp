@@ -1,4 +1,5 @@
 #include "attnscope/numerics/singular_values.h"
+#include "attnscope/numerics/all_finite.h"
 
 #include <algorithm>
 #include <array>
@@ -75,11 +76,6 @@ std::string matrix_text(std::int64_t rows, std::int64_t cols) {
 SingularValues checked(std::vector<double> values, std::int64_t rows, std::int64_t cols) {
   if (!values.empty() && std::isinf(values.front())) throw norm_overflows(rows, cols);
   return {std::move(values)};
-}
-
-bool all_finite(const Matrix<double>& matrix) {
-  return std::all_of(matrix.data(), matrix.data() + matrix.rows() * matrix.cols(),
-                     [](double value) { return std::isfinite(value); });
 }
 
 template <class Solve>
@@ -201,7 +197,7 @@ SingularValues product_singular_values(MatrixView<const double> left,
   const Matrix<double> r_left = qr_r_factor(left.transposed(), compute);
   const Matrix<double> r_right = qr_r_factor(right.transposed(), compute);
   const Matrix<double> core = multiply_transposed(r_left.view(), r_right.view(), compute);
-  if (!all_finite(core)) throw norm_overflows(left.cols, right.cols);
+  if (!all_finite(std::as_const(core).view())) throw norm_overflows(left.cols, right.cols);
   return singular_values(core.view(), compute);
 }
 

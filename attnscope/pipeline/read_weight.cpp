@@ -1,11 +1,9 @@
 #include "attnscope/pipeline/read_weight.h"
 
-#include <bit>
 #include <cmath>
-#include <cstdint>
-#include <limits>
-#include <type_traits>
 #include <utility>
+
+#include "attnscope/numerics/all_finite.h"
 
 namespace attnscope {
 namespace {
@@ -24,25 +22,6 @@ template <class M, class Decode>
 Read<M> read(const Model& model, const Weight& weight, Decode decode_matrix) {
   if (weight.tensor == nullptr) return {{}, weight.missing};
   return read<M>(model.checkpoint(), *weight.tensor, weight.matrix, decode_matrix);
-}
-
-/// Whether all exponents are those of numbers; without leaving early, so that the compiler takes
-/// many elements at a time.
-template <class T>
-bool all_finite(MatrixView<const T> matrix) {
-  using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
-  constexpr auto kExponent = std::bit_cast<Bits>(std::numeric_limits<T>::infinity());
-  if (matrix.col_stride != 1) matrix = matrix.transposed();
-  if (matrix.col_stride != 1) return false;
-  for (std::int64_t row = 0; row < matrix.rows; ++row) {
-    const T* line = matrix.data + row * matrix.row_stride;
-    bool finite = true;
-    for (std::int64_t col = 0; col < matrix.cols; ++col) {
-      finite &= (std::bit_cast<Bits>(line[col]) & kExponent) != kExponent;
-    }
-    if (!finite) return false;
-  }
-  return true;
 }
 
 }  // namespace

@@ -1,5 +1,9 @@
 #include "attnscope/pipeline/weight_spectrum.h"
 
+#include <bit>
+#include <cstdint>
+#include <optional>
+
 #include "attnscope/numerics/matrix_blocks.h"
 #include "attnscope/pipeline/estimates.h"
 
@@ -21,6 +25,27 @@ Read<SingularResult> values_of_blocks(const TensorMatrix& matrix, const Compute&
 Read<SingularResult> values_of(const TensorMatrix& matrix, const Compute& compute) {
   return matrix.tensor.dtype == DType::f64 ? values_of_blocks<double>(matrix, compute)
                                            : values_of_blocks<float>(matrix, compute);
+}
+
+/// The elements where they lie; nothing where they are of another type, not aligned for it, or
+/// apart along both axes.
+template <class T>
+std::optional<MatrixView<const T>> elements_of(const TensorView& tensor, DType dtype) {
+  const std::byte* data = tensor.bytes.data();
+  const bool is_aligned = reinterpret_cast<std::uintptr_t>(data) % alignof(T) == 0;
+  const bool has_lines = tensor.stride(0) == 1 || tensor.stride(1) == 1;
+  if (tensor.source != nullptr || tensor.dtype != dtype || !is_aligned || !has_lines ||
+      std::endian::native != std::endian::little) {
+    return std::nullopt;
+  }
+  return MatrixView<const T>{reinterpret_cast<const T*>(data), tensor.shape[0], tensor.shape[1],
+                             tensor.stride(0), tensor.stride(1)};
+}
+
+template <class T>
+Read<SingularResult> values_of_elements(MatrixView<const T> matrix, const Compute& compute) {
+  if (auto problem = find_not_finite(matrix)) return {{}, *std::move(problem)};
+  return {singular_result([&] { return singular_values(matrix, compute); }), ""};
 }
 
 Read<SingularResult> read(const Checkpoint& checkpoint, const CheckpointTensor& tensor,
@@ -46,6 +71,12 @@ Read<SingularResult> read_singular_values(const Checkpoint& checkpoint,
 }
 
 Read<SingularResult> read_singular_values(const TensorView& matrix, const Compute& compute) {
+  if (const auto elements = elements_of<float>(matrix, DType::f32)) {
+    return values_of_elements(*elements, compute);
+  }
+  if (const auto elements = elements_of<double>(matrix, DType::f64)) {
+    return values_of_elements(*elements, compute);
+  }
   return values_of(whole_matrix(matrix), compute);
 }
 

@@ -1,0 +1,45 @@
+// Whether numbers are all finite, many at a time.
+#pragma once
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <type_traits>
+
+#include "attnscope/core/matrix_view.h"
+
+namespace attnscope {
+
+/// Without leaving early, and in whole numbers alone, so that the compiler takes many at a time:
+/// one unit more makes the exponent of what is not finite, and of nothing else, overflow into the
+/// sign.
+template <class T>
+bool all_finite(std::span<const T> values) {
+  using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
+  constexpr auto kExponent = std::bit_cast<Bits>(std::numeric_limits<T>::infinity());
+  constexpr Bits kSign = ~(~Bits{0} >> 1), kUnit = kSign - kExponent;
+  Bits sums = 0;
+  for (const T value : values) sums |= (std::bit_cast<Bits>(value) & kExponent) + kUnit;
+  return (sums & kSign) == 0;
+}
+
+template <class T>
+bool all_finite(MatrixView<const T> matrix) {
+  if (matrix.col_stride != 1) matrix = matrix.transposed();
+  if (matrix.col_stride != 1) {
+    for (std::int64_t at = 0; at < matrix.rows * matrix.cols; ++at) {
+      if (!std::isfinite(matrix(at / matrix.cols, at % matrix.cols))) return false;
+    }
+    return true;
+  }
+  for (std::int64_t row = 0; row < matrix.rows; ++row) {
+    if (!all_finite(std::span(&matrix(row, 0), static_cast<std::size_t>(matrix.cols)))) {
+      return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace attnscope
