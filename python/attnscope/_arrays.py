@@ -57,6 +57,8 @@ def attention_rank(maps: Any, energy: float = 0.9) -> NDArray[np.int64]:
     """
     if not 0 < energy < 1:
         raise ValueError(f"energy: a share between 0 and 1 is needed, not {energy!r}")
+    if not is_array(maps):
+        raise TypeError(f"maps: an array is needed, not {type(maps).__name__}")
     array = np.asarray(np.from_dlpack(_real(maps)), dtype=np.float32)
     if array.ndim < 2:
         raise ValueError("maps: an array of shape (..., T, T) is needed")

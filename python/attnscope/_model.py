@@ -9,7 +9,7 @@ from typing import Any
 from attnscope import _core, _html
 from attnscope._commands import ModelCommands
 from attnscope._memory import in_memory, is_in_memory, open_in_memory
-from attnscope._run import open_core
+from attnscope._run import name_of, open_core
 from attnscope._values import Path
 
 
@@ -83,4 +83,4 @@ def open(
     for keyword, value in (("config", config), ("tokenizer", tokenizer), ("name", name)):
         if value is not None:
             raise TypeError(f"{keyword}: only weights in memory take it")
-    return Model(open_core(os.fspath(model), described, remote, progress))
+    return Model(open_core(name_of(model), described, remote, progress))

@@ -30,6 +30,16 @@ def _is_open(model: Any) -> bool:
     return hasattr(model, "_core")
 
 
+def name_of(model: Any) -> str:
+    if _is_open(model):
+        return str(model._core.name)
+    try:
+        return os.fsdecode(os.fspath(model))
+    except TypeError:
+        kind = type(model).__name__
+        raise TypeError(f"a model, a path or a name on the hub is needed, not {kind}") from None
+
+
 def _arguments(command: str, given: Mapping[str, Any]) -> tuple[Arguments, dict[str, _core.OpenModel]]:
     """The texts of all keywords, and the models among them that are open."""
     arguments: Arguments = []
@@ -42,7 +52,7 @@ def _arguments(command: str, given: Mapping[str, Any]) -> tuple[Arguments, dict[
                 arguments.append((parameter["name"], text))
             continue
         for model in _models_of(value) if value is not None else []:
-            name = model._core.name if _is_open(model) else os.fspath(model)
+            name = name_of(model)
             arguments.append(("models", name))
             if not _is_open(model):
                 continue

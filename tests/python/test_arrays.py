@@ -60,3 +60,12 @@ def test_torch() -> None:
     row = asc.spectrum(weight)[0]
     assert row["spectral_norm"] == pytest.approx(float(torch.linalg.matrix_norm(weight, 2)))
     assert asc.spectrum(weight.to(torch.bfloat16))[0]["shape"].tolist() == [20, 30]
+
+
+def test_what_is_no_array() -> None:
+    with pytest.raises(TypeError, match="not list"):
+        asc.spectrum([[1.0, 2.0], [3.0, 4.0]])
+    with pytest.raises(TypeError, match="not int"):
+        asc.open(3)
+    with pytest.raises(TypeError, match="maps: an array"):
+        asc.attention_rank([[1.0]])

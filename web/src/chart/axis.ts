@@ -84,5 +84,6 @@ export function axes(x: Axis, y: Axis, plot: Plot, theme: Theme, titles = true):
 /** The axis as a field of Vega-Lite's encoding, without the field's name. */
 export function vega_axis(axis: Axis): object {
   const anchor = axis.scale === "log" ? {} : { zero: false };
-  return { type: "quantitative", title: one_line(axis.title) || null, scale: { type: axis.scale, domain: axis.domain, nice: false, ...anchor } };
+  const whole = axis.integers ? { axis: { tickMinStep: 1 } } : {};
+  return { type: "quantitative", title: one_line(axis.title) || null, scale: { type: axis.scale, domain: axis.domain, nice: false, ...anchor }, ...whole };
 }

@@ -158,3 +158,13 @@ describe("words under the pointer", () => {
 test("ticks of a symmetric logarithm are 0 and powers of ten", () => {
   expect(ticks_of({ title: "", scale: "symlog", domain: [-2, 1800] }, 5)).toEqual([-1, 0, 1, 10, 100, 1000]);
 });
+
+test("an axis of whole numbers has no tick between them, on the page and in Vega-Lite", async () => {
+  const x = { title: "layer", scale: "linear", domain: [0, 3], integers: true } as const;
+  expect(ticks_of(x, 10)).toEqual([0, 1, 2, 3]);
+  const chart = { ...kEveryChart.find((each) => each.name === "lines-errors")!, x } as Chart;
+  const { svg } = await rendered(to_vega_lite(chart, kLight));
+  const labels = [...svg.matchAll(/>(\d[\d.]*)<\/text>/g)].map((found) => found[1]);
+  expect(labels).toContain("2");
+  expect(labels).not.toContain("2.5");
+});
