@@ -43,10 +43,10 @@ def _lists(column: Buffers) -> list[Any]:
     while child["type"] == "list":
         size = _same_size(child["offsets"])
         if size is None:
-            items = values_of(child)
+            items = array_of(child)
             return [items[a:b] for a, b in zip(offsets, offsets[1:], strict=False)]
         shape, scale, child = (*shape, size), scale * size, child["children"]["item"]
-    items = values_of(child)
+    items = array_of(child)
     return [
         items[begin * scale : end * scale].reshape(-1, *shape)
         for begin, end in zip(offsets, offsets[1:], strict=False)
@@ -54,7 +54,7 @@ def _lists(column: Buffers) -> list[Any]:
 
 
 def _records(column: Buffers) -> list[Any]:
-    fields = {name: values_of(child) for name, child in column["children"].items()}
+    fields = {name: array_of(child) for name, child in column["children"].items()}
     return [{name: values[at] for name, values in fields.items()} for at in range(column["length"])]
 
 

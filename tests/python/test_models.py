@@ -231,3 +231,14 @@ def test_several_revisions(hub: pathlib.Path) -> None:
         asc.open("org/model@step*", remote=True)
     table = asc.spectrum("org/model@step*", remote=True, matrix="q")
     assert sorted(set(table["model"])) == ["model@step1000", "model@step2000"]
+
+
+def test_a_null_inside_of_a_list_is_not_a_number() -> None:
+    arrays = weights()
+    arrays["h.0.attn.c_attn.weight"][:, :12] = 0  # the first head of W_Q
+    table = asc.open(arrays, config=CONFIG).similarity(overlap=True, layers=0)
+    expected = json.loads(table.to_json())["rows"][0]["overlap"]
+    assert expected[0][1] is None
+    found = np.asarray(table["overlap"][0])
+    assert np.isnan(found[0]).all() and np.isnan(found[:, 0]).all()
+    assert found[1, 2] == expected[1][2]
