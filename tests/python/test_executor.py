@@ -283,6 +283,7 @@ def test_an_interrupt(wide: str) -> None:
         from concurrent.futures import Future, ProcessPoolExecutor
         from multiprocessing import get_context
         import attnscope
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background ignores it
         pool = ProcessPoolExecutor(2, mp_context=get_context("spawn"))
         submit, futures, sent = pool.submit, [], []
         def interrupt(_):

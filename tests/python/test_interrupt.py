@@ -21,6 +21,7 @@ def test_keyboard_interrupt() -> None:
         import os, signal, threading, time
         import numpy
         import attnscope
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background ignores it
         array = numpy.random.default_rng(1).standard_normal((6000, 6000))
         sent = []
         def interrupt():
