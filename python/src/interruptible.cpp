@@ -1,6 +1,7 @@
 #include "python/src/interruptible.h"
 
 #include <nanobind/stl/optional.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <condition_variable>
@@ -30,7 +31,7 @@ struct Shared {
   std::stop_source stop;
 };
 
-void work_and_tell(Shared& shared, const std::function<void(const Waiter&)>& work) {
+void work_and_tell(Shared& shared, std::function<void(const Waiter&)> work) {
   const Waiter waiter{.stop = shared.stop.get_token(),
                       .on_progress = [&](const Progress& progress) {
                         const std::scoped_lock lock(shared.mutex);
@@ -42,10 +43,78 @@ void work_and_tell(Shared& shared, const std::function<void(const Waiter&)>& wor
   } catch (...) {
     failure = std::current_exception();
   }
+  work = nullptr;  // what it owns goes before anybody goes on
   const std::scoped_lock lock(shared.mutex);
   shared.failure = failure;
   shared.ended = true;
   shared.has_ended.notify_all();
+}
+
+/// A thread that does one task after another.
+class Helper {
+ public:
+  Helper() : thread_([state = state_] { serve(*state); }) {}
+  ~Helper() {
+    if (!thread_.joinable()) return;
+    end();
+    thread_.join();
+  }
+  Helper(const Helper&) = delete;
+  Helper& operator=(const Helper&) = delete;
+
+  /// When it is idle.
+  void start(std::function<void()> task) {
+    const std::scoped_lock lock(state_->mutex);
+    state_->task = std::move(task);
+    state_->has_changed.notify_one();
+  }
+
+  /// It ends after the task that it is at, whenever that is.
+  void abandon() {
+    end();
+    thread_.detach();
+  }
+
+ private:
+  struct State {
+    std::mutex mutex;
+    std::condition_variable has_changed;
+    std::function<void()> task;
+    bool over = false;
+  };
+
+  void end() {
+    const std::scoped_lock lock(state_->mutex);
+    state_->over = true;
+    state_->has_changed.notify_one();
+  }
+
+  static void serve(State& state) {
+    std::unique_lock lock(state.mutex);
+    while (true) {
+      state.has_changed.wait(lock, [&] { return state.over || state.task; });
+      if (!state.task) return;
+      const auto task = std::exchange(state.task, nullptr);
+      lock.unlock();
+      task();
+      lock.lock();
+    }
+  }
+
+  std::shared_ptr<State> state_ = std::make_shared<State>();
+  std::thread thread_;
+};
+
+/// The one that stays with the calling thread, which a fork leaves behind.
+std::unique_ptr<Helper>& staying_helper() {
+  thread_local std::unique_ptr<Helper> helper;
+  thread_local pid_t process = 0;
+  if (process != getpid()) {
+    static_cast<void>(helper.release());
+    process = getpid();
+  }
+  if (helper == nullptr) helper = std::make_unique<Helper>();
+  return helper;
 }
 
 /// Whether work has ended. Other threads of Python run meanwhile.
@@ -68,23 +137,26 @@ void look_up(const nb::object& show_progress, const std::optional<Progress>& new
 }  // namespace
 
 void run_interruptibly(std::function<void(const Waiter&)> work, const nb::object& show_progress,
-                       nb::object kept) {
+                       nb::object kept, WorkThread where) {
   const auto shared = std::make_shared<Shared>();
-  std::thread thread([shared, work = std::move(work)] { work_and_tell(*shared, work); });
+  std::unique_ptr<Helper> own;
+  if (where == WorkThread::own) own = std::make_unique<Helper>();
+  std::unique_ptr<Helper>& helper = own != nullptr ? own : staying_helper();
+  helper->start([shared, work = std::move(work)]() mutable {
+    work_and_tell(*shared, std::exchange(work, nullptr));
+  });
   std::optional<Progress> news;
   try {
     while (!wait(*shared, kBetweenLooks, news)) look_up(show_progress, news);
   } catch (...) {
     shared->stop.request_stop();
-    if (wait(*shared, kMostDelay, news)) {
-      thread.join();
-    } else {
-      thread.detach();
+    if (!wait(*shared, kMostDelay, news)) {
+      helper->abandon();
+      helper.reset();
       kept.release();
     }
     throw;
   }
-  thread.join();
   if (shared->failure) std::rethrow_exception(shared->failure);
 }
 

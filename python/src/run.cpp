@@ -178,7 +178,7 @@ std::string compute_here(const std::string& item, const OpenModel& open, int thr
         work->text =
             outcomes_text(compute_item(work->item, sources_of(work->models), team.compute()));
       },
-      nb::none());
+      nb::none(), nb::none(), WorkThread::stays);
   return work->text;
 }
 
