@@ -114,6 +114,7 @@ class WorkQueue {
     while (!is_over()) {
       const auto index = take_item();
       if (!index) {
+        if (context_.compute_elsewhere) return;  // nobody here can be helped
         be_idle(lock);
         continue;
       }
