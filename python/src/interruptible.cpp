@@ -5,6 +5,8 @@
 
 #include <chrono>
 #include <condition_variable>
+#include <cstddef>
+#include <cstdlib>
 #include <exception>
 #include <memory>
 #include <mutex>
@@ -105,6 +107,15 @@ class Helper {
   std::thread thread_;
 };
 
+/// glibc gives what is freed back to the system from a size on that grows with the largest block
+/// that was ever mapped and freed, up to 32 MB. With such a block, though it is never touched, it
+/// keeps the memory of one piece of work for the next, which else takes it anew page by page.
+void keep_freed_memory() {
+  constexpr std::size_t kLargest = (std::size_t{32} << 20) - (std::size_t{64} << 10);
+  void* volatile block = std::malloc(kLargest);  // volatile: else a compiler leaves both out
+  std::free(block);
+}
+
 /// The one that stays with the calling thread, which a fork leaves behind.
 std::unique_ptr<Helper>& staying_helper() {
   thread_local std::unique_ptr<Helper> helper;
@@ -113,7 +124,10 @@ std::unique_ptr<Helper>& staying_helper() {
     static_cast<void>(helper.release());
     process = getpid();
   }
-  if (helper == nullptr) helper = std::make_unique<Helper>();
+  if (helper == nullptr) {
+    keep_freed_memory();
+    helper = std::make_unique<Helper>();
+  }
   return helper;
 }
 
