@@ -63,16 +63,20 @@ def _arguments(command: str, given: Mapping[str, Any]) -> tuple[Arguments, dict[
 
 
 def _write(path: str, content: Bytes) -> None:
-    """Whole or not at all."""
+    """Whole or not at all. Raises IoError."""
     target = FilePath(path)
-    with NamedTemporaryFile(dir=target.parent, prefix=f".{target.name}.", delete=False) as file:
-        try:
-            file.write(content.data)
-            file.flush()
-            os.replace(file.name, target)
-        except BaseException:
-            os.unlink(file.name)
-            raise
+    try:
+        with NamedTemporaryFile(dir=target.parent, prefix=f".{target.name}.", delete=False) as file:
+            try:
+                file.write(content.data)
+                file.flush()
+                os.replace(file.name, target)
+            except BaseException:
+                os.unlink(file.name)
+                raise
+    except OSError as error:
+        problem = f"cannot write: {error.strerror}"
+        raise error_of("io", f"{path}: {problem}", {"file": path, "problem": problem}) from None
 
 
 def _in_any_folder(path: str) -> str:

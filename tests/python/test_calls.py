@@ -80,6 +80,9 @@ def test_maps_as_arrays(gpt2: str) -> None:
 def test_files_appear_whole(gpt2: str, tmp_path: Any) -> None:
     asc.open(gpt2).attention(TEXT, maps=tmp_path / "maps.safetensors")
     assert [path.name for path in tmp_path.iterdir()] == ["maps.safetensors"]
+    with pytest.raises(asc.IoError, match="nowhere/maps.safetensors: cannot write") as failed:
+        asc.open(gpt2).attention(TEXT, maps=tmp_path / "nowhere/maps.safetensors")
+    assert failed.value.file == str(tmp_path / "nowhere/maps.safetensors")
 
 
 def test_report(gpt2: str, tmp_path: Any) -> None:
