@@ -3,9 +3,15 @@
 
 #include <nanobind/nanobind.h>
 
+#include <string>
+#include <string_view>
+
 namespace attnscope::python {
 
 namespace nb = nanobind;
+
+/// How Python spells a parameter of a command: by its name.
+inline std::string keyword(std::string_view name) { return std::string(name); }
 
 void bind_errors(nb::module_& module);
 void bind_descriptions(nb::module_& module);

@@ -18,9 +18,8 @@ nb::dict parts_dict(const ErrorParts& parts) {
   out["tensor"] = text(parts.tensor);
   out["parameter"] = text(parts.parameter);
   out["layer"] = parts.layer ? nb::object(nb::int_(*parts.layer)) : nb::object(nb::none());
-  const auto bare = [](std::string_view name) { return std::string(name); };
-  out["problem"] = text(spell_parameters(parts.problem, bare));
-  out["hint"] = text(spell_parameters(parts.hint, bare));
+  out["problem"] = text(spell_parameters(parts.problem, keyword));
+  out["hint"] = text(spell_parameters(parts.hint, keyword));
   return out;
 }
 

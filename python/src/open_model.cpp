@@ -24,8 +24,6 @@
 namespace attnscope::python {
 namespace {
 
-std::string bare(std::string_view name) { return std::string(name); }
-
 /// A download as a run whose items are files.
 Progress progress_of(const DownloadProgress& download) {
   Progress progress{.items_done = download.files_done,
@@ -124,13 +122,13 @@ Session session_of(const Waiter& waiter, std::vector<std::string>& warnings) {
                                        .stop = waiter.stop,
                                        .on_note =
                                            [&warnings](const std::string& note) {
-                                             warnings.push_back(spell_parameters(note, bare));
+                                             warnings.push_back(spell_parameters(note, keyword));
                                            }},
                             [show = waiter.on_progress](const DownloadProgress& download) {
                               show(progress_of(download));
                             });
   session.on_warning = [&warnings](const ErrorParts& warning) {
-    warnings.push_back(error_text(warning, bare));
+    warnings.push_back(error_text(warning, keyword));
   };
   return session;
 }

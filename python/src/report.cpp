@@ -142,8 +142,7 @@ void bind_report(nb::module_& module) {
                    [](const TableReport& self) {
                      std::vector<std::string> notes;
                      for (const std::string& note : self.report().notes) {
-                       notes.push_back(spell_parameters(
-                           note, [](std::string_view name) { return std::string(name); }));
+                       notes.push_back(spell_parameters(note, keyword));
                      }
                      return notes;
                    })

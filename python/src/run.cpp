@@ -70,8 +70,6 @@ struct Run {
   Texts notes = {};  // of a command without rows
 };
 
-std::string bare(std::string_view name) { return std::string(name); }
-
 /// A JSON string, which is one of Python's too.
 std::string quoted(const std::string& text) { return json_text(Value(text)); }
 
@@ -108,7 +106,7 @@ Session session_of(Run& run, const Arguments& arguments, const Waiter& waiter) {
     return found == run.models.end() ? std::nullopt : std::optional(found->second);
   };
   session.on_note = [&run](const std::string& note) {
-    run.notes.push_back(spell_parameters(note, bare));
+    run.notes.push_back(spell_parameters(note, keyword));
   };
   session.open_file = [&run](const std::string& path) -> std::ostream& { return run.beside[path]; };
   session.write_file = [&run](const std::string& path, std::string_view content) {
