@@ -72,6 +72,13 @@ export function matrices_of(report: Report, id: "spectrum" | "weights" | "simila
   return kOrder.filter((matrix) => there.has(matrix));
 }
 
+/** The layers that an analysis has rows of for a model, or has left out for a reason. */
+export function layers_of(report: Report, id: "spectrum" | "weights" | "overlap", model: string): number[] {
+  const found = analysis<"spectrum" | "weights" | "overlap">(report, id);
+  const places = [...(found?.rows ?? []), ...(found?.skipped ?? [])].filter((each) => each.model === model);
+  return [...new Set(places.flatMap((each) => each.layer ?? []))].sort((a, b) => a - b);
+}
+
 /** Numbers of a slice of the block of values; a view, not a copy. A few numbers stand in the row itself. */
 export function numbers(report: Report, slice: Slice | readonly number[]): Float32Array {
   return is_slice(slice) ? report.values.subarray(slice.at, slice.at + slice.length) : Float32Array.from(slice);

@@ -53,9 +53,10 @@ describe("panels", () => {
   });
 
   test("layers: all of eight, else the first and last four, or those of the address that exist", () => {
-    expect(usual_layers(8)).toHaveLength(8);
-    expect(usual_layers(12)).toEqual([0, 1, 2, 3, 8, 9, 10, 11]);
+    expect(usual_layers([2, 3, 5])).toEqual([2, 3, 5]);
+    expect(usual_layers([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11])).toEqual([0, 1, 2, 3, 8, 9, 10, 11]);
     expect(spectra_choice(reading({ layers: "0,2,7,x" })).layers).toEqual([0, 2]);
+    expect(spectra_choice(reading()).layers).toEqual([0, 1]); // the report has nothing of layer 2; 1 was skipped
   });
 
   test("at first only projections are shown, or everything where there is none", () => {

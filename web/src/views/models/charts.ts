@@ -3,7 +3,7 @@ import type { Axis } from "../../chart/axis";
 import type { Series } from "../../chart/base";
 import type { Line, LinesChart, Panel } from "../../chart/lines";
 import { matrix_words } from "../../chart/words";
-import { at_threshold, matrices_of, row_at, rows_of, type Report } from "../../data/report";
+import { at_threshold, layers_of, matrices_of, row_at, rows_of, type Report } from "../../data/report";
 import type { AttentionLayerRow, CircuitRow, Matrix, Model } from "../../data/report_file";
 import type { Reading } from "../../page/view";
 import { text_facts } from "../attention/charts";
@@ -108,7 +108,7 @@ export function ranks_by_step({ report, threshold }: Reading): LinesChart | unde
   const first = revisions[0]?.model;
   if (!first || new Set(revisions.map(({ step }) => step)).size < 2) return undefined;
   const steps = revisions.map(({ step }) => step);
-  const layers = usual_layers(first.layers);
+  const layers = usual_layers(layers_of(report, "spectrum", first.name));
   const panels = all_matrices(report).map((matrix): Panel => ({
     title: matrix_words(matrix),
     lines: layers.map((layer) => ({

@@ -21,7 +21,7 @@ function charts(reading: Reading): Chart[] {
   ] : [];
   const overlaps = with_overlap(reading) ? [
     overlap_by_layer_chart(reading),
-    ...matrices_of(reading.report, "overlap", reading.model.name).flatMap((matrix) => chosen_layers(reading).flatMap((layer) => overlap_chart(reading, matrix, layer) ?? [])),
+    ...matrices_of(reading.report, "overlap", reading.model.name).flatMap((matrix) => chosen_layers(reading, "overlap").flatMap((layer) => overlap_chart(reading, matrix, layer) ?? [])),
   ] : [];
   return [...cosines, ...overlaps, ...[head_cosines_chart(reading, ...chosen_head(reading)) ?? []].flat()];
 }
@@ -43,7 +43,7 @@ function overlaps(context: Context): HTMLElement {
   if (!with_overlap(context)) return section(title, null, absent_analysis("How far the spaces of heads overlap", "overlap"));
   const matrices = matrices_of(report, "overlap", model.name);
   const matrix = choice_param(state, "matrix", matrices as [Matrix, ...Matrix[]]);
-  const layers = chosen_layers(context);
+  const layers = chosen_layers(context, "overlap");
   const frames = layers.map((layer) => {
     const chart = overlap_chart(context, matrix, layer);
     if (chart) return chart_frame(chart, theme);
@@ -54,7 +54,7 @@ function overlaps(context: Context): HTMLElement {
     chart_frame(overlap_by_layer_chart(context), theme),
     controls(
       choice("matrix", matrices.map((each) => ({ value: each, label: matrix_words(each) })), matrix, (value) => context.go({ matrix: value })),
-      layer_chips(context)),
+      layer_chips(context, "overlap")),
     even_row(context, 250, ...frames));
 }
 

@@ -16,11 +16,11 @@ export interface SpectraChoice {
   by: "layer" | "matrix"; // what a panel is
   log_x: boolean;
   log_y: boolean;
-  layers: number[];
+  layers: readonly number[];
   head: number | null; // a query head and the key/value head that it reads; null: whole layers
 }
 
-export function spectra_choice(reading: Pick<Reading, "state" | "model">): SpectraChoice {
+export function spectra_choice(reading: Pick<Reading, "report" | "state" | "model">): SpectraChoice {
   const { state, model } = reading;
   const quantity = choice_param(state, "show", ["values", "null", "energy"]);
   return {
@@ -29,7 +29,7 @@ export function spectra_choice(reading: Pick<Reading, "state" | "model">): Spect
     // Against the null what matters is at the left end, which a logarithm opens.
     log_x: choice_param(state, "x", quantity === "null" ? ["log", "linear"] : ["linear", "log"]) === "log",
     log_y: choice_param(state, "y", ["log", "linear"]) === "log",
-    layers: chosen_layers(reading),
+    layers: chosen_layers(reading, "spectrum"),
     head: index_param(state, "head", model.heads) ?? null,
   };
 }

@@ -29,7 +29,7 @@ function pickers(context: Context, chosen: SpectraChoice): HTMLElement {
       chosen.quantity === "energy" ? null : choice("vertical axis", scales("y"), chosen.log_y ? "log" : "linear", (y) => context.go({ y })),
       choice("horizontal axis", scales("x"), chosen.log_x ? "log" : "linear", (x) => context.go({ x })),
       head_select(context, chosen)),
-    controls(layer_chips(context)));
+    controls(layer_chips(context, "spectrum")));
 }
 
 function head_select(context: Context, chosen: SpectraChoice): HTMLElement | null {

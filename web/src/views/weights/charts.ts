@@ -22,7 +22,7 @@ export interface WeightsChoice {
 export function weights_choice({ report, state, model }: Reading): WeightsChoice {
   const matrices = matrices_of(report, "weights", model.name);
   const matrix = matrices.find((each) => each === state.params.matrix) ?? matrices[0] ?? "q";
-  const layer = index_param(state, "l", model.layers) ?? 0;
+  const layer = index_param(state, "l", model.layers) ?? whole_rows(report, model, matrix)[0]?.layer ?? 0;
   const head = index_param(state, "head") ?? null;
   return {
     models: choice_param(state, "models", ["one", "all"]) === "all" ? report.file.models : [model],
