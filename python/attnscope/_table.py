@@ -148,7 +148,7 @@ class Table:
             return {_file_name(picture.title): picture.chart() for picture in self._pictures}
         # A report's overview repeats charts of other views; the later name is that view's own.
         names = {text: name for name, text in _core.charts(self._report) if _has_data(text)}
-        ordered = sorted(names.items(), key=lambda entry: entry[1].endswith(OF_ONE_HEAD))
+        ordered = sorted(names.items(), key=lambda entry: _place(entry[1]))
         return {name: json.loads(text) for text, name in ordered}
 
     @cached_property
@@ -194,6 +194,11 @@ def _has_data(chart: str) -> bool:
     """Whether the table of values in a specification has more than its line of names."""
     data = json.loads(chart).get("data", {}).get("values")
     return not isinstance(data, str) or data.count("\n") > 1
+
+
+def _place(chart: str) -> int:
+    """Charts that compare models stand first, those of one head last."""
+    return -1 if chart.startswith("models-") else int(chart.endswith(OF_ONE_HEAD))
 
 
 def _file_name(title: str) -> str:

@@ -159,3 +159,18 @@ def test_charts_have_data(gpt2: str) -> None:
         table.plot("rank")
     with pytest.raises(ValueError, match="no chart"):
         asc.open(gpt2).info().plot()
+
+
+def test_charts_of_several_models(gpt2: str, llama: str) -> None:
+    charts = list(asc.spectrum([gpt2, llama], matrix="q").charts)
+    assert charts[0] == "models-ranks"
+    assert any(name.startswith("model-1-") for name in charts)
+
+
+def test_charts_of_what_is_small(gpt2: str) -> None:
+    array = asc.spectrum(np.eye(4), values=True)
+    assert list(array.charts) == ["spectrum-values", "spectrum-null", "spectrum-energy"]
+    assert asc.spectrum(np.eye(4)).charts == {}
+    model = asc.open(gpt2)
+    assert list(model.spectrum(mla=True).charts) == ["spectra-latent"]
+    assert "weights-histogram-q-1" in model.weights(layers=1, histogram=True).charts

@@ -5,6 +5,7 @@ import { svg_text } from "./chart/tree";
 import { plain } from "./chart/words";
 import { opened } from "./data/load";
 import type { Report } from "./data/report";
+import { array_charts } from "./views/spectra/array";
 import { kViews } from "./views/views";
 
 export interface ExportedChart {
@@ -15,13 +16,16 @@ export interface ExportedChart {
 }
 
 const kWidth = 900;
+const kOfAllModels = "models-"; // begins the names of charts that compare them
 
 export function all_charts(report: Report): Chart[] {
+  if (report.file.models.length === 0) return array_charts(report);
   const threshold = report.file.thresholds[report.file.thresholds.length - 1] ?? 0.9;
   return report.file.models.flatMap((model, index) => {
     const reading = { report, state: { view: "", params: {} }, model, threshold };
     const charts = kViews.flatMap((view) => view.charts?.(reading) ?? []);
-    return report.file.models.length > 1 ? charts.map((chart) => ({ ...chart, name: `model-${index}-${chart.name}` })) : charts;
+    const of_one = (chart: Chart) => report.file.models.length > 1 && !chart.name.startsWith(kOfAllModels);
+    return charts.map((chart) => (of_one(chart) ? { ...chart, name: `model-${index}-${chart.name}` } : chart));
   });
 }
 

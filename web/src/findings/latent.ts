@@ -1,20 +1,8 @@
 // What a joint key–value latent would keep of the weights.
+import { kept } from "../data/latent";
 import { rows_of } from "../data/report";
-import type { LatentSide, MlaRow } from "../data/report_file";
+import type { MlaRow } from "../data/report_file";
 import { at_least_percent, between, small_percent, strong, type Kind } from "./finding";
-
-interface Kept {
-  rank: number;
-  energy: number;
-  null_energy: number;
-}
-
-// The latent's usual size where it is less than there is to keep, else a tenth of the width.
-function kept(side: LatentSide): Kept | undefined {
-  const of_rank = { rank: side.rank, energy: side.energy, null_energy: side.null_energy };
-  const of_share = { rank: side.share_rank, energy: side.share_energy, null_energy: side.share_null_energy };
-  return [of_rank, of_share].find((each) => each.rank < 0.9 * side.possible_rank && Number.isFinite(each.energy ?? NaN));
-}
 
 export const latent: Kind = ({ report, model }) => {
   const rows = rows_of(report, "mla", model.name);

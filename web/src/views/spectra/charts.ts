@@ -9,7 +9,8 @@ import { choice_param, index_param } from "../../page/state";
 import type { Reading } from "../../page/view";
 import { chosen_layers } from "../layers";
 
-export type Quantity = "values" | "null" | "energy";
+export const kQuantities = ["values", "null", "energy"] as const;
+export type Quantity = (typeof kQuantities)[number];
 
 export interface SpectraChoice {
   quantity: Quantity;
@@ -22,7 +23,7 @@ export interface SpectraChoice {
 
 export function spectra_choice(reading: Pick<Reading, "report" | "state" | "model">): SpectraChoice {
   const { state, model } = reading;
-  const quantity = choice_param(state, "show", ["values", "null", "energy"]);
+  const quantity = choice_param(state, "show", kQuantities);
   return {
     quantity,
     by: choice_param(state, "by", ["layer", "matrix"]),
@@ -49,7 +50,14 @@ export function spectrum_quantity(report: Report, row: SpectrumRow, quantity: Qu
   return values.map((value, index) => (null_values[index]! > 0 ? value / null_values[index]! : NaN));
 }
 
-function thinned(series: string, values: ArrayLike<number>): Line {
+/** The same of its null; undefined where the quantity is itself over the null's. */
+export function null_quantity(report: Report, row: SpectrumRow, quantity: Quantity): ArrayLike<number> | undefined {
+  if (!row.null_singular_values || quantity === "null") return undefined;
+  const values = scaled_numbers(report, row.null_singular_values);
+  return quantity === "energy" ? cumulative_energy(values) : values;
+}
+
+export function thinned(series: string, values: ArrayLike<number>): Line {
   const kept = thinned_indices(values.length);
   return { series, x: kept.map((index) => index + 1), y: kept.map((index) => values[index]!) };
 }
@@ -57,7 +65,7 @@ function thinned(series: string, values: ArrayLike<number>): Line {
 const kAxisTitles: Readonly<Record<Quantity, string>> = { values: "singular value", null: "over the null's", energy: "share of the energy" };
 
 /** Axes for the lines of panels: of those that the reader has not hidden. */
-export function spectra_axes(choice: SpectraChoice, panels: readonly Panel[]): { x: Axis; y: Axis } {
+export function spectra_axes(choice: Pick<SpectraChoice, "quantity" | "log_x" | "log_y">, panels: readonly Panel[]): { x: Axis; y: Axis } {
   const lines = panels.flatMap((panel) => panel.lines);
   const longest = Math.max(2, ...lines.map((line) => Number(line.x[line.x.length - 1] ?? 1)));
   const largest = Math.max(1e-12, ...lines.map((line) => Math.max(...Array.from(line.y, (value) => (Number.isFinite(value) ? value! : 0)))));
@@ -72,8 +80,8 @@ export function spectra_axes(choice: SpectraChoice, panels: readonly Panel[]): {
   return { x, y: { title, scale: choice.log_y ? "log" : "linear", domain: [choice.log_y ? largest / 300 : 0, largest * 1.04] } };
 }
 
-const kTitles: Readonly<Record<Quantity, string>> = { values: "Singular values", null: "Spectra against the null", energy: "Cumulative energy" };
-const kNotes: Readonly<Record<Quantity, string>> = {
+export const kTitles: Readonly<Record<Quantity, string>> = { values: "Singular values", null: "Spectra against the null", energy: "Cumulative energy" };
+export const kNotes: Readonly<Record<Quantity, string>> = {
   values: "A line that falls faster than the dashed one holds its energy in fewer directions than random numbers do.",
   null: "Each singular value over the one that a Gaussian matrix of the same shape and energy has at that index. Flat at 1 is random; a steep left end is structure.",
   energy: "The share of the sum of squares that the first directions hold. Above the dashed line: fewer directions do what random numbers need more for.",
@@ -100,9 +108,8 @@ export function spectra_chart(reading: Reading, choice: SpectraChoice): LinesCha
   };
   const null_line = (layer: number, matrix: Matrix | undefined): Line[] => {
     const row = matrix && row_of(layer, matrix);
-    if (!row?.null_singular_values || choice.quantity === "null") return [];
-    const values = scaled_numbers(report, row.null_singular_values);
-    return [thinned("null", choice.quantity === "energy" ? cumulative_energy(values) : values)];
+    const values = row && null_quantity(report, row, choice.quantity);
+    return values ? [thinned("null", values)] : [];
   };
   const why_empty = (layer: number, matrix: Matrix): string =>
     skipped_reason(report, "spectrum", place(layer, matrix)) === undefined ? "not in this report" : "skipped";

@@ -4,19 +4,19 @@ import { chart_frame } from "../../page/frame";
 import { h } from "../../page/h";
 import { absent_analysis, choice, controls, section, skipped_lines } from "../../page/parts";
 import type { Context, Reading, View } from "../../page/view";
-import { hidden_at_first, spectra_axes, spectra_chart, spectra_choice, type Quantity, type SpectraChoice } from "./charts";
+import { hidden_at_first, kQuantities, spectra_axes, spectra_chart, spectra_choice, type SpectraChoice } from "./charts";
 import { layer_chips } from "../layers";
 import { components_chart } from "./components";
-
-const kQuantities: readonly Quantity[] = ["values", "null", "energy"];
+import { latent_chart } from "./latent";
 
 function charts(reading: Reading): Chart[] {
-  if (rows_of(reading.report, "spectrum", reading.model.name).length === 0) return [];
+  const latent = [latent_chart(reading) ?? []].flat();
+  if (rows_of(reading.report, "spectrum", reading.model.name).length === 0) return latent;
   const chosen = spectra_choice(reading);
   return [...kQuantities.flatMap((quantity) => {
     const usual = { ...spectra_choice({ ...reading, state: { view: "", params: { show: quantity } } }), layers: chosen.layers };
     return [spectra_chart(reading, { ...usual, by: "layer" }), spectra_chart(reading, { ...usual, by: "matrix" })];
-  }), components_chart(reading)];
+  }), components_chart(reading), ...latent];
 }
 
 function pickers(context: Context, chosen: SpectraChoice): HTMLElement {
@@ -53,8 +53,10 @@ function draw(context: Context): HTMLElement {
   const spectra = !rows.some((row) => row.singular_values) ? absent_analysis("All singular values", "spectrum")
     : chosen.layers.length === 0 ? h("p", { class: "note" }, "No layer is chosen.")
     : chart_frame(spectra_chart(context, chosen), theme, { level: 2, off, fit });
+  const latent = latent_chart(context);
   return h("div", {}, head, skipped_lines(context, "spectrum"), pickers(context, chosen), spectra,
-    section("Components needed", null, chart_frame(components_chart(context), theme)));
+    section("Components needed", null, chart_frame(components_chart(context), theme)),
+    latent ? section("Low-rank latents", null, chart_frame(latent, theme)) : null);
 }
 
 export const spectra_view: View = { id: "spectra", title: "Spectra", charts, draw };

@@ -1,0 +1,22 @@
+// The spectrum of one matrix that is of no model.
+import type { LinesChart } from "../../chart/lines";
+import { analysis, type Report } from "../../data/report";
+import type { SpectrumRow } from "../../data/report_file";
+import { kNotes, kQuantities, kTitles, null_quantity, spectra_axes, spectrum_quantity, thinned, type Quantity } from "./charts";
+
+/** Each quantity in a chart of its own; none without singular values. */
+export function array_charts(report: Report): LinesChart[] {
+  return (analysis(report, "spectrum")?.rows ?? []).flatMap((row) => kQuantities.flatMap((quantity) => array_chart(report, row, quantity) ?? []));
+}
+
+function array_chart(report: Report, row: SpectrumRow, quantity: Quantity): LinesChart | undefined {
+  const values = spectrum_quantity(report, row, quantity);
+  if (!values) return undefined;
+  const nulls = null_quantity(report, row, quantity);
+  const panels = [{ lines: [...(nulls ? [thinned("null", nulls)] : []), thinned("values", values)] }];
+  return {
+    kind: "lines", name: `spectrum-${quantity}`, title: kTitles[quantity], note: kNotes[quantity], panels,
+    series: [{ key: "values", label: `${row.shape.join("\u202f×\u202f")}`, colour: "accent" }, ...(nulls ? [{ key: "null", label: "Gaussian null", colour: "null" as const }] : [])],
+    ...spectra_axes({ quantity, log_x: quantity === "null", log_y: true }, panels), ...(quantity === "null" ? { rule: 1 } : {}),
+  };
+}
