@@ -85,7 +85,7 @@ describe("one layer or head", () => {
     expect(weights_choice(reading({ head: "7" })).head).toBeNull();
     expect(weights_choice(reading()).layer).toBe(0);
     const later = reading();
-    for (const { rows } of later.report.file.reports) for (const row of rows) Object.assign(row, { layer: 2 });
+    for (const { rows } of later.report.file.reports) for (const row of rows as { layer: number }[]) row.layer = 2;
     expect(weights_choice(later).layer).toBe(2);
     expect(weights_choice(reading({ matrix: "k" })).matrix).toBe("k");
     expect(weights_choice(reading({ matrix: "nonsense" })).matrix).toBe("q");
