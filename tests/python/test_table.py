@@ -172,5 +172,5 @@ def test_charts_of_what_is_small(gpt2: str) -> None:
     assert list(array.charts) == ["spectrum-values", "spectrum-null", "spectrum-energy"]
     assert asc.spectrum(np.eye(4)).charts == {}
     model = asc.open(gpt2)
-    assert list(model.spectrum(mla=True).charts) == ["spectra-latent"]
+    assert list(model.spectrum(mla=True).charts) == ["latent-energy"]
     assert "weights-histogram-q-1" in model.weights(layers=1, histogram=True).charts

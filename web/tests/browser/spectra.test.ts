@@ -79,7 +79,7 @@ describe("spectra", () => {
       spectrum.rows = (spectrum.rows as SpectrumRow[]).filter((row) => !gone(row));
       spectrum.skipped.push({ model: results.models[0]!.name, layer: 2, matrix: "q", reason: "holds NaN" });
     });
-    const { page, problems, close } = await open_file(file, "#spectra");
+    const { page, problems, close } = await open_file(file, "#spectra?layers=0,1,2");
     await expect.poll(() => page.locator(`${kChart} .chart-body`).textContent()).toContain("not in this report");
     await expect.poll(() => page.locator(".skipped").textContent()).toContain("holds NaN");
     expect(problems).toEqual([]);

@@ -21,7 +21,7 @@ export function latent_chart({ report, model }: Reading): LinesChart | undefined
   });
   if (panels.length === 0) return undefined;
   return {
-    kind: "lines", name: "spectra-latent", title: "What a latent keeps",
+    kind: "lines", name: "latent-energy", title: "What a latent keeps",
     note: "The share of the weights' energy that a low-rank factor keeps, as multi-head latent attention has it. Dashed: of random matrices of these shapes.",
     x: { title: "layer", scale: "linear", domain: [0, Math.max(1, model.layers - 1)], integers: true },
     y: { title: "energy kept", scale: "linear", domain: [0, 1], format: "percent" },
