@@ -132,8 +132,8 @@ RunningCommand::RunningCommand(const std::vector<std::string>& arguments, RunOpt
 
   const int input = open_input(options_.input);
   const Ends out = open_reader(options_.out), err = open_reader(options_.err);
-  process_ = fork();
-  if (process_ < 0) fail("fork");
+  process_ = vfork();
+  if (process_ < 0) fail("vfork");
   if (process_ == 0) {
     // Only what a signal handler may call. Whoever started the tests may ignore these signals.
     std::signal(SIGINT, SIG_DFL);
