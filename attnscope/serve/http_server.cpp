@@ -85,7 +85,14 @@ class Exchange : private httplib::Server {
   void run() {
     LibraryStream stream(connection_);
     bool closed = true;
-    process_request(stream, /*close_connection=*/true, closed, nullptr);
+    const auto process = [&](auto& library) {
+      if constexpr (requires { library.process_request(stream, true, closed, nullptr); }) {
+        library.process_request(stream, /*close_connection=*/true, closed, nullptr);
+      } else {  // newer versions want to know who is at either end
+        library.process_request(stream, "", 0, "", 0, /*close_connection=*/true, closed, nullptr);
+      }
+    };
+    process(*this);
   }
 
  private:

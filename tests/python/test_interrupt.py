@@ -32,7 +32,7 @@ def test_keyboard_interrupt() -> None:
         try:
             attnscope.spectrum(array, threads=1)
         except KeyboardInterrupt:
-            print(time.monotonic() - sent[0])
+            print(time.monotonic() - sent[0], flush=True)
             os._exit(0)
         os._exit(1)
     """)
