@@ -132,6 +132,7 @@ RunningCommand::RunningCommand(const std::vector<std::string>& arguments, RunOpt
 
   const int input = open_input(options_.input);
   const Ends out = open_reader(options_.out), err = open_reader(options_.err);
+  // Not fork(): under sanitizers a copy of the tests' page tables takes longer than most programs.
   process_ = vfork();
   if (process_ < 0) fail("vfork");
   if (process_ == 0) {

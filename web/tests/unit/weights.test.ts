@@ -81,12 +81,15 @@ describe("one layer or head", () => {
     expect(chart.chosen).toEqual({ row: 0, column: 2 });
   });
 
-  test("a head of the address that has no row is the whole matrix", () => {
-    expect(weights_choice(reading({ head: "7" })).head).toBeNull();
+  test("the first layer is that of the first rows", () => {
     expect(weights_choice(reading()).layer).toBe(0);
     const later = reading();
     for (const { rows } of later.report.file.reports) for (const row of rows as { layer: number }[]) row.layer = 2;
     expect(weights_choice(later).layer).toBe(2);
+  });
+
+  test("a head of the address that has no row is the whole matrix", () => {
+    expect(weights_choice(reading({ head: "7" })).head).toBeNull();
     expect(weights_choice(reading({ matrix: "k" })).matrix).toBe("k");
     expect(weights_choice(reading({ matrix: "nonsense" })).matrix).toBe("q");
   });
