@@ -33,7 +33,8 @@ thread_local Refusal refusal;
 /// Says that `argument` of `routine` is illegal; stands in for the function of that name in BLAS
 /// and LAPACK, which prints on stdout, and so has to be seen from outside. Its length is an int or
 /// a size_t, whoever calls.
-extern "C" [[gnu::visibility("default")]] void xerbla_(const char* routine, const int* argument, int length) {
+extern "C" [[gnu::visibility("default")]] void xerbla_(const char* routine, const int* argument,
+                                                       int length) {
   if (refusal.argument != 0) return;
   const std::string_view name(routine, static_cast<std::size_t>(std::clamp(length, 0, 32)));
   refusal = {std::string(name.substr(0, name.find_first_of(std::string_view(" \0", 2)))),
