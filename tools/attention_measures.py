@@ -3,6 +3,7 @@
 import numpy as np
 
 TOP_COLUMNS = 8
+COLLAPSED_KEYS = 16  # of fewer no collapse is said
 ROUNDING = 1e-12  # a threshold that is met but for that part of it counts as met
 FIELDS = ("energy_rank", "columns", "first_column_share", "entropy", "sink_mass", "previous_token", "diagonal",
           "mean_distance")
@@ -46,6 +47,17 @@ def measure(weights: np.ndarray, energy: float, without_first: bool) -> dict:
     }
 
 
+def even_map(visible: np.ndarray) -> np.ndarray:
+    """The map (T, T) of queries that look alike at every key that they see."""
+    return visible / visible.sum(axis=1, keepdims=True)
+
+
+def repeated(weights: np.ndarray, back: int) -> float:
+    """Mean weight of the second half's queries on the key so far back."""
+    half = weights.shape[0] // 2
+    return float(np.mean([weights[query, query - back] for query in range(half, weights.shape[0])]))
+
+
 def mean_with_error(values: list) -> tuple[float | None, float | None]:
     known = np.array([value for value in values if value is not None], dtype=np.float64)
     if known.size == 0:
@@ -68,10 +80,14 @@ def rows_of(maps: np.ndarray, energy: float, without_first: bool) -> tuple[list[
     for layer in range(maps.shape[1]):
         found = [[measure(head, energy, without_first) for head in sequence[layer]] for sequence in maps]
         clear = min(clear, min(head["clear"] for sequence in found for head in sequence))
+        # What no head of no sequence looks at is masked.
+        even = measure(even_map((maps[:, layer] > 0).any(axis=(0, 1))), energy, without_first)
         for head in range(maps.shape[2]):
             row = {"layer": layer, "head": head, "sequences": len(maps)}
             for name in FIELDS:
                 row[name], row[name + "_error"] = mean_with_error([sequence[head][name] for sequence in found])
+                if name in ("sink_mass", "previous_token"):
+                    row["null_" + name] = even[name]
             row["top_columns"] = most_frequent([sequence[head]["top_columns"] for sequence in found], row["columns"])
             rows.append(row)
         row = {"layer": layer, "head": None, "sequences": len(maps),
@@ -79,6 +95,8 @@ def rows_of(maps: np.ndarray, energy: float, without_first: bool) -> tuple[list[
         for name, values in (("mean_max_rank", [max(head["energy_rank"] for head in heads) for heads in found]),
                              ("mean_columns", [np.mean([head["columns"] for head in heads]) for heads in found])):
             row[name], row[name + "_error"] = mean_with_error(values)
-        row["collapsed"] = bool(row["mean_max_rank"] < 2 and row["mean_columns"] < 2) if energy == 0.9 else None
+        row["null_columns"] = even["columns"]
+        judged = energy == 0.9 and maps.shape[-1] - without_first >= COLLAPSED_KEYS
+        row["collapsed"] = bool(row["mean_max_rank"] < 2 and row["mean_columns"] < 2) if judged else None
         rows.append(row)
     return rows, clear

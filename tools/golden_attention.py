@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import torch
 import transformers
-from attention_measures import rows_of
+from attention_measures import even_map, repeated, rows_of
 
 ROOT = Path(__file__).resolve().parent.parent
 DATA, GOLDEN = ROOT / "tests/data/forward", ROOT / "tests/golden/attention"
@@ -53,7 +53,11 @@ def main() -> None:
                 break
         else:
             raise RuntimeError(f"{name}: no tokens whose ranks are clear")
-        golden = {"model": name, "tokens": tokens.tolist(),
+        # Of each layer, on a text whose second half repeats the first: what even attention gives.
+        even = [even_map((layer > 0).any(axis=(0, 1))) for layer in np.moveaxis(maps, 1, 0)]
+        nulls = [{"null_induction": repeated(layer, length // 2 - 1), "null_duplicate_token": repeated(layer, length // 2)}
+                 for layer in even]
+        golden = {"model": name, "tokens": tokens.tolist(), "induction": [rounded(row) for row in nulls],
                   "runs": [{"energy": energy, "without_first": without_first, "rows": [rounded(row) for row in rows]}
                            for energy, without_first, rows, _ in runs]}
         text = json.dumps(golden).replace('{"layer"', '\n{"layer"').replace('{"energy"', '\n{"energy"')

@@ -32,29 +32,17 @@ std::optional<double> mean_behind(MatrixView<const float> map, std::int64_t back
   return sum / static_cast<double>(last - first);
 }
 
-/// `squares` of each column, from column `first` on.
 void add_columns(AttentionMapMeasures& out, const std::vector<double>& squares, std::size_t first,
                  double threshold) {
+  const std::vector<std::size_t> columns = largest_columns(squares, first, threshold);
+  if (columns.empty()) return;
+  out.columns = std::ssize(columns);
+  for (std::size_t at = 0; at < std::min(columns.size(), kTopColumns); ++at) {
+    out.top_columns.push_back(static_cast<std::int64_t>(columns[at]));
+  }
   const double total =
       std::accumulate(squares.begin() + static_cast<std::ptrdiff_t>(first), squares.end(), 0.0);
-  if (total == 0) return;
-  std::vector<std::size_t> order(squares.size() - first);
-  std::iota(order.begin(), order.end(), first);
-  // Equal columns by their place, so that no order of sorting shows.
-  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-    return squares[a] != squares[b] ? squares[a] > squares[b] : a < b;
-  });
-  const double wanted = threshold * total * (1 - kRounding);
-  double sum = 0;
-  for (const std::size_t column : order) {
-    sum += squares[column];
-    ++out.columns;
-    if (out.top_columns.size() < kTopColumns) {
-      out.top_columns.push_back(static_cast<std::int64_t>(column));
-    }
-    if (sum >= wanted) break;
-  }
-  out.first_column_share = squares[order.front()] / total;
+  out.first_column_share = squares[columns.front()] / total;
 }
 
 AttentionMapMeasures measures_but_rank(MatrixView<const float> map,
@@ -119,6 +107,25 @@ std::vector<AttentionMapMeasures> measure_attention_maps(
     }
   });
   return out;
+}
+
+std::vector<std::size_t> largest_columns(std::span<const double> squares, std::size_t first,
+                                         double threshold) {
+  const auto counted = squares.subspan(first);
+  const double total = std::accumulate(counted.begin(), counted.end(), 0.0);
+  if (total == 0) return {};
+  std::vector<std::size_t> order(counted.size());
+  std::iota(order.begin(), order.end(), first);
+  // Equal columns by their place, so that no order of sorting shows.
+  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return squares[a] != squares[b] ? squares[a] > squares[b] : a < b;
+  });
+  const double wanted = threshold * total * (1 - kRounding);
+  double sum = 0;
+  std::size_t count = 0;
+  while (count < order.size() && sum < wanted) sum += squares[order[count++]];
+  order.resize(count);
+  return order;
 }
 
 std::optional<double> induction_score(MatrixView<const float> map, std::int64_t block,

@@ -43,6 +43,11 @@ std::vector<AttentionMapMeasures> measure_attention_maps(
     std::span<const MatrixView<const float>> maps, const AttentionMapOptions& options = {},
     const Compute& compute = {});
 
+/// The fewest columns, from column `first` on, whose `squares` hold `threshold` of all theirs: that
+/// with most first, equal ones by place. None where all are zero.
+std::vector<std::size_t> largest_columns(std::span<const double> squares, std::size_t first,
+                                         double threshold);
+
 /// Of a map over `start` tokens, then B = `block` tokens, then the same B again: mean weight from
 /// the queries of the second block to the key after the one that holds the same token, B − 1 back.
 /// None where B < 1 or the map has no such query. Source: "prefix matching" of Olsson et al. 2022.

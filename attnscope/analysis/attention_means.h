@@ -80,6 +80,9 @@ class LayerSums {
 inline constexpr double kCollapsedRank = 2, kCollapsedColumns = 2;
 /// The share of the energy at which those limits are meant.
 inline constexpr double kCollapsedEnergy = 0.9;
+/// The fewest keys of which it can be said. With fewer, maps of random scores fall below both cuts,
+/// and even attention lies at them: docs/metrics.md, "Collapse".
+inline constexpr std::int64_t kCollapsedKeys = 16;
 
 /// Whether a layer has collapsed, from its mean_max_rank and mean_columns at an energy of 0.9.
 bool collapsed(double mean_max_rank, double mean_columns);

@@ -60,8 +60,8 @@ Parameters own_parameters() {
        .help = "copying scores of sums over heads of order above 1024 too; may take minutes"},
       {.name = "composition",
        .type = flag,
-       .help = "instead: how much every head reads of what each head of earlier layers "
-               "writes"}};
+       .help = "instead: how much every head's weights align with what each head of earlier "
+               "layers writes"}};
 }
 
 }  // namespace
@@ -69,7 +69,7 @@ Parameters own_parameters() {
 Command circuits_command() {
   return {
       .name = "circuits",
-      .summary = "what the circuits QK and OV of layers and heads do",
+      .summary = "what the circuits QK and OV of layers and heads are like, by their weights",
       .examples =
           {{{"models", "examples/shakespeare-llama"}},
            {{"models", "MODEL"}, {"fold_norm", ""}, {"rope_offset", "-1"}, {"circuit", "qk"}},

@@ -30,12 +30,12 @@ void mix(Matrix<float>& out, float a, const Matrix<float>& x, float b) {
   for (std::int64_t at = 0; at < count; ++at) values[at] = a * values[at] + b * other[at];
 }
 
+}  // namespace
+
 AttentionMask mask_of(const MaskSpec& spec) {
   return spec.causal ? AttentionMask::causal(spec.window)
                      : AttentionMask::bidirectional(spec.window);
 }
-
-}  // namespace
 
 void apply_norm(const NormWeights& norm, MatrixView<const float> x, MatrixView<float> out,
                 const Compute& compute) {

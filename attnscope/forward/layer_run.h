@@ -17,6 +17,9 @@
 
 namespace attnscope {
 
+/// Which keys the queries of a layer see.
+AttentionMask mask_of(const MaskSpec& spec);
+
 /// out = norm(x), (rows, n). `out` may be x itself.
 void apply_norm(const NormWeights& norm, MatrixView<const float> x, MatrixView<float> out,
                 const Compute& compute);

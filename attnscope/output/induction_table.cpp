@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "attnscope/output/attention_cells.h"
 #include "attnscope/output/circuit_cells.h"
@@ -37,14 +38,19 @@ std::vector<Head> strongest(const Report& report, const std::string& model, cons
   return heads;
 }
 
-/// Of a head that looks at all tokens before a repeated one, and at itself, alike: 1 of q + 1 keys
-/// from each query q of the second half.
-double even_score(std::int64_t block) {
-  double sum = 0;
-  for (std::int64_t query = block; query < 2 * block; ++query) {
-    sum += 1 / static_cast<double>(query + 1);
+/// What even attention has in the layers of one model: "0.014", or "0.010–0.014" where some see
+/// less than others.
+std::string null_text(const Report& report, const std::string& model, const char* field) {
+  std::optional<double> least, most;
+  for (const Record& row : report.rows) {
+    const auto value = number_of(row, field);
+    if (text_field(row, "model") != model || !value) continue;
+    least = std::min(least.value_or(*value), *value);
+    most = std::max(most.value_or(*value), *value);
   }
-  return sum / static_cast<double>(block);
+  if (!least) return "";
+  const std::string low = fmt::format("{:.3f}", *least), high = fmt::format("{:.3f}", *most);
+  return low == high ? low : low + "–" + high;
 }
 
 }  // namespace
@@ -67,17 +73,18 @@ void write_induction_table(const Report& report, const WriteOptions& options, st
       line.emplace_back();
       add(duplicate);
     }
+    if (const std::string even = null_text(report, name, "null_induction"); !even.empty()) {
+      lines.push_back({style.dim("even"), style.dim(even), "", style.dim("even"),
+                       style.dim(null_text(report, name, "null_duplicate_token"))});
+    }
     out << style.bold(name) << "  " << style.dim(model_title(model)) << "\n\n"
         << align(lines, /*left_columns=*/5) << '\n';
   }
   write_skipped(report, out);
-  const std::int64_t length = integer_field(report.parameters, "length");
-  out << style.dim(
-             "Mean weight from a repeated random token to the one after its first occurrence "
-             "(induction),\nand to that occurrence (duplicate token); ±: standard error." +
-             (length < 4 ? std::string()
-                         : fmt::format(" {}: looking at all earlier tokens alike gives {:.3f}.",
-                                       sequences_text(report.parameters), even_score(length / 2))))
+  out << style.dim("Mean weight from a repeated random token to the one after its first occurrence "
+                   "(induction),\nand to that occurrence (duplicate token); ±: standard error; even: "
+                   "of queries that look alike\nat all keys that they see. " +
+                   sequences_text(report.parameters))
       << '\n';
 }
 

@@ -4,6 +4,8 @@
 
 #include "attnscope/analysis/attention_map.h"
 #include "attnscope/analysis/attention_means.h"
+#include "attnscope/analysis/even_attention.h"
+#include "attnscope/forward/layer_run.h"
 #include "attnscope/pipeline/sequence_batches.h"
 #include "attnscope/store/content_hash.h"
 #include "attnscope/store/record_text.h"
@@ -61,18 +63,54 @@ class LayerRecord {
       distance_;
 };
 
+/// Of every sequence and head of a layer alike: how many keys its ranks are of, and what even
+/// attention has.
+struct LayerNulls {
+  std::int64_t keys = 0, columns = 0;
+  double sink_mass = 0, previous_token = kNone;
+};
+
+LayerNulls nulls_of(const EvenAttention& even, const AttentionMapOptions& options) {
+  return {.keys = even.tokens - (options.without_first ? 1 : 0),
+          .columns = columns(even, options.energy, options.without_first),
+          .sink_mass = sink_mass(even),
+          .previous_token = previous_token(even).value_or(kNone)};
+}
+
+void add_nulls(Record& record, const LayerNulls& nulls) {
+  record.add("keys", nulls.keys)
+      .add("null_columns", nulls.columns)
+      .add("null_sink_mass", nulls.sink_mass)
+      .add("null_previous_token", nulls.previous_token);
+}
+
+LayerNulls read_nulls(const Record& record) {
+  return {.keys = expect<std::int64_t>(record, "keys"),
+          .columns = expect<std::int64_t>(record, "null_columns"),
+          .sink_mass = expect<double>(record, "null_sink_mass"),
+          .previous_token = expect<double>(record, "null_previous_token")};
+}
+
+std::optional<double> value_of(double number) {
+  return number == kNone ? std::nullopt : std::optional(number);
+}
+
 std::vector<Outcome> compute(const WorkItem& item, const Source& source, const Compute& compute) {
   AttentionMapOptions options{.energy = expect<double>(item.parameters, "energy"),
                               .without_first = expect<bool>(item.parameters, "without_first")};
   const std::vector<LayerSpec>& layers = source.model->spec().layers;
+  const std::int64_t tokens = std::ssize(item.batch->tokens.front());
   std::vector<Outcome> outcomes;
   run_batch(item, source, compute, [&](const LayerMaps& layer) {
-    options.causal = layers[static_cast<std::size_t>(layer.layer)].attention.mask.causal;
+    const MaskSpec& mask = layers[static_cast<std::size_t>(layer.layer)].attention.mask;
+    options.causal = mask.causal;
     LayerRecord record(layer.heads, options.energy);
     for (const AttentionMapMeasures& map : measure_attention_maps(layer.maps, options, compute)) {
       record.add(map);
     }
-    outcomes.push_back({.fields = std::move(record).take(layer.layer)});
+    Record fields = std::move(record).take(layer.layer);
+    add_nulls(fields, nulls_of({.tokens = tokens, .mask = mask_of(mask)}, options));
+    outcomes.push_back({.fields = std::move(fields)});
   });
   return outcomes;
 }
@@ -86,9 +124,6 @@ void add_sequences(const Record& record, LayerSums& sums) {
   const auto shares = numbers("first_column_share"), entropy = numbers("entropy"),
              sink = numbers("sink_mass"), previous = numbers("previous_token"),
              diagonal = numbers("diagonal"), distance = numbers("distance");
-  const auto optional = [](double value) {
-    return value == kNone ? std::nullopt : std::optional(value);
-  };
   for (const auto& of : {shares, entropy, sink, previous, diagonal, distance}) {
     if (of.rows != ranks.rows || of.cols != ranks.cols) refuse_field("energy_rank");
   }
@@ -102,10 +137,10 @@ void add_sequences(const Record& record, LayerSums& sums) {
       AttentionMapMeasures& map = maps.emplace_back();
       map = {.energy_rank = ranks(sequence, head),
              .columns = columns(sequence, head),
-             .first_column_share = optional(shares(sequence, head)),
+             .first_column_share = value_of(shares(sequence, head)),
              .entropy = entropy(sequence, head),
              .sink_mass = sink(sequence, head),
-             .previous_token = optional(previous(sequence, head)),
+             .previous_token = value_of(previous(sequence, head)),
              .diagonal = diagonal(sequence, head),
              .distance = distance(sequence, head)};
       for (std::int64_t at = 0; at < top.cols; ++at) {
@@ -136,6 +171,7 @@ class AttentionRows {
       add_sequences(outcome.fields, found->second.sums);
       found->second.sequences += ranks.rows;
       found->second.energy = expect<double>(outcome.fields, "energy");
+      found->second.nulls = read_nulls(outcome.fields);
     }
   }
 
@@ -151,6 +187,7 @@ class AttentionRows {
     LayerSums sums;
     std::int64_t sequences = 0;
     double energy = 0;
+    LayerNulls nulls;
   };
 
   void add_rows(std::int64_t layer, const Layer& of_layer) {
@@ -166,7 +203,9 @@ class AttentionRows {
       add_mean(row, "first_column_share", head.first_column_share);
       add_mean(row, "entropy", head.entropy);
       add_mean(row, "sink_mass", head.sink_mass);
+      row.add("null_sink_mass", of_layer.nulls.sink_mass);
       add_mean(row, "previous_token", head.previous_token);
+      row.add("null_previous_token", value_of(of_layer.nulls.previous_token));
       add_mean(row, "diagonal", head.diagonal);
       add_mean(row, "mean_distance", head.distance);
       sink_.add_row(std::move(row));
@@ -178,7 +217,10 @@ class AttentionRows {
                   {"max_rank", means.max_rank}};
     add_mean(row, "mean_max_rank", means.mean_max_rank);
     add_mean(row, "mean_columns", means.mean_columns);
-    row.add("collapsed", of_layer.energy == kCollapsedEnergy ? Value(means.collapsed) : Value());
+    row.add("null_columns", of_layer.nulls.columns);
+    const bool judged =
+        of_layer.energy == kCollapsedEnergy && of_layer.nulls.keys >= kCollapsedKeys;
+    row.add("collapsed", judged ? Value(means.collapsed) : Value());
     sink_.add_row(std::move(row));
   }
 

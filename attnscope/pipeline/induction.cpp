@@ -4,7 +4,9 @@
 
 #include "attnscope/analysis/attention_map.h"
 #include "attnscope/analysis/attention_means.h"
+#include "attnscope/analysis/even_attention.h"
 #include "attnscope/core/error.h"
+#include "attnscope/forward/layer_run.h"
 #include "attnscope/pipeline/attention.h"
 #include "attnscope/pipeline/sequence_batches.h"
 
@@ -28,7 +30,8 @@ std::vector<TokenIds> repeated_tokens(const InductionRequest& request, std::int6
 }
 
 std::vector<Outcome> compute(const WorkItem& item, const Source& source, const Compute& compute) {
-  const std::int64_t block = std::ssize(item.batch->tokens.front()) / 2;
+  const std::int64_t tokens = std::ssize(item.batch->tokens.front()), block = tokens / 2;
+  const std::vector<LayerSpec>& layers = source.model->spec().layers;
   std::vector<Outcome> outcomes;
   run_batch(item, source, compute, [&](const LayerMaps& layer) {
     std::vector<double> induction, duplicate;
@@ -37,9 +40,15 @@ std::vector<Outcome> compute(const WorkItem& item, const Source& source, const C
       duplicate.push_back(duplicate_token_score(map, block).value_or(0));
     }
     const std::vector<std::int64_t> shape = {std::ssize(layer.maps) / layer.heads, layer.heads};
-    outcomes.push_back({.fields = {{"layer", layer.layer},
-                                   {"induction", Array{shape, std::move(induction)}},
-                                   {"duplicate_token", Array{shape, std::move(duplicate)}}}});
+    const EvenAttention even = {
+        .tokens = tokens,
+        .mask = mask_of(layers[static_cast<std::size_t>(layer.layer)].attention.mask)};
+    outcomes.push_back(
+        {.fields = {{"layer", layer.layer},
+                    {"induction", Array{shape, std::move(induction)}},
+                    {"null_induction", repeated_token(even, block, block - 1).value_or(0)},
+                    {"duplicate_token", Array{shape, std::move(duplicate)}},
+                    {"null_duplicate_token", repeated_token(even, block, block).value_or(0)}}});
   });
   return outcomes;
 }
@@ -58,11 +67,13 @@ class InductionRows {
       if (duplicate.rows != induction.rows || duplicate.cols != induction.cols) {
         refuse_field("duplicate_token");
       }
-      std::vector<Head>& heads = layers_[layer];
-      heads.resize(static_cast<std::size_t>(induction.cols));
+      Layer& of_layer = layers_[layer];
+      of_layer.null_induction = expect<double>(outcome.fields, "null_induction");
+      of_layer.null_duplicate = expect<double>(outcome.fields, "null_duplicate_token");
+      of_layer.heads.resize(static_cast<std::size_t>(induction.cols));
       for (std::int64_t sequence = 0; sequence < induction.rows; ++sequence) {
         for (std::int64_t head = 0; head < induction.cols; ++head) {
-          Head& sums = heads[static_cast<std::size_t>(head)];
+          Head& sums = of_layer.heads[static_cast<std::size_t>(head)];
           sums.induction.add(induction(sequence, head));
           sums.duplicate.add(duplicate(sequence, head));
         }
@@ -71,9 +82,9 @@ class InductionRows {
   }
 
   void finish() {
-    for (const auto& [layer, heads] : layers_) {
+    for (const auto& [layer, of_layer] : layers_) {
       std::int64_t number = 0;
-      for (const Head& head : heads) {
+      for (const Head& head : of_layer.heads) {
         const MeanWithError induction = head.induction.result();
         const MeanWithError duplicate = head.duplicate.result();
         sink_.add_row({{"model", model_},
@@ -81,8 +92,10 @@ class InductionRows {
                        {"head", number++},
                        {"induction", induction.mean},
                        {"induction_error", induction.standard_error},
+                       {"null_induction", of_layer.null_induction},
                        {"duplicate_token", duplicate.mean},
-                       {"duplicate_token_error", duplicate.standard_error}});
+                       {"duplicate_token_error", duplicate.standard_error},
+                       {"null_duplicate_token", of_layer.null_duplicate}});
       }
     }
     layers_.clear();
@@ -93,10 +106,14 @@ class InductionRows {
   struct Head {
     RunningMean induction, duplicate;
   };
+  struct Layer {
+    std::vector<Head> heads;
+    double null_induction = 0, null_duplicate = 0;  // of even attention
+  };
 
   RowSink& sink_;
   std::string model_;
-  std::map<std::int64_t, std::vector<Head>> layers_;
+  std::map<std::int64_t, Layer> layers_;
 };
 
 }  // namespace

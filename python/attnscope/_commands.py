@@ -312,7 +312,7 @@ def circuits(
     progress: bool | None = None,
     executor: Executor | None = None,
 ) -> Table:
-    """What the circuits QK and OV of layers and heads do.
+    """What the circuits QK and OV of layers and heads are like, by their weights.
 
     - models: folders with config.json and weights, weights files beside their config.json, or names
       on the Hugging Face hub: ORG/NAME, ORG/NAME@REVISION, ORG/NAME@step*
@@ -326,7 +326,8 @@ def circuits(
     - rope_offset: of rotary models: the circuit qk at this key position minus query position
       (default: 0)
     - all_eigenvalues: copying scores of sums over heads of order above 1024 too; may take minutes
-    - composition: instead: how much every head reads of what each head of earlier layers writes
+    - composition: instead: how much every head's weights align with what each head of earlier
+      layers writes
     - layers: layers, such as 0-3,-4-, where a negative number counts from the end (default: all)
     - threads: threads to work on; they never change a result (default: all cores)
     - memory: of matrices in work at once, such as 2G or 512M; it never changes a result (default: a
@@ -336,10 +337,10 @@ def circuits(
     - executor: computes elsewhere: any executor of concurrent.futures, whose workers open the
       models themselves; threads are then those of each worker (default: 1)
 
-    Rows: what one circuit of a layer or head does.
+    Rows: what one circuit of a layer or head is like, by its weights.
     - model: the model, by its name in models
     - layer: the layer, from 0
-    - circuit: qk: which tokens attend to which; ov: what they then write
+    - circuit: qk: W_Q^T W_K, scores of pairs; ov: W_O W_V, what is written
     - head: the query head, from 0; null: the sum over heads
     - energy_rank: the fewest singular values of the circuit that hold that share of their squares'
       sum
@@ -362,8 +363,8 @@ def circuits(
     - frobenius_norm: the square root of the sum of squared entries
     - possible_rank: the largest rank that a matrix of this shape, or such a product, can have
 
-    Rows, with composition: how strongly one head feeds a head of a later layer.
-    - kind: what of the later head reads: its queries, keys or values
+    Rows, with composition: how much a later head's weights align with an earlier one's.
+    - kind: the later head's side: its queries, keys or values
     - layer: the earlier head's layer, from 0
     - head: the earlier head, from 0
     - to_layer: the later head's layer, from 0
@@ -447,8 +448,10 @@ def attention(
     - entropy_error: the standard error of the mean before it; null of one sequence
     - sink_mass: of a head: mean weight on key 0
     - sink_mass_error: the standard error of the mean before it; null of one sequence
+    - null_sink_mass: of a head: that of even attention
     - previous_token: of a head: mean weight on the key before the query; null of texts of one token
     - previous_token_error: the standard error of the mean before it; null of one sequence
+    - null_previous_token: of a head: that of even attention; null of texts of one token
     - diagonal: of a head: mean weight on the query's own key
     - diagonal_error: the standard error of the mean before it; null of one sequence
     - mean_distance: of a head: mean distance from query to key, by weight
@@ -458,14 +461,17 @@ def attention(
     - mean_max_rank_error: the standard error of the layer's mean before it; null of one sequence
     - mean_columns: of a layer: columns, mean over heads and sequences
     - mean_columns_error: the standard error of the layer's mean before it; null of one sequence
-    - collapsed: of a layer: whether its maps are near rank one with one column holding the mass;
-      null: asked for another energy than 0.9
+    - null_columns: of a layer: columns of even attention
+    - collapsed: of a layer: whether mean_max_rank and mean_columns are below 2; null: not judged,
+      at another energy than 0.9 or of fewer than 16 keys
 
     Rows, with induction: how much a head looks at what followed a token before.
     - induction: mean weight from a repeated token to the one after its first occurrence
     - induction_error: the standard error of the mean before it; null of one sequence
+    - null_induction: that of even attention
     - duplicate_token: mean weight from a repeated token to its first occurrence
     - duplicate_token_error: the standard error of the mean before it; null of one sequence
+    - null_duplicate_token: that of even attention
 
     Rows, with heatmap: one row of the attention map of a head: where one query looks.
     - head: the query head, from 0
@@ -751,7 +757,7 @@ class ModelCommands:
         progress: bool | None = None,
         executor: Executor | None = None,
     ) -> Table:
-        """What the circuits QK and OV of layers and heads do.
+        """What the circuits QK and OV of layers and heads are like, by their weights.
 
         - circuit: of qk,ov (default: both)
         - energy: thresholds of the energy ranks (default: 0.9,0.99)
@@ -762,7 +768,8 @@ class ModelCommands:
           (default: 0)
         - all_eigenvalues: copying scores of sums over heads of order above 1024 too; may take
           minutes
-        - composition: instead: how much every head reads of what each head of earlier layers writes
+        - composition: instead: how much every head's weights align with what each head of earlier
+          layers writes
         - layers: layers, such as 0-3,-4-, where a negative number counts from the end (default:
           all)
         - threads: threads to work on; they never change a result (default: all cores)

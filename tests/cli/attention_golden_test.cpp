@@ -42,6 +42,22 @@ TEST_P(AttentionGolden, RowsAreNumPys) {
   }
 }
 
+/// Of heads that look alike at all that they see: layers with windows, and encoders, among them.
+TEST_P(AttentionGolden, EvenAttentionOfRepeatedTokensIsNumPys) {
+  const json golden =
+      json::parse(read_file(source_path("tests/golden/attention/" + GetParam() + ".json")));
+  const json rows = report_of({"attention", tiny_model(golden["model"]), "--induction", "--length",
+                               std::to_string(golden["tokens"][0].size())})["rows"];
+  ASSERT_FALSE(rows.empty());
+  for (const json& row : rows) {
+    for (const auto& [name, wanted] :
+         golden["induction"][row["layer"].get<std::size_t>()].items()) {
+      SCOPED_TRACE(name + " of layer " + row["layer"].dump());
+      EXPECT_NEAR(row.at(name).get<double>(), wanted.get<double>(), 1e-8);
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Cases, AttentionGolden, testing::Values("gpt2", "llama", "gemma3", "bert"),
                          [](const auto& golden) { return golden.param; });
 

@@ -120,11 +120,45 @@ TEST_F(Attention, LeavesTheFirstKeyOutOfRanksAndColumns) {
   }
 }
 
+std::string tokens(std::int64_t count) {
+  return ids_text(random_tokens(static_cast<std::size_t>(count), 48));
+}
+
 TEST_F(Attention, CollapseIsSaidAtItsOwnEnergyAlone) {
-  const Words command = {"attention", tiny_model("llama"), "--tokens", "1,2,3,4"};
+  const Words command = {"attention", tiny_model("llama"), "--tokens", tokens(16)};
   EXPECT_TRUE(row_of(report_of(command), 0, nullptr)["collapsed"].is_boolean());
   EXPECT_EQ(row_of(report_of(command + Words{"--energy", "0.5"}), 0, nullptr)["collapsed"],
             nullptr);
+}
+
+TEST_F(Attention, CollapseIsNotSaidOfFewKeys) {
+  const auto collapsed = [](std::int64_t count, const Words& options) {
+    const Words command = Words{"attention", tiny_model("llama"), "--tokens", tokens(count)};
+    const std::string table = output_of(command + options);
+    EXPECT_EQ(table.find("collapsed") != std::string::npos, count > 15) << table;
+    return row_of(report_of(command + options), 0, nullptr)["collapsed"];
+  };
+  EXPECT_EQ(collapsed(1, {}), nullptr);
+  EXPECT_EQ(collapsed(2, {}), nullptr);
+  EXPECT_EQ(collapsed(15, {}), nullptr);
+  EXPECT_EQ(collapsed(16, {}), false);
+  EXPECT_EQ(collapsed(17, {"--without-first"}), false);
+  const Words without = {"attention", tiny_model("llama"), "--tokens", tokens(16),
+                         "--without-first"};
+  EXPECT_EQ(row_of(report_of(without), 0, nullptr)["collapsed"], nullptr);
+}
+
+TEST_F(Attention, EvenAttentionIsThatOfTheModel) {
+  const auto nulls = [](const char* model, const char* name) {
+    return report_of({"attention", tiny_model(model), "--induction", "--length", "16"})["rows"][0]
+        .at(name)
+        .get<double>();
+  };
+  double even = 0;
+  for (int query = 8; query < 16; ++query) even += 1.0 / (query + 1) / 8;
+  EXPECT_DOUBLE_EQ(nulls("llama", "null_induction"), even);
+  EXPECT_DOUBLE_EQ(nulls("bert", "null_induction"), 1.0 / 16);
+  EXPECT_DOUBLE_EQ(nulls("bert", "null_duplicate_token"), 1.0 / 16);
 }
 
 TEST_F(Attention, OneTokenHasNoPreviousOne) {

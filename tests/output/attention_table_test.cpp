@@ -102,6 +102,20 @@ TEST(AttentionTable, OfSomeLayersNamesTheFirstThatHasCollapsed) {
   EXPECT_EQ(table_of(report).lines.back(), "a: the first of these layers that has collapsed is 2");
 }
 
+TEST(AttentionTable, SaysNothingOfACollapseThatWasNotJudged) {
+  Report report = report_of({"a"}, 2, 2, 5);
+  for (Record& row : report.rows) {
+    Record unjudged;
+    for (const auto& [name, value] : row.fields()) {
+      unjudged.add(name, name == "collapsed" ? Value() : value);
+    }
+    row = unjudged;
+  }
+  for (const std::string& line : table_of(report).lines) {
+    EXPECT_FALSE(has(line, "collapsed") || has(line, "Inheritune")) << line;
+  }
+}
+
 TEST(AttentionTable, FitsItsWidthHoweverManyHeadsThereAre) {
   for (const std::int64_t heads : {1, 12, 16, 32, 96, 128}) {
     for (const int width : {80, 120}) {
@@ -132,14 +146,18 @@ TEST(InductionTable, ShowsTheTenStrongest) {
                            {"head", head},
                            {"induction", score},
                            {"induction_error", 0.001},
+                           {"null_induction", 0.0138},
                            {"duplicate_token", 1 - score},
-                           {"duplicate_token_error", 0.002}});
+                           {"duplicate_token_error", 0.002},
+                           {"null_duplicate_token", head == 3 ? 0.0 : 0.0138}});
   }
   const Shown shown = table_of(report);
   EXPECT_TRUE(has(shown.text, "L1 H11     0.550 ±0.001")) << shown.text;
   EXPECT_TRUE(has(shown.text, "L1 H0            1.000 ±0.002")) << shown.text;
   EXPECT_FALSE(has(shown.text, "0.050")) << shown.text;
-  EXPECT_TRUE(has(shown.text, "alike gives 0.014")) << shown.text;
+  // Of layers that see as much one figure, of others from the least to the most.
+  EXPECT_TRUE(has(shown.text, "even       0.014           even             0.000–0.014"))
+      << shown.text;
 }
 
 TEST(AttentionTables, OddRowsCrashNothing) {

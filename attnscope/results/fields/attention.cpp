@@ -32,6 +32,11 @@ void add_mean(std::vector<Field>& fields, std::string_view name, std::string_vie
        .optional = true});
 }
 
+/// What queries would give that look alike at all keys that they see.
+Field null_of(std::string_view name, std::string_view meaning) {
+  return {.name = name, .meaning = meaning, .where = kWhere, .optional = true};
+}
+
 std::vector<Field> place_of_head() {
   return {model_field(),
           layer_field(),
@@ -67,8 +72,12 @@ std::vector<Field> own_fields() {
   of_head("entropy", "entropy_error", "entropy",
           "of a head: entropy of a query's weights, mean over queries", "nats");
   of_head("sink_mass", "sink_mass_error", "sink", "of a head: mean weight on key 0");
+  fields.push_back(null_of("null_sink_mass", "of a head: that of even attention"));
   of_head("previous_token", "previous_token_error", "previous",
           "of a head: mean weight on the key before the query; null of texts of one token");
+  fields.push_back(null_of("null_previous_token",
+                           "of a head: that of even attention; null of texts of one token"));
+  fields.back().nulls = Nulls::whole;
   of_head("diagonal", "diagonal_error", "itself", "of a head: mean weight on the query's own key");
   of_head("mean_distance", "mean_distance_error", "distance",
           "of a head: mean distance from query to key, by weight", "tokens");
@@ -84,11 +93,14 @@ std::vector<Field> own_fields() {
            /*of_heads=*/false, "singular values");
   add_mean(fields, "mean_columns", "mean_columns_error", "columns",
            "of a layer: columns, mean over heads and sequences", /*of_heads=*/false, "columns");
+  fields.push_back(null_of("null_columns", "of a layer: columns of even attention"));
+  fields.back().type = integer;
   fields.push_back({.name = "collapsed",
                     .type = flag,
                     .nulls = Nulls::whole,
-                    .meaning = "of a layer: whether its maps are near rank one with one column "
-                               "holding the mass; null: asked for another energy than 0.9",
+                    .meaning = "of a layer: whether mean_max_rank and mean_columns are below 2; "
+                               "null: not judged, at another energy than 0.9 or of fewer than 16 "
+                               "keys",
                     .where = kWhere,
                     .optional = true});
   return fields;
@@ -122,6 +134,7 @@ RowKind attention_rows() {
   RowKind kind = {.name = "attention",
                   .command = "attention",
                   .meaning = "what the attention maps of one head, or of a layer, are like on text",
+                  .revision = 2,
                   .place = place_of_head(),
                   .fields = own_fields(),
                   .models = model_facts(),
@@ -147,14 +160,17 @@ RowKind induction_rows() {
                   .command = "attention",
                   .option = "induction",
                   .meaning = "how much a head looks at what followed a token before",
+                  .revision = 2,
                   .place = place_of_head(),
                   .models = model_facts(),
                   .parameters = text_parameters()};
   add_mean(kind.fields, "induction", "induction_error", "induction",
            "mean weight from a repeated token to the one after its first occurrence",
            /*of_heads=*/true);
+  kind.fields.push_back(null_of("null_induction", "that of even attention"));
   add_mean(kind.fields, "duplicate_token", "duplicate_token_error", "duplicate",
            "mean weight from a repeated token to its first occurrence", /*of_heads=*/true);
+  kind.fields.push_back(null_of("null_duplicate_token", "that of even attention"));
   kind.parameters.insert(kind.parameters.begin(),
                          Field{.name = "induction",
                                .type = flag,

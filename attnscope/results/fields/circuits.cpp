@@ -126,7 +126,7 @@ RowKind circuits_rows() {
     if (field.name == "matrix") {
       field = {.name = "circuit",
                .type = text,
-               .meaning = "qk: which tokens attend to which; ov: what they then write",
+               .meaning = "qk: W_Q^T W_K, scores of pairs; ov: W_O W_V, what is written",
                .where = kWhere,
                .choices = {"qk", "ov"}};
     } else if (field.name == "head") {
@@ -135,7 +135,7 @@ RowKind circuits_rows() {
   }
   return {.name = "circuits",
           .command = "circuits",
-          .meaning = "what one circuit of a layer or head does",
+          .meaning = "what one circuit of a layer or head is like, by its weights",
           .revision = 3,
           .place = std::move(place),
           .fields = measures(),
@@ -149,13 +149,13 @@ RowKind composition_rows() {
   return {.name = "composition",
           .command = "circuits",
           .option = "composition",
-          .meaning = "how strongly one head feeds a head of a later layer",
+          .meaning = "how much a later head's weights align with an earlier one's",
           .revision = 3,
           .place = {model_field()},
           .fields = {{.name = "kind",
                       .type = text,
                       .heading = "by",
-                      .meaning = "what of the later head reads: its queries, keys or values",
+                      .meaning = "the later head's side: its queries, keys or values",
                       .where = kWhereComposition,
                       .choices = {"q", "k", "v"}},
                      {.name = "layer",

@@ -1,0 +1,58 @@
+#include "attnscope/analysis/even_attention.h"
+
+#include <vector>
+
+namespace attnscope {
+namespace {
+
+/// Mean weight from query t to key t − back, over queries from `first` on.
+std::optional<double> mean_behind(const EvenAttention& even, std::int64_t back,
+                                  std::int64_t first) {
+  if (first >= even.tokens) return std::nullopt;
+  double sum = 0;
+  for (std::int64_t query = first; query < even.tokens; ++query) {
+    sum += even.weight(query, query - back);
+  }
+  return sum / static_cast<double>(even.tokens - first);
+}
+
+}  // namespace
+
+double EvenAttention::weight(std::int64_t query, std::int64_t key) const {
+  const std::int64_t first = mask.first_key(query), end = mask.end_key(query, tokens);
+  return key < first || key >= end ? 0 : 1 / static_cast<double>(end - first);
+}
+
+double sink_mass(const EvenAttention& even) {
+  double sum = 0;
+  for (std::int64_t query = 0; query < even.tokens; ++query) sum += even.weight(query, 0);
+  return sum / static_cast<double>(even.tokens);
+}
+
+std::optional<double> previous_token(const EvenAttention& even) { return mean_behind(even, 1, 1); }
+
+std::int64_t columns(const EvenAttention& even, double energy, bool without_first) {
+  // The keys of a query are neighbours: what it adds to the columns' squares begins at the first
+  // of them and ends after the last.
+  std::vector<double> begins(static_cast<std::size_t>(even.tokens) + 1), ends(begins);
+  for (std::int64_t query = 0; query < even.tokens; ++query) {
+    const double weight = even.weight(query, query);
+    begins[static_cast<std::size_t>(even.mask.first_key(query))] += weight * weight;
+    ends[static_cast<std::size_t>(even.mask.end_key(query, even.tokens))] += weight * weight;
+  }
+  std::vector<double> squares(static_cast<std::size_t>(even.tokens));
+  double begun = 0, ended = 0;
+  for (std::size_t key = 0; key < squares.size(); ++key) {
+    begun += begins[key];
+    ended += ends[key];
+    squares[key] = begun - ended;
+  }
+  return std::ssize(largest_columns(squares, without_first ? 1 : 0, energy));
+}
+
+std::optional<double> repeated_token(const EvenAttention& even, std::int64_t block,
+                                     std::int64_t back) {
+  return block < 1 ? std::nullopt : mean_behind(even, back, block);
+}
+
+}  // namespace attnscope
