@@ -41,6 +41,7 @@ export interface Model {
   kv_cache_bytes_per_token?: number | null;
   tied_embedding?: boolean;
   causal?: boolean;
+  rotary?: boolean;
 }
 
 export interface SpectrumRow {
@@ -169,8 +170,10 @@ export interface AttentionHeadRow {
   entropy_error: number | null;
   sink_mass: number;
   sink_mass_error: number | null;
+  null_sink_mass: number; // of even attention
   previous_token: number;
   previous_token_error: number | null;
+  null_previous_token: number | null;
   diagonal: number;
   diagonal_error: number | null;
   mean_distance: number; // tokens
@@ -187,7 +190,8 @@ export interface AttentionLayerRow {
   mean_max_rank_error: number | null;
   mean_columns: number;
   mean_columns_error: number | null;
-  collapsed: boolean;
+  null_columns: number; // of even attention
+  collapsed: boolean | null; // null: a text too short to say, or another energy
 }
 
 export type AttentionRow = AttentionHeadRow | AttentionLayerRow;
@@ -198,8 +202,10 @@ export interface InductionRow {
   head: number;
   induction: number;
   induction_error: number | null;
+  null_induction: number;
   duplicate_token: number;
   duplicate_token_error: number | null;
+  null_duplicate_token: number;
 }
 
 /** The row type of each analysis, by the id it has in a report. */

@@ -1,4 +1,4 @@
-// A head that reads what an earlier one writes.
+// Two heads, one of a later layer, whose weights align.
 import { rows_of } from "../data/report";
 import { between, figure, place_words, strong, type Kind } from "./finding";
 
@@ -9,7 +9,7 @@ export const composition: Kind = ({ report, model }) => {
   if (!best || best.score! < Math.max(0.25, 3 * chance)) return undefined;
   return {
     kind: "composition", figure: figure(best.score!), unit: `${best.kind.toUpperCase()}-composition`,
-    words: ["of ", ...place_words(best), " with ", ...place_words({ layer: best.to_layer, head: best.to_head }), `, the most of any two heads: the later one's ${{ q: "queries are", k: "keys are", v: "values are" }[best.kind]} made of what the earlier one writes. Random heads have `, strong(figure(Number(chance.toPrecision(2)))), "."],
+    words: ["of ", ...place_words(best), " with ", ...place_words({ layer: best.to_layer, head: best.to_head }), `: of any two heads their weights align most, the later one's ${{ q: "queries", k: "keys", v: "values" }[best.kind]} with what the earlier one writes. Whether they depend on it the weights alone do not tell. Random heads have `, strong(figure(Number(chance.toPrecision(2)))), "."],
     distance: between(chance, best.score!, 1),
     see: { view: "heads", state: { l: best.to_layer, h: best.to_head, pairs: "head" } },
   };

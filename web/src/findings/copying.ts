@@ -1,4 +1,4 @@
-// Heads that raise the token they read, or lower it.
+// Heads whose OV circuit is mostly positive, or mostly negative. Of the weights alone: on text such heads raise the token they read about as often as they lower it.
 import { format_number } from "../chart/number";
 import { rows_of } from "../data/report";
 import { place_words, strong, type Kind } from "./finding";
@@ -12,22 +12,21 @@ export const copying_noise = (head_dim: number, heads: number): number => (1.5 /
 
 export const copying_heads: Kind = ({ report, model }) => {
   const rows = rows_of(report, "circuits", model.name).filter((row) => row.circuit === "ov" && row.head !== null);
-  const score = (row: (typeof rows)[number]) => row.copying_score;
   const noise = copying_noise(model.head_dim, rows.length);
   const cut = Math.max(0.5, 1.2 * noise);
   if (cut >= 1) return undefined;
-  const raise = strongest_heads(rows, cut, score);
-  const lower = strongest_heads(rows, cut, (row) => (row.copying_score === null ? null : -row.copying_score));
-  const copies = (raise?.count ?? 0) >= (lower?.count ?? 0);
-  const [found, opposite] = copies ? [raise, lower?.count ?? 0] : [lower, raise?.count ?? 0];
+  const positive = strongest_heads(rows, cut, (row) => row.copying_score);
+  const negative = strongest_heads(rows, cut, (row) => (row.copying_score === null ? null : -row.copying_score));
+  const [sign, found, opposite] = (positive?.count ?? 0) >= (negative?.count ?? 0) ? [1, positive, negative?.count ?? 0] : [-1, negative, positive?.count ?? 0];
   if (!found) return undefined;
   const { best, most, count } = found;
+  const [word, other] = sign > 0 ? ["positive", "negative"] : ["negative", "positive"];
   return {
-    kind: "copying", ...(copies ? head_count(found, "copies", "copy") : head_count(found, "suppresses", "suppress")),
-    words: [`${count === 1 ? "It" : "They"} ${copies ? "raise" : "lower"}${count === 1 ? "s" : ""} the token ${count === 1 ? "it reads" : "they read"} (copying score ${copies ? "above" : "below"} ${format_number(copies ? cut : -cut, ".2~f")}), clearest in `,
-      ...place_words(best), " with ", strong(format_number(copies ? most : -most, "score")), `.${opposite > 0 ? ` ${opposite} ${opposite === 1 ? "does" : "do"} the reverse.` : ""} Random heads stay within ±`,
-      strong(format_number(noise, ".2f")), "."],
-    spark: head_spark(model.layers, rows, (row) => (row.copying_score === null ? null : copies ? row.copying_score : -row.copying_score), 0, { role: "ov" }),
+    kind: "copying", ...head_count(found, `has a mostly ${word} OV circuit`, `have a mostly ${word} OV circuit`),
+    words: [`Copying score ${sign > 0 ? "above" : "below"} ${format_number(sign * cut, ".2~f")}, clearest in `, ...place_words(best), " with ", strong(format_number(sign * most, "score")),
+      `. Against a residual stream of plain embeddings ${count === 1 ? "it" : "they"} would ${sign > 0 ? "raise" : "lower"} the token read; what happens on text the weights alone do not tell.`,
+      `${opposite > 0 ? ` ${opposite} ${opposite === 1 ? "is" : "are"} mostly ${other}.` : ""} Random heads stay within ±`, strong(format_number(noise, ".2f")), "."],
+    spark: head_spark(model.layers, rows, (row) => (row.copying_score === null ? null : sign * row.copying_score), () => 0, { role: "ov" }),
     distance: most,
     see: { view: "heads", state: { l: best.layer, h: best.head } },
   };

@@ -1,4 +1,4 @@
-// Heads of a layer that read the same: each of their query, key and value spaces is nearly one with the other's.
+// Heads of a layer that read nearly the same spaces with queries, keys and values alike. What they make of them may differ.
 import { matrices_of, rows_of } from "../data/report";
 import { figure, layers_words, strong, type Kind } from "./finding";
 import { overlaps_of, kDuplicate } from "./head_overlaps";
@@ -27,7 +27,7 @@ export const duplicate_heads: Kind = ({ report, model }) => {
   const more = pairs.length - 1;
   return {
     kind: "duplicate_heads", figure: figure(best.overlap), unit: "overlap",
-    words: ["heads ", strong(best.a), " and ", strong(best.b), " of layer ", strong(best.layer), " are duplicates: each of their query, key and value spaces overlaps at least that much. Duplicates have 1, chance gives ",
+    words: ["heads ", strong(best.a), " and ", strong(best.b), " of layer ", strong(best.layer), " read nearly the same: each of their query, key and value spaces overlaps at least that much. Equal spaces have 1, chance gives ",
       strong(figure(Number(best.chance.toPrecision(2)))), more > 0 ? `. ${more} more such ${more === 1 ? "pair" : "pairs"} in ${layers_words([...new Set(pairs.map((pair) => pair.layer))].sort((a, b) => a - b))}.` : "."],
     distance: (best.overlap - best.chance) / (1 - best.chance),
     see: { view: "similarity", state: { l: best.layer, h: best.a, matrix: "q" } },

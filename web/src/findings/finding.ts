@@ -70,13 +70,6 @@ export function text_length({ report, model }: Reading): number {
 /** Shorter texts leave attention too few places for a sentence about it. */
 export const kShortestText = 16;
 
-/** 1/(from + 1) + … + 1/to: what queries give one key, summed, if each looks evenly at all that it sees. */
-export function even_sum(from: number, to: number): number {
-  let sum = 0;
-  for (let count = from + 1; count <= to; ++count) sum += 1 / count;
-  return sum;
-}
-
 export const reads_one_way = ({ model }: Reading): boolean => model.causal !== false;
 
 /** "layers 2, 5 and 9–11" */

@@ -18,15 +18,20 @@ import { previous_token_heads } from "./previous_token";
 import { shared_space } from "./shared_space";
 import { symmetric_heads } from "./symmetric_heads";
 import { weights_depth } from "./weights_depth";
+import { zero_heads, zero_matrices } from "./zero_matrices";
 
-const kKinds: readonly Kind[] = [
-  fewest_directions, nearly_random, weights_depth, attention_depth, collapsed_layers, duplicate_heads, shared_space, copying_heads,
-  symmetric_heads, identity_part, induction_heads, previous_token_heads, sink_heads, latent, heavy_tails, composition,
+/** Of heads, from the weights alone: what they say of a head does not tell whether the head matters, so none comes first where there is another. */
+export const kOfHeadsWeights: readonly Kind[] = [duplicate_heads, shared_space, copying_heads, symmetric_heads, identity_part, composition, zero_heads];
+
+const kOthers: readonly Kind[] = [
+  zero_matrices, fewest_directions, nearly_random, weights_depth, attention_depth, collapsed_layers, induction_heads, previous_token_heads, sink_heads, latent, heavy_tails,
 ];
 
 /** Furthest from the null first, at most six. Of a model in which nothing stands out, just that. */
 export function findings(reading: Reading): Finding[] {
-  const found = kKinds.flatMap((kind) => kind(reading) ?? []).sort((a, b) => b.distance - a.distance);
-  if (found.length === 0) return [near_random(reading) ?? []].flat();
-  return found.slice(0, 6);
+  const by_distance = (kinds: readonly Kind[]) => kinds.flatMap((kind) => kind(reading) ?? []).sort((a, b) => b.distance - a.distance);
+  const [first, ...others] = by_distance(kOthers);
+  const rest = [...others, ...by_distance(kOfHeadsWeights)].sort((a, b) => b.distance - a.distance);
+  const found = first ? [first, ...rest] : rest;
+  return found.length > 0 ? found.slice(0, 6) : [near_random(reading) ?? []].flat();
 }

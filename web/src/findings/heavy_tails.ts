@@ -1,4 +1,4 @@
-// A matrix in which few weights are far larger than the rest.
+// A matrix whose largest weight lies far beyond what as many random numbers reach.
 import { rows_of } from "../data/report";
 import { figure, matrix_name, strong, type Kind } from "./finding";
 
@@ -11,11 +11,12 @@ export const heavy_tails: Kind = ({ report, model }) => {
   if (!best || best.count < 1000 || best.excess_kurtosis! < kLaplace) return undefined;
   const kurtosis = best.excess_kurtosis!;
   const furthest = Math.max(best.max - best.mean, best.mean - best.min) / best.std;
-  // As far as so many Gaussian numbers reach. Rows of different sizes have a high kurtosis too, with no weight far from the rest.
-  if (furthest < 1.5 * Math.sqrt(2 * Math.log(best.count))) return undefined;
+  // Rows of different sizes have a high kurtosis too, with no weight far from the rest.
+  const reach = Math.sqrt(2 * Math.log(best.count));
+  if (furthest < 1.5 * reach) return undefined;
   return {
     kind: "heavy_tails", figure: figure(kurtosis), unit: "excess kurtosis",
-    words: ["in ", ...matrix_name(best.matrix), " of layer ", strong(best.layer), ": a few weights are far larger than the rest, the largest ", strong(figure(furthest)), " deviations from the mean. Random numbers have ", strong(0), "."],
+    words: ["in ", ...matrix_name(best.matrix), " of layer ", strong(best.layer), ": its largest weight lies ", strong(figure(furthest)), " deviations from the mean. Random numbers have ", strong(0), ", and as many of them reach about ", strong(figure(reach)), "."],
     spark: { values: Array.from({ length: model.layers }, (_, layer) => rows.find((row) => row.layer === layer && row.matrix === best.matrix)?.excess_kurtosis ?? null), null_values: 0, colour: { role: best.matrix } },
     distance: kurtosis / (kurtosis + kLaplace),
     see: { view: "weights", state: { l: best.layer, h: null, matrix: best.matrix } },

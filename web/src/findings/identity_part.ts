@@ -1,9 +1,11 @@
-// A layer whose heads together make tokens look at tokens like themselves, or away from them.
+// A layer whose heads together score what is like the query above the rest, or below. Scores, not looks: norms, positions and the softmax come between.
 import { format_number } from "../chart/number";
 import { rows_of } from "../data/report";
 import { strong, type Kind } from "./finding";
+import { rotary_words } from "./rotary";
 
-export const identity_part: Kind = ({ report, model }) => {
+export const identity_part: Kind = (reading) => {
+  const { report, model } = reading;
   const rows = rows_of(report, "circuits", model.name).filter((row) => row.circuit === "qk" && row.head === null && row.identity_cosine !== null);
   const best = [...rows].sort((a, b) => Math.abs(b.identity_cosine!) - Math.abs(a.identity_cosine!))[0];
   // Of random factors the cosine has the deviation 1/D, the largest of a few layers hardly thrice that.
@@ -13,8 +15,8 @@ export const identity_part: Kind = ({ report, model }) => {
   const bound = best.identity_cosine_bound;
   return {
     kind: "identity_part", figure: format_number(cosine, "score"), unit: "cosine with the identity",
-    words: ["is what W", { sub: "Q" }, "ᵀW", { sub: "K" }, " of layer ", strong(best.layer), " has, summed over heads: tokens look ", strong(cosine > 0 ? "at" : "away from"),
-      " tokens like themselves. Random numbers stay within ±", strong(format_number(noise, noise < 0.01 ? ".3f" : ".2f")), `; the most there can be is ${format_number(bound, ".2~f")}.`],
+    words: ["is what W", { sub: "Q" }, "ᵀW", { sub: "K" }, " of layer ", strong(best.layer), ` has, summed over heads${rotary_words(reading)}: keys like the query score `, strong(cosine > 0 ? "above" : "below"),
+      " the others, before norms, positions and the softmax. Random numbers stay within ±", strong(format_number(noise, noise < 0.01 ? ".3f" : ".2f")), `; the most there can be is ${format_number(bound, ".2~f")}.`],
     spark: { values: Array.from({ length: model.layers }, (_, layer) => rows.find((row) => row.layer === layer)?.identity_cosine ?? null), null_values: 0, colour: { role: "qk" } },
     distance: Math.abs(cosine) / bound,
     see: { view: "heads", state: { l: best.layer, h: null } },

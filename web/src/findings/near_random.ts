@@ -1,25 +1,26 @@
-// A model in which nothing was learned, or nothing that these measures see. Asked only where no other kind has a word to say.
+// A model in whose weights nothing was learned, or nothing that these measures see. Asked only where no other kind has a word to say.
 import { at_threshold, rows_of } from "../data/report";
 import { kLeastOrder } from "./fewest_directions";
 import { at_most_percent, strong, type Kind } from "./finding";
 
 export const near_random: Kind = ({ report, model, threshold }) => {
-  const rows = rows_of(report, "spectrum", model.name).filter((row) => row.head === null && row.possible_rank >= kLeastOrder);
-  let most = 0;
-  let compared = 0;
-  for (const row of rows)
-    for (const level of report.file.thresholds) {
-      const [rank, null_rank] = [at_threshold(row.energy_rank, level), at_threshold(row.null_energy_rank, level)];
-      if (rank === undefined || typeof null_rank !== "number" || null_rank === 0) continue;
-      // One more or less is rounding, however few there are.
-      if (Math.abs(rank - null_rank) > Math.max(1, 0.03 * null_rank)) return undefined;
-      most = Math.max(most, Math.abs(rank - null_rank) / null_rank);
-      ++compared;
-    }
-  if (compared === 0) return undefined;
+  const whole = rows_of(report, "spectrum", model.name).filter((row) => row.head === null);
+  const rows = whole.filter((row) => row.possible_rank >= kLeastOrder);
+  const ranks = rows.flatMap((row) => report.file.thresholds.flatMap((level) => {
+    const [rank, null_rank] = [at_threshold(row.energy_rank, level), at_threshold(row.null_energy_rank, level)];
+    return rank !== undefined && typeof null_rank === "number" && null_rank > 0 ? [{ apart: Math.abs(rank - null_rank), null_rank }] : [];
+  }));
+  // One more or less is rounding, however few there are.
+  if (ranks.length === 0 || ranks.some(({ apart, null_rank }) => apart > Math.max(1, 0.03 * null_rank))) return undefined;
+  const share = (each: (typeof ranks)[number]) => each.apart / each.null_rank;
+  const most = ranks.reduce((far, each) => (share(each) > share(far) ? each : far));
+  const small = whole.length - rows.length;
   return {
-    kind: "near_random", figure: at_most_percent(most), unit: "from random",
-    words: ["is the most by which any rank here differs from that of random numbers: ", strong(compared), " ranks of whole matrices were compared. No other measure of this report stands out."],
+    kind: "near_random", figure: at_most_percent(share(most)), unit: "from random",
+    words: [`is the most by which a rank differs from that of random numbers${most.apart > 0 ? ` (${most.apart} of ${most.null_rank})` : ""}: `, strong(ranks.length),
+      " ranks of whole matrices were compared.",
+      small > 0 ? ` Left out ${small === 1 ? "is" : "are"} ${small} ${small === 1 ? "matrix" : "matrices"} with fewer than ${kLeastOrder} directions, where chance weighs too much.` : "",
+      " No other measure of this report stands out."],
     distance: 0,
     see: { view: "spectra", state: { t: threshold, l: null, h: null, show: "null", by: "matrix", x: "log" } },
   };

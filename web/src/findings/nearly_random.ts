@@ -1,4 +1,4 @@
-// One matrix that looks like random numbers although its like in other layers do not.
+// One matrix whose singular values are those of random numbers although its like in other layers' are not.
 import { at_threshold, rows_of, scaled_numbers } from "../data/report";
 import { matrix_name, strong, threshold_words, type Kind } from "./finding";
 import { ranked } from "./fewest_directions";
@@ -23,8 +23,8 @@ export const nearly_random: Kind = ({ report, model, threshold }) => {
   const values = Array.from({ length: model.layers }, (_, layer) => all.find((each) => each.row.matrix === row.matrix && each.row.layer === layer));
   return {
     kind: "nearly_random", figure: `${rank} of ${row.possible_rank}`, unit: "directions",
-    words: [`for ${threshold_words(threshold)} of the energy: `, ...matrix_name(row.matrix), " of layer ", strong(row.layer), " is all but random. Random numbers would need ", strong(null_rank),
-      "; no other layer needs more than ", strong(next), "."],
+    words: [`hold ${threshold_words(threshold)} of the energy of `, ...matrix_name(row.matrix), " in layer ", strong(row.layer),
+      ": its singular values are like those of random numbers, which would need ", strong(null_rank), ". No other layer here needs more than ", strong(next), "."],
     spark: { values: values.map((each) => each?.rank ?? null), null_values: values.map((each) => each?.null_rank ?? null), colour: { role: row.matrix } },
     distance: gap,
     see: { view: "spectra", state: { t: threshold, l: row.layer, h: null, show: "null", by: "matrix", x: "log" } },

@@ -2,7 +2,7 @@
 import { format_number } from "../chart/number";
 import { rows_of } from "../data/report";
 import type { AttentionHeadRow } from "../data/report_file";
-import { between, even_sum, kShortestText, place_words, reads_one_way, small_percent, strong, text_length, type Kind } from "./finding";
+import { between, kShortestText, place_words, small_percent, strong, text_length, type Kind } from "./finding";
 import { head_count, head_spark, strongest_heads } from "./strongest_heads";
 
 export const previous_token_heads: Kind = (reading) => {
@@ -11,11 +11,11 @@ export const previous_token_heads: Kind = (reading) => {
   const rows = rows_of(report, "attention", model.name).filter((row): row is AttentionHeadRow => row.head !== null);
   const found = strongest_heads(rows, 0.5, (row) => row.previous_token, (row) => row.previous_token_error);
   if (!found || tokens < kShortestText) return undefined;
-  const even = reads_one_way(reading) ? even_sum(1, tokens) / (tokens - 1) : 1 / tokens;
+  const even = found.best.null_previous_token ?? 0;
   return {
     kind: "previous_token", ...head_count(found, "looks one back", "look one back"),
     words: ["At least half of ", found.count === 1 ? "its" : "their", " attention is on the token before, and ", strong(format_number(found.most, "percent")), " in ", ...place_words(found.best), ". Even attention gives it ", strong(small_percent(even)), "."],
-    spark: head_spark(model.layers, rows, (row) => row.previous_token, even),
+    spark: head_spark(model.layers, rows, (row) => row.previous_token, (row) => row.null_previous_token),
     distance: between(even, found.most, 1),
     see: { view: "attention", state: { l: found.best.layer, h: found.best.head } },
   };

@@ -1,7 +1,7 @@
 // Heads that leave most of their attention on the first token.
 import { rows_of } from "../data/report";
 import type { AttentionHeadRow } from "../data/report_file";
-import { between, even_sum, kShortestText, place_words, reads_one_way, small_percent, strong, text_length, type Kind } from "./finding";
+import { between, kShortestText, place_words, small_percent, strong, text_length, type Kind } from "./finding";
 import { format_number } from "../chart/number";
 import { head_count, head_spark, strongest_heads } from "./strongest_heads";
 
@@ -11,12 +11,12 @@ export const sink_heads: Kind = (reading) => {
   const rows = rows_of(report, "attention", model.name).filter((row): row is AttentionHeadRow => row.head !== null);
   const found = strongest_heads(rows, 0.5, (row) => row.sink_mass, (row) => row.sink_mass_error);
   if (!found || tokens < kShortestText) return undefined;
-  const even = reads_one_way(reading) ? even_sum(0, tokens) / tokens : 1 / tokens;
+  const even = found.best.null_sink_mass;
   return {
     kind: "sink", ...head_count(found, "parks on the first token", "park on the first token"),
     words: ["At least half of ", found.count === 1 ? "its" : "their", " attention goes there, and ", strong(format_number(found.most, "percent")), " in ", ...place_words(found.best), ". Even attention over ", strong(tokens), " tokens gives the first ",
       strong(small_percent(even)), "."],
-    spark: head_spark(model.layers, rows, (row) => row.sink_mass, even),
+    spark: head_spark(model.layers, rows, (row) => row.sink_mass, (row) => row.null_sink_mass),
     distance: between(even, found.most, 1),
     see: { view: "attention", state: { l: found.best.layer, h: found.best.head } },
   };

@@ -22,6 +22,7 @@ export function head_count(found: { count: number; of: number }, one: string, se
   return { figure: `${found.count} of ${found.of}`, unit: found.count === 1 ? `${found.of === 1 ? "head" : "heads"} ${one}` : `heads ${several}` };
 }
 
-export function head_spark<Row extends HeadRow>(layers: number, rows: readonly Row[], value: (row: Row) => number | null, null_value: number, colour: Colour = "accent") {
-  return { values: largest_by_layer(layers, rows.filter((row) => row.head !== null), value), null_values: null_value, colour };
+export function head_spark<Row extends HeadRow>(layers: number, rows: readonly Row[], value: (row: Row) => number | null, null_value: (row: Row) => number | null, colour: Colour = "accent") {
+  const heads = rows.filter((row) => row.head !== null);
+  return { values: largest_by_layer(layers, heads, value), null_values: largest_by_layer(layers, heads, null_value), colour };
 }

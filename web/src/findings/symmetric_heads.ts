@@ -2,9 +2,11 @@
 import { format_number } from "../chart/number";
 import { rows_of } from "../data/report";
 import { place_words, strong, type Kind } from "./finding";
+import { rotary_words } from "./rotary";
 import { head_count, head_spark, strongest_heads } from "./strongest_heads";
 
-export const symmetric_heads: Kind = ({ report, model }) => {
+export const symmetric_heads: Kind = (reading) => {
+  const { report, model } = reading;
   const rows = rows_of(report, "circuits", model.name).filter((row) => row.circuit === "qk" && row.head !== null);
   const symmetry = (row: (typeof rows)[number]) => row.symmetry;
   // Of random factors tr(M M) / |M|² has the mean 1/D and the deviation sqrt(2) / D.
@@ -16,9 +18,9 @@ export const symmetric_heads: Kind = ({ report, model }) => {
   const positive = (best.positive_fraction ?? 0) >= 0.9;
   return {
     kind: "symmetric", ...head_count(found, "is symmetric", "are symmetric"),
-    words: [`${found.count === 1 ? "Its" : "Their"} W`, { sub: "Q" }, "ᵀW", { sub: "K" }, ` scores two tokens alike both ways (symmetry above ${format_number(cut, ".2~f")}), clearest in `, ...place_words(best), " with ", strong(format_number(most, "score")),
-      positive ? " and nearly all of it positive, as attention of a projection of the tokens with itself" : "", ". Random heads stay within ±", strong(format_number(noise, ".2f")), "."],
-    spark: head_spark(model.layers, rows, symmetry, 0, { role: "qk" }),
+    words: [`${found.count === 1 ? "Its" : "Their"} W`, { sub: "Q" }, "ᵀW", { sub: "K" }, `${rotary_words(reading)} scores two tokens alike both ways (symmetry above ${format_number(cut, ".2~f")}), clearest in `, ...place_words(best), " with ", strong(format_number(most, "score")),
+      positive ? " and nearly all of it positive, as scores of a projection of the tokens with itself" : "", ". Random heads stay within ±", strong(format_number(noise, ".2f")), "."],
+    spark: head_spark(model.layers, rows, symmetry, () => 0, { role: "qk" }),
     distance: most,
     see: { view: "heads", state: { l: best.layer, h: best.head } },
   };

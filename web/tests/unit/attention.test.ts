@@ -93,9 +93,11 @@ describe("charts", () => {
 
   test("collapsed layers are named in runs, and only where the report says so", () => {
     const named = (collapsed: (boolean | null)[]) => collapsed_words(collapsed.map((value, layer) => ({ ...layers[0]!, layer, collapsed: value as boolean }) as never));
-    expect(named([false, true, true, false, true])).toBe("Layers 1–2, 4 have collapsed.");
-    expect(named([false, true])).toBe("Layer 1 has collapsed.");
-    expect(named([false, null])).toBeUndefined();
+    expect(named([false, true, true, false, true])).toBe("Layers 1, 2 and 4 have collapsed (fewer than two directions in its richest head and fewer than two columns in the mean).");
+    expect(named([false, true])).toMatch(/^Layer 1 has collapsed \(/);
+    expect(named([false, false])).toMatch(/^No layer has collapsed \(fewer than two directions/);
+    expect(named([null, null])).toBeUndefined();
+    expect(named([])).toBeUndefined();
   });
 
   test("a head's figures in a line", () => {

@@ -41,7 +41,7 @@ export const kEveryChart: readonly Chart[] = [
     ] }],
   },
   {
-    kind: "heatmap", name: "heatmap", title: "OV copying", note: "+1: the head raises what it reads.", rows: { title: "layer", labels: labels(4) },
+    kind: "heatmap", name: "heatmap", title: "OV copying score", note: "Eigenvalues, +1: all positive.", rows: { title: "layer", labels: labels(4) },
     columns: { title: "head", labels: labels(6) }, scale: { kind: "diverging", domain: [-1, 1], format: "+.2f" }, format: "score", chosen: { row: 1, column: 2 },
     cells: range(4).map((row) => range(6).map((column) => row === 2 && column === 1 ? "missing" : row === 3 && column === 0 ? { skipped: kHostile } :
       row === 0 && column === 5 ? null : wave(row * 6 + column))),
@@ -72,12 +72,12 @@ export const kEveryChart: readonly Chart[] = [
   {
     kind: "dots", name: "dots", title: "Layer 2 · head 9", rows: [
       { label: "QK rank", axis: { title: "", scale: "linear", domain: [0, 32], format: ".0f" }, all: range(30).map((index) => 20 + 5 * wave(index)), value: 22 },
-      { label: "OV copying", axis: { title: "", scale: "linear", domain: [-1, 1], format: "score" }, all: range(30).map((index) => (index === 3 ? null : wave(index))), value: -0.59 },
+      { label: "OV copying score", axis: { title: "", scale: "linear", domain: [-1, 1], format: "score" }, all: range(30).map((index) => (index === 3 ? null : wave(index))), value: -0.59 },
       { label: kHostile, axis: { title: "", scale: "linear", domain: [-1, 1], format: "score" }, all: [], value: null },
     ],
   },
   {
-    kind: "scatter", name: "scatter", title: "Kinds of heads", x: { title: "symmetry of QK", scale: "linear", domain: [-1, 1] }, y: { title: "copying score of OV", scale: "linear", domain: [-1, 1] }, zero: true,
+    kind: "scatter", name: "scatter", title: "Symmetry and copying score", x: { title: "symmetry of QK", scale: "linear", domain: [-1, 1] }, y: { title: "copying score of OV", scale: "linear", domain: [-1, 1] }, zero: true,
     points: range(30).map((index) => ({ x: wave(index), y: wave(index * 3 + 1), colour: { layer: index % 6, of: 6 }, label: index === 0 ? kHostile : `head ${index}`, chosen: index === 4 })),
   },
   {

@@ -70,7 +70,7 @@ describe("the chosen head", () => {
   test("is a dot among all heads, or none where it has no value", () => {
     const report = circuits(both((place) => ({ copying_score: place.layer === 1 && place.head === 2 ? null : 0.5 })));
     const chart = detail_chart(reading_of(report), { layer: 1, head: 2 });
-    const row = chart.rows.find((each) => each.label === "OV copying")!;
+    const row = chart.rows.find((each) => each.label === "OV copying score")!;
     expect(row.value).toBeNull();
     expect(row.all).toHaveLength(11);
   });

@@ -6,6 +6,7 @@ import type { WallChart, WallMap } from "../../chart/wall";
 import type { WeightColour } from "../../chart/weights_colour";
 import { analysis, map_places, rows_of, tokens_of, type Report } from "../../data/report";
 import type { AttentionHeadRow, AttentionLayerRow, InductionRow, ReportFile } from "../../data/report_file";
+import { layers_words } from "../../findings/finding";
 import { choice_param } from "../../page/state";
 import type { Reading } from "../../page/view";
 import { attention_heads, chosen_head, head_chart, limit_scale, type HeadFigure, type HeadPlace } from "../heads/grid";
@@ -124,18 +125,12 @@ export function max_rank_chart(reading: Reading, choice: AttentionChoice): Lines
   };
 }
 
-/** The layers whose heads have all but one column left, as "5" or "9–11"; none where the report does not say. */
+/** Which layers have collapsed, and what that is; undefined where the report does not judge it: of short texts, and at another energy. */
 export function collapsed_words(rows: readonly AttentionLayerRow[]): string | undefined {
+  if (rows.length === 0 || rows.some((row) => row.collapsed === null)) return undefined;
   const layers = rows.filter((row) => row.collapsed === true).map((row) => row.layer);
-  if (layers.length === 0) return undefined;
-  const runs: [number, number][] = [];
-  for (const layer of layers) {
-    const last = runs[runs.length - 1];
-    if (last && layer === last[1] + 1) last[1] = layer;
-    else runs.push([layer, layer]);
-  }
-  const words = runs.map(([from, to]) => (from === to ? String(from) : `${from}–${to}`)).join(", ");
-  return layers.length === 1 ? `Layer ${words} has collapsed.` : `Layers ${words} have collapsed.`;
+  const which = layers.length === 0 ? "No layer has collapsed" : `${layers_words(layers).replace("l", "L")} ${layers.length === 1 ? "has" : "have"} collapsed`;
+  return `${which} (fewer than two directions in its richest head and fewer than two columns in the mean).`;
 }
 
 /** What every head does on the text, and with repeated tokens where that was measured. */

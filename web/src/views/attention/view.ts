@@ -80,7 +80,7 @@ function ranks(context: Context, chosen: AttentionChoice): HTMLElement | null {
   if (!profile && !max_rank) return section(title, null, absent_analysis("The rank of attention maps", chosen.without_first ? "attention_without_first" : "attention", context.report));
   const { energy, sequences } = text_facts(context.report);
   const collapsed = collapsed_words(layer_rows(context, chosen));
-  const note = `Directions, and columns, that hold ${Math.round(energy * 100)}\u202f% of the energy${chosen.without_first ? ", without key 0" : ""}. A layer whose best head has rank 1 has collapsed.`
+  const note = `Directions, and columns, that hold ${Math.round(energy * 100)}\u202f% of the energy${chosen.without_first ? ", without key 0" : ""}.`
     + `${sequences > 1 ? " Bars are standard errors over the texts." : ""}${collapsed ? ` ${collapsed}` : ""}`;
   return section(title, note, row(460, profile ? chart_frame(profile, context.theme) : null, max_rank ? chart_frame(max_rank, context.theme) : null));
 }

@@ -7,6 +7,7 @@ import type { Format } from "../../chart/number";
 import type { ScatterChart, ScatterPoint } from "../../chart/scatter";
 import { at_threshold, cumulative_energy, numbers, row_at, rows_of, scaled_numbers, thinned_indices } from "../../data/report";
 import type { CircuitRow, CompositionRow, SpectrumRow } from "../../data/report_file";
+import { rotary_offset } from "../../findings/rotary";
 import type { Reading } from "../../page/view";
 import { attention_heads, chosen_head, head_cells, head_chart, limit_scale, numbers_in, range, rank_scale, score_scale, type HeadFigure, type HeadPlace } from "./grid";
 
@@ -42,15 +43,17 @@ export function head_figures(reading: Reading): HeadFigure[] {
     return row && read(row);
   };
   const scores = { id: "circuits", format: "score" } as const;
+  const offset = rotary_offset(reading);
+  const at_offset = offset === undefined ? "" : `, at rotary offset ${offset}`;
   return [
     rank_figure(reading, "qk"),
     rank_figure(reading, "ov"),
-    { ...scores, name: "heads-symmetry", title: "QK symmetry", circuit: "qk", note: "+1: two tokens score each other alike; \u22121: one way only.", scale: () => score_scale(1), value: of("qk", (row) => row.symmetry) },
-    { ...scores, name: "heads-copying", title: "OV copying", circuit: "ov", note: "+1: the head raises the token it reads; \u22121: it suppresses it.", scale: () => score_scale(1), value: of("ov", (row) => row.copying_score) },
+    { ...scores, name: "heads-symmetry", title: "QK symmetry", circuit: "qk", note: `+1: two tokens score each other alike; \u22121: oppositely${at_offset}.`, scale: () => score_scale(1), value: of("qk", (row) => row.symmetry) },
+    { ...scores, name: "heads-copying", title: "OV copying score", circuit: "ov", note: "Eigenvalues of OV, +1: all positive; \u22121: all negative. What the head does on text they do not tell.", scale: () => score_scale(1), value: of("ov", (row) => row.copying_score) },
     { ...scores, name: "heads-identity", title: "QK likeness to identity", circuit: "qk",
-      note: `Cosine with I: tokens look at what is like them. A head of this size can reach ±${bound.toFixed(2)}.`, scale: () => score_scale(bound), value: of("qk", (row) => row.identity_cosine) },
-    { name: "heads-overlap", title: "Lost between K and Q", id: "circuits", circuit: "qk", format: ".0f",
-      note: `Directions of the keys that the queries do not see, at ${percent(threshold)} of the energy.`,
+      note: `Cosine with I: above 0, keys like the query score higher${at_offset}. A head of this size can reach ±${bound.toFixed(2)}.`, scale: () => score_scale(bound), value: of("qk", (row) => row.identity_cosine) },
+    { name: "heads-overlap", title: "Rank lost from K to QK", id: "circuits", circuit: "qk", format: ".0f",
+      note: `Rank of the keys less that of QK, at ${percent(threshold)} of the energy.`,
       scale: (values) => limit_scale(Math.max(1, Math.ceil(model.head_dim / 2), ...values), ".0f"), value: of("qk", (row) => at_threshold(row.overlap, threshold)) },
   ];
 }
@@ -119,7 +122,7 @@ export function energy_chart(reading: Reading, place: HeadPlace): LinesChart | u
   };
 }
 
-/** Symmetry of what heads match against copying of what they move; undefined where no head has both. */
+/** Symmetry of QK against the copying score of OV; undefined where no head has both. */
 export function kinds_chart(reading: Reading, chosen?: HeadPlace): (ScatterChart & { points: (ScatterPoint & { place: HeadPlace })[] }) | undefined {
   const { model } = reading;
   const points = range(model.layers).flatMap((layer) => range(model.heads).flatMap((head) => {
@@ -133,7 +136,7 @@ export function kinds_chart(reading: Reading, chosen?: HeadPlace): (ScatterChart
   const low = quarters(Math.floor, Math.min(-0.25, ...points.map((point) => point.x)));
   const high = quarters(Math.ceil, Math.max(0.5, ...points.map((point) => point.x)));
   return {
-    kind: "scatter", name: "heads-kinds", title: "Kinds of heads", note: "Each point is a head: symmetry of what it matches against copying of what it moves.",
+    kind: "scatter", name: "heads-kinds", title: "Symmetry and copying score", note: "Each point is a head. Both are of its weights: what it does on text they do not tell.",
     x: { title: "symmetry of QK", scale: "linear", domain: [low, high], format: "score", ticks: range(Math.round((high - low) * 4) + 1).map((index) => low + index / 4) },
     y: { title: "copying score of OV", scale: "linear", domain: [-1, 1], format: "score", ticks: [-1, -0.5, 0, 0.5, 1] },
     zero: true, points, layers: model.layers,
@@ -147,7 +150,7 @@ export interface CompositionChoice {
 
 const kReads: Readonly<Record<CompositionRow["kind"], string>> = { q: "queries", k: "keys", v: "values" };
 
-/** The strongest pairs of an earlier head and a later one that reads it; undefined where no pair is stronger than chance. */
+/** The pairs of an earlier head and a later one whose weights align most; undefined where no pair is stronger than chance. */
 export function composition_chart(reading: Reading, { pairs, around }: CompositionChoice, chosen?: HeadPlace): GraphChart | undefined {
   const { report, model } = reading;
   const touches = (row: CompositionRow, { layer, head }: HeadPlace) => (row.layer === layer && row.head === head) || (row.to_layer === layer && row.to_head === head);
@@ -157,14 +160,14 @@ export function composition_chart(reading: Reading, { pairs, around }: Compositi
   if (strongest.length === 0 && !around) return undefined;
   const most = Math.max(0.25, ...strongest.map((row) => row.excess!)); // of scores from 0 to 1, that much above chance is strong
   return {
-    kind: "graph", name: around ? "heads-composition-of-one" : "heads-composition", title: "Which heads read which",
-    note: "Layers from left to right, heads down. A curve joins a head to a later one whose queries, keys or values read what it writes; the wider, the further above chance.",
+    kind: "graph", name: around ? "heads-composition-of-one" : "heads-composition", title: "Composition of heads",
+    note: "Layers from left to right, heads down. A curve joins a head to a later one whose weights for queries, keys or values align with what it writes; the wider, the further above chance.",
     layers: model.layers, heads: model.heads, ...(chosen ? { chosen } : {}),
-    series: (["q", "k", "v"] as const).map((kind) => ({ key: kind, label: `by its ${kReads[kind]}`, colour: { role: kind }, ...(kind === "q" ? {} : { dash: kind === "k" ? "6 3" : "2 3" }) })),
+    series: (["q", "k", "v"] as const).map((kind) => ({ key: kind, label: `in its ${kReads[kind]}`, colour: { role: kind }, ...(kind === "q" ? {} : { dash: kind === "k" ? "6 3" : "2 3" }) })),
     edges: strongest.map((row) => ({
       series: row.kind, from: { layer: row.layer, head: row.head }, to: { layer: row.to_layer, head: row.to_head },
       strength: row.excess! / most,
-      label: `the ${kReads[row.kind]} of layer ${row.to_layer}, head ${row.to_head} read layer ${row.layer}, head ${row.head}: score ${row.score?.toFixed(2) ?? "–"}, ${row.excess!.toFixed(2)} above chance`,
+      label: `the ${kReads[row.kind]} of layer ${row.to_layer}, head ${row.to_head} align with layer ${row.layer}, head ${row.head}: score ${row.score?.toFixed(2) ?? "–"}, ${row.excess!.toFixed(2)} above chance`,
     })),
   };
 }

@@ -57,7 +57,7 @@ function composition(context: Context, place: HeadPlace): HTMLElement {
   const chart = composition_chart(context, { pairs: 40, ...(around === "head" ? { around: place } : {}) }, place);
   const picks = controls(choice("pairs", [{ value: "all", label: "Strongest of all" }, { value: "head", label: `Those of ${head_title(place).toLowerCase()}` }], around,
     (pairs) => context.go({ pairs })));
-  if (!chart) return h("div", { class: "heads-kinds" }, h("h2", {}, "Which heads read which"), h("p", { class: "note" }, "No pair of heads is above chance."));
+  if (!chart) return h("div", { class: "heads-kinds" }, h("h2", {}, "Composition of heads"), h("p", { class: "note" }, "No pair of heads is above chance."));
   const frame = chart_frame(chart, theme, { level: 2, after_draw: (svg) => {
     svg.addEventListener("click", (event) => {
       const { row, column } = (event.target as SVGElement).dataset;

@@ -69,7 +69,7 @@ const mean = (values: readonly (number | null)[]): number | null => {
   return known.length > 0 ? known.reduce((sum, value) => sum + value, 0) / known.length : null;
 };
 
-/** Means over the heads of each layer: symmetry of QK and copying of OV. */
+/** Means over the heads of each layer: symmetry of QK and copying score of OV. */
 export function heads_by_depth({ report }: Reading): LinesChart | undefined {
   const of = (circuit: "qk" | "ov", read: (row: CircuitRow) => number | null) => report.file.models.map((model, index) => {
     const rows = rows_of(report, "circuits", model.name).filter((row) => row.circuit === circuit && row.head !== null);
@@ -77,11 +77,11 @@ export function heads_by_depth({ report }: Reading): LinesChart | undefined {
   }).filter(has_values);
   const panels: Panel[] = [
     { title: "Symmetry of QK, mean over heads", lines: of("qk", (row) => row.symmetry) },
-    { title: "Copying of OV, mean over heads", lines: of("ov", (row) => row.copying_score) },
+    { title: "Copying score of OV, mean over heads", lines: of("ov", (row) => row.copying_score) },
   ].filter((panel) => panel.lines.length > 0);
   if (panels.length === 0) return undefined;
   return {
-    kind: "lines", name: "models-heads", title: "Kinds of heads", note: "+1: what is alike looks at each other, and heads raise what they read; \u22121: the opposite.",
+    kind: "lines", name: "models-heads", title: "Symmetry and copying score", note: "Of the weights. +1: QK scores two tokens alike both ways, the eigenvalues of OV are all positive; \u22121: oppositely, all negative.",
     x: kDepth, y: { title: "", scale: "linear", domain: [-1, 1], ticks: [-1, -0.5, 0, 0.5, 1], format: "score" }, rule: 0, series: model_series(report), panels,
   };
 }

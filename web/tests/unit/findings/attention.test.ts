@@ -1,7 +1,7 @@
 // Sentences about attention on texts, and trends with depth.
 import { describe, expect, test } from "vitest";
 import { attention_depth } from "../../../src/findings/attention_depth";
-import { collapsed_layers, even_columns } from "../../../src/findings/collapsed";
+import { collapsed_layers } from "../../../src/findings/collapsed";
 import { induction_heads } from "../../../src/findings/induction";
 import { previous_token_heads } from "../../../src/findings/previous_token";
 import { sink_heads } from "../../../src/findings/sink";
@@ -54,22 +54,13 @@ describe("collapsed layers", () => {
 
   test("says which, as the rows do", () => {
     expect(said(collapsed_layers, model(false, false, true, false, true, true, true))).toBe(
-      `4 of 7 layers have collapsed layers 2 and 4–6: even the richest head's map needs fewer than two directions, and in the mean no more than 1.16 of 100 columns. Even attention needs ${even_columns(100, true, 0.9)}.`);
+      `4 of 7 layers have collapsed layers 2 and 4–6: the richest head's map needs fewer than two directions and the heads' maps fewer than two columns, both in the mean; at most 1.16 of 100 columns here. Even attention needs 30.`);
     expect(said(collapsed_layers, model(false, true))).toMatch(/^1 of 2 layers has collapsed layer 1: /);
-  });
-
-  test("even attention's columns", () => {
-    expect(even_columns(100, false, 0.9)).toBe(90);
-    expect(even_columns(1, true, 0.9)).toBe(1);
-    // Of 3 tokens the columns hold 1 + 1/4 + 1/9, 1/4 + 1/9 and 1/9 of 1.83: the first two 94 %.
-    expect(even_columns(3, true, 0.9)).toBe(2);
-    expect(even_columns(3, true, 0.95)).toBe(3);
   });
 
   test.each([
     ["rows that say no, however small their ranks", layers([1.9, 1.5, 1.5])],
-    ["a text of three tokens", { ...model(true, true), parameters: { attention: { length: 3 } } }],
-    ["an energy for which the cuts are not meant", { ...model(true, true), parameters: { attention: { energy: 0.5 } } }],
+    ["rows that do not say, of short texts and other energies", layers([1, 1], { collapsed: null })],
     ["no attention", {}],
   ])("is silent of %s", (_, made) => expect(said(collapsed_layers, made as Made)).toBeUndefined());
 });
@@ -82,8 +73,8 @@ describe("sinks", () => {
       "2 of 3 heads park on the first token At least half of their attention goes there, and 97 % in layer 3 head 0. Even attention over 100 tokens gives the first 5.2 %.");
   });
 
-  test("of an encoder, even attention gives each token as much", () => {
-    expect(said(sink_heads, { ...heads({ sink_mass: 0.97 }), model: { causal: false } })).toContain("gives the first 1 %");
+  test("names the even attention of the head's own layer", () => {
+    expect(said(sink_heads, heads({ sink_mass: 0.97, null_sink_mass: 0.01 }))).toContain("gives the first 1 %");
   });
 
   test.each([
@@ -108,7 +99,7 @@ describe("previous-token heads", () => {
 });
 
 describe("induction heads", () => {
-  const induction = (...values: number[]): Made => ({ rows: { induction: values.map((value, head) => ({ layer: 4, head, induction: value, induction_error: 0.01 })) } });
+  const induction = (...values: number[]): Made => ({ rows: { induction: values.map((value, head) => ({ layer: 4, head, induction: value, induction_error: 0.01, null_induction: 0.014 })) } });
 
   test("says what even attention gives, of blocks half as long as the text", () => {
     expect(said(induction_heads, induction(0.61, 0.02))).toBe(

@@ -2,8 +2,11 @@
 import { describe, expect, test } from "vitest";
 import { all_charts } from "../../../src/exported_charts";
 import { at_least_percent, at_most_percent, layers_words, small_percent } from "../../../src/findings/finding";
-import { findings } from "../../../src/findings/findings";
-import { attention_head, circuit, reading, spectrum } from "./made";
+import { plain } from "../../../src/chart/words";
+import { findings, kOfHeadsWeights } from "../../../src/findings/findings";
+import { head_charts } from "../../../src/views/heads/charts";
+import { models_view } from "../../../src/views/models/view";
+import { attention_head, circuit, reading, said, spectrum, type Made } from "./made";
 
 const spectra = (rank: number) => Array.from({ length: 6 }, (_, layer) => spectrum(layer, "q", rank));
 
@@ -19,7 +22,7 @@ describe("findings", () => {
   test("at most six, each between the null and the most there can be", () => {
     const found = findings(reading({ rows: {
       spectrum: spectra(10), circuits: [circuit(0, "ov", 0, { copying_score: 0.8 }), circuit(0, "qk", 0, { symmetry: 0.9 }), circuit(0, "qk", null, { identity_cosine: 0.9 })],
-      attention: [attention_head(0, 0, { sink_mass: 0.9 }), attention_head(0, 1, { previous_token: 0.9 })], induction: [{ layer: 0, head: 0, induction: 0.9, induction_error: 0 }],
+      attention: [attention_head(0, 0, { sink_mass: 0.9 }), attention_head(0, 1, { previous_token: 0.9 })], induction: [{ layer: 0, head: 0, induction: 0.9, induction_error: 0, null_induction: 0.014 }],
       weights: [{ layer: 0, matrix: "q", head: null, count: 4096, mean: 0, std: 1, min: -9, max: 9, excess_kurtosis: 30 }],
     } }));
     expect(found).toHaveLength(6);
@@ -27,6 +30,19 @@ describe("findings", () => {
       expect(each.distance).toBeGreaterThan(0);
       expect(each.distance).toBeLessThanOrEqual(1);
     }
+  });
+
+  test("what weights alone say of heads never comes first where there is another", () => {
+    const heads = { circuits: [circuit(0, "ov", 0, { copying_score: 0.98 }), circuit(0, "qk", 0, { symmetry: 0.97 })] };
+    const kinds = (rows: object) => findings(reading({ rows: { ...heads, ...rows } })).map((each) => each.kind);
+    expect(kinds({ spectrum: spectra(35) })).toEqual(["fewest_directions", "copying", "symmetric"]);
+    expect(kinds({ attention: [attention_head(0, 0, { sink_mass: 0.6 })] })).toEqual(["sink", "copying", "symmetric"]);
+    expect(kinds({})).toEqual(["copying", "symmetric"]);
+  });
+
+  test("of an all-zero matrix, that first", () => {
+    const zero = spectrum(3, "q", 0, 40, { frobenius_norm: 0 });
+    expect(findings(reading({ rows: { spectrum: [...spectra(40).slice(0, 3), zero] } })).map((each) => each.kind)).toEqual(["zero_matrices"]);
   });
 
   test("of a random model, just that", () => {
@@ -59,6 +75,35 @@ describe("words", () => {
     expect(at_most_percent(0.0121)).toBe("1.3\u202f%");
     expect(small_percent(0.0069)).toBe("0.7\u202f%");
     expect(small_percent(0.0519)).toBe("5.2\u202f%");
+  });
+});
+
+// A score of weights says what a head would do to plain embeddings. Measured on text, it may do the opposite.
+describe("what is said from weights alone", () => {
+  const kClaims = /(?<!\bwould )\b(raises?|lowers?|suppress(es)?|cop(y|ies)|looks?|feeds?|made of)\b/i;
+  const overlap = (matrix: string, value: number) => ({ layer: 0, matrix, ranks: [6, 6], overlap: [[1, value], [value, 1]] });
+  const made = (sign: number): Made => ({
+    model: { heads: 2, kv_heads: 2, rotary: sign > 0 },
+    rows: {
+      circuits: [circuit(0, "ov", 0, { copying_score: 0.9 * sign }), circuit(0, "ov", 1, { copying_score: 0.8 * sign }), circuit(1, "ov", 0, { copying_score: -0.9 * sign }), circuit(0, "qk", 0, { symmetry: 0.9, positive_fraction: 1 }),
+        circuit(0, "qk", null, { identity_cosine: 0.4 * sign }), circuit(1, "ov", 1, { frobenius_norm: 0 })],
+      overlap: sign > 0 ? ["q", "k", "v"].map((matrix) => overlap(matrix, 0.95)) : [overlap("q", 0.5)],
+      composition: [{ kind: sign > 0 ? "k" : "q", layer: 0, head: 1, to_layer: 1, to_head: 0, score: 0.6, excess: 0.5 }],
+    },
+  });
+
+  test.each([1, -1])("never claims what happens on text (sign %d)", (sign) => {
+    const said_of = kOfHeadsWeights.flatMap((kind) => said(kind, made(sign)) ?? []);
+    expect(said_of).toHaveLength(6);
+    for (const words of said_of) expect(words).not.toMatch(kClaims);
+  });
+
+  test("nor do the charts of heads and models", () => {
+    for (const sign of [1, -1]) {
+      const of_weights = made(sign);
+      for (const chart of [...head_charts(reading(of_weights)), ...models_view.charts!(reading(of_weights))])
+        expect(`${plain(chart.title)} ${"note" in chart ? plain(chart.note ?? "") : ""}`).not.toMatch(kClaims);
+    }
   });
 });
 

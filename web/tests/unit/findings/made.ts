@@ -47,13 +47,13 @@ export const spectrum = (layer: number, matrix: string, rank: number, null_rank 
 });
 
 export const attention_layer = (layer: number, mean_max_rank: number | null, more: object = {}) => ({
-  layer, head: null, mean_max_rank, mean_max_rank_error: 0.1, mean_columns: mean_max_rank, collapsed: false, ...more,
+  layer, head: null, mean_max_rank, mean_max_rank_error: 0.1, mean_columns: mean_max_rank, null_columns: 30, collapsed: false, ...more,
 });
 
 export const attention_head = (layer: number, head: number, more: object) => ({
-  layer, head, sink_mass: 0.05, sink_mass_error: 0.001, previous_token: 0.04, previous_token_error: 0.001, ...more,
+  layer, head, sink_mass: 0.05, sink_mass_error: 0.001, null_sink_mass: 0.0519, previous_token: 0.04, previous_token_error: 0.001, null_previous_token: 0.0423, ...more,
 });
 
 export const circuit = (layer: number, kind: "qk" | "ov", head: number | null, more: object) => ({
-  layer, circuit: kind, head, copying_score: 0, symmetry: 0, positive_fraction: 0.5, identity_cosine: 0, identity_cosine_bound: 1, ...more,
+  layer, circuit: kind, head, frobenius_norm: 1, copying_score: 0, symmetry: 0, positive_fraction: 0.5, identity_cosine: 0, identity_cosine_bound: 1, ...more,
 });

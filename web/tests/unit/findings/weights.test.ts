@@ -6,7 +6,8 @@ import { latent } from "../../../src/findings/latent";
 import { near_random } from "../../../src/findings/near_random";
 import { nearly_random } from "../../../src/findings/nearly_random";
 import { weights_depth } from "../../../src/findings/weights_depth";
-import { said, spectrum, type Made } from "./made";
+import { zero_heads, zero_matrices } from "../../../src/findings/zero_matrices";
+import { circuit, said, spectrum, type Made } from "./made";
 
 const spectra = (...rows: object[]): Made => ({ rows: { spectrum: rows } });
 const ranks = (matrix: string, values: number[], null_rank = 40) => values.map((rank, layer) => spectrum(layer, matrix, rank, null_rank));
@@ -35,7 +36,7 @@ describe("nearly random", () => {
   const layers = (last: object, rank = 40) => ({ ...spectra(spectrum(0, "o", 30, 40, nulls), spectrum(1, "o", 33, 40, nulls), spectrum(2, "o", rank, 40, { ...nulls, ...last })), values: [1] });
 
   test("tells the one that is from others that are not", () => {
-    expect(said(nearly_random, layers({}))).toBe("40 of 64 directions for 90 % of the energy: W_O of layer 2 is all but random. Random numbers would need 40; no other layer needs more than 33.");
+    expect(said(nearly_random, layers({}))).toBe("40 of 64 directions hold 90 % of the energy of W_O in layer 2: its singular values are like those of random numbers, which would need 40. No other layer here needs more than 33.");
   });
 
   test.each([
@@ -94,7 +95,7 @@ describe("heavy tails", () => {
 
   test("names the heaviest and its furthest weight", () => {
     expect(said(heavy_tails, weights(row(4, { layer: 0 }), row(161.6)))).toBe(
-      "162 excess kurtosis in the MLP's down of layer 2: a few weights are far larger than the rest, the largest 30 deviations from the mean. Random numbers have 0.");
+      "162 excess kurtosis in the MLP's down of layer 2: its largest weight lies 30 deviations from the mean. Random numbers have 0, and as many of them reach about 4.08.");
   });
 
   test.each([
@@ -110,7 +111,15 @@ describe("heavy tails", () => {
 describe("a model near random", () => {
   test("says by how much at most, never rounded down", () => {
     expect(said(near_random, spectra(spectrum(0, "q", 40), spectrum(1, "q", 41)))).toBe(
-      "2.5 % from random is the most by which any rank here differs from that of random numbers: 4 ranks of whole matrices were compared. No other measure of this report stands out.");
+      "2.5 % from random is the most by which a rank differs from that of random numbers (1 of 40): 4 ranks of whole matrices were compared. No other measure of this report stands out.");
+  });
+
+  test("says which matrices it leaves out", () => {
+    const small = (matrix: string) => spectrum(0, matrix, 6, 8, { possible_rank: 8 });
+    expect(said(near_random, spectra(spectrum(0, "q", 5, 6), small("k"), small("v")))).toBe(
+      "16.7 % from random is the most by which a rank differs from that of random numbers (1 of 6): 2 ranks of whole matrices were compared. "
+      + "Left out are 2 matrices with fewer than 16 directions, where chance weighs too much. No other measure of this report stands out.");
+    expect(said(near_random, spectra(spectrum(0, "q", 40), small("k")))).toContain("Left out is 1 matrix with fewer than 16 directions");
   });
 
   test.each([
@@ -119,4 +128,23 @@ describe("a model near random", () => {
     ["matrices too small to tell", spectra(spectrum(0, "q", 7, 7, { possible_rank: 8 }))],
     ["no spectra", {}],
   ])("is silent of %s", (_, made) => expect(said(near_random, made as Made)).toBeUndefined());
+});
+
+describe("all-zero weights", () => {
+  const zero = { frobenius_norm: 0, energy_rank: { "0.9": 0 } };
+
+  test("names the matrices, not what is made of them", () => {
+    expect(said(zero_matrices, spectra(spectrum(0, "q", 0, 25, zero), spectrum(1, "q", 24, 25), spectrum(0, "k", 24, 25), spectrum(0, "qk", 0, 25, zero)))).toBe(
+      "1 of 3 matrices is all zero W_Q of layer 0: its rank is 0, where random numbers would need 25.");
+    expect(said(zero_matrices, spectra(...[2, 1, 4].map((layer) => spectrum(layer, "o", 0, 25, zero)), spectrum(4, "down", 0, 25, zero)))).toBe(
+      "4 of 4 matrices are all zero W_O of layers 1, 2 and 4 and the MLP's down of layer 4: their rank is 0.");
+  });
+
+  test("heads of layers that are not zero as a whole", () => {
+    const rows = [circuit(0, "ov", null, { frobenius_norm: 1 }), ...[0, 1, 2, 3].map((head) => circuit(0, "ov", head, { frobenius_norm: head % 2 })),
+      circuit(1, "ov", null, { frobenius_norm: 0 }), circuit(1, "ov", 0, { frobenius_norm: 0 })];
+    expect(said(zero_heads, { rows: { circuits: rows } })).toBe("2 of 5 heads' circuits are all zero OV of layer 0 head 0 and OV of layer 0 head 2: of rank 0.");
+  });
+
+  test.each([["weights that are small", spectra(spectrum(0, "q", 24, 25, { frobenius_norm: 1e-30 }))], ["no spectra", {}]])("is silent of %s", (_, made) => expect(said(zero_matrices, made as Made)).toBeUndefined());
 });

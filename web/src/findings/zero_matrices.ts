@@ -1,0 +1,46 @@
+// Matrices, or circuits of heads, whose every weight is 0: cut away, or never made.
+import type { Word } from "../chart/words";
+import { at_threshold, rows_of } from "../data/report";
+import { layers_words, matrix_name, strong, type Kind } from "./finding";
+
+const kPlain = ["q", "k", "v", "o", "gate", "up", "down"];
+const kMostNamed = 3;
+
+const joined = (named: readonly Word[][]): Word[] => {
+  const left = named.length - kMostNamed;
+  return named.slice(0, kMostNamed).flatMap((each, index) => [index === 0 ? "" : index === named.length - 1 ? " and " : ", ", ...each]).concat(left > 0 ? [` and ${left} more`] : []);
+};
+
+export const zero_matrices: Kind = ({ report, model, threshold }) => {
+  // What is made of others, as QK, is zero with them.
+  const rows = rows_of(report, "spectrum", model.name).filter((row) => row.head === null && kPlain.includes(row.matrix));
+  const zero = rows.filter((row) => row.frobenius_norm === 0);
+  const [first] = zero;
+  if (!first) return undefined;
+  const matrices = [...new Set(zero.map((row) => row.matrix))].map((matrix): Word[] =>
+    [...matrix_name(matrix), ` of ${layers_words(zero.filter((row) => row.matrix === matrix).map((row) => row.layer).sort((a, b) => a - b))}`]);
+  const null_rank = at_threshold(first.null_energy_rank, threshold);
+  return {
+    kind: "zero_matrices", figure: `${zero.length} of ${rows.length}`, unit: zero.length === 1 ? "matrices is all zero" : "matrices are all zero",
+    words: [...joined(matrices), `: ${zero.length === 1 ? "its" : "their"} rank is `, strong(0), ...(null_rank && zero.length === 1 ? [", where random numbers would need ", strong(null_rank)] : []), "."],
+    distance: 1,
+    see: { view: "spectra", state: { t: threshold, l: first.layer, h: null, show: "energy", by: "layer", layers: first.layer } },
+  };
+};
+
+export const zero_heads: Kind = ({ report, model }) => {
+  const rows = rows_of(report, "circuits", model.name);
+  // Those of a layer whose circuit is zero as a whole are named with its matrices.
+  const whole = new Set(rows.filter((row) => row.head === null && row.frobenius_norm === 0).map((row) => `${row.circuit}/${row.layer}`));
+  const heads = rows.filter((row) => row.head !== null);
+  const zero = heads.filter((row) => row.frobenius_norm === 0 && !whole.has(`${row.circuit}/${row.layer}`));
+  const [first] = zero;
+  if (!first) return undefined;
+  const named = zero.map((row): Word[] => [`${row.circuit.toUpperCase()} of layer `, strong(row.layer), " head ", strong(row.head!)]);
+  return {
+    kind: "zero_heads", figure: `${zero.length} of ${heads.length}`, unit: zero.length === 1 ? "heads' circuits is all zero" : "heads' circuits are all zero",
+    words: [...joined(named), ": of rank ", strong(0), "."],
+    distance: 1,
+    see: { view: "heads", state: { l: first.layer, h: first.head! } },
+  };
+};
