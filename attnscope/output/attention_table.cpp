@@ -1,5 +1,5 @@
-// `attention` for people: a line for each layer with its heads' ranks, the heads that stand out,
-// and how many layers come before the collapse.
+// `attention` for people: a line for each layer with its heads' ranks, the heads with the most and
+// the least, and how many layers come before the collapse.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -142,14 +142,14 @@ std::string layers_text(const ModelRows& rows, const Style& style, int width) {
   return out;
 }
 
-/// What a head can stand out by.
+/// What a head can have most of, or least.
 struct Trait {
   const char* name;
   const char* field;
   const char* format;
   const char* error_format;
   const char* unit = "";
-  bool least = false;  // the smallest stand out
+  bool least = false;  // the smallest first
 };
 constexpr std::array kTraits = {
     Trait{"most on previous token", "previous_token", "{:.2f}", "{:.2f}"},
@@ -187,7 +187,8 @@ std::string outstanding_text(const ModelRows& rows, const Style& style, int widt
                      mean_and_error(head, trait.field, trait.format, trait.error_format));
     }
   }
-  return style.bold("heads that stand out") + '\n' + align(lines, /*left_columns=*/4);
+  return style.bold("the most and the least of all heads") + '\n' +
+         align(lines, /*left_columns=*/4);
 }
 
 /// What Inheritune would keep: the layers before the first that has collapsed.

@@ -107,11 +107,10 @@ void write_measures(const Report& report, const Style& style, std::ostream& out)
   write_skipped(report, out);
   if (report.rows.empty()) return;
   const auto* ranks = highest(report.rows.front(), "energy_rank");
-  out << style.dim(fmt::format("At energy {}; overlap: rank of K (V) that the other factor "
-                               "swallows, in head: of Q (O); "
-                               "a layer: the sum of its heads; {}",
-                               ranks == nullptr ? "" : ranks->first,
-                               variant_text(report.parameters)))
+  out << style.dim(fmt::format(
+             "At energy {}; overlap: rank of K (V) less the circuit's, in head: of Q (O) "
+             "less that in the\nheads' space; a layer: the sum of its heads; {}",
+             ranks == nullptr ? "" : ranks->first, variant_text(report.parameters)))
       << style.key("0", "±1") << '\n';
 }
 

@@ -347,8 +347,7 @@ def circuits(
     - factor_rank: energy ranks of the circuit's two factors: q and k of qk, o and v of ov
     - head_space_rank: energy rank of the product the other way round, in the heads' space; null
       where the circuit is not square
-    - overlap: rank of K (of V) less the circuit's: how much of it the other factor swallows; may be
-      negative
+    - overlap: rank of K (of V) less the circuit's; may be negative
     - head_space_overlap: rank of Q (of O) less that in the heads' space, likewise
     - identity_cosine: cosine between the circuit and the identity, -1 to 1
     - identity_cosine_bound: what the magnitude of that cosine cannot exceed, by the circuit's

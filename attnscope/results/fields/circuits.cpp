@@ -60,8 +60,7 @@ std::vector<Field> measures() {
           "where the circuit is not square",
           Nulls::entries),
       count_by_threshold("overlap", "overlap",
-                         "rank of K (of V) less the circuit's: how much of it the other factor "
-                         "swallows; may be negative"),
+                         "rank of K (of V) less the circuit's; may be negative"),
       count_by_threshold("head_space_overlap", "in head",
                          "rank of Q (of O) less that in the heads' space, likewise",
                          Nulls::entries),

@@ -1,7 +1,7 @@
 // Heads whose OV circuit is mostly positive, or mostly negative. Of the weights alone: on text such heads raise the token they read about as often as they lower it.
 import { format_number } from "../chart/number";
 import { rows_of } from "../data/report";
-import { place_words, strong, type Kind } from "./finding";
+import { between, place_words, strong, type Kind } from "./finding";
 import { head_count, head_spark, strongest_heads } from "./strongest_heads";
 
 /**
@@ -27,7 +27,7 @@ export const copying_heads: Kind = ({ report, model }) => {
       `. Against a residual stream of plain embeddings ${count === 1 ? "it" : "they"} would ${sign > 0 ? "raise" : "lower"} the token read; what happens on text the weights alone do not tell.`,
       `${opposite > 0 ? ` ${opposite} ${opposite === 1 ? "is" : "are"} mostly ${other}.` : ""} Random heads stay within ±`, strong(format_number(noise, ".2f")), "."],
     spark: head_spark(model.layers, rows, (row) => (row.copying_score === null ? null : sign * row.copying_score), () => 0, { role: "ov" }),
-    distance: most,
+    distance: between(noise, most, 1),
     see: { view: "heads", state: { l: best.layer, h: best.head } },
   };
 };

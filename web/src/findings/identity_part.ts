@@ -1,7 +1,7 @@
 // A layer whose heads together score what is like the query above the rest, or below. Scores, not looks: norms, positions and the softmax come between.
 import { format_number } from "../chart/number";
 import { rows_of } from "../data/report";
-import { strong, type Kind } from "./finding";
+import { between, strong, type Kind } from "./finding";
 import { rotary_words } from "./rotary";
 
 export const identity_part: Kind = (reading) => {
@@ -18,7 +18,7 @@ export const identity_part: Kind = (reading) => {
     words: ["is what W", { sub: "Q" }, "ᵀW", { sub: "K" }, " of layer ", strong(best.layer), ` has, summed over heads${rotary_words(reading)}: keys like the query score `, strong(cosine > 0 ? "above" : "below"),
       " the others, before norms, positions and the softmax. Random numbers stay within ±", strong(format_number(noise, noise < 0.01 ? ".3f" : ".2f")), `; the most there can be is ${format_number(bound, ".2~f")}.`],
     spark: { values: Array.from({ length: model.layers }, (_, layer) => rows.find((row) => row.layer === layer)?.identity_cosine ?? null), null_values: 0, colour: { role: "qk" } },
-    distance: Math.abs(cosine) / bound,
+    distance: between(noise, Math.abs(cosine), bound),
     see: { view: "heads", state: { l: best.layer, h: null } },
   };
 };

@@ -1,7 +1,7 @@
 // Heads whose QK circuit scores two tokens alike both ways.
 import { format_number } from "../chart/number";
 import { rows_of } from "../data/report";
-import { place_words, strong, type Kind } from "./finding";
+import { between, place_words, strong, type Kind } from "./finding";
 import { rotary_words } from "./rotary";
 import { head_count, head_spark, strongest_heads } from "./strongest_heads";
 
@@ -21,7 +21,7 @@ export const symmetric_heads: Kind = (reading) => {
     words: [`${found.count === 1 ? "Its" : "Their"} W`, { sub: "Q" }, "ᵀW", { sub: "K" }, `${rotary_words(reading)} scores two tokens alike both ways (symmetry above ${format_number(cut, ".2~f")}), clearest in `, ...place_words(best), " with ", strong(format_number(most, "score")),
       positive ? " and nearly all of it positive, as scores of a projection of the tokens with itself" : "", ". Random heads stay within ±", strong(format_number(noise, ".2f")), "."],
     spark: head_spark(model.layers, rows, symmetry, () => 0, { role: "qk" }),
-    distance: most,
+    distance: between(noise, most, 1),
     see: { view: "heads", state: { l: best.layer, h: best.head } },
   };
 };

@@ -111,21 +111,22 @@ describe("heavy tails", () => {
 describe("a model near random", () => {
   test("says by how much at most, never rounded down", () => {
     expect(said(near_random, spectra(spectrum(0, "q", 40), spectrum(1, "q", 41)))).toBe(
-      "2.5 % from random is the most by which a rank differs from that of random numbers (1 of 40): 4 ranks of whole matrices were compared. No other measure of this report stands out.");
+      "2.5 % from random is the most by which any of the 4 compared ranks of whole matrices differs from that of random numbers (1 of 40). No other measure of this report stands out.");
   });
 
   test("says which matrices it leaves out", () => {
     const small = (matrix: string) => spectrum(0, matrix, 6, 8, { possible_rank: 8 });
     expect(said(near_random, spectra(spectrum(0, "q", 5, 6), small("k"), small("v")))).toBe(
-      "16.7 % from random is the most by which a rank differs from that of random numbers (1 of 6): 2 ranks of whole matrices were compared. "
+      "16.7 % from random is the most by which any of the 2 compared ranks of whole matrices differs from that of random numbers (1 of 6). "
       + "Left out are 2 matrices with fewer than 16 directions, where chance weighs too much. No other measure of this report stands out.");
     expect(said(near_random, spectra(spectrum(0, "q", 40), small("k")))).toContain("Left out is 1 matrix with fewer than 16 directions");
+    expect(said(near_random, spectra(small("k"), small("v")))).toBe(
+      "0 of 2 matrices compared with random numbers: all have fewer than 16 directions, where chance weighs too much. No other measure of this report stands out.");
   });
 
   test.each([
     ["one matrix with structure among many", spectra(...ranks("q", [40, 40, 40, 40, 40, 30]))],
     ["ranks above the null, as orthogonal matrices have", spectra(spectrum(0, "q", 57))],
-    ["matrices too small to tell", spectra(spectrum(0, "q", 7, 7, { possible_rank: 8 }))],
     ["no spectra", {}],
   ])("is silent of %s", (_, made) => expect(said(near_random, made as Made)).toBeUndefined());
 });
