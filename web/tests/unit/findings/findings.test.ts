@@ -1,4 +1,5 @@
 // Which sentences a model gets, in which order.
+import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { all_charts } from "../../../src/exported_charts";
 import { at_least_percent, at_most_percent, layers_words, small_percent } from "../../../src/findings/finding";
@@ -80,7 +81,7 @@ describe("words", () => {
 
 // A score of weights says what a head would do to plain embeddings. Measured on text, it may do the opposite.
 describe("what is said from weights alone", () => {
-  const kClaims = /(?<!\bwould )\b(raises?|lowers?|suppress(es)?|cop(y|ies)|looks?|feeds?|made of)\b/i;
+  const kClaims = /(?<!\bwould )\b(raises?|lowers?|suppress(es)?|cop(y|ies)|looks?|feeds? a|made of)\b/i;
   const overlap = (matrix: string, value: number) => ({ layer: 0, matrix, ranks: [6, 6], overlap: [[1, value], [value, 1]] });
   const made = (sign: number): Made => ({
     model: { heads: 2, kv_heads: 2, rotary: sign > 0 },
@@ -96,6 +97,13 @@ describe("what is said from weights alone", () => {
     const said_of = kOfHeadsWeights.flatMap((kind) => said(kind, made(sign)) ?? []);
     expect(said_of).toHaveLength(6);
     for (const words of said_of) expect(words).not.toMatch(kClaims);
+  });
+
+  test.each(["results/fields/circuits.cpp", "commands/circuits.cpp", "output/circuits_table.cpp", "output/composition_table.cpp"])("nor does %s", (file) => {
+    const source = readFileSync(new URL(`../../../../attnscope/${file}`, import.meta.url), "utf8");
+    const texts = [...source.replace(/\/\/.*/g, "").matchAll(/"([^"\n]*)"/g)].map(([, text]) => text!);
+    expect(texts.length).toBeGreaterThan(10);
+    for (const text of texts) expect(text).not.toMatch(kClaims);
   });
 
   test("nor do the charts of heads and models", () => {
