@@ -12,11 +12,6 @@ namespace {
 /// Queries whose scores are held at once.
 constexpr std::int64_t kBlock = 96;
 
-constexpr std::int64_t round_up(std::int64_t count, std::size_t step) {
-  const auto unit = static_cast<std::int64_t>(step);
-  return (count + unit - 1) / unit * unit;
-}
-
 float* reserve(AlignedBuffer<float>& buffer, std::int64_t rows, std::int64_t columns) {
   return buffer.reserve(static_cast<std::size_t>(rows) * static_cast<std::size_t>(columns));
 }
@@ -52,30 +47,31 @@ void softmax(float* scores, std::int64_t count) {
 /// For CPUs without kernels.
 void attend_plainly(MatrixView<const float> q, MatrixView<const float> k, MatrixView<const float> v,
                     const AttentionRule& rule, MatrixView<float> maps, MatrixView<float> out,
-                    AttentionScratch& scratch, const Compute& compute) {
-  const std::int64_t tokens = q.rows;
-  float* weights = reserve(scratch.scores, 1, tokens);
-  for (std::int64_t query = 0; query < tokens; ++query) {
-    if (query % kBlock == 0) compute.check_stop();
+                    AlignedBuffer<float>& scores, const Compute& compute) {
+  const std::int64_t tokens = k.rows;
+  float* weights = reserve(scores, 1, tokens);
+  for (std::int64_t row = 0; row < q.rows; ++row) {
+    if (row % kBlock == 0) compute.check_stop();
+    const std::int64_t query = tokens - q.rows + row;
     const std::int64_t first = rule.mask.first_key(query), end = rule.mask.end_key(query, tokens);
     for (std::int64_t key = first; key < end; ++key) {
-      float score = rule.scale * dot(&q(query, 0), &k(key, 0), q.cols);
+      float score = rule.scale * dot(&q(row, 0), &k(key, 0), q.cols);
       if (rule.soft_cap > 0) score = rule.soft_cap * std::tanh(score / rule.soft_cap);
       weights[key] = score;
     }
     softmax(weights + first, end - first);
     if (maps.data != nullptr) {
-      float* map = &maps(query, 0);
+      float* map = &maps(row, 0);
       std::fill(map, map + first, 0.0F);
       std::copy(weights + first, weights + end, map + first);
       std::fill(map + end, map + tokens, 0.0F);
     }
-    float* row = &out(query, 0);
-    std::fill(row, row + out.cols, 0.0F);
+    float* sums = &out(row, 0);
+    std::fill(sums, sums + out.cols, 0.0F);
     for (std::int64_t key = first; key < end; ++key) {
       const float* value = &v(key, 0);
       for (std::int64_t column = 0; column < out.cols; ++column) {
-        row[column] += weights[key] * value[column];
+        sums[column] += weights[key] * value[column];
       }
     }
   }
@@ -83,35 +79,46 @@ void attend_plainly(MatrixView<const float> q, MatrixView<const float> k, Matrix
 
 }  // namespace
 
+void attend(MatrixView<const float> q, const KeysAndValues& keys_and_values, std::int64_t tokens,
+            const AttentionRule& rule, MatrixView<float> maps, MatrixView<float> out,
+            AlignedBuffer<float>& scores, const Compute& compute) {
+  if (!compute.kernels.available()) {
+    return attend_plainly(q, {keys_and_values.keys(), tokens, q.cols, q.cols},
+                          {keys_and_values.values(), tokens, out.cols, out.cols}, rule, maps, out,
+                          scores, compute);
+  }
+  std::int64_t count = 0;
+  for (std::int64_t row = 0; row < q.rows; row += count) {
+    compute.check_stop();
+    // Blocks lie where they lie among the queries of all tokens: sums then have the same order.
+    const std::int64_t first = tokens - q.rows + row, block = first / kBlock * kBlock;
+    count = std::min(block + kBlock - first, q.rows - row);
+    const kernels::AttentionColumns columns =
+        kernels::attention_columns(rule.mask, block, first + count - block, tokens);
+    // Rows a power of two apart would meet in few lines of the caches.
+    const std::int64_t stride = columns.count + 16;
+    kernels::attend_block(compute.kernels, {.q = q.row_block(row, count),
+                                            .first = first,
+                                            .tokens = tokens,
+                                            .keys = keys_and_values.keys(),
+                                            .values = keys_and_values.values(),
+                                            .value_room = keys_and_values.room(),
+                                            .rule = rule,
+                                            .columns = columns,
+                                            .scores = reserve(scores, count, stride),
+                                            .score_stride = stride,
+                                            .maps = maps.data ? maps.row_block(row, count) : maps,
+                                            .out = out.row_block(row, count)});
+  }
+}
+
 void attend(MatrixView<const float> q, MatrixView<const float> k, MatrixView<const float> v,
             const AttentionRule& rule, MatrixView<float> maps, MatrixView<float> out,
             AttentionScratch& scratch, const Compute& compute) {
-  if (!compute.kernels.available()) {
-    return attend_plainly(q, k, v, rule, maps, out, scratch, compute);
-  }
-  const std::int64_t tokens = q.rows;
-  if (tokens == 0) return;
-  float* keys = reserve(scratch.keys, round_up(tokens, kernels::kKeyPanel), q.cols);
-  float* values = reserve(scratch.values, tokens, round_up(v.cols, kernels::kValueColumns));
-  kernels::pack_attention_keys(compute.kernels, k, keys);
-  kernels::pack_attention_values(compute.kernels, v, values);
-  for (std::int64_t first = 0; first < tokens; first += kBlock) {
-    compute.check_stop();
-    const std::int64_t count = std::min(kBlock, tokens - first);
-    // Rows a power of two apart would meet in few lines of the caches.
-    const std::int64_t stride =
-        kernels::attention_columns(rule.mask, first, count, tokens).count + 16;
-    kernels::attend_block(compute.kernels, {.q = q.row_block(first, count),
-                                            .first = first,
-                                            .tokens = tokens,
-                                            .keys = keys,
-                                            .values = values,
-                                            .rule = rule,
-                                            .scores = reserve(scratch.scores, count, stride),
-                                            .score_stride = stride,
-                                            .maps = maps.data ? maps.row_block(first, count) : maps,
-                                            .out = out.row_block(first, count)});
-  }
+  KeysAndValues& keys_and_values = scratch.keys_and_values;
+  keys_and_values.reserve(k.rows, k.cols, v.cols);
+  keys_and_values.put(0, k, v, compute.kernels);
+  attend(q, keys_and_values, k.rows, rule, maps, out, scratch.scores, compute);
 }
 
 }  // namespace attnscope

@@ -9,6 +9,7 @@
 #include "attnscope/core/matrix_view.h"
 #include "attnscope/numerics/aligned_buffer.h"
 #include "attnscope/numerics/compute.h"
+#include "attnscope/numerics/keys_and_values.h"
 
 namespace attnscope {
 
@@ -44,7 +45,8 @@ struct AttentionRule {
 
 /// Memory of a thread that is kept from one head to the next; it changes no result.
 struct AttentionScratch {
-  AlignedBuffer<float> keys, values, scores;
+  KeysAndValues keys_and_values;
+  AlignedBuffer<float> scores;
 };
 
 /// maps = softmax(rule(q kᵀ)) (T, T), exactly 0 where a key is masked, and out = maps · v (T, d_v),
@@ -55,5 +57,11 @@ struct AttentionScratch {
 void attend(MatrixView<const float> q, MatrixView<const float> k, MatrixView<const float> v,
             const AttentionRule& rule, MatrixView<float> maps, MatrixView<float> out,
             AttentionScratch& scratch, const Compute& compute);
+
+/// The same for the last queries of a sequence of `tokens`, whose keys and values have been put:
+/// q (n, d), maps (n, T), out (n, d_v). Rows have the bytes that they have among all queries.
+void attend(MatrixView<const float> q, const KeysAndValues& keys_and_values, std::int64_t tokens,
+            const AttentionRule& rule, MatrixView<float> maps, MatrixView<float> out,
+            AlignedBuffer<float>& scores, const Compute& compute);
 
 }  // namespace attnscope

@@ -261,6 +261,49 @@ TEST(AttendOneHead, GivesTheSameBytesWhateverItsMemoryWasUsedFor) {
   }
 }
 
+// A cache of keys and values is made so: some tokens at a time.
+TEST(AttendOneHead, LastQueriesHaveTheBytesThatTheyHaveAmongAll) {
+  const Head head = gaussian_head(330, 20, 70);
+  const Compute compute = test_compute();
+  for (const AttentionMask& mask : {AttentionMask::causal(), AttentionMask::causal(1),
+                                    AttentionMask::causal(7), AttentionMask::causal(130)}) {
+    const AttentionRule rule{.scale = 0.2F, .soft_cap = 3, .mask = mask};
+    SCOPED_TRACE(described(head, rule));
+    AttentionScratch scratch;
+    const Results all = attended(head, rule, scratch);
+    KeysAndValues put;
+    put.reserve(head.tokens + 9, head.depth, head.value_columns);
+    std::mt19937_64 random(1);
+    std::int64_t tokens = 0;
+    while (tokens < head.tokens) {
+      const auto most = static_cast<std::int64_t>(random() % 3 == 0 ? random() % 130 : 2);
+      const std::int64_t count = std::clamp<std::int64_t>(most, 1, head.tokens - tokens);
+      put.put(tokens, head.k_view().row_block(tokens, count),
+              head.v_view().row_block(tokens, count), compute.kernels);
+      tokens += count;
+      Matrix<float> maps(count, tokens), out(count, head.value_columns);
+      attend(head.q_view().row_block(tokens - count, count), put, tokens, rule, maps.view(),
+             out.view(), scratch.scores, compute);
+      for (std::int64_t row = 0; row < count; ++row) {
+        const std::int64_t query = tokens - count + row;
+        const auto bytes = [](std::int64_t floats) {
+          return static_cast<std::size_t>(floats) * sizeof(float);
+        };
+        ASSERT_EQ(std::memcmp(&maps(row, 0), &all.maps(query, 1), bytes(tokens)), 0) << query;
+        ASSERT_EQ(std::memcmp(&out(row, 0), &all.out(query, 1), bytes(head.value_columns)), 0)
+            << query;
+      }
+    }
+  }
+}
+
+TEST(AttendOneHead, CountsTheMemoryOfKeysAndValuesWithoutOverflow) {
+  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+  EXPECT_GE(*KeysAndValues::bytes(100, 8, 8), 100u * 16 * sizeof(float));
+  EXPECT_FALSE(KeysAndValues::bytes(kMost, 8, 8));
+  EXPECT_FALSE(KeysAndValues::bytes(8, kMost, kMost));
+}
+
 TEST(AttendOneHead, AQueryWithNaNHasOnlyNaNWeightsAndNoOtherHasAny) {
   Head head = gaussian_head(60, 16, 16);
   head.q(33, 4) = std::numeric_limits<float>::quiet_NaN();

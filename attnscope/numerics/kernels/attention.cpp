@@ -87,16 +87,28 @@ HWY_INLINE void pack_transposed(const RowAt& row_at, std::size_t depth,
   }
 }
 
-void pack_head_keys(MatrixView<const float> k, float* HWY_RESTRICT packed) {
-  const auto tokens = static_cast<std::size_t>(k.rows), depth = static_cast<std::size_t>(k.cols);
-  const std::size_t filled = (tokens + kKeys - 1) / kKeys * kKeys;
-  for (std::size_t first = 0; first < filled; first += kFloatLanes) {
+void pack_head_keys(MatrixView<const float> k, std::size_t first, float* HWY_RESTRICT packed) {
+  const auto depth = static_cast<std::size_t>(k.cols);
+  const std::size_t end = first + static_cast<std::size_t>(k.rows);
+  const auto key_at = [&](std::size_t key) HWY_ATTR {
+    return k.data + static_cast<std::int64_t>(key - first) * k.row_stride;
+  };
+  const auto place_of = [&](std::size_t key)
+                            HWY_ATTR { return packed + key / kKeys * kKeys * depth + key % kKeys; };
+  // Those that share registers with earlier keys.
+  std::size_t key = first;
+  for (; key < end && key % kFloatLanes != 0; ++key) {
+    const float* from = key_at(key);
+    float* to = place_of(key);
+    for (std::size_t column = 0; column < depth; ++column) to[column * kKeys] = from[column];
+  }
+  if (key == end) return;
+  const std::size_t filled = (end + kKeys - 1) / kKeys * kKeys;
+  for (; key < filled; key += kFloatLanes) {
     // Past the end the last key is repeated: its scores are masked.
-    const auto row_at = [&](std::size_t row) HWY_ATTR {
-      const std::size_t key = std::min(first + row, tokens - 1);
-      return k.data + static_cast<std::int64_t>(key) * k.row_stride;
-    };
-    pack_transposed(row_at, depth, packed + first / kKeys * kKeys * depth + first % kKeys);
+    const auto row_at = [&](std::size_t row)
+                            HWY_ATTR { return key_at(std::min(key + row, end - 1)); };
+    pack_transposed(row_at, depth, place_of(key));
   }
 }
 
@@ -112,12 +124,13 @@ HWY_INLINE void for_value_panels(std::int64_t columns, const Visit& visit) {
   }
 }
 
-void pack_head_values(MatrixView<const float> v, float* HWY_RESTRICT packed) {
+void pack_head_values(MatrixView<const float> v, std::size_t first_token, std::size_t room,
+                      float* HWY_RESTRICT packed) {
   const auto columns = static_cast<std::size_t>(v.cols);
   for_value_panels(v.cols, [&](std::size_t first, std::size_t vectors) HWY_ATTR {
     const std::size_t width = vectors * kFloatLanes, start = first * kFloatLanes;
     const std::size_t filled = std::min(width, columns - start);
-    float* to = packed + start * static_cast<std::size_t>(v.rows);
+    float* to = packed + start * room + first_token * width;
     for (std::int64_t token = 0; token < v.rows; ++token, to += width) {
       const float* from = v.data + token * v.row_stride + start;
       if (filled == width) {
@@ -181,7 +194,8 @@ HWY_INLINE void rows_at(MatrixView<T> matrix, std::int64_t first, T* (&rows)[kCo
   }
 }
 
-void score_block(const AttentionBlock& block, const AttentionColumns& columns) {
+void score_block(const AttentionBlock& block) {
+  const AttentionColumns& columns = block.columns;
   const AttentionMask& mask = block.rule.mask;
   const auto depth = static_cast<std::size_t>(block.q.cols);
   const auto stride = static_cast<std::size_t>(block.score_stride);
@@ -334,7 +348,8 @@ bool goes_past_caches(MatrixView<const float> map, std::int64_t tokens) {
 
 /// Scores become weights. Several rows pass each step together, as one row's steps wait for each
 /// other.
-void weigh_block(const AttentionBlock& block, const AttentionColumns& columns) {
+void weigh_block(const AttentionBlock& block) {
+  const AttentionColumns& columns = block.columns;
   constexpr std::int64_t kTogether = 8;
   const AttentionMask& mask = block.rule.mask;
   const auto tokens = static_cast<std::size_t>(block.tokens);
@@ -433,14 +448,14 @@ HWY_INLINE void multiply_values(const float* const* weights, const float* values
 }
 
 template <std::size_t kVectors>
-void multiply_panel(const AttentionBlock& block, const AttentionColumns& columns,
-                    std::size_t first_vector) {
+void multiply_panel(const AttentionBlock& block, std::size_t first_vector) {
+  const AttentionColumns& columns = block.columns;
   constexpr std::int64_t kRows = kRowsBeside<kVectors>;
   constexpr auto kStep = static_cast<std::int64_t>(kKeysInCache);
   const AttentionMask& mask = block.rule.mask;
   const std::size_t column = first_vector * kFloatLanes, width = kVectors * kFloatLanes;
   const std::size_t filled = std::min(width, static_cast<std::size_t>(block.out.cols) - column);
-  const float* values = block.values + column * static_cast<std::size_t>(block.tokens);
+  const float* values = block.values + column * static_cast<std::size_t>(block.value_room);
   const MatrixView<const float> weights{block.scores, block.q.rows, columns.count,
                                         block.score_stride};
   const std::int64_t end = std::min(columns.first + columns.count, block.tokens);
@@ -468,17 +483,15 @@ void multiply_panel(const AttentionBlock& block, const AttentionColumns& columns
 }
 
 void attend_rows(const AttentionBlock& block) {
-  const AttentionColumns columns =
-      attention_columns(block.rule.mask, block.first, block.q.rows, block.tokens);
-  score_block(block, columns);
-  weigh_block(block, columns);
+  score_block(block);
+  weigh_block(block);
   for_value_panels(block.out.cols, [&](std::size_t first, std::size_t vectors) HWY_ATTR {
     if constexpr (kMostValueVectors == 4) {
-      if (vectors == 4) return multiply_panel<4>(block, columns, first);
-      if (vectors == 3) return multiply_panel<3>(block, columns, first);
+      if (vectors == 4) return multiply_panel<4>(block, first);
+      if (vectors == 3) return multiply_panel<3>(block, first);
     }
-    if (vectors == 2) return multiply_panel<2>(block, columns, first);
-    multiply_panel<1>(block, columns, first);
+    if (vectors == 2) return multiply_panel<2>(block, first);
+    multiply_panel<1>(block, first);
   });
 }
 
@@ -492,12 +505,15 @@ HWY_EXPORT(pack_head_keys);
 HWY_EXPORT(pack_head_values);
 HWY_EXPORT(attend_rows);
 
-void pack_attention_keys(Kernels kernels, MatrixView<const float> k, float* packed) {
-  ATTNSCOPE_KERNEL(kernels, pack_head_keys)(k, packed);
+void pack_attention_keys(Kernels kernels, MatrixView<const float> k, std::int64_t first,
+                         float* packed) {
+  ATTNSCOPE_KERNEL(kernels, pack_head_keys)(k, static_cast<std::size_t>(first), packed);
 }
 
-void pack_attention_values(Kernels kernels, MatrixView<const float> v, float* packed) {
-  ATTNSCOPE_KERNEL(kernels, pack_head_values)(v, packed);
+void pack_attention_values(Kernels kernels, MatrixView<const float> v, std::int64_t first,
+                           std::int64_t room, float* packed) {
+  ATTNSCOPE_KERNEL(kernels, pack_head_values)
+  (v, static_cast<std::size_t>(first), static_cast<std::size_t>(room), packed);
 }
 
 AttentionColumns attention_columns(const AttentionMask& mask, std::int64_t first_query,
