@@ -12,6 +12,7 @@ One folder is one file of weights, with one or more configs to read it by:
     config.<variant>.json        another variant of the same weights
     config[.<variant>].old.json  the same variant as older files spell it; what has a default is left out
     expected[.<variant>].safetensors
+    generated[.<variant>].safetensors   what generate() writes with its cache, of a few: prompt [T] and tokens [N] int32
 An expected file holds, for inputs N = 0, 1, ...:
     tokens.N         [T] int32
     logits.N         [T, V] float32; absent where the checkpoint has no head
@@ -49,6 +50,10 @@ from transformers.pytorch_utils import Conv1D
 FORWARD = Path(__file__).resolve().parent.parent / "tests" / "data" / "forward"
 SEED = 17
 SIZE_LIMIT = 3_500_000
+# Variants of texts that are written, too: where a longer text turns the keys of earlier tokens otherwise, and with windows.
+GENERATES = {("llama", "dynamic"), ("gpt_neox", "dynamic"), ("phi3", "longrope"), ("phi3", "longrope-su"),
+             ("phi3", "longrope-share"), ("mistral", "window-8"), ("gemma3", "")}
+PROMPT, WRITTEN = 6, 24  # tokens
 FLOAT32_ERROR = 5e-6  # of the largest value: what float32 itself may err by, where tests allow 2e-5
 
 
@@ -224,11 +229,25 @@ def write_expected(path: Path, inputs: Inputs, rows: list[dict[str, np.ndarray]]
     save_file(tensors, path, metadata=metadata)
 
 
+def write_generated(case: Case, variant: Variant, folder: Path, config: dict) -> None:
+    prompt = tokens_of(case, config["vocab_size"], None, PROMPT, 0)
+    ids = torch.from_numpy(prompt).long()[None]
+    with torch.no_grad():
+        text = load(case, folder / "model.safetensors", config).generate(
+            ids, attention_mask=torch.ones_like(ids), do_sample=False, max_new_tokens=WRITTEN, eos_token_id=None,
+            pad_token_id=0, use_cache=True)
+    tokens = text[0, PROMPT:].numpy().astype(np.int32)
+    assert len(tokens) == WRITTEN
+    save_file({"prompt": prompt, "tokens": tokens}, folder / file_name("generated", variant.name, "safetensors"))
+
+
 def make_variant(case: Case, variant: Variant, folder: Path, main_config: dict, check: bool) -> None:
     weights, config = folder / "model.safetensors", changed(main_config, variant.config)
     inputs = inputs_of(case, variant, config)
     rows = run(case, weights, config, inputs)
     write_expected(folder / file_name("expected", variant.name, "safetensors"), inputs, rows)
+    if (case.name, variant.name) in GENERATES:
+        write_generated(case, variant, folder, config)
     spellings = {"": config} | ({"old": variant.old(config)} if variant.old else {})
     for spelling, written in spellings.items():
         final = case.rewrite_config(written) if case.rewrite_config else written

@@ -1,5 +1,6 @@
 #include "attnscope/forward/embedding.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -10,13 +11,16 @@
 namespace attnscope {
 namespace {
 
-/// The row of the position table for each token.
-std::vector<std::int64_t> position_rows(const StreamSpec& stream, const TokenIds& ids) {
+/// The row of the position table for each token after the `past` ones.
+std::vector<std::int64_t> position_rows(const StreamSpec& stream,
+                                        std::span<const std::int64_t> past, const TokenIds& ids) {
   std::vector<std::int64_t> rows;
-  std::int64_t text = 0;  // tokens so far that are no padding
+  // Tokens so far that are no padding.
+  auto text = std::ssize(past) - std::count(past.begin(), past.end(), stream.padding_token);
   for (std::size_t at = 0; at < ids.size(); ++at) {
     if (!stream.embedding.positions_after_padding) {
-      rows.push_back(static_cast<std::int64_t>(at) + stream.embedding.position_offset);
+      rows.push_back(static_cast<std::int64_t>(past.size() + at) +
+                     stream.embedding.position_offset);
       continue;
     }
     // Source: RobertaEmbeddings: padding tokens take the padding's own row, and no number.
@@ -71,9 +75,8 @@ Matrix<float> embed(const ModelSpec& spec, const ForwardWeights& weights,
 
   std::vector<float> buffer;
   row = 0;
-  for (const TokenIds& ids : sequences) {
-    const std::vector<std::int64_t> positions = position_rows(spec.stream, ids);
-    for (const std::int64_t position : positions) {
+  for (std::size_t at = 0; at < sequences.size(); ++at) {
+    for (const std::int64_t position : position_rows(spec.stream, rows.past[at], sequences[at])) {
       float* out = states.view().row_block(row++, 1).data;
       add_row(weights.positions, position, buffer, out);
       add_row(weights.types, 0, buffer, out);

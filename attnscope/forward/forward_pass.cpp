@@ -1,6 +1,7 @@
 #include "attnscope/forward/forward_pass.h"
 
 #include <algorithm>
+#include <stdexcept>
 #include <string>
 
 #include "attnscope/core/error.h"
@@ -12,12 +13,16 @@
 namespace attnscope {
 namespace {
 
-SequenceRows rows_of(std::span<const TokenIds> sequences) {
+SequenceRows rows_of(std::span<const TokenIds> sequences, std::span<const KeyValueCache> caches) {
   SequenceRows rows;
-  for (const TokenIds& sequence : sequences) {
+  for (std::size_t at = 0; at < sequences.size(); ++at) {
     rows.first.push_back(rows.total);
-    rows.length.push_back(std::ssize(sequence));
-    rows.total += std::ssize(sequence);
+    rows.length.push_back(std::ssize(sequences[at]));
+    rows.past.push_back(caches.empty() ? std::span<const std::int64_t>() : caches[at].tokens());
+    rows.total += rows.length.back();
+    if (!caches.empty() && rows.tokens(at) > caches[at].room()) {
+      throw std::length_error("a cache of keys and values without room for the tokens of a run");
+    }
   }
   return rows;
 }
@@ -38,7 +43,7 @@ std::int64_t ForwardPass::logits_width() const {
   return weights_.head ? weights_.head->vocabulary->weights.outputs() : 0;
 }
 
-void ForwardPass::check(const TokenIds& sequence) const {
+void ForwardPass::check(const TokenIds& sequence, std::int64_t past) const {
   const auto refuse = [&](const std::string& problem) {
     throw Error(ErrorKind::usage, {.problem = problem});
   };
@@ -48,24 +53,27 @@ void ForwardPass::check(const TokenIds& sequence) const {
     refuse("token id " + std::to_string(sequence[at]) + " (token " + std::to_string(at) +
            "): " + model_.name() + " has ids 0 to " + std::to_string(vocabulary() - 1));
   }
-  if (std::ssize(sequence) > longest()) {
-    refuse("a text of " + std::to_string(sequence.size()) + " tokens is longer than the " +
+  const std::int64_t tokens = past + std::ssize(sequence);
+  if (tokens > longest()) {
+    refuse("a text of " + std::to_string(tokens) + " tokens is longer than the " +
            std::to_string(longest()) + " that " + model_.name() + " has positions for");
   }
 }
 
 Matrix<float> ForwardPass::run(std::span<const TokenIds> sequences, const ForwardObserver& observer,
-                               const Compute& compute) const {
-  for (const TokenIds& sequence : sequences) check(sequence);
+                               const Compute& compute, std::span<KeyValueCache> caches) const {
   const ModelSpec& spec = model_.spec();
-  const SequenceRows rows = rows_of(sequences);
+  const SequenceRows rows = rows_of(sequences, caches);
+  for (std::size_t at = 0; at < sequences.size(); ++at) {
+    check(sequences[at], rows.first_position(at));
+  }
   const auto show = [&](std::int64_t index, MatrixView<const float> states) {
     if (observer.on_hidden_states) observer.on_hidden_states(index, states);
   };
 
   Matrix<float> states = embed(spec, weights_, sequences, rows, compute);
   check_states(weights_, states.view(), "the embedding");
-  LayerRun run(spec, weights_, sequences, rows, states, observer, compute);
+  LayerRun run(spec, weights_, sequences, rows, states, observer, compute, caches);
   show(0, states.view());
   const std::int64_t layers = spec.dimensions.layers;
   for (std::int64_t layer = 0; layer < layers; ++layer) {
@@ -84,6 +92,7 @@ Matrix<float> ForwardPass::run(std::span<const TokenIds> sequences, const Forwar
   }
   check_states(weights_, states.view(), "the last norm");
   show(layers, states.view());
+  for (std::size_t at = 0; at < caches.size(); ++at) caches[at].add(sequences[at]);
   return states;
 }
 

@@ -4,28 +4,38 @@
 
 #include <cstdint>
 #include <functional>
+#include <iterator>
 #include <optional>
 #include <span>
 #include <vector>
 
 #include "attnscope/core/matrix_view.h"
 #include "attnscope/forward/forward_weights.h"
+#include "attnscope/forward/key_value_cache.h"
+#include "attnscope/forward/token_ids.h"
 #include "attnscope/model/model.h"
 #include "attnscope/numerics/compute.h"
 
 namespace attnscope {
-
-using TokenIds = std::vector<std::int64_t>;
 
 /// Several sequences of any lengths, the tokens of each in rows below those of the one before it.
 /// They do not see each other, so that none is padded.
 struct SequenceRows {
   std::vector<std::int64_t> first;   // row of each sequence
   std::vector<std::int64_t> length;  // tokens of each
+  /// The tokens before each, of which a cache holds what an earlier run made of them.
+  std::vector<std::span<const std::int64_t>> past;
   std::int64_t total = 0;
+
+  /// Position of a sequence's first token, and tokens in all.
+  std::int64_t first_position(std::size_t sequence) const { return std::ssize(past[sequence]); }
+  std::int64_t tokens(std::size_t sequence) const {
+    return first_position(sequence) + length[sequence];
+  }
 };
 
-/// The attention of one layer over all sequences, after softmax: rows are queries.
+/// The attention of one layer over all sequences, after softmax: rows are queries, columns keys,
+/// those of a cache before the sequence's own.
 struct LayerMaps {
   std::int64_t layer = 0;
   std::int64_t heads = 0;
@@ -58,14 +68,17 @@ class ForwardPass {
 
   const Model& model() const { return model_; }
 
-  /// Throws Error(usage) for a sequence that is empty or longer than learned positions reach, and
-  /// for an id that is no token of the model.
-  void check(const TokenIds& sequence) const;
+  /// Throws Error(usage) for a sequence that is empty or, after `past` other tokens, longer than
+  /// learned positions reach, and for an id that is no token of the model.
+  void check(const TokenIds& sequence, std::int64_t past = 0) const;
 
   /// The last hidden states, (rows, E); empty where the pass ends early. check()s the sequences.
-  /// Throws Error(numerical) naming the first layer that gives NaN or infinity, and Stopped.
+  /// `caches`: none, or one for each sequence, of which it is the continuation, and to which it is
+  /// added unless the pass ends early or throws. There must be room for it, and can_continue() must
+  /// hold; what is computed then has the digits of a run of the whole text. Throws Error(numerical)
+  /// naming the first layer that gives NaN or infinity, and Stopped.
   Matrix<float> run(std::span<const TokenIds> sequences, const ForwardObserver& observer,
-                    const Compute& compute) const;
+                    const Compute& compute, std::span<KeyValueCache> caches = {}) const;
 
   /// Why there are no logits; empty where there are.
   const std::string& no_logits() const { return weights_.no_head; }

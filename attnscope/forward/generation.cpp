@@ -7,7 +7,6 @@
 #include "attnscope/core/error.h"
 #include "attnscope/core/strict_json.h"
 #include "attnscope/forward/logits.h"
-#include "attnscope/forward/token_scores.h"
 
 namespace attnscope {
 namespace {
@@ -45,6 +44,17 @@ std::vector<std::int64_t> ids_in(const std::string& text, const std::string& fil
   return {};
 }
 
+/// The likeliest token after `all`, of which `text` holds the first ones.
+std::int64_t likeliest_after(const ForwardPass& pass, KeyValueCache& text, const TokenIds& all,
+                             const Compute& compute) {
+  if (!can_continue(pass.model().spec(), std::ssize(text.tokens()), std::ssize(all))) text.keep(0);
+  const TokenIds unseen(all.begin() + std::ssize(text.tokens()), all.end());
+  const Matrix<float> states = pass.run(std::span(&unseen, 1), {}, compute, std::span(&text, 1));
+  const auto last = states.view().row_block(states.rows() - 1, 1);
+  const Matrix<float> logits = finite_logits(pass, last, compute);
+  return std::max_element(logits.data(), logits.data() + logits.cols()) - logits.data();
+}
+
 }  // namespace
 
 std::vector<std::int64_t> end_tokens(const Model& model, const Tokenizer* tokenizer) {
@@ -61,25 +71,24 @@ std::vector<std::int64_t> end_tokens(const Model& model, const Tokenizer* tokeni
   return ids;
 }
 
-Generated generate_greedily(const ForwardPass& pass, const TokenIds& prompt, std::int64_t first,
+Generated generate_greedily(const ForwardPass& pass, KeyValueCache& text, std::int64_t first,
                             std::int64_t count, std::span<const std::int64_t> ends,
+                            const std::function<void(std::int64_t)>& on_token,
                             const Compute& compute) {
   using enum Generated::Ended;
   Generated out;
-  TokenIds all = prompt;
+  TokenIds all = text.tokens();
   for (std::int64_t next = first; count > 0;) {
     out.tokens.push_back(next);
     all.push_back(next);
+    on_token(next);
     if (std::find(ends.begin(), ends.end(), next) != ends.end()) out.ended = by_end_token;
     if (out.ended == by_end_token || std::ssize(out.tokens) == count) break;
     if (std::ssize(all) > pass.longest()) {
       out.ended = by_context;
       break;
     }
-    const Matrix<float> states = pass.run(std::span(&all, 1), {}, compute);
-    const auto last = states.view().row_block(states.rows() - 1, 1);
-    const Matrix<float> logits = finite_logits(pass, last, compute);
-    next = top_tokens({logits.data(), static_cast<std::size_t>(logits.cols())}, 1).front().token;
+    next = likeliest_after(pass, text, all, compute);
     if (next >= pass.vocabulary()) break;
   }
   return out;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -26,11 +27,14 @@ struct Generated {
   Ended ended = Ended::by_count;
 };
 
-/// Up to `count` tokens after a prompt; `first` is the one that follows it, as its logits say. Of
-/// equally large logits the smaller id wins. Every step runs all tokens again. Throws as run() and
+/// Up to `count` tokens after those of `text`, which is the cache of a prompt's run and has room
+/// for them; `first` is the one that follows, as its logits say. Of equally large logits the
+/// smaller id wins. A step runs one token, but for those where can_continue() does not hold.
+/// `on_token` is called with each as soon as it is known. Throws what that throws, and as run() and
 /// logits() of the pass do.
-Generated generate_greedily(const ForwardPass& pass, const TokenIds& prompt, std::int64_t first,
+Generated generate_greedily(const ForwardPass& pass, KeyValueCache& text, std::int64_t first,
                             std::int64_t count, std::span<const std::int64_t> ends,
+                            const std::function<void(std::int64_t)>& on_token,
                             const Compute& compute);
 
 }  // namespace attnscope

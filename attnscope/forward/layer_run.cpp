@@ -67,14 +67,16 @@ void apply(const LinearLayer& layer, MatrixView<const float> x, LinearEpilogue a
 
 LayerRun::LayerRun(const ModelSpec& spec, const ForwardWeights& weights,
                    std::span<const TokenIds> sequences, const SequenceRows& rows,
-                   Matrix<float>& states, const ForwardObserver& observer, const Compute& compute)
+                   Matrix<float>& states, const ForwardObserver& observer, const Compute& compute,
+                   std::span<KeyValueCache> caches)
     : spec_(spec),
       weights_(weights),
       sequences_(sequences),
       rows_(rows),
       states_(states),
       observer_(observer),
-      compute_(compute) {
+      compute_(compute),
+      caches_(caches) {
   bool mixes = false;
   for (const LayerWeights& layer : weights.layers) {
     if (!layer.input) continue;
@@ -88,9 +90,10 @@ LayerRun::Positions LayerRun::rotary_tables(std::int64_t layer) {
   const auto& rope = spec_.layers[static_cast<std::size_t>(layer)].attention.rope;
   if (!rope) return {};
   Positions out;
-  for (const std::int64_t tokens : rows_.length) {
+  for (std::size_t sequence = 0; sequence < sequences_.size(); ++sequence) {
+    const std::int64_t first = rows_.first_position(sequence), tokens = rows_.tokens(sequence);
     const auto known = std::find_if(tables_.begin(), tables_.end(), [&](const KnownTable& table) {
-      return table.tokens == tokens && table.rope == *rope;
+      return table.first == first && table.tokens == tokens && table.rope == *rope;
     });
     if (known != tables_.end()) {
       out.push_back(&known->table);
@@ -98,9 +101,9 @@ LayerRun::Positions LayerRun::rotary_tables(std::int64_t layer) {
     }
     const RopeFrequencies turns =
         rope_frequencies(*rope, spec_.dimensions.heads.head_dim, tokens, spec_.source);
-    tables_.push_back({*rope, tokens,
+    tables_.push_back({*rope, first, tokens,
                        make_rotary_table(turns.radians_per_token, static_cast<float>(turns.gain),
-                                         /*first_position=*/0, tokens)});
+                                         first, rows_.length[sequence])});
     out.push_back(&tables_.back().table);
   }
   return out;
@@ -144,71 +147,99 @@ void LayerRun::add_value_embedding(const ValueEmbedding& embedding, MatrixView<f
   }
 }
 
+/// The rows of a sequence in what all sequences lie in.
+MatrixView<float> LayerRun::rows_of(std::size_t sequence, MatrixView<float> all) const {
+  return all.row_block(rows_.first[sequence], rows_.length[sequence]);
+}
+
+/// What one head of a sequence has in qkv_, of the queries, keys or values.
+MatrixView<float> LayerRun::head_of(Role role, std::size_t sequence, std::int64_t head) {
+  const HeadShape& heads = spec_.dimensions.heads;
+  std::int64_t first = 0;
+  if (role != Role::query) first += heads.total_dim(Role::query);
+  if (role == Role::value) first += heads.total_dim(Role::key);
+  const std::int64_t columns = role == Role::value ? heads.value_dim : heads.head_dim;
+  return rows_of(sequence, qkv_.view().col_block(first + head * columns, columns));
+}
+
+/// In qkv_, and from there in the caches: norms and rotation of every key and value head.
+void LayerRun::finish_keys_and_values(std::int64_t number, const Positions& tables) {
+  const LayerWeights& weights = weights_.layers[static_cast<std::size_t>(number)];
+  const HeadShape& heads = spec_.dimensions.heads;
+  const Compute alone{.kernels = compute_.kernels, .stop = compute_.stop};  // of one part
+  const auto for_heads = [&](const auto& visit) {
+    const auto kv_heads = static_cast<std::size_t>(heads.kv_heads);
+    run_parts(compute_, sequences_.size() * kv_heads, [&](std::size_t part) {
+      visit(part / kv_heads, static_cast<std::int64_t>(part % kv_heads));
+    });
+  };
+  for_heads([&](std::size_t sequence, std::int64_t head) {
+    const MatrixView<float> key = head_of(Role::key, sequence, head);
+    if (weights.key_norm) apply_norm(*weights.key_norm, key, key, alone);
+    if (!tables.empty()) rotate(key, *tables[sequence], Rotation::forward, alone);
+    if (weights.value_norm) {
+      const MatrixView<float> value = head_of(Role::value, sequence, head);
+      apply_norm(*weights.value_norm, value, value, alone);
+    }
+  });
+  if (weights.value_embedding) {
+    const std::int64_t columns = heads.total_dim(Role::value);
+    add_value_embedding(*weights.value_embedding,
+                        qkv_.view().col_block(qkv_.cols() - columns, columns));
+  }
+  if (caches_.empty()) return;
+  for_heads([&](std::size_t sequence, std::int64_t head) {
+    caches_[sequence]
+        .head(number, head)
+        .put(rows_.first_position(sequence), head_of(Role::key, sequence, head),
+             head_of(Role::value, sequence, head), compute_.kernels);
+  });
+}
+
 /// From qkv_ to context_: norms, rotation and attention of every head of every sequence.
 void LayerRun::attend_all(std::int64_t number) {
   const LayerWeights& weights = weights_.layers[static_cast<std::size_t>(number)];
   const AttentionSpec& spec = spec_.layers[static_cast<std::size_t>(number)].attention;
   const HeadShape& heads = spec_.dimensions.heads;
-  const std::int64_t key_first = heads.total_dim(Role::query);
-  const std::int64_t value_first = key_first + heads.total_dim(Role::key);
-  const MatrixView<float> qkv = qkv_.view();
   const Compute alone{.kernels = compute_.kernels, .stop = compute_.stop};  // of one part
-  const MatrixView<float> values = qkv.col_block(value_first, heads.total_dim(Role::value));
   const Positions tables = rotary_tables(number);
-
-  const auto rows_of = [&](MatrixView<float> of, std::size_t sequence) {
-    return of.row_block(rows_.first[sequence], rows_.length[sequence]);
-  };
   // Every key and value head is finished before a query head reads it.
-  const auto kv_heads = static_cast<std::size_t>(heads.kv_heads);
-  const std::size_t sequences = sequences_.size();
-  run_parts(compute_, sequences * kv_heads, [&](std::size_t part) {
-    const std::size_t sequence = part / kv_heads;
-    const auto head = static_cast<std::int64_t>(part % kv_heads);
-    const MatrixView<float> key =
-        rows_of(qkv.col_block(key_first + head * heads.head_dim, heads.head_dim), sequence);
-    if (weights.key_norm) apply_norm(*weights.key_norm, key, key, alone);
-    if (!tables.empty()) rotate(key, *tables[sequence], Rotation::forward, alone);
-    if (weights.value_norm) {
-      const MatrixView<float> value =
-          rows_of(values.col_block(head * heads.value_dim, heads.value_dim), sequence);
-      apply_norm(*weights.value_norm, value, value, alone);
-    }
-  });
-  if (weights.value_embedding) add_value_embedding(*weights.value_embedding, values);
+  finish_keys_and_values(number, tables);
 
   const bool with_maps =
       observer_.on_maps && (!observer_.wants_maps || observer_.wants_maps(number));
   const auto query_heads = static_cast<std::size_t>(heads.heads);
+  const std::size_t parts = sequences_.size() * query_heads;
   LayerMaps shown{.layer = number, .heads = heads.heads};
   if (with_maps) {
-    maps_.resize(sequences * query_heads);
-    for (std::size_t part = 0; part < maps_.size(); ++part) {
-      const std::int64_t tokens = rows_.length[part / query_heads];
-      shown.maps.push_back(sized(maps_[part], tokens, tokens));
+    maps_.resize(parts);
+    for (std::size_t part = 0; part < parts; ++part) {
+      const std::size_t sequence = part / query_heads;
+      shown.maps.push_back(sized(maps_[part], rows_.length[sequence], rows_.tokens(sequence)));
     }
   }
   const AttentionRule rule{.scale = static_cast<float>(spec.scale),
                            .soft_cap = static_cast<float>(spec.soft_cap.value_or(0)),
                            .mask = mask_of(spec.mask)};
   const MatrixView<float> context = sized(context_, rows_.total, heads.heads * heads.value_dim);
-  run_parts(compute_, sequences * query_heads, [&](std::size_t part) {
+  run_parts(compute_, parts, [&](std::size_t part) {
     const std::size_t sequence = part / query_heads;
     const auto head = static_cast<std::int64_t>(part % query_heads);
     const std::int64_t kv_head = heads.kv_head(head);
-    const MatrixView<float> query =
-        rows_of(qkv.col_block(head * heads.head_dim, heads.head_dim), sequence);
+    const MatrixView<float> query = head_of(Role::query, sequence, head);
     if (weights.query_norm) apply_norm(*weights.query_norm, query, query, alone);
     if (!tables.empty()) rotate(query, *tables[sequence], Rotation::forward, alone);
-    const MatrixView<float> key =
-        rows_of(qkv.col_block(key_first + kv_head * heads.head_dim, heads.head_dim), sequence);
-    const MatrixView<float> value =
-        rows_of(values.col_block(kv_head * heads.value_dim, heads.value_dim), sequence);
+    const MatrixView<float> map = with_maps ? maps_[part].view() : MatrixView<float>{};
     const MatrixView<float> out =
-        rows_of(context.col_block(head * heads.value_dim, heads.value_dim), sequence);
+        rows_of(sequence, context.col_block(head * heads.value_dim, heads.value_dim));
     std::unique_ptr<AttentionScratch> scratch = take_scratch();
-    attend(query, key, value, rule, with_maps ? maps_[part].view() : MatrixView<float>{}, out,
-           *scratch, alone);
+    if (caches_.empty()) {
+      attend(query, head_of(Role::key, sequence, kv_head), head_of(Role::value, sequence, kv_head),
+             rule, map, out, *scratch, alone);
+    } else {
+      attend(query, caches_[sequence].head(number, kv_head), rows_.tokens(sequence), rule, map, out,
+             scratch->scores, alone);
+    }
     give_back(std::move(scratch));
   });
   check_states(weights_, context, "the attention of layer " + std::to_string(number));

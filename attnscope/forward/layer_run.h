@@ -36,10 +36,12 @@ void check_states(const ForwardWeights& weights, MatrixView<const float> states,
 /// Holds what one pass needs between its layers.
 class LayerRun {
  public:
-  /// `states`: the stream (rows, D), which layers change. All must outlive this.
+  /// `states`: the stream (rows, D), which layers change. `caches`: none, or of each sequence, to
+  /// which keys and values are put. All must outlive this.
   LayerRun(const ModelSpec& spec, const ForwardWeights& weights,
            std::span<const TokenIds> sequences, const SequenceRows& rows, Matrix<float>& states,
-           const ForwardObserver& observer, const Compute& compute);
+           const ForwardObserver& observer, const Compute& compute,
+           std::span<KeyValueCache> caches);
 
   /// Runs one layer, or as far as its maps; the observer is shown these. Throws as check_states().
   void layer(std::int64_t number, bool maps_only);
@@ -53,6 +55,9 @@ class LayerRun {
   Positions rotary_tables(std::int64_t layer);
   void enter(std::int64_t number);
   void add_value_embedding(const ValueEmbedding& embedding, MatrixView<float> values);
+  MatrixView<float> rows_of(std::size_t sequence, MatrixView<float> all) const;
+  MatrixView<float> head_of(Role role, std::size_t sequence, std::int64_t head);
+  void finish_keys_and_values(std::int64_t number, const Positions& tables);
   void attend_all(std::int64_t number);
   void mlp(std::int64_t number, MatrixView<const float> input, MatrixView<float> out, bool add);
   void add_to_stream(const Matrix<float>& change);
@@ -64,6 +69,7 @@ class LayerRun {
   Matrix<float>& states_;
   const ForwardObserver& observer_;
   const Compute& compute_;
+  std::span<KeyValueCache> caches_;
 
   Matrix<float> normed_, change_, qkv_, context_, wide_;
   Matrix<float> embedding_;                        // what entered layer 0, where layers ask for it
@@ -71,7 +77,7 @@ class LayerRun {
   std::vector<Matrix<float>> maps_;                // of one layer
   struct KnownTable {
     Rope rope;
-    std::int64_t tokens;
+    std::int64_t first, tokens;  // position of its first row, and of the whole text
     RotaryTable table;
   };
   std::deque<KnownTable> tables_;

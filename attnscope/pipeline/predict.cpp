@@ -2,11 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <string>
 
+#include "attnscope/core/checked.h"
 #include "attnscope/core/error.h"
 #include "attnscope/forward/generation.h"
 #include "attnscope/forward/logits.h"
+#include "attnscope/forward/text_stream.h"
 #include "attnscope/forward/token_scores.h"
 #include "attnscope/model/inventory.h"
 #include "attnscope/pipeline/estimates.h"
@@ -16,11 +19,13 @@
 namespace attnscope {
 namespace {
 
+constexpr auto kNoEnd = std::numeric_limits<std::int64_t>::max();
+
 /// What is found of one model.
 struct Prediction {
   Record facts;
   std::vector<Record> rows;
-  std::string note;
+  std::vector<std::string> notes;
 };
 
 Value text_of(const Prompt& prompt, std::int64_t id) {
@@ -61,12 +66,13 @@ double mean_norm(MatrixView<const float> states) {
 class PromptRun {
  public:
   PromptRun(const Model& model, const Prompt& prompt, const PredictRequest& request,
-            bool copy_weights, const Compute& compute)
+            const Context& context, const Compute& compute)
       : model_(model),
         prompt_(prompt),
         request_(request),
+        context_(context),
         compute_(compute),
-        pass_(model, copy_weights, compute) {}
+        pass_(model, copied_weights_bytes(model, context.memory_bytes) > 0, compute) {}
 
   Prediction run() {
     pass_.check(prompt_.tokens);
@@ -75,17 +81,36 @@ class PromptRun {
           ErrorKind::unsupported,
           {.parameter = "generate", .problem = model_.name() + " fills masks, and writes no text"});
     }
+    if (request_.generate) make_cache();
     const Matrix<float> states = run_pass();
     if (request_.watcher != nullptr) show_logits(states.view());
     add_rows(states.view());
     found_.facts = facts_record(model_facts(model_));
     found_.facts.add("tokens", token_list(prompt_, prompt_.tokens));
-    if (request_.generate) add_generated(states.view());
+    std::int64_t tokens = std::ssize(prompt_.tokens);
+    if (request_.generate) tokens += add_generated(states.view());
+    note_context(tokens);
     found_.facts.add("hidden_states", std::move(hidden_states_));
     return std::move(found_);
   }
 
  private:
+  /// For the prompt and what is written after it.
+  void make_cache() {
+    const std::int64_t room =
+        std::min(std::ssize(prompt_.tokens) + *request_.generate, pass_.longest());
+    const std::uint64_t bytes = KeyValueCache::bytes(model_.dimensions(), room);
+    if (bytes > context_.memory_bytes) {
+      throw Error(ErrorKind::usage, {.parameter = "generate",
+                                     .problem = "the keys and values of " + std::to_string(room) +
+                                                " tokens of " + model_.name() + " take about " +
+                                                memory_text(bytes) + ", more than the " +
+                                                memory_text(context_.memory_bytes) + " of {memory}",
+                                     .hint = "write fewer tokens"});
+    }
+    cache_.emplace_back(model_.dimensions(), room);
+  }
+
   Matrix<float> run_pass() {
     const PromptWatcher* watcher = request_.watcher;
     ForwardObserver observer;
@@ -100,7 +125,7 @@ class PromptRun {
                  {"mean_norm", mean_norm(states)}});
       if (watcher != nullptr) watcher->observer.on_hidden_states(index, states);
     };
-    return pass_.run(std::span(&prompt_.tokens, 1), observer, compute_);
+    return pass_.run(std::span(&prompt_.tokens, 1), observer, compute_, cache_);
   }
 
   void show_logits(MatrixView<const float> states) {
@@ -117,7 +142,8 @@ class PromptRun {
 
   void add_rows(MatrixView<const float> states) {
     if (!pass_.no_logits().empty()) {
-      found_.note = model_.name() + ": no tokens can be foretold: " + verbatim(pass_.no_logits());
+      found_.notes.push_back(model_.name() +
+                             ": no tokens can be foretold: " + verbatim(pass_.no_logits()));
     } else if (model_.spec().causal) {
       add_top(states, states.rows - 1, states.rows);
     } else {
@@ -129,16 +155,18 @@ class PromptRun {
     const auto mask =
         prompt_.tokenizer == nullptr ? std::nullopt : prompt_.tokenizer->special_tokens().mask;
     if (!mask) {
-      found_.note = model_.name() + " fills masks, and only a tokenizer says which token is one";
+      found_.notes.push_back(model_.name() +
+                             " fills masks, and only a tokenizer says which token is one");
       return;
     }
     for (std::int64_t row = 0; row < states.rows; ++row) {
       if (prompt_.tokens[static_cast<std::size_t>(row)] == *mask) add_top(states, row, row);
     }
     if (found_.rows.empty()) {
-      found_.note = verbatim(model_.name() + " fills masks, and the text has none: write " +
-                             prompt_.tokenizer->spelling(*mask).value_or("a mask") +
-                             " where it shall say what belongs there");
+      found_.notes.push_back(verbatim(model_.name() +
+                                      " fills masks, and the text has none: write " +
+                                      prompt_.tokenizer->spelling(*mask).value_or("a mask") +
+                                      " where it shall say what belongs there"));
     }
   }
 
@@ -158,11 +186,10 @@ class PromptRun {
     }
   }
 
-  void add_generated(MatrixView<const float> states) {
+  /// Returns the number of tokens written.
+  std::int64_t add_generated(MatrixView<const float> states) {
     if (!pass_.no_logits().empty()) pass_.logits(states.row_block(0, 1), compute_);  // says why
-    const Generated written =
-        generate_greedily(pass_, prompt_.tokens, likeliest_, *request_.generate,
-                          end_tokens(model_, prompt_.tokenizer), compute_);
+    const Generated written = write_text();
     Value text;
     if (prompt_.tokenizer != nullptr) {
       text = prompt_.tokenizer->decode(written.tokens, /*skip_special=*/true);
@@ -170,17 +197,60 @@ class PromptRun {
     found_.facts.add("generated", Record{{"tokens", token_list(prompt_, written.tokens)},
                                          {"text", std::move(text)},
                                          {"ended_by", name_of(written.ended)}});
+    return std::ssize(written.tokens);
+  }
+
+  Generated write_text() {
+    std::optional<TextStream> stream;
+    if (prompt_.tokenizer != nullptr) stream.emplace(*prompt_.tokenizer);
+    const auto give = [&](const std::string& text) {
+      if (!text.empty()) request_.on_text(text);
+    };
+    const auto on_token = [&](std::int64_t id) {
+      if (request_.on_text) give(stream ? stream->add(id) : "<" + std::to_string(id) + "> ");
+    };
+    const Generated written =
+        generate_greedily(pass_, cache_.front(), likeliest_, *request_.generate,
+                          end_tokens(model_, prompt_.tokenizer), on_token, compute_);
+    if (request_.on_text && stream) give(stream->end());
+    return written;
+  }
+
+  /// Learned positions have an end; others go on where a model's context is over.
+  void note_context(std::int64_t tokens) {
+    const auto context = model_.dimensions().context;
+    if (!context || tokens <= *context || pass_.longest() < kNoEnd) return;
+    found_.notes.push_back(model_.name() + ": the text is " + std::to_string(tokens) +
+                           " tokens long, and the model's context " + std::to_string(*context) +
+                           ": positions go on after it, but the model may have learned none of "
+                           "them");
   }
 
   const Model& model_;
   const Prompt& prompt_;
   const PredictRequest& request_;
+  const Context& context_;
   const Compute& compute_;
   ForwardPass pass_;
-  std::int64_t likeliest_ = 0;  // of the last place that was predicted
+  std::vector<KeyValueCache> cache_;  // one where text is written
+  std::int64_t likeliest_ = 0;        // of the last place that was predicted
   Value::List hidden_states_;
   Prediction found_;
 };
+
+/// The most that a PromptRun holds at once, in bytes.
+std::uint64_t memory_of(const Model& model, const Prompt& prompt, const PredictRequest& request,
+                        const Context& context) {
+  const std::int64_t tokens = std::ssize(prompt.tokens);
+  std::optional<std::uint64_t> bytes =
+      checked_add(copied_weights_bytes(model, context.memory_bytes),
+                  run_bytes(model.dimensions(), /*sequences=*/1, tokens));
+  if (bytes && request.generate) {
+    bytes =
+        checked_add(*bytes, KeyValueCache::bytes(model.dimensions(), tokens + *request.generate));
+  }
+  return bytes.value_or(std::numeric_limits<std::uint64_t>::max());
+}
 
 }  // namespace
 
@@ -191,14 +261,13 @@ void run_predict(std::span<const Model> models, const PredictRequest& request,
   for (std::size_t index = 0; index < models.size(); ++index) {
     const Model& model = models[index];
     const Prompt& prompt = request.prompts[index];
-    const std::uint64_t copy = copied_weights_bytes(model, context.memory_bytes);
     const std::int64_t tokens = std::ssize(prompt.tokens) + request.generate.value_or(0);
     items.push_back(
         {.flops = static_cast<double>(forward_weights_bytes(model)) * static_cast<double>(tokens),
-         .memory_bytes = copy + run_bytes(model.dimensions(), /*sequences=*/1, tokens),
-         .run = [&, copy, index](const Compute& compute) {
+         .memory_bytes = memory_of(model, prompt, request, context),
+         .run = [&, index](const Compute& compute) {
            found[index] =
-               PromptRun(models[index], request.prompts[index], request, copy > 0, compute).run();
+               PromptRun(models[index], request.prompts[index], request, context, compute).run();
          }});
   }
   run_queue(items, context);
@@ -209,7 +278,7 @@ void run_predict(std::span<const Model> models, const PredictRequest& request,
   sink.begin(head);
   for (Prediction& prediction : found) {
     for (Record& row : prediction.rows) sink.add_row(std::move(row));
-    if (!prediction.note.empty()) sink.add_note(std::move(prediction.note));
+    for (std::string& note : prediction.notes) sink.add_note(std::move(note));
   }
   sink.end();
 }

@@ -5,6 +5,7 @@
 #include <functional>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "attnscope/forward/forward_pass.h"
@@ -37,11 +38,14 @@ struct PredictRequest {
   std::int64_t top = 5;
   std::optional<std::int64_t> generate;    // tokens; not of models that fill masks
   const PromptWatcher* watcher = nullptr;  // of one model; may be null
+  /// Given what one model writes, as it comes and in whole characters; ids where there is no
+  /// tokenizer. On the thread that runs the model; what it throws ends the run. May be empty.
+  std::function<void(std::string_view)> on_text = {};
 };
 
 /// Rows: the likeliest tokens after each prompt; of a masked-language model those in place of each
-/// of its masks. Throws as ForwardPass does, and Error(unsupported) where text is asked of a model
-/// that writes none.
+/// of its masks. Throws as ForwardPass does, Error(unsupported) where text is asked of a model that
+/// writes none, and Error(usage) for more text than the memory holds keys and values of.
 void run_predict(std::span<const Model> models, const PredictRequest& request,
                  const Context& context, RowSink& sink);
 

@@ -4,79 +4,20 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
-#include <filesystem>
-#include <fstream>
-#include <sstream>
 #include <string>
 #include <vector>
 
 #include "attnscope/forward/forward_pass.h"
-#include "attnscope/tensor/decode.h"
+#include "tests/forward/golden_variants.h"
 
 namespace attnscope {
 namespace {
 
-namespace fs = std::filesystem;
-
-const fs::path kCases = fs::path(ATTNSCOPE_SOURCE_DIR) / "tests/data/forward";
+using namespace test;
 
 /// Of the largest value.
 constexpr double kStatesTolerance = 2e-5;
 constexpr double kMapsTolerance = 5e-5;
-
-/// One config over the weights of a folder.
-struct Variant {
-  fs::path folder;
-  std::string name;      // "" for the main one, ".eps"
-  std::string spelling;  // "", ".old"
-
-  fs::path config() const { return folder / ("config" + name + spelling + ".json"); }
-  fs::path expected() const { return folder / ("expected" + name + ".safetensors"); }
-};
-
-void PrintTo(const Variant& variant, std::ostream* out) {
-  *out << variant.folder.filename().string() << "/" << variant.config().filename().string();
-}
-
-std::vector<Variant> all_variants() {
-  std::vector<Variant> out;
-  for (const auto& folder : fs::directory_iterator(kCases)) {
-    for (const auto& file : fs::directory_iterator(folder)) {
-      std::string name = file.path().filename().string();
-      if (!name.starts_with("config") || !name.ends_with(".json")) continue;
-      name = name.substr(6, name.size() - 11);
-      const bool old = name.ends_with(".old");
-      if (old) name.resize(name.size() - 4);
-      out.push_back({folder.path(), name, old ? ".old" : ""});
-    }
-  }
-  std::sort(out.begin(), out.end(),
-            [](const Variant& a, const Variant& b) { return a.config() < b.config(); });
-  return out;
-}
-
-std::string text_of(const fs::path& path) {
-  std::ostringstream out;
-  out << std::ifstream(path).rdbuf();
-  return out.str();
-}
-
-std::vector<float> values_of(const CheckpointTensor& tensor) {
-  std::vector<float> out(static_cast<std::size_t>(tensor.view.element_count()));
-  decode_elements(tensor.view, 0, 1, std::ssize(out), out.data());
-  return out;
-}
-
-TokenIds ids_of(const CheckpointTensor& tensor) {
-  TokenIds ids;
-  for (std::size_t at = 0; at < tensor.view.bytes.size(); at += sizeof(std::int32_t)) {
-    std::int32_t id = 0;
-    std::memcpy(&id, tensor.view.bytes.data() + at, sizeof id);
-    ids.push_back(id);
-  }
-  return ids;
-}
 
 /// The largest difference, of the largest value. `parts`: equal parts, such as the hidden states of
 /// each layer, that are judged each by its own largest value; the worst of them counts.
@@ -146,13 +87,9 @@ class ForwardGolden : public testing::TestWithParam<Variant> {};
 
 TEST_P(ForwardGolden, EqualsTransformers) {
   const Variant& variant = GetParam();
-  const Model model(Checkpoint::open(variant.folder / "model.safetensors"),
-                    parse_config(text_of(variant.config()), variant.config().string()));
+  const Model model = model_of(variant);
   const Checkpoint expected = Checkpoint::open(variant.expected());
-  std::vector<TokenIds> inputs;
-  while (const auto* ids = expected.find("tokens." + std::to_string(inputs.size()))) {
-    inputs.push_back(ids_of(*ids));
-  }
+  const std::vector<TokenIds> inputs = inputs_of(expected);
   ASSERT_FALSE(inputs.empty());
   for (const bool copy_weights : {true, false}) {
     const ForwardPass pass(model, copy_weights, {});
@@ -178,15 +115,7 @@ TEST_P(ForwardGolden, EqualsTransformers) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Cases, ForwardGolden, testing::ValuesIn(all_variants()),
-                         [](const testing::TestParamInfo<Variant>& variant) {
-                           std::string name = variant.param.folder.filename().string() +
-                                              variant.param.name + variant.param.spelling;
-                           for (char& c : name) {
-                             if (std::isalnum(static_cast<unsigned char>(c)) == 0) c = '_';
-                           }
-                           return name;
-                         });
+INSTANTIATE_TEST_SUITE_P(Cases, ForwardGolden, testing::ValuesIn(all_variants()), name_of_case);
 
 }  // namespace
 }  // namespace attnscope

@@ -1,0 +1,48 @@
+// What a run leaves of a text for the tokens that follow it: keys and values of every layer.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "attnscope/forward/token_ids.h"
+#include "attnscope/model/spec.h"
+#include "attnscope/numerics/keys_and_values.h"
+
+namespace attnscope {
+
+/// Belongs to one text and one model, whose ForwardPass fills it. Keys are as their layer's norm
+/// and rotation left them. Layers with a window keep all tokens, too.
+class KeyValueCache {
+ public:
+  /// Room for `room` tokens. Throws std::bad_alloc.
+  KeyValueCache(const Dimensions& dimensions, std::int64_t room);
+
+  /// What the constructor takes, in bytes; the largest integer where that is more.
+  static std::uint64_t bytes(const Dimensions& dimensions, std::int64_t room);
+
+  /// Those whose keys and values it holds.
+  const TokenIds& tokens() const { return tokens_; }
+  std::int64_t room() const { return room_; }
+
+  /// Forgets all tokens but the first `count`, after which others may then follow.
+  void keep(std::int64_t count) { tokens_.resize(static_cast<std::size_t>(count)); }
+
+  // For ForwardPass:
+  KeysAndValues& head(std::int64_t layer, std::int64_t kv_head);
+  /// Tokens of which every head holds keys and values.
+  void add(const TokenIds& tokens) { tokens_.insert(tokens_.end(), tokens.begin(), tokens.end()); }
+
+ private:
+  TokenIds tokens_;
+  std::int64_t room_, kv_heads_;
+  std::vector<KeysAndValues> heads_;  // of layer 0, of layer 1, …
+};
+
+/// Whether a text of `tokens` tokens may be run from a cache of its first `past`. Not where the run
+/// of a longer text gives these other keys: where attention looks forward too, and where longrope's
+/// long factors begin. (dynamic turns tokens otherwise as a text grows, too, but there
+/// transformers' generate() keeps the keys that it has, and begins anew only where longrope does,
+/// in Phi-3.)
+bool can_continue(const ModelSpec& spec, std::int64_t past, std::int64_t tokens);
+
+}  // namespace attnscope

@@ -1,0 +1,11 @@
+// A text as a model reads it.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace attnscope {
+
+using TokenIds = std::vector<std::int64_t>;
+
+}  // namespace attnscope
