@@ -75,6 +75,11 @@ std::optional<int> OutputTarget::terminal_width() const {
   return size.ws_col;
 }
 
+void OutputTarget::write_now(std::string_view text) {
+  const int error = write_all(out_, text.data(), text.size());
+  if (error != 0 && error != EPIPE) fail(place_, "cannot write", error);
+}
+
 void OutputTarget::commit() {
   if (file_) {
     buffer_->move_to_file();

@@ -5,6 +5,7 @@
 #include <optional>
 #include <ostream>
 #include <string>
+#include <string_view>
 
 #include "attnscope/cli/file_buffer.h"
 #include "attnscope/cli/replaced_file.h"
@@ -31,6 +32,10 @@ class OutputTarget {
 
   /// Writing to it throws Error(io) where there is no room.
   std::ostream& stream() { return *stream_; }
+
+  /// Writes to stdout, a pipe or a device at once, before all that stream() was given. Throws
+  /// Error(io), but not for a closed pipe.
+  void write_now(std::string_view text);
 
   /// Throws Error(io). A closed pipe is no error: its reader has seen enough.
   void commit();

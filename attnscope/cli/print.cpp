@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <functional>
 #include <map>
+#include <mutex>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -14,6 +15,7 @@
 #include "attnscope/cli/environment_hub.h"
 #include "attnscope/cli/output_target.h"
 #include "attnscope/cli/progress_line.h"
+#include "attnscope/cli/written_text.h"
 #include "attnscope/commands/common.h"
 #include "attnscope/core/error.h"
 #include "attnscope/core/text.h"
@@ -128,14 +130,27 @@ struct Output {
   std::deque<OutputTarget> beside;
 };
 
-/// Runs `work` in a session that shows its progress and opens files beside the report.
+/// Runs `work` in a session that shows its progress and opens files beside the report. `text`: what
+/// shows the text that a model writes; null where it is not to be seen on its own.
 void run_for(Output& output, const Command& command, const Arguments& arguments, Session session,
-             const std::function<void(const Session&)>& work) {
+             WrittenText* text, const std::function<void(const Session&)>& work) {
   session.open_file = [&](const std::string& path) -> std::ostream& {
     return output.beside.emplace_back(path).stream();
   };
   ProgressLine line(command.name, progress_mode(arguments));
-  session.context.on_progress = [&](const Progress& progress) { line.show(progress); };
+  std::mutex terminal;  // text comes on another thread than progress
+  session.context.on_progress = [&](const Progress& progress) {
+    const std::scoped_lock lock(terminal);
+    if (text == nullptr || !text->is_shown()) line.show(progress);
+  };
+  if (text != nullptr) {
+    session.on_text = [&](std::string_view piece) {
+      const std::scoped_lock lock(terminal);
+      if (session.context.stop.stop_requested()) return;
+      if (text->is_shown_at_once()) line.clear();
+      text->add(piece);
+    };
+  }
   work(session);
 }
 
@@ -147,7 +162,7 @@ void commit(Output& output, const Session& session) {
 /// What a command writes in a form of its own.
 void write_own(const Command& command, const Arguments& arguments, const Session& session) {
   Output output{.report = OutputTarget(arguments.text("out")), .beside = {}};
-  run_for(output, command, arguments, session, [&](const Session& running) {
+  run_for(output, command, arguments, session, /*text=*/nullptr, [&](const Session& running) {
     command.write(arguments, running, output.report.stream());
   });
   commit(output, session);
@@ -159,10 +174,23 @@ void print_rows(const Command& command, const Arguments& arguments, const Sessio
   WriteOptions options{
       .color = wants_color(report), .true_color = has_true_color(), .spell = spelling(command)};
   options.width = report.terminal_width().value_or(options.width);
-  const auto writer = find_format(arguments.text("format")).make(options, report.stream());
+  const std::string format = arguments.text("format");
+  WrittenText text(report, options.color);
+  options.text_is_shown = [&] { return text.is_shown(); };
+  const auto writer = find_format(format).make(options, report.stream());
   Watched rows(*writer);
-  run_for(output, command, arguments, session,
-          [&](const Session& running) { command.run(arguments, running, rows); });
+  const bool for_people = format == "table" && arguments.text("out").empty();
+  try {
+    run_for(output, command, arguments, session, for_people ? &text : nullptr,
+            [&](const Session& running) { command.run(arguments, running, rows); });
+  } catch (const Stopped&) {
+    text.break_off();
+    throw;
+  } catch (...) {
+    text.end();
+    throw;
+  }
+  text.end();
   if (!arguments.flag("quiet")) {
     for (const std::string& note : rows.notes()) {
       say("note", spell_parameters(note, spelling(command)));

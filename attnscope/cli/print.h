@@ -7,7 +7,8 @@
 
 namespace attnscope {
 
-/// Throws Error, and Stopped where a stop was asked for; then nothing was printed on stdout.
+/// Throws Error, and Stopped where a stop was asked for; then nothing was printed on stdout but, as
+/// a table, the text that a model had written.
 void run_command(const Command& command, const Arguments& arguments, const Kernels& kernels,
                  std::stop_token stop);
 

@@ -52,8 +52,13 @@ ProgressLine::ProgressLine(std::string label, ProgressMode mode, std::FILE* stre
       enabled_(mode == ProgressMode::always || (mode == ProgressMode::automatic && on_terminal_)),
       next_seconds_(kBetweenLogLines) {}
 
-ProgressLine::~ProgressLine() {
-  if (drawn_) std::fputs("\r\x1b[K", stream_);
+ProgressLine::~ProgressLine() { clear(); }
+
+void ProgressLine::clear() {
+  if (!drawn_) return;
+  std::fputs("\r\x1b[K", stream_);
+  std::fflush(stream_);
+  drawn_ = false;
 }
 
 void ProgressLine::show(const Progress& progress) {

@@ -25,6 +25,8 @@ class ProgressLine {
   void show(const Progress& progress);
   /// Another text, so many seconds after the start of what it is about.
   void show(const std::string& text, double seconds);
+  /// Takes the line off a terminal; what is shown next draws it again.
+  void clear();
 
  private:
   std::string label_;

@@ -45,6 +45,8 @@ struct Session {
   std::function<void(const std::string& path, std::string_view content)> write_file;
   /// Of a command that writes no rows: what its user should know. May be empty.
   std::function<void(const std::string&)> on_note;
+  /// Shown what a model writes, while it writes it: PredictRequest::on_text. May be empty.
+  std::function<void(std::string_view)> on_text;
   /// How this front end runs a command with such parameters: "attnscope info MODEL".
   std::function<std::string(const Command&, const Example&)> example_line;
 };

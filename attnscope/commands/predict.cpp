@@ -55,6 +55,7 @@ void run(const Arguments& arguments, const Session& session, RowSink& sink) {
     watcher = saved->watcher();
     request.watcher = &watcher;
   }
+  if (models.size() == 1) request.on_text = session.on_text;
   run_predict(models, request, session.context, sink);
 }
 

@@ -107,8 +107,11 @@ void write_generated(const Record& generated, const WriteOptions& options, const
   const char* why = ended == "end token" ? ", up to the end token"
                     : ended == "context" ? ", as far as there are positions"
                                          : "";
-  out << style.bold("written") << style.dim(fmt::format(" ({} tokens{})", tokens.size(), why))
+  const bool shown = options.text_is_shown();
+  out << style.bold("written")
+      << style.dim(fmt::format(" ({} tokens{}){}", tokens.size(), why, shown ? ": above" : ""))
       << '\n';
+  if (shown) return;
   if (generated.find("text")->is_null()) return write_tokens(tokens, options, style, out);
   for (const std::string& line : split(text_field(generated, "text"), '\n')) {
     out << "  " << printable(line) << '\n';

@@ -1,6 +1,7 @@
 // The formats in which rows are printed. Each makes a sink that writes rows to a stream.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <ostream>
 #include <span>
@@ -18,6 +19,8 @@ struct WriteOptions {
   int width = 100;          // columns that a table of several models may take
   /// How the front end spells a command's parameters, in what a table says of them.
   SpellParameter spell = [](std::string_view name) { return std::string(name); };
+  /// Whether what the model wrote is to be seen above the table: it has been shown as it came.
+  std::function<bool()> text_is_shown = [] { return false; };
 };
 
 /// `out` must outlive the sink. What was written is whole only after RowSink::end().
