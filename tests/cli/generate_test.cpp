@@ -38,7 +38,7 @@ TEST(CliGenerate, ATerminalShowsTheTextOnceAndThenTheRest) {
   const std::string text = kWritten + indented(written_text("60")) + "\n\n";
   ASSERT_TRUE(out.starts_with(text)) << out;
   const std::string table = out.substr(text.size());
-  EXPECT_TRUE(table.starts_with("shakespeare-llama (1 tokens)\n")) << table;
+  EXPECT_TRUE(table.starts_with("shakespeare-llama (")) << table;
   EXPECT_TRUE(contains(table, "\nwritten (60 tokens): above\nhidden states")) << table;
 }
 

@@ -103,10 +103,10 @@ TEST(Tokenizer, RefusesStepsThatWouldTakeAllMemory) {
     steps += R"({"type":"Replace","pattern":{"String":"a"},"content":"aaaaaaaa"},)";
   }
   steps.back() = ']';
-  const Tokenizer tokenizer =
-      Tokenizer::of_json(with(content_of(kData / "gpt2/tokenizer.json"), R"("normalizer":null)",
-                              R"("normalizer":)" + steps + "}"),
-                         "tokenizer.json");
+  const Tokenizer tokenizer = Tokenizer::of_json(
+      with(content_of(kData / "gpt2/tokenizer.json"), R"("normalizer":null)",
+           R"("normalizer":)" + steps + "}"),
+      "tokenizer.json");
   EXPECT_ERROR_SAYING(ErrorKind::format, tokenizer.encode("aaaa", true),
                       "tokenizer.json: cannot encode the text: its steps could make");
 }
