@@ -202,8 +202,8 @@ class PromptRun {
       if (!text.empty()) request_.on_text(text);
     };
     const auto on_token = [&](std::int64_t id) {
-      if (request_.on_text)
-        give(stream ? stream->add(id) : std::string(1, '<') + std::to_string(id) + "> ");
+      if (!request_.on_text) return;
+      give(stream ? stream->add(id) : std::string(1, '<') + std::to_string(id) + "> ");
     };
     const Generated written =
         generate_greedily(pass_, cache_.front(), likeliest_, *request_.generate,
