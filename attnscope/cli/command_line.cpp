@@ -1,6 +1,7 @@
 #include "attnscope/cli/command_line.h"
 
 #include <algorithm>
+#include <cctype>
 #include <map>
 
 #include "attnscope/cli/completion.h"
@@ -76,10 +77,21 @@ bool add_flag(Given& given, const Parameter& parameter, const Flag& flag, const 
   return !flag.value;
 }
 
-/// As a shell takes it for one word.
+/// As a shell takes it for one word: as it is, between double quotes where that changes nothing in
+/// it, else between single ones.
 std::string quoted(const std::string& text) {
-  const bool plain = text.find_first_of(" []*?$'\"") == std::string::npos;
-  return plain ? text : '"' + text + '"';
+  constexpr std::string_view kPlain = "_-+:,./@%";  // beside letters and digits
+  const auto is_plain = [&](unsigned char c) {
+    return c >= 0x80 || std::isalnum(c) != 0 || kPlain.find(static_cast<char>(c)) != kPlain.npos;
+  };
+  if (std::all_of(text.begin(), text.end(), is_plain)) return text;
+  const bool changes = text.find_first_of("$`\"\\!\n") != std::string::npos;
+  return changes ? shell_quoted(text) : '"' + text + '"';
+}
+
+/// A model's folder may begin as flags do.
+std::string positional_word(const std::string& text) {
+  return quoted(text.starts_with('-') ? "./" + text : text);
 }
 
 }  // namespace
@@ -124,7 +136,9 @@ std::string example_line(const Command& command, const Example& example) {
   for (const auto& [name, text] : example) {
     const Parameter& parameter = *find_parameter(command, name);
     if (!parameter.positional) line += " " + flag_of(name);
-    if (!text.empty()) line += (parameter.bare.empty() ? " " : "=") + quoted(text);
+    if (text.empty()) continue;
+    line += parameter.positional ? " " + positional_word(text)
+                                 : (parameter.bare.empty() ? " " : "=") + quoted(text);
   }
   return line;
 }

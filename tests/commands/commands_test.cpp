@@ -9,6 +9,7 @@
 #include "attnscope/core/text.h"
 #include "attnscope/output/writers.h"
 #include "tests/support/expect_error.h"
+#include "tests/support/shell_words.h"
 
 namespace attnscope::test {
 namespace {
@@ -84,6 +85,17 @@ TEST(Commands, TheirExamplesParse) {
       EXPECT_EQ(said_of(command, words), "");
     }
   }
+}
+
+TEST(Commands, ALineGivesAShellTheWordsThatItIsMadeOf) {
+  for (const char* text : {"plain", "a b", "$HOME", "`id`", "it's", "a\"b", "\"$x\" 'y'",
+                           "a;b&c|d<e>f", "#x", "~root", "back\\slash", "new\nline", "(a)", "bang!",
+                           "*?[x]", "{a,b}", "=ls", "tab\there", "caf\xc3\xa9"}) {
+    const std::string line = example_line(command("attention"), {{"models", text}, {"text", text}});
+    EXPECT_EQ(test::shell_words(line), (Words{"attention", text, "--text", text})) << line;
+  }
+  EXPECT_EQ(example_line(command("attention"), {{"models", "-x"}, {"text", "To be, or not"}}),
+            "attnscope attention ./-x --text \"To be, or not\"");
 }
 
 TEST(Commands, OfferTheFormatsThatThereAre) {

@@ -1,0 +1,12 @@
+// What a shell makes of a printed command.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace attnscope::test {
+
+/// The words that /bin/sh gives the program for a line that begins with "attnscope".
+std::vector<std::string> shell_words(const std::string& line);
+
+}  // namespace attnscope::test
