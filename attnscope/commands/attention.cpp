@@ -42,6 +42,7 @@ void run_heatmap_of(const Arguments& arguments, const std::vector<Model>& models
                               .log_scale = arguments.flag("log")};
   for (const Model& model : models) {
     TokenSequences found = token_sequences(arguments, model, /*usual_sequences=*/1);
+    if (!found.note.empty()) sink.add_note(std::move(found.note));
     request.text = std::move(found.parameters);
     ShownTokens& tokens = request.tokens.emplace_back();
     tokens.ids = std::move(found.of_model.front());
@@ -96,6 +97,7 @@ void run(const Arguments& arguments, const Session& session, RowSink& sink) {
   if (arguments.given("heatmap")) return run_heatmap_of(arguments, models, context, sink);
   for (const Model& model : models) {
     TokenSequences found = token_sequences(arguments, model);
+    if (!found.note.empty()) sink.add_note(std::move(found.note));
     request.text = std::move(found.parameters);
     request.sequences.push_back(std::move(found.of_model));
   }

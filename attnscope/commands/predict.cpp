@@ -37,6 +37,9 @@ void run(const Arguments& arguments, const Session& session, RowSink& sink) {
                 {.parameter = "save", .problem = "a .safetensors file holds the run of one model"});
   }
   std::deque<TokenizedText> texts = texts_of(arguments, models);
+  for (const TokenizedText& text : texts) {
+    if (!text.unknown_note.empty()) sink.add_note(text.unknown_note);
+  }
   if (arguments.flag("perplexity")) {
     return run_perplexity_of(arguments, models, std::move(texts), session.context, sink);
   }

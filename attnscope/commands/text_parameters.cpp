@@ -1,5 +1,6 @@
 #include "attnscope/commands/text_parameters.h"
 
+#include <algorithm>
 #include <charconv>
 #include <filesystem>
 
@@ -57,6 +58,13 @@ TokenSequences one_sequence(TokenIds ids, const char* source) {
   return {.of_model = {std::move(ids)},
           .parameters = {
               {"source", source}, {"sequences", 1}, {"length", length}, {"sample", Value()}}};
+}
+
+std::string unknown_note(const Model& model, const UnknownTokens& unknown) {
+  if (!unknown.are_most()) return "";
+  return verbatim(model.name()) + ": " + unknown.text() +
+         " are unknown to its tokenizer: this says more of its token for the unknown than of the "
+         "text";
 }
 
 }  // namespace
@@ -121,9 +129,21 @@ Tokenizer tokenizer_of(const Model& model) {
                .hint = "give token ids with {tokens}"});
 }
 
-TokenIds text_ids(const Arguments& arguments, const Model& model, bool special) {
+std::string UnknownTokens::text() const {
+  return std::to_string(unknown) + " of " + std::to_string(all) + " tokens";
+}
+
+UnknownTokens unknown_tokens(const Tokenizer& tokenizer, std::span<const std::int64_t> ids) {
+  UnknownTokens found{.unknown = 0, .all = std::ssize(ids)};
+  if (const auto id = tokenizer.special_tokens().unknown) {
+    found.unknown = std::count(ids.begin(), ids.end(), *id);
+  }
+  return found;
+}
+
+TokenIds text_ids(const Arguments& arguments, const Model& model) {
   if (arguments.given("tokens")) return parse_ids(arguments.text("tokens"));
-  return tokenizer_of(model).encode(text_of(arguments), special);
+  return tokenizer_of(model).encode(text_of(arguments), /*special=*/true);
 }
 
 TokenizedText tokenized_text(const Arguments& arguments, const Model& model) {
@@ -142,6 +162,7 @@ TokenizedText tokenized_text(const Arguments& arguments, const Model& model) {
   out.tokenizer = tokenizer_of(model);
   out.tokens = out.tokenizer->encode(text, /*special=*/true);
   out.source = arguments.given("text") ? "text" : name_of(arguments.text("text_file"));
+  out.unknown_note = unknown_note(model, unknown_tokens(*out.tokenizer, out.tokens));
   return out;
 }
 
@@ -157,8 +178,17 @@ void check_token_count(std::int64_t sequences, std::int64_t length) {
 
 TokenSequences token_sequences(const Arguments& arguments, const Model& model,
                                std::int64_t usual_sequences) {
-  if (arguments.given("text")) return one_sequence(text_ids(arguments, model, true), "text");
-  if (arguments.given("tokens")) return one_sequence(text_ids(arguments, model, true), "tokens");
+  if (arguments.given("tokens")) {
+    return one_sequence(parse_ids(arguments.text("tokens")), "tokens");
+  }
+  if (arguments.given("text")) {
+    const Tokenizer tokenizer = tokenizer_of(model);
+    TokenIds ids = tokenizer.encode(text_of(arguments), /*special=*/true);
+    std::string note = unknown_note(model, unknown_tokens(tokenizer, ids));
+    TokenSequences out = one_sequence(std::move(ids), "text");
+    out.note = std::move(note);
+    return out;
+  }
   const auto sample = arguments.integer("sample");
   const WindowRequest request{
       .sequences = arguments.integer("sequences").value_or(usual_sequences),
@@ -179,7 +209,16 @@ TokenSequences token_sequences(const Arguments& arguments, const Model& model,
                    .problem = "is needed, or {text_file}, {tokens}, {token_file} or {induction}"});
     }
     file = arguments.text("text_file");
-    out.of_model = cut_windows(text_ids(arguments, model, /*special=*/false), request, file);
+    const Tokenizer tokenizer = tokenizer_of(model);
+    out.of_model =
+        cut_windows(tokenizer.encode(text_of(arguments), /*special=*/false), request, file);
+    UnknownTokens unknown;
+    for (const TokenIds& window : out.of_model) {
+      const UnknownTokens of_window = unknown_tokens(tokenizer, window);
+      unknown.unknown += of_window.unknown;
+      unknown.all += of_window.all;
+    }
+    out.note = unknown_note(model, unknown);
   }
   out.parameters = {{"source", name_of(file)},
                     {"sequences", std::ssize(out.of_model)},

@@ -22,9 +22,20 @@ std::vector<Exclusion> text_exclusions(bool with_windows);
 /// The tokenizer beside a model. Throws Error(usage) where it has none, which says what to do.
 Tokenizer tokenizer_of(const Model& model);
 
-/// The ids of one text for one model: of `text` or `text_file`, with the tokenizer's special tokens
-/// where `special`, or `tokens` as they are. Throws Error(usage) where no text is named.
-TokenIds text_ids(const Arguments& arguments, const Model& model, bool special);
+/// How many tokens of a text stand for what its tokenizer has no token for.
+struct UnknownTokens {
+  std::int64_t unknown = 0, all = 0;
+
+  /// With more than half of them, most rows and columns of a map are of one and the same embedding:
+  /// what is measured says little of the text.
+  bool are_most() const { return 2 * unknown > all; }
+  std::string text() const;  // "46 of 49 tokens"
+};
+UnknownTokens unknown_tokens(const Tokenizer& tokenizer, std::span<const std::int64_t> ids);
+
+/// The ids of one text for one model: of `text` or `text_file`, with the tokenizer's special
+/// tokens, or `tokens` as they are. Throws Error(usage) where no text is named.
+TokenIds text_ids(const Arguments& arguments, const Model& model);
 
 /// A text and what its tokens are shown by.
 struct TokenizedText {
@@ -32,15 +43,17 @@ struct TokenizedText {
   std::optional<Tokenizer> tokenizer;  // that of the model; none: there is none, and ids were given
   std::string source;                  // "text", "tokens", or the file's name
   std::string note;                    // why the model's tokenizer cannot be read; usually empty
+  std::string unknown_note = {};       // that it knows little of the text; usually empty
 };
 
-/// As text_ids(), with the tokenizer's special tokens. Of `tokens` a tokenizer is not needed.
+/// As text_ids(). Of `tokens` a tokenizer is not needed.
 TokenizedText tokenized_text(const Arguments& arguments, const Model& model);
 
 /// What the report says of where tokens come from.
 struct TokenSequences {
   std::vector<TokenIds> of_model;  // all of one length
   Record parameters;
+  std::string note = {};  // that the model's tokenizer knows little of the text; usually empty
 };
 
 /// Throws Error(usage) where so many sequences are more than fit in memory.

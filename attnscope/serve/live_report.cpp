@@ -128,7 +128,7 @@ void LiveReport::check_size(const Arguments& text, std::span<const std::size_t> 
   for (const std::size_t index : chosen) {
     const Model& model = models_[index];
     const auto layers = text.layers("layers").resolve(model.dimensions().layers, model.name());
-    const auto tokens = static_cast<std::uint64_t>(text_ids(text, model, /*special=*/true).size());
+    const auto tokens = static_cast<std::uint64_t>(text_ids(text, model).size());
     const auto maps =
         static_cast<std::uint64_t>(std::ssize(layers) * model.dimensions().heads.heads);
     const auto of_map = checked_mul(tokens, sizeof(float) * tokens);
