@@ -205,7 +205,7 @@ void print_rows(const Command& command, const Arguments& arguments, const Sessio
 void run_command(const Command& command, const Arguments& arguments, const Kernels& kernels,
                  std::stop_token stop) {
   refuse_same_file(command, arguments);
-  Session session{.context = context_of(arguments), .example_line = example_line};
+  Session session{.context = context_of(arguments), .spell = flag_of, .example_line = example_line};
   session.context.kernels = kernels;
   session.context.stop = std::move(stop);
   session.write_file = [&session](const std::string& path, std::string_view content) {

@@ -32,6 +32,13 @@ Arguments::Arguments(std::span<const Parameter> parameters, std::span<const Excl
   }
 }
 
+Arguments Arguments::with(const std::string& name, ParameterValue value) const {
+  Arguments other = *this;
+  other.given_.insert(name);
+  other.values_.insert_or_assign(name, std::move(value));
+  return other;
+}
+
 bool Arguments::given(std::string_view name) const { return given_.count(name) > 0; }
 
 }  // namespace attnscope

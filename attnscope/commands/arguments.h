@@ -22,6 +22,9 @@ class Arguments {
   Arguments(std::span<const Parameter> parameters, std::span<const Exclusion> exclusions,
             std::map<std::string, ParameterValue> given);
 
+  /// The same, but for one value.
+  Arguments with(const std::string& name, ParameterValue value) const;
+
   /// Whether it was given; a default does not count.
   bool given(std::string_view name) const;
 

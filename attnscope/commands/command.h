@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "attnscope/commands/arguments.h"
+#include "attnscope/core/error.h"
 #include "attnscope/core/matrix_view.h"
 #include "attnscope/model/model.h"
 #include "attnscope/pipeline/analysis.h"
@@ -37,6 +38,8 @@ struct Session {
   /// `layout`: the file that the command was given to describe it; empty: none.
   std::function<std::optional<Model>(const std::string& model, const std::string& layout)>
       find_open_model;
+  bool keeps_names =
+      false;  // of those models: else a command names the models that it is given apart
   std::function<void(const ErrorParts&)> on_warning;  // of a model's files; may be empty
   /// Opens a file that a command writes beside its report: see open_output().
   std::function<std::ostream&(const std::string& path)> open_file;
@@ -47,6 +50,8 @@ struct Session {
   std::function<void(const std::string&)> on_note;
   /// Shown what a model writes, while it writes it: PredictRequest::on_text. May be empty.
   std::function<void(std::string_view)> on_text;
+  /// How this front end spells a parameter in texts that outlast the run.
+  SpellParameter spell;
   /// How this front end runs a command with such parameters: "attnscope info MODEL".
   std::function<std::string(const Command&, const Example&)> example_line;
 };

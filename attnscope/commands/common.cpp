@@ -167,7 +167,7 @@ std::vector<Model> open_models(const Arguments& arguments, const Session& sessio
   std::vector<Model> opened;
   for (std::size_t index = 0; index < named.size(); ++index) {
     if (const auto open = find_open_model(named[index], arguments, session)) {
-      opened.push_back(open->named(names[index]));
+      opened.push_back(session.keeps_names ? *open : open->named(names[index]));
       continue;
     }
     opened.push_back(Model::open(open_checkpoint(named[index], arguments.flag("remote"), session),
@@ -180,6 +180,7 @@ std::vector<Model> open_models(const Arguments& arguments, const Session& sessio
 Session with_open_models(const Session& session, const Arguments& arguments,
                          const std::vector<Model>& models) {
   Session out = session;
+  out.keeps_names = true;
   out.find_open_model =
       [named = named_models(arguments, session), layout = arguments.text("layout"), models](
           const std::string& model, const std::string& wanted) -> std::optional<Model> {

@@ -37,8 +37,8 @@ Parameter per_head_flag();
 /// Opens every model, in the order of named_models(), and names them apart.
 std::vector<Model> open_models(const Arguments& arguments, const Session& session);
 
-/// The session, in which commands find these models open: those that open_models() gave for the
-/// same arguments.
+/// The session, in which commands find these models open, under the names that they have: those
+/// that open_models() gave for the same arguments.
 Session with_open_models(const Session& session, const Arguments& arguments,
                          const std::vector<Model>& models);
 

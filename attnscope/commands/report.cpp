@@ -1,12 +1,12 @@
 // `report`: everything about models in one HTML file, or chart by chart.
-#include <algorithm>
 #include <chrono>
 
 #include "attnscope/commands/chart_folder.h"
+#include "attnscope/commands/report_maps.h"
 #include "attnscope/commands/report_run.h"
+#include "attnscope/commands/report_text.h"
 #include "attnscope/commands/text_parameters.h"
 #include "attnscope/core/error.h"
-#include "attnscope/forward/tokenizer.h"
 #include "attnscope/page/chart_files.h"
 #include "attnscope/page/template.h"
 
@@ -24,73 +24,94 @@ class ReportRun {
       : arguments_(arguments),
         models_(open_models(arguments, session)),
         session_(with_open_models(session, arguments, models_)),
-        file_(empty_report(arguments, models_, session)) {}
+        reports_(report_models(arguments, models_, session)),
+        file_(empty_report(arguments, models_, session)) {
+    check_places();
+    check_text_file(arguments);
+  }
 
   /// The text first: what is wrong with it is known before the long work.
   ReportFile run() {
-    if (has_text()) run_on_text();
-    for (const ReportPart& part : weight_parts(arguments_, models_)) {
-      if (part.id == "composition" && has_too_many_heads()) {
-        file_.add_left_out(part.id, "composition: pairs of so many heads take long",
-                           command_line_of(part, session_));
-      } else {
-        run_part(part, session_, file_);
-      }
+    run_on_texts();
+    for (const std::string& id : analysis_ids()) {
+      for (const ReportModel& model : reports_) run_analysis(id, model);
     }
     add_images(models_, arguments_.layers("layers"), session_, file_);
     return std::move(file_);
   }
 
  private:
-  bool has_too_many_heads() const {
-    return std::any_of(models_.begin(), models_.end(), [](const Model& model) {
-      return model.dimensions().layers * model.dimensions().heads.heads > kMostCompositionHeads;
-    });
-  }
-
-  bool text_is_given() const {
-    for (const char* name : {"text", "text_file", "tokens", "token_file"}) {
-      if (arguments_.given(name)) return true;
+  /// Layers and heads that a model does not have are wrong use.
+  void check_places() const {
+    for (const ReportModel& model : reports_) {
+      const std::int64_t layers = model.model.dimensions().layers;
+      arguments_.layers("layers").resolve(layers, model.model.name());
+      named_head(model);
     }
-    return false;
   }
 
-  /// Without a text that was asked for, models that cannot read one are no fault.
-  bool has_text() {
-    if (text_is_given()) return true;
-    for (const Model& model : models_) {
-      std::string why = "no tokenizer beside the model";
-      try {
-        if (Tokenizer::find(model.checkpoint().folder())) continue;
-      } catch (const Error& error) {
-        why = error.what();
-      }
-      Example again = report_example(arguments_);
-      again.emplace_back("tokens", "464,3290");
-      file_.add_left_out("attention", "attention on text: " + verbatim(model.name() + ": " + why),
-                         session_.example_line(find_command_named("report"), again));
-      return false;
-    }
-    return true;
-  }
-
-  void run_on_text() {
-    const std::vector<ReportPart> parts = text_parts(arguments_);
+  void run_analysis(const std::string& id, const ReportModel& model) {
     try {
-      run_text({.report = arguments_, .models = models_, .part = parts.front()}, session_, file_);
+      const ReportPart part = analysis_part(id, model);
+      if (id == "composition" && has_too_many_heads(model.model)) {
+        return file_.add_left_out({.part = id,
+                                   .model = part.model,
+                                   .why = "pairs of so many heads take long",
+                                   .command = command_line_of(part, session_)});
+      }
+      fill_part(part, session_, file_);
     } catch (const Error& error) {
-      if (text_is_given() && error.kind() == ErrorKind::usage) throw;
-      return file_.add_left_out("attention", "attention on text: " + verbatim(error.what()),
-                                command_line_of(parts.front(), session_));
+      leave_out(id, model, error, "", session_, file_);
     }
-    for (std::size_t at = 1; at < parts.size(); ++at) run_part(parts[at], session_, file_);
+  }
+
+  static bool has_too_many_heads(const Model& model) {
+    return model.dimensions().layers * model.dimensions().heads.heads > kMostCompositionHeads;
+  }
+
+  /// Each model for itself: that one cannot be run on the text is no fault of the others. Where
+  /// none can be on the text that was asked for, that is wrong use.
+  void run_on_texts() {
+    std::optional<Error> wrong_use;
+    std::size_t failed = 0;
+    for (const ReportModel& model : reports_) {
+      try {
+        run_on_text(model);
+      } catch (const Error& error) {
+        ++failed;
+        if (!wrong_use && error.kind() == ErrorKind::usage) wrong_use = error;
+        leave_out_text(model, error, session_, file_);
+      }
+    }
+    const bool nowhere = failed == reports_.size();
+    if (nowhere && wrong_use && text_is_given(arguments_)) throw *wrong_use;
+  }
+
+  void run_on_text(const ReportModel& model) {
+    if (model.not_run) throw *model.not_run;
+    UsualText text;
+    if (text_is_given(arguments_)) {
+      text.arguments = given_text(arguments_);
+    } else {
+      text = usual_text(model);
+    }
+    run_text({.model = model, .text = text.arguments, .note = text.note, .models = reports_.size()},
+             session_, file_);
+    fill_without_first(model, text.arguments, session_, file_);
   }
 
   const Arguments& arguments_;
   std::vector<Model> models_;
   Session session_;
+  std::vector<ReportModel> reports_;
   ReportFile file_;
 };
+
+/// What the file lacks, and what else its maker should know.
+void say_notes(const ReportFile& file, const Session& session) {
+  if (!session.on_note) return;
+  for (const std::string& note : file.notes()) session.on_note(verbatim(note));
+}
 
 void check_writes_pages() {
   if (!page_template().empty()) return;
@@ -108,6 +129,7 @@ void write(const Arguments& arguments, const Session& session, std::ostream& out
   ReportRun run(arguments, session);
   if (charts) make_chart_folder(arguments);
   const ReportFile file = run.run();
+  say_notes(file, session);
   const std::chrono::duration<double> took = Clock::now() - start;
   if (charts) write_charts(arguments, session, file, took.count());
   if (page) file.write(page_template(), took.count(), out);

@@ -2,17 +2,77 @@
 
 #include <algorithm>
 
-#include "attnscope/core/error.h"
 #include "attnscope/core/text.h"
+#include "attnscope/pipeline/attention.h"
 
 namespace attnscope {
-
-const char* const kUsualText =
-    "Alice was beginning to get very tired of sitting by her sister on the bank, and of having "
-    "nothing to do: once or twice she had peeped into the book her sister was reading, but it had "
-    "no pictures or conversations in it.";
-
 namespace {
+
+/// Every role that the model has.
+std::string roles_of(const Model& model) {
+  std::vector<std::string> roles;
+  for (const std::string& name : role_names()) {
+    if (model.has(*role_from_name(name))) roles.push_back(name);
+  }
+  return join(roles, ",");
+}
+
+Example spectrum_arguments(const ReportModel& model) {
+  return {{"matrix", roles_of(model.model)},
+          {"per_head", ""},
+          {"values", ""},
+          {"energy", "0.6,0.8,0.9,0.99"}};
+}
+
+/// Where the usual number of tokens is more than the model takes, as many as it does.
+Example induction_arguments(const ReportModel& model) {
+  if (model.not_run) throw *model.not_run;
+  const std::int64_t usual = 2 * InductionRequest().block;
+  constexpr std::int64_t kFewest = 4;  // two tokens, twice
+  if (model.longest >= usual) return {{"induction", ""}};
+  if (model.longest >= kFewest) {
+    return {{"induction", ""}, {"length", std::to_string(model.longest / 2 * 2)}};
+  }
+  throw Error(ErrorKind::usage, {.problem = "a text of " + std::to_string(model.longest) +
+                                            " tokens, the longest that the model takes, is too "
+                                            "short to repeat tokens"});
+}
+
+struct Kind {
+  const char* id;
+  const char* command;
+  Example (*arguments)(const ReportModel& model);
+  const char* order_by = "";
+  std::size_t most = SIZE_MAX;
+};
+
+const Kind kKinds[] = {{"spectrum", "spectrum", spectrum_arguments},
+                       {"mla", "spectrum",
+                        [](const ReportModel&) {
+                          return Example{{"mla", ""}};
+                        }},
+                       {"weights", "weights",
+                        [](const ReportModel&) {
+                          return Example{{"per_head", ""}, {"histogram", ""}, {"bins", "400"}};
+                        }},
+                       {"similarity", "similarity",
+                        [](const ReportModel&) {
+                          return Example{{"histogram", ""}};
+                        }},
+                       {"overlap", "similarity",
+                        [](const ReportModel&) {
+                          return Example{{"overlap", ""}};
+                        }},
+                       {"circuits", "circuits",
+                        [](const ReportModel&) {
+                          return Example{{"energy", "0.6,0.8,0.9,0.99"}};
+                        }},
+                       {"composition", "circuits",
+                        [](const ReportModel&) {
+                          return Example{{"composition", ""}};
+                        },
+                        "excess", 2000},
+                       {"induction", "attention", induction_arguments}};
 
 /// The arguments of the report that every part of that command takes, too.
 Example shared_arguments(const Arguments& report, const Command& command) {
@@ -29,84 +89,61 @@ Example shared_arguments(const Arguments& report, const Command& command) {
   return out;
 }
 
-ReportPart part_of(const Arguments& report, std::string id, const char* command,
+ReportPart part_of(const ReportModel& model, std::string id, const char* command,
                    const Example& own) {
   ReportPart part{.id = std::move(id),
+                  .model = model.model.name(),
                   .command = command,
-                  .arguments = shared_arguments(report, find_command_named(command))};
+                  .arguments = shared_arguments(model.report, find_command_named(command))};
   part.arguments.insert(part.arguments.end(), own.begin(), own.end());
   return part;
 }
 
-/// Every role that some model has.
-std::string roles_of(const std::vector<Model>& models) {
-  std::vector<std::string> roles;
-  for (const std::string& name : role_names()) {
-    const auto role = role_from_name(name);
-    if (std::any_of(models.begin(), models.end(),
-                    [&](const Model& model) { return model.has(*role); })) {
-      roles.push_back(name);
-    }
-  }
-  return join(roles, ",");
-}
-
 }  // namespace
 
-std::vector<ReportPart> weight_parts(const Arguments& report, const std::vector<Model>& models) {
-  std::vector<ReportPart> parts = {
-      part_of(report, "spectrum", "spectrum",
-              {{"matrix", roles_of(models)},
-               {"per_head", ""},
-               {"values", ""},
-               {"energy", "0.6,0.8,0.9,0.99"}}),
-      part_of(report, "mla", "spectrum", {{"mla", ""}}),
-      part_of(report, "weights", "weights", {{"per_head", ""}, {"histogram", ""}, {"bins", "400"}}),
-      part_of(report, "similarity", "similarity", {{"histogram", ""}}),
-      part_of(report, "overlap", "similarity", {{"overlap", ""}}),
-      part_of(report, "circuits", "circuits", {{"energy", "0.6,0.8,0.9,0.99"}}),
-      part_of(report, "composition", "circuits", {{"composition", ""}})};
-  parts.back().order_by = "excess";
-  parts.back().most = 2000;
-  return parts;
+std::vector<std::string> analysis_ids() {
+  std::vector<std::string> ids;
+  for (const Kind& kind : kKinds) ids.emplace_back(kind.id);
+  return ids;
 }
 
-std::vector<ReportPart> text_parts(const Arguments& report) {
-  Example text;
-  for (const char* name : {"text", "text_file", "tokens", "token_file"}) {
-    if (report.given(name)) text.emplace_back(name, report.text(name));
-  }
-  if (text.empty()) text.emplace_back("text", kUsualText);
-  for (const char* name : {"sequences", "length", "sample"}) {
-    if (const auto number = report.integer(name)) text.emplace_back(name, std::to_string(*number));
-  }
-  Example without_first = text;
-  without_first.emplace_back("without_first", "");
-  return {part_of(report, "attention", "attention", text),
-          part_of(report, "attention_without_first", "attention", without_first),
-          part_of(report, "induction", "attention", {{"induction", ""}})};
+ReportPart analysis_part(const std::string& id, const ReportModel& model) {
+  const Kind& kind = *std::find_if(std::begin(kKinds), std::end(kKinds),
+                                   [&](const Kind& each) { return each.id == id; });
+  ReportPart part = part_of(model, id, kind.command, kind.arguments(model));
+  part.order_by = kind.order_by;
+  part.most = kind.most;
+  return part;
+}
+
+ReportPart attention_part(const ReportModel& model, const Example& text) {
+  return part_of(model, kAttention, "attention", text);
+}
+
+ReportPart without_first_part(const ReportModel& model, const Example& text) {
+  ReportPart part = part_of(model, kWithoutFirst, "attention", text);
+  part.arguments.emplace_back("without_first", "");
+  return part;
 }
 
 std::string command_line_of(const ReportPart& part, const Session& session) {
   return session.example_line(find_command_named(part.command), part.arguments);
 }
 
-void fill_part(const ReportPart& part, const Session& session, ReportFile& file) {
-  const Command& command = find_command_named(part.command);
-  const auto sink = file.sink({.id = part.id,
-                               .again = command_line_of(part, session),
-                               .order_by = part.order_by,
-                               .most = part.most});
-  command.run(arguments_of(command, part.arguments), session, *sink);
+std::unique_ptr<RowSink> part_sink(const ReportPart& part, const Session& session,
+                                   ReportFile& file) {
+  return file.sink({.id = part.id,
+                    .model = part.model,
+                    .again = command_line_of(part, session),
+                    .spell = session.spell,
+                    .order_by = part.order_by,
+                    .most = part.most});
 }
 
-void run_part(const ReportPart& part, const Session& session, ReportFile& file) {
-  try {
-    fill_part(part, session, file);
-  } catch (const Error& error) {
-    file.add_left_out(part.id, part.id + ": " + verbatim(error.what()),
-                      command_line_of(part, session));
-  }
+void fill_part(const ReportPart& part, const Session& session, ReportFile& file) {
+  const Command& command = find_command_named(part.command);
+  const auto sink = part_sink(part, session, file);
+  command.run(arguments_of(command, part.arguments), session, *sink);
 }
 
 }  // namespace attnscope

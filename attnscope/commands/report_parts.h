@@ -1,17 +1,20 @@
-// What a report of models is made of: other commands, each with the arguments that it is run with.
+// What a report of models is made of: other commands, each with the arguments that it is run with,
+// for each model on its own: what one cannot have, others can.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
-#include "attnscope/commands/common.h"
+#include "attnscope/commands/report_models.h"
 #include "attnscope/page/report_file.h"
 
 namespace attnscope {
 
 /// One command of a report.
 struct ReportPart {
-  std::string id;  // what the page calls it; "circuits"
+  std::string id;     // what the page calls it; "circuits"
+  std::string model;  // the name of the one that it is about
   std::string command;
   Example arguments;
   /// Of parts that grow with the square of the heads: the strongest rows are kept.
@@ -19,24 +22,26 @@ struct ReportPart {
   std::size_t most = SIZE_MAX;
 };
 
-/// Those that look at weights, for the models that `models` names (parameters models, layout,
-/// layers and store of the report are theirs, too).
-std::vector<ReportPart> weight_parts(const Arguments& report, const std::vector<Model>& models);
+/// Ids of the parts that need no text, in the order in which a report has them.
+std::vector<std::string> analysis_ids();
 
-/// Those that run models on the report's text, or on kUsualText.
-std::vector<ReportPart> text_parts(const Arguments& report);
+/// One of them. Throws Error where the model cannot have it.
+ReportPart analysis_part(const std::string& id, const ReportModel& model);
+
+/// Those of a text, which is given as arguments of `attention`.
+inline constexpr const char* kAttention = "attention";
+inline constexpr const char* kWithoutFirst = "attention_without_first";
+ReportPart attention_part(const ReportModel& model, const Example& text);
+ReportPart without_first_part(const ReportModel& model, const Example& text);
 
 /// The command that prints the part's rows.
 std::string command_line_of(const ReportPart& part, const Session& session);
 
-/// The text of a report that was given none.
-extern const char* const kUsualText;
+/// Where the file takes a part's rows.
+std::unique_ptr<RowSink> part_sink(const ReportPart& part, const Session& session,
+                                   ReportFile& file);
 
 /// Runs a part; throws what its command does.
 void fill_part(const ReportPart& part, const Session& session, ReportFile& file);
-
-/// The same. One that a model cannot have (a circuit with biases, a model that cannot be run) is
-/// named among what the file lacks, with the reason.
-void run_part(const ReportPart& part, const Session& session, ReportFile& file);
 
 }  // namespace attnscope

@@ -1,9 +1,9 @@
 #include "attnscope/commands/report_run.h"
 
-#include <algorithm>
 #include <ctime>
-#include <map>
 
+#include "attnscope/commands/report_maps.h"
+#include "attnscope/commands/report_text.h"
 #include "attnscope/commands/text_parameters.h"
 #include "attnscope/core/error.h"
 #include "attnscope/forward/tokenizer.h"
@@ -15,8 +15,6 @@
 namespace attnscope {
 namespace {
 
-/// What the maps of all models may take, one byte a weight.
-constexpr std::int64_t kMapBytes = 2'000'000;
 /// Rows and columns of a weight matrix' image, and of how many layers at each end of the model.
 constexpr std::int64_t kImageSide = 64, kImageLayers = 4;
 /// What images of cosines may take, one byte each.
@@ -30,139 +28,6 @@ std::string utc_now() {
   return {text, std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts)};
 }
 
-/// Shows the maps of one model on its first sequence: all of them where they fit into `budget`
-/// bytes, else small pictures of all and those of some heads.
-class MapKeeper {
- public:
-  /// `named`: the head that was asked for; `notable`: others whose maps are kept as far as they
-  /// fit.
-  MapKeeper(const Model& model, std::int64_t layers, std::int64_t tokens, std::int64_t budget,
-            std::optional<HeadPlace> named, std::vector<HeadPlace> notable, ReportFile& file)
-      : model_(model), named_(named), notable_(std::move(notable)), budget_(budget), file_(file) {
-    causal_ = model.spec().causal;
-    const std::int64_t heads = layers * model.dimensions().heads.heads;
-    each_ = causal_ ? tokens * (tokens + 1) / 2 : tokens * tokens;
-    all_fit_ = heads <= budget / each_;
-    if (named_) budget_ -= each_;  // it comes first, wherever it stands
-    constexpr std::int64_t kManyHeads = 256;
-    side_ = std::min<std::int64_t>(tokens, heads > kManyHeads ? 32 : 64);
-  }
-
-  /// A layer's maps, (H, T, T).
-  void take(std::int64_t layer, std::span<const float> maps, std::int64_t tokens) {
-    const std::int64_t heads = model_.dimensions().heads.heads;
-    for (std::int64_t head = 0; head < heads; ++head) {
-      const MatrixView<const float> map{maps.data() + head * tokens * tokens, tokens, tokens,
-                                        tokens};
-      const MapPlace place{model_.name(), layer, head};
-      if (all_fit_ || stays_whole({layer, head})) {
-        file_.add_map(place, map, causal_);
-      } else {
-        file_.add_thumbnail(place, map, side_);
-        left_out_ = true;
-      }
-    }
-  }
-
-  bool left_out() const { return left_out_; }
-
- private:
-  bool stays_whole(const HeadPlace& head) {
-    const auto is_head = [&](const HeadPlace& other) {
-      return other.layer == head.layer && other.head == head.head;
-    };
-    if (named_ && is_head(*named_)) return each_ <= kMapBytes;
-    if (each_ > budget_ || std::none_of(notable_.begin(), notable_.end(), is_head)) return false;
-    budget_ -= each_;
-    return true;
-  }
-
-  const Model& model_;
-  std::optional<HeadPlace> named_;
-  std::vector<HeadPlace> notable_;
-  std::int64_t budget_;
-  ReportFile& file_;
-  std::int64_t each_ = 0, side_ = 0;
-  bool causal_ = false, all_fit_ = false, left_out_ = false;
-};
-
-/// The heads that a reader will want to see: those with the largest and smallest of some measures.
-class NotableHeads : public RowSink {
- public:
-  explicit NotableHeads(RowSink& next) : next_(next) {}
-
-  void begin(const ReportHead& head) override { next_.begin(head); }
-  void add_row(Record row) override {
-    look(row);
-    next_.add_row(std::move(row));
-  }
-  void add_skipped(Skipped skipped) override { next_.add_skipped(std::move(skipped)); }
-  void add_note(std::string note) override { next_.add_note(std::move(note)); }
-  void end() override { next_.end(); }
-
-  std::vector<HeadPlace> of(const std::string& model) const {
-    std::vector<HeadPlace> heads;
-    for (const auto& [key, best] : best_) {
-      if (key.first == model) heads.push_back(best.place);
-    }
-    return heads;
-  }
-
- private:
-  struct Best {
-    double value;
-    HeadPlace place;
-  };
-
-  void look(const Record& row) {
-    const Value* head = row.find("head");
-    if (head == nullptr || head->is_null()) return;
-    const HeadPlace place{expect<std::int64_t>(row, "layer"), expect<std::int64_t>(row, "head")};
-    for (const char* name : {"previous_token", "sink_mass", "diagonal", "entropy", "energy_rank"}) {
-      const Value* value = row.find(name);
-      const auto* number = value == nullptr ? nullptr : value->get<double>();
-      if (number == nullptr) continue;
-      keep(row, name, *number, place);
-      keep(row, std::string("least ") + name, -*number, place);
-    }
-  }
-
-  void keep(const Record& row, const std::string& what, double value, const HeadPlace& place) {
-    const auto [found, fresh] =
-        best_.emplace(std::pair(expect<std::string>(row, "model"), what), Best{value, place});
-    if (!fresh && value > found->second.value) found->second = {value, place};
-  }
-
-  RowSink& next_;
-  std::map<std::pair<std::string, std::string>, Best> best_;
-};
-
-/// Gives rows on under the name of the one model that they are of: alone, it may have a shorter
-/// name than beside others.
-class OneModel : public RowSink {
- public:
-  OneModel(std::string name, RowSink& next) : name_(std::move(name)), next_(next) {}
-
-  void begin(const ReportHead& head) override { next_.begin(head); }
-  void add_row(Record row) override {
-    Record named;
-    for (const auto& [name, value] : row.fields()) {
-      named.add(name, name == "model" ? Value(name_) : value);
-    }
-    next_.add_row(std::move(named));
-  }
-  void add_skipped(Skipped skipped) override {
-    skipped.model = name_;
-    next_.add_skipped(std::move(skipped));
-  }
-  void add_note(std::string note) override { next_.add_note(std::move(note)); }
-  void end() override { next_.end(); }
-
- private:
-  std::string name_;
-  RowSink& next_;
-};
-
 void add_tokens(const Model& model, const TokenIds& tokens, ReportFile& file) {
   std::vector<std::string> texts;
   if (const auto tokenizer = Tokenizer::find(model.checkpoint().folder())) {
@@ -171,65 +36,79 @@ void add_tokens(const Model& model, const TokenIds& tokens, ReportFile& file) {
   file.add_text(model.name(), tokens, texts);
 }
 
-/// The head that `maps` names; a negative layer counts from the end.
-std::optional<HeadPlace> named_head(const Arguments& report, const Model& model) {
-  const auto* given = report.find<HeadPlace>("maps");
-  if (given == nullptr) return std::nullopt;
-  const std::int64_t layers = model.dimensions().layers, heads = model.dimensions().heads.heads;
-  HeadPlace head = *given;
-  if (head.layer < 0) head.layer += layers;
-  if (head.layer >= 0 && head.layer < layers && head.head < heads) return head;
-  throw Error(ErrorKind::usage,
-              {.parameter = "maps",
-               .problem = model.name() + " has layers 0 to " + std::to_string(layers - 1) +
-                          " and heads 0 to " + std::to_string(heads - 1)});
+/// The command that makes a page of the model on a text, with a head's map whole. Of one model
+/// among others it takes no other page's place.
+std::string page_command(const ReportModel& model, const Example& text,
+                         const std::optional<HeadPlace>& head, const Session& session) {
+  Example words;
+  for (const auto& argument : report_example(model.report)) {
+    const std::string& name = argument.first;
+    const bool is_place = name == "out" || name == "charts";
+    if (name == "models" || name == "layout" || name == "layers" || (is_place && model.is_alone)) {
+      words.push_back(argument);
+    }
+  }
+  words.insert(words.end(), text.begin(), text.end());
+  if (head) {
+    words.emplace_back("maps", std::to_string(head->layer) + "," + std::to_string(head->head));
+  }
+  if (!model.is_alone) words.emplace_back("out", "maps.html");
+  return session.example_line(find_command_named("report"), words);
+}
+
+/// The command that shows one more map whole: on the page, or in a file of its own where it is too
+/// large for that.
+std::string whole_map_command(const TextRun& run, const MapKeeper& keeper, std::int64_t tokens,
+                              const Session& session) {
+  if (tokens * tokens <= kMapBytes) {
+    return page_command(run.model, run.text, keeper.first_small(), session);
+  }
+  Example kept = attention_part(run.model, run.text).arguments;
+  kept.emplace_back("maps", "maps.safetensors");
+  return session.example_line(find_command_named("attention"), kept);
 }
 
 /// The tokens and maps of one model on the first sequence of the text.
-void add_maps(const TextRun& run, const Model& model, const Arguments& text,
-              std::vector<HeadPlace> notable, const Session& session, ReportFile& file) {
+void add_maps(const TextRun& run, const Arguments& text, std::vector<HeadPlace> notable,
+              const Session& session, ReportFile& file) {
+  const Model& model = run.model.model;
   const TokenSequences sequences = token_sequences(text, model);
   const TokenIds& tokens = sequences.of_model.front();
   add_tokens(model, tokens, file);
   const std::vector<std::int64_t> layers =
-      run.report.layers("layers").resolve(model.dimensions().layers, model.name());
-  const auto length = std::ssize(tokens);
-  MapKeeper keeper(model, std::ssize(layers), length, kMapBytes / std::ssize(run.models),
-                   named_head(run.report, model), std::move(notable), file);
+      run.model.report.layers("layers").resolve(model.dimensions().layers, model.name());
+  const std::int64_t room = kMapBytes / static_cast<std::int64_t>(run.models);
+  MapKeeper keeper(run.model, std::ssize(layers), std::ssize(tokens), room, std::move(notable),
+                   file);
   const KeptMapsRequest request{.sequences = std::span(sequences.of_model).first(1),
                                 .layers = layers};
   auto layer = layers.begin();
   keep_maps(model, request, session.context, [&](std::span<const float> maps) {
-    keeper.take(*layer, maps, length);
+    keeper.take(*layer, maps);
     if (run.take) run.take(model, *layer, maps);
     ++layer;
   });
-  if (!keeper.left_out()) return;
-  Example again = report_example(run.report);
-  again.emplace_back("maps", "LAYER,HEAD");
-  file.add_left_out("attention",
-                    model.name() + ": whole maps of most heads, which stand here as small pictures",
-                    session.example_line(find_command_named("report"), again));
+  if (keeper.small() == 0) return;
+  file.add_left_out({.part = "maps",
+                     .model = model.name(),
+                     .why = std::to_string(keeper.small()) +
+                            " do not fit whole, and stand here as small pictures",
+                     .command = whole_map_command(run, keeper, std::ssize(tokens), session)});
 }
 
-}  // namespace
-
-Example report_example(const Arguments& report) {
-  Example out;
-  for (const std::string& model : report.texts("models")) out.emplace_back("models", model);
-  for (const char* name :
-       {"layout", "text", "text_file", "tokens", "token_file", "out", "charts"}) {
-    if (report.given(name)) out.emplace_back(name, report.text(name));
+void add_image(const Model& model, std::int64_t layer, Role role, const Session& session,
+               ReportFile& file) {
+  const std::string name(role_name(role));
+  try {
+    file.add_matrix(model.name(), layer, name,
+                    extract_matrix(model, {.layer = layer, .role = role}), kImageSide);
+  } catch (const Error& error) {
+    file.add_left_out({.part = "matrices",
+                       .model = model.name(),
+                       .why = "no image of " + name + " of layer " + std::to_string(layer) + ": " +
+                              error_text(error.parts(), session.spell)});
   }
-  for (const char* name : {"sequences", "length", "sample"}) {
-    if (const auto number = report.integer(name)) out.emplace_back(name, std::to_string(*number));
-  }
-  const Value layers = report.layers("layers").parameter();
-  if (const auto* text = layers.get<std::string>()) out.emplace_back("layers", *text);
-  return out;
 }
-
-namespace {
 
 /// The cosines within each head's queries, as long as there is `room`, in bytes.
 void add_cosines(const Model& model, std::int64_t layer, std::int64_t& room, const Session& session,
@@ -255,6 +134,24 @@ void add_cosines(const Model& model, std::int64_t layer, std::int64_t& room, con
 }
 
 }  // namespace
+
+Example report_example(const Arguments& report) {
+  Example out;
+  for (const std::string& model : report.texts("models")) out.emplace_back("models", model);
+  for (const char* name :
+       {"layout", "text", "text_file", "tokens", "token_file", "out", "charts"}) {
+    if (report.given(name)) out.emplace_back(name, report.text(name));
+  }
+  for (const char* name : {"sequences", "length", "sample"}) {
+    if (const auto number = report.integer(name)) out.emplace_back(name, std::to_string(*number));
+  }
+  const Value layers = report.layers("layers").parameter();
+  if (const auto* text = layers.get<std::string>()) out.emplace_back("layers", *text);
+  if (const auto* head = report.find<HeadPlace>("maps")) {
+    out.emplace_back("maps", std::to_string(head->layer) + "," + std::to_string(head->head));
+  }
+  return out;
+}
 
 ReportFile empty_report(const Arguments& report, std::span<const Model> models,
                         const Session& session) {
@@ -285,24 +182,70 @@ void add_images(std::span<const Model> models, const LayerSelection& layers, con
       add_cosines(model, layer, room, session, file);
       for (const Role role : {Role::query, Role::key, Role::value, Role::output}) {
         if (session.context.stop.stop_requested()) throw Stopped();
-        if (!model.has(role, layer)) continue;
-        file.add_matrix(model.name(), layer, std::string(role_name(role)),
-                        extract_matrix(model, {.layer = layer, .role = role}), kImageSide);
+        if (model.has(role, layer)) add_image(model, layer, role, session, file);
       }
     }
   }
 }
 
 void run_text(const TextRun& run, const Session& session, ReportFile& file) {
-  const Command& attention = find_command_named("attention");
-  const Arguments text = arguments_of(attention, run.part.arguments);
-  const auto sink = file.sink({.id = run.part.id, .again = command_line_of(run.part, session)});
+  const ReportPart part = attention_part(run.model, run.text);
+  const Command& attention = find_command_named(part.command);
+  const Arguments text = arguments_of(attention, part.arguments);
+  const auto sink = part_sink(part, session, file);
+  if (!run.note.empty()) sink->add_note(run.note);
   NotableHeads notable(*sink);
-  OneModel named(run.models.front().name(), notable);
-  attention.run(text, session, run.models.size() == 1 ? static_cast<RowSink&>(named) : notable);
-  for (const Model& model : run.models) {
-    add_maps(run, model, text, notable.of(model.name()), session, file);
+  attention.run(text, session, notable);
+  try {
+    add_maps(run, text, notable.heads(), session, file);
+  } catch (const Error& error) {
+    leave_out("maps", run.model, error, "", session, file);
   }
+}
+
+void leave_out(const std::string& part, const ReportModel& model, const Error& error,
+               const std::string& command, const Session& session, ReportFile& file) {
+  file.add_left_out({.part = part,
+                     .model = model.model.name(),
+                     .why = error_text(error.parts(), session.spell),
+                     .command = command});
+}
+
+void fill_without_first(const ReportModel& model, const Example& text, const Session& session,
+                        ReportFile& file) {
+  try {
+    fill_part(without_first_part(model, text), session, file);
+  } catch (const Error& error) {
+    leave_out(kWithoutFirst, model, error, "", session, file);
+  }
+}
+
+namespace {
+
+/// Whether the model gives finite maps on the text: a command that a report names is one that runs.
+bool runs_on(const ReportModel& model, const Example& text, const Session& session) {
+  const Command& attention = find_command_named("attention");
+  ReportCollector rows;
+  try {
+    attention.run(arguments_of(attention, attention_part(model, text).arguments), session, rows);
+  } catch (const Error&) {  // why the text is left out is said already
+    return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+void leave_out_text(const ReportModel& model, const Error& error, const Session& session,
+                    ReportFile& file) {
+  const Example text = some_text(model);
+  const bool runs = !text.empty() && runs_on(model, text, session);
+  const auto leave = [&](const char* part, const auto& command) {
+    leave_out(part, model, error, runs ? command() : "", session, file);
+  };
+  leave(kAttention, [&] { return command_line_of(attention_part(model, text), session); });
+  leave(kWithoutFirst, [&] { return command_line_of(without_first_part(model, text), session); });
+  leave("maps", [&] { return page_command(model, text, {}, session); });
 }
 
 }  // namespace attnscope

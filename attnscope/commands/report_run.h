@@ -23,15 +23,29 @@ void add_images(std::span<const Model> models, const LayerSelection& layers, con
 /// Takes the maps (H, T, T) of a layer as they are computed.
 using TakeMaps = std::function<void(const Model&, std::int64_t layer, std::span<const float>)>;
 
-/// Models on a text: the rows of the part, tokens, and maps, whole or small as they fit.
+/// One model on a text: the rows of `attention`, tokens, and maps, whole or small as they fit.
 struct TextRun {
-  const Arguments& report;        // with a text, or token ids; layers and maps may narrow it
-  std::span<const Model> models;  // those that it names
-  const ReportPart& part;         // the first of text_parts(report)
-  TakeMaps take = {};             // gets every map too; may be empty
+  const ReportModel& model;  // its report names layers, and may name a head
+  Example text;              // as arguments of `attention`
+  std::string note = {};     // what a reader should know of it; may be empty
+  std::size_t models = 1;    // that share the room for maps
+  TakeMaps take = {};        // gets every map too; may be empty
 };
 
-/// Throws Error where a model cannot be run on that text, and Stopped.
+/// Throws Error where the model cannot be run on that text, and Stopped.
 void run_text(const TextRun& run, const Session& session, ReportFile& file);
+
+/// The rows of `attention` without key 0, or why the file lacks them.
+void fill_without_first(const ReportModel& model, const Example& text, const Session& session,
+                        ReportFile& file);
+
+/// Says that the file lacks a part of the model. `command`: brings it; empty: none does.
+void leave_out(const std::string& part, const ReportModel& model, const Error& error,
+               const std::string& command, const Session& session, ReportFile& file);
+
+/// Says that the file lacks what a text gives, with the commands that run the model on one that it
+/// can be run on.
+void leave_out_text(const ReportModel& model, const Error& error, const Session& session,
+                    ReportFile& file);
 
 }  // namespace attnscope

@@ -1,7 +1,6 @@
 #include "attnscope/page/report_file.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 
 #include "attnscope/core/error.h"
@@ -37,22 +36,19 @@ double number_or(const Record& row, std::string_view name, double otherwise) {
   return number == nullptr ? otherwise : *number;
 }
 
-/// The blocks that an axis of `size` is cut into: where block i of `count` begins.
-std::int64_t block_begin(std::int64_t size, std::int64_t count, std::int64_t i) {
-  return size * i / count;
-}
-
 }  // namespace
 
 /// Rows of one part, packed as they come.
 class ReportFile::PartSink : public RowSink {
  public:
   PartSink(ReportFile& file, Part part)
-      : file_(file), part_(std::move(part)), values_begin_(file.values_.size()) {
+      : file_(file), part_(std::move(part)), values_begin_(file_.values_.size()) {
+    if (file_.known_id_ == part_.id) return;
     file_.known_.clear();
+    file_.known_id_ = part_.id;
   }
   ~PartSink() override {
-    if (!ended_) file_.values_.resize(values_begin_);
+    if (!ended_) file_.drop_values(values_begin_);
   }
 
   void begin(const ReportHead& head) override { head_ = head; }
@@ -64,25 +60,35 @@ class ReportFile::PartSink : public RowSink {
     if (rows_.size() / 2 > part_.most) keep_most();
     ++count_;
   }
-  void add_skipped(Skipped skipped) override {
-    skipped_.push_back(json_text(skipped_record(skipped)));
+  void add_skipped(Skipped skipped) override { skipped_.push_back(std::move(skipped)); }
+  void add_note(std::string note) override {
+    notes_.push_back(part_.spell ? spell_parameters(note, part_.spell) : note);
   }
-  void add_note(std::string note) override { notes_.emplace_back(std::move(note)); }
 
   void end() override {
     keep_most();
+    // Where there was nothing but what was skipped, the command would say so and fail.
+    const bool runs = !rows_.empty() || skipped_.empty();
     Record about = {{"id", part_.id},
-                    {"again", part_.again},
+                    {"model", part_.model},
+                    {"again", runs ? Value(part_.again) : Value()},
                     {"command", head_.command},
                     {"parameters", head_.parameters},
-                    {"notes", notes_}};
+                    {"notes", Value::List(notes_.begin(), notes_.end())}};
     about.add("count", static_cast<std::int64_t>(count_));
     std::string text = json_text(about);
     text.pop_back();
-    std::vector<std::string> rows;
+    std::vector<std::string> rows, skipped;
     for (Row& row : rows_) rows.push_back(std::move(row.text));
-    text += ",\"rows\":" + joined_lines(rows) + ",\"skipped\":" + joined_lines(skipped_) + "}";
-    file_.parts_.push_back({part_.id, std::move(text), values_begin_, file_.values_.size()});
+    for (const Skipped& each : skipped_) skipped.push_back(json_text(skipped_record(each)));
+    text += ",\"rows\":" + joined_lines(rows) + ",\"skipped\":" + joined_lines(skipped) + "}";
+    file_.parts_.push_back({.id = part_.id,
+                            .model = part_.model,
+                            .text = std::move(text),
+                            .values_begin = values_begin_,
+                            .values_end = file_.values_.size(),
+                            .notes = std::move(notes_),
+                            .skipped = std::move(skipped_)});
     ended_ = true;
   }
 
@@ -106,8 +112,8 @@ class ReportFile::PartSink : public RowSink {
   ReportHead head_;
   std::vector<Row> rows_;
   std::size_t count_ = 0;
-  std::vector<std::string> skipped_;
-  Value::List notes_;
+  std::vector<Skipped> skipped_;
+  std::vector<std::string> notes_;
 };
 
 ReportFile::ReportFile(Record about, std::vector<Record> models)
@@ -117,21 +123,23 @@ std::unique_ptr<RowSink> ReportFile::sink(Part part) {
   return std::make_unique<PartSink>(*this, std::move(part));
 }
 
-void ReportFile::add_left_out(std::string part, std::string what, std::string command) {
-  left_out_.push_back(
-      {std::move(part), {{"what", std::move(what)}, {"command", std::move(command)}}});
+void ReportFile::drop_values(std::size_t from) {
+  values_.resize(from);
+  known_.clear();  // what was known may lie among them
 }
 
 void ReportFile::remove_part(std::string_view id) {
   std::erase_if(left_out_, [&](const LeftOut& entry) { return entry.part == id; });
-  std::erase_if(parts_, [&](const PackedPart& part) {
-    if (part.id != id) return false;
-    if (part.values_end == values_.size()) values_.resize(part.values_begin);
-    return true;
-  });
+  for (std::size_t at = parts_.size(); at-- > 0;) {
+    const PackedPart& part = parts_[at];
+    if (part.id != id) continue;
+    if (part.values_end == values_.size()) drop_values(part.values_begin);
+    parts_.erase(parts_.begin() + static_cast<std::ptrdiff_t>(at));
+  }
 }
 
 void ReportFile::remove_text() {
+  std::erase_if(left_out_, [](const LeftOut& entry) { return entry.part == "maps"; });
   texts_.clear();
   if (!map_list_.empty() && map_end_ == maps_.size()) {
     maps_.resize(
@@ -150,109 +158,58 @@ void ReportFile::add_text(std::string model, std::span<const std::int64_t> ids,
   texts_.emplace_back(Record{{"model", std::move(model)}, {"tokens", std::move(tokens)}});
 }
 
-void ReportFile::add_map(const MapPlace& place, MatrixView<const float> map, bool causal) {
+void ReportFile::add_map_bytes(const MapPlace& place, std::int64_t tokens, bool causal,
+                               std::int64_t side, const std::string& bytes) {
   map_list_.emplace_back(Record{{"model", place.model},
                                 {"layer", place.layer},
                                 {"head", place.head},
-                                {"tokens", map.rows},
+                                {"tokens", tokens},
                                 {"causal", causal},
-                                {"side", map.rows},
+                                {"side", side},
                                 {"at", std::ssize(maps_)}});
-  for (std::int64_t query = 0; query < map.rows; ++query) {
-    const std::int64_t keys = causal ? query + 1 : map.cols;
-    for (std::int64_t key = 0; key < keys; ++key) {
-      maps_ += static_cast<char>(weight_byte(map(query, key)));
-    }
-  }
+  maps_ += bytes;
   map_end_ = maps_.size();
+}
+
+void ReportFile::add_map(const MapPlace& place, MatrixView<const float> map, bool causal) {
+  add_map_bytes(place, map.rows, causal, map.rows, map_bytes(map, causal));
 }
 
 void ReportFile::add_thumbnail(const MapPlace& place, MatrixView<const float> map,
                                std::int64_t side) {
-  map_list_.emplace_back(Record{{"model", place.model},
-                                {"layer", place.layer},
-                                {"head", place.head},
-                                {"tokens", map.rows},
-                                {"causal", false},
-                                {"side", side},
-                                {"at", std::ssize(maps_)}});
-  for (std::int64_t row = 0; row < side; ++row) {
-    for (std::int64_t col = 0; col < side; ++col) {
-      float largest = 0;
-      for (std::int64_t query = block_begin(map.rows, side, row);
-           query < block_begin(map.rows, side, row + 1); ++query) {
-        for (std::int64_t key = block_begin(map.cols, side, col);
-             key < block_begin(map.cols, side, col + 1); ++key) {
-          largest = std::max(largest, map(query, key));
-        }
-      }
-      maps_ += static_cast<char>(weight_byte(largest));
-    }
-  }
-  map_end_ = maps_.size();
+  add_map_bytes(place, map.rows, /*causal=*/false, side, thumbnail_bytes(map, side));
+}
+
+void ReportFile::add_image(Value::List& list, Record place, const Image& image) {
+  place.add("rows", image.rows)
+      .add("cols", image.cols)
+      .add("limit", image.limit)
+      .add("at", std::ssize(maps_));
+  list.emplace_back(std::move(place));
+  maps_ += image.bytes;
 }
 
 void ReportFile::add_matrix(std::string model, std::int64_t layer, std::string role,
                             const WeightMatrix& matrix, std::int64_t side) {
-  std::visit(
-      [&](const auto& weights) {
-        const auto view = weights.view();
-        const std::int64_t rows = std::min(side, view.rows), cols = std::min(side, view.cols);
-        std::vector<double> means;
-        double limit = 0;
-        for (std::int64_t row = 0; row < rows; ++row) {
-          for (std::int64_t col = 0; col < cols; ++col) {
-            double sum = 0, count = 0;
-            for (std::int64_t i = block_begin(view.rows, rows, row);
-                 i < block_begin(view.rows, rows, row + 1); ++i) {
-              for (std::int64_t j = block_begin(view.cols, cols, col);
-                   j < block_begin(view.cols, cols, col + 1); ++j) {
-                sum += static_cast<double>(view(i, j));
-                ++count;
-              }
-            }
-            means.push_back(sum / count);
-            if (std::isfinite(means.back())) limit = std::max(limit, std::abs(means.back()));
-          }
-        }
-        matrix_list_.emplace_back(Record{{"model", std::move(model)},
-                                         {"layer", layer},
-                                         {"matrix", std::move(role)},
-                                         {"shape", std::vector<std::int64_t>{view.rows, view.cols}},
-                                         {"rows", rows},
-                                         {"cols", cols},
-                                         {"limit", limit},
-                                         {"at", std::ssize(maps_)}});
-        for (const double mean : means) maps_ += static_cast<char>(signed_byte(mean, limit));
+  const auto shape = std::visit(
+      [](const auto& weights) {
+        return std::vector<std::int64_t>{weights.rows(), weights.cols()};
       },
       matrix);
+  add_image(matrix_list_,
+            {{"model", std::move(model)},
+             {"layer", layer},
+             {"matrix", std::move(role)},
+             {"shape", shape}},
+            block_means(matrix, side));
 }
 
 void ReportFile::add_cosines(std::string model, std::int64_t layer, std::string role,
                              std::int64_t head, MatrixView<const double> cosines) {
-  const auto shown = [&](std::int64_t row, std::int64_t col) {
-    const double cosine = row == col ? 0 : cosines(row, col);
-    return std::isfinite(cosine) ? cosine : 0;
-  };
-  double limit = 0;
-  for (std::int64_t row = 0; row < cosines.rows; ++row) {
-    for (std::int64_t col = 0; col < cosines.cols; ++col) {
-      limit = std::max(limit, std::abs(shown(row, col)));
-    }
-  }
-  cosine_list_.emplace_back(Record{{"model", std::move(model)},
-                                   {"layer", layer},
-                                   {"matrix", std::move(role)},
-                                   {"head", head},
-                                   {"rows", cosines.rows},
-                                   {"cols", cosines.cols},
-                                   {"limit", limit},
-                                   {"at", std::ssize(maps_)}});
-  for (std::int64_t row = 0; row < cosines.rows; ++row) {
-    for (std::int64_t col = 0; col < cosines.cols; ++col) {
-      maps_ += static_cast<char>(signed_byte(shown(row, col), limit));
-    }
-  }
+  add_image(
+      cosine_list_,
+      {{"model", std::move(model)}, {"layer", layer}, {"matrix", std::move(role)}, {"head", head}},
+      cosines_image(cosines));
 }
 
 /// Where numbers lie among the values; equal ones are kept once.
@@ -305,7 +262,13 @@ Record ReportFile::pack(const Record& row) {
 
 std::string ReportFile::results(double seconds) const {
   Value::List left_out;
-  for (const LeftOut& entry : left_out_) left_out.emplace_back(entry.said);
+  for (const LeftOut& entry : left_out_) {
+    left_out.emplace_back(
+        Record{{"part", entry.part},
+               {"model", entry.model},
+               {"why", entry.why},
+               {"command", entry.command.empty() ? Value() : Value(entry.command)}});
+  }
   Record head = {{"schema", "attnscope-report/1"}};
   for (const auto& [name, value] : about_.fields()) head.add(name, value);
   head.add("seconds", seconds)

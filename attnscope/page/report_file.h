@@ -11,7 +11,9 @@
 #include <string_view>
 #include <vector>
 
+#include "attnscope/core/error.h"
 #include "attnscope/core/matrix_view.h"
+#include "attnscope/page/images.h"
 #include "attnscope/results/record.h"
 #include "attnscope/results/sink.h"
 
@@ -31,21 +33,35 @@ class ReportFile {
   /// the facts of each.
   ReportFile(Record about, std::vector<Record> models);
 
-  /// Takes the rows of one command. `id` names the part for the page; `again` is the command that
-  /// prints the same rows. Of parts with more than `most` rows only those with the largest
-  /// `order_by` are kept. The sink is valid as long as this; a part counts from its end() on.
+  /// Takes the rows of one command about one model. `id` names the part for the page; `again` is
+  /// the command that prints the same rows. Of parts with more than `most` rows only those with the
+  /// largest `order_by` are kept. The sink is valid as long as this; a part counts from its end()
+  /// on.
   struct Part {
     std::string id;
+    std::string model;
     std::string again;
+    SpellParameter spell = {};  // of notes; may be empty
     std::string order_by = {};
     std::size_t most = SIZE_MAX;
   };
   std::unique_ptr<RowSink> sink(Part part);
 
-  /// What the file lacks, and the command that brings it. `part`: the part that would hold it.
-  void add_left_out(std::string part, std::string what, std::string command);
+  /// What the file lacks of a model. `part`: the id of the part that would hold it, "maps" or
+  /// "matrices".
+  struct LeftOut {
+    std::string part;
+    std::string model;
+    std::string why;
+    std::string command = {};  // brings it; empty: none does
+  };
+  void add_left_out(LeftOut entry) { left_out_.push_back(std::move(entry)); }
 
-  /// The file as it was before the part: its rows, and what is said to be left out of it.
+  /// What a reader of the file should know, a line each: what it lacks and why, what was skipped,
+  /// and the notes of its parts.
+  std::vector<std::string> notes() const;
+
+  /// The file as it was before the parts of that id: their rows, and what is said to be left out.
   void remove_part(std::string_view id);
   /// The same of the tokens and their maps.
   void remove_text();
@@ -83,17 +99,20 @@ class ReportFile {
   Value pack(const Record& row, std::string_view name, const Value& value);
   Record pack(const Record& row);
   Record place_of(std::span<const double> numbers);
+  void add_map_bytes(const MapPlace& place, std::int64_t tokens, bool causal, std::int64_t side,
+                     const std::string& bytes);
+  void add_image(Value::List& list, Record place, const Image& image);
+  /// The last numbers, from that one on.
+  void drop_values(std::size_t from);
 
   /// Its numbers lie together: they are cut off with it where nothing follows them, and else stay
   /// unused. So it is with maps.
   struct PackedPart {
-    std::string id;
+    std::string id, model;
     std::string text;  // JSON
     std::size_t values_begin = 0, values_end = 0;
-  };
-  struct LeftOut {
-    std::string part;
-    Record said;
+    std::vector<std::string> notes = {};
+    std::vector<Skipped> skipped = {};
   };
 
   Record about_;
@@ -102,8 +121,9 @@ class ReportFile {
   std::vector<LeftOut> left_out_;
   Value::List texts_, map_list_, matrix_list_, cosine_list_;
   std::vector<float> values_;
-  /// Where equal numbers of the part in work begin, by their bytes or shape.
+  /// Where equal numbers of the parts of one id begin, by their bytes or shape.
   std::map<std::string, std::int64_t> known_;
+  std::string known_id_;
   std::string maps_;
   std::size_t map_end_ = 0;  // in maps_: where the last map ends
 };

@@ -155,7 +155,7 @@ HttpAnswer Api::models(const HttpRequest&, const PathNumbers&) {
   for (const Model& model : report_.models()) {
     models.emplace_back(facts_record(model_facts(model)));
   }
-  for (const std::string& id : analysis_ids()) {
+  for (const std::string& id : live_analysis_ids()) {
     const char* state = snapshot->parts.contains(id) ? "done"
                         : has_job(under_way, id)     ? "under_way"
                                                      : "absent";

@@ -129,7 +129,7 @@ ordered_json schemas() {
   report["description"] = "what docs/formats.md calls a report file, and its revision";
   return {{"Error", error},
           {"Refusal", object_of({{"error", reference("Error")}})},
-          {"AnalysisId", {{"enum", analysis_ids()}}},
+          {"AnalysisId", {{"enum", live_analysis_ids()}}},
           {"AnalysisRequest", object_of({{"id", reference("AnalysisId")}})},
           {"TextRequest", text_request()},
           {"Started", object_of({{"job", described("integer", "its number")}})},

@@ -1,12 +1,12 @@
 #include "attnscope/serve/live_report.h"
 
-#include <algorithm>
 #include <chrono>
 
-#include "attnscope/commands/named_models.h"
+#include "attnscope/commands/report_text.h"
 #include "attnscope/commands/text_parameters.h"
 #include "attnscope/core/checked.h"
 #include "attnscope/core/error.h"
+#include "attnscope/core/text.h"
 #include "attnscope/serve/limits.h"
 
 namespace attnscope {
@@ -15,8 +15,6 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr const char* kMatrices = "matrices";
-constexpr const char* kAttention = "attention";
-constexpr const char* kWithoutFirst = "attention_without_first";
 
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
@@ -33,27 +31,19 @@ Example report_arguments(const Arguments& serve) {
   return out;
 }
 
-const ReportPart& find_part(const std::vector<ReportPart>& parts, const std::string& id) {
-  return *std::find_if(parts.begin(), parts.end(),
-                       [&](const ReportPart& part) { return part.id == id; });
-}
-
-std::vector<ReportPart> all_parts(const Arguments& report, const std::vector<Model>& models) {
-  std::vector<ReportPart> parts = weight_parts(report, models);
-  const std::vector<ReportPart> of_text = text_parts(report);
-  parts.insert(parts.end(), of_text.begin(), of_text.end());
-  return parts;
+/// Tokens of the text that a model is to be run on; 0 where it cannot be, which the run says.
+std::uint64_t tokens_of(const ReportModel& model) {
+  try {
+    return text_ids(model.report, model.model).size();
+  } catch (const Error&) {
+    return 0;
+  }
 }
 
 }  // namespace
 
-std::vector<std::string> analysis_ids() {
-  const Arguments any =
-      arguments_of(find_command_named("report"), {{"models", "MODEL"}, {"out", "report.html"}});
-  std::vector<std::string> ids;
-  for (const ReportPart& part : all_parts(any, {})) {
-    if (part.id != kAttention && part.id != kWithoutFirst) ids.push_back(part.id);
-  }
+std::vector<std::string> live_analysis_ids() {
+  std::vector<std::string> ids = analysis_ids();
   ids.emplace_back(kMatrices);
   return ids;
 }
@@ -62,6 +52,7 @@ LiveReport::LiveReport(const Arguments& serve, const Session& session)
     : report_(arguments_of(find_command_named("report"), report_arguments(serve))),
       session_(session),
       models_(open_models(report_, session)),
+      reports_(report_models(report_, models_, session)),
       state_{.file = empty_report(report_, models_, session)} {
   publish(state_, 0);
 }
@@ -71,23 +62,42 @@ std::shared_ptr<const Snapshot> LiveReport::snapshot() const {
   return snapshot_;
 }
 
-ReportPart LiveReport::part_of(const std::string& id) const {
-  return find_part(all_parts(report_, models_), id);
-}
-
 std::string LiveReport::command_line(const std::string& id) const {
-  if (id != kMatrices) return command_line_of(part_of(id), session_);
-  return session_.example_line(find_command_named("report"), report_example(report_));
+  if (id == kMatrices) {
+    return session_.example_line(find_command_named("report"), report_example(report_));
+  }
+  std::vector<std::string> lines;
+  for (const ReportModel& model : reports_) {
+    try {
+      lines.push_back(command_line_of(analysis_part(id, model), session_));
+    } catch (const Error&) {  // said to whoever runs the analysis
+    }
+  }
+  return join(lines, "\n");
 }
 
-void LiveReport::fill(State& state, const std::string& id, const Session& session) const {
+std::optional<Error> LiveReport::fill(State& state, const std::string& id,
+                                      const Session& session) const {
   if (id == kMatrices) {
     add_images(models_, {}, session, state.file);
-  } else {
-    state.file.remove_part(id);
-    fill_part(part_of(id), with_open_models(session, report_, models_), state.file);
+    state.parts.insert(id);
+    return std::nullopt;
   }
+  state.file.remove_part(id);
+  const Session open = with_open_models(session, report_, models_);
+  std::optional<Error> first;
+  std::size_t failed = 0;
+  for (const ReportModel& model : reports_) {
+    try {
+      fill_part(analysis_part(id, model), open, state.file);
+    } catch (const Error& error) {
+      leave_out(id, model, error, "", open, state.file);
+      if (failed++ == 0) first = error;
+    }
+  }
+  if (failed == reports_.size()) return first;
   state.parts.insert(id);
+  return std::nullopt;
 }
 
 void LiveReport::show_stored(const Session& given) {
@@ -98,11 +108,11 @@ void LiveReport::show_stored(const Session& given) {
   const auto start = Clock::now();
   State state = state_;
   for (const std::string& id : analysis_ids()) {
-    if (id == kMatrices) continue;  // these are no rows
     try {
-      fill(state, id, session);
+      // What no model can have is said to whoever asks for it.
+      if (fill(state, id, session)) state.file.remove_part(id);
     } catch (const NotStored&) {
-    } catch (const Error&) {  // what cannot be run is said to whoever asks for it
+      state.file.remove_part(id);
     }
   }
   if (!state.parts.empty()) publish(std::move(state), seconds_since(start));
@@ -111,24 +121,19 @@ void LiveReport::show_stored(const Session& given) {
 std::int64_t LiveReport::run_analysis(const std::string& id, const Session& session) {
   const auto start = Clock::now();
   State state = state_;
-  try {
-    fill(state, id, session);
-  } catch (const Error& error) {
-    State without = state_;
-    without.file.remove_part(id);
-    without.file.add_left_out(id, id + ": " + verbatim(error.what()), command_line(id));
-    publish(std::move(without), seconds_since(start));
-    throw;
-  }
-  return publish(std::move(state), seconds_since(start));
+  const auto failed = fill(state, id, session);
+  const std::int64_t revision = publish(std::move(state), seconds_since(start));
+  if (failed) throw *failed;
+  return revision;
 }
 
-void LiveReport::check_size(const Arguments& text, std::span<const std::size_t> chosen) const {
+void LiveReport::check_size(std::span<const ReportModel> chosen) const {
   std::uint64_t bytes = 0;
-  for (const std::size_t index : chosen) {
-    const Model& model = models_[index];
-    const auto layers = text.layers("layers").resolve(model.dimensions().layers, model.name());
-    const auto tokens = static_cast<std::uint64_t>(text_ids(text, model).size());
+  for (const ReportModel& one : chosen) {
+    const Model& model = one.model;
+    const auto layers =
+        one.report.layers("layers").resolve(model.dimensions().layers, model.name());
+    const auto tokens = tokens_of(one);
     const auto maps =
         static_cast<std::uint64_t>(std::ssize(layers) * model.dimensions().heads.heads);
     const auto of_map = checked_mul(tokens, sizeof(float) * tokens);
@@ -136,7 +141,7 @@ void LiveReport::check_size(const Arguments& text, std::span<const std::size_t> 
     const auto sum = of_model ? checked_add(bytes, *of_model) : std::nullopt;
     if (!sum || *sum > kRawMapsLimitBytes) {
       throw Error(ErrorKind::usage,
-                  {.parameter = text.given("text") ? "text" : "tokens",
+                  {.parameter = one.report.given("text") ? "text" : "tokens",
                    .problem = "of " + std::to_string(tokens) +
                               " tokens: the maps of all heads are over the limit of 4 GB",
                    .hint = "give a shorter one, or fewer {layers}"});
@@ -145,22 +150,24 @@ void LiveReport::check_size(const Arguments& text, std::span<const std::size_t> 
   }
 }
 
+std::vector<ReportModel> LiveReport::chosen_models(const TextRequest& request) const {
+  std::vector<ReportModel> chosen;
+  for (std::size_t index = 0; index < reports_.size(); ++index) {
+    if (request.model && *request.model != index) continue;
+    ReportModel one = reports_[index];
+    Example given = report_arguments(one.report);
+    given.insert(given.end(), request.arguments.begin(), request.arguments.end());
+    one.report = arguments_of(find_command_named("report"), given);
+    chosen.push_back(std::move(one));
+  }
+  return chosen;
+}
+
 std::int64_t LiveReport::run_text(const TextRequest& request, const Session& given_session) {
   const auto start = Clock::now();
   const Session session = with_open_models(given_session, report_, models_);
-  const std::vector<NamedModel> named = named_models(report_, session);
-  Example given;
-  std::vector<std::size_t> chosen;
-  for (std::size_t index = 0; index < models_.size(); ++index) {
-    if (!request.model || *request.model == index) chosen.push_back(index);
-  }
-  for (const std::size_t index : chosen) given.emplace_back("models", named[index].text);
-  for (const auto& argument : report_arguments(report_)) {
-    if (argument.first != "models") given.push_back(argument);
-  }
-  given.insert(given.end(), request.arguments.begin(), request.arguments.end());
-  const Arguments report = arguments_of(find_command_named("report"), given);
-  check_size(report, chosen);
+  const std::vector<ReportModel> chosen = chosen_models(request);
+  check_size(chosen);
 
   State state = state_;
   for (const char* id : {kAttention, kWithoutFirst}) {
@@ -169,23 +176,34 @@ std::int64_t LiveReport::run_text(const TextRequest& request, const Session& giv
   }
   state.file.remove_text();
   state.raw_maps = std::make_shared<RawMaps>();
-  const std::vector<ReportPart> parts = text_parts(report);
-  const auto keep = [&](const Model& model, std::int64_t layer, std::span<const float> maps) {
-    state.raw_maps->add(static_cast<std::size_t>(&model - models_.data()), layer,
-                        model.dimensions().heads.heads, maps);
-  };
-  attnscope::run_text(
-      {.report = report,
-       .models = request.model ? std::span(models_).subspan(*request.model, 1) : std::span(models_),
-       .part = find_part(parts, kAttention),
-       .take = keep},
-      session, state.file);
-  state.parts.insert(kAttention);
-  if (request.without_first) {
-    fill_part(find_part(parts, kWithoutFirst), session, state.file);
-    state.parts.insert(kWithoutFirst);
+  std::optional<Error> first;
+  std::size_t failed = 0;
+  for (const ReportModel& model : chosen) {
+    try {
+      run_text_of(model, request, chosen.size(), session, state);
+    } catch (const Error& error) {
+      leave_out_text(model, error, session, state.file);
+      if (failed++ == 0) first = error;
+    }
   }
+  if (failed == chosen.size()) throw *first;
   return publish(std::move(state), seconds_since(start));
+}
+
+void LiveReport::run_text_of(const ReportModel& model, const TextRequest& request,
+                             std::size_t models, const Session& session, State& state) const {
+  if (model.not_run) throw *model.not_run;
+  const Example text = given_text(model.report);
+  const auto keep = [&](const Model& of, std::int64_t layer, std::span<const float> maps) {
+    state.raw_maps->add(static_cast<std::size_t>(&of - models_.data()), layer,
+                        of.dimensions().heads.heads, maps);
+  };
+  attnscope::run_text({.model = model, .text = text, .models = models, .take = keep}, session,
+                      state.file);
+  state.parts.insert(kAttention);
+  if (!request.without_first) return;
+  fill_without_first(model, text, session, state.file);
+  state.parts.insert(kWithoutFirst);
 }
 
 std::int64_t LiveReport::publish(State state, double seconds) {

@@ -33,7 +33,7 @@ struct TextRequest {
 };
 
 /// Ids of the analyses that a client can start.
-std::vector<std::string> analysis_ids();
+std::vector<std::string> live_analysis_ids();
 
 /// One thread changes it; snapshot() is for all.
 class LiveReport {
@@ -43,15 +43,15 @@ class LiveReport {
 
   const std::vector<Model>& models() const { return models_; }
   std::shared_ptr<const Snapshot> snapshot() const;
-  /// The command that prints what the analysis finds.
+  /// The commands that print what the analysis finds, a line for each model that can have it.
   std::string command_line(const std::string& id) const;
 
   /// Shows the analyses whose rows the store has in full. Throws Stopped.
   void show_stored(const Session& session);
 
-  /// Runs an analysis of analysis_ids(); returns the revision that has it. What fails is named
-  /// among what the report leaves out. These throw Error and Stopped, and the report stays as it
-  /// was.
+  /// Runs an analysis of live_analysis_ids(); returns the revision that has it. What fails for a
+  /// model is named among what the report leaves out. These throw Error where they fail for all
+  /// models, and Stopped, and then the report keeps what it had.
   std::int64_t run_analysis(const std::string& id, const Session& session);
   /// Takes the place of the text before. Throws Error(usage) where its maps would be too large.
   std::int64_t run_text(const TextRequest& request, const Session& session);
@@ -63,14 +63,18 @@ class LiveReport {
     std::shared_ptr<RawMaps> raw_maps;
   };
 
-  ReportPart part_of(const std::string& id) const;
-  void fill(State& state, const std::string& id, const Session& session) const;
-  void check_size(const Arguments& text, std::span<const std::size_t> chosen) const;
+  /// Gives the first error where no model can have it.
+  std::optional<Error> fill(State& state, const std::string& id, const Session& session) const;
+  std::vector<ReportModel> chosen_models(const TextRequest& request) const;
+  void check_size(std::span<const ReportModel> chosen) const;
+  void run_text_of(const ReportModel& model, const TextRequest& request, std::size_t models,
+                   const Session& session, State& state) const;
   std::int64_t publish(State state, double seconds);
 
   Arguments report_;  // as of `report`, with the models of `serve`
   Session session_;   // spells commands
   std::vector<Model> models_;
+  std::vector<ReportModel> reports_;
   State state_;
   double seconds_ = 0;
   mutable std::mutex mutex_;  // of what follows

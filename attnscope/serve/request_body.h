@@ -17,7 +17,7 @@ std::vector<Parameter> text_run_parameters();
 /// Error(usage) where it asks for what there is not.
 TextRequest read_text_request(const HttpRequest& request, std::span<const Model> models);
 
-/// The id in a body {"id": …}: one of analysis_ids().
+/// The id in a body {"id": …}: one of live_analysis_ids().
 std::string read_analysis_id(const HttpRequest& request);
 
 }  // namespace attnscope

@@ -92,6 +92,7 @@ std::string call_text(const Command& command, const Example& example) {
 
 Session session_of(Run& run, const Arguments& arguments, const Waiter& waiter) {
   Session session = session_of(waiter, run.warnings);
+  session.spell = keyword;
   session.example_line = call_text;
   const Context asked = context_of(arguments);
   session.context.threads = asked.threads;

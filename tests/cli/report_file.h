@@ -74,6 +74,24 @@ struct ReportPage {
     return found;
   }
 
+  /// The names of the models that have that part.
+  Words models_with(const std::string& id) const {
+    Words models;
+    for (const json& part : results.at("reports")) {
+      if (part.at("id") == id) models.push_back(part.at("model"));
+    }
+    return models;
+  }
+
+  /// What the report says that it lacks of a model, by the part that would hold it.
+  std::map<std::string, json> left_out_of(const std::string& model) const {
+    std::map<std::string, json> entries;
+    for (const json& entry : results.at("left_out")) {
+      if (entry.at("model") == model) entries[entry.at("part")] = entry;
+    }
+    return entries;
+  }
+
   /// Numbers at a place that a row names.
   std::vector<double> numbers(const json& place) const {
     std::vector<double> out;
@@ -93,10 +111,23 @@ struct ReportPage {
   }
 };
 
-/// The report that these words make, in a file of `folder`.
-inline ReportPage report_page(const TempFolder& folder, const Words& words) {
+/// The report that these words make, in a file of `folder`. Without `notes` nothing is said on
+/// stderr; else that is where it goes, and it is nothing but notes.
+inline ReportPage report_page(const TempFolder& folder, const Words& words,
+                              std::string* notes = nullptr) {
   const auto path = folder.path() / "report.html";
-  output_of(Words{"report"} + words + Words{"-o", path.string()});
+  const Words command = Words{"report"} + words + Words{"-o", path.string()};
+  SCOPED_TRACE(command_text(command));
+  const RunResult run = run_attnscope(command);
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+  for (const std::string& line : lines_of(run.err)) {
+    EXPECT_TRUE(line.starts_with("attnscope: note: ")) << line;
+  }
+  if (notes == nullptr) {
+    EXPECT_EQ(run.err, "");
+  } else {
+    *notes = run.err;
+  }
   return ReportPage(read_file(path));
 }
 

@@ -5,6 +5,7 @@
 
 #include "tests/cli/attention_model.h"
 #include "tests/cli/report_file.h"
+#include "tests/support/shell_words.h"
 
 namespace attnscope::test {
 namespace {
@@ -95,10 +96,7 @@ TEST(CliReport, TheCommandsThatItNamesPrintTheSameRows) {
   for (const json& part : page.results["reports"]) {
     const auto again = part["again"].get<std::string>();
     SCOPED_TRACE(again);
-    Words words = words_of(again);
-    ASSERT_EQ(words.front(), "attnscope");
-    words.erase(words.begin());
-    EXPECT_EQ(report_of(words)["rows"].size(), part["count"]);
+    EXPECT_EQ(report_of(shell_words(again))["rows"].size(), part["count"]);
   }
   EXPECT_TRUE(page.results["command"].get<std::string>().starts_with("attnscope report "));
 }
@@ -116,23 +114,32 @@ TEST(CliReport, HasOneScriptAndAPolicyWithoutExceptions) {
 
 TEST(CliReport, AnalysesThatAModelCannotHaveAreLeftOutWithTheReason) {
   const TempFolder folder;
-  const ReportPage page = report_page(folder, {tiny_model("bert")});  // there is no tokenizer
-  bool said = false;
-  for (const json& missing : page.results["left_out"]) {
-    said = said || contains(missing["what"].get<std::string>(), "no tokenizer");
-    EXPECT_TRUE(missing["command"].get<std::string>().starts_with("attnscope "));
-  }
-  EXPECT_TRUE(said) << page.results["left_out"];
+  std::string notes;
+  const ReportPage page = report_page(folder, {tiny_model("bert")}, &notes);
+  const auto left_out = page.left_out_of("bert");
+  ASSERT_TRUE(left_out.contains("attention")) << page.results["left_out"];
+  EXPECT_EQ(left_out.at("attention")["why"], "no tokenizer beside the model");
+  EXPECT_EQ(notes,
+            "attnscope: note: left out: attention, attention without first, maps of bert: no "
+            "tokenizer beside the model\n");
   EXPECT_GT(page.part("spectrum")["rows"].size(), 0U);
+  EXPECT_GT(page.part("induction")["rows"].size(), 0U) << "its tokens are ids";
 }
 
 TEST(CliReport, WithoutTensorsOfTheForwardPassWeightsAreShown) {
   const TempFolder folder;
   TinyLlama model(1);
   std::erase_if(model.tensors, [](const auto& tensor) { return contains(tensor.name, "norm"); });
-  const ReportPage page = report_page(folder, {model.write(folder, "model"), "--tokens", "1,2"});
+  std::string notes;
+  const ReportPage page =
+      report_page(folder, {model.write(folder, "model"), "--tokens", "1,2"}, &notes);
   EXPECT_GT(page.part("spectrum")["rows"].size(), 0U);
-  EXPECT_TRUE(contains(page.results["left_out"].dump(), "norm")) << page.results["left_out"];
+  for (const char* part : {"attention", "attention_without_first", "maps", "induction"}) {
+    const json missing = page.left_out_of("model")[part];
+    EXPECT_TRUE(contains(missing["why"].get<std::string>(), "norm")) << missing;
+    EXPECT_EQ(missing["command"], nullptr) << "nothing brings it";
+  }
+  EXPECT_TRUE(contains(notes, "norm")) << notes;
 }
 
 TEST(CliReport, PutsSeveralModelsOnOnePage) {
@@ -140,10 +147,10 @@ TEST(CliReport, PutsSeveralModelsOnOnePage) {
   const ReportPage page =
       report_page(folder, {tiny_model("gpt2"), tiny_model("llama"), "--tokens", "1,2,3"});
   EXPECT_EQ(page.results["models"].size(), 2U);
-  std::set<std::string> models;
-  const json circuits = page.part("circuits");
-  for (const json& row : circuits["rows"]) models.insert(row["model"].get<std::string>());
-  EXPECT_EQ(models.size(), 2U);
+  EXPECT_EQ(page.models_with("circuits"), (Words{"gpt2", "llama"}));
+  for (const json& part : page.results["reports"]) {
+    for (const json& row : part["rows"]) EXPECT_EQ(row["model"], part["model"]);
+  }
   EXPECT_EQ(page.results["texts"].size(), 2U);
 }
 
@@ -152,9 +159,11 @@ TEST(CliReport, LongTextsKeepSmallMapsAndSayHowToGetWholeOnes) {
   std::string tokens = "1";
   for (int i = 0; i < 255; ++i) tokens += "," + std::to_string(i % 50);
   // Two models have half of the room each: 36 heads of 256 * 257 / 2 bytes do not fit.
-  const ReportPage page =
-      report_page(folder, {kShakespeare, source_path("examples/shakespeare-llama"), "--tokens",
-                           tokens, "--maps", "2,3"});
+  std::string notes;
+  const ReportPage page = report_page(folder,
+                                      {kShakespeare, source_path("examples/shakespeare-llama"),
+                                       "--tokens", tokens, "--maps", "2,3"},
+                                      &notes);
   int whole = 0;
   bool wanted = false;
   for (const json& map : page.results["maps"]) {
@@ -168,7 +177,12 @@ TEST(CliReport, LongTextsKeepSmallMapsAndSayHowToGetWholeOnes) {
   EXPECT_GT(whole, 2);
   EXPECT_LT(whole, 60);
   EXPECT_TRUE(wanted);
-  EXPECT_TRUE(contains(page.results["left_out"].dump(), "--maps")) << page.results["left_out"];
+  for (const char* model : {"shakespeare-gpt2", "shakespeare-llama"}) {
+    const json missing = page.left_out_of(model)["maps"];
+    EXPECT_TRUE(contains(missing["why"].get<std::string>(), "small pictures")) << missing;
+    EXPECT_TRUE(contains(missing["command"].get<std::string>(), "--maps 0,")) << missing;
+    EXPECT_TRUE(contains(notes, std::string("maps of ") + model)) << notes;
+  }
 }
 
 TEST(CliReport, WrongUseIsRefusedAtOnceAndLeavesNoFile) {

@@ -142,7 +142,7 @@ TEST(ReportFile, PartsCanBeTakenOutAgain) {
   add_part(file, "a");
   const std::vector<float> of_one = numbers_of(file);
   add_part(file, "b");
-  file.add_left_out("b", "b: half of it", "attnscope b");
+  file.add_left_out({.part = "b", .model = "m", .why = "too large", .command = "attnscope b"});
   EXPECT_EQ(numbers_of(file).size(), 2 * of_one.size()) << "no part uses another's numbers";
   file.remove_part("b");
   EXPECT_EQ(numbers_of(file), of_one);

@@ -1,0 +1,27 @@
+// The models of a report, each with what it can be run on.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "attnscope/commands/command.h"
+#include "attnscope/core/error.h"
+
+namespace attnscope {
+
+struct ReportModel {
+  const Model& model;
+  Arguments report;              // what the report was given, with this model alone
+  bool is_alone = true;          // the report has no other
+  std::optional<Error> not_run;  // why it cannot be run on tokens; none: it can
+  std::int64_t longest = 0;  // then: the most tokens of a text, by its positions and its context
+  std::int64_t vocabulary = 0;
+};
+
+/// `models`: as open_models() gave them for the same arguments; they must stay.
+std::vector<ReportModel> report_models(const Arguments& report, const std::vector<Model>& models,
+                                       const Session& session);
+
+}  // namespace attnscope
