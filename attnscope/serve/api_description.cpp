@@ -90,10 +90,10 @@ ordered_json models() {
   for (const Field& field : row_kinds().front().models) {
     facts[std::string(field.name)] = {{"description", field.meaning}};
   }
-  const ordered_json analysis =
-      object_of({{"id", reference("AnalysisId")},
-                 {"state", {{"enum", {"absent", "under_way", "done"}}}},
-                 {"again", described("string", "the command that prints its rows")}});
+  const ordered_json analysis = object_of(
+      {{"id", reference("AnalysisId")},
+       {"state", {{"enum", {"absent", "under_way", "done"}}}},
+       {"again", described("string", "the commands that print its rows, a line for each model")}});
   const ordered_json parameter = object_of({{"name", described("string", "in a TextRequest")},
                                             {"type", {{"enum", {"text", "boolean"}}}},
                                             {"help", described("string", "a line")}});

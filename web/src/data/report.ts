@@ -12,16 +12,21 @@ export interface Report {
 
 const joined = new WeakMap<ReportFile, Map<AnalysisId, Analysis | undefined>>();
 
-/** An analysis of all models. A report may hold it in parts with parameters of their own: what is said of it is of the first. */
+/** An analysis of all models: a report holds it model by model. Parameters are of the first, see parameters_of(). */
 export function analysis<Id extends AnalysisId>(report: Report, id: Id): Analysis<RowsOf[Id]> | undefined {
   const known = joined.get(report.file) ?? new Map<AnalysisId, Analysis | undefined>();
   joined.set(report.file, known);
   if (!known.has(id)) {
     const parts = report.file.reports.filter((each) => each.id === id);
     const [first] = parts;
-    known.set(id, first && { ...first, rows: parts.flatMap((part) => part.rows), skipped: parts.flatMap((part) => part.skipped), notes: parts.flatMap((part) => part.notes ?? []) });
+    known.set(id, first && { ...first, rows: parts.flatMap((part) => part.rows), skipped: parts.flatMap((part) => part.skipped), again: parts.flatMap((part) => part.again ?? []).join("\n") || null, notes: parts.flatMap((part) => part.notes ?? []) });
   }
   return known.get(id) as Analysis<RowsOf[Id]> | undefined;
+}
+
+/** What an analysis was asked for, of one model. */
+export function parameters_of(report: Report, id: AnalysisId, model: string): Analysis["parameters"] | undefined {
+  return report.file.reports.find((each) => each.id === id && each.model === model)?.parameters;
 }
 
 export function model_at(report: Report, index: number): Model {

@@ -235,7 +235,8 @@ export interface Skipped {
 
 export interface Analysis<Row = unknown> {
   id: AnalysisId;
-  again: string; // the command that makes these rows again
+  model: string; // that it is of: a report has an entry for each analysis and model
+  again: string | null; // the command that makes these rows again; null: it would find nothing
   command: string;
   parameters: Readonly<Record<string, unknown>>;
   rows: Row[];
@@ -288,6 +289,14 @@ export interface CosineImage extends Omit<MatrixImage, "shape"> {
   head: number;
 }
 
+/** What the report lacks of a model, and why. */
+export interface LeftOut {
+  part: string; // the id of the entry that would hold it, "maps" or "matrices"
+  model: string;
+  why: string;
+  command: string | null; // brings it; null: none does
+}
+
 export interface ReportFile {
   schema: "attnscope-report/1";
   version: string;
@@ -298,7 +307,7 @@ export interface ReportFile {
   models: Model[];
   reports: Analysis[];
   fields: Readonly<Record<string, Field[]>>; // by kind of rows
-  left_out: { what: string; command: string }[];
+  left_out: LeftOut[];
   texts: { model: string; tokens: Token[] }[];
   maps: MapPlace[];
   matrices: MatrixImage[];

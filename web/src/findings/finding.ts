@@ -2,7 +2,7 @@
 import { format_number } from "../chart/number";
 import type { Spark } from "../chart/spark";
 import { matrix_words, type Word, type Words } from "../chart/words";
-import { analysis, tokens_of } from "../data/report";
+import { parameters_of, tokens_of } from "../data/report";
 import type { Matrix } from "../data/report_file";
 import type { Changes } from "../page/state";
 import type { Reading } from "../page/view";
@@ -63,7 +63,7 @@ export function largest_by_layer<Row extends { layer: number }>(layers: number, 
 
 /** Tokens of the texts that attention was measured on; 0 where that is not known. */
 export function text_length({ report, model }: Reading): number {
-  const length = analysis(report, "attention")?.parameters.length;
+  const length = parameters_of(report, "attention", model.name)?.length;
   return tokens_of(report, model.name).length || (typeof length === "number" ? length : 0);
 }
 

@@ -1,6 +1,6 @@
 // Heads that look for what followed when this token came before.
 import { format_number } from "../chart/number";
-import { analysis, rows_of } from "../data/report";
+import { parameters_of, rows_of } from "../data/report";
 import { between, place_words, reads_one_way, small_percent, strong, type Kind } from "./finding";
 import { head_count, head_spark, strongest_heads } from "./strongest_heads";
 
@@ -8,7 +8,7 @@ const kShortestBlock = 10; // of shorter ones, the token sought is too near to t
 
 export const induction_heads: Kind = (reading) => {
   const { report, model } = reading;
-  const length = analysis(report, "induction")?.parameters.length; // of both halves
+  const length = parameters_of(report, "induction", model.name)?.length; // of both halves
   if (typeof length !== "number" || !reads_one_way(reading)) return undefined;
   const block = length / 2;
   if (block < kShortestBlock) return undefined;

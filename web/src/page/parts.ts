@@ -2,7 +2,7 @@
 import { column_count } from "../chart/lines";
 import type { Words } from "../chart/words";
 import type { AnalysisId } from "../data/report_file";
-import { analysis, type Report } from "../data/report";
+import type { Report } from "../data/report";
 import { draw_frames } from "./frame";
 import { h, set_words } from "./h";
 import type { Context } from "./view";
@@ -57,9 +57,9 @@ export function controls(...children: (Node | null)[]): HTMLElement {
 export const command_words = (command: string): HTMLElement =>
   h("code", {}, command.split(" ").flatMap((word, index) => [index > 0 ? " " : null, h("span", {}, word)]));
 
-/** The dashed box in the place of an analysis that the report does not hold. */
-export function absent(what: string, command: string): HTMLElement {
-  return h("div", { class: "absent" }, h("p", {}, `${what} is not in this report. This makes it:`), command_words(command));
+/** The dashed box in the place of an analysis that the report does not hold. `command`: null where none brings it. */
+export function absent(what: string, command: string | null): HTMLElement {
+  return h("div", { class: "absent" }, h("p", {}, `${what} is not in this report.${command ? " This makes it:" : ""}`), command ? command_words(command) : null);
 }
 
 const kCommands: Readonly<Record<AnalysisId, string>> = {
@@ -76,19 +76,23 @@ export const offer_analyses = (make: (id: AnalysisId) => HTMLElement | null): vo
 
 /** With `report`, why it was left out, if it says so. */
 export function absent_analysis(what: string, id: AnalysisId, report?: Report): HTMLElement {
-  const left_out = report?.file.left_out.find((each) => each.what.startsWith(`${id}: `));
-  const box = absent(left_out ? `${what} (${left_out.what.slice(id.length + 2)})` : what, left_out?.command ?? `attnscope ${kCommands[id]}`);
+  const left_out = report?.file.left_out.find((each) => each.part === id);
+  const why = left_out && (report && report.file.models.length > 1 ? `${left_out.model}: ${left_out.why}` : left_out.why);
+  const box = absent(why ? `${what} (${why})` : what, left_out ? left_out.command : `attnscope ${kCommands[id]}`);
   const button = offer?.(id);
   if (button) box.append(button);
   return box;
 }
 
-/** A yellow line for each reason why something was skipped; null where nothing was. */
+/** A yellow line for each note and each reason why something was skipped; null where there is neither. */
 export function skipped_lines(context: Context, ...ids: AnalysisId[]): HTMLElement | null {
-  const skipped = ids.flatMap((id) => analysis(context.report, id)?.skipped ?? []).filter((each) => each.model === context.model.name);
-  if (skipped.length === 0) return null;
+  const parts = context.report.file.reports.filter((each) => each.model === context.model.name && ids.includes(each.id));
+  const notes = [...new Set(parts.flatMap((part) => part.notes ?? []))];
+  const skipped = parts.flatMap((part) => part.skipped);
   const place = (each: (typeof skipped)[number]) => [each.matrix ?? each.name, each.layer != null ? `layer ${each.layer}` : null, each.head != null ? `head ${each.head}` : null].filter(Boolean).join(", ");
-  const shown = skipped.slice(0, 3).map((each) => h("p", { class: "skipped" }, `Skipped: ${place(each)}: ${each.reason}`));
-  const more = skipped.length - shown.length;
-  return h("div", {}, shown, more > 0 ? h("p", { class: "skipped" }, `Skipped: ${more} more; the view Data lists them.`) : null);
+  const lines = [...notes, ...skipped.map((each) => `Skipped: ${place(each)}: ${each.reason}`)];
+  if (lines.length === 0) return null;
+  const shown = lines.slice(0, 3).map((line) => h("p", { class: "skipped" }, line));
+  const more = lines.length - shown.length;
+  return h("div", {}, shown, more > 0 ? h("p", { class: "skipped" }, `${more} more; the view Data lists them.`) : null);
 }

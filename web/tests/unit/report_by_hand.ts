@@ -9,7 +9,7 @@ export const kModel: Model = {
 };
 
 export const analysis_of = (id: string, rows: object[], parameters: object = {}, skipped: object[] = []): Analysis =>
-  ({ id, again: "", command: id, parameters, rows, skipped }) as unknown as Analysis;
+  ({ id, model: kModel.name, again: "", command: id, parameters, rows, skipped }) as unknown as Analysis;
 
 export const heads_of = (model: Model): { layer: number; head: number }[] =>
   Array.from({ length: model.layers * model.heads }, (_, index) => ({ layer: Math.floor(index / model.heads), head: index % model.heads }));

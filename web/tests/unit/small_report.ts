@@ -26,7 +26,7 @@ const similarity = (layer: number, scope: string, mean: number | null) => ({
 
 export function small_report(): Report {
   const skipped = [{ model: "small", layer: 1, matrix: "q", reason: "holds NaN" }, { model: "small", layer: 1, matrix: "k", reason: "holds NaN" }];
-  const analysis = (id: string, rows: object[]) => ({ id, again: "", command: id, parameters: {}, rows, skipped });
+  const analysis = (id: string, rows: object[]) => ({ id, model: kModel.name, again: "", command: id, parameters: {}, rows, skipped });
   const file = {
     thresholds: [0.9, 0.99], models: [kModel], left_out: [], texts: [], maps: [],
     reports: [

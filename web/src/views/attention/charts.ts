@@ -4,7 +4,7 @@ import type { Line, LinesChart } from "../../chart/lines";
 import type { MapChart } from "../../chart/map";
 import type { WallChart, WallMap } from "../../chart/wall";
 import type { WeightColour } from "../../chart/weights_colour";
-import { analysis, map_places, rows_of, tokens_of, type Report } from "../../data/report";
+import { map_places, parameters_of, rows_of, tokens_of } from "../../data/report";
 import type { AttentionHeadRow, AttentionLayerRow, InductionRow, ReportFile } from "../../data/report_file";
 import { layers_words } from "../../findings/finding";
 import { choice_param } from "../../page/state";
@@ -30,8 +30,8 @@ export function attention_choice(reading: Reading): AttentionChoice {
 const part = (choice: AttentionChoice) => (choice.without_first ? "attention_without_first" : "attention");
 
 /** How the maps of a report were made: tokens of a sequence, sequences, and the share of the energy of its ranks. */
-export function text_facts(report: Report): { length: number; sequences: number; energy: number } {
-  const parameters = (analysis(report, "attention") ?? analysis(report, "attention_without_first"))?.parameters ?? {};
+export function text_facts({ report, model }: Pick<Reading, "report" | "model">): { length: number; sequences: number; energy: number } {
+  const parameters = parameters_of(report, "attention", model.name) ?? parameters_of(report, "attention_without_first", model.name) ?? {};
   const number = (name: string, otherwise: number) => (typeof parameters[name] === "number" ? (parameters[name] as number) : otherwise);
   return { length: number("length", 0), sequences: number("sequences", 1), energy: number("energy", 0.9) };
 }
@@ -95,7 +95,7 @@ export function profile_chart({ report, model }: Reading, choice: AttentionChoic
   return {
     kind: "lines", name: "attention-heads-of-layer", title: `Heads of layer ${layer}`, end_labels: true, points: true,
     x: { title: "head", scale: "linear", domain: [0, Math.max(1, model.heads - 1)], integers: true },
-    y: counts_axis("", rows.flatMap((row) => [row.energy_rank, row.columns]), text_facts(report).length),
+    y: counts_axis("", rows.flatMap((row) => [row.energy_rank, row.columns]), text_facts({ report, model }).length),
     series: [{ key: "rank", label: "rank", colour: { role: "qk" } }, { key: "columns", label: "columns", colour: { role: "v" }, dash: "4 3" }],
     panels: [{ lines: [
       line("rank", rows, (row) => row.head, (row) => row.energy_rank, (row) => row.energy_rank_error),
@@ -111,7 +111,7 @@ export const layer_rows = ({ report, model }: Reading, choice: AttentionChoice):
 export function max_rank_chart(reading: Reading, choice: AttentionChoice): LinesChart | undefined {
   const rows = layer_rows(reading, choice);
   if (rows.length === 0) return undefined;
-  const { length } = text_facts(reading.report);
+  const { length } = text_facts(reading);
   return {
     kind: "lines", name: "attention-max-rank", title: length > 0 ? `MaxRank by layer, of ${length}` : "MaxRank by layer", end_labels: true, points: true,
     x: { title: "layer", scale: "linear", domain: [0, Math.max(1, reading.model.layers - 1)], integers: true },
@@ -136,7 +136,7 @@ export function collapsed_words(rows: readonly AttentionLayerRow[]): string | un
 /** What every head does on the text, and with repeated tokens where that was measured. */
 export function text_heatmaps(reading: Reading, choice: AttentionChoice): HeatmapChart[] {
   const { report, model } = reading;
-  const { length, energy } = text_facts(report);
+  const { length, energy } = text_facts(reading);
   const index = <Row extends HeadPlace>(rows: readonly Row[]) => new Map(rows.map((row) => [`${row.layer}/${row.head}`, row]));
   const rows = index(attention_heads(report, model.name, part(choice)));
   const induction = index(rows_of(report, "induction", model.name).filter((row) => row.head !== null));

@@ -21,7 +21,7 @@ function draw(context: Context): HTMLElement {
   const { report, model } = context;
   const chosen = attention_choice(context);
   const wall = wall_chart(context, chosen);
-  const { length, sequences } = text_facts(report);
+  const { length, sequences } = text_facts(context);
   const of_texts = sequences > 1 ? `; figures are means over ${sequences} texts, maps are of the first` : "";
   const head = h("div", { class: "view-head" },
     h("div", {}, h("h1", { class: "view" }, "Attention"),
@@ -66,10 +66,10 @@ function facts(context: Context, chosen: AttentionChoice): HTMLElement | null {
   return found ? h("p", { class: "head-facts" }, head_facts(found).map(({ value, label }) => h("span", {}, h("b", {}, value), ` ${label}`))) : null;
 }
 
-function whole_map_command({ report }: Context, { place }: AttentionChoice, what: string): HTMLElement {
-  const bytes = text_facts(report).length ** 2;
+function whole_map_command(context: Context, { place }: AttentionChoice, what: string): HTMLElement {
+  const bytes = text_facts(context).length ** 2;
   const size = bytes > 0 ? ` (about ${bytes_words(bytes)})` : "";
-  return absent(`${what}${size}`, `${report.file.command} --maps ${place.layer},${place.head}`);
+  return absent(`${what}${size}`, `${context.report.file.command.replace(/ --maps \S+/, "")} --maps ${place.layer},${place.head}`);
 }
 
 function ranks(context: Context, chosen: AttentionChoice): HTMLElement | null {
@@ -78,7 +78,7 @@ function ranks(context: Context, chosen: AttentionChoice): HTMLElement | null {
   // A served page that has run no text yet says so above.
   if (!profile && !max_rank && context.report.live && !chosen.without_first) return null;
   if (!profile && !max_rank) return section(title, null, absent_analysis("The rank of attention maps", chosen.without_first ? "attention_without_first" : "attention", context.report));
-  const { energy, sequences } = text_facts(context.report);
+  const { energy, sequences } = text_facts(context);
   const collapsed = collapsed_words(layer_rows(context, chosen));
   const note = `Directions, and columns, that hold ${Math.round(energy * 100)}\u202f% of the energy${chosen.without_first ? ", without key 0" : ""}.`
     + `${sequences > 1 ? " Bars are standard errors over the texts." : ""}${collapsed ? ` ${collapsed}` : ""}`;

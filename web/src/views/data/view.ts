@@ -51,7 +51,7 @@ function table_part(context: Context, ids: AnalysisId[], id: AnalysisId): HTMLEl
           h("button", { type: "button", title: each.meaning || null, onclick: () => context.go({ sort: `${each.path}:${is_sorted && !order.down ? "down" : "up"}` }) },
             each.heading, is_sorted ? (order.down ? " ↓" : " ↑") : ""));
       }))), body)),
-    h("p", { class: "note" }, "Made again by ", command_words(found.again)));
+    h("p", { class: "note" }, "Made again by ", (found.again ?? "").split("\n").map(command_words)));
 }
 
 function fact(name: string, value: string): HTMLElement[] {
@@ -73,8 +73,9 @@ function provenance({ report }: Context): HTMLElement {
       h("dt", {}, "made again by"), h("dd", {}, command_words(file.command)),
       file.models.flatMap((model) => fact(model.name, Object.entries(model).filter(([name, value]) => name !== "name" && typeof value !== "object")
         .map(([name, value]) => `${name.replace(/_/g, " ")} ${typeof value === "number" ? value.toLocaleString("en") : String(value)}`).join(", "))),
-      file.reports.flatMap((each) => fact(each.id.replace(/_/g, " "), `${each.rows.length.toLocaleString("en")} rows${parameters_words(each.parameters)}`)),
-      file.left_out.flatMap((each) => fact("left out", `${each.what}: ${each.command}`)),
+      file.reports.flatMap((each) => fact(`${each.id.replace(/_/g, " ")}${file.models.length > 1 ? ` of ${each.model}` : ""}`, `${each.rows.length.toLocaleString("en")} rows${parameters_words(each.parameters)}`)),
+      file.left_out.flatMap((each) => fact("left out", `${each.part.replace(/_/g, " ")} of ${each.model}: ${each.why}${each.command ? `: ${each.command}` : ""}`)),
+      file.reports.flatMap((each) => (each.notes ?? []).flatMap((note) => fact(each.id.replace(/_/g, " "), note))),
       skipped.flatMap((each) => fact("skipped", `${each.id}: ${each.model}${each.layer != null ? `, layer ${each.layer}` : ""}${each.matrix ? `, ${each.matrix}` : ""}: ${each.reason}`))));
 }
 

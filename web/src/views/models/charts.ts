@@ -87,8 +87,12 @@ export function heads_by_depth({ report }: Reading): LinesChart | undefined {
 }
 
 /** The largest rank of a layer's maps over their size, and the collapse that it shows. */
-export function max_rank_by_depth({ report }: Reading): LinesChart | undefined {
-  const { length, energy } = text_facts(report);
+export function max_rank_by_depth(reading: Reading): LinesChart | undefined {
+  const { report } = reading;
+  const { energy } = text_facts(reading);
+  // Texts are cut to what each model takes: their lengths may differ.
+  const lengths = [...new Set(report.file.models.map((model) => text_facts({ report, model }).length))].filter((each) => each > 0);
+  const length = Math.max(0, ...lengths);
   const lines = report.file.models.map((model, index) => {
     const rows = new Map(rows_of(report, "attention", model.name).filter((row): row is AttentionLayerRow => row.head === null).map((row) => [row.layer, row]));
     const line = depth_line(model, index, (layer) => rows.get(layer)?.mean_max_rank);
@@ -97,7 +101,7 @@ export function max_rank_by_depth({ report }: Reading): LinesChart | undefined {
   if (lines.length === 0) return undefined;
   const most = Math.max(length / 3, ...all_values([{ lines }]));
   return {
-    kind: "lines", name: "models-max-rank", title: "MaxRank", note: `The largest rank among a layer's maps at ${Math.round(energy * 100)}\u202f% of the energy${length > 0 ? `, of ${length}` : ""}; bars are standard errors.`,
+    kind: "lines", name: "models-max-rank", title: "MaxRank", note: `The largest rank among a layer's maps at ${Math.round(energy * 100)}\u202f% of the energy${length > 0 ? `, of ${lengths.join(" or ")}` : ""}; bars are standard errors.`,
     x: kDepth, y: { title: "", scale: "linear", domain: [0, most * 1.1], integers: true }, series: model_series(report), panels: [{ lines }], points: true,
   };
 }

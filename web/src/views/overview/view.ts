@@ -55,8 +55,8 @@ function findings_part(context: Context): HTMLElement {
 function wall_part(context: Context): HTMLElement {
   const { report, model, theme } = context;
   if (has_maps(context)) return chart_frame(wall_chart(context), theme, { level: 2, on_choose: ({ row, column }) => context.go({ l: row, h: column }, "attention") });
-  const why = report.file.left_out.find((each) => each.what.startsWith("attention") && (report.file.models.length === 1 || each.what.includes(model.name)));
-  return section("Every head on one text", why ? `Left out: ${why.what}.` : null, absent("A map of each head", why?.command ?? "attnscope report MODEL --text-file FILE -o report.html"));
+  const why = report.file.left_out.find((each) => each.part === "maps" && each.model === model.name);
+  return section("Every head on one text", why ? `Left out: ${why.why}.` : null, absent("A map of each head", why ? why.command : "attnscope report MODEL --text-file FILE -o report.html"));
 }
 
 function heads_part(context: Context): HTMLElement {

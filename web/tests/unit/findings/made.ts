@@ -26,7 +26,7 @@ export function reading({ model, rows = {}, parameters = {}, threshold = 0.9, th
   const file = {
     thresholds, models: [made], texts: [], maps: [], matrices: [], cosines: [], left_out: [], fields: {},
     reports: Object.entries(rows).map(([id, each]) => ({
-      id, rows: each.map((row) => ({ model: made.name, ...row })), skipped: [],
+      id, model: made.name, rows: each.map((row) => ({ model: made.name, ...row })), skipped: [],
       parameters: { energy: 0.9, length: 100, ...parameters[id as AnalysisId] },
     })),
   } as unknown as ReportFile;
