@@ -83,6 +83,7 @@ void decode_elements(const TensorView& tensor, std::int64_t first, std::int64_t 
         return std::bit_cast<float>(bits);
       });
     case DType::f16:
+      if (stride == 1) return decode_f16(tensor.bytes.data() + 2 * first, count, out);
       return decode_as<T, std::uint16_t>(tensor, first, stride, count, out, f16_to_float);
     case DType::bf16:
       return decode_as<T, std::uint16_t>(tensor, first, stride, count, out, bf16_to_float);

@@ -1,23 +1,31 @@
-// One 16-bit number to float32 and back, exactly.
+// 16-bit numbers to float32 and back, exactly.
 #pragma once
 
 #include <bit>
+#include <cstddef>
 #include <cstdint>
 
 namespace attnscope {
 
-/// IEEE 754 binary16: 1 sign, 5 exponent (bias 15), 10 fraction bits.
+/// IEEE 754 binary16: 1 sign, 5 exponent (bias 15), 10 fraction bits. Without branches, so that
+/// loops over it become vector code, and without arithmetic on subnormal float32, which some
+/// programs have their CPU take for zero.
 inline float f16_to_float(std::uint16_t bits) {
+  constexpr std::uint32_t kExponent = 1u << 23;  // 1 in the exponent of a float32
   const std::uint32_t sign = static_cast<std::uint32_t>(bits & 0x8000) << 16;
-  const std::uint32_t exponent = (bits >> 10) & 0x1F;
-  const std::uint32_t fraction = bits & 0x3FF;
-  if (exponent == 0) {  // zero or subnormal: fraction * 2^-24, a normal float32
-    const float magnitude = static_cast<float>(fraction) * 0x1p-24f;
-    return std::bit_cast<float>(std::bit_cast<std::uint32_t>(magnitude) | sign);
-  }
-  const std::uint32_t float_exponent = exponent == 0x1F ? 0xFF : exponent + (127 - 15);
-  return std::bit_cast<float>(sign | float_exponent << 23 | fraction << 13);
+  const std::uint32_t magnitude = static_cast<std::uint32_t>(bits & 0x7FFF) << 13;
+  const float normal = std::bit_cast<float>(magnitude + (127 - 15) * kExponent);
+  // Fraction * 2^-24: put behind 2^-14, which is then taken away. Each is the smaller of both
+  // where it is the right one.
+  const float subnormal = std::bit_cast<float>(magnitude + (127 - 14) * kExponent) - 0x1p-14f;
+  const float value = subnormal < normal ? subnormal : normal;
+  const std::uint32_t not_finite = value >= 0x1p16f ? 255 * kExponent : 0;
+  return std::bit_cast<float>(std::bit_cast<std::uint32_t>(value) | not_finite | sign);
 }
+
+/// So many of them, little-endian and one after the other.
+template <class T>
+void decode_f16(const std::byte* at, std::int64_t count, T* out);
 
 /// The bits of a value that binary16 has exactly; those of some NaN for a NaN.
 inline std::uint16_t f16_pattern(float value) {
