@@ -245,6 +245,13 @@ const CheckpointTensor* Checkpoint::find(std::string_view name) const {
   return &tensors_[found->second];
 }
 
+const CheckpointTensor* Checkpoint::find_first(std::span<const std::string> names) const {
+  for (const std::string& name : names) {
+    if (const CheckpointTensor* tensor = find(name)) return tensor;
+  }
+  return nullptr;
+}
+
 std::string Checkpoint::missing_note(std::string_view name) const {
   const auto found = missing_.find(name);
   if (found == missing_.end()) return "";
@@ -264,17 +271,13 @@ bool Checkpoint::is_remote() const {
 }
 
 void Checkpoint::need(std::span<const std::span<const std::byte>> parts) const {
-  for (const auto part : parts) {
-    for (const MappedFile& file : files_) file.need(part);
-  }
+  for (const MappedFile& file : files_) file.need(parts);
 }
 
 void Checkpoint::need(const CheckpointTensor& tensor) const { need(all_bytes(tensor.view)); }
 
 void Checkpoint::prefetch(std::span<const std::span<const std::byte>> parts) const {
-  for (const auto part : parts) {
-    for (const MappedFile& file : files_) file.prefetch(part);
-  }
+  for (const MappedFile& file : files_) file.prefetch(parts);
 }
 
 void Checkpoint::release(const CheckpointTensor& tensor) const {

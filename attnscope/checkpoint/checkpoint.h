@@ -58,6 +58,9 @@ class Checkpoint {
   /// The tensor of that name, or the one that it is an alias of; null where there is none.
   const CheckpointTensor* find(std::string_view name) const;
 
+  /// Of the first of the names that the files hold; null where they hold none.
+  const CheckpointTensor* find_first(std::span<const std::string> names) const;
+
   /// Other names of tensors, from the files' metadata: alias → name.
   const std::map<std::string, std::string, std::less<>>& aliases() const { return aliases_; }
 

@@ -46,10 +46,14 @@ class MappedFile {
 
   /// Returns when `part` of the bytes can be read: at once where the file is on this machine. Bytes
   /// of other files are ignored here and below. Throws Error(io) where they cannot be had.
-  void need(std::span<const std::byte> part) const;
+  void need(std::span<const std::byte> part) const { need({&part, 1}); }
 
-  /// Asks for `part` of the bytes to be read soon, and does not wait for it.
-  void prefetch(std::span<const std::byte> part) const;
+  /// Of many, some of what lies between may be read too, where that costs less than to begin anew.
+  void need(std::span<const std::span<const std::byte>> parts) const;
+
+  /// Asks for parts of the bytes to be read soon, and does not wait for them.
+  void prefetch(std::span<const std::byte> part) const { prefetch({&part, 1}); }
+  void prefetch(std::span<const std::span<const std::byte>> parts) const;
 
   /// Says that `part` of the bytes will not be read soon: what memory held of it may go.
   void release(std::span<const std::byte> part) const;
@@ -62,6 +66,12 @@ class MappedFile {
 
   /// Where in the file the part begins; nothing where it is no part of it.
   std::optional<std::size_t> place_of(std::span<const std::byte> part) const;
+
+  struct Stretch {
+    std::size_t begin, end;
+  };
+  /// The parts of this file in their order, near ones joined.
+  std::vector<Stretch> stretches_of(std::span<const std::span<const std::byte>> parts) const;
 
   std::filesystem::path path_;
   int descriptor_ = -1;

@@ -71,8 +71,4 @@ std::uint64_t ItemInputs::bytes_read() const {
   return total;
 }
 
-void ItemInputs::prefetch() const {
-  for (const Read& read : reads_) read.checkpoint->prefetch(read.bytes);
-}
-
 }  // namespace attnscope

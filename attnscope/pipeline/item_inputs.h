@@ -42,8 +42,6 @@ class ItemInputs {
   std::string identity() const;
 
   std::uint64_t bytes_read() const;
-  /// Asks for them to be read soon, and does not wait for them.
-  void prefetch() const;
 
  private:
   Record facts_;

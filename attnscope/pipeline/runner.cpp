@@ -3,6 +3,7 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "attnscope/pipeline/estimates.h"
@@ -64,7 +65,12 @@ class Run {
       plan_.analysis->add_inputs(inputs, item, source_of(item));
       const auto [found, fresh] = job_of_inputs.emplace(inputs.identity(), jobs_.size());
       if (fresh) {
-        for (const ItemInputs::Read& read : inputs.reads()) ++readers_[read.tensor];
+        for (const ItemInputs::Read& read : inputs.reads()) {
+          ++readers_[read.tensor];
+          if (!read.checkpoint->is_remote() || read.bytes.empty()) continue;
+          const auto known = first_part_.emplace(read.tensor, read.bytes.front().data()).first;
+          if (known->second != read.bytes.front().data()) shared_.insert(read.tensor);
+        }
         jobs_.push_back({.item = &item, .inputs = std::move(inputs)});
       }
       Job& job = jobs_[found->second];
@@ -90,13 +96,19 @@ class Run {
                 },
             .prefetch =
                 [this, &job] {
-                  if (!context_.compute_elsewhere) job.inputs.prefetch();
+                  if (context_.compute_elsewhere) return;
+                  for (const ItemInputs::Read& read : job.inputs.reads()) {
+                    read.checkpoint->prefetch(bytes_of(read));
+                  }
                 }};
   }
 
   std::vector<Outcome> outcomes_of(const Job& job, const Compute& compute) {
     const auto computed = [&] {
       if (context_.compute_elsewhere) return context_.compute_elsewhere(*job.item, compute.stop);
+      for (const ItemInputs::Read& read : job.inputs.reads()) {
+        if (shared_.contains(read.tensor)) read.checkpoint->need(bytes_of(read));
+      }
       return plan_.analysis->compute(*job.item, source_of(*job.item), compute);
     };
     // Where a weight is missing, there is nothing worth keeping.
@@ -105,6 +117,11 @@ class Run {
       if (context_.only_stored) throw NotStored();
       return computed();
     });
+  }
+
+  /// Of a tensor elsewhere of which several parts are read, all: that takes fewer requests.
+  std::vector<std::span<const std::byte>> bytes_of(const ItemInputs::Read& read) const {
+    return shared_.contains(read.tensor) ? all_bytes(read.tensor->view) : read.bytes;
   }
 
   /// Bytes of files elsewhere take memory, until the last item that reads them has ended.
@@ -158,7 +175,9 @@ class Run {
   RowSink& sink_;
   std::vector<Job> jobs_;
   std::mutex readers_mutex_;
-  std::map<const CheckpointTensor*, std::size_t> readers_;  // jobs that have not ended
+  std::map<const CheckpointTensor*, std::size_t> readers_;          // jobs that have not ended
+  std::map<const CheckpointTensor*, const std::byte*> first_part_;  // of a tensor elsewhere
+  std::set<const CheckpointTensor*> shared_;  // elsewhere, and several parts of it are read
   std::vector<std::size_t> job_of_item_;
   std::optional<StoredItems> stored_;
   OutcomeBuffer outcomes_;

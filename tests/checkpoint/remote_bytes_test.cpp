@@ -27,11 +27,12 @@ class TextSource : public RangeSource {
     --at_once_;
     if (failures > 0 && failures-- > 0) throw Error(ErrorKind::io, "far", "is out of reach");
     given += out.size();
+    ++requests;
     std::memcpy(out.data(), text_.data() + offset, out.size());
   }
 
   std::atomic<std::uint64_t> given = 0;
-  std::atomic<int> most_at_once = 0, failures = 0;
+  std::atomic<int> most_at_once = 0, failures = 0, requests = 0;
   bool slow = false;
 
  private:
@@ -73,6 +74,25 @@ TEST(RemoteBytes, EveryByteComesOnce) {
   file.need(bytes.subspan(10'000'000, 30'000'000));
   EXPECT_EQ(fixture.source->given, text.size());
   EXPECT_EQ(text_of(bytes), text);
+}
+
+TEST(RemoteBytes, NearPartsComeInOneRequest) {
+  const RemoteFixture fixture(pattern(4'000'000));
+  const MappedFile file(fixture.remote);
+  const auto bytes = file.bytes();
+  const auto requests_of = [&](std::size_t each, std::size_t apart) {
+    std::vector<std::span<const std::byte>> parts;
+    for (int part = 3; part >= 0; --part) {
+      parts.push_back(bytes.subspan(static_cast<std::size_t>(part) * apart, each));
+    }
+    const int before = fixture.source->requests;
+    file.need(parts);
+    return fixture.source->requests - before;
+  };
+  EXPECT_EQ(requests_of(100, 500'000), 4);
+  EXPECT_EQ(fixture.source->given, 400u);
+  EXPECT_EQ(requests_of(1000, 10'000), 1);  // but for the first 100, with what lies between
+  EXPECT_EQ(fixture.source->given, 400u + 31'000 - 100);
 }
 
 TEST(RemoteBytes, BytesOfOtherFilesAreNoConcernOfIt) {

@@ -36,6 +36,50 @@ TEST(HubRemote, FetchesOnlyTheTensorsThatAreAskedFor) {
   EXPECT_LE(hub.sent_bytes(), headers + 4 * width * width + 2 * 512);
 }
 
+/// A GPTQ checkpoint of nothing but a gate and an up matrix in one tensor, whose rows of words are
+/// so long that a part of each is worth a request.
+std::uint64_t write_wide(const fs::path& folder) {
+  constexpr std::int64_t kWidth = 64, kMlp = 40'960;
+  const json config = {
+      {"model_type", "phi3"},
+      {"hidden_size", kWidth},
+      {"intermediate_size", kMlp},
+      {"num_hidden_layers", 1},
+      {"num_attention_heads", 2},
+      {"vocab_size", 8},
+      {"quantization_config", {{"quant_method", "gptq"}, {"bits", 4}, {"group_size", kWidth}}}};
+  const std::string name = "model.layers.0.mlp.gate_up_proj";
+  TensorToWrite words = random_tensor(name + ".qweight", {kWidth / 8, 2 * kMlp}, 1);
+  words.dtype = "I32";
+  TensorToWrite scales = zero_tensor(name + ".scales", "F16", 16, {1, 2 * kMlp});
+  for (std::size_t at = 1; at < scales.bytes.size(); at += 2) scales.bytes[at] = '\x3C';
+  const std::string file = safetensors_bytes(
+      {words, zero_tensor(name + ".qzeros", "I32", 32, {1, 2 * kMlp / 8}), scales});
+  fs::create_directories(folder);
+  std::ofstream(folder / "config.json") << config.dump();
+  std::ofstream(folder / "model.safetensors", std::ios::binary) << file;
+  return file.size();
+}
+
+TEST(HubRemote, FetchesTheOutputsOfAFusedTensorThatAreAskedFor) {
+  TestHub hub;
+  const fs::path folder = hub.folder_of("org/wide");
+  const std::uint64_t bytes = write_wide(folder);
+  const auto rows = [&](const std::string& matrix, const Words& model) {
+    const Words command = Words{"spectrum", "--format", "json", "--matrix", matrix} + model;
+    json found = json::parse(output_of(command, hub.options()))["rows"];
+    for (json& row : found) row.erase("model");
+    return found;
+  };
+  const Words remote = {"org/wide", "--remote"}, local = {folder.string()};
+  EXPECT_EQ(rows("gate", remote), rows("gate", local));
+  EXPECT_LT(hub.sent_bytes(), bytes * 6 / 10);
+  hub.forget_requests();
+  EXPECT_EQ(rows("gate,up", remote), rows("gate,up", local));
+  EXPECT_LT(hub.sent_bytes(), bytes + 4096);
+  EXPECT_LT(hub.requests().size(), 12u) << "the tensor was asked for in more parts than it needs";
+}
+
 TEST(HubRemote, SurvivesAddressesThatExpireAndConnectionsThatAreCut) {
   TestHub hub;
   hub.offer("org/gpt2", "gpt2");

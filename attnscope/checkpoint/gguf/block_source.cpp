@@ -5,6 +5,7 @@
 #include <bit>
 
 #include "attnscope/tensor/float16.h"
+#include "attnscope/tensor/row_stretches.h"
 
 namespace attnscope {
 namespace {
@@ -71,17 +72,7 @@ std::vector<std::span<const std::byte>> BlockSource::reads(std::int64_t first_ro
   const std::int64_t size = type_.block_values;
   const std::int64_t begin = first_col / size * type_.block_bytes;
   const std::int64_t end = (first_col + cols + size - 1) / size * type_.block_bytes;
-  if (begin == end) return {};
-  const auto stretch = [&](std::int64_t from, std::int64_t to) {
-    return bytes_.subspan(static_cast<std::size_t>(from), static_cast<std::size_t>(to - from));
-  };
-  const std::int64_t first = first_row * row_bytes_;
-  if (end - begin == row_bytes_) return {stretch(first, first + rows * row_bytes_)};
-  std::vector<std::span<const std::byte>> out;
-  for (std::int64_t row = 0; row < rows; ++row) {
-    out.push_back(stretch(first + row * row_bytes_ + begin, first + row * row_bytes_ + end));
-  }
-  return out;
+  return row_stretches(bytes_, row_bytes_, first_row, rows, begin, end);
 }
 
 TensorView view_of(const GgufTensor& tensor, bool big_endian) {

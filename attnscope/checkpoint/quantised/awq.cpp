@@ -6,11 +6,12 @@
 #include "attnscope/checkpoint/quantised/rounding.h"
 #include "attnscope/checkpoint/quantised/turned_source.h"
 #include "attnscope/tensor/decode.h"
+#include "attnscope/tensor/row_stretches.h"
 
 namespace attnscope {
 namespace {
 
-constexpr std::int64_t kInWord = 8;
+constexpr std::int64_t kInWord = 8, kWordBytes = 4;
 
 struct AwqParts {
   std::int64_t outputs = 0;
@@ -25,9 +26,25 @@ class AwqSource final : public TurnedSource {
  public:
   explicit AwqSource(AwqParts parts) : TurnedSource(parts.outputs), parts_(std::move(parts)) {}
 
-  std::vector<std::span<const std::byte>> reads(std::int64_t, std::int64_t, std::int64_t,
-                                                std::int64_t) const override {
-    return {parts_.weights.bytes, parts_.zeros.bytes, parts_.scales.bytes};
+  std::vector<std::span<const std::byte>> reads(std::int64_t first_row, std::int64_t rows,
+                                                std::int64_t first_col,
+                                                std::int64_t cols) const override {
+    if (rows == 0 || cols == 0) return {};
+    const std::int64_t end_row = first_row + rows;
+    const std::int64_t first_group = first_col / parts_.inputs_each;
+    const std::int64_t groups = blocks_of(first_col + cols, parts_.inputs_each) - first_group;
+    const std::int64_t word_row_bytes = parts_.outputs / kInWord * kWordBytes;
+    const std::int64_t begin = first_row / kInWord * kWordBytes;
+    const std::int64_t end = blocks_of(end_row, kInWord) * kWordBytes;
+    const std::int64_t scale_bytes = dtype_info(parts_.scales.dtype).bits / 8;
+    auto out = row_stretches(parts_.weights.bytes, word_row_bytes, first_col, cols, begin, end);
+    for (const auto& more :
+         {row_stretches(parts_.zeros.bytes, word_row_bytes, first_group, groups, begin, end),
+          row_stretches(parts_.scales.bytes, parts_.outputs * scale_bytes, first_group, groups,
+                        first_row * scale_bytes, end_row * scale_bytes)}) {
+      out.insert(out.end(), more.begin(), more.end());
+    }
+    return out;
   }
 
  private:

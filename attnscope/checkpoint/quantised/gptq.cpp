@@ -9,11 +9,12 @@
 #include "attnscope/checkpoint/quantised/rounding.h"
 #include "attnscope/checkpoint/quantised/turned_source.h"
 #include "attnscope/tensor/decode.h"
+#include "attnscope/tensor/row_stretches.h"
 
 namespace attnscope {
 namespace {
 
-constexpr std::int64_t kWordBits = 32;
+constexpr std::int64_t kWordBits = 32, kWordBytes = 4;
 
 struct GptqParts {
   int bits = 4;
@@ -30,10 +31,27 @@ class GptqSource final : public TurnedSource {
  public:
   explicit GptqSource(GptqParts parts) : TurnedSource(parts.outputs), parts_(std::move(parts)) {}
 
-  std::vector<std::span<const std::byte>> reads(std::int64_t, std::int64_t, std::int64_t,
-                                                std::int64_t) const override {
-    std::vector<std::span<const std::byte>> out = {parts_.weights.bytes, parts_.zeros.bytes,
-                                                   parts_.scales.bytes};
+  std::vector<std::span<const std::byte>> reads(std::int64_t first_row, std::int64_t rows,
+                                                std::int64_t first_col,
+                                                std::int64_t cols) const override {
+    if (rows == 0 || cols == 0) return {};
+    const std::int64_t end_row = first_row + rows, bits = parts_.bits;
+    const std::int64_t first_word = first_col * bits / kWordBits;
+    const std::int64_t end_word = blocks_of((first_col + cols) * bits, kWordBits);
+    const std::int64_t scale_bytes = dtype_info(parts_.scales.dtype).bits / 8;
+    std::vector<std::span<const std::byte>> out;
+    const auto add = [&](const TensorView& table, std::int64_t row_bytes, std::int64_t first,
+                         std::int64_t count, std::int64_t begin, std::int64_t end) {
+      const auto more = row_stretches(table.bytes, row_bytes, first, count, begin, end);
+      out.insert(out.end(), more.begin(), more.end());
+    };
+    add(parts_.weights, parts_.outputs * kWordBytes, first_word, end_word - first_word,
+        first_row * kWordBytes, end_row * kWordBytes);
+    add(parts_.zeros, parts_.outputs * bits / 8, 0, parts_.groups.count,
+        first_row * bits / kWordBits * kWordBytes,
+        blocks_of(end_row * bits, kWordBits) * kWordBytes);
+    add(parts_.scales, parts_.outputs * scale_bytes, 0, parts_.groups.count,
+        first_row * scale_bytes, end_row * scale_bytes);
     if (parts_.groups.listed) out.push_back(parts_.groups.listed->bytes);
     return out;
   }

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "attnscope/checkpoint/checkpoint.h"
+#include "attnscope/checkpoint/remote_bytes.h"
 #include "attnscope/tensor/decode.h"
 
 namespace attnscope {
@@ -111,6 +112,62 @@ TEST(QuantisedGolden, ValuesAreThoseOfTheLibraries) {
       expect_reads(quantised, got->view, what);
     }
     EXPECT_GT(composed, 0u) << folder;
+  }
+}
+
+/// Gives parts of a file, as far as they are asked for.
+class PartsSource : public RangeSource {
+ public:
+  explicit PartsSource(fs::path path) : file_(path) {}
+  void read(std::uint64_t offset, std::span<std::byte> out) override {
+    std::copy_n(file_.bytes().begin() + static_cast<std::ptrdiff_t>(offset), out.size(),
+                out.begin());
+  }
+
+ private:
+  MappedFile file_;
+};
+
+/// Of a file elsewhere, whose other bytes are zero.
+Checkpoint open_elsewhere(const fs::path& folder) {
+  const fs::path path = folder / "model.safetensors";
+  RemoteFile file{"model.safetensors", "far@1/model.safetensors", fs::file_size(path),
+                  std::make_shared<PartsSource>(path), std::make_shared<Fetcher>()};
+  std::ifstream config(folder / "config.json");
+  const json quantization = json::parse(config)["quantization_config"];
+  Checkpoint checkpoint = Checkpoint::open(
+      CheckpointFolder(fs::temp_directory_path(), {std::move(file)}), "model.safetensors");
+  checkpoint.compose_quantised(quantization["quant_method"].get<std::string>(), quantization.dump(),
+                               "config.json");
+  return checkpoint;
+}
+
+TEST(QuantisedGolden, SomeOutputsTakeTheirOwnBytesAlone) {
+  for (const char* name : {"awq", "gptq-2", "gptq-3", "gptq-4", "gptq-4-any-order", "gptq-8"}) {
+    const Checkpoint here = open_composed(data_folder() / name);
+    for (const CheckpointTensor& tensor : here.tensors()) {
+      if (tensor.view.source == nullptr) continue;
+      const std::int64_t rows = tensor.view.rows(), cols = tensor.view.cols();
+      for (const auto& [first, count] :
+           {std::pair<std::int64_t, std::int64_t>(0, rows / 2), {rows / 2 + 1, 3}, {rows - 1, 1}}) {
+        const Checkpoint elsewhere = open_elsewhere(data_folder() / name);
+        const ValueSource& source = *elsewhere.find(tensor.name)->view.source;
+        std::size_t taken = 0, whole = 0;
+        for (const auto part : source.reads(first, count, 0, cols)) {
+          for (const MappedFile& file : elsewhere.files()) file.need(part);
+          taken += part.size();
+        }
+        for (const auto part : source.reads(0, rows, 0, cols)) whole += part.size();
+        EXPECT_LT(taken, whole) << name;
+        Matrix<float> got(count, cols), wanted(count, cols);
+        source.decode(first, 0, got.view());
+        tensor.view.source->decode(first, 0, wanted.view());
+        for (std::int64_t at = 0; at < count * cols; ++at) {
+          ASSERT_TRUE(is_same(got.data()[at], wanted.data()[at]))
+              << name << ": " << tensor.name << ", rows from " << first;
+        }
+      }
+    }
   }
 }
 
