@@ -58,5 +58,8 @@ def both(name: str, **config) -> Variant:
     return Variant(name, config, old=old_spelling)
 
 
+BOTH_WAYS = variant("both-ways", is_causal=False)  # as embedding models made of decoders have it
+
+
 def activation(key: str, *names: str) -> tuple[Variant, ...]:
     return tuple(Variant(name, {key: name}, lengths=(5,)) for name in names)

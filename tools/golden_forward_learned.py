@@ -1,8 +1,8 @@
 """Cases of golden_forward.py with learned positions: the encoders, GPT-2, GPT-Neo, OPT."""
 
 import torch
-from golden_forward_case import (BF16, CONTEXT, F16, HEADS, MAIN, MAIN_ENCODER, MLP_WIDTH, ONLY, SMALL, TOKENS,
-                                 VOCABULARY, WIDTH, Case, Variant, activation, both, variant)
+from golden_forward_case import (BF16, BOTH_WAYS, CONTEXT, F16, HEADS, MAIN, MAIN_ENCODER, MLP_WIDTH, ONLY, SMALL,
+                                 TOKENS, VOCABULARY, WIDTH, Case, Variant, activation, both, variant)
 
 # ---- Encoders -----------------------------------------------------------------------------------------------------
 
@@ -39,12 +39,12 @@ ENCODERS = [
     Case("bert", "BertForMaskedLM", bert_like(), (
         MAIN_ENCODER, variant("eps", layer_norm_eps=1e-2),
         *activation("hidden_act", "gelu_new", "gelu_fast", "quick_gelu", "tanh"))),
-    Case("bert-causal", "BertLMHeadModel", bert_like(**SMALL, is_decoder=True), (ONLY,), BF16),
+    Case("bert-causal", "BertLMHeadModel", bert_like(**SMALL, is_decoder=True), (ONLY, BOTH_WAYS), BF16),
     Case("bert-untied", "BertForMaskedLM", bert_like(**SMALL, tie_word_embeddings=False), UNTIED_HEAD, BF16),
     Case("bert-body", "BertModel", bert_like(**SMALL), (MAIN_ENCODER,), BF16, rewrite=with_gamma_and_beta),
     Case("roberta", "RobertaForMaskedLM", roberta_like(), (
         MAIN_ENCODER, variant("relu", hidden_act="relu"), variant("eps", layer_norm_eps=1e-2)), F16),
-    Case("roberta-causal", "RobertaForCausalLM", roberta_like(**SMALL, is_decoder=True), (ONLY,), BF16),
+    Case("roberta-causal", "RobertaForCausalLM", roberta_like(**SMALL, is_decoder=True), (ONLY, BOTH_WAYS), BF16),
     Case("roberta-untied", "RobertaForMaskedLM", roberta_like(**SMALL, tie_word_embeddings=False), UNTIED_HEAD, BF16),
     Case("roberta-body", "RobertaModel", roberta_like(**SMALL), (ONLY,), BF16),
     Case("distilbert", "DistilBertForMaskedLM", distilbert_like(), (
@@ -98,7 +98,8 @@ SMALL_STREAM = {"out_proj": 0.03, "layers.0.self_attn.q_proj": 8.0, "layers.0.se
 GENTLE = {"q_proj": 0.6, "k_proj": 0.6}  # GPT-Neo does not scale its scores
 DECODERS = [
     Case("gpt2", "GPT2LMHeadModel", gpt2_like(), (
-        MAIN, both("inverse-layer", scale_attn_by_inverse_layer_idx=True), both("unscaled", scale_attn_weights=False),
+        MAIN, BOTH_WAYS, both("inverse-layer", scale_attn_by_inverse_layer_idx=True),
+        both("unscaled", scale_attn_weights=False),
         variant("upcast", reorder_and_upcast_attn=True, scale_attn_by_inverse_layer_idx=True),
         variant("eps", layer_norm_epsilon=1e-2),
         *activation("activation_function", "gelu", "gelu_accurate", "relu2", "mish")), F16),
@@ -108,7 +109,7 @@ DECODERS = [
     Case("gpt2-untied", "GPT2LMHeadModel",
          gpt2_like(vocab_size=32, n_embd=16, n_layer=2, n_head=2, tie_word_embeddings=False), UNTIED_HEAD, BF16),
     Case("gpt_neo", "GPTNeoForCausalLM", gpt_neo_like(), (
-        MAIN, variant("window-1", window_size=1),
+        MAIN, variant("flag-not-read", is_causal=False), variant("window-1", window_size=1),
         variant("order", attention_types=[[["local"], 1], [["global", "global", "local"], 1]],
                 attention_layers=["local", "global", "global", "local"]),
         variant("eps", layer_norm_epsilon=1e-2)), F16, gains=GENTLE),
@@ -118,7 +119,8 @@ DECODERS = [
                       intermediate_size=None, activation_function="gelu_10", tie_word_embeddings=False),
          (ONLY, *activation("activation_function", "gelu_python_tanh")), BF16, gains=GENTLE | {"c_fc": 5.0}),
     Case("opt", "OPTForCausalLM", opt_like(), (
-        MAIN, both("post-norm", do_layer_norm_before=False), both("no-final-norm", _remove_final_layer_norm=True),
+        MAIN, BOTH_WAYS, both("post-norm", do_layer_norm_before=False),
+        both("no-final-norm", _remove_final_layer_norm=True),
         *activation("activation_function", "gelu", "linear")), F16),
     # As opt-350m: post-norm, embeddings narrower than the layers.
     Case("opt-projected", "OPTForCausalLM", opt_like(**SMALL, word_embed_proj_dim=12, do_layer_norm_before=False), (

@@ -1,8 +1,8 @@
 """Cases of golden_forward.py with rotary positions."""
 
 import torch
-from golden_forward_case import (ABSENT, BF16, CONTEXT, F16, HEADS, MAIN, MLP_WIDTH, ONLY, TOKENS, VOCABULARY, WIDTH,
-                                 Case, Variant, activation, both, changed, variant)
+from golden_forward_case import (ABSENT, BF16, BOTH_WAYS, CONTEXT, F16, HEADS, MAIN, MLP_WIDTH, ONLY, TOKENS,
+                                 VOCABULARY, WIDTH, Case, Variant, activation, both, changed, variant)
 from golden_forward_spelling import old_spelling
 
 
@@ -73,9 +73,12 @@ QWEN_WINDOWS = (
     variant("window-28-layers", use_sliding_window=True, sliding_window=3, max_window_layers=ABSENT, layer_types=ABSENT),
     variant("window-not-used", use_sliding_window=False, sliding_window=3, max_window_layers=1, layer_types=ABSENT),
 )
+BOTH_WAYS_IN_WINDOWS = variant("both-ways", is_causal=False, use_sliding_window=True, sliding_window=3,
+                               layer_types=["full_attention", "sliding_attention", "full_attention"])
 LLAMAS = [
     Case("llama", "LlamaForCausalLM", llama_like(), (
-        MAIN, variant("eps", rms_norm_eps=1e-2), *scalings(), *activation("hidden_act", "gelu", "swish", "sigmoid")), BF16),
+        MAIN, BOTH_WAYS, variant("eps", rms_norm_eps=1e-2), *scalings(),
+        *activation("hidden_act", "gelu", "swish", "sigmoid")), BF16),
     Case("llama-bias", "LlamaForCausalLM", small(attention_bias=True, mlp_bias=True), (
         Variant("", old=old_spelling),), BF16),
     Case("llama-tied", "LlamaForCausalLM", small(tie_word_embeddings=True), (Variant("", old=old_spelling),), BF16,
@@ -88,7 +91,8 @@ LLAMAS = [
              variant("", head_dim=ABSENT, num_key_value_heads=ABSENT),
              variant("null", head_dim=None, num_key_value_heads=None)), BF16),
     Case("mistral", "MistralForCausalLM", llama_like(sliding_window=4), (
-        MAIN, variant("no-window", sliding_window=None), variant("window-absent", sliding_window=ABSENT),
+        MAIN, BOTH_WAYS, variant("both-ways-odd", is_causal=False, sliding_window=1),
+        variant("no-window", sliding_window=None), variant("window-absent", sliding_window=ABSENT),
         variant("window-1", sliding_window=1), variant("window-8", sliding_window=8),
         variant("types-not-read", layer_types=["full_attention", "sliding_attention"]),
         variant("bias-not-read", attention_bias=True)), BF16),
@@ -96,11 +100,11 @@ LLAMAS = [
         variant("", num_key_value_heads=ABSENT),), BF16),
     Case("qwen2", "Qwen2ForCausalLM",
          llama_like(head_dim=ABSENT, hidden_size=32, num_hidden_layers=3, rope_parameters=rope(1e6)),
-         (MAIN, *QWEN_WINDOWS), BF16),
+         (MAIN, BOTH_WAYS_IN_WINDOWS, *QWEN_WINDOWS), BF16),
     Case("qwen2-tied", "Qwen2ForCausalLM", changed(small(tie_word_embeddings=True), {"head_dim": ABSENT}), (
         Variant("", old=old_spelling),), BF16),
     Case("qwen3", "Qwen3ForCausalLM", llama_like(head_dim=12, num_hidden_layers=3, rope_parameters=rope(1e6)),
-         (MAIN, variant("eps", rms_norm_eps=1e-2), *QWEN_WINDOWS), BF16),
+         (MAIN, BOTH_WAYS_IN_WINDOWS, variant("eps", rms_norm_eps=1e-2), *QWEN_WINDOWS), BF16),
     Case("qwen3-bias", "Qwen3ForCausalLM", small(attention_bias=True), (Variant("", old=old_spelling),), BF16),
     Case("qwen3-128", "Qwen3ForCausalLM",
          small(hidden_size=8, num_attention_heads=2, num_key_value_heads=1, head_dim=128, num_hidden_layers=1), (
@@ -136,11 +140,12 @@ def as_text_config(config: dict) -> dict:
 GEMMA3_LOCAL = {"sliding_attention": rope(300.0), "full_attention": rope(5000.0) | LLAMA3 | {"rope_theta": 5000.0}}
 GEMMAS = [
     Case("gemma", "GemmaForCausalLM", llama_like(num_key_value_heads=1), (
-        MAIN, variant("eps", rms_norm_eps=1e-2), variant("gelu-means-tanh", hidden_act="gelu"),
+        MAIN, BOTH_WAYS, variant("eps", rms_norm_eps=1e-2), variant("gelu-means-tanh", hidden_act="gelu"),
         variant("activation-not-read", hidden_activation="relu"), *activation("hidden_act", "gelu_fast")), BF16),
     Case("gemma-untied", "GemmaForCausalLM", small(attention_bias=True, tie_word_embeddings=False), UNTIED_HEAD, BF16),
     Case("gemma2", "Gemma2ForCausalLM", llama_like(sliding_window=4, query_pre_attn_scalar=20), (
-        MAIN, variant("eps", rms_norm_eps=1e-2), both("caps", attn_logit_softcapping=2.0, final_logit_softcapping=0.5),
+        MAIN, BOTH_WAYS, variant("flag-not-read", use_bidirectional_attention=True),
+        variant("eps", rms_norm_eps=1e-2), both("caps", attn_logit_softcapping=2.0, final_logit_softcapping=0.5),
         both("no-caps", attn_logit_softcapping=None, final_logit_softcapping=None),
         variant("types-absent", layer_types=ABSENT),
         variant("types", layer_types=["full_attention", "sliding_attention"]),
@@ -154,6 +159,7 @@ GEMMAS = [
         MAIN, variant("eps", rms_norm_eps=1e-2), both("local", rope_parameters=GEMMA3_LOCAL),
         variant("bidirectional", use_bidirectional_attention=True),
         variant("bidirectional-odd", use_bidirectional_attention=True, sliding_window=5),
+        BOTH_WAYS, variant("both-ways-twice", use_bidirectional_attention=True, is_causal=False),
         variant("caps", attn_logit_softcapping=2.0, final_logit_softcapping=0.5),
         variant("pattern", sliding_window_pattern=3, layer_types=ABSENT, _sliding_window_pattern=ABSENT),
         variant("pattern-absent", layer_types=ABSENT, _sliding_window_pattern=ABSENT),
@@ -215,7 +221,7 @@ def share(value: float, **more) -> dict:
 
 OTHERS = [
     Case("gpt_neox", "GPTNeoXForCausalLM", neox_like(), (
-        MAIN, both("sequential", use_parallel_residual=False), variant("eps", layer_norm_eps=1e-2),
+        MAIN, BOTH_WAYS, both("sequential", use_parallel_residual=False), variant("eps", layer_norm_eps=1e-2),
         both("share-quarter", rope_parameters=share(0.25)), both("share-all", rope_parameters=share(1.0)),
         both("share-odd", rope_parameters=share(0.4)),  # 3 of 8: 4 are turned
         both("linear", rope_parameters=share(0.5, rope_type="linear", factor=4.0)),
@@ -230,14 +236,15 @@ OTHERS = [
     Case("gpt_neox-tied", "GPTNeoXForCausalLM", neox_like(hidden_size=16, num_attention_heads=2, vocab_size=32,
                                                           tie_word_embeddings=True), (ONLY,), BF16),
     Case("phi", "PhiForCausalLM", phi_like(), (
-        MAIN, variant("eps", layer_norm_eps=1e-2), both("share-quarter", rope_parameters=share(0.25)),
+        MAIN, BOTH_WAYS, variant("eps", layer_norm_eps=1e-2), both("share-quarter", rope_parameters=share(0.25)),
         both("share-all", rope_parameters=share(1.0)), both("linear", rope_parameters=share(0.5, rope_type="linear", factor=4.0)),
         *activation("hidden_act", "gelu_pytorch_tanh", "gelu", "sigmoid")), F16),
     Case("phi-qk-norm", "PhiForCausalLM", small_phi(qk_layernorm=True), (
         Variant("", old=old_spelling), variant("eps", layer_norm_eps=1e-2)), BF16),
     Case("phi-tied", "PhiForCausalLM", small_phi(tie_word_embeddings=True), (Variant("", old=old_spelling),), BF16),
     Case("phi3", "Phi3ForCausalLM", phi3_like(), (
-        MAIN, variant("window", sliding_window=4), variant("eps", rms_norm_eps=1e-2),
+        MAIN, variant("window", sliding_window=4), variant("both-ways", sliding_window=4, is_causal=False),
+        variant("eps", rms_norm_eps=1e-2),
         both("share", rope_parameters=share(0.75)), both("share-odd", rope_parameters=share(0.4)),
         long_phi3("longrope", (7, 8, 9, CONTEXT), old_spelling),
         long_phi3("longrope-su", (8, 9), as_su, old_loads=False), long_phi3("longrope-yarn", (8,), as_phi3_yarn),

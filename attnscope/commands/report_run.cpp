@@ -159,7 +159,6 @@ ReportFile empty_report(const Arguments& report, std::span<const Model> models,
   for (const Model& model : models) {
     facts.push_back(facts_record(model_facts(model)));
     const std::vector<LayerSpec>& layers = model.spec().layers;
-    facts.back().add("causal", model.spec().causal);
     facts.back().add("rotary", std::any_of(layers.begin(), layers.end(), [](const LayerSpec& each) {
                        return each.attention.rope.has_value();
                      }));

@@ -60,6 +60,13 @@ void ForwardPass::check(const TokenIds& sequence, std::int64_t past) const {
   }
 }
 
+void ForwardPass::check_head() const {
+  if (no_logits().empty() || !model_.spec().head.rule.needed) return;
+  throw Error(ErrorKind::format, {.file = model_.checkpoint().main_file().string(),
+                                  .problem = verbatim(no_logits()),
+                                  .hint = "the output head in " + model_.spec().source});
+}
+
 Matrix<float> ForwardPass::run(std::span<const TokenIds> sequences, const ForwardObserver& observer,
                                const Compute& compute, std::span<KeyValueCache> caches) const {
   const ModelSpec& spec = model_.spec();

@@ -82,6 +82,8 @@ class ForwardPass {
 
   /// Why there are no logits; empty where there are.
   const std::string& no_logits() const { return weights_.no_head; }
+  /// Throws Error(format) where a head that the model's description needs is not whole.
+  void check_head() const;
   std::int64_t vocabulary() const { return weights_.tokens.rows; }
   /// The longest text that there are positions for; without learned ones the largest int64.
   std::int64_t longest() const;

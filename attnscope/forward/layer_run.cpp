@@ -33,8 +33,8 @@ void mix(Matrix<float>& out, float a, const Matrix<float>& x, float b) {
 }  // namespace
 
 AttentionMask mask_of(const MaskSpec& spec) {
-  return spec.causal ? AttentionMask::causal(spec.window)
-                     : AttentionMask::bidirectional(spec.window);
+  const std::int64_t reach = spec.reach.value_or(AttentionMask::kAll);
+  return {.keys_before = reach, .keys_after = spec.causal ? 0 : reach};
 }
 
 void apply_norm(const NormWeights& norm, MatrixView<const float> x, MatrixView<float> out,
@@ -305,6 +305,8 @@ void LayerRun::layer(std::int64_t number, bool maps_only) {
     add_to_stream(of_mlp);
   } else {
     norm_stream(weights.attention_sum);
+  }
+  if (!spec.parallel && weights.up != nullptr) {
     const MatrixView<const float> mlp_input = norm_into(weights.mlp_input, normed_);
     if (weights.mlp_output) {
       const MatrixView<float> change = sized(change_, stream.rows, stream.cols);

@@ -31,6 +31,7 @@ struct WeightRule {
   std::vector<Role> fused = {};  // everything that the tensor holds, in order
   FusedOrder fused_order = FusedOrder::blocks;
   std::optional<std::int64_t> index = {};  // of a stacked tensor: which slice of its first axis
+  std::string bias = {};  // its tensor, which files must hold; empty: see bias_names()
 };
 
 /// Names a tensor that the forward pass does not read. `*` in the pattern matches any text.
@@ -153,6 +154,14 @@ struct RopeRule {
   bool half_truncated = false;
 };
 
+/// What makes the tokens of a decoder see each other both ways, as embedding models do.
+struct BothWays {
+  bool by_is_causal = true;       // config.json's "is_causal": false; windows then reach W tokens
+                                  // each way
+  ConfigFlag flag = {"", false};  // of the family (Gemma 3); windows then reach W / 2 each way
+  ConfigFlag unclear = {"", false};  // of which transformers' own attentions make different things
+};
+
 /// What the stream is before layer 0. Names are under the prefix.
 struct EmbeddingRule {
   std::string tokens = {};               // (V, E)
@@ -171,6 +180,7 @@ struct EmbeddingRule {
 /// What turns the last hidden state into logits. Full names.
 struct HeadRule {
   std::vector<std::string> weight = {};  // (V, E); the first that a file holds
+  bool needed = false;                   // there are files without a head; true: not of this model
   std::vector<std::string> bias = {};    // likewise
   bool needs_bias = false;
   std::string dense = {}, norm = {};  // of masked-language models: before the weight
@@ -199,6 +209,7 @@ struct Architecture {
   ScoreRule scores = {};
   std::optional<WindowRule> window = {};
   std::optional<RopeRule> rope = {};  // none: positions are not rotary
+  bool has_mlp = true;                // false: layers end with their attention
   std::string activation_key = {};    // of the MLP
   std::string activation = {};        // where the file says none
   /// What the file's "gelu" means (Gemma); empty: gelu.
@@ -212,10 +223,10 @@ struct Architecture {
   std::string head_marker = "";
   /// Tensors (full names) that repeat another one where a file holds both: {copy, original}.
   std::vector<std::pair<std::string, std::string>> repeated = {};
-  bool tied_by_default = true;             // what a config.json without tie_word_embeddings means
-  ConfigFlag causal = {"", true};          // decoders keep a KV cache, encoders do not
-  ConfigKey padding_token = {};            // its id
-  ConfigFlag bidirectional = {"", false};  // a decoder all of whose tokens see each other (Gemma 3)
+  bool tied_by_default = true;     // what a config.json without tie_word_embeddings means
+  ConfigFlag causal = {"", true};  // decoders keep a KV cache, encoders do not
+  ConfigKey padding_token = {};    // its id
+  BothWays both_ways = {};
   /// Buffers that old files hold: no parameters. Full names, `*` matches any text.
   std::vector<std::string> buffers = {};
 };

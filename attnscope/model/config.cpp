@@ -106,6 +106,17 @@ Dimensions read_dimensions(const ConfigReader& config, const ConfigKeys& keys) {
   return out;
 }
 
+/// Of transformers 5: layers with numbers of their own, or without their attention.
+void refuse_odd_layers(const ConfigReader& config) {
+  constexpr const char* kKey = "per_layer_config";
+  const json* found = config.find(kKey);
+  if (found == nullptr || found->empty()) return;
+  throw Error(
+      ErrorKind::unsupported,
+      {.file = config.where(),
+       .problem = std::string("'") + kKey + "': layers that differ in their numbers are not read"});
+}
+
 /// As messages name it. bitsandbytes once wrote no `quant_method`.
 std::string quantization_method(const json& quantization) {
   const std::string method = text_field(quantization, "quant_method");
@@ -146,6 +157,7 @@ ModelSpec parse_config(std::string_view text, std::string_view where) {
   const json& language = nested != nullptr ? *nested : config;
 
   const ConfigReader reader(&language, where);
+  refuse_odd_layers(reader);
   ModelSpec spec{.architecture = architecture,
                  .dimensions = read_dimensions(reader, architecture.keys),
                  .tied = architecture.tied_by_default,

@@ -282,7 +282,8 @@ Inventory take_inventory(const Model& model, std::span<const TensorPair> copies)
   facts.context = dimensions.context;
   facts.dtype = main_dtype(checkpoint);
   facts.bytes = checkpoint.file_bytes();
-  if (model.spec().causal) {
+  facts.causal = model.spec().causal;
+  if (facts.causal) {
     constexpr std::int64_t kCacheBytes = 2;  // 16 bits
     facts.kv_cache_bytes_per_token =
         kCacheBytes * dimensions.layers * heads.kv_heads * (heads.head_dim + heads.value_dim);

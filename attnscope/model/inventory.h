@@ -26,8 +26,9 @@ struct ModelFacts {
   std::optional<std::int64_t> context;                   // tokens
   std::string dtype;                                     // that most of the bytes have
   std::uint64_t bytes = 0;                               // on disk
-  std::optional<std::int64_t> kv_cache_bytes_per_token;  // at 16 bits; none for encoders
+  std::optional<std::int64_t> kv_cache_bytes_per_token;  // at 16 bits; none if not causal
   std::optional<bool> tied_embedding;                    // none without an output head
+  bool causal = true;                                    // no token sees one after it
 };
 
 struct TensorFacts {

@@ -13,69 +13,6 @@ namespace {
 
 using nlohmann::json;
 
-constexpr const char *kLayerTypes = "layer_types", *kWindowedType = "sliding_attention";
-
-/// GPT-Neo's kinds of layers: a list of them, or repeated lists.
-std::vector<bool> listed_kinds(const ConfigReader& config, std::size_t layers) {
-  std::vector<bool> local;
-  std::string key = "attention_layers";
-  const auto add = [&](const json& kinds) {
-    for (const json& kind : kinds) {
-      if (kind != "local" && kind != "global") {
-        config.refuse("'" + key + "' lists what is neither \"local\" nor \"global\"");
-      }
-      if (local.size() < layers) local.push_back(kind == "local");
-    }
-  };
-  if (config.find(key) != nullptr) {
-    add(config.texts(key));
-  } else if (const json* types = config.find("attention_types")) {
-    key = "attention_types";
-    for (const json& entry : *types) {
-      const bool sound = entry.is_array() && entry.size() == 2 && entry[0].is_array() &&
-                         entry[1].is_number_unsigned();
-      if (!sound) config.refuse("'attention_types' is not [[[kinds], repeats], …]");
-      const auto repeats = entry[1].get<std::uint64_t>();
-      for (std::uint64_t repeat = 0; repeat < repeats; ++repeat) {
-        if (local.size() >= layers || entry[0].empty()) break;
-        add(entry[0]);
-      }
-    }
-  } else {
-    while (local.size() < layers) local.push_back(local.size() % 2 == 1);
-  }
-  if (local.size() < layers) {
-    config.refuse("'" + key + "' lists " + std::to_string(local.size()) + " of " +
-                  std::to_string(layers) + " layers");
-  }
-  return local;
-}
-
-std::optional<std::vector<bool>> by_layer_types(const ConfigReader& config, std::size_t layers) {
-  if (config.find(kLayerTypes) == nullptr) return std::nullopt;
-  const std::vector<std::string> types = config.texts(kLayerTypes);
-  if (types.size() < layers) {
-    config.refuse("'layer_types' lists " + std::to_string(types.size()) + " of " +
-                  std::to_string(layers) + " layers");
-  }
-  std::vector<bool> windowed;
-  for (std::size_t layer = 0; layer < layers; ++layer) {
-    windowed.push_back(types[layer] == kWindowedType);
-  }
-  return windowed;
-}
-
-/// Why layers of the listed types cannot be run; empty where they can.
-std::string unknown_layer_type(const Architecture& architecture, const ConfigReader& config) {
-  if (!architecture.window || !architecture.window->reads_layer_types) return "";
-  for (const std::string& type : config.texts(kLayerTypes)) {
-    if (type != kWindowedType && type != "full_attention") {
-      return "layer type '" + printable(type) + "' is not known";
-    }
-  }
-  return "";
-}
-
 NormSpec norm_named(const NormRule& rule, const ConfigReader& config, const std::string& tensor) {
   const double standard = rule.epsilon.fallback.value_or(0);
   return {.kind = rule.kind,
@@ -184,6 +121,14 @@ void set_stream(ModelSpec& spec, const ConfigReader& config) {
   if (norms.bare_stream) stream.embedding_norm = norm_named(norms, config, "");
 }
 
+/// Why the file's kind of positions cannot be computed; empty where it can. Of older files of BERT:
+/// transformers 5 takes no notice of it, and runs the model with positions it was not trained with.
+std::string unknown_positions(const ConfigReader& config) {
+  const std::string kind = config.text("position_embedding_type");
+  if (kind.empty() || kind == "absolute") return "";
+  return "position_embedding_type '" + printable(kind) + "' is not known";
+}
+
 /// Empty where it is known.
 std::string set_activation(Activation& activation, const std::string& name) {
   const auto found = activation_from_name(name);
@@ -194,32 +139,9 @@ std::string set_activation(Activation& activation, const std::string& name) {
 
 }  // namespace
 
-std::vector<bool> windowed_layers(const Architecture& architecture, const ConfigReader& config,
-                                  std::int64_t layers) {
-  std::vector<bool> windowed(static_cast<std::size_t>(layers), false);
-  if (!architecture.window) return windowed;
-  const WindowRule& rule = *architecture.window;
-  if (!config.flag(rule.enabled)) return windowed;
-  if (rule.reads_layer_types) {
-    if (auto listed = by_layer_types(config, windowed.size())) return *std::move(listed);
-  }
-  if (rule.layers == WindowedLayers::listed_kinds) return listed_kinds(config, windowed.size());
-  const std::int64_t number = config.number(rule.number, /*least=*/0).value_or(0);
-  for (std::int64_t layer = 0; layer < layers; ++layer) {
-    bool is_windowed = true;
-    if (rule.layers == WindowedLayers::even) is_windowed = layer % 2 == 0;
-    if (rule.layers == WindowedLayers::from_layer) is_windowed = layer >= number;
-    if (rule.layers == WindowedLayers::but_every) {
-      is_windowed = number == 0 || (layer + 1) % number != 0;
-    }
-    windowed[static_cast<std::size_t>(layer)] = is_windowed;
-  }
-  return windowed;
-}
-
 void resolve_layers(ModelSpec& spec, const ConfigReader& config) {
   const Architecture& architecture = spec.architecture;
-  spec.causal = config.flag(architecture.causal);
+  spec.causal = reads_one_way(architecture, config);
   if (!architecture.norm) {
     spec.not_run = "does not describe the forward pass";
     return;
@@ -230,8 +152,7 @@ void resolve_layers(ModelSpec& spec, const ConfigReader& config) {
   if (architecture.rope) {
     ropes = read_ropes(*architecture.rope, config, windowed, spec.dimensions);
   }
-  const std::optional<std::int64_t> window =
-      architecture.window ? config.number(architecture.window->size) : std::nullopt;
+  const std::vector<MaskSpec> masks = read_masks(architecture, config, windowed);
 
   std::string activation = config.text(architecture.activation_key);
   if (activation.empty()) activation = architecture.activation;
@@ -241,9 +162,9 @@ void resolve_layers(ModelSpec& spec, const ConfigReader& config) {
   LayerSpec common{.parallel = config.flag(architecture.parallel)};
   set_norms(common, *architecture.norm, config);
   spec.not_run = set_activation(common.activation, activation);
-  if (spec.not_run.empty()) spec.not_run = unknown_layer_type(architecture, config);
+  if (spec.not_run.empty()) spec.not_run = unknown_mask(architecture, config);
+  if (spec.not_run.empty()) spec.not_run = unknown_positions(config);
   common.attention.soft_cap = config.positive(architecture.scores.soft_cap);
-  common.attention.mask.causal = spec.causal && !config.flag(architecture.bidirectional);
   for (const BiasRule& rule : architecture.biases) {
     if (!config.flag(rule.needed)) continue;
     common.biased.insert(common.biased.end(), rule.roles.begin(), rule.roles.end());
@@ -252,7 +173,7 @@ void resolve_layers(ModelSpec& spec, const ConfigReader& config) {
     const auto at = static_cast<std::size_t>(layer);
     LayerSpec& own = spec.layers.emplace_back(common);
     own.attention.scale = scale_of(architecture.scores, config, spec.dimensions, layer);
-    if (windowed[at]) own.attention.mask.window = window.value_or(0);
+    own.attention.mask = masks[at];
     if (architecture.rope) own.attention.rope = ropes[at];
   }
   if (architecture.daisy) set_daisy(spec.layers, *architecture.daisy);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "attnscope/model/config_reader.h"
@@ -17,6 +18,16 @@ void resolve_layers(ModelSpec& spec, const ConfigReader& config);
 /// Which layers are of the kind that sees a window, whether there is one or not.
 std::vector<bool> windowed_layers(const Architecture& architecture, const ConfigReader& config,
                                   std::int64_t layers);
+
+/// Whether no token sees those after it.
+bool reads_one_way(const Architecture& architecture, const ConfigReader& config);
+
+/// Which keys the queries of each layer see. `windowed`: of each layer.
+std::vector<MaskSpec> read_masks(const Architecture& architecture, const ConfigReader& config,
+                                 const std::vector<bool>& windowed);
+
+/// Why that is not known; empty where it is.
+std::string unknown_mask(const Architecture& architecture, const ConfigReader& config);
 
 /// How each layer turns queries and keys. `windowed`: of each layer. Source: transformers,
 /// modeling_rope_utils.py, and Gemma3TextConfig for two kinds of layers.

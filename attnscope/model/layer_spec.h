@@ -50,9 +50,9 @@ struct LayerInputSpec {
 
 /// Which keys a query sees.
 struct MaskSpec {
-  bool causal = true;       // none after it
-  std::int64_t window = 0;  // 0: all. Causal: itself and window - 1 before it; else those nearer
-                            // than window / 2 + 1 on both sides
+  bool causal = true;  // none after it
+  std::optional<std::int64_t>
+      reach;  // how many before it, and after it where not causal; none: all
 };
 
 struct AttentionSpec {

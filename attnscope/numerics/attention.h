@@ -24,10 +24,9 @@ struct AttentionMask {
   static AttentionMask causal(std::int64_t window = 0) {
     return {.keys_before = window > 0 ? window - 1 : kAll};
   }
-  /// Encoders: every key; with a window (> 0) those with |query − key| < window / 2 + 1.
-  static AttentionMask bidirectional(std::int64_t window = 0) {
-    const std::int64_t each_way = window > 0 ? window / 2 : kAll;
-    return {.keys_before = each_way, .keys_after = each_way};
+  /// Encoders: every key, or those with |query − key| ≤ reach.
+  static AttentionMask bidirectional(std::int64_t reach = kAll) {
+    return {.keys_before = reach, .keys_after = reach};
   }
 
   /// The query's keys among `tokens` are first_key … end_key − 1.

@@ -85,7 +85,7 @@ void write_layers(const std::vector<const Record*>& rows, const Style& style, st
 void write_cache(const Record& model, std::ostream& out) {
   const std::int64_t bytes_now = integer_field(model, "kv_cache_bytes_per_token");
   if (bytes_now == 0) {
-    out << "KV cache: none, an encoder\n";
+    out << "KV cache: none, tokens see both ways\n";
     return;
   }
   out << fmt::format("KV cache, bytes a token (16 bit): {} now", grouped(bytes_now));

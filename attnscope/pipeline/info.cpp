@@ -82,7 +82,8 @@ Record facts_record(const ModelFacts& facts) {
           {"dtype", facts.dtype},
           {"bytes", facts.bytes},
           {"kv_cache_bytes_per_token", facts.kv_cache_bytes_per_token},
-          {"tied_embedding", facts.tied_embedding}};
+          {"tied_embedding", facts.tied_embedding},
+          {"causal", facts.causal}};
 }
 
 void run_info(std::span<const Model> models, const Context& context, RowSink& sink) {

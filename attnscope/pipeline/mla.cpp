@@ -64,7 +64,7 @@ std::int64_t fact(const Record& model, const char* name) {
   return number == nullptr ? 0 : *number;
 }
 
-/// The cache at one choice; null bytes for an encoder.
+/// The cache at one choice; null bytes where the model is not causal.
 Record cache_record(const Record& model, std::int64_t latent, std::int64_t rope) {
   Record record = {{"latent", latent}, {"rope", rope}};
   const bool has_cache = fact(model, "kv_cache_bytes_per_token") != 0;

@@ -24,10 +24,12 @@ Windows windows_of(const ForwardPass& pass, const TokenIds& text,
                    std::optional<std::int64_t> asked) {
   const Model& model = pass.model();
   if (!model.spec().causal) {
-    throw Error(ErrorKind::unsupported,
-                {.parameter = "perplexity",
-                 .problem = model.name() + " fills masks: it foretells no next tokens"});
+    throw Error(
+        ErrorKind::unsupported,
+        {.parameter = "perplexity",
+         .problem = model.name() + " sees each text both ways: it foretells no next tokens"});
   }
+  pass.check_head();
   if (!pass.no_logits().empty()) {
     throw Error(ErrorKind::unsupported, {.file = model.checkpoint().main_file().string(),
                                          .problem = "no logits: " + verbatim(pass.no_logits())});

@@ -67,11 +67,12 @@ class PromptRun {
         pass_(model, copied_weights_bytes(model, context.memory_bytes) > 0, compute) {}
 
   Prediction run() {
+    pass_.check_head();
     pass_.check(prompt_.tokens);
     if (request_.generate && !model_.spec().causal) {
-      throw Error(
-          ErrorKind::unsupported,
-          {.parameter = "generate", .problem = model_.name() + " fills masks, and writes no text"});
+      throw Error(ErrorKind::unsupported,
+                  {.parameter = "generate",
+                   .problem = model_.name() + " sees each text both ways, and writes none"});
     }
     if (request_.generate) make_cache();
     const Matrix<float> states = run_pass();
@@ -150,8 +151,10 @@ class PromptRun {
     const auto mask =
         prompt_.tokenizer == nullptr ? std::nullopt : prompt_.tokenizer->special_tokens().mask;
     if (!mask) {
-      found_.notes.push_back(model_.name() +
-                             " fills masks, and only a tokenizer says which token is one");
+      found_.notes.push_back(
+          model_.name() + " sees a text both ways, and could fill masks in it, but " +
+          (prompt_.tokenizer == nullptr ? "only a tokenizer says which token is one"
+                                        : "its tokenizer has none"));
       return;
     }
     for (std::int64_t row = 0; row < states.rows; ++row) {

@@ -1,5 +1,6 @@
 // One trained model in the form of transformers, of llama.cpp and of llama2.c: every command says
 // the same of each. And what the program says of GGUF files that it cannot use.
+#include "attnscope/checkpoint/checkpoint.h"
 #include "tests/cli/command_line.h"
 #include "tests/support/gguf_writer.h"
 
@@ -123,6 +124,20 @@ TEST(CliGguf, SaysWhatIsWrongInOneLine) {
     EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
     EXPECT_NE(result.err.find(path.string()), std::string::npos) << result.err;
     EXPECT_NE(result.err.find(said), std::string::npos) << result.err;
+  }
+}
+
+TEST(CliGguf, SaysThatTokensSeeBothWays) {
+  const TempFolder folder;
+  for (const bool causal : {false, true}) {
+    const fs::path path = folder.write(
+        "model.gguf", gguf_bytes({arch("llama"), whole("llama.attention.head_count", 2),
+                                  whole("llama.embedding_length", 8), whole("llama.block_count", 1),
+                                  gguf_pair("llama.attention.causal", gguf_bool,
+                                            causal ? "\1" : std::string(1, '\0'))},
+                                 {gguf_entry("token_embd.weight", {8, 4}, 0, 0)}, 1024));
+    const json config = json::parse(*Checkpoint::open(path).config());
+    EXPECT_EQ(config.value("is_causal", true), causal);
   }
 }
 

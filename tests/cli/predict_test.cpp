@@ -232,8 +232,33 @@ TEST(CliPredict, SaysWhatATextWithoutAMaskLacks) {
   EXPECT_EQ(run.exit_code, 0);
   EXPECT_TRUE(contains(run.err, "write [MASK] where")) << run.err;
   EXPECT_TRUE(contains(run.out, "hidden states")) << run.out;
-  expect_refusal({"predict", model, "--text", "w7", "--generate", "3"}, 5, {"fills masks"});
-  expect_refusal({"predict", model, "--text", "w7 w8", "--perplexity"}, 5, {"fills masks"});
+  expect_refusal({"predict", model, "--text", "w7", "--generate", "3"}, 5, {"both ways"});
+  expect_refusal({"predict", model, "--text", "w7 w8", "--perplexity"}, 5, {"both ways"});
+}
+
+TEST(CliPredict, ADecoderThatSeesBothWaysForetellsNothing) {
+  TinyLlama tiny = runnable_llama();
+  tiny.config["is_causal"] = false;
+  const TempFolder folder;
+  const std::string model = tiny.write(folder, "model");
+  const RunResult run = run_attnscope({"predict", model, "--tokens", "1,2,3"});
+  EXPECT_EQ(run.exit_code, 0);
+  EXPECT_TRUE(contains(run.err, "sees a text both ways")) << run.err;
+  expect_refusal({"predict", model, "--tokens", "1,2", "--generate", "3"}, 5, {"both ways"});
+  expect_refusal({"predict", model, "--tokens", "1,2", "--perplexity"}, 5, {"both ways"});
+
+  const json facts = report_of({"info", model})["models"][0];
+  EXPECT_EQ(facts["causal"], false);
+  EXPECT_EQ(facts["kv_cache_bytes_per_token"], nullptr);
+  EXPECT_EQ(report_of({"info", kLlama})["models"][0]["causal"], true);
+  const Words lines = lines_of(output_of({"info", model}));
+  EXPECT_TRUE(std::any_of(lines.begin(), lines.end(), [](const std::string& line) {
+    return line.starts_with("tokens see only those before them") && line.ends_with("no");
+  }));
+
+  tiny.config["is_causal"] = nullptr;
+  expect_refusal({"predict", tiny.write(folder, "unclear"), "--tokens", "1,2"}, 5,
+                 {"'is_causal' is null"});
 }
 
 TEST(CliPredict, OfAModelWithoutAHeadShowsHiddenStates) {

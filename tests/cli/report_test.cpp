@@ -68,6 +68,23 @@ TEST(CliReport, HoldsTheRowsThatTheOtherCommandsPrint) {
                                              page.results["models"][0]["heads"].get<std::size_t>());
 }
 
+TEST(CliReport, KeepsWholeMapsOfTokensThatSeeBothWays) {
+  const TempFolder folder;
+  const std::string weights = read_file(data_path("forward/gemma3/model.safetensors"));
+  for (const char* variant : {"both-ways", "bidirectional"}) {
+    SCOPED_TRACE(variant);
+    folder.write("model/model.safetensors", weights);
+    const std::string config = std::string("forward/gemma3/config.") + variant + ".json";
+    const fs::path model =
+        folder.write("model/config.json", read_file(data_path(config))).parent_path();
+    const ReportPage page = report_page(folder, {model.string(), "--tokens", "3,4,5,6"});
+    EXPECT_EQ(page.results["models"][0]["causal"], false);
+    const json& map = page.results["maps"].at(0);
+    EXPECT_EQ(map["causal"], false);
+    EXPECT_NE(page.maps.at(map["at"].get<std::size_t>() + 1), 0) << "token 0 sees token 1";
+  }
+}
+
 TEST(CliReport, ShowsTheCosinesOfEachHead) {
   const TempFolder folder;
   const std::string model = tiny_model("gpt2");

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <vector>
 
+#include "attnscope/core/error.h"
 #include "tests/model/spec_of.h"
 
 namespace attnscope::test {
@@ -12,9 +13,22 @@ namespace {
 
 using nlohmann::json;
 
+/// How far each layer's queries see; 0: everywhere.
+std::vector<std::int64_t> reaches_of(const ModelSpec& spec) {
+  std::vector<std::int64_t> reaches;
+  for (const LayerSpec& layer : spec.layers) {
+    reaches.push_back(layer.attention.mask.reach.value_or(0));
+  }
+  return reaches;
+}
+
+/// Of decoders: a token sees itself and W - 1 before it.
 std::vector<std::int64_t> windows_of(const ModelSpec& spec) {
   std::vector<std::int64_t> windows;
-  for (const LayerSpec& layer : spec.layers) windows.push_back(layer.attention.mask.window);
+  for (const LayerSpec& layer : spec.layers) {
+    const auto reach = layer.attention.mask.reach;
+    windows.push_back(reach ? *reach + 1 : 0);
+  }
   return windows;
 }
 
@@ -126,10 +140,83 @@ TEST(AttentionConfig, MasksSayWhatIsCausal) {
   for (const char* type : {"albert", "distilbert"}) EXPECT_FALSE(causal(type, decoder)) << type;
   EXPECT_TRUE(causal("gpt2"));
   EXPECT_TRUE(causal("gemma3_text"));
-  const json both_ways = {{"use_bidirectional_attention", true}};
-  EXPECT_FALSE(causal("gemma3_text", both_ways));
-  EXPECT_TRUE(spec_of("gemma3_text", both_ways).causal) << "it is a decoder all the same";
-  EXPECT_TRUE(causal("gemma2", both_ways));
+  const json flag = {{"use_bidirectional_attention", true}};
+  EXPECT_FALSE(causal("gemma3_text", flag));
+  EXPECT_FALSE(spec_of("gemma3_text", flag).causal) << "it foretells no next token";
+  EXPECT_TRUE(causal("gemma2", flag));
+  EXPECT_TRUE(spec_of("gemma2", flag).not_run.empty());
+}
+
+TEST(AttentionConfig, ADecoderMayReadBothWays) {
+  const json both_ways = {{"is_causal", false}};
+  for (const std::string& type : known_types()) {
+    SCOPED_TRACE(type);
+    const ModelSpec usual = spec_of(type), spec = spec_of(type, both_ways);
+    const bool reads_it = type != "gpt_neo" && type != "daisy_gpt2";
+    EXPECT_EQ(spec.causal, usual.causal && !reads_it);
+    EXPECT_EQ(spec.layers[0].attention.mask.causal, spec.causal);
+    EXPECT_TRUE(spec.not_run.empty()) << spec.not_run;
+  }
+  const json decoder = {{"is_decoder", true}, {"is_causal", false}};
+  EXPECT_FALSE(spec_of("bert", decoder).causal);
+}
+
+TEST(AttentionConfig, WindowsOfWhatReadsBothWays) {
+  using Reaches = std::vector<std::int64_t>;
+  const json window = {{"sliding_window", 5}, {"is_causal", false}};
+  EXPECT_EQ(reaches_of(spec_of("mistral", window)), (Reaches{5, 5, 5}));
+  EXPECT_EQ(reaches_of(spec_of("gemma2", window)), (Reaches{5, 0, 5}));
+  EXPECT_EQ(reaches_of(spec_of("gemma3_text", window)), (Reaches{5, 5, 5}));
+  const json flag = {{"sliding_window", 5}, {"use_bidirectional_attention", true}};
+  EXPECT_EQ(reaches_of(spec_of("gemma3_text", flag)), (Reaches{2, 2, 2}));
+  json both = flag;
+  both["is_causal"] = false;
+  EXPECT_EQ(reaches_of(spec_of("gemma3_text", both)), (Reaches{3, 3, 3}));
+}
+
+TEST(AttentionConfig, MasksThatTransformersReadsInTwoWaysAreNotRun) {
+  const struct {
+    const char *type, *key;
+    json changes;
+  } unclear[] = {
+      {"llama", "'is_causal' is null", {{"is_causal", nullptr}}},
+      {"bert", "'is_causal' is true", {{"is_causal", true}}},
+      {"albert", "'is_causal' is true", {{"is_causal", true}}},
+      {"gemma", "'use_bidirectional_attention' is true", {{"use_bidirectional_attention", true}}},
+  };
+  for (const auto& expected : unclear) {
+    const ModelSpec spec = spec_of(expected.type, expected.changes);
+    EXPECT_TRUE(spec.not_run.starts_with(expected.key)) << expected.type << ": " << spec.not_run;
+  }
+  const json said = {{"use_bidirectional_attention", true}, {"is_causal", false}};
+  EXPECT_EQ(spec_of("gemma", said).not_run, "");
+  for (const char* type : {"gpt_neo", "bert"}) {
+    EXPECT_EQ(spec_of(type, {{"is_causal", nullptr}}).not_run, "") << type;
+  }
+}
+
+TEST(AttentionConfig, PositionsOfAnotherKindAreNotRun) {
+  const auto not_run = [](const json& kind) {
+    return spec_of("bert", {{"position_embedding_type", kind}}).not_run;
+  };
+  EXPECT_EQ(not_run("absolute"), "");
+  EXPECT_EQ(not_run(nullptr), "");
+  EXPECT_EQ(not_run("relative_key"), "position_embedding_type 'relative_key' is not known");
+}
+
+TEST(AttentionConfig, PhisHeadsMayHaveADimensionOfTheirOwn) {
+  EXPECT_EQ(spec_of("phi", {{"head_dim", 16}}).dimensions.heads.head_dim, 16);
+  EXPECT_EQ(spec_of("phi").dimensions.heads.head_dim, 8);
+}
+
+TEST(AttentionConfig, LayersOfTheirOwnNumbersAreRefused) {
+  EXPECT_NO_THROW(spec_of("llama", {{"per_layer_config", json::object()}}));
+  try {
+    spec_of("llama", {{"per_layer_config", {{"1", {{"num_attention_heads", 2}}}}}});
+    FAIL() << "read";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::unsupported);
+  }
 }
 
 }  // namespace

@@ -50,8 +50,8 @@ TEST(LayoutForward, SaysWhatLayersDo) {
   EXPECT_EQ(first.attention.scale, 0.5);
   EXPECT_EQ(second.attention.scale, 0.25);
   EXPECT_EQ(first.attention.soft_cap, 30);
-  EXPECT_EQ(first.attention.mask.window, 0);
-  EXPECT_EQ(second.attention.mask.window, 7);
+  EXPECT_EQ(first.attention.mask.reach, std::nullopt);
+  EXPECT_EQ(second.attention.mask.reach, 6);
   EXPECT_EQ(first.attention.rope->theta, 1e6);
   EXPECT_EQ(first.attention.rope->scaling, RopeScaling::linear);
   EXPECT_EQ(second.attention.rope->theta, 100);

@@ -139,8 +139,8 @@ void expect_attention(const Head& head, const AttentionRule& rule, double tolera
 std::vector<AttentionMask> masks() {
   return {AttentionMask::causal(),         AttentionMask::causal(1),
           AttentionMask::causal(7),        AttentionMask::causal(64),
-          AttentionMask::bidirectional(),  AttentionMask::bidirectional(1),
-          AttentionMask::bidirectional(9), AttentionMask{.keys_before = 0, .keys_after = 50}};
+          AttentionMask::bidirectional(),  AttentionMask::bidirectional(0),
+          AttentionMask::bidirectional(4), AttentionMask{.keys_before = 0, .keys_after = 50}};
 }
 
 std::string described(const Head& head, const AttentionRule& rule) {
@@ -175,7 +175,7 @@ TEST(AttendOneHead, EqualsTheDefinitionForEveryShapeMaskAndCap) {
 TEST(AttendOneHead, EqualsTheDefinitionForLongSequences) {
   const Head head = gaussian_head(1100, 32, 32);
   for (const AttentionMask& mask :
-       {AttentionMask::causal(), AttentionMask::causal(333), AttentionMask::bidirectional(200)}) {
+       {AttentionMask::causal(), AttentionMask::causal(333), AttentionMask::bidirectional(100)}) {
     const AttentionRule rule{.scale = 0.25F, .mask = mask};
     SCOPED_TRACE(described(head, rule));
     expect_attention(head, rule, 1e-6);
@@ -208,7 +208,7 @@ TEST(AttendOneHead, WindowsCountKeysAsTransformersDoes) {
   EXPECT_EQ(causal.first_key(10), 7);
   EXPECT_EQ(causal.end_key(10, 20), 11);
   EXPECT_EQ(causal.first_key(2), 0);
-  const AttentionMask both = AttentionMask::bidirectional(4);  // |query − key| < 4 / 2 + 1
+  const AttentionMask both = AttentionMask::bidirectional(2);  // |query − key| ≤ 2
   EXPECT_EQ(both.first_key(10), 8);
   EXPECT_EQ(both.end_key(10, 20), 13);
   EXPECT_EQ(both.end_key(19, 20), 20);

@@ -145,6 +145,7 @@ std::string gguf_config(const GgufFile& file, const GgufFamily& family, const Gg
   if (const auto parallel = file.flag(key_of(family, "use_parallel_residual"))) {
     config["use_parallel_residual"] = *parallel;
   }
+  if (file.flag(key_of(family, "attention.causal")) == false) config["is_causal"] = false;
   if (family.whole_gains) config["norm_gain_offset"] = 0;
   if (family.has_head) config["tie_word_embeddings"] = facts.tied;
   config["attention_bias"] = facts.attention_bias;

@@ -100,11 +100,13 @@ Architecture gemma() {
   architecture.activation = "gelu_pytorch_tanh";
   architecture.gelu_means = "gelu_pytorch_tanh";
   architecture.tied_by_default = true;
+  architecture.both_ways.unclear = {"use_bidirectional_attention"};
   return architecture;
 }
 
 Architecture gemma2() {
   Architecture architecture = gemma();
+  architecture.both_ways = {};  // use_bidirectional_attention is there, and not used
   architecture.name = "gemma2";
   architecture.model_types = {"gemma2"};
   architecture.class_families = {"Gemma2"};
@@ -140,7 +142,7 @@ Architecture gemma3() {
   architecture.scores.soft_cap = {};  // the key is there, and not used
   architecture.window->layers = WindowedLayers::but_every;
   architecture.window->number = {"sliding_window_pattern", 6};
-  architecture.bidirectional = {"use_bidirectional_attention"};
+  architecture.both_ways.flag = {"use_bidirectional_attention"};
   architecture.rope = RopeRule{.theta = 1e6, .local_theta_key = "rope_local_base_freq"};
   architecture.prefixes = {"model.", "language_model.model.", "model.language_model.", ""};
   architecture.head = {.weight = {"lm_head.weight", "language_model.lm_head.weight"},

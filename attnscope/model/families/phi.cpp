@@ -13,6 +13,7 @@ Architecture phi() {
       .keys = {.layers = {"num_hidden_layers"},
                .heads = {"num_attention_heads"},
                .kv_heads = {"num_key_value_heads"},
+               .head_dim = {"head_dim"},
                .width = {"hidden_size"},
                .mlp_width = {"intermediate_size"}},
       .prefixes = {"model.", ""},

@@ -100,13 +100,19 @@ const std::vector<Field>& model_facts() {
        .unit = "bytes",
        .heading = "KV cache, bytes a token (16 bit)",
        .short_heading = "KV bytes",
-       .meaning = "what all layers keep of a token, in 16 bits; null for encoders",
+       .meaning = "what all layers keep of a token, in 16 bits; null where tokens see both ways",
        .where = kWhereModels},
       {.name = "tied_embedding",
        .type = flag,
        .nulls = Nulls::whole,
        .heading = "output head tied to embedding",
        .meaning = "whether the output head is the embedding; null where there is none",
+       .where = kWhereModels},
+      {.name = "causal",
+       .type = flag,
+       .heading = "tokens see only those before them",
+       .meaning = "whether a token sees none after it; false for encoders, and for decoders whose "
+                  "config lets tokens see both ways",
        .where = kWhereModels},
   };
   return facts;

@@ -62,20 +62,22 @@ Field cache(std::string_view name, std::string_view meaning) {
           .type = record,
           .meaning = meaning,
           .where = kWhere,
-          .fields = {{.name = "latent",
-                      .type = integer,
-                      .meaning = "the width of the latent that keys and values are read from",
-                      .where = kWhere},
-                     {.name = "rope",
-                      .type = integer,
-                      .meaning = "the width of the rotary key that is kept beside it",
-                      .where = kWhere},
-                     {.name = "bytes_per_token",
-                      .type = integer,
-                      .nulls = Nulls::whole,
-                      .unit = "bytes",
-                      .meaning = "what all layers keep of a token, in 16 bits; null for encoders",
-                      .where = kWhere}}};
+          .fields = {
+              {.name = "latent",
+               .type = integer,
+               .meaning = "the width of the latent that keys and values are read from",
+               .where = kWhere},
+              {.name = "rope",
+               .type = integer,
+               .meaning = "the width of the rotary key that is kept beside it",
+               .where = kWhere},
+              {.name = "bytes_per_token",
+               .type = integer,
+               .nulls = Nulls::whole,
+               .unit = "bytes",
+               .meaning =
+                   "what all layers keep of a token, in 16 bits; null where tokens see both ways",
+               .where = kWhere}}};
 }
 
 }  // namespace

@@ -91,5 +91,5 @@ test("facts of a grouped model, and of an encoder", () => {
   const words = (model: object) => fact_list({ ...kModel, ...model }).map((each) => each.join(" ").trim());
   expect(words({ kv_heads: 1, kv_cache_bytes_per_token: 640 })).toEqual(
     ["gpt2", "1 parameters", "6 layers", "4 heads of 16", "1 key/value head", "64 wide", "F32", "4\u202fB", "640\u202fB cache a token"]);
-  expect(words({ causal: false })).toContain("no cache: encoder");
+  expect(words({ causal: false })).toContain("no cache: sees both ways");
 });

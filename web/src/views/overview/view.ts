@@ -33,7 +33,7 @@ export function fact_list(model: Model): [string, string][] {
   if (model.vocabulary) facts.push([model.vocabulary.toLocaleString("en"), "tokens"]);
   if (model.context) facts.push([model.context.toLocaleString("en"), "context"]);
   facts.push(["", model.dtype], ["", bytes_words(model.bytes)]);
-  if (model.causal === false) facts.push(["", "no cache: encoder"]);
+  if (model.causal === false) facts.push(["", "no cache: sees both ways"]);
   else if (model.kv_cache_bytes_per_token) facts.push([bytes_words(model.kv_cache_bytes_per_token), "cache a token"]);
   return facts;
 }
