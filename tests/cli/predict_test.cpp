@@ -160,6 +160,28 @@ TEST(CliPredict, TellsAStory) {
                               328, 432, 358, 394, 261, 370, 432, 352, 266, 268, 388, 426}));
 }
 
+TEST(CliPredict, WritesAsTransformersDoes) {
+  const struct {
+    const std::string& model;
+    std::vector<int> ids;  // of generate(do_sample=False) after "First Citizen:", in float32
+  } models[] = {{kLlama, {199, 41,  359, 816, 259, 262, 316,  68,  311, 12, 526, 12,  299, 290,
+                          430, 322, 830, 199, 67,  302, 80,   281, 306, 68, 288, 267, 262, 983,
+                          14,  199, 199, 48,  572, 48,  1004, 26,  199, 41, 477, 259}},
+                {kGpt2, {199, 51,  315, 12,  292, 359, 259, 262, 509, 316, 68,  311, 288, 267,
+                         303, 82,  575, 199, 397, 267, 303, 82,  575, 297, 267, 262, 360, 298,
+                         12,  299, 267, 303, 478, 83,  199, 397, 267, 303, 478, 83}}};
+  for (const auto& [model, ids] : models) {
+    SCOPED_TRACE(model);
+    const json report =
+        report_of({"predict", model, "--text", "First Citizen:", "--generate", "40"});
+    std::vector<int> written;
+    for (const json& token : report.at("models")[0].at("generated").at("tokens")) {
+      written.push_back(token.at("id"));
+    }
+    EXPECT_EQ(written, ids);
+  }
+}
+
 TEST(CliPredict, StopsAtTheEndTokenOfTheConfig) {
   TinyLlama tiny = runnable_llama();
   const TempFolder folder;
