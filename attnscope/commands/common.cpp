@@ -5,6 +5,7 @@
 
 #include "attnscope/commands/named_models.h"
 #include "attnscope/core/text.h"
+#include "attnscope/model/inventory.h"
 #include "attnscope/output/writers.h"
 #include "attnscope/pipeline/free_memory.h"
 
@@ -32,6 +33,23 @@ void warn(const Checkpoint& checkpoint, const Session& session) {
     session.on_warning(
         {.problem = "and " + std::to_string(warnings.size() - kShown) + " more such tensors"});
   }
+}
+
+/// Tensors that a forward pass leaves alone, since the layout file names none of them.
+void warn_of_undescribed(const Model& model, const Session& session) {
+  if (!session.on_warning || model.spec().layers.empty()) return;
+  std::vector<std::string> names;
+  for (const TensorFacts& tensor : take_inventory(model, {}).tensors) {
+    if (tensor.role == "other") names.push_back("'" + tensor.name + "'");
+  }
+  if (names.empty()) return;
+  constexpr std::size_t kShown = 5;
+  const std::size_t count = names.size();
+  if (count > kShown) names.resize(kShown);
+  session.on_warning({.file = model.spec().source,
+                      .problem = verbatim("says nothing of " + std::to_string(count) +
+                                          (count == 1 ? " tensor: " : " tensors: ") + join(names) +
+                                          (count > kShown ? ", …" : ""))});
 }
 
 std::optional<Model> find_open_model(const NamedModel& model, const Arguments& arguments,
@@ -173,6 +191,7 @@ std::vector<Model> open_models(const Arguments& arguments, const Session& sessio
     opened.push_back(Model::open(open_checkpoint(named[index], arguments.flag("remote"), session),
                                  layout, names[index]));
     warn(opened.back().checkpoint(), session);
+    if (layout) warn_of_undescribed(opened.back(), session);
   }
   return opened;
 }

@@ -20,6 +20,12 @@ class Reader : TensorReader {
     if (!spec_.not_run.empty()) {
       throw Error(ErrorKind::unsupported, {.file = spec_.source, .problem = spec_.not_run});
     }
+    const bool describes_mlp = model_.describes(Role::up) || model_.describes(Role::down);
+    if (spec_.architecture.has_mlp && !describes_mlp) {
+      throw Error(ErrorKind::format, {.file = spec_.source,
+                                      .problem = "describes no MLP",
+                                      .hint = "say \"mlp\": false of layers that have none"});
+    }
     ForwardWeights out;
     read_stream(out);
     for (std::int64_t layer = 0; layer < spec_.dimensions.layers; ++layer) {
@@ -104,9 +110,11 @@ class Reader : TensorReader {
     out.qkv = projections(layer, kQkv);
     const auto one = [&](Role role) { return projections(layer, std::span(&role, 1)); };
     out.output = one(Role::output);
-    out.gate = one(Role::gate);
-    out.up = one(Role::up);
-    out.down = one(Role::down);
+    if (spec_.architecture.has_mlp) {
+      out.gate = one(Role::gate);
+      out.up = one(Role::up);
+      out.down = one(Role::down);
+    }
     if (spec.attention.value_embedding) {
       const ValueEmbeddingSpec& value = *spec.attention.value_embedding;
       out.value_embedding =
@@ -158,12 +166,9 @@ class Reader : TensorReader {
   /// Where only the output head is stored and both are tied, it is the embedding too.
   RowTable token_table(std::int64_t width) const {
     const std::string name = model_.prefix() + spec_.stream.embedding.tokens;
-    if (model_.checkpoint().find(name) == nullptr && spec_.tied) {
-      for (const std::string& head : spec_.head.rule.weight) {
-        if (model_.checkpoint().find(head) != nullptr) return table(head, width);
-      }
-    }
-    return table(name, width);
+    if (model_.checkpoint().find(name) != nullptr || !spec_.tied) return table(name, width);
+    const CheckpointTensor* head = model_.checkpoint().find_first(spec_.head.rule.weight);
+    return table(head == nullptr ? name : head->name, width);
   }
 
   /// What a masked-language model has before its vocabulary, or the reason why it is not there.
@@ -185,13 +190,12 @@ class Reader : TensorReader {
 
   void read_head(ForwardWeights& out) {
     const HeadRule& rule = spec_.head.rule;
-    const CheckpointTensor* weight = nullptr;
-    for (const std::string& name : rule.weight) {
-      if (weight == nullptr) weight = model_.checkpoint().find(name);
-    }
+    const CheckpointTensor* weight = model_.checkpoint().find_first(rule.weight);
     if (weight == nullptr && spec_.tied) weight = out.tokens.tensor;
     HeadWeights head;
-    if (weight == nullptr) {
+    if (weight == nullptr && rule.needed && !rule.weight.empty()) {
+      out.no_head = model_.find(rule.weight.front()).missing;
+    } else if (weight == nullptr) {
       out.no_head = "the files hold no output head, and none is tied to the embedding";
     } else {
       out.no_head = head_transform(head, spec_.dimensions.width);
@@ -221,10 +225,8 @@ class Reader : TensorReader {
   /// `missing`: set to the reason where one is needed and not there.
   std::vector<float> head_bias(std::int64_t rows, std::string& missing) const {
     const HeadRule& rule = spec_.head.rule;
-    for (const std::string& name : rule.bias) {
-      if (model_.checkpoint().find(name) != nullptr) {
-        return values(need(model_.find(name, Shape{rows})));
-      }
+    if (const CheckpointTensor* bias = model_.checkpoint().find_first(rule.bias)) {
+      return values(need(model_.find(bias->name, Shape{rows})));
     }
     if (rule.needs_bias) missing = model_.find(rule.bias.back()).missing;
     return {};

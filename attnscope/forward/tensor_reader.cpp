@@ -4,14 +4,10 @@
 
 #include "attnscope/core/error.h"
 #include "attnscope/core/text.h"
+#include "attnscope/model/bias_names.h"
 #include "attnscope/tensor/decode.h"
 
 namespace attnscope {
-namespace {
-
-constexpr std::string_view kWeightEnding = ".weight";
-
-}  // namespace
 
 void TensorReader::refuse(const std::string& problem, std::optional<std::int64_t> layer) const {
   throw Error(ErrorKind::format, {.file = model_.checkpoint().main_file().string(),
@@ -91,7 +87,12 @@ bool TensorReader::copies(const std::vector<TensorMatrix>& parts) const {
 
 SharedLinear TensorReader::make_linear(std::vector<TensorMatrix> parts, std::vector<float> bias,
                                        bool copied) const {
-  for (const TensorMatrix& part : parts) model_.checkpoint().need(byte_ranges(part));
+  std::vector<std::span<const std::byte>> bytes;  // of all at once: they may lie in one tensor
+  for (const TensorMatrix& part : parts) {
+    const auto own = byte_ranges(part);
+    bytes.insert(bytes.end(), own.begin(), own.end());
+  }
+  model_.checkpoint().need(bytes);
   LinearLayer layer;
   layer.bias = std::move(bias);
   layer.weights = LinearWeights(std::move(parts), copied, compute_);
@@ -102,12 +103,8 @@ SharedLinear TensorReader::linear(const std::string& name, std::int64_t outputs,
                                   std::int64_t inputs) const {
   const CheckpointTensor& tensor = need(model_.find(name, Shape{outputs, inputs}));
   std::vector<float> bias;
-  if (name.ends_with(kWeightEnding)) {
-    const std::string of =
-        name.substr(0, name.size() - kWeightEnding.size()) + std::string(".bias");
-    if (model_.checkpoint().find(of) != nullptr) {
-      bias = values(need(model_.find(of, Shape{outputs})));
-    }
+  if (const CheckpointTensor* found = model_.checkpoint().find_first(bias_names(name))) {
+    bias = values(need(model_.find(found->name, Shape{outputs})));
   }
   return make_linear({whole_matrix(tensor.view)}, std::move(bias), /*copied=*/false);
 }

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "attnscope/core/text.h"
+#include "attnscope/model/bias_names.h"
 
 namespace attnscope {
 namespace {
@@ -47,13 +48,6 @@ std::map<const CheckpointTensor*, RoleOfTensor> projection_roles(const Model& mo
   return roles;
 }
 
-/// "lm_head.bias" for "lm_head.weight"; empty for names of another form.
-std::string bias_name(std::string_view weight_name) {
-  constexpr std::string_view kWeight = "weight";
-  if (!weight_name.ends_with(kWeight)) return "";
-  return std::string(weight_name.substr(0, weight_name.size() - kWeight.size())) + "bias";
-}
-
 bool matches_any(const std::vector<std::string>& patterns, std::string_view name) {
   return std::any_of(patterns.begin(), patterns.end(),
                      [&](const std::string& pattern) { return match_pattern(pattern, name); });
@@ -66,8 +60,9 @@ std::vector<TensorRule> sites_of(const Architecture& architecture) {
     if (!tensor.empty()) sites.push_back({role, tensor + ending});
   };
   const auto add_linear = [&](const char* role, const std::string& tensor) {
+    if (tensor.empty()) return;
     add(role, tensor);
-    add(role, bias_name(tensor));
+    for (const std::string& bias : bias_names(tensor)) add(role, bias);
   };
   const EmbeddingRule& embedding = architecture.embedding;
   add("position_embedding", embedding.positions);
@@ -93,15 +88,32 @@ std::vector<TensorRule> sites_of(const Architecture& architecture) {
   return sites;
 }
 
+bool contains(const std::vector<std::string>& names, const std::string& name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+/// "output_head" or its bias; empty for tensors of no head.
+std::string role_in_head(const Architecture& architecture, const std::string& name) {
+  const HeadRule& head = architecture.head;
+  if (contains(head.weight, name)) return "output_head";
+  for (const std::string& weight : head.weight) {
+    if (contains(bias_names(weight), name)) return "output_head.bias";
+  }
+  if (!architecture.head_marker.empty() && match_pattern(architecture.head_marker, name)) {
+    return "output_head";
+  }
+  if (contains(head.bias, name)) return "output_head.bias";
+  const bool before =
+      !head.dense.empty() && (name == head.dense || contains(bias_names(head.dense), name) ||
+                              name.starts_with(head.norm + "."));
+  return before ? "output_head" : "";
+}
+
 RoleOfTensor other_role(const Model& model, const std::string& name) {
   const Architecture& architecture = model.spec().architecture;
   if (matches_any(architecture.buffers, name)) return {"buffer", std::nullopt};
-  for (const std::string& head : architecture.head.weight) {
-    if (name == head) return {"output_head", std::nullopt};
-    if (name == bias_name(head)) return {"output_head.bias", std::nullopt};
-  }
-  if (!architecture.head_marker.empty() && match_pattern(architecture.head_marker, name)) {
-    return {"output_head", std::nullopt};
+  if (std::string role = role_in_head(architecture, name); !role.empty()) {
+    return {std::move(role), std::nullopt};
   }
   if (name.starts_with(model.prefix())) {
     const std::string_view rest = std::string_view(name).substr(model.prefix().size());
@@ -124,9 +136,7 @@ std::optional<bool> is_tied(const Model& model, const Copies& copies) {
   const Architecture& architecture = model.spec().architecture;
   const CheckpointTensor* embedding =
       checkpoint.find(model.prefix() + architecture.embedding.tokens);
-  for (const std::string& name : architecture.head.weight) {
-    const CheckpointTensor* head = checkpoint.find(name);
-    if (head == nullptr) continue;
+  if (const CheckpointTensor* head = checkpoint.find_first(architecture.head.weight)) {
     const auto copy = copies.find(head);
     return head == embedding || (copy != copies.end() && copy->second == embedding);
   }

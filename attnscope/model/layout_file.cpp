@@ -27,6 +27,7 @@ WeightRule parse_rule(LayoutFields fields) {
   rule.fused_order = fields.choice<FusedOrder>(
       "order", {{"blocks", FusedOrder::blocks}, {"per_kv_head", FusedOrder::per_kv_head}});
   rule.index = fields.number("index", /*least=*/0);
+  rule.bias = fields.text("bias");
   rule.fused = fields.roles("fused");
   if (!rule.fused.empty() && std::count(rule.fused.begin(), rule.fused.end(), rule.role) != 1) {
     fields.fail("'fused' must list the rule's own role once");

@@ -4,6 +4,8 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
+#include "attnscope/model/bias_names.h"
+
 namespace attnscope {
 namespace {
 
@@ -124,12 +126,18 @@ void parse_embedding(LayoutFields& fields, Architecture& architecture) {
 }
 
 void parse_head(LayoutFields& fields, HeadRule& head) {
-  const std::string weight = fields.text("output_head");
-  if (!weight.empty()) head.weight = {weight};
+  std::string weight = fields.text("output_head");
   auto own = fields.object("head");
+  if (own && !weight.empty()) {
+    fields.fail("'output_head' is the 'weight' of 'head': give one of them");
+  }
+  if (own) weight = own->text("weight");
+  head.needed = own.has_value() || !weight.empty();
+  if (!weight.empty()) {
+    head.weight = {weight};
+    head.bias = bias_names(weight);
+  }
   if (!own) return;
-  if (!weight.empty()) fields.fail("'output_head' is the 'weight' of 'head': give one of them");
-  if (const std::string name = own->text("weight"); !name.empty()) head.weight = {name};
   if (const std::string name = own->text("bias"); !name.empty()) {
     head.bias = {name};
     head.needs_bias = true;
@@ -141,6 +149,26 @@ void parse_head(LayoutFields& fields, HeadRule& head) {
   if (head.dense.empty() != head.norm.empty()) own->fail("'dense' and 'norm' belong together");
   if (head.dense.empty() && !head.activation.empty()) own->fail("'activation' follows a 'dense'");
   own->refuse_unknown();
+}
+
+/// Of layers that end with their attention, nothing else may be said of an MLP.
+void refuse_mlp(const LayoutFields& fields, const ModelSpec& spec) {
+  const Architecture& architecture = spec.architecture;
+  const auto says = [&](const char* key) {
+    fields.fail(std::string("'mlp' is false, and '") + key + "' says something of one");
+  };
+  const auto is_mlp = [](Role role) { return !is_attention(role); };
+  if (spec.dimensions.mlp_width > 0) says("mlp_width");
+  for (const WeightRule& rule : architecture.weights) {
+    if (is_mlp(rule.role)) says("weights");
+  }
+  for (const BiasRule& rule : architecture.biases) {
+    if (std::any_of(rule.roles.begin(), rule.roles.end(), is_mlp)) says("biases");
+  }
+  if (!architecture.activation.empty()) says("activation");
+  if (architecture.parallel.fallback) says("parallel");
+  const NormRule& norm = *architecture.norm;
+  if (!norm.mlp_input.empty() || !norm.mlp_output.empty() || !norm.mlp_sum.empty()) says("norms");
 }
 
 }  // namespace
@@ -160,13 +188,17 @@ json parse_layout_forward(LayoutFields& fields, ModelSpec& spec) {
   if (std::vector<Role> biased = fields.roles("biases"); !biased.empty()) {
     architecture.biases = {{std::move(biased)}};
   }
+  architecture.has_mlp = fields.flag("mlp", true);
   if (!architecture.norm) {
-    for (const char* key : {"attention", "rope", "activation", "parallel", "biases"}) {
+    for (const char* key : {"attention", "rope", "activation", "parallel", "biases", "mlp"}) {
       if (fields.find(key) != nullptr) {
         fields.fail("'" + std::string(key) + "' means nothing without 'norms'");
       }
     }
-  } else if (architecture.activation.empty()) {
+    return config;
+  }
+  if (!architecture.has_mlp) refuse_mlp(fields, spec);
+  if (architecture.activation.empty()) {
     if (spec.dimensions.mlp_width > 0) fields.fail("has 'norms' and an MLP, but no 'activation'");
     architecture.activation = "linear";
   }

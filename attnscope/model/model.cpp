@@ -8,6 +8,7 @@
 #include "attnscope/core/error.h"
 #include "attnscope/core/text.h"
 #include "attnscope/model/adapter.h"
+#include "attnscope/model/bias_names.h"
 #include "attnscope/model/model_names.h"
 
 namespace attnscope {
@@ -58,10 +59,15 @@ Shape expected_shape(const WeightRule& rule, Storage storage, std::int64_t outpu
   return shape;
 }
 
+/// Axes of 1 at the end do not matter: Conv1d keeps (outputs, inputs, 1).
 bool shape_fits(const Shape& found, const Shape& expected) {
-  return std::equal(
-      found.begin(), found.end(), expected.begin(), expected.end(),
-      [](std::int64_t size, std::int64_t wanted) { return wanted == -1 || size == wanted; });
+  if (found.size() < expected.size()) return false;
+  const auto end = found.begin() + std::ssize(expected);
+  return std::equal(found.begin(), end, expected.begin(),
+                    [](std::int64_t size, std::int64_t wanted) {
+                      return wanted == -1 || size == wanted;
+                    }) &&
+         std::all_of(end, found.end(), [](std::int64_t size) { return size == 1; });
 }
 
 std::string expected_text(const Shape& expected) {
@@ -205,7 +211,7 @@ Weight Model::locate(const WeightRule& rule, std::int64_t layer) const {
     fail(ErrorKind::unsupported, "dtype " + std::string(dtype.name) + " holds no real numbers");
   }
 
-  const std::size_t axes = found.size();
+  const std::size_t axes = expected.size();
   const std::size_t output_axis = axes - (storage == Storage::out_by_in ? 2 : 1);
   const std::size_t input_axis = axes - (storage == Storage::out_by_in ? 1 : 2);
   const std::int64_t output_stride = tensor->view.stride(output_axis);
@@ -220,24 +226,35 @@ Weight Model::locate(const WeightRule& rule, std::int64_t layer) const {
                            .col_stride = tensor->view.stride(input_axis),
                            .block_rows = slice.block,
                            .block_stride = slice.block_step * output_stride}};
-  if (tensor_name.ends_with(kWeightEnding)) {
-    weight.bias =
-        checkpoint_->find(tensor_name.substr(0, tensor_name.size() - kWeightEnding.size()) +
-                          std::string(kBiasEnding));
+  weight.bias = find_bias(rule, tensor_name, layer);
+  if (weight.bias == nullptr) return weight;
+  const TensorView& bias = weight.bias->view;
+  Shape bias_shape = {slice.total};
+  if (rule.index) bias_shape.insert(bias_shape.begin(), found[0]);
+  if (bias.shape != bias_shape) {
+    throw Error(ErrorKind::format, wrong_shape(*weight.bias, bias_shape, layer));
   }
-  if (weight.bias != nullptr && weight.bias->view.shape != Shape{slice.total}) {
-    throw Error(ErrorKind::format, wrong_shape(*weight.bias, Shape{slice.total}, layer));
-  }
-  if (weight.bias != nullptr) {
-    weight.bias_column = {.tensor = weight.bias->view,
-                          .rows = weight.matrix.rows,
-                          .cols = 1,
-                          .first = slice.first * weight.bias->view.stride(0),
-                          .row_stride = weight.bias->view.stride(0),
-                          .block_rows = slice.block,
-                          .block_stride = slice.block_step * weight.bias->view.stride(0)};
-  }
+  const std::int64_t step = bias.stride(bias_shape.size() - 1);
+  const std::int64_t start = rule.index ? *rule.index * bias.stride(0) : 0;
+  weight.bias_column = {.tensor = bias,
+                        .rows = weight.matrix.rows,
+                        .cols = 1,
+                        .first = start + slice.first * step,
+                        .row_stride = step,
+                        .block_rows = slice.block,
+                        .block_stride = slice.block_step * step};
   return weight;
+}
+
+const CheckpointTensor* Model::find_bias(const WeightRule& rule, const std::string& weight,
+                                         std::int64_t layer) const {
+  if (rule.bias.empty()) return checkpoint_->find_first(bias_names(weight));
+  const Site site = find(prefix_ + fill_pattern(rule.bias, layer_numbers(dimensions(), layer)));
+  if (site.tensor != nullptr) return site.tensor;
+  throw Error(ErrorKind::format, {.file = checkpoint_->main_file().string(),
+                                  .layer = layer,
+                                  .problem = verbatim(site.missing),
+                                  .hint = "a bias in " + spec_.source});
 }
 
 bool Model::has(Role role) const {

@@ -101,6 +101,9 @@ class Model {
   ErrorParts wrong_shape(const CheckpointTensor& tensor, const Shape& expected,
                          std::optional<std::int64_t> layer = std::nullopt) const;
   Weight locate(const WeightRule& rule, std::int64_t layer) const;
+  /// Null where it has none; `weight` is the full name of its weight. Throws Error(format).
+  const CheckpointTensor* find_bias(const WeightRule& rule, const std::string& weight,
+                                    std::int64_t layer) const;
   Site norm_tensor(const NormSpec& norm, std::optional<std::int64_t> layer, std::int64_t size,
                    std::string_view ending, std::string_view old_ending) const;
 

@@ -200,5 +200,33 @@ TEST_F(Layouts, DisagreementWithTheFileNamesTheTensor) {
   expect_mismatch({"blocks.0.attn.qkvo_w", "[4, 8, 8]", "[8, 8]"});
 }
 
+/// The layout of tests/data/forward/llama.
+json running_layout() { return json::parse(read_file(data_path("layouts/llama.json"))); }
+
+TEST_F(Layouts, AnOutputHeadThatIsNotThereEndsWhatNeedsIt) {
+  const std::string model = data_path("forward/llama/model.safetensors");
+  json layout = running_layout();
+  layout["output_head"] = "lm_heed.weight";
+  const std::string file = layout_file(layout);
+  const Words said = {"model.safetensors: tensor 'lm_heed.weight' is missing", "layout.json"};
+  for (const Words& more : std::vector<Words>{{}, {"--generate", "2"}, {"--perplexity"}}) {
+    expect_refusal(Words{"predict", model, "--layout", file, "--tokens", "3,4,5"} + more, 4, said);
+  }
+  EXPECT_EQ(run_attnscope({"attention", model, "--layout", file, "--tokens", "3,4,5"}).exit_code,
+            0);
+}
+
+TEST_F(Layouts, TensorsThatItDoesNotNameAreTold) {
+  const std::string model = data_path("forward/llama/model.safetensors");
+  json layout = running_layout();
+  const Words command = {"attention", model, "--tokens", "3,4,5", "--layout"};
+  EXPECT_FALSE(contains(run_attnscope(command + Words{layout_file(layout)}).err, "says nothing"));
+  layout["norms"].erase("last");
+  const RunResult run = run_attnscope(command + Words{layout_file(layout)});
+  EXPECT_EQ(run.exit_code, 0);
+  EXPECT_TRUE(contains(run.err, "layout.json: says nothing of 1 tensor: 'model.norm.weight'"))
+      << run.err;
+}
+
 }  // namespace
 }  // namespace attnscope::test

@@ -2,17 +2,21 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "attnscope/checkpoint/mapped_file.h"
 #include "attnscope/forward/forward_pass.h"
 #include "tests/support/expect_error.h"
+#include "tests/support/safetensors_writer.h"
+#include "tests/support/temp_folder.h"
 
 namespace attnscope {
 namespace {
 
 namespace fs = std::filesystem;
+using nlohmann::json;
 
 const fs::path kData = fs::path(ATTNSCOPE_SOURCE_DIR) / "tests" / "data";
 
@@ -64,6 +68,76 @@ TEST(ForwardLayout, NeedsItsDescription) {
                     parse_layout(weights_only, "my/layout.json"));
   EXPECT_ERROR_SAYING(ErrorKind::unsupported, ForwardPass(model, true, {}),
                       "my/layout.json: does not describe the forward pass");
+}
+
+/// Of tests/data/forward/llama, whose MLPs add nothing: what they give is multiplied by zeros.
+std::string without_mlp_output(const test::TempFolder& folder) {
+  const Checkpoint whole = Checkpoint::open(kData / "forward/llama/model.safetensors");
+  std::vector<test::TensorToWrite> tensors;
+  for (const CheckpointTensor& tensor : whole.tensors()) {
+    std::string bytes(reinterpret_cast<const char*>(tensor.view.bytes.data()),
+                      tensor.view.bytes.size());
+    if (tensor.name.ends_with("down_proj.weight")) bytes.assign(bytes.size(), '\0');
+    tensors.push_back({tensor.name, "BF16", tensor.view.shape, std::move(bytes)});
+  }
+  return folder.write("model.safetensors", test::safetensors_bytes(tensors)).string();
+}
+
+TEST(ForwardLayout, RunsLayersWithoutAnMlp) {
+  const test::TempFolder folder;
+  const fs::path file = without_mlp_output(folder);
+  json layout = json::parse(read_text_file(kData / "layouts/llama.json", 100'000));
+  const Model zeros(Checkpoint::open(file), parse_layout(layout.dump(), "layout.json"));
+
+  layout["weights"].erase(layout["weights"].begin() + 4, layout["weights"].end());
+  layout["norms"].erase("mlp_input");
+  layout.erase("activation");
+  layout.erase("mlp_width");
+  const auto open = [&] {
+    return Model(Checkpoint::open(file), parse_layout(layout.dump(), "my/layout.json"));
+  };
+  EXPECT_ERROR_SAYING(ErrorKind::format, ForwardPass(open(), true, {}),
+                      "my/layout.json: describes no MLP (say \"mlp\": false");
+  layout["mlp"] = false;
+  EXPECT_TRUE(outputs_of(open()) == outputs_of(zeros)) << "they differ";
+}
+
+TEST(ForwardLayout, AHeadThatIsNamedMustBeThere) {
+  json layout = json::parse(read_text_file(kData / "layouts/llama.json", 100'000));
+  const auto pass_of = [&](const Model& model) { return ForwardPass(model, true, {}); };
+  const auto open = [&] {
+    return Model(Checkpoint::open(kData / "forward/llama/model.safetensors"),
+                 parse_layout(layout.dump(), "my/layout.json"));
+  };
+  layout["output_head"] = "lm_heed.weight";
+  const Model wrong = open();
+  EXPECT_ERROR_SAYING(ErrorKind::format, pass_of(wrong).check_head(),
+                      "tensor 'lm_heed.weight' is missing", "my/layout.json");
+  layout["tied"] = true;
+  const Model tied = open();
+  EXPECT_NO_THROW(pass_of(tied).check_head());
+  layout["tied"] = false;
+  layout.erase("output_head");
+  const Model none = open();
+  EXPECT_NO_THROW(pass_of(none).check_head()) << "it is described as a model without one";
+  EXPECT_NE(pass_of(none).no_logits(), "");
+}
+
+TEST(ForwardLayout, ABiasBesideTheHeadIsUsed) {
+  const test::TempFolder folder;
+  const Checkpoint whole = Checkpoint::open(kData / "forward/llama/model.safetensors");
+  std::vector<test::TensorToWrite> tensors = {test::counting_tensor("lm_head.bias", {48})};
+  for (const CheckpointTensor& tensor : whole.tensors()) {
+    tensors.push_back({tensor.name, "BF16", tensor.view.shape,
+                       std::string(reinterpret_cast<const char*>(tensor.view.bytes.data()),
+                                   tensor.view.bytes.size())});
+  }
+  const fs::path file = folder.write("model.safetensors", test::safetensors_bytes(tensors));
+  const std::vector<float> with = outputs_of(Model::open(file, kData / "layouts/llama.json"));
+  const std::vector<float> without = outputs_of(
+      Model::open(kData / "forward/llama/model.safetensors", kData / "layouts/llama.json"));
+  ASSERT_EQ(with.size(), without.size());
+  EXPECT_NEAR(with.back() - without.back(), 47, 1e-4);
 }
 
 }  // namespace

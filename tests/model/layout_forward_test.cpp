@@ -68,6 +68,24 @@ TEST(LayoutForward, SaysWhatLayersDo) {
             "does not describe the forward pass");
 }
 
+TEST(LayoutForward, LayersMayEndWithTheirAttention) {
+  json layout = running_layout();
+  layout.erase("mlp_width");
+  layout.erase("activation");
+  layout["mlp"] = false;
+  layout["weights"] = {{{"role", "q"}, {"tensor", "q"}}};
+  EXPECT_FALSE(parse_layout(layout.dump(), "layout.json").architecture.has_mlp);
+  for (const auto& [patch, said] : std::vector<std::pair<const char*, const char*>>{
+           {R"({"activation":"relu"})", "'activation' says something of one"},
+           {R"({"parallel":true})", "'parallel' says something of one"},
+           {R"({"biases":["down"]})", "'biases' says something of one"},
+           {R"({"norms":{"mlp_input":"ln_2"}})", "'norms' says something of one"}}) {
+    json wrong = layout;
+    wrong.merge_patch(json::parse(patch));
+    EXPECT_ERROR_SAYING(ErrorKind::format, parse_layout(wrong.dump(), "layout.json"), said);
+  }
+}
+
 // Each of 10,000 layers keeps its own copy.
 TEST(LayoutForward, NamesAreNotLong) {
   json layout = running_layout();
@@ -119,6 +137,10 @@ TEST(LayoutForward, RejectsMalformedFields) {
       {R"({"biases":["up","up"]})", "'biases' lists a role twice"},
       {R"({"biases":["mlp"]})", "unknown role 'mlp'"},
       {R"({"parallel":1})", "'parallel' is not true or false"},
+      {R"({"mlp":0})", "'mlp' is not true or false"},
+      {R"({"mlp":false})", "'mlp' is false, and 'mlp_width' says something of one"},
+      {R"({"mlp":false,"mlp_width":null})", "an MLP matrix needs 'mlp_width'"},
+      {R"({"mlp":true,"norms":null,"activation":null})", "'mlp' means nothing without 'norms'"},
   };
   for (const auto& [patch, said] : patches) {
     SCOPED_TRACE(patch);

@@ -284,5 +284,109 @@ TEST(Layout, MissingFileIsNamed) {
                       "absent/layout.json");
 }
 
+/// One layer of width 4 with 2 heads of 2, whose tensors count.
+json small_layout() {
+  return {
+      {"schema", "attnscope-layout/1"}, {"layers", 1}, {"width", 4}, {"heads", 2}, {"head_dim", 2}};
+}
+
+std::vector<float> bias_of(const Model& model, Role role) {
+  const Weight& weight = model.weight(0, role);
+  if (weight.bias == nullptr) return {};
+  const Matrix<float> column = decode<float>(weight.bias_column);
+  return {column.data(), column.data() + column.rows()};
+}
+
+TEST(Layout, BiasesAreFoundBesideTheirWeights) {
+  const struct {
+    std::string weight, bias;
+  } names[] = {{"attn.q.weight", "attn.q.bias"},
+               {"in_proj_weight", "in_proj_bias"},
+               {"q/kernel", "q/bias"},
+               {"attn.wq_w", "attn.wq_b"},
+               {"wq", "wq.bias"},
+               {"wq", "wq_bias"}};
+  for (const auto& [weight, bias] : names) {
+    SCOPED_TRACE(bias);
+    const TempFolder folder;
+    const auto path = folder.write("model.safetensors",
+                                   test::safetensors_bytes({test::counting_tensor(weight, {4, 4}),
+                                                            test::counting_tensor(bias, {4})}));
+    json layout = small_layout();
+    layout["weights"] = {{{"role", "q"}, {"tensor", weight}}};
+    const Model model = open_with(path, layout);
+    EXPECT_EQ(bias_of(model, Role::query), (std::vector<float>{0, 1, 2, 3}));
+    EXPECT_EQ(inventory_of(model).tensors[1].role, "q.bias");
+  }
+}
+
+TEST(Layout, ABiasMayHaveAnyName) {
+  const TempFolder folder;
+  const auto path = folder.write("model.safetensors",
+                                 test::safetensors_bytes({test::counting_tensor("wqk", {8, 4}),
+                                                          test::counting_tensor("shift.0", {8})}));
+  json layout = small_layout();
+  for (const char* role : {"q", "k"}) {
+    layout["weights"].push_back(
+        {{"role", role}, {"tensor", "wqk"}, {"fused", {"q", "k"}}, {"bias", "shift.{layer}"}});
+  }
+  const Model model = open_with(path, layout);
+  EXPECT_EQ(bias_of(model, Role::query), (std::vector<float>{0, 1, 2, 3}));
+  EXPECT_EQ(bias_of(model, Role::key), (std::vector<float>{4, 5, 6, 7}));
+
+  layout["weights"][0]["bias"] = "shfit.{layer}";
+  EXPECT_ERROR_SAYING(ErrorKind::format, open_with(path, layout), "tensor 'shfit.0' is missing",
+                      "layout.json");
+  layout["weights"][0]["bias"] = "wqk";
+  EXPECT_ERROR_SAYING(ErrorKind::format, open_with(path, layout), "shape [8, 4] is not the [8]");
+}
+
+TEST(Layout, BiasesOfAStackAreStacked) {
+  const TempFolder folder;
+  const auto path = folder.write(
+      "model.safetensors", test::safetensors_bytes({test::counting_tensor("qkv.weight", {3, 4, 4}),
+                                                    test::counting_tensor("qkv.bias", {3, 4})}));
+  json layout = small_layout();
+  int index = 0;
+  for (const char* role : {"q", "k", "v"}) {
+    layout["weights"].push_back({{"role", role}, {"tensor", "qkv.weight"}, {"index", index++}});
+  }
+  const Model model = open_with(path, layout);
+  EXPECT_EQ(bias_of(model, Role::query), (std::vector<float>{0, 1, 2, 3}));
+  EXPECT_EQ(bias_of(model, Role::value), (std::vector<float>{8, 9, 10, 11}));
+
+  const auto shared = folder.write(
+      "shared.safetensors", test::safetensors_bytes({test::counting_tensor("qkv.weight", {3, 4, 4}),
+                                                     test::counting_tensor("qkv.bias", {4})}));
+  EXPECT_ERROR_SAYING(ErrorKind::format, open_with(shared, layout), "shape [4] is not the [3, 4]");
+}
+
+TEST(Layout, AxesOfOneAtTheEndDoNotMatter) {
+  const TempFolder folder;
+  const auto path =
+      folder.write("model.safetensors",
+                   test::safetensors_bytes({test::counting_tensor("q.weight", {4, 4, 1}),
+                                            test::counting_tensor("k.weight", {4, 4, 1, 1}),
+                                            test::counting_tensor("v.weight", {4, 4, 1}),
+                                            test::counting_tensor("o.weight", {2, 4, 4, 1})}));
+  json layout = small_layout();
+  layout["weights"] = {{{"role", "q"}, {"tensor", "q.weight"}},
+                       {{"role", "k"}, {"tensor", "k.weight"}},
+                       {{"role", "v"}, {"tensor", "v.weight"}, {"storage", "in_by_out"}},
+                       {{"role", "o"}, {"tensor", "o.weight"}, {"index", 1}}};
+  const Model model = open_with(path, layout);
+  const auto element = [&](Role role) { return decode<float>(model.weight(0, role).matrix)(1, 2); };
+  EXPECT_EQ(element(Role::query), 6);
+  EXPECT_EQ(element(Role::key), 6);
+  EXPECT_EQ(element(Role::value), 9);
+  EXPECT_EQ(element(Role::output), 16 + 6);
+
+  const auto wrong = folder.write(
+      "wrong.safetensors", test::safetensors_bytes({test::counting_tensor("q.weight", {4, 4, 2})}));
+  layout["weights"] = {{{"role", "q"}, {"tensor", "q.weight"}}};
+  EXPECT_ERROR_SAYING(ErrorKind::format, open_with(wrong, layout),
+                      "shape [4, 4, 2] is not the [4, 4]");
+}
+
 }  // namespace
 }  // namespace attnscope
