@@ -65,7 +65,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{"causal_window", AttentionMask::causal(10), true},
                     Case{"causal_window_of_one", AttentionMask::causal(1), true},
                     Case{"two_sided", AttentionMask::bidirectional(), false},
-                    Case{"two_sided_window", AttentionMask::bidirectional(6), false}),
+                    Case{"two_sided_window", AttentionMask::bidirectional(3), false}),
     [](const auto& each) { return std::string(each.param.name); });
 
 TEST(EvenAttention, OfEncodersGivesEveryTokenAsMuch) {

@@ -75,7 +75,7 @@ TEST(CliReport, KeepsWholeMapsOfTokensThatSeeBothWays) {
     SCOPED_TRACE(variant);
     folder.write("model/model.safetensors", weights);
     const std::string config = std::string("forward/gemma3/config.") + variant + ".json";
-    const fs::path model =
+    const std::filesystem::path model =
         folder.write("model/config.json", read_file(data_path(config))).parent_path();
     const ReportPage page = report_page(folder, {model.string(), "--tokens", "3,4,5,6"});
     EXPECT_EQ(page.results["models"][0]["causal"], false);
