@@ -37,6 +37,13 @@ Field null_of(std::string_view name, std::string_view meaning) {
   return {.name = name, .meaning = meaning, .where = kWhere, .optional = true};
 }
 
+Field query_head_field() {
+  return {.name = "head",
+          .type = integer,
+          .meaning = "the query head, from 0",
+          .where = "formats.md#rows"};
+}
+
 std::vector<Field> place_of_head() {
   return {model_field(),
           layer_field(),
@@ -161,7 +168,7 @@ RowKind induction_rows() {
                   .option = "induction",
                   .meaning = "how much a head looks at what followed a token before",
                   .revision = 2,
-                  .place = place_of_head(),
+                  .place = {model_field(), layer_field(), query_head_field()},
                   .models = model_facts(),
                   .parameters = text_parameters()};
   add_mean(kind.fields, "induction", "induction_error", "induction",
@@ -171,6 +178,7 @@ RowKind induction_rows() {
   add_mean(kind.fields, "duplicate_token", "duplicate_token_error", "duplicate",
            "mean weight from a repeated token to its first occurrence", /*of_heads=*/true);
   kind.fields.push_back(null_of("null_duplicate_token", "that of even attention"));
+  for (Field& field : kind.fields) field.optional = false;  // all rows are of heads
   kind.parameters.insert(kind.parameters.begin(),
                          Field{.name = "induction",
                                .type = flag,
@@ -185,12 +193,7 @@ RowKind attention_map_rows() {
                   .command = "attention",
                   .option = "heatmap",
                   .meaning = "one row of the attention map of a head: where one query looks",
-                  .place = {model_field(),
-                            layer_field(),
-                            {.name = "head",
-                             .type = integer,
-                             .meaning = "the query head, from 0",
-                             .where = "formats.md#rows"}},
+                  .place = {model_field(), layer_field(), query_head_field()},
                   .models = model_facts(),
                   .parameters = text_parameters()};
   kind.fields = {{.name = "query",

@@ -23,7 +23,8 @@ std::vector<Field> place_of_whole_matrix() {
           {.name = "matrix",
            .type = text,
            .meaning = "the projection or product: q, k, v, o, gate, up, down, qk, ov or kv",
-           .where = "metrics.md#matrices"}};
+           .where = "metrics.md#matrices",
+           .choices = {"q", "k", "v", "o", "gate", "up", "down", "qk", "ov", "kv"}}};
 }
 
 Field model_field() {

@@ -124,6 +124,7 @@ const std::vector<Field>& skipped_fields() {
     for (Field& field : all) {
       field.where = "formats.md#skipped";
       if (field.name == "layer") field.nulls = Nulls::whole;
+      if (field.name == "matrix") field.choices.clear();  // of a tensor its name
     }
     all.push_back({.name = "reason",
                    .type = text,

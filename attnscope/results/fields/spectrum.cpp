@@ -141,6 +141,7 @@ RowKind tensor_rows() {
     if (field.name == "matrix") {
       field.meaning = "the tensor's name; its layer and head are null";
       field.where = "formats.md#rows";
+      field.choices.clear();
     }
   }
   for (const Field& fact : model_facts()) {

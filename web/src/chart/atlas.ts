@@ -26,23 +26,27 @@ const kGroups: readonly (readonly Matrix[])[] = [["q", "k", "v", "o"], ["qk", "o
 export function atlas_layout(chart: AtlasChart, { width }: Size) {
   const [left, gap] = [26, 12];
   const group = (matrix: Matrix) => kGroups.findIndex((each) => each.includes(matrix));
-  const gaps = chart.matrices.filter((matrix, index) => index > 0 && group(matrix) !== group(chart.matrices[index - 1]!)).length;
+  const opens_group = (matrix: Matrix, index: number) => {
+    const before = chart.matrices[index - 1];
+    return before !== undefined && group(matrix) !== group(before);
+  };
+  const gaps = chart.matrices.filter(opens_group).length;
   const cell = Math.min(96, (width - left - gaps * gap) / Math.max(1, chart.matrices.length));
   const row = chart.layers.length > 16 ? 18 : Math.max(26, Math.min(chart.layers.length > 8 ? 46 : 58, cell * 0.94));
   const top = with_meanings(cell) ? 56 : 30;
   let x = left;
   const columns = chart.matrices.map((matrix, index) => {
-    if (index > 0 && group(matrix) !== group(chart.matrices[index - 1]!)) x += gap;
-    const at = x;
+    if (opens_group(matrix, index)) x += gap;
+    const left_of_cell = x;
     x += cell;
-    return at;
+    return { matrix, x: left_of_cell };
   });
   return { width, height: top + chart.layers.length * row + 4, top, cell, row, columns };
 }
 
 export function atlas_words(chart: AtlasChart, row: number, column: number): string {
-  const cell = chart.cells[row]?.[column];
-  const place = `${plain(matrix_words(chart.matrices[column]!))}, layer ${chart.layers[row]}`;
+  const [cell, matrix] = [chart.cells[row]?.[column], chart.matrices[column]];
+  const place = `${matrix ? plain(matrix_words(matrix)) : "no matrix"}, layer ${chart.layers[row]}`;
   if (cell === undefined || cell === "missing") return `${place}: not in this report`;
   if ("skipped" in cell) return `${place}: skipped, ${cell.skipped}`;
   return `${place}: ${cell.rank} of ${cell.possible}, random numbers would need ${cell.null_rank}`;
@@ -51,9 +55,10 @@ export function atlas_words(chart: AtlasChart, row: number, column: number): str
 export function draw_atlas(chart: AtlasChart, theme: Theme, size: Size): Tree {
   const { width, height, top, cell, row, columns } = atlas_layout(chart, size);
   const drawings: Tree[] = [];
-  const rows = chart.cells.map((cells, row_index) => s("g", { role: "row" }, cells.map((value, column) => {
-    const box = { x: columns[column]! + 1, y: top + row_index * row + 1, width: cell - 2, height: row - 2 };
-    const role = theme.roles[chart.matrices[column]!];
+  const rows = chart.cells.map((cells, row_index) => s("g", { role: "row" }, columns.map(({ matrix, x }, column) => {
+    const value = cells[column] ?? "missing";
+    const box = { x: x + 1, y: top + row_index * row + 1, width: cell - 2, height: row - 2 };
+    const role = theme.roles[matrix];
     const known = value !== "missing" && !("skipped" in value);
     const lost = known ? Math.max(0, 1 - value.rank / Math.max(1, value.null_rank)) : 0;
     const fill = known ? mix(theme.ground, role, 0.1 + 0.34 * Math.min(1, lost / 0.5)) : theme.ground;
@@ -64,7 +69,7 @@ export function draw_atlas(chart: AtlasChart, theme: Theme, size: Size): Tree {
   })));
   const every = Math.ceil(12 / row);
   return s("svg", { width, height, viewBox: `0 0 ${width} ${height}`, "font-family": kFont, role: "group", "aria-label": plain(chart.title) },
-    s("g", { "aria-hidden": "true" }, chart.matrices.map((matrix, column) => heading(matrix, columns[column]!, cell, top, theme)),
+    s("g", { "aria-hidden": "true" }, columns.map(({ matrix, x }) => heading(matrix, x, cell, top, theme)),
       chart.layers.map((layer, index) => index % every === 0 &&
         s("text", { x: 17, y: top + (index + 0.5) * row + 3.8, "text-anchor": "end", "font-size": 11, fill: theme.faint }, String(layer)))),
     s("g", { role: "grid", "aria-label": chart.label ?? `${plain(chart.title)}: layer by matrix` }, rows),
@@ -75,8 +80,8 @@ const with_meanings = (cell: number): boolean => cell > 50;
 
 // A cell is seldom wide enough for three words side by side.
 function lines_of(meaning: string): string[] {
-  const words = meaning.split(" ");
-  return words.length > 2 ? [words.slice(0, -1).join(" "), words[words.length - 1]!] : [meaning];
+  const last = meaning.lastIndexOf(" ");
+  return meaning.indexOf(" ") < last ? [meaning.slice(0, last), meaning.slice(last + 1)] : [meaning];
 }
 
 function heading(matrix: Matrix, x: number, cell: number, top: number, theme: Theme): Tree {
@@ -99,7 +104,7 @@ function inside(value: AtlasCell, box: { x: number; y: number; width: number; he
     let line = "";
     for (let index = 0; index < count; ++index) {
       const from = Math.round((index * (energy.length - 1)) / Math.max(1, count - 1));
-      line += `L${(x + (width * (from + 1)) / energy.length).toFixed(1)} ${(bottom - (bottom - y) * energy[from]!).toFixed(1)}`;
+      line += `L${(x + (width * (from + 1)) / energy.length).toFixed(1)} ${(bottom - (bottom - y) * (energy[from] ?? 1)).toFixed(1)}`;
     }
     curve = s("g", {},
       s("path", { d: `M${x.toFixed(1)} ${bottom.toFixed(1)}${line}V${bottom.toFixed(1)}Z`, fill: role, "fill-opacity": 0.16 }),
@@ -114,8 +119,10 @@ function inside(value: AtlasCell, box: { x: number; y: number; width: number; he
 }
 
 export function atlas_to_vega_lite(chart: AtlasChart, theme: Theme): object {
-  const rows = chart.cells.flatMap((cells, row) => cells.flatMap((cell, column) => cell === "missing" || "skipped" in cell ? [] :
-    [[plain(matrix_words(chart.matrices[column]!)), String(chart.layers[row]), cell.rank, cell.null_rank, cell.possible]]));
+  const rows = chart.cells.flatMap((cells, row) => chart.matrices.flatMap((matrix, column) => {
+    const cell = cells[column] ?? "missing";
+    return cell === "missing" || "skipped" in cell ? [] : [[plain(matrix_words(matrix)), String(chart.layers[row]), cell.rank, cell.null_rank, cell.possible]];
+  }));
   const names = chart.matrices.map((matrix) => plain(matrix_words(matrix)));
   return {
     $schema: kVegaLiteSchema, title: plain(chart.title), data: vega_data(["matrix", "layer", "rank", "null_rank", "possible"], ["matrix", "layer"], rows),

@@ -13,6 +13,10 @@ export interface Axis {
   integers?: boolean; // no ticks between whole numbers
 }
 
+/** Of what is counted from 0, layers or heads; one alone stands in the middle. */
+export const counted_axis = (title: string, count: number): Axis =>
+  ({ title, scale: "linear", domain: count > 1 ? [0, count - 1] : [-0.5, 0.5], integers: true });
+
 export interface Scale {
   (value: number): number;
   invert(place: number): number;

@@ -1,4 +1,5 @@
 // A histogram: filled bars between edges, with the null's dashed outline over them, or outlines of several over each other.
+import { number_at } from "../data/numbers";
 import { axes, scale_of, vega_axis, type Axis } from "./axis";
 import type { ChartBase, Series, Size } from "./base";
 import { kVegaLiteSchema, vega_data } from "./csv";
@@ -54,8 +55,9 @@ export function draw_bars(chart: BarsChart, theme: Theme, size: Size): Tree {
       const series = series_of(chart, bars);
       const colour = colour_of(theme, series?.colour ?? "accent");
       let path = `M${x(bars.edges[0] ?? 0).toFixed(2)} ${y(floor).toFixed(2)}`;
-      for (let bin = 0; bin < bars.heights.length; ++bin)
-        path += `V${y(Math.max(floor, bars.heights[bin]!)).toFixed(2)}H${x(bars.edges[bin + 1]!).toFixed(2)}`;
+      Array.from(bars.heights).forEach((height, bin) => {
+        path += `V${y(Math.max(floor, height)).toFixed(2)}H${x(number_at(bars.edges, bin + 1)).toFixed(2)}`;
+      });
       path += `V${y(floor).toFixed(2)}`;
       const fill = filled(chart) && !is_null(chart, bars);
       return s("path", { "data-series": bars.series, d: path, fill: fill ? colour : "none", "fill-opacity": fill ? 0.22 : null, stroke: colour,

@@ -2,20 +2,22 @@
 import { atlas_to_vega_lite, draw_atlas, type AtlasChart } from "./atlas";
 import { bars_to_vega_lite, draw_bars, type BarsChart } from "./bars";
 import type { Series, Size } from "./base";
+import { cut_words } from "./cuts";
 import { colour_key, layer_key } from "./colour_scale";
 import { dots_to_vega_lite, draw_dots, type DotsChart } from "./dots";
 import { draw_graph, graph_to_vega_lite, type GraphChart } from "./graph";
 import { draw_heatmap, heatmap_to_vega_lite, type HeatmapChart } from "./heatmap";
 import { draw_image, image_to_vega_lite, type ImageChart } from "./image";
 import { draw_laminar, laminar_to_vega_lite, type LaminarChart } from "./laminar";
-import { draw_lines, lines_to_vega_lite, type LinesChart } from "./lines";
+import { draw_lines, type LinesChart } from "./lines";
+import { lines_to_vega_lite } from "./lines_vega";
 import { draw_map, map_to_vega_lite, type MapChart } from "./map";
 import { draw_scatter, scatter_to_vega_lite, type ScatterChart } from "./scatter";
 import { colour_of, kFont, text_colour, type Theme } from "./theme";
 import { s, type Tree } from "./tree";
 import { draw_wall, wall_to_vega_lite, type WallChart } from "./wall";
 import { weight_key } from "./weights_colour";
-import { plain, text_width, tspans } from "./words";
+import { plain, text_width, tspans, type Words } from "./words";
 
 export type Chart =
   | LinesChart | HeatmapChart | LaminarChart | BarsChart | DotsChart | ScatterChart | MapChart | WallChart | ImageChart | GraphChart | AtlasChart;
@@ -46,9 +48,18 @@ export const draw = (chart: Chart, theme: Theme, size: Size): Tree => kind_of(ch
 
 export const to_vega_lite = (chart: Chart, theme: Theme): object => kind_of(chart).to_vega_lite(chart, theme);
 
+/** How to read it, in a line, and what its marks are. */
+export function note_of(chart: Chart): Words | undefined {
+  const cut = chart.kind === "lines" ? cut_words(chart) : undefined;
+  return chart.note && cut ? [chart.note, " ", cut].flat() : (chart.note ?? cut);
+}
+
+// Of one layer there is no scale of colours.
+const has_layer_key = (chart: LinesChart): chart is LinesChart & { layer_key: number } => (chart.layer_key ?? 0) > 1;
+
 /** What the legend lists; none where the chart names its lines itself. */
 export function legend_of(chart: Chart): readonly Series[] {
-  if (chart.kind === "lines") return chart.end_labels || chart.layer_key ? [] : chart.series;
+  if (chart.kind === "lines") return chart.end_labels || has_layer_key(chart) ? [] : chart.series;
   if (chart.kind === "bars") return chart.series.length > 1 ? chart.series : [];
   return chart.kind === "graph" ? chart.series : [];
 }
@@ -57,7 +68,7 @@ export function legend_of(chart: Chart): readonly Series[] {
 export function key_of(chart: Chart, theme: Theme): Tree | null {
   if (chart.kind === "heatmap" || chart.kind === "laminar" || chart.kind === "image") return colour_key(theme, chart.scale);
   if (chart.kind === "scatter" && chart.layers && chart.layers > 1) return layer_key(theme, chart.layers);
-  if (chart.kind === "lines" && chart.layer_key) return layer_key(theme, chart.layer_key);
+  if (chart.kind === "lines" && has_layer_key(chart)) return layer_key(theme, chart.layer_key);
   return chart.kind === "map" || chart.kind === "wall" ? weight_key(theme, chart.colour) : null;
 }
 
@@ -68,8 +79,9 @@ export function picture(chart: Chart, theme: Theme, width: number): Tree {
   const key = key_of(chart, theme);
   const above: Tree[] = [s("text", { x: margin, y: 28, "font-size": 15, "font-weight": 620, fill: theme.ink }, tspans(chart.title))];
   let y = 40;
-  if (chart.note) {
-    for (const line of wrapped(chart.note, inner - (key ? 170 : 0), 12)) {
+  const note = note_of(chart);
+  if (note) {
+    for (const line of wrapped(note, inner - (key ? 170 : 0), 12)) {
       above.push(s("text", { x: margin, y: y + 8, "font-size": 12, fill: theme.soft }, line));
       y += 16;
     }

@@ -5,7 +5,7 @@ import { colour_of, diverging, kFont, sequential, type Theme } from "./theme";
 import { s, type Tree } from "./tree";
 import { text_width } from "./words";
 
-const kTransforms: Record<string, (value: number) => number> = {
+const kTransforms: Readonly<Record<NonNullable<ColourScale["transform"]>, (value: number) => number>> = {
   linear: (value) => value,
   sqrt: (value) => Math.sign(value) * Math.sqrt(Math.abs(value)),
   log: (value) => Math.log(Math.max(value, Number.MIN_VALUE)),
@@ -14,7 +14,7 @@ const kTransforms: Record<string, (value: number) => number> = {
 
 /** Where a value lies between the ends of a scale: 0 to 1, or -1 to +1 if diverging. */
 export function share_of(scale: ColourScale, value: number): number {
-  const change = kTransforms[scale.transform ?? "linear"]!;
+  const change = kTransforms[scale.transform ?? "linear"];
   const [from, to] = [change(scale.domain[0]), change(scale.domain[1])];
   const share = to === from ? 0 : (change(value) - from) / (to - from);
   const inside = Math.min(1, Math.max(0, share));
@@ -27,8 +27,7 @@ export function scale_colour(theme: Theme, scale: ColourScale, value: number): s
 
 /** The range of Vega-Lite's scale, in its order. */
 export function vega_colour(theme: Theme, scale: ColourScale): object {
-  const colours = scale.kind === "diverging" ? theme.diverging : theme.sequential;
-  const few = Array.from({ length: 9 }, (_, index) => colours[Math.round((index / 8) * 255)]!);
+  const few = Array.from({ length: 9 }, (_, index) => (scale.kind === "diverging" ? diverging(theme, index / 4 - 1) : sequential(theme, index / 8)));
   const [from, to] = scale.domain;
   const type = { linear: "linear", sqrt: "sqrt", log: "log", symlog: "symlog" }[scale.transform ?? "linear"];
   return from <= to
@@ -39,21 +38,21 @@ export function vega_colour(theme: Theme, scale: ColourScale): object {
 /** The bar beside a title that says which numbers the two ends of the scale are. */
 export function colour_key(theme: Theme, scale: ColourScale): Tree {
   const [from, to] = scale.domain;
-  const ends = [from, to].map((value) => format_number(value, scale.format));
-  const bar = { x: text_width(ends[0]!, 11) + 6, width: 72 };
-  const width = Math.ceil(bar.x + bar.width + 6 + text_width(ends[1]!, 11));
+  const [weak, strong] = [format_number(from, scale.format), format_number(to, scale.format)];
+  const bar = { x: text_width(weak, 11) + 6, width: 72 };
+  const width = Math.ceil(bar.x + bar.width + 6 + text_width(strong, 11));
   const label = { y: 10.5, "font-size": 11, fill: theme.faint };
   const steps = 16;
   return s("svg", { width, height: 14, viewBox: `0 0 ${width} 14`, "font-family": kFont, role: "img",
-    "aria-label": `colours from ${ends.join(" to ")}` },
-    s("text", { x: bar.x - 6, "text-anchor": "end", ...label }, ends[0]),
+    "aria-label": `colours from ${weak} to ${strong}` },
+    s("text", { x: bar.x - 6, "text-anchor": "end", ...label }, weak),
     Array.from({ length: steps }, (_, index) => {
       const share = index / (steps - 1);
       const fill = scale.kind === "diverging" ? diverging(theme, 2 * share - 1) : sequential(theme, share);
       const x = bar.x + (index * bar.width) / steps;
       return s("rect", { x, y: 3, width: bar.width / steps + 0.3, height: 8, fill });
     }),
-    s("text", { x: bar.x + bar.width + 6, ...label }, ends[1]));
+    s("text", { x: bar.x + bar.width + 6, ...label }, strong));
 }
 
 /** Which colour is which layer, where lines are layers: the first and last by number. */

@@ -23,8 +23,8 @@ const kRowHeight = 18;
 
 export function draw_dots(chart: DotsChart, theme: Theme, { width }: Size): Tree {
   const height = chart.rows.length * kRowHeight + 4;
-  const values = chart.rows.map((row) => format_number(row.value, row.axis.format ?? "tick"));
-  const label_width = Math.max(0, ...chart.rows.map((row, index) => text_width(plain(clipped_words(row.label, 24)), 11.5) + 10 + text_width(values[index]!, 11.5)));
+  const value_words = (row: DotsRow) => format_number(row.value, row.axis.format ?? "tick");
+  const label_width = Math.max(0, ...chart.rows.map((row) => text_width(plain(clipped_words(row.label, 24)), 11.5) + 10 + text_width(value_words(row), 11.5)));
   const track = { x: Math.min(label_width + 8, width * 0.6), width: 0 };
   track.width = width - track.x - 8;
   return s("svg", { width, height, viewBox: `0 0 ${width} ${height}`, "font-family": kFont, role: "img", "aria-label": chart.label ?? in_words(chart) },
@@ -33,7 +33,7 @@ export function draw_dots(chart: DotsChart, theme: Theme, { width }: Size): Tree
       const x = scale_of(row.axis, [track.x, track.x + track.width]);
       return s("g", {},
         s("text", { x: 0, y: y + 3.8, "font-size": 11.5, fill: theme.soft }, tspans(clipped_words(row.label, 24))),
-        s("text", { x: track.x - 14, y: y + 3.8, "font-size": 11.5, "font-weight": 620, "text-anchor": "end", fill: theme.ink }, values[index]!),
+        s("text", { x: track.x - 14, y: y + 3.8, "font-size": 11.5, "font-weight": 620, "text-anchor": "end", fill: theme.ink }, value_words(row)),
         s("line", { x1: track.x, x2: track.x + track.width, y1: y, y2: y, stroke: theme.line }),
         Array.from(row.all, (value) => value !== null && Number.isFinite(value) &&
           s("line", { x1: x(value), x2: x(value), y1: y - 3.5, y2: y + 3.5, stroke: theme.faint, "stroke-opacity": 0.55 })),

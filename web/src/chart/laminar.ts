@@ -1,4 +1,5 @@
 // Distributions stacked by layer: each row a layer, its density as colour along the value.
+import { number_at } from "../data/numbers";
 import { axes, scale_of, vega_axis, type Axis } from "./axis";
 import type { ChartBase, ColourScale, Size } from "./base";
 import { share_of, vega_colour } from "./colour_scale";
@@ -78,7 +79,7 @@ function picture_of_rows(chart: LaminarChart, theme: Theme, size: Size): Tree | 
     for (let bin = 0; bin < bins; ++bin)
       pixels[row_index * bins + bin] = Math.round(255 * share_of(chart.scale, row.density?.[bin] ?? 0));
   });
-  const [first, last] = [x(chart.edges[0]!), x(chart.edges[bins]!)];
+  const [first, last] = [x(number_at(chart.edges, 0)), x(number_at(chart.edges, bins))];
   return s("image", { x: first - plot.x, y: 0, width: last - first, height: plot.height, preserveAspectRatio: "none",
     "image-rendering": "pixelated", href: png_address(pixels, bins, chart.rows.length, theme.sequential) });
 }

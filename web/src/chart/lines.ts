@@ -1,10 +1,11 @@
 // Lines in panels that share both axes: spectra by layer, ranks by depth.
 import { line as line_path } from "d3-shape";
-import { axes, scale_of, vega_axis, type Axis, type Plot, type Scale } from "./axis";
+import { number_at } from "../data/numbers";
+import { axes, scale_of, type Axis, type Plot, type Scale } from "./axis";
 import type { ChartBase, Series, Size } from "./base";
-import { kVegaLiteSchema, vega_data } from "./csv";
+import { cuts } from "./cuts";
 import { colour_of, kFont, text_colour, type Theme } from "./theme";
-import { s, type Tree } from "./tree";
+import { s, short, type Tree } from "./tree";
 import { clipped, clipped_words, plain, text_width, tspans, type Words } from "./words";
 import { format_number } from "./number";
 
@@ -34,6 +35,7 @@ export interface LinesChart extends ChartBase {
   panel_height?: number; // from its width by default, 210 to 300
 }
 
+const kNullTick = 10; // half the width of a null that is one value
 const kLongestLabel = 20; // characters at the end of a line
 
 export interface LinesLayout {
@@ -77,6 +79,10 @@ export function lines_layout(chart: LinesChart, { width }: Size): LinesLayout {
 const drawable = (axis: Axis, value: number | null | undefined): value is number =>
   value !== null && value !== undefined && Number.isFinite(value) && (axis.scale !== "log" || value > 0);
 
+/** Vertices without a neighbour that they could be joined to: a line through them would not be seen. */
+export const lone_vertices = (points: readonly ([number, number] | null)[]): [number, number][] =>
+  points.filter((point, index): point is [number, number] => point !== null && !points[index - 1] && !points[index + 1]);
+
 /** A vertex of a line: x, y, or null where it is broken. */
 export function vertex(chart: LinesChart, line: Line, index: number): [number, number] | null {
   const [x, y] = [line.x[index], line.y[index]];
@@ -93,7 +99,7 @@ export function draw_lines(chart: LinesChart, theme: Theme, size: Size): Tree {
   return s("svg", { width: layout.width, height: layout.height, viewBox: `0 0 ${layout.width} ${layout.height}`,
     "font-family": kFont, role: "img", "aria-label": chart.label ?? in_words(chart) },
     layout.plots.map((plot, index) => {
-      const panel = chart.panels[index]!;
+      const panel = chart.panels[index] ?? { lines: [] };
       const clear = (words: Tree[]) => (plot.y === last_row ? words : words.filter((each) => !each.children.includes(`${chart.x.title} →`)));
       return s("g", {},
         panel.title ? s("text", { x: plot.x - 40, y: plot.y - 18, "font-size": 12.3, "font-weight": 620, fill: theme.ink }, tspans(panel.title)) : null,
@@ -105,6 +111,7 @@ export function draw_lines(chart: LinesChart, theme: Theme, size: Size): Tree {
         s("svg", { x: plot.x - 3, y: plot.y - 3, width: plot.width + 7, height: plot.height + 3 },
           s("g", { transform: "translate(3 3)" },
             panel.lines.map((line) => draw_line(chart, line, by_key.get(line.series), layout, theme)))),
+        s("g", { transform: `translate(${plot.x} ${plot.y})` }, panel.lines.flatMap((line) => cut_marks(chart, line, by_key.get(line.series), layout, plot, theme))),
         panel.empty ? s("text", { x: plot.x + plot.width / 2, y: plot.y + plot.height / 2 + 4, "text-anchor": "middle", "font-size": 12, fill: theme.faint }, panel.empty) : null,
         chart.end_labels ? end_labels(chart, panel, plot, layout, theme) : null);
     }));
@@ -115,20 +122,32 @@ function draw_line(chart: LinesChart, line: Line, series: Series | undefined, la
   const points = vertices(chart, line);
   const path = line_path<[number, number] | null>()
     .defined((point) => point !== null)
-    .x((point) => layout.x(point![0]))
-    .y((point) => layout.y(point![1]))
+    .x((point) => layout.x(point?.[0] ?? NaN))
+    .y((point) => layout.y(point?.[1] ?? NaN))
     .digits(2);
   const is_null = series?.colour === "null";
+  const dots = chart.points && !is_null ? points.filter((point) => point !== null) : lone_vertices(points);
   return s("g", { "data-series": line.series },
     s("path", { d: path(points) ?? "", fill: "none", stroke, "stroke-width": is_null ? 1.2 : 1.5,
       "stroke-dasharray": series?.dash ?? (is_null ? "4 3" : null), "stroke-linejoin": "round" }),
     line.error ? points.map((point, index) => {
-      const error = line.error![index];
+      const error = line.error?.[index];
       if (!point || !error) return null;
       const place = layout.x(point[0]);
       return s("line", { x1: place, x2: place, y1: layout.y(point[1] - error), y2: layout.y(point[1] + error), stroke, "stroke-width": 1 });
     }) : [],
-    chart.points && !is_null ? points.map((point) => point && s("circle", { cx: layout.x(point[0]), cy: layout.y(point[1]), r: 2.2, fill: stroke })) : []);
+    dots.map(([x, y]) => is_null
+      ? s("line", { x1: layout.x(x) - kNullTick, x2: layout.x(x) + kNullTick, y1: layout.y(y), y2: layout.y(y), stroke, "stroke-width": 1.2, "stroke-dasharray": series.dash ?? "4 3" })
+      : s("circle", { cx: layout.x(x), cy: layout.y(y), r: 2.2, fill: stroke })));
+}
+
+/** A triangle at the edge of the plot where a line goes on beyond the axis. */
+function cut_marks(chart: LinesChart, line: Line, series: Series | undefined, layout: LinesLayout, plot: Plot, theme: Theme): Tree[] {
+  return cuts(chart, line).map(({ index, side }) => {
+    const x = Math.min(plot.width, Math.max(0, layout.x(number_at(line.x, index))));
+    const [tip, back] = side === "above" ? [0, 5] : [plot.height, -5];
+    return s("path", { "data-cut": side, d: `M${short(x)} ${tip}l-3 ${back}h6z`, fill: colour_of(theme, series?.colour ?? "ink") });
+  });
 }
 
 // Names at the ends of lines, moved apart where they would touch.
@@ -140,15 +159,18 @@ function end_labels(chart: LinesChart, panel: Panel, plot: Plot, layout: LinesLa
     return series && last && alone ? [{ series, x: plot.x + layout.x(last[0]), y: plot.y + layout.y(last[1]) }] : [];
   }).sort((a, b) => a.y - b.y);
   const step = Math.min(12, (plot.height + 8) / Math.max(1, ends.length));
-  const places = ends.map((end) => end.y);
-  for (let index = 1; index < places.length; ++index) places[index] = Math.max(places[index]!, places[index - 1]! + step);
-  let lowest = plot.y + plot.height;
-  for (let index = places.length - 1; index >= 0; --index) {
-    places[index] = Math.min(places[index]!, lowest);
-    lowest = places[index]! - step;
+  let highest = -Infinity;
+  for (const end of ends) {
+    end.y = Math.max(end.y, highest);
+    highest = end.y + step;
   }
-  return ends.map(({ series, x }, index) =>
-    s("text", { x: x + 6, y: places[index]! + 3.8, "font-size": 11, "font-weight": 560, fill: text_colour(theme, series.colour) }, tspans(clipped_words(series.label, kLongestLabel))));
+  let lowest = plot.y + plot.height;
+  for (const end of [...ends].reverse()) {
+    end.y = Math.min(end.y, lowest);
+    lowest = end.y - step;
+  }
+  return ends.map(({ series, x, y }) =>
+    s("text", { x: x + 6, y: y + 3.8, "font-size": 11, "font-weight": 560, fill: text_colour(theme, series.colour) }, tspans(clipped_words(series.label, kLongestLabel))));
 }
 
 /** Each line's first and last value. */
@@ -160,42 +182,10 @@ function in_words(chart: LinesChart): string {
       const [first, last] = [points[0], points[points.length - 1]];
       const name = plain(series?.label ?? line.series);
       const value = (point: [number, number]) => format_number(point[1], chart.y.format ?? "tick");
-      return first && last ? `${name} from ${value(first)} to ${value(last)}` : `${name} not drawn`;
+      const cut = cuts(chart, line).length > 0 ? ", in part beyond the axis" : "";
+      return first && last ? `${name} from ${value(first)} to ${value(last)}${cut}` : `${name} not drawn`;
     });
     return `${panel.title ? `${plain(panel.title)}: ` : ""}${panel.empty ?? lines.slice(0, 12).join(", ")}`;
   });
   return `${plain(chart.title)}. ${panels.join(". ")}`;
-}
-
-export function lines_to_vega_lite(chart: LinesChart, theme: Theme): object {
-  const with_errors = chart.panels.some((panel) => panel.lines.some((line) => line.error));
-  const names = ["panel", "series", "line", "x", "y", ...(with_errors ? ["low", "high"] : [])];
-  const rows = chart.panels.flatMap((panel, panel_index) => panel.lines.flatMap((line, line_index) => {
-    const series = chart.series.find((each) => each.key === line.series);
-    return vertices(chart, line).map((point, index) => {
-      const error = line.error?.[index] ?? 0;
-      return [panel.title ? plain(panel.title) : String(panel_index), plain(series?.label ?? line.series), line_index, line.x[index], point?.[1],
-        ...(with_errors ? [point && point[1] - error, point && point[1] + error] : [])];
-    });
-  }));
-  const labels = chart.series.map((series) => plain(series.label));
-  const dashes = chart.series.map((series) => (series.dash ?? (series.colour === "null" ? "4 3" : "1 0")).split(" ").map(Number));
-  const encoding = { x: { field: "x", ...vega_axis(chart.x) }, y: { field: "y", ...vega_axis(chart.y) } };
-  const colour = { field: "series", type: "nominal", title: null, sort: null,
-    scale: { domain: labels, range: chart.series.map((series) => colour_of(theme, series.colour)) } };
-  const layer: object[] = [{
-    mark: { type: "line", clip: true, strokeWidth: 1.5, point: chart.points ?? false },
-    encoding: { ...encoding, color: colour, detail: { field: "line" },
-      strokeDash: { field: "series", type: "nominal", title: null, sort: null, scale: { domain: labels, range: dashes } } },
-  }];
-  if (with_errors)
-    layer.push({ mark: { type: "rule", clip: true }, encoding: { ...encoding, y: { field: "low", ...vega_axis(chart.y) }, y2: { field: "high" }, color: colour } });
-  if (chart.rule !== undefined)
-    layer.push({ mark: { type: "rule", strokeDash: [4, 3], color: theme.null_line }, encoding: { y: { datum: chart.rule, ...vega_axis(chart.y) } } });
-  const data = vega_data(names, ["panel", "series"], rows);
-  const head = { $schema: kVegaLiteSchema, title: plain(chart.title), data };
-  const size = { width: 320, height: 200 };
-  return chart.panels.length > 1
-    ? { ...head, facet: { field: "panel", type: "nominal", title: null, sort: null }, columns: column_count(chart.panels.length, 1200), spec: { ...size, layer } }
-    : { ...head, ...size, layer };
 }

@@ -75,7 +75,7 @@ export function map_image(bytes: Uint8Array, theme: Theme, colour: WeightColour,
   let image = made.get(key);
   if (!image) {
     const steps = weight_steps(colour);
-    image = png_address(bytes.map((byte) => steps[byte]!), side, side, theme.sequential);
+    image = png_address(bytes.map((byte) => steps[byte] ?? 0), side, side, theme.sequential);
     made.set(key, image);
   }
   return image;

@@ -42,13 +42,17 @@ export function mix(first: string, second: string, share: number): string {
   return hex_of([between(0), between(1), between(2)]);
 }
 
+/** One colour or more. */
+export type Ramp = readonly [string, ...string[]];
+
 /** `count` colours along equally spaced stops. */
-export function ramp(stops: readonly string[], count = 256): string[] {
-  return Array.from({ length: count }, (_, index) => {
+export function ramp(stops: Ramp, count = 256): Ramp {
+  const colour = (index: number) => {
     const place = (index / (count - 1)) * (stops.length - 1);
-    const below = Math.min(stops.length - 2, Math.floor(place));
-    return mix(stops[below]!, stops[below + 1]!, place - below);
-  });
+    const below = Math.floor(place);
+    return mix(stops[below] ?? stops[0], stops[Math.min(stops.length - 1, below + 1)] ?? stops[0], place - below);
+  };
+  return [colour(0), ...Array.from({ length: count - 1 }, (_, index) => colour(index + 1))];
 }
 
 /** Relative luminance, 0 to 1, as WCAG defines it. */

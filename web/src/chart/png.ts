@@ -9,7 +9,7 @@ const kCrcTable = Uint32Array.from({ length: 256 }, (_, byte) => {
 
 function crc32(bytes: Uint8Array): number {
   let crc = 0xffffffff;
-  for (let index = 0; index < bytes.length; ++index) crc = kCrcTable[(crc ^ bytes[index]!) & 255]! ^ (crc >>> 8);
+  for (const byte of bytes) crc = (kCrcTable[(crc ^ byte) & 255] ?? 0) ^ (crc >>> 8);
   return (crc ^ 0xffffffff) >>> 0;
 }
 
@@ -37,9 +37,8 @@ function stored(data: Uint8Array): Uint8Array {
     at += 5 + length;
   }
   let [low, high] = [1, 0];
-  for (let index = 0; index < data.length; ) {
-    const end = Math.min(index + 3800, data.length); // the sums stay below 2^31 for so many
-    for (; index < end; ++index) high += low += data[index]!;
+  for (let from = 0; from < data.length; from += 3800) {
+    for (const byte of data.subarray(from, from + 3800)) high += low += byte; // the sums stay below 2^31 for so many
     low %= 65521;
     high %= 65521;
   }
@@ -48,16 +47,15 @@ function stored(data: Uint8Array): Uint8Array {
 }
 
 const kDigits = Uint8Array.from("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/", (digit) => digit.charCodeAt(0));
+const digit = (six_bits: number): number => kDigits[six_bits] ?? 0;
 const kPadding = "=".charCodeAt(0);
 
 export function base64(bytes: Uint8Array): string {
   const codes = new Uint8Array(Math.ceil(bytes.length / 3) * 4);
   for (let from = 0, to = 0; from < bytes.length; from += 3, to += 4) {
-    const group = (bytes[from]! << 16) | ((bytes[from + 1] ?? 0) << 8) | (bytes[from + 2] ?? 0);
-    codes[to] = kDigits[group >> 18]!;
-    codes[to + 1] = kDigits[(group >> 12) & 63]!;
-    codes[to + 2] = kDigits[(group >> 6) & 63]!;
-    codes[to + 3] = kDigits[group & 63]!;
+    const [first = 0, second = 0, third = 0] = bytes.subarray(from, from + 3);
+    const group = (first << 16) | (second << 8) | third;
+    codes.set([digit(group >> 18), digit((group >> 12) & 63), digit((group >> 6) & 63), digit(group & 63)], to);
   }
   const rest = bytes.length % 3;
   if (rest > 0) codes.fill(kPadding, codes.length - (3 - rest));

@@ -40,17 +40,15 @@ export function draw_scatter(chart: ScatterChart, theme: Theme, size: Size): Tre
   const bottom = plot.y + plot.height;
   const inside = ([low, high]: readonly [number, number]) => low <= 0 && high >= 0;
   // The chosen point is drawn last, on top.
-  const order = [...chart.points.keys()].sort((a, b) => Number(chart.points[a]!.chosen ?? false) - Number(chart.points[b]!.chosen ?? false));
+  const order = [...chart.points.entries()].sort(([, a], [, b]) => Number(a.chosen ?? false) - Number(b.chosen ?? false));
   return s("svg", { width, height, viewBox: `0 0 ${width} ${height}`, "font-family": kFont, role: "img",
     "aria-label": chart.label ?? `${plain(chart.title)}. ${chart.points.length} points` },
     axes(chart.x, chart.y, plot, theme),
     chart.zero && inside(chart.x.domain) && s("line", { x1: x(0), x2: x(0), y1: plot.y, y2: bottom, stroke: theme.faint }),
     chart.zero && inside(chart.y.domain) && s("line", { x1: plot.x, x2: right, y1: y(0), y2: y(0), stroke: theme.faint }),
-    order.map((index) => {
-      const point = chart.points[index]!;
-      return s("circle", { "data-point": index, cx: x(point.x), cy: y(point.y), r: point.chosen ? 6 : 4.5, fill: colour_of(theme, point.colour),
-        stroke: point.chosen ? theme.ink : theme.ground, "stroke-width": point.chosen ? 2 : 1 });
-    }));
+    order.map(([index, point]) =>
+      s("circle", { "data-point": index, cx: x(point.x), cy: y(point.y), r: point.chosen ? 6 : 4.5, fill: colour_of(theme, point.colour),
+        stroke: point.chosen ? theme.ink : theme.ground, "stroke-width": point.chosen ? 2 : 1 })));
 }
 
 export function scatter_to_vega_lite(chart: ScatterChart, theme: Theme): object {

@@ -1,5 +1,5 @@
 import type { Matrix } from "../data/report_file";
-import { mix, ramp } from "./oklab";
+import { mix, ramp, type Ramp } from "./oklab";
 
 export interface Theme {
   name: "light" | "dark";
@@ -13,9 +13,9 @@ export interface Theme {
   null_line: string;
   mark: string; // around what is chosen, on any colour of a map
   roles: Readonly<Record<Matrix, string>>;
-  sequential: readonly string[]; // 256 steps, weak to strong
-  diverging: readonly string[]; // 256 steps, -1 to +1
-  models: readonly string[]; // by the model's place in the report
+  sequential: Ramp; // 256 steps, weak to strong
+  diverging: Ramp; // 256 steps, -1 to +1
+  models: Ramp; // by the model's place in the report
 }
 
 export const kFont = "Inter, system-ui, sans-serif";
@@ -69,8 +69,8 @@ export type Colour =
   | { model: number }
   | "null" | "accent" | "ink" | "soft" | "faint";
 
-const step = (colours: readonly string[], share: number): string =>
-  colours[Math.round(Math.min(1, Math.max(0, share)) * (colours.length - 1))]!;
+const step = (colours: Ramp, share: number): string =>
+  colours[Math.round(Math.min(1, Math.max(0, share)) * (colours.length - 1))] ?? colours[0];
 
 /** 0 weak to 1 strong. */
 export const sequential = (theme: Theme, share: number): string => step(theme.sequential, share);
@@ -82,7 +82,7 @@ export function colour_of(theme: Theme, colour: Colour): string {
   if (colour === "null") return theme.null_line;
   if (colour === "accent" || colour === "ink" || colour === "soft" || colour === "faint") return theme[colour];
   if ("role" in colour) return theme.roles[colour.role];
-  if ("model" in colour) return theme.models[colour.model % theme.models.length]!;
+  if ("model" in colour) return theme.models[colour.model % theme.models.length] ?? theme.models[0];
   // The weakest quarter of the scale is too near the ground for a line.
   return sequential(theme, 0.28 + 0.72 * (colour.of > 1 ? colour.layer / (colour.of - 1) : 0.6));
 }

@@ -25,12 +25,12 @@ export function short(value: string | number): string {
   return typeof value === "number" ? String(Math.round(value * 100) / 100) : value;
 }
 
-const kEscapes: Record<string, string> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" };
+const kEscapes: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" };
 
 // Characters that XML forbids, which a name from a file may hold, become the replacement character.
 function escaped(text: string): string {
   return text
-    .replace(/[&<>"]/g, (character) => kEscapes[character]!)
+    .replace(/[&<>"]/g, (character) => kEscapes[character] ?? character)
     .replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\ud800-\udfff\ufffe\uffff]/gu, "\ufffd");
 }
 

@@ -52,10 +52,10 @@ function wall_image(chart: WallChart, tile: number, theme: Theme): string {
   const steps = weight_steps(chart.colour);
   for (const map of chart.maps) {
     const small = pooled(map.bytes, map.side, tile);
-    const from = Array.from({ length: tile }, (_, index) => Math.floor((index * small.side) / tile));
+    const from = (place: number) => Math.floor((place * small.side) / tile);
     for (let row = 0; row < tile; ++row) {
-      const [source, target] = [from[row]! * small.side, (map.layer * tile + row) * columns + map.head * tile];
-      for (let column = 0; column < tile; ++column) pixels[target + column] = steps[small.bytes[source + from[column]!]!]!;
+      const [source, target] = [from(row) * small.side, (map.layer * tile + row) * columns + map.head * tile];
+      for (let column = 0; column < tile; ++column) pixels[target + column] = steps[small.bytes[source + from(column)] ?? 0] ?? 0;
     }
   }
   const image = png_address(pixels, columns, rows, theme.sequential);

@@ -22,13 +22,12 @@ export const weight_hex = (theme: Theme, weight: number, colour: WeightColour): 
 export function pooled(bytes: Uint8Array, side: number, size: number): { bytes: Uint8Array; side: number } {
   if (size >= side) return { bytes, side };
   const out = new Uint8Array(size * size);
-  const to = Array.from({ length: side }, (_, index) => Math.floor((index * size) / side));
+  const to = (place: number) => Math.floor((place * size) / side);
   for (let row = 0; row < side; ++row) {
-    const target = to[row]! * size;
+    const target = to(row) * size;
     for (let column = 0; column < side; ++column) {
-      const place = target + to[column]!;
-      const byte = bytes[row * side + column]!;
-      if (byte > out[place]!) out[place] = byte;
+      const place = target + to(column);
+      out[place] = Math.max(out[place] ?? 0, bytes[row * side + column] ?? 0);
     }
   }
   return { bytes: out, side: size };

@@ -8,8 +8,9 @@ export interface Kept {
 }
 
 /** Of the latent's usual size where it is less than there is to keep, else of a tenth of the width. */
-export function kept(side: LatentSide): Kept | undefined {
+export function kept(side: LatentSide | null): Kept | undefined {
+  if (!side) return undefined; // its matrices were skipped
   const of_rank = { rank: side.rank, energy: side.energy, null_energy: side.null_energy };
   const of_share = { rank: side.share_rank, energy: side.share_energy, null_energy: side.share_null_energy };
-  return [of_rank, of_share].find((each) => each.rank < 0.9 * side.possible_rank && Number.isFinite(each.energy ?? NaN));
+  return [of_rank, of_share].find((each): each is Kept => each.energy !== null && each.rank < 0.9 * side.possible_rank);
 }

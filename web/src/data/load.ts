@@ -46,8 +46,8 @@ async function served(attempts = 3): Promise<Report> {
 /** Undefined where the page is the bare template. */
 export async function load_report(): Promise<Report | undefined> {
   if (block("results")) {
-    const [results, values, maps] = await Promise.all(["results", "values", "maps"].map(packed_block));
-    return opened(new TextDecoder().decode(results), values!, maps!, false);
+    const [results, values, maps] = await Promise.all([packed_block("results"), packed_block("values"), packed_block("maps")]);
+    return opened(new TextDecoder().decode(results), values, maps, false);
   }
   if (!location.protocol.startsWith("http")) return undefined;
   return served();
@@ -56,10 +56,9 @@ export async function load_report(): Promise<Report | undefined> {
 /** float32 numbers from their byte planes: all lowest bytes, then all next ones, as neighbours share their high bytes. */
 export function numbers_of_planes(planes: ArrayBuffer): Float32Array {
   const count = Math.floor(planes.byteLength / 4);
-  const from = new Uint8Array(planes);
   const bytes = new Uint8Array(4 * count);
   for (let plane = 0; plane < 4; ++plane)
-    for (let index = 0; index < count; ++index) bytes[4 * index + plane] = from[plane * count + index]!;
+    new Uint8Array(planes, plane * count, count).forEach((byte, index) => (bytes[4 * index + plane] = byte));
   return new Float32Array(bytes.buffer);
 }
 

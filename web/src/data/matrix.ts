@@ -1,9 +1,9 @@
 // Matrices that rows and images hold.
-import type { MatrixImage, OverlapRow } from "./report_file";
+import type { MatrixImage, HeadOverlapRow } from "./report_file";
 import { numbers, type Report } from "./report";
 
 /** Heads × heads, null where a head is zero. Few numbers stand in the row itself, others in the block of values. */
-export function overlap_matrix(report: Report, { overlap }: OverlapRow): (number | null)[][] {
+export function overlap_matrix(report: Report, { overlap }: HeadOverlapRow): (number | null)[][] {
   if (Array.isArray(overlap)) return overlap;
   const [rows, columns] = overlap.shape;
   const all = numbers(report, overlap);

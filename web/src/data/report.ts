@@ -1,7 +1,9 @@
 // An opened report and the look-ups that views ask of it.
 import type {
-  Analysis, AnalysisId, MapPlace, Matrix, Model, ReportFile, RowsOf, ScaledSlice, Slice,
+  Analysis, AnalysisId, MapPlace, Matrix, Model, ReportFile, RowsOf,
 } from "./report_file";
+import { number_at } from "./numbers";
+import type { NumberList, ScaledSlice, Slice } from "./packed";
 
 export interface Report {
   file: ReportFile;
@@ -85,7 +87,7 @@ export function layers_of(report: Report, id: "spectrum" | "weights" | "overlap"
 }
 
 /** Numbers of a slice of the block of values; a view, not a copy. A few numbers stand in the row itself. */
-export function numbers(report: Report, slice: Slice | readonly number[]): Float32Array {
+export function numbers(report: Report, slice: NumberList): Float32Array {
   return is_slice(slice) ? report.values.subarray(slice.at, slice.at + slice.length) : Float32Array.from(slice);
 }
 
@@ -99,7 +101,7 @@ const is_slice = <S extends Slice>(slice: S | readonly number[]): slice is S => 
 export function cumulative_energy(values: ArrayLike<number>): Float64Array {
   const shares = new Float64Array(values.length);
   let sum = 0;
-  for (let index = 0; index < values.length; ++index) shares[index] = sum += values[index]! ** 2;
+  for (let index = 0; index < values.length; ++index) shares[index] = sum += number_at(values, index) ** 2;
   return sum > 0 ? shares.map((share) => share / sum) : shares;
 }
 

@@ -1,26 +1,28 @@
 // Layers whose maps are all but one column. Rows say so only of texts and an energy for which the cuts are meant: docs/metrics.md.
 import { rows_of } from "../data/report";
 import type { AttentionLayerRow } from "../data/report_file";
-import { between, figure, layers_words, strong, text_length, type Kind } from "./finding";
+import { between, figure, largest, layers_words, strong, text_length, type Kind } from "./finding";
 
 export const collapsed_layers: Kind = (reading) => {
   const { report, model } = reading;
   const tokens = text_length(reading);
   const rows = rows_of(report, "attention", model.name).filter((row): row is AttentionLayerRow => row.head === null);
   const collapsed = rows.filter((row) => row.collapsed === true).sort((a, b) => a.layer - b.layer);
-  if (collapsed.length === 0) return undefined;
-  const by_layer = (value: (row: AttentionLayerRow) => number) => Array.from({ length: model.layers }, (_, layer) => {
+  const by_layer = (value: (row: AttentionLayerRow) => number | null | undefined) => Array.from({ length: model.layers }, (_, layer) => {
     const there = rows.find((row) => row.layer === layer);
-    return there ? value(there) : null;
+    return (there && value(there)) ?? null;
   });
-  const widest = collapsed.reduce((far, row) => (row.mean_columns > far.mean_columns ? row : far));
+  const [first] = collapsed;
+  const widest = largest(collapsed, (row) => row.mean_columns);
+  const even = widest?.row.null_columns;
+  if (!first || !widest || even === undefined) return undefined;
   const one = collapsed.length === 1;
   return {
     kind: "collapsed", figure: `${collapsed.length} of ${rows.length}`, unit: one ? "layers has collapsed" : "layers have collapsed",
-    words: [`${layers_words(collapsed.map((row) => row.layer))}: the richest head's map needs fewer than two directions and the heads' maps fewer than two columns, both in the mean; at most `, strong(figure(widest.mean_columns)),
-      " of ", strong(tokens), " columns here. Even attention needs ", strong(widest.null_columns), "."],
+    words: [`${layers_words(collapsed.map((row) => row.layer))}: the richest head's map needs fewer than two directions and the heads' maps fewer than two columns, both in the mean; at most `, strong(figure(widest.value)),
+      " of ", strong(tokens), " columns here. Even attention needs ", strong(even), "."],
     spark: { values: by_layer((row) => row.mean_columns), null_values: by_layer((row) => row.null_columns), colour: "accent" },
-    distance: between(widest.null_columns, widest.mean_columns, 1),
-    see: { view: "attention", state: { l: collapsed[0]!.layer, h: null } },
+    distance: between(even, widest.value, 1),
+    see: { view: "attention", state: { l: first.layer, h: null } },
   };
 };

@@ -1,16 +1,16 @@
 // Two heads, one of a later layer, whose weights align.
 import { rows_of } from "../data/report";
-import { between, figure, place_words, strong, type Kind } from "./finding";
+import { between, figure, largest, place_words, strong, type Kind } from "./finding";
 
 export const composition: Kind = ({ report, model }) => {
-  const rows = rows_of(report, "composition", model.name).filter((row) => row.score !== null);
-  const best = [...rows].sort((a, b) => b.score! - a.score!)[0];
+  const found = largest(rows_of(report, "composition", model.name), (row) => row.score);
   const chance = 1 / Math.sqrt(model.width);
-  if (!best || best.score! < Math.max(0.25, 3 * chance)) return undefined;
+  if (!found || found.value < Math.max(0.25, 3 * chance)) return undefined;
+  const { row: best, value: score } = found;
   return {
-    kind: "composition", figure: figure(best.score!), unit: `${best.kind.toUpperCase()}-composition`,
+    kind: "composition", figure: figure(score), unit: `${best.kind.toUpperCase()}-composition`,
     words: ["of ", ...place_words(best), " with ", ...place_words({ layer: best.to_layer, head: best.to_head }), `: of any two heads their weights align most, the later one's ${{ q: "queries", k: "keys", v: "values" }[best.kind]} with what the earlier one writes. Whether they depend on it the weights alone do not tell. Random heads have `, strong(figure(Number(chance.toPrecision(2)))), "."],
-    distance: between(chance, best.score!, 1),
+    distance: between(chance, score, 1),
     see: { view: "heads", state: { l: best.to_layer, h: best.to_head, pairs: "head" } },
   };
 };

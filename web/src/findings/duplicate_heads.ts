@@ -17,9 +17,9 @@ export const duplicate_heads: Kind = ({ report, model }) => {
     for (const { a, b, overlap, chance } of queries) {
       // Query heads of one group share their keys and values.
       const others = joint.map((each) => group(a) === group(b) ? { overlap: 1, chance: 0 } : each?.find((pair) => pair.a === group(a) && pair.b === group(b)));
-      const all = [{ overlap, chance }, ...others];
-      if (all.some((each) => !each || each.overlap < kDuplicate || each.chance > 0.5)) continue;
-      pairs.push({ layer: row.layer, a, b, overlap: Math.min(...all.map((each) => each!.overlap)), chance: Math.max(...all.map((each) => each!.chance)) });
+      const alike = [{ overlap, chance }, ...others].flatMap((each) => (each && each.overlap >= kDuplicate && each.chance <= 0.5 ? [each] : []));
+      if (alike.length <= others.length) continue;
+      pairs.push({ layer: row.layer, a, b, overlap: Math.min(...alike.map((each) => each.overlap)), chance: Math.max(...alike.map((each) => each.chance)) });
     }
   }
   const best = pairs.sort((one, other) => other.overlap - one.overlap)[0];

@@ -51,14 +51,24 @@ export const figure = (value: number): string => format_number(Math.abs(value) >
 /** 0 at the null, 1 at the most that the measure can be. */
 export const between = (from: number, value: number, most: number): number => (most === from ? 0 : (value - from) / (most - from));
 
-/** The largest value of each layer; null where a layer has none. */
-export function largest_by_layer<Row extends { layer: number }>(layers: number, rows: readonly Row[], value: (row: Row) => number | null): (number | null)[] {
-  const largest: (number | null)[] = Array.from({ length: layers }, () => null);
+/** The row with the largest value, and that; undefined where no row has one. */
+export function largest<Row>(rows: readonly Row[], value: (row: Row) => number | null | undefined): { row: Row; value: number } | undefined {
+  let found: { row: Row; value: number } | undefined;
   for (const row of rows) {
-    const [here, there] = [value(row), largest[row.layer] ?? null];
-    if (here !== null && (there === null || here > there)) largest[row.layer] = here;
+    const here = value(row);
+    if (typeof here === "number" && (!found || here > found.value)) found = { row, value: here };
   }
-  return largest;
+  return found;
+}
+
+/** The largest value of each layer; null where a layer has none. */
+export function largest_by_layer<Row extends { layer: number }>(layers: number, rows: readonly Row[], value: (row: Row) => number | null | undefined): (number | null)[] {
+  const all: (number | null)[] = Array.from({ length: layers }, () => null);
+  for (const row of rows) {
+    const [here, there] = [value(row) ?? null, all[row.layer] ?? null];
+    if (here !== null && (there === null || here > there)) all[row.layer] = here;
+  }
+  return all;
 }
 
 /** Tokens of the texts that attention was measured on; 0 where that is not known. */
@@ -72,16 +82,20 @@ export const kShortestText = 16;
 
 export const reads_one_way = ({ model }: Reading): boolean => model.causal !== false;
 
+/** The first and the last of each run of layers that follow one another. */
+export function layer_runs(layers: readonly number[]): [number, number][] {
+  const runs: [number, number][] = [];
+  for (const layer of layers) {
+    const last = runs[runs.length - 1];
+    if (last && layer === last[1] + 1) last[1] = layer;
+    else runs.push([layer, layer]);
+  }
+  return runs;
+}
+
 /** "layers 2, 5 and 9–11" */
 export function layers_words(layers: readonly number[]): string {
-  const runs: string[] = [];
-  for (let index = 0; index < layers.length; ) {
-    let end = index;
-    while (layers[end + 1] === layers[end]! + 1) ++end;
-    if (end === index + 1) runs.push(String(layers[index]), String(layers[end]));
-    else runs.push(end > index ? `${layers[index]}–${layers[end]}` : String(layers[index]));
-    index = end + 1;
-  }
-  const last = runs.pop()!;
-  return `layer${layers.length > 1 ? "s" : ""} ${runs.length > 0 ? `${runs.join(", ")} and ` : ""}${last}`;
+  const words = layer_runs(layers).flatMap(([from, to]) => (to > from + 1 ? [`${from}–${to}`] : from === to ? [String(from)] : [String(from), String(to)]));
+  const last = words.pop();
+  return `layer${layers.length > 1 ? "s" : ""} ${words.length > 0 ? `${words.join(", ")} and ` : ""}${last}`;
 }

@@ -1,5 +1,5 @@
 // Overlaps between the spaces that heads of one projection read, and what chance gives.
-import type { OverlapRow } from "../data/report_file";
+import type { HeadOverlapRow } from "../data/report_file";
 import { overlap_matrix } from "../data/matrix";
 import type { Report } from "../data/report";
 
@@ -14,7 +14,7 @@ export interface HeadPair {
 }
 
 /** All pairs a < b of heads that have an overlap. Of key and value projections, heads are key/value heads. */
-export function overlaps_of(report: Report, row: OverlapRow, width: number): HeadPair[] {
+export function overlaps_of(report: Report, row: HeadOverlapRow, width: number): HeadPair[] {
   const chance = (a: number, b: number) => Math.max(row.ranks[a] ?? 0, row.ranks[b] ?? 0) / width;
   return overlap_matrix(report, row).flatMap((line, a) =>
     line.flatMap((overlap, b) => (b > a && overlap !== null ? [{ a, b, overlap, chance: chance(a, b) }] : [])));

@@ -1,15 +1,15 @@
 // A matrix whose largest weight lies far beyond what as many random numbers reach.
 import { rows_of } from "../data/report";
-import { figure, matrix_name, strong, type Kind } from "./finding";
+import { figure, largest, matrix_name, strong, type Kind } from "./finding";
 
 const kLaplace = 3; // excess kurtosis of that distribution; much less is usual for trained weights
 
 export const heavy_tails: Kind = ({ report, model }) => {
-  const rows = rows_of(report, "weights", model.name).filter((row) => row.head === null && row.std > 0 && row.excess_kurtosis !== null);
-  const best = [...rows].sort((a, b) => b.excess_kurtosis! - a.excess_kurtosis!)[0];
+  const rows = rows_of(report, "weights", model.name).filter((row) => row.head === null && row.std > 0);
+  const found = largest(rows, (row) => row.excess_kurtosis);
   // Of Gaussian numbers the deviation is sqrt(24 / n), but few numbers have wide tails by chance.
-  if (!best || best.count < 1000 || best.excess_kurtosis! < kLaplace) return undefined;
-  const kurtosis = best.excess_kurtosis!;
+  if (!found || found.row.count < 1000 || found.value < kLaplace) return undefined;
+  const { row: best, value: kurtosis } = found;
   const furthest = Math.max(best.max - best.mean, best.mean - best.min) / best.std;
   // Rows of different sizes have a high kurtosis too, with no weight far from the rest.
   const reach = Math.sqrt(2 * Math.log(best.count));

@@ -1,18 +1,17 @@
 // A layer whose heads together score what is like the query above the rest, or below. Scores, not looks: norms, positions and the softmax come between.
 import { format_number } from "../chart/number";
 import { rows_of } from "../data/report";
-import { between, strong, type Kind } from "./finding";
+import { between, largest, strong, type Kind } from "./finding";
 import { rotary_words } from "./rotary";
 
 export const identity_part: Kind = (reading) => {
   const { report, model } = reading;
-  const rows = rows_of(report, "circuits", model.name).filter((row) => row.circuit === "qk" && row.head === null && row.identity_cosine !== null);
-  const best = [...rows].sort((a, b) => Math.abs(b.identity_cosine!) - Math.abs(a.identity_cosine!))[0];
+  const rows = rows_of(report, "circuits", model.name).filter((row) => row.circuit === "qk" && row.head === null);
+  const best = largest(rows, (row) => row.identity_cosine && Math.abs(row.identity_cosine))?.row;
   // Of random factors the cosine has the deviation 1/D, the largest of a few layers hardly thrice that.
   const noise = 4 / model.width;
-  if (!best || Math.abs(best.identity_cosine!) < Math.max(0.2, 2 * noise)) return undefined;
-  const cosine = best.identity_cosine!;
-  const bound = best.identity_cosine_bound;
+  const [cosine, bound] = [best?.identity_cosine ?? null, best?.identity_cosine_bound ?? null];
+  if (!best || cosine === null || bound === null || Math.abs(cosine) < Math.max(0.2, 2 * noise)) return undefined;
   return {
     kind: "identity_part", figure: format_number(cosine, "score"), unit: "cosine with the identity",
     words: ["is what W", { sub: "Q" }, "ᵀW", { sub: "K" }, " of layer ", strong(best.layer), ` has, summed over heads${rotary_words(reading)}: keys like the query score `, strong(cosine > 0 ? "above" : "below"),

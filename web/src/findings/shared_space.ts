@@ -1,7 +1,7 @@
 // Two heads of a layer that read much of one space in one projection, short of reading nearly the same.
 import { matrix_words } from "../chart/words";
 import { rows_of } from "../data/report";
-import { between, figure, largest_by_layer, strong, type Kind } from "./finding";
+import { between, figure, largest, largest_by_layer, strong, type Kind } from "./finding";
 import { kDuplicate, overlaps_of } from "./head_overlaps";
 
 export const shared_space: Kind = ({ report, model }) => {
@@ -9,7 +9,7 @@ export const shared_space: Kind = ({ report, model }) => {
     overlaps_of(report, row, model.width).map((pair) => ({ ...pair, layer: row.layer, matrix: row.matrix, distance: between(pair.chance, pair.overlap, 1) })));
   const apart = pairs.filter((pair) => pair.overlap < kDuplicate);
   // The sentence calls it the most that two heads of a projection share.
-  const most = [...new Set(apart.map((pair) => pair.matrix))].map((matrix) => apart.filter((pair) => pair.matrix === matrix).sort((a, b) => b.overlap - a.overlap)[0]!);
+  const most = [...new Set(apart.map((pair) => pair.matrix))].flatMap((matrix) => largest(apart.filter((pair) => pair.matrix === matrix), (pair) => pair.overlap)?.row ?? []);
   const best = most.filter((pair) => pair.chance <= 0.5).sort((a, b) => b.distance - a.distance)[0];
   if (!best || best.distance < 0.25) return undefined;
   const alike = pairs.filter((pair) => pair.matrix === best.matrix);

@@ -10,8 +10,8 @@ export const sink_heads: Kind = (reading) => {
   const tokens = text_length(reading);
   const rows = rows_of(report, "attention", model.name).filter((row): row is AttentionHeadRow => row.head !== null);
   const found = strongest_heads(rows, 0.5, (row) => row.sink_mass, (row) => row.sink_mass_error);
-  if (!found || tokens < kShortestText) return undefined;
-  const even = found.best.null_sink_mass;
+  const even = found?.best.null_sink_mass;
+  if (!found || even === undefined || tokens < kShortestText) return undefined;
   return {
     kind: "sink", ...head_count(found, "parks on the first token", "park on the first token"),
     words: ["At least half of ", found.count === 1 ? "its" : "their", " attention goes there, and ", strong(format_number(found.most, "percent")), " in ", ...place_words(found.best), ". Even attention over ", strong(tokens), " tokens gives the first ",

@@ -1,5 +1,5 @@
 // What sentences that count heads share: those that reach a cut beyond doubt, the strongest first.
-import { largest_by_layer, type Finding } from "./finding";
+import { largest, largest_by_layer, type Finding } from "./finding";
 import type { Colour } from "../chart/theme";
 
 interface HeadRow {
@@ -9,12 +9,12 @@ interface HeadRow {
 
 /** Undefined where no head reaches the cut. `error`: the standard error of a value, which a head has to clear twice. */
 export function strongest_heads<Row extends HeadRow>(
-  rows: readonly Row[], cut: number, value: (row: Row) => number | null, error: (row: Row) => number | null = () => null,
+  rows: readonly Row[], cut: number, value: (row: Row) => number | null | undefined, error: (row: Row) => number | null | undefined = () => null,
 ) {
-  const known = rows.filter((row): row is Row & { head: number } => row.head !== null && Number.isFinite(value(row) ?? NaN));
-  const found = known.filter((row) => value(row)! - 2 * (error(row) ?? 0) >= cut).sort((a, b) => value(b)! - value(a)!);
-  const best = found[0];
-  return best && { best, most: value(best)!, count: found.length, of: known.length };
+  const known = rows.filter((row): row is Row & { head: number } => row.head !== null && typeof value(row) === "number");
+  const found = known.filter((row) => (value(row) ?? NaN) - 2 * (error(row) ?? 0) >= cut);
+  const best = largest(found, value);
+  return best && { best: best.row, most: best.value, count: found.length, of: known.length };
 }
 
 /** "3 of 36", "heads copy": the part of a finding that counts heads. */
@@ -22,7 +22,9 @@ export function head_count(found: { count: number; of: number }, one: string, se
   return { figure: `${found.count} of ${found.of}`, unit: found.count === 1 ? `${found.of === 1 ? "head" : "heads"} ${one}` : `heads ${several}` };
 }
 
-export function head_spark<Row extends HeadRow>(layers: number, rows: readonly Row[], value: (row: Row) => number | null, null_value: (row: Row) => number | null, colour: Colour = "accent") {
+export function head_spark<Row extends HeadRow>(
+  layers: number, rows: readonly Row[], value: (row: Row) => number | null | undefined, null_value: (row: Row) => number | null | undefined, colour: Colour = "accent",
+) {
   const heads = rows.filter((row) => row.head !== null);
   return { values: largest_by_layer(layers, heads, value), null_values: largest_by_layer(layers, heads, null_value), colour };
 }

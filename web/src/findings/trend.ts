@@ -5,15 +5,15 @@
  * than that and than twice their errors, and no one step makes up more than two thirds of the range. "rises" likewise.
  */
 export function trend(values: readonly (number | null)[], errors: readonly (number | null)[] = []): "falls" | "rises" | undefined {
-  if (values.length < 4 || values.some((value) => value === null)) return undefined;
-  const known = values as readonly number[];
+  const known = values.filter((value) => value !== null);
+  const steps = known.map((value, layer) => value - (known[layer - 1] ?? value));
   const range = Math.max(...known) - Math.min(...known);
   const least = range / 20;
-  if (known.some((value, layer) => layer > 0 && Math.abs(value - known[layer - 1]!) > (2 / 3) * range)) return undefined;
+  if (known.length < 4 || known.length < values.length || steps.some((step) => Math.abs(step) > (2 / 3) * range)) return undefined;
   let [pairs, falls, rises, above, below] = [0, 0, 0, 0, 0];
-  for (let late = 1; late < known.length; ++late)
-    for (let early = 0; early < late; ++early) {
-      const change = known[late]! - known[early]!;
+  for (const [late, last] of known.entries())
+    for (const [early, first] of known.slice(0, late).entries()) {
+      const change = last - first;
       const clear = Math.abs(change) > Math.max(least, 2 * Math.hypot(errors[early] ?? 0, errors[late] ?? 0));
       ++pairs;
       if (change > least) ++above;

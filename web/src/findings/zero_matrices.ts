@@ -32,15 +32,15 @@ export const zero_heads: Kind = ({ report, model }) => {
   const rows = rows_of(report, "circuits", model.name);
   // Those of a layer whose circuit is zero as a whole are named with its matrices.
   const whole = new Set(rows.filter((row) => row.head === null && row.frobenius_norm === 0).map((row) => `${row.circuit}/${row.layer}`));
-  const heads = rows.filter((row) => row.head !== null);
+  const heads = rows.flatMap(({ head, ...row }) => (head === null ? [] : [{ ...row, head }]));
   const zero = heads.filter((row) => row.frobenius_norm === 0 && !whole.has(`${row.circuit}/${row.layer}`));
   const [first] = zero;
   if (!first) return undefined;
-  const named = zero.map((row): Word[] => [`${row.circuit.toUpperCase()} of layer `, strong(row.layer), " head ", strong(row.head!)]);
+  const named = zero.map((row): Word[] => [`${row.circuit.toUpperCase()} of layer `, strong(row.layer), " head ", strong(row.head)]);
   return {
     kind: "zero_heads", figure: `${zero.length} of ${heads.length}`, unit: zero.length === 1 ? "heads' circuits is all zero" : "heads' circuits are all zero",
     words: [...joined(named), ": of rank ", strong(0), "."],
     distance: 1,
-    see: { view: "heads", state: { l: first.layer, h: first.head! } },
+    see: { view: "heads", state: { l: first.layer, h: first.head } },
   };
 };

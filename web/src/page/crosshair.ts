@@ -5,6 +5,7 @@ import { format_number } from "../chart/number";
 import { colour_of, type Theme } from "../chart/theme";
 import { s } from "../chart/tree";
 import { plain } from "../chart/words";
+import { number_at } from "../data/numbers";
 import { mount } from "./h";
 import { hide_tip, place_tip } from "./tip";
 
@@ -13,10 +14,10 @@ function nearest(xs: ArrayLike<number>, x: number): number {
   let [low, high] = [0, xs.length - 1];
   while (low < high) {
     const middle = (low + high) >> 1;
-    if (xs[middle]! < x) low = middle + 1;
+    if (number_at(xs, middle) < x) low = middle + 1;
     else high = middle;
   }
-  return low > 0 && x - xs[low - 1]! < xs[low]! - x ? low - 1 : low;
+  return low > 0 && x - number_at(xs, low - 1) < number_at(xs, low) - x ? low - 1 : low;
 }
 
 export function attach_crosshair(svg: SVGElement, chart: LinesChart, size: Size, theme: Theme, values: ReadonlyMap<string, HTMLElement>): void {
@@ -42,7 +43,7 @@ export function attach_crosshair(svg: SVGElement, chart: LinesChart, size: Size,
       overlay.append(mount(s("line", { x1: across, x2: across, y1: plot.y, y2: plot.y + plot.height, stroke: theme.faint, "stroke-width": 1 })));
       if (index === 0 || index === panel_at)
         overlay.append(mount(s("text", { x: across + 4, y: plot.y + plot.height - 5, "font-size": 10.5, fill: theme.soft }, format_number(x, chart.x.format ?? "tick"))));
-      for (const line of chart.panels[index]!.lines) {
+      for (const line of chart.panels[index]?.lines ?? []) {
         const point = value_at(line, x);
         if (!point) continue;
         const [, y] = point;
@@ -52,15 +53,15 @@ export function attach_crosshair(svg: SVGElement, chart: LinesChart, size: Size,
         overlay.append(mount(s("circle", { cx: plot.x + layout.x(point[0]), cy: plot.y + height, r: 3, fill: colour_of(theme, series?.colour ?? "ink"), stroke: theme.ground, "stroke-width": 1 })));
       }
     });
-    const said = chart.panels[panel_at]!.lines.map((line) => {
+    const said = (chart.panels[panel_at]?.lines ?? []).map((line) => {
       const text = format_number(value_at(line, x)?.[1], chart.y.format ?? "tick");
       const place = values.get(line.series);
       if (place) place.textContent = text;
       return `${plain(chart.series.find((each) => each.key === line.series)?.label ?? line.series)} ${text}`;
     });
-    if (values.size > 0) return;
     // Without a legend the values stand beside the crosshair.
-    const plot = layout.plots[panel_at]!;
+    const plot = layout.plots[panel_at];
+    if (values.size > 0 || !plot) return;
     const box = svg.getBoundingClientRect();
     place_tip([`${chart.x.title} ${format_number(x, chart.x.format ?? "tick")}`, ...said].join("\n"), box.left + plot.x + layout.x(x), box.top + plot.y);
   };
@@ -69,9 +70,10 @@ export function attach_crosshair(svg: SVGElement, chart: LinesChart, size: Size,
     const box = svg.getBoundingClientRect();
     const [x, y] = [event.clientX - box.left, event.clientY - box.top];
     const index = layout.plots.findIndex((plot) => x >= plot.x - 8 && x <= plot.x + plot.width + 8 && y >= plot.y - 20 && y <= plot.y + plot.height + 20);
-    if (index < 0) return;
+    const plot = layout.plots[index];
+    if (!plot) return;
     panel_at = index;
-    at = nearest(stops, layout.x.invert(x - layout.plots[index]!.x));
+    at = nearest(stops, layout.x.invert(x - plot.x));
     show();
   });
   const clear = () => {

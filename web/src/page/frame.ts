@@ -1,5 +1,5 @@
 // A chart on the page: title, how to read it, legend, the drawing in its place's width, and what saves it.
-import { draw, key_of, legend_of, type Chart } from "../chart/chart";
+import { draw, key_of, legend_of, note_of, type Chart } from "../chart/chart";
 import { colour_of, text_colour, type Theme } from "../chart/theme";
 import type { Series } from "../chart/base";
 import { plain } from "../chart/words";
@@ -35,9 +35,8 @@ export const forget_frames = (): void => void (drawables = []);
 /** Draws every frame whose place has a new width: all widths are read before anything is changed. */
 export function draw_frames(again = false): void {
   drawables = drawables.filter((each) => each.body.isConnected);
-  const widths = drawables.map((each) => Math.floor(each.body.clientWidth));
-  drawables.forEach((each, index) => {
-    const width = widths[index]!;
+  const widths = drawables.map((each) => ({ each, width: Math.floor(each.body.clientWidth) }));
+  widths.forEach(({ each, width }) => {
     if (width > 0 && (again || width !== each.width)) {
       each.width = width;
       each.redraw(width);
@@ -51,11 +50,12 @@ export function chart_frame(chart: Chart, theme: Theme, options: FrameOptions = 
   const body = h("div", { class: "chart-body" });
   const legend = h("div", { class: "legend" });
   const key = key_of(chart, theme);
+  const note = note_of(chart);
   const figure = h("figure", { class: `chart chart-${chart.kind}`, "data-chart": chart.name },
     h("header", { class: "chart-head" },
       h(options.level === 2 ? "h2" : "h3", {}, set_words(chart.title)),
       h("span", { class: "chart-side" }, options.controls ?? null, key ? (mount(key) as unknown as HTMLElement) : null, save_menu(chart, theme))),
-    chart.note ? h("p", { class: "note" }, set_words(chart.note)) : null,
+    note ? h("p", { class: "note" }, set_words(note)) : null,
     legend_of(chart).length > 0 ? legend : null,
     body);
 

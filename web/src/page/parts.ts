@@ -1,7 +1,7 @@
 // Parts of views: sections, choices, and what is said where there is nothing to draw.
 import { column_count } from "../chart/lines";
 import type { Words } from "../chart/words";
-import type { AnalysisId } from "../data/report_file";
+import type { AnalysisId, Skipped } from "../data/report_file";
 import type { Report } from "../data/report";
 import { draw_frames } from "./frame";
 import { h, set_words } from "./h";
@@ -89,7 +89,7 @@ export function skipped_lines(context: Context, ...ids: AnalysisId[]): HTMLEleme
   const parts = context.report.file.reports.filter((each) => each.model === context.model.name && ids.includes(each.id));
   const notes = [...new Set(parts.flatMap((part) => part.notes ?? []))];
   const skipped = parts.flatMap((part) => part.skipped);
-  const place = (each: (typeof skipped)[number]) => [each.matrix ?? each.name, each.layer != null ? `layer ${each.layer}` : null, each.head != null ? `head ${each.head}` : null].filter(Boolean).join(", ");
+  const place = (each: Skipped) => [each.matrix, each.layer === null ? "" : `layer ${each.layer}`, each.head === null ? "" : `head ${each.head}`].filter(Boolean).join(", ");
   const lines = [...notes, ...skipped.map((each) => `Skipped: ${place(each)}: ${each.reason}`)];
   if (lines.length === 0) return null;
   const shown = lines.slice(0, 3).map((line) => h("p", { class: "skipped" }, line));

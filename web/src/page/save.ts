@@ -32,7 +32,7 @@ async function png(chart: Chart, theme: Theme): Promise<Blob> {
     image.src = address;
     await image.decode();
     const canvas = h("canvas", { width: 2 * kWidth, height: 2 * Math.ceil(Number(tree.attributes.height)) });
-    canvas.getContext("2d")!.drawImage(image, 0, 0, canvas.width, canvas.height);
+    canvas.getContext("2d")?.drawImage(image, 0, 0, canvas.width, canvas.height);
     return await new Promise((resolve, reject) =>
       canvas.toBlob((blob) => (blob ? resolve(blob) : reject(new Error("the browser made no PNG"))), "image/png"));
   } finally {

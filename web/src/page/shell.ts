@@ -8,7 +8,7 @@ import { h, mount } from "./h";
 import { changed, fragment_of, index_param, parse_state, type State } from "./state";
 import { apply_theme, current_theme, other_theme } from "./theme_switch";
 import { hide_tip } from "./tip";
-import type { Context, View } from "./view";
+import type { Context, View, Views } from "./view";
 
 /** The mark: a causal map of three tokens. */
 function mark(theme: Theme): Tree {
@@ -19,14 +19,14 @@ function mark(theme: Theme): Tree {
 
 export interface Shell {
   report: Report;
-  views: readonly View[];
+  views: Views;
 }
 
 const percent = (threshold: number) => String(Number((threshold * 100).toPrecision(6)));
 
 /** Draws the page; what it gives draws it anew, after the report has changed. */
 export function start({ report, views }: Shell): () => void {
-  const first = views[0]!;
+  const [first] = views;
   let theme = current_theme();
   let last_place = "";
   const bar = h("header", { class: "bar" });
@@ -101,12 +101,12 @@ export function start({ report, views }: Shell): () => void {
   return redraw;
 }
 
-function draw_bar(bar: HTMLElement, view: View, context: Context, views: readonly View[], switch_theme: () => void): void {
+function draw_bar(bar: HTMLElement, view: View, context: Context, views: Views, switch_theme: () => void): void {
   const { report, theme } = context;
   const models = report.file.models;
   const next = theme.name === "dark" ? "light" : "dark";
   bar.replaceChildren(
-    h("a", { class: "brand", href: context.link({}, views[0]!.id) }, mount(mark(theme)) as unknown as HTMLElement, "attnscope"),
+    h("a", { class: "brand", href: context.link({}, views[0].id) }, mount(mark(theme)) as unknown as HTMLElement, "attnscope"),
     h("nav", { "aria-label": "views" }, views.filter((each) => each === view || (each.named?.(report) ?? true)).map((each) =>
       h("a", { href: context.link({}, each.id), "aria-current": each === view ? "page" : null }, each.title))),
     h("div", { class: "bar-side" },

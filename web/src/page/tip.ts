@@ -35,7 +35,10 @@ function words_at(chart: Chart, target: Element, x: number, y: number, width: nu
   if (chart.kind === "laminar") return laminar_words(chart, x, y, width);
   if (chart.kind === "bars") return bars_words(chart, x, y, width);
   if (chart.kind === "image") return image_words(chart, x, y, width);
-  if (chart.kind === "scatter" && point !== undefined) return point_words(chart, chart.points[Number(point)]!);
+  if (chart.kind === "scatter" && point !== undefined) {
+    const found = chart.points[Number(point)];
+    return found && point_words(chart, found);
+  }
   if (chart.kind === "graph" && edge !== undefined) return chart.edges[Number(edge)]?.label;
   if (row === undefined || column === undefined) return undefined;
   if (chart.kind === "heatmap") return cell_words(chart, Number(row), Number(column));

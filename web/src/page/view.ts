@@ -22,6 +22,9 @@ export interface Context extends Reading {
   link(changes: Changes, view?: string): string; // the address of that state
 }
 
+/** The first is where a page opens. */
+export type Views = readonly [View, ...View[]];
+
 export interface View {
   id: string; // in the address
   title: string;

@@ -1,21 +1,22 @@
 // Histograms of many rows as one picture: a common range, densities, rows by layer.
 import type { LaminarRow } from "../chart/laminar";
 import { format_number } from "../chart/number";
+import { number_at } from "../data/numbers";
 import { numbers, type Report } from "../data/report";
 import type { Histogram } from "../data/report_file";
 
 /** Counts a unit of the value, as shares of those inside the edges. */
 export function densities(edges: ArrayLike<number>, counts: readonly number[]): number[] {
   const inside = counts.reduce((sum, count) => sum + count, 0);
-  return counts.map((count, bin) => (inside > 0 ? count / inside / (edges[bin + 1]! - edges[bin]!) : 0));
+  return counts.map((count, bin) => (inside > 0 ? count / inside / (number_at(edges, bin + 1) - number_at(edges, bin)) : 0));
 }
 
 /** The same counts in bins that are `factor` times as wide; the last may be narrower. */
 export function wider_bins(edges: ArrayLike<number>, counts: readonly number[], factor: number): { edges: number[]; counts: number[] } {
-  const wide = { edges: [edges[0]!], counts: [] as number[] };
+  const wide = { edges: [number_at(edges, 0)], counts: [] as number[] };
   for (let bin = 0; bin < counts.length; bin += factor) {
     wide.counts.push(counts.slice(bin, bin + factor).reduce((sum, count) => sum + count, 0));
-    wide.edges.push(edges[Math.min(bin + factor, counts.length)]!);
+    wide.edges.push(number_at(edges, Math.min(bin + factor, counts.length)));
   }
   return wide;
 }
@@ -31,7 +32,7 @@ export function common_range(report: Report, histograms: readonly Histogram[]): 
     const inside = counts.reduce((sum, count) => sum + count, 0);
     const least = kLeast * Math.min(1, kUsualBins / counts.length);
     counts.forEach((count, bin) => {
-      if (count > 0 && count >= least * inside) end = Math.max(end, Math.abs(places[bin]!), Math.abs(places[bin + 1]!));
+      if (count > 0 && count >= least * inside) end = Math.max(end, Math.abs(number_at(places, bin)), Math.abs(number_at(places, bin + 1)));
     });
   }
   return end > 0 ? [-end, end] : [-1, 1];
@@ -51,7 +52,7 @@ export const note_of = (note: string | undefined) => (note === undefined ? {} : 
 export interface Distribution {
   mean: number | null;
   std: number | null;
-  histogram?: Histogram;
+  histogram?: Histogram | null;
 }
 
 export interface Laminar {

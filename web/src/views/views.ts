@@ -1,5 +1,5 @@
 // The views, in the order of the bar.
-import type { View } from "../page/view";
+import type { Views } from "../page/view";
 import { attention_view } from "./attention/view";
 import { data_view } from "./data/view";
 import { heads_view } from "./heads/view";
@@ -9,4 +9,4 @@ import { overview_view } from "./overview/view";
 import { spectra_view } from "./spectra/view";
 import { weights_view } from "./weights/view";
 
-export const kViews: readonly View[] = [overview_view, spectra_view, heads_view, weights_view, similarity_view, attention_view, models_view, data_view];
+export const kViews: Views = [overview_view, spectra_view, heads_view, weights_view, similarity_view, attention_view, models_view, data_view];

@@ -17,9 +17,9 @@ describe("attention", () => {
     const { rows } = results_of(report_file(kWhole)).reports.find(({ id }) => id === "attention")! as { rows: AttentionHeadRow[] };
     const row = rows.find((each) => each.layer === 3 && each.head === 2)!;
     const words = await page.locator(".head-facts").textContent();
-    expect(words).toContain(`${row.entropy.toFixed(2)} nats`);
-    expect(words).toContain(`${Number(row.energy_rank.toFixed(1))} rank`);
-    expect(words).toContain(`${Math.round(row.sink_mass * 100)}\u202f% first token`);
+    expect(words).toContain(`${row.entropy?.toFixed(2)} nats`);
+    expect(words).toContain(`${Number(row.energy_rank?.toFixed(1))} rank`);
+    expect(words).toContain(`${Math.round((row.sink_mass ?? NaN) * 100)}\u202f% first token`);
     await close();
   });
 

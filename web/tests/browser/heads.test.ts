@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { CircuitRow } from "../../src/data/report_file";
+import type { CircuitsRow } from "../../src/data/report_file";
 import { go, holds_as_view, open_report, tabs_to, with_browser } from "./harness";
 import { kPartial, kTwoModels, kWhole, report_file, results_of } from "./samples";
 
@@ -12,7 +12,7 @@ describe("heads", () => {
 
   test("numbers in cells equal the report's", async () => {
     const { page, close } = await open_report(kWhole, "#heads?t=0.9");
-    const { rows } = results_of(report_file(kWhole)).reports.find(({ id }) => id === "circuits")! as { rows: CircuitRow[] };
+    const { rows } = results_of(report_file(kWhole)).reports.find(({ id }) => id === "circuits")! as { rows: CircuitsRow[] };
     const row = rows.find((each) => each.circuit === "qk" && each.layer === 2 && each.head === 3)!;
     const label = (chart: string) => page.locator(`[data-chart="${chart}"] [data-row="2"][data-column="3"]`).getAttribute("aria-label");
     await expect.poll(() => label("heads-qk-rank")).toBe(`layer 2, head 3: ${row.energy_rank["0.9"]}`);

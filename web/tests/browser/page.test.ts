@@ -67,7 +67,7 @@ describe("the page", () => {
       for (const analysis of report.reports) {
         for (const row of analysis.rows as { model: string }[]) if (row.model === old) row.model = kHostile;
         analysis.again = kHostile;
-        analysis.skipped.push({ model: kHostile, layer: 0, matrix: kHostile, reason: kHostile });
+        analysis.skipped.push({ model: kHostile, layer: 0, matrix: kHostile, head: null, reason: kHostile });
       }
       report.command = kHostile;
       report.left_out.push({ part: "maps", model: kHostile, why: kHostile, command: kHostile });

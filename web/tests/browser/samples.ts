@@ -41,15 +41,24 @@ export function changed_report(sample: Sample, name: string, change: (file: Repo
   return file;
 }
 
-/** The program's data in the page of dist/, which may be newer than the one in the program. */
+const packed_block = (html: string, id: string): string => new RegExp(`id="${id}">([^<]*)`).exec(html)?.[1] ?? "";
+
+/** The bytes that a report's page holds in a block. */
+export const block_of = (html: string, id: string): Buffer => gunzipSync(Buffer.from(packed_block(html, id), "base64"));
+
+/** Puts the program's data into the page of dist/, which may be newer than the one in the program. */
+export function in_page_of_dist(file: string): void {
+  const written = readFileSync(file, "utf8");
+  let page = readFileSync(kTemplate, "utf8");
+  for (const id of ["results", "values", "maps"]) page = page.replace(`@@${id}@@`, () => packed_block(written, id));
+  writeFileSync(file, page);
+}
+
 function make(sample: Sample): void {
   const file = report_file(sample);
   const models = sample.models.map((model) => resolve(kWeb, "../examples", model));
   execFileSync(kBinary, ["report", ...models, "--text-file", kText, "--length", "48", "--sequences", "8", "--quiet", "--out", file]);
-  const written = readFileSync(file, "utf8");
-  let page = readFileSync(kTemplate, "utf8");
-  for (const id of ["results", "values", "maps"]) page = page.replace(`@@${id}@@`, () => new RegExp(`id="${id}">([^<]*)`).exec(written)![1]!);
-  writeFileSync(file, page);
+  in_page_of_dist(file);
   const { without } = sample;
   if (without)
     changed_report(sample, sample.name, (results) => {

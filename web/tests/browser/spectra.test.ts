@@ -77,7 +77,7 @@ describe("spectra", () => {
       const spectrum = results.reports.find(({ id }) => id === "spectrum")!;
       const gone = (row: SpectrumRow) => row.layer === 1 || (row.layer === 2 && row.matrix === "q");
       spectrum.rows = (spectrum.rows as SpectrumRow[]).filter((row) => !gone(row));
-      spectrum.skipped.push({ model: results.models[0]!.name, layer: 2, matrix: "q", reason: "holds NaN" });
+      spectrum.skipped.push({ model: results.models[0]!.name, layer: 2, matrix: "q", head: null, reason: "holds NaN" });
     });
     const { page, problems, close } = await open_file(file, "#spectra?layers=0,1,2");
     await expect.poll(() => page.locator(`${kChart} .chart-body`).textContent()).toContain("not in this report");

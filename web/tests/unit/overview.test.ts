@@ -8,7 +8,7 @@ const share = (...values: number[]) => ({ at: 0, length: values.length });
 describe("rank atlas", () => {
   test("tells ranks, missing cells and skipped ones apart", () => {
     const made = reading({ model: { layers: 2 }, rows: { spectrum: [spectrum(0, "q", 24), spectrum(0, "qk", 9, 30), spectrum(1, "qk", 8, 30)] } });
-    made.report.file.reports[0]!.skipped.push({ model: "made", layer: 1, matrix: "q", reason: "holds NaN" });
+    made.report.file.reports[0]!.skipped.push({ model: "made", layer: 1, matrix: "q", head: null, reason: "holds NaN" });
     expect(atlas_chart(made).matrices).toEqual(["q", "qk"]);
     expect(atlas_chart(made).cells).toEqual([
       [{ rank: 24, null_rank: 40, possible: 64 }, { rank: 9, null_rank: 30, possible: 64 }], [{ skipped: "holds NaN" }, { rank: 8, null_rank: 30, possible: 64 }],

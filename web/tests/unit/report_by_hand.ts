@@ -5,7 +5,8 @@ import type { Analysis, Model, ReportFile } from "../../src/data/report_file";
 import type { Reading } from "../../src/page/view";
 
 export const kModel: Model = {
-  name: "small", architecture: "llama", parameters: 1000, layers: 3, heads: 4, kv_heads: 2, head_dim: 8, width: 32, dtype: "F32", bytes: 4000, causal: true,
+  name: "small", architecture: "llama", parameters: 1000, attention_parameters: 400, layers: 3, heads: 4, kv_heads: 2, head_dim: 8, width: 32, mlp_width: null, vocabulary: null, context: null,
+  kv_cache_bytes_per_token: null, tied_embedding: null, dtype: "F32", bytes: 4000, causal: true, rotary: false,
 };
 
 export const analysis_of = (id: string, rows: object[], parameters: object = {}, skipped: object[] = []): Analysis =>

@@ -1,7 +1,9 @@
 // What heads do on a text, shaped into charts.
+import { counted_axis } from "../../chart/axis";
 import type { HeatmapChart } from "../../chart/heatmap";
 import type { Line, LinesChart } from "../../chart/lines";
 import type { MapChart } from "../../chart/map";
+import { format_number } from "../../chart/number";
 import type { WallChart, WallMap } from "../../chart/wall";
 import type { WeightColour } from "../../chart/weights_colour";
 import { map_places, parameters_of, rows_of, tokens_of } from "../../data/report";
@@ -79,13 +81,13 @@ export const row_of_head = ({ report, model }: Reading, choice: AttentionChoice)
   attention_heads(report, model.name, part(choice)).find((row) => row.layer === choice.place.layer && row.head === choice.place.head);
 
 // Ranks and columns count up to T; where all are far below it, an axis to T would flatten them.
-function counts_axis(title: string, values: readonly (number | null)[], tokens: number) {
+function counts_axis(title: string, values: readonly (number | null | undefined)[], tokens: number) {
   const most = Math.max(1, ...values.map((value) => value ?? 0));
   return { title, scale: "linear" as const, domain: [0, tokens > 0 && most > tokens / 3 ? Math.max(tokens, most) : Math.ceil(most * 1.15)] as [number, number] };
 }
 
-const line = <Row>(series: string, rows: readonly Row[], x: (row: Row) => number, y: (row: Row) => number | null, error: (row: Row) => number | null): Line =>
-  ({ series, x: rows.map(x), y: rows.map(y), error: rows.map(error) });
+const line = <Row>(series: string, rows: readonly Row[], x: (row: Row) => number, y: (row: Row) => number | null | undefined, error: (row: Row) => number | null | undefined): Line =>
+  ({ series, x: rows.map(x), y: rows.map((row) => y(row) ?? null), error: rows.map((row) => error(row) ?? null) });
 
 /** Rank and columns of the heads of the chosen layer; undefined where the report has no rows of it. */
 export function profile_chart({ report, model }: Reading, choice: AttentionChoice): LinesChart | undefined {
@@ -94,7 +96,7 @@ export function profile_chart({ report, model }: Reading, choice: AttentionChoic
   if (rows.length === 0) return undefined;
   return {
     kind: "lines", name: "attention-heads-of-layer", title: `Heads of layer ${layer}`, end_labels: true, points: true,
-    x: { title: "head", scale: "linear", domain: [0, Math.max(1, model.heads - 1)], integers: true },
+    x: counted_axis("head", model.heads),
     y: counts_axis("", rows.flatMap((row) => [row.energy_rank, row.columns]), text_facts({ report, model }).length),
     series: [{ key: "rank", label: "rank", colour: { role: "qk" } }, { key: "columns", label: "columns", colour: { role: "v" }, dash: "4 3" }],
     panels: [{ lines: [
@@ -114,8 +116,8 @@ export function max_rank_chart(reading: Reading, choice: AttentionChoice): Lines
   const { length } = text_facts(reading);
   return {
     kind: "lines", name: "attention-max-rank", title: length > 0 ? `MaxRank by layer, of ${length}` : "MaxRank by layer", end_labels: true, points: true,
-    x: { title: "layer", scale: "linear", domain: [0, Math.max(1, reading.model.layers - 1)], integers: true },
-    y: counts_axis("", rows.flatMap((row) => [row.max_rank, row.mean_max_rank + (row.mean_max_rank_error ?? 0)]), length),
+    x: counted_axis("layer", reading.model.layers),
+    y: counts_axis("", rows.flatMap((row) => [row.max_rank, (row.mean_max_rank ?? 0) + (row.mean_max_rank_error ?? 0)]), length),
     series: [{ key: "mean", label: "mean of maxima", colour: "accent" }, { key: "max", label: "largest mean", colour: "soft", dash: "4 3" }],
     panels: [{ lines: [
       line("mean", rows, (row) => row.layer, (row) => row.mean_max_rank, (row) => row.mean_max_rank_error),
@@ -139,8 +141,8 @@ export function text_heatmaps(reading: Reading, choice: AttentionChoice): Heatma
   const { length, energy } = text_facts(reading);
   const index = <Row extends HeadPlace>(rows: readonly Row[]) => new Map(rows.map((row) => [`${row.layer}/${row.head}`, row]));
   const rows = index(attention_heads(report, model.name, part(choice)));
-  const induction = index(rows_of(report, "induction", model.name).filter((row) => row.head !== null));
-  const on_text = (read: (row: AttentionHeadRow) => number | null) => ({ layer, head }: HeadPlace) => {
+  const induction = index(rows_of(report, "induction", model.name));
+  const on_text = (read: (row: AttentionHeadRow) => number | null | undefined) => ({ layer, head }: HeadPlace) => {
     const row = rows.get(`${layer}/${head}`);
     return row && read(row);
   };
@@ -175,10 +177,10 @@ export interface Fact {
 
 /** A head's figures in a line. */
 export function head_facts(row: AttentionHeadRow): Fact[] {
-  const number = (value: number, digits: number) => String(Number(value.toFixed(digits)));
-  const share = (value: number | null) => (value === null ? "–" : `${Math.round(value * 100)}\u202f%`);
+  const number = (value: number | null | undefined, digits: number) => (value == null ? "–" : String(Number(value.toFixed(digits))));
+  const share = (value: number | null | undefined) => format_number(value, "percent");
   return [
-    { value: number(row.energy_rank, 1), label: "rank" }, { value: number(row.columns, 1), label: "columns" }, { value: row.entropy.toFixed(2), label: "nats" },
+    { value: number(row.energy_rank, 1), label: "rank" }, { value: number(row.columns, 1), label: "columns" }, { value: format_number(row.entropy, ".2f"), label: "nats" },
     { value: share(row.sink_mass), label: "first token" }, { value: share(row.previous_token), label: "previous" }, { value: share(row.diagonal), label: "itself" },
     { value: number(row.mean_distance, 1), label: "tokens away" },
   ];

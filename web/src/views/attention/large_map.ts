@@ -24,7 +24,8 @@ export function large_map({ chart, theme, pointing, window, on_window, facts }: 
   // The frame, the tip and what saves the chart read it anew: they follow the window.
   chart.window = window;
   let svg: SVGElement | undefined;
-  const layout = () => map_layout(chart, { width: svg!.getBoundingClientRect().width });
+  const box = () => svg?.getBoundingClientRect() ?? new DOMRect();
+  const layout = () => map_layout(chart, { width: box().width });
 
   const show = () => {
     if (!svg) return;
@@ -32,9 +33,8 @@ export function large_map({ chart, theme, pointing, window, on_window, facts }: 
     if (query === undefined || query >= side) delete chart.query;
     else chart.query = query;
     const now = layout();
-    const image = svg.querySelector("image")!;
-    for (const [name, value] of Object.entries(map_image_box(chart, now))) image.setAttribute(name, String(value));
-    svg.querySelector('[data-part="surroundings"]')!.replaceWith(mount(map_surroundings(chart, now, theme)));
+    for (const [name, value] of Object.entries(map_image_box(chart, now))) svg.querySelector("image")?.setAttribute(name, String(value));
+    svg.querySelector('[data-part="surroundings"]')?.replaceWith(mount(map_surroundings(chart, now, theme)));
   };
   const go = (to: Window) => {
     chart.window = to;
@@ -45,8 +45,8 @@ export function large_map({ chart, theme, pointing, window, on_window, facts }: 
   };
   const now = () => chart.window ?? whole_window(side);
   const cell_at = (event: MouseEvent) => {
-    const box = svg!.getBoundingClientRect();
-    return map_cell(layout(), event.clientX - box.left, event.clientY - box.top);
+    const { left, top } = box();
+    return map_cell(layout(), event.clientX - left, event.clientY - top);
   };
   pointing.watch(show);
 
@@ -107,6 +107,6 @@ export function large_map({ chart, theme, pointing, window, on_window, facts }: 
   const controls = h("div", { class: "choice", role: "group", "aria-label": "zoom" },
     button("closer", "+", () => go(zoomed(now(), side, 1.5))), button("further", "−", () => go(zoomed(now(), side, 1 / 1.5))), button("the whole map", "⤢", () => go(whole_window(side))));
   const frame = chart_frame(chart, theme, { level: 2, after_draw: attach });
-  frame.querySelector(".chart-head")!.after(h("div", { class: "map-line" }, facts, can_zoom ? controls : null));
+  frame.querySelector(".chart-head")?.after(h("div", { class: "map-line" }, facts, can_zoom ? controls : null));
   return frame;
 }

@@ -17,7 +17,7 @@ export function text_panel(texts: readonly string[], map: HeadMap, colour: Weigh
   const colours = () => {
     const query = pointing.query();
     const chosen = query === undefined ? undefined : tokens[query];
-    title.textContent = chosen ? `What “${chosen.textContent!.trim()}” (token ${query}) looks at` : "What is looked at, on average";
+    title.textContent = chosen ? `What “${chosen.textContent.trim()}” (token ${query}) looks at` : "What is looked at, on average";
     const weights = query === undefined ? on_average : looks_at(map, query);
     tokens.forEach((token, index) => {
       const weight = weights[index] ?? 0;
@@ -33,7 +33,8 @@ export function text_panel(texts: readonly string[], map: HeadMap, colour: Weigh
     return token === undefined ? undefined : Number(token);
   };
   const focus = (to: number) => {
-    const token = tokens[Math.max(0, Math.min(tokens.length - 1, to))]!;
+    const token = tokens[Math.max(0, Math.min(tokens.length - 1, to))];
+    if (!token) return;
     tokens[stop]?.setAttribute("tabindex", "-1");
     stop = tokens.indexOf(token);
     token.setAttribute("tabindex", "0");
@@ -41,11 +42,11 @@ export function text_panel(texts: readonly string[], map: HeadMap, colour: Weigh
   };
   /** The token nearest in the line above or below. */
   const in_line = (from: number, direction: 1 | -1): number => {
-    const box = tokens[from]!.getBoundingClientRect();
+    const box = tokens[from]?.getBoundingClientRect() ?? new DOMRect();
     const [x, y] = [box.left + box.width / 2, box.top];
     let [best, distance, line] = [from, Infinity, NaN];
-    for (let index = from + direction; index >= 0 && index < tokens.length; index += direction) {
-      const each = tokens[index]!.getBoundingClientRect();
+    for (let index = from + direction, token = tokens[index]; token; index += direction, token = tokens[index]) {
+      const each = token.getBoundingClientRect();
       if (Math.abs(each.top - y) < 2) continue;
       if (Number.isNaN(line)) line = each.top;
       if (Math.abs(each.top - line) > 2) break;
@@ -77,7 +78,7 @@ export function text_panel(texts: readonly string[], map: HeadMap, colour: Weigh
       else return;
       event.preventDefault();
     },
-  }, tokens.flatMap((token, index) => (ends_line(texts[index]!) ? [token, h("br")] : [token])));
+  }, tokens.flatMap((token, index) => (ends_line(texts[index] ?? "") ? [token, h("br")] : [token])));
   pointing.watch(colours);
   colours();
   return h("div", { class: "text-panel" }, title, h("p", { class: "note" }, "Point at a token, or at a row of the map; a click holds it."), list);

@@ -6,7 +6,7 @@ const kSigns: Readonly<Record<string, string>> = { "\n": "⏎", "\t": "⇥", "\r
 export function shown_token(text: string): string {
   if (/^(\\n)+$/.test(text)) return "⏎".repeat(text.length / 2); // the program writes line ends so
   const shown = [...text].map((character) => {
-    const code = character.codePointAt(0)!;
+    const code = character.codePointAt(0) ?? 0;
     const sign = kSigns[character];
     if (sign) return sign;
     if (code < 0x20) return String.fromCodePoint(0x2400 + code);

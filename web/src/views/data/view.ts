@@ -25,14 +25,14 @@ function table_part(context: Context, ids: AnalysisId[], id: AnalysisId): HTMLEl
   const [sorted = "", direction] = (state.params.sort ?? "").split(":");
   const column = table.columns.findIndex((each) => each.path === sorted);
   const order = column < 0 ? undefined : { column, down: direction === "down" };
-  const found = analysis(report, id)!;
+  const found = analysis(report, id);
   const body = h("tbody");
   const count = h("span", { class: "note", role: "status" });
   const fill = (search: string) => {
     const rows = arranged(table, search, order);
     count.textContent = rows.length > kMostRows ? `the first ${kMostRows} of ${rows.length.toLocaleString("en")} rows` : `${rows.length} rows`;
     body.replaceChildren(...rows.slice(0, kMostRows).map((row) => h("tr", {}, row.map((value, index) =>
-      h("td", { class: table.columns[index]!.text ? "text" : null }, typeof value === "string" ? value : format_number(value, "tick"))))));
+      h("td", { class: table.columns[index]?.text ? "text" : null }, typeof value === "string" ? value : format_number(value, "tick"))))));
   };
   fill(state.params.find ?? "");
   const search = h("input", { type: "search", "aria-label": "search the rows", placeholder: "Search", value: state.params.find ?? "",
@@ -51,7 +51,7 @@ function table_part(context: Context, ids: AnalysisId[], id: AnalysisId): HTMLEl
           h("button", { type: "button", title: each.meaning || null, onclick: () => context.go({ sort: `${each.path}:${is_sorted && !order.down ? "down" : "up"}` }) },
             each.heading, is_sorted ? (order.down ? " ↓" : " ↑") : ""));
       }))), body)),
-    h("p", { class: "note" }, "Made again by ", (found.again ?? "").split("\n").map(command_words)));
+    found?.again ? h("p", { class: "note" }, "Made again by ", found.again.split("\n").map(command_words)) : null);
 }
 
 function fact(name: string, value: string): HTMLElement[] {

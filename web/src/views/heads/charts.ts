@@ -6,14 +6,15 @@ import type { LinesChart } from "../../chart/lines";
 import type { Format } from "../../chart/number";
 import type { ScatterChart, ScatterPoint } from "../../chart/scatter";
 import { at_threshold, cumulative_energy, numbers, row_at, rows_of, scaled_numbers, thinned_indices } from "../../data/report";
-import type { CircuitRow, CompositionRow, SpectrumRow } from "../../data/report_file";
+import { number_at } from "../../data/numbers";
+import type { CircuitsRow, CompositionRow, SpectrumRow } from "../../data/report_file";
 import { rotary_offset } from "../../findings/rotary";
 import type { Reading } from "../../page/view";
 import { attention_heads, chosen_head, head_cells, head_chart, limit_scale, numbers_in, range, rank_scale, score_scale, type HeadFigure, type HeadPlace } from "./grid";
 
 type Circuit = "qk" | "ov";
 
-const circuit_at = ({ report, model }: Reading, circuit: Circuit, { layer, head }: HeadPlace): CircuitRow | undefined =>
+const circuit_at = ({ report, model }: Reading, circuit: Circuit, { layer, head }: HeadPlace): CircuitsRow | undefined =>
   row_at(report, "circuits", { model: model.name, layer, head, circuit });
 
 const spectrum_at = ({ report, model }: Reading, matrix: Circuit, { layer, head }: HeadPlace): SpectrumRow | undefined =>
@@ -38,7 +39,7 @@ function rank_figure(reading: Reading, circuit: Circuit): HeadFigure {
 export function head_figures(reading: Reading): HeadFigure[] {
   const { report, model, threshold } = reading;
   const bound = rows_of(report, "circuits", model.name).find((row) => row.circuit === "qk" && row.head !== null)?.identity_cosine_bound ?? 1;
-  const of = (circuit: Circuit, read: (row: CircuitRow) => number | null | undefined) => (place: HeadPlace) => {
+  const of = (circuit: Circuit, read: (row: CircuitsRow) => number | null | undefined) => (place: HeadPlace) => {
     const row = circuit_at(reading, circuit, place);
     return row && read(row);
   };
@@ -70,13 +71,13 @@ export function shares_keys_with({ model }: Reading, head: number): { group: num
 }
 
 /** Figures on a text, beside those of the weights. */
-function text_figures({ report, model }: Reading): { label: string; format: Format; domain: [number, number]; values: Map<string, number | null> }[] {
+function text_figures({ report, model }: Reading): { label: string; format: Format; domain: [number, number]; values: Map<string, number | null | undefined> }[] {
   const key = ({ layer, head }: HeadPlace) => `${layer}/${head}`;
   const rows = attention_heads(report, model.name);
   const induction = rows_of(report, "induction", model.name);
-  const shares = (label: string, values: [string, number | null][]) => ({ label, format: "share", domain: [0, 1] as [number, number], values: new Map(values) });
+  const shares = (label: string, values: [string, number | null | undefined][]) => ({ label, format: "share", domain: [0, 1] as [number, number], values: new Map(values) });
   return [
-    { label: "Entropy, nats", format: ".2f", domain: [0, Math.max(1, ...rows.map((row) => row.entropy))] as [number, number], values: new Map(rows.map((row) => [key(row), row.entropy])) },
+    { label: "Entropy, nats", format: ".2f", domain: [0, Math.max(1, ...rows.map((row) => row.entropy ?? 0))] as [number, number], values: new Map(rows.map((row) => [key(row), row.entropy])) },
     shares("On the first token", rows.map((row) => [key(row), row.sink_mass])),
     shares("On the token before", rows.map((row) => [key(row), row.previous_token])),
     shares("Induction", induction.map((row) => [key(row), row.induction])),
@@ -93,7 +94,7 @@ export function detail_chart(reading: Reading, place: HeadPlace): DotsChart {
     return { label: figure.title, axis: { title: "", scale: "linear", domain: [low, high], format: figure.format }, all, value: typeof value === "number" ? value : null };
   });
   const on_text = text_figures(reading).map(({ label, format, domain, values }): DotsRow => ({
-    label, axis: { title: "", scale: "linear", domain, format }, all: [...values.values()], value: values.get(`${place.layer}/${place.head}`) ?? null,
+    label, axis: { title: "", scale: "linear", domain, format }, all: Array.from(values.values(), (value) => value ?? null), value: values.get(`${place.layer}/${place.head}`) ?? null,
   }));
   return { kind: "dots", name: "head-among-heads", title: "Among all heads", note: "A tick for every head; the dot is this one.", rows: [...from_weights, ...on_text].filter((row) => row.all.length > 0) };
 }
@@ -109,7 +110,7 @@ export function energy_chart(reading: Reading, place: HeadPlace): LinesChart | u
   const line = (series: string, values: ArrayLike<number>) => {
     const energy = cumulative_energy(values);
     const kept = thinned_indices(energy.length);
-    return { series, x: [0, ...kept.map((index) => index + 1)], y: [0, ...kept.map((index) => energy[index]!)] };
+    return { series, x: [0, ...kept.map((index) => index + 1)], y: [0, ...kept.map((index) => number_at(energy, index))] };
   };
   // Circuits of as many directions have the same null.
   const nulls = [...new Map(rows.flatMap(({ row, values }) => (row.null_singular_values ? [[values.length, row.null_singular_values] as const] : []))).values()];
@@ -155,10 +156,10 @@ export function composition_chart(reading: Reading, { pairs, around }: Compositi
   const { report, model } = reading;
   const touches = (row: CompositionRow, { layer, head }: HeadPlace) => (row.layer === layer && row.head === head) || (row.to_layer === layer && row.to_head === head);
   const strongest = rows_of(report, "composition", model.name)
-    .filter((row) => (row.excess ?? 0) > 0 && (!around || touches(row, around)))
-    .sort((a, b) => b.excess! - a.excess!).slice(0, pairs);
+    .flatMap((row) => (row.excess !== null && row.excess > 0 && (!around || touches(row, around)) ? [{ ...row, excess: row.excess }] : []))
+    .sort((a, b) => b.excess - a.excess).slice(0, pairs);
   if (strongest.length === 0 && !around) return undefined;
-  const most = Math.max(0.25, ...strongest.map((row) => row.excess!)); // of scores from 0 to 1, that much above chance is strong
+  const most = Math.max(0.25, ...strongest.map((row) => row.excess)); // of scores from 0 to 1, that much above chance is strong
   return {
     kind: "graph", name: around ? "heads-composition-of-one" : "heads-composition", title: "Composition of heads",
     note: "Layers from left to right, heads down. A curve joins a head to a later one whose weights for queries, keys or values align with what it writes; the wider, the further above chance.",
@@ -166,8 +167,8 @@ export function composition_chart(reading: Reading, { pairs, around }: Compositi
     series: (["q", "k", "v"] as const).map((kind) => ({ key: kind, label: `in its ${kReads[kind]}`, colour: { role: kind }, ...(kind === "q" ? {} : { dash: kind === "k" ? "6 3" : "2 3" }) })),
     edges: strongest.map((row) => ({
       series: row.kind, from: { layer: row.layer, head: row.head }, to: { layer: row.to_layer, head: row.to_head },
-      strength: row.excess! / most,
-      label: `the ${kReads[row.kind]} of layer ${row.to_layer}, head ${row.to_head} align with layer ${row.layer}, head ${row.head}: score ${row.score?.toFixed(2) ?? "–"}, ${row.excess!.toFixed(2)} above chance`,
+      strength: row.excess / most,
+      label: `the ${kReads[row.kind]} of layer ${row.to_layer}, head ${row.to_head} align with layer ${row.layer}, head ${row.head}: score ${row.score?.toFixed(2) ?? "–"}, ${row.excess.toFixed(2)} above chance`,
     })),
   };
 }

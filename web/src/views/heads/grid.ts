@@ -5,6 +5,7 @@ import type { Format } from "../../chart/number";
 import type { Words } from "../../chart/words";
 import { analysis, map_places, rows_of, type Report } from "../../data/report";
 import type { AnalysisId, AttentionHeadRow, Skipped } from "../../data/report_file";
+import { largest } from "../../findings/finding";
 import { index_param } from "../../page/state";
 import type { Reading } from "../../page/view";
 
@@ -79,6 +80,6 @@ export function chosen_head({ report, model, state }: Reading): HeadPlace {
   if (layer !== undefined || head !== undefined) return { layer: layer ?? 0, head: head ?? 0 };
   const whole = new Set(map_places(report, model.name).filter((each) => each.side === each.tokens).map((each) => `${each.layer}/${each.head}`));
   const rows = attention_heads(report, model.name).filter((row) => whole.size === 0 || whole.has(`${row.layer}/${row.head}`));
-  return rows.reduce<HeadPlace & { share: number }>((best, row) =>
-    (row.previous_token ?? 0) > best.share ? { layer: row.layer, head: row.head, share: row.previous_token } : best, { layer: 0, head: 0, share: 0 });
+  const found = largest(rows, (row) => row.previous_token);
+  return found && found.value > 0 ? { layer: found.row.layer, head: found.row.head } : { layer: 0, head: 0 };
 }

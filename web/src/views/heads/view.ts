@@ -45,8 +45,8 @@ function kinds(context: Context, place: HeadPlace): HTMLElement | null {
   const chart = kinds_chart(context, place);
   if (!chart) return null;
   return h("div", { class: "heads-kinds" }, chart_frame(chart, context.theme, { level: 2, on_point: (index) => {
-    const { layer, head } = chart.points[index]!.place;
-    context.go({ l: layer, h: head });
+    const found = chart.points[index]?.place;
+    if (found) context.go({ l: found.layer, h: found.head });
   } }));
 }
 

@@ -4,7 +4,7 @@ import type { Series } from "../../chart/base";
 import type { Line, LinesChart, Panel } from "../../chart/lines";
 import { matrix_words } from "../../chart/words";
 import { at_threshold, layers_of, matrices_of, row_at, rows_of, type Report } from "../../data/report";
-import type { AttentionLayerRow, CircuitRow, Matrix, Model } from "../../data/report_file";
+import type { AttentionLayerRow, CircuitsRow, Matrix, Model } from "../../data/report_file";
 import type { Reading } from "../../page/view";
 import { text_facts } from "../attention/charts";
 import { percent } from "../heads/charts";
@@ -71,7 +71,7 @@ const mean = (values: readonly (number | null)[]): number | null => {
 
 /** Means over the heads of each layer: symmetry of QK and copying score of OV. */
 export function heads_by_depth({ report }: Reading): LinesChart | undefined {
-  const of = (circuit: "qk" | "ov", read: (row: CircuitRow) => number | null) => report.file.models.map((model, index) => {
+  const of = (circuit: "qk" | "ov", read: (row: CircuitsRow) => number | null) => report.file.models.map((model, index) => {
     const rows = rows_of(report, "circuits", model.name).filter((row) => row.circuit === circuit && row.head !== null);
     return depth_line(model, index, (layer) => mean(rows.filter((row) => row.layer === layer).map(read)));
   }).filter(has_values);

@@ -7,7 +7,7 @@ const kStep = /(?:^|[^a-z])(?:global[-_]?)?(?:steps?|checkpoint|ckpt|iter(?:atio
 export function training_step(name: string): number | undefined {
   const found = [...name.matchAll(kStep)].pop();
   if (!found) return undefined;
-  const factor = { k: 1e3, m: 1e6 }[found[2]!.toLowerCase()] ?? 1;
+  const factor = { k: 1e3, m: 1e6 }[(found[2] ?? "").toLowerCase()] ?? 1;
   return Number(found[1]) * factor;
 }
 
@@ -18,6 +18,6 @@ export function by_step<M extends { name: string; layers: number; heads: number;
     return step === undefined ? [] : [{ step, model }];
   });
   const first = found[0]?.model;
-  const alike = found.filter(({ model }) => model.layers === first!.layers && model.heads === first!.heads && model.width === first!.width);
+  const alike = found.filter(({ model }) => model.layers === first?.layers && model.heads === first.heads && model.width === first.width);
   return alike.sort((a, b) => a.step - b.step);
 }

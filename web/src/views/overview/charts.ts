@@ -6,6 +6,7 @@ import type { WallChart } from "../../chart/wall";
 import { matrix_words } from "../../chart/words";
 import { map_bytes } from "../../data/maps";
 import { at_threshold, cumulative_energy, map_places, matrices_of, numbers, row_at, skipped_reason, thinned_indices } from "../../data/report";
+import { largest_number, number_at } from "../../data/numbers";
 import type { Matrix } from "../../data/report_file";
 import { threshold_words } from "../../findings/finding";
 import type { Reading } from "../../page/view";
@@ -64,16 +65,16 @@ export function null_chart({ report, model }: Reading): LinesChart | undefined {
     lines: layers.flatMap((layer): Line[] => {
       const row = row_at(report, "spectrum", { model: model.name, layer, matrix });
       const values = row && spectrum_quantity(report, row, "null");
-      if (!values) return [];
+      if (!values || !row.null_singular_values) return [];
       // The last values of a square matrix nearly vanish, and those of its null: their quotient says nothing.
-      const null_values = numbers(report, row.null_singular_values!);
-      const kept = thinned_indices(values.length).filter((index) => null_values[index]! >= 0.06 * null_values[0]!);
-      return [{ series: String(layer), x: kept.map((index) => index + 1), y: kept.map((index) => values[index]!) }];
+      const null_values = numbers(report, row.null_singular_values);
+      const kept = thinned_indices(values.length).filter((index) => number_at(null_values, index) >= 0.06 * number_at(null_values, 0));
+      return [{ series: String(layer), x: kept.map((index) => index + 1), y: kept.map((index) => number_at(values, index)) }];
     }),
   })).filter((panel) => panel.lines.length > 0);
   if (panels.length === 0) return undefined;
   const lines = panels.flatMap((panel) => panel.lines);
-  const most = Math.max(2, ...lines.map((line) => Math.max(...Array.from(line.y, (value) => (Number.isFinite(value) ? value! : 0))))) * 1.1;
+  const most = Math.max(2, ...lines.map((line) => largest_number(line.y) ?? 0)) * 1.1;
   return {
     kind: "lines", name: "overview-null", title: "Spectra against the null", panels, rule: 1, layer_key: model.layers,
     note: "Each singular value over the one that a Gaussian matrix of the same shape and energy has at that index, a line a layer. Flat at 1 is random; a steep left end is structure.",

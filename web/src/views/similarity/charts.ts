@@ -1,4 +1,5 @@
 // Cosines between the weight vectors of heads, and how far heads overlap, shaped into charts.
+import { counted_axis } from "../../chart/axis";
 import type { Series } from "../../chart/base";
 import type { HeatmapChart } from "../../chart/heatmap";
 import type { ImageChart } from "../../chart/image";
@@ -8,7 +9,7 @@ import { format_number } from "../../chart/number";
 import { matrix_words } from "../../chart/words";
 import { image_values, overlap_matrix } from "../../data/matrix";
 import { matrices_of, row_at, rows_of, skipped_reason, type Report } from "../../data/report";
-import type { Matrix, Model, OverlapRow, SimilarityRow } from "../../data/report_file";
+import type { Matrix, Model, HeadOverlapRow, SimilarityRow } from "../../data/report_file";
 import type { Reading } from "../../page/view";
 import { common_range, densest, laminar_rows, note_of, outside_words } from "../distributions";
 
@@ -53,7 +54,7 @@ export function cosine_moment_chart(reading: Reading, moment: "mean" | "std"): L
   return {
     kind: "lines", name: `similarity-${moment}`, title: moment === "mean" ? "Mean cosine" : "Deviation of the cosines",
     note: moment === "mean" ? "0, dashed: no common direction. The axis spans at least the deviation of random directions." : "Dashed: what random directions have. More: vectors of a head point to or against each other.",
-    x: { title: "layer", scale: "linear", domain: [0, Math.max(1, model.layers - 1)], integers: true },
+    x: counted_axis("layer", model.layers),
     y: { title: moment === "mean" ? "mean" : "deviation", scale: "linear", domain: moment === "mean" ? [-1.05 * largest, 1.05 * largest] : [0, 1.05 * largest] },
     rule: moment === "mean" ? 0 : null_std, series, points: model.layers <= 16,
     panels: matrices.map((matrix) => ({
@@ -67,7 +68,7 @@ export function cosine_moment_chart(reading: Reading, moment: "mean" | "std"): L
 }
 
 /** The overlap that independent random heads have: the share of all directions that a head spans. */
-export function chance_overlap(model: Model, rows: readonly OverlapRow[]): number {
+export function chance_overlap(model: Model, rows: readonly HeadOverlapRow[]): number {
   return Math.min(1, Math.max(0, ...rows.flatMap((row) => row.ranks)) / model.width);
 }
 
@@ -85,7 +86,7 @@ export function closest_pair(matrix: readonly (readonly (number | null)[])[]): P
   return found;
 }
 
-const overlap_rows = (report: Report, model: Model, matrix: Matrix): OverlapRow[] =>
+const overlap_rows = (report: Report, model: Model, matrix: Matrix): HeadOverlapRow[] =>
   rows_of(report, "overlap", model.name).filter((row) => row.matrix === matrix).sort((a, b) => a.layer - b.layer);
 
 /** Heads × heads of one layer; all layers and matrices of a model have one scale, from chance to 1. */
@@ -107,11 +108,11 @@ export function overlap_chart({ report, model }: Reading, matrix: Matrix, layer:
 export function overlap_by_layer_chart({ report, model }: Reading): LinesChart {
   const matrices = matrices_of(report, "overlap", model.name);
   const chance = chance_overlap(model, rows_of(report, "overlap", model.name));
-  const pairs = (row: OverlapRow) => overlap_matrix(report, row).flatMap((line, first) => line.slice(first + 1).filter((each): each is number => each !== null));
+  const pairs = (row: HeadOverlapRow) => overlap_matrix(report, row).flatMap((line, first) => line.slice(first + 1).filter((each): each is number => each !== null));
   const mean = (all: readonly number[]) => (all.length > 0 ? all.reduce((sum, each) => sum + each, 0) / all.length : null);
   return {
     kind: "lines", name: "similarity-overlap-by-layer", title: "Overlap of two heads", note: "1: one head's space holds the other's. Dashed: independent random heads.",
-    x: { title: "layer", scale: "linear", domain: [0, Math.max(1, model.layers - 1)], integers: true },
+    x: counted_axis("layer", model.layers),
     y: { title: "overlap", scale: "linear", domain: [0, 1] }, rule: chance, points: model.layers <= 16,
     series: [{ key: "most", label: "closest pair", colour: "accent" }, { key: "mean", label: "mean of all pairs", colour: "ink", dash: "7 2" }],
     panels: matrices.map((matrix) => {

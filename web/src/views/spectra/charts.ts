@@ -4,6 +4,7 @@ import type { Series } from "../../chart/base";
 import type { Line, LinesChart, Panel } from "../../chart/lines";
 import { matrix_words, type Words } from "../../chart/words";
 import { cumulative_energy, matrices_of, numbers, row_at, scaled_numbers, skipped_reason, thinned_indices, type Report } from "../../data/report";
+import { largest_number, number_at } from "../../data/numbers";
 import type { Matrix, Model, SpectrumRow } from "../../data/report_file";
 import { choice_param, index_param } from "../../page/state";
 import type { Reading } from "../../page/view";
@@ -47,7 +48,7 @@ export function spectrum_quantity(report: Report, row: SpectrumRow, quantity: Qu
   if (quantity === "energy") return cumulative_energy(values);
   if (!row.null_singular_values) return undefined;
   const null_values = scaled_numbers(report, row.null_singular_values);
-  return values.map((value, index) => (null_values[index]! > 0 ? value / null_values[index]! : NaN));
+  return values.map((value, index) => (number_at(null_values, index) > 0 ? value / number_at(null_values, index) : NaN));
 }
 
 /** The same of its null; undefined where the quantity is itself over the null's. */
@@ -59,7 +60,7 @@ export function null_quantity(report: Report, row: SpectrumRow, quantity: Quanti
 
 export function thinned(series: string, values: ArrayLike<number>): Line {
   const kept = thinned_indices(values.length);
-  return { series, x: kept.map((index) => index + 1), y: kept.map((index) => values[index]!) };
+  return { series, x: kept.map((index) => index + 1), y: kept.map((index) => number_at(values, index)) };
 }
 
 const kAxisTitles: Readonly<Record<Quantity, string>> = { values: "singular value", null: "over the null's", energy: "share of the energy" };
@@ -68,7 +69,7 @@ const kAxisTitles: Readonly<Record<Quantity, string>> = { values: "singular valu
 export function spectra_axes(choice: Pick<SpectraChoice, "quantity" | "log_x" | "log_y">, panels: readonly Panel[]): { x: Axis; y: Axis } {
   const lines = panels.flatMap((panel) => panel.lines);
   const longest = Math.max(2, ...lines.map((line) => Number(line.x[line.x.length - 1] ?? 1)));
-  const largest = Math.max(1e-12, ...lines.map((line) => Math.max(...Array.from(line.y, (value) => (Number.isFinite(value) ? value! : 0)))));
+  const largest = Math.max(1e-12, ...lines.map((line) => largest_number(line.y) ?? 0));
   const x: Axis = { title: "index", scale: choice.log_x ? "log" : "linear", domain: [choice.log_x ? 1 : 0, longest], format: ",.0f", integers: true };
   const title = kAxisTitles[choice.quantity];
   if (choice.quantity === "energy") return { x, y: { title, scale: "linear", domain: [0, 1], format: "percent" } };

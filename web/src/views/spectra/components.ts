@@ -1,4 +1,5 @@
 // How many directions hold a share of the energy, layer by layer.
+import { counted_axis } from "../../chart/axis";
 import type { Series } from "../../chart/base";
 import type { Line, LinesChart } from "../../chart/lines";
 import { matrix_words } from "../../chart/words";
@@ -20,17 +21,17 @@ export function components_chart({ report, model }: Reading): LinesChart {
   return {
     kind: "lines", name: "spectra-components", title: "Directions that hold a share of the energy",
     note: "By layer, a panel a share. Dashed: what random matrices of these shapes need.",
-    x: { title: "layer", scale: "linear", domain: [0, Math.max(1, model.layers - 1)], integers: true },
+    x: counted_axis("layer", model.layers),
     y: { title: "directions", scale: "linear", domain: [0, most], integers: true },
     series, end_labels: true, points: model.layers <= 16, panel_height: 280,
     panels: report.file.thresholds.map((threshold) => {
-      const of_matrices = matrices.map((matrix) => whole.filter((row) => row.matrix === matrix));
-      const nulls = of_matrices.map((rows) => line("null", rows, "null_energy_rank", threshold));
+      const of_matrices = matrices.map((matrix) => ({ matrix, rows: whole.filter((row) => row.matrix === matrix) }));
+      const nulls = of_matrices.map(({ rows }) => line("null", rows, "null_energy_rank", threshold));
       // Matrices of one shape have one null.
       const apart = nulls.filter((one, index) => nulls.findIndex((other) => String(other.y) === String(one.y)) === index);
       return {
         title: `${Number((threshold * 100).toPrecision(6))}\u202f% of the energy`,
-        lines: [...apart, ...of_matrices.map((rows, index) => line(matrices[index]!, rows, "energy_rank", threshold))],
+        lines: [...apart, ...of_matrices.map(({ matrix, rows }) => line(matrix, rows, "energy_rank", threshold))],
       };
     }),
   };

@@ -1,4 +1,5 @@
 // What a low-rank latent would keep, layer by layer.
+import { counted_axis } from "../../chart/axis";
 import type { Colour } from "../../chart/theme";
 import type { LinesChart, Panel } from "../../chart/lines";
 import { kept } from "../../data/latent";
@@ -23,7 +24,7 @@ export function latent_chart({ report, model }: Reading): LinesChart | undefined
   return {
     kind: "lines", name: "latent-energy", title: "What a latent keeps",
     note: "The share of the weights' energy that a low-rank factor keeps, as multi-head latent attention has it. Dashed: of random matrices of these shapes.",
-    x: { title: "layer", scale: "linear", domain: [0, Math.max(1, model.layers - 1)], integers: true },
+    x: counted_axis("layer", model.layers),
     y: { title: "energy kept", scale: "linear", domain: [0, 1], format: "percent" },
     series: [...kSides.map(({ side, words, colour }) => ({ key: side, label: words, colour })), { key: "null", label: "null", colour: "null" }],
     points: model.layers <= 16, panels,

@@ -1,5 +1,5 @@
 // Distributions of weights by layer and their moments, shaped into charts.
-import type { Axis } from "../../chart/axis";
+import { counted_axis, type Axis } from "../../chart/axis";
 import type { Series } from "../../chart/base";
 import type { HeatmapChart } from "../../chart/heatmap";
 import type { LaminarChart } from "../../chart/laminar";
@@ -47,14 +47,14 @@ export function distribution_charts({ report }: Reading, models: readonly Model[
   const with_it = models.filter((model) => whole_rows(report, model, matrix).length > 0);
   const domain = common_range(report, models.flatMap((model) => matrices_of(report, "weights", model.name)
     .flatMap((each) => whole_rows(report, model, each).flatMap((row) => row.histogram ?? []))));
-  const pictures = with_it.map((model) => laminar_rows(report, model.layers,
+  const pictures = with_it.map((model) => ({ model, ...laminar_rows(report, model.layers,
     (layer) => row_at(report, "weights", { model: model.name, layer, matrix }),
-    (layer) => skipped_reason(report, "weights", { model: model.name, layer, matrix })));
+    (layer) => skipped_reason(report, "weights", { model: model.name, layer, matrix })) }));
   const most = densest(pictures);
-  return pictures.map(({ edges, rows }, index) => ({
-    ...note_of(outside_words(report, whole_rows(report, with_it[index]!, matrix).flatMap((row) => row.histogram ?? []), "weights")),
+  return pictures.map(({ model, edges, rows }, index) => ({
+    ...note_of(outside_words(report, whole_rows(report, model, matrix).flatMap((row) => row.histogram ?? []), "weights")),
     kind: "laminar", name: `weights-distribution-${matrix}${models.length > 1 ? `-${index}` : ""}`,
-    title: models.length > 1 ? [...[matrix_words(matrix)].flat(), ` of ${with_it[index]!.name}`] : [matrix_words(matrix)].flat(),
+    title: models.length > 1 ? [...[matrix_words(matrix)].flat(), ` of ${model.name}`] : [matrix_words(matrix)].flat(),
     x: { title: "weight", scale: "linear", domain }, edges, rows, row_title: "layer",
     scale: { kind: "sequential", domain: [0, most], transform: "sqrt", format: ".2~r" },
   }));
@@ -93,10 +93,10 @@ export function moment_chart({ report }: Reading, models: readonly Model[], mome
   const rows = models.flatMap((model) => whole_rows(report, model));
   const values = rows.flatMap((row) => row[moment] ?? []);
   const series: Series[] = matrices.map((matrix) => ({ key: matrix, label: matrix_words(matrix), colour: { role: matrix } }));
-  const most_layers = Math.max(2, ...models.map((model) => model.layers));
+  const most_layers = Math.max(1, ...models.map((model) => model.layers));
   return {
     kind: "lines", name: `weights-${moment.replace("_", "-")}`, title: words.title, note: words.note, series, end_labels: true,
-    x: { title: "layer", scale: "linear", domain: [0, most_layers - 1], integers: true },
+    x: counted_axis("layer", most_layers),
     y: words.axis(values, rows.map((row) => row.std)), points: most_layers <= 16, panel_height: 250,
     ...(moment === "std" ? {} : { rule: 0 }),
     panels: models.map((model) => ({

@@ -3,6 +3,7 @@ import type { BarsChart } from "../../chart/bars";
 import type { ImageChart } from "../../chart/image";
 import { matrix_words, type Words } from "../../chart/words";
 import { image_of, image_values } from "../../data/matrix";
+import { number_at } from "../../data/numbers";
 import { numbers, row_at } from "../../data/report";
 import type { Matrix, MatrixImage, WeightsRow } from "../../data/report_file";
 import type { Reading } from "../../page/view";
@@ -29,13 +30,13 @@ export function histogram_chart(reading: Reading, chosen: WeightsChoice): BarsCh
   const row = chosen_row(reading, chosen);
   if (!row?.histogram) return undefined;
   const fine_edges = numbers(reading.report, row.histogram.edges);
-  const { edges, counts } = wider_bins(fine_edges, row.histogram.counts, bins_as_one(row, fine_edges[1]! - fine_edges[0]!));
+  const { edges, counts } = wider_bins(fine_edges, row.histogram.counts, bins_as_one(row, number_at(fine_edges, 1) - number_at(fine_edges, 0)));
   const heights = densities(edges, counts);
-  const ends = heights.flatMap((height, bin) => (height > 0 ? [Math.abs(edges[bin]!), Math.abs(edges[bin + 1]!)] : []));
+  const ends = heights.flatMap((height, bin) => (height > 0 ? [Math.abs(number_at(edges, bin)), Math.abs(number_at(edges, bin + 1))] : []));
   const end = Math.max(1e-12, ...ends);
   const gaussian = (value: number) => Math.exp(-0.5 * ((value - row.mean) / row.std) ** 2) / (row.std * Math.sqrt(2 * Math.PI));
   const fine = Array.from({ length: kSteps + 1 }, (_, index) => -end + (2 * end * index) / kSteps);
-  const curve = row.std > 0 ? fine.slice(1).map((edge, index) => gaussian((edge + fine[index]!) / 2)) : [];
+  const curve = row.std > 0 ? fine.slice(1).map((edge, index) => gaussian((edge + number_at(fine, index)) / 2)) : [];
   const most = Math.max(...heights, ...curve);
   // A bin that holds one weight is as low as a histogram can be.
   const least = Math.min(...heights.filter((height) => height > 0), most) / 2;

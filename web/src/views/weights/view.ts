@@ -32,8 +32,7 @@ function distributions(context: Context, { models }: WeightsChoice): HTMLElement
   if (!with_histograms) return section("Distributions", null, absent_analysis("The histograms of weights", "weights"));
   const rows = matrices_of_any(context.report, models).map((matrix) => {
     const frames = distribution_charts(context, models, matrix).map((chart) => chart_frame(chart, context.theme));
-    return models.map((model) => matrices_of(context.report, "weights", model.name).includes(matrix)
-      ? frames.shift()! : h("p", { class: "note" }, `${model.name} has no `, set_words(matrix_words(matrix)), "."));
+    return models.map((model) => (matrices_of(context.report, "weights", model.name).includes(matrix) && frames.shift()) || h("p", { class: "note" }, `${model.name} has no `, set_words(matrix_words(matrix)), "."));
   });
   return section("Distributions", note, ...(models.length > 1 ? rows.map((frames) => even_row(context, 300, ...frames)) : [even_row(context, 300, ...rows.flat())]));
 }

@@ -6,7 +6,7 @@ import type { Kind } from "../../../src/findings/finding";
 import type { Reading } from "../../../src/page/view";
 
 export const kModel: Model = {
-  name: "made", architecture: "gpt2", parameters: 1, layers: 6, heads: 4, kv_heads: 4, head_dim: 16, width: 64, dtype: "F32", bytes: 4, causal: true,
+  name: "made", architecture: "gpt2", parameters: 1, attention_parameters: 1, layers: 6, heads: 4, kv_heads: 4, head_dim: 16, width: 64, mlp_width: 256, vocabulary: null, context: null, kv_cache_bytes_per_token: 1, tied_embedding: null, dtype: "F32", bytes: 4, causal: true, rotary: false,
 };
 
 type Rows = Partial<Record<AnalysisId, readonly object[]>>;

@@ -1,0 +1,27 @@
+// Lines that leave the vertical axis, which would else end there without a sign.
+import { scale_of } from "./axis";
+import type { Line, LinesChart } from "./lines";
+
+export type Side = "above" | "below";
+
+export interface Cut {
+  index: number; // of the vertex
+  side: Side;
+}
+
+/** Where a line leaves the vertical axis: the first vertex of every run beyond it. On a logarithmic one all that is not positive lies below. */
+export function cuts({ y: axis }: LinesChart, line: Line): Cut[] {
+  const place = scale_of(axis, [0, 1]);
+  const hair = 0.002; // of the axis: what nobody sees
+  const [low, high] = [place.invert(-hair), place.invert(1 + hair)];
+  const side_of = (value: number | null): Side | undefined =>
+    value === null || !Number.isFinite(value) ? undefined : value < low ? "below" : value > high ? "above" : undefined;
+  return Array.from(line.y, side_of).flatMap((side, index, all) => (side !== undefined && side !== all[index - 1] ? [{ index, side }] : []));
+}
+
+/** What the triangles at the edges of plots say; undefined where there are none. */
+export function cut_words(chart: LinesChart): string | undefined {
+  const sides = new Set(chart.panels.flatMap((panel) => panel.lines.flatMap((line) => cuts(chart, line).map(({ side }) => side))));
+  if (sides.size === 0) return undefined;
+  return `${sides.has("below") ? "▾" : ""}${sides.has("above") ? "▴" : ""}: a line goes on beyond the axis.`;
+}

@@ -1,0 +1,384 @@
+// The rows that a report holds, which of their fields may be null, and which may be absent.
+// Written by tools/make_page_types.py; change the descriptions of fields (attnscope/results/fields) instead.
+import type { NumberList, NumberMatrix, ScaledSlice } from "./packed";
+
+/** ranks and norms of one matrix or head */
+export interface SpectrumRow {
+  /** the model, by its name in models */
+  model: string;
+  /** the layer, from 0 */
+  layer: number;
+  /** the projection or product: q, k, v, o, gate, up, down, qk, ov or kv */
+  matrix: "q" | "k" | "v" | "o" | "gate" | "up" | "down" | "qk" | "ov" | "kv";
+  /** the head, from 0 (of k, v and kv a key/value head); null: the whole matrix */
+  head: number | null;
+  /** rows and columns of the matrix in canonical orientation */
+  shape: number[];
+  /** the fewest singular values that hold that share of the sum of their squares */
+  energy_rank: Readonly<Record<string, number>>;
+  /** the energy rank that a Gaussian matrix of this shape is expected to need */
+  null_energy_rank: Readonly<Record<string, number>>;
+  /** the share of the sum of squares that so many largest singular values hold */
+  energy_at_rank?: Readonly<Record<string, number | null>>;
+  /** the same share for a Gaussian matrix of this shape */
+  null_energy_at_rank?: Readonly<Record<string, number>>;
+  /** the sum of squared singular values over the largest square */
+  stable_rank: number;
+  /** e to the entropy of the singular values as shares of their sum */
+  entropy_rank: number;
+  /** the squared sum of the squares over the sum of their squares: how many singular values share the energy */
+  participation_ratio: number;
+  /** how many singular values rounding to float32 could not have made */
+  numerical_rank: number;
+  /** the largest rank that a matrix of this shape, or such a product, can have */
+  possible_rank: number;
+  /** the largest singular value */
+  spectral_norm: number;
+  /** the square root of the sum of squared entries */
+  frobenius_norm: number;
+  /** the sum of the singular values */
+  nuclear_norm: number;
+  /** the largest singular value over the smallest; null where that nearly vanishes */
+  condition_number: number | null;
+  /** all singular values, descending */
+  singular_values?: NumberList;
+  /** singular values that a random matrix of the same shape and norm would have */
+  null_singular_values?: ScaledSlice | readonly number[] | null;
+}
+
+/** what latent attention would keep of one layer */
+export interface MlaRow {
+  /** the model, by its name in models */
+  model: string;
+  /** the layer, from 0 */
+  layer: number;
+  /** of W_Q; null where it was skipped */
+  query: {
+    /** the largest rank that a matrix of this shape, or such a product, can have */
+    possible_rank: number;
+    /** the latent rank of DeepSeek-V2 for this half: 1536 or 512 */
+    rank: number;
+    /** the energy kept at that rank */
+    energy: number | null;
+    /** what a Gaussian matrix would keep at it */
+    null_energy: number;
+    /** the same share of this model's width: 0.3 or 0.1 of it */
+    share_rank: number;
+    /** the energy kept at that share */
+    share_energy: number | null;
+    /** what a Gaussian matrix would keep at it */
+    share_null_energy: number;
+    /** the fewest singular values that hold that share of the energy */
+    energy_rank: Readonly<Record<string, number>>;
+    /** the energy rank that a Gaussian matrix is expected to need */
+    null_energy_rank: Readonly<Record<string, number>>;
+  } | null;
+  /** of W_K over W_V; null where it was skipped */
+  kv: {
+    /** the largest rank that a matrix of this shape, or such a product, can have */
+    possible_rank: number;
+    /** the latent rank of DeepSeek-V2 for this half: 1536 or 512 */
+    rank: number;
+    /** the energy kept at that rank */
+    energy: number | null;
+    /** what a Gaussian matrix would keep at it */
+    null_energy: number;
+    /** the same share of this model's width: 0.3 or 0.1 of it */
+    share_rank: number;
+    /** the energy kept at that share */
+    share_energy: number | null;
+    /** what a Gaussian matrix would keep at it */
+    share_null_energy: number;
+    /** the fewest singular values that hold that share of the energy */
+    energy_rank: Readonly<Record<string, number>>;
+    /** the energy rank that a Gaussian matrix is expected to need */
+    null_energy_rank: Readonly<Record<string, number>>;
+  } | null;
+}
+
+/** how the values of one matrix or head are distributed */
+export interface WeightsRow {
+  /** the model, by its name in models */
+  model: string;
+  /** the layer, from 0 */
+  layer: number;
+  /** the projection or product: q, k, v, o, gate, up, down, qk, ov or kv */
+  matrix: "q" | "k" | "v" | "o" | "gate" | "up" | "down" | "qk" | "ov" | "kv";
+  /** the head, from 0 (of k, v and kv a key/value head); null: the whole matrix */
+  head: number | null;
+  /** how many values the matrix has */
+  count: number;
+  /** the mean of the values */
+  mean: number;
+  /** their standard deviation, of the population */
+  std: number;
+  /** the smallest value */
+  min: number;
+  /** the largest value */
+  max: number;
+  /** their third standardised moment; null where all values are equal */
+  skewness: number | null;
+  /** their fourth standardised moment less 3, which is 0 for a Gaussian; null where all values are equal */
+  excess_kurtosis: number | null;
+  /** the values below which that fraction of all values lies */
+  quantiles: Readonly<Record<string, number>>;
+  /** how many values lie in each bin */
+  histogram?: {
+    /** the edges of the bins, ascending, one more than bins */
+    edges: NumberList;
+    /** how many values each bin holds; the last one has both its edges */
+    counts: number[];
+    /** how many values lie in no bin */
+    outside: number;
+  } | null;
+}
+
+/** cosines between the weight vectors of one projection */
+export interface SimilarityRow {
+  /** the model, by its name in models */
+  model: string;
+  /** the layer, from 0 */
+  layer: number;
+  /** the projection or product: q, k, v, o, gate, up, down, qk, ov or kv */
+  matrix: "q" | "k" | "v" | "o" | "gate" | "up" | "down" | "qk" | "ov" | "kv";
+  /** which pairs: of rows of one head, of two heads, or of all rows */
+  scope: "within_head" | "across_head" | "all";
+  /** how many pairs of vectors there are */
+  pairs: number;
+  /** how many vectors have no direction, and are left out of the pairs */
+  zero_vectors: number;
+  /** the mean of the pairs' cosines; null where there are none */
+  mean: number | null;
+  /** their standard deviation, of the population; null likewise */
+  std: number | null;
+  /** how many values lie in each bin */
+  histogram?: {
+    /** the edges of the bins, ascending, one more than bins */
+    edges: NumberList;
+    /** how many values each bin holds; the last one has both its edges */
+    counts: number[];
+    /** how many values lie in no bin */
+    outside: number;
+  } | null;
+}
+
+/** how far the heads of one projection read or write the same space */
+export interface HeadOverlapRow {
+  /** the model, by its name in models */
+  model: string;
+  /** the layer, from 0 */
+  layer: number;
+  /** the projection or product: q, k, v, o, gate, up, down, qk, ov or kv */
+  matrix: "q" | "k" | "v" | "o" | "gate" | "up" | "down" | "qk" | "ov" | "kv";
+  /** for each two heads the mean squared cosine between the spaces of their rows; null beside a zero head */
+  overlap: NumberMatrix;
+  /** the dimension of each head's space */
+  ranks: number[];
+}
+
+/** what one circuit of a layer or head is like, by its weights */
+export interface CircuitsRow {
+  /** the model, by its name in models */
+  model: string;
+  /** the layer, from 0 */
+  layer: number;
+  /** qk: W_Q^T W_K, scores of pairs; ov: W_O W_V, what is written */
+  circuit: "qk" | "ov";
+  /** the query head, from 0; null: the sum over heads */
+  head: number | null;
+  /** the fewest singular values of the circuit that hold that share of their squares' sum */
+  energy_rank: Readonly<Record<string, number>>;
+  /** energy ranks of the circuit's two factors: q and k of qk, o and v of ov */
+  factor_rank: Readonly<Record<string, {
+    /** energy rank of the queries' factor, of qk */
+    q?: number;
+    /** energy rank of the keys' factor, of qk */
+    k?: number;
+    /** energy rank of the output's factor, of ov */
+    o?: number;
+    /** energy rank of the values' factor, of ov */
+    v?: number;
+  }>>;
+  /** energy rank of the product the other way round, in the heads' space; null where the circuit is not square */
+  head_space_rank: Readonly<Record<string, number | null>>;
+  /** rank of K (of V) less the circuit's; may be negative */
+  overlap: Readonly<Record<string, number>>;
+  /** rank of Q (of O) less that in the heads' space, likewise */
+  head_space_overlap: Readonly<Record<string, number | null>>;
+  /** cosine between the circuit and the identity, -1 to 1 */
+  identity_cosine: number | null;
+  /** what the magnitude of that cosine cannot exceed, by the circuit's possible rank */
+  identity_cosine_bound: number | null;
+  /** distance to the nearest multiple of the identity, over the circuit's norm */
+  identity_distance: number | null;
+  /** that multiple */
+  identity_scale: number | null;
+  /** distance to the identity itself, over that one's norm */
+  identity_residual: number | null;
+  /** 1: symmetric, -1: antisymmetric */
+  symmetry: number | null;
+  /** positive share of the eigenvalues of the symmetric part, 0 to 1 */
+  positive_fraction: number | null;
+  /** sum of the real parts of the eigenvalues over the sum of their magnitudes, -1 to 1 */
+  copying_score: number | null;
+  /** the square root of the sum of squared entries */
+  frobenius_norm: number;
+  /** the largest rank that a matrix of this shape, or such a product, can have */
+  possible_rank: number;
+}
+
+/** how much a later head's weights align with an earlier one's */
+export interface CompositionRow {
+  /** the model, by its name in models */
+  model: string;
+  /** the later head's side: its queries, keys or values */
+  kind: "q" | "k" | "v";
+  /** the earlier head's layer, from 0 */
+  layer: number;
+  /** the earlier head, from 0 */
+  head: number;
+  /** the later head's layer, from 0 */
+  to_layer: number;
+  /** the later head, from 0 */
+  to_head: number;
+  /** norm of the product of both circuits over both norms, 0 to 1 */
+  score: number | null;
+  /** the score less what random heads give */
+  excess: number | null;
+}
+
+/** what the attention maps of one head, or of a layer, are like on text */
+export interface AttentionRow {
+  /** the model, by its name in models */
+  model: string;
+  /** the layer, from 0 */
+  layer: number;
+  /** the query head, from 0; null: the layer as a whole */
+  head: number | null;
+  /** how many sequences the means are over */
+  sequences: number;
+  /** of a head: singular values of its map that hold `energy` of the sum of their squares */
+  energy_rank?: number | null;
+  /** the standard error of the mean before it; null of one sequence */
+  energy_rank_error?: number | null;
+  /** of a head: fewest columns (keys) that hold `energy` of all squared weights */
+  columns?: number | null;
+  /** the standard error of the mean before it; null of one sequence */
+  columns_error?: number | null;
+  /** of a head: the columns that were among those most often, from 0 */
+  top_columns?: number[];
+  /** of a head: share of all squared weights in the column that has most of them */
+  first_column_share?: number | null;
+  /** the standard error of the mean before it; null of one sequence */
+  first_column_share_error?: number | null;
+  /** of a head: entropy of a query's weights, mean over queries */
+  entropy?: number | null;
+  /** the standard error of the mean before it; null of one sequence */
+  entropy_error?: number | null;
+  /** of a head: mean weight on key 0 */
+  sink_mass?: number | null;
+  /** the standard error of the mean before it; null of one sequence */
+  sink_mass_error?: number | null;
+  /** of a head: that of even attention */
+  null_sink_mass?: number;
+  /** of a head: mean weight on the key before the query; null of texts of one token */
+  previous_token?: number | null;
+  /** the standard error of the mean before it; null of one sequence */
+  previous_token_error?: number | null;
+  /** of a head: that of even attention; null of texts of one token */
+  null_previous_token?: number | null;
+  /** of a head: mean weight on the query's own key */
+  diagonal?: number | null;
+  /** the standard error of the mean before it; null of one sequence */
+  diagonal_error?: number | null;
+  /** of a head: mean distance from query to key, by weight */
+  mean_distance?: number | null;
+  /** the standard error of the mean before it; null of one sequence */
+  mean_distance_error?: number | null;
+  /** of a layer: the largest of its heads' mean energy ranks */
+  max_rank?: number | null;
+  /** of a layer: the largest energy rank among its heads, mean over sequences */
+  mean_max_rank?: number | null;
+  /** the standard error of the layer's mean before it; null of one sequence */
+  mean_max_rank_error?: number | null;
+  /** of a layer: columns, mean over heads and sequences */
+  mean_columns?: number | null;
+  /** the standard error of the layer's mean before it; null of one sequence */
+  mean_columns_error?: number | null;
+  /** of a layer: columns of even attention */
+  null_columns?: number;
+  /** of a layer: whether mean_max_rank and mean_columns are below 2; null: not judged, at another energy than 0.9 or of fewer than 16 keys */
+  collapsed?: boolean | null;
+}
+
+/** how much a head looks at what followed a token before */
+export interface InductionRow {
+  /** the model, by its name in models */
+  model: string;
+  /** the layer, from 0 */
+  layer: number;
+  /** the query head, from 0 */
+  head: number;
+  /** mean weight from a repeated token to the one after its first occurrence */
+  induction: number | null;
+  /** the standard error of the mean before it; null of one sequence */
+  induction_error: number | null;
+  /** that of even attention */
+  null_induction: number;
+  /** mean weight from a repeated token to its first occurrence */
+  duplicate_token: number | null;
+  /** the standard error of the mean before it; null of one sequence */
+  duplicate_token_error: number | null;
+  /** that of even attention */
+  null_duplicate_token: number;
+}
+
+/** what is known of a model before it is analysed */
+export interface ModelFacts {
+  /** that the model's rows carry: its folder or file */
+  name: string;
+  /** the family that the weights are read as */
+  architecture: string;
+  /** all weights and biases; tied and shared ones once, buffers left out */
+  parameters: number;
+  /** those of Q, K, V and O, with their biases */
+  attention_parameters: number;
+  /** how many layers there are */
+  layers: number;
+  /** query heads of a layer */
+  heads: number;
+  /** key/value heads of a layer, fewer than heads where queries share them */
+  kv_heads: number;
+  /** the dimension of a head's queries and keys */
+  head_dim: number;
+  /** the width of the residual stream */
+  width: number;
+  /** the inner width of a layer's MLP */
+  mlp_width: number | null;
+  /** how many tokens the model knows */
+  vocabulary: number | null;
+  /** the longest input that the model was made for */
+  context: number | null;
+  /** the type that most of the weights' bytes have */
+  dtype: string;
+  /** the size of the files that hold the weights */
+  bytes: number;
+  /** what all layers keep of a token, in 16 bits; null for encoders */
+  kv_cache_bytes_per_token: number | null;
+  /** whether the output head is the embedding; null where there is none */
+  tied_embedding: boolean | null;
+}
+
+/** what could not be analysed */
+export interface Skipped {
+  /** the model, by its name in models */
+  model: string;
+  /** the layer, from 0 */
+  layer: number | null;
+  /** the projection or product: q, k, v, o, gate, up, down, qk, ov or kv */
+  matrix: string;
+  /** the head, from 0 (of k, v and kv a key/value head); null: the whole matrix */
+  head: number | null;
+  /** why it could not be analysed */
+  reason: string;
+}

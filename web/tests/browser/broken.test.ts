@@ -1,0 +1,46 @@
+// Reports of models that lack something: they are made, their pages open in every view, and all their charts are drawn.
+import { spawnSync } from "node:child_process";
+import { readdirSync, readFileSync, rmSync } from "node:fs";
+import { describe, expect, test } from "vitest";
+import { exported_charts } from "../../src/exported_charts";
+import { opened } from "../../src/data/load";
+import { kBroken, broken_model } from "./broken_models";
+import { go, open_file, with_browser } from "./harness";
+import { block_of, in_page_of_dist, kBinary, kWeb } from "./samples";
+
+with_browser();
+
+const kViews = ["overview", "spectra", "spectra?show=null&by=matrix", "heads?l=1&h=0", "weights?l=1", "similarity?l=1", "attention?l=0&h=0", "models", "data"];
+
+/** Writes a report and its charts; gives the page's file and the charts' folder. */
+function report_of(model: (typeof kBroken)[number]): { file: string; charts: string } {
+  const file = `${kWeb}/build/broken/${model.name}.html`;
+  const charts = file.replace(".html", "-charts");
+  rmSync(charts, { recursive: true, force: true });
+  const run = spawnSync(kBinary, ["report", broken_model(model), ...(model.text ?? []), "--quiet", "--out", file, "--charts", charts], { encoding: "utf8" });
+  expect(run.stderr).toBe("");
+  expect(run.status).toBe(0);
+  in_page_of_dist(file);
+  return { file, charts };
+}
+
+const buffer = (bytes: Buffer): ArrayBuffer => new Uint8Array(bytes).buffer;
+
+describe.each(kBroken.map((model) => [model.name, model] as const))("%s", (_name, model) => {
+  test("its report opens in every view, and its charts are drawn", async () => {
+    const { file, charts } = report_of(model);
+    const html = readFileSync(file, "utf8");
+    const report = opened(block_of(html, "results").toString(), buffer(block_of(html, "values")), buffer(block_of(html, "maps")), false);
+    const drawn = exported_charts(report);
+    expect(drawn.map(({ svg }) => svg).join("")).not.toMatch(/NaN|undefined|Infinity/);
+    expect(readdirSync(charts).filter((name) => name.endsWith(".svg")).sort()).toEqual(drawn.map(({ name }) => `${name}.svg`).sort());
+
+    const { page, problems, close } = await open_file(file, "#overview");
+    for (const view of kViews) {
+      await go(page, `#${view}`);
+      expect(await page.locator("main h1").count(), view).toBe(1);
+    }
+    expect(problems).toEqual([]);
+    await close();
+  });
+});

@@ -1,0 +1,30 @@
+// What the compiler would let pass: an assertion that a value is not null is a crash on the first report where it is.
+import { readdirSync, readFileSync } from "node:fs";
+import { resolve } from "node:path";
+import ts from "typescript";
+import { expect, test } from "vitest";
+
+const kSource = resolve(__dirname, "../../src");
+
+/** "data/load.ts:12: x!" for each `!` after an expression or a declared name. */
+function assertions_in(name: string, text: string): string[] {
+  const file = ts.createSourceFile(name, text, ts.ScriptTarget.Latest, true);
+  const found: string[] = [];
+  const visit = (node: ts.Node): void => {
+    const asserts = ts.isNonNullExpression(node) || ((ts.isVariableDeclaration(node) || ts.isPropertyDeclaration(node)) && node.exclamationToken !== undefined);
+    if (asserts) found.push(`${name}:${file.getLineAndCharacterOfPosition(node.getStart()).line + 1}: ${node.getText().slice(0, 60)}`);
+    ts.forEachChild(node, visit);
+  };
+  visit(file);
+  return found;
+}
+
+test("no source asserts that a value is not null", () => {
+  const files = readdirSync(kSource, { recursive: true, encoding: "utf8" }).filter((name) => name.endsWith(".ts"));
+  expect(files.length).toBeGreaterThan(80);
+  expect(files.flatMap((name) => assertions_in(name, readFileSync(resolve(kSource, name), "utf8")))).toEqual([]);
+});
+
+test("such an assertion is found", () => {
+  expect(assertions_in("a.ts", "const a = list[0]!.name;\nlet b!: number;\nconst c = a !== b && !a;")).toEqual(["a.ts:1: list[0]!", "a.ts:2: b!: number"]);
+});
