@@ -13,6 +13,8 @@
 namespace attnscope {
 namespace {
 
+using namespace std::chrono_literals;
+
 std::optional<std::int64_t> number_of(std::string_view text) {
   constexpr std::size_t kMostDigits = 9;
   std::int64_t number = 0;
@@ -65,6 +67,10 @@ std::string event_text(std::string_view name, const Record& data) {
   return "event: " + std::string(name) + "\ndata: " + json_text(data) + "\n\n";
 }
 
+/// Sent now and then: it finds out whether somebody still reads.
+constexpr const char* kComment = ":\n\n";
+constexpr std::chrono::seconds kPause{1};
+
 /// A place among the streams of events, given back when the stream ends.
 class StreamPlace {
  public:
@@ -85,6 +91,11 @@ class StreamPlace {
 bool has_job(std::span<const JobView> jobs, std::string_view what) {
   return std::any_of(jobs.begin(), jobs.end(),
                      [&](const JobView& job) { return job.what == what; });
+}
+
+/// Whether a job is under way that brings the analysis.
+bool will_come(std::span<const JobView> jobs, std::string_view id) {
+  return has_job(jobs, id) || has_job(jobs, kMissing);
 }
 
 HttpAnswer no_such_job() { return refusal(404, "not_found", "there is no such job"); }
@@ -109,6 +120,10 @@ std::span<const Route> routes() {
             "TextRequest"},
       Route{"POST", "/api/analyses", "start an analysis that the report lacks", "Started",
             &Api::run_analysis, "AnalysisRequest"},
+      Route{"GET", "/api/events",
+            "what happens from now on: an event change at first, and whenever the report or a job "
+            "changes",
+            "text/event-stream", &Api::events},
       Route{"GET", "/api/jobs/{job}", "what became of a job", "Job", &Api::job},
       Route{"GET", "/api/jobs/{job}/events",
             "a job as it goes: events progress, and at last end or error", "text/event-stream",
@@ -157,7 +172,7 @@ HttpAnswer Api::models(const HttpRequest&, const PathNumbers&) {
   }
   for (const std::string& id : live_analysis_ids()) {
     const char* state = snapshot->parts.contains(id) ? "done"
-                        : has_job(under_way, id)     ? "under_way"
+                        : will_come(under_way, id)   ? "under_way"
                                                      : "absent";
     analyses.emplace_back(
         Record{{"id", id}, {"state", state}, {"again", report_.command_line(id)}});
@@ -241,11 +256,12 @@ HttpAnswer Api::run_text(const HttpRequest& request, const PathNumbers&) {
 
 HttpAnswer Api::run_analysis(const HttpRequest& request, const PathNumbers&) {
   const std::string id = read_analysis_id(request);
-  if (report_.snapshot()->parts.contains(id) || has_job(jobs_.under_way(), id)) {
+  if (report_.snapshot()->parts.contains(id) || will_come(jobs_.under_way(), id)) {
     return refusal(409, "conflict", "the report has this analysis, or will have it soon");
   }
   return start(id, [this, id](std::stop_token stop, const ProgressFn& progress) {
-    return report_.run_analysis(id, session_for(std::move(stop), progress));
+    const Session session = session_for(std::move(stop), progress);
+    return id == kMissing ? report_.run_missing(session) : report_.run_analysis(id, session);
   });
 }
 
@@ -259,28 +275,48 @@ HttpAnswer Api::cancel_job(const HttpRequest&, const PathNumbers& id) {
   return found ? json_answer(job_record(*found), 202) : no_such_job();
 }
 
-HttpAnswer Api::job_events(const HttpRequest&, const PathNumbers& id) {
-  if (!jobs_.find(id[0])) return no_such_job();
+HttpAnswer Api::stream(NextEvents next) {
   const auto place = std::make_shared<StreamPlace>(streams_);
   if (!place->is_taken()) {
-    return refusal(429, "busy", "too many clients watch jobs: close a page");
+    return refusal(429, "busy", "too many clients watch what happens: close a page");
   }
-  const NextEvents next = [this, place, job = id[0], seen = std::uint64_t{0}, first = true,
-                           ended = false]() mutable -> std::optional<std::string> {
-    if (ended || jobs_.is_over()) return std::nullopt;
-    // A comment now and then finds out whether somebody still reads.
-    constexpr std::chrono::seconds kPause{1};
+  const NextEvents held = [this, place, next = std::move(next)]() -> std::optional<std::string> {
+    return jobs_.is_over() ? std::nullopt : next();
+  };
+  return {.type = "text/event-stream", .body = held};
+}
+
+HttpAnswer Api::events(const HttpRequest&, const PathNumbers&) {
+  return stream([this, seen = std::uint64_t{0}, shown = std::int64_t{0}]() mutable {
+    const std::vector<JobView> jobs = jobs_.wait_for_any(seen, shown == 0 ? 0s : kPause);
+    const std::int64_t revision = report_.snapshot()->revision;
+    if (jobs.empty() && revision == shown) return std::optional(std::string(kComment));
+    Value::List changed;
+    for (const JobView& job : jobs) {
+      // What is over before a client listens is nothing that happens.
+      if (shown != 0 || !job.is_over()) changed.emplace_back(job_record(job));
+      seen = std::max(seen, job.change);
+    }
+    shown = revision;
+    return std::optional(event_text("change", {{"revision", revision}, {"jobs", changed}}));
+  });
+}
+
+HttpAnswer Api::job_events(const HttpRequest&, const PathNumbers& id) {
+  if (!jobs_.find(id[0])) return no_such_job();
+  return stream([this, job = id[0], seen = std::uint64_t{0}, first = true,
+                 ended = false]() mutable -> std::optional<std::string> {
+    if (ended) return std::nullopt;
     const auto view = first ? jobs_.find(job) : jobs_.wait(job, seen, kPause);
     if (!view) return std::nullopt;
-    if (!first && view->change <= seen) return ":\n\n";
+    if (!first && view->change <= seen) return kComment;
     first = false;
     seen = view->change;
     const Record record = job_record(*view);
     ended = view->is_over();
     if (!ended) return event_text("progress", record);
     return event_text(view->state == JobState::failed ? "error" : "end", record);
-  };
-  return {.type = "text/event-stream", .body = next};
+  });
 }
 
 }  // namespace attnscope

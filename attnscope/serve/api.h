@@ -47,6 +47,7 @@ class Api {
   HttpAnswer map(const HttpRequest&, const PathNumbers& place);
   HttpAnswer run_text(const HttpRequest&, const PathNumbers&);
   HttpAnswer run_analysis(const HttpRequest&, const PathNumbers&);
+  HttpAnswer events(const HttpRequest&, const PathNumbers&);
   HttpAnswer job(const HttpRequest&, const PathNumbers& id);
   HttpAnswer job_events(const HttpRequest&, const PathNumbers& id);
   HttpAnswer cancel_job(const HttpRequest&, const PathNumbers& id);
@@ -55,6 +56,8 @@ class Api {
   HttpAnswer part_of_snapshot(const HttpRequest& request, const char* type,
                               std::string Snapshot::*part);
   HttpAnswer start(std::string what, JobWork work);
+  /// A stream of events, if there is a place for one.
+  HttpAnswer stream(NextEvents next);
   Session session_for(std::stop_token stop, const ProgressFn& progress) const;
 
   std::shared_ptr<const std::string> page_;

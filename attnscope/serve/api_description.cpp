@@ -77,8 +77,8 @@ ordered_json job() {
                  {"seconds_left", nullable("number", "an estimate; null before a piece is done")}});
   return object_of(
       {{"job", described("integer", "its number")},
-       {"what",
-        described("string", "attention, the id of an analysis, or stored: reads the store")},
+       {"what", described("string",
+                          "attention, the id of an analysis, missing, or stored: reads the store")},
        {"state", {{"enum", {"queued", "running", "done", "failed", "cancelled"}}}},
        {"progress", {{"anyOf", ordered_json::array({progress, {{"type", "null"}}})}}},
        {"revision", nullable("integer", "of the report that has what it found; null before")},
@@ -115,6 +115,11 @@ ordered_json models() {
        {"text_limit_bytes", described("integer", "the longest text, in UTF-8")}});
 }
 
+ordered_json analysis_request() {
+  ordered_json missing = {{"const", kMissing}, {"description", "all that the report lacks"}};
+  return object_of({{"id", {{"anyOf", ordered_json::array({reference("AnalysisId"), missing})}}}});
+}
+
 ordered_json schemas() {
   ordered_json error =
       object_of({{"kind", described("string", "what went wrong, for programs")},
@@ -130,7 +135,7 @@ ordered_json schemas() {
   return {{"Error", error},
           {"Refusal", object_of({{"error", reference("Error")}})},
           {"AnalysisId", {{"enum", live_analysis_ids()}}},
-          {"AnalysisRequest", object_of({{"id", reference("AnalysisId")}})},
+          {"AnalysisRequest", analysis_request()},
           {"TextRequest", text_request()},
           {"Started", object_of({{"job", described("integer", "its number")}})},
           {"Job", job()},

@@ -42,7 +42,7 @@ bool knows_token(const Gate& gate, const HttpRequest& request) {
 
 Gate gate_of(const std::string& host, int port, std::string token) {
   std::vector<std::string> names = {host};
-  const bool any = host == "0.0.0.0" || host == "::";
+  const bool any = is_any_address(host);
   if (any || is_loopback(host)) names.insert(names.end(), {"localhost", "127.0.0.1", "::1"});
   Gate gate{.any_numeric_host = any, .port = port, .token = std::move(token)};
   constexpr int kUsualPort = 80;  // browsers leave it out

@@ -46,9 +46,9 @@ std::optional<std::int64_t> Jobs::add(std::string what, JobWork work) {
   job->view.id = ++last_id_;
   job->view.what = std::move(what);
   job->work = std::move(work);
+  count_change(job->view);
   jobs_.push_back(std::move(job));
   forget_old();
-  changed_.notify_all();
   return last_id_;
 }
 
@@ -63,6 +63,16 @@ std::optional<JobView> Jobs::wait(std::int64_t id, std::uint64_t seen,
   return job->view;
 }
 
+std::vector<JobView> Jobs::wait_for_any(std::uint64_t seen, std::chrono::milliseconds most) {
+  std::unique_lock lock(mutex_);
+  changed_.wait_for(lock, most, [&] { return over_ || changes_ > seen; });
+  std::vector<JobView> views;
+  for (const JobPointer& job : jobs_) {
+    if (job->view.change > seen) views.push_back(job->view);
+  }
+  return views;
+}
+
 std::optional<JobView> Jobs::cancel(std::int64_t id) {
   JobPointer job;
   {
@@ -71,8 +81,7 @@ std::optional<JobView> Jobs::cancel(std::int64_t id) {
     if (!job) return std::nullopt;
     if (job->view.state == JobState::queued) {
       job->view.state = JobState::cancelled;
-      ++job->view.change;
-      changed_.notify_all();
+      count_change(job->view);
     }
   }
   job->stop.request_stop();  // without the lock: it may wake the job, which needs it
@@ -125,8 +134,7 @@ void Jobs::run_all() {
       });
       if (over_) return;
       next->view.state = JobState::running;
-      ++next->view.change;
-      changed_.notify_all();
+      count_change(next->view);
     }
     run(*next);
   }
@@ -162,7 +170,11 @@ void Jobs::run(Job& job) {
 void Jobs::change(Job& job, const std::function<void(JobView&)>& how) {
   const std::scoped_lock lock(mutex_);
   how(job.view);
-  ++job.view.change;
+  count_change(job.view);
+}
+
+void Jobs::count_change(JobView& view) {
+  view.change = ++changes_;
   changed_.notify_all();
 }
 

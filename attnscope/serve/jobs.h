@@ -30,7 +30,7 @@ struct JobView {
   std::optional<Progress> progress;
   std::optional<Record> error;           // of one that failed
   std::optional<std::int64_t> revision;  // of the report that has what it found
-  std::uint64_t change = 0;              // counts what happened to it
+  std::uint64_t change = 0;              // the last that happened to it, counted over all jobs
 
   bool is_over() const { return state != JobState::queued && state != JobState::running; }
 };
@@ -55,6 +55,10 @@ class Jobs {
   /// The job once more happened to it than `seen`, or when `most` is over.
   std::optional<JobView> wait(std::int64_t id, std::uint64_t seen, std::chrono::milliseconds most);
 
+  /// The jobs to which something happened after the change `seen`, as soon as there are such; none
+  /// when `most` is over.
+  std::vector<JobView> wait_for_any(std::uint64_t seen, std::chrono::milliseconds most);
+
   /// Asks a job to stop; one that waits is over at once.
   std::optional<JobView> cancel(std::int64_t id);
 
@@ -77,12 +81,14 @@ class Jobs {
   void run_all();
   void run(Job& job);
   void change(Job& job, const std::function<void(JobView&)>& how);
+  void count_change(JobView& view);  // with the lock
   void forget_old();
 
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<JobPointer> jobs_;  // by id
   std::int64_t last_id_ = 0;
+  std::uint64_t changes_ = 0;
   bool over_ = false;
   std::jthread thread_;  // the last member: it uses the others
 };

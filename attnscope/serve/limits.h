@@ -18,8 +18,8 @@ inline constexpr std::uint64_t kRawMapsLimitBytes = std::uint64_t{4} << 30;
 
 /// A thread each; more wait for their turn.
 inline constexpr std::size_t kMostConnections = 128;
-/// Of those, how many may watch jobs.
-inline constexpr int kMostEventStreams = 16;
+/// Of those, how many may watch what happens: each page that is open does.
+inline constexpr int kMostEventStreams = 48;
 /// Jobs that wait while one runs.
 inline constexpr std::size_t kMostQueuedJobs = 4;
 /// Jobs that have ended and can still be asked for.

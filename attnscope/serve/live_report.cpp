@@ -1,5 +1,7 @@
 #include "attnscope/serve/live_report.h"
 
+#include <algorithm>
+#include <array>
 #include <chrono>
 
 #include "attnscope/commands/report_text.h"
@@ -15,6 +17,11 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr const char* kMatrices = "matrices";
+
+/// As they were measured on models of 6 to 12 layers. Composition grows with the square of heads.
+constexpr std::array kQuickestFirst = {"similarity", kMatrices,  "mla",
+                                       "overlap",    "weights",  "induction",
+                                       "spectrum",   "circuits", "composition"};
 
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
@@ -45,6 +52,11 @@ std::uint64_t tokens_of(const ReportModel& model) {
 std::vector<std::string> live_analysis_ids() {
   std::vector<std::string> ids = analysis_ids();
   ids.emplace_back(kMatrices);
+  const auto place = [](const std::string& id) {
+    return std::find(kQuickestFirst.begin(), kQuickestFirst.end(), id) - kQuickestFirst.begin();
+  };
+  std::stable_sort(ids.begin(), ids.end(),
+                   [&](const std::string& a, const std::string& b) { return place(a) < place(b); });
   return ids;
 }
 
@@ -125,6 +137,23 @@ std::int64_t LiveReport::run_analysis(const std::string& id, const Session& sess
   const std::int64_t revision = publish(std::move(state), seconds_since(start));
   if (failed) throw *failed;
   return revision;
+}
+
+std::int64_t LiveReport::run_missing(const Session& given) {
+  const auto start = Clock::now();
+  std::vector<std::string> ids = live_analysis_ids();
+  std::erase_if(ids, [&](const std::string& id) { return state_.parts.contains(id); });
+  Session session = given;
+  session.context.on_progress = {};  // counts analyses, not what one of them does
+  for (std::size_t done = 0; done < ids.size(); ++done) {
+    given.context.on_progress(
+        {.items_done = done, .items_total = ids.size(), .seconds = seconds_since(start)});
+    try {
+      run_analysis(ids[done], session);
+    } catch (const Error&) {  // the report says that it lacks it, and why
+    }
+  }
+  return snapshot()->revision;
 }
 
 void LiveReport::check_size(std::span<const ReportModel> chosen) const {

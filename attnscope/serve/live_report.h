@@ -32,8 +32,10 @@ struct TextRequest {
   bool without_first = false;        // ranks and columns without key 0 too
 };
 
-/// Ids of the analyses that a client can start.
+/// Ids of the analyses that a client can start, the quickest first.
 std::vector<std::string> live_analysis_ids();
+/// In place of such an id: all of them that the report lacks.
+inline constexpr const char* kMissing = "missing";
 
 /// One thread changes it; snapshot() is for all.
 class LiveReport {
@@ -53,6 +55,9 @@ class LiveReport {
   /// model is named among what the report leaves out. These throw Error where they fail for all
   /// models, and Stopped, and then the report keeps what it had.
   std::int64_t run_analysis(const std::string& id, const Session& session);
+  /// Runs what the report lacks, the quickest first; each is shown as it ends. What fails does not
+  /// stop the others.
+  std::int64_t run_missing(const Session& session);
   /// Takes the place of the text before. Throws Error(usage) where its maps would be too large.
   std::int64_t run_text(const TextRequest& request, const Session& session);
 

@@ -94,8 +94,9 @@ std::string read_analysis_id(const HttpRequest& request) {
   if (body.size() != 1 || !body.contains("id")) refuse_body("id", "is needed, and nothing else");
   const std::string id = text_of("id", body["id"]);
   const std::vector<std::string> known = live_analysis_ids();
-  if (std::find(known.begin(), known.end(), id) == known.end()) {
-    refuse_body("id", "'" + verbatim(printable(id)) + "' is no analysis; there are " + join(known));
+  if (id != kMissing && std::find(known.begin(), known.end(), id) == known.end()) {
+    refuse_body("id", "'" + verbatim(printable(id)) + "' is no analysis; there are " + join(known) +
+                          ", and " + kMissing + " for all that the report lacks");
   }
   return id;
 }

@@ -69,7 +69,7 @@ void serve(const Arguments& arguments, const Session& session,
   LiveReport report(arguments, session);
   const ListeningSocket socket(host, static_cast<int>(arguments.integer("port").value_or(0)));
   const Gate gate = gate_of(host, socket.port(), token);
-  on_ready("http://" + host_and_port(host, socket.port()) + "/" +
+  on_ready("http://" + host_and_port(host_to_open(host), socket.port()) + "/" +
            (token.empty() ? "" : "?token=" + token));
 
   Jobs jobs;

@@ -5,7 +5,7 @@ import "./views/attention/style.css";
 import "./views/heads/style.css";
 import "./views/overview/style.css";
 import { load_report } from "./data/load";
-import { when_results_come } from "./live/jobs";
+import { follow_server } from "./live/jobs";
 import { analysis_button } from "./live/panel";
 import { h } from "./page/h";
 import { offer_analyses } from "./page/parts";
@@ -17,10 +17,11 @@ try {
   if (report) {
     if (report.live) offer_analyses(analysis_button);
     const redraw = start({ report, views: kViews });
-    when_results_come(async () => {
-      Object.assign(report, await load_report());
-      redraw();
-    });
+    if (report.live)
+      follow_server(() => report.file.revision, async () => {
+        Object.assign(report, await load_report());
+        redraw();
+      });
   } else document.body.prepend(h("main", { class: "message" }, h("p", {}, "This page holds no report. This makes one:"), h("code", {}, "attnscope report MODEL -o report.html")));
 } catch (error) {
   document.body.prepend(h("main", { class: "message", role: "alert" }, h("p", {}, `The report cannot be opened: ${error instanceof Error ? error.message : String(error)}`)));

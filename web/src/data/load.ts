@@ -27,7 +27,7 @@ async function packed_block(id: string): Promise<ArrayBuffer> {
 }
 
 /** What the server shows now. Its blocks belong together by their revision: a new one may come between two answers. */
-async function served(attempts = 3): Promise<Report> {
+async function served(attempts = 20): Promise<Report> {
   const get = async (path: string, query: Record<string, string> = {}) => {
     const answer = await fetch(api_path(path, query));
     if (!answer.ok && answer.status !== 409) throw new Error(`${path}: ${answer.status} ${answer.statusText}`);

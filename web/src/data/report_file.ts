@@ -104,6 +104,7 @@ export interface LeftOut {
 
 export interface ReportFile {
   schema: "attnscope-report/1";
+  revision?: number; // of a served report: it grows with every change
   version: string;
   created: string; // ISO 8601, UTC
   seconds: number;

@@ -46,43 +46,39 @@ export interface JobProgress {
   seconds_left?: number | null;
 }
 
-/** What an event says of a job. */
-interface JobRecord {
-  state?: "queued" | "running" | "done" | "failed" | "cancelled";
+export interface JobRecord {
+  job: number;
+  what: string; // "attention", the id of an analysis, "missing"
+  state: "queued" | "running" | "done" | "failed" | "cancelled";
   progress?: JobProgress | null;
   error?: { message?: string } | null;
 }
 
-export interface JobEvents {
-  progress(progress: JobProgress): void;
-  end(): void;
-  failed(message: string): void;
+/** What has happened at the server, whoever asked for it. */
+export interface Change {
+  revision: number; // of the report that it has now
+  jobs: JobRecord[]; // those to which something happened; of the first change those under way
 }
 
-function parsed(event: Event): JobRecord {
-  try {
-    return JSON.parse((event as MessageEvent<string>).data) as JobRecord;
-  } catch {
-    return {};
-  }
+export interface Watcher {
+  changed(change: Change, first: boolean): void;
+  lost(): void; // the server does not answer; when it does again, a first change follows
 }
 
-/** Tells what happens to a job until it is over; the function that it gives stops listening. */
-export function watch_job(job: number, events: JobEvents): () => void {
-  const source = new EventSource(api_path(`/api/jobs/${job}/events`));
-  const over = (tell: () => void) => {
-    source.close();
-    tell();
-  };
-  source.addEventListener("progress", (event) => {
-    const { progress } = parsed(event);
-    if (progress) events.progress(progress);
+const kAgain = 5000; // milliseconds, where the server had no place for this page
+
+/** Tells what happens at the server as long as the page is open. */
+export function watch_server(watcher: Watcher): void {
+  const source = new EventSource(api_path("/api/events"));
+  let first = true;
+  source.addEventListener("change", (event) => {
+    watcher.changed(JSON.parse((event as MessageEvent<string>).data) as Change, first);
+    first = false;
   });
-  source.addEventListener("end", (event) => over(() => (parsed(event).state === "cancelled" ? events.failed("cancelled") : events.end())));
-  // The server's own event of this name has data; without any it is the connection, which tries again by itself until it is closed.
-  source.addEventListener("error", (event) => {
-    if (event instanceof MessageEvent) over(() => events.failed(parsed(event).error?.message ?? "it failed"));
-    else if (source.readyState === EventSource.CLOSED) over(() => events.failed("the server does not answer"));
+  // The connection is tried again by itself until it is closed.
+  source.addEventListener("error", () => {
+    first = true;
+    watcher.lost();
+    if (source.readyState === EventSource.CLOSED) setTimeout(() => watch_server(watcher), kAgain);
   });
-  return () => source.close();
 }

@@ -1,78 +1,91 @@
-// Jobs that this page has started: one of a kind at a time, over redraws of the view.
-import { cancel_job, start_job, watch_job, type JobProgress } from "./api";
+// Jobs of the server, whoever started them: one of a kind at a time, over redraws of the view.
+import { cancel_job, start_job, watch_server, type Change, type JobProgress, type JobRecord } from "./api";
 
 export interface Job {
   state: "running" | "failed";
-  progress?: JobProgress;
-  said?: string; // why it failed
+  id?: number; // once the server has said it
+  progress?: JobProgress | null;
+  said?: string; // why it failed, or what is wrong now
+  cancelled?: boolean;
 }
 
-const jobs = new Map<string, Job & { id?: number; cancelled?: boolean; stop?: () => void }>();
-const watching = new Set<(key: string) => void>();
-let on_results: (() => Promise<void>) | undefined;
+const jobs = new Map<string, Job>(); // by what they do
+const started_here = new Set<number>();
+const starting = new Set<Promise<void>>(); // asked for, and their numbers not known yet
+const watching = new Set<() => void>();
 
-const tell = (key: string) => watching.forEach((each) => each(key));
+const tell = () => watching.forEach((each) => each());
 
-/** What happens when a job has brought results. */
-export const when_results_come = (act: () => Promise<void>): void => void (on_results = act);
-
-/** Calls back at every change of a job, by its key; the function that it gives stops that. */
-export function watch_jobs(changed: (key: string) => void): () => void {
+/** Calls back at every change of a job; the function that it gives stops that. */
+export function watch_jobs(changed: () => void): () => void {
   watching.add(changed);
   return () => watching.delete(changed);
 }
 
-export const job_of = (key: string): Job | undefined => jobs.get(key);
+export const job_of = (what: string): Job | undefined => jobs.get(what);
 
-/** "text", or the id of an analysis. */
-export async function run_job(key: string, path: string, body: object): Promise<void> {
-  if (jobs.get(key)?.state === "running") return;
-  const job: NonNullable<ReturnType<typeof jobs.get>> = { state: "running" };
-  jobs.set(key, job);
-  tell(key);
-  const failed = (said: string) => {
-    if (job.cancelled) jobs.delete(key);
-    else Object.assign(job, { state: "failed", said });
-    tell(key);
-  };
+const words_of = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+
+/** Starts what the path and the body ask for, unless it runs already. */
+export function run_job(what: string, path: string, body: object): void {
+  if (jobs.get(what)?.state === "running") return;
+  const job: Job = { state: "running" };
+  jobs.set(what, job);
+  const started = start(job, path, body).finally(() => starting.delete(started));
+  starting.add(started);
+  tell();
+}
+
+async function start(job: Job, path: string, body: object): Promise<void> {
   try {
     job.id = await start_job(path, body);
+    started_here.add(job.id);
     if (job.cancelled) await cancel_job(job.id);
-    job.stop = watch_job(job.id, {
-      progress(progress) {
-        job.progress = progress;
-        tell(key);
-      },
-      async end() {
-        try {
-          if (!job.cancelled) await on_results?.();
-          jobs.delete(key);
-        } catch (error) {
-          return failed(error instanceof Error ? error.message : String(error));
-        }
-        tell(key);
-      },
-      failed,
-    });
   } catch (error) {
-    failed(error instanceof Error ? error.message : String(error));
+    Object.assign(job, { state: "failed", said: words_of(error) });
+    tell();
   }
 }
 
-export async function cancel(key: string): Promise<void> {
-  const job = jobs.get(key);
-  if (!job || job.state !== "running") return;
+export async function cancel(what: string): Promise<void> {
+  const job = jobs.get(what);
+  if (job?.state !== "running") return;
   job.cancelled = true;
-  tell(key);
-  if (job.id === undefined) return; // it is cancelled as soon as its id is known
+  jobs.delete(what);
+  tell();
   try {
-    await cancel_job(job.id);
+    if (job.id !== undefined) await cancel_job(job.id);
   } catch {
     // It may have ended meanwhile.
   }
-  job.stop?.();
-  jobs.delete(key);
-  tell(key);
+}
+
+function take({ job: id, what, state, progress, error }: JobRecord): void {
+  const known = jobs.get(what);
+  if (known?.id !== undefined && known.id > id) return; // of an earlier one
+  if (state === "queued" || state === "running") jobs.set(what, { state: "running", id, progress: progress ?? null });
+  else if (state === "failed" && started_here.has(id)) jobs.set(what, { state: "failed", id, said: error?.message ?? "it failed" });
+  else jobs.delete(what);
+}
+
+/** Follows the server: `bring` fetches its report where that is another than `shown`, before a job that made it is said to be over. */
+export function follow_server(shown: () => number | undefined, bring: () => Promise<void>): void {
+  const act = async ({ revision, jobs: changed }: Change, first: boolean) => {
+    await Promise.all(starting); // or what happens to them would seem to be somebody else's
+    if (revision !== shown()) await bring();
+    if (first) for (const [what, { state }] of jobs) if (state === "running" && !changed.some((each) => each.what === what)) jobs.delete(what);
+    changed.forEach(take);
+    tell();
+  };
+  let last: Promise<unknown> = Promise.resolve(); // one change after the other
+  const failed = (error: unknown) => {
+    for (const job of jobs.values()) if (job.state === "running") job.said = words_of(error);
+    tell();
+  };
+  watch_server({
+    changed: (change, first) => (last = last.then(() => act(change, first)).catch(failed)),
+    lost: () => failed("the server does not answer"),
+  });
 }
 
 export function progress_words({ done, total, seconds_left }: JobProgress): string {

@@ -84,13 +84,15 @@ export function absent_analysis(what: string, id: AnalysisId, report?: Report): 
   return box;
 }
 
-/** A yellow line for each note and each reason why something was skipped; null where there is neither. */
+/**
+ * A yellow line for each note and each reason why something was skipped; null where there is neither. Several analyses skip a matrix
+ * for one reason: it is said once.
+ */
 export function skipped_lines(context: Context, ...ids: AnalysisId[]): HTMLElement | null {
   const parts = context.report.file.reports.filter((each) => each.model === context.model.name && ids.includes(each.id));
-  const notes = [...new Set(parts.flatMap((part) => part.notes ?? []))];
   const skipped = parts.flatMap((part) => part.skipped);
   const place = (each: Skipped) => [each.matrix, each.layer === null ? "" : `layer ${each.layer}`, each.head === null ? "" : `head ${each.head}`].filter(Boolean).join(", ");
-  const lines = [...notes, ...skipped.map((each) => `Skipped: ${place(each)}: ${each.reason}`)];
+  const lines = [...new Set([...parts.flatMap((part) => part.notes ?? []), ...skipped.map((each) => `Skipped: ${place(each)}: ${each.reason}`)])];
   if (lines.length === 0) return null;
   const shown = lines.slice(0, 3).map((line) => h("p", { class: "skipped" }, line));
   const more = lines.length - shown.length;

@@ -124,6 +124,7 @@ function draw_bar(bar: HTMLElement, view: View, context: Context, views: Views, 
 interface FocusPlace {
   selector: string;
   index: number;
+  selection?: readonly [number | null, number | null]; // in a box of text
 }
 
 function focus_path(element: Element | null): FocusPlace | undefined {
@@ -132,7 +133,8 @@ function focus_path(element: Element | null): FocusPlace | undefined {
   const inside = chart ? `[data-chart="${CSS.escape(chart)}"] ` : element.closest(".bar") ? ".bar " : "main ";
   const { row, column } = element.dataset;
   const selector = inside + (row !== undefined ? `[role="gridcell"][data-row="${row}"][data-column="${column}"]` : element.tagName.toLowerCase());
-  return { selector, index: [...document.querySelectorAll(selector)].indexOf(element) };
+  const index = [...document.querySelectorAll(selector)].indexOf(element);
+  return element instanceof HTMLTextAreaElement ? { selector, index, selection: [element.selectionStart, element.selectionEnd] } : { selector, index };
 }
 
 function restore_focus(place: FocusPlace | undefined): void {
@@ -141,6 +143,7 @@ function restore_focus(place: FocusPlace | undefined): void {
   if (!element) return;
   if (element.dataset.row !== undefined) element.setAttribute("tabindex", "0");
   element.focus({ preventScroll: true });
+  if (place.selection && element instanceof HTMLTextAreaElement) element.setSelectionRange(...place.selection);
 }
 
 function foot_words(report: Report): HTMLElement[] {
@@ -149,7 +152,8 @@ function foot_words(report: Report): HTMLElement[] {
     h("span", {}, `attnscope ${file.version}`),
     ...file.models.map((model) => h("span", {}, `${model.name}, ${model.dtype}, ${bytes_words(model.bytes)}`)),
     h("span", {}, "Energy: Σσ². Null: Marchenko–Pastur, free convolution for products."),
-    h("span", {}, "Nothing on this page leaves this computer."),
+    // A served page may be open on another machine than its server's, behind a forwarded port too.
+    h("span", {}, report.live ? "What is run here goes to the server that this page came from, and nowhere else." : "Nothing on this page leaves this computer."),
   ];
 }
 

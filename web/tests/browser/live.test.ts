@@ -13,8 +13,8 @@ with_browser();
 interface Served {
   address: string;
   asked: string[]; // "POST /api/attention {…}"
-  /** Sends an event of a job to the page, as soon as that listens. */
-  events(job: number, text: string): Promise<void>;
+  /** Tells the page what happened to a job, as soon as it listens; `done` brings what was missing. */
+  happens(job: number, what: string, state: string, more?: object): Promise<void>;
   server: Server;
 }
 
@@ -29,9 +29,9 @@ async function serve(without: string[]): Promise<Served> {
   const tokens = thumbnail.tokens;
   Object.assign(thumbnail, { side: 16, causal: false });
   const missing = new Set(without);
-  const streams = new Map<number, ServerResponse>();
+  let stream: ServerResponse | undefined;
   const asked: string[] = [];
-  let jobs = 0;
+  let [jobs, revision] = [0, 1];
   const server = createServer((request, response) => {
     let body = "";
     request.on("data", (part: Buffer) => (body += part.toString()));
@@ -41,32 +41,35 @@ async function serve(without: string[]): Promise<Served> {
       const json = (value: unknown, status = 200) => response.writeHead(status, { "Content-Type": "application/json", "Attnscope-Revision": "1" }).end(JSON.stringify(value));
       const bytes = (value: Buffer) => response.writeHead(200, { "Content-Type": "application/octet-stream" }).end(value);
       if (path === "/") response.writeHead(200, { "Content-Type": "text/html; charset=utf-8" }).end(readFileSync(kTemplate, "utf8").replace("connect-src 'none'", "connect-src 'self'").replace(/@@(results|values|maps)@@/g, ""));
-      else if (path === "/api/results") json({ ...all, reports: all.reports.filter(({ id }) => !missing.has(id)), maps: missing.has("maps") ? [] : all.maps });
+      else if (path === "/api/results") json({ ...all, revision, reports: all.reports.filter(({ id }) => !missing.has(id)), maps: missing.has("maps") ? [] : all.maps });
       else if (path === "/api/values") bytes(block("values"));
       else if (path === "/api/maps") bytes(block("maps"));
       else if (path === "/api/maps/0/1/1") bytes(Buffer.from(Float32Array.from({ length: tokens * tokens }, (_, index) => (index % tokens === Math.floor(index / tokens) ? 1 : 0)).buffer));
-      else if (path === "/api/analyses" && missing.has("circuits") && asked.filter((each) => each.includes("analyses")).length === 1)
+      else if (path === "/api/analyses" && body.includes("circuits") && asked.filter((each) => each.includes("analyses")).length === 1)
         json({ error: { kind: "busy", message: "other work waits already" } }, 429);
       else if (request.method === "POST") json({ job: ++jobs }, 202);
       else if (request.method === "DELETE") json({ job: jobs, state: "cancelled" }, 202);
-      else if (/events$/.test(path)) {
-        response.writeHead(200, { "Content-Type": "text/event-stream" }).flushHeaders();
-        streams.set(Number(path.split("/")[3]), response);
+      else if (path === "/api/events") {
+        response.writeHead(200, { "Content-Type": "text/event-stream" }).write(event({ revision, jobs: [] }));
+        stream = response;
       } else json({ error: { kind: "not_found", message: "there is nothing at this path" } }, 404);
     });
   });
   await new Promise<void>((ready) => server.listen(0, "127.0.0.1", ready));
   return {
     address: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`, asked, server,
-    async events(job, text) {
-      await expect.poll(() => streams.has(job)).toBe(true);
-      if (text.startsWith("event: end")) missing.clear();
-      streams.get(job)!.write(text);
+    async happens(job, what, state, more = {}) {
+      await expect.poll(() => stream !== undefined).toBe(true);
+      if (state === "done") {
+        missing.clear();
+        ++revision;
+      }
+      stream?.write(event({ revision, jobs: [{ job, what, state, ...more }] }));
     },
   };
 }
 
-const event = (name: string, data: object) => `event: ${name}\ndata: ${JSON.stringify(data)}\n\n`;
+const event = (data: object) => `event: change\ndata: ${JSON.stringify(data)}\n\n`;
 const opened: { served: Served; view: Opened }[] = [];
 
 async function open(fragment: string, ...without: string[]): Promise<{ served: Served; view: Opened }> {
@@ -93,10 +96,10 @@ describe("the served page", () => {
     await page.getByRole("button", { name: "Run", exact: true }).click();
     await expect.poll(() => served.asked).toEqual([`POST /api/attention ${JSON.stringify({ model: "shakespeare-gpt2", text: "To be, or not to be", without_first: true, layers: "2" })}`]);
     await expect.poll(() => page.locator(".job-said").first().textContent()).toBe("starting");
-    await served.events(1, event("progress", { job: 1, state: "running", progress: { done: 2, total: 6, seconds: 1, seconds_left: 3.2 } }));
+    await served.happens(1, "attention", "running", { progress: { done: 2, total: 6, seconds: 1, seconds_left: 3.2 } });
     await expect.poll(() => page.locator(".job-said").first().textContent()).toBe("2 of 6, about 3 s left");
     await expect.poll(() => page.locator(".live progress").getAttribute("value")).toBe("2");
-    await served.events(1, event("end", { job: 1, state: "done", revision: 2 }));
+    await served.happens(1, "attention", "done");
     await page.waitForSelector('[data-chart="attention-wall"]');
     await expect.poll(() => page.getByLabel("the text to run").inputValue()).toBe("To be, or not to be");
     expect(await axe_findings(page)).toEqual([]);
@@ -113,7 +116,7 @@ describe("the served page", () => {
     await expect.poll(() => served.asked.slice(1)).toEqual(["DELETE /api/jobs/1"]);
     await run.click();
     await expect.poll(() => served.asked.length).toBe(3);
-    await served.events(2, event("error", { job: 2, state: "failed", error: { kind: "usage", message: "the text has no tokens <b>" } }));
+    await served.happens(2, "attention", "failed", { error: { kind: "usage", message: "the text has no tokens <b>" } });
     await expect.poll(() => page.locator(".job-said.failed").textContent()).toBe("the text has no tokens <b>");
     await expect.poll(() => run.isVisible()).toBe(true);
     expect(problems).toEqual([]);
@@ -126,8 +129,44 @@ describe("the served page", () => {
     await expect.poll(() => page.locator(".job-said.failed").textContent()).toBe("other work waits already");
     await run.click();
     await expect.poll(() => served.asked).toEqual(['POST /api/analyses {"id":"circuits"}', 'POST /api/analyses {"id":"circuits"}']);
-    await served.events(1, event("end", { job: 1, state: "done", revision: 2 }));
+    await served.happens(1, "circuits", "done");
     await page.waitForSelector('[data-chart="heads-qk-rank"]');
+  });
+
+  test("a first screen says that nothing was measured, takes a text, and starts everything", async () => {
+    const { served, view: { page, problems } } = await open("", "spectrum", "mla", "weights", "similarity", "overlap", "circuits", "composition", "attention", "attention_without_first", "induction", "maps");
+    await expect.poll(() => page.locator("main").textContent()).toContain("Nothing has been measured yet.");
+    expect(await page.locator("main").textContent()).not.toContain("far enough from its null");
+    expect(await page.locator("footer").textContent()).not.toContain("leaves this computer");
+    await page.getByLabel("the text to run").fill("To be");
+    const text_run = page.getByRole("button", { name: "Run", exact: true }).first();
+    await expect.poll(() => text_run.isEnabled()).toBe(true);
+    await page.getByRole("button", { name: "Run everything that is missing" }).click();
+    await expect.poll(() => served.asked).toEqual(['POST /api/analyses {"id":"missing"}']);
+    await served.happens(1, "missing", "running", { progress: { done: 3, total: 9, seconds: 1 } });
+    await expect.poll(() => page.locator(".job-said").first().textContent()).toBe("3 of 9");
+    expect(await axe_findings(page)).toEqual([]);
+    await served.happens(1, "missing", "done");
+    await page.waitForSelector('[data-chart="overview-atlas"]');
+    expect(await page.getByRole("button", { name: "Run everything that is missing" }).count()).toBe(0);
+    expect(problems).toEqual([]);
+  });
+
+  test("shows what another page has run, and leaves what is typed here as it is", async () => {
+    const { served, view: { page, problems } } = await open("", "circuits");
+    await page.waitForSelector('[data-chart="overview-wall"]');
+    await page.evaluate(() => void (location.hash = "attention"));
+    const box = page.getByLabel("the text to run");
+    await box.fill("To be, or not");
+    await box.press("Home");
+    await served.happens(7, "circuits", "running");
+    await served.happens(7, "circuits", "done");
+    await page.evaluate(() => void (location.hash = "heads"));
+    await page.waitForSelector('[data-chart="heads-qk-rank"]');
+    await page.evaluate(() => void (location.hash = "attention"));
+    await expect.poll(() => box.inputValue()).toBe("To be, or not");
+    expect(served.asked).toEqual([]);
+    expect(problems).toEqual([]);
   });
 
   test("fetches the whole map of a head that has a thumbnail only, with exact weights", async () => {

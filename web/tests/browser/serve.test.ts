@@ -4,6 +4,7 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
+import { broken_model, kBroken } from "./broken_models";
 import { open_address, with_browser, type Opened } from "./harness";
 import { kBinary, kWeb } from "./samples";
 
@@ -20,8 +21,8 @@ interface Running {
 
 const programs: ChildProcess[] = [];
 
-async function serve(fragment: string): Promise<Running> {
-  const program = spawn(kBinary, ["serve", kModel, "--port", "0"], { stdio: ["ignore", "pipe", "inherit"] });
+async function serve(fragment: string, model = kModel): Promise<Running> {
+  const program = spawn(kBinary, ["serve", model, "--port", "0"], { stdio: ["ignore", "pipe", "inherit"] });
   programs.push(program);
   const address = await new Promise<string>((found, failed) => {
     let said = "";
@@ -46,6 +47,9 @@ function interrupted(program: ChildProcess): Promise<number | null> {
 afterEach(() => {
   for (const program of programs.splice(0)) program.kill("SIGKILL");
 });
+
+/** But for answers that another revision came between, which the page asks for again. */
+const without_conflicts = (problems: readonly string[]): string[] => problems.filter((each) => !each.includes("409 (Conflict)"));
 
 /** The numbers of `attnscope attention` on the text. */
 function printed_rows(): { layer: number; head: number | null; energy_rank: number }[] {
@@ -82,6 +86,32 @@ describe("serve", () => {
     expect([...served]).toEqual([...kept_map(3, 1)]);
     expect(problems).toEqual([]);
     expect(await interrupted(program)).toBe(130);
+  });
+
+  test("one button runs everything that is missing, and another browser shows it", async () => {
+    const { address, view } = await serve("");
+    const other = await open_address(address, {}, address);
+    await expect.poll(() => other.page.locator("main").textContent()).toContain("Nothing has been measured yet.");
+    await view.page.getByRole("button", { name: "Run everything that is missing" }).click();
+    for (const { page, problems } of [view, other]) {
+      await page.locator('[data-chart="overview-atlas"]').waitFor();
+      await page.locator(".overview-heads .chart-heatmap").first().waitFor();
+      await expect.poll(() => page.getByRole("button", { name: "Run everything that is missing" }).count()).toBe(0);
+      expect(without_conflicts(problems)).toEqual([]);
+    }
+    await other.close();
+  });
+
+  test("a model with a bad matrix is shown after every analysis", async () => {
+    for (const name of ["without-k", "nan-v"]) {
+      const model = kBroken.find((each) => each.name === name)!;
+      const { view: { page, problems } } = await serve("", broken_model(model));
+      await page.getByRole("button", { name: "Run everything that is missing" }).click();
+      await page.locator('[data-chart="overview-atlas"]').waitFor();
+      await expect.poll(() => page.getByRole("button", { name: "Run everything that is missing" }).count()).toBe(0);
+      await expect.poll(() => page.locator(".skipped").first().textContent()).toContain("layer 1");
+      expect(without_conflicts(problems)).toEqual([]);
+    }
   });
 
   test("an analysis that is missing is started from its box", async () => {

@@ -5,6 +5,7 @@ import { map_places, rows_of } from "../../data/report";
 import type { AnalysisId, Model } from "../../data/report_file";
 import type { Finding } from "../../findings/finding";
 import { findings } from "../../findings/findings";
+import { live_panel, missing_button } from "../../live/panel";
 import { chart_frame } from "../../page/frame";
 import { h, mount, set_words } from "../../page/h";
 import { absent, absent_analysis, section, skipped_lines } from "../../page/parts";
@@ -46,15 +47,25 @@ function finding_item(finding: Finding, context: Context): HTMLElement {
       h("a", { href: context.link(finding.see.state, finding.see.view), "aria-label": `See it: ${finding.figure} ${finding.unit}` }, "See it\u00a0→")));
 }
 
+/** Why there is nothing to say. */
+function nothing_words({ report, model }: Context): string {
+  const of_model = report.file.reports.filter((each) => each.model === model.name);
+  if (of_model.length === 0) return "Nothing has been measured yet.";
+  if (of_model.every((each) => each.rows.length === 0)) return "Nothing of this model could be measured: what was skipped, and why, is listed above.";
+  return "Nothing that this report measures lies far enough from its null to be said in words. The pictures below show it as it is.";
+}
+
 function findings_part(context: Context): HTMLElement {
   const found = findings(context);
   return section("What stands out", null, found.length > 0 ? h("ul", { class: "findings" }, found.map((each) => finding_item(each, context)))
-    : h("p", { class: "note" }, "Nothing that this report measures lies far enough from its null to be said in words. The pictures below show it as it is."));
+    : h("p", { class: "note" }, nothing_words(context)), missing_button(context.report));
 }
 
 function wall_part(context: Context): HTMLElement {
   const { report, model, theme } = context;
   if (has_maps(context)) return chart_frame(wall_chart(context), theme, { level: 2, on_choose: ({ row, column }) => context.go({ l: row, h: column }, "attention") });
+  if (report.live)
+    return section("Every head on one text", "What does each head look at? Give a text: its maps are drawn here.", live_panel(context));
   const why = report.file.left_out.find((each) => each.part === "maps" && each.model === model.name);
   return section("Every head on one text", why ? `Left out: ${why.why}.` : null, absent("A map of each head", why ? why.command : "attnscope report MODEL --text-file FILE -o report.html"));
 }
