@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "attnscope/serve/listening_socket.h"
+#include "attnscope/serve/address.h"
 
 namespace attnscope {
 namespace {

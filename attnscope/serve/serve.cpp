@@ -5,6 +5,7 @@
 
 #include "attnscope/core/error.h"
 #include "attnscope/page/template.h"
+#include "attnscope/serve/address.h"
 #include "attnscope/serve/api.h"
 #include "attnscope/serve/http_server.h"
 

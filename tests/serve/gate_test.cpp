@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "attnscope/serve/listening_socket.h"
+#include "attnscope/serve/address.h"
 
 namespace attnscope {
 namespace {
@@ -79,7 +79,19 @@ TEST(Gate, BrowsersLeaveOutTheUsualPort) {
   EXPECT_EQ(status_of(gate, {{"host", "localhost"}, {"origin", "http://localhost"}}), 0);
 }
 
-TEST(ListeningSocket, KnowsWhichAddressesOthersReach) {
+TEST(Address, OfAllThatAMachineHasIsNoneToOpen) {
+  for (const char* any : {"0.0.0.0", "::", "0", "0::0"}) {
+    EXPECT_TRUE(is_any_address(any)) << any;
+    EXPECT_TRUE(is_numeric_address(host_to_open(any))) << host_to_open(any);
+    EXPECT_FALSE(is_any_address(host_to_open(any))) << host_to_open(any);
+  }
+  for (const char* one : {"127.0.0.1", "::1", "localhost", "10.0.0.7", "big.example", ""}) {
+    EXPECT_FALSE(is_any_address(one)) << one;
+    EXPECT_EQ(host_to_open(one), one);
+  }
+}
+
+TEST(Address, TellsWhichOthersReach) {
   for (const char* own : {"127.0.0.1", "127.9.9.9", "::1", "localhost"}) {
     EXPECT_TRUE(is_loopback(own)) << own;
   }

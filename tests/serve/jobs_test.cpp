@@ -47,6 +47,21 @@ TEST(Jobs, RunOneAfterTheOther) {
   EXPECT_FALSE(jobs.find(*second + 1));
 }
 
+TEST(Jobs, TellWhatHappenedToAnyOfThem) {
+  Jobs jobs;
+  EXPECT_TRUE(jobs.wait_for_any(0, 0s).empty());
+  const auto first = jobs.add("a", [](auto, auto&) { return kRevision; });
+  ended(jobs, *first);
+  const std::uint64_t seen = jobs.wait_for_any(0, 1s).at(0).change;
+  EXPECT_TRUE(jobs.wait_for_any(seen, 1ms).empty());
+  const auto second = jobs.add("b", run_on);
+  const std::vector<JobView> changed = jobs.wait_for_any(seen, 10s);
+  ASSERT_EQ(changed.size(), 1u) << "nothing happened to the first";
+  EXPECT_EQ(changed[0].id, *second);
+  EXPECT_GT(changed[0].change, seen);
+  jobs.cancel(*second);
+}
+
 TEST(Jobs, SayWhatWentWrong) {
   Jobs jobs;
   const auto id = jobs.add("a", [](std::stop_token, const ProgressFn&) -> std::int64_t {

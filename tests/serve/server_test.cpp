@@ -2,7 +2,9 @@
 #include "tests/serve/server.h"
 
 #include <cstring>
+#include <functional>
 
+#include "attnscope/serve/address.h"
 #include "tests/cli/attention_model.h"
 
 namespace attnscope::test {
@@ -74,8 +76,9 @@ TEST(Serve, SaysWhatThereIsAndWhatCanBeStarted) {
     EXPECT_EQ(analysis["state"], "absent");
     EXPECT_TRUE(analysis["again"].get<std::string>().starts_with("attnscope ")) << analysis;
   }
-  EXPECT_EQ(ids, (Words{"spectrum", "mla", "weights", "similarity", "overlap", "circuits",
-                        "composition", "induction", "matrices"}));
+  EXPECT_EQ(ids, (Words{"similarity", "matrices", "mla", "overlap", "weights", "induction",
+                        "spectrum", "circuits", "composition"}))
+      << "the quickest first";
   const json results = server.get("/api/results");
   EXPECT_EQ(results["schema"], "attnscope-report/1");
   EXPECT_EQ(results["revision"], models["revision"]);
@@ -183,12 +186,84 @@ TEST(Serve, RunsTheAnalysesThatCommandsRun) {
   EXPECT_EQ(values.header("attnscope-revision"), now);
   EXPECT_EQ(server.talk().get("/api/values?revision=1").status, 409);
   std::size_t numbers = 0;
-  for (const json& row : results["reports"].at(0)["rows"]) {
+  const json& parts = results["reports"];
+  const auto spectrum = std::find_if(parts.begin(), parts.end(),
+                                     [](const json& part) { return part["id"] == "spectrum"; });
+  ASSERT_NE(spectrum, parts.end());
+  for (const json& row : (*spectrum)["rows"]) {
     const json& place = row["singular_values"];
     numbers =
         std::max(numbers, place["at"].get<std::size_t>() + place["length"].get<std::size_t>());
   }
   EXPECT_GE(values.body.size() / sizeof(float), numbers);
+}
+
+TEST(Serve, RunsAllThatTheReportLacks) {
+  const Server server;
+  server.finished(server.start("/api/analyses", {{"id", "circuits"}}));
+  const std::int64_t id = server.start("/api/analyses", {{"id", "missing"}});
+  const json job = server.finished(id);
+  EXPECT_EQ(job["state"], "done") << job;
+  EXPECT_EQ(job["progress"]["total"], 8) << "all but the circuits";
+  for (const json& analysis : server.get("/api/models")["analyses"]) {
+    EXPECT_EQ(analysis["state"], "done") << analysis;
+  }
+  Words ids;
+  const json results = server.get("/api/results");
+  for (const json& part : results["reports"]) ids.push_back(part["id"]);
+  EXPECT_EQ(ids, (Words{"circuits", "similarity", "mla", "overlap", "weights", "induction",
+                        "spectrum", "composition"}));
+}
+
+TEST(Serve, WhatFailsDoesNotStopTheOthers) {
+  const TempFolder folder;
+  const auto model = folder.path() / "model";
+  std::filesystem::copy(kServedModel, model);
+  json config = json::parse(read_file(model / "config.json"));
+  config["activation_function"] = "none that is known";
+  folder.write("model/config.json", config.dump());
+  const Server server({model.string()});
+  const json job = server.finished(server.start("/api/analyses", {{"id", "missing"}}));
+  EXPECT_EQ(job["state"], "done") << job;
+  const json results = server.get("/api/results");
+  EXPECT_EQ(results["reports"].size(), 7u);
+  ASSERT_EQ(results["left_out"].size(), 1u) << results["left_out"];
+  EXPECT_TRUE(results["left_out"].at(0)["what"].get<std::string>().starts_with("induction: "));
+}
+
+/// Reads a stream of events until `done` holds for one of them.
+json event_when(const Server& server, const std::function<bool(const json&)>& done) {
+  const ClientSocket socket(server.port());
+  socket.send(server.talk().request_text("GET", "/api/events"));
+  std::string text;
+  for (std::size_t from = 0;;) {
+    const std::size_t begin = text.find("data: ", from), end = text.find("\n\n", begin);
+    if (begin != std::string::npos && end != std::string::npos) {
+      json data = json::parse(text.substr(begin + 6, end - begin - 6));
+      if (done(data)) return data;
+      from = end;
+      continue;
+    }
+    const std::string more = socket.receive("\n\n");
+    if (more.empty()) throw std::runtime_error("the stream is over: " + text);
+    text += more;
+  }
+}
+
+TEST(Serve, EveryClientLearnsWhatOthersRun) {
+  const Server server;
+  const json first = event_when(server, [](const json&) { return true; });
+  EXPECT_EQ(first, (json{{"revision", 1}, {"jobs", json::array()}}));
+  std::jthread other([&] { server.finished(server.start("/api/analyses", {{"id", "overlap"}})); });
+  const json last = event_when(server, [](const json& change) {
+    return !change["jobs"].empty() && change["jobs"].at(0)["state"] == "done";
+  });
+  EXPECT_EQ(last["jobs"].at(0)["what"], "overlap");
+  EXPECT_EQ(last["revision"], 2);
+  other.join();
+  // What was over before a client listens is not told it.
+  const json later = event_when(server, [](const json&) { return true; });
+  EXPECT_EQ(later, (json{{"revision", 2}, {"jobs", json::array()}}));
 }
 
 TEST(Serve, WhatFailsIsSaidAndTheReportStaysAsItWas) {
@@ -259,6 +334,20 @@ TEST(Serve, AnAddressThatOthersReachDemandsAToken) {
   const Server own({kServedModel, "--token", "open-sesame"});
   EXPECT_TRUE(own.address().ends_with("/?token=open-sesame"));
   EXPECT_EQ(own.talk().get("/").status, 401);
+}
+
+TEST(Serve, PrintsAnAddressThatCanBeOpenedForAllOfThisMachine) {
+  for (const char* host : {"0.0.0.0", "0"}) {
+    const Server server({kServedModel, "--host", host});
+    const std::string name = server.address().substr(std::strlen("http://"));
+    const std::string shown = name.substr(0, name.find(':'));
+    EXPECT_TRUE(is_numeric_address(shown)) << server.address();
+    EXPECT_FALSE(is_any_address(shown)) << server.address();
+    Talk by_name = server.talk();
+    by_name.headers["Host"] = name.substr(0, name.find('/'));
+    const std::string query = server.address().substr(server.address().find("?token="));
+    EXPECT_EQ(by_name.get("/api/models" + query).status, 200) << server.address();
+  }
 }
 
 TEST(Serve, OpensTheAddressInABrowser) {
