@@ -39,7 +39,7 @@ void LayerGrid::set_skipped(const Report& report, const std::vector<std::string>
 }
 
 std::string LayerGrid::lines_of(const std::vector<Column>& columns, bool name_models,
-                                const Style& style) const {
+                                const Style& style, std::size_t width) const {
   std::set<Place> places;
   std::vector<std::vector<std::string>> lines(name_models ? 2 : 1);
   lines[0].push_back(style.bold("layer"));
@@ -60,11 +60,21 @@ std::string LayerGrid::lines_of(const std::vector<Column>& columns, bool name_mo
       line.push_back(has ? found->second.at(*column.name) : "");
     }
   }
-  return align(lines);
+  // Columns of one matrix, "q within" and "q across", stay together.
+  const auto matrix_of = [&](std::size_t at) {
+    const std::string& name = *columns[at].name;
+    return name.substr(0, name.find(' '));
+  };
+  std::vector<std::size_t> ends;
+  for (std::size_t at = 1; at < columns.size(); ++at) {
+    if (matrix_of(at) != matrix_of(at - 1)) ends.push_back(at + 1);
+  }
+  return fold(lines, width, ends);
 }
 
 void LayerGrid::write(const Report& report, const WriteOptions& options, std::ostream& out) const {
   const Style style(options.color);
+  const auto width = static_cast<std::size_t>(options.width);
   std::vector<std::pair<std::string, std::string>> names;  // of models with cells, and their titles
   for (const Record& model : report.models) {
     const std::string name = text_field(model, "name");
@@ -90,8 +100,8 @@ void LayerGrid::write(const Report& report, const WriteOptions& options, std::os
         }
       }
     }
-    const std::string lines = lines_of(together, true, style);
-    if (widest_line(lines) <= static_cast<std::size_t>(options.width)) {
+    const std::string lines = lines_of(together, true, style, SIZE_MAX);
+    if (widest_line(lines) <= width) {
       for (const auto& [name, title] : names) {
         out << style.bold(name) << "  " << style.dim(title) << '\n';
       }
@@ -101,7 +111,7 @@ void LayerGrid::write(const Report& report, const WriteOptions& options, std::os
   }
   for (const auto& [name, title] : names) {
     out << style.bold(name) << "  " << style.dim(title) << "\n\n"
-        << lines_of(columns_of(name), false, style) << '\n';
+        << lines_of(columns_of(name), false, style, width) << '\n';
   }
 }
 

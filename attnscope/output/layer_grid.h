@@ -35,8 +35,9 @@ class LayerGrid {
     const std::string* name;
   };
 
-  std::string lines_of(const std::vector<Column>& columns, bool name_models,
-                       const Style& style) const;
+  /// In several blocks where they are wider than `width`.
+  std::string lines_of(const std::vector<Column>& columns, bool name_models, const Style& style,
+                       std::size_t width) const;
 
   std::vector<std::string> columns_;
   std::map<std::string, Cells> models_;

@@ -43,13 +43,14 @@ void MatrixCorners::add(const Record& row) {
   matrix.kept.emplace_back(matrix.rows++, std::move(seen));
 }
 
-void MatrixCorners::write(const Style& style, std::string (*number_text)(double),
+void MatrixCorners::write(const WriteOptions& options, std::string (*number_text)(double),
                           std::ostream& out) const {
-  for (const Corners& matrix : matrices_) write(matrix, style, number_text, out);
+  for (const Corners& matrix : matrices_) write(matrix, options, number_text, out);
 }
 
-void MatrixCorners::write(const Corners& matrix, const Style& style,
+void MatrixCorners::write(const Corners& matrix, const WriteOptions& options,
                           std::string (*number_text)(double), std::ostream& out) {
+  const Style style(options.color);
   const std::string head = matrix.head < 0 ? "" : fmt::format(", head {}", matrix.head);
   out << style.bold(matrix.model) << "  "
       << style.dim(fmt::format("{} of layer {}{}, {} x {}", matrix.matrix, matrix.layer, head,
@@ -72,7 +73,7 @@ void MatrixCorners::write(const Corners& matrix, const Style& style,
       }
     }
   }
-  out << align(lines) << '\n';
+  out << fold(lines, static_cast<std::size_t>(options.width)) << '\n';
 }
 
 }  // namespace attnscope

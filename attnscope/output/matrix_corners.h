@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "attnscope/output/terminal.h"
+#include "attnscope/output/writers.h"
 #include "attnscope/results/record.h"
 
 namespace attnscope {
@@ -21,7 +22,8 @@ class MatrixCorners {
 
   /// Each matrix with a title, shape and corners, numbers in the form of `number_text`; what is no
   /// number is a dash.
-  void write(const Style& style, std::string (*number_text)(double), std::ostream& out) const;
+  void write(const WriteOptions& options, std::string (*number_text)(double),
+             std::ostream& out) const;
 
  private:
   struct Corners {
@@ -31,8 +33,8 @@ class MatrixCorners {
     /// The first rows and the last: their numbers, and the values of the columns shown.
     std::vector<std::pair<std::size_t, std::vector<double>>> kept;
   };
-  static void write(const Corners& matrix, const Style& style, std::string (*number_text)(double),
-                    std::ostream& out);
+  static void write(const Corners& matrix, const WriteOptions& options,
+                    std::string (*number_text)(double), std::ostream& out);
 
   std::vector<Corners> matrices_;
 };

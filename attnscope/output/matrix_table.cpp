@@ -13,26 +13,25 @@ std::string cosine_text(double cosine) { return fmt::format("{:.4f}", cosine); }
 
 class MatrixTable : public ReportCollector {
  public:
-  MatrixTable(const WriteOptions& options, std::ostream& out)
-      : style_(options.color), spell_(options.spell), out_(out) {}
+  MatrixTable(const WriteOptions& options, std::ostream& out) : options_(options), out_(out) {}
 
   void add_row(Record row) override { corners_.add(row); }
 
   void end() override {
     const bool of_cosines = report().command == "similarity";
-    corners_.write(style_, of_cosines ? cosine_text : weight_text, out_);
+    corners_.write(options_, of_cosines ? cosine_text : weight_text, out_);
     write_skipped(report(), out_);
     if (of_cosines && corners_.empty()) return;
-    out_ << style_.dim(of_cosines
-                           ? "Cosines between the rows of one head; csv and json have all of them."
-                           : "Canonical orientation: rows are outputs. " + spell_("out") +
-                                 " FILE.npy saves it for NumPy.")
+    out_ << Style(options_.color)
+                .dim(of_cosines
+                         ? "Cosines between the rows of one head; csv and json have all of them."
+                         : "Canonical orientation: rows are outputs. " + options_.spell("out") +
+                               " FILE.npy saves it for NumPy.")
          << '\n';
   }
 
  private:
-  Style style_;
-  SpellParameter spell_;
+  WriteOptions options_;
   std::ostream& out_;
   MatrixCorners corners_;
 };

@@ -62,7 +62,9 @@ Lines head_lines(const std::vector<const Record*>& rows, const Style& style) {
   return {matrix, rank, of, null};
 }
 
-void write_layers(const std::vector<const Record*>& rows, const Style& style, std::ostream& out) {
+void write_layers(const std::vector<const Record*>& rows, const WriteOptions& options,
+                  std::ostream& out) {
+  const Style style(options.color);
   Lines lines = head_lines(rows, style);
   for (const Record* row : rows) {
     auto& line =
@@ -79,7 +81,7 @@ void write_layers(const std::vector<const Record*>& rows, const Style& style, st
       }
     }
   }
-  out << align(lines);
+  out << fold(lines, static_cast<std::size_t>(options.width));
 }
 
 void write_cache(const Record& model, std::ostream& out) {
@@ -111,7 +113,7 @@ void write_mla_table(const Report& report, const WriteOptions& options, std::ost
     }
     if (rows.empty()) continue;
     out << style.bold(name) << "  " << style.dim(model_title(model)) << "\n\n";
-    write_layers(rows, style, out);
+    write_layers(rows, options, out);
     out << '\n';
     write_cache(model, out);
     out << '\n';

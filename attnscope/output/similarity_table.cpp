@@ -73,7 +73,8 @@ std::string overlap_cell(const Record& row, const Style& style) {
                      style.dim(fmt::format("({}, {})", first, second)));
 }
 
-void write_overlap_matrix(const Record& row, const Style& style, std::ostream& out) {
+void write_overlap_matrix(const Record& row, const WriteOptions& options, std::ostream& out) {
+  const Style style(options.color);
   const auto matrix = overlap_of(row);
   Lines lines = {{style.bold(text_field(row, "matrix"))}};
   for (std::int64_t head = 0; head < matrix.rows; ++head) {
@@ -87,7 +88,7 @@ void write_overlap_matrix(const Record& row, const Style& style, std::ostream& o
           std::isnan(overlap) ? "-" : style.shade(overlap, fmt::format("{:.0f}", 100 * overlap)));
     }
   }
-  out << align(lines) << '\n';
+  out << fold(lines, static_cast<std::size_t>(options.width)) << '\n';
 }
 
 void write_overlap(const Report& report, const WriteOptions& options, std::ostream& out) {
@@ -104,7 +105,7 @@ void write_overlap(const Report& report, const WriteOptions& options, std::ostre
   if (layers.size() == 1) {
     for (const Record& row : report.rows) {
       if (report.models.size() > 1) out << style.bold(text_field(row, "model")) << '\n';
-      write_overlap_matrix(row, style, out);
+      write_overlap_matrix(row, options, out);
     }
   }
   write_skipped(report, out);

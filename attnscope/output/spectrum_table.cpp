@@ -76,7 +76,8 @@ constexpr const char* kTensorMeasures[] = {"stable_rank", "entropy_rank", "spect
                                            "frobenius_norm"};
 
 /// Rows of `--tensor`, which have no layer: one line for each model, all measures.
-void write_tensor_rows(const Report& report, const Style& style, std::ostream& out) {
+void write_tensor_rows(const Report& report, const WriteOptions& options, std::ostream& out) {
+  const Style style(options.color);
   Lines lines;
   for (const Record& row : report.rows) {
     const Record& ranks = expect<Record>(row, "energy_rank");
@@ -116,7 +117,7 @@ void write_tensor_rows(const Report& report, const Style& style, std::ostream& o
     }
   }
   for (const Skipped& skipped : report.skipped) lines.push_back({skipped.model, "-"});
-  out << align(lines);
+  out << fold(lines, static_cast<std::size_t>(options.width));
 }
 
 /// The keys of a row's map, of the first row that there is.
@@ -138,7 +139,7 @@ void write_spectrum_table(const Report& report, const WriteOptions& options, std
   const std::string threshold = thresholds.empty() ? "" : thresholds.back();
   if (const Value* tensor = report.parameters.find("tensor")) {
     out << style.bold(printable(expect<std::string>(*tensor, "tensor"))) << "\n\n";
-    write_tensor_rows(report, style, out);
+    write_tensor_rows(report, options, out);
     out << '\n';
   } else {
     const TableKind kinds[] = {

@@ -45,6 +45,12 @@ std::string scaled(double number);
 /// Lines of cells two spaces apart; the first `left_columns` to the left, the others to the right.
 std::string align(const std::vector<std::vector<std::string>>& lines, std::size_t left_columns = 1);
 
+/// The same in blocks of at most `width` columns, one under the other, each of which begins with
+/// the first cells of the lines. A block ends before one of the cells `ends`, or before any where
+/// that is empty; one cell, or what stands before the next end, may be wider.
+std::string fold(const std::vector<std::vector<std::string>>& lines, std::size_t width,
+                 const std::vector<std::size_t>& ends = {});
+
 /// A field of a row as a number or text; the fallback where it is absent, null or something else.
 std::int64_t integer_field(const Record& row, std::string_view name, std::int64_t fallback = 0);
 std::string text_field(const Record& row, std::string_view name);

@@ -1,0 +1,42 @@
+// Tables that are wider than the terminal stand in blocks, one under the other.
+#include <gtest/gtest.h>
+
+#include "attnscope/output/terminal.h"
+
+namespace attnscope {
+namespace {
+
+const std::vector<std::vector<std::string>> kLines = {
+    {"layer", "q a", "q b", "k a", "k b"}, {"0", "1.5", "22", "3", "4"}, {"1", "5", "6", "7", "8"}};
+
+TEST(Fold, LeavesWhatFitsAsItIs) {
+  EXPECT_EQ(fold(kLines, 80), align(kLines));
+  EXPECT_EQ(fold(kLines, 25), align(kLines));
+}
+
+TEST(Fold, RepeatsTheFirstCellsInEachBlock) {
+  EXPECT_EQ(fold(kLines, 16),
+            "layer  q a  q b\n0      1.5   22\n1        5    6\n"
+            "\n"
+            "layer  k a  k b\n0        3    4\n1        7    8\n");
+}
+
+TEST(Fold, KeepsTogetherWhatBelongsTogether) {
+  const std::vector<std::size_t> ends = {3};
+  EXPECT_EQ(fold(kLines, 21, ends), fold(kLines, 16)) << "three columns would fit";
+  EXPECT_EQ(fold(kLines, 5, ends), fold(kLines, 16)) << "a pair may be wider";
+}
+
+TEST(Fold, OneColumnMayBeWider) {
+  EXPECT_EQ(fold({{"name", "value"}, {"a", "a long text"}}, 4),
+            "name        value\na     a long text\n");
+  EXPECT_EQ(fold({{"name"}, {"a"}}, 2), "name\na\n");
+  EXPECT_EQ(fold({}, 80), "");
+}
+
+TEST(Fold, ShortLinesEndEarlier) {
+  EXPECT_EQ(fold({{"x", "1", "2"}, {"y", "3"}}, 4), "x  1\ny  3\n\nx  2\ny\n");
+}
+
+}  // namespace
+}  // namespace attnscope
