@@ -16,9 +16,11 @@ std::vector<ModelTable> tables_of(const Report& report) {
   for (const Record& model : report.models) {
     tables.push_back({.name = text_field(model, "name"), .title = model_title(model)});
   }
+  // Facts of models may come from a file (a store), and need not be those of the rows.
   const auto table_of = [&](const std::string& model) -> ModelTable& {
-    return *std::find_if(tables.begin(), tables.end(),
-                         [&](const ModelTable& table) { return table.name == model; });
+    const auto found = std::find_if(tables.begin(), tables.end(),
+                                    [&](const ModelTable& table) { return table.name == model; });
+    return found != tables.end() ? *found : tables.emplace_back(ModelTable{.name = model});
   };
   for (const Record& row : report.rows) {
     table_of(text_field(row, "model"))
