@@ -27,7 +27,7 @@ from collections.abc import Sequence
 from concurrent.futures import Executor
 from typing import TYPE_CHECKING, Any, Literal, Union
 
-from attnscope._arrays import is_array, spectrum_of
+from attnscope._arrays import names_models, spectrum_of
 from attnscope._page import Page
 from attnscope._run import run, run_page
 from attnscope._table import Table
@@ -165,7 +165,7 @@ def function(command, is_method):
     text += docstring(command, placed + named, is_method)
     indent = "        " if is_method else "    "
     if name in MODELS_OF and not is_method:
-        text += f"{indent}if is_array(models):\n{indent}    return spectrum_of(models, locals())\n"
+        text += f"{indent}if not names_models(models):\n{indent}    return spectrum_of(models, locals())\n"
     return text + f'{indent}return {runs}("{name}", locals())\n'
 
 

@@ -6,11 +6,15 @@
 #include "attnscope/analysis/spectrum.h"
 #include "attnscope/core/error.h"
 #include "attnscope/pipeline/lent_team.h"
+#include "attnscope/pipeline/rows.h"
 #include "attnscope/pipeline/singular_outcome.h"
 #include "attnscope/pipeline/weight_spectrum.h"
 
 namespace attnscope {
 namespace {
+
+/// In place of a model and of a tensor: an array has no name of its own.
+constexpr const char* kName = "array";
 
 SpectrumFields fields_wanted(const SpectrumRequest& request) {
   SpectrumFields wanted{.thresholds = request.thresholds, .with_values = request.with_values};
@@ -26,30 +30,31 @@ SpectrumFields fields_wanted(const SpectrumRequest& request) {
   return wanted;
 }
 
+Outcome spectrum_of(const TensorView& matrix, const SpectrumFields& wanted,
+                    const Compute& compute) {
+  const auto read = read_singular_values(matrix, compute);
+  if (!read.skipped.empty()) return {.skipped = read.skipped};
+  return singular_outcome(std::nullopt, read.matrix, [&](const std::vector<double>& values) {
+    Record fields;
+    add_spectrum_fields(fields, values, {.rows = matrix.shape[0], .cols = matrix.shape[1]}, wanted);
+    return fields;
+  });
+}
+
 }  // namespace
 
 void run_array_spectrum(const TensorView& matrix, const SpectrumRequest& request,
                         const Context& context, RowSink& sink) {
   const SpectrumFields wanted = fields_wanted(request);
-  sink.begin({.command = "spectrum",
-              .parameters = {{"energy", request.thresholds}, {"values", request.with_values}}});
+  const std::int64_t bytes = matrix.element_count() * dtype_info(matrix.dtype).bits / 8;
+  ReportHead head{.command = "spectrum",
+                  .models = {{{"name", kName}, {"bytes", bytes}}},
+                  .parameters = spectrum_parameters(request)};
+  head.parameters.add("tensor", kName);
+  sink.begin(head);
   LentTeam team(context);
-  const auto read = read_singular_values(matrix, team.compute());
-  Outcome outcome{.skipped = read.skipped};
-  if (read.skipped.empty()) {
-    outcome = singular_outcome(std::nullopt, read.matrix, [&](const std::vector<double>& values) {
-      Record fields;
-      add_spectrum_fields(fields, values, {.rows = matrix.shape[0], .cols = matrix.shape[1]},
-                          wanted);
-      return fields;
-    });
-  }
-  if (!outcome.note.empty()) sink.add_note(std::move(outcome.note));
-  if (outcome.skipped.empty()) {
-    sink.add_row(std::move(outcome.fields));
-  } else {
-    sink.add_skipped({.reason = std::move(outcome.skipped)});
-  }
+  const std::vector<Outcome> outcomes = {spectrum_of(matrix, wanted, team.compute())};
+  rows_with_heads(sink).add({kName, std::nullopt, kName}, outcomes);
   sink.end();
 }
 

@@ -249,14 +249,6 @@ void add_inputs(ItemInputs& inputs, const WorkItem& item, const Source& source) 
 
 RowMaker make_rows(RowSink& sink) { return rows_with_heads(sink); }
 
-Record common_parameters(const SpectrumRequest& request) {
-  Record parameters = {{"energy", request.thresholds}, {"values", request.with_values}};
-  if (request.ranks.empty()) return parameters;
-  Value::List ranks;
-  for (const Rank& rank : request.ranks) ranks.emplace_back(rank.text());
-  return parameters.add("rank", std::move(ranks));
-}
-
 /// The 2-D tensor of that name in every checkpoint. Throws Error(usage).
 void check_tensor(const Checkpoint& checkpoint, const std::string& name) {
   const auto refuse = [](const std::string& problem) {
@@ -277,6 +269,14 @@ void check_tensor(const Checkpoint& checkpoint, const std::string& name) {
 
 }  // namespace
 
+Record spectrum_parameters(const SpectrumRequest& request) {
+  Record parameters = {{"energy", request.thresholds}, {"values", request.with_values}};
+  if (request.ranks.empty()) return parameters;
+  Value::List ranks;
+  for (const Rank& rank : request.ranks) ranks.emplace_back(rank.text());
+  return parameters.add("rank", std::move(ranks));
+}
+
 const Analysis& spectrum_analysis() {
   static constexpr std::array kRoles = {Role::query, Role::key, Role::value, Role::output,
                                         Role::gate,  Role::up,  Role::down,  Role::qk,
@@ -295,11 +295,11 @@ const Analysis& spectrum_analysis() {
 void run_spectrum(std::span<const Model> models, const SpectrumRequest& request,
                   const Context& context, RowSink& sink) {
   const auto matrices = select_matrices(models, request.matrices, sink);
-  ReportHead head{.command = "spectrum", .parameters = common_parameters(request)};
+  ReportHead head{.command = "spectrum", .parameters = spectrum_parameters(request)};
   head.parameters.add("matrix", roles_value(request.matrices))
       .add("layers", request.layers.parameter())
       .add("per_head", request.per_head);
-  Plan plan{.analysis = &spectrum_analysis(), .parameters = common_parameters(request)};
+  Plan plan{.analysis = &spectrum_analysis(), .parameters = spectrum_parameters(request)};
   plan.parameters.add("per_head", request.per_head);
   add_layers(plan, models, matrices, request.layers);
   run_plan(plan, sources_of(models), std::move(head), context, sink);
@@ -316,7 +316,7 @@ void run_tensor_spectrum(std::span<const std::shared_ptr<const Checkpoint>> chec
                             "' is a share of a model's width, which a tensor alone has not; name "
                             "a number"});
   }
-  ReportHead head{.command = "spectrum", .parameters = common_parameters(request)};
+  ReportHead head{.command = "spectrum", .parameters = spectrum_parameters(request)};
   head.parameters.add("tensor", tensor);
   Plan plan{.analysis = &spectrum_analysis(), .parameters = head.parameters};
   std::vector<Source> sources;

@@ -22,6 +22,9 @@ struct SpectrumRequest {
   bool with_values = false;
 };
 
+/// The parameters of a report that every spectrum has.
+Record spectrum_parameters(const SpectrumRequest& request);
+
 /// Spectra of matrices, products and tensors.
 const Analysis& spectrum_analysis();
 

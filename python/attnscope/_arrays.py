@@ -1,12 +1,13 @@
 """Measures of arrays that are in memory."""
 
+import os
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from attnscope import _core, _describe
-from attnscope._run import table_of
+from attnscope._run import is_open, table_of
 from attnscope._table import Table
 from attnscope._values import text_of
 
@@ -16,6 +17,13 @@ OF_ARRAYS = ("energy", "rank", "values", "threads")
 
 def is_array(value: Any) -> bool:
     return hasattr(value, "__dlpack__") or hasattr(value, "__array_interface__")
+
+
+def names_models(value: Any) -> bool:
+    """Whether it is a model, or a list of models, and no numbers."""
+    if isinstance(value, (list, tuple)):
+        return not value or names_models(value[0]) and not isinstance(value[0], (list, tuple))
+    return isinstance(value, (str, bytes, os.PathLike)) or is_open(value)
 
 
 def readable(array: Any) -> Any:
@@ -30,11 +38,44 @@ def readable(array: Any) -> Any:
     return array
 
 
-def _real(array: Any) -> Any:
-    """Real numbers, where NumPy's are whole ones."""
-    if isinstance(array, np.ndarray) and array.dtype.kind in "iub":
+def _line(error: Exception) -> str:
+    return str(error).partition("\n")[0]
+
+
+def _as_numpy(value: Any) -> NDArray[Any] | None:
+    """What NumPy makes of it, without a copy where it can; None: of a type that NumPy has not."""
+    if is_array(value) and not isinstance(value, np.ndarray):
+        try:
+            return np.from_dlpack(value)
+        except (AttributeError, BufferError, RuntimeError, TypeError, ValueError):
+            return None
+    try:
+        return np.asarray(value)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"numbers in rows of one length are needed: {_line(error)}") from None
+
+
+def _real(value: Any) -> Any:
+    """An array of real numbers, of whatever `numpy.asarray` takes."""
+    if np.ma.is_masked(value):
+        raise ValueError("some of the array is masked: fill it first")
+    value = readable(value)
+    array = _as_numpy(value)
+    if array is None:
+        return value
+    kind = array.dtype.kind
+    if kind == "f" and array.dtype.itemsize <= 8:
+        return readable(array)
+    if kind == "O" and array.ndim == 0:
+        raise TypeError(f"a matrix of numbers is needed, not {type(value).__name__}")
+    # NumPy would read a text among objects as a number.
+    texts = kind == "O" and any(isinstance(item, (str, bytes)) for item in array.flat)
+    if kind not in "fiubOV" or array.dtype.type is np.void or texts:
+        raise TypeError(f"real numbers are needed, not {'texts' if texts else array.dtype}")
+    try:
         return array.astype(np.float64)
-    return readable(array)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"real numbers are needed: {_line(error)}") from None
 
 
 def spectrum_of(array: Any, given: dict[str, Any]) -> Table:
@@ -49,17 +90,23 @@ def spectrum_of(array: Any, given: dict[str, Any]) -> Table:
         arguments.append((name, text))
     return table_of(_core.spectrum_of(_real(array), arguments))
 
-
 def attention_rank(maps: Any, energy: float = 0.9) -> NDArray[np.int64]:
     """How many singular values hold the share `energy` of the sum of their squares, of each map.
 
-    `maps`: (..., T, T), of any library that speaks DLPack. The result has the shape (...).
+    `maps`: (..., T, T), whatever `numpy.asarray` takes or any library that speaks DLPack gives. The
+    result has the shape (...).
     """
     if not 0 < energy < 1:
         raise ValueError(f"energy: a share between 0 and 1 is needed, not {energy!r}")
-    if not is_array(maps):
-        raise TypeError(f"maps: an array is needed, not {type(maps).__name__}")
-    array = np.asarray(np.from_dlpack(_real(maps)), dtype=np.float32)
+    try:
+        numbers = _real(maps)
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"maps: {error}") from None
+    if not isinstance(numbers, np.ndarray):  # PyTorch's bfloat16, say, which can widen itself
+        numbers = _as_numpy(numbers.float() if hasattr(numbers, "float") else numbers)
+    if numbers is None:
+        raise TypeError(f"maps: numbers that NumPy has are needed, not {type(maps).__name__}")
+    array = np.asarray(numbers, dtype=np.float32)
     if array.ndim < 2:
         raise ValueError("maps: an array of shape (..., T, T) is needed")
     flat = np.ascontiguousarray(array).reshape(-1, *array.shape[-2:])

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from concurrent.futures import Executor
 from typing import TYPE_CHECKING, Any, Literal, Union
 
-from attnscope._arrays import is_array, spectrum_of
+from attnscope._arrays import names_models, spectrum_of
 from attnscope._page import Page
 from attnscope._run import run, run_page
 from attnscope._table import Table
@@ -138,7 +138,7 @@ def spectrum(
     - query: of W_Q; null where it was skipped
     - kv: of W_K over W_V; null where it was skipped
     """
-    if is_array(models):
+    if not names_models(models):
         return spectrum_of(models, locals())
     return run("spectrum", locals())
 

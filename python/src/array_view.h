@@ -9,6 +9,9 @@ namespace attnscope::python {
 
 using AnyArray = nanobind::ndarray<nanobind::ro, nanobind::device::cpu>;
 
+/// What Python gives as an array in this machine's memory. Throws TypeError.
+AnyArray array_of(nanobind::handle object);
+
 /// The array as it lies in memory, good as long as the array is kept. Throws ValueError for types
 /// that checkpoints do not have, and for negative strides.
 TensorView view_of(const AnyArray& array);

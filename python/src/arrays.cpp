@@ -38,12 +38,13 @@ TensorView matrix_of(const AnyArray& array) {
 }
 
 /// `arguments`: energy, rank, values, threads, … of the command `spectrum`.
-std::unique_ptr<TableReport> spectrum_of(const AnyArray& array, Example arguments) {
+std::unique_ptr<TableReport> spectrum_of(const nb::object& object, Example arguments) {
   struct Work {
     TensorView matrix;
     Arguments arguments;
     ReportCollector rows;
   };
+  const AnyArray array = array_of(object);
   arguments.emplace_back("models", "array");  // which the command cannot do without
   const auto work = std::make_shared<Work>(matrix_of(array),
                                            arguments_of(find_command_named("spectrum"), arguments));

@@ -16,10 +16,17 @@
 namespace attnscope::python {
 namespace {
 
-/// What the page calls rows of this report.
-std::string part_id(const Report& report) {
-  const std::string_view kind = row_kind_of(report.command, report.parameters).name;
-  return kind == "head_overlap" ? "overlap" : std::string(kind);
+/// A part of a page: what it calls these rows, and the models that they are of. A tensor by its
+/// name is of none, and its spectrum stands alone.
+struct Part {
+  std::string id;
+  std::vector<Record> models;
+};
+
+Part part_of(const Report& report) {
+  const std::string kind(row_kind_of(report.command, report.parameters).name);
+  if (kind == "tensor") return {.id = "spectrum", .models = {}};
+  return {.id = kind == "head_overlap" ? "overlap" : kind, .models = report.models};
 }
 
 /// The shares of energy that the rows have ranks of; the page needs one at least.
@@ -36,12 +43,13 @@ std::vector<NamedText> charts_of(const std::shared_ptr<const Report>& report) {
   const auto charts = std::make_shared<std::vector<NamedText>>();
   run_interruptibly(
       [report, charts](const Waiter& waiter) {
+        const Part part = part_of(*report);
         ReportFile file({{"version", ATTNSCOPE_VERSION},
                          {"created", ""},
                          {"command", ""},
                          {"thresholds", thresholds_of(*report)}},
-                        report->models);
-        send(*report, *file.sink({.id = part_id(*report)}));
+                        part.models);
+        send(*report, *file.sink({.id = part.id}));
         for (ChartFile& chart : chart_files(charts_script(), file, /*seconds=*/0, waiter.stop)) {
           charts->emplace_back(std::move(chart.name), std::move(chart.vega_lite));
         }

@@ -67,7 +67,7 @@ std::unique_ptr<OpenModel> open_model(const std::string& name, const std::string
       OpenModel{*opening->model, name, layout, remote, opening->warnings});
 }
 
-using Arrays = std::vector<std::pair<std::string, AnyArray>>;
+using Arrays = std::vector<AnyArray>;
 
 /// Keeps arrays of Python's, and lets them go where that may be done.
 std::shared_ptr<const void> owner_of(Arrays arrays) {
@@ -77,17 +77,20 @@ std::shared_ptr<const void> owner_of(Arrays arrays) {
           }};
 }
 
-std::unique_ptr<OpenModel> open_in_memory(const std::string& name, Arrays arrays,
-                                          std::optional<std::string> config,
-                                          std::optional<std::string> tokenizer,
-                                          const std::string& layout) {
+std::unique_ptr<OpenModel> open_in_memory(
+    const std::string& name, const std::vector<std::pair<std::string, nb::object>>& tensors,
+    std::optional<std::string> config, std::optional<std::string> tokenizer,
+    const std::string& layout) {
   TensorsInMemory memory{
       .name = name, .config = std::move(config), .tokenizer = std::move(tokenizer)};
-  for (const auto& [tensor, array] : arrays) {
+  Arrays arrays;
+  for (const auto& [tensor, object] : tensors) {
     try {
-      memory.tensors.push_back({tensor, view_of(array)});
+      arrays.push_back(array_of(object));
+      memory.tensors.push_back({tensor, view_of(arrays.back())});
     } catch (const nb::builtin_exception& error) {
-      throw nb::value_error(("tensor '" + tensor + "': " + error.what()).c_str());
+      throw nb::builtin_exception(error.type(),
+                                  ("tensor '" + tensor + "': " + error.what()).c_str());
     }
   }
   memory.owner = owner_of(std::move(arrays));

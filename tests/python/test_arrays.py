@@ -1,5 +1,9 @@
 """Measures of arrays that are in memory."""
 
+import pathlib
+from fractions import Fraction
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -60,12 +64,68 @@ def test_torch() -> None:
     row = asc.spectrum(weight)[0]
     assert row["spectral_norm"] == pytest.approx(float(torch.linalg.matrix_norm(weight, 2)))
     assert asc.spectrum(weight.to(torch.bfloat16))[0]["shape"].tolist() == [20, 30]
+    assert asc.spectrum(torch.ones(2, 3, dtype=torch.int32))["spectral_norm"][0] == pytest.approx(
+        6**0.5
+    )
+    maps = torch.softmax(torch.randn(2, 5, 5), dim=-1).to(torch.bfloat16)
+    assert asc.attention_rank(maps).shape == (2,)
+    for strange in (torch.eye(3).to_sparse(), torch.eye(3) * 1j, torch.empty(2, 2, device="meta")):
+        with pytest.raises((TypeError, ValueError, NotImplementedError)):
+            asc.spectrum(strange)
 
 
-def test_what_is_no_array() -> None:
-    with pytest.raises(TypeError, match="not list"):
-        asc.spectrum([[1.0, 2.0], [3.0, 4.0]])
+def test_whatever_numpy_takes() -> None:
+    numbers: list[list[float]] = [[3, 0, 0], [0, 4, 0.5]]
+    expected = asc.spectrum(np.array(numbers)).to_json()
+    alike: list[Any] = [
+        numbers,
+        tuple((*row,) for row in numbers),
+        [np.array(row) for row in numbers],
+        np.array(numbers).data,
+        np.array(numbers, dtype=np.longdouble),
+        np.array(numbers, dtype=object),
+        [[Fraction(number) for number in row] for row in numbers],
+        np.ma.MaskedArray(numbers),
+    ]
+    for name in ("pandas", "polars"):
+        library = pytest.importorskip(name)
+        alike.append(library.DataFrame(np.array(numbers)))
+    for array in alike:
+        assert asc.spectrum(array).to_json() == expected
+    assert asc.spectrum([[True, False], [False, True]])["spectral_norm"][0] == 1
+    assert asc.attention_rank([[1.0]]).shape == ()
+    assert asc.attention_rank([[[1.0, 0.0], [0.5, 0.5]]]).tolist() == [2]
+
+
+def test_what_is_no_array(gpt2: str) -> None:
+    refused: list[tuple[Any, str]] = [
+        (3, "two axes"),
+        ([1.0, 2.0], "two axes"),
+        ([[]], "two axes"),
+        (None, "not NoneType"),
+        ({"weight": [[1.0]]}, "not dict"),
+        (object(), "not object"),
+        ([[1.0, 2.0], [3.0]], "rows of one length"),
+        ([["1", "2"]], "not <U1"),
+        (np.array([["1", 2.0]], dtype=object), "not texts"),
+        (np.array([[1.0, {}]], dtype=object), "not 'dict'"),
+        (np.eye(2) * 1j, "not complex128"),
+        (np.zeros((2, 2), dtype="M8[s]"), "not datetime64"),
+        (np.zeros((2, 2), dtype=[("a", "f4")]), "not "),
+        (np.ma.masked_greater(np.eye(3), 0.5), "masked"),
+    ]
+    for value, message in refused:
+        with pytest.raises((TypeError, ValueError), match=message) as error:
+            asc.spectrum(value)
+        assert "\n" not in str(error.value)
+    with pytest.raises(TypeError, match="maps: a matrix of numbers is needed, not NoneType"):
+        asc.attention_rank(None)
     with pytest.raises(TypeError, match="not int"):
         asc.open(3)
-    with pytest.raises(TypeError, match="maps: an array"):
-        asc.attention_rank([[1.0]])
+    with pytest.raises(TypeError, match="not int"):
+        asc.spectrum([gpt2, 3])
+
+
+def test_the_names_of_models_are_no_arrays(gpt2: str) -> None:
+    for names in (np.str_(gpt2), gpt2.encode(), [np.str_(gpt2)], pathlib.Path(gpt2)):
+        assert len(asc.spectrum(names, matrix="q")) == 6

@@ -4,9 +4,11 @@ import { analysis, type Report } from "../../data/report";
 import type { SpectrumRow } from "../../data/report_file";
 import { kNotes, kQuantities, kTitles, null_quantity, spectra_axes, spectrum_quantity, thinned, type Quantity } from "./charts";
 
-/** Each quantity in a chart of its own; none without singular values. */
+/** Each quantity in a chart of its own; none without singular values. Of several rows each is of another file. */
 export function array_charts(report: Report): LinesChart[] {
-  return (analysis(report, "spectrum")?.rows ?? []).flatMap((row) => kQuantities.flatMap((quantity) => array_chart(report, row, quantity) ?? []));
+  const rows = analysis(report, "spectrum")?.rows ?? [];
+  const charts_of = (row: SpectrumRow): LinesChart[] => kQuantities.flatMap((quantity) => array_chart(report, row, quantity) ?? []);
+  return rows.flatMap((row, index) => charts_of(row).map((chart) => (rows.length > 1 ? { ...chart, name: `model-${index}-${chart.name}` } : chart)));
 }
 
 function array_chart(report: Report, row: SpectrumRow, quantity: Quantity): LinesChart | undefined {
