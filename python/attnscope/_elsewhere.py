@@ -81,10 +81,13 @@ class Elsewhere:
                 future: Future[Any] = executor.submit(compute, self._run, files, self._threads, item)
                 wait((future, self._stopped), return_when=FIRST_COMPLETED)
                 if future.done():
-                    outcome: str | Error = future.result()
+                    outcome = future.result()
                     self._breaks = 0
                     if isinstance(outcome, Error):
                         raise outcome
+                    if not isinstance(outcome, str):
+                        kind = type(outcome).__name__
+                        raise TypeError(f"executor: its worker gave {kind}, not outcomes")
                     return outcome
                 future.cancel()
             except BrokenProcessPool as error:

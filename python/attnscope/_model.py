@@ -77,7 +77,7 @@ def open(
     - remote: of a name on the hub: read only what is needed, and keep nothing
     - progress: whether a line tells how far a download is (default: on a terminal and in a notebook)
     """
-    described = "" if layout is None else os.fspath(layout)
+    described = "" if layout is None else os.fsdecode(layout)
     if is_in_memory(model):
         return Model(open_in_memory(in_memory(model, config, tokenizer, name), described))
     for keyword, value in (("config", config), ("tokenizer", tokenizer), ("name", name)):

@@ -2,8 +2,8 @@
 
 import html
 import os
-from pathlib import Path as FilePath
 
+from attnscope._files import write
 from attnscope._safetensors import Bytes
 
 
@@ -19,7 +19,7 @@ class Page:
         return self._content.tobytes().decode()
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        FilePath(path).write_bytes(self._content.data)
+        write(path, self._content)
 
     def __len__(self) -> int:
         """Its bytes."""

@@ -5,16 +5,15 @@ import warnings
 from collections.abc import Mapping
 from concurrent.futures import Executor
 from contextlib import AbstractContextManager, nullcontext
-from pathlib import Path as FilePath
-from tempfile import NamedTemporaryFile
 from typing import Any
 
 from attnscope import _core, _describe
 from attnscope._elsewhere import Elsewhere
 from attnscope._errors import CheckpointWarning, error_of
+from attnscope._files import write
 from attnscope._page import Page
 from attnscope._progress import ProgressLine
-from attnscope._safetensors import Bytes, arrays_of
+from attnscope._safetensors import arrays_of
 from attnscope._table import Table
 from attnscope._values import IN_MEMORY, text_of
 from attnscope._worker import ModelFiles
@@ -26,18 +25,29 @@ def _models_of(given: Any) -> list[Any]:
     return list(given) if isinstance(given, (list, tuple)) else [given]
 
 
-def _is_open(model: Any) -> bool:
+def is_open(model: Any) -> bool:
     return hasattr(model, "_core")
 
 
 def name_of(model: Any) -> str:
-    if _is_open(model):
+    if is_open(model):
         return str(model._core.name)
     try:
         return os.fsdecode(os.fspath(model))
     except TypeError:
         kind = type(model).__name__
         raise TypeError(f"a model, a path or a name on the hub is needed, not {kind}") from None
+
+
+def _checked(name: str, text: str, is_path: bool) -> str:
+    """What the library can take: UTF-8, and as a path what the system can."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise ValueError(f"{name}: {text[:80]!a} is not UTF-8") from None
+    if is_path and "\0" in text:
+        raise ValueError(f"{name}: {text[:80]!a} holds a zero byte, which no path can")
+    return text
 
 
 def _arguments(command: str, given: Mapping[str, Any]) -> tuple[Arguments, dict[str, _core.OpenModel]]:
@@ -49,34 +59,18 @@ def _arguments(command: str, given: Mapping[str, Any]) -> tuple[Arguments, dict[
         if parameter["type"] != "models":
             text = text_of(parameter, value)
             if text is not None:
+                text = _checked(parameter["name"], text, parameter["type"] == "file")
                 arguments.append((parameter["name"], text))
             continue
         for model in _models_of(value) if value is not None else []:
-            name = name_of(model)
+            name = _checked("models", name_of(model), is_path=True)
             arguments.append(("models", name))
-            if not _is_open(model):
+            if not is_open(model):
                 continue
             open_models[name] = model._core
             if model._core.layout and given.get("layout") is None:
                 arguments.append(("layout", model._core.layout))
     return arguments, open_models
-
-
-def _write(path: str, content: Bytes) -> None:
-    """Whole or not at all. Raises IoError."""
-    target = FilePath(path)
-    try:
-        with NamedTemporaryFile(dir=target.parent, prefix=f".{target.name}.", delete=False) as file:
-            try:
-                file.write(content.data)
-                file.flush()
-                os.replace(file.name, target)
-            except BaseException:
-                os.unlink(file.name)
-                raise
-    except OSError as error:
-        problem = f"cannot write: {error.strerror}"
-        raise error_of("io", f"{path}: {problem}", {"file": path, "problem": problem}) from None
 
 
 def _in_any_folder(path: str) -> str:
@@ -93,6 +87,9 @@ def _elsewhere(
     """None: items are computed in this process."""
     if executor is None:
         return nullcontext()
+    if not callable(getattr(executor, "submit", None)):
+        kind = type(executor).__name__
+        raise TypeError(f"executor: one of concurrent.futures is needed, not {kind}")
     if any(model.is_in_memory for model in open_models.values()):
         raise TypeError("a model in memory cannot be sent elsewhere: save it, and open its path")
     layout = _in_any_folder(dict(arguments).get("layout", ""))
@@ -124,7 +121,7 @@ def _outcome(name: str, given: Mapping[str, Any], more: Arguments) -> dict[str, 
         warnings.warn(warning, CheckpointWarning, stacklevel=4)
     for path, content in outcome["files"].items():
         if not path.startswith(IN_MEMORY):
-            _write(path, content)
+            write(path, content)
     return outcome
 
 
@@ -159,7 +156,12 @@ def run_page(name: str, given: Mapping[str, Any]) -> Page:
 
 def open_core(name: str, layout: str, remote: bool, progress: bool | None) -> _core.OpenModel:
     with ProgressLine("open", progress) as show:
-        opened = _core.open_model(name, layout, remote, show)
+        opened = _core.open_model(
+            _checked("model", name, is_path=True),
+            _checked("layout", layout, is_path=True),
+            bool(remote),
+            show,
+        )
     for warning in opened.warnings:
         warnings.warn(warning, CheckpointWarning, stacklevel=4)
     return opened

@@ -90,7 +90,7 @@ Writer = Callable[[Any], str]
 
 _WRITERS: dict[str, tuple[Writer, str]] = {
     "integer": (_whole, "an int"),
-    "bytes": (_whole, "an int or a text such as '2G'"),
+    "bytes": (lambda value: f"{_whole(value)}B", "an int or a text such as '2G'"),
     "choice": (_text, "a str"),
     "role": (_text, "a str"),
     "roles": (_list_of(_text), "a name or a list of names"),

@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
-"""Times attnscope.spectrum(array) in Python beside the library's own benchmark of the same matrix.
+"""Times attnscope.spectrum(array) in Python beside the library's own benchmark of the same matrix, and the import.
 
-    python benchmarks/compare/python_array.py [--repeats 5]
+    python benchmarks/compare/python.py [--repeats 5]
 
 Needs a Python that has the package (./dev wheel puts it into build/packages). One thread on both sides, which take turns; a
 figure is the median. The singular values are compared with NumPy's first.
 """
 
 import argparse
+import subprocess
+import sys
 import time
 
 import numpy as np
@@ -16,6 +18,8 @@ from common import RELEASE, Results, alternating_medians, bench_seconds, duratio
 import attnscope as asc
 
 SIZES = ((768, 768), (2048, 2048))
+IMPORT_SECONDS = 0.08  # at most, beyond NumPy's: a script that prints one number should feel none of it
+IMPORT = "import time, numpy; start = time.perf_counter(); import attnscope; print(time.perf_counter() - start)"
 
 
 def python_seconds(array):
@@ -26,6 +30,10 @@ def python_seconds(array):
         asc.spectrum(array, threads=1)
         times.append(time.perf_counter() - start)
     return median(times)
+
+
+def import_seconds(repeats):
+    return median([float(subprocess.check_output([sys.executable, "-c", IMPORT])) for _ in range(repeats)])
 
 
 def check(array):
@@ -50,7 +58,9 @@ def main():
         results.add_limit(f"an array of {rows} x {cols}", f"asc.spectrum {duration(seconds['python'])}",
                           f"singular_values_bench {duration(seconds['library'])}",
                           seconds["python"] / seconds["library"], 1.05)
-    results.finish("python_array")
+    seconds = import_seconds(4 * repeats)
+    results.add_limit("import attnscope", duration(seconds), "import numpy before it", seconds, IMPORT_SECONDS)
+    results.finish("python")
 
 
 if __name__ == "__main__":
