@@ -259,6 +259,7 @@ TEST_F(Attention, WrongTextsAreRefused) {
 
 TEST_F(Attention, AStopEndsItWithinASecond) {
   RunningCommand run(long_attention_run(folder_, 600));
+  ASSERT_TRUE(run.wait_until([&] { return run.handles(SIGINT); }));
   const auto start = std::chrono::steady_clock::now();
   run.wait_until(
       [&] { return std::chrono::steady_clock::now() - start >= std::chrono::seconds(1); });

@@ -193,6 +193,7 @@ TEST_F(LongRun, KilledAtAnyMomentItLeavesNoFile) {
 
 TEST_F(LongRun, AnInterruptOfARunToStdoutPrintsNoData) {
   RunningCommand run(command_);
+  ASSERT_TRUE(run.wait_until([&] { return run.handles(SIGINT); }));
   std::this_thread::sleep_for(300ms);
   run.send(SIGINT);
   expect_interrupted(run.wait());

@@ -222,9 +222,10 @@ TEST(CliReport, AnInterruptEndsItWithinASecondAndLeavesNoFile) {
   Words words = long_attention_run(inputs, 600);
   words.front() = "report";
   RunningCommand run(words + Words{"-o", (folder.path() / "report.html").string()});
+  ASSERT_TRUE(run.wait_until([&] { return run.handles(SIGINT); }));
   const auto start = std::chrono::steady_clock::now();
   run.wait_until(
-      [&] { return std::chrono::steady_clock::now() - start > std::chrono::seconds(1); });
+      [&] { return std::chrono::steady_clock::now() - start >= std::chrono::seconds(1); });
   run.send(SIGINT);
   const RunResult result = run.wait();
   EXPECT_EQ(result.exit_code, 128 + SIGINT) << result.err;

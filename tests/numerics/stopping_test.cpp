@@ -1,9 +1,11 @@
 // Whatever is under way ends soon after a stop is asked for, at any moment of it.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <cmath>
 #include <functional>
+#include <optional>
 #include <stop_token>
 #include <thread>
 #include <utility>
@@ -16,6 +18,7 @@
 #include "attnscope/numerics/symmetric_eigenvalues.h"
 #include "attnscope/numerics/thin_product_batch.h"
 #include "tests/support/compute.h"
+#include "tests/support/given_time.h"
 #include "tests/support/matrices.h"
 
 namespace attnscope {
@@ -28,8 +31,7 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-/// What a user waits for at most is 1 s; these matrices are smaller than his, the machine may be
-/// busy.
+/// What a user waits for at most is 1 s; these matrices are smaller than his.
 constexpr double kMostSeconds = 0.5;
 
 class Stopping : public testing::Test {
@@ -45,10 +47,10 @@ class Stopping : public testing::Test {
     const double whole = seconds_since(start);
     for (const double share : {0.0, 0.2, 0.45, 0.7, 0.85}) {
       std::stop_source source;
-      Clock::time_point asked;
+      std::optional<GivenTime> asked;
       std::jthread stopper([&] {
         std::this_thread::sleep_for(std::chrono::duration<double>(share * whole));
-        asked = Clock::now();
+        asked.emplace(getpid());
         source.request_stop();
       });
       if (share == 0) stopper.join();
@@ -61,7 +63,7 @@ class Stopping : public testing::Test {
       if (stopper.joinable()) stopper.join();
       EXPECT_TRUE(stopped || share > 0);
       if (!stopped) continue;
-      EXPECT_LT(seconds_since(asked), kMostSeconds) << share << " of " << whole << " s";
+      EXPECT_LT(asked->seconds(), kMostSeconds) << share << " of " << whole << " s";
     }
   }
 };

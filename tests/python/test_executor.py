@@ -21,6 +21,7 @@ import numpy as np
 import pytest
 
 import attnscope as asc
+from given_time import ENVIRONMENT
 
 CASES: list[tuple[str, dict[str, Any]]] = [
     ("spectrum", {"matrix": ["q", "qk", "kv"], "per_head": True, "values": True}),
@@ -270,7 +271,7 @@ def test_mpi(gpt2: str) -> None:
         [mpiexec, "-n", "2", sys.executable, "-m", "mpi4py.futures", str(ranks), gpt2],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=600,
         env=os.environ | {"WORKERS": "1"},
     )
     assert done.stdout == "the same\n", done.stderr
@@ -279,16 +280,17 @@ def test_mpi(gpt2: str) -> None:
 def test_an_interrupt(wide: str) -> None:
     """Of this process alone: workers that an interrupt ends too may leave a pool that cannot shut down."""
     code = textwrap.dedent("""
-        import os, signal, sys, threading, time
+        import os, signal, sys
         from concurrent.futures import Future, ProcessPoolExecutor
         from multiprocessing import get_context
         import attnscope
+        from given_time import GivenTime
         signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background ignores it
         pool = ProcessPoolExecutor(2, mp_context=get_context("spawn"))
         submit, futures, sent = pool.submit, [], []
         def interrupt(_):
             if not sent:
-                sent.append(time.monotonic())
+                sent.append(GivenTime())
                 os.kill(os.getpid(), signal.SIGINT)
         def watched(*given):
             futures.append(submit(*given))
@@ -299,12 +301,13 @@ def test_an_interrupt(wide: str) -> None:
         try:
             model.spectrum(matrix=["q", "k", "v", "o", "qk", "ov"], per_head=True, executor=pool)
         except KeyboardInterrupt:
-            seconds = time.monotonic() - sent[0]
+            seconds = sent[0].seconds()
         pool.shutdown()
         print(seconds, sum(future.cancelled() for future in futures))
     """)
     done = subprocess.run(
-        [sys.executable, "-c", code, wide], capture_output=True, timeout=60, start_new_session=True
+        [sys.executable, "-c", code, wide], capture_output=True, timeout=600,
+        start_new_session=True, env=ENVIRONMENT,
     )
     assert done.returncode == 0, done.stderr
     seconds, cancelled = done.stdout.split()

@@ -31,7 +31,7 @@ def run(page: str) -> Shown:
     cells = [nbformat.v4.new_code_cell(block) for block in blocks]
     notebook = nbformat.v4.new_notebook(cells=cells)
     where = {"metadata": {"path": str(ROOT)}}
-    client = nbclient.NotebookClient(notebook, timeout=60, kernel_name="python3", resources=where)
+    client = nbclient.NotebookClient(notebook, timeout=600, kernel_name="python3", resources=where)
     client.execute()
     return {
         cell.source.splitlines()[-1].partition("  #")[0].rstrip(): output["data"]

@@ -116,10 +116,9 @@ TEST(Jobs, EndAtOnceWhenTheirServerDoes) {
     std::this_thread::sleep_for(20ms);
     jobs.end();
   });
-  const auto start = std::chrono::steady_clock::now();
+  // Whoever waits is woken: else this test would not end in its time.
   JobView job = *jobs.find(*id);
-  while (!jobs.is_over()) job = *jobs.wait(*id, job.change, 10s);
-  EXPECT_LT(std::chrono::steady_clock::now() - start, 5s);
+  while (!jobs.is_over()) job = *jobs.wait(*id, job.change, 1h);
   EXPECT_FALSE(jobs.add("b", run_on));
 }
 

@@ -357,7 +357,7 @@ TEST(Serve, OpensTheAddressInABrowser) {
   const std::string path = opener.parent_path().string() + ":/usr/bin:/bin";
   const Server server({kServedModel, "--open"},
                       {.folder = folder.path(), .environment = {{"PATH", path}}});
-  const auto until = std::chrono::steady_clock::now() + 10s;
+  const auto until = std::chrono::steady_clock::now() + kLongWait;
   std::string opened;
   while (!contains(opened, "\n") && std::chrono::steady_clock::now() < until) {
     std::this_thread::sleep_for(10ms);

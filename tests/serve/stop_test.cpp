@@ -33,13 +33,10 @@ TEST_F(ServeStop, AJobIsCancelledWithinASecond) {
     watcher.send(server_.talk().request_text("GET", path_of(running) + "/events"));
     EXPECT_EQ(server_.talk().ask("DELETE", path_of(waiting)).status, 202);
     EXPECT_EQ(server_.job(waiting)["state"], "cancelled");
-    const auto start = Clock::now();
-    const double computed = server_.command().cpu_seconds();
+    GivenTime time = server_.command().time();
     EXPECT_EQ(server_.talk().ask("DELETE", path_of(running)).status, 202);
     EXPECT_EQ(server_.finished(running)["state"], "cancelled");
-    const std::chrono::duration<double> took = Clock::now() - start;
-    // Where other programs keep the machine busy, what it computed meanwhile is what counts.
-    EXPECT_LT(std::min(took.count(), server_.command().cpu_seconds() - computed), 1.0);
+    EXPECT_LT(time.seconds(), 1.0);
     EXPECT_TRUE(contains(watcher.receive(), "event: end"));
   }
   EXPECT_EQ(server_.get("/api/results")["reports"], json::array());
@@ -59,7 +56,7 @@ TEST_F(ServeStop, OnlySoManyWatch) {
     EXPECT_EQ(server_.talk().get(path_of(job) + "/events").status, 429);
   }
   // Those that left give their places back.
-  const auto until = Clock::now() + 5s;
+  const auto until = Clock::now() + kLongWait;
   std::string first;
   while (!contains(first, "200 OK") && Clock::now() < until) {
     const ClientSocket watcher(server_.port());

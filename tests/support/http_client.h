@@ -6,6 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include "tests/support/given_time.h"
+
 namespace attnscope::test {
 
 struct HttpReply {
@@ -31,8 +33,7 @@ class ClientSocket {
   /// False where the server has closed the connection.
   bool send(std::string_view bytes) const;
   /// What comes until `end` is among it, or the server closes, or the time is over.
-  std::string receive(std::string_view end = "",
-                      std::chrono::milliseconds most = std::chrono::seconds(20)) const;
+  std::string receive(std::string_view end = "", std::chrono::milliseconds most = kLongWait) const;
   /// Whether the server closes within that time; what comes is thrown away.
   bool closes_within(std::chrono::milliseconds most) const;
 

@@ -16,7 +16,6 @@
 #include <cstring>
 #include <fstream>
 #include <iterator>
-#include <sstream>
 #include <stdexcept>
 #include <thread>
 #include <utility>
@@ -179,16 +178,13 @@ bool RunningCommand::has_open_in(const std::filesystem::path& folder) const {
   return false;
 }
 
-double RunningCommand::cpu_seconds() const {
-  std::ifstream file("/proc/" + std::to_string(process_) + "/stat");
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
-  // After the name, which is in brackets: the state, ten numbers, then user and system time.
-  std::istringstream fields(text.substr(std::min(text.rfind(')') + 1, text.size())));
-  std::string skipped;
-  for (int field = 0; field < 11; ++field) fields >> skipped;
-  double user = 0, system = 0;
-  fields >> user >> system;
-  return (user + system) / static_cast<double>(sysconf(_SC_CLK_TCK));
+bool RunningCommand::handles(int signal) const {
+  std::ifstream status("/proc/" + std::to_string(process_) + "/status");
+  for (std::string line; std::getline(status, line);) {
+    if (!line.starts_with("SigCgt:")) continue;
+    return (std::stoull(line.substr(7), nullptr, 16) >> (signal - 1) & 1) != 0;
+  }
+  return false;
 }
 
 void RunningCommand::read_for(std::chrono::milliseconds duration) {
@@ -227,8 +223,9 @@ bool RunningCommand::wait_until(const std::function<bool()>& condition) {
 }
 
 RunResult RunningCommand::wait() {
-  const auto start = Clock::now();
+  GivenTime time(process_);
   while (is_open() || !has_ended()) {
+    time.look();
     if (Clock::now() > deadline_ && !result_.timed_out) {
       result_.timed_out = true;
       send(SIGKILL);
@@ -236,7 +233,7 @@ RunResult RunningCommand::wait() {
     if (options_.measures_memory) measure_memory();
     read_for(is_open() && !options_.measures_memory ? 50ms : 1ms);
   }
-  result_.seconds = std::chrono::duration<double>(Clock::now() - start).count();
+  result_.seconds = time.seconds();
   return result_;
 }
 

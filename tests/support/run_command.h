@@ -13,6 +13,8 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/given_time.h"
+
 namespace attnscope::test {
 
 /// What reads an output stream of the program.
@@ -26,11 +28,11 @@ enum class Reader {
 struct RunOptions {
   Reader out = Reader::pipe;
   Reader err = Reader::pipe;
-  std::string input;                          // the program's stdin; empty: at its end
-  std::filesystem::path folder;               // to run in; empty: where the tests run
-  bool ignores_sigpipe = false;               // as programs started from Python do
-  std::uint64_t file_limit_bytes = 0;         // no file may grow longer; 0: no limit
-  std::chrono::milliseconds timeout{20'000};  // then the program is killed
+  std::string input;                              // the program's stdin; empty: at its end
+  std::filesystem::path folder;                   // to run in; empty: where the tests run
+  bool ignores_sigpipe = false;                   // as programs started from Python do
+  std::uint64_t file_limit_bytes = 0;             // no file may grow longer; 0: no limit
+  std::chrono::milliseconds timeout = kLongWait;  // then the program is killed
   bool measures_memory = false;
   /// Changes to the tests' own environment; nothing: the variable is removed. Unless they are named
   /// here, NO_COLOR is removed, TERM is a terminal with colours, and HF_HUB_OFFLINE is 1.
@@ -43,7 +45,7 @@ struct RunResult {
   int exit_code = -1;  // -1 where a signal ended it
   int signal = 0;
   bool timed_out = false;
-  double seconds = 0;
+  double seconds = 0;  // from the call of wait() on, as GivenTime counts them
   /// The most that it was seen to hold beside mapped files, looked at every millisecond; 0 unless
   /// it was asked for.
   std::uint64_t peak_bytes = 0;
@@ -62,8 +64,12 @@ class RunningCommand {
   /// Whether it has a file of the folder open, be it one without a name.
   bool has_open_in(const std::filesystem::path& folder) const;
 
-  /// What all its threads have computed so far.
-  double cpu_seconds() const;
+  /// Whether it does something of its own when the signal comes, as it does from main() on; under
+  /// an emulator always.
+  bool handles(int signal) const;
+
+  /// Counts its seconds from now on.
+  GivenTime time() const { return GivenTime(process_); }
 
   /// Reads on until `condition` holds; false where the program ends or runs out of time before.
   bool wait_until(const std::function<bool()>& condition);
@@ -71,7 +77,7 @@ class RunningCommand {
   /// What it has printed on stdout, as far as it was read.
   const std::string& printed() const { return result_.out; }
 
-  /// Waits for its end. `seconds` counts from the start of this call.
+  /// Waits for its end.
   RunResult wait();
 
  private:
