@@ -1,0 +1,150 @@
+"""What every command can be asked, from the descriptions; and every way to show a table."""
+
+import itertools
+import json
+import pathlib
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+
+import attnscope as asc
+from attnscope import _core, _describe
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+TEXT = "To be, or not to be, that is the question"
+Keywords = dict[str, Any]
+
+REFUSED = {("attention", "energy"): "takes one share"}
+"""Where not every value of a type has a meaning, and what is said of it."""
+
+BY_TYPE: dict[str, list[Any]] = {
+    "flag": [True],
+    "integer": [1, 3],
+    "bytes": ["1G", 1 << 28],
+    "layers": [0, slice(0, 2), [range(2), -1], "0-"],
+    "head": [(0, 1), "1,0"],
+    "shares": [0.5, [0.5, 0.9, 0.99]],
+    "ranks": [4, [1, "0.1D"]],
+    "bins": [7, "fd"],
+    "range": [(-0.5, 0.5)],
+}
+"""Values of parameters that are of such a type; of the others a name or a file must be there."""
+
+
+def layout_of_llama(folder: pathlib.Path) -> str:
+    """A layout file that describes the example of Llama as its config.json does."""
+    layout = json.loads((ROOT / "tests/data/layouts/llama.json").read_text())
+    sizes = {"layers": 6, "heads": 6, "kv_heads": 2, "head_dim": 32, "width": 192}
+    sizes |= {"mlp_width": 512, "vocabulary": 1024, "context": 256}
+    layout |= sizes | {"tied": True, "rope": {"theta": 10000}}
+    del layout["output_head"]
+    file = folder / "layout.json"
+    file.write_text(json.dumps(layout))
+    return str(file)
+
+
+def tokens_file(folder: pathlib.Path) -> str:
+    """A shard of token ids: 256 numbers, of which the first three count, and then the ids."""
+    ids = np.arange(1, 401, dtype="<u2")
+    head = np.zeros(256, dtype="<i4")
+    head[:3] = 20240520, 1, len(ids)
+    file = folder / "tokens.bin"
+    file.write_bytes(head.tobytes() + ids.tobytes())
+    return str(file)
+
+
+def by_name(folder: pathlib.Path, llama: str) -> dict[str, list[Any]]:
+    """Values of parameters that only their names tell apart."""
+    text_file = folder / "text.txt"
+    text_file.write_text((TEXT + "\n") * 30)
+    store = str(folder / "rows.sqlite")
+    asc.spectrum(llama, matrix="q", store=store)
+    asc.weights(llama, matrix="q", layers=0, store=store)
+    return {
+        "tensor": ["model.layers.0.mlp.up_proj.weight"],
+        "text": [TEXT],
+        "text_file": [str(text_file)],
+        "tokens": [[1, 2, 3, 4, 5]],
+        "token_file": [tokens_file(folder)],
+        "maps": [True, str(folder / "maps.safetensors")],
+        "save": [True, str(folder / "run.safetensors")],
+        "store": [str(folder / "new.sqlite")],
+        "layout": [layout_of_llama(folder)],
+        "file": [store],
+        "command": ["spectrum", "weights"],
+        "set": [1, 2],
+        "model": ["shakespeare-llama"],
+    }
+
+
+def options(command: dict[str, Any], named: dict[str, list[Any]]) -> Iterator[Keywords]:
+    """Every keyword of a command with every kind of value, one at a time."""
+    for name, parameter in _describe.parameters(command["name"]).items():
+        if parameter["type"] == "models" or name == "remote":  # which only the hub takes
+            continue
+        values = [True] if parameter["bare"] else []
+        if parameter["choices"]:
+            values += parameter["choices"]
+            values += [parameter["choices"][:2]] if parameter["type"] == "roles" else []
+        else:
+            values += named[name] if name in named else BY_TYPE[parameter["type"]]
+        yield from ({name: value} for value in values)
+    if command["has_items"]:
+        yield {"executor": ThreadPoolExecutor(2)}
+        yield {"progress": True}
+
+
+def contexts(command: dict[str, Any], named: dict[str, list[Any]]) -> list[Keywords]:
+    """What may have to stand beside a keyword for it to have a meaning."""
+    parameters = _describe.parameters(command["name"])
+    needed = {"layer": 0, "matrix": "q", "file": named["file"][0]}
+    base = {name: needed[name] for name in needed if name in parameters and parameters[name]["needed"]}
+    inputs: list[Keywords] = [{}]
+    for name in ("text", "text_file", "token_file"):
+        inputs += [{name: named[name][0]}] if name in parameters else []
+    flags: list[Keywords] = [{name: True} for name, parameter in parameters.items() if parameter["type"] == "flag"]
+    flags += [{"head_matrix": (0, 1)}] if "head_matrix" in parameters else []
+    flags += [{"maps": True}, {"heatmap": (0, 1)}] if "heatmap" in parameters else []
+    flags += [{"set": number} for number in (1, 2)] if "set" in parameters else []
+    return [base | given | flag for flag, given in itertools.product([{}, *flags], inputs)]
+
+
+def described_fields(command: str) -> set[str]:
+    return {field["name"] for kind in _describe.command(command)["kinds"] for field in kind["fields"]}
+
+
+_plotted: set[tuple[str, ...]] = set()  # Altair takes its time to check a chart
+
+
+def show(table: asc.Table) -> None:
+    """In every way that there is."""
+    assert repr(table) == str(table) and repr(table).strip()
+    assert "<div>" in table._repr_html_()
+    rows = list(table)
+    assert len(rows) == len(table) == len(table[:]) == len(table[::-1])
+    assert len(table[: len(rows) // 2]) == len(rows) // 2 and table[3:3] == []
+    if rows:
+        assert list(table[0]) == list(rows[0]) and list(table[-1]) == list(rows[-1])
+        assert {name for row in rows for name in row} <= described_fields(table.command)
+    for name in table.columns:
+        assert len(table[name]) == len(rows)
+    assert len(json.loads(table.to_json())["rows"]) == len(rows)
+    assert table.to_csv().strip() or not rows
+    assert isinstance(table.skipped, list) and isinstance(table.notes, list)
+    assert isinstance(table.parameters, dict) and isinstance(table.models, list)
+    for array in table.arrays.values():
+        assert array.size > 0
+    assert table.to_arrow().num_rows == len(rows)
+    assert len(table.to_polars()) == len(table.to_pandas()) == len(rows)
+    names = (table.command, *table.charts)
+    if table.charts and names not in _plotted:
+        _plotted.add(names)
+        for name in table.charts:
+            assert table.plot(name).to_dict()
+        table.plot()
+
+
+def with_rows() -> list[dict[str, Any]]:
+    return [command for command in _core.commands() if command["gives_rows"]]
