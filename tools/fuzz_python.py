@@ -1,0 +1,137 @@
+#!/usr/bin/env python3
+"""Calls the package of Python with whatever may be passed to it, and holds that no call ends the process.
+
+    python tools/fuzz_python.py [--seconds 60] [--seed N] [--calls N] [--only NUMBER]
+
+A call follows from the seed and its number alone. Calls run one after the other in a process of their own, which tells of each
+before it makes it; where that process dies, or a call does not return, the call is printed with what repeats it, and the next
+process goes on behind it. What a call raises is a fault too where no user could make sense of it. Needs the built package and
+NumPy. Exits 1 where there were faults.
+"""
+
+import argparse
+import faulthandler
+import os
+import pathlib
+import random
+import resource
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+MOST_MEMORY = 6 << 30  # of a process: what asks for more is refused, which is one of the things that must not end it
+MOST_FILE = 64 << 20
+MOST_SECONDS = 120  # for a call, on a busy machine
+CALLS_A_PROCESS = 400  # its end is tried too
+
+
+def calls(seed, first, last, log):
+    """The process that makes the calls."""
+    sys.path.insert(0, str(ROOT / "tools"))
+    from fuzz_python_calls import Caller
+
+    resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (MOST_FILE, MOST_FILE))
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    faulthandler.enable()
+    caller = Caller(ROOT)
+    for number in range(first, last):
+        chance = random.Random(f"{seed}/{number}")
+        call, text = caller.plan(chance)
+        os.pwrite(log, f"{number}\n{text}\n\0".encode(errors="backslashreplace")[:4000], 0)
+        fault = caller.make(call, chance)
+        if fault:
+            print(f"call {number}: {text[:300]}\n  {fault}", flush=True)
+    os.pwrite(log, f"{last}\nthe end of the process\n\0".encode(), 0)
+
+
+class Process:
+    """Runs calls of the seed from a number on."""
+
+    def __init__(self, seed, first, last, folder):
+        self.log = folder / "log"
+        self.log.write_bytes(b"")
+        self.output = (folder / "output").open("w+")
+        own = folder / "calls"
+        own.mkdir(exist_ok=True)
+        descriptor = os.open(self.log, os.O_RDWR)
+        environment = os.environ | {"HF_HUB_OFFLINE": "1", "HF_HOME": str(folder / "hub"), "OPENBLAS_NUM_THREADS": "1"}
+        self.process = subprocess.Popen(
+            [sys.executable, __file__, "--process", str(seed), str(first), str(last), str(descriptor)], cwd=own, env=environment,
+            pass_fds=[descriptor], stdin=subprocess.DEVNULL, stdout=self.output, stderr=subprocess.STDOUT, start_new_session=True)
+        os.close(descriptor)
+
+    def at(self):
+        """The number of the call that it is at, and what it is."""
+        number, _, text = self.log.read_bytes().partition(b"\0")[0].decode(errors="replace").partition("\n")
+        return int(number or -1), text.strip()
+
+    def watch(self, until):
+        """Waits for its end; how it ended, in words, or nothing."""
+        number, since = -1, time.monotonic()
+        while self.process.poll() is None:
+            time.sleep(0.05)
+            now = self.at()[0]
+            if now != number:
+                number, since = now, time.monotonic()
+            if time.monotonic() > until:
+                self.kill()
+                return None
+            if time.monotonic() - since > MOST_SECONDS:
+                self.process.send_signal(signal.SIGABRT)  # faulthandler shows where it is
+                time.sleep(1)
+                self.kill()
+                return f"does not return in {MOST_SECONDS} s"
+        self.kill()  # what it has started
+        code = self.process.returncode
+        return None if code == 0 else f"ends the process: {signal.Signals(-code).name if code < 0 else f'exit code {code}'}"
+
+    def kill(self):
+        try:
+            os.killpg(self.process.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+        self.process.wait()
+
+    def printed(self):
+        self.output.seek(0)
+        return self.output.read()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--seed", type=int, default=time.time_ns() % 10**9)
+    parser.add_argument("--calls", type=int, default=10**9)
+    parser.add_argument("--only", type=int)
+    parser.add_argument("--process", nargs=4, type=int, help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.process:
+        return calls(*given.process)
+    first, end = (0, given.calls) if given.only is None else (given.only, given.only + 1)
+    until = time.monotonic() + given.seconds
+    faults, number = 0, first
+    while number < end and time.monotonic() < until:
+        with tempfile.TemporaryDirectory(prefix="fuzz-python-") as name:
+            process = Process(given.seed, number, min(number + CALLS_A_PROCESS, end), pathlib.Path(name))
+            ended = process.watch(until)
+            at, text = process.at()
+            printed = process.printed()
+        if printed.strip():
+            faults += printed.count("\ncall ") + printed.startswith("call ") if not ended else 0
+            print(printed[-6000:], flush=True)
+        if ended:
+            faults += 1
+            print(f"{ended}: call {at} (--seed {given.seed} --only {at}): {text[:1500]}", flush=True)
+        if ended and at < number:
+            sys.exit("the calls cannot be made: the fault is the fuzzer's own")
+        number = at + 1 if ended else max(at, number)
+    print(f"seed {given.seed}: {number - first} calls, {faults} faults")
+    sys.exit(1 if faults else 0)
+
+
+if __name__ == "__main__":
+    main()
