@@ -64,7 +64,7 @@ def array(chance, axes=None):
         made = np.broadcast_to(made, (chance.choice([2, 7]), *made.shape))
     if chance.random() < 0.05:
         made = np.lib.stride_tricks.as_strided(np.ones(1, "f4"), (chance.choice([3, 700, 2**30]),) * 2, (0, 0))
-    if chance.random() < 0.1:
+    if made.size < 10**6 and chance.random() < 0.1:
         made = made.view(np.ma.MaskedArray) if chance.random() < 0.5 else memoryview(made.tobytes())
     return made
 

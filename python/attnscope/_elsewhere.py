@@ -78,7 +78,10 @@ class Elsewhere:
         while not self._stopped.done():
             executor = self._executor
             try:
-                future: Future[Any] = executor.submit(compute, self._run, files, self._threads, item)
+                future: Any = executor.submit(compute, self._run, files, self._threads, item)
+                if not isinstance(future, Future):  # wait() would keep the lock of the others
+                    kind = type(future).__name__
+                    raise TypeError(f"executor: its submit() gave {kind}, not a Future")
                 wait((future, self._stopped), return_when=FIRST_COMPLETED)
                 if future.done():
                     outcome = future.result()

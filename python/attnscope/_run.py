@@ -26,7 +26,7 @@ def _models_of(given: Any) -> list[Any]:
 
 
 def is_open(model: Any) -> bool:
-    return hasattr(model, "_core")
+    return isinstance(getattr(model, "_core", None), _core.OpenModel)
 
 
 def name_of(model: Any) -> str:

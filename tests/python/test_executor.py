@@ -313,3 +313,22 @@ def test_an_interrupt(wide: str) -> None:
     seconds, cancelled = done.stdout.split()
     assert float(seconds) < 1
     assert int(cancelled) > 0  # all but what was done, begun, or next in line
+
+
+@pytest.mark.parametrize("gives", [None, "a text", 3])
+@pytest.mark.parametrize("in_a_future", [False, True])
+def test_what_is_no_outcome(gpt2: str, gives: Any, in_a_future: bool) -> None:
+    class Odd(Executor):
+        def submit(self, *_: Any, **__: Any) -> Any:
+            future: Future[Any] = Future()
+            future.set_result(gives)
+            return future if in_a_future else gives
+
+    message = "outcomes" if in_a_future else "not a Future"
+    with pytest.raises((TypeError, asc.FormatError), match=message):
+        asc.open(gpt2).spectrum(executor=Odd())
+
+
+def test_what_is_no_executor(gpt2: str) -> None:
+    with pytest.raises(TypeError, match="executor: one of concurrent.futures is needed, not int"):
+        asc.open(gpt2).spectrum(executor=3)  # type: ignore[arg-type]
