@@ -54,14 +54,14 @@ class Process:
     def __init__(self, seed, first, last, folder):
         self.log = folder / "log"
         self.log.write_bytes(b"")
-        self.output = (folder / "output").open("w+")
+        self.faults, self.errors = ((folder / name).open("w+") for name in ("faults", "errors"))
         own = folder / "calls"
         own.mkdir(exist_ok=True)
         descriptor = os.open(self.log, os.O_RDWR)
         environment = os.environ | {"HF_HUB_OFFLINE": "1", "HF_HOME": str(folder / "hub"), "OPENBLAS_NUM_THREADS": "1"}
         self.process = subprocess.Popen(
             [sys.executable, __file__, "--process", str(seed), str(first), str(last), str(descriptor)], cwd=own, env=environment,
-            pass_fds=[descriptor], stdin=subprocess.DEVNULL, stdout=self.output, stderr=subprocess.STDOUT, start_new_session=True)
+            pass_fds=[descriptor], stdin=subprocess.DEVNULL, stdout=self.faults, stderr=self.errors, start_new_session=True)
         os.close(descriptor)
 
     def at(self):
@@ -96,9 +96,13 @@ class Process:
             pass
         self.process.wait()
 
-    def printed(self):
-        self.output.seek(0)
-        return self.output.read()
+    def printed(self, ended):
+        """The faults that it found; where it died, what it said last."""
+        text = ""
+        for file in (self.faults, self.errors) if ended else (self.faults,):
+            file.seek(0)
+            text += file.read()
+        return text
 
 
 def main():
@@ -119,9 +123,9 @@ def main():
             process = Process(given.seed, number, min(number + CALLS_A_PROCESS, end), pathlib.Path(name))
             ended = process.watch(until)
             at, text = process.at()
-            printed = process.printed()
-        if printed.strip():
-            faults += printed.count("\ncall ") + printed.startswith("call ") if not ended else 0
+            printed = process.printed(ended)
+        faults += ("\n" + printed).count("\ncall ")
+        if printed:
             print(printed[-6000:], flush=True)
         if ended:
             faults += 1
