@@ -13,19 +13,26 @@ namespace {
 constexpr double kBetweenLogLines = 10;  // seconds
 
 std::string progress_text(const std::string& label, const Progress& progress) {
-  std::string text =
-      fmt::format("{}: {} of {} matrices, {:.1f} of {:.1f} MB", label, progress.items_done,
-                  progress.items_total, static_cast<double>(progress.bytes_done) / 1e6,
-                  static_cast<double>(progress.bytes_total) / 1e6);
+  const bool reads = progress.bytes_total > 0;  // items that run a model say nothing of its bytes
+  std::string text = fmt::format("{}: {} of {} {}", label, progress.items_done,
+                                 progress.items_total, progress.items);
+  if (reads) {
+    text += fmt::format(", {:.1f} of {:.1f} MB", static_cast<double>(progress.bytes_done) / 1e6,
+                        static_cast<double>(progress.bytes_total) / 1e6);
+  }
   if (!progress.seconds_left) {
     return text + fmt::format(", {} so far", duration_text(std::floor(progress.seconds)));
   }
   // Items differ in size by orders of magnitude: the arithmetic left tells the time left.
-  return text + fmt::format(", {} left, {:.1f} GF/s, {:.1f} MB/s, {:.1f} matrices/s",
-                            duration_text(*progress.seconds_left),
-                            progress.flops_done / progress.seconds / 1e9,
-                            static_cast<double>(progress.bytes_done) / progress.seconds / 1e6,
-                            static_cast<double>(progress.items_done) / progress.seconds);
+  text += fmt::format(", {} left, {:.1f} GF/s", duration_text(*progress.seconds_left),
+                      progress.flops_done / progress.seconds / 1e9);
+  if (reads) {
+    text += fmt::format(", {:.1f} MB/s",
+                        static_cast<double>(progress.bytes_done) / progress.seconds / 1e6);
+  }
+  return text + fmt::format(", {:.1f} {}/s",
+                            static_cast<double>(progress.items_done) / progress.seconds,
+                            progress.items);
 }
 
 /// What fits on the terminal's line, since one that wraps cannot be drawn over.

@@ -42,7 +42,8 @@ struct Cost {
 
 struct Analysis {
   std::string_view name;
-  std::string_view command;  // whose report has its rows
+  std::string_view command;             // whose report has its rows
+  std::string_view items = "matrices";  // what an item is, where progress counts them
   /// That an item may name; empty: it names a layer or a pair of layers, and no role.
   std::span<const Role> roles = {};
   bool takes_tensors = false;  // an item may name a tensor in place of a layer

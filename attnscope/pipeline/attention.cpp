@@ -245,6 +245,7 @@ std::string hash_of(const std::vector<std::vector<TokenIds>>& sequences) {
 const Analysis& attention_analysis() {
   static constexpr Analysis analysis = {.name = "attention",
                                         .command = "attention",
+                                        .items = "batches",
                                         .takes_batches = true,
                                         .compute = compute,
                                         .cost = batch_cost,

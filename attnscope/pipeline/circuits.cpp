@@ -144,6 +144,7 @@ std::vector<std::vector<Role>> select_circuits(std::span<const Model> models,
 const Analysis& circuits_analysis() {
   static constexpr Analysis analysis = {.name = "circuits",
                                         .command = "circuits",
+                                        .items = "circuits",
                                         .roles = kCircuits,
                                         .compute = compute_circuits,
                                         .cost = cost,

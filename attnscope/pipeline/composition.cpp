@@ -230,6 +230,7 @@ RowMaker make_rows(RowSink& sink) {
 const Analysis& composition_analysis() {
   static constexpr Analysis analysis = {.name = "composition",
                                         .command = "circuits",
+                                        .items = "pairs of layers",
                                         .compute = compute_pair,
                                         .cost = cost,
                                         .add_inputs = add_inputs,

@@ -121,6 +121,7 @@ class InductionRows {
 const Analysis& induction_analysis() {
   static constexpr Analysis analysis = {.name = "induction",
                                         .command = "attention",
+                                        .items = "batches",
                                         .takes_batches = true,
                                         .compute = compute,
                                         .cost = batch_cost,

@@ -6,10 +6,12 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <string_view>
 
 namespace attnscope {
 
 struct Progress {
+  std::string_view items = "items";  // what is counted: "matrices", "batches"; lives for ever
   std::size_t items_done = 0, items_total = 0;
   std::uint64_t bytes_done = 0, bytes_total = 0;
   double flops_done = 0, flops_total = 0;  // done: with an estimate for the items under way

@@ -44,7 +44,8 @@ class Run {
     std::vector<QueueItem> queue;
     for (std::size_t index = 0; index < jobs_.size(); ++index) queue.push_back(queue_item(index));
     if (!context_.compute_elsewhere) note_large_items(queue);
-    run_queue(queue, context_, [&](std::size_t) { give_on(rows); });
+    run_queue(
+        queue, context_, [&](std::size_t) { give_on(rows); }, plan_.analysis->items);
     rows.finish();
     if (stored_) stored_->finish();
   }

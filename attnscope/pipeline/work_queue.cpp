@@ -32,8 +32,8 @@ std::vector<std::size_t> largest_first(const std::vector<QueueItem>& items) {
   return order;
 }
 
-Progress total_of(const std::vector<QueueItem>& items) {
-  Progress total{.items_total = items.size()};
+Progress total_of(const std::vector<QueueItem>& items, std::string_view called) {
+  Progress total{.items = called, .items_total = items.size()};
   for (const QueueItem& item : items) {
     total.bytes_total += item.bytes;
     total.flops_total += item.flops;
@@ -57,7 +57,7 @@ std::size_t worker_count(const std::vector<QueueItem>& items, const Context& con
 class WorkQueue {
  public:
   WorkQueue(const std::vector<QueueItem>& items, const Context& context,
-            const ItemEndedFn& on_ended)
+            const ItemEndedFn& on_ended, std::string_view called)
       : items_(items),
         context_(context),
         on_ended_(on_ended),
@@ -66,7 +66,7 @@ class WorkQueue {
         budget_bytes_(context.compute_elsewhere ? UINT64_MAX : context.memory_bytes),
         waiting_(order_.begin(), order_.end()),
         states_(items.size(), State::waiting),
-        meter_(total_of(items), workers_) {}
+        meter_(total_of(items, called), workers_) {}
 
   void run() {
     // Else a worker could take an item before the thread that watches sees the stop.
@@ -258,8 +258,8 @@ class WorkQueue {
 }  // namespace
 
 void run_queue(const std::vector<QueueItem>& items, const Context& context,
-               const ItemEndedFn& on_ended) {
-  WorkQueue(items, context, on_ended).run();
+               const ItemEndedFn& on_ended, std::string_view called) {
+  WorkQueue(items, context, on_ended, called).run();
 }
 
 int default_threads() { return std::max(1, static_cast<int>(std::thread::hardware_concurrency())); }

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <string_view>
 #include <vector>
 
 #include "attnscope/pipeline/context.h"
@@ -27,8 +28,9 @@ using ItemEndedFn = std::function<void(std::size_t index)>;
 /// under way leave; one that needs more than the whole budget runs alone. The items that come next
 /// are prefetched where memory is left. An exception of an item or of a callback ends the run:
 /// items under way are stopped, no new ones start, and it is thrown again from here. A stop ends it
-/// in the same way, with Stopped. The progress callback is called once more when all is done.
+/// in the same way, with Stopped. The progress callback is called once more when all is done; what
+/// it is told to count is `called`, a literal.
 void run_queue(const std::vector<QueueItem>& items, const Context& context,
-               const ItemEndedFn& on_ended = {});
+               const ItemEndedFn& on_ended = {}, std::string_view called = "items");
 
 }  // namespace attnscope

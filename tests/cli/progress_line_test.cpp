@@ -12,7 +12,8 @@ std::string log_of(ProgressMode mode, double seconds) {
   std::FILE* file = std::tmpfile();
   {
     ProgressLine line("spectrum", mode, file);
-    Progress progress{.items_done = 3,
+    Progress progress{.items = "matrices",
+                      .items_done = 3,
                       .items_total = 8,
                       .bytes_done = 3'000'000,
                       .bytes_total = 8'000'000,
