@@ -11,6 +11,7 @@
 #include "attnscope/output/attention_cells.h"
 #include "attnscope/output/circuit_cells.h"
 #include "attnscope/output/layer_grid.h"
+#include "attnscope/output/skipped_lines.h"
 #include "attnscope/output/spectrum_cells.h"
 #include "attnscope/output/tables.h"
 #include "attnscope/output/terminal.h"

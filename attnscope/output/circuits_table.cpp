@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "attnscope/output/circuit_cells.h"
+#include "attnscope/output/skipped_lines.h"
 #include "attnscope/output/spectrum_cells.h"
 #include "attnscope/output/tables.h"
 #include "attnscope/output/terminal.h"

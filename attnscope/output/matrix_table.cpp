@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 
 #include "attnscope/output/matrix_corners.h"
-#include "attnscope/output/spectrum_cells.h"
+#include "attnscope/output/skipped_lines.h"
 #include "attnscope/output/tables.h"
 
 namespace attnscope {

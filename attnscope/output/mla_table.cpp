@@ -2,6 +2,7 @@
 // layer, and the cache before and after.
 #include <fmt/format.h>
 
+#include "attnscope/output/skipped_lines.h"
 #include "attnscope/output/spectrum_cells.h"
 #include "attnscope/output/tables.h"
 #include "attnscope/output/terminal.h"

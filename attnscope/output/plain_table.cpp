@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "attnscope/core/text.h"
-#include "attnscope/output/spectrum_cells.h"
+#include "attnscope/output/skipped_lines.h"
 #include "attnscope/output/tables.h"
 #include "attnscope/output/terminal.h"
 

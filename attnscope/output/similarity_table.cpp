@@ -7,7 +7,7 @@
 #include <set>
 
 #include "attnscope/output/layer_grid.h"
-#include "attnscope/output/spectrum_cells.h"
+#include "attnscope/output/skipped_lines.h"
 #include "attnscope/output/tables.h"
 #include "attnscope/output/terminal.h"
 

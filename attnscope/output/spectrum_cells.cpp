@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "attnscope/core/text.h"
 
 namespace attnscope {
 namespace {
@@ -59,15 +58,6 @@ std::string model_title(const Record& model) {
   add(fmt::format("width {}", integer_field(model, "width")));
   add(text_field(model, "dtype"));
   return text;
-}
-
-void write_skipped(const Report& report, std::ostream& out) {
-  for (const Skipped& skipped : report.skipped) {
-    out << "skipped: " << skipped.model << ": " << printable(skipped.matrix);
-    if (skipped.layer) out << " of layer " << *skipped.layer;
-    if (skipped.head) out << ", head " << *skipped.head;
-    out << ": " << skipped.reason << '\n';
-  }
 }
 
 }  // namespace attnscope

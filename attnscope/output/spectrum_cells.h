@@ -1,9 +1,8 @@
-// What the tables of `spectrum` share: ranks and shares as text, a model's title, skipped matrices.
+// What the tables of `spectrum` share: ranks and shares as text, a model's title.
 #pragma once
 
 #include <cstdint>
 #include <optional>
-#include <ostream>
 #include <string>
 
 #include "attnscope/output/terminal.h"
@@ -33,8 +32,5 @@ std::string share_text(double share);
 
 /// "llama, 6 layers, 6 heads (2 key/value) of 64, width 384, F32".
 std::string model_title(const Record& model);
-
-/// A line for each matrix that was left out.
-void write_skipped(const Report& report, std::ostream& out);
 
 }  // namespace attnscope

@@ -1,7 +1,7 @@
 // `weights` for people: a row per layer, a column per matrix, each cell the mean and the standard
 // deviation of the values, and with histograms on a colour terminal their shape.
 #include "attnscope/output/layer_grid.h"
-#include "attnscope/output/spectrum_cells.h"
+#include "attnscope/output/skipped_lines.h"
 #include "attnscope/output/tables.h"
 #include "attnscope/output/terminal.h"
 
