@@ -4,6 +4,7 @@
 #include <string>
 
 #include "attnscope/core/error.h"
+#include "attnscope/store/attention_views.h"
 #include "attnscope/store/row_views.h"
 
 namespace attnscope {
@@ -152,6 +153,7 @@ void create_schema(Database& database) {
   database.execute(kLaterIndexes);
   database.execute(kStoredRows);
   for (const std::string& view : row_views()) database.execute(view.c_str());
+  for (const std::string& view : attention_views()) database.execute(view.c_str());
   database.execute(kSources);
   const std::string marks = "PRAGMA application_id = " + std::to_string(kApplicationId) +
                             "; PRAGMA user_version = " + std::to_string(kStoreVersion);
