@@ -299,6 +299,7 @@ Inventory take_inventory(const Model& model, std::span<const TensorPair> copies)
         kCacheBytes * dimensions.layers * heads.kv_heads * (heads.head_dim + heads.value_dim);
   }
   facts.tied_embedding = is_tied(model, repeated);
+  facts.shared_weights = shared_weights(model);
   return inventory;
 }
 

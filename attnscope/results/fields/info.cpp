@@ -114,6 +114,23 @@ const std::vector<Field>& model_facts() {
        .meaning = "whether a token sees none after it; false for encoders, and for decoders whose "
                   "config lets tokens see both ways",
        .where = kWhereModels},
+      {.name = "shared_weights",
+       .type = record,
+       .form = list,
+       .meaning = "which layers have one and the same matrix, as ALBERT's do; absent where each "
+                  "layer has its own",
+       .where = kWhereModels,
+       .optional = true,
+       .fields = {{.name = "matrices",
+                   .type = text,
+                   .form = list,
+                   .meaning = "the matrices that these layers share",
+                   .where = kWhereModels},
+                  {.name = "layers",
+                   .type = integer,
+                   .form = list,
+                   .meaning = "the layers that share them, ascending, from 0",
+                   .where = kWhereModels}}},
   };
   return facts;
 }

@@ -1,6 +1,7 @@
 // Heads whose OV circuit is mostly positive, or mostly negative. Of the weights alone: on text such heads raise the token they read about as often as they lower it.
 import { format_number } from "../chart/number";
 import { rows_of } from "../data/report";
+import { distinct } from "../data/shared";
 import { between, place_words, strong, type Kind } from "./finding";
 import { head_count, head_spark, strongest_heads } from "./strongest_heads";
 
@@ -12,11 +13,12 @@ export const copying_noise = (head_dim: number, heads: number): number => (1.5 /
 
 export const copying_heads: Kind = ({ report, model }) => {
   const rows = rows_of(report, "circuits", model.name).filter((row) => row.circuit === "ov" && row.head !== null);
-  const noise = copying_noise(model.head_dim, rows.length);
+  const heads = distinct(model, rows);
+  const noise = copying_noise(model.head_dim, heads.length);
   const cut = Math.max(0.5, 1.2 * noise);
   if (cut >= 1) return undefined;
-  const positive = strongest_heads(rows, cut, (row) => row.copying_score);
-  const negative = strongest_heads(rows, cut, (row) => (row.copying_score === null ? null : -row.copying_score));
+  const positive = strongest_heads(heads, cut, (row) => row.copying_score);
+  const negative = strongest_heads(heads, cut, (row) => (row.copying_score === null ? null : -row.copying_score));
   const [sign, found, opposite] = (positive?.count ?? 0) >= (negative?.count ?? 0) ? [1, positive, negative?.count ?? 0] : [-1, negative, positive?.count ?? 0];
   if (!found) return undefined;
   const { best, most, count } = found;

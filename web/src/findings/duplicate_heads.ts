@@ -1,5 +1,6 @@
 // Heads of a layer that read nearly the same spaces with queries, keys and values alike. What they make of them may differ.
 import { matrices_of, rows_of } from "../data/report";
+import { distinct } from "../data/shared";
 import { figure, layers_words, strong, type Kind } from "./finding";
 import { overlaps_of, kDuplicate } from "./head_overlaps";
 
@@ -8,7 +9,8 @@ export const duplicate_heads: Kind = ({ report, model }) => {
   if (!(["q", "k", "v"] as const).every((matrix) => projections.includes(matrix))) return undefined;
   const group = (head: number) => Math.floor((head * model.kv_heads) / model.heads);
   const pairs = [];
-  for (const row of rows_of(report, "overlap", model.name).filter((each) => each.matrix === "q")) {
+  const of_queries = rows_of(report, "overlap", model.name).filter((each) => each.matrix === "q");
+  for (const row of distinct(model, of_queries, ["q", "k", "v"])) {
     const queries = overlaps_of(report, row, model.width);
     const joint = (["k", "v"] as const).map((matrix) => {
       const other = rows_of(report, "overlap", model.name).find((each) => each.layer === row.layer && each.matrix === matrix);

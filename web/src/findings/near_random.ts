@@ -1,5 +1,6 @@
 // A model in whose weights nothing was learned, or nothing that these measures see. Asked only where no other kind has a word to say.
 import { at_threshold, rows_of } from "../data/report";
+import { distinct } from "../data/shared";
 import { kLeastOrder } from "./fewest_directions";
 import { at_most_percent, strong, type Kind } from "./finding";
 
@@ -7,7 +8,7 @@ const kTooFew = `fewer than ${kLeastOrder} directions, where chance weighs too m
 const kNothingElse = " No other measure of this report stands out.";
 
 export const near_random: Kind = ({ report, model, threshold }) => {
-  const whole = rows_of(report, "spectrum", model.name).filter((row) => row.head === null);
+  const whole = distinct(model, rows_of(report, "spectrum", model.name)).filter((row) => row.head === null);
   const rows = whole.filter((row) => row.possible_rank >= kLeastOrder);
   const ranks = rows.flatMap((row) => report.file.thresholds.flatMap((level) => {
     const [rank, null_rank] = [at_threshold(row.energy_rank, level), at_threshold(row.null_energy_rank, level)];

@@ -1,6 +1,7 @@
 // Two heads of a layer that read much of one space in one projection, short of reading nearly the same.
 import { matrix_words } from "../chart/words";
 import { rows_of } from "../data/report";
+import { distinct } from "../data/shared";
 import { between, figure, largest, largest_by_layer, strong, type Kind } from "./finding";
 import { kDuplicate, overlaps_of } from "./head_overlaps";
 
@@ -15,7 +16,7 @@ export const shared_space: Kind = ({ report, model }) => {
   const alike = pairs.filter((pair) => pair.matrix === best.matrix);
   const whose = best.matrix === "k" ? "key heads" : best.matrix === "v" ? "value heads" : "heads";
   const grouped = model.kv_heads !== model.heads;
-  const duplicates = pairs.filter((pair) => pair.matrix === best.matrix && pair.overlap >= kDuplicate).length;
+  const duplicates = distinct(model, pairs).filter((pair) => pair.matrix === best.matrix && pair.overlap >= kDuplicate).length;
   return {
     kind: "shared_space", figure: figure(best.overlap), unit: "overlap",
     words: [`is ${duplicates > 0 ? `what, but for ${duplicates} ${duplicates === 1 ? "pair that shares" : "pairs that share"} nearly all, ` : "the most that "}two ${grouped ? whose : "heads"} share of their `, ...[matrix_words(best.matrix)].flat(), " space",

@@ -1,6 +1,7 @@
 // Heads whose QK circuit scores two tokens alike both ways.
 import { format_number } from "../chart/number";
 import { rows_of } from "../data/report";
+import { distinct } from "../data/shared";
 import { between, place_words, strong, type Kind } from "./finding";
 import { rotary_words } from "./rotary";
 import { head_count, head_spark, strongest_heads } from "./strongest_heads";
@@ -12,7 +13,7 @@ export const symmetric_heads: Kind = (reading) => {
   // Of random factors tr(M M) / |M|² has the mean 1/D and the deviation sqrt(2) / D.
   const noise = 5 * (Math.SQRT2 / model.width);
   const cut = Math.max(0.5, 1.5 * noise);
-  const found = cut < 1 ? strongest_heads(rows, cut, symmetry) : undefined;
+  const found = cut < 1 ? strongest_heads(distinct(model, rows), cut, symmetry) : undefined;
   if (!found) return undefined;
   const { best, most } = found;
   const positive = (best.positive_fraction ?? 0) >= 0.9;
