@@ -148,6 +148,7 @@ class Program:
                 self.text_of(line + " --quiet", "--store", store)
             line = "export after " + ", ".join(lines)
             yield line, json.loads(self.text_of(f"export {store}", "--format", "json"))
+            yield line + ", listed", json.loads(self.text_of(f"export {store} --list", "--format", "json"))
 
 
 def asked_for(report, parameter):

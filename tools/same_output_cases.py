@@ -136,7 +136,8 @@ def shared_stores():
     """Several commands, models and parameters in one store."""
     runs = ["spectrum data/llama data/gpt2 --per-head", "spectrum data/llama --energy 0.5", "weights data/bert",
             "circuits data/opt", "circuits data/opt --composition", "spectrum data/llama --layers 1 --matrix q"]
-    exports = ["", "--command spectrum", "--command spectrum --set 1", "--command spectrum --set 1 --model llama",
+    exports = ["", "--list", "--list --format csv", "--list --format json", "--list --set 1", "--format csv",
+               "--command spectrum", "--command spectrum --set 1", "--command spectrum --set 1 --model llama",
                "--command weights --format csv", "--command circuits", "--command circuits --set 3 --format json",
                "--set 99", "--set x", "--command info", "--command none", "--model none",
                "--command weights --model llama", "--command weights --out rows.csv", "--command weights --quiet",

@@ -182,7 +182,10 @@ void print_rows(const Command& command, const Arguments& arguments, const Sessio
   const bool for_people = format == "table" && arguments.text("out").empty();
   try {
     run_for(output, command, arguments, session, for_people ? &text : nullptr,
-            [&](const Session& running) { command.run(arguments, running, rows); });
+            [&](Session running) {
+              running.for_people = for_people;
+              command.run(arguments, running, rows);
+            });
   } catch (const Stopped&) {
     text.break_off();
     throw;

@@ -52,6 +52,8 @@ struct Session {
   std::function<void(std::string_view)> on_text;
   /// How this front end spells a parameter in texts that outlast the run.
   SpellParameter spell;
+  /// Rows are shown as a table, for people: where a question has several answers, they are listed.
+  bool for_people = false;
   /// How this front end runs a command with such parameters: "attnscope info MODEL".
   std::function<std::string(const Command&, const Example&)> example_line;
 };

@@ -2,6 +2,7 @@
 #include <cstdint>
 
 #include "attnscope/commands/common.h"
+#include "attnscope/commands/store_contents.h"
 #include "attnscope/commands/stored_report.h"
 #include "attnscope/core/error.h"
 #include "attnscope/core/text.h"
@@ -59,12 +60,22 @@ std::int64_t choose_set(const std::vector<Store::SetEntry>& all, const Arguments
       {.file = arguments.text("file"),
        .problem = sets.empty() ? "holds no rows yet"
                                : "holds several sets of rows, of which one is printed at a time "
-                                 "(name it with {command} or {set}); there are " +
+                                 "(name it with {command} or {set}; {list} says more); there are " +
                                      list_text(sets)});
 }
 
-void run(const Arguments& arguments, const Session&, RowSink& sink) {
+/// Whether a person asks for what a store of several sets holds, without a word more.
+bool asks_for_all(const Arguments& arguments, const Session& session, Store& store) {
+  const bool chosen =
+      arguments.given("command") || arguments.given("set") || arguments.given("model");
+  return session.for_people && !chosen && store.sets().size() > 1;
+}
+
+void run(const Arguments& arguments, const Session& session, RowSink& sink) {
   Store store = Store::open_to_read(arguments.text("file"));
+  if (arguments.flag("list") || asks_for_all(arguments, session, store)) {
+    return send_contents(store, sink);
+  }
   send_stored(store, choose_set(store.sets(), arguments),
               arguments.given("model") ? std::optional(arguments.text("model")) : std::nullopt,
               sink);
@@ -88,7 +99,10 @@ Parameters own_parameters() {
        .metavariable = "N",
        .least = 1,
        .most = INT64_MAX},
-      {.name = "model", .type = text, .help = "rows of this model alone", .metavariable = "NAME"}};
+      {.name = "model", .type = text, .help = "rows of this model alone", .metavariable = "NAME"},
+      {.name = "list",
+       .type = flag,
+       .help = "what the store holds: models, commands, parameters, rows, when"}};
 }
 
 }  // namespace
@@ -96,11 +110,13 @@ Parameters own_parameters() {
 Command export_command() {
   return {.name = "export",
           .summary = "the rows that {store} kept",
-          .examples = {{{"file", "rows.sqlite"}, {"format", "csv"}, {"out", "rows.csv"}},
+          .examples = {{{"file", "rows.sqlite"}, {"list", ""}},
+                       {{"file", "rows.sqlite"}, {"format", "csv"}, {"out", "rows.csv"}},
                        {{"file", "rows.sqlite"},
                         {"command", "spectrum"},
                         {"model", "shakespeare-llama"}}},
           .parameters = joined({own_parameters(), output_parameters()}),
+          .exclusions = {{"list", {"command", "set", "model"}, "lists all that the store holds"}},
           .run = run};
 }
 

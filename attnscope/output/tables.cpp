@@ -48,6 +48,7 @@ constexpr std::array kTables = {
     TableOf{"attention", "", make_collected<write_attention_table>},
     TableOf{"circuits", "composition", make_composition_table},
     TableOf{"circuits", "", make_collected<write_circuits_table>},
+    TableOf{"export", "list", make_collected<write_contents_table>},
     TableOf{"info", "", make_collected<write_info_table>},
     TableOf{"matrix", "", make_matrix_table},
     TableOf{"predict", "", make_collected<write_predict_table>},

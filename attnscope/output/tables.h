@@ -13,6 +13,8 @@ using WriteTable = void (*)(const Report&, const WriteOptions&, std::ostream&);
 
 void write_attention_table(const Report& report, const WriteOptions& options, std::ostream& out);
 void write_circuits_table(const Report& report, const WriteOptions& options, std::ostream& out);
+/// What a store holds: `export --list`.
+void write_contents_table(const Report& report, const WriteOptions& options, std::ostream& out);
 /// Of commands that have none below.
 void write_plain_table(const Report& report, const WriteOptions& options, std::ostream& out);
 /// The heads of `attention --induction` with the highest scores.

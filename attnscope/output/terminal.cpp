@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <span>
 
 namespace attnscope {
 
@@ -138,6 +139,46 @@ std::string fold(const std::vector<std::vector<std::string>>& lines, std::size_t
     from = to;
   }
   return out;
+}
+
+std::size_t width_of(std::string_view lines) {
+  std::size_t widest = 0;
+  while (!lines.empty()) {
+    const std::size_t end = std::min(lines.find('\n'), lines.size());
+    widest = std::max(widest, display_width(lines.substr(0, end)));
+    lines.remove_prefix(std::min(end + 1, lines.size()));
+  }
+  return widest;
+}
+
+std::string align_within(std::size_t width, const std::vector<std::vector<std::string>>& lines,
+                         const std::vector<std::size_t>& groups) {
+  const auto table_of = [&](std::size_t first, std::size_t end) {
+    std::vector<std::vector<std::string>> part;
+    for (const auto& line : lines) {
+      const std::span own = std::span(line).subspan(std::min(first, line.size()));
+      const auto cells = own.first(std::min(end - first, own.size()));
+      if (std::all_of(cells.begin(), cells.end(), [](const auto& cell) { return cell.empty(); })) {
+        continue;
+      }
+      part.push_back({line.front()});
+      part.back().insert(part.back().end(), cells.begin(), cells.end());
+    }
+    return align(part);
+  };
+  std::string tables, current;
+  std::size_t first = 1, end = 1;
+  for (const std::size_t group : groups) {
+    std::string wider = table_of(first, end + group);
+    if (first < end && width_of(wider) > width) {
+      tables += current + '\n';
+      first = end;
+      wider = table_of(first, end + group);
+    }
+    end += group;
+    current = std::move(wider);
+  }
+  return tables + current;
 }
 
 std::int64_t integer_field(const Record& row, std::string_view name, std::int64_t fallback) {

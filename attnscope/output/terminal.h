@@ -51,6 +51,15 @@ std::string align(const std::vector<std::vector<std::string>>& lines, std::size_
 std::string fold(const std::vector<std::vector<std::string>>& lines, std::size_t width,
                  const std::vector<std::size_t>& ends = {});
 
+/// The columns that the widest line takes.
+std::size_t width_of(std::string_view lines);
+
+/// Lines of cells in as few tables as `width` allows, a blank line between them. `groups`: how many
+/// columns stand together; the first column of all stands before each table and is in none of them.
+/// A line that has nothing in a table is not in it.
+std::string align_within(std::size_t width, const std::vector<std::vector<std::string>>& lines,
+                         const std::vector<std::size_t>& groups);
+
 /// A field of a row as a number or text; the fallback where it is absent, null or something else.
 std::int64_t integer_field(const Record& row, std::string_view name, std::int64_t fallback = 0);
 std::string text_field(const Record& row, std::string_view name);

@@ -60,15 +60,18 @@ std::vector<Store::SetEntry> Store::Connection::sets() {
       "WHERE EXISTS (SELECT 1 FROM places WHERE places.analysis = analyses.id) ORDER BY id");
   while (found.step()) sets.push_back({.id = found.integer(5), .analysis = analysis_of(found)});
   Statement names = database_.prepare(
-      "SELECT name, facts, digest FROM analysed_models WHERE analysis = ? "
-      "ORDER BY id");
+      "SELECT name, facts, digest, "
+      "(SELECT max(items.finished) FROM places JOIN items ON items.id = places.item "
+      "WHERE places.analysis = analysed_models.analysis "
+      "AND places.model = analysed_models.model) "
+      "FROM analysed_models WHERE analysis = ? ORDER BY id");
   for (SetEntry& set : sets) {
     names.bind(set.id);
     while (names.step()) {
       if (digest_of_texts({names.text(0), names.text(1)}) != names.text(2)) {
         refuse_damaged("a model's facts have changed");
       }
-      set.models.push_back(names.text(0));
+      set.models.push_back({.name = names.text(0), .finished = names.text(3)});
     }
   }
   return sets;

@@ -122,10 +122,14 @@ class Store {
 
   // ---- What is there
 
+  struct SetModel {
+    std::string name;
+    std::string finished;  // when its last row was computed, UTC; empty where it has no places
+  };
   struct SetEntry {
     std::int64_t id = 0;
     StoredAnalysis analysis;
-    std::vector<std::string> models;  // names
+    std::vector<SetModel> models;  // in the order of StoredSet
   };
   /// What follows is known to be whole: the first call reads the file from end to end (a second for
   /// 100 MB), and throws Error(format) where a page does not fit the others.

@@ -587,6 +587,7 @@ def export(
     command: str | None = None,
     set: int | None = None,
     model: str | None = None,
+    list: bool = False,
 ) -> Table:
     """The rows that store kept.
 
@@ -594,6 +595,22 @@ def export(
     - command: rows of this command, where the store has those of several
     - set: rows of this set, where a command ran with several parameters
     - model: rows of this model alone
+    - list: what the store holds: models, commands, parameters, rows, when
+
+    Rows, with list: what a store holds of one model in one set: the rows of one analysis with the
+    same parameters.
+    - set: the number by which `export` is told to print the set
+    - model: the model, by its name in models
+    - command: the command that computed the rows
+    - analysis: which of the command's analyses they are of: the name of their view
+    - parameters: what was asked, as JSON, as `export` says it: null is what differs between the
+      runs of a set
+    - revision: which way of counting the numbers are of; it rises when an update of attnscope
+      changes them
+    - rows: how many rows `export` prints of this model; null of an analysis that this attnscope
+      does not know
+    - left_out: how many matrices and heads could not be analysed
+    - finished: when the last of them was computed, ISO 8601, UTC
     """
     return run("export", locals())
 

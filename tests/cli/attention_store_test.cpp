@@ -38,7 +38,7 @@ TEST_F(AttentionStore, ExportPrintsEachTextByItself) {
   EXPECT_EQ(exported(), output_of(first));
   const Words second = command("gpt2", {"--sequences", "4"});
   output_of(stored(second));
-  expect_refusal({"export", store()}, kUsage, {"several sets", "tokens_hash"});
+  expect_refusal({"export", store(), "--format", "csv"}, kUsage, {"several sets", "tokens_hash"});
   EXPECT_EQ(exported(Words{"--set", "2"} + json_of), output_of(second + json_of));
   EXPECT_EQ(exported(Words{"--set", "1"} + json_of), output_of(first + json_of));
 }

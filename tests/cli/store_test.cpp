@@ -1,5 +1,7 @@
 // --store and export: the same bytes as without, nothing computed twice, and no row that is wrong.
+#include "attnscope/core/text.h"
 #include "attnscope/store/digests.h"
+#include "tests/cli/attention_model.h"
 #include "tests/cli/store_command.h"
 
 namespace attnscope::test {
@@ -57,8 +59,12 @@ TEST_F(CliStore, AllCommandsShareOneStore) {
   for (const Words& command : commands) {
     EXPECT_EQ(exported({"--set", std::to_string(++set)}), output_of(command));
   }
-  for (const std::string view : {"spectrum", "mla", "circuits", "composition", "weights",
-                                 "similarity", "head_overlap", "head_matrix", "sources"}) {
+  const std::string forward = data_path("forward/gpt2");
+  output_of(stored({"attention", forward, "--tokens", "3,1,4,1,5"}));
+  output_of(stored({"attention", forward, "--induction", "--length", "8"}));
+  for (const std::string view :
+       {"spectrum", "mla", "circuits", "composition", "weights", "similarity", "head_overlap",
+        "head_matrix", "attention", "attention_maps", "induction", "sources"}) {
     EXPECT_GT(number("SELECT count(*) FROM " + view), 0) << view;
   }
 }
@@ -90,6 +96,77 @@ TEST_F(CliStore, ViewsHoldTheRows) {
     const std::string view = column.substr(0, column.find('.'));
     EXPECT_GT(number("SELECT count(" + column + ") FROM " + view), 0) << column;
   }
+}
+
+/// The means of a view are those that the command prints, to rounding.
+void expect_means(const json& rows, const std::vector<std::vector<std::string>>& of_view,
+                  const Words& fields) {
+  std::size_t found = 0;
+  for (const json& row : rows) {
+    for (const auto& cells : of_view) {
+      const std::string head = row["head"].is_null() ? "" : row["head"].dump();
+      if (cells[0] != row["layer"].dump() || cells[1] != head) continue;
+      ++found;
+      for (std::size_t at = 0; at < fields.size(); ++at) {
+        if (!row.contains(fields[at])) continue;
+        EXPECT_NEAR(std::stod(cells[2 + at]), row[fields[at]].get<double>(), 1e-12) << fields[at];
+      }
+    }
+  }
+  EXPECT_EQ(found, rows.size());
+  EXPECT_EQ(found, of_view.size());
+}
+
+TEST_F(CliStore, ViewsOfAttentionHoldTheMeans) {
+  const std::string shard = folder_.write("t.bin", shard_bytes(random_tokens(1200, 48))).string();
+  // Windows of 8: two batches.
+  const Words windows = {"--token-file", shard, "--length", "8", "--sequences", "70"};
+  const Words command = Words{"attention", tiny_model("gpt2"), "--format", "json"} + windows;
+  const json rows = json::parse(output_of(stored(command)))["rows"];
+  EXPECT_GT(items(), 1);
+  const Words fields = {"sequences",     "energy_rank",   "columns",        "first_column_share",
+                        "entropy",       "sink_mass",     "previous_token", "diagonal",
+                        "mean_distance", "mean_max_rank", "mean_columns"};
+  expect_means(rows, query(store(), "SELECT layer, head, " + join(fields) + " FROM attention"),
+               fields);
+  EXPECT_EQ(number("SELECT count(DISTINCT sequence) FROM attention_maps"), 70);
+  EXPECT_EQ(number("SELECT max(sequence) FROM attention_maps"), 69);
+  const Words induction = {"attention", tiny_model("gpt2"), "--induction", "--length",
+                           "8",         "--format",         "json"};
+  const Words scores = {"induction", "duplicate_token"};
+  const json scored = json::parse(output_of(stored(induction)))["rows"];
+  expect_means(scored, query(store(), "SELECT layer, head, " + join(scores) + " FROM induction"),
+               scores);
+}
+
+TEST_F(CliStore, AMeasureThatATextHasNotIsNull) {
+  output_of(stored({"attention", tiny_model("gpt2"), "--tokens", "3"}));
+  EXPECT_EQ(number("SELECT count(*) FROM attention WHERE head IS NOT NULL"),
+            number("SELECT count(*) FROM attention WHERE previous_token IS NULL AND head >= 0"));
+}
+
+TEST_F(CliStore, QueriesOfTheDocumentationRunAndRankNoNull) {
+  TinyLlama broken(2);
+  set_element(broken.attention(0, 'k'), 0, 0, std::numeric_limits<float>::quiet_NaN());
+  const std::string nan = broken.write(folder_, "nan"), llama = data_path("llama");
+  output_of(stored({"spectrum", nan, llama}));
+  output_of(stored({"spectrum", llama, "--energy", "0.5"}));
+  output_of(stored({"circuits", nan, llama}));
+  output_of(stored({"attention", tiny_model("gpt2"), "--tokens", "3,1,4"}));
+  const std::string text = read_file(source_path("docs/store.md"));
+  const std::size_t begin = text.find("```sql\n") + 7;
+  std::string block = text.substr(begin, text.find("```", begin) - begin);
+  int queries = 0;
+  for (std::size_t end = block.find(";\n"); end != std::string::npos; end = block.find(";\n")) {
+    const std::string sql = block.substr(0, end);
+    block.erase(0, end + 2);
+    const auto rows = query(store(), sql);
+    ASSERT_FALSE(rows.empty()) << sql;
+    ++queries;
+    if (!contains(sql, "ORDER BY")) continue;
+    EXPECT_NE(rows.front().back(), "") << sql;
+  }
+  EXPECT_GE(queries, 6);
 }
 
 // ---- What identifies an item --------------------------------------------------------------------
@@ -233,7 +310,10 @@ TEST_F(CliStore, ExportAsksWhichOfSeveralSets) {
   const std::string llama = data_path("llama");
   output_of(stored({"spectrum", llama}));
   output_of(stored({"weights", llama}));
-  expect_refusal({"export", store()}, kUsage, {"--command", "1: spectrum", "2: weights"});
+  for (const char* format : {"csv", "json"}) {  // scripts get no list in place of rows
+    expect_refusal({"export", store(), "--format", format}, kUsage,
+                   {"--command", "--list", "1: spectrum", "2: weights"});
+  }
   EXPECT_EQ(exported({"--command", "weights"}), output_of({"weights", llama}));
   output_of(stored({"spectrum", llama, "--energy", "0.5"}));
   expect_refusal({"export", store(), "--command", "spectrum"}, kUsage,
@@ -243,6 +323,54 @@ TEST_F(CliStore, ExportAsksWhichOfSeveralSets) {
   expect_refusal({"export", store(), "--set", "9"}, kUsage, {"9", "1: spectrum"});
   expect_refusal({"export", store(), "--set", "one"}, kUsage, {"--set"});
   expect_refusal({"export"}, kUsage, {"STORE"});
+}
+
+TEST_F(CliStore, ExportListsWhatThereIs) {
+  TinyLlama broken(2);
+  set_element(broken.attention(0, 'q'), 0, 0, std::numeric_limits<float>::quiet_NaN());
+  const std::string llama = data_path("llama"), nan = broken.write(folder_, "nan");
+  const Words runs[] = {{"spectrum", llama, nan, "--per-head", "--quiet"},
+                        {"spectrum", llama, "--mla"},
+                        {"similarity", llama, "--layers", "1"},
+                        {"attention", tiny_model("gpt2"), "--tokens", "3,1,4"}};
+  for (const Words& run : runs) output_of(stored(run));
+  const json list = json::parse(exported({"--list", "--format", "json"}));
+  EXPECT_EQ(list["command"], "export");
+  EXPECT_EQ(list["parameters"], json({{"list", true}}));
+  ASSERT_EQ(list["rows"].size(), 5u);
+  const std::string now = query(store(), "SELECT max(finished) FROM runs")[0][0];
+  for (const json& row : list["rows"]) {
+    // What it says of rows is what export prints.
+    const json report =
+        json::parse(exported({"--set", row["set"].dump(), "--model",
+                              row["model"].get<std::string>(), "--format", "json"}));
+    EXPECT_EQ(report["command"], row["command"]);
+    EXPECT_EQ(report["rows"].size(), row["rows"]);
+    EXPECT_EQ(report["skipped"].size(), row["left_out"]);
+    EXPECT_EQ(json::parse(row["parameters"].get<std::string>()), report["parameters"]);
+    EXPECT_LE(row["finished"].get<std::string>(), now);
+  }
+  EXPECT_EQ(list["rows"][1]["left_out"], 2) << "a matrix and its head";
+  EXPECT_EQ(list["rows"][2]["analysis"], "mla");
+
+  // A table is the list where several sets are there and none is named.
+  EXPECT_EQ(exported(), exported({"--list"}));
+  EXPECT_TRUE(contains(exported(), "spectrum: mla")) << exported();
+  EXPECT_TRUE(contains(exported(), "energy 0.9,0.99; per_head")) << exported();
+  expect_refusal({"export", store(), "--list", "--set", "1"}, kUsage, {"--list", "--set"});
+}
+
+TEST_F(CliStore, ExportListsRowsThatStandSomewhere) {
+  TinyLlama model(1);
+  const std::string path = model.write(folder_, "model");
+  output_of(stored({"spectrum", path}));
+  output_of(stored({"weights", path}));
+  set_element(model.attention(0, 'q'), 0, 0, 7);
+  model.write(folder_, "model");
+  output_of(stored({"spectrum", path}));  // takes the old file's rows out
+  const json rows = json::parse(exported({"--list", "--format", "json"}))["rows"];
+  ASSERT_EQ(rows.size(), 1u) << rows;
+  EXPECT_EQ(rows[0]["command"], "spectrum");
 }
 
 TEST_F(CliStore, ExportOfOneModel) {
@@ -291,7 +419,8 @@ TEST_F(CliStore, RowsOfAnOlderRevisionStayUntilTheyAreAskedForAgain) {
   const Words first_layer = command + Words{"--layers", "0"};
   EXPECT_EQ(output_of(stored(first_layer)), output_of(first_layer));
   EXPECT_EQ(computed(), all / 2) << "what was asked for is computed again, and no more";
-  expect_refusal({"export", store()}, kUsage, {"1: spectrum", "2: spectrum revision"});
+  expect_refusal({"export", store(), "--format", "csv"}, kUsage,
+                 {"1: spectrum", "2: spectrum revision"});
   EXPECT_EQ(exported({"--set", "1", "--format", "csv"}),
             output_of(command + Words{"--layers", "1"}));
   EXPECT_EQ(exported({"--set", "2", "--format", "csv"}), output_of(first_layer));

@@ -20,6 +20,7 @@ RowKind perplexity_rows();
 RowKind predict_rows();
 RowKind similarity_rows();
 RowKind spectrum_rows();
+RowKind stored_set_rows();
 RowKind system_rows();
 RowKind tensor_rows();
 RowKind weights_rows();
