@@ -3,9 +3,12 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
+#include <tuple>
 #include <vector>
 
 #include "attnscope/output/circuit_cells.h"
+#include "attnscope/output/shared_layers.h"
 #include "attnscope/output/skipped_lines.h"
 #include "attnscope/output/spectrum_cells.h"
 #include "attnscope/output/tables.h"
@@ -46,7 +49,7 @@ class CompositionTable : public ReportCollector {
 
   void add_row(Record row) override {
     const auto score = number_of(row, "score"), excess = number_of(row, "excess");
-    if (!excess) return;
+    if (!excess || repeats_another(row)) return;
     strongest_[text_field(row, "model")].add({.layer = integer_field(row, "layer"),
                                               .head = integer_field(row, "head"),
                                               .to_layer = integer_field(row, "to_layer"),
@@ -60,7 +63,7 @@ class CompositionTable : public ReportCollector {
     for (const Record& model : report().models) {
       out_ << style_.bold(text_field(model, "name")) << "  " << style_.dim(model_title(model))
            << "\n\n";
-      write(strongest_[text_field(model, "name")]);
+      write(strongest_[text_field(model, "name")], shares_weights(model));
     }
     write_skipped(report(), out_);
     out_ << style_.dim(fmt::format(
@@ -72,7 +75,23 @@ class CompositionTable : public ReportCollector {
   }
 
  private:
-  void write(const Strongest& strongest) {
+  /// Whether layers that share weights have had a row of the same two heads.
+  bool repeats_another(const Record& row) {
+    const std::string name = text_field(row, "model"), kind = text_field(row, "kind");
+    for (const Record& model : report().models) {
+      if (text_field(model, "name") != name || !shares_weights(model)) continue;
+      const std::int64_t from = first_with_same(model, "ov", integer_field(row, "layer"));
+      const std::int64_t to =
+          first_with_same(model, kind == "v" ? "ov" : "qk", integer_field(row, "to_layer"));
+      return !shared_[name]
+                  .emplace(kind, from, integer_field(row, "head"), to,
+                           integer_field(row, "to_head"))
+                  .second;
+    }
+    return false;
+  }
+
+  void write(const Strongest& strongest, bool shared) {
     std::vector<std::vector<std::string>> lines(1);
     for (const char* field : {"layer", "to_layer", "kind", "score", "excess"}) {
       lines[0].push_back(style_.bold(heading("composition", field)));
@@ -85,8 +104,9 @@ class CompositionTable : public ReportCollector {
     }
     out_ << align(lines, /*left_columns=*/3) << '\n';
     if (strongest.count > strongest.pairs.size()) {
-      out_ << style_.dim(fmt::format("the strongest {} of {} pairs; the others are in csv and json",
-                                     strongest.pairs.size(), strongest.count))
+      out_ << style_.dim(
+                  fmt::format("the strongest {} of {} {}pairs; the others are in csv and json",
+                              strongest.pairs.size(), strongest.count, shared ? "distinct " : ""))
            << "\n\n";
     }
   }
@@ -94,6 +114,10 @@ class CompositionTable : public ReportCollector {
   Style style_;
   std::ostream& out_;
   std::map<std::string, Strongest> strongest_;  // by model
+  /// Of models that share weights, by name: kind, layer and head of the earlier and the later one,
+  /// where each layer stands for all that are the same.
+  using Heads = std::tuple<std::string, std::int64_t, std::int64_t, std::int64_t, std::int64_t>;
+  std::map<std::string, std::set<Heads>> shared_;
 };
 
 }  // namespace

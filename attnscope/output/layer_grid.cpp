@@ -9,17 +9,6 @@
 #include "attnscope/output/spectrum_cells.h"
 
 namespace attnscope {
-namespace {
-
-std::size_t widest_line(const std::string& text) {
-  std::size_t widest = 0;
-  for (const std::string& line : split(text, '\n')) {
-    widest = std::max(widest, display_width(line));
-  }
-  return widest;
-}
-
-}  // namespace
 
 void LayerGrid::set(const std::string& model, std::int64_t layer, std::int64_t head,
                     const std::string& column, std::string text) {
@@ -101,7 +90,7 @@ void LayerGrid::write(const Report& report, const WriteOptions& options, std::os
       }
     }
     const std::string lines = lines_of(together, true, style, SIZE_MAX);
-    if (widest_line(lines) <= width) {
+    if (width_of(lines) <= width) {
       for (const auto& [name, title] : names) {
         out << style.bold(name) << "  " << style.dim(title) << '\n';
       }

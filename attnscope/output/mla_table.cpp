@@ -82,7 +82,12 @@ void write_layers(const std::vector<const Record*>& rows, const WriteOptions& op
       }
     }
   }
-  out << fold(lines, static_cast<std::size_t>(options.width));
+  std::vector<std::size_t> groups;  // a half each
+  for (const char* name : kHalves) {
+    const Record* half = any_half(rows, name);
+    if (half != nullptr) groups.push_back(2 + expect<Record>(*half, "energy_rank").fields().size());
+  }
+  out << align_within(static_cast<std::size_t>(options.width), lines, groups);
 }
 
 void write_cache(const Record& model, std::ostream& out) {

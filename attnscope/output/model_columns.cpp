@@ -14,7 +14,8 @@ namespace {
 std::vector<ModelTable> tables_of(const Report& report) {
   std::vector<ModelTable> tables;
   for (const Record& model : report.models) {
-    tables.push_back({.name = text_field(model, "name"), .title = model_title(model)});
+    tables.push_back(
+        {.facts = &model, .name = text_field(model, "name"), .title = model_title(model)});
   }
   // Facts of models may come from a file (a store), and need not be those of the rows.
   const auto table_of = [&](const std::string& model) -> ModelTable& {
@@ -112,10 +113,10 @@ std::set<Place> places_of(const Columns& columns) {
   return places;
 }
 
-std::size_t width_of(const std::string& table) {
-  std::size_t width = 0;
-  for (const std::string& line : split(table, '\n')) width = std::max(width, display_width(line));
-  return width;
+bool any_wider(const std::vector<Columns>& groups,
+               const std::function<std::string(const Columns&)>& draw, std::size_t width) {
+  return std::any_of(groups.begin(), groups.end(),
+                     [&](const Columns& group) { return width_of(draw(group)) > width; });
 }
 
 /// Columns of a group that is wider than `width`, in groups that are not.
@@ -140,22 +141,47 @@ std::vector<Columns> narrower_groups(const std::vector<Columns>& groups,
 }
 
 /// All groups in one table or, where they are wider than `width`, in several with whole groups.
+std::vector<Columns> packed(const std::vector<Columns>& groups,
+                            const std::function<std::string(const Columns&)>& draw,
+                            std::size_t width) {
+  std::vector<Columns> tables;
+  for (const Columns& group : groups) {
+    if (!tables.empty()) {
+      Columns wider = tables.back();
+      wider.insert(wider.end(), group.begin(), group.end());
+      if (width_of(draw(wider)) <= width) {
+        tables.back() = std::move(wider);
+        continue;
+      }
+    }
+    tables.push_back(group);
+  }
+  return tables;
+}
+
+bool is_of_attention(const Columns& group) {
+  const auto role = role_from_name(group.front().matrix);
+  return role && is_attention(*role);
+}
+
+/// All in one table or, where that is wider than `width`, first attention, then the MLP.
 std::vector<std::string> tables_within(const std::vector<Columns>& groups,
                                        const std::function<std::string(const Columns&)>& draw,
                                        std::size_t width) {
-  std::vector<std::string> tables;
-  Columns current;
-  for (const Columns& group : groups) {
-    Columns wider = current;
-    wider.insert(wider.end(), group.begin(), group.end());
-    if (!current.empty() && width_of(draw(wider)) > width) {
-      tables.push_back(draw(current));
-      wider = group;
+  std::vector<Columns> tables = packed(groups, draw, width);
+  if (tables.size() > 1) {
+    tables.clear();
+    for (auto at = groups.begin(); at != groups.end();) {
+      const auto end = std::find_if(at, groups.end(), [&](const Columns& group) {
+        return is_of_attention(group) != is_of_attention(*at);
+      });
+      for (Columns& table : packed({at, end}, draw, width)) tables.push_back(std::move(table));
+      at = end;
     }
-    current = std::move(wider);
   }
-  if (!current.empty()) tables.push_back(draw(current));
-  return tables;
+  std::vector<std::string> drawn;
+  for (const Columns& table : tables) drawn.push_back(draw(table));
+  return drawn;
 }
 
 void write_legend(const std::vector<ModelTable>& tables, const Style& style, std::ostream& out) {
@@ -171,20 +197,21 @@ void write_legend(const std::vector<ModelTable>& tables, const Style& style, std
 
 }  // namespace
 
-Lines naming_lines(const Columns& columns, const std::string& key_label, const Style& style) {
+Lines naming_lines(const Columns& columns, const std::string& key_label, const SpacesAfter& after,
+                   const Style& style) {
   Lines lines;
   const auto add = [&](const std::string& label, auto text_of) {
     auto& line = lines.emplace_back(std::vector<std::string>{style.bold(label)});
-    for (const Column& column : columns) {
-      add_cell(line, columns, column, style.bold(text_of(column)));
-    }
+    for (const Column& column : columns) add_cell(line, columns, column, text_of(column));
   };
-  add("layer", [](const Column& column) { return column.matrix; });
+  add("layer", [&](const Column& column) { return style.bold(column.matrix); });
   if (!columns.front().model->label.empty()) {
-    add("", [](const Column& column) { return column.model->label; });
+    add("", [&](const Column& column) { return style.bold(column.model->label); });
   }
   if (!columns.front().key.empty()) {
-    add(key_label, [](const Column& column) { return column.key; });
+    add(key_label, [&](const Column& column) {
+      return style.bold(column.key) + std::string(after(column), ' ');
+    });
   }
   return lines;
 }
@@ -198,7 +225,7 @@ void add_cell(std::vector<std::string>& line, const Columns& columns, const Colu
 }
 
 void add_head_line(Lines& lines, const std::string& label, const Columns& columns, bool of_heads,
-                   std::size_t after, const Style& style,
+                   const SpacesAfter& after, const Style& style,
                    const std::function<std::string(const Column&, const Record&)>& text_of) {
   std::vector<std::string> line = {style.dim(label)};
   bool says_something = false;
@@ -206,7 +233,8 @@ void add_head_line(Lines& lines, const std::string& label, const Columns& column
     const std::string text =
         common_text(column, of_heads, [&](const Record& row) { return text_of(column, row); });
     says_something |= !text.empty();
-    add_cell(line, columns, column, style.dim(text) + std::string(text.empty() ? 0 : after, ' '));
+    add_cell(line, columns, column,
+             style.dim(text) + std::string(text.empty() ? 0 : after(column), ' '));
   }
   if (says_something) lines.push_back(std::move(line));
 }
@@ -233,6 +261,12 @@ bool has_heads(const Columns& columns) {
                      [](const Place& place) { return place.second != kWhole; });
 }
 
+bool is_last_key(const Columns& columns, const Column& column) {
+  const auto next = static_cast<std::size_t>(&column - columns.data()) + 1;
+  return next == columns.size() || columns[next].model != column.model ||
+         columns[next].matrix != column.matrix;
+}
+
 void write_models(const Report& report, const WriteOptions& options,
                   std::span<const TableKind> kinds, std::ostream& out) {
   const Style style(options.color);
@@ -242,12 +276,21 @@ void write_models(const Report& report, const WriteOptions& options,
   const std::string model = tables.size() > 1 ? common_model(tables) : "";
   const auto blocks_of = [&](const std::vector<const ModelTable*>& models) {
     std::vector<std::string> blocks;
-    for (const TableKind& kind : kinds) {
-      auto groups = column_groups(models, order, kind.keys);
-      if (!model.empty()) groups = narrower_groups(groups, kind.draw, width);
+    const auto add = [&](const TableKind& kind, std::vector<Columns> groups) {
+      if (models.size() == 1 || !model.empty()) {
+        groups = narrower_groups(groups, kind.draw, width);
+      }
       for (std::string& block : tables_within(groups, kind.draw, width)) {
         blocks.push_back(std::move(block));
       }
+    };
+    for (const TableKind& kind : kinds) {
+      auto groups = column_groups(models, order, kind.keys);
+      if (models.size() == 1 || !any_wider(groups, kind.draw, width)) {
+        add(kind, std::move(groups));
+        continue;
+      }
+      for (const std::string& key : kind.keys) add(kind, column_groups(models, order, {key}));
     }
     return blocks;
   };

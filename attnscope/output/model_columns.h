@@ -22,6 +22,7 @@ using Lines = std::vector<std::vector<std::string>>;
 
 /// One model's rows, ready to be laid out.
 struct ModelTable {
+  const Record* facts = nullptr;
   std::string name;
   std::string title;
   std::string label;  // over its columns; empty where it is the only model
@@ -43,13 +44,17 @@ struct Column {
 };
 using Columns = std::vector<Column>;
 
+/// As many spaces as follow a text, so that it stands over the numbers of a column.
+using SpacesAfter = std::function<std::size_t(const Column&)>;
+
 /// The lines that name matrices, models and, under `key_label`, keys.
-Lines naming_lines(const Columns& columns, const std::string& key_label, const Style& style);
+Lines naming_lines(const Columns& columns, const std::string& key_label, const SpacesAfter& after,
+                   const Style& style);
 
 /// A line of the head with what all of a column's whole matrices (or all its heads) have in common;
-/// left out where no column has anything. `after` is as many spaces as follow a text.
+/// left out where no column has anything.
 void add_head_line(Lines& lines, const std::string& label, const Columns& columns, bool of_heads,
-                   std::size_t after, const Style& style,
+                   const SpacesAfter& after, const Style& style,
                    const std::function<std::string(const Column&, const Record&)>& text_of);
 
 /// The lines of layers and heads, a cell for each column; its row is null where it was skipped.
@@ -64,6 +69,9 @@ void add_cell(std::vector<std::string>& line, const Columns& columns, const Colu
 
 bool has_heads(const Columns& columns);
 
+/// Whether no other key of the same matrix follows. `column` is an element of `columns`.
+bool is_last_key(const Columns& columns, const Column& column);
+
 /// One kind of table: the keys of its columns, and how it is drawn.
 struct TableKind {
   std::vector<std::string> keys;  // {""}: one column for each matrix; none: no such table
@@ -71,9 +79,9 @@ struct TableKind {
 };
 
 /// Every kind of table of every model: side by side, with as many matrices in a table as
-/// `options.width` allows, or each model under its own name where one matrix of all is wider.
-/// Revisions of one model ("name@step1", "name@step2") always stand side by side, in as many tables
-/// as that takes.
+/// `options.width` allows. Where one matrix of all models is wider, each key has tables of its own;
+/// where that does not help, each model stands under its own name. Revisions of one model
+/// ("name@step1", "name@step2") always stand side by side, in as many tables as that takes.
 void write_models(const Report& report, const WriteOptions& options,
                   std::span<const TableKind> kinds, std::ostream& out);
 

@@ -2,12 +2,18 @@
 
 #include <fmt/format.h>
 
+#include "attnscope/output/shared_layers.h"
 
 namespace attnscope {
 namespace {
 
 double quotient(std::int64_t part, std::int64_t whole) {
   return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
+}
+
+/// Of what random numbers need; where that is not known, of the possible.
+double share_of_null(const RankCell& cell) {
+  return quotient(cell.rank, cell.null.value_or(cell.possible));
 }
 
 }  // namespace
@@ -37,10 +43,14 @@ RankCell rank_cell(const Record& fields, const std::string& threshold) {
   return cell;
 }
 
-std::string cell_text(const RankCell& cell, const Style& style) {
-  const double of_null = quotient(cell.rank, cell.null.value_or(cell.possible));
+std::string rank_text(const RankCell& cell, const Style& style) {
+  return style.shade(share_of_null(cell), std::to_string(cell.rank));
+}
+
+std::string cell_text(const RankCell& cell, const Style& style, bool with_bar) {
+  const double of_null = share_of_null(cell);
   const std::string percent = fmt::format("{:3.0f}%", 100 * quotient(cell.rank, cell.possible));
-  std::string bar = style.bar(of_null);
+  std::string bar = with_bar ? style.bar(of_null) : "";
   if (!bar.empty()) bar = " " + bar;
   return std::to_string(cell.rank) + bar + " " + style.shade(of_null, percent);
 }
@@ -51,7 +61,8 @@ std::string model_title(const Record& model) {
   std::string text = text_field(model, "architecture");
   if (text.empty()) return "";
   const auto add = [&](const std::string& part) { text += ", " + part; };
-  add(fmt::format("{} layers", integer_field(model, "layers")));
+  add(fmt::format("{} layers{}", integer_field(model, "layers"),
+                  shares_weights(model) ? " with shared weights" : ""));
   const std::int64_t heads = integer_field(model, "heads"), kv = integer_field(model, "kv_heads");
   add(fmt::format("{} heads", heads) + (kv == heads ? "" : fmt::format(" ({} key/value)", kv)) +
       fmt::format(" of {}", integer_field(model, "head_dim")));

@@ -25,7 +25,10 @@ RankCell rank_cell(const Record& fields, const std::string& threshold);
 
 /// `61 48%`: the rank and its share of the possible one. The bar and the colour say the share of
 /// the null instead, where there is one.
-std::string cell_text(const RankCell& cell, const Style& style);
+std::string cell_text(const RankCell& cell, const Style& style, bool with_bar = true);
+
+/// The same without the share: `61`.
+std::string rank_text(const RankCell& cell, const Style& style);
 
 /// 0.987 → "98.7%".
 std::string share_text(double share);

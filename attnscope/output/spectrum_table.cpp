@@ -1,12 +1,15 @@
-// `spectrum` for people: a row per layer, a column per matrix, each cell the energy rank at the
-// highest threshold and how full of the possible rank that is. Several models stand side by side.
+// `spectrum` for people: a row per layer; for each matrix the energy rank at every threshold, and
+// how full of the possible rank the highest is. Several models stand side by side.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 #include <optional>
+#include <set>
 
 #include "attnscope/core/text.h"
 #include "attnscope/output/model_columns.h"
+#include "attnscope/output/shared_layers.h"
 #include "attnscope/output/skipped_lines.h"
 #include "attnscope/output/spectrum_cells.h"
 #include "attnscope/output/tables.h"
@@ -16,43 +19,72 @@
 namespace attnscope {
 namespace {
 
+/// What whole matrices of a column add up to, those that layers share once.
+class Total {
+ public:
+  void add(const Column& column, std::int64_t layer, const RankCell& cell) {
+    if (counted_.insert(first_with_same(*column.model->facts, column.matrix, layer)).second) {
+      sum_ += cell;
+    }
+  }
+  const RankCell& sum() const { return sum_; }
+  bool empty() const { return counted_.empty(); }
+
+ private:
+  std::set<std::int64_t> counted_;  // the first layer with each matrix
+  RankCell sum_;
+};
+
+/// `threshold`: of columns without a key, where only one was asked for.
 std::string rank_table(const Columns& columns, const std::string& threshold, const Style& style) {
-  Lines lines = naming_lines(columns, heading("spectrum", "energy_at_rank"), style);
+  const auto cell_of = [&](const Column& column, const Record& row) {
+    return rank_cell(row, column.key.empty() ? threshold : column.key);
+  };
+  const auto text_of = [&](const Column& column, const RankCell& cell) {
+    if (!is_last_key(columns, column)) return rank_text(cell, style);
+    // Where there are several thresholds, colour alone says the share of the null.
+    return cell_text(cell, style, /*with_bar=*/column.key.empty());
+  };
   // Under the ranks: as far from the right as the bar and the percentage after a rank.
-  const std::size_t after = display_width(cell_text({}, style)) - 1;
+  const auto after = [&](const Column& column) { return display_width(text_of(column, {})) - 1; };
+  Lines lines = naming_lines(columns, heading("spectrum", "energy_rank"), after, style);
   for (const bool of_heads : {false, true}) {
     if (of_heads && !has_heads(columns)) continue;
     const std::string ending = of_heads ? ", a head" : "";
     const auto add = [&](const std::string& label, auto number_of) {
       add_head_line(lines, label + ending, columns, of_heads, after, style,
-                    [&](const Column&, const Record& row) {
+                    [&](const Column& column, const Record& row) {
                       const std::optional<std::int64_t> number =
-                          number_of(rank_cell(row, threshold));
+                          number_of(column, cell_of(column, row));
                       return number ? std::to_string(*number) : "";
                     });
     };
-    add(heading("spectrum", "possible_rank"),
-        [](const RankCell& cell) { return std::optional(cell.possible); });
-    add(heading("spectrum", "null_energy_rank"), [](const RankCell& cell) { return cell.null; });
+    // Once for each matrix, where the share of it stands.
+    add(heading("spectrum", "possible_rank"), [&](const Column& column, const RankCell& cell) {
+      return is_last_key(columns, column) ? std::optional(cell.possible) : std::nullopt;
+    });
+    add(heading("spectrum", "null_energy_rank"),
+        [](const Column&, const RankCell& cell) { return cell.null; });
   }
-  std::map<std::pair<const ModelTable*, std::string>, RankCell> totals;
+  std::map<const Column*, Total> totals;
   add_place_lines(lines, columns, style,
                   [&](const Column& column, const Place& place, const Record* row) -> std::string {
                     if (row == nullptr) return "-";
-                    const RankCell cell = rank_cell(*row, threshold);
-                    if (place.second == kWhole) totals[{column.model, column.matrix}] += cell;
-                    return cell_text(cell, style);
+                    const RankCell cell = cell_of(column, *row);
+                    if (place.second == kWhole) totals[&column].add(column, place.first, cell);
+                    return text_of(column, cell);
                   });
   auto& line = lines.emplace_back(std::vector<std::string>{style.bold("total")});
   for (const Column& column : columns) {
-    const auto total = totals.find({column.model, column.matrix});
-    add_cell(line, columns, column, total == totals.end() ? "-" : cell_text(total->second, style));
+    const Total& total = totals[&column];
+    add_cell(line, columns, column, total.empty() ? "-" : text_of(column, total.sum()));
   }
   return align(lines);
 }
 
 std::string energy_table(const Columns& columns, const Style& style) {
-  Lines lines = naming_lines(columns, heading("spectrum", "energy_at_rank"), style);
+  const auto after = [](const Column&) { return std::size_t{0}; };
+  Lines lines = naming_lines(columns, heading("spectrum", "energy_at_rank"), after, style);
   const auto text_of = [](const Column& column, const Record& row, const char* field) {
     const Value* value = expect<Record>(row, field).find(column.key);
     const auto* share = value == nullptr ? nullptr : value->get<double>();
@@ -61,8 +93,8 @@ std::string energy_table(const Columns& columns, const Style& style) {
   for (const bool of_heads : {false, true}) {
     if (of_heads && !has_heads(columns)) continue;
     const std::string label = heading("spectrum", "null_energy_at_rank");
-    add_head_line(lines, label + (of_heads ? ", a head" : ""), columns, of_heads, /*after=*/0,
-                  style, [&](const Column& column, const Record& row) {
+    add_head_line(lines, label + (of_heads ? ", a head" : ""), columns, of_heads, after, style,
+                  [&](const Column& column, const Record& row) {
                     return text_of(column, row, "null_energy_at_rank");
                   });
   }
@@ -80,6 +112,7 @@ constexpr const char* kTensorMeasures[] = {"stable_rank", "entropy_rank", "spect
 void write_tensor_rows(const Report& report, const WriteOptions& options, std::ostream& out) {
   const Style style(options.color);
   Lines lines;
+  std::vector<std::size_t> groups;  // a threshold's columns, and each of the others
   for (const Record& row : report.rows) {
     const Record& ranks = expect<Record>(row, "energy_rank");
     const Value* energies = row.find("energy_at_rank");
@@ -89,6 +122,7 @@ void write_tensor_rows(const Report& report, const WriteOptions& options, std::o
       for (const auto& [threshold, rank] : ranks.fields()) {
         head.push_back(style.bold(heading("tensor", "energy_rank") + ' ' + threshold));
         head.push_back(style.bold(heading("tensor", "null_energy_rank")));
+        groups.push_back(2);
       }
       head.push_back(style.bold(heading("tensor", "possible_rank")));
       if (energies != nullptr) {
@@ -97,6 +131,7 @@ void write_tensor_rows(const Report& report, const WriteOptions& options, std::o
         }
       }
       for (const char* name : kTensorMeasures) head.push_back(style.bold(heading("tensor", name)));
+      groups.resize(groups.size() + head.size() - 1 - 2 * groups.size(), 1);
     }
     auto& line = lines.emplace_back(std::vector<std::string>{text_field(row, "model")});
     for (const auto& [threshold, rank] : ranks.fields()) {
@@ -118,7 +153,18 @@ void write_tensor_rows(const Report& report, const WriteOptions& options, std::o
     }
   }
   for (const Skipped& skipped : report.skipped) lines.push_back({skipped.model, "-"});
-  out << fold(lines, static_cast<std::size_t>(options.width));
+  if (lines.empty()) return;
+  if (groups.empty()) groups = {1};
+  out << align_within(static_cast<std::size_t>(options.width), lines, groups);
+}
+
+/// What the numbers mean; thresholds, of which there is one at least, and totals as there are.
+std::string legend(const Report& report, const std::vector<std::string>& thresholds) {
+  const bool shared = std::any_of(report.models.begin(), report.models.end(), shares_weights);
+  return fmt::format(
+      "Singular values that hold {} of the squared sum; %: of the possible rank; null: random "
+      "numbers'{}",
+      join_words(thresholds), shared ? "; total: what layers share once" : "");
 }
 
 /// The keys of a row's map, of the first row that there is.
@@ -135,27 +181,23 @@ std::vector<std::string> keys_of(const Report& report, const char* field) {
 void write_spectrum_table(const Report& report, const WriteOptions& options, std::ostream& out) {
   if (report.parameters.find("mla") != nullptr) return write_mla_table(report, options, out);
   const Style style(options.color);
-  // Thresholds ascend.
   const std::vector<std::string> thresholds = keys_of(report, "energy_rank");
-  const std::string threshold = thresholds.empty() ? "" : thresholds.back();
   if (const Value* tensor = report.parameters.find("tensor")) {
     out << style.bold(printable(expect<std::string>(*tensor, "tensor"))) << "\n\n";
     write_tensor_rows(report, options, out);
     out << '\n';
   } else {
+    const std::string only = thresholds.size() == 1 ? thresholds.front() : "";
     const TableKind kinds[] = {
-        {{""}, [&](const Columns& columns) { return rank_table(columns, threshold, style); }},
+        {thresholds.size() > 1 ? thresholds : std::vector<std::string>{""},
+         [&](const Columns& columns) { return rank_table(columns, only, style); }},
         {keys_of(report, "energy_at_rank"),
          [&](const Columns& columns) { return energy_table(columns, style); }}};
     write_models(report, options, kinds, out);
   }
   write_skipped(report, out);
-  if (threshold.empty()) return;
-  out << style.dim(
-             fmt::format("Singular values that hold {} of the squared sum; %: of the possible "
-                         "rank; null: random numbers'",
-                         threshold))
-      << style.key("0", "null") << '\n';
+  if (thresholds.empty()) return;
+  out << style.dim(legend(report, thresholds)) << style.key("0", "null") << '\n';
 }
 
 }  // namespace attnscope

@@ -2,6 +2,7 @@
 #include <limits>
 #include <set>
 
+#include "attnscope/core/text.h"
 #include "tests/cli/command_line.h"
 
 namespace attnscope::test {
@@ -121,8 +122,9 @@ TEST(CliSkipped, TheTableHasADashAndALine) {
   TinyLlama model;
   set_element(model.attention(1, 'q'), 5, 3, kNan);
   const std::string path = model.write(folder, "m");
-  const std::string table = output_of({"spectrum", path, "--matrix", "q,k"});
-  const json report = report_of({"spectrum", path, "--matrix", "q,k"});
+  const Words command = {"spectrum", path, "--matrix", "q,k", "--energy", "0.9"};
+  const std::string table = output_of(command);
+  const json report = report_of(command);
   int mentions = 0;
   for (const std::string& line : lines_of(table)) {
     const Words words = words_of(line);
@@ -149,9 +151,32 @@ TEST(CliSkipped, TheTableKeepsItsColumnsInOrder) {
     }
     return Words{};
   };
-  EXPECT_EQ(columns({"spectrum", path, "--matrix", "q,k"}), (Words{"layer", "q", "k"}));
-  EXPECT_EQ(columns({"spectrum", path}),
+  EXPECT_EQ(columns({"spectrum", path, "--matrix", "q,k", "--energy", "0.9"}),
+            (Words{"layer", "q", "k"}));
+  EXPECT_EQ(columns({"spectrum", path, "--energy", "0.9"}),
             (Words{"layer", "q", "k", "v", "o", "gate", "up", "down"}));
+}
+
+TEST(CliSkipped, LayersThatAreMissingAreOneLineOfATable) {
+  const TempFolder folder;
+  TinyLlama model(6);
+  std::erase_if(model.tensors, [](const TensorToWrite& tensor) {
+    return contains(tensor.name, "layers.2.") || contains(tensor.name, "layers.3.") ||
+           contains(tensor.name, "layers.4.");
+  });
+  const std::string path = model.write(folder, "m");
+  for (const char* command : {"spectrum", "weights"}) {
+    Words lines;
+    for (const std::string& line : lines_of(output_of({command, path}))) {
+      if (line.starts_with("skipped: ")) lines.push_back(line);
+    }
+    ASSERT_EQ(lines.size(), 1u) << join(lines, "\n");
+    EXPECT_TRUE(lines[0].starts_with("skipped: m: q k v o gate up down of layers 2–4: tensor '" +
+                                     TinyLlama::attention_name(2, 'q') + "' is missing"))
+        << lines[0];
+    EXPECT_TRUE(lines[0].ends_with(", the first of 21")) << lines[0];
+    EXPECT_EQ(report_of({command, path})["skipped"].size(), 21u);
+  }
 }
 
 TEST(CliSkipped, NothingLeftIsANumericalError) {

@@ -68,8 +68,60 @@ std::string slow_model(const TempFolder& folder) {
   return folder.write("slow.safetensors", safetensors_bytes(tensors)).string();
 }
 
-TEST(CliTable, ShowsTheRankAtTheHighestThresholdAndTheShareOfThePossible) {
-  const Words command = {"spectrum", data_path("llama"), "--energy", "0.9,0.6"};
+TEST(CliTable, ShowsTheRankAtEveryThreshold) {
+  const Words command = {"spectrum", data_path("llama"), "--energy", "0.9,0.6,0.3"};
+  const Words matrices = {"q", "k", "v", "o"};
+  const std::string table = output_of(command + Words{"--matrix", "q,k,v,o"});
+  const json report = report_of(command);
+  for (const int layer : {0, 1}) {
+    const Words line = line_with(table, std::to_string(layer));
+    ASSERT_EQ(line.size(), 1 + 4 * matrices.size()) << table;
+    for (std::size_t at = 0; at < matrices.size(); ++at) {
+      const json row = find_row(report["rows"], layer, matrices[at], nullptr);
+      EXPECT_EQ(line[1 + 4 * at], row["energy_rank"]["0.3"].dump());
+      EXPECT_EQ(line[2 + 4 * at], row["energy_rank"]["0.6"].dump());
+      EXPECT_EQ(line[3 + 4 * at], row["energy_rank"]["0.9"].dump());
+    }
+  }
+  EXPECT_EQ(line_with(table, "rank").size(), 2 + 3 * matrices.size()) << table;
+  for (const char* threshold : {"0.3", "0.6", "0.9"}) {
+    EXPECT_TRUE(contains(last_line(table), threshold)) << table;
+  }
+}
+
+TEST(CliTable, OfCircuitsShowsEveryThresholdToo) {
+  const Words command = {"circuits", data_path("llama"), "--energy", "0.5,0.9", "--circuit", "qk"};
+  const std::string table = output_of(command);
+  EXPECT_EQ(line_with(table, "at"), (Words{"at", "0.5", "0.9", "0.5", "0.9", "0.5", "0.9"}));
+  const json rows = report_of(command)["rows"];
+  json row;
+  for (const json& each : rows) {
+    if (each["layer"] == 1 && each["head"].is_null()) row = each;
+  }
+  const Words line = line_with(table, "1");
+  ASSERT_GE(line.size(), 8u) << table;
+  EXPECT_EQ(line[1], row["energy_rank"]["0.5"].dump());
+  EXPECT_EQ(line[2], row["energy_rank"]["0.9"].dump());
+  EXPECT_EQ(line[4], row["overlap"]["0.5"].dump());
+  EXPECT_EQ(line[5], row["overlap"]["0.9"].dump());
+  EXPECT_EQ(line[6], row["head_space_overlap"]["0.5"].dump());
+  EXPECT_EQ(line[7], row["head_space_overlap"]["0.9"].dump());
+}
+
+TEST(CliTable, StaysWithinItsWidth) {
+  // Ranks of three digits, heads, several thresholds.
+  for (const Words& options : {Words{}, Words{"--per-head"}, Words{"--energy", "0.6,0.8,0.9,0.99"},
+                               Words{"--matrix", "q,k,v,o,qk,ov,kv", "--per-head"}}) {
+    const std::string table =
+        output_of(Words{"spectrum", source_path("examples/shakespeare-llama")} + options);
+    for (const std::string& line : lines_of(table)) {
+      if (!line.starts_with("Singular values")) EXPECT_LE(line.size(), 100u) << line;
+    }
+  }
+}
+
+TEST(CliTable, ShowsTheShareOfThePossible) {
+  const Words command = {"spectrum", data_path("llama"), "--energy", "0.9"};
   const std::string table = output_of(command);
   const json report = report_of(command);
   EXPECT_EQ(line_with(table, "layer"), (Words{"layer", "q", "k", "v", "o", "gate", "up", "down"}));
@@ -86,7 +138,8 @@ TEST(CliTable, ShowsTheRankAtTheHighestThresholdAndTheShareOfThePossible) {
 
 TEST(CliTable, TotalsAddRanksAndPossibleRanks) {
   // Heads are parts of their matrix: they are not added again.
-  const Words command = {"spectrum", data_path("qwen2"), "--per-head", "--matrix", "q,k,down"};
+  const Words command = {"spectrum", data_path("qwen2"), "--per-head", "--matrix",
+                         "q,k,down", "--energy",         "0.99"};
   const std::string table = output_of(command);
   const json report = report_of(command);
   std::vector<std::pair<int, int>> expected;
@@ -239,11 +292,13 @@ TEST(CliTable, SaysThePossibleRankAndWhatRandomNumbersNeed) {
                          "0.5,0.9",  "--matrix",         "q,k,down,qk"};
   const std::string table = output_of(command);
   const json report = report_of(command);
-  Words of = {"of"}, null = {"null"};
+  Words of = {"of"}, null = {"null"};  // the possible rank once for all thresholds
   for (const char* matrix : {"q", "k", "down", "qk"}) {
     const json row = find_row(report["rows"], 0, matrix, nullptr);
     of.push_back(row["possible_rank"].dump());
-    null.push_back(row["null_energy_rank"]["0.9"].dump());
+    for (const char* threshold : {"0.5", "0.9"}) {
+      null.push_back(row["null_energy_rank"][threshold].dump());
+    }
   }
   EXPECT_EQ(line_with(table, "of"), of);
   EXPECT_EQ(line_with(table, "null"), null);
@@ -274,7 +329,7 @@ TEST(CliTable, PutsSeveralModelsSideBySideByLayer) {
   const TempFolder folder;
   const std::string three = TinyLlama(3).write(folder, "three"),
                     two = TinyLlama(2, 7).write(folder, "two");
-  const Words options = {"--matrix", "q,o"};
+  const Words options = {"--matrix", "q,o", "--energy", "0.99"};
   const std::string table = output_of(Words{"spectrum", three, two} + options);
   const Words first = lines_of(output_of(Words{"spectrum", three} + options));
   const std::string of_three = output_of(Words{"spectrum", three} + options);
@@ -300,7 +355,7 @@ TEST(CliTable, LettersStandForLongNamesOfModels) {
   const TempFolder folder;
   const std::string table =
       output_of({"spectrum", TinyLlama(1).write(folder, "a-name-of-some-length"),
-                 TinyLlama(1, 2).write(folder, "b"), "--matrix", "q"});
+                 TinyLlama(1, 2).write(folder, "b"), "--matrix", "q", "--energy", "0.9"});
   const Words lines = lines_of(table);
   EXPECT_TRUE(lines[0].starts_with("A  a-name-of-some-length  ")) << table;
   EXPECT_TRUE(lines[1].starts_with("B  b  ")) << table;
@@ -308,8 +363,8 @@ TEST(CliTable, LettersStandForLongNamesOfModels) {
 }
 
 TEST(CliTable, BreaksBetweenMatricesWhereModelsAreTooWide) {
-  const std::string table = output_of(
-      {"spectrum", data_path("llama"), data_path("bert"), data_path("gpt2"), data_path("qwen2")});
+  const std::string table = output_of({"spectrum", data_path("llama"), data_path("bert"),
+                                       data_path("gpt2"), data_path("qwen2"), "--energy", "0.99"});
   std::size_t tables = 0;
   for (const std::string& line : lines_of(table)) {
     // The last line is a sentence.
