@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "attnscope/core/error.h"
+#include "attnscope/core/wording.h"
 
 namespace attnscope {
 
@@ -28,8 +29,9 @@ std::span<const std::byte> ByteReader::pass_over(std::uint64_t count, std::strin
     if (!what.empty()) {
       refuse(where_, part_ + " ends within " + std::string(what) + at, "truncated download?");
     }
-    refuse(where_, part_ + " ends early: " + std::to_string(count) + " bytes are wanted" + at +
-                       ", " + std::to_string(left()) + " are left");
+    refuse(where_, part_ + " ends early: " + counted(count, "byte is wanted", "bytes are wanted") +
+                       at + ", " + std::to_string(left()) + (left() == 1 ? " is" : " are") +
+                       " left");
   }
   const auto passed = bytes_.subspan(position_, static_cast<std::size_t>(count));
   position_ += passed.size();

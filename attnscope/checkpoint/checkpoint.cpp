@@ -8,6 +8,7 @@
 #include "attnscope/checkpoint/shard_index.h"
 #include "attnscope/core/error.h"
 #include "attnscope/core/text.h"
+#include "attnscope/core/wording.h"
 
 namespace attnscope {
 namespace {
@@ -166,10 +167,10 @@ void Checkpoint::open_sharded(const CheckpointFolder& folder) {
   }
   for (const std::string& shard : absent_shards_) {
     const std::size_t count = shards.at(shard);
-    warnings_.push_back({.file = folder.place_of(shard),
-                         .problem = named + " but is missing, and with it " +
-                                    std::to_string(count) + (count == 1 ? " tensor" : " tensors"),
-                         .hint = "download it"});
+    warnings_.push_back(
+        {.file = folder.place_of(shard),
+         .problem = named + " but is missing, and with it " + counted(count, "tensor"),
+         .hint = "download it"});
   }
 
   index_names(shard_of);

@@ -7,6 +7,7 @@
 
 #include "attnscope/checkpoint/byte_reader.h"
 #include "attnscope/core/error.h"
+#include "attnscope/core/wording.h"
 #include "attnscope/tensor/rearranged.h"
 
 namespace attnscope {
@@ -174,7 +175,7 @@ FileContents parse_llama2c(std::span<const std::byte> file, std::string_view nam
   }
   if (!header.tied) taker.whole("lm_head.weight", {header.vocabulary, width});
   if (in.left() > 0) {
-    refuse(in.where(), "is " + std::to_string(in.left()) + " bytes longer than its header demands");
+    refuse(in.where(), "is " + counted(in.left(), "byte") + " longer than its header demands");
   }
   return out;
 }

@@ -9,6 +9,7 @@
 #include "attnscope/core/error.h"
 #include "attnscope/core/strict_json.h"
 #include "attnscope/core/text.h"
+#include "attnscope/core/wording.h"
 
 namespace attnscope {
 namespace {
@@ -44,7 +45,7 @@ struct Place {
 std::uint64_t header_length(std::span<const std::byte> file, const Place& where) {
   if (file.empty()) refuse(where, "the file is empty");
   if (file.size() < kLengthBytes) {
-    refuse(where, "too short for a safetensors file (" + std::to_string(file.size()) + " bytes)");
+    refuse(where, "too short for a safetensors file (" + counted(file.size(), "byte") + ")");
   }
   const auto length = load_number<std::uint64_t>(file.data());
   if (length > kMaxHeaderBytes) {
@@ -116,7 +117,7 @@ Entry parse_entry(const std::string& name, const json& value, const Place& file)
   const std::uint64_t expected = byte_count(entry.shape, entry.dtype, where);
   if (entry.end - entry.begin != expected) {
     refuse(where, "shape " + shape_text(entry.shape) + " of " + std::string(dtype_text) +
-                      " needs " + std::to_string(expected) + " bytes, its offsets span " +
+                      " needs " + counted(expected, "byte") + ", its offsets span " +
                       std::to_string(entry.end - entry.begin));
   }
   return entry;
@@ -131,14 +132,16 @@ void check_cover(const std::vector<Entry>& entries, std::uint64_t payload_bytes,
     const Place where = {file.file, entry.name};
     if (entry.end > payload_bytes) {
       refuse(where, "its bytes end at " + std::to_string(entry.end) + ", past the end of the file",
-             std::to_string(payload_bytes) + " bytes of data; truncated download?");
+             counted(payload_bytes, "byte") + " of data; truncated download?");
     }
     if (entry.begin < covered) refuse(where, "its bytes overlap another tensor's");
     if (entry.begin > covered) refuse(where, "there is a hole in the file before its bytes");
     covered = entry.end;
   }
   if (covered != payload_bytes) {
-    refuse(file, std::to_string(payload_bytes - covered) + " bytes at the end belong to no tensor");
+    refuse(file,
+           counted(payload_bytes - covered, "byte at the end belongs", "bytes at the end belong") +
+               " to no tensor");
   }
 }
 

@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "attnscope/core/error.h"
+#include "attnscope/core/wording.h"
 #include "attnscope/page/chart_files.h"
 #include "attnscope/page/template.h"
 
@@ -34,9 +35,8 @@ void write_charts(const Arguments& arguments, const Session& session, const Repo
     session.write_file(folder / (chart.name + ".svg"), chart.svg);
   }
   if (!session.on_note) return;
-  session.on_note(
-      verbatim(folder.string()) + ": " + std::to_string(charts.size()) +
-      (charts.size() == 1 ? " chart, as .vl.json and .svg" : " charts, each as .vl.json and .svg"));
+  session.on_note(verbatim(folder.string()) + ": " +
+                  counted(charts.size(), "chart, as", "charts, each as") + " .vl.json and .svg");
 }
 
 }  // namespace attnscope

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "attnscope/core/error.h"
+#include "attnscope/core/wording.h"
 #include "attnscope/forward/embedding.h"
 #include "attnscope/forward/layer_run.h"
 #include "attnscope/numerics/activations.h"
@@ -55,7 +56,7 @@ void ForwardPass::check(const TokenIds& sequence, std::int64_t past) const {
   }
   const std::int64_t tokens = past + std::ssize(sequence);
   if (tokens > longest()) {
-    refuse("a text of " + std::to_string(tokens) + " tokens is longer than the " +
+    refuse("a text of " + counted(tokens, "token") + " is longer than the " +
            std::to_string(longest()) + " that " + model_.name() + " has positions for");
   }
 }

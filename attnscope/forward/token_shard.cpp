@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "attnscope/core/error.h"
+#include "attnscope/core/wording.h"
 
 namespace attnscope {
 namespace {
@@ -30,8 +31,8 @@ std::int32_t header_field(std::span<const std::byte> bytes, std::size_t field) {
 std::span<const std::byte> parse_token_shard(std::span<const std::byte> bytes,
                                              std::string_view file) {
   if (bytes.size() < kHeaderBytes) {
-    refuse(file, "is no token shard: its " + std::to_string(bytes.size()) +
-                     " bytes are fewer than the 1024 of a header");
+    refuse(file, "is no token shard: its " + counted(bytes.size(), "byte is", "bytes are") +
+                     " fewer than the 1024 of a header");
   }
   if (const std::int32_t magic = header_field(bytes, 0); magic != kMagic) {
     refuse(file,
@@ -46,8 +47,8 @@ std::span<const std::byte> parse_token_shard(std::span<const std::byte> bytes,
   const std::span<const std::byte> tokens = bytes.subspan(kHeaderBytes);
   if (tokens.size() != static_cast<std::size_t>(count) * 2) {
     refuse(file,
-           "has " + std::to_string(tokens.size()) + " bytes of tokens where its header says " +
-               std::to_string(count) + " tokens of 2 bytes",
+           "has " + counted(tokens.size(), "byte") + " of tokens where its header says " +
+               counted(count, "token") + " of 2 bytes",
            tokens.size() < static_cast<std::size_t>(count) * 2 ? "was it cut?" : "");
   }
   return tokens;

@@ -11,6 +11,7 @@
 #include <memory>
 #include <vector>
 
+#include "attnscope/core/wording.h"
 #include "attnscope/hub/checksum.h"
 
 namespace attnscope {
@@ -68,8 +69,8 @@ class PartialFile {
   /// What is wrong with the whole of it, or nothing.
   std::optional<std::string> problem() {
     if (facts_.size && bytes_ != *facts_.size) {
-      return "it has " + std::to_string(bytes_) + " bytes, not the " +
-             std::to_string(*facts_.size) + " that the hub names";
+      return "it has " + counted(bytes_, "byte") + ", not the " + std::to_string(*facts_.size) +
+             " that the hub names";
     }
     return checksum_->problem();
   }

@@ -6,6 +6,7 @@
 
 #include "attnscope/core/error.h"
 #include "attnscope/core/text.h"
+#include "attnscope/core/wording.h"
 #include "attnscope/model/spec.h"
 
 namespace attnscope {
@@ -108,7 +109,7 @@ std::string ConfigReader::text(const std::string& key) const {
   constexpr std::size_t kLongest = 1000;  // each layer may keep a copy
   const auto& text = found->get_ref<const std::string&>();
   if (text.size() > kLongest) {
-    refuse("'" + key + "' has " + std::to_string(text.size()) + " bytes, expected " +
+    refuse("'" + key + "' has " + counted(text.size(), "byte") + ", expected " +
            std::to_string(kLongest) + " at most");
   }
   return text;

@@ -6,6 +6,7 @@
 #include <span>
 
 #include "attnscope/core/error.h"
+#include "attnscope/core/wording.h"
 
 namespace attnscope {
 namespace {
@@ -131,11 +132,11 @@ RopeFrequencies rope_frequencies(const Rope& rope, std::int64_t head_dim, std::i
     const bool is_long = static_cast<double>(tokens) > rope.original_context;
     factors = is_long ? rope.long_factor : rope.short_factor;
     if (std::ssize(factors) != pairs) {
-      throw Error(ErrorKind::format,
-                  {.file = where,
-                   .problem = std::string(is_long ? "'long_factor'" : "'short_factor'") + " has " +
-                              std::to_string(factors.size()) + " numbers, expected " +
-                              std::to_string(pairs)});
+      throw Error(
+          ErrorKind::format,
+          {.file = where,
+           .problem = std::string(is_long ? "'long_factor'" : "'short_factor'") + " has " +
+                      counted(factors.size(), "number") + ", expected " + std::to_string(pairs)});
     }
   }
   const YarnRamp ramp(rope, rotated);

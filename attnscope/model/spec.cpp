@@ -1,6 +1,7 @@
 #include "attnscope/model/spec.h"
 
 #include "attnscope/core/error.h"
+#include "attnscope/core/wording.h"
 
 namespace attnscope {
 namespace {
@@ -48,14 +49,15 @@ void check_dimensions(const Dimensions& dimensions, std::string_view where) {
                       std::to_string(kMaxLayers));
   }
   if (heads.heads % heads.kv_heads != 0) {
-    refuse(where, std::to_string(heads.heads) + " heads are no multiple of " +
-                      std::to_string(heads.kv_heads) + " key/value heads");
+    refuse(where, counted(heads.heads, "head is", "heads are") + " no multiple of " +
+                      counted(heads.kv_heads, "key/value head"));
   }
   // What is computed from these sizes then stays far inside 64 bits.
   for (const std::int64_t size : {heads.head_dim, heads.value_dim}) {
     if (heads.heads > kMaxSize / size) {
-      refuse(where, std::to_string(heads.heads) + " heads of " + std::to_string(size) +
-                        " dimensions are over the limit of " + std::to_string(kMaxSize));
+      refuse(where, counted(heads.heads, "head") + " of " + counted(size, "dimension") +
+                        (heads.heads == 1 ? " is" : " are") + " over the limit of " +
+                        std::to_string(kMaxSize));
     }
   }
 }

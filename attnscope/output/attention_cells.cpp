@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "attnscope/core/text.h"
+#include "attnscope/core/wording.h"
 #include "attnscope/output/layer_grid.h"
 #include "attnscope/output/terminal.h"
 
@@ -25,10 +26,9 @@ std::string sequences_text(const Record& parameters) {
   const auto count = integer_field(parameters, "sequences");
   const auto length = integer_field(parameters, "length");
   const std::string source = text_field(parameters, "source");
-  std::string text = count == 1   ? "1 sequence"
-                     : count == 0 ? "sequences"
-                                  : grouped(count) + " sequences";
-  if (length > 0) text += " of " + grouped(length) + " tokens";
+  const std::string noun = noun_for(count, "sequence");
+  std::string text = count == 0 ? noun : grouped(count) + " " + noun;
+  if (length > 0) text += " of " + grouped(length) + " " + noun_for(length, "token");
   return source.empty() ? text : text + " (" + printable(source) + ")";
 }
 

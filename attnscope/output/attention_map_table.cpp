@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "attnscope/core/text.h"
+#include "attnscope/core/wording.h"
 #include "attnscope/output/heat_map.h"
 #include "attnscope/output/skipped_lines.h"
 #include "attnscope/output/spectrum_cells.h"
@@ -25,8 +26,10 @@ class AttentionMapTable : public ReportCollector {
     Drawn& drawn = found->second;
     if (fresh) {
       drawn.map.emplace(std::ssize(weights), options_);
-      drawn.title = fmt::format("layer {} head {}: {} tokens", integer_field(row, "layer"),
-                                integer_field(row, "head"), grouped(std::ssize(weights)));
+      const std::int64_t tokens = std::ssize(weights);
+      drawn.title =
+          fmt::format("layer {} head {}: {} {}", integer_field(row, "layer"),
+                      integer_field(row, "head"), grouped(tokens), noun_for(tokens, "token"));
     }
     const std::string text = text_field(row, "text");
     drawn.map->add_row(

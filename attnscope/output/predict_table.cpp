@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "attnscope/core/text.h"
+#include "attnscope/core/wording.h"
 #include "attnscope/output/tables.h"
 #include "attnscope/output/terminal.h"
 #include "attnscope/results/field.h"
@@ -109,7 +110,8 @@ void write_generated(const Record& generated, const WriteOptions& options, const
                                          : "";
   const bool shown = options.text_is_shown();
   out << style.bold("written")
-      << style.dim(fmt::format(" ({} tokens{}){}", tokens.size(), why, shown ? ": above" : ""))
+      << style.dim(
+             fmt::format(" ({}{}){}", counted(tokens.size(), "token"), why, shown ? ": above" : ""))
       << '\n';
   if (shown) return;
   if (generated.find("text")->is_null()) return write_tokens(tokens, options, style, out);
@@ -135,8 +137,8 @@ void write_prompt(const Report& report, const Record& model, const WriteOptions&
                   const Style& style, std::ostream& out) {
   const std::string name = text_field(model, "name");
   const auto& tokens = expect<Value::List>(*model.find("tokens"), "tokens");
-  out << style.bold(printable(name)) << style.dim(fmt::format(" ({} tokens)", tokens.size()))
-      << '\n';
+  out << style.bold(printable(name))
+      << style.dim(fmt::format(" ({})", counted(tokens.size(), "token"))) << '\n';
   write_tokens(tokens, options, style, out);
   write_top(report, name, tokens, style, out);
   if (const Value* generated = model.find("generated")) {

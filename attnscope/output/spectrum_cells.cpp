@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "attnscope/core/text.h"
+#include "attnscope/core/wording.h"
 #include "attnscope/output/shared_layers.h"
 
 namespace attnscope {
@@ -61,10 +63,10 @@ std::string model_title(const Record& model) {
   std::string text = text_field(model, "architecture");
   if (text.empty()) return "";
   const auto add = [&](const std::string& part) { text += ", " + part; };
-  add(fmt::format("{} layers{}", integer_field(model, "layers"),
-                  shares_weights(model) ? " with shared weights" : ""));
+  add(counted(integer_field(model, "layers"), "layer") +
+      (shares_weights(model) ? " with shared weights" : ""));
   const std::int64_t heads = integer_field(model, "heads"), kv = integer_field(model, "kv_heads");
-  add(fmt::format("{} heads", heads) + (kv == heads ? "" : fmt::format(" ({} key/value)", kv)) +
+  add(counted(heads, "head") + (kv == heads ? "" : fmt::format(" ({} key/value)", kv)) +
       fmt::format(" of {}", integer_field(model, "head_dim")));
   add(fmt::format("width {}", integer_field(model, "width")));
   add(text_field(model, "dtype"));

@@ -1,6 +1,7 @@
 #include "attnscope/pipeline/attention_map.h"
 
 #include "attnscope/core/error.h"
+#include "attnscope/core/wording.h"
 #include "attnscope/model/inventory.h"
 #include "attnscope/pipeline/estimates.h"
 #include "attnscope/pipeline/info.h"
@@ -46,7 +47,7 @@ void add_rows(const Model& model, const HeadPlace& place, const ShownTokens& tok
 void note_memory(const Model& model, std::int64_t tokens, const Context& context, RowSink& sink) {
   const std::uint64_t bytes = run_bytes(model.dimensions(), /*sequences=*/1, tokens);
   if (bytes <= context.memory_bytes) return;
-  sink.add_note(model.name() + ": a text of " + std::to_string(tokens) + " tokens takes about " +
+  sink.add_note(model.name() + ": a text of " + counted(tokens, "token") + " takes about " +
                 memory_text(bytes) + ", more than {memory} allows");
 }
 

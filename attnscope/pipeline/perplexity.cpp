@@ -4,6 +4,7 @@
 #include <string>
 
 #include "attnscope/core/error.h"
+#include "attnscope/core/wording.h"
 #include "attnscope/forward/perplexity.h"
 #include "attnscope/model/inventory.h"
 #include "attnscope/pipeline/info.h"
@@ -37,8 +38,8 @@ Windows windows_of(const ForwardPass& pass, const TokenIds& text,
   const std::int64_t tokens = std::ssize(text);
   if (tokens < 2) {
     throw Error(ErrorKind::usage, {.parameter = "perplexity",
-                                   .problem = "a text of " + std::to_string(tokens) +
-                                              " tokens has none that follows another"});
+                                   .problem = "a text of " + counted(tokens, "token") +
+                                              " has none that follows another"});
   }
   const std::int64_t context = std::min(
       pass.longest(), model.dimensions().context.value_or(std::max(tokens, pass.longest())));
@@ -47,7 +48,7 @@ Windows windows_of(const ForwardPass& pass, const TokenIds& text,
     throw Error(ErrorKind::usage,
                 {.parameter = "stride",
                  .problem = std::to_string(stride) + " is more than the context of " +
-                            model.name() + ", " + std::to_string(context) + " tokens"});
+                            model.name() + ", " + counted(context, "token")});
   }
   const std::int64_t length = std::min(context, tokens);
   Windows out{.all = perplexity_windows(tokens, length, std::min(stride, length)), .sums = {}};

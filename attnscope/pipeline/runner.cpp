@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "attnscope/core/wording.h"
 #include "attnscope/pipeline/estimates.h"
 #include "attnscope/pipeline/outcome_buffer.h"
 #include "attnscope/pipeline/stored_items.h"
@@ -156,7 +157,7 @@ class Run {
     }
     text += " takes about " + memory_text(queue[largest].memory_bytes) + ", more than the " +
             memory_text(context_.memory_bytes) + " of {memory}";
-    if (count > 1) text += "; so do " + std::to_string(count - 1) + " others";
+    if (count > 1) text += (count == 2 ? "; so does " : "; so do ") + counted(count - 1, "other");
     sink_.add_note(text + "; such work runs alone");
   }
 

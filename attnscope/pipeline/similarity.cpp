@@ -8,6 +8,7 @@
 #include "attnscope/analysis/heads.h"
 #include "attnscope/analysis/similarity.h"
 #include "attnscope/core/error.h"
+#include "attnscope/core/wording.h"
 #include "attnscope/pipeline/estimates.h"
 #include "attnscope/pipeline/read_weight.h"
 #include "attnscope/pipeline/runner.h"
@@ -166,9 +167,8 @@ void keep_matrices_with_head(std::span<const Model> models, std::vector<std::vec
     }
     std::erase_if(roles[index], [&](Role role) { return head >= shape.count(role); });
     if (!lacking.empty()) {
-      notes.add_note(models[index].name() + " has " + std::to_string(shape.kv_heads) +
-                     " key/value heads, so head " + std::to_string(head) +
-                     " is left out of:" + lacking);
+      notes.add_note(models[index].name() + " has " + counted(shape.kv_heads, "key/value head") +
+                     ", so head " + std::to_string(head) + " is left out of:" + lacking);
     }
   }
 }

@@ -10,6 +10,7 @@ import numpy as np
 from attnscope import _describe
 from attnscope._columns import valid_of, values_of
 from attnscope._picture import Picture
+from attnscope._words import counted
 
 if TYPE_CHECKING:
     from attnscope._table import Table
@@ -146,11 +147,11 @@ def _about(model: dict[str, Any]) -> str:
     if model.get("architecture"):
         parts.append(str(model["architecture"]))
     if model.get("layers"):
-        parts.append(f"{model['layers']} layers")
+        parts.append(counted(model["layers"], "layer"))
     if model.get("heads") and model.get("head_dim"):
         shared = model.get("kv_heads")
         kv = f" ({shared} key/value)" if shared and shared != model["heads"] else ""
-        parts.append(f"{model['heads']} heads{kv} of {model['head_dim']}")
+        parts.append(f"{counted(model['heads'], 'head')}{kv} of {model['head_dim']}")
     if model.get("width"):
         parts.append(f"width {model['width']}")
     if model.get("dtype"):
@@ -214,6 +215,6 @@ def shown(table: "Table", pictures: Sequence[Picture]) -> str:
     parts = [facts(table.models)] if table.command == "info" else map(_about, table.models)
     content = "".join(map(_picture, pictures)) if pictures else _rows(table)
     skipped = f", {len(table.skipped)} skipped" if table.skipped else ""
-    size = f"{table.command}: {len(table)} rows, {len(table.columns)} columns{skipped}"
+    size = f"{table.command}: {counted(len(table), 'row')}, {counted(len(table.columns), 'column')}{skipped}"
     written = "".join(map(_written, table.models))
     return f"<div>{''.join(parts)}{written}{content}{_line(size)}{_notes(table)}</div>"

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from attnscope import _core, _html
 from attnscope._columns import Buffers, array_of, valid_of, values_of
 from attnscope._picture import Picture, reduced
+from attnscope._words import counted
 
 if TYPE_CHECKING:
     import altair
@@ -85,7 +86,7 @@ class Table:
             return [self._report.row(index) for index in range(*key.indices(len(self)))]
         index = key + len(self) if key < 0 else key
         if not 0 <= index < len(self):
-            raise IndexError(f"the table has {len(self)} rows")
+            raise IndexError(f"the table has {counted(len(self), 'row')}")
         return self._report.row(index)
 
     def _column(self, name: str) -> Buffers:
@@ -184,7 +185,7 @@ class Table:
         if len(lines) > MOST_LINES:
             left_out = f"... {len(lines) - MOST_LINES} more lines; print(table.to_csv()) has all"
             lines = [*lines[: MOST_LINES - 10], left_out, *lines[-10:]]
-        return "\n".join(lines) or f"<attnscope.Table of {self.command}, {len(self)} rows>"
+        return "\n".join(lines) or f"<attnscope.Table of {self.command}, {counted(len(self), 'row')}>"
 
     def _repr_html_(self) -> str:
         return _html.shown(self, self._pictures)

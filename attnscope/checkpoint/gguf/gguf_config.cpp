@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "attnscope/core/error.h"
+#include "attnscope/core/wording.h"
 
 namespace attnscope {
 namespace {
@@ -100,11 +101,10 @@ GgufHeads heads_of(const GgufFile& file) {
   out.head_dim = size_at(file, prefix + "attention.key_length").value_or(out.width / out.heads);
   const auto value_dim = size_at(file, prefix + "attention.value_length");
   if (value_dim && *value_dim != out.head_dim) {
-    throw Error(
-        ErrorKind::unsupported,
-        {.file = file.name,
-         .problem = "values of " + std::to_string(*value_dim) + " dimensions beside keys of " +
-                    std::to_string(out.head_dim) + " are not read"});
+    throw Error(ErrorKind::unsupported,
+                {.file = file.name,
+                 .problem = "values of " + counted(*value_dim, "dimension") + " beside keys of " +
+                            std::to_string(out.head_dim) + " are not read"});
   }
   return out;
 }

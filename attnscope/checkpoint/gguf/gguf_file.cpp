@@ -7,6 +7,7 @@
 #include "attnscope/core/error.h"
 #include "attnscope/core/text.h"
 #include "attnscope/core/utf8.h"
+#include "attnscope/core/wording.h"
 
 namespace attnscope {
 namespace {
@@ -66,8 +67,8 @@ GgufArray take_array(ByteReader& in, const std::string& key, std::span<const std
   if (const std::uint64_t size = item_bytes(array.item); size > 0) {
     const auto total = checked_mul(array.count, size);
     if (!total) {
-      refuse(in.where(), "the value of '" + verbatim(key) + "' has " + std::to_string(array.count) +
-                             " items, more than a file can hold");
+      refuse(in.where(), "the value of '" + verbatim(key) + "' has " +
+                             counted(array.count, "item") + ", more than a file can hold");
     }
     in.take(*total, "an array");
   } else {
@@ -156,8 +157,7 @@ Entry take_entry(ByteReader& in, const std::string& file) {
   }
   const std::int64_t line = tensor.shape.empty() ? 1 : tensor.shape.back();
   if (line % tensor.type->block_values != 0) {
-    refuse(ErrorKind::format, "rows of " + std::to_string(line) +
-                                  " values are no whole number of " +
+    refuse(ErrorKind::format, "rows of " + counted(line, "value") + " are no whole number of " +
                                   std::string(tensor.type->name) + " blocks of " +
                                   std::to_string(tensor.type->block_values));
   }
@@ -202,8 +202,8 @@ void place_tensors(GgufFile& file, std::vector<Entry> entries, std::span<const s
     }
     const auto end = checked_add(entry.offset, entry.size);
     if (start > bytes.size() || !end || *end > bytes.size() - start) {
-      refuse("its " + std::to_string(entry.size) + " bytes at " + std::to_string(entry.offset) +
-                 " reach past the end of the file",
+      refuse("its " + counted(entry.size, "byte") + " at " + std::to_string(entry.offset) +
+                 (entry.size == 1 ? " reaches past" : " reach past") + " the end of the file",
              "truncated download?");
     }
     if (entry.offset < covered) refuse("its bytes overlap another tensor's");

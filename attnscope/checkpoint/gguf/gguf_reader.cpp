@@ -11,6 +11,7 @@
 #include "attnscope/checkpoint/gguf/gguf_tokenizer.h"
 #include "attnscope/core/error.h"
 #include "attnscope/core/text.h"
+#include "attnscope/core/wording.h"
 #include "attnscope/tensor/decode.h"
 #include "attnscope/tensor/rearranged.h"
 
@@ -121,8 +122,8 @@ TensorView reverted(const TensorView& stored, Conversion conversion, const GgufH
   }
   const RowOrder order = order_of(conversion, heads, stored.shape[0]);
   if (order.rows() != stored.shape[0]) {
-    refuse(ErrorKind::format, std::to_string(stored.shape[0]) + " rows cannot be shared out to " +
-                                  std::to_string(heads.heads) + " heads");
+    refuse(ErrorKind::format, counted(stored.shape[0], "row") + " cannot be shared out to " +
+                                  counted(heads.heads, "head"));
   }
   return with_rows_in_order(stored, order);
 }
@@ -167,7 +168,7 @@ void check_parts(std::span<const GgufFile> parts) {
   }
   const auto expected = parts.front().whole("split.tensors.count").value_or(tensors);
   if (expected != tensors) {
-    parts.front().refuse("all parts hold " + std::to_string(tensors) + " tensors, it says " +
+    parts.front().refuse("all parts hold " + counted(tensors, "tensor") + ", it says " +
                          std::to_string(expected));
   }
 }
@@ -230,8 +231,10 @@ std::vector<FileContents> gguf_contents(std::span<const GgufFile> parts, const N
       out[index].tensors = tensors_of(parts[index], *family, heads, facts.tied, unknown);
     }
     if (unknown > 0) {
-      first.notes.push_back(std::to_string(unknown) + " of its tensors are unknown to '" +
-                            architecture + "' models and keep their names");
+      first.notes.push_back(std::to_string(unknown) + " of its tensors " +
+                            (unknown == 1 ? "is" : "are") + " unknown to '" + architecture +
+                            "' models and " +
+                            (unknown == 1 ? "keeps its name" : "keep their names"));
     }
     first.config = gguf_config(head, *family, facts, first.notes);
   }

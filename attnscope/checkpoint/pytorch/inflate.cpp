@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <climits>
+#include "attnscope/core/wording.h"
 
 namespace attnscope {
 namespace {
@@ -19,7 +20,7 @@ uInt piece(std::size_t left) { return static_cast<uInt>(std::min<std::size_t>(le
 std::vector<std::byte> inflate_bytes(std::span<const std::byte> packed, std::uint64_t size,
                                      std::uint32_t crc, const FilePlace& where) {
   if (size / kMostBytesOfOne > packed.size()) {
-    refuse(where, std::to_string(packed.size()) + " deflated bytes cannot hold the " +
+    refuse(where, counted(packed.size(), "deflated byte") + " cannot hold the " +
                       std::to_string(size) + " that its entry promises");
   }
   // One byte more than is promised shows a stream that goes on.
@@ -44,7 +45,7 @@ std::vector<std::byte> inflate_bytes(std::span<const std::byte> packed, std::uin
   if (made > size) refuse(where, "unpacks to more bytes than its entry promises");
   if (status != Z_STREAM_END) refuse(where, "its deflated bytes are damaged");
   if (made < size || used < packed.size()) {
-    refuse(where, "unpacks to " + std::to_string(made) + " bytes of " + std::to_string(used) +
+    refuse(where, "unpacks to " + counted(made, "byte") + " of " + std::to_string(used) +
                       ", its entry promises " + std::to_string(size) + " of " +
                       std::to_string(packed.size()));
   }

@@ -7,6 +7,7 @@
 #include "attnscope/checkpoint/pytorch/state_dict.h"
 #include "attnscope/core/checked.h"
 #include "attnscope/core/error.h"
+#include "attnscope/core/wording.h"
 
 namespace attnscope {
 namespace {
@@ -93,7 +94,9 @@ LegacyStream read_legacy_stream(std::span<const std::byte> bytes, const std::str
     const auto count = data.take_number<std::uint64_t>();
     const auto size = checked_mul(count, storage->second.element_bytes);
     if (!size || *size > data.left()) {
-      refuse(place, "its " + std::to_string(count) + " elements reach past the end of the file",
+      refuse(place,
+             "its " + counted(count, "element reaches", "elements reach") +
+                 " past the end of the file",
              "truncated download?");
     }
     const auto stored = data.pass_over(*size);
@@ -102,7 +105,7 @@ LegacyStream read_legacy_stream(std::span<const std::byte> bytes, const std::str
     }
   }
   if (data.left() > 0) {
-    refuse(where, std::to_string(data.left()) + " bytes follow the last storage");
+    refuse(where, counted(data.left(), "byte follows", "bytes follow") + " the last storage");
   }
   out.pickle = std::move(pickles.object);
   return out;

@@ -6,6 +6,7 @@
 #include "attnscope/checkpoint/pytorch/inflate.h"
 #include "attnscope/core/checked.h"
 #include "attnscope/core/text.h"
+#include "attnscope/core/wording.h"
 
 namespace attnscope {
 namespace {
@@ -68,9 +69,9 @@ std::span<const std::byte> Storages::bytes_of(const PickledTensor& tensor,
   const StorageRecord& stored = record->second;
   const auto promised = checked_mul(tensor.storage.kept_count, tensor.storage.element_bytes);
   if (promised != stored.bytes) {
-    refuse(where, "its storage should hold " + std::to_string(tensor.storage.kept_count) +
-                      " elements of " + std::to_string(tensor.storage.element_bytes) +
-                      " bytes, and holds " + std::to_string(stored.bytes) + " bytes");
+    refuse(where, "its storage should hold " + counted(tensor.storage.kept_count, "element") +
+                      " of " + counted(tensor.storage.element_bytes, "byte") + ", and holds " +
+                      counted(stored.bytes, "byte"));
   }
   // A complex number is two that are swapped each for itself.
   const std::uint64_t swapped = !big_endian_                 ? 1
@@ -111,7 +112,7 @@ TensorView Storages::view(const PickledTensor& tensor, const FilePlace& where) {
   if (view.element_count() > kMostRepeated &&
       static_cast<std::uint64_t>(view.element_count()) > in_storage) {
     refuse(where, "shape " + shape_text(tensor.shape) + " repeats the " +
-                      std::to_string(in_storage) + " elements of its storage too often");
+                      counted(in_storage, "element") + " of its storage too often");
   }
   const std::uint64_t first = tensor.storage.first * tensor.storage.element_bytes;
   view.bytes = bytes.subspan(static_cast<std::size_t>(first + tensor.offset * element_bytes),

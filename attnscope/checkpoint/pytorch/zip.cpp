@@ -8,6 +8,7 @@
 #include "attnscope/core/checked.h"
 #include "attnscope/core/error.h"
 #include "attnscope/core/text.h"
+#include "attnscope/core/wording.h"
 
 namespace attnscope {
 namespace {
@@ -173,7 +174,7 @@ NamedEntry read_entry(ByteReader& directory) {
   }
   entry.deflated = method == kDeflated;
   if (!entry.deflated && entry.packed_bytes != entry.bytes) {
-    refuse(where, "is stored, yet its " + std::to_string(entry.bytes) + " bytes take " +
+    refuse(where, "is stored, yet its " + counted(entry.bytes, "byte takes", "bytes take") + " " +
                       std::to_string(entry.packed_bytes));
   }
   return out;
@@ -209,9 +210,8 @@ ZipDirectory read_zip_directory(std::span<const std::byte> archive, const FilePl
     refuse(where, "the central directory is over the limit of 100000000 bytes");
   }
   if (place.entries > place.bytes / kDirectoryEntryBytes) {
-    refuse(where, std::to_string(place.entries) +
-                      " entries do not fit into a central directory of " +
-                      std::to_string(place.bytes) + " bytes");
+    refuse(where, counted(place.entries, "entry does", "entries do") +
+                      " not fit into a central directory of " + counted(place.bytes, "byte"));
   }
   ByteReader directory(
       archive.subspan(static_cast<std::size_t>(place.begin), static_cast<std::size_t>(place.bytes)),

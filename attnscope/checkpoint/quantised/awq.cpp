@@ -5,6 +5,7 @@
 #include "attnscope/checkpoint/quantised/methods.h"
 #include "attnscope/checkpoint/quantised/rounding.h"
 #include "attnscope/checkpoint/quantised/turned_source.h"
+#include "attnscope/core/wording.h"
 #include "attnscope/tensor/decode.h"
 #include "attnscope/tensor/row_stretches.h"
 
@@ -117,8 +118,8 @@ void compose_awq(WeightParts& parts) {
     parts.check(scales, {DType::f16, DType::bf16, DType::f32}, {groups, outputs});
     parts.check(zeros, {DType::i32}, {groups, words});
     if (inputs % groups != 0) {
-      parts.refuse(weights, std::to_string(inputs) + " inputs are no " + std::to_string(groups) +
-                                " groups of one size");
+      parts.refuse(weights, counted(inputs, "input is", "inputs are") + " no " +
+                                counted(groups, "group") + " of one size");
     }
     const std::int64_t each = inputs / groups;
     parts.add({.name = *name + ".weight",

@@ -8,6 +8,7 @@
 #include "attnscope/checkpoint/quantised/rounding.h"
 #include "attnscope/checkpoint/quantised/scale_grid.h"
 #include "attnscope/core/strict_json.h"
+#include "attnscope/core/wording.h"
 #include "attnscope/tensor/decode.h"
 
 namespace attnscope {
@@ -184,8 +185,8 @@ void check_count(const WeightParts& parts, const CheckpointTensor& tensor,
                  std::initializer_list<DType> dtypes, std::int64_t count) {
   parts.check_dtype(tensor, dtypes);
   if (tensor.view.element_count() == count) return;
-  parts.refuse(tensor, "holds " + std::to_string(tensor.view.element_count()) +
-                           " values, not the " + std::to_string(count) +
+  parts.refuse(tensor, "holds " + counted(tensor.view.element_count(), "value") + ", not the " +
+                           std::to_string(count) +
                            " that the weight's shape and block size demand");
 }
 
@@ -200,8 +201,8 @@ void compose_four_bits(WeightParts& parts, const CheckpointTensor& state_tensor,
   const std::int64_t values = shape[0] * shape[1], block = state.size("blocksize");
   parts.check_dtype(codes, {codes.view.dtype});
   if (static_cast<std::int64_t>(codes.view.bytes.size()) != values / 2 + values % 2) {
-    parts.refuse(codes, "holds " + std::to_string(codes.view.bytes.size()) +
-                            " bytes, not those of " + std::to_string(values) + " 4-bit values");
+    parts.refuse(codes, "holds " + counted(codes.view.bytes.size(), "byte") + ", not those of " +
+                            counted(values, "4-bit value"));
   }
   check_count(parts, table, {DType::f32}, 16);
   const std::int64_t blocks = blocks_of(values, block);

@@ -2,6 +2,7 @@
 
 #include "attnscope/checkpoint/quantised/bit_packing.h"
 #include "attnscope/core/error.h"
+#include "attnscope/core/wording.h"
 
 namespace attnscope {
 
@@ -14,11 +15,13 @@ void ColumnGroups::read(std::int64_t first, std::span<std::int64_t> out) const {
     }
     out[at] = static_cast<std::int32_t>(load_word(listed->bytes.data() + 4 * col));
     if (out[at] >= 0 && out[at] < count) continue;
-    throw Error(ErrorKind::format, {.file = file,
-                                    .tensor = tensor,
-                                    .problem = "column " + std::to_string(col) + " is of group " +
-                                               std::to_string(out[at]) + ", and there are " +
-                                               std::to_string(count) + " groups"});
+    throw Error(
+        ErrorKind::format,
+        {.file = file,
+         .tensor = tensor,
+         .problem = "column " + std::to_string(col) + " is of group " + std::to_string(out[at]) +
+                    (count == 1 ? ", and there is " : ", and there are ") +
+                    counted(count, "group")});
   }
 }
 

@@ -6,6 +6,7 @@
 #include "attnscope/checkpoint/quantised/methods.h"
 #include "attnscope/checkpoint/quantised/scale_grid.h"
 #include "attnscope/core/error.h"
+#include "attnscope/core/wording.h"
 
 namespace attnscope {
 namespace {
@@ -36,9 +37,9 @@ BitPacking packing_of(const WeightParts& parts, const CompressedWeight& weight, 
   const bool dense = packed_words(BitPacking::dense, bits, weight.cols) == words;
   const bool per_word = packed_words(BitPacking::per_word, bits, weight.cols) == words;
   if (!dense && !per_word) {
-    parts.refuse(*weight.codes, std::to_string(words) + " words to a row are not those of " +
-                                    std::to_string(weight.cols) + " numbers of " +
-                                    std::to_string(bits) + " bits");
+    parts.refuse(*weight.codes, counted(words, "word to a row is not that of ",
+                                        "words to a row are not those of ") +
+                                    counted(weight.cols, "number") + " of " + counted(bits, "bit"));
   }
   if (dense && per_word)
     return is_written_per_word(parts) ? BitPacking::per_word : BitPacking::dense;
@@ -150,8 +151,8 @@ void read_shape(const WeightParts& parts, CompressedWeight& weight) {
   if (weight.rows != packed[0] || weight.cols < 1 || weight.cols > 32 * packed[1]) {
     parts.refuse(*weight.shape, "[" + std::to_string(weight.rows) + ", " +
                                     std::to_string(weight.cols) + "] is not the shape of " +
-                                    std::to_string(packed[0]) + " rows of " +
-                                    std::to_string(packed[1]) + " words");
+                                    counted(packed[0], "row") + " of " +
+                                    counted(packed[1], "word"));
   }
 }
 

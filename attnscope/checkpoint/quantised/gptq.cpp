@@ -8,6 +8,7 @@
 #include "attnscope/checkpoint/quantised/methods.h"
 #include "attnscope/checkpoint/quantised/rounding.h"
 #include "attnscope/checkpoint/quantised/turned_source.h"
+#include "attnscope/core/wording.h"
 #include "attnscope/tensor/decode.h"
 #include "attnscope/tensor/row_stretches.h"
 
@@ -115,8 +116,8 @@ int bits_of(const WeightParts& parts, const CheckpointTensor& zeros, std::int64_
       return bits;
     }
   }
-  parts.refuse(zeros, std::to_string(zeros.view.shape[1]) + " words for " +
-                          std::to_string(outputs) + " outputs are none of 2, 3, 4 and 8 bits");
+  parts.refuse(zeros, counted(zeros.view.shape[1], "word") + " for " + counted(outputs, "output") +
+                          ": none of 2, 3, 4 and 8 bits");
 }
 
 ColumnGroups groups_of(const WeightParts& parts, const CheckpointTensor& scales,
@@ -131,9 +132,8 @@ ColumnGroups groups_of(const WeightParts& parts, const CheckpointTensor& scales,
     groups.file = place.file;
     groups.tensor = place.tensor;
   } else if (blocks_of(inputs, each) != count) {
-    parts.refuse(scales, std::to_string(count) + " groups are not those of " +
-                             std::to_string(inputs) + " inputs, " + std::to_string(each) +
-                             " in each");
+    parts.refuse(scales, counted(count, "group is not that of ", "groups are not those of ") +
+                             counted(inputs, "input") + ", " + std::to_string(each) + " in each");
   }
   return groups;
 }
@@ -162,7 +162,8 @@ void compose_gptq(WeightParts& parts) {
     const std::int64_t words = weights.view.shape[0];
     const std::int64_t inputs = words * kWordBits / bits;
     if (words % bits != 0 && bits == 3) {
-      parts.refuse(weights, std::to_string(words) + " words are no whole number of 3-bit inputs");
+      parts.refuse(weights,
+                   counted(words, "word is", "words are") + " no whole number of 3-bit inputs");
     }
     GptqParts made{.bits = bits,
                    .adds_one = stores_zeros_less_one(parts, weights),

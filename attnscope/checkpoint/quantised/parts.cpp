@@ -6,6 +6,7 @@
 
 #include "attnscope/core/error.h"
 #include "attnscope/core/text.h"
+#include "attnscope/core/wording.h"
 
 namespace attnscope {
 namespace {
@@ -45,8 +46,8 @@ void WeightParts::check_dtype(const CheckpointTensor& tensor,
 void WeightParts::check_axes(const CheckpointTensor& tensor, std::size_t axes) const {
   const Shape& shape = tensor.view.shape;
   if (shape.size() == axes && tensor.view.element_count() > 0) return;
-  refuse(tensor, "shape " + shape_text(shape) + " is not that of " + std::to_string(axes) +
-                     (axes == 1 ? " axis" : " axes") + " with elements");
+  refuse(tensor, "shape " + shape_text(shape) + " is not that of " + counted(axes, "axis", "axes") +
+                     " with elements");
 }
 
 void WeightParts::check(const CheckpointTensor& tensor, std::initializer_list<DType> dtypes,

@@ -229,7 +229,7 @@ TEST(QuantisedMalformed, EachIsRefusedInOneLine) {
       {"no nested scales", nested().without("a.weight.nested_absmax"), "a.weight",
        "has no 'a.weight.nested_absmax'"},
       {"fewer nested scales", nested().with_tensor(zeros("a.weight.nested_absmax", "F32", {1})),
-       "a.weight.nested_absmax", "1 values, not the 2"},
+       "a.weight.nested_absmax", "1 value, not the 2"},
       {"a nested table of 16",
        nested().with_tensor(zeros("a.weight.nested_quant_map", "F32", {16})),
        "a.weight.nested_quant_map", "16 values, not the 256"},

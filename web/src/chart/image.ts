@@ -2,7 +2,7 @@
 import type { ChartBase, ColourScale, Size } from "./base";
 import { share_of, vega_colour } from "./colour_scale";
 import { kVegaLiteSchema, vega_data } from "./csv";
-import { format_number } from "./number";
+import { counted, format_number } from "./number";
 import { png_address } from "./png";
 import { kFont, type Theme } from "./theme";
 import { s, type Tree } from "./tree";
@@ -52,12 +52,12 @@ export function draw_image(chart: ImageChart, theme: Theme, size: Size): Tree {
   });
   const label = { "font-size": 11, fill: theme.faint };
   return s("svg", { width, height, viewBox: `0 0 ${width} ${height}`, "font-family": kFont, role: "img",
-    "aria-label": chart.label ?? `${plain(chart.title)}: ${chart.shape[0]} rows, ${chart.shape[1]} columns` },
+    "aria-label": chart.label ?? `${plain(chart.title)}: ${counted(chart.shape[0], "row")}, ${counted(chart.shape[1], "column")}` },
     s("image", { ...plot, preserveAspectRatio: "none", "image-rendering": "pixelated",
       href: png_address(pixels, chart.columns, chart.rows, diverging ? theme.diverging : theme.sequential) }),
     head_ticks(chart, plot, theme),
     s("text", { x: plot.x, y: plot.y - 8, ...label }, "0"),
-    s("text", { x: plot.x + plot.width, y: plot.y - 8, "text-anchor": "end", ...label }, `${chart.shape[1]} columns`),
+    s("text", { x: plot.x + plot.width, y: plot.y - 8, "text-anchor": "end", ...label }, counted(chart.shape[1], "column")),
     s("text", { x: plot.x - 8, y: plot.y + 9, "text-anchor": "end", ...label }, "0"),
     s("text", { x: plot.x - 8, y: plot.y + plot.height, "text-anchor": "end", ...label }, String(chart.shape[0])));
 }

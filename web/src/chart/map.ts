@@ -2,7 +2,7 @@
 import type { ChartBase, Size } from "./base";
 import { kVegaLiteSchema, vega_data } from "./csv";
 import { weight_of_byte } from "../data/maps";
-import { format_number } from "./number";
+import { counted, format_number } from "./number";
 import { png_address } from "./png";
 import { kFont, kMono, sequential, type Theme } from "./theme";
 import { s, type Tree } from "./tree";
@@ -85,7 +85,7 @@ export function draw_map(chart: MapChart, theme: Theme, size: Size): Tree {
   const layout = map_layout(chart, size);
   const { plot } = layout;
   return s("svg", { width: layout.width, height: layout.height, viewBox: `0 0 ${layout.width} ${layout.height}`, "font-family": kFont, role: "img",
-    "aria-label": chart.label ?? `${plain(chart.title)}: attention of ${chart.side} tokens` },
+    "aria-label": chart.label ?? `${plain(chart.title)}: attention of ${counted(chart.side, "token")}` },
     s("svg", { x: plot.x, y: plot.y, width: plot.size, height: plot.size },
       s("rect", { width: plot.size, height: plot.size, fill: sequential(theme, 0) }),
       s("image", { ...map_image_box(chart, layout), href: map_image(chart.bytes, theme, chart.colour, chart.side) })),

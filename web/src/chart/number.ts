@@ -42,4 +42,7 @@ export function count_words(value: number): string {
   return power === 0 ? formatter(",")(value) : `${formatter(rest >= 100 ? ".0f" : ".1f")(rest)}\u202f${kPowers[power]}`;
 }
 
+/** 1 token, 1,200 tokens. */
+export const counted = (count: number, one: string): string => `${count.toLocaleString("en")} ${count === 1 ? one : `${one}s`}`;
+
 export const bytes_words = (bytes: number): string => (bytes < 1000 ? `${bytes}\u202fB` : `${count_words(bytes)}B`);

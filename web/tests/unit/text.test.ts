@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { inflateSync } from "node:zlib";
-import { count_words, format_number } from "../../src/chart/number";
+import { count_words, counted, format_number } from "../../src/chart/number";
 import { mix, text_on } from "../../src/chart/oklab";
 import { base64, png_address } from "../../src/chart/png";
 import { kDark, kLight } from "../../src/chart/theme";
@@ -12,6 +12,13 @@ describe("numbers in words", () => {
     [null, "score", "–"], [0.724, "score", "+.72"], [-0.59, "score", "−.59"], [1, "score", "+1.00"], [-0.001, "score", ".00"],
     [0.37, "percent", "37\u202f%"], [0.07, "share", ".07"], [-3, ".0f", "−3"], [12000, "tick", "12,000"], [0.00001, "tick", "1e−5"],
   ] as const)("%s as %s is %s", (value, form, text) => expect(format_number(value, form)).toBe(text));
+
+  test("counts one thing as one", () => {
+    expect(counted(1, "token")).toBe("1 token");
+    expect(counted(0, "row")).toBe("0 rows");
+    expect(counted(1200, "row")).toBe("1,200 rows");
+  });
+
   test("counts", () => {
     expect(count_words(22_713_216)).toBe("22.7\u202fM");
     expect(count_words(512)).toBe("512");

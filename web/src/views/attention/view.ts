@@ -1,4 +1,4 @@
-import { bytes_words } from "../../chart/number";
+import { bytes_words, counted } from "../../chart/number";
 import { rows_of, tokens_of } from "../../data/report";
 import { live_map } from "../../live/raw_maps";
 import { live_panel } from "../../live/panel";
@@ -25,7 +25,7 @@ function draw(context: Context): HTMLElement {
   const of_texts = sequences > 1 ? `; figures are means over ${sequences} texts, maps are of the first` : "";
   const head = h("div", { class: "view-head" },
     h("div", {}, h("h1", { class: "view" }, "Attention"),
-      length > 0 ? h("p", { class: "note" }, `${wall.maps.length > 0 ? (tokens_of(report, model.name).length || length) : length} tokens, ${model.layers} × ${model.heads} heads${of_texts}.`) : null),
+      length > 0 ? h("p", { class: "note" }, `${counted(wall.maps.length > 0 ? (tokens_of(report, model.name).length || length) : length, "token")}, ${model.layers} × ${model.heads} heads${of_texts}.`) : null),
     controls(
       choice("colour", [{ value: "log", label: "Log colour" }, { value: "sqrt", label: "Square root" }], chosen.colour, (c) => context.go({ c })),
       choice("keys", [{ value: "all", label: "All keys" }, { value: "others", label: "Without the first" }], chosen.without_first ? "others" : "all", (keys) => context.go({ keys }))));

@@ -1,4 +1,4 @@
-import { format_number } from "../../chart/number";
+import { counted, format_number } from "../../chart/number";
 import { analysis } from "../../data/report";
 import type { AnalysisId } from "../../data/report_file";
 import { h } from "../../page/h";
@@ -30,7 +30,7 @@ function table_part(context: Context, ids: AnalysisId[], id: AnalysisId): HTMLEl
   const count = h("span", { class: "note", role: "status" });
   const fill = (search: string) => {
     const rows = arranged(table, search, order);
-    count.textContent = rows.length > kMostRows ? `the first ${kMostRows} of ${rows.length.toLocaleString("en")} rows` : `${rows.length} rows`;
+    count.textContent = rows.length > kMostRows ? `the first ${kMostRows} of ${counted(rows.length, "row")}` : counted(rows.length, "row");
     body.replaceChildren(...rows.slice(0, kMostRows).map((row) => h("tr", {}, row.map((value, index) =>
       h("td", { class: table.columns[index]?.text ? "text" : null }, typeof value === "string" ? value : format_number(value, "tick"))))));
   };
@@ -73,7 +73,7 @@ function provenance({ report }: Context): HTMLElement {
       h("dt", {}, "made again by"), h("dd", {}, command_words(file.command)),
       file.models.flatMap((model) => fact(model.name, Object.entries(model).filter(([name, value]) => name !== "name" && typeof value !== "object")
         .map(([name, value]) => `${name.replace(/_/g, " ")} ${typeof value === "number" ? value.toLocaleString("en") : String(value)}`).join(", "))),
-      file.reports.flatMap((each) => fact(`${each.id.replace(/_/g, " ")}${file.models.length > 1 ? ` of ${each.model}` : ""}`, `${each.rows.length.toLocaleString("en")} rows${parameters_words(each.parameters)}`)),
+      file.reports.flatMap((each) => fact(`${each.id.replace(/_/g, " ")}${file.models.length > 1 ? ` of ${each.model}` : ""}`, `${counted(each.rows.length, "row")}${parameters_words(each.parameters)}`)),
       file.left_out.flatMap((each) => fact("left out", `${each.part.replace(/_/g, " ")} of ${each.model}: ${each.why}${each.command ? `: ${each.command}` : ""}`)),
       file.reports.flatMap((each) => (each.notes ?? []).flatMap((note) => fact(each.id.replace(/_/g, " "), note))),
       skipped.flatMap((each) => fact("skipped", `${each.id}: ${each.model}${each.layer != null ? `, layer ${each.layer}` : ""}${each.matrix ? `, ${each.matrix}` : ""}: ${each.reason}`))));

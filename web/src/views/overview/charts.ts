@@ -3,6 +3,7 @@ import type { AtlasCell, AtlasChart } from "../../chart/atlas";
 import type { HeatmapChart } from "../../chart/heatmap";
 import type { Line, LinesChart } from "../../chart/lines";
 import type { WallChart } from "../../chart/wall";
+import { counted } from "../../chart/number";
 import { matrix_words } from "../../chart/words";
 import { map_bytes } from "../../data/maps";
 import { at_threshold, cumulative_energy, map_places, matrices_of, numbers, row_at, skipped_reason, thinned_indices } from "../../data/report";
@@ -42,7 +43,7 @@ export function wall_chart({ report, model }: Reading): WallChart {
   const tokens = places[0]?.tokens ?? 0;
   return {
     kind: "wall", name: "overview-wall", title: "Every head on one text", layers: model.layers, heads: model.heads, colour: "log", largest_cell: 84,
-    note: `Attention maps over ${tokens} tokens: layers down, heads across, logarithmic colour. Choose one to read it with its tokens.`,
+    note: `Attention maps over ${counted(tokens, "token")}: layers down, heads across, logarithmic colour. Choose one to read it with its tokens.`,
     maps: places.map((place) => ({ layer: place.layer, head: place.head, side: place.side, bytes: map_bytes(report, place) })),
   };
 }

@@ -1,0 +1,21 @@
+#include "attnscope/core/wording.h"
+
+#include "attnscope/core/text.h"
+
+namespace attnscope {
+
+std::vector<std::string> list_parts(std::string_view list) {
+  std::vector<std::string> parts = split(list, ',');
+  for (std::string& part : parts) {
+    part.erase(0, part.find_first_not_of(" \t\n"));
+    part.erase(part.find_last_not_of(" \t\n") + 1);
+  }
+  return parts;
+}
+
+std::string join_alternatives(std::span<const std::string> words) {
+  if (words.size() < 2) return join(words);
+  return join(words.first(words.size() - 1)) + " or " + words.back();
+}
+
+}  // namespace attnscope

@@ -1,0 +1,31 @@
+// Lists, and words of messages that depend on how many things they name.
+#pragma once
+
+#include <concepts>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace attnscope {
+
+/// "token" of 1, "tokens" of others; `many` is the plural where an s does not make it.
+template <std::integral Count>
+std::string noun_for(Count count, std::string_view one, std::string_view many = "") {
+  if (count == 1) return std::string(one);
+  return many.empty() ? std::string(one) + "s" : std::string(many);
+}
+
+/// "1 token", "2 tokens".
+template <std::integral Count>
+std::string counted(Count count, std::string_view one, std::string_view many = "") {
+  return std::to_string(count) + " " + noun_for(count, one, many);
+}
+
+/// The parts of a list as people type it: "1, 2" is "1,2".
+std::vector<std::string> list_parts(std::string_view list);
+
+/// "a", "a or b", "a, b or c".
+std::string join_alternatives(std::span<const std::string> words);
+
+}  // namespace attnscope
