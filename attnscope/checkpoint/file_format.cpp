@@ -9,7 +9,12 @@ namespace attnscope {
 
 std::span<const FileFormat> file_formats() {
   static const std::vector<FileFormat> formats = {
-      {"safetensors", "model.safetensors", {".safetensors"}, nullptr, read_safetensors},
+      {.name = "safetensors",
+       .usual = "model.safetensors",
+       .endings = {".safetensors"},
+       .recognises = nullptr,
+       .read = read_safetensors,
+       .may_bring_config = false},
       {"PyTorch", "pytorch_model.bin", {".bin", ".pt", ".pth", ".ckpt"}, is_pytorch, read_pytorch},
       {"GGUF", "", {".gguf"}, recognises_gguf, nullptr, gguf_parts, read_gguf},
       {"llama2.c", "", {".bin"}, is_llama2c, read_llama2c},

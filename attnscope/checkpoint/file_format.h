@@ -48,6 +48,7 @@ struct FileFormat {
   /// In place of `read`, where parts only mean something together: all of them, in the order of
   /// `parts`, to the contents of each.
   std::vector<FileContents> (*read_parts)(std::span<const MappedFile> parts) = nullptr;
+  bool may_bring_config = true;  // its files can say what a config.json would
 };
 
 /// In the order in which the files of a folder are preferred.

@@ -5,8 +5,10 @@
 #include <cstring>
 #include <system_error>
 
+#include "attnscope/checkpoint/model_folder.h"
 #include "attnscope/core/error.h"
 #include "attnscope/core/text.h"
+#include "attnscope/core/wording.h"
 
 namespace attnscope {
 namespace {
@@ -14,6 +16,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kIndexEnding = ".index.json";
+constexpr const char* kConfig = "config.json";
 
 /// What training leaves beside the weights, in the same format.
 constexpr std::array<std::string_view, 4> kOfTraining = {"training_args", "optimizer", "scheduler",
@@ -35,6 +38,19 @@ bool has_ending(const FileFormat& format, std::string_view name) {
                      [&](std::string_view ending) { return name.ends_with(ending); });
 }
 
+constexpr std::size_t kLookedAt = 512;  // bytes at the start of a file
+
+/// Whether it begins as files of the format do. True where that cannot be seen: it is not here.
+bool may_be(const FileFormat& format, const CheckpointFolder& folder, const std::string& name) {
+  if (format.recognises == nullptr || folder.is_remote()) return true;
+  try {
+    const MappedFile file = folder.open(name);
+    return format.recognises(file.bytes().first(std::min(kLookedAt, file.bytes().size())));
+  } catch (const Error&) {
+    return true;
+  }
+}
+
 /// The one of these that is meant; nothing where there are none. Parts of one checkpoint are one.
 std::optional<std::string> only_one(const CheckpointFolder& folder, const FileFormat& format,
                                     std::vector<std::string> names, const std::string& what) {
@@ -42,6 +58,11 @@ std::optional<std::string> only_one(const CheckpointFolder& folder, const FileFo
     std::erase_if(names, [&](const std::string& name) {
       return format.parts(name).front().string() != name;
     });
+  }
+  // Of several, those that only end so are left out: a shard of tokens is a .bin file, too.
+  const auto not_weights = [&](const std::string& name) { return !may_be(format, folder, name); };
+  if (names.size() > 1 && !std::all_of(names.begin(), names.end(), not_weights)) {
+    std::erase_if(names, not_weights);
   }
   if (names.size() > 1) {
     refuse(ErrorKind::usage, folder.path(), "holds several " + what, "name one of them");
@@ -103,9 +124,17 @@ bool is_lfs_pointer(std::span<const std::byte> bytes) {
 bool is_index(const fs::path& file) { return file.filename().string().ends_with(kIndexEnding); }
 
 std::string find_weights(const CheckpointFolder& folder) {
+  std::optional<std::string> doubtful;
   for (const FileFormat& format : file_formats()) {
-    if (auto found = weights_of_format(folder, format)) return *std::move(found);
+    auto found = weights_of_format(folder, format);
+    if (!found) continue;
+    const bool has_config = format.may_bring_config || folder.has(kConfig);
+    const bool is_named_so = is_index(*found) || *found == format.usual;
+    if (is_named_so || (has_config && may_be(format, folder, *found))) return *std::move(found);
+    // A file of another format may open where this one does not.
+    if (!doubtful) doubtful = std::move(found);
   }
+  if (doubtful) return *std::move(doubtful);
   for (const std::string_view ending : {".h5", ".msgpack"}) {
     const auto others = folder.names_ending(ending);
     if (others.empty()) continue;
@@ -121,11 +150,11 @@ std::string find_weights(const CheckpointFolder& folder) {
            "name " + verbatim(snapshot->string()));
   }
   refuse(ErrorKind::io, folder.path(), "holds no weights",
-         "expected model.safetensors or model.safetensors.index.json");
+         "expected a file that ends in " + join_alternatives(weight_endings()) +
+             ", or an index of such");
 }
 
 const FileFormat& format_of(const MappedFile& file) {
-  constexpr std::size_t kLookedAt = 512;
   const auto start = file.bytes().first(std::min(kLookedAt, file.bytes().size()));
   file.need(start);
   if (is_lfs_pointer(start)) {
@@ -141,7 +170,8 @@ const FileFormat& format_of(const MappedFile& file) {
   }
   if (candidate == nullptr) {
     refuse(ErrorKind::unsupported, file.path(), "not a format that is read",
-           "expected a .safetensors file, a .safetensors.index.json or a folder with one");
+           "expected a file that ends in " + join_alternatives(weight_endings()) +
+               ", an index of such, or a folder with one");
   }
   refuse(ErrorKind::format, file.path(),
          "does not begin as a file of its ending does (" + std::string(candidate->name) + ")",

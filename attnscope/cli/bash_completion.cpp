@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "attnscope/checkpoint/model_folder.h"
 #include "attnscope/cli/command_line.h"
 #include "attnscope/cli/completion.h"
 #include "attnscope/core/text.h"
@@ -104,12 +105,13 @@ std::string bash_completion() {
       mapfile -t COMPREPLY < <(compgen -f -- "$word") ;;
     folders)
       compopt -o filenames
-      mapfile -t COMPREPLY < <(compgen -d -- "$word"; compgen -f -X '!*.safetensors' -- "$word") ;;
+      mapfile -t COMPREPLY < <(compgen -d -- "$word"
+        for choice in {}; do compgen -f -X "!*$choice" -- "$word"; done) ;;
   esac
 }}
 complete -F _attnscope attnscope
 )",
-      join(names, " "), own, values);
+      join(names, " "), own, values, join(weight_endings(), " "));
 }
 
 }  // namespace attnscope

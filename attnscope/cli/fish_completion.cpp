@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "attnscope/checkpoint/model_folder.h"
 #include "attnscope/cli/command_line.h"
 #include "attnscope/cli/completion.h"
 #include "attnscope/cli/help.h"
@@ -54,6 +55,11 @@ std::string fish_completion() {
     lines += fmt::format("complete -c attnscope -n '__attnscope_is {}' -l help -d 'this text'\n",
                          command.name);
   }
+  std::string models;
+  for (const std::string& ending : weight_endings()) {
+    models +=
+        "    __fish_complete_suffix " + ending + " | string match -e -r '\\" + ending + "$'\n";
+  }
   return R"(function __attnscope_is_first
     test (count (commandline -opc)) -eq 1
 end
@@ -71,8 +77,8 @@ function __attnscope_list
 end
 function __attnscope_models
     __fish_complete_directories (commandline -ct) ''
-    __fish_complete_suffix .safetensors | string match -r '.*\.safetensors$'
-end
+)" + models +
+         R"(end
 complete -c attnscope -f
 complete -c attnscope -n __attnscope_is_first -l help -d 'this text'
 complete -c attnscope -n __attnscope_is_first -l version

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "attnscope/checkpoint/model_folder.h"
 #include "attnscope/cli/command_line.h"
 #include "attnscope/cli/completion.h"
 #include "attnscope/cli/help.h"
@@ -24,7 +25,7 @@ std::string action(const Parameter& parameter) {
   switch (offer_of(parameter)) {
     case Offer::nothing: return message + " ";
     case Offer::files: return message + "_files";
-    case Offer::folders: return message + "_files -g '*.safetensors(-.)'";
+    case Offer::folders: return message + "_files -g '*(" + join(weight_endings(), "|") + ")(-.)'";
     case Offer::words: return fmt::format("{}({})", message, join(parameter.choices, " "));
     case Offer::list: return message + "_sequence compadd - " + join(parameter.choices, " ");
   }

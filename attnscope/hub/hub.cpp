@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <mutex>
 
+#include "attnscope/checkpoint/model_folder.h"
 #include "attnscope/checkpoint/weight_files.h"
 #include "attnscope/core/error.h"
 #include "attnscope/core/text.h"

@@ -1,28 +1,13 @@
 #include "attnscope/hub/model_files.h"
 
 #include <algorithm>
-#include <array>
-#include <set>
 
-#include "attnscope/checkpoint/shard_index.h"
+#include "attnscope/checkpoint/model_folder.h"
 #include "attnscope/checkpoint/weight_files.h"
 #include "attnscope/core/error.h"
 
 namespace attnscope {
 namespace {
-
-constexpr std::uint64_t kMostIndexBytes = 100'000'000;
-
-/// What is read beside the weights, of those that are there.
-constexpr std::array kSmallFiles = {"config.json",
-                                    "generation_config.json",
-                                    "adapter_config.json",
-                                    "tokenizer.json",
-                                    "tokenizer_config.json",
-                                    "special_tokens_map.json",
-                                    "vocab.json",
-                                    "merges.txt",
-                                    "vocab.txt"};
 
 /// All that the weights consist of, but for what an index names.
 std::vector<std::string> parts_of(const std::string& weights) {
@@ -62,8 +47,9 @@ ModelFiles model_files(const HubModelId& id, std::span<const HubFile> files) {
   }
   const CheckpointFolder folder(id.text(), std::move(names));
   if (out.weights.empty()) out.weights = find_weights(folder);
-  for (const char* name : kSmallFiles) {
-    (folder.has(name) ? out.needed : out.absent).emplace_back(name);
+  for (const std::string_view companion : companion_files()) {
+    std::string name(companion);
+    (folder.has(name) ? out.needed : out.absent).push_back(std::move(name));
   }
   if (is_index(out.weights)) {
     out.needed.push_back(out.weights);
@@ -71,15 +57,6 @@ ModelFiles model_files(const HubModelId& id, std::span<const HubFile> files) {
   }
   for (std::string& part : parts_of(out.weights)) out.needed.push_back(std::move(part));
   return out;
-}
-
-std::vector<std::string> shards_of(const CheckpointFolder& folder, const std::string& weights) {
-  if (!is_index(weights)) return {};
-  const auto shard_of =
-      parse_shard_index(folder.read_text(weights, kMostIndexBytes), folder.place_of(weights));
-  std::set<std::string> shards;
-  for (const auto& [tensor, shard] : shard_of) shards.insert(shard);
-  return {shards.begin(), shards.end()};
 }
 
 }  // namespace attnscope

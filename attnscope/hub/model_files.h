@@ -24,7 +24,4 @@ struct ModelFiles {
 /// Error(io) where the part that `id` names is not there.
 ModelFiles model_files(const HubModelId& id, std::span<const HubFile> files);
 
-/// The shards that an index in the folder names. Empty where `weights` is no index.
-std::vector<std::string> shards_of(const CheckpointFolder& folder, const std::string& weights);
-
 }  // namespace attnscope

@@ -28,6 +28,39 @@ std::vector<std::string> tensor_names(const Checkpoint& checkpoint) {
   return names;
 }
 
+/// What opening the folder finds.
+std::string found_in(const fs::path& folder) {
+  return Checkpoint::open(folder).main_file().filename().string();
+}
+
+TEST(Checkpoint, OfSeveralFormatsTakesTheFileThatOpens) {
+  const TempFolder folder;
+  const fs::path torch = fs::path(ATTNSCOPE_SOURCE_DIR) / "tests/data/pytorch/zip.pt";
+  const auto make = [&](const std::string& name, bool with_config) {
+    folder.write(name + "/tokens.bin", std::string(2048, '\7'));  // ends as weights may
+    if (with_config) folder.write(name + "/config.json", "{}");
+    return folder.path() / name;
+  };
+  const std::string tensors = safetensors_bytes({counting_tensor("a", {2, 2})});
+  const fs::path alone = make("alone", false);
+  fs::copy(torch, alone / "checkpoint.pt");
+  EXPECT_EQ(found_in(alone), "checkpoint.pt");
+  // Without a config.json, tensors that are kept beside it cannot be the model.
+  folder.write("alone/expected.safetensors", tensors);
+  EXPECT_EQ(found_in(alone), "checkpoint.pt");
+  folder.write("alone/config.json", "{}");
+  EXPECT_EQ(found_in(alone), "expected.safetensors");
+  for (const bool with_config : {false, true}) {
+    const std::string name = with_config ? "described" : "bare";
+    const fs::path place = make(name, with_config);
+    folder.write(name + "/weights.safetensors", tensors);
+    EXPECT_EQ(found_in(place), "weights.safetensors");
+  }
+  const fs::path two = make("two", false);
+  for (const char* name : {"one.pt", "other.pth"}) fs::copy(torch, two / name);
+  EXPECT_ERROR_SAYING(ErrorKind::usage, Checkpoint::open(two), "several", "name one of them");
+}
+
 TEST(Checkpoint, OpensAFolderOrAFile) {
   const TempFolder folder;
   const std::string content = safetensors_bytes({counting_tensor("a", {2, 2})});

@@ -33,6 +33,7 @@ class CliCompletion : public testing::TestWithParam<std::string> {
     script_ = folder_.write("home/script", output_of({"completion", GetParam()})).string();
     folder_.write("here/weights.safetensors", "");
     folder_.write("here/notes.txt", "");
+    folder_.write("here/other.gguf", "");
     fs::create_directory(folder_.path() / "here/model");
   }
 
@@ -110,11 +111,11 @@ TEST_P(CliCompletion, CompletesTheLastPartOfAList) {
 }
 
 TEST_P(CliCompletion, OffersFilesWhereFilesAreExpected) {
-  const Words all = {"model", "notes.txt", "weights.safetensors"};
+  const Words all = {"model", "notes.txt", "other.gguf", "weights.safetensors"};
   EXPECT_EQ(offered("attnscope spectrum --out "), all);
   EXPECT_EQ(offered("attnscope spectrum model --layout n"), Words{"notes.txt"});
   EXPECT_EQ(offered("attnscope export "), all);
-  EXPECT_EQ(offered("attnscope spectrum "), (Words{"model", "weights.safetensors"}));
+  EXPECT_EQ(offered("attnscope spectrum "), (Words{"model", "other.gguf", "weights.safetensors"}));
   EXPECT_EQ(offered("attnscope info model w"), Words{"weights.safetensors"});
 }
 
