@@ -37,10 +37,24 @@ bool is_multimodal(const json& config) {
                      [&](const char* key) { return config.contains(key); });
 }
 
-/// Names near those of known architectures that are no slips of them.
-constexpr std::array<std::string_view, 9> kOthers = {"llava",    "llama4",    "gptj",
-                                                     "gemma3n",  "mistral3",  "phimoe",
-                                                     "qwen2_vl", "qwen2_moe", "qwen3_moe"};
+/// Architectures of transformers whose names are near those of known ones, and no slips of them.
+constexpr std::array<std::string_view, 14> kOthers = {
+    "bart",  "beit",      "deberta", "dpt",    "gemma3n", "hubert",  "ibert",
+    "llava", "ministral", "mixtral", "mllama", "mpt",     "pixtral", "plbart"};
+
+std::string digits_of(std::string text) {
+  std::erase_if(text, [](char c) { return c < '0' || c > '9'; });
+  return text;
+}
+
+/// The known architecture that was meant, where the name is a slip. Another number is another
+/// generation: llama4 is no slip of llama.
+std::string meant_architecture(const std::string& named, const std::vector<std::string>& names) {
+  const auto near = closest(named, names);
+  const bool is_other = std::find(kOthers.begin(), kOthers.end(), named) != kOthers.end();
+  if (!near || is_other || digits_of(*near) != digits_of(named)) return "";
+  return suggestion(named, names);
+}
 
 const Architecture& find_architecture(const json& config, std::string_view where) {
   const std::string model_type = text_field(config, "model_type");
@@ -66,8 +80,8 @@ const Architecture& find_architecture(const json& config, std::string_view where
     const std::string type = language == nullptr ? "" : text_field(*language, "model_type");
     problem += " (a multimodal model";
     problem += type.empty() ? ")" : "; its language model is '" + verbatim(type) + "')";
-  } else if (std::find(kOthers.begin(), kOthers.end(), named) == kOthers.end()) {
-    problem += verbatim(suggestion(named, names));
+  } else {
+    problem += verbatim(meant_architecture(named, names));
   }
   throw Error(ErrorKind::unsupported, {.file = std::string(where),
                                        .problem = problem + "; known: " + join(names),
