@@ -1,9 +1,12 @@
 #include "attnscope/store/database.h"
 
 #include <sqlite3.h>
+#include <unistd.h>
 
+#include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <filesystem>
 #include <new>
 #include <thread>
 #include <utility>
@@ -13,6 +16,7 @@
 namespace attnscope {
 namespace {
 
+namespace fs = std::filesystem;
 using namespace std::chrono_literals;
 
 /// How long to wait for another program to finish its own write.
@@ -20,6 +24,18 @@ constexpr auto kPatience = 60s;
 
 /// Far above any row that is written here, far below what would exhaust the memory.
 constexpr int kMostBytes = 1 << 28;
+
+/// Why SQLite could not open a file, behind a colon. Where it may not make one, its own last error
+/// is that there is none.
+std::string obstacle_to(const std::string& path, int system_error) {
+  const std::string parent = fs::path(path).parent_path().string();
+  const std::string folder = parent.empty() ? "." : parent;
+  if (access(folder.c_str(), F_OK) != 0 ||
+      (access(path.c_str(), F_OK) != 0 && access(folder.c_str(), W_OK | X_OK) != 0)) {
+    return std::string(": its folder: ") + std::strerror(errno);
+  }
+  return system_error == 0 ? "" : std::string(": ") + std::strerror(system_error);
+}
 
 [[noreturn]] void stop(ErrorKind kind, const std::string& file, std::string problem,
                        std::string hint) {
@@ -171,7 +187,7 @@ void Database::fail(int code) const {
     case SQLITE_AUTH:
       stop(ErrorKind::io, path_, "cannot be written", "allow writing to it and to its folder");
     case SQLITE_CANTOPEN:
-      stop(ErrorKind::io, path_, "cannot be opened" + cause, "is its folder there?");
+      stop(ErrorKind::io, path_, "cannot be opened" + obstacle_to(path_, error), "");
     case SQLITE_IOERR:
       stop(ErrorKind::io, path_, "cannot be read or written" + cause,
            "is there room on the disk? finished rows are kept");

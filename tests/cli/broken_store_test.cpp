@@ -1,9 +1,12 @@
 // Files that are no store, or a broken one, or one that another program wrote.
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <fstream>
 #include <map>
 
+#include "attnscope/store/store.h"
 #include "tests/cli/store_command.h"
 
 namespace attnscope::test {
@@ -55,6 +58,38 @@ TEST_F(CliStore, PlacesThatCannotBeWritten) {
   expect_refusal({"spectrum", llama, "--store", store(), "--out", store()}, kUsage, {"--out"});
   expect_refusal({"spectrum", llama + "-absent", "--store", store()}, kIo, {"absent"});
   EXPECT_FALSE(fs::exists(store())) << "made for nothing";
+}
+
+// As root everything may be written, so the store is opened by a process that is nobody.
+TEST_F(CliStore, AFolderInWhichNothingMayBeMadeIsSaidToBeThat) {
+  const fs::path place = folder_.path() / "closed";
+  fs::create_directory(place);
+  fs::permissions(place, fs::perms::owner_read | fs::perms::owner_exec | fs::perms::others_exec);
+  fs::permissions(folder_.path(), fs::perms::others_exec, fs::perm_options::add);
+  std::array<int, 2> ends = {};
+  ASSERT_EQ(pipe(ends.data()), 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    constexpr uid_t kNobody = 65534;
+    std::string said = "opened";
+    if (geteuid() == 0 && (setgid(kNobody) != 0 || setuid(kNobody) != 0)) said = "cannot be nobody";
+    try {
+      if (said == "opened") Store::open(place / "rows.sqlite", "1");
+    } catch (const std::exception& error) {
+      said = error.what();
+    }
+    _exit(write(ends[1], said.data(), said.size()) == std::ssize(said) ? 0 : 1);
+  }
+  close(ends[1]);
+  std::string said(1000, '\0');
+  said.resize(static_cast<std::size_t>(std::max<ssize_t>(0, read(ends[0], said.data(), 1000))));
+  close(ends[0]);
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  fs::permissions(place, fs::perms::owner_all);
+  if (said == "cannot be nobody") GTEST_SKIP() << said;
+  EXPECT_TRUE(contains(said, "its folder: Permission denied")) << said;
+  EXPECT_FALSE(contains(said, "No such file")) << said;
 }
 
 TEST_F(CliStore, AStoreThatMayOnlyBeRead) {
