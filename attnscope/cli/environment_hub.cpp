@@ -6,16 +6,17 @@
 #include <utility>
 
 #include "attnscope/core/text.h"
+#include "attnscope/core/wording.h"
 #include "attnscope/hub/settings.h"
 
 namespace attnscope {
 namespace {
 
 std::string download_text(const DownloadProgress& progress) {
-  std::string text = fmt::format(
-      "{}: {} of {} files, {:.1f} of {:.1f} MB", printable(progress.model), progress.files_done,
-      progress.files_total, static_cast<double>(progress.bytes_done) / 1e6,
-      static_cast<double>(progress.bytes_total) / 1e6);
+  std::string text = fmt::format("{}: {} of {}, {:.1f} of {:.1f} MB", printable(progress.model),
+                                 progress.files_done, counted(progress.files_total, "file"),
+                                 static_cast<double>(progress.bytes_done) / 1e6,
+                                 static_cast<double>(progress.bytes_total) / 1e6);
   const auto come = static_cast<double>(progress.bytes_come);
   if (come <= 0 || progress.seconds <= 0) return text;
   const double rate = come / progress.seconds;

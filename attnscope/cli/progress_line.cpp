@@ -5,7 +5,11 @@
 #include <unistd.h>
 
 #include <cmath>
+#include <cstdlib>
+#include <string_view>
 #include <utility>
+
+#include "attnscope/core/wording.h"
 
 namespace attnscope {
 namespace {
@@ -45,6 +49,11 @@ std::string fitted(std::string text, std::FILE* terminal) {
 
 }  // namespace
 
+bool is_dumb_terminal() {
+  const char* terminal = std::getenv("TERM");
+  return terminal == nullptr || std::string_view(terminal) == "dumb";
+}
+
 std::string duration_text(double seconds) {
   const auto whole = static_cast<long>(std::ceil(seconds));
   if (whole >= 3600)
@@ -55,17 +64,18 @@ std::string duration_text(double seconds) {
 ProgressLine::ProgressLine(std::string label, ProgressMode mode, std::FILE* stream)
     : label_(std::move(label)),
       stream_(stream),
-      on_terminal_(isatty(fileno(stream)) != 0),
-      enabled_(mode == ProgressMode::always || (mode == ProgressMode::automatic && on_terminal_)),
+      on_terminal_(isatty(fileno(stream)) != 0 && !is_dumb_terminal()),
+      enabled_(mode == ProgressMode::always ||
+               (mode == ProgressMode::automatic && isatty(fileno(stream)) != 0)),
       next_seconds_(kBetweenLogLines) {}
 
 ProgressLine::~ProgressLine() { clear(); }
 
 void ProgressLine::clear() {
-  if (!drawn_) return;
-  std::fputs("\r\x1b[K", stream_);
+  if (drawn_ == 0) return;
+  std::fprintf(stream_, "\r%s\r", fitted(std::string(drawn_, ' '), stream_).c_str());
   std::fflush(stream_);
-  drawn_ = false;
+  drawn_ = 0;
 }
 
 void ProgressLine::show(const Progress& progress) {
@@ -75,8 +85,10 @@ void ProgressLine::show(const Progress& progress) {
 void ProgressLine::show(const std::string& text, double seconds) {
   if (!enabled_) return;
   if (on_terminal_) {
-    std::fprintf(stream_, "\r%s\x1b[K", fitted(text, stream_).c_str());
-    drawn_ = true;
+    // Blanks take away what is left of a longer line: not every terminal obeys escape codes.
+    const std::string left = text.size() < drawn_ ? std::string(drawn_ - text.size(), ' ') : "";
+    std::fprintf(stream_, "\r%s", fitted(text + left, stream_).c_str());
+    drawn_ = fitted(text, stream_).size();
   } else {
     if (seconds < next_seconds_) return;
     next_seconds_ = seconds + kBetweenLogLines;

@@ -10,6 +10,9 @@ namespace attnscope {
 
 enum class ProgressMode { never, automatic, always };
 
+/// Whether the terminals of this environment obey nothing, as TERM says.
+bool is_dumb_terminal();
+
 /// "1:05", "2:00:00".
 std::string duration_text(double seconds);
 
@@ -31,9 +34,9 @@ class ProgressLine {
  private:
   std::string label_;
   std::FILE* stream_;
-  bool on_terminal_;
+  bool on_terminal_;  // one whose line can be drawn over
   bool enabled_;
-  bool drawn_ = false;
+  std::size_t drawn_ = 0;    // columns of the line that is there
   double next_seconds_ = 0;  // of the run: when a log gets its next line
 };
 

@@ -507,8 +507,12 @@ TEST(CliProgress, IsShownOnATerminalWithRateAndTimeLeftAndWipedAtTheEnd) {
       EXPECT_TRUE(contains(line, part)) << "lacks " << part << ": " << line;
     }
     EXPECT_FALSE(contains(line, "\n")) << line;
-    EXPECT_TRUE(line.ends_with("\r\x1b[K")) << "traces are left";
+    EXPECT_TRUE(line.ends_with(" \r")) << "traces are left: " << line;
+    EXPECT_FALSE(has_escapes(line)) << line;
   }
+  const RunResult dumb =
+      run_attnscope(command, {.err = Reader::terminal, .environment = {{"TERM", "dumb"}}});
+  EXPECT_FALSE(contains(dumb.err, "\r") || has_escapes(dumb.err)) << dumb.err;
   EXPECT_EQ(on_terminal({"--progress", "never"}), "");
   EXPECT_EQ(on_terminal({"--quiet"}), "");
 
