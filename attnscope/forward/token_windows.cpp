@@ -5,6 +5,7 @@
 #include <unordered_set>
 
 #include "attnscope/core/error.h"
+#include "attnscope/core/wording.h"
 
 namespace attnscope {
 namespace {
@@ -15,6 +16,24 @@ std::uint64_t next(std::uint64_t& state) {
   std::uint64_t z = (state ^ state >> 30) * 0xBF58476D1CE4E5B9;
   z = (z ^ z >> 27) * 0x94D049BB133111EB;
   return z ^ z >> 31;
+}
+
+[[noreturn]] void refuse_windows(std::int64_t tokens, std::int64_t windows,
+                                 const WindowRequest& request, std::string_view place) {
+  const std::string has = "has " + counted(tokens, "token");
+  const std::string length = std::to_string(request.length);
+  if (windows == 0) {
+    throw Error(ErrorKind::usage,
+                {.file = std::string(place),
+                 .problem = has + ", fewer than the " + length + " of one sequence",
+                 .hint = tokens == 0 ? "give more text"
+                                     : "give more text, or {length} " + std::to_string(tokens)});
+  }
+  throw Error(ErrorKind::usage,
+              {.file = std::string(place),
+               .problem = has + ", enough for " + counted(windows, "sequence") + " of " + length +
+                          ", not for the " + std::to_string(request.sequences) + " of {sequences}",
+               .hint = "give more text, or fewer or shorter sequences"});
 }
 
 }  // namespace
@@ -29,13 +48,7 @@ std::vector<std::int64_t> window_starts(std::int64_t tokens, const WindowRequest
                                   ? std::clamp<std::int64_t>(windows, 1, request.sequences)
                                   : request.sequences;
   if (windows < wanted) {
-    const std::string of_length = windows == 1 ? " window of {length} " : " windows of {length} ";
-    throw Error(ErrorKind::usage, {.file = std::string(place),
-                                   .problem = "has " + std::to_string(tokens) +
-                                              " tokens: " + std::to_string(windows) + of_length +
-                                              std::to_string(request.length) + ", not the " +
-                                              std::to_string(wanted) + " of {sequences}",
-                                   .hint = "give more text, or fewer or shorter sequences"});
+    refuse_windows(tokens, windows, request, place);
   }
   std::vector<std::int64_t> starts;
   starts.reserve(static_cast<std::size_t>(wanted));

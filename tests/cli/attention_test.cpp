@@ -234,11 +234,12 @@ TEST_F(Attention, BrokenShardsAreRefused) {
 
 TEST_F(Attention, TooLittleTextSaysHowManyWindowsThereAre) {
   const Words command = {"attention", tiny_model("gpt2"), "--token-file", shard_, "--length", "12"};
-  expect_refusal(command + Words{"--sequences", "4"}, kUsage, {"tokens.bin", "3 windows"});
+  expect_refusal(command + Words{"--sequences", "4"}, kUsage,
+                 {"tokens.bin", "enough for 3 sequences of 12, not for the 4 of --sequences"});
   EXPECT_EQ(report_of(command)["parameters"]["sequences"], 3);
   expect_refusal({"attention", kShakespeare, "--text-file",
                   folder_.write("short.txt", "To be, or not to be").string()},
-                 kUsage, {"short.txt", "0 windows"});
+                 kUsage, {"short.txt", "fewer than the 100 of one sequence"});
 }
 
 TEST_F(Attention, WrongTextsAreRefused) {

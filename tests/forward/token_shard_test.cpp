@@ -47,7 +47,7 @@ TEST(TokenShard, MayBeEmpty) {
   EXPECT_EQ(shard.size(), 0);
   shard.check_ids(1);
   EXPECT_ERROR_SAYING(ErrorKind::usage, shard.cut_windows({}),
-                      "a.bin: ", "has 0 tokens: 0 windows");
+                      "a.bin: ", "has 0 tokens, fewer than the 1 of one sequence");
 }
 
 TEST(TokenShard, NamesAnIdPastTheVocabulary) {

@@ -31,18 +31,27 @@ TEST(TokenWindows, RandomOnesAreThoseOfTheDocumentedGenerator) {
 }
 
 TEST(TokenWindows, SayHowManyThereAre) {
-  EXPECT_ERROR_SAYING(ErrorKind::usage, window_starts(8, {.sequences = 3, .length = 3}, "text.txt"),
-                      "text.txt: has 8 tokens: 2 windows of length 3, not the 3 of sequences");
-  EXPECT_ERROR_SAYING(ErrorKind::usage, window_starts(5, {.sequences = 3, .length = 3}, "f"),
-                      "1 window of length 3");
-  EXPECT_ERROR_SAYING(ErrorKind::usage, window_starts(2, {.sequences = 1, .length = 3}, "f"),
-                      "0 windows");
-  EXPECT_ERROR_SAYING(ErrorKind::usage,
-                      window_starts(5, {.sequences = 4, .length = 3, .sample = 1}, "f"),
-                      "3 windows");
-  EXPECT_ERROR_SAYING(ErrorKind::usage,
-                      window_starts(2, {.sequences = 1, .length = 3, .sample = 1}, "f"),
-                      "0 windows");
+  const struct {
+    std::int64_t tokens;
+    WindowRequest request;
+    std::string_view said;
+  } refusals[] = {
+      {8,
+       {.sequences = 3, .length = 3},
+       "f: has 8 tokens, enough for 2 sequences of 3, not for the 3 of sequences"},
+      {5, {.sequences = 3, .length = 3}, "has 5 tokens, enough for 1 sequence of 3, not for the 3"},
+      {5, {.sequences = 4, .length = 3, .sample = 1}, "enough for 3 sequences of 3, not for the 4"},
+      {2,
+       {.sequences = 1, .length = 3},
+       "has 2 tokens, fewer than the 3 of one sequence (give more text, or length 2)"},
+      {1, {.sequences = 1, .length = 3, .sample = 1}, "has 1 token, fewer than the 3"},
+      {0,
+       {.sequences = 1, .length = 3},
+       "has 0 tokens, fewer than the 3 of one sequence (give more"},
+  };
+  for (const auto& [tokens, request, said] : refusals) {
+    EXPECT_ERROR_SAYING(ErrorKind::usage, window_starts(tokens, request, "f"), said);
+  }
 }
 
 TEST(TokenWindows, AreAsManyAsThereAreWhereFewerWillDo) {
