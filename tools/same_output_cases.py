@@ -223,6 +223,11 @@ info data/bert/model.safetensors|info data/llama/model-00001-of-00002.safetensor
 info shared/stories260K/stories260K.gguf|info shared/daisy-tiny|info shared/rxnmapper-albert
 spectrum shared/daisy-tiny/checkpoint.pt|spectrum data/llama examples/shakespeare-llama --matrix q,k --per-head
 info data/llama data/bert data/gpt2 data/opt data/phi data/phi3 data/qwen2
+spectrum data/llama --out rows.npy|spectrum data/llama --format csv --out rows.json|spectrum data/llama --store rows.csv
+predict data/gpt2 --tokens 1,2 --save run.npz|attention data/gpt2 --tokens 1,2 --maps maps.npy|report data/gpt2 -o r.pdf
+spectrum data/llama --out rows.csv|info data/llama --out rows.JSON|matrix data/llama --layer 0 --matrix q --out q.csv
+spectrum data/llama --out -|matrix data/llama --layer 0 --matrix q -o - --format csv|circuits data/llama --fold-norm gain
+spectrum data/llama --matrix 'q, k' --energy '0.5, 0.9' --layers '0, 1'|spectrum data/llama --matrix q --remote
 """
 
 HELP = ("--version|--help|-h|info --help|spectrum --help|weights --help|similarity --help|matrix --help|"

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <cctype>
+#include <filesystem>
 #include <map>
 
 #include "attnscope/cli/completion.h"
 #include "attnscope/cli/explain_command.h"
+#include "attnscope/cli/output_target.h"
 #include "attnscope/cli/serve_command.h"
 #include "attnscope/core/text.h"
 
@@ -48,18 +50,36 @@ const Parameter& find_flag(const Command& command, const std::string& flag) {
 
 using Given = std::map<std::string, ParameterValue>;
 
+/// A value as it is typed: of a file that is read or written as a stream, `-` is stdin or stdout.
+void add_typed(Given& given, const Parameter& parameter, const std::string& word) {
+  const bool is_stream = parameter.type == ParameterType::file && word == "-";
+  if (is_stream && parameter.use == FileUse::read) {
+    add_value(given, parameter, "/dev/stdin");
+  } else if (is_stream && parameter.use == FileUse::written) {
+    add_value(given, parameter, kStdout);
+  } else {
+    add_value(given, parameter, word);
+  }
+}
+
+/// Whether the word is a value that was meant to follow the flag's `=`, and names nothing else.
+bool is_stray_value(const Parameter& parameter, const std::string& word) {
+  std::error_code ignored;
+  return closest(word, parameter.choices) && !std::filesystem::exists(word, ignored);
+}
+
 void add_positional(Given& given, const Command& command, const std::string& word) {
   for (const Parameter& parameter : command.parameters) {
     const bool several = parameter.type == ParameterType::models;
     if (!parameter.positional || (given.contains(parameter.name) && !several)) continue;
-    return add_value(given, parameter, word);
+    return add_typed(given, parameter, word);
   }
   refuse(word, "is one argument too many (see attnscope " + command.name + " --help)");
 }
 
 /// Whether the word after `flag` was its value. `next` is null where there is none.
 bool add_flag(Given& given, const Parameter& parameter, const Flag& flag, const std::string* next) {
-  const auto complain = [&](const char* problem) {
+  const auto complain = [&](const std::string& problem) {
     throw Error(ErrorKind::usage, {.parameter = parameter.name, .problem = problem});
   };
   if (parameter.type == ParameterType::flag) {
@@ -68,12 +88,16 @@ bool add_flag(Given& given, const Parameter& parameter, const Flag& flag, const 
     return false;
   }
   if (!flag.value && !parameter.bare.empty()) {
+    if (next != nullptr && is_stray_value(parameter, *next)) {
+      complain("its value follows an =: {" + parameter.name +
+               "}=" + *closest(*next, parameter.choices));
+    }
     add_value(given, parameter, parameter.bare);
     return false;
   }
   const std::string* value = flag.value ? &*flag.value : next;
   if (value == nullptr || value->empty()) complain("needs a value");
-  add_value(given, parameter, *value);
+  add_typed(given, parameter, *value);
   return !flag.value;
 }
 
@@ -134,6 +158,10 @@ std::string usage_of(const Parameter& parameter) {
 std::string example_line(const Command& command, const Example& example) {
   std::string line = "attnscope " + command.name;
   for (const auto& [name, text] : example) {
+    if (name == kRedirection) {
+      line += " > " + text;
+      continue;
+    }
     const Parameter& parameter = *find_parameter(command, name);
     if (!parameter.positional) line += " " + flag_of(name);
     if (text.empty()) continue;

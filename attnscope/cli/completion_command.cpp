@@ -1,5 +1,6 @@
 #include <array>
 
+#include "attnscope/cli/command_line.h"
 #include "attnscope/cli/completion.h"
 
 namespace attnscope {
@@ -23,17 +24,19 @@ void print(const Arguments& arguments, const Session&, std::ostream& out) {
 Command completion_command() {
   std::vector<std::string> names;
   for (const Kind& kind : kKinds) names.emplace_back(kind.name);
-  return {.name = "completion",
-          .summary = "completions for a shell, or the manual page",
-          .examples = {{{"kind", "bash > ~/.local/share/bash-completion/completions/attnscope"}},
-                       {{"kind", "fish > ~/.config/fish/completions/attnscope.fish"}}},
-          .parameters = {{.name = "kind",
-                          .type = ParameterType::choice,
-                          .positional = true,
-                          .metavariable = "KIND",
-                          .choices = names,
-                          .missing = "takes one of bash, zsh, fish, man"}},
-          .write = print};
+  return {
+      .name = "completion",
+      .summary = "completions for a shell, or the manual page",
+      .examples = {{{"kind", "bash"},
+                    {kRedirection, "~/.local/share/bash-completion/completions/attnscope"}},
+                   {{"kind", "fish"}, {kRedirection, "~/.config/fish/completions/attnscope.fish"}}},
+      .parameters = {{.name = "kind",
+                      .type = ParameterType::choice,
+                      .positional = true,
+                      .metavariable = "KIND",
+                      .choices = names,
+                      .missing = "takes one of bash, zsh, fish, man"}},
+      .write = print};
 }
 
 Offer offer_of(const Parameter& parameter) {

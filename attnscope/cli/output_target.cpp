@@ -47,13 +47,15 @@ bool is_replaced(const std::string& path) {
 
 }  // namespace
 
-OutputTarget::OutputTarget(const std::string& path) : place_(path.empty() ? "stdout" : path) {
-  if (!path.empty() && is_replaced(path)) {
+OutputTarget::OutputTarget(const std::string& path) {
+  const bool to_stdout = path.empty() || path == kStdout;
+  place_ = to_stdout ? "stdout" : path;
+  if (!to_stdout && is_replaced(path)) {
     file_.emplace(without_links(path));
     buffer_ = std::make_unique<FileBuffer>(
         0, [this] { return dup(file_->descriptor()); }, place_);
   } else {
-    out_ = path.empty() ? STDOUT_FILENO : open(path.c_str(), O_WRONLY | O_TRUNC | O_CLOEXEC);
+    out_ = to_stdout ? STDOUT_FILENO : open(path.c_str(), O_WRONLY | O_TRUNC | O_CLOEXEC);
     if (out_ < 0) fail(place_, "cannot write", errno);
     buffer_ = std::make_unique<FileBuffer>(kKeptBytes, open_spool, temporary_folder());
   }

@@ -12,13 +12,16 @@
 
 namespace attnscope {
 
+/// As a path: what the program's stdout is.
+inline constexpr const char* kStdout = "/dev/stdout";
+
 /// Output appears whole, when commit() is called, or not at all. Until then it lies in a file that
 /// has no name yet; what goes to stdout, a pipe or a device is held back, in memory while it is
 /// little, and then in a file of the folder for temporary files.
 class OutputTarget {
  public:
-  /// `path` empty: stdout. A file is opened here, so that one that cannot be written is known
-  /// before the work. Throws Error(io).
+  /// `path` empty, or kStdout: stdout. A file is opened here, so that one that cannot be written is
+  /// known before the work. Throws Error(io).
   explicit OutputTarget(const std::string& path = "");
   ~OutputTarget();
   OutputTarget(const OutputTarget&) = delete;

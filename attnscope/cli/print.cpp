@@ -3,9 +3,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <deque>
-#include <filesystem>
 #include <functional>
-#include <map>
 #include <mutex>
 #include <optional>
 #include <utility>
@@ -17,6 +15,7 @@
 #include "attnscope/cli/progress_line.h"
 #include "attnscope/cli/written_text.h"
 #include "attnscope/commands/common.h"
+#include "attnscope/commands/file_endings.h"
 #include "attnscope/core/error.h"
 #include "attnscope/core/text.h"
 #include "attnscope/output/npy.h"
@@ -31,9 +30,7 @@ void say(const char* kind, const std::string& text) {
 
 bool wants_color(const OutputTarget& target) {
   const char* no_color = std::getenv("NO_COLOR");
-  const char* terminal = std::getenv("TERM");
-  const bool dumb = terminal == nullptr || std::string_view(terminal) == "dumb";
-  return target.is_terminal() && !dumb && (no_color == nullptr || *no_color == '\0');
+  return target.is_terminal() && !is_dumb_terminal() && (no_color == nullptr || *no_color == '\0');
 }
 
 ProgressMode progress_mode(const Arguments& arguments) {
@@ -41,24 +38,6 @@ ProgressMode progress_mode(const Arguments& arguments) {
   if (mode == "always") return ProgressMode::always;
   const bool never = mode == "never" || (mode.empty() && arguments.flag("quiet"));
   return never ? ProgressMode::never : ProgressMode::automatic;
-}
-
-/// Two of a command's parameters cannot name one file to write.
-void refuse_same_file(const Command& command, const Arguments& arguments) {
-  std::map<std::filesystem::path, std::string> written;
-  for (const char* parameter : {"out", "charts", "store", "save", "maps"}) {
-    const Parameter* described = find_parameter(command, parameter);
-    if (described == nullptr || described->type != ParameterType::file) continue;
-    const std::string path = arguments.text(parameter);
-    if (path.empty()) continue;
-    std::error_code ignored;
-    const auto [other, fresh] =
-        written.emplace(std::filesystem::weakly_canonical(path, ignored), parameter);
-    if (fresh) continue;
-    throw Error(ErrorKind::usage, {.parameter = parameter,
-                                   .problem = "'" + verbatim(path) + "' is also where {" +
-                                              other->second + "} writes; name another file"});
-  }
 }
 
 /// What was written appears, unless a stop was asked for.
@@ -174,7 +153,7 @@ void print_rows(const Command& command, const Arguments& arguments, const Sessio
   WriteOptions options{
       .color = wants_color(report), .true_color = has_true_color(), .spell = spelling(command)};
   options.width = report.terminal_width().value_or(options.width);
-  const std::string format = arguments.text("format");
+  const std::string format = format_of(arguments);
   WrittenText text(report, options.color);
   options.text_is_shown = [&] { return text.is_shown(); };
   const auto writer = find_format(format).make(options, report.stream());
@@ -207,8 +186,11 @@ void print_rows(const Command& command, const Arguments& arguments, const Sessio
 
 void run_command(const Command& command, const Arguments& arguments, const Kernels& kernels,
                  std::stop_token stop) {
-  refuse_same_file(command, arguments);
-  Session session{.context = context_of(arguments), .spell = flag_of, .example_line = example_line};
+  Session session{.context = context_of(arguments),
+                  .files = files_of(command.parameters, arguments),
+                  .spell = flag_of,
+                  .example_line = example_line};
+  if (!arguments.given("out")) session.files->add_output("", kStdout);
   session.context.kernels = kernels;
   session.context.stop = std::move(stop);
   session.write_file = [&session](const std::string& path, std::string_view content) {
@@ -226,7 +208,7 @@ void run_command(const Command& command, const Arguments& arguments, const Kerne
   }
   session.hub = hub_of_environment(progress_mode(arguments), session.context.stop, session.on_note);
   if (command.write != nullptr) return write_own(command, arguments, session);
-  const bool array = command.array != nullptr && arguments.text("out").ends_with(".npy");
+  const bool array = command.array != nullptr && ending_of(arguments.text("out")) == ".npy";
   (array ? print_array : print_rows)(command, arguments, session);
 }
 

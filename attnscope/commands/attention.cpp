@@ -36,12 +36,12 @@ void run_induction_of(const Arguments& arguments, const std::vector<Model>& mode
 }
 
 /// Of the first sequence of each model.
-void run_heatmap_of(const Arguments& arguments, const std::vector<Model>& models,
-                    const Context& context, RowSink& sink) {
+void run_heatmap_of(const Arguments& arguments, const Session& session,
+                    const std::vector<Model>& models, const Context& context, RowSink& sink) {
   AttentionMapRequest request{.place = *arguments.find<HeadPlace>("heatmap"),
                               .log_scale = arguments.flag("log")};
   for (const Model& model : models) {
-    TokenSequences found = token_sequences(arguments, model, /*usual_sequences=*/1);
+    TokenSequences found = token_sequences(arguments, session, model, /*usual_sequences=*/1);
     if (!found.note.empty()) sink.add_note(std::move(found.note));
     request.text = std::move(found.parameters);
     ShownTokens& tokens = request.tokens.emplace_back();
@@ -94,9 +94,11 @@ void run(const Arguments& arguments, const Session& session, RowSink& sink) {
   if (arguments.given("maps_of") && !arguments.given("maps")) {
     sink.add_note("{maps_of} has no effect without {maps}");
   }
-  if (arguments.given("heatmap")) return run_heatmap_of(arguments, models, context, sink);
+  if (arguments.given("heatmap")) {
+    return run_heatmap_of(arguments, session, models, context, sink);
+  }
   for (const Model& model : models) {
-    TokenSequences found = token_sequences(arguments, model);
+    TokenSequences found = token_sequences(arguments, session, model);
     if (!found.note.empty()) sink.add_note(std::move(found.note));
     request.text = std::move(found.parameters);
     request.sequences.push_back(std::move(found.of_model));
@@ -120,7 +122,9 @@ Parameters own_parameters() {
           {.name = "maps",
            .type = file,
            .help = "keep maps in this .safetensors file too",
-           .metavariable = "FILE"},
+           .metavariable = "FILE",
+           .use = FileUse::written,
+           .endings = {".safetensors"}},
           {.name = "maps_of",
            .type = choice,
            .help = "the first sequence, or the mean over all",

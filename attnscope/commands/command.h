@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "attnscope/commands/arguments.h"
+#include "attnscope/commands/run_files.h"
 #include "attnscope/core/error.h"
 #include "attnscope/core/matrix_view.h"
 #include "attnscope/model/model.h"
@@ -32,6 +33,8 @@ using Example = std::vector<std::pair<std::string, std::string>>;
 /// result.
 struct Session {
   Context context;
+  /// What it reads and writes: see files_of().
+  std::shared_ptr<RunFiles> files = std::make_shared<RunFiles>();
   std::shared_ptr<Hub> hub;  // where models are looked up by name; null: only paths name them
   /// The model that an argument names so, where the program keeps it open; nothing: it is opened.
   /// May be empty.

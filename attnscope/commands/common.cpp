@@ -5,6 +5,7 @@
 
 #include "attnscope/commands/named_models.h"
 #include "attnscope/core/text.h"
+#include "attnscope/core/wording.h"
 #include "attnscope/model/inventory.h"
 #include "attnscope/output/writers.h"
 #include "attnscope/pipeline/free_memory.h"
@@ -15,6 +16,14 @@ namespace {
 using enum ParameterType;
 
 constexpr std::int64_t kMostThreads = 256;
+
+/// Endings by which files of rows are known, and `more`.
+std::vector<std::string> report_endings(std::vector<std::string> more) {
+  for (const Format& format : formats()) {
+    if (!format.ending.empty()) more.emplace_back(format.ending);
+  }
+  return more;
+}
 
 std::vector<std::string> format_names() {
   std::vector<std::string> names;
@@ -30,8 +39,7 @@ void warn(const Checkpoint& checkpoint, const Session& session) {
     session.on_warning(warnings[index]);
   }
   if (warnings.size() > kShown) {
-    session.on_warning(
-        {.problem = "and " + std::to_string(warnings.size() - kShown) + " more such tensors"});
+    session.on_warning({.problem = "and " + counted(warnings.size() - kShown, "more such tensor")});
   }
 }
 
@@ -126,21 +134,30 @@ Parameters work_parameters() {
                  {{.name = "store",
                    .type = file,
                    .help = "keep finished rows in this SQLite file, and compute none that it has",
-                   .metavariable = "FILE"}}});
+                   .metavariable = "FILE",
+                   .use = FileUse::store,
+                   .endings = store_endings()}}});
 }
 
-Parameters output_parameters() {
+std::vector<std::string> store_endings() { return {".sqlite", ".sqlite3", ".db"}; }
+
+Parameters output_parameters(const std::vector<std::string>& more_endings) {
+  const std::vector<std::string> endings = report_endings(more_endings);
   return {{.name = "format",
            .type = choice,
            .metavariable = "FORMAT",
            .choices = format_names(),
            .standard = "table",
+           .standard_words = "by the ending of {out}, else table",
            .noun = "format"},
           {.name = "out",
            .type = file,
-           .help = "write to this file, replaced in one step",
+           .help = "write to this file, replaced in one step; " + join_words(endings) +
+                   " say its format",
            .letter = 'o',
-           .metavariable = "FILE"},
+           .metavariable = "FILE",
+           .use = FileUse::written,
+           .endings = endings},
           {.name = "quiet", .type = flag, .help = "no warnings, notes or progress"}};
 }
 
@@ -186,12 +203,14 @@ std::vector<Model> open_models(const Arguments& arguments, const Session& sessio
   for (std::size_t index = 0; index < named.size(); ++index) {
     if (const auto open = find_open_model(named[index], arguments, session)) {
       opened.push_back(session.keeps_names ? *open : open->named(names[index]));
-      continue;
+    } else {
+      opened.push_back(Model::open(open_checkpoint(named[index], arguments.flag("remote"), session),
+                                   layout, names[index]));
+      warn(opened.back().checkpoint(), session);
+      if (layout) warn_of_undescribed(opened.back(), session);
     }
-    opened.push_back(Model::open(open_checkpoint(named[index], arguments.flag("remote"), session),
-                                 layout, names[index]));
-    warn(opened.back().checkpoint(), session);
-    if (layout) warn_of_undescribed(opened.back(), session);
+    session.files->add_model(opened.back().checkpoint(), opened.back().name(),
+                             is_folder(named[index]));
   }
   return opened;
 }
@@ -215,15 +234,17 @@ Session with_open_models(const Session& session, const Arguments& arguments,
 NamedCheckpoints open_checkpoints(const Arguments& arguments, const Session& session) {
   const std::vector<NamedModel> named = named_models(arguments, session);
   NamedCheckpoints opened{.names = names_of(named)};
-  for (const NamedModel& model : named) {
-    if (const auto open = find_open_model(model, arguments, session)) {
+  for (std::size_t index = 0; index < named.size(); ++index) {
+    if (const auto open = find_open_model(named[index], arguments, session)) {
       opened.checkpoints.push_back(open->shared_checkpoint());
-      continue;
+    } else {
+      Checkpoint checkpoint = open_checkpoint(named[index], arguments.flag("remote"), session);
+      compose_quantised(checkpoint);
+      warn(checkpoint, session);
+      opened.checkpoints.push_back(std::make_shared<const Checkpoint>(std::move(checkpoint)));
     }
-    Checkpoint checkpoint = open_checkpoint(model, arguments.flag("remote"), session);
-    compose_quantised(checkpoint);
-    warn(checkpoint, session);
-    opened.checkpoints.push_back(std::make_shared<const Checkpoint>(std::move(checkpoint)));
+    session.files->add_model(*opened.checkpoints.back(), opened.names[index],
+                             is_folder(named[index]));
   }
   return opened;
 }

@@ -27,8 +27,11 @@ Parameters remote_model_parameters();
 Parameters run_parameters();
 /// layers, those, store.
 Parameters work_parameters();
-/// format, out, quiet: where the report goes, and how.
-Parameters output_parameters();
+/// format, out, quiet: where the report goes, and how. `more_endings`: of files that the command
+/// can write beside those of formats().
+Parameters output_parameters(const std::vector<std::string>& more_endings = {});
+/// By which a store is known.
+std::vector<std::string> store_endings();
 /// histogram, bins, range; `usual` are the bins where none are given.
 Parameters bin_parameters(const BinRule& usual);
 Parameter energy_parameter(const std::vector<double>& usual);

@@ -62,7 +62,8 @@ Command matrix_command() {
                         {"matrix", "qk"},
                         {"head", "2"},
                         {"out", "qk.npy"}}},
-          .parameters = joined({own_parameters(), remote_model_parameters(), output_parameters()}),
+          .parameters =
+              joined({own_parameters(), remote_model_parameters(), output_parameters({".npy"})}),
           .run = run,
           .array = array};
 }

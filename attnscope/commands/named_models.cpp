@@ -57,8 +57,21 @@ std::vector<std::string> names_of(const std::vector<NamedModel>& models) {
   return distinct_tails(parts);
 }
 
+bool is_folder(const NamedModel& model) {
+  std::error_code ignored;
+  return model.on_hub || fs::is_directory(model.text, ignored);
+}
+
 Checkpoint open_checkpoint(const NamedModel& model, bool remote, const Session& session) {
-  if (!model.on_hub) return Checkpoint::open(fs::path(model.text));
+  if (!model.on_hub) {
+    Checkpoint checkpoint = Checkpoint::open(fs::path(model.text));
+    if (remote && session.on_warning) {
+      session.on_warning(
+          {.parameter = "remote",
+           .problem = "has no effect on '" + verbatim(model.text) + "', which is on this machine"});
+    }
+    return checkpoint;
+  }
   const HubModel found =
       remote ? session.hub->open_remote(*model.on_hub) : session.hub->fetch(*model.on_hub);
   return Checkpoint::open(found.folder, found.weights);

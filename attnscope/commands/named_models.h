@@ -23,7 +23,11 @@ std::vector<NamedModel> named_models(const Arguments& arguments, const Session& 
 /// What rows call them.
 std::vector<std::string> names_of(const std::vector<NamedModel>& models);
 
-/// `remote`: a model of the hub is read there. Throws what Checkpoint::open() and Hub throw.
+/// Whether it names a folder, in which the weights are looked for, and no file of weights.
+bool is_folder(const NamedModel& model);
+
+/// `remote`: a model of the hub is read there; one that is here is read here, with a warning.
+/// Throws what Checkpoint::open() and Hub throw.
 Checkpoint open_checkpoint(const NamedModel& model, bool remote, const Session& session);
 
 }  // namespace attnscope

@@ -1,27 +1,16 @@
 #include "attnscope/commands/parameter.h"
 
 #include "attnscope/core/text.h"
+#include "attnscope/core/wording.h"
 
 namespace attnscope {
-namespace {
-
-/// "table, csv or json".
-std::string alternatives(const std::vector<std::string>& words) {
-  std::string text = words.front();
-  for (std::size_t index = 1; index < words.size(); ++index) {
-    text += (index + 1 < words.size() ? ", " : " or ") + words[index];
-  }
-  return text;
-}
-
-}  // namespace
 
 std::string choices_text(const Parameter& parameter) {
   if (parameter.choices.empty()) return "";
   switch (parameter.type) {
     case ParameterType::role: return "one of " + join(parameter.choices, ",");
     case ParameterType::roles: return "of " + join(parameter.choices, ",");
-    default: return alternatives(parameter.choices);
+    default: return join_alternatives(parameter.choices);
   }
 }
 

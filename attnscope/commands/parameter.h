@@ -34,6 +34,14 @@ enum class ParameterType {
   models,   // paths of folders or weights files: std::vector<std::string>
 };
 
+/// What a run does with the file that a parameter names.
+enum class FileUse {
+  read,
+  written,  // replaced when the run is over
+  store,    // SQLite's: read and written in place, with files of its own beside it
+  folder,   // files are written into it
+};
+
 /// How many bins: a number, or as many as the rule of Freedman and Diaconis gives.
 struct BinCount {
   bool freedman_diaconis = false;
@@ -63,7 +71,9 @@ struct Parameter {
   std::string otherwise;  // of roles: the error for a role that is no choice; `*` is its name
   std::string missing;    // the error where it is not given; empty: it need not be
   std::string missing_hint;
-  std::string unless;  // a flag beside which it need not be given
+  std::string unless;                // a flag beside which it need not be given
+  FileUse use = FileUse::read;       // of a file
+  std::vector<std::string> endings;  // by which one that is written is known: ".csv"
 };
 
 /// Parameters that have no meaning beside another one.

@@ -16,9 +16,10 @@ using enum ParameterType;
 constexpr std::int64_t kMostTokens = 1'000'000;
 
 /// The text of each model.
-std::deque<TokenizedText> texts_of(const Arguments& arguments, const std::vector<Model>& models) {
+std::deque<TokenizedText> texts_of(const Arguments& arguments, const Session& session,
+                                   const std::vector<Model>& models) {
   std::deque<TokenizedText> texts;
-  for (const Model& model : models) texts.push_back(tokenized_text(arguments, model));
+  for (const Model& model : models) texts.push_back(tokenized_text(arguments, session, model));
   return texts;
 }
 
@@ -36,7 +37,7 @@ void run(const Arguments& arguments, const Session& session, RowSink& sink) {
     throw Error(ErrorKind::usage,
                 {.parameter = "save", .problem = "a .safetensors file holds the run of one model"});
   }
-  std::deque<TokenizedText> texts = texts_of(arguments, models);
+  std::deque<TokenizedText> texts = texts_of(arguments, session, models);
   for (const TokenizedText& text : texts) {
     if (!text.unknown_note.empty()) sink.add_note(text.unknown_note);
   }
@@ -89,7 +90,9 @@ Parameters own_parameters() {
           {.name = "save",
            .type = file,
            .help = "write tokens, attentions, hidden states and logits to this .safetensors file",
-           .metavariable = "FILE"}};
+           .metavariable = "FILE",
+           .use = FileUse::written,
+           .endings = {".safetensors"}}};
 }
 
 }  // namespace

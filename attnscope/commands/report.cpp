@@ -147,11 +147,15 @@ Parameters own_parameters() {
            .metavariable = "FILE",
            .missing = "name the file to write",
            .missing_hint = "for example: {out} report.html; or a folder: {charts} charts",
-           .unless = "charts"},
+           .unless = "charts",
+           .use = FileUse::written,
+           .endings = {".html", ".htm"}},
           {.name = "charts",
            .type = file,
            .help = "every chart as NAME.vl.json (Vega-Lite) and NAME.svg, in this folder",
-           .metavariable = "DIR"},
+           .metavariable = "DIR",
+           .use = FileUse::folder,
+           .endings = {".vl.json", ".svg"}},
           {.name = "quiet", .type = flag, .help = "no warnings, notes or progress"}};
 }
 

@@ -72,7 +72,7 @@ std::string whole_map_command(const TextRun& run, const MapKeeper& keeper, std::
 void add_maps(const TextRun& run, const Arguments& text, std::vector<HeadPlace> notable,
               const Session& session, ReportFile& file) {
   const Model& model = run.model.model;
-  const TokenSequences sequences = token_sequences(text, model);
+  const TokenSequences sequences = token_sequences(text, session, model);
   const TokenIds& tokens = sequences.of_model.front();
   add_tokens(model, tokens, file);
   const std::vector<std::int64_t> layers =

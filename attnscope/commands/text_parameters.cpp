@@ -4,9 +4,10 @@
 #include <charconv>
 #include <filesystem>
 
-#include "attnscope/checkpoint/mapped_file.h"
 #include "attnscope/core/error.h"
 #include "attnscope/core/text.h"
+#include "attnscope/core/utf8.h"
+#include "attnscope/core/wording.h"
 #include "attnscope/forward/token_shard.h"
 #include "attnscope/forward/token_windows.h"
 
@@ -20,7 +21,7 @@ constexpr std::int64_t kUsualLength = 100;
 
 TokenIds parse_ids(const std::string& text) {
   TokenIds ids;
-  for (const std::string& part : split(text, ',')) {
+  for (const std::string& part : list_parts(text)) {
     std::int64_t id = 0;
     const char* end = part.data() + part.size();
     const auto [stop, error] = std::from_chars(part.data(), end, id);
@@ -38,15 +39,30 @@ std::string name_of(const std::string& path) {
   return std::filesystem::path(path).filename().string();
 }
 
+/// `where`: an error's file, or its parameter.
+void check_text(std::string_view text, ErrorParts where) {
+  if (text.empty()) {
+    where.problem = "is empty";
+    throw Error(ErrorKind::usage, where);
+  }
+  if (const auto broken = first_broken_utf8(text)) {
+    where.problem = "is not UTF-8 at byte " + std::to_string(*broken);
+    throw Error(ErrorKind::format, where);
+  }
+}
+
 /// The text of `text` or `text_file`. Throws Error(usage) where neither is given, or it is empty.
-std::string text_of(const Arguments& arguments) {
-  for (const char* parameter : {"text", "text_file"}) {
-    if (!arguments.given(parameter)) continue;
-    const std::string value = arguments.text(parameter);
-    const bool of_file = std::string_view(parameter) == "text_file";
-    std::string text = of_file ? read_text_file(value, kTextLimitBytes) : value;
-    if (!text.empty()) return text;
-    throw Error(ErrorKind::usage, {.parameter = parameter, .problem = "is empty"});
+std::string text_of(const Arguments& arguments, const Session& session) {
+  if (arguments.given("text")) {
+    std::string text = arguments.text("text");
+    check_text(text, {.parameter = "text"});
+    return text;
+  }
+  if (arguments.given("text_file")) {
+    const std::string file = arguments.text("text_file");
+    std::string text = session.files->read_text(file, kTextLimitBytes);
+    check_text(text, {.file = file});
+    return text;
   }
   throw Error(ErrorKind::usage,
               {.parameter = "text", .problem = "is needed, or {text_file}, or {tokens}"});
@@ -130,7 +146,7 @@ Tokenizer tokenizer_of(const Model& model) {
 }
 
 std::string UnknownTokens::text() const {
-  return std::to_string(unknown) + " of " + std::to_string(all) + " tokens";
+  return std::to_string(unknown) + " of " + counted(all, "token");
 }
 
 UnknownTokens unknown_tokens(const Tokenizer& tokenizer, std::span<const std::int64_t> ids) {
@@ -141,12 +157,13 @@ UnknownTokens unknown_tokens(const Tokenizer& tokenizer, std::span<const std::in
   return found;
 }
 
-TokenIds text_ids(const Arguments& arguments, const Model& model) {
+TokenIds text_ids(const Arguments& arguments, const Session& session, const Model& model) {
   if (arguments.given("tokens")) return parse_ids(arguments.text("tokens"));
-  return tokenizer_of(model).encode(text_of(arguments), /*special=*/true);
+  return tokenizer_of(model).encode(text_of(arguments, session), /*special=*/true);
 }
 
-TokenizedText tokenized_text(const Arguments& arguments, const Model& model) {
+TokenizedText tokenized_text(const Arguments& arguments, const Session& session,
+                             const Model& model) {
   TokenizedText out;
   if (arguments.given("tokens")) {
     out.tokens = parse_ids(arguments.text("tokens"));
@@ -158,7 +175,7 @@ TokenizedText tokenized_text(const Arguments& arguments, const Model& model) {
     }
     return out;
   }
-  const std::string text = text_of(arguments);
+  const std::string text = text_of(arguments, session);
   out.tokenizer = tokenizer_of(model);
   out.tokens = out.tokenizer->encode(text, /*special=*/true);
   out.source = arguments.given("text") ? "text" : name_of(arguments.text("text_file"));
@@ -169,21 +186,21 @@ TokenizedText tokenized_text(const Arguments& arguments, const Model& model) {
 void check_token_count(std::int64_t sequences, std::int64_t length) {
   constexpr std::int64_t kMostTokens = 100'000'000;
   if (length <= kMostTokens / sequences) return;
-  throw Error(
-      ErrorKind::usage,
-      {.parameter = "sequences",
-       .problem = std::to_string(sequences) + " sequences of " + std::to_string(length) +
-                  " tokens are over the limit of " + std::to_string(kMostTokens) + " tokens"});
+  throw Error(ErrorKind::usage,
+              {.parameter = "sequences",
+               .problem = counted(sequences, "sequence") + " of " + counted(length, "token") +
+                          (sequences == 1 ? " is" : " are") + " over the limit of " +
+                          std::to_string(kMostTokens) + " tokens"});
 }
 
-TokenSequences token_sequences(const Arguments& arguments, const Model& model,
-                               std::int64_t usual_sequences) {
+TokenSequences token_sequences(const Arguments& arguments, const Session& session,
+                               const Model& model, std::int64_t usual_sequences) {
   if (arguments.given("tokens")) {
     return one_sequence(parse_ids(arguments.text("tokens")), "tokens");
   }
   if (arguments.given("text")) {
     const Tokenizer tokenizer = tokenizer_of(model);
-    TokenIds ids = tokenizer.encode(text_of(arguments), /*special=*/true);
+    TokenIds ids = tokenizer.encode(text_of(arguments, session), /*special=*/true);
     std::string note = unknown_note(model, unknown_tokens(tokenizer, ids));
     TokenSequences out = one_sequence(std::move(ids), "text");
     out.note = std::move(note);
@@ -210,8 +227,8 @@ TokenSequences token_sequences(const Arguments& arguments, const Model& model,
     }
     file = arguments.text("text_file");
     const Tokenizer tokenizer = tokenizer_of(model);
-    out.of_model =
-        cut_windows(tokenizer.encode(text_of(arguments), /*special=*/false), request, file);
+    out.of_model = cut_windows(tokenizer.encode(text_of(arguments, session), /*special=*/false),
+                               request, file);
     UnknownTokens unknown;
     for (const TokenIds& window : out.of_model) {
       const UnknownTokens of_window = unknown_tokens(tokenizer, window);

@@ -35,7 +35,7 @@ UnknownTokens unknown_tokens(const Tokenizer& tokenizer, std::span<const std::in
 
 /// The ids of one text for one model: of `text` or `text_file`, with the tokenizer's special
 /// tokens, or `tokens` as they are. Throws Error(usage) where no text is named.
-TokenIds text_ids(const Arguments& arguments, const Model& model);
+TokenIds text_ids(const Arguments& arguments, const Session& session, const Model& model);
 
 /// A text and what its tokens are shown by.
 struct TokenizedText {
@@ -47,7 +47,8 @@ struct TokenizedText {
 };
 
 /// As text_ids(). Of `tokens` a tokenizer is not needed.
-TokenizedText tokenized_text(const Arguments& arguments, const Model& model);
+TokenizedText tokenized_text(const Arguments& arguments, const Session& session,
+                             const Model& model);
 
 /// What the report says of where tokens come from.
 struct TokenSequences {
@@ -61,7 +62,7 @@ void check_token_count(std::int64_t sequences, std::int64_t length);
 
 /// One text as a whole; of a file the windows that were asked for, by default `usual_sequences` of
 /// 100 tokens.
-TokenSequences token_sequences(const Arguments& arguments, const Model& model,
-                               std::int64_t usual_sequences = 100);
+TokenSequences token_sequences(const Arguments& arguments, const Session& session,
+                               const Model& model, std::int64_t usual_sequences = 100);
 
 }  // namespace attnscope

@@ -8,6 +8,7 @@
 #include "attnscope/commands/parameter.h"
 #include "attnscope/core/error.h"
 #include "attnscope/core/text.h"
+#include "attnscope/core/wording.h"
 
 namespace attnscope {
 namespace {
@@ -56,7 +57,7 @@ Role role_of(const Parameter& parameter, const std::string& text) {
 template <class Read>
 auto each_once(const std::string& text, Read&& read) {
   std::vector<decltype(read(text))> values;
-  for (const std::string& part : split(text, ',')) {
+  for (const std::string& part : list_parts(text)) {
     auto value = read(part);
     if (std::find(values.begin(), values.end(), value) == values.end()) {
       values.push_back(std::move(value));
@@ -105,7 +106,7 @@ std::optional<LayerRange> layer_range(std::string_view text) {
 
 LayerSelection layers_of(const Parameter& parameter, const std::string& text) {
   LayerSelection layers;
-  for (const std::string& part : split(text, ',')) {
+  for (const std::string& part : list_parts(text)) {
     const auto range = layer_range(part);
     if (!range) {
       refuse(parameter, "'" + part + "' is not a layer or a range of layers",
@@ -117,7 +118,7 @@ LayerSelection layers_of(const Parameter& parameter, const std::string& text) {
 }
 
 HeadPlace head_of(const Parameter& parameter, const std::string& text) {
-  const std::vector<std::string> parts = split(text, ',');
+  const std::vector<std::string> parts = list_parts(text);
   if (parts.size() != 2) {
     refuse(parameter, "'" + text + "' is not a layer and a head", "for example: 0,3");
   }
@@ -142,7 +143,7 @@ std::optional<double> finite_number(const std::string& text) {
 }
 
 ValueRange range_of(const Parameter& parameter, const std::string& text) {
-  const std::vector<std::string> parts = split(text, ',');
+  const std::vector<std::string> parts = list_parts(text);
   if (parts.size() == 2) {
     const auto low = finite_number(parts[0]), high = finite_number(parts[1]);
     if (low && high && *low < *high && std::isfinite(*high - *low)) return {*low, *high};

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "attnscope/core/text.h"
+#include "attnscope/core/wording.h"
 #include "attnscope/model/layer_config.h"
 
 namespace attnscope {
@@ -44,7 +45,7 @@ std::vector<bool> listed_kinds(const ConfigReader& config, std::size_t layers) {
   }
   if (local.size() < layers) {
     config.refuse("'" + key + "' lists " + std::to_string(local.size()) + " of " +
-                  std::to_string(layers) + " layers");
+                  counted(layers, "layer"));
   }
   return local;
 }
@@ -54,7 +55,7 @@ std::optional<std::vector<bool>> by_layer_types(const ConfigReader& config, std:
   const std::vector<std::string> types = config.texts(kLayerTypes);
   if (types.size() < layers) {
     config.refuse("'layer_types' lists " + std::to_string(types.size()) + " of " +
-                  std::to_string(layers) + " layers");
+                  counted(layers, "layer"));
   }
   std::vector<bool> windowed;
   for (std::size_t layer = 0; layer < layers; ++layer) {

@@ -15,9 +15,9 @@ std::unique_ptr<RowSink> make_table_writer(const WriteOptions& options, std::ost
 namespace {
 
 constexpr std::array kFormats = {
-    Format{"table", make_table_writer},
-    Format{"csv", make_csv_writer},
-    Format{"json", make_json_writer},
+    Format{"table", "", make_table_writer},
+    Format{"csv", ".csv", make_csv_writer},
+    Format{"json", ".json", make_json_writer},
 };
 
 }  // namespace

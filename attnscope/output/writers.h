@@ -28,6 +28,7 @@ using MakeWriter = std::unique_ptr<RowSink> (*)(const WriteOptions& options, std
 
 struct Format {
   std::string_view name;
+  std::string_view ending;  // of files that hold it: ".csv"; empty: none says so
   MakeWriter make;
 };
 

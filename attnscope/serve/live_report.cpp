@@ -9,6 +9,7 @@
 #include "attnscope/core/checked.h"
 #include "attnscope/core/error.h"
 #include "attnscope/core/text.h"
+#include "attnscope/core/wording.h"
 #include "attnscope/serve/limits.h"
 
 namespace attnscope {
@@ -39,9 +40,9 @@ Example report_arguments(const Arguments& serve) {
 }
 
 /// Tokens of the text that a model is to be run on; 0 where it cannot be, which the run says.
-std::uint64_t tokens_of(const ReportModel& model) {
+std::uint64_t tokens_of(const ReportModel& model, const Session& session) {
   try {
-    return text_ids(model.report, model.model).size();
+    return text_ids(model.report, session, model.model).size();
   } catch (const Error&) {
     return 0;
   }
@@ -162,7 +163,7 @@ void LiveReport::check_size(std::span<const ReportModel> chosen) const {
     const Model& model = one.model;
     const auto layers =
         one.report.layers("layers").resolve(model.dimensions().layers, model.name());
-    const auto tokens = tokens_of(one);
+    const auto tokens = tokens_of(one, session_);
     const auto maps =
         static_cast<std::uint64_t>(std::ssize(layers) * model.dimensions().heads.heads);
     const auto of_map = checked_mul(tokens, sizeof(float) * tokens);
@@ -171,8 +172,8 @@ void LiveReport::check_size(std::span<const ReportModel> chosen) const {
     if (!sum || *sum > kRawMapsLimitBytes) {
       throw Error(ErrorKind::usage,
                   {.parameter = one.report.given("text") ? "text" : "tokens",
-                   .problem = "of " + std::to_string(tokens) +
-                              " tokens: the maps of all heads are over the limit of 4 GB",
+                   .problem = "of " + counted(tokens, "token") +
+                              ": the maps of all heads are over the limit of 4 GB",
                    .hint = "give a shorter one, or fewer {layers}"});
     }
     bytes = *sum;

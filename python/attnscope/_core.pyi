@@ -75,6 +75,12 @@ def open_model(name: str, layout: str, remote: bool, show_progress: Callable[...
 
 def open_in_memory(name: str, tensors: Sequence[tuple[str, Any]], config: str | None, tokenizer: str | None, layout: str) -> OpenModel: ...
 
+class RunFiles:
+    """What a run reads, and where it writes."""
+
+    def check_output(self, path: str) -> None:
+        """Raises UsageError where it is a file that the run read."""
+
 def compute_item(item: str, model: OpenModel, threads: int) -> str:
     """The text of the outcomes of a work item."""
 

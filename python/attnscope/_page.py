@@ -3,6 +3,7 @@
 import html
 import os
 
+from attnscope import _core
 from attnscope._files import write
 from attnscope._safetensors import Bytes
 
@@ -10,8 +11,9 @@ from attnscope._safetensors import Bytes
 class Page:
     """Everything about models on one page. A notebook shows it; `save` writes it."""
 
-    def __init__(self, content: Bytes, notes: list[str]) -> None:
+    def __init__(self, content: Bytes, notes: list[str], files: _core.RunFiles) -> None:
         self._content = content
+        self._files = files
         self.notes = notes
 
     @property
@@ -19,7 +21,10 @@ class Page:
         return self._content.tobytes().decode()
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        write(path, self._content)
+        """Whole or not at all; never over a file that the report was made of."""
+        name = os.fsdecode(os.fspath(path))
+        self._files.check_output(name)
+        write(name, self._content)
 
     def __len__(self) -> int:
         """Its bytes."""

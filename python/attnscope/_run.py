@@ -151,7 +151,7 @@ def run(name: str, given: Mapping[str, Any]) -> Table:
 def run_page(name: str, given: Mapping[str, Any]) -> Page:
     """Runs a command that writes a page."""
     outcome = _outcome(name, given, [("out", f"{name}.html")])
-    return Page(outcome["text"], outcome["notes"])
+    return Page(outcome["text"], outcome["notes"], outcome["run_files"])
 
 
 def open_core(name: str, layout: str, remote: bool, progress: bool | None) -> _core.OpenModel:

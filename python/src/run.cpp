@@ -3,6 +3,7 @@
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
+#include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
@@ -61,6 +62,8 @@ struct Run {
   Example arguments;
   std::map<std::string, Model> models = {};  // that are open, by their names
 
+  std::shared_ptr<RunFiles> files = {};
+
   PyObject* elsewhere = nullptr;  // what computes its items; null: this process
 
   ReportCollector rows = {};
@@ -90,9 +93,18 @@ std::string call_text(const Command& command, const Example& example) {
   return "attnscope." + command.name + "(" + words + join(others) + ")";
 }
 
+/// Reports and pages are given to Python, which writes them where it likes.
+std::vector<Parameter> file_parameters(const Command& command) {
+  std::vector<Parameter> parameters = command.parameters;
+  std::erase_if(parameters, [](const Parameter& parameter) { return parameter.name == "out"; });
+  return parameters;
+}
+
 Session session_of(Run& run, const Arguments& arguments, const Waiter& waiter) {
   Session session = session_of(waiter, run.warnings);
   session.spell = keyword;
+  run.files = files_of(file_parameters(*run.command), arguments);
+  session.files = run.files;
   session.example_line = call_text;
   const Context asked = context_of(arguments);
   session.context.threads = asked.threads;
@@ -154,6 +166,7 @@ nb::dict run_command(const std::string& name, Example arguments,
   nb::dict files;
   for (auto& [path, stream] : run->beside) files[path.c_str()] = bytes_array(std::move(stream));
   out["files"] = files;
+  out["run_files"] = run->files;
   out["warnings"] = run->warnings;
   out["notes"] = run->notes;
   return out;
@@ -184,6 +197,11 @@ std::string compute_here(const std::string& item, const OpenModel& open, int thr
 }  // namespace
 
 void bind_run(nb::module_& module) {
+  nb::class_<RunFiles>(module, "RunFiles", "What a run reads, and where it writes.")
+      .def(
+          "check_output",
+          [](const RunFiles& files, const std::string& path) { files.check_output("path", path); },
+          nb::arg("path"), "Raises UsageError where it is a file that the run read.");
   module.def("compute_item", &compute_here, nb::arg("item"), nb::arg("model"), nb::arg("threads"),
              "The text of the outcomes of a work item.");
   module.def(

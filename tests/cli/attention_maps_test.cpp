@@ -153,7 +153,8 @@ TEST_F(AttentionMaps, RefuseWhatTheyCannotShow) {
   expect_refusal(Words{"attention", tiny_model("gpt2")} + windows_ +
                      Words{"--maps", file(), "--maps-of", "mean", "--memory", "1K"},
                  kUsage, {"--maps", "--memory", "--layers"});
-  expect_refusal(command + Words{"--maps", file(), "--out", file()}, kUsage, {"--maps", "--out"});
+  expect_refusal(command + Words{"--maps", file("same"), "--out", file("same")}, kUsage,
+                 {"--maps", "--out"});
   EXPECT_FALSE(std::filesystem::exists(file()));
 }
 

@@ -175,6 +175,65 @@ TEST(CliErrors, Usage) {
       });
 }
 
+TEST(CliErrors, AValueThatShouldFollowAnEqualsSign) {
+  const std::string llama = data_path("llama");
+  for (const char* value : {"centred", "center", "gain"}) {
+    expect_refusal({"circuits", llama, "--fold-norm", value}, kUsage, {"--fold-norm: its value"});
+  }
+  expect_refusal({"circuits", "--fold-norm", "centred", llama}, kUsage, {"--fold-norm=centred"});
+  // A model may have such a name.
+  const TempFolder folder;
+  fs::copy(llama, folder.path() / "gain");
+  EXPECT_EQ(output_of({"circuits", "--fold-norm", "gain"}, {.folder = folder.path()}),
+            output_of({"circuits", "gain", "--fold-norm=gain"}, {.folder = folder.path()}));
+}
+
+TEST(CliErrors, AFileOfNoKnownFormatNamesAllThatAreRead) {
+  const TempFolder folder;
+  const Words all = {".safetensors", ".bin", ".pt", ".pth", ".ckpt", ".gguf", "index"};
+  folder.write("weights.xyz", "weights");
+  folder.write("empty/notes.txt", "");
+  expect_refusal({"info", (folder.path() / "weights.xyz").string()}, kUnsupported, all);
+  expect_refusal({"info", (folder.path() / "empty").string()}, kIo, all);
+}
+
+TEST(CliErrors, ATextThatIsTooShortForOneSequence) {
+  const TempFolder folder;
+  const std::string text = folder.write("short.txt", "To be").string();
+  const Words attention = {"attention", source_path("examples/shakespeare-gpt2"), "--text-file",
+                           text};
+  expect_refusal(attention, kUsage, {"fewer than the 100 of one sequence", "or --length"});
+  expect_refusal(attention + Words{"--length", "1", "--sequences", "99"}, kUsage,
+                 {"not for the 99 of --sequences"});
+}
+
+TEST(CliErrors, RemoteHasNoEffectOnWhatIsHere) {
+  const std::string llama = data_path("llama");
+  for (const Words& command :
+       {Words{"spectrum", llama}, Words{"spectrum", llama, "--tensor", "lm_head.weight"}}) {
+    const RunResult run = run_attnscope(command + Words{"--remote"});
+    EXPECT_EQ(run.out, output_of(command));
+    EXPECT_EQ(run.err, "attnscope: warning: --remote: has no effect on '" + llama +
+                           "', which is on this machine\n");
+    EXPECT_EQ(output_of(command + Words{"--remote", "--quiet"}), run.out);
+  }
+}
+
+TEST(CliErrors, ListsMayHaveBlanks) {
+  const std::string llama = data_path("llama");
+  const auto printed = [&](const Words& options) {
+    return output_of(Words{"spectrum", llama, "--format", "json"} + options);
+  };
+  EXPECT_EQ(printed({"--matrix", "q, k", "--energy", "0.5, 0.9", "--layers", " 0 , -1 "}),
+            printed({"--matrix", "q,k", "--energy", "0.5,0.9", "--layers", "0,-1"}));
+  EXPECT_EQ(printed({"--rank", "3, 0.1D"}), printed({"--rank", "3,0.1D"}));
+  EXPECT_EQ(output_of({"weights", llama, "--histogram", "--range", "-0.1, 0.2"}),
+            output_of({"weights", llama, "--histogram", "--range", "-0.1,0.2"}));
+  EXPECT_EQ(output_of({"similarity", llama, "--head-matrix", "0, 1"}),
+            output_of({"similarity", llama, "--head-matrix", "0,1"}));
+  expect_refusal({"spectrum", llama, "--matrix", "q, "}, kUsage, {"--matrix"});
+}
+
 TEST(CliErrors, MistypedOptionWithoutACommandIsSuggested) {
   expect_refusal({"--versoin"}, kUsage, {"--versoin", "--version"});
   expect_refusal({"--hlep"}, kUsage, {"--hlep", "--help"});
@@ -208,7 +267,9 @@ TEST(CliErrors, Io) {
       {"no such model",
        {"spectrum", root + "/absent"},
        {root + "/absent", "hub is named ORG/NAME"}},
-      {"the name of a model on a hub", {"info", "openai/gpt2"}, {"openai/gpt2", "no such file or folder"}},
+      {"the name of a model on a hub",
+       {"info", "openai/gpt2"},
+       {"openai/gpt2", "no such file or folder"}},
       {"a model without a name", {"info", ""}, {}},
       {"a second model that is absent", {"spectrum", llama, root + "/absent"}, {"/absent"}},
       {"a path below a file", {"info", root + "/a-file/model"}, {"/a-file/model"}},
@@ -216,7 +277,7 @@ TEST(CliErrors, Io) {
       {"no config.json beside a file",
        {"info", root + "/no-config/model.safetensors"},
        {"config.json"}},
-      {"no weights", {"info", root + "/no-weights"}, {"no-weights", "model.safetensors"}},
+      {"no weights", {"info", root + "/no-weights"}, {"no-weights", ".safetensors"}},
       {"a shard that is absent",
        {"spectrum", root + "/missing-shard"},
        {"model-00001-of-00001.safetensors", "model.safetensors.index.json"}},
@@ -226,8 +287,8 @@ TEST(CliErrors, Io) {
   for (const Words& command : {Words{"spectrum", llama}, Words{"info", llama},
                                Words{"matrix", llama, "--layer", "0", "--matrix", "q"}}) {
     refusals.push_back({"no such folder for the output",
-                        command + Words{"--out", root + "/absent/out.npy"},
-                        {root + "/absent/out.npy"}});
+                        command + Words{"--out", root + "/absent/out"},
+                        {root + "/absent/out"}});
     refusals.push_back({"output below a file",
                         command + Words{"--out", root + "/a-file/out"},
                         {root + "/a-file/out"}});
@@ -377,10 +438,14 @@ TEST_F(BrokenModels, AMistypedArchitectureIsSuggested) {
   with_config("gpt-neox", "model_type", "gpt-neox");
   expect_refusal({"info", path("lama")}, kUnsupported, {"'lama'", "did you mean 'llama'"});
   expect_refusal({"info", path("gpt-neox")}, kUnsupported, {"did you mean 'gpt_neox'"});
-  for (const char* other : {"llava", "llama4"}) {  // near, and of another kind
+  // Near, and of another kind: all that transformers knows, and generations to come.
+  for (const char* other :
+       {"llava",   "llama4", "mixtral", "mllama",  "ministral", "mistral3", "pixtral", "bart",
+        "plbart",  "beit",   "ibert",   "hubert",  "deberta",   "dpt",      "mpt",     "gptj",
+        "gemma3n", "gemma4", "qwen4",   "qwen3_5", "t5gemma2",  "phi5",     "gpt3"}) {
     with_config(other, json{{"model_type", other}}.dump());
     const RunResult run = run_attnscope({"info", path(other)});
-    EXPECT_TRUE(contains(run.err, "is not known; known: albert")) << run.err;
+    EXPECT_TRUE(contains(run.err, "is not known; known: albert")) << other << ": " << run.err;
     EXPECT_TRUE(contains(run.err, "(describe others with --layout FILE.json)")) << run.err;
   }
 }

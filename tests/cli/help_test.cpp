@@ -9,8 +9,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const Words kCommands = {"info",   "circuits",  "spectrum", "weights", "similarity",
-                         "matrix", "attention", "predict",  "export",  "explain", "serve"};
+const Words kCommands = {"info",      "circuits", "spectrum", "weights", "similarity", "matrix",
+                         "attention", "predict",  "export",   "explain", "serve"};
 
 /// The words of a command line; what is quoted is one.
 Words shell_words(const std::string& line) {
@@ -135,7 +135,9 @@ TEST(CliHelp, CompletionsAndTheManualKnowEveryCommand) {
     // The manual writes a dash so that it can be copied.
     EXPECT_TRUE(contains(text, kind == "man" ? "\\-\\-per\\-head" : "per-head")) << kind;
   }
-  EXPECT_FALSE(examples_in(output_of({"completion", "--help"})).empty());
+  const std::string help = output_of({"completion", "--help"});
+  EXPECT_TRUE(contains(help, "attnscope completion bash > ~/.local/share/")) << help;
+  EXPECT_FALSE(contains(help, "\"")) << help;
 }
 
 }  // namespace

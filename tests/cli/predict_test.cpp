@@ -344,7 +344,10 @@ TEST(CliPredict, RefusesWhatCannotBeRun) {
   expect_refusal(gpt2 + Words{"--text", ""}, 2, {"--text", "needs a value"});
   const TempFolder folder;
   const std::string empty = folder.write("empty.txt", "").string();
-  expect_refusal(gpt2 + Words{"--text-file", empty}, 2, {"--text-file", "is empty"});
+  expect_refusal(gpt2 + Words{"--text-file", empty}, 2, {empty, "is empty"});
+  const std::string broken = folder.write("broken.txt", "To be \xff").string();
+  expect_refusal(gpt2 + Words{"--text-file", broken}, 4, {broken + ": is not UTF-8 at byte 6"});
+  expect_refusal(gpt2 + Words{"--text", "To \xff"}, 4, {"--text: is not UTF-8 at byte 3"});
   expect_refusal(gpt2 + Words{"--tokens", "1,x"}, 2, {"'x' is not a token id"});
   expect_refusal(gpt2 + Words{"--tokens", "1,1024"}, 2, {"token id 1024", "0 to 1023"});
   std::string many = "1";
@@ -360,8 +363,16 @@ TEST(CliPredict, RefusesWhatCannotBeRun) {
                  {"tokenizer.json", "--tokens"});
   const std::string out = (folder.path() / "same").string();
   expect_refusal(gpt2 + Words{"--text", "a", "--save", out, "--out", out}, 2,
-                 {"--save", "--out writes"});
-  EXPECT_EQ(files_in(folder.path()), Words{"empty.txt"});
+                 {"--out", "the file that --save names"});
+  EXPECT_EQ(files_in(folder.path()), (Words{"broken.txt", "empty.txt"}));
+}
+
+TEST(CliPredict, CountsOneThingAsOne) {
+  const Words predict = {"predict", source_path("examples/shakespeare-gpt2"), "--tokens"};
+  const std::string one = output_of(predict + Words{"7", "--generate", "1"});
+  EXPECT_TRUE(contains(one, "(1 token)")) << one;
+  EXPECT_FALSE(contains(one, "1 tokens")) << one;
+  EXPECT_EQ(output_of(predict + Words{"46, 32 ,\t90"}), output_of(predict + Words{"46,32,90"}));
 }
 
 TEST(CliPredict, NamesTheLayerThatGivesNan) {

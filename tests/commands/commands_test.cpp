@@ -64,6 +64,30 @@ TEST(Commands, SpeakOfParametersThatTheyHave) {
   }
 }
 
+TEST(Commands, SayWhatTheyDoWithFiles) {
+  const std::set<std::string> read = {"layout", "text_file", "token_file"};
+  for (const Command& command : all_commands()) {
+    for (const Parameter& parameter : command.parameters) {
+      SCOPED_TRACE(command.name + " " + parameter.name);
+      const bool is_file = parameter.type == ParameterType::file;
+      EXPECT_EQ(is_file && parameter.use == FileUse::read, read.contains(parameter.name));
+      const bool is_made = is_file && parameter.use != FileUse::read && !parameter.positional;
+      EXPECT_EQ(parameter.endings.empty(), !is_made);
+    }
+  }
+}
+
+TEST(CommandLine, ADashIsAStream) {
+  const auto given = [](const Words& words) { return *parse_words(command("attention"), words); };
+  EXPECT_EQ(given({"m", "--text-file", "-"}).text("text_file"), "/dev/stdin");
+  EXPECT_EQ(given({"m", "--text-file=-"}).text("text_file"), "/dev/stdin");
+  EXPECT_EQ(given({"m", "-o", "-"}).text("out"), "/dev/stdout");
+  EXPECT_EQ(given({"m", "--maps", "-"}).text("maps"), "/dev/stdout");
+  EXPECT_EQ(given({"m", "--store", "-"}).text("store"), "-");  // a file of that name
+  EXPECT_EQ(given({"m", "--text", "-"}).text("text"), "-");
+  EXPECT_EQ(given({"m", "-o", "./-"}).text("out"), "./-");
+}
+
 TEST(Commands, DefaultsAreValues) {
   for (const Command& command : all_commands()) {
     for (const Parameter& parameter : command.parameters) {

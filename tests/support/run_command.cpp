@@ -63,12 +63,24 @@ Ends open_terminal() {
   return {ours, theirs};
 }
 
+Ends open_file(const std::filesystem::path& path) {
+  return {-1, close_on_exec(open(path.c_str(), O_WRONLY | O_APPEND))};
+}
+
 Ends open_reader(Reader reader) {
   if (reader == Reader::terminal) return open_terminal();
   if (reader == Reader::full) return {-1, close_on_exec(open("/dev/full", O_WRONLY))};
   Ends ends = open_pipe();
   if (reader == Reader::gone) close(std::exchange(ends.ours, -1));
   return ends;
+}
+
+/// A pipe that holds all of a short text.
+int open_piped(const std::string& text) {
+  const Ends ends = open_pipe();
+  if (write(ends.theirs, text.data(), text.size()) != std::ssize(text)) fail("a pipe");
+  close(ends.theirs);
+  return ends.ours;
 }
 
 /// A file without a name, so that a program that reads nothing cannot block the tests.
@@ -129,8 +141,11 @@ RunningCommand::RunningCommand(const std::vector<std::string>& arguments, RunOpt
   const std::vector<char*> argv = pointers_to(words), envp = pointers_to(variables);
   const std::string folder = options_.folder.string();
 
-  const int input = open_input(options_.input);
-  const Ends out = open_reader(options_.out), err = open_reader(options_.err);
+  const int input =
+      options_.input_is_piped ? open_piped(options_.input) : open_input(options_.input);
+  const Ends err = open_reader(options_.err);
+  const Ends out =
+      options_.appends_to.empty() ? open_reader(options_.out) : open_file(options_.appends_to);
   // Not fork(): under sanitizers a copy of the tests' page tables takes longer than most programs.
   process_ = vfork();
   if (process_ < 0) fail("vfork");

@@ -1,0 +1,171 @@
+#include "attnscope/commands/run_files.h"
+
+#include <algorithm>
+#include <array>
+
+#include "attnscope/checkpoint/model_folder.h"
+#include "attnscope/commands/file_endings.h"
+#include "attnscope/commands/piped_text.h"
+#include "attnscope/core/error.h"
+
+namespace attnscope {
+namespace {
+
+namespace fs = std::filesystem;
+
+[[noreturn]] void refuse(const std::string& parameter, const fs::path& path,
+                         const std::string& problem) {
+  if (parameter.empty()) {
+    throw Error(ErrorKind::usage, "stdout", problem + "; write to another file");
+  }
+  throw Error(ErrorKind::usage,
+              {.parameter = parameter,
+               .problem = "'" + verbatim(path.string()) + "' " + problem + "; name another file"});
+}
+
+std::string named_by(const std::string& parameter) {
+  if (parameter.empty()) return "where stdout goes";
+  return "the file that {" + parameter + "} names";
+}
+
+/// A store, and what SQLite may make beside it.
+void add_store(RunFiles& files, const std::string& parameter, const std::string& path) {
+  for (const char* ending : {"", "-wal", "-shm", "-journal"}) {
+    files.add_output(parameter, path + ending);
+  }
+}
+
+/// A folder of charts, and the charts of an earlier run there, which are replaced.
+void add_folder(RunFiles& files, const Parameter& parameter, const std::string& path) {
+  files.add_output(parameter.name, path);
+  std::error_code failed;
+  for (fs::directory_iterator entry(path, failed), end; !failed && entry != end;
+       entry.increment(failed)) {
+    const std::string name = entry->path().filename().string();
+    const bool replaced =
+        std::any_of(parameter.endings.begin(), parameter.endings.end(),
+                    [&](const std::string& ending) { return name.ends_with(ending); });
+    if (replaced) files.add_output(parameter.name, entry->path());
+  }
+}
+
+/// Whether a file stands where the output needs a folder.
+bool lies_under(const std::vector<FileIdentity>& on_the_way, const FileIdentity& file) {
+  return file.file && std::any_of(on_the_way.begin() + 1, on_the_way.end(),
+                                  [&](const FileIdentity& one) { return one.file == file.file; });
+}
+
+}  // namespace
+
+void RunFiles::check(const Output& output) const {
+  const auto is_on_the_way = [&](const Input& input) {
+    return std::any_of(
+        output.on_the_way.begin(), output.on_the_way.end(),
+        [&](const FileIdentity& identity) { return is_same_file(identity, input.identity); });
+  };
+  for (const auto& [path, input] : inputs_) {
+    if (is_on_the_way(input)) refuse(output.parameter, output.path, "is " + input.what);
+  }
+  std::error_code ignored;
+  for (const FileIdentity& above : std::span(output.on_the_way).subspan(1)) {
+    for (const fs::path& folder : named_folders_) {
+      if (!above.file || !fs::equivalent(above.path.parent_path(), folder, ignored)) continue;
+      refuse(output.parameter, output.path, "lies under the name of a file beside a model");
+    }
+  }
+  const FileIdentity& file = output.on_the_way.front();
+  if (file.exists) return;
+  for (const auto& [folder, model] : model_folders_) {
+    if (!fs::equivalent(file.path.parent_path(), folder, ignored)) continue;
+    if (!changes_weights(folder, file.path.filename().string())) continue;
+    refuse(output.parameter, output.path,
+           "would be taken for weights of the model '" + verbatim(model) + "'");
+  }
+}
+
+void RunFiles::check_output(const std::string& parameter, const fs::path& path) const {
+  const std::scoped_lock lock(mutex_);
+  check({parameter, path, identities_on_the_way(path)});
+}
+
+void RunFiles::add(const fs::path& path, const std::string& what) {
+  inputs_.emplace(path, Input{identity_of(path), what});
+}
+
+void RunFiles::add_input(const std::string& parameter, const fs::path& path) {
+  const std::scoped_lock lock(mutex_);
+  add(path, named_by(parameter));
+  for (const Output& output : outputs_) check(output);
+}
+
+void RunFiles::add_output(const std::string& parameter, const fs::path& path) {
+  const std::scoped_lock lock(mutex_);
+  Output output{parameter, path, identities_on_the_way(path)};
+  const FileIdentity& file = output.on_the_way.front();
+  for (const Output& other : outputs_) {
+    const FileIdentity& written = other.on_the_way.front();
+    const bool is_same = is_same_file(file, written) || file.path == written.path ||
+                         lies_under(output.on_the_way, written) ||
+                         lies_under(other.on_the_way, file);
+    if (is_same && other.parameter != parameter)
+      refuse(parameter, path, "is " + named_by(other.parameter));
+  }
+  check(output);
+  outputs_.push_back(std::move(output));
+}
+
+void RunFiles::add_model_name(const fs::path& path) {
+  const std::scoped_lock lock(mutex_);
+  std::error_code ignored;
+  if (!fs::exists(path, ignored)) return;
+  const bool is_folder = fs::is_directory(path, ignored);
+  named_folders_.push_back(is_folder ? path : fs::absolute(path, ignored).parent_path());
+  for (const Output& output : outputs_) check(output);
+}
+
+void RunFiles::add_model(const Checkpoint& checkpoint, const std::string& name,
+                         bool found_in_folder) {
+  const std::scoped_lock lock(mutex_);
+  const CheckpointFolder& folder = checkpoint.folder();
+  // Commands of a report open the same models again.
+  const std::size_t known = inputs_.size() + model_folders_.size();
+  for (const fs::path& path : paths_of(checkpoint)) {
+    add(path, "a file of the model '" + verbatim(name) + "'");
+  }
+  if (found_in_folder && !folder.is_remote()) model_folders_.emplace(folder.path(), name);
+  if (inputs_.size() + model_folders_.size() == known) return;
+  for (const Output& output : outputs_) check(output);
+}
+
+std::string RunFiles::read_text(const fs::path& path, std::uint64_t limit_bytes) {
+  if (!is_pipe(path)) return read_text_file(path, limit_bytes);
+  const std::scoped_lock lock(mutex_);
+  const auto kept = piped_.find(path);
+  if (kept != piped_.end()) return kept->second;
+  return piped_.emplace(path, read_pipe(path, limit_bytes)).first->second;
+}
+
+std::shared_ptr<RunFiles> files_of(std::span<const Parameter> parameters,
+                                   const Arguments& arguments) {
+  auto files = std::make_shared<RunFiles>();
+  for (const std::string& model : arguments.texts("models")) files->add_model_name(model);
+  for (const Parameter& parameter : parameters) {
+    if (parameter.type != ParameterType::file || !arguments.given(parameter.name)) continue;
+    const std::string path = arguments.text(parameter.name);
+    switch (parameter.use) {
+      case FileUse::read: files->add_input(parameter.name, path); break;
+      case FileUse::folder: add_folder(*files, parameter, path); break;
+      case FileUse::written:
+        check_ending(parameter, path);
+        files->add_output(parameter.name, path);
+        break;
+      case FileUse::store:
+        check_ending(parameter, path);
+        add_store(*files, parameter.name, path);
+        break;
+    }
+  }
+  return files;
+}
+
+}  // namespace attnscope

@@ -1,0 +1,66 @@
+// The files of one run: what it reads, and where it writes, which is never the same.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "attnscope/checkpoint/checkpoint.h"
+#include "attnscope/commands/arguments.h"
+#include "attnscope/commands/file_identity.h"
+
+namespace attnscope {
+
+/// Files are compared by what they are: a link, another spelling or a second name is the same file.
+/// Threads may share it.
+class RunFiles {
+ public:
+  /// These throw Error(usage) where one file would be both read and written, or written twice.
+  /// An output without a parameter is stdout.
+  void add_input(const std::string& parameter, const std::filesystem::path& path);
+  void add_output(const std::string& parameter, const std::filesystem::path& path);
+  /// The path of a model that is not open yet; of names on the hub nothing is known.
+  void add_model_name(const std::filesystem::path& path);
+  /// All that the model is read from. `found_in_folder`: its folder was named, so that a file which
+  /// is written there could be taken for its weights another time.
+  void add_model(const Checkpoint& checkpoint, const std::string& name, bool found_in_folder);
+
+  /// Throws Error(usage) where add_output() would: for what is written when the run is over.
+  void check_output(const std::string& parameter, const std::filesystem::path& path) const;
+
+  /// The whole of a text. What comes through a pipe can be read once, and is kept. Throws
+  /// Error(io), or Error(format) above `limit_bytes`.
+  std::string read_text(const std::filesystem::path& path, std::uint64_t limit_bytes);
+
+ private:
+  struct Output {
+    std::string parameter;
+    std::filesystem::path path;
+    std::vector<FileIdentity> on_the_way;  // the file itself, and its folders
+  };
+  struct Input {
+    FileIdentity identity;
+    std::string what;  // "the file that {layout} names"
+  };
+  void check(const Output& output) const;
+  void add(const std::filesystem::path& path, const std::string& what);
+
+  mutable std::mutex mutex_;
+  std::vector<Output> outputs_;
+  std::map<std::filesystem::path, Input> inputs_;               // by their paths as they were named
+  std::map<std::filesystem::path, std::string> model_folders_;  // and the model's name
+  std::vector<std::filesystem::path> named_folders_;  // where models lie that are not open
+  std::map<std::filesystem::path, std::string> piped_;
+};
+
+/// Those that the arguments name. Throws Error(usage) as above, and where a file that is to be
+/// written has the ending of a kind that it cannot be.
+std::shared_ptr<RunFiles> files_of(std::span<const Parameter> parameters,
+                                   const Arguments& arguments);
+
+}  // namespace attnscope
