@@ -2,7 +2,6 @@
 import { column_count } from "../chart/lines";
 import type { Words } from "../chart/words";
 import type { AnalysisId, Skipped } from "../data/report_file";
-import type { Report } from "../data/report";
 import { draw_frames } from "./frame";
 import { h, set_words } from "./h";
 import type { Context } from "./view";
@@ -62,6 +61,12 @@ export function absent(what: string, command: string | null): HTMLElement {
   return h("div", { class: "absent" }, h("p", {}, `${what} is not in this report.${command ? " This makes it:" : ""}`), command ? command_words(command) : null);
 }
 
+/** The same for the maps of a model's heads. */
+export function absent_maps({ report, model }: Context): HTMLElement {
+  const left_out = report.file.left_out.find((each) => each.part === "maps" && each.model === model.name);
+  return absent(left_out ? `A map of each head (${left_out.why})` : "A map of each head", left_out ? left_out.command : "attnscope report MODEL --text-file FILE -o report.html");
+}
+
 const kCommands: Readonly<Record<AnalysisId, string>> = {
   spectrum: "spectrum MODEL --values --per-head", mla: "spectrum MODEL --mla", weights: "weights MODEL --histogram --per-head",
   similarity: "similarity MODEL --histogram", overlap: "similarity MODEL --overlap", circuits: "circuits MODEL",
@@ -74,11 +79,13 @@ let offer: ((id: AnalysisId) => HTMLElement | null) | undefined;
 
 export const offer_analyses = (make: (id: AnalysisId) => HTMLElement | null): void => void (offer = make);
 
-/** With `report`, why it was left out, if it says so. */
-export function absent_analysis(what: string, id: AnalysisId, report?: Report): HTMLElement {
-  const left_out = report?.file.left_out.find((each) => each.part === id);
-  const why = left_out && (report && report.file.models.length > 1 ? `${left_out.model}: ${left_out.why}` : left_out.why);
-  const box = absent(why ? `${what} (${why})` : what, left_out ? left_out.command : `attnscope ${kCommands[id]}`);
+/** Why it was left out and what brings it, as far as the report says so. An analysis that is there and found nothing is brought by no command. */
+export function absent_analysis({ report: { file }, model }: Context, what: string, id: AnalysisId): HTMLElement {
+  const left_out = file.left_out.find((each) => each.part === id && each.model === model.name);
+  const empty = file.reports.find((each) => each.id === id && each.model === model.name && each.rows.length === 0);
+  const why = left_out?.why ?? empty?.skipped[0]?.reason;
+  const command = left_out ? left_out.command : empty ? null : `attnscope ${kCommands[id]}`;
+  const box = absent(why ? `${what} (${file.models.length > 1 ? `${model.name}: ` : ""}${why})` : what, command);
   const button = offer?.(id);
   if (button) box.append(button);
   return box;

@@ -7,7 +7,7 @@ import { gunzipSync, gzipSync } from "node:zlib";
 import type { ReportFile } from "../../src/data/report_file";
 
 export const kWeb = resolve(dirname(fileURLToPath(import.meta.url)), "../..");
-export const kBinary = process.env.ATTNSCOPE ?? resolve(kWeb, "../build/release/attnscope");
+export const kBinary = resolve(process.env.ATTNSCOPE ?? resolve(kWeb, "../build/release/attnscope"));
 const kText = resolve(kWeb, "../README.md");
 
 export const kTemplate = `${kWeb}/dist/report.html`;

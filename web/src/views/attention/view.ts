@@ -4,7 +4,7 @@ import { live_map } from "../../live/raw_maps";
 import { live_panel } from "../../live/panel";
 import { chart_frame } from "../../page/frame";
 import { h } from "../../page/h";
-import { absent, absent_analysis, choice, controls, row, section, skipped_lines } from "../../page/parts";
+import { absent, absent_analysis, absent_maps, choice, controls, row, section, skipped_lines } from "../../page/parts";
 import { index_param } from "../../page/state";
 import type { Context, View } from "../../page/view";
 import {
@@ -33,9 +33,9 @@ function draw(context: Context): HTMLElement {
     wall.maps.length > 0 ? maps(context, chosen) : no_maps(context), ranks(context, chosen), on_text(context, chosen));
 }
 
-const no_maps = ({ report }: Context): HTMLElement => report.live
+const no_maps = (context: Context): HTMLElement => context.report.live
   ? h("div", { class: "absent" }, h("p", {}, "There are no maps yet: run a text."))
-  : absent("A map of each head", `attnscope report MODEL --text-file FILE -o report.html`);
+  : absent_maps(context);
 
 function maps(context: Context, chosen: AttentionChoice): HTMLElement {
   const { report, model, theme } = context;
@@ -77,7 +77,7 @@ function ranks(context: Context, chosen: AttentionChoice): HTMLElement | null {
   const title = "Rank of the maps";
   // A served page that has run no text yet says so above.
   if (!profile && !max_rank && context.report.live && !chosen.without_first) return null;
-  if (!profile && !max_rank) return section(title, null, absent_analysis("The rank of attention maps", chosen.without_first ? "attention_without_first" : "attention", context.report));
+  if (!profile && !max_rank) return section(title, null, absent_analysis(context, "The rank of attention maps", chosen.without_first ? "attention_without_first" : "attention"));
   const { energy, sequences } = text_facts(context);
   const collapsed = collapsed_words(layer_rows(context, chosen));
   const note = `Directions, and columns, that hold ${Math.round(energy * 100)}\u202f% of the energy${chosen.without_first ? ", without key 0" : ""}.`
@@ -87,7 +87,7 @@ function ranks(context: Context, chosen: AttentionChoice): HTMLElement | null {
 
 function on_text(context: Context, chosen: AttentionChoice): HTMLElement | null {
   const charts = text_heatmaps(context, chosen);
-  const induction = rows_of(context.report, "induction", context.model.name).length > 0 ? null : absent_analysis("Induction, on repeated tokens,", "induction", context.report);
+  const induction = rows_of(context.report, "induction", context.model.name).length > 0 ? null : absent_analysis(context, "Induction, on repeated tokens,", "induction");
   if (charts.length === 0) return induction;
   const frames = charts.map((chart) => chart_frame(chart, context.theme, { on_choose: ({ row: layer, column }) => context.go({ l: layer, h: column, z: null }) }));
   return section("What heads do on this text", "Means over queries. Shares are coloured by their square roots, so that small ones show. Choose a cell to see its map above.", row(context.model.heads > 16 ? 460 : 250, ...frames), induction ? h("div", { class: "below" }, induction) : null);

@@ -13,7 +13,7 @@ function draw(context: Context): HTMLElement {
   const head = h("div", { class: "view-head" }, h("div", {}, h("h1", { class: "view" }, "Heads"),
     h("p", { class: "note" }, "Layers down, heads across. Arrow keys move, Enter chooses; the chosen head’s own numbers stand among those of all heads.")));
   if (rows_of(report, "circuits", model.name).length === 0 && !rows_of(report, "spectrum", model.name).some((row) => row.head !== null))
-    return h("div", {}, head, skipped_lines(context, "circuits"), absent_analysis("The analysis of the heads' circuits", "circuits", report));
+    return h("div", {}, head, skipped_lines(context, "circuits"), absent_analysis(context, "The analysis of the heads' circuits", "circuits"));
 
   const place = chosen_head(context);
   const heatmaps = head_heatmaps(context, place);
@@ -36,7 +36,7 @@ function detail(context: Context, place: HeadPlace): HTMLElement {
     h("h2", {}, head_title(place)),
     shared ? h("p", { class: "note" }, `Key/value head ${shared.group}, shared with ${shared.heads.length === 1 ? "head" : "heads"} ${shared.heads.join(", ")}.`) : null,
     chart_frame(detail_chart(context, place), theme),
-    energy ? chart_frame(energy, theme) : absent_analysis("The singular values of heads", "spectrum"),
+    energy ? chart_frame(energy, theme) : absent_analysis(context, "The singular values of heads", "spectrum"),
     map ? chart_frame({ kind: "map", name: "head-map", title: "On the text", bytes: map_bytes(report, map), side: map.side, colour: "log" }, theme) : null,
     map ? h("p", {}, h("a", { href: context.link({ l: place.layer, h: place.head }, "attention") }, "Read it with its tokens →")) : null);
 }
@@ -52,7 +52,7 @@ function kinds(context: Context, place: HeadPlace): HTMLElement | null {
 
 function composition(context: Context, place: HeadPlace): HTMLElement {
   const { report, model, theme } = context;
-  if (rows_of(report, "composition", model.name).length === 0) return h("div", { class: "heads-kinds" }, absent_analysis("The composition of heads", "composition", report));
+  if (rows_of(report, "composition", model.name).length === 0) return h("div", { class: "heads-kinds" }, absent_analysis(context, "The composition of heads", "composition"));
   const around = choice_param(context.state, "pairs", ["all", "head"]);
   const chart = composition_chart(context, { pairs: 40, ...(around === "head" ? { around: place } : {}) }, place);
   const picks = controls(choice("pairs", [{ value: "all", label: "Strongest of all" }, { value: "head", label: `Those of ${head_title(place).toLowerCase()}` }], around,

@@ -31,7 +31,7 @@ function draw(context: Context): HTMLElement {
       kFacts.map(([, read], column) => h("td", { class: column === 0 ? "text" : null }, read(model))))))));
   return h("div", {}, head, table,
     steps ? section("Revisions", null, chart_frame(steps, theme)) : null,
-    section("By depth", null, ranks ? chart_frame(ranks, theme) : absent_analysis("The spectra of these models", "spectrum")),
+    section("By depth", null, ranks ? chart_frame(ranks, theme) : absent_analysis(context, "The spectra of these models", "spectrum")),
     h("section", {}, row(460, heads ? chart_frame(heads, theme, { level: 2 }) : null, max_rank ? chart_frame(max_rank, theme, { level: 2 }) : null)));
 }
 

@@ -8,7 +8,7 @@ import { findings } from "../../findings/findings";
 import { live_panel, missing_button } from "../../live/panel";
 import { chart_frame } from "../../page/frame";
 import { h, mount, set_words } from "../../page/h";
-import { absent, absent_analysis, section, skipped_lines } from "../../page/parts";
+import { absent_analysis, absent_maps, section, skipped_lines } from "../../page/parts";
 import type { Context, Reading, View } from "../../page/view";
 import { atlas_chart, head_charts, models_chart, null_chart, wall_chart } from "./charts";
 
@@ -62,19 +62,18 @@ function findings_part(context: Context): HTMLElement {
 }
 
 function wall_part(context: Context): HTMLElement {
-  const { report, model, theme } = context;
+  const { report, theme } = context;
   if (has_maps(context)) return chart_frame(wall_chart(context), theme, { level: 2, on_choose: ({ row, column }) => context.go({ l: row, h: column }, "attention") });
   if (report.live)
     return section("Every head on one text", "What does each head look at? Give a text: its maps are drawn here.", live_panel(context));
-  const why = report.file.left_out.find((each) => each.part === "maps" && each.model === model.name);
-  return section("Every head on one text", why ? `Left out: ${why.why}.` : null, absent("A map of each head", why ? why.command : "attnscope report MODEL --text-file FILE -o report.html"));
+  return section("Every head on one text", null, absent_maps(context));
 }
 
 function heads_part(context: Context): HTMLElement {
   const heads = head_charts(context);
   const part = section("Heads at a glance", "Measures of every head's circuits, from the weights alone. Choose a cell for its numbers, its spectrum and its map.",
     heads.length > 0 ? h("div", { class: "overview-heads" }, heads.map((chart) => chart_frame(chart, context.theme, { on_choose: ({ row, column }) => context.go({ l: row, h: column }, "heads") })))
-      : absent_analysis("What each head's circuits do", "circuits", context.report));
+      : absent_analysis(context, "What each head's circuits do", "circuits"));
   part.classList.add("overview-heads-part");
   return part;
 }
@@ -91,10 +90,10 @@ function draw(context: Context): HTMLElement {
     findings_part(context),
     h("div", { class: "overview-main" },
       has_spectrum(context) ? chart_frame(atlas_chart(context), theme, { level: 2, on_choose: ({ row }) => context.go({ l: row, h: null, layers: row, by: "layer" }, "spectra") })
-        : section("Rank atlas", null, absent_analysis("The rank of each matrix", "spectrum", context.report)),
+        : section("Rank atlas", null, absent_analysis(context, "The rank of each matrix", "spectrum")),
       wall_part(context), heads_part(context)),
     spectra ? h("section", { class: "ruled" }, chart_frame(spectra, theme, { level: 2 }))
-      : section("Spectra against the null", null, absent_analysis("The spectrum of each matrix", "spectrum", context.report)),
+      : section("Spectra against the null", null, absent_analysis(context, "The spectrum of each matrix", "spectrum")),
     models ? h("section", { class: "ruled" }, chart_frame(models, theme, { level: 2 })) : null);
 }
 

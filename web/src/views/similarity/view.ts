@@ -27,11 +27,11 @@ function charts(reading: Reading): Chart[] {
 }
 
 function cosines(context: Context): HTMLElement {
-  if (!with_cosines(context)) return absent_analysis("How alike the weight vectors are", "similarity");
+  if (!with_cosines(context)) return absent_analysis(context, "How alike the weight vectors are", "similarity");
   const frames = (all: readonly Chart[]) => all.map((chart) => chart_frame(chart, context.theme));
   const histograms = rows_of(context.report, "similarity", context.model.name).some((each) => each.histogram)
     ? kScopes.map((scope) => even_row(context, 300, ...frames(cosine_charts(context, scope))))
-    : [absent_analysis("The histograms of cosines", "similarity")];
+    : [absent_analysis(context, "The histograms of cosines", "similarity")];
   return h("div", {},
     section("Cosines between weight vectors", `A row a layer; the stronger, the more pairs of vectors at that cosine. Ticks: one deviation to either side of the mean; dashed: that of random directions, 1/√${context.model.width}.`, ...histograms),
     section("By layer", null, ...frames([cosine_moment_chart(context, "mean"), cosine_moment_chart(context, "std")])));
@@ -40,7 +40,7 @@ function cosines(context: Context): HTMLElement {
 function overlaps(context: Context): HTMLElement {
   const { report, model, state, theme } = context;
   const title = "Overlap of heads";
-  if (!with_overlap(context)) return section(title, null, absent_analysis("How far the spaces of heads overlap", "overlap"));
+  if (!with_overlap(context)) return section(title, null, absent_analysis(context, "How far the spaces of heads overlap", "overlap"));
   const matrices = matrices_of(report, "overlap", model.name);
   const matrix = choice_param(state, "matrix", matrices as [Matrix, ...Matrix[]]);
   const layers = chosen_layers(context, "overlap");
@@ -71,7 +71,8 @@ function one_head(context: Context): HTMLElement {
       Array.from({ length: count }, (_, index) => h("option", { value: index, selected: index === chosen }, `${label.split(" ")[0]} ${index}`)));
   return section("One head's cosines", null,
     controls(picker("layer of the cosines", model.layers, layer, (l) => context.go({ l })), picker("head of the cosines", model.heads, head, (each) => context.go({ h: each }))),
-    chart ? even_row(context, 340, chart_frame(chart, theme)) : absent(`The matrix of cosines between all rows of a head, such as head ${head} of layer ${layer},`, `attnscope similarity MODEL --head-matrix ${layer},${head} --matrix q --format csv`));
+    chart ? even_row(context, 340, chart_frame(chart, theme)) : absent(`The matrix of cosines between all rows of a head, such as head ${head} of layer ${layer},`, skipped_reason(context.report, "similarity", { model: model.name, layer, matrix: "q" }) === undefined
+      ? `attnscope similarity MODEL --head-matrix ${layer},${head} --matrix q --format csv` : null));
 }
 
 function draw(context: Context): HTMLElement {

@@ -45,12 +45,12 @@ function draw(context: Context): HTMLElement {
   const { report, model, theme } = context;
   const head = h("div", { class: "view-head" }, h("h1", { class: "view" }, "Spectra"));
   const rows = rows_of(report, "spectrum", model.name);
-  if (rows.length === 0) return h("div", {}, head, skipped_lines(context, "spectrum"), absent_analysis("The spectra of this model", "spectrum"));
+  if (rows.length === 0) return h("div", {}, head, skipped_lines(context, "spectrum"), absent_analysis(context, "The spectra of this model", "spectrum"));
 
   const chosen = spectra_choice(context);
   const fit = (chart: Chart): Chart => (chart.kind === "lines" ? { ...chart, ...spectra_axes(chosen, chart.panels) } : chart);
   const off = chosen.by === "layer" && chosen.head === null ? hidden_at_first(matrices_of(report, "spectrum", model.name)) : [];
-  const spectra = !rows.some((row) => row.singular_values) ? absent_analysis("All singular values", "spectrum")
+  const spectra = !rows.some((row) => row.singular_values) ? absent_analysis(context, "All singular values", "spectrum")
     : chosen.layers.length === 0 ? h("p", { class: "note" }, "No layer is chosen.")
     : chart_frame(spectra_chart(context, chosen), theme, { level: 2, off, fit });
   const latent = latent_chart(context);

@@ -1,7 +1,7 @@
 import type { Chart } from "../../chart/chart";
 import { format_number } from "../../chart/number";
 import { matrix_words } from "../../chart/words";
-import { matrices_of, rows_of } from "../../data/report";
+import { matrices_of, rows_of, skipped_reason } from "../../data/report";
 import { chart_frame } from "../../page/frame";
 import { h, set_words } from "../../page/h";
 import { absent, absent_analysis, choice, controls, even_row, row, section, skipped_lines } from "../../page/parts";
@@ -29,7 +29,7 @@ function charts(reading: Reading): Chart[] {
 function distributions(context: Context, { models }: WeightsChoice): HTMLElement {
   const note = "A row a layer; the stronger, the more weights of that size. Ticks: one deviation to either side of the mean. All have one range, which ends where only tails are left.";
   const with_histograms = models.some((model) => rows_of(context.report, "weights", model.name).some((each) => each.histogram));
-  if (!with_histograms) return section("Distributions", null, absent_analysis("The histograms of weights", "weights"));
+  if (!with_histograms) return section("Distributions", null, absent_analysis(context, "The histograms of weights", "weights"));
   const rows = matrices_of_any(context.report, models).map((matrix) => {
     const frames = distribution_charts(context, models, matrix).map((chart) => chart_frame(chart, context.theme));
     return models.map((model) => (matrices_of(context.report, "weights", model.name).includes(matrix) && frames.shift()) || h("p", { class: "note" }, `${model.name} has no `, set_words(matrix_words(matrix)), "."));
@@ -52,7 +52,7 @@ function closer(context: Context, chosen: WeightsChoice): HTMLElement {
     row(340,
       row(460, ...(["std", "excess_kurtosis"] as const).map((moment) => chart_frame(heads_chart(context, chosen, moment), theme, { on_choose }))),
       h("div", {},
-        histogram ? chart_frame(histogram, theme) : found ? absent_analysis("This histogram", "weights") : h("p", { class: "absent" }, "This layer's matrix is not in this report."),
+        histogram ? chart_frame(histogram, theme) : found ? absent_analysis(context, "This histogram", "weights") : h("p", { class: "absent" }, "This layer's matrix is not in this report."),
         found ? row(250, list(figures(found)), list(quantiles(found))) : null)));
 }
 
@@ -60,7 +60,7 @@ function images(context: Context, { layer }: WeightsChoice): HTMLElement {
   const { report, model, theme } = context;
   const matrices = matrices_of(report, "weights", model.name);
   const found = matrices.flatMap((matrix) => image_chart(context, layer, matrix) ?? []);
-  const missing = matrices.filter((matrix) => !report.file.matrices.some((each) => each.model === model.name && each.layer === layer && each.matrix === matrix));
+  const missing = matrices.filter((matrix) => skipped_reason(report, "weights", { model: model.name, layer, matrix }) === undefined && !report.file.matrices.some((each) => each.model === model.name && each.layer === layer && each.matrix === matrix));
   const select = h("select", { "aria-label": "layer", onchange: (event: Event) => context.go({ l: (event.target as HTMLSelectElement).value }) },
     Array.from({ length: model.layers }, (_, each) => h("option", { value: each, selected: each === layer }, `layer ${each}`)));
   return section("The matrices themselves", "Rows are outputs, columns inputs.",
@@ -78,12 +78,12 @@ function draw(context: Context): HTMLElement {
     several ? choice("models", [{ value: "one", label: "this model" }, { value: "all", label: "all models side by side" }],
       chosen.models.length > 1 ? "all" : "one", (models) => context.go({ models })) : null);
   if (!chosen.models.some((each) => rows_of(report, "weights", each.name).length > 0))
-    return h("div", {}, head, skipped_lines(context, "weights"), absent_analysis("The distribution of weights", "weights"));
+    return h("div", {}, head, skipped_lines(context, "weights"), absent_analysis(context, "The distribution of weights", "weights"));
   const moments = kMoments.map((moment) => chart_frame(moment_chart(context, chosen.models, moment), context.theme));
   return h("div", {}, head, skipped_lines(context, "weights"),
     distributions(context, chosen),
     section("By layer", null, ...(chosen.models.length > 1 ? moments : [even_row(context, 300, ...moments)])),
-    rows_of(report, "weights", model.name).length > 0 ? closer(context, chosen) : absent_analysis(`The weights of ${model.name}`, "weights"),
+    rows_of(report, "weights", model.name).length > 0 ? closer(context, chosen) : absent_analysis(context, `The weights of ${model.name}`, "weights"),
     images(context, chosen));
 }
 

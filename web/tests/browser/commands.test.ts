@@ -1,0 +1,71 @@
+// Every command that a page names, in its boxes and under its tables, is run: none may fail.
+import { spawnSync } from "node:child_process";
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { describe, expect, test } from "vitest";
+import { kBroken, broken_model } from "./broken_models";
+import { go, open_file, with_browser } from "./harness";
+import { in_page_of_dist, kBinary, kWeb, results_of } from "./samples";
+
+with_browser();
+
+const kText = resolve(kWeb, "../README.md");
+const kExamples = resolve(kWeb, "../examples");
+const kShared = resolve(kWeb, "../../shared/models");
+const kViews = ["overview", "spectra", "heads?l=0&h=0", "weights?l=0", "similarity?l=0", "attention?l=0&h=0", "attention?l=0&h=0&keys=others", "models", "data", "heads?l=1&h=0", "weights?l=1", "similarity?l=1", "weights?l=5"];
+
+interface Case {
+  name: string;
+  model: () => string;
+  arguments?: readonly string[];
+}
+
+const broken = (name: string): Case => {
+  const found = kBroken.find((each) => each.name === name)!;
+  return { name, model: () => broken_model(found), ...(found.text ? { arguments: found.text } : {}) };
+};
+const example = (name: string, ...given: string[]): Case => ({ name: `${name} ${given.join(" ")}`, model: () => join(kExamples, name), arguments: given });
+
+const kCases: readonly Case[] = [
+  example("shakespeare-gpt2"),
+  example("shakespeare-llama", "--text-file", kText, "--length", "256", "--sequences", "1"), // its maps are small pictures
+  example("shakespeare-gpt2", "--tokens", "5,6"),
+  example("shakespeare-gpt2", "--layers", "2-3"),
+  ...["without-tokenizer", "without-embedding", "without-k", "nan-everywhere", "one-layer-one-head", "one-token"].map(broken),
+  // Trained models of people, where they are at hand: without a tokenizer, of a short context, of other texts than English.
+  ...["stories260K", "capp-gpt2", "rxnmapper-albert"].filter((name) => existsSync(join(kShared, name))).map((name): Case => ({ name, model: () => join(kShared, name) })),
+];
+
+/** What a reader puts in the place of words in capitals. */
+const filled = (command: string, model: string): string =>
+  command.replace(/^attnscope /, `${kBinary} `).replace(/\bMODEL\b/, model).replace(/\bOTHER\b/, join(kExamples, "shakespeare-llama"))
+    .replace(/\bFILE\b/, kText).replace(/\bLAYER,HEAD\b/, "0,0");
+
+describe("every command that the page names can be run:", () => {
+  test.each(kCases.map((each) => [each.name, each] as const))("%s", async (_name, { model, arguments: given = [] }) => {
+    const folder = mkdtempSync(join(tmpdir(), "attnscope-commands-"));
+    const [path, file] = [model(), join(folder, "page.html")];
+    const run = spawnSync(kBinary, ["report", path, ...given, "--quiet", "--out", file], { encoding: "utf8" });
+    expect(run.stderr).toBe("");
+    in_page_of_dist(file);
+    const { left_out, reports, command } = results_of(file);
+    const named = new Set([command, ...left_out.map((each) => each.command), ...reports.flatMap((each) => each.again?.split("\n") ?? [])]);
+
+    const { page, close } = await open_file(file);
+    for (const view of kViews) {
+      await go(page, `#${view}`);
+      for (const text of await page.locator("main code").allTextContents()) named.add(text);
+    }
+    await close();
+
+    const failed: string[] = [];
+    for (const each of named) {
+      if (!each) continue;
+      const { status, stderr } = spawnSync("sh", ["-c", filled(each, path)], { cwd: folder, encoding: "utf8", maxBuffer: 1 << 28 });
+      if (status !== 0) failed.push(`${each}: ${status}: ${stderr.trim()}`);
+    }
+    rmSync(folder, { recursive: true });
+    expect(failed).toEqual([]);
+  });
+});
