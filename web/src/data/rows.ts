@@ -363,10 +363,19 @@ export interface ModelFacts {
   dtype: string;
   /** the size of the files that hold the weights */
   bytes: number;
-  /** what all layers keep of a token, in 16 bits; null for encoders */
+  /** what all layers keep of a token, in 16 bits; null where tokens see both ways */
   kv_cache_bytes_per_token: number | null;
   /** whether the output head is the embedding; null where there is none */
   tied_embedding: boolean | null;
+  /** whether a token sees none after it; false for encoders, and for decoders whose config lets tokens see both ways */
+  causal: boolean;
+  /** which layers have one and the same matrix, as ALBERT's do; absent where each layer has its own */
+  shared_weights?: ({
+    /** the matrices that these layers share */
+    matrices: string[];
+    /** the layers that share them, ascending, from 0 */
+    layers: number[];
+  })[];
 }
 
 /** what could not be analysed */
