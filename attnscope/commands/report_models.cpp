@@ -14,9 +14,10 @@ std::vector<ReportModel> report_models(const Arguments& report, const std::vecto
   std::vector<ReportModel> out;
   for (std::size_t index = 0; index < models.size(); ++index) {
     const Model& model = models[index];
-    ReportModel& one =
-        out.emplace_back(model, report.with("models", std::vector{named[index].text}),
-                         /*is_alone=*/models.size() == 1);
+    out.push_back({.model = model,
+                   .report = report.with("models", std::vector{named[index].text}),
+                   .is_alone = models.size() == 1});
+    ReportModel& one = out.back();
     try {
       const ForwardPass pass(model, /*copy_weights=*/false, compute);
       one.longest = std::min(pass.longest(), model.dimensions().context.value_or(pass.longest()));

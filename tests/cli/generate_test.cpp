@@ -69,8 +69,9 @@ constexpr const char* kMany = "30000";  // takes minutes
 RunResult interrupted(const Words& command, const RunOptions& options = {}) {
   RunningCommand run(command, options);
   const bool shows = options.out == Reader::terminal;
+  GivenTime given = run.time();
   EXPECT_TRUE(
-      run.wait_until([&] { return shows ? run.printed().size() > 200 : run.cpu_seconds() > 0.5; }));
+      run.wait_until([&] { return shows ? run.printed().size() > 200 : given.seconds() > 0.5; }));
   run.send(SIGINT);
   return run.wait();
 }

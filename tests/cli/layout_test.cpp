@@ -208,9 +208,19 @@ TEST_F(Layouts, AnOutputHeadThatIsNotThereEndsWhatNeedsIt) {
   json layout = running_layout();
   layout["output_head"] = "lm_heed.weight";
   const std::string file = layout_file(layout);
-  const Words said = {"model.safetensors: tensor 'lm_heed.weight' is missing", "layout.json"};
   for (const Words& more : std::vector<Words>{{}, {"--generate", "2"}, {"--perplexity"}}) {
-    expect_refusal(Words{"predict", model, "--layout", file, "--tokens", "3,4,5"} + more, 4, said);
+    const RunResult run =
+        run_attnscope(Words{"predict", model, "--layout", file, "--tokens", "3,4,5"} + more);
+    EXPECT_EQ(run.exit_code, 4) << run.err;
+    EXPECT_EQ(run.out, "");
+    // The one that the layout does not name is warned of first.
+    const Words lines = lines_of(run.err);
+    ASSERT_EQ(lines.size(), 2u) << run.err;
+    EXPECT_TRUE(lines[0].ends_with("layout.json: says nothing of 1 tensor: 'lm_head.weight'"))
+        << run.err;
+    EXPECT_TRUE(lines[1].starts_with("attnscope: error: ")) << run.err;
+    EXPECT_TRUE(contains(lines[1], "model.safetensors: tensor 'lm_heed.weight' is missing"));
+    EXPECT_TRUE(contains(lines[1], "layout.json")) << run.err;
   }
   EXPECT_EQ(run_attnscope({"attention", model, "--layout", file, "--tokens", "3,4,5"}).exit_code,
             0);

@@ -73,6 +73,8 @@ TEST(CliOut, KeepsTheOldFileWhereTheRunFails) {
   for (const std::string name : {"rows.csv", "rows.npy"}) {
     const std::string out = folder.write("out/" + name, "before").string();
     expect_refusal({"matrix", model, "--layer", "1", "--matrix", "v", "--out", out}, 5, {"F4"});
+    EXPECT_EQ(read_file(out), "before");
+    if (name.ends_with(".npy")) continue;  // which holds an array, no rows
     expect_refusal({"spectrum", model, "--out", out}, 5, {"F4"});
     expect_refusal({"spectrum", model, "--layers", "9", "--out", out}, 2, {"--layers"});
     expect_refusal({"spectrum", data_path("absent"), "--out", out}, 3, {"absent"});

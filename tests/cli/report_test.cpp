@@ -77,7 +77,9 @@ TEST(CliReport, KeepsWholeMapsOfTokensThatSeeBothWays) {
     const std::string config = std::string("forward/gemma3/config.") + variant + ".json";
     const std::filesystem::path model =
         folder.write("model/config.json", read_file(data_path(config))).parent_path();
-    const ReportPage page = report_page(folder, {model.string(), "--tokens", "3,4,5,6"});
+    std::string notes;  // of norms on queries and keys
+    const ReportPage page = report_page(folder, {model.string(), "--tokens", "3,4,5,6"}, &notes);
+    EXPECT_FALSE(contains(notes, "left out:")) << notes;
     EXPECT_EQ(page.results["models"][0]["causal"], false);
     const json& map = page.results["maps"].at(0);
     EXPECT_EQ(map["causal"], false);

@@ -107,8 +107,9 @@ TEST(HubRevisions, AreModelsSideBySide) {
       output_of({"spectrum", "org/name@step*", "--matrix", "q", "--remote"}, hub.options());
   const Words lines = lines_of(table);
   EXPECT_TRUE(lines[0].starts_with("name  gpt_neox")) << table;
-  EXPECT_EQ(words_of(lines[2]), (Words{"layer", "q", "q", "q"}));
-  EXPECT_EQ(words_of(lines[3]), (Words{"step1", "step2", "step10"}));
+  // Each has a column for each threshold.
+  EXPECT_EQ(words_of(lines[2]), (Words{"layer", "q", "q", "q", "q", "q", "q"}));
+  EXPECT_EQ(words_of(lines[3]), (Words{"step1", "step1", "step2", "step2", "step10", "step10"}));
 
   const std::string two_named = output_of(
       {"spectrum", "org/name@step1", "org/name@step10", "org/name@step1", "--format", "csv"},

@@ -95,7 +95,7 @@ TEST(Model, ShapesMustHaveTwoDimensions) {
   const TempFolder folder;
   folder.write("config.json", config.dump());
   const std::string query = "transformer.h.0.attn.attention.q_proj.weight";
-  for (const Shape& shape : {Shape{}, Shape{4}, Shape{2, 2, 1}, Shape{0, 2}}) {
+  for (const Shape& shape : {Shape{}, Shape{4}, Shape{2, 2, 2}, Shape{0, 2}}) {
     folder.write("model.safetensors",
                  test::safetensors_bytes({test::counting_tensor(query, shape)}));
     EXPECT_ERROR_SAYING(ErrorKind::format, Model::open(folder.path()), query, "not the [2, 2]");

@@ -189,7 +189,7 @@ TEST(MalformedPyTorch, RejectsMalformedFiles) {
       {"a pickle that promises 90 MB of 1 byte",
        zip_bytes({{.name = "m/data.pkl", .bytes = "x", .method = 8, .says_bytes = 90'000'000},
                   {.name = "m/version", .bytes = "3\n"}}),
-       ErrorKind::format, "1 deflated bytes cannot hold the 90000000"},
+       ErrorKind::format, "1 deflated byte cannot hold the 90000000"},
       {"os.system", torch_archive(pickle(harm), {}), ErrorKind::format,
        "data.pkl: the pickle names 'posix.system', which no checkpoint needs"},
       {"os.system beside the model",

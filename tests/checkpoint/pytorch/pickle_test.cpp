@@ -213,7 +213,7 @@ TEST(Pickle, RejectsMalformedPickles) {
     std::string_view said;
   } pickles[] = {
       {"empty", "", "the pickle ends early"},
-      {"no STOP", "\x80\x02N", "the pickle ends early: 1 bytes are wanted at byte 3"},
+      {"no STOP", "\x80\x02N", "the pickle ends early: 1 byte is wanted at byte 3"},
       {"cut in a text", sound.substr(0, 8), "the pickle ends early"},
       {"protocol 6", "\x80\x06N.", "is of protocol 6, newer than 5"},
       {"text of 4 GB", pickle("X\xff\xff\xff\xff"), "ends early: 4294967295 bytes are wanted"},
