@@ -31,7 +31,8 @@ def readable(array: Any) -> Any:
     it needs a copy for that."""
     if hasattr(array, "detach"):
         array = array.detach()
-        return array if array.device.type == "cpu" else array.cpu()
+        device = getattr(getattr(array, "device", None), "type", "cpu")
+        return array if device == "cpu" else array.cpu()
     if isinstance(array, np.ndarray):
         if not array.dtype.isnative or any(step < 0 for step in array.strides):
             return np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("="))

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from attnscope import _core
 from attnscope._arrays import is_array, readable
+from attnscope._values import checked
 
 WRAPPERS = ("_orig_mod.", "module.")
 """What torch.compile and data parallelism put before every name."""
@@ -78,10 +79,18 @@ def in_memory(model: Any, config: Any, tokenizer: Any, name: str | None) -> InMe
 def open_in_memory(model: InMemory, layout: str) -> _core.OpenModel:
     if model.config is None and not layout:
         raise TypeError("config: a model in memory needs what its config.json says, as a dict")
+    for keyword, text in (("config", model.config), ("tokenizer", model.tokenizer)):
+        if text is not None:
+            checked(keyword, text, is_path=False)
+    checked("name", model.name, is_path=True)
+    checked("layout", layout, is_path=True)
     # Of numbers apart, so that commands can take two models of one name.
     name = f"memory-{next(_numbers)}/{model.name}"
     tensors = []
     for tensor, array in model.tensors.items():
+        if not isinstance(tensor, str):
+            raise TypeError(f"the name of a tensor is a str, not {type(tensor).__name__}")
+        checked("tensor", tensor, is_path=False)
         if not is_array(array):
             raise TypeError(f"tensor '{tensor}': an array is needed, not {type(array).__name__}")
         tensors.append((tensor, readable(array)))

@@ -15,7 +15,7 @@ from attnscope._page import Page
 from attnscope._progress import ProgressLine
 from attnscope._safetensors import arrays_of
 from attnscope._table import Table
-from attnscope._values import IN_MEMORY, text_of
+from attnscope._values import IN_MEMORY, checked, text_of
 from attnscope._worker import ModelFiles
 
 Arguments = list[tuple[str, str]]
@@ -39,17 +39,6 @@ def name_of(model: Any) -> str:
         raise TypeError(f"a model, a path or a name on the hub is needed, not {kind}") from None
 
 
-def _checked(name: str, text: str, is_path: bool) -> str:
-    """What the library can take: UTF-8, and as a path what the system can."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        raise ValueError(f"{name}: {text[:80]!a} is not UTF-8") from None
-    if is_path and "\0" in text:
-        raise ValueError(f"{name}: {text[:80]!a} holds a zero byte, which no path can")
-    return text
-
-
 def _arguments(command: str, given: Mapping[str, Any]) -> tuple[Arguments, dict[str, _core.OpenModel]]:
     """The texts of all keywords, and the models among them that are open."""
     arguments: Arguments = []
@@ -59,11 +48,11 @@ def _arguments(command: str, given: Mapping[str, Any]) -> tuple[Arguments, dict[
         if parameter["type"] != "models":
             text = text_of(parameter, value)
             if text is not None:
-                text = _checked(parameter["name"], text, parameter["type"] == "file")
+                text = checked(parameter["name"], text, parameter["type"] == "file")
                 arguments.append((parameter["name"], text))
             continue
         for model in _models_of(value) if value is not None else []:
-            name = _checked("models", name_of(model), is_path=True)
+            name = checked("models", name_of(model), is_path=True)
             arguments.append(("models", name))
             if not is_open(model):
                 continue
@@ -157,8 +146,8 @@ def run_page(name: str, given: Mapping[str, Any]) -> Page:
 def open_core(name: str, layout: str, remote: bool, progress: bool | None) -> _core.OpenModel:
     with ProgressLine("open", progress) as show:
         opened = _core.open_model(
-            _checked("model", name, is_path=True),
-            _checked("layout", layout, is_path=True),
+            checked("model", name, is_path=True),
+            checked("layout", layout, is_path=True),
             bool(remote),
             show,
         )

@@ -133,3 +133,14 @@ def text_of(parameter: dict[str, Any], value: Any) -> str | None:
         return write(value)
     except TypeError:
         raise TypeError(f"{name}: {needed} is needed, not {value!r}") from None
+
+
+def checked(name: str, text: str, is_path: bool) -> str:
+    """What the library can take: UTF-8, and as a path what the system can."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise ValueError(f"{name}: {text[:80]!a} is not UTF-8") from None
+    if is_path and "\0" in text:
+        raise ValueError(f"{name}: {text[:80]!a} holds a zero byte, which no path can")
+    return text

@@ -158,6 +158,18 @@ def test_facts(gpt2: str, program: str) -> None:
     assert facts["name"] == json.loads(printed)["models"][0]["name"]
 
 
+def test_texts_that_cannot_be_passed_on(gpt2: str) -> None:
+    for call in (
+        lambda: asc.open(b"\xff"),
+        lambda: asc.spectrum("a\0b"),
+        lambda: asc.open(gpt2).attention("\ud800"),
+        lambda: asc.open(gpt2).spectrum(store="a\0b"),
+    ):
+        with pytest.raises(ValueError, match="not UTF-8|zero byte") as error:
+            call()
+        assert "\n" not in str(error.value)
+
+
 def test_sizes_of_memory(gpt2: str) -> None:
     model = asc.open(gpt2)
     expected = model.spectrum(matrix="q").to_json()
