@@ -465,6 +465,7 @@ def attention(
       at another energy than 0.9 or of fewer than 16 keys
 
     Rows, with induction: how much a head looks at what followed a token before.
+    - head: the query head, from 0
     - induction: mean weight from a repeated token to the one after its first occurrence
     - induction_error: the standard error of the mean before it; null of one sequence
     - null_induction: that of even attention
@@ -473,7 +474,6 @@ def attention(
     - null_duplicate_token: that of even attention
 
     Rows, with heatmap: one row of the attention map of a head: where one query looks.
-    - head: the query head, from 0
     - query: the place of the query in the sequence, from 0
     - token: the id of the token there
     - text: the token as people read it; null of a model without a tokenizer
