@@ -15,7 +15,7 @@ std::vector<ModelTable> tables_of(const Report& report) {
   std::vector<ModelTable> tables;
   for (const Record& model : report.models) {
     tables.push_back(
-        {.facts = &model, .name = text_field(model, "name"), .title = model_title(model)});
+        {.facts = model, .name = text_field(model, "name"), .title = model_title(model)});
   }
   // Facts of models may come from a file (a store), and need not be those of the rows.
   const auto table_of = [&](const std::string& model) -> ModelTable& {

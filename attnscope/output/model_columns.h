@@ -22,7 +22,7 @@ using Lines = std::vector<std::vector<std::string>>;
 
 /// One model's rows, ready to be laid out.
 struct ModelTable {
-  const Record* facts = nullptr;
+  Record facts;
   std::string name;
   std::string title;
   std::string label;  // over its columns; empty where it is the only model

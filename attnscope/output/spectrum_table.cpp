@@ -23,7 +23,7 @@ namespace {
 class Total {
  public:
   void add(const Column& column, std::int64_t layer, const RankCell& cell) {
-    if (counted_.insert(first_with_same(*column.model->facts, column.matrix, layer)).second) {
+    if (counted_.insert(first_with_same(column.model->facts, column.matrix, layer)).second) {
       sum_ += cell;
     }
   }

@@ -49,8 +49,9 @@ TEST(TokenWindows, SayHowManyThereAre) {
        {.sequences = 1, .length = 3},
        "has 0 tokens, fewer than the 3 of one sequence (give more"},
   };
-  for (const auto& [tokens, request, said] : refusals) {
-    EXPECT_ERROR_SAYING(ErrorKind::usage, window_starts(tokens, request, "f"), said);
+  for (const auto& refusal : refusals) {
+    EXPECT_ERROR_SAYING(ErrorKind::usage, window_starts(refusal.tokens, refusal.request, "f"),
+                        refusal.said);
   }
 }
 
