@@ -68,6 +68,11 @@ def in_memory(model: Any, config: Any, tokenizer: Any, name: str | None) -> InMe
         tensors = model.state_dict()
         if config is None:
             config = getattr(getattr(model, "_orig_mod", model), "config", None)
+    for key in tensors:
+        if not isinstance(key, str):
+            raise TypeError(f"the name of a tensor is a str, not {type(key).__name__}")
+    if name is not None and not isinstance(name, str):
+        raise TypeError(f"name: a str is needed, not {type(name).__name__}")
     return InMemory(
         _unwrapped(tensors),
         _config_text(config),
@@ -88,8 +93,6 @@ def open_in_memory(model: InMemory, layout: str) -> _core.OpenModel:
     name = f"memory-{next(_numbers)}/{model.name}"
     tensors = []
     for tensor, array in model.tensors.items():
-        if not isinstance(tensor, str):
-            raise TypeError(f"the name of a tensor is a str, not {type(tensor).__name__}")
         checked("tensor", tensor, is_path=False)
         if not is_array(array):
             raise TypeError(f"tensor '{tensor}': an array is needed, not {type(array).__name__}")

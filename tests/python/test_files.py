@@ -20,8 +20,8 @@ def model(gpt2: str, tmp_path: pathlib.Path) -> pathlib.Path:
 
 
 CALLS: dict[str, Callable[[Any, Any], Any]] = {
-    "predict": lambda model, file: asc.predict(model, TEXT, save=file),
-    "attention": lambda model, file: asc.attention(model, TEXT, maps=file),
+    "predict": lambda model, file: asc.predict(model, text=TEXT, save=file),
+    "attention": lambda model, file: asc.attention(model, text=TEXT, maps=file),
     "spectrum": lambda model, file: asc.spectrum(model, store=file),
     "weights": lambda model, file: asc.weights(model, store=file),
     "report": lambda model, file: asc.report(model, text=TEXT, store=file),
@@ -56,7 +56,7 @@ def test_other_inputs_are_kept(gpt2: str, tmp_path: pathlib.Path) -> None:
 
 def test_endings_are_kept_to(gpt2: str, tmp_path: pathlib.Path) -> None:
     with pytest.raises(asc.UsageError, match=r"cannot be a \.npz file"):
-        asc.predict(gpt2, TEXT, save=tmp_path / "run.npz")
+        asc.predict(gpt2, text=TEXT, save=tmp_path / "run.npz")
     with pytest.raises(asc.UsageError, match=r"cannot be a \.csv file"):
         asc.spectrum(gpt2, store=tmp_path / "rows.csv")
     assert not list(tmp_path.iterdir())

@@ -146,7 +146,7 @@ def test_what_is_no_model_in_memory() -> None:
         asc.open({1: np.eye(2)}, config=CONFIG)
     for keyword in ("config", "tokenizer", "name", "layout"):
         with pytest.raises(ValueError, match=f"^{keyword}: .* is not UTF-8$"):
-            asc.open(weights(), **({"config": CONFIG} | {keyword: "\udcff"}))
+            asc.open(weights(), **({"config": CONFIG} | {keyword: "\udcff"}))  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="sent elsewhere"):
         pickle.dumps(asc.open(weights(), config=CONFIG))
     with pytest.raises(asc.FormatError, match="h.1.attn") as wrong:
