@@ -66,11 +66,12 @@ std::string help_of(const Command& command, const Parameter& parameter) {
 }
 
 std::string program_help() {
-  std::string out = std::string(kProgramSummary) + "\nUsage: attnscope COMMAND [OPTIONS]\n\n";
+  std::string out = fmt::format("{}\nUsage: attnscope COMMAND [OPTIONS]\n\n", kProgramSummary);
   out += "Options:\n" + entry("--version", "the program's version") + entry(kHelpFlag, kHelpText);
   out += "\nCommands:\n";
   for (const Command& command : all_commands()) out += entry(command.name, summary_text(command));
-  return out + "\nEach command has its own help: attnscope spectrum --help\n";
+  out += "\nEach command has its own help: attnscope spectrum --help\n";
+  return out;
 }
 
 std::string command_help(const Command& command) {

@@ -115,7 +115,7 @@ TEST(CliTable, StaysWithinItsWidth) {
     const std::string table =
         output_of(Words{"spectrum", source_path("examples/shakespeare-llama")} + options);
     for (const std::string& line : lines_of(table)) {
-      if (!line.starts_with("Singular values")) EXPECT_LE(line.size(), 100u) << line;
+      EXPECT_TRUE(line.size() <= 100 || line.starts_with("Singular values")) << line;
     }
   }
 }

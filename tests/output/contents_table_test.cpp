@@ -53,7 +53,7 @@ TEST(ContentsTable, CutsParametersWhereTheTerminalIsNarrow) {
   for (const std::string& line : table_of(
            {row_of(1, "gpt2", "spectrum", long_one, 4), row_of(2, "gpt2", "spectrum", "{}", 4)},
            80)) {
-    if (!line.starts_with("One set")) EXPECT_LE(display_width(line), 80u) << line;
+    EXPECT_TRUE(display_width(line) <= 80 || line.starts_with("One set")) << line;
   }
 }
 
