@@ -205,7 +205,8 @@ TEST(Serve, RunsAllThatTheReportLacks) {
   const json job = server.finished(id);
   EXPECT_EQ(job["state"], "done") << job;
   EXPECT_EQ(job["progress"]["total"], 8) << "all but the circuits";
-  for (const json& analysis : server.get("/api/models")["analyses"]) {
+  const json models = server.get("/api/models");
+  for (const json& analysis : models["analyses"]) {
     EXPECT_EQ(analysis["state"], "done") << analysis;
   }
   Words ids;
