@@ -121,7 +121,10 @@ TEST(OpenApi, EveryPathIsServedAndTakesItsMethods) {
     for (const std::string method : {"GET", "POST", "DELETE", "PUT"}) {
       std::string lower = method;
       for (char& c : lower) c = static_cast<char>(c - 'A' + 'a');
-      const int status = server.talk().ask(method, asked).status;
+      // The status alone: an answer may be a stream that has no end.
+      const ClientSocket socket(server.port());
+      socket.send(server.talk().request_text(method, asked));
+      const int status = std::stoi(socket.receive("\r\n").substr(std::string_view("HTTP/1.1 ").size()));
       EXPECT_EQ(status == 405, !operations.contains(lower)) << method << " " << asked << status;
     }
   }
