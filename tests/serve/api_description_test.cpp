@@ -124,7 +124,8 @@ TEST(OpenApi, EveryPathIsServedAndTakesItsMethods) {
       // The status alone: an answer may be a stream that has no end.
       const ClientSocket socket(server.port());
       socket.send(server.talk().request_text(method, asked));
-      const int status = std::stoi(socket.receive("\r\n").substr(std::string_view("HTTP/1.1 ").size()));
+      const int status =
+          std::stoi(socket.receive("\r\n").substr(std::string_view("HTTP/1.1 ").size()));
       EXPECT_EQ(status == 405, !operations.contains(lower)) << method << " " << asked << status;
     }
   }
