@@ -1,6 +1,6 @@
 // One head of attention on one core, beside OpenBLAS' two products over the full square without any
 // softmax, and beside the rate of its product of large matrices.
-#include "attnscope/numerics/attention.h"
+#include "attnscope/numerics/inference/attention.h"
 
 #include <benchmark/benchmark.h>
 #include <cblas.h>

@@ -7,8 +7,8 @@
 #include "attnscope/analysis/attention_map.h"
 #include "attnscope/analysis/map_rank.h"
 #include "attnscope/analysis/spectrum.h"
-#include "attnscope/numerics/map_sums.h"
-#include "attnscope/numerics/singular_values.h"
+#include "attnscope/numerics/attention_maps/map_sums.h"
+#include "attnscope/numerics/singular_values/singular_values.h"
 #include "tests/support/attention_maps.h"
 #include "tests/support/matrices.h"
 

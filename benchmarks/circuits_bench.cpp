@@ -9,10 +9,10 @@
 
 #include "attnscope/analysis/circuit_measures.h"
 #include "attnscope/analysis/composition.h"
-#include "attnscope/numerics/products.h"
-#include "attnscope/numerics/singular_values.h"
-#include "attnscope/numerics/thin_product_batch.h"
-#include "attnscope/pipeline/work_queue.h"
+#include "attnscope/numerics/products/dense_products.h"
+#include "attnscope/numerics/products/factored_product_batch.h"
+#include "attnscope/numerics/singular_values/singular_values.h"
+#include "attnscope/run/work_queue.h"
 
 namespace attnscope {
 namespace {
@@ -46,14 +46,14 @@ void layer_heads(benchmark::State& state) {
     return k.view().row_block(head / group * head_dim, head_dim);
   };
   const CircuitMeasures first =
-      measure_circuit(make_thin_factor(left(0)), make_thin_factor(right(0)),
+      measure_circuit(make_product_factor(left(0)), make_product_factor(right(0)),
                       /*with_eigenvalues=*/true);
   if (!keeps_norm(first, left(0), right(0))) return state.SkipWithError("wrong answer");
   for (auto _ : state) {
-    ThinFactor shared;
+    ProductFactor shared;
     for (std::int64_t head = 0; head < heads; ++head) {
-      if (head % group == 0) shared = make_thin_factor(right(head));
-      benchmark::DoNotOptimize(measure_circuit(make_thin_factor(left(head)), shared,
+      if (head % group == 0) shared = make_product_factor(right(head));
+      benchmark::DoNotOptimize(measure_circuit(make_product_factor(left(head)), shared,
                                                /*with_eigenvalues=*/true));
     }
   }
@@ -76,12 +76,12 @@ void gpt2_singular_values(benchmark::State& state) {
     weights.push_back(gaussian(kHeads * kHeadDim, kWidth, seed));
   }
   const auto layer_values = [&](std::size_t layer, const Compute& compute) {
-    std::vector<ThinPair> pairs;
+    std::vector<FactorPair> pairs;
     for (std::int64_t head = 0; head < kHeads; ++head) {
       pairs.push_back({weights[2 * layer].view().row_block(head * kHeadDim, kHeadDim),
                        weights[2 * layer + 1].view().row_block(head * kHeadDim, kHeadDim)});
     }
-    return thin_products_singular_values(pairs, compute);
+    return factored_products_singular_values(pairs, compute);
   };
   const auto wanted = product_singular_values(weights[0].view().row_block(0, kHeadDim),
                                               weights[1].view().row_block(0, kHeadDim))

@@ -1,7 +1,7 @@
 // Linear layers at the shapes of GPT-2 small and Llama-1B, beside OpenBLAS' sgemm in the same run.
 // Rates are per second of CPU time, of all threads together: other work on the machine matters
 // less.
-#include "attnscope/numerics/linear.h"
+#include "attnscope/numerics/inference/linear.h"
 
 #include <benchmark/benchmark.h>
 

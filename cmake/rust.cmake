@@ -1,5 +1,5 @@
-# attnscope_rust: the Rust crate in attnscope/rust, built by cargo, or absent.cpp where that cannot be.
-set(crate ${PROJECT_SOURCE_DIR}/attnscope/rust)
+# attnscope_rust: the Rust crate in rust/, built by cargo, or absent.cpp where that cannot be.
+set(crate ${PROJECT_SOURCE_DIR}/rust)
 set(ATTNSCOPE_RUST ON CACHE BOOL "Build what is Rust's: tokenizers, and charts as files (needs cargo 1.85 or newer)")
 # The presets name one folder for all of them: what cargo builds hangs on no option of theirs.
 set(ATTNSCOPE_CARGO_FOLDER ${PROJECT_BINARY_DIR}/cargo CACHE PATH "Where cargo builds")

@@ -1,5 +1,5 @@
 // Token shards: whatever the header says, every token that is read lies in the file.
-#include "attnscope/forward/token_shard.h"
+#include "attnscope/tokens/token_shard.h"
 
 #include <cstdint>
 

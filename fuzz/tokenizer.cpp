@@ -1,5 +1,5 @@
 // A tokenizer.json and, behind a NUL, a text: whatever they hold, the Rust crate answers by value.
-#include "attnscope/forward/tokenizer.h"
+#include "attnscope/tokens/tokenizer.h"
 
 #include <algorithm>
 #include <cstdint>

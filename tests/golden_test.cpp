@@ -22,7 +22,7 @@
 #include "attnscope/core/text.h"
 #include "attnscope/model/known_architectures.h"
 #include "attnscope/model/model.h"
-#include "attnscope/numerics/singular_values.h"
+#include "attnscope/numerics/singular_values/singular_values.h"
 #include "tests/support/matrices.h"
 
 namespace attnscope {

@@ -56,7 +56,7 @@ def debian_licences(packages):
 def crate_licences():
     metadata = json.loads(output("cargo", "metadata", "--format-version", "1", "--locked", "--filter-platform",
                                  re.search("host: (.*)", output("rustc", "-vV"))[1],
-                                 "--manifest-path", str(ROOT / "attnscope/rust/Cargo.toml")))
+                                 "--manifest-path", str(ROOT / "rust/Cargo.toml")))
     for crate in metadata["packages"]:
         if crate["source"] is None:
             continue

@@ -5,14 +5,14 @@
 #include <utility>
 
 #include "attnscope/analysis/map_rank.h"
-#include "attnscope/numerics/map_sums.h"
-#include "attnscope/numerics/small_matrices.h"
+#include "attnscope/numerics/attention_maps/map_sums.h"
+#include "attnscope/numerics/singular_values/batched_singular_values.h"
 
 namespace attnscope {
 namespace {
 
 /// A sum that meets its threshold but for rounding counts as meeting it, as for energy_rank.
-constexpr double kRounding = 1e-12;
+constexpr double kSumRounding = 1e-12;
 
 /// Maps that are worked on together: as many as the widest registers hold in one call.
 constexpr std::size_t kMapsPerPart = 32;
@@ -120,7 +120,7 @@ std::vector<std::size_t> largest_columns(std::span<const double> squares, std::s
   std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
     return squares[a] != squares[b] ? squares[a] > squares[b] : a < b;
   });
-  const double wanted = threshold * total * (1 - kRounding);
+  const double wanted = threshold * total * (1 - kSumRounding);
   double sum = 0;
   std::size_t count = 0;
   while (count < order.size() && sum < wanted) sum += squares[order[count++]];

@@ -8,13 +8,13 @@
 #include "attnscope/analysis/spectrum.h"
 #include "attnscope/core/error.h"
 #include "attnscope/core/text.h"
-#include "attnscope/numerics/singular_values.h"
+#include "attnscope/numerics/singular_values/singular_values.h"
 
 namespace attnscope {
 namespace {
 
 /// Sums of eigenvalues at or below this are what rounding leaves of a zero.
-double rounding_of(const ThinFactor& left, const ThinFactor& right, std::size_t count) {
+double rounding_of(const ProductFactor& left, const ProductFactor& right, std::size_t count) {
   return 4 * static_cast<double>(count) * std::numeric_limits<double>::epsilon() *
          left.singular_values.front() * right.singular_values.front();
 }
@@ -68,8 +68,9 @@ std::optional<double> copying_score(std::span<const std::complex<double>> eigenv
 
 /// The measures of a square M. `norm` is ‖M‖_F of the scaled factors, as all numbers here but
 /// those that compare M with I itself, which are multiplied by 2^`exponent`.
-void add_square_measures(CircuitMeasures& out, const ThinFactor& left, const ThinFactor& right,
-                         double norm, int exponent, bool with_eigenvalues, const Compute& compute) {
+void add_square_measures(CircuitMeasures& out, const ProductFactor& left,
+                         const ProductFactor& right, double norm, int exponent,
+                         bool with_eigenvalues, const Compute& compute) {
   const auto side = static_cast<double>(left.rows.cols());
   out.identity_cosine_bound = std::sqrt(static_cast<double>(out.possible_rank) / side);
   const Matrix<double> head_space = head_space_product(left, right, compute);
@@ -94,16 +95,16 @@ void add_square_measures(CircuitMeasures& out, const ThinFactor& left, const Thi
       symmetric_part_eigenvalues(left, right, head_space, compute);
   out.positive_fraction = positive_fraction(symmetric, rounding_of(left, right, symmetric.size()));
   if (!with_eigenvalues) return;
-  const auto eigenvalues = thin_product_eigenvalues(left, right, head_space, compute);
+  const auto eigenvalues = factored_product_eigenvalues(left, right, head_space, compute);
   out.copying_score = copying_score(eigenvalues, rounding_of(left, right, eigenvalues.size()));
 }
 
 }  // namespace
 
-CircuitMeasures measure_circuit(const ThinFactor& left, const ThinFactor& right,
+CircuitMeasures measure_circuit(const ProductFactor& left, const ProductFactor& right,
                                 bool with_eigenvalues, const Compute& compute) {
   const int exponent = left.exponent + right.exponent;
-  CircuitMeasures out{.singular_values = thin_product_singular_values(left, right, compute),
+  CircuitMeasures out{.singular_values = factored_product_singular_values(left, right, compute),
                       .left_singular_values = left.singular_values,
                       .right_singular_values = right.singular_values};
   out.possible_rank = std::ssize(out.singular_values);

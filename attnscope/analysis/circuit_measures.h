@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "attnscope/numerics/thin_product.h"
+#include "attnscope/numerics/products/factored_product.h"
 #include "attnscope/results/record.h"
 
 namespace attnscope {
@@ -33,7 +33,7 @@ struct CircuitMeasures {
 
 /// Both factors (r, …) and finite. `with_eigenvalues`: whether to compute `copying_score`, which
 /// costs about 10 r³. Throws Error(numerical) where a solver fails or a norm overflows.
-CircuitMeasures measure_circuit(const ThinFactor& left, const ThinFactor& right,
+CircuitMeasures measure_circuit(const ProductFactor& left, const ProductFactor& right,
                                 bool with_eigenvalues, const Compute& compute = {});
 
 /// Names of the two factors as rows tell them: "q" and "k", or "o" and "v".

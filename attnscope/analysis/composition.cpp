@@ -6,7 +6,7 @@
 #include <numeric>
 
 #include "attnscope/numerics/all_finite.h"
-#include "attnscope/numerics/products.h"
+#include "attnscope/numerics/products/dense_products.h"
 
 namespace attnscope {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "attnscope/analysis/circuit.h"
 #include "attnscope/core/matrix_view.h"
-#include "attnscope/numerics/packed_product.h"
+#include "attnscope/numerics/products/packed_product.h"
 
 namespace attnscope {
 

@@ -6,8 +6,8 @@ namespace attnscope {
 namespace {
 
 /// Mean weight from query t to key t − back, over queries from `first` on.
-std::optional<double> mean_behind(const EvenAttention& even, std::int64_t back,
-                                  std::int64_t first) {
+std::optional<double> even_mean_behind(const EvenAttention& even, std::int64_t back,
+                                       std::int64_t first) {
   if (first >= even.tokens) return std::nullopt;
   double sum = 0;
   for (std::int64_t query = first; query < even.tokens; ++query) {
@@ -29,7 +29,9 @@ double sink_mass(const EvenAttention& even) {
   return sum / static_cast<double>(even.tokens);
 }
 
-std::optional<double> previous_token(const EvenAttention& even) { return mean_behind(even, 1, 1); }
+std::optional<double> previous_token(const EvenAttention& even) {
+  return even_mean_behind(even, 1, 1);
+}
 
 std::int64_t columns(const EvenAttention& even, double energy, bool without_first) {
   // The keys of a query are neighbours: what it adds to the columns' squares begins at the first
@@ -52,7 +54,7 @@ std::int64_t columns(const EvenAttention& even, double energy, bool without_firs
 
 std::optional<double> repeated_token(const EvenAttention& even, std::int64_t block,
                                      std::int64_t back) {
-  return block < 1 ? std::nullopt : mean_behind(even, back, block);
+  return block < 1 ? std::nullopt : even_mean_behind(even, back, block);
 }
 
 }  // namespace attnscope

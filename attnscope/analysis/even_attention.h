@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "attnscope/analysis/attention_map.h"
-#include "attnscope/numerics/attention.h"
+#include "attnscope/numerics/inference/attention.h"
 
 namespace attnscope {
 

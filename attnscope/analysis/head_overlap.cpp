@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "attnscope/numerics/products.h"
+#include "attnscope/numerics/products/dense_products.h"
 
 namespace attnscope {
 namespace {

@@ -3,10 +3,10 @@
 #include <cstddef>
 
 #include "attnscope/analysis/spectrum.h"
-#include "attnscope/numerics/certified_rank.h"
-#include "attnscope/numerics/leading_directions.h"
-#include "attnscope/numerics/singular_values.h"
-#include "attnscope/numerics/small_matrices.h"
+#include "attnscope/numerics/attention_maps/certified_rank.h"
+#include "attnscope/numerics/attention_maps/leading_directions.h"
+#include "attnscope/numerics/singular_values/batched_singular_values.h"
+#include "attnscope/numerics/singular_values/singular_values.h"
 
 namespace attnscope {
 namespace {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "attnscope/analysis/distribution.h"
-#include "attnscope/numerics/products.h"
+#include "attnscope/numerics/products/dense_products.h"
 
 namespace attnscope {
 namespace {

@@ -17,8 +17,8 @@ namespace fs = std::filesystem;
 
 constexpr std::uint64_t kMaxIndexBytes = 100'000'000;
 
-[[noreturn]] void refuse(ErrorKind kind, const fs::path& file, std::string problem,
-                         std::string hint = "") {
+[[noreturn]] void refuse_folder(ErrorKind kind, const fs::path& file, std::string problem,
+                                std::string hint = "") {
   throw Error(kind,
               {.file = file.string(), .problem = std::move(problem), .hint = std::move(hint)});
 }
@@ -45,8 +45,8 @@ Checkpoint Checkpoint::open(const fs::path& path) {
   std::error_code error;
   const fs::file_status status = fs::status(path, error);
   if (!fs::exists(status)) {
-    refuse(ErrorKind::io, path, "no such file or folder",
-           "a model on the Hugging Face hub is named ORG/NAME");
+    refuse_folder(ErrorKind::io, path, "no such file or folder",
+                  "a model on the Hugging Face hub is named ORG/NAME");
   }
   if (fs::is_directory(status)) return open(CheckpointFolder(path));
   return open(CheckpointFolder(path.parent_path()), path.filename().string());
@@ -162,8 +162,8 @@ void Checkpoint::open_sharded(const CheckpointFolder& folder) {
   // A part of a checkpoint is enough for what it holds.
   const std::string named = "this shard is named by " + verbatim(index_path.filename().string());
   if (files_.empty()) {
-    refuse(ErrorKind::io, folder.place_of(shards.begin()->first), named + " but is missing",
-           "download it");
+    refuse_folder(ErrorKind::io, folder.place_of(shards.begin()->first), named + " but is missing",
+                  "download it");
   }
   for (const std::string& shard : absent_shards_) {
     const std::size_t count = shards.at(shard);

@@ -13,9 +13,9 @@
 namespace attnscope {
 namespace {
 
-constexpr std::string_view kMagic = "24ka";  // of versions from 1 on
+constexpr std::string_view kLlama2cMagic = "24ka";  // of versions from 1 on
 constexpr std::size_t kNumberBytes = 4, kNumbers = 7, kNewHeaderBytes = 256;
-constexpr std::int64_t kMostWidth = 1 << 20, kMostLayers = 1 << 12, kMostTokens = 1 << 24;
+constexpr std::int64_t kMaxWidth = 1 << 20, kMaxLayers = 1 << 12, kMaxTokens = 1 << 24;
 
 struct Header {
   std::int64_t version = 0;
@@ -26,8 +26,8 @@ struct Header {
 };
 
 bool has_magic(std::span<const std::byte> file) {
-  return file.size() >= kMagic.size() &&
-         std::memcmp(file.data(), kMagic.data(), kMagic.size()) == 0;
+  return file.size() >= kLlama2cMagic.size() &&
+         std::memcmp(file.data(), kLlama2cMagic.data(), kLlama2cMagic.size()) == 0;
 }
 
 /// Nothing where the numbers cannot be those of a model.
@@ -55,10 +55,10 @@ std::optional<Header> header_of(std::span<const std::byte> file) {
   const auto within = [](std::int64_t value, std::int64_t most) {
     return value > 0 && value <= most;
   };
-  const bool sound = within(out.width, kMostWidth) && within(out.mlp_width, kMostWidth) &&
-                     within(out.layers, kMostLayers) && within(out.heads, out.width) &&
-                     within(out.kv_heads, out.heads) && within(out.vocabulary, kMostTokens) &&
-                     within(out.context, kMostTokens) && out.width % (2 * out.heads) == 0 &&
+  const bool sound = within(out.width, kMaxWidth) && within(out.mlp_width, kMaxWidth) &&
+                     within(out.layers, kMaxLayers) && within(out.heads, out.width) &&
+                     within(out.kv_heads, out.heads) && within(out.vocabulary, kMaxTokens) &&
+                     within(out.context, kMaxTokens) && out.width % (2 * out.heads) == 0 &&
                      out.heads % out.kv_heads == 0;
   return sound ? std::optional(out) : std::nullopt;
 }

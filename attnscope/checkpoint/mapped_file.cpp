@@ -32,8 +32,8 @@ FileState state_of(const struct stat& status) {
   return {static_cast<std::uint64_t>(status.st_size), nanoseconds(modified), nanoseconds(changed)};
 }
 
-[[noreturn]] void refuse(const std::filesystem::path& file, std::string problem,
-                         std::string hint = "") {
+[[noreturn]] void refuse_file(const std::filesystem::path& file, std::string problem,
+                              std::string hint = "") {
   throw Error(ErrorKind::io,
               {.file = file.string(), .problem = std::move(problem), .hint = std::move(hint)});
 }
@@ -42,13 +42,13 @@ Opened open_regular_file(const std::filesystem::path& path) {
   // O_NONBLOCK: opening a pipe must not wait for its writer.
   const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (descriptor < 0) {
-    refuse(path, std::string("cannot open: ") + std::strerror(errno));
+    refuse_file(path, std::string("cannot open: ") + std::strerror(errno));
   }
   struct stat status;
   if (fstat(descriptor, &status) != 0 || !S_ISREG(status.st_mode)) {
     const bool directory = S_ISDIR(status.st_mode);
     close(descriptor);
-    refuse(path, directory ? "is a directory, expected a file" : "is not a regular file");
+    refuse_file(path, directory ? "is a directory, expected a file" : "is not a regular file");
   }
   return {descriptor, state_of(status)};
 }
@@ -64,7 +64,7 @@ MappedFile::MappedFile(const std::filesystem::path& path) : path_(path) {
   if (address == MAP_FAILED) {
     const std::string reason = std::strerror(errno);
     close(descriptor_);
-    refuse(path, "cannot map: " + reason);
+    refuse_file(path, "cannot map: " + reason);
   }
   bytes_ = {static_cast<const std::byte*>(address), state_.bytes};
   guard_ = GuardedRange(bytes_);
@@ -76,7 +76,7 @@ MappedFile::MappedFile(RemoteFile file) : path_(file.path), state_{.bytes = file
   void* address = mmap(nullptr, state_.bytes, PROT_READ | PROT_WRITE,
                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (address == MAP_FAILED) {
-    refuse(path_, std::string("cannot make room for it: ") + std::strerror(errno));
+    refuse_file(path_, std::string("cannot make room for it: ") + std::strerror(errno));
   }
   const std::span memory(static_cast<std::byte*>(address), state_.bytes);
   bytes_ = memory;
@@ -168,10 +168,10 @@ void MappedFile::check_intact() const {
   struct stat status;
   if (guard_.was_cut() || fstat(descriptor_, &status) != 0 ||
       state_of(status).bytes < state_.bytes) {
-    refuse(path_, "the file became shorter while it was read", "is it still being written?");
+    refuse_file(path_, "the file became shorter while it was read", "is it still being written?");
   }
   if (state_of(status).modified_ns != state_.modified_ns) {
-    refuse(path_, "the file was written to while it was read", "is it still being written?");
+    refuse_file(path_, "the file was written to while it was read", "is it still being written?");
   }
 }
 

@@ -35,7 +35,7 @@ struct Place {
   std::string tensor = {};
 };
 
-[[noreturn]] void refuse(const Place& place, std::string problem, std::string hint = "") {
+[[noreturn]] void refuse_tensor(const Place& place, std::string problem, std::string hint = "") {
   throw Error(ErrorKind::format, {.file = place.file,
                                   .tensor = place.tensor,
                                   .problem = std::move(problem),
@@ -43,19 +43,20 @@ struct Place {
 }
 
 std::uint64_t header_length(std::span<const std::byte> file, const Place& where) {
-  if (file.empty()) refuse(where, "the file is empty");
+  if (file.empty()) refuse_tensor(where, "the file is empty");
   if (file.size() < kLengthBytes) {
-    refuse(where, "too short for a safetensors file (" + counted(file.size(), "byte") + ")");
+    refuse_tensor(where, "too short for a safetensors file (" + counted(file.size(), "byte") + ")");
   }
   const auto length = load_number<std::uint64_t>(file.data());
   if (length > kMaxHeaderBytes) {
-    refuse(where,
-           "header length " + std::to_string(length) + " is over the limit of 100000000 bytes",
-           "not a safetensors file?");
+    refuse_tensor(
+        where, "header length " + std::to_string(length) + " is over the limit of 100000000 bytes",
+        "not a safetensors file?");
   }
   if (length > file.size() - kLengthBytes) {
-    refuse(where, "header length " + std::to_string(length) + " reaches past the end of the file",
-           "truncated download?");
+    refuse_tensor(where,
+                  "header length " + std::to_string(length) + " reaches past the end of the file",
+                  "truncated download?");
   }
   return length;
 }
@@ -66,12 +67,13 @@ std::optional<std::uint64_t> as_size(const json& value) {
 }
 
 Shape parse_shape(const json& value, const Place& where) {
-  if (!value.is_array()) refuse(where, "'shape' is not an array");
-  if (value.size() > kMaxDimensions) refuse(where, "'shape' has more than 16 dimensions");
+  if (!value.is_array()) refuse_tensor(where, "'shape' is not an array");
+  if (value.size() > kMaxDimensions) refuse_tensor(where, "'shape' has more than 16 dimensions");
   Shape shape;
   for (const json& size : value) {
     const auto parsed = as_size(size);
-    if (!parsed || *parsed > INT64_MAX) refuse(where, "'shape' holds something that is no size");
+    if (!parsed || *parsed > INT64_MAX)
+      refuse_tensor(where, "'shape' holds something that is no size");
     shape.push_back(static_cast<std::int64_t>(*parsed));
   }
   return shape;
@@ -84,41 +86,42 @@ std::uint64_t byte_count(const Shape& shape, DType dtype, const Place& where) {
   std::optional<std::uint64_t> bits = static_cast<std::uint64_t>(dtype_info(dtype).bits);
   for (const std::int64_t size : shape) {
     bits = checked_mul(*bits, static_cast<std::uint64_t>(size));
-    if (!bits) refuse(where, "shape " + shape_text(shape) + " overflows");
+    if (!bits) refuse_tensor(where, "shape " + shape_text(shape) + " overflows");
   }
-  if (*bits % 8 != 0) refuse(where, "shape " + shape_text(shape) + " is no whole number of bytes");
+  if (*bits % 8 != 0)
+    refuse_tensor(where, "shape " + shape_text(shape) + " is no whole number of bytes");
   return *bits / 8;
 }
 
 Entry parse_entry(const std::string& name, const json& value, const Place& file) {
   const Place where = {file.file, name};
-  if (!value.is_object()) refuse(where, "its header entry is not an object");
+  if (!value.is_object()) refuse_tensor(where, "its header entry is not an object");
   for (const char* key : {"dtype", "shape", "data_offsets"}) {
-    if (!value.contains(key)) refuse(where, std::string("has no '") + key + "'");
+    if (!value.contains(key)) refuse_tensor(where, std::string("has no '") + key + "'");
   }
 
   Entry entry{.name = name};
   const json& dtype = value["dtype"];
-  if (!dtype.is_string()) refuse(where, "'dtype' is not a string");
+  if (!dtype.is_string()) refuse_tensor(where, "'dtype' is not a string");
   const auto& dtype_text = dtype.get_ref<const std::string&>();
   const auto known = dtype_from_name(dtype_text);
-  if (!known) refuse(where, "unknown dtype '" + verbatim(dtype_text) + "'");
+  if (!known) refuse_tensor(where, "unknown dtype '" + verbatim(dtype_text) + "'");
   entry.dtype = *known;
   entry.shape = parse_shape(value["shape"], where);
 
   const json& offsets = value["data_offsets"];
   if (!offsets.is_array() || offsets.size() != 2 || !as_size(offsets[0]) || !as_size(offsets[1])) {
-    refuse(where, "'data_offsets' is not a pair of sizes");
+    refuse_tensor(where, "'data_offsets' is not a pair of sizes");
   }
   entry.begin = *as_size(offsets[0]);
   entry.end = *as_size(offsets[1]);
-  if (entry.begin > entry.end) refuse(where, "its offsets run backwards");
+  if (entry.begin > entry.end) refuse_tensor(where, "its offsets run backwards");
 
   const std::uint64_t expected = byte_count(entry.shape, entry.dtype, where);
   if (entry.end - entry.begin != expected) {
-    refuse(where, "shape " + shape_text(entry.shape) + " of " + std::string(dtype_text) +
-                      " needs " + counted(expected, "byte") + ", its offsets span " +
-                      std::to_string(entry.end - entry.begin));
+    refuse_tensor(where, "shape " + shape_text(entry.shape) + " of " + std::string(dtype_text) +
+                             " needs " + counted(expected, "byte") + ", its offsets span " +
+                             std::to_string(entry.end - entry.begin));
   }
   return entry;
 }
@@ -131,25 +134,26 @@ void check_cover(const std::vector<Entry>& entries, std::uint64_t payload_bytes,
   for (const Entry& entry : entries) {
     const Place where = {file.file, entry.name};
     if (entry.end > payload_bytes) {
-      refuse(where, "its bytes end at " + std::to_string(entry.end) + ", past the end of the file",
-             counted(payload_bytes, "byte") + " of data; truncated download?");
+      refuse_tensor(where,
+                    "its bytes end at " + std::to_string(entry.end) + ", past the end of the file",
+                    counted(payload_bytes, "byte") + " of data; truncated download?");
     }
-    if (entry.begin < covered) refuse(where, "its bytes overlap another tensor's");
-    if (entry.begin > covered) refuse(where, "there is a hole in the file before its bytes");
+    if (entry.begin < covered) refuse_tensor(where, "its bytes overlap another tensor's");
+    if (entry.begin > covered) refuse_tensor(where, "there is a hole in the file before its bytes");
     covered = entry.end;
   }
   if (covered != payload_bytes) {
-    refuse(file,
-           counted(payload_bytes - covered, "byte at the end belongs", "bytes at the end belong") +
-               " to no tensor");
+    refuse_tensor(file, counted(payload_bytes - covered, "byte at the end belongs",
+                                "bytes at the end belong") +
+                            " to no tensor");
   }
 }
 
 std::map<std::string, std::string> parse_metadata(const json& value, const Place& where) {
   std::map<std::string, std::string> metadata;
-  if (!value.is_object()) refuse(where, "'__metadata__' is not an object");
+  if (!value.is_object()) refuse_tensor(where, "'__metadata__' is not an object");
   for (const auto& [key, text] : value.items()) {
-    if (!text.is_string()) refuse(where, "'__metadata__' holds something that is no string");
+    if (!text.is_string()) refuse_tensor(where, "'__metadata__' holds something that is no string");
     metadata.emplace(key, text.get_ref<const std::string&>());
   }
   return metadata;
@@ -163,7 +167,7 @@ FileContents parse_safetensors(std::span<const std::byte> file, std::string_view
   const std::string_view header(reinterpret_cast<const char*>(file.data()) + kLengthBytes,
                                 static_cast<std::size_t>(length));
   if (header.empty() || header.front() != '{') {
-    refuse(where, "the header does not start with '{{'", "not a safetensors file?");
+    refuse_tensor(where, "the header does not start with '{{'", "not a safetensors file?");
   }
   const json parsed = parse_json(header, name, "header");
 

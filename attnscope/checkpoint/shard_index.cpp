@@ -15,7 +15,7 @@ bool is_plain_file_name(std::string_view name) {
          name.find_first_of(std::string_view("/\\\0", 3)) == std::string_view::npos;
 }
 
-[[noreturn]] void refuse(std::string_view file, std::string problem) {
+[[noreturn]] void refuse_index(std::string_view file, std::string problem) {
   throw Error(ErrorKind::format, {.file = std::string(file), .problem = std::move(problem)});
 }
 
@@ -25,21 +25,21 @@ std::map<std::string, std::string> parse_shard_index(std::string_view text,
                                                      std::string_view where) {
   const nlohmann::json index = parse_json(text, where);
   if (!index.is_object() || !index.contains("weight_map") || !index["weight_map"].is_object()) {
-    refuse(where, "has no object 'weight_map'");
+    refuse_index(where, "has no object 'weight_map'");
   }
   std::map<std::string, std::string> shard_of;
   for (const auto& [tensor, shard] : index["weight_map"].items()) {
     if (!shard.is_string()) {
-      refuse(where, "the shard of '" + verbatim(tensor) + "' is not a string");
+      refuse_index(where, "the shard of '" + verbatim(tensor) + "' is not a string");
     }
     const auto& name = shard.get_ref<const std::string&>();
     if (!is_plain_file_name(name)) {
-      refuse(where, "the shard of '" + verbatim(tensor) + "' is '" + verbatim(name) +
-                        "', which is not the plain name of a file beside the index");
+      refuse_index(where, "the shard of '" + verbatim(tensor) + "' is '" + verbatim(name) +
+                              "', which is not the plain name of a file beside the index");
     }
     shard_of.emplace(tensor, name);
   }
-  if (shard_of.empty()) refuse(where, "'weight_map' is empty");
+  if (shard_of.empty()) refuse_index(where, "'weight_map' is empty");
   return shard_of;
 }
 

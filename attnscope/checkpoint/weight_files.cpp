@@ -22,8 +22,8 @@ constexpr const char* kConfig = "config.json";
 constexpr std::array<std::string_view, 4> kOfTraining = {"training_args", "optimizer", "scheduler",
                                                          "rng_state"};
 
-[[noreturn]] void refuse(ErrorKind kind, const fs::path& file, std::string problem,
-                         std::string hint = "") {
+[[noreturn]] void refuse_weights(ErrorKind kind, const fs::path& file, std::string problem,
+                                 std::string hint = "") {
   throw Error(kind,
               {.file = file.string(), .problem = std::move(problem), .hint = std::move(hint)});
 }
@@ -65,7 +65,7 @@ std::optional<std::string> only_one(const CheckpointFolder& folder, const FileFo
     std::erase_if(names, not_weights);
   }
   if (names.size() > 1) {
-    refuse(ErrorKind::usage, folder.path(), "holds several " + what, "name one of them");
+    refuse_weights(ErrorKind::usage, folder.path(), "holds several " + what, "name one of them");
   }
   if (names.empty()) return std::nullopt;
   return names.front();
@@ -138,28 +138,29 @@ std::string find_weights(const CheckpointFolder& folder) {
   for (const std::string_view ending : {".h5", ".msgpack"}) {
     const auto others = folder.names_ending(ending);
     if (others.empty()) continue;
-    refuse(ErrorKind::unsupported, folder.path(),
-           "holds only " + verbatim(others.front()) + ", a format that is not read yet",
-           "convert it to safetensors, for example with transformers: from_pretrained, then "
-           "save_pretrained");
+    refuse_weights(
+        ErrorKind::unsupported, folder.path(),
+        "holds only " + verbatim(others.front()) + ", a format that is not read yet",
+        "convert it to safetensors, for example with transformers: from_pretrained, then "
+        "save_pretrained");
   }
   if (const auto snapshot = find_snapshot(folder.path())) {
-    refuse(ErrorKind::io, folder.path(),
-           "is the folder of a model in a cache, which keeps its files in "
-           "snapshots/REVISION",
-           "name " + verbatim(snapshot->string()));
+    refuse_weights(ErrorKind::io, folder.path(),
+                   "is the folder of a model in a cache, which keeps its files in "
+                   "snapshots/REVISION",
+                   "name " + verbatim(snapshot->string()));
   }
-  refuse(ErrorKind::io, folder.path(), "holds no weights",
-         "expected a file that ends in " + join_alternatives(weight_endings()) +
-             ", or an index of such");
+  refuse_weights(ErrorKind::io, folder.path(), "holds no weights",
+                 "expected a file that ends in " + join_alternatives(weight_endings()) +
+                     ", or an index of such");
 }
 
 const FileFormat& format_of(const MappedFile& file) {
   const auto start = file.bytes().first(std::min(kLookedAt, file.bytes().size()));
   file.need(start);
   if (is_lfs_pointer(start)) {
-    refuse(ErrorKind::format, file.path(), "is a git-lfs pointer and not the weights",
-           "fetch them: git lfs pull");
+    refuse_weights(ErrorKind::format, file.path(), "is a git-lfs pointer and not the weights",
+                   "fetch them: git lfs pull");
   }
   const std::string name = file.path().filename().string();
   const FileFormat* candidate = nullptr;
@@ -169,13 +170,14 @@ const FileFormat& format_of(const MappedFile& file) {
     if (candidate == nullptr) candidate = &format;
   }
   if (candidate == nullptr) {
-    refuse(ErrorKind::unsupported, file.path(), "not a format that is read",
-           "expected a file that ends in " + join_alternatives(weight_endings()) +
-               ", an index of such, or a folder with one");
+    refuse_weights(ErrorKind::unsupported, file.path(), "not a format that is read",
+                   "expected a file that ends in " + join_alternatives(weight_endings()) +
+                       ", an index of such, or a folder with one");
   }
-  refuse(ErrorKind::format, file.path(),
-         "does not begin as a file of its ending does (" + std::string(candidate->name) + ")",
-         "truncated or another format?");
+  refuse_weights(
+      ErrorKind::format, file.path(),
+      "does not begin as a file of its ending does (" + std::string(candidate->name) + ")",
+      "truncated or another format?");
 }
 
 }  // namespace attnscope

@@ -24,13 +24,13 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-int fail(std::string_view message, int code) {
+int print_error(std::string_view message, int code) {
   std::fprintf(stderr, "attnscope: error: %.*s\n", static_cast<int>(message.size()),
                message.data());
   return code;
 }
 
-int print(const std::string& text) {
+int print_text(const std::string& text) {
   OutputTarget target;
   target.stream() << text;
   target.commit();
@@ -40,10 +40,10 @@ int print(const std::string& text) {
 /// What comes before a command: help and version.
 int run_program_option(const Words& words) {
   const std::string& word = words.front();
-  if (word == "--version") return print("attnscope " ATTNSCOPE_VERSION "\n");
+  if (word == "--version") return print_text("attnscope " ATTNSCOPE_VERSION "\n");
   if (word == "-h" || word == "--help") {
     const Command* command = words.size() > 1 ? find_command(all_commands(), words[1]) : nullptr;
-    return print(command == nullptr ? program_help() : command_help(*command));
+    return print_text(command == nullptr ? program_help() : command_help(*command));
   }
   const std::string name = word.substr(0, word.find('='));
   const Words known = {"--help", "--version"};
@@ -80,11 +80,11 @@ int dispatch(const Words& words, std::stop_token stop) {
   if (command == nullptr) refuse_command(words.front());
   try {
     const auto arguments = parse_words(*command, std::span(words).subspan(1));
-    if (!arguments) return print(command_help(*command));
+    if (!arguments) return print_text(command_help(*command));
     run_command(*command, *arguments, kernels_of_environment(), std::move(stop));
     return 0;
   } catch (const Error& error) {
-    return fail(error_text(error.parts(), spelling(*command)), exit_code(error.kind()));
+    return print_error(error_text(error.parts(), spelling(*command)), exit_code(error.kind()));
   }
 }
 
@@ -94,12 +94,14 @@ int run(const Words& words, SignalWatch& signals) {
   } catch (const Stopped&) {
     return signals.exit_code();
   } catch (const Error& error) {
-    return fail(error_text(error.parts(), flag_of), exit_code(error.kind()));
+    return print_error(error_text(error.parts(), flag_of), exit_code(error.kind()));
   } catch (const std::bad_alloc&) {
-    return fail("memory: not enough for this model (try a smaller --memory or fewer --threads)",
-                exit_code(ErrorKind::io));
+    return print_error(
+        "memory: not enough for this model (try a smaller --memory or fewer --threads)",
+        exit_code(ErrorKind::io));
   } catch (const std::exception& error) {
-    return fail(std::string("internal: ") + printable(error.what()) + " (please report this)", 1);
+    return print_error(
+        std::string("internal: ") + printable(error.what()) + " (please report this)", 1);
   }
 }
 

@@ -9,7 +9,7 @@ namespace attnscope {
 namespace {
 
 /// What to do for a value, as the function below reads it.
-std::string action(const Parameter& parameter) {
+std::string bash_action(const Parameter& parameter) {
   switch (offer_of(parameter)) {
     case Offer::nothing: return "kind=nothing";
     case Offer::files: return "kind=files";
@@ -32,7 +32,7 @@ std::string flags_of(const Command& command) {
 std::string own_case(const Command& command) {
   std::string offered = "kind=nothing";
   for (const Parameter& parameter : command.parameters) {
-    if (parameter.positional) offered = action(parameter);
+    if (parameter.positional) offered = bash_action(parameter);
   }
   return fmt::format("    {}) {} flags={} ;;\n", command.name, offered,
                      shell_quoted(flags_of(command)));
@@ -50,7 +50,7 @@ std::string value_cases(const Command& command) {
                                     : shell_quoted(start + "=");
     const std::string letter =
         parameter.letter == 0 ? "" : "|" + shell_quoted(command.name + " -" + parameter.letter);
-    cases += fmt::format("    {}{}) {} ;;\n", pattern, letter, action(parameter));
+    cases += fmt::format("    {}{}) {} ;;\n", pattern, letter, bash_action(parameter));
   }
   return cases;
 }

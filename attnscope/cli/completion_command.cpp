@@ -13,7 +13,7 @@ struct Kind {
 constexpr std::array kKinds = {Kind{"bash", bash_completion}, Kind{"zsh", zsh_completion},
                                Kind{"fish", fish_completion}, Kind{"man", manual_page}};
 
-void print(const Arguments& arguments, const Session&, std::ostream& out) {
+void print_completion(const Arguments& arguments, const Session&, std::ostream& out) {
   for (const Kind& kind : kKinds) {
     if (kind.name == arguments.text("kind")) out << kind.make();
   }
@@ -36,7 +36,7 @@ Command completion_command() {
                       .metavariable = "KIND",
                       .choices = names,
                       .missing = "takes one of bash, zsh, fish, man"}},
-      .write = print};
+      .write = print_completion};
 }
 
 Offer offer_of(const Parameter& parameter) {

@@ -9,7 +9,7 @@ namespace {
 
 using enum ParameterType;
 
-void print(const Arguments& arguments, const Session&, std::ostream& out) {
+void print_explanation(const Arguments& arguments, const Session&, std::ostream& out) {
   const std::string field = arguments.text("field");
   if (arguments.flag("schema")) {
     out << json_schema_text();
@@ -41,7 +41,7 @@ Command explain_command() {
                           .type = flag,
                           .help = "instead: the JSON Schema of every report"}},
           .exclusions = {{"schema", {"field", "format"}, "describes all fields"}},
-          .write = print};
+          .write = print_explanation};
 }
 
 }  // namespace attnscope

@@ -14,7 +14,7 @@ namespace {
 constexpr std::size_t kAreaBytes = 64 << 10;
 constexpr std::size_t kCopiedBytes = 1 << 20;  // at once
 
-[[noreturn]] void fail(const std::string& place, const char* problem, int error) {
+[[noreturn]] void fail_writing(const std::string& place, const char* problem, int error) {
   throw Error(ErrorKind::io, place, std::string(problem) + ": " + std::strerror(error));
 }
 
@@ -58,7 +58,7 @@ void FileBuffer::move_to_file() {
   take_area();
   if (file_ < 0) file_ = open_();
   const int error = write_all(file_, kept_.data(), kept_.size());
-  if (error != 0) fail(place_, "cannot write", error);
+  if (error != 0) fail_writing(place_, "cannot write", error);
   kept_.clear();
 }
 
@@ -69,7 +69,7 @@ int FileBuffer::copy_to(int descriptor) {
   std::vector<char> bytes(kCopiedBytes);
   for (off_t at = 0;;) {
     const ssize_t count = pread(file_, bytes.data(), bytes.size(), at);
-    if (count < 0) fail(place_, "cannot read", errno);
+    if (count < 0) fail_writing(place_, "cannot read", errno);
     if (count == 0) return 0;
     const int error = write_all(descriptor, bytes.data(), static_cast<std::size_t>(count));
     if (error != 0) return error;

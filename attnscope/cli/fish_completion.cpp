@@ -19,7 +19,7 @@ std::string fish_quoted(const std::string& text) {
   return out + "'";
 }
 
-std::string action(const Parameter& parameter) {
+std::string fish_action(const Parameter& parameter) {
   switch (offer_of(parameter)) {
     case Offer::nothing: return "-x";
     case Offer::files: return "-r -F";
@@ -36,11 +36,11 @@ std::string line_of(const Command& command, const Parameter& parameter) {
   if (parameter.positional) {
     // Without an option in front of it, a file is offered by -F alone.
     const bool files = offer_of(parameter) == Offer::files;
-    return start + " " + (files ? "-F" : action(parameter)) + "\n";
+    return start + " " + (files ? "-F" : fish_action(parameter)) + "\n";
   }
   const std::string letter = parameter.letter == 0 ? "" : fmt::format("-s {} ", parameter.letter);
   return fmt::format("{} {}-l {} {} -d {}\n", start, letter, flag_of(parameter.name).substr(2),
-                     parameter.type == ParameterType::flag ? "" : action(parameter),
+                     parameter.type == ParameterType::flag ? "" : fish_action(parameter),
                      fish_quoted(help_of(command, parameter)));
 }
 

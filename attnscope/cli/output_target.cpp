@@ -18,17 +18,17 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kKeptBytes = 4 << 20;
 
-[[noreturn]] void fail(const std::string& place, const char* problem, int error,
-                       const std::string& hint = "") {
+[[noreturn]] void fail_target(const std::string& place, const char* problem, int error,
+                              const std::string& hint = "") {
   throw Error(ErrorKind::io, place, std::string(problem) + ": " + std::strerror(error), hint);
 }
 
 int open_spool() {
   const int file = open_temporary_file();
   if (file < 0) {
-    fail(temporary_folder(), "cannot write", errno,
-         "output is kept there till it is whole; name "
-         "another folder in TMPDIR");
+    fail_target(temporary_folder(), "cannot write", errno,
+                "output is kept there till it is whole; name "
+                "another folder in TMPDIR");
   }
   return file;
 }
@@ -56,7 +56,7 @@ OutputTarget::OutputTarget(const std::string& path) {
         0, [this] { return dup(file_->descriptor()); }, place_);
   } else {
     out_ = to_stdout ? STDOUT_FILENO : open(path.c_str(), O_WRONLY | O_TRUNC | O_CLOEXEC);
-    if (out_ < 0) fail(place_, "cannot write", errno);
+    if (out_ < 0) fail_target(place_, "cannot write", errno);
     buffer_ = std::make_unique<FileBuffer>(kKeptBytes, open_spool, temporary_folder());
   }
   stream_ = std::make_unique<std::ostream>(buffer_.get());
@@ -79,7 +79,7 @@ std::optional<int> OutputTarget::terminal_width() const {
 
 void OutputTarget::write_now(std::string_view text) {
   const int error = write_all(out_, text.data(), text.size());
-  if (error != 0 && error != EPIPE) fail(place_, "cannot write", error);
+  if (error != 0 && error != EPIPE) fail_target(place_, "cannot write", error);
 }
 
 void OutputTarget::commit() {
@@ -89,7 +89,7 @@ void OutputTarget::commit() {
     return;
   }
   const int error = buffer_->copy_to(out_);
-  if (error != 0 && error != EPIPE) fail(place_, "cannot write", error);
+  if (error != 0 && error != EPIPE) fail_target(place_, "cannot write", error);
 }
 
 }  // namespace attnscope

@@ -4,7 +4,7 @@
 #include <cstdio>
 #include <string>
 
-#include "attnscope/pipeline/progress.h"
+#include "attnscope/run/progress.h"
 
 namespace attnscope {
 

@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 
 constexpr int kMostHidden = 16;  // runs to the same name at once
 
-[[noreturn]] void fail(const fs::path& path, const char* problem, int error) {
+[[noreturn]] void fail_replacing(const fs::path& path, const char* problem, int error) {
   throw Error(ErrorKind::io, {.file = path.string(),
                               .problem = std::string(problem) + ": " + std::strerror(error)});
 }
@@ -67,7 +67,7 @@ void ReplacedFile::open_hidden() {
   for (int number = 0; number < kMostHidden; ++number) {
     const fs::path candidate = hidden(number);
     const int file = open(candidate.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-    if (file < 0) fail(path_, "cannot write", errno);
+    if (file < 0) fail_replacing(path_, "cannot write", errno);
     // Whoever holds the lock is writing; without one, a run that was killed left the file.
     if (flock(file, LOCK_EX | LOCK_NB) != 0 || !names(candidate, file) || ftruncate(file, 0) != 0) {
       close(file);
@@ -77,7 +77,7 @@ void ReplacedFile::open_hidden() {
     file_ = file;
     return;
   }
-  fail(path_, "cannot write", EBUSY);
+  fail_replacing(path_, "cannot write", EBUSY);
 }
 
 void ReplacedFile::link_hidden() {
@@ -93,19 +93,20 @@ void ReplacedFile::link_hidden() {
   const int rename_error = errno;
   if (linked && !renamed) unlink(name.c_str());
   if (folder >= 0) close(folder);
-  if (!linked) fail(path_, "cannot write", link_error);
-  if (!renamed) fail(path_, "cannot replace", rename_error);
+  if (!linked) fail_replacing(path_, "cannot write", link_error);
+  if (!renamed) fail_replacing(path_, "cannot replace", rename_error);
 }
 
 void ReplacedFile::replace() {
   if (temporary_.empty()) {
     link_hidden();
   } else {
-    if (rename(temporary_.c_str(), path_.c_str()) != 0) fail(path_, "cannot replace", errno);
+    if (rename(temporary_.c_str(), path_.c_str()) != 0)
+      fail_replacing(path_, "cannot replace", errno);
     temporary_.clear();
   }
   const bool closed = close(std::exchange(file_, -1)) == 0;
-  if (!closed) fail(path_, "cannot write", errno);
+  if (!closed) fail_replacing(path_, "cannot write", errno);
 }
 
 }  // namespace attnscope

@@ -39,7 +39,7 @@ void open_browser(const std::string& address, const Session& session) {
 
 /// The address is known, and read by whoever started this, long before the end: it is printed at
 /// once, past the output that appears when a command is done.
-void write(const Arguments& arguments, const Session& session, std::ostream& out) {
+void serve_models(const Arguments& arguments, const Session& session, std::ostream& out) {
   if (arguments.flag("openapi")) {
     out << openapi_text();
     return;
@@ -84,7 +84,7 @@ Command serve_command() {
                        {{"models", "MODEL"}, {"store", "rows.sqlite"}, {"port", "0"}},
                        {{"openapi", ""}}},
           .parameters = all_parameters(),
-          .write = write};
+          .write = serve_models};
 }
 
 }  // namespace attnscope

@@ -20,7 +20,7 @@ std::string escaped(const std::string& text) {
 }
 
 /// ":MESSAGE:ACTION", as `_arguments` reads it.
-std::string action(const Parameter& parameter) {
+std::string zsh_action(const Parameter& parameter) {
   const std::string message = fmt::format(":{}:", escaped(parameter.metavariable));
   switch (offer_of(parameter)) {
     case Offer::nothing: return message + " ";
@@ -35,14 +35,14 @@ std::string action(const Parameter& parameter) {
 std::string specification(const Command& command, const Parameter& parameter) {
   if (parameter.positional) {
     const bool several = parameter.type == ParameterType::models;
-    return fmt::format("{}{}", several ? "*" : "1", action(parameter));
+    return fmt::format("{}{}", several ? "*" : "1", zsh_action(parameter));
   }
   const std::string flag = flag_of(parameter.name);
   const std::string help = fmt::format("[{}]", escaped(help_of(command, parameter)));
   if (parameter.type == ParameterType::flag) return flag + help;
   // `=-`: the value stands in the same word; `::`: there may be none.
-  return parameter.bare.empty() ? flag + "=" + help + action(parameter)
-                                : flag + "=-" + help + ":" + action(parameter);
+  return parameter.bare.empty() ? flag + "=" + help + zsh_action(parameter)
+                                : flag + "=-" + help + ":" + zsh_action(parameter);
 }
 
 }  // namespace

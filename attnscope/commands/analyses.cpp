@@ -8,52 +8,53 @@
 namespace attnscope {
 namespace {
 
-[[noreturn]] void refuse(const std::string& problem) {
+[[noreturn]] void refuse_item(const std::string& problem) {
   throw Error(ErrorKind::format, {.place = "work item", .problem = verbatim(problem)});
 }
 
 void check_tensor(const Analysis& analysis, const WorkItem& item, const Source& source) {
-  if (!analysis.takes_tensors) refuse(item.analysis + " takes no tensor");
+  if (!analysis.takes_tensors) refuse_item(item.analysis + " takes no tensor");
   const CheckpointTensor* tensor = source.checkpoint->find(item.tensor);
-  if (tensor == nullptr) refuse(source.name + " has no '" + item.tensor + "'");
+  if (tensor == nullptr) refuse_item(source.name + " has no '" + item.tensor + "'");
   if (tensor->view.shape.size() != 2 || tensor->view.element_count() == 0) {
-    refuse("'" + item.tensor + "' of " + source.name + " is no matrix");
+    refuse_item("'" + item.tensor + "' of " + source.name + " is no matrix");
   }
 }
 
 void check_layer(const Model& model, std::int64_t layer) {
   if (layer >= 0 && layer < model.dimensions().layers) return;
-  refuse(model.name() + " has no layer " + std::to_string(layer));
+  refuse_item(model.name() + " has no layer " + std::to_string(layer));
 }
 
 /// A role that the architecture has may still be missing in the files: then its outcomes say so.
 void check_role(const Analysis& analysis, const WorkItem& item, const Model& model) {
   if (analysis.roles.empty() != !item.role) {
-    refuse(item.role ? item.analysis + " takes no role" : "names no role");
+    refuse_item(item.role ? item.analysis + " takes no role" : "names no role");
   }
   if (!item.role) return;
   const std::string role(role_name(*item.role));
   if (std::find(analysis.roles.begin(), analysis.roles.end(), *item.role) == analysis.roles.end()) {
-    refuse(item.analysis + " does not take '" + role + "'");
+    refuse_item(item.analysis + " does not take '" + role + "'");
   }
-  if (!model.describes(*item.role)) refuse(model.name() + " has no '" + role + "'");
+  if (!model.describes(*item.role)) refuse_item(model.name() + " has no '" + role + "'");
 }
 
 void check_batch(const Analysis& analysis, const WorkItem& item, const Source& source) {
-  if (!analysis.takes_batches) refuse(item.analysis + " takes no sequences");
-  if (source.model == nullptr || item.layer || item.role) refuse("names a layer and sequences");
-  if (item.batch->layers.empty()) refuse("names no layers to look at");
+  if (!analysis.takes_batches) refuse_item(item.analysis + " takes no sequences");
+  if (source.model == nullptr || item.layer || item.role)
+    refuse_item("names a layer and sequences");
+  if (item.batch->layers.empty()) refuse_item("names no layers to look at");
   for (const std::int64_t layer : item.batch->layers) check_layer(*source.model, layer);
 }
 
 void check_layers(const Analysis& analysis, const WorkItem& item, const Source& source) {
-  if (source.model == nullptr || !item.layer) refuse("names no layer");
+  if (source.model == nullptr || !item.layer) refuse_item("names no layer");
   check_layer(*source.model, *item.layer);
   check_role(analysis, item, *source.model);
   if (!item.earlier_layer) return;
   check_layer(*source.model, *item.earlier_layer);
   if (!analysis.roles.empty() || *item.earlier_layer >= *item.layer) {
-    refuse("layer " + std::to_string(*item.earlier_layer) + " comes not before the other one");
+    refuse_item("layer " + std::to_string(*item.earlier_layer) + " comes not before the other one");
   }
 }
 
@@ -77,13 +78,13 @@ const Analysis* find_analysis(std::string_view name) {
 std::vector<Outcome> compute_item(const WorkItem& item, std::span<const Source> sources,
                                   const Compute& compute) {
   const Analysis* analysis = find_analysis(item.analysis);
-  if (analysis == nullptr) refuse("no analysis is called '" + item.analysis + "'");
-  if (item.model >= sources.size()) refuse("there is no model " + std::to_string(item.model));
+  if (analysis == nullptr) refuse_item("no analysis is called '" + item.analysis + "'");
+  if (item.model >= sources.size()) refuse_item("there is no model " + std::to_string(item.model));
   const Source& source = sources[item.model];
   if (item.batch) {
     check_batch(*analysis, item, source);
   } else if (item.tensor.empty()) {
-    if (analysis->takes_batches) refuse("names no sequences");
+    if (analysis->takes_batches) refuse_item("names no sequences");
     check_layers(*analysis, item, source);
   } else {
     check_tensor(*analysis, item, source);

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "attnscope/pipeline/analysis.h"
+#include "attnscope/run/analysis.h"
 
 namespace attnscope {
 

@@ -1,11 +1,11 @@
-#include "attnscope/pipeline/attention.h"
+#include "attnscope/analyses/attention.h"
 
-#include "attnscope/commands/common.h"
+#include "attnscope/analyses/attention_map.h"
+#include "attnscope/analyses/kept_maps.h"
+#include "attnscope/commands/shared_parameters.h"
 #include "attnscope/commands/text_parameters.h"
 #include "attnscope/core/error.h"
 #include "attnscope/output/safetensors_file.h"
-#include "attnscope/pipeline/attention_map.h"
-#include "attnscope/pipeline/kept_maps.h"
 
 namespace attnscope {
 namespace {
@@ -78,7 +78,7 @@ void save_maps(const Arguments& arguments, const Session& session, const Model& 
   file.end();
 }
 
-void run(const Arguments& arguments, const Session& session, RowSink& sink) {
+void run_attention_command(const Arguments& arguments, const Session& session, RowSink& sink) {
   AttentionRequest request{.layers = arguments.layers("layers"),
                            .energy = energy_of(arguments),
                            .without_first = arguments.flag("without_first")};
@@ -107,7 +107,7 @@ void run(const Arguments& arguments, const Session& session, RowSink& sink) {
   run_attention(models, request, context, sink);
 }
 
-Parameters own_parameters() {
+Parameters attention_parameters() {
   return {energy_parameter({AttentionRequest().energy}),
           {.name = "without_first",
            .type = flag,
@@ -156,7 +156,7 @@ Command attention_command() {
                     {"heatmap", "3,0"},
                     {"log", ""}}},
       .parameters = joined({remote_model_parameters(), text_parameters(), window_parameters(),
-                            own_parameters(), work_parameters(), output_parameters()}),
+                            attention_parameters(), work_parameters(), output_parameters()}),
       .exclusions = joined_exclusions(
           {{"induction",
             {"heatmap", "maps", "maps_of", "text", "text_file", "tokens", "token_file", "energy",
@@ -167,7 +167,7 @@ Command attention_command() {
             "gives one map as it is"}},
           text_exclusions(/*with_windows=*/true)),
       .analyses = {&attention_analysis(), &induction_analysis()},
-      .run = run};
+      .run = run_attention_command};
 }
 
 }  // namespace attnscope

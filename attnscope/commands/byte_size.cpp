@@ -35,8 +35,8 @@ bool same_letters(std::string_view a, std::string_view b) {
   });
 }
 
-[[noreturn]] void refuse(const std::string& parameter, const std::string& text,
-                         const std::string& meant = "") {
+[[noreturn]] void refuse_size(const std::string& parameter, const std::string& text,
+                              const std::string& meant = "") {
   throw Error(ErrorKind::usage,
               {.parameter = parameter,
                .problem = "'" + text + "' is not a size of memory" +
@@ -49,20 +49,21 @@ std::uint64_t parse_byte_size(const std::string& parameter, const std::string& t
   double number = 0;
   const char* end = text.data() + text.size();
   const auto [stop, error] = std::from_chars(text.data(), end, number, std::chars_format::fixed);
-  if (error != std::errc() || !(number > 0) || std::isinf(number)) refuse(parameter, text);
+  if (error != std::errc() || !(number > 0) || std::isinf(number)) refuse_size(parameter, text);
   const std::string_view unit(stop, static_cast<std::size_t>(end - stop));
   const std::string digits(text.data(), stop);
-  if (unit.empty()) refuse(parameter, text, ": it has no unit (did you mean '" + digits + "G'?)");
+  if (unit.empty())
+    refuse_size(parameter, text, ": it has no unit (did you mean '" + digits + "G'?)");
   std::vector<std::string> known;
   for (const Unit& candidate : kUnits) {
     if (same_letters(unit, candidate.name)) {
       const double bytes = number * std::pow(candidate.base, candidate.power);
-      if (bytes < 1 || bytes > kMostBytes) refuse(parameter, text);
+      if (bytes < 1 || bytes > kMostBytes) refuse_size(parameter, text);
       return static_cast<std::uint64_t>(bytes);
     }
     known.push_back(digits + std::string(candidate.name));
   }
-  refuse(parameter, text, suggestion(text, known));
+  refuse_size(parameter, text, suggestion(text, known));
 }
 
 }  // namespace attnscope

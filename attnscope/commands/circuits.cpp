@@ -1,6 +1,6 @@
-#include "attnscope/pipeline/circuits.h"
+#include "attnscope/analyses/circuits.h"
 
-#include "attnscope/commands/common.h"
+#include "attnscope/commands/shared_parameters.h"
 
 namespace attnscope {
 namespace {
@@ -15,7 +15,7 @@ FoldNorm fold_norm_of(const Arguments& arguments) {
   return how == "centred" ? FoldNorm::centred : FoldNorm::gain;
 }
 
-void run(const Arguments& arguments, const Session& session, RowSink& sink) {
+void run_circuits_command(const Arguments& arguments, const Session& session, RowSink& sink) {
   CircuitsRequest request{.circuits = arguments.roles("circuit"),
                           .layers = arguments.layers("layers"),
                           .thresholds = arguments.shares("energy"),
@@ -29,7 +29,7 @@ void run(const Arguments& arguments, const Session& session, RowSink& sink) {
   (request.composition ? run_composition : run_circuits)(models, request, context, sink);
 }
 
-Parameters own_parameters() {
+Parameters circuits_parameters() {
   return {
       {.name = "circuit",
        .type = roles,
@@ -74,13 +74,13 @@ Command circuits_command() {
           {{{"models", "examples/shakespeare-llama"}},
            {{"models", "MODEL"}, {"fold_norm", ""}, {"rope_offset", "-1"}, {"circuit", "qk"}},
            {{"models", "MODEL"}, {"composition", ""}, {"format", "csv"}, {"out", "pairs.csv"}}},
-      .parameters = joined(
-          {remote_model_parameters(), own_parameters(), work_parameters(), output_parameters()}),
+      .parameters = joined({remote_model_parameters(), circuits_parameters(), work_parameters(),
+                            output_parameters()}),
       .exclusions =
           {{"composition", {"circuit", "energy", "all_eigenvalues"}, "compares pairs of heads"},
            {"composition", {"with_bias"}, "reads what heads write, where no bias is a coordinate"}},
       .analyses = {&circuits_analysis(), &composition_analysis()},
-      .run = run};
+      .run = run_circuits_command};
 }
 
 }  // namespace attnscope

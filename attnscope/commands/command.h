@@ -17,9 +17,9 @@
 #include "attnscope/core/error.h"
 #include "attnscope/core/matrix_view.h"
 #include "attnscope/model/model.h"
-#include "attnscope/pipeline/analysis.h"
-#include "attnscope/pipeline/context.h"
 #include "attnscope/results/sink.h"
+#include "attnscope/run/analysis.h"
+#include "attnscope/run/context.h"
 
 namespace attnscope {
 

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "attnscope/commands/common.h"
+#include "attnscope/commands/shared_parameters.h"
 #include "attnscope/commands/store_contents.h"
 #include "attnscope/commands/stored_report.h"
 #include "attnscope/core/error.h"
@@ -71,7 +71,7 @@ bool asks_for_all(const Arguments& arguments, const Session& session, Store& sto
   return session.for_people && !chosen && store.sets().size() > 1;
 }
 
-void run(const Arguments& arguments, const Session& session, RowSink& sink) {
+void run_export_command(const Arguments& arguments, const Session& session, RowSink& sink) {
   Store store = Store::open_to_read(arguments.text("file"));
   if (arguments.flag("list") || asks_for_all(arguments, session, store)) {
     return send_contents(store, sink);
@@ -81,7 +81,7 @@ void run(const Arguments& arguments, const Session& session, RowSink& sink) {
               sink);
 }
 
-Parameters own_parameters() {
+Parameters export_parameters() {
   return {
       {.name = "file",
        .type = file,
@@ -116,9 +116,9 @@ Command export_command() {
                        {{"file", "rows.sqlite"},
                         {"command", "spectrum"},
                         {"model", "shakespeare-llama"}}},
-          .parameters = joined({own_parameters(), output_parameters()}),
+          .parameters = joined({export_parameters(), output_parameters()}),
           .exclusions = {{"list", {"command", "set", "model"}, "lists all that the store holds"}},
-          .run = run};
+          .run = run_export_command};
 }
 
 }  // namespace attnscope

@@ -1,11 +1,11 @@
-#include "attnscope/pipeline/info.h"
+#include "attnscope/analyses/info.h"
 
-#include "attnscope/commands/common.h"
+#include "attnscope/commands/shared_parameters.h"
 
 namespace attnscope {
 namespace {
 
-void run(const Arguments& arguments, const Session& session, RowSink& sink) {
+void run_info_command(const Arguments& arguments, const Session& session, RowSink& sink) {
   if (arguments.flag("system")) {
     return run_system_info(ATTNSCOPE_VERSION, session.context.kernels, sink);
   }
@@ -29,7 +29,7 @@ Command info_command() {
           .examples = {{{"models", "examples/shakespeare-gpt2"}}, {{"system", ""}}},
           .parameters = parameters(),
           .exclusions = {{"system", {"models"}, "says what this machine has"}},
-          .run = run};
+          .run = run_info_command};
 }
 
 }  // namespace attnscope

@@ -1,6 +1,6 @@
-#include "attnscope/pipeline/matrix.h"
+#include "attnscope/analyses/matrix.h"
 
-#include "attnscope/commands/common.h"
+#include "attnscope/commands/shared_parameters.h"
 #include "attnscope/core/error.h"
 
 namespace attnscope {
@@ -8,14 +8,14 @@ namespace {
 
 using enum ParameterType;
 
-MatrixRequest make_request(const Arguments& arguments) {
+MatrixRequest matrix_request(const Arguments& arguments) {
   return {.layer = *arguments.integer("layer"),
           .role = *arguments.find<Role>("matrix"),
           .head = arguments.integer("head")};
 }
 
-void run(const Arguments& arguments, const Session& session, RowSink& sink) {
-  run_matrix(open_models(arguments, session), make_request(arguments), sink);
+void run_matrix_command(const Arguments& arguments, const Session& session, RowSink& sink) {
+  run_matrix(open_models(arguments, session), matrix_request(arguments), sink);
 }
 
 WeightMatrix array(const Arguments& arguments, const Session& session) {
@@ -24,10 +24,10 @@ WeightMatrix array(const Arguments& arguments, const Session& session) {
     throw Error(ErrorKind::usage,
                 {.parameter = "out", .problem = "a .npy file holds the matrix of one model"});
   }
-  return extract_matrix(models.front(), make_request(arguments));
+  return extract_matrix(models.front(), matrix_request(arguments));
 }
 
-Parameters own_parameters() {
+Parameters matrix_parameters() {
   const std::string missing = "is needed", hint = "for example: {layer} 0 {matrix} q";
   return {{.name = "layer",
            .type = integer,
@@ -63,8 +63,8 @@ Command matrix_command() {
                         {"head", "2"},
                         {"out", "qk.npy"}}},
           .parameters =
-              joined({own_parameters(), remote_model_parameters(), output_parameters({".npy"})}),
-          .run = run,
+              joined({matrix_parameters(), remote_model_parameters(), output_parameters({".npy"})}),
+          .run = run_matrix_command,
           .array = array};
 }
 

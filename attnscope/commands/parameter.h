@@ -8,11 +8,11 @@
 #include <variant>
 #include <vector>
 
+#include "attnscope/analyses/requested_rank.h"
+#include "attnscope/analyses/selection.h"
+#include "attnscope/analyses/similarity.h"
 #include "attnscope/analysis/histogram.h"
 #include "attnscope/core/role.h"
-#include "attnscope/pipeline/rank.h"
-#include "attnscope/pipeline/selection.h"
-#include "attnscope/pipeline/similarity.h"
 
 namespace attnscope {
 

@@ -1,10 +1,10 @@
-#include "attnscope/pipeline/predict.h"
+#include "attnscope/analyses/predict.h"
 
 #include <deque>
 #include <optional>
 
-#include "attnscope/commands/common.h"
 #include "attnscope/commands/saved_run.h"
+#include "attnscope/commands/shared_parameters.h"
 #include "attnscope/commands/text_parameters.h"
 #include "attnscope/core/error.h"
 
@@ -31,7 +31,7 @@ void run_perplexity_of(const Arguments& arguments, const std::vector<Model>& mod
   run_perplexity(models, request, context, sink);
 }
 
-void run(const Arguments& arguments, const Session& session, RowSink& sink) {
+void run_predict_command(const Arguments& arguments, const Session& session, RowSink& sink) {
   const std::vector<Model> models = open_models(arguments, session);
   if (models.size() > 1 && arguments.given("save")) {
     throw Error(ErrorKind::usage,
@@ -63,7 +63,7 @@ void run(const Arguments& arguments, const Session& session, RowSink& sink) {
   run_predict(models, request, session.context, sink);
 }
 
-Parameters own_parameters() {
+Parameters predict_parameters() {
   return {{.name = "top",
            .type = integer,
            .help = "how many of the likeliest tokens",
@@ -105,12 +105,12 @@ Command predict_command() {
                    {{"models", "MODEL"}, {"text", "Paris is the [MASK] of France."}},
                    {{"models", "MODEL"}, {"text_file", "examples/README.md"}, {"perplexity", ""}},
                    {{"models", "MODEL"}, {"tokens", "46,32,90"}, {"save", "run.safetensors"}}},
-      .parameters = joined({remote_model_parameters(), text_parameters(), own_parameters(),
+      .parameters = joined({remote_model_parameters(), text_parameters(), predict_parameters(),
                             run_parameters(), output_parameters()}),
       .exclusions =
           joined_exclusions(text_exclusions(/*with_windows=*/false),
                             {{"perplexity", {"top", "generate", "save"}, "is of a whole text"}}),
-      .run = run};
+      .run = run_predict_command};
 }
 
 }  // namespace attnscope

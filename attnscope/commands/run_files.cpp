@@ -13,8 +13,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-[[noreturn]] void refuse(const std::string& parameter, const fs::path& path,
-                         const std::string& problem) {
+[[noreturn]] void refuse_output(const std::string& parameter, const fs::path& path,
+                                const std::string& problem) {
   if (parameter.empty()) {
     throw Error(ErrorKind::usage, "stdout", problem + "; write to another file");
   }
@@ -64,13 +64,13 @@ void RunFiles::check(const Output& output) const {
         [&](const FileIdentity& identity) { return is_same_file(identity, input.identity); });
   };
   for (const auto& [path, input] : inputs_) {
-    if (is_on_the_way(input)) refuse(output.parameter, output.path, "is " + input.what);
+    if (is_on_the_way(input)) refuse_output(output.parameter, output.path, "is " + input.what);
   }
   std::error_code ignored;
   for (const FileIdentity& above : std::span(output.on_the_way).subspan(1)) {
     for (const fs::path& folder : named_folders_) {
       if (!above.file || !fs::equivalent(above.path.parent_path(), folder, ignored)) continue;
-      refuse(output.parameter, output.path, "lies under the name of a file beside a model");
+      refuse_output(output.parameter, output.path, "lies under the name of a file beside a model");
     }
   }
   const FileIdentity& file = output.on_the_way.front();
@@ -78,8 +78,8 @@ void RunFiles::check(const Output& output) const {
   for (const auto& [folder, model] : model_folders_) {
     if (!fs::equivalent(file.path.parent_path(), folder, ignored)) continue;
     if (!changes_weights(folder, file.path.filename().string())) continue;
-    refuse(output.parameter, output.path,
-           "would be taken for weights of the model '" + verbatim(model) + "'");
+    refuse_output(output.parameter, output.path,
+                  "would be taken for weights of the model '" + verbatim(model) + "'");
   }
 }
 
@@ -108,7 +108,7 @@ void RunFiles::add_output(const std::string& parameter, const fs::path& path) {
                          lies_under(output.on_the_way, written) ||
                          lies_under(other.on_the_way, file);
     if (is_same && other.parameter != parameter)
-      refuse(parameter, path, "is " + named_by(other.parameter));
+      refuse_output(parameter, path, "is " + named_by(other.parameter));
   }
   check(output);
   outputs_.push_back(std::move(output));

@@ -5,9 +5,9 @@
 #include <optional>
 #include <ostream>
 
+#include "attnscope/analyses/predict.h"
 #include "attnscope/core/spool.h"
 #include "attnscope/output/safetensors_file.h"
-#include "attnscope/pipeline/predict.h"
 
 namespace attnscope {
 

@@ -1,13 +1,13 @@
-#include "attnscope/pipeline/similarity.h"
+#include "attnscope/analyses/similarity.h"
 
-#include "attnscope/commands/common.h"
+#include "attnscope/commands/shared_parameters.h"
 
 namespace attnscope {
 namespace {
 
 using enum ParameterType;
 
-void run(const Arguments& arguments, const Session& session, RowSink& sink) {
+void run_similarity_command(const Arguments& arguments, const Session& session, RowSink& sink) {
   SimilarityRequest request{.matrices = arguments.roles("matrix"),
                             .layers = arguments.layers("layers"),
                             .with_histogram = arguments.flag("histogram"),
@@ -20,7 +20,7 @@ void run(const Arguments& arguments, const Session& session, RowSink& sink) {
   note_idle_bins(arguments, sink);
 }
 
-Parameters own_parameters() {
+Parameters similarity_parameters() {
   return {{.name = "matrix",
            .type = roles,
            .metavariable = "NAMES",
@@ -53,14 +53,14 @@ Command similarity_command() {
                 {"matrix", "q"},
                 {"format", "json"}},
                {{"models", "MODEL"}, {"head_matrix", "0,3"}, {"matrix", "q"}, {"format", "csv"}}},
-          .parameters = joined({remote_model_parameters(), own_parameters(),
+          .parameters = joined({remote_model_parameters(), similarity_parameters(),
                                 bin_parameters(SimilarityRequest().bins), work_parameters(),
                                 output_parameters()}),
           .exclusions = {{"head_matrix", {"overlap", "layers"}, "prints one head of one layer"},
                          {"head_matrix", bins, "prints a matrix"},
                          {"overlap", bins, "prints a matrix"}},
           .analyses = {&similarity_analysis(), &head_overlap_analysis(), &head_matrix_analysis()},
-          .run = run};
+          .run = run_similarity_command};
 }
 
 }  // namespace attnscope

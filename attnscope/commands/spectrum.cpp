@@ -1,14 +1,14 @@
-#include "attnscope/pipeline/spectrum.h"
+#include "attnscope/analyses/spectrum.h"
 
-#include "attnscope/commands/common.h"
-#include "attnscope/pipeline/mla.h"
+#include "attnscope/analyses/mla.h"
+#include "attnscope/commands/shared_parameters.h"
 
 namespace attnscope {
 namespace {
 
 using enum ParameterType;
 
-SpectrumRequest make_request(const Arguments& arguments) {
+SpectrumRequest spectrum_request(const Arguments& arguments) {
   SpectrumRequest request{.matrices = arguments.roles("matrix"),
                           .layers = arguments.layers("layers"),
                           .per_head = arguments.flag("per_head"),
@@ -18,8 +18,8 @@ SpectrumRequest make_request(const Arguments& arguments) {
   return request;
 }
 
-void run(const Arguments& arguments, const Session& session, RowSink& sink) {
-  const SpectrumRequest request = make_request(arguments);
+void run_spectrum_command(const Arguments& arguments, const Session& session, RowSink& sink) {
+  const SpectrumRequest request = spectrum_request(arguments);
   if (arguments.given("tensor")) {
     const NamedCheckpoints opened = open_checkpoints(arguments, session);
     const StoringContext context(arguments, session);
@@ -31,7 +31,7 @@ void run(const Arguments& arguments, const Session& session, RowSink& sink) {
   (arguments.flag("mla") ? run_mla : run_spectrum)(models, request, context, sink);
 }
 
-Parameters own_parameters() {
+Parameters spectrum_parameters() {
   return {{.name = "matrix",
            .type = roles,
            .metavariable = "NAMES",
@@ -80,14 +80,14 @@ Command spectrum_command() {
                    {{"models", "MODEL"}, {"matrix", "kv"}, {"rank", "512,0.1D"}},
                    {{"models", "MODEL"}, {"mla", ""}},
                    {{"models", "MODEL"}, {"store", "rows.sqlite"}}},
-      .parameters = joined(
-          {remote_model_parameters(), own_parameters(), work_parameters(), output_parameters()}),
+      .parameters = joined({remote_model_parameters(), spectrum_parameters(), work_parameters(),
+                            output_parameters()}),
       .exclusions = {{"mla",
                       {"matrix", "per_head", "values", "rank", "tensor"},
                       "asks of queries, and of keys and values, at ranks of its own"},
                      {"tensor", {"matrix", "layers", "per_head", "layout"}, "names one tensor"}},
       .analyses = {&spectrum_analysis(), &mla_analysis()},
-      .run = run};
+      .run = run_spectrum_command};
 }
 
 }  // namespace attnscope

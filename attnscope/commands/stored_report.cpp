@@ -21,18 +21,19 @@ const Analysis& analysis_of(const StoredSet& set) {
               "these rows are of an analysis that this attnscope does not know", "update it");
 }
 
-std::string text_of(const Value& value) { return record_text({{"value", value}}); }
+std::string value_text(const Value& value) { return record_text({{"value", value}}); }
 
 /// What all runs agree on; null for the rest.
 Record agreed_parameters(const StoredSet& set) {
   if (set.parameters.empty()) return set.analysis.parameters;
   Record agreed;
   for (const auto& [name, value] : set.parameters.front().fields()) {
-    const bool same = std::all_of(set.parameters.begin(), set.parameters.end(),
-                                  [&, &key = name, &first = value](const auto& other) {
-                                    const Value* found = other.find(key);
-                                    return found != nullptr && text_of(*found) == text_of(first);
-                                  });
+    const bool same =
+        std::all_of(set.parameters.begin(), set.parameters.end(),
+                    [&, &key = name, &first = value](const auto& other) {
+                      const Value* found = other.find(key);
+                      return found != nullptr && value_text(*found) == value_text(first);
+                    });
     agreed.add(name, same ? value : Value());
   }
   return agreed;

@@ -8,8 +8,8 @@
 #include "attnscope/core/text.h"
 #include "attnscope/core/utf8.h"
 #include "attnscope/core/wording.h"
-#include "attnscope/forward/token_shard.h"
-#include "attnscope/forward/token_windows.h"
+#include "attnscope/tokens/token_shard.h"
+#include "attnscope/tokens/token_windows.h"
 
 namespace attnscope {
 namespace {
@@ -52,7 +52,7 @@ void check_text(std::string_view text, ErrorParts where) {
 }
 
 /// The text of `text` or `text_file`. Throws Error(usage) where neither is given, or it is empty.
-std::string text_of(const Arguments& arguments, const Session& session) {
+std::string text_to_encode(const Arguments& arguments, const Session& session) {
   if (arguments.given("text")) {
     std::string text = arguments.text("text");
     check_text(text, {.parameter = "text"});
@@ -159,7 +159,7 @@ UnknownTokens unknown_tokens(const Tokenizer& tokenizer, std::span<const std::in
 
 TokenIds text_ids(const Arguments& arguments, const Session& session, const Model& model) {
   if (arguments.given("tokens")) return parse_ids(arguments.text("tokens"));
-  return tokenizer_of(model).encode(text_of(arguments, session), /*special=*/true);
+  return tokenizer_of(model).encode(text_to_encode(arguments, session), /*special=*/true);
 }
 
 TokenizedText tokenized_text(const Arguments& arguments, const Session& session,
@@ -175,7 +175,7 @@ TokenizedText tokenized_text(const Arguments& arguments, const Session& session,
     }
     return out;
   }
-  const std::string text = text_of(arguments, session);
+  const std::string text = text_to_encode(arguments, session);
   out.tokenizer = tokenizer_of(model);
   out.tokens = out.tokenizer->encode(text, /*special=*/true);
   out.source = arguments.given("text") ? "text" : name_of(arguments.text("text_file"));
@@ -200,7 +200,7 @@ TokenSequences token_sequences(const Arguments& arguments, const Session& sessio
   }
   if (arguments.given("text")) {
     const Tokenizer tokenizer = tokenizer_of(model);
-    TokenIds ids = tokenizer.encode(text_of(arguments, session), /*special=*/true);
+    TokenIds ids = tokenizer.encode(text_to_encode(arguments, session), /*special=*/true);
     std::string note = unknown_note(model, unknown_tokens(tokenizer, ids));
     TokenSequences out = one_sequence(std::move(ids), "text");
     out.note = std::move(note);
@@ -227,8 +227,8 @@ TokenSequences token_sequences(const Arguments& arguments, const Session& sessio
     }
     file = arguments.text("text_file");
     const Tokenizer tokenizer = tokenizer_of(model);
-    out.of_model = cut_windows(tokenizer.encode(text_of(arguments, session), /*special=*/false),
-                               request, file);
+    out.of_model = cut_windows(
+        tokenizer.encode(text_to_encode(arguments, session), /*special=*/false), request, file);
     UnknownTokens unknown;
     for (const TokenIds& window : out.of_model) {
       const UnknownTokens of_window = unknown_tokens(tokenizer, window);

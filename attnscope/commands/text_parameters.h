@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "attnscope/commands/common.h"
+#include "attnscope/commands/shared_parameters.h"
 #include "attnscope/forward/forward_pass.h"
-#include "attnscope/forward/tokenizer.h"
+#include "attnscope/tokens/tokenizer.h"
 
 namespace attnscope {
 

@@ -13,8 +13,8 @@
 namespace attnscope {
 namespace {
 
-[[noreturn]] void refuse(const Parameter& parameter, const std::string& problem,
-                         const std::string& hint = "") {
+[[noreturn]] void refuse_value(const Parameter& parameter, const std::string& problem,
+                               const std::string& hint = "") {
   throw Error(ErrorKind::usage, {.parameter = parameter.name, .problem = problem, .hint = hint});
 }
 
@@ -24,8 +24,8 @@ std::int64_t whole_number(const Parameter& parameter, const std::string& text, s
   const char* end = text.data() + text.size();
   const auto [stop, error] = std::from_chars(text.data(), end, number);
   if (error != std::errc() || stop != end || number < least || number > most) {
-    refuse(parameter, "'" + text + "' is not a whole number from " + std::to_string(least) +
-                          " to " + std::to_string(most));
+    refuse_value(parameter, "'" + text + "' is not a whole number from " + std::to_string(least) +
+                                " to " + std::to_string(most));
   }
   return number;
 }
@@ -33,22 +33,23 @@ std::int64_t whole_number(const Parameter& parameter, const std::string& text, s
 std::string choice_of(const Parameter& parameter, const std::string& text) {
   const auto& choices = parameter.choices;
   if (std::find(choices.begin(), choices.end(), text) != choices.end()) return text;
-  if (parameter.noun.empty()) refuse(parameter, "'" + text + "' is not " + choices_text(parameter));
-  refuse(parameter, "'" + text + "' is not a " + parameter.noun + suggestion(text, choices) + "; " +
-                        parameter.noun + "s: " + join(choices));
+  if (parameter.noun.empty())
+    refuse_value(parameter, "'" + text + "' is not " + choices_text(parameter));
+  refuse_value(parameter, "'" + text + "' is not a " + parameter.noun + suggestion(text, choices) +
+                              "; " + parameter.noun + "s: " + join(choices));
 }
 
 Role role_of(const Parameter& parameter, const std::string& text) {
   const auto role = role_from_name(text);
   if (!role) {
     const auto names = role_names();
-    refuse(parameter, "'" + text + "' is not a matrix" + suggestion(text, names) +
-                          "; matrices: " + join(names));
+    refuse_value(parameter, "'" + text + "' is not a matrix" + suggestion(text, names) +
+                                "; matrices: " + join(names));
   }
   const auto& choices = parameter.choices;
   if (std::find(choices.begin(), choices.end(), text) == choices.end()) {
     std::string problem = parameter.otherwise;
-    refuse(parameter, problem.replace(problem.find('*'), 1, text));
+    refuse_value(parameter, problem.replace(problem.find('*'), 1, text));
   }
   return *role;
 }
@@ -71,8 +72,8 @@ double share_of(const Parameter& parameter, const std::string& text) {
   const char* end = text.data() + text.size();
   const auto [stop, error] = std::from_chars(text.data(), end, share);
   if (error != std::errc() || stop != end || !(share > 0 && share < 1)) {
-    refuse(parameter, "'" + text + "' is not a share of the energy between 0 and 1",
-           "for example: 0.9,0.99");
+    refuse_value(parameter, "'" + text + "' is not a share of the energy between 0 and 1",
+                 "for example: 0.9,0.99");
   }
   return share;
 }
@@ -109,8 +110,8 @@ LayerSelection layers_of(const Parameter& parameter, const std::string& text) {
   for (const std::string& part : list_parts(text)) {
     const auto range = layer_range(part);
     if (!range) {
-      refuse(parameter, "'" + part + "' is not a layer or a range of layers",
-             "for example: 0-3,-4-");
+      refuse_value(parameter, "'" + part + "' is not a layer or a range of layers",
+                   "for example: 0-3,-4-");
     }
     layers.ranges.push_back(*range);
   }
@@ -120,7 +121,7 @@ LayerSelection layers_of(const Parameter& parameter, const std::string& text) {
 HeadPlace head_of(const Parameter& parameter, const std::string& text) {
   const std::vector<std::string> parts = list_parts(text);
   if (parts.size() != 2) {
-    refuse(parameter, "'" + text + "' is not a layer and a head", "for example: 0,3");
+    refuse_value(parameter, "'" + text + "' is not a layer and a head", "for example: 0,3");
   }
   return {whole_number(parameter, parts[0], -kMaxSize, kMaxSize),
           whole_number(parameter, parts[1], 0, kMaxSize)};
@@ -129,7 +130,7 @@ HeadPlace head_of(const Parameter& parameter, const std::string& text) {
 BinCount bins_of(const Parameter& parameter, const std::string& text) {
   if (text == "fd") return {.freedman_diaconis = true};
   if (text.find_first_not_of("0123456789") != std::string::npos) {
-    refuse(parameter, "'" + text + "' is neither fd nor a number of bins");
+    refuse_value(parameter, "'" + text + "' is neither fd nor a number of bins");
   }
   return {.bins = whole_number(parameter, text, 1, kMostBins)};
 }
@@ -148,7 +149,7 @@ ValueRange range_of(const Parameter& parameter, const std::string& text) {
     const auto low = finite_number(parts[0]), high = finite_number(parts[1]);
     if (low && high && *low < *high && std::isfinite(*high - *low)) return {*low, *high};
   }
-  refuse(parameter, "'" + text + "' is not two ascending numbers", "for example: -0.8,0.8");
+  refuse_value(parameter, "'" + text + "' is not two ascending numbers", "for example: -0.8,0.8");
 }
 
 }  // namespace
@@ -174,7 +175,7 @@ ParameterValue value_from_text(const Parameter& parameter, const std::string& te
     case ParameterType::file: return text;
     case ParameterType::models: return std::vector<std::string>{text};
   }
-  refuse(parameter, "has no type");
+  refuse_value(parameter, "has no type");
 }
 
 }  // namespace attnscope

@@ -1,11 +1,11 @@
-#include "attnscope/pipeline/weights.h"
+#include "attnscope/analyses/weights.h"
 
-#include "attnscope/commands/common.h"
+#include "attnscope/commands/shared_parameters.h"
 
 namespace attnscope {
 namespace {
 
-void run(const Arguments& arguments, const Session& session, RowSink& sink) {
+void run_weights_command(const Arguments& arguments, const Session& session, RowSink& sink) {
   WeightsRequest request{.matrices = arguments.roles("matrix"),
                          .layers = arguments.layers("layers"),
                          .per_head = arguments.flag("per_head"),
@@ -17,7 +17,7 @@ void run(const Arguments& arguments, const Session& session, RowSink& sink) {
   note_idle_bins(arguments, sink);
 }
 
-Parameters own_parameters() {
+Parameters weights_parameters() {
   std::vector<std::string> projections;
   for (const Role role : kProjections) projections.emplace_back(role_name(role));
   return {{.name = "matrix",
@@ -42,11 +42,11 @@ Command weights_command() {
                 {"bins", "fd"},
                 {"matrix", "q,k"},
                 {"format", "json"}}},
-          .parameters = joined({remote_model_parameters(), own_parameters(),
+          .parameters = joined({remote_model_parameters(), weights_parameters(),
                                 bin_parameters(WeightsRequest().bins), work_parameters(),
                                 output_parameters()}),
           .analyses = {&weights_analysis()},
-          .run = run};
+          .run = run_weights_command};
 }
 
 }  // namespace attnscope

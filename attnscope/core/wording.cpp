@@ -18,4 +18,10 @@ std::string join_alternatives(std::span<const std::string> words) {
   return join(words.first(words.size() - 1)) + " or " + words.back();
 }
 
+std::string memory_text(std::uint64_t bytes) {
+  constexpr std::uint64_t kMegabyte = 1'000'000;
+  return bytes < kMegabyte ? std::to_string(bytes) + " bytes"
+                           : std::to_string(bytes / kMegabyte) + " MB";
+}
+
 }  // namespace attnscope

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <concepts>
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
@@ -27,5 +28,8 @@ std::vector<std::string> list_parts(std::string_view list);
 
 /// "a", "a or b", "a, b or c".
 std::string join_alternatives(std::span<const std::string> words);
+
+/// "12 MB", or bytes where there are less than one.
+std::string memory_text(std::uint64_t bytes);
 
 }  // namespace attnscope

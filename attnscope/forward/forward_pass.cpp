@@ -8,8 +8,8 @@
 #include "attnscope/core/wording.h"
 #include "attnscope/forward/embedding.h"
 #include "attnscope/forward/layer_run.h"
-#include "attnscope/numerics/activations.h"
-#include "attnscope/numerics/norms.h"
+#include "attnscope/numerics/inference/activations.h"
+#include "attnscope/numerics/inference/norms.h"
 
 namespace attnscope {
 namespace {

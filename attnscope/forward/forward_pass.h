@@ -12,9 +12,9 @@
 #include "attnscope/core/matrix_view.h"
 #include "attnscope/forward/forward_weights.h"
 #include "attnscope/forward/key_value_cache.h"
-#include "attnscope/forward/token_ids.h"
 #include "attnscope/model/model.h"
 #include "attnscope/numerics/compute.h"
+#include "attnscope/tokens/token_ids.h"
 
 namespace attnscope {
 

@@ -10,7 +10,7 @@
 #include "attnscope/core/matrix_view.h"
 #include "attnscope/model/model.h"
 #include "attnscope/numerics/compute.h"
-#include "attnscope/numerics/linear.h"
+#include "attnscope/numerics/inference/linear.h"
 
 namespace attnscope {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "attnscope/forward/forward_pass.h"
-#include "attnscope/forward/tokenizer.h"
+#include "attnscope/tokens/tokenizer.h"
 
 namespace attnscope {
 

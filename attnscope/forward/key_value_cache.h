@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "attnscope/forward/token_ids.h"
 #include "attnscope/model/spec.h"
-#include "attnscope/numerics/keys_and_values.h"
+#include "attnscope/numerics/inference/keys_and_values.h"
+#include "attnscope/tokens/token_ids.h"
 
 namespace attnscope {
 

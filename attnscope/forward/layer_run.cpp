@@ -5,7 +5,7 @@
 #include "attnscope/core/error.h"
 #include "attnscope/model/rope.h"
 #include "attnscope/numerics/all_finite.h"
-#include "attnscope/numerics/norms.h"
+#include "attnscope/numerics/inference/norms.h"
 
 namespace attnscope {
 namespace {

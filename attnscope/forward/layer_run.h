@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "attnscope/forward/forward_pass.h"
-#include "attnscope/numerics/attention.h"
-#include "attnscope/numerics/linear.h"
-#include "attnscope/numerics/rotary.h"
+#include "attnscope/numerics/inference/attention.h"
+#include "attnscope/numerics/inference/linear.h"
+#include "attnscope/numerics/inference/rotary.h"
 
 namespace attnscope {
 

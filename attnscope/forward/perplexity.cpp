@@ -4,7 +4,7 @@
 
 #include "attnscope/forward/logits.h"
 #include "attnscope/forward/token_scores.h"
-#include "attnscope/forward/token_windows.h"
+#include "attnscope/tokens/token_windows.h"
 
 namespace attnscope {
 namespace {

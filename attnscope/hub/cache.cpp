@@ -35,7 +35,7 @@ void make_folder(const fs::path& path) {
   if (error) fail(path, "cannot make this folder", error.message());
 }
 
-std::string text_of(const fs::path& path) {
+std::string file_text(const fs::path& path) {
   constexpr std::streamsize kMostBytes = 1000;
   std::string text(kMostBytes, '\0');
   std::ifstream file(path, std::ios::binary);
@@ -92,7 +92,7 @@ bool HubCache::has(const std::string& commit, const std::string& path) const {
 std::optional<std::string> HubCache::commit_of(const std::string& revision) const {
   std::error_code ignored;
   const fs::path ref = folder_ / "refs" / revision;
-  std::string commit = fs::is_regular_file(ref, ignored) ? text_of(ref) : revision;
+  std::string commit = fs::is_regular_file(ref, ignored) ? file_text(ref) : revision;
   // huggingface_hub writes no line end; a person might.
   while (!commit.empty() && (commit.back() == '\n' || commit.back() == '\r')) commit.pop_back();
   // A cache that was made by hand may call its snapshots anything.
@@ -125,7 +125,7 @@ void HubCache::prepare(const std::string& commit) const {
 
 void HubCache::write_ref(const std::string& revision, const std::string& commit) const {
   const fs::path ref = folder_ / "refs" / revision;
-  if (revision != commit && text_of(ref) != commit) write_text(ref, commit);
+  if (revision != commit && file_text(ref) != commit) write_text(ref, commit);
 }
 
 void HubCache::write_absent(const std::string& commit, const std::string& path) const {

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "attnscope/core/error.h"
-#include "attnscope/hub/http.h"
+#include "attnscope/hub/connection.h"
 #include "attnscope/hub/settings.h"
 
 namespace attnscope {

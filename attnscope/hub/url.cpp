@@ -14,14 +14,14 @@ struct FreeUrl {
 };
 using UrlHandle = std::unique_ptr<CURLU, FreeUrl>;
 
-[[noreturn]] void refuse(const std::string& url) {
+[[noreturn]] void refuse_url(const std::string& url) {
   throw Error(ErrorKind::io, url, "is no address that is followed (http or https)");
 }
 
 std::string part_of(const UrlHandle& url, CURLUPart part, unsigned flags,
                     const std::string& whole) {
   char* text = nullptr;
-  if (curl_url_get(url.get(), part, &text, flags) != CURLUE_OK) refuse(whole);
+  if (curl_url_get(url.get(), part, &text, flags) != CURLUE_OK) refuse_url(whole);
   const std::unique_ptr<char, void (*)(void*)> owner(text, curl_free);
   return text;
 }
@@ -31,11 +31,12 @@ UrlHandle parsed(const std::string& base, const std::string& location) {
   UrlHandle url(curl_url());
   if (url == nullptr) throw std::bad_alloc();
   if (!base.empty() && curl_url_set(url.get(), CURLUPART_URL, base.c_str(), 0) != CURLUE_OK) {
-    refuse(base);
+    refuse_url(base);
   }
-  if (curl_url_set(url.get(), CURLUPART_URL, location.c_str(), 0) != CURLUE_OK) refuse(location);
+  if (curl_url_set(url.get(), CURLUPART_URL, location.c_str(), 0) != CURLUE_OK)
+    refuse_url(location);
   const std::string scheme = part_of(url, CURLUPART_SCHEME, 0, location);
-  if (scheme != "http" && scheme != "https") refuse(location);
+  if (scheme != "http" && scheme != "https") refuse_url(location);
   return url;
 }
 

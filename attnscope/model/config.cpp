@@ -21,7 +21,7 @@ std::string text_field(const json& config, const char* key) {
   return found != config.end() && found->is_string() ? found->get<std::string>() : "";
 }
 
-[[noreturn]] void refuse(std::string_view file, std::string problem) {
+[[noreturn]] void refuse_config(std::string_view file, std::string problem) {
   throw Error(ErrorKind::format, {.file = std::string(file), .problem = std::move(problem)});
 }
 
@@ -71,7 +71,7 @@ const Architecture& find_architecture(const json& config, std::string_view where
     }
   }
   if (named.empty()) {
-    refuse(where, "says no model_type and no architectures");
+    refuse_config(where, "says no model_type and no architectures");
   }
   std::string problem = "architecture '" + verbatim(named) + "' is not known";
   const std::vector<std::string> names = architecture_names();
@@ -158,13 +158,13 @@ Quantisation quantisation_of(const json& config) {
 
 Quantisation parse_quantisation(std::string_view text, std::string_view where) {
   const json config = parse_json(text, where);
-  if (!config.is_object()) refuse(where, "is not a JSON object");
+  if (!config.is_object()) refuse_config(where, "is not a JSON object");
   return quantisation_of(config);
 }
 
 ModelSpec parse_config(std::string_view text, std::string_view where) {
   const json config = parse_json(text, where);
-  if (!config.is_object()) refuse(where, "is not a JSON object");
+  if (!config.is_object()) refuse_config(where, "is not a JSON object");
 
   const Architecture& architecture = find_architecture(config, where);
   const json* nested = nested_language(config);

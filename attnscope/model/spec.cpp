@@ -6,7 +6,7 @@
 namespace attnscope {
 namespace {
 
-[[noreturn]] void refuse(std::string_view file, std::string problem) {
+[[noreturn]] void refuse_spec(std::string_view file, std::string problem) {
   throw Error(ErrorKind::format, {.file = std::string(file), .problem = std::move(problem)});
 }
 
@@ -45,19 +45,19 @@ LayerNumbers layer_numbers(const Dimensions& dimensions, std::int64_t layer) {
 void check_dimensions(const Dimensions& dimensions, std::string_view where) {
   const HeadShape& heads = dimensions.heads;
   if (dimensions.layers > kMaxLayers) {
-    refuse(where, std::to_string(dimensions.layers) + " layers are over the limit of " +
-                      std::to_string(kMaxLayers));
+    refuse_spec(where, std::to_string(dimensions.layers) + " layers are over the limit of " +
+                           std::to_string(kMaxLayers));
   }
   if (heads.heads % heads.kv_heads != 0) {
-    refuse(where, counted(heads.heads, "head is", "heads are") + " no multiple of " +
-                      counted(heads.kv_heads, "key/value head"));
+    refuse_spec(where, counted(heads.heads, "head is", "heads are") + " no multiple of " +
+                           counted(heads.kv_heads, "key/value head"));
   }
   // What is computed from these sizes then stays far inside 64 bits.
   for (const std::int64_t size : {heads.head_dim, heads.value_dim}) {
     if (heads.heads > kMaxSize / size) {
-      refuse(where, counted(heads.heads, "head") + " of " + counted(size, "dimension") +
-                        (heads.heads == 1 ? " is" : " are") + " over the limit of " +
-                        std::to_string(kMaxSize));
+      refuse_spec(where, counted(heads.heads, "head") + " of " + counted(size, "dimension") +
+                             (heads.heads == 1 ? " is" : " are") + " over the limit of " +
+                             std::to_string(kMaxSize));
     }
   }
 }

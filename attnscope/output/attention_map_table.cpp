@@ -8,7 +8,7 @@
 #include "attnscope/core/wording.h"
 #include "attnscope/output/heat_map.h"
 #include "attnscope/output/skipped_lines.h"
-#include "attnscope/output/spectrum_cells.h"
+#include "attnscope/output/table_parts.h"
 #include "attnscope/output/tables.h"
 #include "attnscope/output/terminal.h"
 

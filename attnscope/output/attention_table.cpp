@@ -12,7 +12,7 @@
 #include "attnscope/output/circuit_cells.h"
 #include "attnscope/output/layer_grid.h"
 #include "attnscope/output/skipped_lines.h"
-#include "attnscope/output/spectrum_cells.h"
+#include "attnscope/output/table_parts.h"
 #include "attnscope/output/tables.h"
 #include "attnscope/output/terminal.h"
 #include "attnscope/results/field.h"
@@ -41,14 +41,14 @@ ModelRows rows_of(const Report& report, const std::string& model) {
   return rows;
 }
 
-std::optional<bool> flag_of(const Record& row, std::string_view name) {
+std::optional<bool> flag_in(const Record& row, std::string_view name) {
   const Value* value = row.find(name);
   const bool* flag = value == nullptr ? nullptr : value->get<bool>();
   return flag == nullptr ? std::nullopt : std::optional(*flag);
 }
 
 bool has_collapsed(const LayerRows& rows) {
-  return rows.layer != nullptr && flag_of(*rows.layer, "collapsed").value_or(false);
+  return rows.layer != nullptr && flag_in(*rows.layer, "collapsed").value_or(false);
 }
 
 /// How a head's rank is shown: the widest way in which the heads of a layer fit on a line.
@@ -196,7 +196,7 @@ std::string outstanding_text(const ModelRows& rows, const Style& style, int widt
 std::string collapse_text(const ModelRows& rows, const Record& model) {
   const std::string name = text_field(model, "name") + ": ";
   const bool judged = std::any_of(rows.begin(), rows.end(), [](const auto& entry) {
-    return entry.second.layer != nullptr && flag_of(*entry.second.layer, "collapsed").has_value();
+    return entry.second.layer != nullptr && flag_in(*entry.second.layer, "collapsed").has_value();
   });
   if (!judged) return "";
   const auto first = std::find_if(rows.begin(), rows.end(),
@@ -216,9 +216,9 @@ std::string collapse_text(const ModelRows& rows, const Record& model) {
                     first->first, all);
 }
 
-std::string legend(const Report& report) {
+std::string attention_legend(const Report& report) {
   const auto energy = number_of(report.parameters, "energy");
-  const auto without_first = flag_of(report.parameters, "without_first").value_or(false);
+  const auto without_first = flag_in(report.parameters, "without_first").value_or(false);
   return fmt::format(
       "Rank: singular values of a map with {} of its energy; columns: fewest keys that have it; "
       "mean "
@@ -243,7 +243,7 @@ void write_attention_table(const Report& report, const WriteOptions& options, st
     last.push_back(collapse_text(rows, model));
   }
   write_skipped(report, out);
-  out << style.dim(legend(report)) << '\n';
+  out << style.dim(attention_legend(report)) << '\n';
   for (const std::string& line : last) {
     if (!line.empty()) out << line << '\n';
   }

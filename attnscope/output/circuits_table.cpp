@@ -9,7 +9,7 @@
 #include "attnscope/core/text.h"
 #include "attnscope/output/circuit_cells.h"
 #include "attnscope/output/skipped_lines.h"
-#include "attnscope/output/spectrum_cells.h"
+#include "attnscope/output/table_parts.h"
 #include "attnscope/output/tables.h"
 #include "attnscope/output/terminal.h"
 #include "attnscope/results/field.h"
@@ -105,7 +105,8 @@ std::vector<std::string> row_cells(const Record& row, const std::vector<std::str
   return cells;
 }
 
-std::string place_text(std::int64_t layer, std::optional<std::int64_t> head, const Style& style) {
+std::string layer_head_text(std::int64_t layer, std::optional<std::int64_t> head,
+                            const Style& style) {
   return head ? style.dim(fmt::format("  head {}", *head)) : std::to_string(layer);
 }
 
@@ -130,7 +131,7 @@ void write_circuit(const Report& report, const std::string& model, const std::st
     auto& line = cells.emplace_back();
     const std::optional<std::int64_t> head =
         place.second < 0 ? std::nullopt : std::optional(place.second);
-    line.push_back(place_text(place.first, head, style));
+    line.push_back(layer_head_text(place.first, head, style));
     line.insert(line.end(), own.begin(), own.end());
   }
   const std::size_t each = thresholds.size();

@@ -10,7 +10,7 @@
 #include "attnscope/output/circuit_cells.h"
 #include "attnscope/output/shared_layers.h"
 #include "attnscope/output/skipped_lines.h"
-#include "attnscope/output/spectrum_cells.h"
+#include "attnscope/output/table_parts.h"
 #include "attnscope/output/tables.h"
 #include "attnscope/output/terminal.h"
 #include "attnscope/results/field.h"
@@ -18,7 +18,7 @@
 namespace attnscope {
 namespace {
 
-constexpr std::size_t kStrongest = 20;  // pairs that the table shows
+constexpr std::size_t kStrongestPairs = 20;  // pairs that the table shows
 
 struct Pair {
   std::int64_t layer = 0, head = 0, to_layer = 0, to_head = 0;
@@ -36,9 +36,9 @@ struct Strongest {
     const auto place =
         std::upper_bound(pairs.begin(), pairs.end(), pair,
                          [](const Pair& a, const Pair& b) { return a.excess > b.excess; });
-    if (place == pairs.end() && pairs.size() == kStrongest) return;
+    if (place == pairs.end() && pairs.size() == kStrongestPairs) return;
     pairs.insert(place, std::move(pair));
-    if (pairs.size() > kStrongest) pairs.pop_back();
+    if (pairs.size() > kStrongestPairs) pairs.pop_back();
   }
 };
 

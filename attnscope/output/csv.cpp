@@ -87,8 +87,8 @@ void flatten(const Value& value, const std::string& suffix, Cells& cells) {
   }
 }
 
-/// Columns in the order of first appearance, those of one field together.
-class Columns {
+/// CsvColumns in the order of first appearance, those of one field together.
+class CsvColumns {
  public:
   /// The number of each cell's column; none for a null or empty field, which has no column.
   std::vector<std::optional<std::uint32_t>> add(const std::string& field, const Cells& cells) {
@@ -252,7 +252,7 @@ class CsvWriter : public RowSink {
  private:
   std::ostream& out_;
   bool has_skips_ = false;
-  Columns columns_;
+  CsvColumns columns_;
   WaitingLines lines_;
   std::size_t rows_ = 0;
   std::vector<Skipped> skipped_;

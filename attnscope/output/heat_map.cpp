@@ -44,7 +44,7 @@ int cube_color(const Rgb& color) {
   return 16 + 36 * step(color.red) + 6 * step(color.green) + step(color.blue);
 }
 
-std::string weight_text(double weight) { return fmt::format("{:.2g}", weight); }
+std::string cell_weight_text(double weight) { return fmt::format("{:.2g}", weight); }
 
 }  // namespace
 
@@ -193,9 +193,9 @@ void HeatMap::draw_scale(bool log_scale, std::ostream& out) const {
   }
   if (options_.color) scale += "\x1b[0m";
   const double lowest = log_scale ? top_ * std::pow(10, -kDecades) : 0;
-  out << style.dim("weights " + weight_text(lowest)) << (options_.color ? " " : " [") << scale
+  out << style.dim("weights " + cell_weight_text(lowest)) << (options_.color ? " " : " [") << scale
       << (options_.color ? " " : "] ")
-      << style.dim(weight_text(top_) + (log_scale ? ", logarithmic" : ", linear") +
+      << style.dim(cell_weight_text(top_) + (log_scale ? ", logarithmic" : ", linear") +
                    (options_.color ? "; nothing is drawn of what is exactly 0" : ""))
       << '\n';
   if (block_ > 1) {

@@ -8,14 +8,14 @@
 #include "attnscope/output/attention_cells.h"
 #include "attnscope/output/circuit_cells.h"
 #include "attnscope/output/skipped_lines.h"
-#include "attnscope/output/spectrum_cells.h"
+#include "attnscope/output/table_parts.h"
 #include "attnscope/output/tables.h"
 #include "attnscope/output/terminal.h"
 
 namespace attnscope {
 namespace {
 
-constexpr std::size_t kStrongest = 10;  // heads that the table shows
+constexpr std::size_t kStrongestHeads = 10;  // heads that the table shows
 
 struct Head {
   double score = 0;
@@ -35,7 +35,7 @@ std::vector<Head> strongest(const Report& report, const std::string& model, cons
   }
   std::stable_sort(heads.begin(), heads.end(),
                    [](const Head& a, const Head& b) { return a.score > b.score; });
-  heads.resize(std::min(heads.size(), kStrongest));
+  heads.resize(std::min(heads.size(), kStrongestHeads));
   return heads;
 }
 
@@ -82,10 +82,11 @@ void write_induction_table(const Report& report, const WriteOptions& options, st
         << align(lines, /*left_columns=*/5) << '\n';
   }
   write_skipped(report, out);
-  out << style.dim("Mean weight from a repeated random token to the one after its first occurrence "
-                   "(induction),\nand to that occurrence (duplicate token); ±: standard error; even: "
-                   "of queries that look alike\nat all keys that they see. " +
-                   sequences_text(report.parameters))
+  out << style.dim(
+             "Mean weight from a repeated random token to the one after its first occurrence "
+             "(induction),\nand to that occurrence (duplicate token); ±: standard error; even: "
+             "of queries that look alike\nat all keys that they see. " +
+             sequences_text(report.parameters))
       << '\n';
 }
 

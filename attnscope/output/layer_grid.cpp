@@ -6,7 +6,7 @@
 #include <set>
 
 #include "attnscope/core/text.h"
-#include "attnscope/output/spectrum_cells.h"
+#include "attnscope/output/table_parts.h"
 
 namespace attnscope {
 

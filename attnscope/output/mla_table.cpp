@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "attnscope/output/skipped_lines.h"
-#include "attnscope/output/spectrum_cells.h"
+#include "attnscope/output/table_parts.h"
 #include "attnscope/output/tables.h"
 #include "attnscope/output/terminal.h"
 #include "attnscope/results/field.h"
@@ -36,7 +36,7 @@ std::string energy_text(const Record& half, const char* field) {
 }
 
 /// The line of names, of ranks that the nulls need, and of the matrices' possible ranks.
-Lines head_lines(const std::vector<const Record*>& rows, const Style& style) {
+Lines mla_lines(const std::vector<const Record*>& rows, const Style& style) {
   std::vector<std::string> matrix = {style.bold(heading("mla", "layer"))}, rank = {style.bold("")},
                            of = {style.dim("of")}, null = {style.dim("null")};
   const std::size_t after = display_width(cell_text({}, style)) - 1;
@@ -66,7 +66,7 @@ Lines head_lines(const std::vector<const Record*>& rows, const Style& style) {
 void write_layers(const std::vector<const Record*>& rows, const WriteOptions& options,
                   std::ostream& out) {
   const Style style(options.color);
-  Lines lines = head_lines(rows, style);
+  Lines lines = mla_lines(rows, style);
   for (const Record* row : rows) {
     auto& line =
         lines.emplace_back(std::vector<std::string>{std::to_string(integer_field(*row, "layer"))});

@@ -6,7 +6,7 @@
 
 #include "attnscope/core/role.h"
 #include "attnscope/core/text.h"
-#include "attnscope/output/spectrum_cells.h"
+#include "attnscope/output/table_parts.h"
 
 namespace attnscope {
 namespace {
@@ -103,7 +103,7 @@ std::string common_text(const Column& column, bool of_heads,
   return texts.size() == 1 ? *texts.begin() : "";
 }
 
-std::set<Place> places_of(const Columns& columns) {
+std::set<Place> places_in(const Columns& columns) {
   std::set<Place> places;
   for (const Column& column : columns) {
     for (const auto& [place, rows] : column.model->rows) {
@@ -242,7 +242,7 @@ void add_head_line(Lines& lines, const std::string& label, const Columns& column
 void add_place_lines(
     Lines& lines, const Columns& columns, const Style& style,
     const std::function<std::string(const Column&, const Place&, const Record*)>& cell_of) {
-  for (const Place& place : places_of(columns)) {
+  for (const Place& place : places_in(columns)) {
     auto& line = lines.emplace_back(std::vector<std::string>{
         place.second == kWhole ? std::to_string(place.first)
                                : style.dim(fmt::format("  head {}", place.second))});
@@ -256,7 +256,7 @@ void add_place_lines(
 }
 
 bool has_heads(const Columns& columns) {
-  const std::set<Place> places = places_of(columns);
+  const std::set<Place> places = places_in(columns);
   return std::any_of(places.begin(), places.end(),
                      [](const Place& place) { return place.second != kWhole; });
 }

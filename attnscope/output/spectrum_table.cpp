@@ -11,7 +11,7 @@
 #include "attnscope/output/model_columns.h"
 #include "attnscope/output/shared_layers.h"
 #include "attnscope/output/skipped_lines.h"
-#include "attnscope/output/spectrum_cells.h"
+#include "attnscope/output/table_parts.h"
 #include "attnscope/output/tables.h"
 #include "attnscope/output/terminal.h"
 #include "attnscope/results/field.h"
@@ -159,7 +159,7 @@ void write_tensor_rows(const Report& report, const WriteOptions& options, std::o
 }
 
 /// What the numbers mean; thresholds, of which there is one at least, and totals as there are.
-std::string legend(const Report& report, const std::vector<std::string>& thresholds) {
+std::string spectrum_legend(const Report& report, const std::vector<std::string>& thresholds) {
   const bool shared = std::any_of(report.models.begin(), report.models.end(), shares_weights);
   return fmt::format(
       "Singular values that hold {} of the squared sum; %: of the possible rank; null: random "
@@ -197,7 +197,7 @@ void write_spectrum_table(const Report& report, const WriteOptions& options, std
   }
   write_skipped(report, out);
   if (thresholds.empty()) return;
-  out << style.dim(legend(report, thresholds)) << style.key("0", "null") << '\n';
+  out << style.dim(spectrum_legend(report, thresholds)) << style.key("0", "null") << '\n';
 }
 
 }  // namespace attnscope

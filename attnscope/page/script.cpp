@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "attnscope/core/error.h"
-#include "attnscope/rust/script.h"
+#include "attnscope/page/script_interface.h"
 
 namespace attnscope {
 namespace {

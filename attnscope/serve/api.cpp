@@ -5,7 +5,7 @@
 
 #include "attnscope/core/text.h"
 #include "attnscope/output/json_text.h"
-#include "attnscope/pipeline/info.h"
+#include "attnscope/run/model_facts.h"
 #include "attnscope/serve/limits.h"
 #include "attnscope/serve/live_page.h"
 #include "attnscope/serve/request_body.h"

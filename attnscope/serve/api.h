@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "attnscope/serve/gate.h"
-#include "attnscope/serve/http.h"
+#include "attnscope/serve/http_messages.h"
 #include "attnscope/serve/jobs.h"
 #include "attnscope/serve/live_report.h"
 

@@ -31,8 +31,8 @@ ordered_json reference(std::string_view schema) {
 }
 
 /// An object of whose properties all are there, but for those in `optional`.
-ordered_json object_of(const ordered_json& properties,
-                       const std::vector<std::string>& optional = {}, bool closed = true) {
+ordered_json object_schema(const ordered_json& properties,
+                           const std::vector<std::string>& optional = {}, bool closed = true) {
   ordered_json required = ordered_json::array();
   for (const auto& [name, schema] : properties.items()) {
     if (std::find(optional.begin(), optional.end(), name) == optional.end()) {
@@ -63,19 +63,19 @@ ordered_json text_request() {
                                       std::to_string(kRunTextLimitBytes) + " bytes in UTF-8";
   std::vector<std::string> all;
   for (const auto& [name, schema] : properties.items()) all.push_back(name);
-  ordered_json request = object_of(properties, all);
+  ordered_json request = object_schema(properties, all);
   request["oneOf"] = ordered_json::array({{{"required", ordered_json::array({"text"})}},
                                           {{"required", ordered_json::array({"tokens"})}}});
   return request;
 }
 
-ordered_json job() {
-  const ordered_json progress =
-      object_of({{"done", described("integer", "pieces of work")},
-                 {"total", described("integer", "all of them")},
-                 {"seconds", described("number", "since it started")},
-                 {"seconds_left", nullable("number", "an estimate; null before a piece is done")}});
-  return object_of(
+ordered_json job_schema() {
+  const ordered_json progress = object_schema(
+      {{"done", described("integer", "pieces of work")},
+       {"total", described("integer", "all of them")},
+       {"seconds", described("number", "since it started")},
+       {"seconds_left", nullable("number", "an estimate; null before a piece is done")}});
+  return object_schema(
       {{"job", described("integer", "its number")},
        {"what", described("string",
                           "attention, the id of an analysis, missing, or stored: reads the store")},
@@ -85,26 +85,26 @@ ordered_json job() {
        {"error", {{"anyOf", ordered_json::array({reference("Error"), {{"type", "null"}}})}}}});
 }
 
-ordered_json models() {
+ordered_json models_path() {
   ordered_json facts = ordered_json::object();
   for (const Field& field : row_kinds().front().models) {
     facts[std::string(field.name)] = {{"description", field.meaning}};
   }
-  const ordered_json analysis = object_of(
+  const ordered_json analysis = object_schema(
       {{"id", reference("AnalysisId")},
        {"state", {{"enum", {"absent", "under_way", "done"}}}},
        {"again", described("string", "the commands that print its rows, a line for each model")}});
-  const ordered_json parameter = object_of({{"name", described("string", "in a TextRequest")},
-                                            {"type", {{"enum", {"text", "boolean"}}}},
-                                            {"help", described("string", "a line")}});
+  const ordered_json parameter = object_schema({{"name", described("string", "in a TextRequest")},
+                                                {"type", {{"enum", {"text", "boolean"}}}},
+                                                {"help", described("string", "a line")}});
   const ordered_json maps =
-      object_of({{"model", described("integer", "place among the models")},
-                 {"layers", list_of({{"type", "integer"}}, "those that were run")},
-                 {"heads", described("integer", "of each layer")},
-                 {"tokens", described("integer", "T: a map is T x T")}});
+      object_schema({{"model", described("integer", "place among the models")},
+                     {"layers", list_of({{"type", "integer"}}, "those that were run")},
+                     {"heads", described("integer", "of each layer")},
+                     {"tokens", described("integer", "T: a map is T x T")}});
   ordered_json raw_maps = list_of(maps, "of the last text; null before one was run");
   raw_maps["type"] = ordered_json::array({"array", "null"});
-  return object_of(
+  return object_schema(
       {{"version", described("string", "of attnscope")},
        {"revision", described("integer", "of the report; it grows with every change")},
        {"models", list_of({{"type", "object"}, {"properties", facts}}, "facts, as info has them")},
@@ -117,29 +117,30 @@ ordered_json models() {
 
 ordered_json analysis_request() {
   ordered_json missing = {{"const", kMissing}, {"description", "all that the report lacks"}};
-  return object_of({{"id", {{"anyOf", ordered_json::array({reference("AnalysisId"), missing})}}}});
+  return object_schema(
+      {{"id", {{"anyOf", ordered_json::array({reference("AnalysisId"), missing})}}}});
 }
 
 ordered_json schemas() {
   ordered_json error =
-      object_of({{"kind", described("string", "what went wrong, for programs")},
-                 {"message", described("string", "what went wrong, in one line")},
-                 {"parameter", described("string", "what of the request it is about")},
-                 {"hint", described("string", "what to do; the message ends with it, too")}},
-                {"parameter", "hint"});
+      object_schema({{"kind", described("string", "what went wrong, for programs")},
+                     {"message", described("string", "what went wrong, in one line")},
+                     {"parameter", described("string", "what of the request it is about")},
+                     {"hint", described("string", "what to do; the message ends with it, too")}},
+                    {"parameter", "hint"});
   ordered_json report =
-      object_of({{"schema", {{"const", "attnscope-report/1"}}},
-                 {"revision", described("integer", "it grows with every change")}},
-                {}, /*closed=*/false);
+      object_schema({{"schema", {{"const", "attnscope-report/1"}}},
+                     {"revision", described("integer", "it grows with every change")}},
+                    {}, /*closed=*/false);
   report["description"] = "what docs/formats.md calls a report file, and its revision";
   return {{"Error", error},
-          {"Refusal", object_of({{"error", reference("Error")}})},
+          {"Refusal", object_schema({{"error", reference("Error")}})},
           {"AnalysisId", {{"enum", live_analysis_ids()}}},
           {"AnalysisRequest", analysis_request()},
           {"TextRequest", text_request()},
-          {"Started", object_of({{"job", described("integer", "its number")}})},
-          {"Job", job()},
-          {"Models", models()},
+          {"Started", object_schema({{"job", described("integer", "its number")}})},
+          {"Job", job_schema()},
+          {"Models", models_path()},
           {"Report", report}};
 }
 

@@ -121,7 +121,7 @@ bool Connection::read_body(std::size_t length, std::string& body) {
 
 bool Connection::write(std::string_view bytes) {
   while (!bytes.empty()) {
-    const ssize_t count = send(socket_, bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+    const ssize_t count = ::send(socket_, bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
     if (count > 0) {
       bytes.remove_prefix(static_cast<std::size_t>(count));
     } else if (errno == EAGAIN || errno == EWOULDBLOCK) {

@@ -164,7 +164,7 @@ class Exchange : private httplib::Server {
 };
 
 /// To a client whose request the library does not get to see.
-void refuse(Connection& connection, Connection::Head head) {
+void refuse_connection(Connection& connection, Connection::Head head) {
   if (head == Connection::Head::gone) return;
   const bool line = head == Connection::Head::long_line;
   const std::string body = std::get<std::string>(
@@ -225,7 +225,7 @@ class Connections {
       if (head == Connection::Head::whole) {
         Exchange(connection, answer_).run();
       } else {
-        refuse(connection, head);
+        refuse_connection(connection, head);
       }
       connection.drain();
     } catch (const std::exception&) {  // out of memory: this client gets no answer, others do

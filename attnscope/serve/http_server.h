@@ -4,7 +4,7 @@
 #include <functional>
 #include <stop_token>
 
-#include "attnscope/serve/http.h"
+#include "attnscope/serve/http_messages.h"
 #include "attnscope/serve/listening_socket.h"
 
 namespace attnscope {

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "attnscope/core/error.h"
-#include "attnscope/serve/http.h"
+#include "attnscope/serve/http_messages.h"
 #include "attnscope/serve/limits.h"
 
 namespace attnscope {

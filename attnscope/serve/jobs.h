@@ -15,8 +15,8 @@
 #include <thread>
 #include <vector>
 
-#include "attnscope/pipeline/progress.h"
 #include "attnscope/results/record.h"
+#include "attnscope/run/progress.h"
 
 namespace attnscope {
 

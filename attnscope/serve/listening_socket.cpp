@@ -33,7 +33,7 @@ Addresses addresses_of(const std::string& host, int port) {
                                             "' is no address: " + verbatim(gai_strerror(status))});
 }
 
-[[noreturn]] void refuse(const std::string& host, int port, int error) {
+[[noreturn]] void refuse_address(const std::string& host, int port, int error) {
   const std::string where = verbatim(printable(host_and_port(host, port)));
   if (error == EADDRNOTAVAIL) {
     throw Error(ErrorKind::usage,
@@ -64,7 +64,7 @@ ListeningSocket::ListeningSocket(const std::string& host, int port) {
   const Addresses addresses = addresses_of(host, port);
   const addrinfo& address = *addresses;
   socket_ = socket(address.ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  if (socket_ < 0) refuse(host, port, errno);
+  if (socket_ < 0) refuse_address(host, port, errno);
   // A port whose last server has just ended is free; one that has a server is not.
   const int yes = 1;
   setsockopt(socket_, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
@@ -72,7 +72,7 @@ ListeningSocket::ListeningSocket(const std::string& host, int port) {
   if (bind(socket_, address.ai_addr, address.ai_addrlen) != 0 || listen(socket_, kWaiting) != 0) {
     const int error = errno;
     ::close(socket_);
-    refuse(host, port, error);
+    refuse_address(host, port, error);
   }
   port_ = port_of(socket_);
 }

@@ -4,7 +4,7 @@
 #include <array>
 #include <chrono>
 
-#include "attnscope/commands/report_text.h"
+#include "attnscope/commands/report/report_text.h"
 #include "attnscope/commands/text_parameters.h"
 #include "attnscope/core/checked.h"
 #include "attnscope/core/error.h"

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "attnscope/commands/report_run.h"
+#include "attnscope/commands/report/report_run.h"
 #include "attnscope/serve/raw_maps.h"
 
 namespace attnscope {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "attnscope/core/spool.h"
-#include "attnscope/serve/http.h"
+#include "attnscope/serve/http_messages.h"
 
 namespace attnscope {
 

@@ -18,7 +18,7 @@ using nlohmann::json;
 }
 
 /// The object of a request's body. Throws Error(usage) and Error(format).
-json object_of(const HttpRequest& request) {
+json request_object(const HttpRequest& request) {
   const std::string type = request.header("content-type");
   if (type.substr(0, type.find(';')) != "application/json") {
     throw Error(ErrorKind::usage, "Content-Type", "is not application/json");
@@ -53,7 +53,7 @@ std::vector<Parameter> text_run_parameters() {
 }
 
 TextRequest read_text_request(const HttpRequest& request, std::span<const Model> models) {
-  const json body = object_of(request);
+  const json body = request_object(request);
   TextRequest wanted;
   bool has_text = false;
   for (const auto& item : body.items()) {
@@ -90,7 +90,7 @@ TextRequest read_text_request(const HttpRequest& request, std::span<const Model>
 }
 
 std::string read_analysis_id(const HttpRequest& request) {
-  const json body = object_of(request);
+  const json body = request_object(request);
   if (body.size() != 1 || !body.contains("id")) refuse_body("id", "is needed, and nothing else");
   const std::string id = text_of("id", body["id"]);
   const std::vector<std::string> known = live_analysis_ids();

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "attnscope/serve/http.h"
+#include "attnscope/serve/http_messages.h"
 #include "attnscope/serve/live_report.h"
 
 namespace attnscope {

@@ -4,7 +4,7 @@
 #include <functional>
 #include <string>
 
-#include "attnscope/commands/common.h"
+#include "attnscope/commands/shared_parameters.h"
 
 namespace attnscope {
 

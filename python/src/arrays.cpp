@@ -10,10 +10,10 @@
 #include <utility>
 #include <vector>
 
+#include "attnscope/analyses/array_spectrum.h"
 #include "attnscope/analysis/map_rank.h"
-#include "attnscope/commands/common.h"
-#include "attnscope/pipeline/array_spectrum.h"
-#include "attnscope/pipeline/lent_team.h"
+#include "attnscope/commands/shared_parameters.h"
+#include "attnscope/run/lent_team.h"
 #include "python/src/array_view.h"
 #include "python/src/bindings.h"
 #include "python/src/interruptible.h"

@@ -6,7 +6,7 @@
 #include <functional>
 #include <stop_token>
 
-#include "attnscope/pipeline/progress.h"
+#include "attnscope/run/progress.h"
 
 namespace attnscope::python {
 

@@ -11,13 +11,13 @@
 #include <optional>
 #include <utility>
 
-#include "attnscope/commands/common.h"
+#include "attnscope/analyses/info.h"
+#include "attnscope/commands/shared_parameters.h"
 #include "attnscope/core/error.h"
 #include "attnscope/hub/hub.h"
 #include "attnscope/hub/settings.h"
 #include "attnscope/model/inventory.h"
 #include "attnscope/output/json_text.h"
-#include "attnscope/pipeline/info.h"
 #include "python/src/array_view.h"
 #include "python/src/bindings.h"
 

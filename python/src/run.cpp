@@ -16,14 +16,14 @@
 #include <utility>
 
 #include "attnscope/commands/analyses.h"
-#include "attnscope/commands/common.h"
 #include "attnscope/commands/named_models.h"
+#include "attnscope/commands/shared_parameters.h"
 #include "attnscope/core/error.h"
 #include "attnscope/core/text.h"
 #include "attnscope/output/json_text.h"
-#include "attnscope/pipeline/lent_team.h"
-#include "attnscope/pipeline/outcome_text.h"
-#include "attnscope/pipeline/work_item.h"
+#include "attnscope/run/lent_team.h"
+#include "attnscope/run/outcome_text.h"
+#include "attnscope/run/work_item.h"
 #include "python/src/bindings.h"
 #include "python/src/interruptible.h"
 #include "python/src/open_model.h"

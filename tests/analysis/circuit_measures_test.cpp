@@ -14,7 +14,7 @@ namespace {
 using namespace test;
 
 CircuitMeasures measure(const Matrix<double>& left, const Matrix<double>& right) {
-  return measure_circuit(make_thin_factor(left.view()), make_thin_factor(right.view()),
+  return measure_circuit(make_product_factor(left.view()), make_product_factor(right.view()),
                          /*with_eigenvalues=*/true);
 }
 

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "attnscope/analysis/heads.h"
-#include "attnscope/numerics/singular_values.h"
+#include "attnscope/numerics/singular_values/singular_values.h"
 #include "tests/support/matrices.h"
 
 namespace attnscope {

@@ -14,7 +14,7 @@ namespace {
 using namespace test;
 
 /// A layer's four projections.
-struct Attention {
+struct LayerAttention {
   HeadShape heads;
   Matrix<double> query, key, value, output;
 
@@ -22,7 +22,8 @@ struct Attention {
   CircuitWeights ov() const { return {Role::ov, output.view(), value.view(), heads}; }
 };
 
-Attention random_attention(const HeadShape& heads, std::int64_t width, std::uint64_t seed) {
+LayerAttention random_layer_attention(const HeadShape& heads, std::int64_t width,
+                                      std::uint64_t seed) {
   return {.heads = heads,
           .query = gaussian_matrix(heads.heads * heads.head_dim, width, seed),
           .key = gaussian_matrix(heads.kv_heads * heads.head_dim, width, seed + 1),
@@ -30,12 +31,12 @@ Attention random_attention(const HeadShape& heads, std::int64_t width, std::uint
           .output = gaussian_matrix(width, heads.heads * heads.value_dim, seed + 3)};
 }
 
-ReadingHeads readers_of(const Attention& later, ReadingKind kind, HeadRange heads) {
+ReadingHeads readers_of(const LayerAttention& later, ReadingKind kind, HeadRange heads) {
   const CircuitWeights weights = kind == ReadingKind::value ? later.ov() : later.qk();
   return prepare_readers(weights, kind, heads);
 }
 
-WritingHeads writers_of(const Attention& earlier, HeadRange heads) {
+WritingHeads writers_of(const LayerAttention& earlier, HeadRange heads) {
   return prepare_writers(earlier.ov(), heads);
 }
 
@@ -45,8 +46,8 @@ Matrix<double> whole_circuit(const CircuitWeights& weights, std::int64_t head) {
   return naive_product(factors.left.transposed(), factors.right);
 }
 
-double score_by_definition(const Attention& later, ReadingKind kind, std::int64_t to_head,
-                           const Attention& earlier, std::int64_t head) {
+double score_by_definition(const LayerAttention& later, ReadingKind kind, std::int64_t to_head,
+                           const LayerAttention& earlier, std::int64_t head) {
   const Matrix<double> reading =
       whole_circuit(kind == ReadingKind::value ? later.ov() : later.qk(), to_head);
   const Matrix<double> writing = whole_circuit(earlier.ov(), head);
@@ -67,8 +68,8 @@ TEST(Composition, IsTheNormOfTheProductOverBothNorms) {
                 {{.heads = 4, .kv_heads = 1, .head_dim = 5, .value_dim = 7}, 4},  // d > D
                 {{.heads = 6, .kv_heads = 2, .head_dim = 20, .value_dim = 13}, 50}};
   for (const auto& [heads, width] : shapes) {
-    const Attention earlier = random_attention(heads, width, 1);
-    const Attention later = random_attention(heads, width, 11);
+    const LayerAttention earlier = random_layer_attention(heads, width, 1);
+    const LayerAttention later = random_layer_attention(heads, width, 11);
     const HeadRange all = {0, heads.heads};
     const WritingHeads writers = writers_of(earlier, all);
     for (const ReadingKind kind : kReadingKinds) {
@@ -90,7 +91,7 @@ TEST(Composition, IsTheNormOfTheProductOverBothNorms) {
 TEST(Composition, IsOneForAHeadThatReadsWhatTheOtherWrites) {
   // OV of both copies the first coordinate and nothing else.
   const HeadShape one = {.heads = 1, .kv_heads = 1, .head_dim = 1, .value_dim = 1};
-  Attention copies = random_attention(one, 4, 1);
+  LayerAttention copies = random_layer_attention(one, 4, 1);
   for (std::int64_t at = 0; at < 4; ++at) {
     copies.value(0, at) = copies.output(at, 0) = copies.query(0, at) = at == 0 ? 2 : 0;
     copies.key(0, at) = at == 1 ? 3 : 0;
@@ -105,8 +106,8 @@ TEST(Composition, IsOneForAHeadThatReadsWhatTheOtherWrites) {
 }
 
 TEST(Composition, HasTheSameDigitsInWhateverRangesHeadsArePrepared) {
-  const Attention earlier = random_attention(kGrouped, 30, 1);
-  const Attention later = random_attention(kGrouped, 30, 11);
+  const LayerAttention earlier = random_layer_attention(kGrouped, 30, 1);
+  const LayerAttention later = random_layer_attention(kGrouped, 30, 11);
   for (const ReadingKind kind : kReadingKinds) {
     const Matrix<double> whole =
         composition_scores(readers_of(later, kind, {0, 4}), writers_of(earlier, {0, 4}));
@@ -125,7 +126,8 @@ TEST(Composition, HasTheSameDigitsInWhateverRangesHeadsArePrepared) {
 }
 
 TEST(Composition, HasNoScoreForAZeroHeadAndNoNormForOneThatIsNotFinite) {
-  Attention earlier = random_attention(kGrouped, 6, 1), later = random_attention(kGrouped, 6, 11);
+  LayerAttention earlier = random_layer_attention(kGrouped, 6, 1),
+                 later = random_layer_attention(kGrouped, 6, 11);
   for (std::int64_t row = 0; row < 6; ++row) {
     for (std::int64_t col = 0; col < 2; ++col) earlier.output(row, col) = 0;  // head 0
   }

@@ -11,7 +11,7 @@ namespace attnscope {
 namespace {
 
 /// Written out, weight by weight.
-Matrix<float> map_of(std::int64_t tokens, const AttentionMask& mask) {
+Matrix<float> even_map_of(std::int64_t tokens, const AttentionMask& mask) {
   Matrix<float> map(tokens, tokens);
   for (std::int64_t query = 0; query < tokens; ++query) {
     const std::int64_t first = mask.first_key(query), end = mask.end_key(query, tokens);
@@ -35,7 +35,7 @@ TEST_P(EvenAttentionOf, HasTheMeasuresOfItsMap) {
   for (const std::int64_t tokens : {1, 2, 3, 8, 20, 50}) {
     SCOPED_TRACE(tokens);
     const EvenAttention even = {.tokens = tokens, .mask = mask};
-    const Matrix<float> map = map_of(tokens, mask);
+    const Matrix<float> map = even_map_of(tokens, mask);
     for (const bool without_first : {false, true}) {
       for (const double energy : {0.5, 0.9}) {
         const std::vector<MatrixView<const float>> views = {map.view()};
@@ -65,7 +65,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{"causal_window", AttentionMask::causal(10), true},
                     Case{"causal_window_of_one", AttentionMask::causal(1), true},
                     Case{"two_sided", AttentionMask::bidirectional(), false},
-                    Case{"two_sided_window", AttentionMask::bidirectional(3), false}),
+                    Case{"bidiagonal_window", AttentionMask::bidirectional(3), false}),
     [](const auto& each) { return std::string(each.param.name); });
 
 TEST(EvenAttention, OfEncodersGivesEveryTokenAsMuch) {

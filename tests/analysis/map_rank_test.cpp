@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "attnscope/analysis/spectrum.h"
-#include "attnscope/numerics/singular_values.h"
+#include "attnscope/numerics/singular_values/singular_values.h"
 #include "tests/support/attention_maps.h"
 #include "tests/support/compute.h"
 #include "tests/support/matrices.h"

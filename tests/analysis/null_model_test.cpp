@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "attnscope/analysis/spectrum.h"
-#include "attnscope/numerics/singular_values.h"
+#include "attnscope/numerics/singular_values/singular_values.h"
 #include "tests/support/matrices.h"
 
 namespace attnscope {

@@ -42,7 +42,7 @@ std::array<std::vector<double>, 3> naive_scopes(const Matrix<double>& matrix,
   return scopes;
 }
 
-void expect_as_defined(const Matrix<double>& matrix, std::int64_t head_rows) {
+void expect_cosines_as_defined(const Matrix<double>& matrix, std::int64_t head_rows) {
   const Similarity similarity =
       cosine_similarity(std::as_const(matrix).view(), head_rows, kTenBins);
   const auto expected = naive_scopes(matrix, head_rows);
@@ -71,7 +71,7 @@ TEST(Similarity, IsAsDefinedForManyShapes) {
                 {10, 3, 1}, {600, 20, 40}, {1100, 6, 550}};
   for (const auto& [rows, cols, head_rows] : shapes) {
     SCOPED_TRACE(rows);
-    expect_as_defined(gaussian_matrix(rows, cols, 3), head_rows);
+    expect_cosines_as_defined(gaussian_matrix(rows, cols, 3), head_rows);
   }
 }
 
@@ -80,7 +80,7 @@ TEST(Similarity, LeavesZeroVectorsOutAndCountsThem) {
   for (const std::int64_t row : {0, 4, 5, 6, 7, 11}) {
     for (std::int64_t col = 0; col < 5; ++col) matrix(row, col) = 0;
   }
-  expect_as_defined(matrix, 4);  // the second head is zero altogether
+  expect_cosines_as_defined(matrix, 4);  // the second head is zero altogether
   EXPECT_EQ(cosine_similarity(std::as_const(matrix).view(), 4, {}).zero_vectors, 6);
 
   const Matrix<double> zero = test::zero_matrix(6, 4);

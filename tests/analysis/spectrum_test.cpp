@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "attnscope/numerics/singular_values.h"
+#include "attnscope/numerics/singular_values/singular_values.h"
 #include "tests/support/matrices.h"
 
 namespace attnscope {
@@ -20,7 +20,7 @@ using namespace test;
 
 constexpr std::array kThresholds = {0.6, 0.8, 0.9, 0.99};
 
-SpectrumMeasures measured(const Matrix<double>& matrix) {
+SpectrumMeasures measured_spectrum(const Matrix<double>& matrix) {
   return measure_spectrum(singular_values(matrix.view()).values, {matrix.rows(), matrix.cols()},
                           kThresholds);
 }
@@ -52,7 +52,7 @@ TEST(Spectrum, MeasuresOfAPlantedMatrix) {
   const std::vector<double> planted = {4, 2, 1};
   for (const auto& [rows, cols] : {std::pair{6, 3}, {3, 6}, {3, 3}, {3, 500}}) {
     const SpectrumMeasures got =
-        measured(matrix_with_singular_values(rows, cols, planted, /*seed=*/7));
+        measured_spectrum(matrix_with_singular_values(rows, cols, planted, /*seed=*/7));
     // Each value within 2 (m + n) ε σ_1² / σ of its own, so that every quotient of them is within
     // 1e-11 where σ_1 = 4 σ_3.
     constexpr double kRounding = 1e-11;
@@ -89,7 +89,7 @@ TEST(Spectrum, OneValueHasEveryRankOne) {
 TEST(Spectrum, AZeroMatrixHasEveryRankZero) {
   for (const auto& [rows, cols] : {std::pair{1, 1}, {5, 3}, {3, 5}, {64, 64}}) {
     const Matrix<double> zero = zero_matrix(rows, cols);
-    const SpectrumMeasures got = measured(zero);
+    const SpectrumMeasures got = measured_spectrum(zero);
     EXPECT_EQ(got.energy_ranks, std::vector<std::int64_t>(4, 0));
     EXPECT_EQ(got.stable_rank, 0);
     EXPECT_EQ(got.entropy_rank, 0);
@@ -273,7 +273,7 @@ TEST(NumericalRank, FindsThePlantedRank) {
     std::vector<double> planted = geometric_values(20, 1e-2);
     std::fill(planted.begin() + static_cast<std::ptrdiff_t>(rank), planted.end(), 0.0);
     const SpectrumMeasures got =
-        measured(matrix_with_singular_values(20, 33, planted, /*seed=*/15));
+        measured_spectrum(matrix_with_singular_values(20, 33, planted, /*seed=*/15));
     EXPECT_EQ(got.numerical_rank, static_cast<std::int64_t>(rank));
     EXPECT_EQ(got.possible_rank, 20);
   }
@@ -285,7 +285,7 @@ TEST(Spectrum, MeasuresKeepTheirBoundsForEveryKind) {
   for (const MatrixKind& kind : matrix_kinds()) {
     for (const auto& [rows, cols] : {std::pair{1, 1}, {1, 17}, {24, 24}, {30, 11}, {11, 30}}) {
       SCOPED_TRACE(std::string(kind.name) + " " + std::to_string(rows));
-      const SpectrumMeasures got = measured(kind.make(rows, cols, /*seed=*/19));
+      const SpectrumMeasures got = measured_spectrum(kind.make(rows, cols, /*seed=*/19));
       if (got.spectral_norm == 0) continue;
       const double size = static_cast<double>(got.possible_rank);
       const double rounding = 1 + size * 0x1p-52;
@@ -307,13 +307,13 @@ TEST(Spectrum, MeasuresKeepTheirBoundsForEveryKind) {
 
 TEST(Spectrum, APowerOfTwoScalesNormsExactlyAndNoRank) {
   const Matrix<double> matrix = gaussian_matrix(18, 29, /*seed=*/23);
-  const SpectrumMeasures plain = measured(matrix);
+  const SpectrumMeasures plain = measured_spectrum(matrix);
   for (const int exponent : {-400, -40, -1, 1, 40, 400}) {
     Matrix<double> scaled = converted<double>(matrix);
     for (std::int64_t index = 0; index < 18 * 29; ++index) {
       scaled.data()[index] = std::ldexp(scaled.data()[index], exponent);
     }
-    const SpectrumMeasures got = measured(scaled);
+    const SpectrumMeasures got = measured_spectrum(scaled);
     EXPECT_EQ(got.energy_ranks, plain.energy_ranks);
     EXPECT_EQ(got.stable_rank, plain.stable_rank);
     EXPECT_EQ(got.entropy_rank, plain.entropy_rank);
@@ -329,7 +329,7 @@ TEST(Spectrum, APowerOfTwoScalesNormsExactlyAndNoRank) {
 TEST(Spectrum, TranspositionChangesNothing) {
   for (const auto& [rows, cols] : {std::pair{18, 29}, {24, 24}}) {
     const Matrix<double> matrix = gaussian_matrix(rows, cols, /*seed=*/29);
-    const SpectrumMeasures plain = measured(matrix);
+    const SpectrumMeasures plain = measured_spectrum(matrix);
     const SpectrumMeasures got = measure_spectrum(
         singular_values(matrix.view().transposed()).values, {cols, rows}, kThresholds);
     // Square: another Gram matrix. Each σ moves by at most 2 (m + n) ε σ_1² / σ.

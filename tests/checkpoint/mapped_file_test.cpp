@@ -20,7 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::uintmax_t page_bytes() { return static_cast<std::uintmax_t>(sysconf(_SC_PAGESIZE)); }
+std::uintmax_t page_size() { return static_cast<std::uintmax_t>(sysconf(_SC_PAGESIZE)); }
 
 TEST(MappedFile, ShowsTheBytesOfTheFile) {
   const test::TempFolder folder;
@@ -36,7 +36,7 @@ TEST(MappedFile, ShowsTheBytesOfTheFile) {
 
 TEST(MappedFile, PrefetchingChangesNothing) {
   const test::TempFolder folder;
-  const fs::path path = folder.write("file", std::string(3 * page_bytes() + 5, 'x'));
+  const fs::path path = folder.write("file", std::string(3 * page_size() + 5, 'x'));
   const MappedFile file(path);
   for (const std::size_t first : {std::size_t{0}, std::size_t{3}, file.bytes().size()}) {
     file.prefetch(file.bytes().subspan(first));
@@ -141,7 +141,7 @@ TEST_F(CutFile, IsAnErrorAndNotACrash) {
   EXPECT_EQ(sum(checkpoint), kRows * kCols);
   EXPECT_NO_THROW(checkpoint.check_intact(*checkpoint.find("w")));
 
-  fs::resize_file(path_, page_bytes());
+  fs::resize_file(path_, page_size());
   EXPECT_LT(sum(checkpoint), kRows * kCols);
   EXPECT_ERROR_SAYING(ErrorKind::io, checkpoint.check_intact(*checkpoint.find("w")), path_.string(),
                       "became shorter");
@@ -158,7 +158,7 @@ TEST_F(CutFile, ToNothing) {
 // A writer that starts over cuts the file and fills it again: its length is as before.
 TEST_F(CutFile, IsRememberedWhenTheFileGrowsAgain) {
   const Checkpoint checkpoint = Checkpoint::open(path_);
-  fs::resize_file(path_, page_bytes());
+  fs::resize_file(path_, page_size());
   EXPECT_LT(sum(checkpoint), kRows * kCols);
   folder_.write("model.safetensors", content_);
   EXPECT_ERROR_SAYING(ErrorKind::io, checkpoint.check_intact(*checkpoint.find("w")),
@@ -190,14 +190,14 @@ TEST_F(CutFile, IsFoundByReadersInSeveralThreads) {
   };
   std::thread one(read_until_cut), other(read_until_cut);
   while (first_reads < 2) std::this_thread::yield();
-  fs::resize_file(path_, page_bytes());
+  fs::resize_file(path_, page_size());
   one.join();
   other.join();
   EXPECT_EQ(errors, 2);
 }
 
 TEST_F(CutFile, IsABadFileWhenItIsOpenedLater) {
-  fs::resize_file(path_, page_bytes());
+  fs::resize_file(path_, page_size());
   EXPECT_ERROR_SAYING(ErrorKind::format, Checkpoint::open(path_), path_.string(),
                       "truncated download?");
 }

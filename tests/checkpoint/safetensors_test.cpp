@@ -15,7 +15,7 @@ using test::header_length_bytes;
 using test::repeated;
 using test::safetensors_with_header;
 
-std::span<const std::byte> bytes_of(const std::string& file) {
+std::span<const std::byte> safetensors_bytes(const std::string& file) {
   return std::as_bytes(std::span(file));
 }
 
@@ -190,14 +190,14 @@ TEST(Safetensors, RejectsMalformedHeaders) {
 TEST(Safetensors, ReadsTensorsInTheOrderOfTheirBytes) {
   const std::string file = test::safetensors_bytes(
       {test::counting_tensor("z", {2, 3}), test::counting_tensor("a", {4})}, {{"format", "pt"}});
-  const FileContents parsed = parse_safetensors(bytes_of(file), "file");
+  const FileContents parsed = parse_safetensors(safetensors_bytes(file), "file");
   ASSERT_EQ(parsed.tensors.size(), 2u);
   EXPECT_EQ(parsed.tensors[0].name, "z");
   EXPECT_EQ(parsed.tensors[0].view.dtype, DType::f32);
   EXPECT_EQ(parsed.tensors[0].view.shape, (Shape{2, 3}));
   EXPECT_EQ(parsed.tensors[0].view.bytes.size(), 24u);
   EXPECT_EQ(parsed.tensors[1].name, "a");
-  EXPECT_EQ(parsed.tensors[1].view.bytes.data(), bytes_of(file).data() + file.size() - 16);
+  EXPECT_EQ(parsed.tensors[1].view.bytes.data(), safetensors_bytes(file).data() + file.size() - 16);
   EXPECT_EQ(parsed.metadata, (std::map<std::string, std::string>{{"format", "pt"}}));
 }
 
@@ -208,7 +208,7 @@ TEST(Safetensors, ReadsEveryDType) {
     tensors.push_back(test::zero_tensor(name, name, info.bits, {4, 2}));
   }
   const std::string file = test::safetensors_bytes(tensors);
-  const FileContents parsed = parse_safetensors(bytes_of(file), "file");
+  const FileContents parsed = parse_safetensors(safetensors_bytes(file), "file");
   ASSERT_EQ(parsed.tensors.size(), all_dtypes().size());
   for (const NamedTensor& tensor : parsed.tensors) {
     EXPECT_EQ(tensor.name, dtype_name(tensor.view.dtype));
@@ -218,15 +218,16 @@ TEST(Safetensors, ReadsEveryDType) {
 }
 
 TEST(Safetensors, ReadsScalarsEmptyTensorsAndEmptyFiles) {
-  EXPECT_TRUE(
-      parse_safetensors(bytes_of(safetensors_with_header("{}", 0)), "file").tensors.empty());
+  EXPECT_TRUE(parse_safetensors(safetensors_bytes(safetensors_with_header("{}", 0)), "file")
+                  .tensors.empty());
   // The format pads its header with spaces.
-  EXPECT_NO_THROW(parse_safetensors(bytes_of(safetensors_with_header("{}      ", 0)), "file"));
+  EXPECT_NO_THROW(
+      parse_safetensors(safetensors_bytes(safetensors_with_header("{}      ", 0)), "file"));
 
   const std::string file = test::safetensors_bytes(
       {test::counting_tensor("scalar", {}), test::counting_tensor("between", {0, 3}),
        test::counting_tensor("vector", {2}), test::counting_tensor("last", {5, 0})});
-  const FileContents parsed = parse_safetensors(bytes_of(file), "file");
+  const FileContents parsed = parse_safetensors(safetensors_bytes(file), "file");
   ASSERT_EQ(parsed.tensors.size(), 4u);
   EXPECT_EQ(parsed.tensors[0].name, "scalar");
   EXPECT_EQ(parsed.tensors[0].view.element_count(), 1);
@@ -241,7 +242,7 @@ TEST(Safetensors, ReadsEmptyTensorsWithHugeOtherSizes) {
                             "[9223372036854775807,9223372036854775807,0]"}) {
     const std::string file = safetensors_with_header(
         std::string(R"({"t":{"dtype":"F64","shape":)") + shape + R"(,"data_offsets":[0,0]}})", 0);
-    const FileContents parsed = parse_safetensors(bytes_of(file), "file");
+    const FileContents parsed = parse_safetensors(safetensors_bytes(file), "file");
     ASSERT_EQ(parsed.tensors.size(), 1u);
     EXPECT_EQ(parsed.tensors[0].view.element_count(), 0);
   }

@@ -20,11 +20,12 @@ void expect_refusals(int exit_code, const std::vector<Refusal>& refusals,
   }
 }
 
-constexpr int kUsage = 2, kIo = 3, kBadFile = 4, kUnsupported = 5;
+constexpr int kErrorsUsage = 2, kIo = 3, kErrorsBadFile = 4, kUnsupported = 5;
 
 TEST(CliErrors, KernelsThatAreNone) {
   for (const char* wish : {"AVX2", "avx512", " none"}) {
-    expect_refusals(kUsage, {{wish, {"spectrum", data_path("llama")}, {"ATTNSCOPE_KERNELS", wish}}},
+    expect_refusals(kErrorsUsage,
+                    {{wish, {"spectrum", data_path("llama")}, {"ATTNSCOPE_KERNELS", wish}}},
                     {.environment = {{"ATTNSCOPE_KERNELS", wish}}});
   }
   output_of({"info", "--system"}, {.environment = {{"ATTNSCOPE_KERNELS", ""}}});
@@ -35,7 +36,7 @@ TEST(CliErrors, Usage) {
   const Words spectrum = {"spectrum", llama}, matrix = {"matrix", llama};
   const Words layer0 = {"--layer", "0", "--matrix"};
   expect_refusals(
-      kUsage,
+      kErrorsUsage,
       {
           {"a mistyped command", {"spectrm", llama}, {"spectrm", "'spectrum'"}},
           {"no such command", {"zzzzzzzz"}, {"zzzzzzzz", "info", "spectrum", "matrix"}},
@@ -178,9 +179,11 @@ TEST(CliErrors, Usage) {
 TEST(CliErrors, AValueThatShouldFollowAnEqualsSign) {
   const std::string llama = data_path("llama");
   for (const char* value : {"centred", "center", "gain"}) {
-    expect_refusal({"circuits", llama, "--fold-norm", value}, kUsage, {"--fold-norm: its value"});
+    expect_refusal({"circuits", llama, "--fold-norm", value}, kErrorsUsage,
+                   {"--fold-norm: its value"});
   }
-  expect_refusal({"circuits", "--fold-norm", "centred", llama}, kUsage, {"--fold-norm=centred"});
+  expect_refusal({"circuits", "--fold-norm", "centred", llama}, kErrorsUsage,
+                 {"--fold-norm=centred"});
   // A model may have such a name.
   const TempFolder folder;
   fs::copy(llama, folder.path() / "gain");
@@ -202,8 +205,8 @@ TEST(CliErrors, ATextThatIsTooShortForOneSequence) {
   const std::string text = folder.write("short.txt", "To be").string();
   const Words attention = {"attention", source_path("examples/shakespeare-gpt2"), "--text-file",
                            text};
-  expect_refusal(attention, kUsage, {"fewer than the 100 of one sequence", "or --length"});
-  expect_refusal(attention + Words{"--length", "1", "--sequences", "99"}, kUsage,
+  expect_refusal(attention, kErrorsUsage, {"fewer than the 100 of one sequence", "or --length"});
+  expect_refusal(attention + Words{"--length", "1", "--sequences", "99"}, kErrorsUsage,
                  {"not for the 99 of --sequences"});
 }
 
@@ -231,25 +234,25 @@ TEST(CliErrors, ListsMayHaveBlanks) {
             output_of({"weights", llama, "--histogram", "--range", "-0.1,0.2"}));
   EXPECT_EQ(output_of({"similarity", llama, "--head-matrix", "0, 1"}),
             output_of({"similarity", llama, "--head-matrix", "0,1"}));
-  expect_refusal({"spectrum", llama, "--matrix", "q, "}, kUsage, {"--matrix"});
+  expect_refusal({"spectrum", llama, "--matrix", "q, "}, kErrorsUsage, {"--matrix"});
 }
 
 TEST(CliErrors, MistypedOptionWithoutACommandIsSuggested) {
-  expect_refusal({"--versoin"}, kUsage, {"--versoin", "--version"});
-  expect_refusal({"--hlep"}, kUsage, {"--hlep", "--help"});
+  expect_refusal({"--versoin"}, kErrorsUsage, {"--versoin", "--version"});
+  expect_refusal({"--hlep"}, kErrorsUsage, {"--hlep", "--help"});
 }
 
 TEST(CliErrors, SwappedLettersAreSuggested) {
   const std::string llama = data_path("llama");
-  expect_refusal({"ifno", llama}, kUsage, {"did you mean 'info'"});
-  expect_refusal({"spectrum", llama, "--matrix", "dwon"}, kUsage, {"did you mean 'down'"});
-  expect_refusal({"spectrum", llama, "--format", "cvs"}, kUsage, {"did you mean 'csv'"});
+  expect_refusal({"ifno", llama}, kErrorsUsage, {"did you mean 'info'"});
+  expect_refusal({"spectrum", llama, "--matrix", "dwon"}, kErrorsUsage, {"did you mean 'down'"});
+  expect_refusal({"spectrum", llama, "--format", "cvs"}, kErrorsUsage, {"did you mean 'csv'"});
 }
 
 TEST(CliErrors, ALayerThatOneOfSeveralModelsLacksNamesThatModel) {
   // albert has 4 layers, gpt2 has 2.
-  expect_refusal({"spectrum", data_path("albert"), data_path("gpt2"), "--layers", "3"}, kUsage,
-                 {"--layers", "gpt2"});
+  expect_refusal({"spectrum", data_path("albert"), data_path("gpt2"), "--layers", "3"},
+                 kErrorsUsage, {"--layers", "gpt2"});
 }
 
 TEST(CliErrors, Io) {
@@ -366,15 +369,16 @@ TEST_F(BrokenModels, BadFiles) {
     refusals.push_back({"info", {"info", path(name), "--format", "json"}, {path(name)}});
   }
   EXPECT_EQ(refusals.size(), 32u);
-  expect_refusals(kBadFile, refusals);
+  expect_refusals(kErrorsBadFile, refusals);
   expect_refusals(
-      kBadFile, {
-                    {"what is missing", {"info", path("another prefix")}, {"model.layers.0."}},
-                    {"which shape", {"info", path("another width")}, {"[16, 16]", "[16, 8]"}},
-                    {"which numbers", {"info", path("heads do not divide")}, {"4", "3"}},
-                    {"which dtype", {"info", path("unknown dtype")}, {"'F7'"}},
-                    {"that it was cut", {"info", path("shorter than its tensors")}, {"truncated"}},
-                });
+      kErrorsBadFile,
+      {
+          {"what is missing", {"info", path("another prefix")}, {"model.layers.0."}},
+          {"which shape", {"info", path("another width")}, {"[16, 16]", "[16, 8]"}},
+          {"which numbers", {"info", path("heads do not divide")}, {"4", "3"}},
+          {"which dtype", {"info", path("unknown dtype")}, {"'F7'"}},
+          {"that it was cut", {"info", path("shorter than its tensors")}, {"truncated"}},
+      });
 }
 
 TEST_F(BrokenModels, Unsupported) {
@@ -458,18 +462,18 @@ TEST_F(BrokenModels, NamesFromFilesCannotDriveTheTerminal) {
   TinyLlama model;
   model.tensors.push_back(counting_tensor(hostile, {3}));
   const std::string sound = model.write(folder_, "sound");
-  expect_refusal({"spectrum", sound, "--tensor", hostile}, kUsage, {"evil", "[3]"});
-  expect_refusal({"spectrum", sound, "--tensor", hostile + "x"}, kUsage, {"evil"});
+  expect_refusal({"spectrum", sound, "--tensor", hostile}, kErrorsUsage, {"evil", "[3]"});
+  expect_refusal({"spectrum", sound, "--tensor", hostile + "x"}, kErrorsUsage, {"evil"});
   expect_refusal({"spectrum", path(hostile)}, kIo, {"evil"});
-  expect_refusal({hostile}, kUsage, {"evil"});
-  expect_refusal({"spectrum", sound, "--matrix", hostile}, kUsage, {"evil"});
-  expect_refusal({"spectrum", sound, "--" + hostile}, kUsage, {"evil"});
+  expect_refusal({hostile}, kErrorsUsage, {"evil"});
+  expect_refusal({"spectrum", sound, "--matrix", hostile}, kErrorsUsage, {"evil"});
+  expect_refusal({"spectrum", sound, "--" + hostile}, kErrorsUsage, {"evil"});
   expect_refusal({"spectrum", sound, "--out", path("absent/" + hostile)}, kIo, {"evil"});
   with_config("hostile config", "model_type", hostile);
   expect_refusal({"info", path("hostile config")}, kUnsupported, {"evil"});
   const std::string header = json{{hostile, {{"dtype", "F32"}}}}.dump();
   with_weights("hostile header", safetensors_with_header(header, 0));
-  expect_refusal({"info", path("hostile header")}, kBadFile, {"evil"});
+  expect_refusal({"info", path("hostile header")}, kErrorsBadFile, {"evil"});
 }
 
 }  // namespace

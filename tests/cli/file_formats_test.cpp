@@ -6,7 +6,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kUsage = 2;
+constexpr int kFileFormatsUsage = 2;
 
 class CliFileFormats : public testing::Test {
  protected:
@@ -49,14 +49,14 @@ TEST_F(CliFileFormats, TheEndingChoosesTheFormat) {
 TEST_F(CliFileFormats, AFormatAndAnEndingThatDisagreeAreRefused) {
   const auto refused = [&](const Words& command, const std::string& format,
                            const std::string& name) {
-    expect_refusal(command + Words{"--format", format, "--out", path(name)}, kUsage,
+    expect_refusal(command + Words{"--format", format, "--out", path(name)}, kFileFormatsUsage,
                    {"--format", name.substr(name.find('.')), "--out"});
   };
   refused(spectrum_, "csv", "rows.json");
   refused(spectrum_, "table", "rows.json");
   refused(spectrum_, "json", "rows.csv");
   refused(matrix_, "csv", "rows.json");
-  expect_refusal(matrix_ + Words{"--format", "json", "--out", path("q.npy")}, kUsage,
+  expect_refusal(matrix_ + Words{"--format", "json", "--out", path("q.npy")}, kFileFormatsUsage,
                  {"--format", ".npy"});
   EXPECT_TRUE(files_in(folder_.path()).empty());
 }
@@ -84,7 +84,8 @@ TEST_F(CliFileFormats, AFileThatCannotBeOfItsEndingIsRefused) {
   };
   for (const auto& [command, option, name, possible] : refusals) {
     const std::string said = option == "-o" ? "--out" : option;
-    expect_refusal(command + Words{option, path(name)}, kUsage, Words{said, name} + possible);
+    expect_refusal(command + Words{option, path(name)}, kFileFormatsUsage,
+                   Words{said, name} + possible);
   }
   EXPECT_TRUE(files_in(folder_.path()).empty());
 }
@@ -118,7 +119,7 @@ TEST_F(CliFileFormats, ADashIsStdoutAndStdin) {
 TEST_F(CliFileFormats, OneStreamTakesOneOutput) {
   const std::string model = source_path("examples/shakespeare-gpt2");
   const Words predict = {"predict", model, "--tokens", "1,2,3", "--save", "-"};
-  expect_refusal(predict, kUsage, {"stdout: is the file that --save names"});
+  expect_refusal(predict, kFileFormatsUsage, {"stdout: is the file that --save names"});
   const std::string saved = output_of(predict + Words{"--out", path("rows.json")});
   output_of({"predict", model, "--tokens", "1,2,3", "--save", path("run.safetensors"), "--out",
              path("rows.json")});

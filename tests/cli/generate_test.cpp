@@ -7,10 +7,10 @@
 namespace attnscope::test {
 namespace {
 
-const std::string kLlama = source_path("examples/shakespeare-llama");
+const std::string kGenerateLlama = source_path("examples/shakespeare-llama");
 
 Words generate(const std::string& tokens, const Words& more = {}) {
-  return Words{"predict", kLlama, "--text", "KING", "--generate", tokens} + more;
+  return Words{"predict", kGenerateLlama, "--text", "KING", "--generate", tokens} + more;
 }
 
 /// What a terminal shows, without its carriage returns.
@@ -121,7 +121,7 @@ TEST(CliGenerate, RefusesMoreTextThanTheMemoryHolds) {
 
 TEST(CliGenerate, NotesATextPastTheContext) {
   EXPECT_EQ(run_attnscope(generate("255")).err, "");
-  for (const Words& command : {generate("256"), Words{"predict", kLlama, "--tokens", [] {
+  for (const Words& command : {generate("256"), Words{"predict", kGenerateLlama, "--tokens", [] {
                                                         std::string ids = "1";
                                                         for (int at = 1; at < 257; ++at)
                                                           ids += ",1";

@@ -21,7 +21,7 @@ std::int64_t element_count(const json& shape) {
   return count;
 }
 
-json row_of(const json& report, const std::string& name) {
+json tensor_row(const json& report, const std::string& name) {
   for (const json& row : report["rows"]) {
     if (row["name"] == name) return row;
   }
@@ -64,15 +64,15 @@ TEST(CliInfo, EveryTensorOfEveryModelHasARow) {
 
 TEST(CliInfo, ProjectionsHaveTheirRolesAndLayers) {
   const json llama = report_of({"info", data_path("llama")});
-  EXPECT_EQ(row_of(llama, "model.layers.1.self_attn.k_proj.weight")["role"], "k");
-  EXPECT_EQ(row_of(llama, "model.layers.1.self_attn.k_proj.weight")["layer"], 1);
-  EXPECT_EQ(row_of(llama, "model.embed_tokens.weight")["role"], "embedding");
-  EXPECT_EQ(row_of(llama, "model.embed_tokens.weight")["layer"], nullptr);
-  EXPECT_EQ(row_of(llama, "lm_head.weight")["role"], "output_head");
+  EXPECT_EQ(tensor_row(llama, "model.layers.1.self_attn.k_proj.weight")["role"], "k");
+  EXPECT_EQ(tensor_row(llama, "model.layers.1.self_attn.k_proj.weight")["layer"], 1);
+  EXPECT_EQ(tensor_row(llama, "model.embed_tokens.weight")["role"], "embedding");
+  EXPECT_EQ(tensor_row(llama, "model.embed_tokens.weight")["layer"], nullptr);
+  EXPECT_EQ(tensor_row(llama, "lm_head.weight")["role"], "output_head");
   const json gpt2 = report_of({"info", data_path("gpt2")});
-  EXPECT_EQ(row_of(gpt2, "transformer.h.0.attn.c_attn.weight")["role"], "q+k+v");
-  EXPECT_EQ(row_of(gpt2, "transformer.h.0.attn.c_attn.bias")["role"], "q+k+v.bias");
-  EXPECT_EQ(row_of(gpt2, "transformer.wpe.weight")["role"], "position_embedding");
+  EXPECT_EQ(tensor_row(gpt2, "transformer.h.0.attn.c_attn.weight")["role"], "q+k+v");
+  EXPECT_EQ(tensor_row(gpt2, "transformer.h.0.attn.c_attn.bias")["role"], "q+k+v.bias");
+  EXPECT_EQ(tensor_row(gpt2, "transformer.wpe.weight")["role"], "position_embedding");
 }
 
 // An encoder's head is told by what its tensors are called: only those may be taken for it.
@@ -88,7 +88,7 @@ TEST(CliInfo, OfAnEncoderTheHeadIsWhatLiesInTheHead) {
   for (const auto& [name, head, embedding] : cases) {
     SCOPED_TRACE(name);
     const json report = report_of({"info", data_path(name)});
-    EXPECT_EQ(row_of(report, embedding)["role"], "embedding");
+    EXPECT_EQ(tensor_row(report, embedding)["role"], "embedding");
     int of_head = 0;
     for (const json& row : report["rows"]) {
       const bool is_head = row["role"].get<std::string>().starts_with("output_head");
@@ -135,7 +135,7 @@ TEST(CliInfo, ATensorStoredTwiceCountsOnce) {
   twice.config["tie_word_embeddings"] = true;
   twice.tensor("lm_head.weight").bytes = twice.tensor("model.embed_tokens.weight").bytes;
   const json report = report_of({"info", twice.write(folder, "same-bytes")});
-  EXPECT_EQ(row_of(report, "lm_head.weight")["tied_to"], "model.embed_tokens.weight");
+  EXPECT_EQ(tensor_row(report, "lm_head.weight")["tied_to"], "model.embed_tokens.weight");
   EXPECT_EQ(report["models"][0]["tied_embedding"], true);
   const int both = report_of({"info", path_once})["models"][0]["parameters"];
   EXPECT_EQ(report["models"][0]["parameters"], both - 10 * TinyLlama::kWidth);
@@ -150,7 +150,7 @@ TEST(CliInfo, AnAliasInTheMetadataHasARowOfItsOwn) {
   model.metadata = {{"format", "pt"}, {"lm_head.weight", "model.embed_tokens.weight"}};
   const std::string path = model.write(folder, "alias");
   const json report = report_of({"info", path});
-  const json alias = row_of(report, "lm_head.weight");
+  const json alias = tensor_row(report, "lm_head.weight");
   EXPECT_EQ(alias["tied_to"], "model.embed_tokens.weight");
   EXPECT_EQ(alias["role"], "output_head");
   EXPECT_EQ(alias["shape"], (json{10, 16}));
@@ -200,10 +200,10 @@ TEST(CliInfo, ScalarsAndEmptyTensorsAreListed) {
   model.tensors.push_back(counting_tensor("empty", {0, 3}));
   const std::string path = model.write(folder, "odd-shapes");
   const json report = report_of({"info", path});
-  EXPECT_EQ(row_of(report, "scalar")["shape"], json::array());
-  EXPECT_EQ(row_of(report, "scalar")["bytes"], 4);
-  EXPECT_EQ(row_of(report, "empty")["shape"], (json{0, 3}));
-  EXPECT_EQ(row_of(report, "empty")["bytes"], 0);
+  EXPECT_EQ(tensor_row(report, "scalar")["shape"], json::array());
+  EXPECT_EQ(tensor_row(report, "scalar")["bytes"], 4);
+  EXPECT_EQ(tensor_row(report, "empty")["shape"], (json{0, 3}));
+  EXPECT_EQ(tensor_row(report, "empty")["bytes"], 0);
   EXPECT_EQ(csv_of({"info", path}).rows.size(), report["rows"].size());
   EXPECT_EQ(listed_tensors(output_of({"info", path})), report["rows"].size());
   expect_refusal({"spectrum", path, "--tensor", "scalar"}, 2, {"--tensor", "'scalar'"});

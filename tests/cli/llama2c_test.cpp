@@ -11,8 +11,8 @@ namespace attnscope::test {
 namespace {
 
 const std::string kExample = source_path("examples/shakespeare-llama");
-constexpr int kLayers = 6, kHeads = 6, kKvHeads = 2, kHeadDim = 32, kWidth = 192, kMlp = 512,
-              kTokens = 1024, kContext = 256;
+constexpr int kLlama2cLayers = 6, kLlama2cHeads = 6, kKvHeads = 2, kLlama2cHeadDim = 32,
+              kLlama2cWidth = 192, kMlp = 512, kTokens = 1024, kContext = 256;
 
 std::string bytes_of(const std::vector<float>& values) {
   return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float)};
@@ -33,7 +33,7 @@ class Llama2c : public testing::Test {
   /// Of every layer, one after the other.
   std::string layers_of(const std::string& tensor, int heads = 0) const {
     std::string out;
-    for (int layer = 0; layer < kLayers; ++layer) {
+    for (int layer = 0; layer < kLlama2cLayers; ++layer) {
       const std::vector<float> rows =
           values("model.layers." + std::to_string(layer) + "." + tensor + ".weight");
       out += bytes_of(heads == 0 ? rows : in_pairs(rows, heads));
@@ -45,17 +45,17 @@ class Llama2c : public testing::Test {
   static std::vector<float> in_pairs(const std::vector<float>& rows, int heads) {
     std::vector<float> out(rows.size());
     for (int head = 0; head < heads; ++head) {
-      for (int row = 0; row < kHeadDim; ++row) {
-        const int from = head * kHeadDim + row % 2 * kHeadDim / 2 + row / 2;
-        std::copy_n(rows.begin() + from * kWidth, kWidth,
-                    out.begin() + (head * kHeadDim + row) * kWidth);
+      for (int row = 0; row < kLlama2cHeadDim; ++row) {
+        const int from = head * kLlama2cHeadDim + row % 2 * kLlama2cHeadDim / 2 + row / 2;
+        std::copy_n(rows.begin() + from * kLlama2cWidth, kLlama2cWidth,
+                    out.begin() + (head * kLlama2cHeadDim + row) * kLlama2cWidth);
       }
     }
     return out;
   }
 
   std::string attention_matrices() const {
-    return layers_of("self_attn.q_proj", kHeads) + layers_of("self_attn.k_proj", kKvHeads) +
+    return layers_of("self_attn.q_proj", kLlama2cHeads) + layers_of("self_attn.k_proj", kKvHeads) +
            layers_of("self_attn.v_proj") + layers_of("self_attn.o_proj");
   }
   std::string mlp_matrices() const {
@@ -65,7 +65,7 @@ class Llama2c : public testing::Test {
     return {reinterpret_cast<const char*>(all.data()), all.size() * sizeof(std::int32_t)};
   }
   static std::vector<std::int32_t> sizes() {
-    return {kWidth, kMlp, kLayers, kHeads, kKvHeads, kTokens, kContext};
+    return {kLlama2cWidth, kMlp, kLlama2cLayers, kLlama2cHeads, kKvHeads, kTokens, kContext};
   }
   std::string whole(const std::string& name) const { return bytes_of(values(name)); }
 
@@ -73,7 +73,7 @@ class Llama2c : public testing::Test {
     return numbers(sizes()) + whole("model.embed_tokens.weight") + layers_of("input_layernorm") +
            attention_matrices() + layers_of("post_attention_layernorm") + mlp_matrices() +
            whole("model.norm.weight") +
-           std::string(sizeof(float) * kContext * kHeadDim, '\0');  // positions
+           std::string(sizeof(float) * kContext * kLlama2cHeadDim, '\0');  // positions
   }
   std::string version_1() const {
     std::string header = "24ka" + numbers({1}) + numbers(sizes()) + '\1';

@@ -7,7 +7,8 @@
 namespace attnscope::test {
 namespace {
 
-constexpr int kHeads = 4, kHeadDim = 8, kWidth = 32;  // of the models in tests/data
+constexpr int kMatrixHeads = 4, kMatrixHeadDim = 8,
+              kMatrixWidth = 32;  // of the models in tests/data
 
 /// A .npy file, read by NumPy's description of the format.
 struct Npy {
@@ -81,28 +82,30 @@ TEST(CliMatrix, TakesApartTheTransposedFusedTensorOfGpt2) {
   const std::string gpt2 = data_path("gpt2");
   const StoredTensor fused =
       stored_tensor(gpt2 + "/model.safetensors", "transformer.h.1.attn.c_attn.weight");
-  ASSERT_EQ(fused.shape, (std::vector<std::int64_t>{kWidth, 3 * kWidth}));
+  ASSERT_EQ(fused.shape, (std::vector<std::int64_t>{kMatrixWidth, 3 * kMatrixWidth}));
   const Words matrices = {"q", "k", "v"};
   for (int slice = 0; slice < 3; ++slice) {
     const std::string& matrix = matrices[static_cast<std::size_t>(slice)];
     SCOPED_TRACE(matrix);
-    expect_elements(
-        saved_matrix(gpt2, 1, matrix), kWidth, kWidth,
-        [&](std::int64_t row, std::int64_t col) { return fused.at(col, slice * kWidth + row); });
-    for (int head = 0; head < kHeads; ++head) {
-      expect_elements(saved_matrix(gpt2, 1, matrix, head), kHeadDim, kWidth,
+    expect_elements(saved_matrix(gpt2, 1, matrix), kMatrixWidth, kMatrixWidth,
+                    [&](std::int64_t row, std::int64_t col) {
+                      return fused.at(col, slice * kMatrixWidth + row);
+                    });
+    for (int head = 0; head < kMatrixHeads; ++head) {
+      expect_elements(saved_matrix(gpt2, 1, matrix, head), kMatrixHeadDim, kMatrixWidth,
                       [&](std::int64_t row, std::int64_t col) {
-                        return fused.at(col, slice * kWidth + head * kHeadDim + row);
+                        return fused.at(col, slice * kMatrixWidth + head * kMatrixHeadDim + row);
                       });
     }
   }
   const StoredTensor output =
       stored_tensor(gpt2 + "/model.safetensors", "transformer.h.1.attn.c_proj.weight");
-  for (int head = 0; head < kHeads; ++head) {
+  for (int head = 0; head < kMatrixHeads; ++head) {
     // A head of the output is a block of columns.
-    expect_elements(
-        saved_matrix(gpt2, 1, "o", head), kWidth, kHeadDim,
-        [&](std::int64_t row, std::int64_t col) { return output.at(head * kHeadDim + col, row); });
+    expect_elements(saved_matrix(gpt2, 1, "o", head), kMatrixWidth, kMatrixHeadDim,
+                    [&](std::int64_t row, std::int64_t col) {
+                      return output.at(head * kMatrixHeadDim + col, row);
+                    });
   }
 }
 
@@ -110,20 +113,21 @@ TEST(CliMatrix, TakesApartTheInterleavedHeadsOfGptNeoX) {
   const std::string neox = data_path("gpt_neox");
   const StoredTensor fused = stored_tensor(neox + "/model.safetensors",
                                            "gpt_neox.layers.0.attention.query_key_value.weight");
-  ASSERT_EQ(fused.shape, (std::vector<std::int64_t>{3 * kWidth, kWidth}));
+  ASSERT_EQ(fused.shape, (std::vector<std::int64_t>{3 * kMatrixWidth, kMatrixWidth}));
   const Words matrices = {"q", "k", "v"};
   for (int slice = 0; slice < 3; ++slice) {
     const std::string& matrix = matrices[static_cast<std::size_t>(slice)];
     SCOPED_TRACE(matrix);
     const auto element = [&](std::int64_t row, std::int64_t col) {
-      const std::int64_t head = row / kHeadDim;
-      return fused.at((3 * head + slice) * kHeadDim + row % kHeadDim, col);
+      const std::int64_t head = row / kMatrixHeadDim;
+      return fused.at((3 * head + slice) * kMatrixHeadDim + row % kMatrixHeadDim, col);
     };
-    expect_elements(saved_matrix(neox, 0, matrix), kWidth, kWidth, element);
-    for (int head = 0; head < kHeads; ++head) {
-      expect_elements(
-          saved_matrix(neox, 0, matrix, head), kHeadDim, kWidth,
-          [&](std::int64_t row, std::int64_t col) { return element(head * kHeadDim + row, col); });
+    expect_elements(saved_matrix(neox, 0, matrix), kMatrixWidth, kMatrixWidth, element);
+    for (int head = 0; head < kMatrixHeads; ++head) {
+      expect_elements(saved_matrix(neox, 0, matrix, head), kMatrixHeadDim, kMatrixWidth,
+                      [&](std::int64_t row, std::int64_t col) {
+                        return element(head * kMatrixHeadDim + row, col);
+                      });
     }
   }
 }
@@ -184,8 +188,9 @@ TEST(CliMatrix, CircuitsAreTheProductsOfTheirHeads) {
   for (const std::string name : {"gpt2", "llama"}) {  // llama: two query heads to a key head
     SCOPED_TRACE(name);
     const std::string model = data_path(name);
-    std::vector<double> qk_sum(kWidth * kWidth, 0), ov_sum(kWidth * kWidth, 0);
-    for (int head = 0; head < kHeads; ++head) {
+    std::vector<double> qk_sum(kMatrixWidth * kMatrixWidth, 0),
+        ov_sum(kMatrixWidth * kMatrixWidth, 0);
+    for (int head = 0; head < kMatrixHeads; ++head) {
       const int kv_head = name == "llama" ? head / 2 : head;
       const Npy qk = saved_matrix(model, 0, "qk", head), ov = saved_matrix(model, 0, "ov", head);
       expect_product(qk, naive_product(saved_matrix(model, 0, "q", head),

@@ -5,7 +5,7 @@ namespace attnscope::test {
 namespace {
 
 /// A checkpoint of one W_Q, W_K and W_V, described by a layout.
-struct Attention {
+struct MlaAttention {
   std::int64_t heads = 2, kv_heads = 2, head_dim = 4, value_dim = 4, width = 16;
   std::vector<TensorToWrite> tensors;
 
@@ -57,7 +57,7 @@ TEST(CliStacked, IsTheRowsOfKThenThoseOfV) {
 
 TEST(CliStacked, HeadsMayHaveValuesOfAnotherSize) {
   const TempFolder folder;
-  Attention model{.head_dim = 3, .value_dim = 5};
+  MlaAttention model{.head_dim = 3, .value_dim = 5};
   model.tensors = {random_tensor("q", {6, 16}, 1), random_tensor("k", {6, 16}, 2),
                    random_tensor("v", {10, 16}, 3)};
   const Words path = model.write(folder);
@@ -98,7 +98,7 @@ TEST(CliStacked, IsSkippedWhereEitherHoldsNoNumber) {
 
 TEST(CliStacked, IsFloat64WhereEitherIs) {
   const TempFolder folder;
-  Attention model;
+  MlaAttention model;
   model.tensors = {random_tensor("q", {8, 16}, 1), random_tensor("k", {8, 16}, 2)};
   TensorToWrite value = zero_tensor("v", "F64", 64, {8, 16});
   const double fine = 1 + 0x1p-40;
@@ -219,7 +219,7 @@ TEST(CliMla, HalfALayerMayBeSkipped) {
 
 TEST(CliMla, AZeroMatrixKeepsNoShare) {
   const TempFolder folder;
-  Attention model;
+  MlaAttention model;
   model.tensors = {zero_tensor("q", "F32", 32, {8, 16}), random_tensor("k", {8, 16}, 2),
                    random_tensor("v", {8, 16}, 3)};
   const Words command = Words{"spectrum", "--mla"} + model.write(folder);

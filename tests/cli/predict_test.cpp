@@ -8,7 +8,7 @@ namespace {
 namespace fs = std::filesystem;
 
 const std::string kGpt2 = source_path("examples/shakespeare-gpt2");
-const std::string kLlama = source_path("examples/shakespeare-llama");
+const std::string kPredictLlama = source_path("examples/shakespeare-llama");
 
 std::string forward_path(const std::string& name) { return data_path("forward/" + name); }
 
@@ -120,7 +120,8 @@ TEST(CliPredict, RowsAreTheLikeliestTokensAfterTheText) {
 }
 
 TEST(CliPredict, ProbabilitiesOfAllTokensAddUpToOne) {
-  const json rows = report_of({"predict", kLlama, "--text", "Speak", "--top", "2000"}).at("rows");
+  const json rows =
+      report_of({"predict", kPredictLlama, "--text", "Speak", "--top", "2000"}).at("rows");
   ASSERT_EQ(rows.size(), 1024u);
   double sum = 0;
   for (const json& row : rows) sum += row.at("probability").get<double>();
@@ -128,7 +129,7 @@ TEST(CliPredict, ProbabilitiesOfAllTokensAddUpToOne) {
 }
 
 TEST(CliPredict, WritesTheLikeliestTokenAgainAndAgain) {
-  const json written = report_of({"predict", kLlama, "--text", "KING", "--generate", "5"});
+  const json written = report_of({"predict", kPredictLlama, "--text", "KING", "--generate", "5"});
   const json& generated = written.at("models")[0].at("generated");
   EXPECT_EQ(generated.at("tokens").size(), 5u);
   EXPECT_EQ(generated.at("ended_by"), "count");
@@ -138,7 +139,7 @@ TEST(CliPredict, WritesTheLikeliestTokenAgainAndAgain) {
   }
   for (const json& token : generated.at("tokens")) {
     const std::string prompt = ids.substr(0, ids.size() - 1);
-    const json next = report_of({"predict", kLlama, "--tokens", prompt, "--top", "1"});
+    const json next = report_of({"predict", kPredictLlama, "--tokens", prompt, "--top", "1"});
     EXPECT_EQ(next.at("rows")[0].at("token_id"), token.at("id"));
     ids += std::to_string(token.at("id").get<int>()) + ",";
   }
@@ -164,12 +165,13 @@ TEST(CliPredict, WritesAsTransformersDoes) {
   const struct {
     const std::string& model;
     std::vector<int> ids;  // of generate(do_sample=False) after "First Citizen:", in float32
-  } models[] = {{kLlama, {199, 41,  359, 816, 259, 262, 316,  68,  311, 12, 526, 12,  299, 290,
-                          430, 322, 830, 199, 67,  302, 80,   281, 306, 68, 288, 267, 262, 983,
-                          14,  199, 199, 48,  572, 48,  1004, 26,  199, 41, 477, 259}},
-                {kGpt2, {199, 51,  315, 12,  292, 359, 259, 262, 509, 316, 68,  311, 288, 267,
-                         303, 82,  575, 199, 397, 267, 303, 82,  575, 297, 267, 262, 360, 298,
-                         12,  299, 267, 303, 478, 83,  199, 397, 267, 303, 478, 83}}};
+  } models[] = {
+      {kPredictLlama, {199, 41,  359, 816, 259, 262, 316,  68,  311, 12, 526, 12,  299, 290,
+                       430, 322, 830, 199, 67,  302, 80,   281, 306, 68, 288, 267, 262, 983,
+                       14,  199, 199, 48,  572, 48,  1004, 26,  199, 41, 477, 259}},
+      {kGpt2, {199, 51,  315, 12,  292, 359, 259, 262, 509, 316, 68,  311, 288, 267,
+               303, 82,  575, 199, 397, 267, 303, 82,  575, 297, 267, 262, 360, 298,
+               12,  299, 267, 303, 478, 83,  199, 397, 267, 303, 478, 83}}};
   for (const auto& [model, ids] : models) {
     SCOPED_TRACE(model);
     const json report =
@@ -272,7 +274,7 @@ TEST(CliPredict, ADecoderThatSeesBothWaysForetellsNothing) {
   const json facts = report_of({"info", model})["models"][0];
   EXPECT_EQ(facts["causal"], false);
   EXPECT_EQ(facts["kv_cache_bytes_per_token"], nullptr);
-  EXPECT_EQ(report_of({"info", kLlama})["models"][0]["causal"], true);
+  EXPECT_EQ(report_of({"info", kPredictLlama})["models"][0]["causal"], true);
   const Words lines = lines_of(output_of({"info", model}));
   EXPECT_TRUE(std::any_of(lines.begin(), lines.end(), [](const std::string& line) {
     return line.starts_with("tokens see only those before them") && line.ends_with("no");
@@ -358,7 +360,8 @@ TEST(CliPredict, RefusesWhatCannotBeRun) {
   expect_refusal(gpt2 + Words{"--tokens", "1", "--perplexity"}, 2, {"none that follows"});
   expect_refusal(gpt2 + Words{"--text", "a b", "--perplexity", "--generate", "3"}, 2,
                  {"--generate"});
-  expect_refusal(gpt2 + Words{kLlama, "--text", "a", "--save", "x.safetensors"}, 2, {"--save"});
+  expect_refusal(gpt2 + Words{kPredictLlama, "--text", "a", "--save", "x.safetensors"}, 2,
+                 {"--save"});
   expect_refusal({"predict", forward_path("llama"), "--text", "a"}, 2,
                  {"tokenizer.json", "--tokens"});
   const std::string out = (folder.path() / "same").string();

@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 const fs::path kFiles = source_path("tests/data/pytorch");
 
 /// The same words for either checkpoint: each is the folder `m` of a folder of its own.
-const std::vector<Words> kCommands = {
+const std::vector<Words> kPytorchCommands = {
     {"spectrum", "m", "--per-head", "--matrix", "q,k,v,o,gate,up,down,qk,ov,kv", "--values"},
     {"spectrum", "m", "--per-head", "--rank", "3,0.1D", "--format", "json"},
     {"spectrum", "m", "--tensor", "model.layers.0.mlp.gate_proj.weight", "--format", "csv"},
@@ -51,7 +51,7 @@ TEST(PyTorchCommands, EveryFormGivesTheSameBytes) {
                {"views.pt", "model.pth"},        {"columns-legacy.pt", "last.ckpt"},
                {"big-endian.pt", "weights.pt"},  {"deflated.pt", "pytorch_model.bin"},
                {"training-5.pt", "step-10.ckpt"}};
-  for (const Words& command : kCommands) {
+  for (const Words& command : kPytorchCommands) {
     const std::string expected = printed_by(command, reference);
     for (const auto& [file, name] : forms) {
       SCOPED_TRACE(file);
@@ -68,7 +68,7 @@ TEST(PyTorchCommands, ShardsGiveTheSameBytes) {
   for (const std::string& name : files_in(kFiles / "sharded")) {
     make_model(sharded, kFiles / "sharded" / name, name);
   }
-  for (const Words& command : kCommands) {
+  for (const Words& command : kPytorchCommands) {
     EXPECT_EQ(printed_by(command, sharded), printed_by(command, reference));
   }
 }

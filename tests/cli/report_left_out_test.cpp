@@ -10,7 +10,7 @@ namespace {
 namespace fs = std::filesystem;
 
 const Words kTextParts = {"attention", "attention_without_first", "maps"};
-const std::string kLlama = source_path("examples/shakespeare-llama");
+const std::string kLeftOutLlama = source_path("examples/shakespeare-llama");
 
 /// A copy that can be changed.
 std::string copy_of(const std::string& model, const fs::path& to) {
@@ -45,7 +45,7 @@ TEST(CliReportLeftOut, ABrokenTokenizerTakesTheTextsOfItsModelAlone) {
   const std::string broken = copy_of(kShakespeare, folder.path() / "broken");
   folder.write("broken/tokenizer.json", "{\"version\": ");
   std::string notes;
-  const ReportPage page = report_page(folder, {broken, kLlama}, &notes);
+  const ReportPage page = report_page(folder, {broken, kLeftOutLlama}, &notes);
   EXPECT_EQ(page.models_with("attention"), Words{"shakespeare-llama"});
   EXPECT_EQ(page.models_with("induction"), (Words{"broken", "shakespeare-llama"}));
   EXPECT_TRUE(contains(notes, "of broken: ") && contains(notes, "tokenizer.json")) << notes;
@@ -81,7 +81,8 @@ TEST(CliReportLeftOut, ATextThatCannotBeReadIsAnError) {
   expect_refusal({"report", kShakespeare, "-o", out, "--text-file", latin}, 4,
                  {"latin.txt", "UTF-8"});
   expect_refusal({"report", kShakespeare, "-o", out, "--token-file", shard}, 4, {"no.bin"});
-  expect_refusal({"report", kShakespeare, kLlama, "-o", out, "--layers", "17"}, 2, {"--layers"});
+  expect_refusal({"report", kShakespeare, kLeftOutLlama, "-o", out, "--layers", "17"}, 2,
+                 {"--layers"});
   EXPECT_FALSE(fs::exists(out));
 }
 
@@ -107,12 +108,12 @@ void expect_that_commands_run(const Words& models_and_text) {
 
 TEST(CliReportLeftOut, EveryCommandThatTheExamplesNameRuns) {
   expect_that_commands_run({kShakespeare});
-  expect_that_commands_run({kLlama, "--layers", "1-2"});
-  expect_that_commands_run(
-      {kShakespeare, kLlama, "--text", "To be, or \"not\" to be: $HOME `is` !", "--layers", "0"});
+  expect_that_commands_run({kLeftOutLlama, "--layers", "1-2"});
+  expect_that_commands_run({kShakespeare, kLeftOutLlama, "--text",
+                            "To be, or \"not\" to be: $HOME `is` !", "--layers", "0"});
   std::string tokens = "1";
   for (int i = 0; i < 255; ++i) tokens += "," + std::to_string(i);
-  expect_that_commands_run({kShakespeare, kLlama, "--tokens", tokens, "--maps", "0,0"});
+  expect_that_commands_run({kShakespeare, kLeftOutLlama, "--tokens", tokens, "--maps", "0,0"});
 }
 
 TEST(CliReportLeftOut, EveryCommandThatIsNamedOfOddModelsRuns) {

@@ -12,7 +12,7 @@ namespace fs = std::filesystem;
 using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
-constexpr long kLayers = 24, kMatrices = 7, kItems = kLayers * kMatrices;
+constexpr long kResumeLayers = 24, kMatrices = 7, kItems = kResumeLayers * kMatrices;
 
 /// A Llama whose matrices take some milliseconds each, all of them a second or two.
 class LongStoredRun : public testing::Test {
@@ -20,13 +20,13 @@ class LongStoredRun : public testing::Test {
   LongStoredRun() {
     constexpr std::int64_t kWidth = 256;
     TinyLlama model(0);
-    model.config["num_hidden_layers"] = kLayers;
+    model.config["num_hidden_layers"] = kResumeLayers;
     model.config["hidden_size"] = model.config["intermediate_size"] = kWidth;
     model.config["num_key_value_heads"] = 4;
     model.config["head_dim"] = kWidth / 4;
     model.tensors.clear();
     std::uint64_t seed = 0;
-    for (long layer = 0; layer < kLayers; ++layer) {
+    for (long layer = 0; layer < kResumeLayers; ++layer) {
       const std::string prefix = "model.layers." + std::to_string(layer) + ".";
       for (const std::string name : {"self_attn.q", "self_attn.k", "self_attn.v", "self_attn.o",
                                      "mlp.gate", "mlp.up", "mlp.down"}) {

@@ -8,7 +8,7 @@
 namespace attnscope::test {
 namespace {
 
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+constexpr float kSkippedNan = std::numeric_limits<float>::quiet_NaN();
 constexpr float kInf = std::numeric_limits<float>::infinity();
 
 /// "0 q -" for the whole matrix q of layer 0, "0 q 1" for its head 1.
@@ -54,10 +54,10 @@ TEST(CliSkipped, NotANumberInOneHeadSkipsThatHeadAndTheWhole) {
     float value;
     std::set<std::string> skipped;
   } cases[] = {
-      {'q', 5, 3, kNan, {"1 q -", "1 q 1", "1 qk -", "1 qk 1"}},
+      {'q', 5, 3, kSkippedNan, {"1 q -", "1 q 1", "1 qk -", "1 qk 1"}},
       {'k', 6, 0, kInf, {"1 k -", "1 k 1", "1 qk -", "1 qk 2", "1 qk 3"}},  // read by two heads
       {'v', 3, 15, -kInf, {"1 v -", "1 v 0", "1 ov -", "1 ov 0", "1 ov 1"}},
-      {'o', 15, 8, kNan, {"1 o -", "1 o 2", "1 ov -", "1 ov 2"}},
+      {'o', 15, 8, kSkippedNan, {"1 o -", "1 o 2", "1 ov -", "1 ov 2"}},
   };
   for (const auto& [matrix, row, col, value, skipped] : cases) {
     SCOPED_TRACE(matrix);
@@ -71,7 +71,7 @@ TEST(CliSkipped, NotANumberInOneHeadSkipsThatHeadAndTheWhole) {
 TEST(CliSkipped, TheReasonSaysWhere) {
   const TempFolder folder;
   TinyLlama model;
-  set_element(model.attention(0, 'q'), 5, 3, kNan);
+  set_element(model.attention(0, 'q'), 5, 3, kSkippedNan);
   const json report = report_of({"spectrum", model.write(folder, "m"), "--matrix", "q"});
   ASSERT_EQ(report["skipped"].size(), 1u);
   const std::string reason = report["skipped"][0]["reason"];
@@ -94,7 +94,7 @@ TEST(CliSkipped, IntegersAreSkipped) {
 TEST(CliSkipped, CsvHasARowWithTheReasonInItsLastColumn) {
   const TempFolder folder;
   TinyLlama model;
-  set_element(model.attention(0, 'q'), 5, 3, kNan);
+  set_element(model.attention(0, 'q'), 5, 3, kSkippedNan);
   const std::string path = model.write(folder, "m");
   const CsvTable table = csv_of({"spectrum", path, "--per-head", "--matrix", "q"});
   const json report = report_of({"spectrum", path, "--per-head", "--matrix", "q"});
@@ -120,7 +120,7 @@ TEST(CliSkipped, CsvHasARowWithTheReasonInItsLastColumn) {
 TEST(CliSkipped, TheTableHasADashAndALine) {
   const TempFolder folder;
   TinyLlama model;
-  set_element(model.attention(1, 'q'), 5, 3, kNan);
+  set_element(model.attention(1, 'q'), 5, 3, kSkippedNan);
   const std::string path = model.write(folder, "m");
   const Words command = {"spectrum", path, "--matrix", "q,k", "--energy", "0.9"};
   const std::string table = output_of(command);
@@ -143,7 +143,7 @@ TEST(CliSkipped, TheTableKeepsItsColumnsInOrder) {
   // What is skipped in the first layer is still the first column.
   const TempFolder folder;
   TinyLlama model;
-  set_element(model.attention(0, 'q'), 5, 3, kNan);
+  set_element(model.attention(0, 'q'), 5, 3, kSkippedNan);
   const std::string path = model.write(folder, "m");
   const auto columns = [&](const Words& command) {
     for (const std::string& line : lines_of(output_of(command))) {
@@ -183,7 +183,7 @@ TEST(CliSkipped, NothingLeftIsANumericalError) {
   const TempFolder folder;
   TinyLlama model;
   for (TensorToWrite& tensor : model.tensors) {
-    if (tensor.shape.size() == 2) set_element(tensor, 0, 0, kNan);
+    if (tensor.shape.size() == 2) set_element(tensor, 0, 0, kSkippedNan);
   }
   const std::string path = model.write(folder, "all-nan");
   for (const char* format : {"json", "csv", "table"}) {
@@ -212,7 +212,7 @@ TEST(CliSkipped, OneModelOfTwoIsEnough) {
   const TempFolder folder;
   TinyLlama model;
   for (TensorToWrite& tensor : model.tensors) {
-    if (tensor.shape.size() == 2) set_element(tensor, 0, 0, kNan);
+    if (tensor.shape.size() == 2) set_element(tensor, 0, 0, kSkippedNan);
   }
   const json report = report_of({"spectrum", model.write(folder, "broken"), data_path("llama")});
   EXPECT_EQ(report["rows"].size(), 14u);
@@ -223,7 +223,7 @@ TEST(CliSkipped, OneModelOfTwoIsEnough) {
 TEST(CliSkipped, ATensorByNameHasItsDashToo) {
   const TempFolder folder;
   TinyLlama model;
-  set_element(model.tensor("lm_head.weight"), 0, 0, kNan);
+  set_element(model.tensor("lm_head.weight"), 0, 0, kSkippedNan);
   const std::string broken = model.write(folder, "broken"),
                     sound = TinyLlama().write(folder, "sound");
   const Words tensor = {"--tensor", "lm_head.weight"};

@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using namespace std::chrono_literals;
-using Clock = std::chrono::steady_clock;
+using StopClock = std::chrono::steady_clock;
 
 /// Stops runs of one command that share a store, and looks at what each of them leaves.
 class Stops {
@@ -27,17 +27,17 @@ class Stops {
   }
 
   /// One run that is stopped at a moment before `longest`, with its output in a file or not.
-  void stop_once(Clock::duration longest) {
+  void stop_once(StopClock::duration longest) {
     const bool to_file = random_() % 2 == 0;
     const int signal = random_() % 2 == 0 ? SIGINT : SIGTERM;
-    const auto moment = Clock::duration(static_cast<Clock::rep>(
+    const auto moment = StopClock::duration(static_cast<StopClock::rep>(
         static_cast<double>(longest.count()) * static_cast<double>(random_() % 1000) / 1000));
     SCOPED_TRACE(command_text(command_) + (to_file ? " --out …" : "") + ", signal " +
                  std::to_string(signal) + " after " + std::to_string(moment / 1ms) + " ms");
     const long runs = number("SELECT count(*) FROM runs");
-    const auto start = Clock::now();
+    const auto start = StopClock::now();
     RunningCommand run(to_file ? command_ + Words{"--out", out().string()} : command_);
-    run.wait_until([&] { return Clock::now() - start >= moment; });
+    run.wait_until([&] { return StopClock::now() - start >= moment; });
     const bool has_begun = number("SELECT count(*) FROM runs") > runs;
     run.send(signal);
     const RunResult result = run.wait();
@@ -205,9 +205,9 @@ TEST(Stop, EveryCommandAtRandomMoments) {
   };
   std::uint64_t seed = 0;
   for (const auto& [command, stores] : cases) {
-    const auto start = Clock::now();
+    const auto start = StopClock::now();
     const std::string reference = output_of(command + csv);
-    const auto whole = Clock::now() - start;
+    const auto whole = StopClock::now() - start;
     Stops stops(command + csv, stores, reference, ++seed);
     for (int stop = 0; stop < 6; ++stop) stops.stop_once(stop == 0 ? 20ms : whole * 6 / 5);
     stops.finish();
@@ -228,7 +228,7 @@ TEST(StopOfLargeLayers, AnyCommandIsOverInASecond) {
   const struct {
     Words command;
     int stops;
-    Clock::duration longest;
+    StopClock::duration longest;
   } cases[] = {
       {{"spectrum"}, 3, 1500ms},
       {{"spectrum", "--matrix", "gate", "--layers", "0"}, 2, 2500ms},
@@ -252,9 +252,9 @@ TEST(StopOfLargeLayers, TheNextRunGoesOn) {
   const LlamaLayer layer(folder);
   const Words command = {"spectrum", layer.weights, "--layout", layer.layout, "--layers",  "0",
                          "--matrix", "k,v,kv",      "--format", "csv",        "--threads", "1"};
-  const auto start = Clock::now();
+  const auto start = StopClock::now();
   const std::string reference = output_of(command, {.timeout = std::chrono::milliseconds(120s)});
-  const auto whole = Clock::now() - start;
+  const auto whole = StopClock::now() - start;
   Stops stops(command, true, reference, 200);
   for (int stop = 0; stop < 3; ++stop) stops.stop_once(whole);
   stops.finish();

@@ -20,31 +20,31 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-const fs::path kRoot = ATTNSCOPE_SOURCE_DIR;
+const fs::path kReferences = ATTNSCOPE_SOURCE_DIR;
 
-struct TrainedModel {
+struct TrainedReference {
   const char* name;
   const char* folder;  // from the repository's root
 };
 
-void PrintTo(const TrainedModel& model, std::ostream* out) { *out << model.name; }
+void PrintTo(const TrainedReference& model, std::ostream* out) { *out << model.name; }
 
-class TrainedGolden : public testing::TestWithParam<TrainedModel> {};
+class TrainedGolden : public testing::TestWithParam<TrainedReference> {};
 
 /// Layer, matrix, head; -1 for the whole matrix.
-using RowKey = std::tuple<int, std::string, int>;
+using ReferenceKey = std::tuple<int, std::string, int>;
 
-std::map<RowKey, json> rows_by_key(const json& rows) {
-  std::map<RowKey, json> keyed;
+std::map<ReferenceKey, json> rows_by_key(const json& rows) {
+  std::map<ReferenceKey, json> keyed;
   for (const json& row : rows) {
     const int head = row.at("head").is_null() ? -1 : row.at("head").get<int>();
-    keyed.emplace(RowKey{row.at("layer").get<int>(), row.at("matrix").get<std::string>(), head},
-                  row);
+    keyed.emplace(
+        ReferenceKey{row.at("layer").get<int>(), row.at("matrix").get<std::string>(), head}, row);
   }
   return keyed;
 }
 
-void compare_row(const json& got, const json& expected) {
+void compare_with_reference(const json& got, const json& expected) {
   const std::vector<double> values = got.at("singular_values");
   const std::vector<double> wanted = expected.at("singular_values");
   ASSERT_EQ(values.size(), wanted.size());
@@ -83,9 +83,10 @@ void compare_row(const json& got, const json& expected) {
 }
 
 TEST_P(TrainedGolden, EveryRowAgreesWithNumPy) {
-  const fs::path folder = kRoot / GetParam().folder;
+  const fs::path folder = kReferences / GetParam().folder;
   if (!fs::exists(folder)) GTEST_SKIP() << folder << " is not here";
-  std::ifstream file(kRoot / "tests/golden/trained" / (std::string(GetParam().name) + ".json"));
+  std::ifstream file(kReferences / "tests/golden/trained" /
+                     (std::string(GetParam().name) + ".json"));
   const json golden = json::parse(file);
 
   std::string matrices = "q,k,v,o,up,down,qk,ov";
@@ -106,7 +107,7 @@ TEST_P(TrainedGolden, EveryRowAgreesWithNumPy) {
     SCOPED_TRACE("layer " + std::to_string(layer) + ", " + matrix + ", head " +
                  std::to_string(head));
     ASSERT_TRUE(got.contains(key));
-    compare_row(got.at(key), row);
+    compare_with_reference(got.at(key), row);
     if (HasFatalFailure()) return;
   }
 
@@ -120,11 +121,11 @@ TEST_P(TrainedGolden, EveryRowAgreesWithNumPy) {
 
 INSTANTIATE_TEST_SUITE_P(
     Models, TrainedGolden,
-    testing::Values(TrainedModel{"shakespeare-gpt2", "examples/shakespeare-gpt2"},
-                    TrainedModel{"shakespeare-llama", "examples/shakespeare-llama"},
-                    TrainedModel{"stories260K", "../shared/models/stories260K"},
-                    TrainedModel{"capp-gpt2", "../shared/models/capp-gpt2"}),
-    [](const testing::TestParamInfo<TrainedModel>& model) {
+    testing::Values(TrainedReference{"shakespeare-gpt2", "examples/shakespeare-gpt2"},
+                    TrainedReference{"shakespeare-llama", "examples/shakespeare-llama"},
+                    TrainedReference{"stories260K", "../shared/models/stories260K"},
+                    TrainedReference{"capp-gpt2", "../shared/models/capp-gpt2"}),
+    [](const testing::TestParamInfo<TrainedReference>& model) {
       std::string name = model.param.name;
       std::replace(name.begin(), name.end(), '-', '_');
       return name;

@@ -32,7 +32,7 @@ struct Case {
 
 void PrintTo(const Case& model, std::ostream* out) { *out << model.file; }
 
-std::string text_of(const fs::path& path) {
+std::string file_text(const fs::path& path) {
   std::ostringstream out;
   out << std::ifstream(path).rdbuf();
   return out.str();
@@ -43,7 +43,7 @@ Model transformers_form(const Case& model) {
   const fs::path config = *model.config != '\0' ? kData / "gguf" / model.config  //
                                                 : folder / "config.json";
   return Model(Checkpoint::open(folder / "model.safetensors"),
-               parse_config(text_of(config), config.string()));
+               parse_config(file_text(config), config.string()));
 }
 
 /// The last hidden states of a text, and its logits where the model has a head.
@@ -60,7 +60,7 @@ std::vector<float> outputs_of(const Model& model) {
 }
 
 /// All values of a tensor, one row for those of one axis.
-Matrix<float> values_of(const TensorView& view) {
+Matrix<float> view_values(const TensorView& view) {
   if (view.shape.size() == 2) return decode<float>(whole_matrix(view));
   const auto size = view.element_count();
   return decode<float>(TensorMatrix{.tensor = view, .rows = 1, .cols = size, .block_rows = 1});
@@ -81,7 +81,7 @@ TEST_P(GgufModel, EqualsTransformersForm) {
     ASSERT_NE(expected, nullptr);
     ASSERT_EQ(tensor.view.shape, expected->view.shape);
     const bool gain = of.whole_gains && tensor.name.ends_with("norm.weight");
-    const Matrix<float> ours = values_of(tensor.view), theirs = values_of(expected->view);
+    const Matrix<float> ours = view_values(tensor.view), theirs = view_values(expected->view);
     for (std::int64_t row = 0; row < ours.rows(); ++row) {
       for (std::int64_t col = 0; col < ours.cols(); ++col) {
         const float meant = theirs(row, col) + (gain ? 1.0F : 0.0F);

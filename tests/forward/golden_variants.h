@@ -14,9 +14,9 @@
 #include <string>
 #include <vector>
 
-#include "attnscope/forward/token_ids.h"
 #include "attnscope/model/model.h"
 #include "attnscope/tensor/decode.h"
+#include "attnscope/tokens/token_ids.h"
 
 namespace attnscope::test {
 

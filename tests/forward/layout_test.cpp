@@ -18,10 +18,10 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-const fs::path kData = fs::path(ATTNSCOPE_SOURCE_DIR) / "tests" / "data";
+const fs::path kLayoutData = fs::path(ATTNSCOPE_SOURCE_DIR) / "tests" / "data";
 
 /// Hidden states, maps and logits, one after the other.
-std::vector<float> outputs_of(const Model& model) {
+std::vector<float> running_outputs(const Model& model) {
   const std::vector<TokenIds> sequences = {{3, 1, 4, 1, 5, 9, 2, 6}, {7}};
   const ForwardPass pass(model, /*copy_weights=*/true, {});
   std::vector<float> out;
@@ -51,12 +51,13 @@ TEST(ForwardLayout, RunsAsWithConfigJson) {
                {"gemma2", "config.json"}};
   for (const auto& [name, config] : cases) {
     SCOPED_TRACE(name);
-    const fs::path folder = kData / "forward" / name;
+    const fs::path folder = kLayoutData / "forward" / name;
     const fs::path file = folder / "model.safetensors";
     const Model by_config(Checkpoint::open(file),
                           parse_config(read_text_file(folder / config, 100'000), config));
-    const Model by_layout = Model::open(file, kData / "layouts" / (std::string(name) + ".json"));
-    EXPECT_TRUE(outputs_of(by_layout) == outputs_of(by_config)) << "they differ";
+    const Model by_layout =
+        Model::open(file, kLayoutData / "layouts" / (std::string(name) + ".json"));
+    EXPECT_TRUE(running_outputs(by_layout) == running_outputs(by_config)) << "they differ";
   }
 }
 
@@ -64,7 +65,7 @@ TEST(ForwardLayout, NeedsItsDescription) {
   const std::string weights_only = R"({"schema":"attnscope-layout/1","layers":3,"heads":3,
       "head_dim":8,"width":24,"prefix":"transformer.",
       "weights":[{"role":"o","tensor":"h.{layer}.attn.c_proj.weight","storage":"in_by_out"}]})";
-  const Model model(Checkpoint::open(kData / "forward/gpt2/model.safetensors"),
+  const Model model(Checkpoint::open(kLayoutData / "forward/gpt2/model.safetensors"),
                     parse_layout(weights_only, "my/layout.json"));
   EXPECT_ERROR_SAYING(ErrorKind::unsupported, ForwardPass(model, true, {}),
                       "my/layout.json: does not describe the forward pass");
@@ -72,7 +73,7 @@ TEST(ForwardLayout, NeedsItsDescription) {
 
 /// Of tests/data/forward/llama, whose MLPs add nothing: what they give is multiplied by zeros.
 std::string without_mlp_output(const test::TempFolder& folder) {
-  const Checkpoint whole = Checkpoint::open(kData / "forward/llama/model.safetensors");
+  const Checkpoint whole = Checkpoint::open(kLayoutData / "forward/llama/model.safetensors");
   std::vector<test::TensorToWrite> tensors;
   for (const CheckpointTensor& tensor : whole.tensors()) {
     std::string bytes(reinterpret_cast<const char*>(tensor.view.bytes.data()),
@@ -86,7 +87,7 @@ std::string without_mlp_output(const test::TempFolder& folder) {
 TEST(ForwardLayout, RunsLayersWithoutAnMlp) {
   const test::TempFolder folder;
   const fs::path file = without_mlp_output(folder);
-  json layout = json::parse(read_text_file(kData / "layouts/llama.json", 100'000));
+  json layout = json::parse(read_text_file(kLayoutData / "layouts/llama.json", 100'000));
   const Model zeros(Checkpoint::open(file), parse_layout(layout.dump(), "layout.json"));
 
   layout["weights"].erase(layout["weights"].begin() + 4, layout["weights"].end());
@@ -99,14 +100,14 @@ TEST(ForwardLayout, RunsLayersWithoutAnMlp) {
   EXPECT_ERROR_SAYING(ErrorKind::format, ForwardPass(open(), true, {}),
                       "my/layout.json: describes no MLP (say \"mlp\": false");
   layout["mlp"] = false;
-  EXPECT_TRUE(outputs_of(open()) == outputs_of(zeros)) << "they differ";
+  EXPECT_TRUE(running_outputs(open()) == running_outputs(zeros)) << "they differ";
 }
 
 TEST(ForwardLayout, AHeadThatIsNamedMustBeThere) {
-  json layout = json::parse(read_text_file(kData / "layouts/llama.json", 100'000));
+  json layout = json::parse(read_text_file(kLayoutData / "layouts/llama.json", 100'000));
   const auto pass_of = [&](const Model& model) { return ForwardPass(model, true, {}); };
   const auto open = [&] {
-    return Model(Checkpoint::open(kData / "forward/llama/model.safetensors"),
+    return Model(Checkpoint::open(kLayoutData / "forward/llama/model.safetensors"),
                  parse_layout(layout.dump(), "my/layout.json"));
   };
   layout["output_head"] = "lm_heed.weight";
@@ -125,7 +126,7 @@ TEST(ForwardLayout, AHeadThatIsNamedMustBeThere) {
 
 TEST(ForwardLayout, ABiasBesideTheHeadIsUsed) {
   const test::TempFolder folder;
-  const Checkpoint whole = Checkpoint::open(kData / "forward/llama/model.safetensors");
+  const Checkpoint whole = Checkpoint::open(kLayoutData / "forward/llama/model.safetensors");
   std::vector<test::TensorToWrite> tensors = {test::counting_tensor("lm_head.bias", {48})};
   for (const CheckpointTensor& tensor : whole.tensors()) {
     tensors.push_back({tensor.name, "BF16", tensor.view.shape,
@@ -133,9 +134,10 @@ TEST(ForwardLayout, ABiasBesideTheHeadIsUsed) {
                                    tensor.view.bytes.size())});
   }
   const fs::path file = folder.write("model.safetensors", test::safetensors_bytes(tensors));
-  const std::vector<float> with = outputs_of(Model::open(file, kData / "layouts/llama.json"));
-  const std::vector<float> without = outputs_of(
-      Model::open(kData / "forward/llama/model.safetensors", kData / "layouts/llama.json"));
+  const std::vector<float> with =
+      running_outputs(Model::open(file, kLayoutData / "layouts/llama.json"));
+  const std::vector<float> without = running_outputs(Model::open(
+      kLayoutData / "forward/llama/model.safetensors", kLayoutData / "layouts/llama.json"));
   ASSERT_EQ(with.size(), without.size());
   EXPECT_NEAR(with.back() - without.back(), 47, 1e-4);
 }

@@ -20,23 +20,24 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 using test::TempFolder;
 
-const fs::path kData = fs::path(ATTNSCOPE_SOURCE_DIR) / "tests" / "data";
+const fs::path kModelData = fs::path(ATTNSCOPE_SOURCE_DIR) / "tests" / "data";
 
 /// A copy of a checkpoint of tests/data with some numbers of its config.json changed.
 fs::path changed_copy(const TempFolder& folder, const std::string& name, const json& changes) {
-  std::ifstream file(kData / name / "config.json");
+  std::ifstream file(kModelData / name / "config.json");
   json config = json::parse(file);
   config.merge_patch(changes);
   const fs::path config_path = folder.write(name + "/config.json", config.dump());
-  fs::copy_file(kData / name / "model.safetensors", config_path.parent_path() / "model.safetensors",
+  fs::copy_file(kModelData / name / "model.safetensors",
+                config_path.parent_path() / "model.safetensors",
                 fs::copy_options::overwrite_existing);
   return config_path.parent_path();
 }
 
 TEST(Model, OpensAWeightsFileBesideItsConfig) {
-  const Model model = Model::open(kData / "bert" / "model.safetensors");
+  const Model model = Model::open(kModelData / "bert" / "model.safetensors");
   EXPECT_EQ(model.name(), "model.safetensors");
-  EXPECT_EQ(Model::open(kData / "bert", std::nullopt, "mine").name(), "mine");
+  EXPECT_EQ(Model::open(kModelData / "bert", std::nullopt, "mine").name(), "mine");
   EXPECT_EQ(model.spec().architecture.name, "bert");
 }
 
@@ -178,7 +179,7 @@ TEST(Model, OneShardOfTwoIsEnough) {
 }
 
 TEST(Model, WeightsAreThoseOfOneProjection) {
-  const Model model = Model::open(kData / "llama");
+  const Model model = Model::open(kModelData / "llama");
   for (const Role role : {Role::qk, Role::ov, Role::kv}) {
     EXPECT_THROW(model.weight(0, role), std::invalid_argument) << role_name(role);
   }

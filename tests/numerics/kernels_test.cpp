@@ -15,9 +15,9 @@
 #include "attnscope/core/error.h"
 #include "attnscope/numerics/aligned_buffer.h"
 #include "attnscope/numerics/instruction_set.h"
-#include "attnscope/numerics/kernels/interleaved.h"
-#include "attnscope/numerics/kernels/interleaved_eigenvalues.h"
-#include "attnscope/numerics/tridiagonal_eigenvalues.h"
+#include "attnscope/numerics/singular_values/kernels/batched_eigenvalues.h"
+#include "attnscope/numerics/singular_values/kernels/batched_tridiagonal.h"
+#include "attnscope/numerics/singular_values/tridiagonal_eigenvalues.h"
 #include "tests/support/compute.h"
 
 namespace attnscope {
@@ -109,7 +109,7 @@ TEST_F(HandWritten, InterleavedEigenvaluesAgreeWithSturmSequences) {
         }
       }
       ASSERT_TRUE(
-          kernels::interleaved_eigenvalues(test_compute().kernels, diagonal, off, order, groups));
+          kernels::batched_eigenvalues(test_compute().kernels, diagonal, off, order, groups));
       for (std::size_t lane = 0; lane < groups * lanes; ++lane) {
         const Symmetric& matrix = matrix_of(lane);
         const auto expected = tridiagonal_eigenvalues(matrix.diagonal, matrix.off, test_compute());

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "attnscope/core/error.h"
-#include "attnscope/numerics/products.h"
+#include "attnscope/numerics/products/dense_products.h"
 #include "tests/support/matrices.h"
 
 extern "C" {

@@ -12,11 +12,11 @@
 #include <vector>
 
 #include "attnscope/core/error.h"
-#include "attnscope/numerics/products.h"
-#include "attnscope/numerics/singular_values.h"
-#include "attnscope/numerics/small_matrices.h"
-#include "attnscope/numerics/symmetric_eigenvalues.h"
-#include "attnscope/numerics/thin_product_batch.h"
+#include "attnscope/numerics/products/dense_products.h"
+#include "attnscope/numerics/products/factored_product_batch.h"
+#include "attnscope/numerics/singular_values/batched_singular_values.h"
+#include "attnscope/numerics/singular_values/singular_values.h"
+#include "attnscope/numerics/singular_values/symmetric_eigenvalues.h"
 #include "tests/support/compute.h"
 #include "tests/support/given_time.h"
 #include "tests/support/matrices.h"
@@ -98,14 +98,16 @@ TEST_F(Stopping, ProductsOfThinFactors) {
   const Matrix<double> left = gaussian_matrix(1400, 1400, 6),
                        right = gaussian_matrix(1400, 1400, 7);
   // One that is formed, and many that are not.
-  const std::vector<ThinPair> whole = {{left.view(), right.view()}};
-  expect_to_stop([&](const Compute& compute) { thin_products_singular_values(whole, compute); });
-  std::vector<ThinPair> heads;
+  const std::vector<FactorPair> whole = {{left.view(), right.view()}};
+  expect_to_stop(
+      [&](const Compute& compute) { factored_products_singular_values(whole, compute); });
+  std::vector<FactorPair> heads;
   for (std::int64_t head = 0; head < 200; ++head) {
     heads.push_back(
         {left.view().row_block(head % 10 * 128, 128), right.view().row_block(head % 9 * 128, 128)});
   }
-  expect_to_stop([&](const Compute& compute) { thin_products_singular_values(heads, compute); });
+  expect_to_stop(
+      [&](const Compute& compute) { factored_products_singular_values(heads, compute); });
 }
 
 TEST_F(Stopping, AStopReachesTheThreadsOfATeam) {

@@ -24,7 +24,7 @@ Record row_of(std::int64_t set, const std::string& model, const std::string& ana
           {"finished", "2025-11-23T09:10:41Z"}};
 }
 
-std::vector<std::string> table_of(const std::vector<Record>& rows, int width = 100) {
+std::vector<std::string> contents_table(const std::vector<Record>& rows, int width = 100) {
   Report report;
   report.command = "export";
   report.parameters = {{"list", true}};
@@ -38,7 +38,7 @@ constexpr const char* kParameters =
     R"({"energy":[0.9,0.99],"values":false,"rank":null,"per_head":true,"bins":"fd"})";
 
 TEST(ContentsTable, SaysWhatEachSetHolds) {
-  const auto lines = table_of(
+  const auto lines = contents_table(
       {row_of(1, "gpt2", "spectrum", kParameters, 1234), row_of(12, "b", "mla", "{}", Value())});
   EXPECT_EQ(lines[0].find("set  model"), 0u) << lines[0];
   EXPECT_EQ(lines[1],
@@ -50,7 +50,7 @@ TEST(ContentsTable, SaysWhatEachSetHolds) {
 
 TEST(ContentsTable, CutsParametersWhereTheTerminalIsNarrow) {
   const std::string long_one = R"({"tokens_hash":")" + std::string(120, 'f') + R"("})";
-  for (const std::string& line : table_of(
+  for (const std::string& line : contents_table(
            {row_of(1, "gpt2", "spectrum", long_one, 4), row_of(2, "gpt2", "spectrum", "{}", 4)},
            80)) {
     EXPECT_TRUE(display_width(line) <= 80 || line.starts_with("One set")) << line;
@@ -59,7 +59,7 @@ TEST(ContentsTable, CutsParametersWhereTheTerminalIsNarrow) {
 
 TEST(ContentsTable, CannotDriveTheTerminal) {
   for (const std::string& line :
-       table_of({row_of(1, "a\x1b[31m", "b\x1b[31m", R"({"\u001b[31m":"\u001b"})", 4)})) {
+       contents_table({row_of(1, "a\x1b[31m", "b\x1b[31m", R"({"\u001b[31m":"\u001b"})", 4)})) {
     EXPECT_EQ(line.find('\x1b'), std::string::npos) << line;
   }
 }

@@ -110,7 +110,7 @@ std::string written(const Report& report) {
   return out.str();
 }
 
-Report report_of(std::vector<Record> rows, std::vector<Skipped> skipped = {}) {
+Report csv_report(std::vector<Record> rows, std::vector<Skipped> skipped = {}) {
   Report report;
   report.command = "spectrum";
   report.rows = std::move(rows);
@@ -133,12 +133,12 @@ TEST(CsvWriter, RowsOfDifferentFormShareColumns) {
       {},
       {{"text", "a \"b\", c\r\nd\te"}, {"na,me", "\""}, {"empty", ""}},
   };
-  EXPECT_EQ(plain_csv(report_of({rows[1], rows[0], rows[3]})),
+  EXPECT_EQ(plain_csv(csv_report({rows[1], rows[0], rows[3]})),
             "a,map_0.9,map_0.99,map_0.5,b,skipped\r\n"
             "2,3,4,,,\r\n"
             ",,,,1,\r\n"
             ",,,6,-0,\r\n");
-  EXPECT_EQ(written(report_of(rows)), plain_csv(report_of(rows)));
+  EXPECT_EQ(written(csv_report(rows)), plain_csv(csv_report(rows)));
   // In any order, and with what was skipped behind.
   std::mt19937_64 random(1);
   for (int time = 0; time < 200; ++time) {
@@ -149,16 +149,16 @@ TEST(CsvWriter, RowsOfDifferentFormShareColumns) {
     std::vector<Skipped> skipped;
     if (random() % 2 == 0) skipped.push_back({"m, n", 3, "q", std::nullopt, "holds \"NaN\"\n"});
     if (random() % 2 == 0) skipped.push_back({"", std::nullopt, "w", 2, ""});
-    const Report report = report_of(some, skipped);
+    const Report report = csv_report(some, skipped);
     ASSERT_EQ(written(report), plain_csv(report));
   }
 }
 
 TEST(CsvWriter, WithoutRows) {
-  EXPECT_EQ(written(report_of({})), "skipped\r\n");
-  EXPECT_EQ(written(report_of({}, {{"m", 1, "q", std::nullopt, "why"}})),
+  EXPECT_EQ(written(csv_report({})), "skipped\r\n");
+  EXPECT_EQ(written(csv_report({}, {{"m", 1, "q", std::nullopt, "why"}})),
             "model,layer,matrix,head,skipped\r\nm,1,q,,why\r\n");
-  Report facts = report_of({});
+  Report facts = csv_report({});
   facts.command = "info";
   EXPECT_EQ(written(facts), "\r\n");
 }
@@ -174,7 +174,7 @@ Report large_report() {
     if (number % 100 == 99) row.add("values", std::vector<double>(random() % 50, 0.125));
     rows.push_back(std::move(row));
   }
-  return report_of(std::move(rows), {{"m", 1, "q", 3, "why"}});
+  return csv_report(std::move(rows), {{"m", 1, "q", 3, "why"}});
 }
 
 TEST(CsvWriter, MoreThanStaysInMemory) {

@@ -11,7 +11,7 @@ namespace {
 
 using nlohmann::json;
 
-json written(const Report& report) {
+json written_json(const Report& report) {
   std::ostringstream out;
   send(report, *formats()[2].make({}, out));
   EXPECT_TRUE(out.str().ends_with("}\n"));
@@ -32,7 +32,7 @@ TEST(JsonWriter, RowsAndWhatWasSkippedMayBothBeMissing) {
       report.rows.assign(rows.begin(), rows.begin() + static_cast<std::ptrdiff_t>(row_count));
       report.skipped.assign(skipped.begin(),
                             skipped.begin() + static_cast<std::ptrdiff_t>(skipped_count));
-      const json found = written(report);
+      const json found = written_json(report);
       EXPECT_EQ(found.at("schema"), "attnscope/1");
       EXPECT_EQ(found.at("command"), "spectrum");
       EXPECT_EQ(found.at("models"), json::parse(R"([{"name":"m"}])"));
@@ -45,7 +45,7 @@ TEST(JsonWriter, RowsAndWhatWasSkippedMayBothBeMissing) {
 }
 
 TEST(JsonWriter, NothingAtAllIsAReport) {
-  const json found = written({});
+  const json found = written_json({});
   EXPECT_EQ(found.at("rows"), json::array());
   EXPECT_EQ(found.at("skipped"), json::array());
   EXPECT_EQ(found.at("models"), json::array());
@@ -56,7 +56,7 @@ TEST(JsonWriter, WhatWasSkippedIsNamedWhole) {
   Report report;
   report.skipped = {{"m", 3, "q", std::nullopt, "a \"reason\""}};
   EXPECT_EQ(
-      written(report).at("skipped"),
+      written_json(report).at("skipped"),
       json::parse(R"([{"model":"m","layer":3,"matrix":"q","head":null,"reason":"a \"reason\""}])"));
 }
 

@@ -12,8 +12,8 @@ namespace attnscope::test {
 namespace {
 
 /// Of a matrix of 64 rows: ranks at 0.6, 0.9 and 0.99, or as many of them as are given.
-Record row_of(const std::string& model, std::int64_t layer, const std::string& matrix,
-              const std::vector<std::int64_t>& ranks) {
+Record spectrum_row(const std::string& model, std::int64_t layer, const std::string& matrix,
+                    const std::vector<std::int64_t>& ranks) {
   const std::string thresholds[] = {"0.6", "0.9", "0.99"};
   Record rank, null;
   for (std::size_t at = 0; at < ranks.size(); ++at) {
@@ -25,8 +25,9 @@ Record row_of(const std::string& model, std::int64_t layer, const std::string& m
           {"possible_rank", 64}};
 }
 
-Report report_of(const std::vector<std::string>& models, const std::vector<std::string>& matrices,
-                 std::size_t thresholds, std::int64_t layers = 2) {
+Report spectrum_report(const std::vector<std::string>& models,
+                       const std::vector<std::string>& matrices, std::size_t thresholds,
+                       std::int64_t layers = 2) {
   Report report;
   report.command = "spectrum";
   for (const std::string& model : models) {
@@ -35,14 +36,14 @@ Report report_of(const std::vector<std::string>& models, const std::vector<std::
       for (const std::string& matrix : matrices) {
         std::vector<std::int64_t> ranks = {20 + layer, 40 + layer, 60 + layer};
         ranks.resize(thresholds);
-        report.rows.push_back(row_of(model, layer, matrix, ranks));
+        report.rows.push_back(spectrum_row(model, layer, matrix, ranks));
       }
     }
   }
   return report;
 }
 
-std::string table_of(const Report& report, int width = 100) {
+std::string spectrum_table(const Report& report, int width = 100) {
   std::ostringstream out;
   send(report, *formats()[0].make({.width = width}, out));
   return out.str();
@@ -63,7 +64,7 @@ std::vector<Words> lines_with(const std::string& table, const std::string& first
 }
 
 TEST(SpectrumTable, HasAColumnForEachThreshold) {
-  const std::string table = table_of(report_of({"a"}, {"q", "k"}, 3));
+  const std::string table = spectrum_table(spectrum_report({"a"}, {"q", "k"}, 3));
   EXPECT_EQ(lines_with(table, "layer")[0], (Words{"layer", "q", "q", "q", "k", "k", "k"}));
   EXPECT_EQ(lines_with(table, "rank")[0],
             (Words{"rank", "at", "0.6", "0.9", "0.99", "0.6", "0.9", "0.99"}));
@@ -76,19 +77,20 @@ TEST(SpectrumTable, HasAColumnForEachThreshold) {
 }
 
 TEST(SpectrumTable, OfOneThresholdHasNoLineOfThem) {
-  const std::string table = table_of(report_of({"a"}, {"q", "k"}, 1));
+  const std::string table = spectrum_table(spectrum_report({"a"}, {"q", "k"}, 1));
   EXPECT_TRUE(lines_with(table, "rank").empty()) << table;
   EXPECT_EQ(lines_with(table, "1")[0], (Words{"1", "21", "33%", "21", "33%"}));
   EXPECT_NE(table.find("hold 0.6 of the squared sum"), std::string::npos) << table;
 }
 
 TEST(SpectrumTable, SaysWhatRandomNumbersNeedAtEachThreshold) {
-  const std::string table = table_of(report_of({"a"}, {"q"}, 2));
+  const std::string table = spectrum_table(spectrum_report({"a"}, {"q"}, 2));
   EXPECT_EQ(lines_with(table, "null")[0], (Words{"null", "21", "51"})) << table;
 }
 
 TEST(SpectrumTable, BreaksBetweenMatricesNeverWithinOne) {
-  const std::string table = table_of(report_of({"a"}, {"q", "k", "v", "o", "up", "down"}, 3), 80);
+  const std::string table =
+      spectrum_table(spectrum_report({"a"}, {"q", "k", "v", "o", "up", "down"}, 3), 80);
   for (const std::string& line : split(table, '\n')) {
     if (line.starts_with("Singular values")) continue;
     EXPECT_LE(display_width(line), 80u) << line;
@@ -104,9 +106,9 @@ TEST(SpectrumTable, BreaksBetweenMatricesNeverWithinOne) {
 
 TEST(SpectrumTable, SeveralModelsHaveATableForEachThresholdWhereOneIsTooWide) {
   const std::vector<std::string> models = {"a", "b", "c", "d", "e", "f"};
-  const std::string wide = table_of(report_of(models, {"q"}, 2), 200);
+  const std::string wide = spectrum_table(spectrum_report(models, {"q"}, 2), 200);
   EXPECT_EQ(lines_with(wide, "layer").size(), 1u) << wide;
-  const std::string narrow = table_of(report_of(models, {"q"}, 2), 80);
+  const std::string narrow = spectrum_table(spectrum_report(models, {"q"}, 2), 80);
   const auto thresholds = lines_with(narrow, "rank");
   ASSERT_EQ(thresholds.size(), 2u) << narrow;
   EXPECT_EQ(thresholds[0], (Words{"rank", "at", "0.6", "0.6", "0.6", "0.6", "0.6", "0.6"}));
@@ -115,13 +117,13 @@ TEST(SpectrumTable, SeveralModelsHaveATableForEachThresholdWhereOneIsTooWide) {
 }
 
 TEST(SpectrumTable, TotalsCountASharedMatrixOnce) {
-  Report report = report_of({"a"}, {"q", "k", "v"}, 2, /*layers=*/4);
+  Report report = spectrum_report({"a"}, {"q", "k", "v"}, 2, /*layers=*/4);
   report.models[0].add(
       "shared_weights",
       Value::List{
           Record{{"matrices", Value::List{"q"}}, {"layers", std::vector<std::int64_t>{0, 1, 2, 3}}},
           Record{{"matrices", Value::List{"k"}}, {"layers", std::vector<std::int64_t>{1, 3}}}});
-  const std::string table = table_of(report);
+  const std::string table = spectrum_table(report);
   const Words total = lines_with(table, "total")[0];
   // q: layer 0's; k: those of 0, 1 and 2; v: all four.
   EXPECT_EQ(total, (Words{"total", "20", "40", "62%", "63", "123", "64%", "86", "166", "65%"}));
@@ -130,12 +132,12 @@ TEST(SpectrumTable, TotalsCountASharedMatrixOnce) {
 }
 
 TEST(SpectrumTable, TotalsCountTheFirstOfTheSharedLayersThatThereAre) {
-  Report report = report_of({"a"}, {"q"}, 1, /*layers=*/4);
+  Report report = spectrum_report({"a"}, {"q"}, 1, /*layers=*/4);
   report.rows.erase(report.rows.begin(), report.rows.begin() + 2);  // --layers 2-3
   report.models[0].add("shared_weights",
                        Value::List{Record{{"matrices", Value::List{"q"}},
                                           {"layers", std::vector<std::int64_t>{0, 1, 2, 3}}}});
-  EXPECT_EQ(lines_with(table_of(report), "total")[0], (Words{"total", "22", "34%"}));
+  EXPECT_EQ(lines_with(spectrum_table(report), "total")[0], (Words{"total", "22", "34%"}));
 }
 
 }  // namespace

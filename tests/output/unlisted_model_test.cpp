@@ -8,7 +8,7 @@
 namespace attnscope::test {
 namespace {
 
-Record row_of(const char* model) {
+Record unlisted_row(const char* model) {
   const Record ranks = {{"0.9", 3}};
   return {{"model", model},
           {"layer", 0},
@@ -20,7 +20,7 @@ Record row_of(const char* model) {
           {"possible_rank", 4}};
 }
 
-std::string table_of(const Report& report) {
+std::string unlisted_table(const Report& report) {
   std::ostringstream out;
   write_spectrum_table(report, {}, out);
   return std::move(out).str();
@@ -30,11 +30,11 @@ std::string table_of(const Report& report) {
 TEST(UnlistedModel, RowsOfAModelThatIsNotListedAreShownUnderItsName) {
   Report report;
   report.command = "spectrum";
-  report.rows = {row_of("unheard-of"), row_of("other")};
+  report.rows = {unlisted_row("unheard-of"), unlisted_row("other")};
   report.skipped = {{.model = "third", .layer = 1, .matrix = "k", .head = {}, .reason = "missing"}};
   for (const bool lists_one : {false, true}) {
     if (lists_one) report.models = {{{"name", "other"}}};
-    const std::string table = table_of(report);
+    const std::string table = unlisted_table(report);
     for (const char* name : {"unheard-of", "other", "third", "3  75%"}) {
       EXPECT_NE(table.find(name), std::string::npos) << table;
     }

@@ -18,7 +18,7 @@ std::string called(std::string_view script, std::string_view text = "", std::str
 }
 
 /// What it says of a script that fails by its own fault.
-std::string failure_of(std::string_view script) {
+std::string script_failure(std::string_view script) {
   try {
     called(script);
   } catch (const Error& error) {
@@ -75,21 +75,23 @@ TEST(Script, SeesNothingButTheLanguage) {
   for (const char* name : {"require", "process", "std", "os", "fetch", "setTimeout", "document"}) {
     EXPECT_EQ(called("function f(name) { return typeof globalThis[name]; }", name), "undefined");
   }
-  EXPECT_NE(failure_of("import * as std from 'std'; function f() { return ''; }"), "no failure");
+  EXPECT_NE(script_failure("import * as std from 'std'; function f() { return ''; }"),
+            "no failure");
 }
 
 TEST(Script, ItsExceptionsSayWhatAndWhere) {
-  const std::string thrown = failure_of("function f() {\n  throw new RangeError('too wide');\n}");
+  const std::string thrown =
+      script_failure("function f() {\n  throw new RangeError('too wide');\n}");
   EXPECT_NE(thrown.find("RangeError: too wide"), std::string::npos) << thrown;
   EXPECT_NE(thrown.find(":2:"), std::string::npos) << thrown;
-  EXPECT_NE(failure_of("throw 'at once'").find("at once"), std::string::npos);
-  EXPECT_NE(failure_of("throw null").find("of type null"), std::string::npos);
-  EXPECT_NE(failure_of("function f( {").find("SyntaxError"), std::string::npos);
-  EXPECT_NE(failure_of("const g = 1;").find("script failed"), std::string::npos);
-  EXPECT_NE(failure_of("function f() { return 3; }").find("script failed"), std::string::npos);
-  EXPECT_NE(failure_of("function f() { return '\\ud800'; }").find("script failed"),
+  EXPECT_NE(script_failure("throw 'at once'").find("at once"), std::string::npos);
+  EXPECT_NE(script_failure("throw null").find("of type null"), std::string::npos);
+  EXPECT_NE(script_failure("function f( {").find("SyntaxError"), std::string::npos);
+  EXPECT_NE(script_failure("const g = 1;").find("script failed"), std::string::npos);
+  EXPECT_NE(script_failure("function f() { return 3; }").find("script failed"), std::string::npos);
+  EXPECT_NE(script_failure("function f() { return '\\ud800'; }").find("script failed"),
             std::string::npos);
-  EXPECT_NE(failure_of("function f() { return f(); }").find("RangeError"), std::string::npos);
+  EXPECT_NE(script_failure("function f() { return f(); }").find("RangeError"), std::string::npos);
 }
 
 TEST(Script, MayNotTakeLongerThanItsLimit) {

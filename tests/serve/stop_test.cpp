@@ -7,7 +7,7 @@ namespace attnscope::test {
 namespace {
 
 using namespace std::chrono_literals;
-using Clock = std::chrono::steady_clock;
+using StopClock = std::chrono::steady_clock;
 
 /// A server of two layers of Llama's size, whose analyses take long.
 class ServeStop : public testing::Test {
@@ -56,9 +56,9 @@ TEST_F(ServeStop, OnlySoManyWatch) {
     EXPECT_EQ(server_.talk().get(path_of(job) + "/events").status, 429);
   }
   // Those that left give their places back.
-  const auto until = Clock::now() + kLongWait;
+  const auto until = StopClock::now() + kLongWait;
   std::string first;
-  while (!contains(first, "200 OK") && Clock::now() < until) {
+  while (!contains(first, "200 OK") && StopClock::now() < until) {
     const ClientSocket watcher(server_.port());
     watcher.send(request);
     first = watcher.receive("\r\n");

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "attnscope/core/matrix_view.h"
-#include "attnscope/numerics/singular_values.h"
+#include "attnscope/numerics/singular_values/singular_values.h"
 #include "tests/support/matrices.h"
 
 namespace attnscope::test {

@@ -39,7 +39,7 @@ std::uint32_t wanted_bits(std::uint32_t pattern) {
   return sign | exponent << 23 | (fraction & 0x3FF) << 13;
 }
 
-void expect_every_pattern() {
+void expect_every_half() {
   std::vector<std::uint16_t> patterns(0x10000);
   for (std::uint32_t bits = 0; bits < 0x10000; ++bits) {
     patterns[bits] = static_cast<std::uint16_t>(bits);
@@ -64,7 +64,7 @@ void expect_every_pattern() {
   }
 }
 
-TEST(Float16, EveryPatternHasTheBitsOfItsValue) { expect_every_pattern(); }
+TEST(Float16, EveryPatternHasTheBitsOfItsValue) { expect_every_half(); }
 
 TEST(Float16, AnyStretchIsDecodedAndNothingBesideIt) {
   const std::vector<std::uint16_t> ones(40, 0x3C00);

@@ -12,7 +12,7 @@ namespace {
 
 using nlohmann::json;
 
-std::string key_of(const GgufFamily& family, std::string_view key) {
+std::string family_key(const GgufFamily& family, std::string_view key) {
   return std::string(family.name) + "." + std::string(key);
 }
 
@@ -40,10 +40,10 @@ std::int64_t required_size(const GgufFile& file, const std::string& key) {
 /// As config.json's rope_parameters, of transformers 5: the kind of scaling with its numbers.
 json rope_parameters(const GgufFile& file, const GgufFamily& family, const GgufFacts& facts,
                      const GgufHeads& heads) {
-  const auto number = [&](std::string_view key) { return file.number(key_of(family, key)); };
+  const auto number = [&](std::string_view key) { return file.number(family_key(family, key)); };
   json rope = {{"rope_type", "default"}, {"rope_theta", number("rope.freq_base").value_or(10000)}};
   if (family.partly_rotary) {
-    const auto rotated = file.whole(key_of(family, "rope.dimension_count"));
+    const auto rotated = file.whole(family_key(family, "rope.dimension_count"));
     const auto head_dim = static_cast<double>(heads.head_dim);
     rope["partial_rotary_factor"] = rotated ? static_cast<double>(*rotated) / head_dim : 1.0;
   }
@@ -60,12 +60,12 @@ json rope_parameters(const GgufFile& file, const GgufFamily& family, const GgufF
     rope["attention_factor"] = 1;
     return rope;
   }
-  const auto kind = file.text(key_of(family, "rope.scaling.type")).value_or("none");
+  const auto kind = file.text(family_key(family, "rope.scaling.type")).value_or("none");
   const auto factor = number("rope.scaling.factor");
   if (kind != "none" && kind != "longrope" && factor && *factor > 0) {
     rope["rope_type"] = kind;
     rope["factor"] = *factor;
-    const auto original = file.whole(key_of(family, "rope.scaling.original_context_length"));
+    const auto original = file.whole(family_key(family, "rope.scaling.original_context_length"));
     if (original) rope["original_max_position_embeddings"] = *original;
   }
   return rope;
@@ -114,12 +114,12 @@ std::string gguf_config(const GgufFile& file, const GgufFamily& family, const Gg
   const GgufHeads heads = heads_of(file);
   json config = {{"model_type", family.model_type}, {"vocab_size", facts.vocabulary}};
   for (const GgufKey& key : family.sizes) {
-    const auto size = size_at(file, key_of(family, key.gguf));
+    const auto size = size_at(file, family_key(family, key.gguf));
     // Zero means that there is none: no window.
     if (size && *size > 0) config[std::string(key.transformers)] = *size;
   }
   for (const GgufKey& key : family.numbers) {
-    const auto number = file.number(key_of(family, key.gguf));
+    const auto number = file.number(family_key(family, key.gguf));
     if (number) config[std::string(key.transformers)] = *number;
   }
   const auto has_key = [&](const char* key) {
@@ -139,13 +139,13 @@ std::string gguf_config(const GgufFile& file, const GgufFamily& family, const Gg
                                  {"sliding_attention", windowed}};
   }
   if (family.name == "gemma2" || family.name == "gemma3") {
-    const auto layers = required_size(file, key_of(family, "block_count"));
+    const auto layers = required_size(file, family_key(family, "block_count"));
     config["query_pre_attn_scalar"] = score_dimension(family, layers, heads);
   }
-  if (const auto parallel = file.flag(key_of(family, "use_parallel_residual"))) {
+  if (const auto parallel = file.flag(family_key(family, "use_parallel_residual"))) {
     config["use_parallel_residual"] = *parallel;
   }
-  if (file.flag(key_of(family, "attention.causal")) == false) config["is_causal"] = false;
+  if (file.flag(family_key(family, "attention.causal")) == false) config["is_causal"] = false;
   if (family.whole_gains) config["norm_gain_offset"] = 0;
   if (family.has_head) config["tie_word_embeddings"] = facts.tied;
   config["attention_bias"] = facts.attention_bias;

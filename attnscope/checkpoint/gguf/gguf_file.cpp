@@ -12,11 +12,11 @@
 namespace attnscope {
 namespace {
 
-constexpr std::string_view kMagic = "GGUF";
+constexpr std::string_view kGgufMagic = "GGUF";
 constexpr std::string_view kAlignmentKey = "general.alignment";
 constexpr std::uint64_t kUsualAlignment = 32;
-constexpr std::uint64_t kMaxKeyBytes = 65'535;  // the format's own limit
-constexpr std::uint32_t kMaxDimensions = 4;     // likewise
+constexpr std::uint64_t kMaxKeyBytes = 65'535;   // the format's own limit
+constexpr std::uint32_t kMaxGgufDimensions = 4;  // likewise
 constexpr std::uint64_t kMaxSize = std::uint64_t{1} << 62;
 constexpr int kMaxNesting = 8;
 constexpr std::size_t kStepBytes = 256 * 1024;  // heads hold a vocabulary, and are megabytes
@@ -110,7 +110,7 @@ GgufValue take_value(ByteReader& in, const std::string& key,
 }
 
 /// A tensor's entry, its place in the file not yet checked against the others'.
-struct Entry {
+struct TensorEntry {
   GgufTensor tensor;
   std::uint64_t offset = 0;  // bytes from the start of the data
   std::uint64_t size = 0;    // bytes
@@ -129,15 +129,15 @@ std::string take_name(ByteReader& in, const char* what) {
   return std::string(name);
 }
 
-Entry take_entry(ByteReader& in, const std::string& file) {
-  Entry entry;
+TensorEntry take_entry(ByteReader& in, const std::string& file) {
+  TensorEntry entry;
   GgufTensor& tensor = entry.tensor;
   tensor.name = take_name(in, "the name of a tensor");
   const auto refuse = [&](ErrorKind kind, std::string problem) {
     throw Error(kind, {.file = file, .tensor = tensor.name, .problem = std::move(problem)});
   };
   const auto dimensions = in.take_number<std::uint32_t>("the entry of a tensor");
-  if (dimensions > kMaxDimensions) {
+  if (dimensions > kMaxGgufDimensions) {
     refuse(ErrorKind::format, "has " + std::to_string(dimensions) + " dimensions, the limit is 4");
   }
   std::uint64_t elements = 1;
@@ -180,16 +180,16 @@ std::uint64_t alignment_of(const GgufFile& file) {
 }
 
 /// Gives each tensor its bytes. `data`: where the head ends, before its padding.
-void place_tensors(GgufFile& file, std::vector<Entry> entries, std::span<const std::byte> bytes,
-                   std::uint64_t head_end) {
+void place_tensors(GgufFile& file, std::vector<TensorEntry> entries,
+                   std::span<const std::byte> bytes, std::uint64_t head_end) {
   const std::uint64_t alignment = alignment_of(file);
   const auto padded = checked_add(head_end, alignment - 1);
   const std::uint64_t start = padded ? *padded / alignment * alignment : bytes.size();
-  std::sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
+  std::sort(entries.begin(), entries.end(), [](const TensorEntry& a, const TensorEntry& b) {
     return std::tie(a.offset, a.size) < std::tie(b.offset, b.size);
   });
   std::uint64_t covered = 0;
-  for (Entry& entry : entries) {
+  for (TensorEntry& entry : entries) {
     const auto refuse = [&](std::string problem, std::string hint = "") {
       throw Error(ErrorKind::format, {.file = file.name,
                                       .tensor = entry.tensor.name,
@@ -219,8 +219,8 @@ GgufFile parse_gguf(std::span<const std::byte> bytes, std::string_view name,
                     const NeedBytes& need) {
   GgufFile file{.name = std::string(name)};
   ByteReader in(bytes, {file.name}, "the file", need, kStepBytes);
-  const auto magic = in.take(kMagic.size(), "the first bytes of a GGUF file");
-  if (std::memcmp(magic.data(), kMagic.data(), kMagic.size()) != 0) {
+  const auto magic = in.take(kGgufMagic.size(), "the first bytes of a GGUF file");
+  if (std::memcmp(magic.data(), kGgufMagic.data(), kGgufMagic.size()) != 0) {
     refuse(in.where(), "does not start with 'GGUF'", "not a GGUF file?");
   }
   auto version = in.take_number<std::uint32_t>("the version");
@@ -245,7 +245,7 @@ GgufFile parse_gguf(std::span<const std::byte> bytes, std::string_view name,
       refuse(in.where(), "the key '" + verbatim(key) + "' is there twice");
     }
   }
-  std::vector<Entry> entries;
+  std::vector<TensorEntry> entries;
   std::set<std::string> names;
   for (std::uint64_t index = 0; index < tensors; ++index) {
     entries.push_back(take_entry(in, file.name));

@@ -15,13 +15,13 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::size_t kMostTokens = 4'000'000;
+constexpr std::size_t kMaxVocabulary = 4'000'000;
 constexpr std::string_view kSpace = "\u2581";  // how SentencePiece spells a space
 
 /// tokenizer.ggml.token_type.
 enum TokenType { normal = 1, unknown = 2, control = 3, user_defined = 4, unused = 5, byte = 6 };
 
-std::string key_of(std::string_view key) { return "tokenizer.ggml." + std::string(key); }
+std::string tokenizer_key(std::string_view key) { return "tokenizer.ggml." + std::string(key); }
 
 /// What every kind of tokenizer has.
 struct Vocabulary {
@@ -32,7 +32,7 @@ struct Vocabulary {
 
   /// The spelling of the token that a key names; empty where it names none.
   std::string named(const GgufFile& file, std::string_view key) const {
-    const auto id = file.whole(key_of(key));  // 2^32 - 1 stands for none
+    const auto id = file.whole(tokenizer_key(key));  // 2^32 - 1 stands for none
     const bool known = id && static_cast<std::size_t>(*id) < tokens.size();
     return known ? std::string(tokens[static_cast<std::size_t>(*id)]) : "";
   }
@@ -56,8 +56,8 @@ struct Vocabulary {
 
 /// Adds the first and last token to texts where the file says so, or does not and it is usual.
 json ends_of(const GgufFile& file, const Vocabulary& vocabulary, const json& ids, bool begins) {
-  const bool first = file.flag(key_of("add_bos_token")).value_or(begins);
-  const bool last = file.flag(key_of("add_eos_token")).value_or(false);
+  const bool first = file.flag(tokenizer_key("add_bos_token")).value_or(begins);
+  const bool last = file.flag(tokenizer_key("add_eos_token")).value_or(false);
   return template_of(ids, first ? vocabulary.named(file, "bos_token_id") : "",
                      last ? vocabulary.named(file, "eos_token_id") : "");
 }
@@ -65,7 +65,7 @@ json ends_of(const GgufFile& file, const Vocabulary& vocabulary, const json& ids
 /// SentencePiece's, as transformers writes it for Llama and Gemma: pairs are joined by their
 /// scores, what is not in the vocabulary is spelled in bytes.
 json sentence_piece(const GgufFile& file, const Vocabulary& vocabulary) {
-  const auto scores = file.numbers(key_of("scores")).value_or(std::vector<float>());
+  const auto scores = file.numbers(tokenizer_key("scores")).value_or(std::vector<float>());
   std::vector<ScoredToken> scored;
   for (std::size_t id = 0; id < vocabulary.tokens.size(); ++id) {
     const bool plain = vocabulary.types.empty() || vocabulary.is(id, normal);
@@ -85,7 +85,7 @@ json sentence_piece(const GgufFile& file, const Vocabulary& vocabulary) {
   const json unspaced = {{"type", "Replace"}, {"pattern", {{"String", kSpace}}}, {"content", " "}};
   json decoders = {unspaced, {{"type", "ByteFallback"}}, {{"type", "Fuse"}}};
   json normalizers = json::array();
-  if (file.flag(key_of("add_space_prefix")).value_or(true)) {
+  if (file.flag(tokenizer_key("add_space_prefix")).value_or(true)) {
     normalizers.push_back({{"type", "Prepend"}, {"prepend", kSpace}});
     decoders.push_back({{"type", "Strip"}, {"content", " "}, {"start", 1}, {"stop", 0}});
   }
@@ -112,12 +112,13 @@ json pre_tokenizer_of(const PreTokenizer& known) {
 
 /// Of bytes that are spelled as letters, with the merges written out.
 json byte_pairs(const GgufFile& file, const Vocabulary& vocabulary) {
-  const PreTokenizer* known = find_pre_tokenizer(file.text(key_of("pre")).value_or("default"));
+  const PreTokenizer* known =
+      find_pre_tokenizer(file.text(tokenizer_key("pre")).value_or("default"));
   if (known == nullptr) known = find_pre_tokenizer("default");
   const json ids = vocabulary.ids();
   json merges = json::array();
   for (const std::string_view merge :
-       file.texts(key_of("merges")).value_or(std::vector<std::string_view>())) {
+       file.texts(tokenizer_key("merges")).value_or(std::vector<std::string_view>())) {
     const std::size_t space = merge.find(' ', 1);  // the first letter may be one
     if (space == std::string_view::npos) {
       file.refuse("the merge '" + verbatim(printable(merge)) +
@@ -187,11 +188,11 @@ json word_pieces(const GgufFile& file, const Vocabulary& vocabulary) {
 }
 
 std::string tokenizer_text(const GgufFile& file) {
-  const auto kind = file.text(key_of("model")).value();
-  const auto tokens = file.texts(key_of("tokens")).value();
+  const auto kind = file.text(tokenizer_key("model")).value();
+  const auto tokens = file.texts(tokenizer_key("tokens")).value();
   const Vocabulary vocabulary{
       .tokens = tokens,
-      .types = file.wholes(key_of("token_type")).value_or(std::vector<std::int64_t>())};
+      .types = file.wholes(tokenizer_key("token_type")).value_or(std::vector<std::int64_t>())};
   json out;
   if (kind == "llama") out = sentence_piece(file, vocabulary);
   if (kind == "gpt2") out = byte_pairs(file, vocabulary);
@@ -205,18 +206,18 @@ std::string tokenizer_text(const GgufFile& file) {
 
 std::function<std::string()> gguf_tokenizer(std::shared_ptr<const GgufFile> file,
                                             std::vector<std::string>& notes) {
-  const auto kind = file->text(key_of("model"));
+  const auto kind = file->text(tokenizer_key("model"));
   if (!kind) return nullptr;
   if (*kind != "llama" && *kind != "gpt2" && *kind != "bert") {
     notes.push_back("its tokenizer '" + printable(*kind) + "' is not read: give token ids instead");
     return nullptr;
   }
-  const auto tokens = file->texts(key_of("tokens"));
-  if (!tokens || tokens->empty() || tokens->size() > kMostTokens) {
+  const auto tokens = file->texts(tokenizer_key("tokens"));
+  if (!tokens || tokens->empty() || tokens->size() > kMaxVocabulary) {
     notes.push_back("its tokenizer has no tokens, or too many: give token ids instead");
     return nullptr;
   }
-  const auto pre = file->text(key_of("pre")).value_or("default");
+  const auto pre = file->text(tokenizer_key("pre")).value_or("default");
   if (*kind == "gpt2" && find_pre_tokenizer(pre) == nullptr) {
     notes.push_back("texts are cut into words as GPT-2 cuts them: how '" + printable(pre) +
                     "' does is not known here");

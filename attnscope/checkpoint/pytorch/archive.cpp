@@ -12,7 +12,7 @@ constexpr std::string_view kPickle = "data.pkl", kByteOrder = "byteorder";
 constexpr std::uint64_t kMaxContentBytes = 100'000'000;
 constexpr int kOldestVersion = 1, kNewestVersion = 10;
 
-std::string_view text_of(std::span<const std::byte> bytes) {
+std::string_view archive_text(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
@@ -45,7 +45,7 @@ void Archive::check_version() const {
   const std::string_view name = has("version") ? "version" : ".data/version";
   if (!has(name)) refuse({file_}, "is a zip archive without a version, not of torch.save");
   std::vector<std::byte> memory;
-  const std::string_view text = text_of(content(name, memory));
+  const std::string_view text = archive_text(content(name, memory));
   int version = 0;
   const auto parsed = std::from_chars(text.data(), text.data() + text.size(), version);
   if (parsed.ec != std::errc() || version < kOldestVersion || version > kNewestVersion) {
@@ -75,7 +75,7 @@ Pickle Archive::pickle() {
 bool Archive::is_big_endian() const {
   if (!has(kByteOrder)) return false;
   std::vector<std::byte> memory;
-  const std::string_view order = text_of(content(kByteOrder, memory));
+  const std::string_view order = archive_text(content(kByteOrder, memory));
   if (order != "little" && order != "big") {
     refuse({file_, std::string(kByteOrder)}, "is neither little nor big");
   }

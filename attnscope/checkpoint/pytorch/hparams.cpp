@@ -12,13 +12,13 @@ namespace {
 
 using nlohmann::json;
 
-constexpr int kMaxDepth = 16;
+constexpr int kMaxHparamsDepth = 16;
 constexpr std::size_t kMaxValues = 100'000, kMaxText = 1000;
 
 /// Counts down `left`, so that values which are part of many others end somewhere.
 json as_json(const Pickle& pickle, PickleRef value, int depth, std::size_t& left) {
   const PickleNode& node = pickle.at(value);
-  if (depth == kMaxDepth || left == 0) return nullptr;
+  if (depth == kMaxHparamsDepth || left == 0) return nullptr;
   --left;
   switch (node.kind) {
     case PickleKind::boolean: return node.integer != 0;

@@ -13,7 +13,7 @@ namespace attnscope {
 namespace {
 
 /// LONG1, ten bytes of number, STOP.
-constexpr std::string_view kMagic("\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19.", 13);
+constexpr std::string_view kLegacyMagic("\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19.", 13);
 constexpr std::size_t kProtocolBytes = 2, kFrameBytes = 9;
 constexpr char kProtocol = '\x80', kFrame = '\x95';
 constexpr std::int64_t kVersion = 1001;
@@ -67,7 +67,7 @@ bool starts_legacy_stream(std::span<const std::byte> start) {
   if (text.size() < kProtocolBytes || text.front() != kProtocol) return false;
   text.remove_prefix(kProtocolBytes);
   if (text.size() >= kFrameBytes && text.front() == kFrame) text.remove_prefix(kFrameBytes);
-  return text.starts_with(kMagic);
+  return text.starts_with(kLegacyMagic);
 }
 
 LegacyStream read_legacy_stream(std::span<const std::byte> bytes, const std::string& file,

@@ -10,7 +10,7 @@
 namespace attnscope {
 namespace {
 
-constexpr std::size_t kMaxDimensions = 16;
+constexpr std::size_t kMaxPickledDimensions = 16;
 constexpr int kMaxWrappers = 8;
 
 struct StorageClass {
@@ -127,7 +127,7 @@ class Call {
       sizes = &pickle_.at(arguments.items.front());
     }
     if (sizes->kind != PickleKind::tuple && sizes->kind != PickleKind::list) wrong(what);
-    if (sizes->items.size() > kMaxDimensions) refuse(where_, "has more than 16 dimensions");
+    if (sizes->items.size() > kMaxPickledDimensions) refuse(where_, "has more than 16 dimensions");
     Shape out;
     for (const PickleRef item : sizes->items) out.push_back(whole(pickle_.at(item), what));
     return out;

@@ -22,13 +22,13 @@ constexpr std::size_t kTarMarkPlace = 257;
 constexpr std::uint64_t kUnpackedAnyway = std::uint64_t{1} << 30;
 constexpr std::uint64_t kUnpackedOfEachByte = 8;
 
-std::string_view text_of(std::span<const std::byte> bytes) {
+std::string_view bytes_text(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
 bool is_tar(std::span<const std::byte> start) {
   return start.size() >= kTarMarkPlace + kTarMark.size() &&
-         text_of(start.subspan(kTarMarkPlace)).starts_with(kTarMark);
+         bytes_text(start.subspan(kTarMarkPlace)).starts_with(kTarMark);
 }
 
 /// All that a checkpoint unpacks may take this much memory: what is honestly packed is about as
@@ -102,7 +102,7 @@ FileContents parse_stream(std::span<const std::byte> bytes, const std::string& f
 }  // namespace
 
 bool is_pytorch(std::span<const std::byte> start) {
-  return text_of(start).starts_with(kZipStart) || starts_legacy_stream(start) || is_tar(start);
+  return bytes_text(start).starts_with(kZipStart) || starts_legacy_stream(start) || is_tar(start);
 }
 
 FileContents parse_pytorch(std::span<const std::byte> bytes, std::string_view name,
@@ -110,7 +110,7 @@ FileContents parse_pytorch(std::span<const std::byte> bytes, std::string_view na
   const std::string file(name);
   const auto start = bytes.first(std::min<std::size_t>(bytes.size(), 512));
   if (need) need(start);
-  if (text_of(start).starts_with(kZipStart)) return parse_archive(bytes, file, need);
+  if (bytes_text(start).starts_with(kZipStart)) return parse_archive(bytes, file, need);
   if (starts_legacy_stream(start)) return parse_stream(bytes, file, need);
   if (is_tar(start)) {
     throw Error(ErrorKind::unsupported,

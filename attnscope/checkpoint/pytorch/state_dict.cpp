@@ -17,7 +17,7 @@ constexpr std::array<std::string_view, 4> kWrappers = {"model", "state_dict", "m
 /// Keys of what a training program keeps beside the model start so.
 constexpr std::array<std::string_view, 4> kBeside = {"optim", "lr_sched", "sched", "rng"};
 constexpr std::string_view kCompiled = "_orig_mod.", kParallel = "module.";
-constexpr std::size_t kMaxDepth = 32;
+constexpr std::size_t kMaxStateDepth = 32;
 constexpr std::size_t kMaxVisits = 4'000'000;  // a value that is part of many counts each time
 constexpr std::size_t kCharactersOfAVisit = 64, kMaxKey = 1000;
 
@@ -52,7 +52,7 @@ class Collector {
     }
     // A list may be part of itself.
     const bool is_open = std::find(path_.begin(), path_.end(), value) != path_.end();
-    if (is_open || path_.size() == kMaxDepth) return;
+    if (is_open || path_.size() == kMaxStateDepth) return;
     path_.push_back(value);
     visit_parts(name, value);
     path_.pop_back();
@@ -159,7 +159,7 @@ std::vector<PickledName> find_state_dict(const Pickle& pickle, const FilePlace& 
   Collector collector(pickle, where);
   std::vector<PickledName> names = collector.collect(pickle.root);
   PickleRef level = pickle.root;
-  for (std::size_t depth = 0; depth < kMaxDepth; ++depth) {
+  for (std::size_t depth = 0; depth < kMaxStateDepth; ++depth) {
     PickleRef inner = kNoPickleRef;
     for (const std::string_view key : kWrappers) {
       const PickleRef found = find_item(pickle, level, key);

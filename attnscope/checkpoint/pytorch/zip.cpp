@@ -181,8 +181,8 @@ NamedEntry read_entry(ByteReader& directory) {
 }
 
 /// Sets the limits: each entry must end before the next one's header.
-void check_cover(std::vector<NamedEntry>& entries, std::uint64_t directory_begin,
-                 const FilePlace& file) {
+void check_no_overlap(std::vector<NamedEntry>& entries, std::uint64_t directory_begin,
+                      const FilePlace& file) {
   std::sort(entries.begin(), entries.end(), [](const NamedEntry& a, const NamedEntry& b) {
     return a.entry.header < b.entry.header;
   });
@@ -221,7 +221,7 @@ ZipDirectory read_zip_directory(std::span<const std::byte> archive, const FilePl
     entries.push_back(read_entry(directory));
   }
   if (directory.left() > 0) refuse(where, "the central directory holds more than its entries");
-  check_cover(entries, place.begin, where);
+  check_no_overlap(entries, place.begin, where);
 
   ZipDirectory out;
   for (NamedEntry& named : entries) {

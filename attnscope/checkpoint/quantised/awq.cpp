@@ -12,7 +12,7 @@
 namespace attnscope {
 namespace {
 
-constexpr std::int64_t kInWord = 8, kWordBytes = 4;
+constexpr std::int64_t kInWord = 8;
 
 struct AwqParts {
   std::int64_t outputs = 0;

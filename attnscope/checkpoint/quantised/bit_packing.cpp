@@ -5,9 +5,6 @@
 namespace attnscope {
 namespace {
 
-constexpr std::int64_t kWordBits = 32;
-constexpr std::int64_t kWordBytes = 4;
-
 /// Where a number lies: the word that has its first bit, and that bit.
 struct BitPlace {
   std::int64_t word;

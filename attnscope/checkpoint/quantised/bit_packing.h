@@ -8,6 +8,8 @@
 
 namespace attnscope {
 
+inline constexpr std::int64_t kWordBits = 32, kWordBytes = 4;
+
 enum class BitPacking {
   dense,     // one stream, from the lowest bit on: numbers may reach into the next word
   per_word,  // as many numbers as fit wholly in each word, from its lowest bit on

@@ -15,8 +15,6 @@
 namespace attnscope {
 namespace {
 
-constexpr std::int64_t kWordBits = 32, kWordBytes = 4;
-
 struct GptqParts {
   int bits = 4;
   bool adds_one = false;  // to stored zero points: what checkpoint_format "gptq" leaves to readers

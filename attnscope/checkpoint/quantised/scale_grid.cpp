@@ -11,8 +11,6 @@
 namespace attnscope {
 namespace {
 
-constexpr std::int64_t kWordBytes = 4;
-
 /// Half of the range of `bits` bits: what packed numbers have been raised by.
 float offset_of(int bits) { return static_cast<float>(1 << (bits - 1)); }
 

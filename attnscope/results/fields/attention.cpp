@@ -8,7 +8,7 @@ using enum FieldForm;
 
 namespace {
 
-constexpr std::string_view kWhere = "metrics.md#attention-maps";
+constexpr std::string_view kAttentionSection = "metrics.md#attention-maps";
 
 /// A mean over sequences and its standard error, which is null for one sequence.
 void add_mean(std::vector<Field>& fields, std::string_view name, std::string_view name_of_error,
@@ -19,7 +19,7 @@ void add_mean(std::vector<Field>& fields, std::string_view name, std::string_vie
                     .unit = unit,
                     .heading = heading,
                     .meaning = meaning,
-                    .where = kWhere,
+                    .where = kAttentionSection,
                     .optional = true});
   fields.push_back(
       {.name = name_of_error,
@@ -28,13 +28,13 @@ void add_mean(std::vector<Field>& fields, std::string_view name, std::string_vie
        .meaning = of_heads ? "the standard error of the mean before it; null of one sequence"
                            : "the standard error of the layer's mean before it; null of one "
                              "sequence",
-       .where = kWhere,
+       .where = kAttentionSection,
        .optional = true});
 }
 
 /// What queries would give that look alike at all keys that they see.
 Field null_of(std::string_view name, std::string_view meaning) {
-  return {.name = name, .meaning = meaning, .where = kWhere, .optional = true};
+  return {.name = name, .meaning = meaning, .where = kAttentionSection, .optional = true};
 }
 
 Field query_head_field() {
@@ -59,7 +59,7 @@ std::vector<Field> own_fields() {
                                 .type = integer,
                                 .unit = "sequences",
                                 .meaning = "how many sequences the means are over",
-                                .where = kWhere}};
+                                .where = kAttentionSection}};
   const auto of_head = [&](auto name, auto error, auto heading, auto meaning, auto... unit) {
     add_mean(fields, name, error, heading, meaning, /*of_heads=*/true, unit...);
   };
@@ -72,7 +72,7 @@ std::vector<Field> own_fields() {
                     .type = integer,
                     .form = list,
                     .meaning = "of a head: the columns that were among those most often, from 0",
-                    .where = kWhere,
+                    .where = kAttentionSection,
                     .optional = true});
   of_head("first_column_share", "first_column_share_error", "in first",
           "of a head: share of all squared weights in the column that has most of them");
@@ -93,7 +93,7 @@ std::vector<Field> own_fields() {
                     .unit = "singular values",
                     .heading = "max rank",
                     .meaning = "of a layer: the largest of its heads' mean energy ranks",
-                    .where = kWhere,
+                    .where = kAttentionSection,
                     .optional = true});
   add_mean(fields, "mean_max_rank", "mean_max_rank_error", "mean max",
            "of a layer: the largest energy rank among its heads, mean over sequences",
@@ -108,7 +108,7 @@ std::vector<Field> own_fields() {
                     .meaning = "of a layer: whether mean_max_rank and mean_columns are below 2; "
                                "null: not judged, at another energy than 0.9 or of fewer than 16 "
                                "keys",
-                    .where = kWhere,
+                    .where = kAttentionSection,
                     .optional = true});
   return fields;
 }
@@ -212,7 +212,7 @@ RowKind attention_map_rows() {
                  {.name = "weights",
                   .form = list,
                   .meaning = "how much the query looks at each key, from 0: they sum to 1",
-                  .where = kWhere}};
+                  .where = kAttentionSection}};
   const std::vector<Field> own = {{.name = "heatmap",
                                    .type = integer,
                                    .form = list,

@@ -7,7 +7,7 @@ namespace {
 using enum FieldType;
 using enum FieldForm;
 
-constexpr std::string_view kWhere = "metrics.md#circuits";
+constexpr std::string_view kCircuitsSection = "metrics.md#circuits";
 constexpr std::string_view kWhereComposition = "metrics.md#composition";
 
 Field count_by_threshold(std::string_view name, std::string_view heading, std::string_view meaning,
@@ -19,13 +19,16 @@ Field count_by_threshold(std::string_view name, std::string_view heading, std::s
           .unit = "singular values",
           .heading = heading,
           .meaning = meaning,
-          .where = kWhere};
+          .where = kCircuitsSection};
 }
 
 /// Null where what it divides by vanishes, or where the circuit is not square.
 Field score(std::string_view name, std::string_view heading, std::string_view meaning) {
-  return {
-      .name = name, .nulls = Nulls::whole, .heading = heading, .meaning = meaning, .where = kWhere};
+  return {.name = name,
+          .nulls = Nulls::whole,
+          .heading = heading,
+          .meaning = meaning,
+          .where = kCircuitsSection};
 }
 
 /// One of q, k, o, v: a circuit has two.
@@ -34,11 +37,11 @@ Field factor(std::string_view name, std::string_view meaning) {
           .type = integer,
           .unit = "singular values",
           .meaning = meaning,
-          .where = kWhere,
+          .where = kCircuitsSection,
           .optional = true};
 }
 
-std::vector<Field> measures() {
+std::vector<Field> circuit_measures() {
   Field energy_rank = count_by_threshold(
       "energy_rank", "rank",
       "the fewest singular values of the circuit that hold that share of their squares' sum");
@@ -49,7 +52,7 @@ std::vector<Field> measures() {
        .type = record,
        .form = by_threshold,
        .meaning = "energy ranks of the circuit's two factors: q and k of qk, o and v of ov",
-       .where = kWhere,
+       .where = kCircuitsSection,
        .fields = {factor("q", "energy rank of the queries' factor, of qk"),
                   factor("k", "energy rank of the keys' factor, of qk"),
                   factor("o", "energy rank of the output's factor, of ov"),
@@ -126,7 +129,7 @@ RowKind circuits_rows() {
       field = {.name = "circuit",
                .type = text,
                .meaning = "qk: W_Q^T W_K, scores of pairs; ov: W_O W_V, what is written",
-               .where = kWhere,
+               .where = kCircuitsSection,
                .choices = {"qk", "ov"}};
     } else if (field.name == "head") {
       field.meaning = "the query head, from 0; null: the sum over heads";
@@ -137,7 +140,7 @@ RowKind circuits_rows() {
           .meaning = "what one circuit of a layer or head is like, by its weights",
           .revision = 3,
           .place = std::move(place),
-          .fields = measures(),
+          .fields = circuit_measures(),
           .models = model_facts(),
           .parameters = circuit_parameters(),
           .variant = {"fold_norm", "with_bias", "rope_offset"},

@@ -7,14 +7,14 @@ namespace {
 using enum FieldType;
 using enum FieldForm;
 
-constexpr std::string_view kWhere = "metrics.md#latent-attention";
+constexpr std::string_view kMlaSection = "metrics.md#latent-attention";
 
 Field kept(std::string_view name, std::string_view meaning, Nulls nulls) {
   return {.name = name,
           .nulls = nulls,
           .unit = "share of the energy",
           .meaning = meaning,
-          .where = kWhere};
+          .where = kMlaSection};
 }
 
 Field rank(std::string_view name, std::string_view meaning) {
@@ -22,7 +22,7 @@ Field rank(std::string_view name, std::string_view meaning) {
           .type = integer,
           .unit = "singular values",
           .meaning = meaning,
-          .where = kWhere};
+          .where = kMlaSection};
 }
 
 Field half(std::string_view name, std::string_view heading, std::string_view meaning) {
@@ -32,7 +32,7 @@ Field half(std::string_view name, std::string_view heading, std::string_view mea
       .nulls = Nulls::whole,
       .heading = heading,
       .meaning = meaning,
-      .where = kWhere,
+      .where = kMlaSection,
       .fields = {possible_rank_field(),
                  rank("rank", "the latent rank of DeepSeek-V2 for this half: 1536 or 512"),
                  kept("energy", "the energy kept at that rank", Nulls::whole),
@@ -46,7 +46,7 @@ Field half(std::string_view name, std::string_view heading, std::string_view mea
                   .unit = "singular values",
                   .heading = "for",
                   .meaning = "the fewest singular values that hold that share of the energy",
-                  .where = kWhere,
+                  .where = kMlaSection,
                   .columns = {"0.9", "0.99"}},
                  {.name = "null_energy_rank",
                   .type = integer,
@@ -54,30 +54,30 @@ Field half(std::string_view name, std::string_view heading, std::string_view mea
                   .unit = "singular values",
                   .heading = "null",
                   .meaning = "the energy rank that a Gaussian matrix is expected to need",
-                  .where = kWhere}}};
+                  .where = kMlaSection}}};
 }
 
 Field cache(std::string_view name, std::string_view meaning) {
   return {.name = name,
           .type = record,
           .meaning = meaning,
-          .where = kWhere,
+          .where = kMlaSection,
           .fields = {
               {.name = "latent",
                .type = integer,
                .meaning = "the width of the latent that keys and values are read from",
-               .where = kWhere},
+               .where = kMlaSection},
               {.name = "rope",
                .type = integer,
                .meaning = "the width of the rotary key that is kept beside it",
-               .where = kWhere},
+               .where = kMlaSection},
               {.name = "bytes_per_token",
                .type = integer,
                .nulls = Nulls::whole,
                .unit = "bytes",
                .meaning =
                    "what all layers keep of a token, in 16 bits; null where tokens see both ways",
-               .where = kWhere}}};
+               .where = kMlaSection}}};
 }
 
 }  // namespace

@@ -7,9 +7,9 @@ namespace {
 using enum FieldType;
 using enum FieldForm;
 
-constexpr std::string_view kWhere = "metrics.md#spectrum";
+constexpr std::string_view kSpectrumSection = "metrics.md#spectrum";
 
-std::vector<Field> measures() {
+std::vector<Field> spectrum_measures() {
   return {
       {.name = "shape",
        .type = integer,
@@ -23,7 +23,7 @@ std::vector<Field> measures() {
        .unit = "singular values",
        .heading = "rank at",
        .meaning = "the fewest singular values that hold that share of the sum of their squares",
-       .where = kWhere,
+       .where = kSpectrumSection,
        .columns = {"0.9", "0.99"}},
       {.name = "null_energy_rank",
        .type = integer,
@@ -39,7 +39,7 @@ std::vector<Field> measures() {
        .unit = "share of the energy",
        .heading = "energy at",
        .meaning = "the share of the sum of squares that so many largest singular values hold",
-       .where = kWhere,
+       .where = kSpectrumSection,
        .with = "rank"},
       {.name = "null_energy_at_rank",
        .form = by_rank,
@@ -51,46 +51,48 @@ std::vector<Field> measures() {
       {.name = "stable_rank",
        .heading = "stable",
        .meaning = "the sum of squared singular values over the largest square",
-       .where = kWhere},
+       .where = kSpectrumSection},
       {.name = "entropy_rank",
        .heading = "entropy",
        .meaning = "e to the entropy of the singular values as shares of their sum",
-       .where = kWhere},
+       .where = kSpectrumSection},
       {.name = "participation_ratio",
        .meaning = "the squared sum of the squares over the sum of their squares: how many "
                   "singular values share the energy",
-       .where = kWhere},
+       .where = kSpectrumSection},
       {.name = "numerical_rank",
        .type = integer,
        .unit = "singular values",
        .meaning = "how many singular values rounding to float32 could not have made",
-       .where = kWhere},
+       .where = kSpectrumSection},
       possible_rank_field(),
       {.name = "spectral_norm",
        .heading = "largest",
        .meaning = "the largest singular value",
-       .where = kWhere},
+       .where = kSpectrumSection},
       frobenius_norm_field(),
-      {.name = "nuclear_norm", .meaning = "the sum of the singular values", .where = kWhere},
+      {.name = "nuclear_norm",
+       .meaning = "the sum of the singular values",
+       .where = kSpectrumSection},
       {.name = "condition_number",
        .nulls = Nulls::whole,
        .meaning = "the largest singular value over the smallest; null where that nearly vanishes",
-       .where = kWhere},
+       .where = kSpectrumSection},
       {.name = "singular_values",
        .form = list,
        .meaning = "all singular values, descending",
-       .where = kWhere,
+       .where = kSpectrumSection,
        .with = "values"},
       {.name = "cumulative_energy",
        .form = list,
        .unit = "share of the energy",
        .meaning = "the share of the sum of squares in the first, the first two, … singular values",
-       .where = kWhere,
+       .where = kSpectrumSection,
        .with = "values"},
       {.name = "null_singular_values",
        .form = list,
        .meaning = "singular values that a random matrix of the same shape and norm would have",
-       .where = kWhere,
+       .where = kSpectrumSection,
        .with = "values"},
   };
 }
@@ -118,7 +120,7 @@ RowKind spectrum_rows() {
                   .meaning = "ranks and norms of one matrix or head",
                   .revision = 3,
                   .place = place_of_matrix(),
-                  .fields = measures(),
+                  .fields = spectrum_measures(),
                   .models = model_facts(),
                   .parameters = common_parameters(),
                   .has_view = true};
@@ -134,7 +136,7 @@ RowKind tensor_rows() {
                   .option = "tensor",
                   .meaning = "the same of one tensor, by its name in the file",
                   .place = place_of_matrix(),
-                  .fields = measures(),
+                  .fields = spectrum_measures(),
                   .parameters = common_parameters()};
   for (Field& field : kind.place) {
     if (field.name == "layer") field.nulls = Nulls::whole;

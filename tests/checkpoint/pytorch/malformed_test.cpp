@@ -11,7 +11,7 @@ namespace {
 
 using namespace test;
 
-FileContents parse(const std::string& bytes) {
+FileContents parse_malformed(const std::string& bytes) {
   return parse_pytorch(std::as_bytes(std::span(bytes)), "model.pt");
 }
 
@@ -117,7 +117,7 @@ TEST(MalformedPyTorch, RejectsMalformedTensors) {
   };
   for (const auto& bad : files) {
     SCOPED_TRACE(bad.fault);
-    EXPECT_ERROR_SAYING(ErrorKind::format, parse(bad.file), "model.pt: ", bad.said);
+    EXPECT_ERROR_SAYING(ErrorKind::format, parse_malformed(bad.file), "model.pt: ", bad.said);
   }
 }
 
@@ -230,7 +230,7 @@ TEST(MalformedPyTorch, RejectsMalformedFiles) {
   };
   for (const auto& bad : files) {
     SCOPED_TRACE(bad.fault);
-    EXPECT_ERROR_SAYING(bad.kind, parse(bad.file), "model.pt: ", bad.said);
+    EXPECT_ERROR_SAYING(bad.kind, parse_malformed(bad.file), "model.pt: ", bad.said);
   }
 }
 
@@ -238,9 +238,9 @@ TEST(MalformedPyTorch, EveryCutIsAnError) {
   const std::string object = pickle(pickled_dict({{"t", pickled(TorchTensor())}}));
   for (const std::string& sound : {torch_archive(object, {{"0", six_floats()}}),
                                    torch_stream(object, {{"0", six_floats()}})}) {
-    EXPECT_NO_THROW(parse(sound));
+    EXPECT_NO_THROW(parse_malformed(sound));
     for (std::size_t length = 0; length < sound.size(); ++length) {
-      EXPECT_ERROR(ErrorKind::format, parse(sound.substr(0, length)));
+      EXPECT_ERROR(ErrorKind::format, parse_malformed(sound.substr(0, length)));
     }
   }
 }
@@ -254,7 +254,7 @@ TEST(MalformedPyTorch, StopsWhereValuesAreInOneAnotherWithoutEnd) {
     for (int times = 0; times < 1000; ++times) level += "h" + memo;
     level += "e\x86";  // what is on the stack below becomes part of it
   }
-  EXPECT_ERROR_SAYING(ErrorKind::format, parse(torch_archive(pickle(level), {})),
+  EXPECT_ERROR_SAYING(ErrorKind::format, parse_malformed(torch_archive(pickle(level), {})),
                       "holds more than 4000000 values in one another");
 }
 

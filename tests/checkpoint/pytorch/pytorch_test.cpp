@@ -18,7 +18,7 @@ using namespace test;
 const std::filesystem::path kFiles =
     std::filesystem::path(ATTNSCOPE_SOURCE_DIR) / "tests/data/pytorch";
 
-FileContents parse(const std::string& bytes) {
+FileContents parse_saved(const std::string& bytes) {
   return parse_pytorch(std::as_bytes(std::span(bytes)), "model.pt");
 }
 
@@ -44,7 +44,7 @@ TEST(PyTorch, ViewsKeepTheirStrides) {
   };
   for (const auto& [tensor, strides, first, bytes] : views) {
     const std::string file = archive_of(tensor);
-    const FileContents contents = parse(file);
+    const FileContents contents = parse_saved(file);
     ASSERT_EQ(contents.tensors.size(), 1u);
     const TensorView& view = contents.tensors[0].view;
     EXPECT_EQ(view.shape, tensor.shape);
@@ -104,7 +104,7 @@ TEST(PyTorch, FindsTheModelAmongWhatTrainingKeeps) {
   for (int key = 0; key < next; ++key) storages[std::to_string(key)] = six_floats();
   for (const auto& [object, names] : files) {
     const std::string file = torch_archive(pickle(object), storages);
-    std::vector<std::string> got = names_of(parse(file)), expected = names;
+    std::vector<std::string> got = names_of(parse_saved(file)), expected = names;
     std::sort(got.begin(), got.end());
     std::sort(expected.begin(), expected.end());
     EXPECT_EQ(got, expected);
@@ -114,9 +114,9 @@ TEST(PyTorch, FindsTheModelAmongWhatTrainingKeeps) {
 TEST(PyTorch, HyperparametersBecomeAConfig) {
   const std::string tensor = pickled(TorchTensor());
   const auto config_of = [&](const std::string& hparams) {
-    return parse(torch_archive(pickle(pickled_dict({{"model", pickled_dict({{"t", tensor}})},
-                                                    {"hparams", hparams}})),
-                               {{"0", six_floats()}}))
+    return parse_saved(torch_archive(pickle(pickled_dict({{"model", pickled_dict({{"t", tensor}})},
+                                                          {"hparams", hparams}})),
+                                     {{"0", six_floats()}}))
         .config;
   };
   const std::string infinite = std::string("G\x7f\xf0", 3) + std::string(6, '\0');

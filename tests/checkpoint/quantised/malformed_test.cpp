@@ -134,7 +134,7 @@ Sample mxfp4() {
           {zeros("a_blocks", "U8", {2, 3, 2, 16}), zeros("a_scales", "U8", {2, 3, 2})}};
 }
 
-Checkpoint open_composed(const Sample& sample, const test::TempFolder& folder) {
+Checkpoint open_malformed(const Sample& sample, const test::TempFolder& folder) {
   Checkpoint checkpoint =
       Checkpoint::open(folder.write("model.safetensors", test::safetensors_bytes(sample.tensors)));
   checkpoint.compose_quantised(sample.config["quant_method"].get<std::string>(),
@@ -146,7 +146,7 @@ TEST(QuantisedMalformed, TheSamplesAreSound) {
   for (const Sample& sample :
        {fp8(), gptq(), awq(), four_bits(), nested(), int8(), packed(), mxfp4()}) {
     const test::TempFolder folder;
-    const Checkpoint checkpoint = open_composed(sample, folder);
+    const Checkpoint checkpoint = open_malformed(sample, folder);
     ASSERT_EQ(checkpoint.tensors().size(), 1u) << sample.config;
     EXPECT_NE(checkpoint.tensors()[0].view.source, nullptr);
   }
@@ -278,7 +278,7 @@ TEST(QuantisedMalformed, EachIsRefusedInOneLine) {
     SCOPED_TRACE(each.fault);
     const test::TempFolder folder;
     const bool in_config = std::string_view(each.place) == "quantization_config";
-    EXPECT_ERROR_SAYING(ErrorKind::format, open_composed(each.sample, folder),
+    EXPECT_ERROR_SAYING(ErrorKind::format, open_malformed(each.sample, folder),
                         in_config ? "config.json" : "model.safetensors", each.place, each.said);
   }
 }
@@ -303,7 +303,7 @@ TEST(QuantisedMalformed, VariantsThatAreNotReadAreNamed) {
   for (const auto& each : variants) {
     SCOPED_TRACE(each.variant);
     const test::TempFolder folder;
-    EXPECT_ERROR_SAYING(ErrorKind::unsupported, open_composed(each.sample, folder),
+    EXPECT_ERROR_SAYING(ErrorKind::unsupported, open_malformed(each.sample, folder),
                         "model.safetensors", each.said);
   }
 }
@@ -315,7 +315,7 @@ TEST(QuantisedMalformed, AnIndexOutOfRangeIsFoundWhereItIsUsed) {
     groups[11] = wrong;
     const test::TempFolder folder;
     const Checkpoint checkpoint =
-        open_composed(gptq().with_tensor(indices("a.g_idx", groups)), folder);
+        open_malformed(gptq().with_tensor(indices("a.g_idx", groups)), folder);
     EXPECT_ERROR_SAYING(ErrorKind::format, decode_exact(whole_matrix(checkpoint.tensors()[0].view)),
                         "model.safetensors", "a.g_idx", "column 11 is of group",
                         "there are 2 groups");

@@ -16,7 +16,7 @@ namespace {
 
 /// All finite values of a 16-bit dtype that are not negative, ascending, which is the order of
 /// their patterns; then infinity.
-std::vector<float> values_of(DType dtype, std::uint16_t infinity) {
+std::vector<float> rounded_values(DType dtype, std::uint16_t infinity) {
   std::vector<std::uint16_t> patterns;
   for (std::uint32_t pattern = 0; pattern <= infinity; ++pattern) {
     patterns.push_back(static_cast<std::uint16_t>(pattern));
@@ -35,7 +35,7 @@ float rounded(DType dtype, float value) {
 
 /// Each value, what lies between it and the next, and both sides of that.
 void expect_nearest(DType dtype, std::uint16_t infinity) {
-  const std::vector<float> values = values_of(dtype, infinity);
+  const std::vector<float> values = rounded_values(dtype, infinity);
   for (std::size_t at = 0; at + 2 < values.size(); ++at) {
     const float lower = values[at], upper = values[at + 1];
     const float middle = lower + (upper - lower) / 2;

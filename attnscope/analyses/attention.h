@@ -1,0 +1,46 @@
+// Attention maps on text: their rank and where their queries look, means over sequences, layer by
+// layer and head by head.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "attnscope/analyses/selection.h"
+#include "attnscope/forward/forward_pass.h"
+#include "attnscope/model/model.h"
+#include "attnscope/results/sink.h"
+#include "attnscope/run/analysis.h"
+#include "attnscope/run/context.h"
+
+namespace attnscope {
+
+struct AttentionRequest {
+  std::vector<std::vector<TokenIds>> sequences;  // of each model, all of one length
+  Record text;                                   // what the report says of where they come from
+  LayerSelection layers;
+  double energy = 0.9;         // of rank and columns
+  bool without_first = false;  // key 0 is left out of them
+};
+
+/// One pass over a batch of sequences, whose maps are measured as they appear.
+const Analysis& attention_analysis();
+
+/// Rows: each layer's heads, then the layer. Throws as ForwardPass does.
+void run_attention(std::span<const Model> models, const AttentionRequest& request,
+                   const Context& context, RowSink& sink);
+
+/// Random tokens, then the same again: how much each head looks at what followed a token when it
+/// was there before, and at where it was.
+struct InductionRequest {
+  std::int64_t sequences = 8;
+  std::int64_t block = 50;  // tokens of each half
+  std::uint64_t seed = 0;
+  LayerSelection layers;
+};
+const Analysis& induction_analysis();
+void run_induction(std::span<const Model> models, const InductionRequest& request,
+                   const Context& context, RowSink& sink);
+
+}  // namespace attnscope

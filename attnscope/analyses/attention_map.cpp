@@ -1,0 +1,89 @@
+#include "attnscope/analyses/attention_map.h"
+
+#include "attnscope/analyses/estimates.h"
+#include "attnscope/analyses/sequence_batches.h"
+#include "attnscope/core/error.h"
+#include "attnscope/core/wording.h"
+#include "attnscope/model/inventory.h"
+#include "attnscope/run/lent_team.h"
+#include "attnscope/run/model_facts.h"
+
+namespace attnscope {
+namespace {
+
+[[noreturn]] void refuse_place(const Model& model, const char* what, std::int64_t count) {
+  throw Error(ErrorKind::usage,
+              {.parameter = "heatmap",
+               .problem = model.name() + " has " + what + " 0 to " + std::to_string(count - 1)});
+}
+
+HeadPlace resolve_place(const Model& model, HeadPlace place) {
+  const Dimensions& dimensions = model.dimensions();
+  if (place.layer < -dimensions.layers || place.layer >= dimensions.layers) {
+    refuse_place(model, "layers", dimensions.layers);
+  }
+  if (place.head >= dimensions.heads.heads) refuse_place(model, "heads", dimensions.heads.heads);
+  if (place.layer < 0) place.layer += dimensions.layers;
+  return place;
+}
+
+void add_map_rows(const Model& model, const HeadPlace& place, const ShownTokens& tokens,
+                  MatrixView<const float> map, RowSink& sink) {
+  for (std::int64_t query = 0; query < map.rows; ++query) {
+    const auto at = static_cast<std::size_t>(query);
+    const float* first = map.data + query * map.row_stride;
+    sink.add_row({{"model", model.name()},
+                  {"layer", place.layer},
+                  {"head", place.head},
+                  {"query", query},
+                  {"token", tokens.ids[at]},
+                  {"text", at < tokens.texts.size() ? Value(tokens.texts[at]) : Value()},
+                  {"weights", std::vector<double>(first, first + map.cols)}});
+  }
+}
+
+/// Says so where a text needs more memory than there should be: all maps of a layer are made
+/// together.
+void note_memory(const Model& model, std::int64_t tokens, const Context& context, RowSink& sink) {
+  const std::uint64_t bytes = run_bytes(model.dimensions(), /*sequences=*/1, tokens);
+  if (bytes <= context.memory_bytes) return;
+  sink.add_note(model.name() + ": a text of " + counted(tokens, "token") + " takes about " +
+                memory_text(bytes) + ", more than {memory} allows");
+}
+
+}  // namespace
+
+void run_attention_map(std::span<const Model> models, const AttentionMapRequest& request,
+                       const Context& context, RowSink& sink) {
+  ReportHead head{.command = "attention",
+                  .parameters = {{"heatmap", std::vector<std::int64_t>{request.place.layer,
+                                                                       request.place.head}},
+                                 {"log", request.log_scale}}};
+  for (const auto& [name, value] : request.text.fields()) head.parameters.add(name, value);
+  for (const Model& model : models) {
+    resolve_place(model, request.place);
+    head.models.push_back(facts_record(model_facts(model)));
+  }
+  const ReadyModels ready(models, context);
+  LentTeam team(context);
+  for (std::size_t index = 0; index < models.size(); ++index) {
+    ready.pass(index).check(request.tokens[index].ids);
+  }
+  sink.begin(head);
+  for (std::size_t index = 0; index < models.size(); ++index) {
+    const HeadPlace place = resolve_place(models[index], request.place);
+    const ShownTokens& tokens = request.tokens[index];
+    note_memory(models[index], std::ssize(tokens.ids), context, sink);
+    const ForwardObserver observer{
+        .on_maps =
+            [&](const LayerMaps& maps) {
+              add_map_rows(models[index], place, tokens, maps.map(0, place.head), sink);
+            },
+        .wants_maps = [&](std::int64_t layer) { return layer == place.layer; },
+        .end_after_maps_of = place.layer};
+    ready.pass(index).run(std::span(&tokens.ids, 1), observer, team.compute());
+  }
+  sink.end();
+}
+
+}  // namespace attnscope

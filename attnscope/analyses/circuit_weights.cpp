@@ -1,0 +1,193 @@
+#include "attnscope/analyses/circuit_weights.h"
+
+#include <cstdlib>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "attnscope/analyses/read_weight.h"
+#include "attnscope/analysis/fold.h"
+#include "attnscope/core/error.h"
+#include "attnscope/model/rope.h"
+
+namespace attnscope {
+namespace {
+
+using Gain = std::vector<double>;  // (D,), one factor for each column
+
+/// The gain as a matrix of one row.
+TensorMatrix as_row(const CheckpointTensor& gain, std::int64_t width) {
+  return {.tensor = gain.view,
+          .rows = 1,
+          .cols = width,
+          .row_stride = width,
+          .col_stride = gain.view.stride(0),
+          .block_rows = 1,
+          .block_stride = width};
+}
+
+/// The gain of the norm that the layer's projections read; nothing where it reads none.
+Read<std::optional<Gain>> read_gain(const Model& model, std::int64_t layer) {
+  const auto [norm, site] = model.input_norm(layer);
+  if (!site.missing.empty()) return {{}, "the norm before it: " + site.missing};
+  if (site.tensor == nullptr) return {};
+  const std::int64_t width = model.dimensions().width;
+  const auto read =
+      read_weight_float64(model, {.tensor = site.tensor, .matrix = as_row(*site.tensor, width)});
+  if (!read.skipped.empty()) return {{}, "the norm before it: " + read.skipped};
+  Gain gain;
+  for (std::int64_t col = 0; col < width; ++col) {
+    gain.push_back(norm->gain_offset + read.matrix(0, col));
+  }
+  return {std::move(gain), ""};
+}
+
+/// The matrix with its bias as the last column; zero where it has none. Returns why not, if so.
+std::string append_bias(const Model& model, const Weight& weight, Matrix<double>& matrix) {
+  std::span<const double> column;
+  Read<Matrix<double>> bias;
+  if (weight.bias != nullptr) {
+    bias = read_weight_float64(model, {.tensor = weight.bias, .matrix = weight.bias_column});
+    if (!bias.skipped.empty()) return "its bias: " + bias.skipped;
+    column = {bias.matrix.data(), static_cast<std::size_t>(bias.matrix.rows())};
+  }
+  matrix = with_column(matrix, column);
+  return "";
+}
+
+/// How the layer's queries and keys turn in a text that is just long enough for the offset.
+RopeFrequencies turns_of(const Model& model, std::int64_t layer, std::int64_t offset) {
+  const ModelSpec& spec = model.spec();
+  const auto& rope = spec.layers[static_cast<std::size_t>(layer)].attention.rope;
+  return rope_frequencies(*rope, spec.dimensions.heads.head_dim, std::abs(offset) + 1, spec.source);
+}
+
+/// What becomes of every head's keys at that offset.
+struct KeyTurn {
+  std::vector<double> angles;  // of each pair, radians
+  double factor = 1;           // of all that turns
+};
+
+KeyTurn key_turn(const Model& model, std::int64_t layer, std::int64_t offset) {
+  const RopeFrequencies turns = turns_of(model, layer, offset);
+  KeyTurn turn{.factor = turns.gain * turns.gain};  // queries have it, too
+  for (const float radians : turns.radians_per_token) {
+    turn.angles.push_back(static_cast<double>(radians) * static_cast<double>(offset));
+  }
+  return turn;
+}
+
+}  // namespace
+
+void add_variant_parameters(Record& parameters, const CircuitVariant& variant) {
+  const bool centred = variant.fold_norm == FoldNorm::centred;
+  parameters
+      .add("fold_norm", centred ? Value("centred") : Value(variant.fold_norm == FoldNorm::gain))
+      .add("with_bias", variant.with_bias)
+      .add("rope_offset", variant.rope_offset);
+}
+
+CircuitVariant variant_of(const Record& parameters) {
+  const Value* fold = parameters.find("fold_norm");
+  if (fold == nullptr) refuse_field("fold_norm");
+  const bool* gain = fold->get<bool>();
+  return {.fold_norm = gain == nullptr ? FoldNorm::centred
+                       : *gain         ? FoldNorm::gain
+                                       : FoldNorm::none,
+          .with_bias = expect<bool>(parameters, "with_bias"),
+          .rope_offset = expect<std::int64_t>(parameters, "rope_offset")};
+}
+
+void check_variant(const Model& model, const CircuitVariant& variant) {
+  const ModelSpec& spec = model.spec();
+  if (variant.fold_norm != FoldNorm::none && spec.layers.empty()) {
+    throw Error(ErrorKind::usage,
+                {.parameter = "fold_norm",
+                 .problem = model.name() + " does not say which norm feeds its projections"});
+  }
+  if (variant.rope_offset == 0) return;
+  if (!spec.architecture.rope || spec.layers.empty()) {
+    throw Error(ErrorKind::usage, {.parameter = "rope_offset",
+                                   .problem = model.name() + " (" + spec.architecture.name +
+                                              ") has no rotary positions"});
+  }
+  for (std::int64_t layer = 0; layer < spec.dimensions.layers; ++layer) {
+    turns_of(model, layer, variant.rope_offset);
+  }
+}
+
+std::string query_norm_note(const Model& model) {
+  return model.name() +
+         ": Q and K pass norms of their own, which are not linear and are left out of qk";
+}
+
+void add_variant_inputs(ItemInputs& inputs, const Model& model, std::int64_t layer, Role circuit,
+                        const CircuitVariant& variant) {
+  const bool qk = circuit == Role::qk;
+  if (variant.fold_norm != FoldNorm::none) {
+    const auto [norm, gain] = model.input_norm(layer);
+    inputs.add_missing(gain.missing);
+    inputs.add("norm", gain.tensor != nullptr).add("norm_offset", norm ? norm->gain_offset : 0.0);
+    if (gain.tensor != nullptr) {
+      inputs.add_matrix(model.checkpoint(), *gain.tensor,
+                        as_row(*gain.tensor, model.dimensions().width));
+    }
+  }
+  if (variant.with_bias) {
+    Value::List present;
+    for (const Role role : qk ? std::vector{Role::query, Role::key} : std::vector{Role::value}) {
+      const Weight& weight = model.weight(layer, role);
+      present.emplace_back(weight.bias != nullptr);
+      if (weight.bias == nullptr) continue;
+      inputs.add_matrix(model.checkpoint(), *weight.bias, weight.bias_column);
+    }
+    inputs.add("biases", std::move(present));
+  }
+  if (!qk || variant.rope_offset == 0) return;
+  KeyTurn turn = key_turn(model, layer, variant.rope_offset);
+  inputs.add("key_angles", std::move(turn.angles)).add("key_factor", turn.factor);
+}
+
+LoadedCircuit load_circuit(const Model& model, std::int64_t layer, Role circuit,
+                           const CircuitVariant& variant) {
+  LoadedCircuit out{.circuit = circuit, .heads = model.dimensions().heads};
+  const bool qk = circuit == Role::qk;
+  const Weight& left = model.weight(layer, qk ? Role::query : Role::output);
+  const Weight& right = model.weight(layer, qk ? Role::key : Role::value);
+  auto read_left = read_weight_float64(model, left);
+  auto read_right = read_weight_float64(model, right);
+  for (const auto* read : {&read_left, &read_right}) {
+    if (!read->skipped.empty()) out.skipped = "a factor: " + read->skipped;
+  }
+  if (!out.skipped.empty()) return out;
+  out.left = std::move(read_left.matrix);
+  out.right = std::move(read_right.matrix);
+  if (variant.fold_norm != FoldNorm::none) {
+    const bool centred = variant.fold_norm == FoldNorm::centred &&
+                         model.spec().architecture.norm->kind == NormKind::layer;
+    if (!qk && centred) centre_columns(out.left);
+    const auto gain = read_gain(model, layer);
+    out.skipped = gain.skipped;
+    if (!out.skipped.empty()) return out;
+    if (gain.matrix) {
+      if (qk) multiply_columns(out.left, *gain.matrix);
+      multiply_columns(out.right, *gain.matrix);
+      if (qk && centred) centre_rows(out.left);
+      if (centred) centre_rows(out.right);
+    } else {
+      out.note = "no norm of the model's width feeds it, so nothing was folded in";
+    }
+  }
+  if (variant.with_bias) {
+    if (qk) out.skipped = append_bias(model, left, out.left);
+    if (out.skipped.empty()) out.skipped = append_bias(model, right, out.right);
+    if (!out.skipped.empty()) return out;
+  }
+  if (qk && variant.rope_offset != 0) {
+    const KeyTurn turn = key_turn(model, layer, variant.rope_offset);
+    turn_keys(out.right, out.heads.head_dim, turn.angles, turn.factor);
+  }
+  return out;
+}
+
+}  // namespace attnscope

@@ -1,0 +1,55 @@
+// The weights of one layer's circuits in the variant that was asked for.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "attnscope/analysis/circuit.h"
+#include "attnscope/analysis/fold.h"
+#include "attnscope/core/matrix_view.h"
+#include "attnscope/model/model.h"
+#include "attnscope/run/item_inputs.h"
+
+namespace attnscope {
+
+/// What is done to the weights of the file before their circuits are measured.
+struct CircuitVariant {
+  FoldNorm fold_norm = FoldNorm::none;  // of the norm before Q, K and V
+  bool with_bias = false;               // biases of Q, K, V as one more input coordinate
+  std::int64_t rope_offset = 0;         // key position − query position, in tokens
+};
+
+/// To the parameters of an item, and back.
+void add_variant_parameters(Record& parameters, const CircuitVariant& variant);
+CircuitVariant variant_of(const Record& parameters);
+
+/// Throws Error(usage) for a rotary offset of a model without rotary positions, or folding where
+/// the architecture names no norm; Error(unsupported) for a rotary scaling that is not computed.
+void check_variant(const Model& model, const CircuitVariant& variant);
+
+/// Owns what CircuitWeights views.
+struct LoadedCircuit {
+  Role circuit = Role::qk;
+  Matrix<double> left;   // W_Q (H d, D), or W_O (D, H d_v); D + 1 columns of W_Q with biases
+  Matrix<double> right;  // W_K (G d, D), or W_V (G d_v, D); D + 1 columns with biases
+  HeadShape heads;
+  std::string skipped;  // why the matrices are empty; itself empty where they are not
+  std::string note;     // what a reader should know though the circuit is there
+
+  CircuitWeights weights() const { return {circuit, left.view(), right.view(), heads}; }
+};
+
+/// Why a head's circuit is skipped where one of its numbers is not finite.
+inline constexpr const char* kFactorNotFinite = "a factor holds NaN or Inf";
+
+/// What to say of a model whose Q and K pass norms of their own.
+std::string query_norm_note(const Model& model);
+
+/// What the variant reads beside the two factors themselves.
+void add_variant_inputs(ItemInputs& inputs, const Model& model, std::int64_t layer, Role circuit,
+                        const CircuitVariant& variant);
+
+LoadedCircuit load_circuit(const Model& model, std::int64_t layer, Role circuit,
+                           const CircuitVariant& variant);
+
+}  // namespace attnscope

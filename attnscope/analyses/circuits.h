@@ -1,0 +1,42 @@
+// `circuits`: models × layers × circuits (summed over heads, then each head) → rows of measures;
+// with `composition`, pairs of heads of different layers.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "attnscope/analyses/circuit_weights.h"
+#include "attnscope/analyses/selection.h"
+#include "attnscope/results/sink.h"
+#include "attnscope/run/analysis.h"
+#include "attnscope/run/context.h"
+
+namespace attnscope {
+
+struct CircuitsRequest {
+  std::vector<Role> circuits;  // of qk and ov; empty: those that each model has
+  LayerSelection layers;
+  std::vector<double> thresholds = {0.9, 0.99};  // ascending, each in (0, 1)
+  CircuitVariant variant;
+  bool composition = false;      // pairs of heads instead of heads
+  bool all_eigenvalues = false;  // copying scores of sums over heads above order 1024 too
+};
+
+/// The report's parameters, which say the variant.
+Record circuits_parameters(const CircuitsRequest& request);
+
+const Analysis& circuits_analysis();
+const Analysis& composition_analysis();
+
+/// Rows by model, layer, circuit, then the sum over heads before each head.
+void run_circuits(std::span<const Model> models, const CircuitsRequest& request,
+                  const Context& context, RowSink& sink);
+
+/// How much of what an earlier head writes a later one reads, by its queries, keys or values:
+/// every head of every chosen layer with every head of every later one. Rows by model, later layer,
+/// earlier layer, kind, later head, earlier head. Needs both circuits; biases are refused.
+void run_composition(std::span<const Model> models, const CircuitsRequest& request,
+                     const Context& context, RowSink& sink);
+
+}  // namespace attnscope

@@ -1,0 +1,110 @@
+#include "attnscope/analyses/info.h"
+
+#include <sys/utsname.h>
+
+#include <fstream>
+#include <string>
+
+#include "attnscope/numerics/libraries.h"
+#include "attnscope/run/free_memory.h"
+#include "attnscope/run/model_facts.h"
+#include "attnscope/run/work_queue.h"
+
+namespace attnscope {
+namespace {
+
+/// The CPU's name where the system tells it, else its kind.
+std::string cpu_name() {
+  std::ifstream cpuinfo("/proc/cpuinfo");
+  for (std::string line; std::getline(cpuinfo, line);) {
+    const auto colon = line.find(": ");
+    if (line.starts_with("model name") && colon != std::string::npos) return line.substr(colon + 2);
+  }
+  utsname system;
+  return uname(&system) == 0 ? system.machine : "unknown";
+}
+
+std::string operating_system() {
+  utsname system;
+  if (uname(&system) != 0) return "unknown";
+  return std::string(system.sysname) + " " + system.release + " " + system.machine;
+}
+
+/// What runs may count on; half of it is what runs take by themselves.
+std::string free_memory_text() {
+  const auto free = free_memory();
+  return free ? std::to_string(*free >> 20) + " MiB free" : "unknown";
+}
+
+/// Of each model the tensors that repeat others byte for byte.
+std::vector<std::vector<TensorPair>> copies_of(std::span<const Model> models,
+                                               const Context& context) {
+  struct Comparison {
+    std::size_t model;
+    TensorPair pair;
+    bool same = false;
+  };
+  std::vector<Comparison> comparisons;
+  for (std::size_t index = 0; index < models.size(); ++index) {
+    for (const TensorPair& pair : possible_copies(models[index])) {
+      comparisons.push_back({index, pair});
+    }
+  }
+  std::vector<QueueItem> items;
+  for (Comparison& comparison : comparisons) {
+    items.push_back(
+        {.bytes = 2 * comparison.pair.copy->view.bytes.size(), .run = [&](const Compute&) {
+           comparison.same = holds_same_bytes(models[comparison.model], comparison.pair);
+         }});
+  }
+  run_queue(items, context, {}, "tensors");
+  std::vector<std::vector<TensorPair>> copies(models.size());
+  for (const Comparison& comparison : comparisons) {
+    if (comparison.same) copies[comparison.model].push_back(comparison.pair);
+  }
+  return copies;
+}
+
+}  // namespace
+
+void run_info(std::span<const Model> models, const Context& context, RowSink& sink) {
+  const auto copies = copies_of(models, context);
+  ReportHead head{.command = "info"};
+  std::vector<Inventory> inventories;
+  for (std::size_t index = 0; index < models.size(); ++index) {
+    inventories.push_back(take_inventory(models[index], copies[index]));
+    head.models.push_back(facts_record(inventories.back().facts));
+  }
+  sink.begin(head);
+  for (const Inventory& inventory : inventories) {
+    for (const TensorFacts& tensor : inventory.tensors) {
+      sink.add_row({{"model", inventory.facts.name},
+                    {"name", tensor.name},
+                    {"dtype", tensor.dtype},
+                    {"shape", tensor.shape},
+                    {"bytes", tensor.bytes},
+                    {"role", tensor.role},
+                    {"layer", tensor.layer},
+                    {"tied_to", tensor.tied_to}});
+    }
+  }
+  sink.end();
+}
+
+void run_system_info(std::string_view version, const Kernels& kernels, RowSink& sink) {
+  sink.begin({.command = "info", .parameters = {{"system", true}}});
+  const auto add = [&](const char* item, std::string value) {
+    sink.add_row({{"item", item}, {"value", std::move(value)}});
+  };
+  add("attnscope", std::string(version));
+  add("system", operating_system());
+  add("cpu", cpu_name());
+  add("cores", std::to_string(default_threads()));
+  add("memory", free_memory_text());
+  add("kernels", kernels.available() ? std::string(kernels.instruction_set()) + " (own)"
+                                     : "none of its own for this CPU; LAPACK does the work");
+  add("blas", blas_description());
+  sink.end();
+}
+
+}  // namespace attnscope

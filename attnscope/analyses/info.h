@@ -1,0 +1,20 @@
+// `info`: the facts of each model and what each of its tensors is.
+#pragma once
+
+#include <span>
+
+#include "attnscope/model/inventory.h"
+#include "attnscope/numerics/instruction_set.h"
+#include "attnscope/results/sink.h"
+#include "attnscope/run/context.h"
+
+namespace attnscope {
+
+/// Rows: model by model, tensors in the order of their files. Reads the weights that may be copies
+/// of others, and no more.
+void run_info(std::span<const Model> models, const Context& context, RowSink& sink);
+
+/// This machine and the libraries in use, one row for each.
+void run_system_info(std::string_view version, const Kernels& kernels, RowSink& sink);
+
+}  // namespace attnscope

@@ -1,0 +1,99 @@
+#include "attnscope/analyses/kept_maps.h"
+
+#include <map>
+
+#include "attnscope/analyses/attention.h"
+#include "attnscope/analyses/sequence_batches.h"
+#include "attnscope/core/checked.h"
+#include "attnscope/core/error.h"
+#include "attnscope/run/lent_team.h"
+
+namespace attnscope {
+namespace {
+
+using Take = std::function<void(std::span<const float>)>;
+
+/// Numbers of one layer's maps of one sequence.
+std::size_t map_numbers(const LayerMaps& layer) {
+  const auto tokens = static_cast<std::size_t>(layer.maps.front().rows);
+  return static_cast<std::size_t>(layer.heads) * tokens * tokens;
+}
+
+void take_first(const LayerMaps& layer, const Take& take) {
+  std::vector<float> maps;
+  maps.reserve(map_numbers(layer));
+  for (std::int64_t head = 0; head < layer.heads; ++head) {
+    const MatrixView<const float> map = layer.map(0, head);
+    for (std::int64_t query = 0; query < map.rows; ++query) {
+      const float* weights = map.data + query * map.row_stride;
+      maps.insert(maps.end(), weights, weights + map.cols);
+    }
+  }
+  take(maps);
+}
+
+void check_memory(const Model& model, const KeptMapsRequest& request, const Context& context) {
+  const auto tokens = static_cast<std::uint64_t>(request.sequences.front().size());
+  std::optional<std::uint64_t> bytes = sizeof(double);
+  for (const std::uint64_t size :
+       {static_cast<std::uint64_t>(request.layers.size()),
+        static_cast<std::uint64_t>(model.dimensions().heads.heads), tokens, tokens}) {
+    if (bytes) bytes = checked_mul(*bytes, size);
+  }
+  if (bytes && *bytes <= context.memory_bytes) return;
+  throw Error(ErrorKind::usage,
+              {.parameter = "maps",
+               .problem = "the mean of the maps needs " +
+                          (bytes ? std::to_string(*bytes) + " bytes" : "too many bytes") +
+                          " of sums, and {memory} gives " + std::to_string(context.memory_bytes),
+               .hint = "name fewer {layers}, or {maps_of} first"});
+}
+
+/// Sums of a layer's maps over sequences, each head's numbers in the order of the sequences.
+void add(const LayerMaps& layer, std::vector<double>& sums, const Compute& compute) {
+  sums.resize(map_numbers(layer));
+  const auto sequences = std::ssize(layer.maps) / layer.heads;
+  run_parts(compute, static_cast<std::size_t>(layer.heads), [&](std::size_t head) {
+    for (std::int64_t sequence = 0; sequence < sequences; ++sequence) {
+      const MatrixView<const float> map = layer.map(sequence, static_cast<std::int64_t>(head));
+      double* sum = sums.data() + head * static_cast<std::size_t>(map.rows * map.cols);
+      for (std::int64_t query = 0; query < map.rows; ++query) {
+        for (std::int64_t key = 0; key < map.cols; ++key) *sum++ += map(query, key);
+      }
+    }
+  });
+}
+
+}  // namespace
+
+void keep_maps(const Model& model, const KeptMapsRequest& request, const Context& context,
+               const std::function<void(std::span<const float>)>& take) {
+  if (request.mean) check_memory(model, request, context);
+  const ReadyModels ready(std::span(&model, 1), context);
+  const std::vector<Source> sources = ready.sources();
+  const auto sequences = request.mean ? request.sequences : request.sequences.first(1);
+  for (const TokenIds& sequence : sequences) ready.pass(0).check(sequence);
+  Plan plan{.analysis = &attention_analysis()};
+  add_batches(plan, 0, sequences, request.layers);
+
+  LentTeam team(context);
+  const Compute compute = team.compute();
+  if (!request.mean) {
+    return run_batch(plan.items.front(), sources.front(), compute,
+                     [&](const LayerMaps& layer) { take_first(layer, take); });
+  }
+  std::map<std::int64_t, std::vector<double>> sums;
+  for (const WorkItem& item : plan.items) {
+    run_batch(item, sources.front(), compute,
+              [&](const LayerMaps& layer) { add(layer, sums[layer.layer], compute); });
+  }
+  const auto count = static_cast<double>(sequences.size());
+  std::vector<float> means;
+  for (const auto& [layer, of_layer] : sums) {
+    means.clear();
+    for (const double sum : of_layer) means.push_back(static_cast<float>(sum / count));
+    take(means);
+  }
+}
+
+}  // namespace attnscope

@@ -1,0 +1,127 @@
+#include "attnscope/analyses/matrix.h"
+
+#include "attnscope/analyses/read_weight.h"
+#include "attnscope/analysis/circuit.h"
+#include "attnscope/analysis/heads.h"
+#include "attnscope/core/error.h"
+#include "attnscope/model/inventory.h"
+#include "attnscope/numerics/products/dense_products.h"
+#include "attnscope/run/model_facts.h"
+
+namespace attnscope {
+namespace {
+
+[[noreturn]] void refuse_parameter(const char* parameter, const std::string& problem) {
+  throw Error(ErrorKind::usage, {.parameter = parameter, .problem = problem});
+}
+
+/// The request with its layer counted from the start. Throws Error(usage) for what is not there.
+MatrixRequest resolve_request(const Model& model, MatrixRequest request) {
+  const std::string name = model.name();
+  const std::int64_t layers = model.dimensions().layers;
+  if (request.layer < -layers || request.layer >= layers) {
+    refuse_parameter("layer", '\'' + std::to_string(request.layer) + "': " + name +
+                                  " has layers 0 to " + std::to_string(layers - 1));
+  }
+  if (request.layer < 0) request.layer += layers;
+  if (!model.has(request.role)) {
+    refuse_parameter("matrix", name + " has no '" + std::string(role_name(request.role)) + "'");
+  }
+  const std::int64_t heads = model.dimensions().heads.count(request.role);
+  if (request.head && heads == 0) {
+    refuse_parameter("head", "the MLP has no heads");
+  }
+  if (request.head && (*request.head < 0 || *request.head >= heads)) {
+    refuse_parameter("head", name + " has heads 0 to " + std::to_string(heads - 1) + " of " +
+                                 std::string(role_name(request.role)));
+  }
+  return request;
+}
+
+template <class M>
+M require(Read<M> read, const Model& model, const Weight& weight) {
+  if (weight.tensor == nullptr) {
+    throw Error(ErrorKind::format,
+                {.file = model.checkpoint().main_file().string(), .problem = weight.missing});
+  }
+  if (!read.skipped.empty()) {
+    throw Error(ErrorKind::unsupported, model.checkpoint().place_of(*weight.tensor), read.skipped);
+  }
+  return std::move(read.matrix);
+}
+
+template <class T>
+Matrix<T> copy_of(MatrixView<const T> view) {
+  Matrix<T> out(view.rows, view.cols);
+  for (std::int64_t row = 0; row < view.rows; ++row) {
+    for (std::int64_t col = 0; col < view.cols; ++col) out(row, col) = view(row, col);
+  }
+  return out;
+}
+
+WeightMatrix cut_head(const WeightMatrix& whole, Role role, std::int64_t head,
+                      const HeadShape& shape) {
+  return std::visit(
+      [&](const auto& matrix) -> WeightMatrix {
+        if (role == Role::kv) return stacked_head(matrix.view(), head, shape);
+        return copy_of(head_slice(matrix.view(), role, head, shape));
+      },
+      whole);
+}
+
+WeightMatrix extract_product(const Model& model, const MatrixRequest& request) {
+  const auto factors = factors_of(request.role);
+  const Weight& left_weight = model.weight(request.layer, factors[0]);
+  const Weight& right_weight = model.weight(request.layer, factors[1]);
+  const auto left = require(read_weight_float64(model, left_weight), model, left_weight);
+  const auto right = require(read_weight_float64(model, right_weight), model, right_weight);
+  const CircuitWeights weights{request.role, left.view(), right.view(), model.dimensions().heads};
+  if (request.head) {
+    const auto [left_head, right_head] = head_factors(weights, *request.head);
+    return multiply_transposed(left_head.transposed(), right_head.transposed());
+  }
+  const Matrix<double> summed = summed_left_factor(weights);
+  return multiply_transposed(summed.view().transposed(), weights.right.transposed());
+}
+
+}  // namespace
+
+WeightMatrix extract_matrix(const Model& model, const MatrixRequest& asked) {
+  const MatrixRequest request = resolve_request(model, asked);
+  if (is_product(request.role)) return extract_product(model, request);
+  const Weight& weight =
+      model.weight(request.layer, request.role == Role::kv ? Role::key : request.role);
+  WeightMatrix whole = require(read_matrix(model, request.layer, request.role), model, weight);
+  if (!request.head) return whole;
+  return cut_head(whole, request.role, *request.head, model.dimensions().heads);
+}
+
+void run_matrix(std::span<const Model> models, const MatrixRequest& request, RowSink& sink) {
+  ReportHead head{
+      .command = "matrix",
+      .parameters = {
+          {"layer", request.layer}, {"matrix", role_name(request.role)}, {"head", request.head}}};
+  for (const Model& model : models) {
+    resolve_request(model, request);
+    head.models.push_back(facts_record(model_facts(model)));
+  }
+  sink.begin(head);
+  for (const Model& model : models) {
+    const std::int64_t layer = resolve_request(model, request).layer;
+    const auto add_rows = [&](const auto& dense) {
+      for (std::int64_t row = 0; row < dense.rows(); ++row) {
+        const auto* first = dense.data() + row * dense.cols();
+        sink.add_row({{"model", model.name()},
+                      {"layer", layer},
+                      {"matrix", role_name(request.role)},
+                      {"head", request.head},
+                      {"row", row},
+                      {"values", std::vector<double>(first, first + dense.cols())}});
+      }
+    };
+    std::visit(add_rows, extract_matrix(model, request));
+  }
+  sink.end();
+}
+
+}  // namespace attnscope

@@ -1,0 +1,63 @@
+// What models say comes next in a text, what they write after it, and how well they foretell it.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "attnscope/forward/forward_pass.h"
+#include "attnscope/model/model.h"
+#include "attnscope/results/sink.h"
+#include "attnscope/run/context.h"
+#include "attnscope/tokens/tokenizer.h"
+
+namespace attnscope {
+
+/// The tokens of one model's prompt.
+struct Prompt {
+  TokenIds tokens;
+  const Tokenizer* tokenizer = nullptr;  // null: tokens have ids and no texts
+};
+
+/// Sees a prompt run: is told of it before, and of blocks of logits after it. On the thread that
+/// runs it; what it throws ends the run.
+struct PromptWatcher {
+  std::function<void(const ForwardPass&, std::int64_t tokens)> begin;
+  ForwardObserver observer;
+  /// Rows of all tokens, block after block; not called for models without logits.
+  std::function<void(MatrixView<const float>)> on_logits;
+  std::function<void()> end;
+};
+
+struct PredictRequest {
+  std::vector<Prompt> prompts;  // of each model
+  Record text;                  // what the report says of where they come from
+  std::int64_t top = 5;
+  std::optional<std::int64_t> generate;    // tokens; not of models that fill masks
+  const PromptWatcher* watcher = nullptr;  // of one model; may be null
+  /// Given what one model writes, as it comes and in whole characters; ids where there is no
+  /// tokenizer. On the thread that runs the model; what it throws ends the run. May be empty.
+  std::function<void(std::string_view)> on_text = {};
+};
+
+/// Rows: the likeliest tokens after each prompt; of a masked-language model those in place of each
+/// of its masks. Throws as ForwardPass does, Error(unsupported) where text is asked of a model that
+/// writes none, and Error(usage) for more text than the memory holds keys and values of.
+void run_predict(std::span<const Model> models, const PredictRequest& request,
+                 const Context& context, RowSink& sink);
+
+struct PerplexityRequest {
+  std::vector<TokenIds> texts;  // of each model
+  Record text;
+  std::optional<std::int64_t> stride;  // none: the context, so that windows do not overlap
+};
+
+/// Rows: the windows of each model's text. Throws as ForwardPass does, Error(unsupported) for a
+/// model without next tokens, Error(usage) for a stride past the context or a text of one token.
+void run_perplexity(std::span<const Model> models, const PerplexityRequest& request,
+                    const Context& context, RowSink& sink);
+
+}  // namespace attnscope

@@ -1,0 +1,261 @@
+#include "attnscope/analyses/prompt_run.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <optional>
+
+#include "attnscope/analyses/estimates.h"
+#include "attnscope/core/checked.h"
+#include "attnscope/core/error.h"
+#include "attnscope/core/wording.h"
+#include "attnscope/forward/generation.h"
+#include "attnscope/forward/logits.h"
+#include "attnscope/forward/token_scores.h"
+#include "attnscope/model/inventory.h"
+#include "attnscope/run/model_facts.h"
+#include "attnscope/tokens/text_stream.h"
+
+namespace attnscope {
+namespace {
+
+constexpr auto kNoEnd = std::numeric_limits<std::int64_t>::max();
+
+Value text_of(const Prompt& prompt, std::int64_t id) {
+  if (prompt.tokenizer == nullptr || !prompt.tokenizer->spelling(id)) return {};
+  return prompt.tokenizer->text(id);
+}
+
+Value::List token_list(const Prompt& prompt, const TokenIds& ids) {
+  Value::List list;
+  for (const std::int64_t id : ids) {
+    list.emplace_back(Record{{"id", id}, {"text", text_of(prompt, id)}});
+  }
+  return list;
+}
+
+const char* name_of(Generated::Ended ended) {
+  switch (ended) {
+    case Generated::Ended::by_count: return "count";
+    case Generated::Ended::by_end_token: return "end token";
+    case Generated::Ended::by_context: return "context";
+  }
+  return "";
+}
+
+double mean_norm(MatrixView<const float> states) {
+  double sum = 0;
+  for (std::int64_t row = 0; row < states.rows; ++row) {
+    double squares = 0;
+    for (std::int64_t col = 0; col < states.cols; ++col) {
+      squares += static_cast<double>(states(row, col)) * static_cast<double>(states(row, col));
+    }
+    sum += std::sqrt(squares);
+  }
+  return sum / static_cast<double>(states.rows);
+}
+
+/// Runs one model on its prompt.
+class PromptRun {
+ public:
+  PromptRun(const Model& model, const Prompt& prompt, const PredictRequest& request,
+            const Context& context, const Compute& compute)
+      : model_(model),
+        prompt_(prompt),
+        request_(request),
+        context_(context),
+        compute_(compute),
+        pass_(model, copied_weights_bytes(model, context.memory_bytes) > 0, compute) {}
+
+  Prediction run() {
+    pass_.check_head();
+    pass_.check(prompt_.tokens);
+    if (request_.generate && !model_.spec().causal) {
+      throw Error(ErrorKind::unsupported,
+                  {.parameter = "generate",
+                   .problem = model_.name() + " sees each text both ways, and writes none"});
+    }
+    if (request_.generate) make_cache();
+    const Matrix<float> states = run_pass();
+    if (request_.watcher != nullptr) show_logits(states.view());
+    add_rows(states.view());
+    found_.facts = facts_record(model_facts(model_));
+    found_.facts.add("tokens", token_list(prompt_, prompt_.tokens));
+    std::int64_t tokens = std::ssize(prompt_.tokens);
+    if (request_.generate) tokens += add_generated(states.view());
+    note_context(tokens);
+    found_.facts.add("hidden_states", std::move(hidden_states_));
+    return std::move(found_);
+  }
+
+ private:
+  /// For the prompt and what is written after it.
+  void make_cache() {
+    const std::int64_t room =
+        std::min(std::ssize(prompt_.tokens) + *request_.generate, pass_.longest());
+    const std::uint64_t bytes = KeyValueCache::bytes(model_.dimensions(), room);
+    const std::uint64_t left =
+        context_.memory_bytes - copied_weights_bytes(model_, context_.memory_bytes);
+    if (bytes > left) {
+      throw Error(
+          ErrorKind::usage,
+          {.parameter = "generate",
+           .problem = "the keys and values of " + std::to_string(room) + " tokens of " +
+                      model_.name() + " take about " + memory_text(bytes) + ", more than the " +
+                      memory_text(left) + " that {memory} leaves beside its weights",
+           .hint = "write fewer tokens"});
+    }
+    cache_.emplace_back(model_.dimensions(), room);
+  }
+
+  Matrix<float> run_pass() {
+    const PromptWatcher* watcher = request_.watcher;
+    ForwardObserver observer;
+    if (watcher != nullptr) {
+      watcher->begin(pass_, std::ssize(prompt_.tokens));
+      observer = watcher->observer;
+    }
+    observer.on_hidden_states = [&](std::int64_t index, MatrixView<const float> states) {
+      hidden_states_.emplace_back(
+          Record{{"index", index},
+                 {"shape", std::vector<std::int64_t>{states.rows, states.cols}},
+                 {"mean_norm", mean_norm(states)}});
+      if (watcher != nullptr) watcher->observer.on_hidden_states(index, states);
+    };
+    return pass_.run(std::span(&prompt_.tokens, 1), observer, compute_, cache_);
+  }
+
+  void show_logits(MatrixView<const float> states) {
+    if (pass_.no_logits().empty()) {
+      for_logits(
+          pass_, states,
+          [&](std::int64_t, MatrixView<const float> logits) {
+            request_.watcher->on_logits(logits);
+          },
+          compute_);
+    }
+    request_.watcher->end();
+  }
+
+  void add_rows(MatrixView<const float> states) {
+    if (!pass_.no_logits().empty()) {
+      found_.notes.push_back(model_.name() +
+                             ": no tokens can be foretold: " + verbatim(pass_.no_logits()));
+    } else if (model_.spec().causal) {
+      add_top(states, states.rows - 1, states.rows);
+    } else {
+      add_masks(states);
+    }
+  }
+
+  void add_masks(MatrixView<const float> states) {
+    const auto mask =
+        prompt_.tokenizer == nullptr ? std::nullopt : prompt_.tokenizer->special_tokens().mask;
+    if (!mask) {
+      found_.notes.push_back(
+          model_.name() + " sees a text both ways, and could fill masks in it, but " +
+          (prompt_.tokenizer == nullptr ? "only a tokenizer says which token is one"
+                                        : "its tokenizer has none"));
+      return;
+    }
+    for (std::int64_t row = 0; row < states.rows; ++row) {
+      if (prompt_.tokens[static_cast<std::size_t>(row)] == *mask) add_top(states, row, row);
+    }
+    if (found_.rows.empty()) {
+      found_.notes.push_back(verbatim(model_.name() +
+                                      " fills masks, and the text has none: write " +
+                                      prompt_.tokenizer->spelling(*mask).value_or("a mask") +
+                                      " where it shall say what belongs there"));
+    }
+  }
+
+  void add_top(MatrixView<const float> states, std::int64_t row, std::int64_t position) {
+    const Matrix<float> logits = finite_logits(pass_, states.row_block(row, 1), compute_);
+    std::int64_t rank = 0;
+    for (const TokenScore& score :
+         top_tokens({logits.data(), static_cast<std::size_t>(logits.cols())}, request_.top)) {
+      if (rank == 0) likeliest_ = score.token;
+      found_.rows.push_back({{"model", model_.name()},
+                             {"position", position},
+                             {"rank", ++rank},
+                             {"token_id", score.token},
+                             {"text", text_of(prompt_, score.token)},
+                             {"logit", score.logit},
+                             {"probability", score.probability}});
+    }
+  }
+
+  /// Returns the number of tokens written.
+  std::int64_t add_generated(MatrixView<const float> states) {
+    if (!pass_.no_logits().empty()) pass_.logits(states.row_block(0, 1), compute_);  // says why
+    const Generated written = write_text();
+    Value text;
+    if (prompt_.tokenizer != nullptr) {
+      text = prompt_.tokenizer->decode(written.tokens, /*skip_special=*/true);
+    }
+    found_.facts.add("generated", Record{{"tokens", token_list(prompt_, written.tokens)},
+                                         {"text", std::move(text)},
+                                         {"ended_by", name_of(written.ended)}});
+    return std::ssize(written.tokens);
+  }
+
+  Generated write_text() {
+    std::optional<TextStream> stream;
+    if (prompt_.tokenizer != nullptr) stream.emplace(*prompt_.tokenizer);
+    const auto give = [&](const std::string& text) {
+      if (!text.empty()) request_.on_text(text);
+    };
+    const auto on_token = [&](std::int64_t id) {
+      if (!request_.on_text) return;
+      give(stream ? stream->add(id) : std::string(1, '<') + std::to_string(id) + "> ");
+    };
+    const Generated written =
+        generate_greedily(pass_, cache_.front(), likeliest_, *request_.generate,
+                          end_tokens(model_, prompt_.tokenizer), on_token, compute_);
+    if (request_.on_text && stream) give(stream->end());
+    return written;
+  }
+
+  /// Learned positions have an end; others go on where a model's context is over.
+  void note_context(std::int64_t tokens) {
+    const auto context = model_.dimensions().context;
+    if (!context || tokens <= *context || pass_.longest() < kNoEnd) return;
+    found_.notes.push_back(model_.name() + ": the text is " + std::to_string(tokens) +
+                           " tokens long, and the model's context " + std::to_string(*context) +
+                           ": positions go on after it, but the model may have learned none of "
+                           "them");
+  }
+
+  const Model& model_;
+  const Prompt& prompt_;
+  const PredictRequest& request_;
+  const Context& context_;
+  const Compute& compute_;
+  ForwardPass pass_;
+  std::vector<KeyValueCache> cache_;  // one where text is written
+  std::int64_t likeliest_ = 0;        // of the last place that was predicted
+  Value::List hidden_states_;
+  Prediction found_;
+};
+
+}  // namespace
+
+Prediction run_prompt(const Model& model, const Prompt& prompt, const PredictRequest& request,
+                      const Context& context, const Compute& compute) {
+  return PromptRun(model, prompt, request, context, compute).run();
+}
+
+std::uint64_t prompt_run_bytes(const Model& model, const Prompt& prompt,
+                               const PredictRequest& request, const Context& context) {
+  const std::int64_t tokens = std::ssize(prompt.tokens);
+  std::optional<std::uint64_t> bytes =
+      checked_add(copied_weights_bytes(model, context.memory_bytes),
+                  run_bytes(model.dimensions(), /*sequences=*/1, tokens));
+  if (bytes && request.generate) {
+    bytes =
+        checked_add(*bytes, KeyValueCache::bytes(model.dimensions(), tokens + *request.generate));
+  }
+  return bytes.value_or(std::numeric_limits<std::uint64_t>::max());
+}
+
+}  // namespace attnscope

@@ -1,0 +1,82 @@
+#include "attnscope/analyses/read_weight.h"
+
+#include <cmath>
+#include <utility>
+
+#include "attnscope/numerics/all_finite.h"
+
+namespace attnscope {
+namespace {
+
+template <class M, class Decode>
+Read<M> read(const Checkpoint& checkpoint, const CheckpointTensor& tensor,
+             const TensorMatrix& stored, Decode decode_matrix) {
+  if (const auto reason = why_not_analysed(checkpoint, tensor)) return {{}, *reason};
+  checkpoint.need(byte_ranges(stored));
+  Read<M> out{decode_matrix(stored), ""};
+  checkpoint.check_intact(tensor);
+  return out;
+}
+
+template <class M, class Decode>
+Read<M> read(const Model& model, const Weight& weight, Decode decode_matrix) {
+  if (weight.tensor == nullptr) return {{}, weight.missing};
+  return read<M>(model.checkpoint(), *weight.tensor, weight.matrix, decode_matrix);
+}
+
+}  // namespace
+
+Read<WeightMatrix> read_weight(const Model& model, const Weight& weight) {
+  return read<WeightMatrix>(model, weight, decode_exact);
+}
+
+Read<Matrix<double>> read_weight_float64(const Model& model, const Weight& weight) {
+  return read<Matrix<double>>(model, weight, decode<double>);
+}
+
+Read<WeightMatrix> read_matrix(const Model& model, std::int64_t layer, Role role) {
+  if (role != Role::kv) return read_weight(model, model.weight(layer, role));
+  const Weight& key = model.weight(layer, Role::key);
+  const Weight& value = model.weight(layer, Role::value);
+  const auto stack = [](const auto& keys, const auto& values) -> Read<WeightMatrix> {
+    for (const auto* read : {&keys, &values}) {
+      if (!read->skipped.empty()) return {{}, "W_K or W_V: " + read->skipped};
+    }
+    return {stacked_rows(std::as_const(keys.matrix).view(), std::as_const(values.matrix).view()),
+            ""};
+  };
+  const auto is_double = [](const Weight& weight) {
+    return weight.matrix.tensor.dtype == DType::f64;
+  };
+  if (is_double(key) || is_double(value)) {
+    return stack(read_weight_float64(model, key), read_weight_float64(model, value));
+  }
+  return stack(read<Matrix<float>>(model, key, decode<float>),
+               read<Matrix<float>>(model, value, decode<float>));
+}
+
+Read<WeightMatrix> read_tensor(const Checkpoint& checkpoint, const CheckpointTensor& tensor) {
+  return read<WeightMatrix>(checkpoint, tensor, whole_matrix(tensor.view), decode_exact);
+}
+
+std::string not_finite_text(std::int64_t row, std::int64_t col) {
+  return "holds NaN or Inf (first at row " + std::to_string(row) + ", column " +
+         std::to_string(col) + ")";
+}
+
+template <class T>
+std::optional<std::string> find_not_finite(MatrixView<const T> matrix) {
+  if (all_finite(matrix)) return std::nullopt;
+  for (std::int64_t row = 0; row < matrix.rows; ++row) {
+    for (std::int64_t col = 0; col < matrix.cols; ++col) {
+      if (std::isfinite(matrix(row, col))) continue;
+      return not_finite_text(row, col);
+    }
+  }
+  return std::nullopt;
+}
+
+template std::optional<std::string> find_not_finite(MatrixView<const float>);
+template std::optional<std::string> find_not_finite(MatrixView<const double>);
+
+}  // namespace attnscope

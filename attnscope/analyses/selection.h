@@ -1,0 +1,51 @@
+// Which layers and matrices a command looks at.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "attnscope/core/role.h"
+#include "attnscope/model/model.h"
+#include "attnscope/results/sink.h"
+#include "attnscope/run/runner.h"
+
+namespace attnscope {
+
+/// Both ends are included; a negative number counts from the end.
+struct LayerRange {
+  std::int64_t first = 0;
+  std::int64_t last = -1;
+
+  /// "3", "0-3", "-4-" (to the end).
+  std::string text() const;
+};
+
+/// Single layers and ranges of them.
+struct LayerSelection {
+  std::vector<LayerRange> ranges;  // empty: every layer
+
+  /// How a report says them: "0-3,-4-", or null for every layer.
+  Value parameter() const;
+
+  /// Ascending, each once. Throws Error(usage) naming the model that lacks a layer.
+  std::vector<std::int64_t> resolve(std::int64_t layers, std::string_view model) const;
+};
+
+/// The matrices to look at in each model: those of `wanted` that its architecture has, in the order
+/// of `wanted`; where nothing is wanted, the projections that its files have. Throws Error(usage)
+/// for a wanted one that no model has. A model that has none of them gives a note.
+std::vector<std::vector<Role>> select_matrices(std::span<const Model> models,
+                                               std::span<const Role> wanted, RowSink& notes);
+
+/// An item for each of a model's roles in each chosen layer, layer by layer.
+void add_layers(Plan& plan, std::span<const Model> models, std::span<const std::vector<Role>> roles,
+                const LayerSelection& layers);
+
+/// The names of roles as a list; null where there are none.
+Value roles_value(std::span<const Role> roles);
+
+}  // namespace attnscope

@@ -1,0 +1,42 @@
+// `similarity`: models × layers × projections → cosines between weight vectors, and how far heads
+// overlap.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "attnscope/analyses/selection.h"
+#include "attnscope/analysis/histogram.h"
+#include "attnscope/results/sink.h"
+#include "attnscope/run/analysis.h"
+#include "attnscope/run/context.h"
+
+namespace attnscope {
+
+/// One head of one layer; a negative layer counts from the end.
+struct HeadPlace {
+  std::int64_t layer = 0;
+  std::int64_t head = 0;
+};
+
+struct SimilarityRequest {
+  std::vector<Role> matrices;  // of q, k, v; empty: those
+  LayerSelection layers;
+  bool with_histogram = false;
+  BinRule bins{.bins = 100, .range = ValueRange{-0.4, 0.4}};
+  bool overlap = false;                  // the overlap of heads instead of cosines
+  std::optional<HeadPlace> head_matrix;  // the cosines of one head's rows instead
+};
+
+const Analysis& similarity_analysis();
+const Analysis& head_overlap_analysis();
+const Analysis& head_matrix_analysis();
+
+/// Rows by model, layer, matrix (as asked), then by scope; with `overlap` one for each matrix; with
+/// `head_matrix` one for each of the head's rows.
+void run_similarity(std::span<const Model> models, const SimilarityRequest& request,
+                    const Context& context, RowSink& sink);
+
+}  // namespace attnscope

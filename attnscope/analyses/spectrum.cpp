@@ -1,0 +1,335 @@
+#include "attnscope/analyses/spectrum.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <optional>
+#include <type_traits>
+#include <utility>
+#include <variant>
+
+#include "attnscope/analyses/circuit_weights.h"
+#include "attnscope/analyses/estimates.h"
+#include "attnscope/analyses/read_weight.h"
+#include "attnscope/analyses/singular_outcome.h"
+#include "attnscope/analyses/weight_spectrum.h"
+#include "attnscope/analysis/circuit.h"
+#include "attnscope/analysis/heads.h"
+#include "attnscope/analysis/spectrum.h"
+#include "attnscope/core/error.h"
+#include "attnscope/core/text.h"
+#include "attnscope/numerics/products/factored_product_batch.h"
+#include "attnscope/numerics/singular_values/batched_singular_values.h"
+#include "attnscope/numerics/singular_values/singular_values.h"
+#include "attnscope/run/runner.h"
+
+namespace attnscope {
+namespace {
+
+/// What an item's parameters say of the fields of its rows.
+SpectrumFields fields_wanted(const Record& parameters, std::int64_t width) {
+  SpectrumFields wanted{.thresholds = expect_vector<double>(parameters, "energy"),
+                        .with_values = expect<bool>(parameters, "values")};
+  const Value* ranks = parameters.find("rank");
+  if (ranks == nullptr) return wanted;
+  for (const Value& text : expect<Value::List>(*ranks, "rank")) {
+    const Rank rank = parse_rank(expect<std::string>(text, "rank"));
+    if (rank.of_width && width == 0) refuse_field("rank");
+    wanted.ranks.push_back({rank.text(), rank.resolve(width)});
+  }
+  return wanted;
+}
+
+bool spectrum_per_head(const WorkItem& item) { return expect<bool>(item.parameters, "per_head"); }
+
+Outcome measured_spectrum(std::optional<std::int64_t> head,
+                          const std::variant<SingularValues, Error>& result,
+                          const SpectrumShape& shape, const SpectrumFields& wanted) {
+  return singular_outcome(head, result, [&](const std::vector<double>& values) {
+    Record fields;
+    add_spectrum_fields(fields, values, shape, wanted);
+    return fields;
+  });
+}
+
+/// Of a matrix that is in memory.
+template <class T>
+Outcome whole_spectrum(MatrixView<const T> matrix, const SpectrumFields& wanted,
+                       const Compute& compute) {
+  if (auto reason = find_not_finite(matrix)) return {.skipped = *reason};
+  return measured_spectrum(std::nullopt,
+                           singular_result([&] { return singular_values(matrix, compute); }),
+                           {.rows = matrix.rows, .cols = matrix.cols}, wanted);
+}
+
+/// Of one that is read block by block.
+Outcome read_spectrum(const Read<SingularResult>& read, const SpectrumShape& shape,
+                      const SpectrumFields& wanted) {
+  if (!read.skipped.empty()) return {.skipped = read.skipped};
+  return measured_spectrum(std::nullopt, read.matrix, shape, wanted);
+}
+
+/// One outcome for each head's own matrix, in order.
+template <class T>
+std::vector<Outcome> head_spectra(const std::vector<MatrixView<const T>>& heads,
+                                  const SpectrumFields& wanted, const Compute& compute) {
+  std::vector<Outcome> outcomes;
+  std::vector<MatrixView<const T>> finite;
+  for (const MatrixView<const T>& matrix : heads) {
+    Outcome& outcome = outcomes.emplace_back();
+    outcome.head = std::ssize(outcomes) - 1;
+    auto reason = find_not_finite(matrix);
+    if (reason) outcome.skipped = *reason;
+    if (!reason) finite.push_back(matrix);
+  }
+  const auto results = singular_values_of_each(finite, compute);
+  std::size_t next = 0;
+  for (Outcome& outcome : outcomes) {
+    if (!outcome.skipped.empty()) continue;
+    const MatrixView<const T>& matrix = finite[next];
+    outcome = measured_spectrum(outcome.head, results[next++],
+                                {.rows = matrix.rows, .cols = matrix.cols}, wanted);
+  }
+  return outcomes;
+}
+
+/// One outcome for each product, whole or of a head.
+std::vector<Outcome> product_spectra_of(const std::vector<std::optional<std::int64_t>>& heads,
+                                        const std::vector<CircuitFactors>& factors,
+                                        const SpectrumFields& wanted, const Compute& compute) {
+  std::vector<Outcome> outcomes;
+  std::vector<FactorPair> finite;
+  for (std::size_t index = 0; index < factors.size(); ++index) {
+    Outcome& outcome = outcomes.emplace_back();
+    outcome.head = heads[index];
+    if (find_not_finite(factors[index].left) || find_not_finite(factors[index].right)) {
+      outcome.skipped = kFactorNotFinite;
+    } else {
+      finite.push_back({factors[index].left, factors[index].right});
+    }
+  }
+  const auto results = factored_products_singular_values(finite, compute);
+  std::size_t next = 0;
+  for (Outcome& outcome : outcomes) {
+    if (!outcome.skipped.empty()) continue;
+    const std::int64_t width = finite[next].left.cols, inner = finite[next].left.rows;
+    outcome = measured_spectrum(outcome.head, results[next++],
+                                {.rows = width, .cols = width, .inner = inner}, wanted);
+  }
+  return outcomes;
+}
+
+std::vector<Outcome> matrix_spectra(const WorkItem& item, const Model& model,
+                                    const SpectrumFields& wanted, const Compute& compute) {
+  const Role role = *item.role;
+  const HeadShape& shape = model.dimensions().heads;
+  const std::int64_t heads = spectrum_per_head(item) ? shape.count(role) : 0;
+  if (heads == 0 && is_projection(role)) {
+    const Weight& weight = model.weight(*item.layer, role);
+    return {read_spectrum(read_singular_values(model, weight, compute),
+                          {.rows = weight.matrix.rows, .cols = weight.matrix.cols}, wanted)};
+  }
+  const auto read = read_matrix(model, *item.layer, role);
+  if (!read.skipped.empty()) return all_skipped(read.skipped, heads);
+  return std::visit(
+      [&](const auto& matrix) {
+        using T = std::remove_const_t<std::remove_pointer_t<decltype(matrix.data())>>;
+        std::vector<Outcome> outcomes = {whole_spectrum(matrix.view(), wanted, compute)};
+        std::vector<MatrixView<const T>> own;
+        std::vector<Matrix<T>> stacked;  // heads whose rows do not lie together
+        for (std::int64_t head = 0; head < heads; ++head) {
+          if (role == Role::kv) {
+            stacked.push_back(stacked_head(matrix.view(), head, shape));
+            own.push_back(stacked.back().view());
+          } else {
+            own.push_back(head_slice(matrix.view(), role, head, shape));
+          }
+        }
+        for (Outcome& outcome : head_spectra(own, wanted, compute))
+          outcomes.push_back(std::move(outcome));
+        return outcomes;
+      },
+      read.matrix);
+}
+
+std::vector<Outcome> product_spectra(const WorkItem& item, const Model& model,
+                                     const SpectrumFields& wanted, const Compute& compute) {
+  const Role circuit = *item.role;
+  const HeadShape& shape = model.dimensions().heads;
+  const std::int64_t heads = spectrum_per_head(item) ? shape.count(circuit) : 0;
+  const auto factors_read = factors_of(circuit);
+  const auto left = read_weight_float64(model, model.weight(*item.layer, factors_read[0]));
+  const auto right = read_weight_float64(model, model.weight(*item.layer, factors_read[1]));
+  for (const auto* read : {&left, &right}) {
+    if (!read->skipped.empty()) return all_skipped("a factor: " + read->skipped, heads);
+  }
+  const CircuitWeights weights{circuit, left.matrix.view(), right.matrix.view(), shape};
+  const Matrix<double> summed = summed_left_factor(weights);
+  std::vector<std::optional<std::int64_t>> ids = {std::nullopt};
+  std::vector<CircuitFactors> factors = {{summed.view(), weights.right}};
+  for (std::int64_t head = 0; head < heads; ++head) {
+    ids.emplace_back(head);
+    factors.push_back(head_factors(weights, head));
+    // Where no heads are added up, the sum's rows are the heads'.
+    CircuitFactors& own = factors.back();
+    if (shape.group_size() == 1) {
+      own.left = summed.view().row_block(head * own.left.rows, own.left.rows);
+    }
+  }
+  return product_spectra_of(ids, factors, wanted, compute);
+}
+
+double matrices_flops(const Dimensions& dimensions, Role role, bool per_head) {
+  const HeadShape& shape = dimensions.heads;
+  const double heads = per_head ? static_cast<double>(shape.count(role)) : 0;
+  const double width = static_cast<double>(dimensions.width);
+  if (is_product(role)) {
+    const double inner = static_cast<double>(role == Role::qk ? shape.head_dim : shape.value_dim);
+    const double summed = std::min(inner * static_cast<double>(shape.kv_heads), width);
+    // Two QR factorisations, the product of the triangles, and its spectrum.
+    const auto product = [&](double rank) {
+      return 4 * width * rank * rank + 4 * rank * rank * rank;
+    };
+    return product(summed) + heads * product(inner);
+  }
+  const auto [rows, cols] = canonical_shape(dimensions, role);
+  const double slice =
+      static_cast<double>(role == Role::kv ? shape.head_dim + shape.value_dim : shape.head_dim);
+  return spectrum_flops(static_cast<double>(rows), static_cast<double>(cols)) +
+         heads * spectrum_flops(slice, width);
+}
+
+/// The whole matrix takes more than any head of it.
+std::uint64_t matrices_bytes(const Model& model, std::int64_t layer, Role role, bool per_head) {
+  const Dimensions& dimensions = model.dimensions();
+  if (is_product(role)) {
+    const std::int64_t inner = summed_rank(dimensions.heads, role);
+    return circuit_factor_bytes(dimensions, role) + float64_bytes(inner, dimensions.width) +
+           product_spectrum_bytes(inner, dimensions.width);
+  }
+  const bool has_heads = per_head && dimensions.heads.count(role) > 0;
+  if (has_heads || !is_projection(role)) return matrix_spectrum_bytes(model, layer, role);
+  return weight_spectrum_bytes(model.weight(layer, role).matrix);
+}
+
+std::vector<Outcome> tensor_spectrum(const WorkItem& item, const Source& source,
+                                     const SpectrumFields& wanted, const Compute& compute) {
+  const CheckpointTensor& tensor = *source.checkpoint->find(item.tensor);
+  const Shape& shape = tensor.view.shape;
+  return {read_spectrum(read_singular_values(*source.checkpoint, tensor, compute),
+                        {.rows = shape[0], .cols = shape[1]}, wanted)};
+}
+
+std::vector<Outcome> compute_spectra(const WorkItem& item, const Source& source,
+                                     const Compute& compute) {
+  if (!item.tensor.empty()) {
+    return tensor_spectrum(item, source, fields_wanted(item.parameters, /*width=*/0), compute);
+  }
+  const Model& model = *source.model;
+  const SpectrumFields wanted = fields_wanted(item.parameters, model.dimensions().width);
+  return is_product(*item.role) ? product_spectra(item, model, wanted, compute)
+                                : matrix_spectra(item, model, wanted, compute);
+}
+
+Cost spectrum_cost(const WorkItem& item, const Source& source) {
+  if (item.tensor.empty()) {
+    const Model& model = *source.model;
+    return {matrices_flops(model.dimensions(), *item.role, spectrum_per_head(item)),
+            matrices_bytes(model, *item.layer, *item.role, spectrum_per_head(item))};
+  }
+  const TensorView& view = source.checkpoint->find(item.tensor)->view;
+  return {spectrum_flops(static_cast<double>(view.shape[0]), static_cast<double>(view.shape[1])),
+          weight_spectrum_bytes(whole_matrix(view))};
+}
+
+void add_spectrum_inputs(ItemInputs& inputs, const WorkItem& item, const Source& source) {
+  if (item.tensor.empty()) return add_role_inputs(inputs, item, source);
+  const CheckpointTensor& tensor = *source.checkpoint->find(item.tensor);
+  inputs.add_matrix(*source.checkpoint, tensor, whole_matrix(tensor.view));
+}
+
+RowMaker make_spectrum_rows(RowSink& sink) { return rows_with_heads(sink); }
+
+/// The 2-D tensor of that name in every checkpoint. Throws Error(usage).
+void check_tensor(const Checkpoint& checkpoint, const std::string& name) {
+  const auto refuse = [](const std::string& problem) {
+    throw Error(ErrorKind::usage, {.parameter = "tensor", .problem = verbatim(problem)});
+  };
+  const CheckpointTensor* found = checkpoint.find(name);
+  if (found == nullptr) {
+    std::vector<std::string> known;
+    for (const CheckpointTensor& other : checkpoint.tensors()) known.push_back(other.name);
+    refuse(checkpoint.main_file().string() + " has no '" + name + "'" +
+           checkpoint.missing_note(name) + suggestion(name, known));
+  }
+  if (found->view.shape.size() != 2 || found->view.element_count() == 0) {
+    refuse(checkpoint.place_of(*found) + " has shape " + shape_text(found->view.shape) +
+           ", expected a matrix");
+  }
+}
+
+}  // namespace
+
+Record spectrum_parameters(const SpectrumRequest& request) {
+  Record parameters = {{"energy", request.thresholds}, {"values", request.with_values}};
+  if (request.ranks.empty()) return parameters;
+  Value::List ranks;
+  for (const Rank& rank : request.ranks) ranks.emplace_back(rank.text());
+  return parameters.add("rank", std::move(ranks));
+}
+
+const Analysis& spectrum_analysis() {
+  static constexpr std::array kRoles = {Role::query, Role::key, Role::value, Role::output,
+                                        Role::gate,  Role::up,  Role::down,  Role::qk,
+                                        Role::ov,    Role::kv};
+  static constexpr Analysis analysis = {.name = "spectrum",
+                                        .command = "spectrum",
+                                        .roles = kRoles,
+                                        .takes_tensors = true,
+                                        .compute = compute_spectra,
+                                        .cost = spectrum_cost,
+                                        .add_inputs = add_spectrum_inputs,
+                                        .make_rows = make_spectrum_rows};
+  return analysis;
+}
+
+void run_spectrum(std::span<const Model> models, const SpectrumRequest& request,
+                  const Context& context, RowSink& sink) {
+  const auto matrices = select_matrices(models, request.matrices, sink);
+  ReportHead head{.command = "spectrum", .parameters = spectrum_parameters(request)};
+  head.parameters.add("matrix", roles_value(request.matrices))
+      .add("layers", request.layers.parameter())
+      .add("per_head", request.per_head);
+  Plan plan{.analysis = &spectrum_analysis(), .parameters = spectrum_parameters(request)};
+  plan.parameters.add("per_head", request.per_head);
+  add_layers(plan, models, matrices, request.layers);
+  run_plan(plan, sources_of(models), std::move(head), context, sink);
+}
+
+void run_tensor_spectrum(std::span<const std::shared_ptr<const Checkpoint>> checkpoints,
+                         std::span<const std::string> names, const std::string& tensor,
+                         const SpectrumRequest& request, const Context& context, RowSink& sink) {
+  for (const Rank& rank : request.ranks) {
+    if (!rank.of_width) continue;
+    throw Error(ErrorKind::usage,
+                {.parameter = "rank",
+                 .problem = '\'' + rank.text() +
+                            "' is a share of a model's width, which a tensor alone has not; name "
+                            "a number"});
+  }
+  ReportHead head{.command = "spectrum", .parameters = spectrum_parameters(request)};
+  head.parameters.add("tensor", tensor);
+  Plan plan{.analysis = &spectrum_analysis(), .parameters = head.parameters};
+  std::vector<Source> sources;
+  for (std::size_t index = 0; index < checkpoints.size(); ++index) {
+    const Checkpoint& checkpoint = *checkpoints[index];
+    check_tensor(checkpoint, tensor);
+    sources.push_back({.checkpoint = &checkpoint,
+                       .name = names[index],
+                       .facts = {{"name", names[index]}, {"bytes", checkpoint.file_bytes()}}});
+    plan.add(index, std::nullopt).tensor = tensor;
+  }
+  run_plan(plan, sources, std::move(head), context, sink);
+}
+
+}  // namespace attnscope

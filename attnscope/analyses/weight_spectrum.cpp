@@ -1,0 +1,91 @@
+#include "attnscope/analyses/weight_spectrum.h"
+
+#include <bit>
+#include <cstdint>
+#include <optional>
+
+#include "attnscope/analyses/estimates.h"
+#include "attnscope/numerics/singular_values/matrix_blocks.h"
+
+namespace attnscope {
+namespace {
+
+template <class T>
+Read<SingularResult> values_of_blocks(const TensorMatrix& matrix, const Compute& compute) {
+  const MatrixBlocks<T> blocks = decoded_blocks<T>(matrix);
+  const BlockExtent extent = extent_of(blocks, compute);
+  if (extent.not_finite) {
+    return {{}, not_finite_text(extent.not_finite->row, extent.not_finite->col)};
+  }
+  return {
+      singular_result([&] { return singular_values(blocks, extent.largest_magnitude, compute); }),
+      ""};
+}
+
+Read<SingularResult> values_of(const TensorMatrix& matrix, const Compute& compute) {
+  return matrix.tensor.dtype == DType::f64 ? values_of_blocks<double>(matrix, compute)
+                                           : values_of_blocks<float>(matrix, compute);
+}
+
+/// The elements where they lie; nothing where they are of another type, not aligned for it, or
+/// apart along both axes.
+template <class T>
+std::optional<MatrixView<const T>> elements_of(const TensorView& tensor, DType dtype) {
+  const std::byte* data = tensor.bytes.data();
+  const bool is_aligned = reinterpret_cast<std::uintptr_t>(data) % alignof(T) == 0;
+  const bool has_lines = tensor.stride(0) == 1 || tensor.stride(1) == 1;
+  if (tensor.source != nullptr || tensor.dtype != dtype || !is_aligned || !has_lines ||
+      std::endian::native != std::endian::little) {
+    return std::nullopt;
+  }
+  return MatrixView<const T>{reinterpret_cast<const T*>(data), tensor.shape[0], tensor.shape[1],
+                             tensor.stride(0), tensor.stride(1)};
+}
+
+template <class T>
+Read<SingularResult> values_of_elements(MatrixView<const T> matrix, const Compute& compute) {
+  if (auto problem = find_not_finite(matrix)) return {{}, *std::move(problem)};
+  return {singular_result([&] { return singular_values(matrix, compute); }), ""};
+}
+
+Read<SingularResult> read_singular_values(const Checkpoint& checkpoint,
+                                          const CheckpointTensor& tensor,
+                                          const TensorMatrix& matrix, const Compute& compute) {
+  if (const auto reason = why_not_analysed(checkpoint, tensor)) return {{}, *reason};
+  checkpoint.need(byte_ranges(matrix));
+  Read<SingularResult> out = values_of(matrix, compute);
+  checkpoint.check_intact(tensor);
+  return out;
+}
+
+}  // namespace
+
+Read<SingularResult> read_singular_values(const Model& model, const Weight& weight,
+                                          const Compute& compute) {
+  if (weight.tensor == nullptr) return {{}, weight.missing};
+  return read_singular_values(model.checkpoint(), *weight.tensor, weight.matrix, compute);
+}
+
+Read<SingularResult> read_singular_values(const Checkpoint& checkpoint,
+                                          const CheckpointTensor& tensor, const Compute& compute) {
+  return read_singular_values(checkpoint, tensor, whole_matrix(tensor.view), compute);
+}
+
+Read<SingularResult> read_singular_values(const TensorView& matrix, const Compute& compute) {
+  if (const auto elements = elements_of<float>(matrix, DType::f32)) {
+    return values_of_elements(*elements, compute);
+  }
+  if (const auto elements = elements_of<double>(matrix, DType::f64)) {
+    return values_of_elements(*elements, compute);
+  }
+  return values_of(whole_matrix(matrix), compute);
+}
+
+std::uint64_t weight_spectrum_bytes(const TensorMatrix& matrix) {
+  const std::uint64_t held = matrix.tensor.dtype == DType::f64
+                                 ? singular_values_bytes<double>(matrix.rows, matrix.cols)
+                                 : singular_values_bytes<float>(matrix.rows, matrix.cols);
+  return held + kPackedBytes;
+}
+
+}  // namespace attnscope

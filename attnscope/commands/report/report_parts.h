@@ -1,0 +1,47 @@
+// What a report of models is made of: other commands, each with the arguments that it is run with,
+// for each model on its own: what one cannot have, others can.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "attnscope/commands/report/report_models.h"
+#include "attnscope/page/report_file.h"
+
+namespace attnscope {
+
+/// One command of a report.
+struct ReportPart {
+  std::string id;     // what the page calls it; "circuits"
+  std::string model;  // the name of the one that it is about
+  std::string command;
+  Example arguments;
+  /// Of parts that grow with the square of the heads: the strongest rows are kept.
+  std::string order_by = {};
+  std::size_t most = SIZE_MAX;
+};
+
+/// Ids of the parts that need no text, in the order in which a report has them.
+std::vector<std::string> analysis_ids();
+
+/// One of them. Throws Error where the model cannot have it.
+ReportPart analysis_part(const std::string& id, const ReportModel& model);
+
+/// Those of a text, which is given as arguments of `attention`.
+inline constexpr const char* kAttention = "attention";
+inline constexpr const char* kWithoutFirst = "attention_without_first";
+ReportPart attention_part(const ReportModel& model, const Example& text);
+ReportPart without_first_part(const ReportModel& model, const Example& text);
+
+/// The command that prints the part's rows.
+std::string command_line_of(const ReportPart& part, const Session& session);
+
+/// Where the file takes a part's rows.
+std::unique_ptr<RowSink> part_sink(const ReportPart& part, const Session& session,
+                                   ReportFile& file);
+
+/// Runs a part; throws what its command does.
+void fill_part(const ReportPart& part, const Session& session, ReportFile& file);
+
+}  // namespace attnscope

@@ -1,0 +1,116 @@
+#include "attnscope/commands/report/report_text.h"
+
+#include <algorithm>
+#include <array>
+
+#include "attnscope/checkpoint/mapped_file.h"
+#include "attnscope/commands/text_parameters.h"
+#include "attnscope/core/text.h"
+#include "attnscope/core/utf8.h"
+#include "attnscope/tokens/token_shard.h"
+
+namespace attnscope {
+namespace {
+
+constexpr std::array kTexts = {"text", "text_file", "tokens", "token_file"};
+
+constexpr std::string_view kUsualText =
+    "Alice was beginning to get very tired of sitting by her sister on the bank, and of having "
+    "nothing to do: once or twice she had peeped into the book her sister was reading, but it had "
+    "no pictures or conversations in it.";
+
+/// The longest start of the usual text that `fits`, whole words where one does; empty where not
+/// even a letter does.
+template <class Fits>
+std::string_view longest_start(const Fits& fits) {
+  const auto at_end_of_word = [](std::size_t size) {
+    return size == kUsualText.size() || kUsualText[size] == ' ';
+  };
+  for (const bool words : {true, false}) {
+    for (std::size_t size = kUsualText.size(); size > 0; --size) {
+      if (words && !at_end_of_word(size)) continue;
+      if (fits(kUsualText.substr(0, size))) return kUsualText.substr(0, size);
+    }
+  }
+  return {};
+}
+
+/// Ids from all over the vocabulary.
+Example some_ids(const ReportModel& model) {
+  constexpr std::int64_t kFew = 8;
+  const std::int64_t count = std::min(kFew, model.longest);
+  std::vector<std::string> ids;
+  for (std::int64_t at = 0; at < count; ++at) {
+    ids.push_back(std::to_string(model.vocabulary * at / count));
+  }
+  if (ids.empty() || model.vocabulary == 0) return {};
+  return {{"tokens", join(ids, ",")}};
+}
+
+}  // namespace
+
+bool text_is_given(const Arguments& report) {
+  return std::any_of(kTexts.begin(), kTexts.end(),
+                     [&](const char* name) { return report.given(name); });
+}
+
+Example given_text(const Arguments& report) {
+  Example text;
+  for (const char* name : kTexts) {
+    if (report.given(name)) text.emplace_back(name, report.text(name));
+  }
+  for (const char* name : {"sequences", "length", "sample"}) {
+    if (const auto number = report.integer(name)) text.emplace_back(name, std::to_string(*number));
+  }
+  return text;
+}
+
+void check_text_file(const Arguments& report) {
+  if (report.given("token_file")) TokenShard(report.text("token_file"));
+  if (!report.given("text_file")) return;
+  const std::string file = report.text("text_file");
+  if (const auto at = first_broken_utf8(read_text_file(file, kTextLimitBytes))) {
+    throw Error(ErrorKind::format,
+                {.file = file, .problem = "is not UTF-8 at byte " + std::to_string(*at)});
+  }
+}
+
+UsualText usual_text(const ReportModel& model) {
+  if (model.not_run) throw *model.not_run;
+  const auto tokenizer = Tokenizer::find(model.model.checkpoint().folder());
+  if (!tokenizer) throw Error(ErrorKind::usage, {.problem = "no tokenizer beside the model"});
+  std::vector<std::int64_t> ids;
+  const std::string_view start = longest_start([&](std::string_view text) {
+    ids = tokenizer->encode(text, /*special=*/true);
+    return !ids.empty() && std::ssize(ids) <= model.longest &&
+           std::all_of(ids.begin(), ids.end(),
+                       [&](std::int64_t id) { return id < model.vocabulary; });
+  });
+  if (start.empty()) {
+    throw Error(ErrorKind::usage,
+                {.problem = "no part of the usual text fits its " + std::to_string(model.longest) +
+                            " positions and " + std::to_string(model.vocabulary) + " tokens"});
+  }
+  if (const auto unknown = unknown_tokens(*tokenizer, ids); unknown.are_most()) {
+    throw Error(ErrorKind::usage,
+                {.problem = unknown.text() + " of the usual text are unknown to its tokenizer",
+                 .hint = "give a text of its kind with {text}"});
+  }
+  UsualText text{.arguments = {{"text", std::string(start)}}, .note = {}};
+  if (start.size() < kUsualText.size()) {
+    text.note = verbatim(model.model.name()) + ": of the usual text the first " +
+                std::to_string(ids.size()) + " tokens, which is what the model takes";
+  }
+  return text;
+}
+
+Example some_text(const ReportModel& model) {
+  if (model.not_run) return {};
+  try {
+    return usual_text(model).arguments;
+  } catch (const Error&) {  // said where the usual text was wanted
+    return some_ids(model);
+  }
+}
+
+}  // namespace attnscope

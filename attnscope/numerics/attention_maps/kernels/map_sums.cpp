@@ -1,0 +1,84 @@
+// Sums over attention maps: a logarithm for each weight is most of them.
+#include "attnscope/numerics/kernels/targets.h"
+//
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "attnscope/numerics/attention_maps/kernels/map_sums.cpp"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include <algorithm>
+
+#include "attnscope/numerics/attention_maps/kernels/map_sums.h"
+#include "attnscope/numerics/kernels/dispatch.h"
+#include "attnscope/numerics/kernels/vectors-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace attnscope::kernels::HWY_NAMESPACE {
+
+/// ln x of normal x > 0, within 1e-11 of itself; some finite number for 0, which 0 takes to 0.
+HWY_INLINE Vector logarithm(Vector x) {
+  const Doubles d;
+  const hn::RebindToUnsigned<Doubles> du;
+  // x = 2^e m, sqrt(1/2) <= m < sqrt(2): e is the exponent once sqrt(1/2) has been carried to 1.
+  const auto root = hn::Set(du, 0x3FE6A09E667F3BCD), one = hn::Set(du, 0x3FF0000000000000);
+  const auto mantissa_bits = hn::Set(du, 0x000FFFFFFFFFFFFF);
+  const auto carried = hn::Add(hn::BitCast(du, x), hn::Sub(one, root));
+  const Vector m = hn::BitCast(d, hn::Add(hn::And(carried, mantissa_bits), root));
+  // The exponent, at most 2^12, in the low bits of 2^52.
+  const auto in_low_bits = hn::Or(hn::ShiftRight<52>(carried), hn::BitCast(du, hn::Set(d, 0x1p52)));
+  const Vector e = hn::Sub(hn::BitCast(d, in_low_bits), hn::Set(d, 0x1p52 + 1023));
+  // ln m = 2 artanh s = 2 s (1 + s²/3 + s⁴/5 + …), |s| < 0.172: the first term left out is 2e-12.
+  const Vector s = hn::Div(hn::Sub(m, hn::Set(d, 1.0)), hn::Add(m, hn::Set(d, 1.0)));
+  const Vector z = hn::Mul(s, s);
+  Vector series = hn::Set(d, 1.0 / 13);
+  series = hn::MulAdd(series, z, hn::Set(d, 1.0 / 11));
+  series = hn::MulAdd(series, z, hn::Set(d, 1.0 / 9));
+  series = hn::MulAdd(series, z, hn::Set(d, 1.0 / 7));
+  series = hn::MulAdd(series, z, hn::Set(d, 1.0 / 5));
+  series = hn::MulAdd(series, z, hn::Set(d, 1.0 / 3));
+  series = hn::MulAdd(series, z, hn::Set(d, 1.0));
+  constexpr double kLn2 = 0.69314718055994530942;
+  return hn::MulAdd(e, hn::Set(d, kLn2), hn::Mul(hn::Add(s, s), series));
+}
+
+MapSums sums(MatrixView<const float> map, bool causal, double* column_squares) {
+  const Doubles d;
+  Vector first_columns = hn::Iota(d, 0.0);
+  Vector entropy = hn::Zero(d), distance = hn::Zero(d);
+  for (std::int64_t row = 0; row < map.rows; ++row) {
+    const float* line = map.data + row * map.row_stride;
+    const auto count = static_cast<std::size_t>(causal ? row + 1 : map.cols);
+    Vector offset = hn::Sub(first_columns, hn::Set(d, static_cast<double>(row)));
+    const auto add = [&](std::size_t col, Vector weight) {
+      const Vector squares = hn::LoadU(d, column_squares + col);
+      hn::StoreU(hn::MulAdd(weight, weight, squares), d, column_squares + col);
+      distance = hn::MulAdd(weight, hn::Abs(offset), distance);
+      offset = hn::Add(offset, hn::Set(d, static_cast<double>(kLanes)));
+      entropy = hn::NegMulAdd(weight, logarithm(weight), entropy);
+    };
+    std::size_t col = 0;
+    for (; col + kLanes <= count; col += kLanes) add(col, load_float64(line + col));
+    if (col == count) continue;
+    float rest[kLanes] = {};
+    std::copy(line + col, line + count, rest);
+    add(col, load_float64(rest));
+  }
+  return {.entropy = hn::GetLane(hn::SumOfLanes(d, entropy)),
+          .distance = hn::GetLane(hn::SumOfLanes(d, distance))};
+}
+
+}  // namespace attnscope::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace attnscope::kernels {
+
+HWY_EXPORT(sums);
+
+MapSums map_sums(Kernels kernels, MatrixView<const float> map, bool causal,
+                 double* column_squares) {
+  return ATTNSCOPE_KERNEL(kernels, sums)(map, causal, column_squares);
+}
+
+}  // namespace attnscope::kernels
+#endif

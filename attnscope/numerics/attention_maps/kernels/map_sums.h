@@ -1,0 +1,16 @@
+// What one pass over an attention map sums.
+#pragma once
+
+#include <cstddef>
+
+#include "attnscope/core/matrix_view.h"
+#include "attnscope/numerics/attention_maps/map_sums.h"
+#include "attnscope/numerics/instruction_set.h"
+
+namespace attnscope::kernels {
+
+/// column_squares has room for a multiple of kMapColumnStep; what is beyond the map is spoilt.
+inline constexpr std::size_t kMapColumnStep = 8;
+MapSums map_sums(Kernels kernels, MatrixView<const float> map, bool causal, double* column_squares);
+
+}  // namespace attnscope::kernels

@@ -1,0 +1,124 @@
+#include "attnscope/numerics/inference/attention.h"
+
+#include <array>
+#include <cmath>
+#include <cstddef>
+
+#include "attnscope/numerics/inference/kernels/attention.h"
+
+namespace attnscope {
+namespace {
+
+/// Queries whose scores are held at once.
+constexpr std::int64_t kQueries = 96;
+
+float* reserve(AlignedBuffer<float>& buffer, std::int64_t rows, std::int64_t columns) {
+  return buffer.reserve(static_cast<std::size_t>(rows) * static_cast<std::size_t>(columns));
+}
+
+/// Lanes of their own sums: what a compiler makes registers of.
+float dot(const float* a, const float* b, std::int64_t count) {
+  constexpr std::int64_t kSums = 8;
+  std::array<float, kSums> sums = {};
+  std::int64_t at = 0;
+  for (; at + kSums <= count; at += kSums) {
+    for (std::int64_t lane = 0; lane < kSums; ++lane) {
+      sums[static_cast<std::size_t>(lane)] += a[at + lane] * b[at + lane];
+    }
+  }
+  float sum = 0;
+  for (; at < count; ++at) sum += a[at] * b[at];
+  for (const float part : sums) sum += part;
+  return sum;
+}
+
+/// scores[0 … count) become weights that sum to 1.
+void softmax(float* scores, std::int64_t count) {
+  const float largest = *std::max_element(scores, scores + count);
+  double sum = 0;
+  for (float* score = scores; score < scores + count; ++score) {
+    *score = std::exp(*score - largest);
+    sum += static_cast<double>(*score);
+  }
+  const auto factor = static_cast<float>(1 / sum);
+  for (float* score = scores; score < scores + count; ++score) *score *= factor;
+}
+
+/// For CPUs without kernels.
+void attend_plainly(MatrixView<const float> q, MatrixView<const float> k, MatrixView<const float> v,
+                    const AttentionRule& rule, MatrixView<float> maps, MatrixView<float> out,
+                    AlignedBuffer<float>& scores, const Compute& compute) {
+  const std::int64_t tokens = k.rows;
+  float* weights = reserve(scores, 1, tokens);
+  for (std::int64_t row = 0; row < q.rows; ++row) {
+    if (row % kQueries == 0) compute.check_stop();
+    const std::int64_t query = tokens - q.rows + row;
+    const std::int64_t first = rule.mask.first_key(query), end = rule.mask.end_key(query, tokens);
+    for (std::int64_t key = first; key < end; ++key) {
+      float score = rule.scale * dot(&q(row, 0), &k(key, 0), q.cols);
+      if (rule.soft_cap > 0) score = rule.soft_cap * std::tanh(score / rule.soft_cap);
+      weights[key] = score;
+    }
+    softmax(weights + first, end - first);
+    if (maps.data != nullptr) {
+      float* map = &maps(row, 0);
+      std::fill(map, map + first, 0.0F);
+      std::copy(weights + first, weights + end, map + first);
+      std::fill(map + end, map + tokens, 0.0F);
+    }
+    float* sums = &out(row, 0);
+    std::fill(sums, sums + out.cols, 0.0F);
+    for (std::int64_t key = first; key < end; ++key) {
+      const float* value = &v(key, 0);
+      for (std::int64_t column = 0; column < out.cols; ++column) {
+        sums[column] += weights[key] * value[column];
+      }
+    }
+  }
+}
+
+}  // namespace
+
+void attend(MatrixView<const float> q, const KeysAndValues& keys_and_values, std::int64_t tokens,
+            const AttentionRule& rule, MatrixView<float> maps, MatrixView<float> out,
+            AlignedBuffer<float>& scores, const Compute& compute) {
+  if (!compute.kernels.available()) {
+    return attend_plainly(q, {keys_and_values.keys(), tokens, q.cols, q.cols},
+                          {keys_and_values.values(), tokens, out.cols, out.cols}, rule, maps, out,
+                          scores, compute);
+  }
+  std::int64_t count = 0;
+  for (std::int64_t row = 0; row < q.rows; row += count) {
+    compute.check_stop();
+    // Blocks lie where they lie among the queries of all tokens: sums then have the same order.
+    const std::int64_t first = tokens - q.rows + row, block = first / kQueries * kQueries;
+    count = std::min(block + kQueries - first, q.rows - row);
+    const kernels::AttentionColumns columns =
+        kernels::attention_columns(rule.mask, block, first + count - block, tokens);
+    // Rows a power of two apart would meet in few lines of the caches.
+    const std::int64_t stride = columns.count + 16;
+    kernels::attend_block(compute.kernels, {.q = q.row_block(row, count),
+                                            .first = first,
+                                            .tokens = tokens,
+                                            .keys = keys_and_values.keys(),
+                                            .values = keys_and_values.values(),
+                                            .value_room = keys_and_values.room(),
+                                            .rule = rule,
+                                            .columns = columns,
+                                            .scores = reserve(scores, count, stride),
+                                            .score_stride = stride,
+                                            .maps = maps.data ? maps.row_block(row, count) : maps,
+                                            .out = out.row_block(row, count)});
+  }
+}
+
+void attend(MatrixView<const float> q, MatrixView<const float> k, MatrixView<const float> v,
+            const AttentionRule& rule, MatrixView<float> maps, MatrixView<float> out,
+            AttentionScratch& scratch, const Compute& compute) {
+  KeysAndValues& keys_and_values = scratch.keys_and_values;
+  keys_and_values.reserve(k.rows, k.cols, v.cols);
+  keys_and_values.put(0, k, v, compute.kernels);
+  attend(q, keys_and_values, k.rows, rule, maps, out, scratch.scores, compute);
+}
+
+}  // namespace attnscope

@@ -1,0 +1,66 @@
+// The attention of one head over one sequence, in float32: which keys a query may see, how scores
+// become weights, and what the weights make of the values.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+
+#include "attnscope/core/matrix_view.h"
+#include "attnscope/numerics/aligned_buffer.h"
+#include "attnscope/numerics/compute.h"
+#include "attnscope/numerics/inference/keys_and_values.h"
+
+namespace attnscope {
+
+/// Which keys a query sees: its own position, so many before it and so many after it.
+struct AttentionMask {
+  static constexpr std::int64_t kAll = std::numeric_limits<std::int64_t>::max();
+
+  std::int64_t keys_before = kAll;
+  std::int64_t keys_after = 0;
+
+  /// Decoders: the query's own key and those before it; with a window (> 0) `window` keys in all.
+  static AttentionMask causal(std::int64_t window = 0) {
+    return {.keys_before = window > 0 ? window - 1 : kAll};
+  }
+  /// Encoders: every key, or those with |query − key| ≤ reach.
+  static AttentionMask bidirectional(std::int64_t reach = kAll) {
+    return {.keys_before = reach, .keys_after = reach};
+  }
+
+  /// The query's keys among `tokens` are first_key … end_key − 1.
+  std::int64_t first_key(std::int64_t query) const { return query - std::min(query, keys_before); }
+  std::int64_t end_key(std::int64_t query, std::int64_t tokens) const {
+    return query + 1 + std::min(tokens - 1 - query, keys_after);
+  }
+};
+
+struct AttentionRule {
+  float scale = 1;     // scores are scale · q kᵀ
+  float soft_cap = 0;  // c > 0: scores s become c · tanh(s / c), before the mask
+  AttentionMask mask = {};
+};
+
+/// Memory of a thread that is kept from one head to the next; it changes no result.
+struct AttentionScratch {
+  KeysAndValues keys_and_values;
+  AlignedBuffer<float> scores;
+};
+
+/// maps = softmax(rule(q kᵀ)) (T, T), exactly 0 where a key is masked, and out = maps · v (T, d_v),
+/// for q and k (T, d) and v (T, d_v) of one head over one sequence. The elements of a row lie
+/// together in all of them. Without data in `maps` nothing of size T × T is held, and `out` has the
+/// same bytes. A weight below 1e-38 of its row's largest is 0; a row with a score of NaN or
+/// +Inf is NaN. Single-threaded. Throws Stopped between blocks of rows.
+void attend(MatrixView<const float> q, MatrixView<const float> k, MatrixView<const float> v,
+            const AttentionRule& rule, MatrixView<float> maps, MatrixView<float> out,
+            AttentionScratch& scratch, const Compute& compute);
+
+/// The same for the last queries of a sequence of `tokens`, whose keys and values have been put:
+/// q (n, d), maps (n, T), out (n, d_v). Rows have the bytes that they have among all queries.
+void attend(MatrixView<const float> q, const KeysAndValues& keys_and_values, std::int64_t tokens,
+            const AttentionRule& rule, MatrixView<float> maps, MatrixView<float> out,
+            AlignedBuffer<float>& scores, const Compute& compute);
+
+}  // namespace attnscope

@@ -1,0 +1,62 @@
+// Rotation of pairs of dimensions.
+#include "attnscope/numerics/kernels/targets.h"
+//
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "attnscope/numerics/inference/kernels/rotary.cpp"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include <cstddef>
+
+#include "attnscope/numerics/inference/kernels/rotary.h"
+#include "attnscope/numerics/kernels/dispatch.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace attnscope::kernels::HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+template <class D>
+HWY_INLINE void rotate_pairs(D d, float* HWY_RESTRICT first, float* HWY_RESTRICT second,
+                             const float* cos, const float* sin, bool backward) {
+  const auto a = hn::LoadU(d, first), b = hn::LoadU(d, second), c = hn::LoadU(d, cos);
+  const auto stored = hn::LoadU(d, sin);
+  const auto s = backward ? hn::Neg(stored) : stored;
+  hn::StoreU(hn::NegMulAdd(b, s, hn::Mul(a, c)), d, first);
+  hn::StoreU(hn::MulAdd(a, s, hn::Mul(b, c)), d, second);
+}
+
+void rotate_pairs_of_rows(MatrixView<float> x, const float* cos, const float* sin,
+                          std::int64_t pairs, bool backward) {
+  const hn::ScalableTag<float> d;
+  const hn::CappedTag<float, 1> one;
+  constexpr auto kLanes = static_cast<std::int64_t>(hn::MaxLanes(hn::ScalableTag<float>()));
+  for (std::int64_t row = 0; row < x.rows; ++row) {
+    float* first = x.data + row * x.row_stride;
+    float* second = first + pairs;
+    const float *row_cos = cos + row * pairs, *row_sin = sin + row * pairs;
+    std::int64_t at = 0;
+    for (; at + kLanes <= pairs; at += kLanes) {
+      rotate_pairs(d, first + at, second + at, row_cos + at, row_sin + at, backward);
+    }
+    for (; at < pairs; ++at) {
+      rotate_pairs(one, first + at, second + at, row_cos + at, row_sin + at, backward);
+    }
+  }
+}
+
+}  // namespace attnscope::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace attnscope::kernels {
+
+HWY_EXPORT(rotate_pairs_of_rows);
+
+void rotate_rows(Kernels kernels, MatrixView<float> x, const float* cos, const float* sin,
+                 std::int64_t pairs, bool backward) {
+  ATTNSCOPE_KERNEL(kernels, rotate_pairs_of_rows)(x, cos, sin, pairs, backward);
+}
+
+}  // namespace attnscope::kernels
+#endif

@@ -1,0 +1,15 @@
+// Rotation of pairs of dimensions; see numerics/inference/rotary.h.
+#pragma once
+
+#include <cstdint>
+
+#include "attnscope/core/matrix_view.h"
+#include "attnscope/numerics/instruction_set.h"
+
+namespace attnscope::kernels {
+
+/// cos, sin: (x.rows, pairs).
+void rotate_rows(Kernels kernels, MatrixView<float> x, const float* cos, const float* sin,
+                 std::int64_t pairs, bool backward);
+
+}  // namespace attnscope::kernels

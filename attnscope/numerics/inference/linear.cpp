@@ -1,0 +1,197 @@
+#include "attnscope/numerics/inference/linear.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "attnscope/core/checked.h"
+#include "attnscope/numerics/inference/activations.h"
+#include "attnscope/numerics/inference/kernels/linear_products.h"
+#include "attnscope/numerics/inference/linear_parts.h"
+#include "attnscope/numerics/lapack.h"
+
+namespace attnscope {
+namespace {
+
+constexpr auto kPanelOutputs = static_cast<std::int64_t>(kernels::kPanel);
+
+/// Inputs whose sums are formed together: a panel of them stays in the second-level cache while all
+/// rows pass. Sums over more are sums of such sums, which also rounds less.
+constexpr std::int64_t kMaxDepth = 1024;
+/// Rows that pass while a panel is in the cache.
+constexpr std::int64_t kMaxRows = 512;
+/// Parts that a product is cut into where it can be, so that several threads end together.
+constexpr std::int64_t kWantedParts = 32;
+constexpr std::int64_t kMaxPanelsPerPart = 8;
+/// Outputs of a call of BLAS, where there are no kernels.
+constexpr std::int64_t kPlainOutputs = 2 * kPanelOutputs;
+
+std::int64_t divided_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+/// A total cut into nearly equal pieces of about `most` at most, multiples of `step` but for the
+/// last.
+struct Pieces {
+  std::int64_t count, size;
+};
+Pieces pieces_of(std::int64_t total, std::int64_t most, std::int64_t step) {
+  if (total == 0) return {0, 0};
+  const std::int64_t wanted = divided_up(divided_up(total, divided_up(total, most)), step) * step;
+  return {divided_up(total, wanted), wanted};
+}
+
+template <class T>
+kernels::Lines<T> lines_of(MatrixView<T> matrix, std::int64_t row, std::int64_t col) {
+  if (matrix.data == nullptr) return {};
+  return {&matrix(row, col), static_cast<std::size_t>(matrix.row_stride)};
+}
+
+}  // namespace
+
+/// One product, and how it is cut: by rows and by outputs, the same for any number of threads.
+struct LinearProduct {
+  MatrixView<const float> x;
+  const LinearWeights& weights;
+  const LinearEpilogue& epilogue;
+  MatrixView<float> out;
+  const Compute& compute;
+
+  void run() const {
+    const bool with_kernels = compute.kernels.available();
+    const Pieces row_blocks = pieces_of(out.rows, kMaxRows, 8);
+    const std::int64_t panels = divided_up(out.cols, kPanelOutputs);
+    const std::int64_t panels_per_part =
+        std::clamp<std::int64_t>(panels * row_blocks.count / kWantedParts, 1, kMaxPanelsPerPart);
+    const std::int64_t outputs_per_part =
+        with_kernels ? panels_per_part * kPanelOutputs : kPlainOutputs;
+    const std::int64_t output_parts = divided_up(out.cols, outputs_per_part);
+    run_parts(compute, static_cast<std::size_t>(row_blocks.count * output_parts),
+              [&](std::size_t part) {
+                const auto at = static_cast<std::int64_t>(part);
+                const std::int64_t row = at / output_parts * row_blocks.size;
+                const std::int64_t rows = std::min(row_blocks.size, out.rows - row);
+                const std::int64_t first = at % output_parts * outputs_per_part;
+                const std::int64_t last = std::min(first + outputs_per_part, out.cols);
+                if (!with_kernels) return multiply_plainly(row, rows, first, last - first);
+                for (std::int64_t output = first; output < last; output += kPanelOutputs) {
+                  multiply_panel(row, rows, output);
+                }
+              });
+  }
+
+  void multiply_panel(std::int64_t row, std::int64_t rows, std::int64_t output) const {
+    thread_local AlignedBuffer<float> sum_memory, decoded_memory;
+    const std::int64_t inputs = x.cols;
+    const Pieces depths = pieces_of(inputs, kMaxDepth, 16);
+    float* sums = nullptr;
+    if (depths.count > 1) sums = sum_memory.reserve(static_cast<std::size_t>(rows * kPanelOutputs));
+    const float* bias = epilogue.bias.empty() ? nullptr : epilogue.bias.data() + output;
+    kernels::PanelProduct product = {
+        .rows = static_cast<std::size_t>(rows),
+        .columns = static_cast<std::size_t>(std::min(kPanelOutputs, out.cols - output)),
+        .sums = sums,
+        .bias = bias,
+        .activation = epilogue.activation,
+        .multiply = lines_of(epilogue.multiply, row, output),
+        .add = lines_of(epilogue.add, row, output),
+        .out = lines_of(out, row, output)};
+    for (std::int64_t block = 0; block < std::max<std::int64_t>(1, depths.count); ++block) {
+      const std::int64_t first = block * depths.size;
+      const std::int64_t depth = std::min(depths.size, inputs - first);
+      product.x = lines_of(x, row, first);
+      product.depth = static_cast<std::size_t>(depth);
+      product.is_first = block == 0;
+      product.is_last = block + 1 >= depths.count;
+      if (weights.packed_) {
+        product.panel = weights.panels_.data() + output * inputs;
+        product.panel_depth = static_cast<std::size_t>(inputs);
+        product.first = static_cast<std::size_t>(first);
+      } else {
+        float* panel = decoded_memory.reserve(static_cast<std::size_t>(depth * kPanelOutputs));
+        decode_panel(weights.parts_,
+                     {.index = output / kPanelOutputs, .first = first, .count = depth}, 0, depth,
+                     compute, panel);
+        product.panel = panel;
+        product.panel_depth = static_cast<std::size_t>(depth);
+      }
+      kernels::multiply_panel(compute.kernels, product);
+    }
+  }
+
+  void multiply_plainly(std::int64_t row, std::int64_t rows, std::int64_t first,
+                        std::int64_t count) const {
+    Matrix<float> decoded, sums(rows, count);
+    MatrixView<const float> w;
+    if (weights.packed_) {
+      w = weights.plain_.view().row_block(first, count);
+    } else {
+      decoded = Matrix<float>(count, x.cols);
+      decode_stacked(weights.parts_, first, 0, decoded.view());
+      w = decoded.view();
+    }
+    lapack::multiply_transposed(x.row_block(row, rows), w, sums.view());
+    if (!epilogue.bias.empty()) {
+      for (std::int64_t line = 0; line < rows; ++line) {
+        for (std::int64_t col = 0; col < count; ++col) {
+          sums(line, col) += epilogue.bias[static_cast<std::size_t>(first + col)];
+        }
+      }
+    }
+    activate(epilogue.activation, sums.view(), {.kernels = compute.kernels});
+    for (std::int64_t line = 0; line < rows; ++line) {
+      for (std::int64_t col = 0; col < count; ++col) {
+        float y = sums(line, col);
+        if (epilogue.multiply.data != nullptr) y *= epilogue.multiply(row + line, first + col);
+        if (epilogue.add.data != nullptr) y += epilogue.add(row + line, first + col);
+        out(row + line, first + col) = y;
+      }
+    }
+  }
+};
+
+LinearWeights::LinearWeights(std::vector<TensorMatrix> parts, bool packed, const Compute& compute)
+    : packed_(packed) {
+  for (const TensorMatrix& part : parts) {
+    outputs_ += part.rows;
+    inputs_ = part.cols;
+  }
+  if (!packed) {
+    parts_ = std::move(parts);
+    return;
+  }
+  if (outputs_ == 0 || inputs_ == 0) return;
+  const std::int64_t panels = divided_up(outputs_, kPanelOutputs);
+  if (!compute.kernels.available()) {
+    plain_ = Matrix<float>(outputs_, inputs_);
+    run_parts(compute, static_cast<std::size_t>(panels), [&](std::size_t part) {
+      const std::int64_t first = static_cast<std::int64_t>(part) * kPanelOutputs;
+      decode_stacked(parts, first, 0,
+                     plain_.view().row_block(first, std::min(kPanelOutputs, outputs_ - first)));
+    });
+    return;
+  }
+  float* memory = panels_.reserve(static_cast<std::size_t>(panels * kPanelOutputs * inputs_));
+  run_parts(compute, static_cast<std::size_t>(panels), [&](std::size_t part) {
+    const auto index = static_cast<std::int64_t>(part);
+    for (std::int64_t first = 0; first < inputs_; first += kMaxDepth) {
+      const std::int64_t count = std::min(kMaxDepth, inputs_ - first);
+      decode_panel(parts, {.index = index, .first = first, .count = count}, first, inputs_, compute,
+                   memory + index * kPanelOutputs * inputs_);
+    }
+  });
+}
+
+std::int64_t LinearWeights::packed_bytes(std::int64_t outputs, std::int64_t inputs) {
+  constexpr auto kMost = std::numeric_limits<std::int64_t>::max();
+  const auto panels =
+      static_cast<std::uint64_t>(outputs / kPanelOutputs + (outputs % kPanelOutputs != 0));
+  const auto bytes = checked_mul(panels, static_cast<std::uint64_t>(kPanelOutputs) * sizeof(float));
+  const auto all = checked_mul(bytes.value_or(kMost), static_cast<std::uint64_t>(inputs));
+  return static_cast<std::int64_t>(std::min<std::uint64_t>(all.value_or(kMost), kMost));
+}
+
+void apply_linear(MatrixView<const float> x, const LinearWeights& weights,
+                  const LinearEpilogue& epilogue, MatrixView<float> out, const Compute& compute) {
+  if (out.rows == 0 || out.cols == 0) return;
+  LinearProduct{x, weights, epilogue, out, compute}.run();
+}
+
+}  // namespace attnscope

@@ -1,0 +1,43 @@
+#include "attnscope/numerics/inference/rotary.h"
+
+#include <cmath>
+#include <cstddef>
+
+#include "attnscope/numerics/inference/kernels/rotary.h"
+
+namespace attnscope {
+
+RotaryTable make_rotary_table(std::span<const float> frequencies, float gain,
+                              std::int64_t first_position, std::int64_t tokens) {
+  const auto pairs = static_cast<std::int64_t>(frequencies.size());
+  RotaryTable table{.cos = Matrix<float>(tokens, pairs), .sin = Matrix<float>(tokens, pairs)};
+  for (std::int64_t token = 0; token < tokens; ++token) {
+    const auto position = static_cast<float>(first_position + token);
+    for (std::int64_t pair = 0; pair < pairs; ++pair) {
+      const float angle = position * frequencies[static_cast<std::size_t>(pair)];
+      table.cos(token, pair) = static_cast<float>(std::cos(static_cast<double>(angle))) * gain;
+      table.sin(token, pair) = static_cast<float>(std::sin(static_cast<double>(angle))) * gain;
+    }
+  }
+  return table;
+}
+
+void rotate(MatrixView<float> x, const RotaryTable& table, Rotation direction,
+            const Compute& compute) {
+  const std::int64_t pairs = table.cos.cols();
+  if (compute.kernels.available()) {
+    return kernels::rotate_rows(compute.kernels, x, table.cos.data(), table.sin.data(), pairs,
+                                direction == Rotation::backward);
+  }
+  for (std::int64_t token = 0; token < x.rows; ++token) {
+    for (std::int64_t pair = 0; pair < pairs; ++pair) {
+      const float a = x(token, pair), b = x(token, pair + pairs), cos = table.cos(token, pair);
+      const float sin =
+          direction == Rotation::backward ? -table.sin(token, pair) : table.sin(token, pair);
+      x(token, pair) = a * cos - b * sin;
+      x(token, pair + pairs) = b * cos + a * sin;
+    }
+  }
+}
+
+}  // namespace attnscope

@@ -1,0 +1,113 @@
+#include "attnscope/numerics/products/factored_product_batch.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "attnscope/numerics/products/dense_products.h"
+#include "attnscope/numerics/products/factor_gram.h"
+#include "attnscope/numerics/products/gram.h"
+#include "attnscope/numerics/products/scaled_gram.h"
+#include "attnscope/numerics/singular_values/batched_singular_values.h"
+
+namespace attnscope {
+namespace {
+
+bool is_formed(const FactorPair& pair) {
+  return worth_forming(pair.left.rows, std::max(pair.left.cols, pair.right.cols));
+}
+
+/// A product on its way to its singular values.
+struct PreparedProduct {
+  std::vector<double> core;    // empty where Gram matrices do not do, or M is formed
+  std::vector<double> values;  // from the core, empty until it is solved
+  double norm_bound = 0;
+  int exponent = 0;
+};
+
+std::vector<PreparedProduct> prepare_products(std::span<const FactorPair> pairs,
+                                              const Compute& compute) {
+  std::vector<PreparedProduct> prepared(pairs.size());
+  ScaledGram left(/*with_cholesky=*/false, compute), right(/*with_cholesky=*/true, compute);
+  for (std::size_t index = 0; index < pairs.size(); ++index) {
+    const FactorPair& pair = pairs[index];
+    if (is_formed(pair)) continue;
+    compute.check_stop();
+    PreparedProduct& product = prepared[index];
+    left.become(pair.left);
+    right.become(pair.right);
+    product.exponent = left.exponent + right.exponent;
+    product.core = product_core(left.gram, right.gram, pair.left.rows, compute);
+    product.norm_bound = std::sqrt(left.gram.squared_norm_bound * right.gram.squared_norm_bound);
+  }
+  return prepared;
+}
+
+/// The values of all products of the least order, if it is small, together: a model's heads are of
+/// one order, and the sum over them, if it is here, of a larger one.
+void solve_small(std::span<const FactorPair> pairs, std::vector<PreparedProduct>& prepared,
+                 const Compute& compute) {
+  std::int64_t order = kLargestSmallOrder + 1;
+  for (const FactorPair& pair : pairs) order = std::min(order, pair.left.rows);
+  if (order > kLargestSmallOrder) return;
+  std::vector<const double*> cores;
+  std::vector<PreparedProduct*> owners;
+  for (std::size_t index = 0; index < pairs.size(); ++index) {
+    if (pairs[index].left.rows != order || prepared[index].core.empty()) continue;
+    cores.push_back(prepared[index].core.data());
+    owners.push_back(&prepared[index]);
+  }
+  std::vector<double> values(cores.size() * static_cast<std::size_t>(order));
+  small_gram_singular_values(cores, order, values.data(), compute);
+  auto own = values.begin();
+  for (PreparedProduct* owner : owners) {
+    owner->values.assign(own, own + order);
+    own += order;
+  }
+}
+
+/// M; nothing where its elements might overflow or vanish.
+std::optional<Matrix<double>> formed_product(const FactorPair& pair, const Compute& compute) {
+  constexpr double kMost = 1e100;
+  for (const MatrixView<const double> factor : {pair.left, pair.right}) {
+    const double largest = largest_magnitude(factor, compute);
+    if (!(largest < kMost && largest > 1 / kMost)) return std::nullopt;
+  }
+  return multiply_transposed(pair.left.transposed(), pair.right.transposed(), compute);
+}
+
+SingularValues finish(const FactorPair& pair, PreparedProduct& product, const Compute& compute) {
+  std::vector<double>& values = product.values;
+  if (values.empty() && !product.core.empty()) {
+    values = roots_of_eigenvalues(pair.left.rows, product.core, compute);
+  }
+  if (values.empty() || !trusted(values.front(), product.norm_bound)) {
+    if (is_formed(pair)) {
+      if (const auto formed = formed_product(pair, compute))
+        return singular_values(formed->view(), compute);
+    }
+    return product_singular_values(pair.left, pair.right, compute);
+  }
+  for (double& value : values) value = std::ldexp(value, product.exponent);
+  if (std::isinf(values.front())) throw norm_overflows(pair.left.cols, pair.right.cols);
+  return {std::move(values)};
+}
+
+}  // namespace
+
+bool worth_forming(std::int64_t inner, std::int64_t width) {
+  return inner > kLargestSmallOrder && 4 * inner >= 3 * width;
+}
+
+std::vector<SingularResult> factored_products_singular_values(std::span<const FactorPair> pairs,
+                                                              const Compute& compute) {
+  std::vector<PreparedProduct> prepared = prepare_products(pairs, compute);
+  solve_small(pairs, prepared, compute);
+  std::vector<SingularResult> out;
+  for (std::size_t index = 0; index < pairs.size(); ++index) {
+    out.push_back(singular_result([&] { return finish(pairs[index], prepared[index], compute); }));
+  }
+  return out;
+}
+
+}  // namespace attnscope

@@ -1,0 +1,29 @@
+// Many products M = leftᵀ · right of thin factors, both (r, columns), together.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "attnscope/core/matrix_view.h"
+#include "attnscope/numerics/compute.h"
+#include "attnscope/numerics/singular_values/singular_values.h"
+
+namespace attnscope {
+
+/// Whether M itself, (width, width), costs less than Gram matrices of both factors (inner, width)
+/// and their product.
+bool worth_forming(std::int64_t inner, std::int64_t width);
+
+/// The factors of one product, finite.
+struct FactorPair {
+  MatrixView<const double> left, right;  // both (r, columns)
+};
+
+/// The min(r, columns) singular values of each product that need not vanish, or why there are none.
+/// Many heads at once cost less than one by one. Neighbours with the same factor share what is
+/// computed from it.
+std::vector<SingularResult> factored_products_singular_values(std::span<const FactorPair> pairs,
+                                                              const Compute& compute = {});
+
+}  // namespace attnscope

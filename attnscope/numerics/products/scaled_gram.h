@@ -1,0 +1,35 @@
+// Gram matrices of many views, one after the other.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "attnscope/core/matrix_view.h"
+#include "attnscope/numerics/compute.h"
+#include "attnscope/numerics/products/factor_gram.h"
+
+namespace attnscope {
+
+/// The Gram matrix of a view, scaled like a ProductFactor; kept while the next pair has the same
+/// view, and cut out of that of a larger one whose rows it is, as heads are of the sum over heads.
+class ScaledGram {
+ public:
+  ScaledGram(bool with_cholesky, const Compute& compute)
+      : with_cholesky_(with_cholesky), compute_(compute) {}
+
+  int exponent = 0;
+  FactorGram gram;  // empty where the factor is zero, or has more rows than columns
+
+  void become(MatrixView<const double> matrix);
+
+ private:
+  bool cut_from_whole(MatrixView<const double> matrix);
+
+  bool with_cholesky_;
+  const Compute& compute_;
+  MatrixView<const double> of_, whole_;
+  int whole_exponent_ = 0;
+  std::vector<double> whole_lower_;
+};
+
+}  // namespace attnscope

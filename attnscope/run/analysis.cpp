@@ -1,0 +1,25 @@
+#include "attnscope/run/analysis.h"
+
+#include "attnscope/run/model_facts.h"
+
+namespace attnscope {
+
+std::vector<Source> sources_of(std::span<const Model> models) {
+  std::vector<Source> sources;
+  for (const Model& model : models) {
+    sources.push_back({.checkpoint = &model.checkpoint(),
+                       .model = &model,
+                       .name = model.name(),
+                       .facts = facts_record(model_facts(model))});
+  }
+  return sources;
+}
+
+void add_role_inputs(ItemInputs& inputs, const WorkItem& item, const Source& source) {
+  inputs.add("role", role_name(*item.role)).add_shape(*source.model);
+  for (const Role factor : factors_of(*item.role)) {
+    inputs.add_weight(*source.model, *item.layer, factor);
+  }
+}
+
+}  // namespace attnscope

@@ -1,0 +1,74 @@
+#include "attnscope/run/item_inputs.h"
+
+#include <utility>
+
+#include "attnscope/store/record_text.h"
+
+namespace attnscope {
+
+ItemInputs& ItemInputs::add(std::string name, Value value) {
+  facts_.add(std::move(name), std::move(value));
+  return *this;
+}
+
+ItemInputs& ItemInputs::add_matrix(const Checkpoint& checkpoint, const CheckpointTensor& tensor,
+                                   const TensorMatrix& matrix) {
+  const auto bits = static_cast<std::uint64_t>(dtype_info(matrix.tensor.dtype).bits);
+  std::uint64_t size = static_cast<std::uint64_t>(matrix.rows * matrix.cols) * bits / 8;
+  std::vector<std::span<const std::byte>> bytes = byte_ranges(matrix);
+  if (matrix.tensor.source != nullptr) {
+    size = 0;
+    for (const auto part : bytes) size += part.size();
+  }
+  reads_.push_back({.checkpoint = &checkpoint,
+                    .tensor = &tensor,
+                    .bytes = std::move(bytes),
+                    .element_bytes = size,
+                    .geometry = {{"dtype", storage_text(tensor.view)},
+                                 {"rows", matrix.rows},
+                                 {"cols", matrix.cols},
+                                 {"first", matrix.first},
+                                 {"row_stride", matrix.row_stride},
+                                 {"col_stride", matrix.col_stride},
+                                 {"block_rows", matrix.block_rows},
+                                 {"block_stride", matrix.block_stride},
+                                 {"not_analysed", why_not_analysed(checkpoint, tensor)}}});
+  return *this;
+}
+
+ItemInputs& ItemInputs::add_weight(const Model& model, std::int64_t layer, Role role) {
+  const Weight& weight = model.weight(layer, role);
+  if (weight.tensor == nullptr) return add_missing(weight.missing);
+  return add_matrix(model.checkpoint(), *weight.tensor, weight.matrix);
+}
+
+ItemInputs& ItemInputs::add_missing(const std::string& missing) {
+  missing_ += missing;
+  return *this;
+}
+
+ItemInputs& ItemInputs::add_shape(const Model& model) {
+  const HeadShape& shape = model.dimensions().heads;
+  return add("heads", shape.heads)
+      .add("kv_heads", shape.kv_heads)
+      .add("head_dim", shape.head_dim)
+      .add("value_dim", shape.value_dim)
+      .add("width", model.dimensions().width);
+}
+
+std::string ItemInputs::identity() const {
+  std::string text = missing_ + record_text(facts_);
+  for (const Read& read : reads_) {
+    text +=
+        std::to_string(reinterpret_cast<std::uintptr_t>(read.tensor)) + record_text(read.geometry);
+  }
+  return text;
+}
+
+std::uint64_t ItemInputs::bytes_read() const {
+  std::uint64_t total = 0;
+  for (const Read& read : reads_) total += read.element_bytes;
+  return total;
+}
+
+}  // namespace attnscope

@@ -1,0 +1,42 @@
+#include "attnscope/run/model_facts.h"
+
+namespace attnscope {
+namespace {
+
+Value::List shared_value(const std::vector<SharedWeights>& all) {
+  Value::List list;
+  for (const SharedWeights& shared : all) {
+    Value::List matrices;
+    for (const Role role : shared.roles) matrices.emplace_back(role_name(role));
+    list.emplace_back(Record{{"matrices", std::move(matrices)}, {"layers", shared.layers}});
+  }
+  return list;
+}
+
+}  // namespace
+
+Record facts_record(const ModelFacts& facts) {
+  Record record = {{"name", facts.name},
+                   {"architecture", facts.architecture},
+                   {"parameters", facts.parameters},
+                   {"attention_parameters", facts.attention_parameters},
+                   {"layers", facts.layers},
+                   {"heads", facts.heads},
+                   {"kv_heads", facts.kv_heads},
+                   {"head_dim", facts.head_dim},
+                   {"width", facts.width},
+                   {"mlp_width", facts.mlp_width},
+                   {"vocabulary", facts.vocabulary},
+                   {"context", facts.context},
+                   {"dtype", facts.dtype},
+                   {"bytes", facts.bytes},
+                   {"kv_cache_bytes_per_token", facts.kv_cache_bytes_per_token},
+                   {"tied_embedding", facts.tied_embedding},
+                   {"causal", facts.causal}};
+  if (!facts.shared_weights.empty()) {
+    record.add("shared_weights", shared_value(facts.shared_weights));
+  }
+  return record;
+}
+
+}  // namespace attnscope

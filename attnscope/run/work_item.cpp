@@ -1,0 +1,90 @@
+#include "attnscope/run/work_item.h"
+
+#include "attnscope/core/error.h"
+#include "attnscope/store/record_text.h"
+
+namespace attnscope {
+namespace {
+
+std::optional<std::int64_t> optional_layer(const Record& record, std::string_view name) {
+  const Value* value = record.find(name);
+  if (value == nullptr || value->is_null()) return std::nullopt;
+  const auto layer = expect<std::int64_t>(*value, name);
+  if (layer < 0) refuse_field(name);
+  return layer;
+}
+
+SequenceBatch batch_of(const Record& record) {
+  const MatrixView<const std::int64_t> tokens = expect_matrix<std::int64_t>(record, "tokens");
+  if (tokens.rows == 0 || tokens.cols == 0) refuse_field("tokens");
+  SequenceBatch batch{.first = expect<std::int64_t>(record, "first"),
+                      .layers = expect_vector<std::int64_t>(record, "layers")};
+  for (std::int64_t row = 0; row < tokens.rows; ++row) {
+    batch.tokens.emplace_back(&tokens(row, 0), &tokens(row, 0) + tokens.cols);
+  }
+  return batch;
+}
+
+Value batch_value(const std::optional<SequenceBatch>& batch) {
+  if (!batch) return {};
+  std::vector<std::int64_t> ids;
+  for (const auto& sequence : batch->tokens)
+    ids.insert(ids.end(), sequence.begin(), sequence.end());
+  const auto sequences = std::ssize(batch->tokens);
+  return Record{{"first", batch->first},
+                {"tokens", Array{{sequences, std::ssize(ids) / sequences}, std::move(ids)}},
+                {"layers", batch->layers}};
+}
+
+WorkItem item_of(const Record& record) {
+  const auto model = expect<std::int64_t>(record, "model");
+  if (model < 0) refuse_field("model");
+  WorkItem item{.analysis = expect<std::string>(record, "analysis"),
+                .parameters = expect<Record>(record, "parameters"),
+                .model = static_cast<std::size_t>(model),
+                .layer = optional_layer(record, "layer"),
+                .earlier_layer = optional_layer(record, "earlier_layer"),
+                .role = std::nullopt,
+                .tensor = expect<std::string>(record, "tensor")};
+  const Value* batch = record.find("batch");
+  if (batch != nullptr && !batch->is_null()) item.batch = batch_of(expect<Record>(*batch, "batch"));
+  const Value* role = record.find("role");
+  if (role == nullptr || role->is_null()) return item;
+  item.role = role_from_name(expect<std::string>(*role, "role"));
+  if (!item.role) refuse_field("role");
+  return item;
+}
+
+}  // namespace
+
+std::string WorkItem::matrix_name() const {
+  if (role) return std::string(role_name(*role));
+  if (!tensor.empty()) return tensor;
+  if (batch) {
+    const std::int64_t last = batch->first + std::ssize(batch->tokens) - 1;
+    return "sequences " + std::to_string(batch->first) + "-" + std::to_string(last);
+  }
+  return earlier_layer ? "layer " + std::to_string(*earlier_layer) : "";
+}
+
+std::string work_item_text(const WorkItem& item) {
+  return record_text({{"analysis", item.analysis},
+                      {"parameters", item.parameters},
+                      {"model", static_cast<std::int64_t>(item.model)},
+                      {"layer", item.layer},
+                      {"earlier_layer", item.earlier_layer},
+                      {"role", item.role ? Value(role_name(*item.role)) : Value()},
+                      {"tensor", item.tensor},
+                      {"batch", batch_value(item.batch)}});
+}
+
+WorkItem parse_work_item(std::string_view text, std::string_view where) {
+  try {
+    return item_of(parse_record(text, where));
+  } catch (const Error& error) {
+    throw Error(ErrorKind::format,
+                {.file = std::string(where), .problem = "no work item: " + error.parts().problem});
+  }
+}
+
+}  // namespace attnscope

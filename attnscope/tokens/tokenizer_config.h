@@ -1,0 +1,37 @@
+// What tokenizer_config.json, special_tokens_map.json and generation_config.json say.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "attnscope/tokens/tokenizer_files.h"
+
+namespace attnscope {
+
+/// By the names of tokenizer_config.json; nothing where it does not say.
+struct TokenizerConfig {
+  std::optional<std::string> tokenizer_class;  // "RobertaTokenizer"
+  std::optional<bool> add_bos_token;
+  std::optional<bool> add_eos_token;
+  std::optional<bool> add_prefix_space;
+  std::optional<bool> do_lower_case;
+  std::optional<bool> strip_accents;
+  std::optional<bool> tokenize_chinese_chars;
+  SpecialSpellings special;
+
+  /// The spelling of a special token, or `usual` where no file names one.
+  std::string spelling(std::string_view key, std::string_view usual) const;
+};
+
+/// Of a folder, where the files are there; else empty. Throws Error(io), or Error(format) where a
+/// value is of another type.
+TokenizerConfig read_tokenizer_config(const CheckpointFolder& folder);
+
+/// Ids at which generated text ends: `eos_token_id` of generation_config.json, else of config.json
+/// (a number or a list), else the tokenizer's. Throws as above.
+std::vector<std::int64_t> end_ids(const CheckpointFolder& folder, const SpecialTokens& special);
+
+}  // namespace attnscope

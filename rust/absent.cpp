@@ -1,0 +1,26 @@
+// Stands in for the Rust crate in a build without it: no tokenizer can be loaded, so nothing else
+// of tokenizers is ever called; and no script runs.
+#include "attnscope/core/rust_bytes.h"
+#include "attnscope/page/script_interface.h"
+#include "attnscope/tokens/tokenizer_interface.h"
+
+int tokc_load(const uint8_t*, size_t, tokc_tokenizer**, rust_bytes*) { return tokc_absent; }
+void tokc_unload(tokc_tokenizer*) {}
+int tokc_encode(const tokc_tokenizer*, const uint8_t*, size_t, int, rust_bytes*, size_t*,
+                rust_bytes*) {
+  return tokc_absent;
+}
+int tokc_decode(const tokc_tokenizer*, const uint32_t*, size_t, int, rust_bytes*, rust_bytes*) {
+  return tokc_absent;
+}
+int tokc_token(const tokc_tokenizer*, uint32_t, rust_bytes*, rust_bytes*) { return 0; }
+int tokc_id(const tokc_tokenizer*, const uint8_t*, size_t, uint32_t*) { return 0; }
+size_t tokc_count(const tokc_tokenizer*) { return 0; }
+
+int script_present() { return 0; }
+int script_call(script_bytes, script_bytes, script_bytes, const script_bytes*, size_t,
+                const script_limits*, rust_bytes*) {
+  return script_absent;
+}
+
+void rust_free(rust_bytes) {}
