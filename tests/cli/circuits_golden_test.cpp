@@ -23,7 +23,7 @@ using nlohmann::json;
 
 const fs::path kRoot = ATTNSCOPE_SOURCE_DIR;
 
-json report_of(std::vector<std::string> arguments) {
+json circuits_report(std::vector<std::string> arguments) {
   arguments.insert(arguments.begin(), "circuits");
   arguments.insert(arguments.end(), {"--format", "json", "--quiet"});
   const test::RunResult result = test::run_attnscope(arguments);
@@ -132,17 +132,17 @@ class CircuitsGolden : public testing::TestWithParam<std::string> {
 };
 
 TEST_P(CircuitsGolden, AgreesWithNumPy) {
-  const json report = report_of({folder_});
+  const json report = circuits_report({folder_});
   EXPECT_EQ(report.at("rows").size(), golden_.at("plain").size());
   compare_report(report, golden_, golden_.at("plain"), kTolerance);
 }
 
 TEST_P(CircuitsGolden, FoldsTheNormThatFeedsTheProjections) {
-  compare_report(report_of({folder_, "--fold-norm"}), golden_, golden_.at("fold_norm"), kTolerance);
+  compare_report(circuits_report({folder_, "--fold-norm"}), golden_, golden_.at("fold_norm"), kTolerance);
 }
 
 TEST_P(CircuitsGolden, TakesBiasesAsACoordinate) {
-  compare_report(report_of({folder_, "--with-bias"}), golden_, golden_.at("with_bias"), kTolerance);
+  compare_report(circuits_report({folder_, "--with-bias"}), golden_, golden_.at("with_bias"), kTolerance);
 }
 
 TEST_P(CircuitsGolden, TurnsKeysByTheOffset) {
@@ -152,12 +152,12 @@ TEST_P(CircuitsGolden, TurnsKeysByTheOffset) {
     EXPECT_NE(refused.err.find("no rotary positions"), std::string::npos) << refused.err;
     return;
   }
-  compare_report(report_of({folder_, "--rope-offset", "-3", "--circuit", "qk"}), golden_,
+  compare_report(circuits_report({folder_, "--rope-offset", "-3", "--circuit", "qk"}), golden_,
                  golden_.at("rope_offset"), kTurnedTolerance);
 }
 
 TEST_P(CircuitsGolden, ComposesHeadsOfDifferentLayers) {
-  const json report = report_of({folder_, "--composition"});
+  const json report = circuits_report({folder_, "--composition"});
   using PairKey = std::tuple<int, int, std::string, int, int>;
   std::map<PairKey, json> got;
   for (const json& row : report.at("rows")) {
@@ -197,7 +197,7 @@ TEST_P(TrainedCircuits, AgreeWithNumPy) {
   std::ifstream file(kRoot / "tests/golden/circuits/trained" /
                      (std::string(GetParam().name) + ".json"));
   const json golden = json::parse(file);
-  compare_report(report_of({folder.string()}), golden, golden.at("plain"), 1e-9);
+  compare_report(circuits_report({folder.string()}), golden, golden.at("plain"), 1e-9);
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -223,7 +223,7 @@ TEST(CircuitsGoldenScaled, TurnsKeysByEveryScaling) {
     const std::string offset = scaled.at("offset").dump();
     SCOPED_TRACE(scaled.at("folder").dump() + scaled.at("config").dump() + " at " + offset);
     const json report =
-        report_of({folder.path().string(), "--rope-offset", offset, "--circuit", "qk"});
+        circuits_report({folder.path().string(), "--rope-offset", offset, "--circuit", "qk"});
     compare_report(report, golden, scaled.at("rows"), kTurnedTolerance);
   }
 }

@@ -13,7 +13,7 @@ const Words kCommands = {"info",      "circuits", "spectrum", "weights", "simila
                          "attention", "predict",  "export",   "explain", "serve"};
 
 /// The words of a command line; what is quoted is one.
-Words shell_words(const std::string& line) {
+Words typed_words(const std::string& line) {
   Words words;
   bool quoted = false, open = false;
   for (const char c : line) {
@@ -38,7 +38,7 @@ std::vector<Words> examples_in(const std::string& help) {
   std::vector<Words> examples;
   if (start == std::string::npos) return examples;
   for (const std::string& line : lines_of(help.substr(start))) {
-    Words words = shell_words(line.substr(0, line.find('>')));
+    Words words = typed_words(line.substr(0, line.find('>')));
     if (words.empty() || words.front() != "attnscope") continue;
     words.erase(words.begin());
     examples.push_back(words);

@@ -71,6 +71,7 @@ class CachedRun : public testing::TestWithParam<Variant> {};
 
 TEST_P(CachedRun, OfPartsIsThatOfTheWholeText) {
   const Model model = model_of(GetParam());
+  if (!model.spec().causal) return;  // sees later tokens: nothing of a text can be kept
   const ForwardPass pass(model, true, test_compute());
   const Checkpoint expected = Checkpoint::open(GetParam().expected());
   for (TokenIds text : inputs_of(expected)) {
@@ -126,6 +127,7 @@ Generated written_with_cache(const ForwardPass& pass, const TokenIds& prompt, st
 
 TEST_P(CachedRun, WritesWhatRunningTheWholeTextForEachTokenWrites) {
   const Model model = model_of(GetParam());
+  if (!model.spec().causal) return;  // sees later tokens: nothing of a text can be kept
   const ForwardPass pass(model, true, test_compute());
   if (!pass.no_logits().empty()) return;
   TokenIds prompt = inputs_of(Checkpoint::open(GetParam().expected())).front();
@@ -137,13 +139,7 @@ TEST_P(CachedRun, WritesWhatRunningTheWholeTextForEachTokenWrites) {
             written_without_cache(pass, prompt, count));
 }
 
-std::vector<Variant> decoders() {
-  std::vector<Variant> variants = all_variants();
-  std::erase_if(variants, [](const Variant& variant) { return !model_of(variant).spec().causal; });
-  return variants;
-}
-
-INSTANTIATE_TEST_SUITE_P(Cases, CachedRun, testing::ValuesIn(decoders()), name_of_case);
+INSTANTIATE_TEST_SUITE_P(Cases, CachedRun, testing::ValuesIn(all_variants()), name_of_case);
 
 Variant variant_of(const std::string& folder, const std::string& name = "") {
   return {std::filesystem::path(ATTNSCOPE_SOURCE_DIR) / "tests/data/forward" / folder, name, ""};

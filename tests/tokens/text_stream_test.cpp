@@ -14,7 +14,7 @@ namespace attnscope {
 namespace {
 
 const std::filesystem::path kData =
-    std::filesystem::path(ATTNSCOPE_SOURCE_DIR) / "tests/forward/tokenizers";
+    std::filesystem::path(ATTNSCOPE_SOURCE_DIR) / "tests/tokens/tokenizers";
 
 Tokenizer tokenizer_of(const std::string& name) {
   return Tokenizer::open(CheckpointFolder(kData / name));

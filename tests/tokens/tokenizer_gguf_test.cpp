@@ -21,7 +21,7 @@ using namespace test;
 
 const std::filesystem::path kRoot = ATTNSCOPE_SOURCE_DIR;
 const std::filesystem::path kInside = kRoot / "tests/data/gguf/tokenizers";
-const std::filesystem::path kOutside = kRoot / "tests/forward/tokenizers";
+const std::filesystem::path kOutside = kRoot / "tests/tokens/tokenizers";
 
 std::string text_of(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary);

@@ -20,7 +20,7 @@ using nlohmann::json;
 using TokenizerGoldenIds = std::vector<std::int64_t>;
 
 const std::filesystem::path kTokenizerGoldenData =
-    std::filesystem::path(ATTNSCOPE_SOURCE_DIR) / "tests/forward/tokenizers";
+    std::filesystem::path(ATTNSCOPE_SOURCE_DIR) / "tests/tokens/tokenizers";
 
 json read_json(const std::filesystem::path& file) { return json::parse(std::ifstream(file)); }
 

@@ -19,7 +19,7 @@ namespace {
 using TokenizerIds = std::vector<std::int64_t>;
 
 const std::filesystem::path kTokenizerData =
-    std::filesystem::path(ATTNSCOPE_SOURCE_DIR) / "tests/forward/tokenizers";
+    std::filesystem::path(ATTNSCOPE_SOURCE_DIR) / "tests/tokens/tokenizers";
 
 std::string content_of(const std::filesystem::path& file) {
   std::ifstream stream(file, std::ios::binary);
