@@ -246,7 +246,7 @@ std::string hash_of(const std::vector<std::vector<TokenIds>>& sequences) {
 const Analysis& attention_analysis() {
   static constexpr Analysis analysis = {.name = "attention",
                                         .command = "attention",
-                                        .items = "batches",
+                                        .items = {"batch", "batches"},
                                         .takes_batches = true,
                                         .compute = attention_outcomes,
                                         .cost = batch_cost,

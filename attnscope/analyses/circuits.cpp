@@ -145,7 +145,7 @@ std::vector<std::vector<Role>> select_circuits(std::span<const Model> models,
 const Analysis& circuits_analysis() {
   static constexpr Analysis analysis = {.name = "circuits",
                                         .command = "circuits",
-                                        .items = "circuits",
+                                        .items = {"circuit", "circuits"},
                                         .roles = kCircuits,
                                         .compute = compute_circuits,
                                         .cost = circuits_cost,

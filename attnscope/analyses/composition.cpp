@@ -230,7 +230,7 @@ RowMaker make_composition_rows(RowSink& sink) {
 const Analysis& composition_analysis() {
   static constexpr Analysis analysis = {.name = "composition",
                                         .command = "circuits",
-                                        .items = "pairs of layers",
+                                        .items = {"pair of layers", "pairs of layers"},
                                         .compute = compute_pair,
                                         .cost = composition_cost,
                                         .add_inputs = add_composition_inputs,

@@ -122,7 +122,7 @@ class InductionRows {
 const Analysis& induction_analysis() {
   static constexpr Analysis analysis = {.name = "induction",
                                         .command = "attention",
-                                        .items = "batches",
+                                        .items = {"batch", "batches"},
                                         .takes_batches = true,
                                         .compute = induction_outcomes,
                                         .cost = batch_cost,

@@ -57,7 +57,7 @@ std::vector<std::vector<TensorPair>> copies_of(std::span<const Model> models,
            comparison.same = holds_same_bytes(models[comparison.model], comparison.pair);
          }});
   }
-  run_queue(items, context, {}, "tensors");
+  run_queue(items, context, {}, {"tensor", "tensors"});
   std::vector<std::vector<TensorPair>> copies(models.size());
   for (const Comparison& comparison : comparisons) {
     if (comparison.same) copies[comparison.model].push_back(comparison.pair);

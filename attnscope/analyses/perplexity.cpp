@@ -114,7 +114,7 @@ void run_perplexity(std::span<const Model> models, const PerplexityRequest& requ
                        }});
     }
   }
-  run_queue(items, ready.rest(), {}, "batches");
+  run_queue(items, ready.rest(), {}, {"batch", "batches"});
 
   ReportHead head{.command = "predict", .parameters = {{"perplexity", true}}};
   for (const auto& [name, value] : request.text.fields()) head.parameters.add(name, value);

@@ -22,7 +22,7 @@ void run_predict(std::span<const Model> models, const PredictRequest& request,
                run_prompt(models[index], request.prompts[index], request, context, compute);
          }});
   }
-  run_queue(items, context, {}, "models");
+  run_queue(items, context, {}, {"model", "models"});
 
   ReportHead head{.command = "predict", .parameters = request.text};
   head.parameters.add("top", request.top).add("generate", request.generate);

@@ -18,8 +18,9 @@ constexpr double kBetweenLogLines = 10;  // seconds
 
 std::string progress_text(const std::string& label, const Progress& progress) {
   const bool reads = progress.bytes_total > 0;  // items that run a model say nothing of its bytes
-  std::string text = fmt::format("{}: {} of {} {}", label, progress.items_done,
-                                 progress.items_total, progress.items);
+  std::string text =
+      fmt::format("{}: {} of {} {}", label, progress.items_done, progress.items_total,
+                  progress.items_total == 1 ? progress.items.one : progress.items.many);
   if (reads) {
     text += fmt::format(", {:.1f} of {:.1f} MB", static_cast<double>(progress.bytes_done) / 1e6,
                         static_cast<double>(progress.bytes_total) / 1e6);
@@ -36,7 +37,7 @@ std::string progress_text(const std::string& label, const Progress& progress) {
   }
   return text + fmt::format(", {:.1f} {}/s",
                             static_cast<double>(progress.items_done) / progress.seconds,
-                            progress.items);
+                            progress.items.many);
 }
 
 /// What fits on the terminal's line, since one that wraps cannot be drawn over.

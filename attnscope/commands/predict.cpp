@@ -13,7 +13,7 @@ namespace {
 
 using enum ParameterType;
 
-constexpr std::int64_t kMostTokens = 1'000'000;
+constexpr std::int64_t kMaxPromptTokens = 1'000'000;
 
 /// The text of each model.
 std::deque<TokenizedText> texts_of(const Arguments& arguments, const Session& session,
@@ -69,14 +69,14 @@ Parameters predict_parameters() {
            .help = "how many of the likeliest tokens",
            .metavariable = "K",
            .least = 1,
-           .most = kMostTokens,
+           .most = kMaxPromptTokens,
            .standard = "5"},
           {.name = "generate",
            .type = integer,
            .help = "write up to N tokens after the text, always the likeliest",
            .metavariable = "N",
            .least = 1,
-           .most = kMostTokens},
+           .most = kMaxPromptTokens},
           {.name = "perplexity",
            .type = flag,
            .help = "instead: how well the model foretells the text, in windows of its context"},

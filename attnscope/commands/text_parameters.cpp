@@ -184,13 +184,13 @@ TokenizedText tokenized_text(const Arguments& arguments, const Session& session,
 }
 
 void check_token_count(std::int64_t sequences, std::int64_t length) {
-  constexpr std::int64_t kMostTokens = 100'000'000;
-  if (length <= kMostTokens / sequences) return;
+  constexpr std::int64_t kMaxTokens = 100'000'000;
+  if (length <= kMaxTokens / sequences) return;
   throw Error(ErrorKind::usage,
               {.parameter = "sequences",
                .problem = counted(sequences, "sequence") + " of " + counted(length, "token") +
                           (sequences == 1 ? " is" : " are") + " over the limit of " +
-                          std::to_string(kMostTokens) + " tokens"});
+                          std::to_string(kMaxTokens) + " tokens"});
 }
 
 TokenSequences token_sequences(const Arguments& arguments, const Session& session,

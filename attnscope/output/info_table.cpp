@@ -126,6 +126,39 @@ std::vector<TensorLine> group_by_layer(const std::vector<Record>& rows, const st
   return lines;
 }
 
+/// The tensors of a model, within `width` columns where they can be: a name that would take more
+/// has a line of its own above its numbers.
+std::string tensor_table(const std::vector<TensorLine>& tensors, std::size_t width,
+                         const Style& style) {
+  std::vector<std::string> names = {style.dim(heading("info", "name"))};
+  std::vector<std::vector<std::string>> lines(1);
+  for (const char* field : {"role", "dtype", "shape"}) {
+    lines[0].push_back(style.dim(heading("info", field)));
+  }
+  lines[0].push_back(style.dim("tensors"));
+  lines[0].push_back(style.dim(heading("info", "bytes")));
+  for (const TensorLine& line : tensors) {
+    names.push_back(line.name + (line.tied_to.empty() ? "" : " = " + line.tied_to));
+    lines.push_back(
+        {line.role, line.dtype, line.shape, std::to_string(line.count), grouped(line.bytes)});
+  }
+  constexpr std::size_t kGap = 2, kLeftColumns = 3;
+  const std::size_t taken = width_of(align(lines, kLeftColumns)) + kGap;
+  const std::size_t room = width > taken ? width - taken : 0;
+  std::string out;
+  std::vector<bool> long_name;
+  for (std::size_t line = 0; line < lines.size(); ++line) {
+    long_name.push_back(display_width(names[line]) > room);
+    lines[line].insert(lines[line].begin(), long_name.back() ? "" : names[line]);
+  }
+  const std::vector<std::string> aligned = split(align(lines, kLeftColumns + 1), '\n');
+  for (std::size_t line = 0; line < lines.size(); ++line) {
+    if (long_name[line]) out += names[line] + "\n";
+    out += aligned[line] + "\n";
+  }
+  return out;
+}
+
 void write_system(const Report& report, const Style& style, std::ostream& out) {
   for (const Record& row : report.rows) {
     out << style.bold(pad_right(text_field(row, "item"), 10)) << ' '
@@ -157,19 +190,8 @@ void write_info_table(const Report& report, const WriteOptions& options, std::os
   for (const Record& model : report.models) {
     const std::string name = text_field(model, "name");
     out << '\n' << style.bold("tensors of " + name) << '\n';
-    std::vector<std::vector<std::string>> lines;
-    auto& names = lines.emplace_back();
-    for (const char* field : {"name", "role", "dtype", "shape"}) {
-      names.push_back(style.dim(heading("info", field)));
-    }
-    names.push_back(style.dim("tensors"));
-    names.push_back(style.dim(heading("info", "bytes")));
-    for (const TensorLine& line : group_by_layer(report.rows, name)) {
-      const std::string tied = line.tied_to.empty() ? "" : " = " + line.tied_to;
-      lines.push_back({line.name + tied, line.role, line.dtype, line.shape,
-                       std::to_string(line.count), grouped(line.bytes)});
-    }
-    out << align(lines, /*left_columns=*/4);
+    out << tensor_table(group_by_layer(report.rows, name), static_cast<std::size_t>(options.width),
+                        style);
   }
   out << '\n'
       << style.dim(spell_parameters(

@@ -11,8 +11,6 @@
 namespace attnscope {
 namespace {
 
-using Lines = std::vector<std::vector<std::string>>;
-
 constexpr const char* kHalves[] = {"query", "kv"};
 
 /// One half of a layer's row; null where it was skipped.

@@ -18,7 +18,6 @@ namespace attnscope {
 
 inline constexpr std::int64_t kWhole = -1;            // in place of a head
 using Place = std::pair<std::int64_t, std::int64_t>;  // layer, head
-using Lines = std::vector<std::vector<std::string>>;
 
 /// One model's rows, ready to be laid out.
 struct ModelTable {

@@ -14,8 +14,6 @@
 namespace attnscope {
 namespace {
 
-using Lines = std::vector<std::vector<std::string>>;
-
 // ---- Cosines ------------------------------------------------------------------------------------
 
 /// "within_head" → " within".

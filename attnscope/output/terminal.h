@@ -42,6 +42,9 @@ std::string grouped(std::int64_t number);
 /// 8030261248 → "8.03 G" in powers of 1000; "" below 1000.
 std::string scaled(double number);
 
+/// Cells of a table, line by line.
+using Lines = std::vector<std::vector<std::string>>;
+
 /// Lines of cells two spaces apart; the first `left_columns` to the left, the others to the right.
 std::string align(const std::vector<std::vector<std::string>>& lines, std::size_t left_columns = 1);
 

@@ -12,6 +12,7 @@
 #include "attnscope/numerics/compute.h"
 #include "attnscope/results/outcome.h"
 #include "attnscope/run/item_inputs.h"
+#include "attnscope/run/progress.h"
 #include "attnscope/run/rows.h"
 #include "attnscope/run/work_item.h"
 
@@ -42,8 +43,8 @@ struct Cost {
 
 struct Analysis {
   std::string_view name;
-  std::string_view command;             // whose report has its rows
-  std::string_view items = "matrices";  // what an item is, where progress counts them
+  std::string_view command;                    // whose report has its rows
+  CountedNoun items = {"matrix", "matrices"};  // what an item is, where progress counts them
   /// That an item may name; empty: it names a layer or a pair of layers, and no role.
   std::span<const Role> roles = {};
   bool takes_tensors = false;  // an item may name a tensor in place of a layer

@@ -10,8 +10,13 @@
 
 namespace attnscope {
 
+/// What a run counts, in words that live for ever.
+struct CountedNoun {
+  std::string_view one = "item", many = "items";
+};
+
 struct Progress {
-  std::string_view items = "items";  // what is counted: "matrices", "batches"; lives for ever
+  CountedNoun items;  // what is counted
   std::size_t items_done = 0, items_total = 0;
   std::uint64_t bytes_done = 0, bytes_total = 0;
   double flops_done = 0, flops_total = 0;  // done: with an estimate for the items under way

@@ -32,7 +32,7 @@ std::vector<std::size_t> largest_first(const std::vector<QueueItem>& items) {
   return order;
 }
 
-Progress total_of(const std::vector<QueueItem>& items, std::string_view called) {
+Progress total_of(const std::vector<QueueItem>& items, CountedNoun called) {
   Progress total{.items = called, .items_total = items.size()};
   for (const QueueItem& item : items) {
     total.bytes_total += item.bytes;
@@ -57,7 +57,7 @@ std::size_t worker_count(const std::vector<QueueItem>& items, const Context& con
 class WorkQueue {
  public:
   WorkQueue(const std::vector<QueueItem>& items, const Context& context,
-            const ItemEndedFn& on_ended, std::string_view called)
+            const ItemEndedFn& on_ended, CountedNoun called)
       : items_(items),
         context_(context),
         on_ended_(on_ended),
@@ -258,7 +258,7 @@ class WorkQueue {
 }  // namespace
 
 void run_queue(const std::vector<QueueItem>& items, const Context& context,
-               const ItemEndedFn& on_ended, std::string_view called) {
+               const ItemEndedFn& on_ended, CountedNoun called) {
   WorkQueue(items, context, on_ended, called).run();
 }
 

@@ -29,8 +29,8 @@ using ItemEndedFn = std::function<void(std::size_t index)>;
 /// are prefetched where memory is left. An exception of an item or of a callback ends the run:
 /// items under way are stopped, no new ones start, and it is thrown again from here. A stop ends it
 /// in the same way, with Stopped. The progress callback is called once more when all is done; what
-/// it is told to count is `called`, a literal.
+/// it is told to count is `called`.
 void run_queue(const std::vector<QueueItem>& items, const Context& context,
-               const ItemEndedFn& on_ended = {}, std::string_view called = "items");
+               const ItemEndedFn& on_ended = {}, CountedNoun called = {});
 
 }  // namespace attnscope

@@ -119,6 +119,22 @@ TEST(CliInfo, FactsAreThoseOfTheConfig) {
   EXPECT_EQ(facts["bytes"], bytes);
 }
 
+TEST(CliInfo, ALongNameHasALineOfItsOwn) {
+  const RunResult run = run_attnscope({"info", data_path("albert"), "--format", "table"});
+  ASSERT_EQ(run.exit_code, 0) << run.err;
+  const std::string key =
+      "albert.encoder.albert_layer_groups.0.albert_layers.0.attention.key.weight";
+  bool found = false;
+  const Words lines = lines_of(run.out);
+  for (std::size_t line = 0; line + 1 < lines.size(); ++line) {
+    EXPECT_LE(lines[line].size(), 100u) << lines[line];
+    if (lines[line] != key) continue;
+    found = true;
+    EXPECT_EQ(words_of(lines[line + 1]).front(), "k");
+  }
+  EXPECT_TRUE(found) << run.out;
+}
+
 TEST(CliInfo, EncodersHaveNoKeyValueCache) {
   for (const std::string name : {"albert", "bert", "bert-old", "distilbert", "roberta"}) {
     EXPECT_EQ(report_of({"info", data_path(name)})["models"][0]["kv_cache_bytes_per_token"],
@@ -174,7 +190,7 @@ std::size_t listed_tensors(const std::string& table) {
       listing = false;
     } else if (words.front() == "name") {
       listing = true;
-    } else if (listing) {
+    } else if (listing && words.size() > 3) {  // not a long name alone
       tensors += std::stoul(words.at(words.size() - 2));
     }
   }

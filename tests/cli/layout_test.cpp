@@ -4,7 +4,7 @@
 namespace attnscope::test {
 namespace {
 
-constexpr int kLayers = 2, kHeads = 2, kHeadDim = 4, kWidth = 8;
+constexpr int kLayers = 2, kHeads = 2, kLayoutHeadDim = 4, kLayoutWidth = 8;
 const Words kRoles = {"q", "k", "v", "o"};
 
 /// The layout that docs/formats.md shows, with other numbers.
@@ -13,8 +13,8 @@ json stacked_layout() {
                  {"name", "nanogpt-stacked"},
                  {"layers", kLayers},
                  {"heads", kHeads},
-                 {"head_dim", kHeadDim},
-                 {"width", kWidth},
+                 {"head_dim", kLayoutHeadDim},
+                 {"width", kLayoutWidth},
                  {"weights", json::array()}};
   for (std::size_t index = 0; index < kRoles.size(); ++index) {
     layout["weights"].push_back(
@@ -40,13 +40,13 @@ class Layouts : public testing::Test {
     std::vector<TensorToWrite> stacked, separate;
     for (int layer = 0; layer < kLayers; ++layer) {
       const std::string number = std::to_string(layer);
-      TensorToWrite whole =
-          random_tensor("blocks." + number + ".attn.qkvo_w", {4, kWidth, kWidth}, 3u + layer);
+      TensorToWrite whole = random_tensor("blocks." + number + ".attn.qkvo_w",
+                                          {4, kLayoutWidth, kLayoutWidth}, 3u + layer);
       const std::size_t bytes = whole.bytes.size() / kRoles.size();
       for (std::size_t index = 0; index < kRoles.size(); ++index) {
         separate.push_back({kRoles[index] + "." + number,
                             "F32",
-                            {kWidth, kWidth},
+                            {kLayoutWidth, kLayoutWidth},
                             whole.bytes.substr(index * bytes, bytes)});
       }
       stacked.push_back(std::move(whole));
@@ -92,13 +92,13 @@ TEST_F(Layouts, OtherCommandsReadTheLayoutToo) {
   ASSERT_EQ(info["rows"].size(), static_cast<std::size_t>(kLayers));
   EXPECT_EQ(info["rows"][1]["role"], "q+k+v+o");
   EXPECT_EQ(info["rows"][1]["layer"], 1);
-  EXPECT_EQ(info["rows"][1]["shape"], (json{4, kWidth, kWidth}));
-  EXPECT_EQ(info["models"][0]["parameters"], kLayers * 4 * kWidth * kWidth);
+  EXPECT_EQ(info["rows"][1]["shape"], (json{4, kLayoutWidth, kLayoutWidth}));
+  EXPECT_EQ(info["models"][0]["parameters"], kLayers * 4 * kLayoutWidth * kLayoutWidth);
   const Words command = {"--layer", "1", "--matrix", "v", "--head", "1"};
   const json matrix = report_of(Words{"matrix", stacked_, "--layout", layout} + command);
   const json separate =
       report_of(Words{"matrix", separate_, "--layout", layout_file(separate_layout())} + command);
-  EXPECT_EQ(matrix["rows"].size(), static_cast<std::size_t>(kHeadDim));
+  EXPECT_EQ(matrix["rows"].size(), static_cast<std::size_t>(kLayoutHeadDim));
   ASSERT_EQ(matrix["rows"].size(), separate["rows"].size());
   for (std::size_t row = 0; row < matrix["rows"].size(); ++row) {
     EXPECT_EQ(matrix["rows"][row]["values"], separate["rows"][row]["values"]);

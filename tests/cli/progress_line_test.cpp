@@ -2,19 +2,20 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 
 namespace attnscope::test {
 namespace {
 
 /// What a run of `seconds`, that is asked for progress ten times a second, leaves in a log.
-std::string log_of(ProgressMode mode, double seconds) {
+std::string log_of(ProgressMode mode, double seconds, std::size_t items = 8) {
   std::FILE* file = std::tmpfile();
   {
     ProgressLine line("spectrum", mode, file);
-    Progress progress{.items = "matrices",
-                      .items_done = 3,
-                      .items_total = 8,
+    Progress progress{.items = {"matrix", "matrices"},
+                      .items_done = std::min<std::size_t>(items, 3),
+                      .items_total = items,
                       .bytes_done = 3'000'000,
                       .bytes_total = 8'000'000,
                       .flops_done = 6e10,
@@ -40,6 +41,11 @@ TEST(ProgressLine, InALogIsALineEveryTenSeconds) {
             "spectrum: 3 of 8 matrices, 3.0 of 8.0 MB, 0:10 so far\n"
             "spectrum: 3 of 8 matrices, 3.0 of 8.0 MB, 1:12 left, 3.0 GF/s, 0.1 MB/s, 0.1 "
             "matrices/s\n");
+}
+
+TEST(ProgressLine, OfOneItemIsInTheSingular) {
+  EXPECT_EQ(log_of(ProgressMode::always, 11, /*items=*/1),
+            "spectrum: 1 of 1 matrix, 3.0 of 8.0 MB, 0:10 so far\n");
 }
 
 TEST(ProgressLine, IsOnlyInALogWhereItIsAskedFor) {

@@ -1,0 +1,63 @@
+#!/usr/bin/env python3
+"""Builds the program from nothing and says what that takes: CPU seconds in all, and the ten dearest steps.
+
+    build_times.py [FOLDER]            builds in FOLDER (build/times), which is emptied first
+    build_times.py note FILE STEP COMMAND...   runs one step of a build and notes its CPU seconds; CMake calls this
+
+What is fetched from registries (npm packages, crates) is counted where it is not there yet. Needs nothing but Python.
+"""
+
+import pathlib
+import re
+import resource
+import shutil
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+
+
+def cpu_seconds_of_children():
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def note(file, step, *command):
+    code = subprocess.call(command)
+    with open(file, "a") as notes:  # a line is one write: steps that end together do not mix
+        notes.write(f"{cpu_seconds_of_children():.3f}\t{step}\n")
+    return code
+
+
+def name_of(step):
+    """modules/CMakeFiles/attnscope_output.dir/Unity/unity_0_cxx.cxx.o -> output, all files"""
+    unity = re.search(r"(\w+)\.dir/Unity/unity_\w+?_cxx\.cxx\.o$", step)
+    if unity:
+        return unity[1].removeprefix("attnscope_") + ", all files"
+    return re.sub(r"^.*\.dir/", "", step).removesuffix(".o")
+
+
+def build(folder):
+    shutil.rmtree(folder, ignore_errors=True)
+    shutil.rmtree(ROOT / "web/dist", ignore_errors=True)
+    folder.mkdir(parents=True)
+    notes = folder / "times.txt"
+    configure = ["cmake", "--preset", "release", "-B", str(folder), f"-DATTNSCOPE_CARGO_FOLDER={folder}/cargo", f"-DATTNSCOPE_BUILD_TIMES={notes}"]
+    subprocess.run(configure, cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
+    subprocess.run(["cmake", "--build", str(folder), "--target", "attnscope", "--parallel"], cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
+    steps = [line.split("\t", 1) for line in notes.read_text().splitlines()]
+    return cpu_seconds_of_children(), sorted(((float(seconds), name_of(step)) for seconds, step in steps), reverse=True)
+
+
+def main():
+    if sys.argv[1:2] == ["note"]:
+        return note(*sys.argv[2:])
+    total, steps = build(pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else ROOT / "build/times").resolve())
+    print(f"{total:.0f} CPU seconds for the program, from nothing; the dearest of {len(steps)} steps:")
+    for seconds, step in steps[:10]:
+        print(f"{seconds:7.1f}  {step}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
