@@ -31,7 +31,7 @@ void raise(const Error& error) {
   PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(exception.ptr())), exception.ptr());
 }
 
-nb::list kinds_list() {
+nb::list error_kinds() {
   nb::list kinds;
   for (const ErrorKindInfo& kind : kErrorKinds) {
     kinds.append(nb::make_tuple(std::string(kind.name), kind.exit_code));
@@ -42,7 +42,7 @@ nb::list kinds_list() {
 }  // namespace
 
 void bind_errors(nb::module_& module) {
-  module.def("error_kinds", &kinds_list, nb::sig("def error_kinds() -> list[tuple[str, int]]"),
+  module.def("error_kinds", &error_kinds, nb::sig("def error_kinds() -> list[tuple[str, int]]"),
              "Names, and exit codes of the command line.");
   nb::register_exception_translator([](const std::exception_ptr& pointer, void*) {
     try {

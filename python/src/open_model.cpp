@@ -11,7 +11,7 @@
 #include <optional>
 #include <utility>
 
-#include "attnscope/analyses/info.h"
+#include "attnscope/run/model_facts.h"
 #include "attnscope/commands/shared_parameters.h"
 #include "attnscope/core/error.h"
 #include "attnscope/hub/hub.h"
