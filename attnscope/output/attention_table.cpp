@@ -11,6 +11,7 @@
 #include "attnscope/output/attention_cells.h"
 #include "attnscope/output/circuit_cells.h"
 #include "attnscope/output/layer_grid.h"
+#include "attnscope/output/legend.h"
 #include "attnscope/output/skipped_lines.h"
 #include "attnscope/output/table_parts.h"
 #include "attnscope/output/tables.h"
@@ -243,7 +244,7 @@ void write_attention_table(const Report& report, const WriteOptions& options, st
     last.push_back(collapse_text(rows, model));
   }
   write_skipped(report, out);
-  out << style.dim(attention_legend(report)) << '\n';
+  write_legend(attention_legend(report), options, out);
   for (const std::string& line : last) {
     if (!line.empty()) out << line << '\n';
   }

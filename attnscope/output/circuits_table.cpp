@@ -8,6 +8,7 @@
 
 #include "attnscope/core/text.h"
 #include "attnscope/output/circuit_cells.h"
+#include "attnscope/output/legend.h"
 #include "attnscope/output/skipped_lines.h"
 #include "attnscope/output/table_parts.h"
 #include "attnscope/output/tables.h"
@@ -154,11 +155,11 @@ void write_circuits_table(const Report& report, const WriteOptions& options, std
   }
   write_skipped(report, out);
   if (report.rows.empty()) return;
-  out << style.dim(fmt::format(
-             "At energy {}; overlap: rank of K (V) less the circuit's, in head: of Q (O) "
-             "less that in the\nheads' space; a layer: the sum of its heads; {}",
-             join_words(thresholds), variant_text(report.parameters)))
-      << style.key("0", "±1") << '\n';
+  write_legend(
+      fmt::format("At energy {}; overlap: rank of K (V) less the circuit's, in head: of Q (O) "
+                  "less that in the heads' space; a layer: the sum of its heads; {}",
+                  join_words(thresholds), variant_text(report.parameters)),
+      options, out, style.key("0", "±1"));
 }
 
 }  // namespace attnscope

@@ -4,6 +4,7 @@
 
 #include "attnscope/core/strict_json.h"
 #include "attnscope/core/text.h"
+#include "attnscope/output/legend.h"
 #include "attnscope/output/tables.h"
 #include "attnscope/output/terminal.h"
 #include "attnscope/output/text_columns.h"
@@ -75,11 +76,12 @@ void write_contents_table(const Report& report, const WriteOptions& options, std
           fitted_text(lines[line][kParameters], static_cast<std::int64_t>(std::max(room, kLeast)));
     }
   }
-  out << align(lines, kLeft) << '\n'
-      << style.dim(spell_parameters(
-             "One set is printed at a time: {set} N names it, {command} and {model} narrow it.",
-             options.spell))
-      << '\n';
+  out << align(lines, kLeft) << '\n';
+  write_legend(
+      spell_parameters(
+          "One set is printed at a time: {set} N names it, {command} and {model} narrow it.",
+          options.spell),
+      options, out);
 }
 
 }  // namespace attnscope

@@ -7,6 +7,7 @@
 
 #include "attnscope/output/attention_cells.h"
 #include "attnscope/output/circuit_cells.h"
+#include "attnscope/output/legend.h"
 #include "attnscope/output/skipped_lines.h"
 #include "attnscope/output/table_parts.h"
 #include "attnscope/output/tables.h"
@@ -82,12 +83,12 @@ void write_induction_table(const Report& report, const WriteOptions& options, st
         << align(lines, /*left_columns=*/5) << '\n';
   }
   write_skipped(report, out);
-  out << style.dim(
-             "Mean weight from a repeated random token to the one after its first occurrence "
-             "(induction),\nand to that occurrence (duplicate token); ±: standard error; even: "
-             "of queries that look alike\nat all keys that they see. " +
-             sequences_text(report.parameters))
-      << '\n';
+  write_legend(
+      "Mean weight from a repeated random token to the one after its first occurrence "
+      "(induction), and to that occurrence (duplicate token); ±: standard error; even: "
+      "of queries that look alike at all keys that they see. " +
+          sequences_text(report.parameters),
+      options, out);
 }
 
 }  // namespace attnscope

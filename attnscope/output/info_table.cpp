@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "attnscope/core/text.h"
+#include "attnscope/output/legend.h"
 #include "attnscope/output/tables.h"
 #include "attnscope/output/terminal.h"
 #include "attnscope/results/field.h"
@@ -179,11 +180,11 @@ void write_info_table(const Report& report, const WriteOptions& options, std::os
   const bool by_row = report.models.size() > 1 && !fits;
   out << (by_row ? facts_by_row(report.models, style) : by_column);
   if (report.models.size() > 1) {
-    out << '\n'
-        << style.dim(spell_parameters(
-               "Name one model to see its tensors; {format} csv lists those of all.",
-               options.spell))
-        << '\n';
+    out << '\n';
+    write_legend(
+        spell_parameters("Name one model to see its tensors; {format} csv lists those of all.",
+                         options.spell),
+        options, out);
     return;
   }
 
@@ -193,12 +194,12 @@ void write_info_table(const Report& report, const WriteOptions& options, std::os
     out << tensor_table(group_by_layer(report.rows, name), static_cast<std::size_t>(options.width),
                         style);
   }
-  out << '\n'
-      << style.dim(spell_parameters(
-             "Shapes are as stored; a tied or shared tensor counts once, buffers not at all. "
-             "{format} csv lists every tensor.",
-             options.spell))
-      << '\n';
+  out << '\n';
+  write_legend(spell_parameters(
+                   "Shapes are as stored; a tied or shared tensor counts once, buffers not at all. "
+                   "{format} csv lists every tensor.",
+                   options.spell),
+               options, out);
 }
 
 }  // namespace attnscope

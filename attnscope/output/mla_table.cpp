@@ -2,6 +2,7 @@
 // layer, and the cache before and after.
 #include <fmt/format.h>
 
+#include "attnscope/output/legend.h"
 #include "attnscope/output/skipped_lines.h"
 #include "attnscope/output/table_parts.h"
 #include "attnscope/output/tables.h"
@@ -123,11 +124,10 @@ void write_mla_table(const Report& report, const WriteOptions& options, std::ost
     out << '\n';
   }
   write_skipped(report, out);
-  out << style.dim(
-             "Energy of W_Q (q) and of W_K over W_V (kv) kept at DeepSeek-V2's ranks and at the "
-             "same "
-             "share of this width; energy ranks; null: a Gaussian matrix.")
-      << '\n';
+  write_legend(
+      "Energy of W_Q (q) and of W_K over W_V (kv) kept at DeepSeek-V2's ranks and at the "
+      "same share of this width; energy ranks; null: a Gaussian matrix.",
+      options, out);
 }
 
 }  // namespace attnscope

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "attnscope/output/layer_grid.h"
+#include "attnscope/output/legend.h"
 #include "attnscope/output/skipped_lines.h"
 #include "attnscope/output/tables.h"
 #include "attnscope/output/terminal.h"
@@ -33,10 +34,10 @@ void write_cosines(const Report& report, const WriteOptions& options, std::ostre
   grid.write(report, options, out);
   write_skipped(report, out);
   if (report.rows.empty()) return;
-  out << style.dim(
-             "Mean ± standard deviation of the cosines between rows: of one head, of two heads, "
-             "of all pairs.")
-      << '\n';
+  write_legend(
+      "Mean ± standard deviation of the cosines between rows: of one head, of two heads, "
+      "of all pairs.",
+      options, out);
 }
 
 // ---- Overlap of heads ---------------------------------------------------------------------------
@@ -108,13 +109,13 @@ void write_overlap(const Report& report, const WriteOptions& options, std::ostre
   }
   write_skipped(report, out);
   if (report.rows.empty()) return;
-  out << style.dim(layers.size() == 1
-                       ? "Overlap of the row spaces of two heads, from 0 to 1: the mean, the "
-                         "highest and whose it is; then all, in %."
-                       : "Overlap of the row spaces of two heads, from 0 to 1: the mean, the "
-                         "highest and whose it is. One layer alone (" +
-                             options.spell("layers") + " 0) shows all.")
-      << '\n';
+  write_legend(layers.size() == 1
+                   ? "Overlap of the row spaces of two heads, from 0 to 1: the mean, the "
+                     "highest and whose it is; then all, in %."
+                   : "Overlap of the row spaces of two heads, from 0 to 1: the mean, the "
+                     "highest and whose it is. One layer alone (" +
+                         options.spell("layers") + " 0) shows all.",
+               options, out);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "attnscope/core/text.h"
+#include "attnscope/output/legend.h"
 #include "attnscope/output/model_columns.h"
 #include "attnscope/output/shared_layers.h"
 #include "attnscope/output/skipped_lines.h"
@@ -197,7 +198,7 @@ void write_spectrum_table(const Report& report, const WriteOptions& options, std
   }
   write_skipped(report, out);
   if (thresholds.empty()) return;
-  out << style.dim(spectrum_legend(report, thresholds)) << style.key("0", "null") << '\n';
+  write_legend(spectrum_legend(report, thresholds), options, out, style.key("0", "null"));
 }
 
 }  // namespace attnscope

@@ -1,6 +1,7 @@
 // `weights` for people: a row per layer, a column per matrix, each cell the mean and the standard
 // deviation of the values, and with histograms on a colour terminal their shape.
 #include "attnscope/output/layer_grid.h"
+#include "attnscope/output/legend.h"
 #include "attnscope/output/skipped_lines.h"
 #include "attnscope/output/tables.h"
 #include "attnscope/output/terminal.h"
@@ -19,10 +20,10 @@ void write_weights_table(const Report& report, const WriteOptions& options, std:
   grid.write(report, options, out);
   write_skipped(report, out);
   if (report.rows.empty()) return;
-  out << style.dim(
-             "Mean ± standard deviation of the weights of each matrix; csv and json have all "
-             "moments, quantiles and histograms.")
-      << '\n';
+  write_legend(
+      "Mean ± standard deviation of the weights of each matrix; csv and json have all "
+      "moments, quantiles and histograms.",
+      options, out);
 }
 
 }  // namespace attnscope
