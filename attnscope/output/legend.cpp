@@ -23,7 +23,7 @@ void write_legend(std::string_view text, const WriteOptions& options, std::ostre
   for (std::size_t line = 0; line < lines.size(); ++line) {
     out << (line == 0 ? "" : "\n") << style.dim(lines[line]);
   }
-  if (display_width(lines.back()) + display_width(key) > width) out << '\n';
+  if (!key.empty() && display_width(lines.back()) + display_width(key) > width) out << '\n';
   out << key << '\n';
 }
 

@@ -79,6 +79,13 @@ inline bool contains(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;
 }
 
+/// The sentence below a table, which is broken where the table's width ends.
+inline std::string legend_of(const std::string& table) {
+  std::string legend = table.substr(table.rfind("\n\n") + 2);
+  std::replace(legend.begin(), legend.end(), '\n', ' ');
+  return legend;
+}
+
 /// The lines of a text that ends with a line feed; without it the last line is marked.
 inline Words lines_of(const std::string& text) {
   Words lines;

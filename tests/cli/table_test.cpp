@@ -18,11 +18,6 @@ Words line_with(const std::string& table, const std::string& first) {
   return found;
 }
 
-std::string last_line(const std::string& table) {
-  const Words lines = lines_of(table);
-  return lines.empty() ? "" : lines.back();
-}
-
 /// Colours, what a legend says of them and the bars that only they come with taken away, runs of
 /// spaces as one and none at the end of a line.
 std::string without_style(const std::string& table) {
@@ -85,7 +80,7 @@ TEST(CliTable, ShowsTheRankAtEveryThreshold) {
   }
   EXPECT_EQ(line_with(table, "rank").size(), 2 + 3 * matrices.size()) << table;
   for (const char* threshold : {"0.3", "0.6", "0.9"}) {
-    EXPECT_TRUE(contains(last_line(table), threshold)) << table;
+    EXPECT_TRUE(contains(legend_of(table), threshold)) << table;
   }
 }
 
@@ -133,7 +128,7 @@ TEST(CliTable, ShowsTheShareOfThePossible) {
     }
     expect_ranks(line_with(table, std::to_string(layer)), std::to_string(layer), expected);
   }
-  EXPECT_TRUE(contains(last_line(table), "0.9")) << last_line(table);
+  EXPECT_TRUE(contains(legend_of(table), "0.9")) << legend_of(table);
 }
 
 TEST(CliTable, TotalsAddRanksAndPossibleRanks) {
@@ -168,7 +163,7 @@ TEST(CliTable, EndsWithALineThatSaysWhatItsNumbersMean) {
       {{"matrix", llama, "--layer", "0", "--matrix", "q"}, {"rows are outputs"}},
   };
   for (const auto& [command, said] : cases) {
-    const std::string line = last_line(output_of(command));
+    const std::string line = legend_of(output_of(command));
     for (const std::string& part : said) EXPECT_TRUE(contains(line, part)) << line;
   }
 }
@@ -402,7 +397,7 @@ TEST(CliTable, InfoPutsTheFactsOfSeveralModelsSideBySide) {
   EXPECT_EQ(line_with(table, "width"), (Words{"width", "32", "32"}));
   // One table: tensors are shown of one model alone.
   EXPECT_FALSE(contains(table, "tensors of")) << table;
-  EXPECT_TRUE(contains(last_line(table), "csv")) << table;
+  EXPECT_TRUE(contains(legend_of(table), "csv")) << table;
   EXPECT_TRUE(contains(output_of({"info", data_path("bert")}), "tensors of bert"));
 }
 

@@ -218,7 +218,7 @@ TEST(CliWeights, TheTableHasALineForEachLayer) {
   EXPECT_EQ(words_of(lines[3]).front(), "0");
   EXPECT_EQ(words_of(lines[4]).front(), "1");
   EXPECT_TRUE(contains(lines[3], "±")) << table;
-  EXPECT_TRUE(lines.back().starts_with("Mean ± standard deviation")) << table;
+  EXPECT_TRUE(legend_of(table).starts_with("Mean ± standard deviation")) << table;
 
   const std::string both =
       output_of({"weights", data_path("llama"), data_path("gpt2"), "--matrix", "q"});
