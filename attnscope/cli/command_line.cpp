@@ -155,13 +155,9 @@ std::string usage_of(const Parameter& parameter) {
   return flag + " " + parameter.metavariable;
 }
 
-std::string example_line(const Command& command, const Example& example) {
+std::string command_line_of(const Command& command, const ArgumentTexts& arguments) {
   std::string line = "attnscope " + command.name;
-  for (const auto& [name, text] : example) {
-    if (name == kRedirection) {
-      line += " > " + text;
-      continue;
-    }
+  for (const auto& [name, text] : arguments) {
     const Parameter& parameter = *find_parameter(command, name);
     if (!parameter.positional) line += " " + flag_of(name);
     if (text.empty()) continue;
@@ -169,6 +165,11 @@ std::string example_line(const Command& command, const Example& example) {
                                  : (parameter.bare.empty() ? " " : "=") + quoted(text);
   }
   return line;
+}
+
+std::string example_line(const Command& command, const Example& example) {
+  const std::string line = command_line_of(command, example.arguments);
+  return example.redirected_to.empty() ? line : line + " > " + example.redirected_to;
 }
 
 std::optional<Arguments> parse_words(const Command& command, std::span<const std::string> words) {

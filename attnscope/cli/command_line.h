@@ -23,10 +23,9 @@ SpellParameter spelling(const Command& command);
 /// "--layers LAYERS", "--quiet", "MODEL".
 std::string usage_of(const Parameter& parameter);
 
-/// In an example's place of a parameter: a shell writes what is printed to that file.
-inline constexpr const char* kRedirection = ">";
-
 /// "attnscope spectrum MODEL --per-head".
+std::string command_line_of(const Command& command, const ArgumentTexts& arguments);
+/// The same, and "> FILE" where a shell writes to one.
 std::string example_line(const Command& command, const Example& example);
 
 /// What the words after a command's name say; nothing where they ask for help. Throws Error(usage).

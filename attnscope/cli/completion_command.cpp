@@ -24,19 +24,18 @@ void print_completion(const Arguments& arguments, const Session&, std::ostream& 
 Command completion_command() {
   std::vector<std::string> names;
   for (const Kind& kind : kKinds) names.emplace_back(kind.name);
-  return {
-      .name = "completion",
-      .summary = "completions for a shell, or the manual page",
-      .examples = {{{"kind", "bash"},
-                    {kRedirection, "~/.local/share/bash-completion/completions/attnscope"}},
-                   {{"kind", "fish"}, {kRedirection, "~/.config/fish/completions/attnscope.fish"}}},
-      .parameters = {{.name = "kind",
-                      .type = ParameterType::choice,
-                      .positional = true,
-                      .metavariable = "KIND",
-                      .choices = names,
-                      .missing = "takes one of bash, zsh, fish, man"}},
-      .write = print_completion};
+  return {.name = "completion",
+          .summary = "completions for a shell, or the manual page",
+          .examples = {Example({{"kind", "bash"}},
+                               "~/.local/share/bash-completion/completions/attnscope"),
+                       Example({{"kind", "fish"}}, "~/.config/fish/completions/attnscope.fish")},
+          .parameters = {{.name = "kind",
+                          .type = ParameterType::choice,
+                          .positional = true,
+                          .metavariable = "KIND",
+                          .choices = names,
+                          .missing = "takes one of bash, zsh, fish, man"}},
+          .write = print_completion};
 }
 
 Offer offer_of(const Parameter& parameter) {

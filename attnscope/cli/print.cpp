@@ -189,7 +189,7 @@ void run_command(const Command& command, const Arguments& arguments, const Kerne
   Session session{.context = context_of(arguments),
                   .files = files_of(command.parameters, arguments),
                   .spell = flag_of,
-                  .example_line = example_line};
+                  .command_line = command_line_of};
   if (!arguments.given("out")) session.files->add_output("", kStdout);
   session.context.kernels = kernels;
   session.context.stop = std::move(stop);

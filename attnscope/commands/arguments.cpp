@@ -39,6 +39,21 @@ Arguments Arguments::with(const std::string& name, ParameterValue value) const {
   return other;
 }
 
+Arguments Arguments::without(std::span<const std::string_view> names) const {
+  Arguments other = *this;
+  for (const std::string_view name : names) {
+    if (const auto found = other.given_.find(name); found != other.given_.end()) {
+      other.given_.erase(found);
+      other.values_.erase(other.values_.find(name));
+    }
+  }
+  return other;
+}
+
+const ParameterValue* Arguments::find_given(std::string_view name) const {
+  return given(name) ? &values_.find(name)->second : nullptr;
+}
+
 bool Arguments::given(std::string_view name) const { return given_.count(name) > 0; }
 
 }  // namespace attnscope

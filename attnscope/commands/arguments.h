@@ -25,8 +25,14 @@ class Arguments {
   /// The same, but for one value.
   Arguments with(const std::string& name, ParameterValue value) const;
 
+  /// The same, as if none of these were given. For those that have no default.
+  Arguments without(std::span<const std::string_view> names) const;
+
   /// Whether it was given; a default does not count.
   bool given(std::string_view name) const;
+
+  /// Its value where it was given, else null.
+  const ParameterValue* find_given(std::string_view name) const;
 
   /// The value given, else the default; null where there is neither.
   template <class T>

@@ -1,9 +1,8 @@
-#include "attnscope/analyses/attention.h"
+#include "attnscope/commands/attention.h"
 
 #include "attnscope/analyses/attention_map.h"
 #include "attnscope/analyses/kept_maps.h"
 #include "attnscope/commands/shared_parameters.h"
-#include "attnscope/commands/text_parameters.h"
 #include "attnscope/core/error.h"
 #include "attnscope/output/safetensors_file.h"
 
@@ -79,9 +78,7 @@ void save_maps(const Arguments& arguments, const Session& session, const Model& 
 }
 
 void run_attention_command(const Arguments& arguments, const Session& session, RowSink& sink) {
-  AttentionRequest request{.layers = arguments.layers("layers"),
-                           .energy = energy_of(arguments),
-                           .without_first = arguments.flag("without_first")};
+  AttentionRequest request = attention_request(arguments);
   const std::vector<Model> models = open_models(arguments, session);
   if (arguments.given("maps") && models.size() > 1) {
     throw Error(ErrorKind::usage, {.parameter = "maps", .problem = "holds the maps of one model"});
@@ -98,10 +95,7 @@ void run_attention_command(const Arguments& arguments, const Session& session, R
     return run_heatmap_of(arguments, session, models, context, sink);
   }
   for (const Model& model : models) {
-    TokenSequences found = token_sequences(arguments, session, model);
-    if (!found.note.empty()) sink.add_note(std::move(found.note));
-    request.text = std::move(found.parameters);
-    request.sequences.push_back(std::move(found.of_model));
+    add_sequences(request, token_sequences(arguments, session, model), sink);
   }
   if (arguments.given("maps")) save_maps(arguments, session, models.front(), request);
   run_attention(models, request, context, sink);
@@ -135,6 +129,18 @@ Parameters attention_parameters() {
 }
 
 }  // namespace
+
+AttentionRequest attention_request(const Arguments& arguments) {
+  return {.layers = arguments.layers("layers"),
+          .energy = energy_of(arguments),
+          .without_first = arguments.flag("without_first")};
+}
+
+void add_sequences(AttentionRequest& request, TokenSequences sequences, RowSink& sink) {
+  if (!sequences.note.empty()) sink.add_note(std::move(sequences.note));
+  request.text = std::move(sequences.parameters);
+  request.sequences.push_back(std::move(sequences.of_model));
+}
 
 Command attention_command() {
   return {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <functional>
-#include <map>
+#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <ostream>
@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "attnscope/commands/arguments.h"
+#include "attnscope/commands/argument_texts.h"
 #include "attnscope/commands/run_files.h"
 #include "attnscope/core/error.h"
 #include "attnscope/core/matrix_view.h"
@@ -26,8 +26,14 @@ namespace attnscope {
 struct Command;
 class Hub;
 
-/// Parameters in order, each with a text that a user might give for it; empty for a flag.
-using Example = std::vector<std::pair<std::string, std::string>>;
+/// A call that help shows.
+struct Example {
+  Example(std::initializer_list<ArgumentTexts::value_type> given, std::string file = {})
+      : arguments(given), redirected_to(std::move(file)) {}
+
+  ArgumentTexts arguments;
+  std::string redirected_to;  // a file into which a shell writes what is printed; empty: none
+};
 
 /// What a run gets beside its arguments, from the program that starts it. None of it changes a
 /// result.
@@ -57,8 +63,8 @@ struct Session {
   SpellParameter spell;
   /// Rows are shown as a table, for people: where a question has several answers, they are listed.
   bool for_people = false;
-  /// How this front end runs a command with such parameters: "attnscope info MODEL".
-  std::function<std::string(const Command&, const Example&)> example_line;
+  /// How this front end runs a command with such arguments: "attnscope info MODEL".
+  std::function<std::string(const Command&, const ArgumentTexts&)> command_line;
 };
 
 struct Command {
@@ -87,14 +93,6 @@ const Command* find_command(std::span<const Command> among, std::string_view nam
 
 /// That of commands(); throws std::out_of_range: only code can name one that is not there.
 const Command& find_command_named(std::string_view name);
-
-/// Adds the value that a text stands for; models join those that were given before. Throws
-/// Error(usage), also where another parameter with a value was given before.
-void add_value(std::map<std::string, ParameterValue>& given, const Parameter& parameter,
-               const std::string& text);
-
-/// The arguments that such texts stand for. Throws Error(usage).
-Arguments arguments_of(const Command& command, const Example& given);
 
 /// The parameter of that name, or null.
 const Parameter* find_parameter(const Command& command, std::string_view name);

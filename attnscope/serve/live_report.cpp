@@ -4,8 +4,12 @@
 #include <array>
 #include <chrono>
 
-#include "attnscope/commands/report/report_text.h"
-#include "attnscope/commands/text_parameters.h"
+#include "attnscope/commands/report/empty_report.h"
+#include "attnscope/commands/report/left_out.h"
+#include "attnscope/commands/report/matrix_images.h"
+#include "attnscope/commands/report/report_lines.h"
+#include "attnscope/commands/report/report_part.h"
+#include "attnscope/commands/report/text_run.h"
 #include "attnscope/core/checked.h"
 #include "attnscope/core/error.h"
 #include "attnscope/core/text.h"
@@ -29,20 +33,17 @@ double seconds_since(Clock::time_point start) {
 }
 
 /// What `report` would be given for the same models.
-Example report_arguments(const Arguments& serve) {
-  Example out;
-  for (const std::string& model : serve.texts("models")) out.emplace_back("models", model);
-  for (const char* name : {"layout", "store"}) {
-    if (serve.given(name)) out.emplace_back(name, serve.text(name));
-  }
-  out.emplace_back("out", "report.html");
-  return out;
+Arguments report_arguments(const Arguments& serve) {
+  constexpr std::string_view kShared[] = {"models", "layout", "store"};
+  ArgumentTexts report = texts_of(serve, kShared);
+  report.emplace_back("out", "report.html");
+  return arguments_of(find_command_named("report"), report);
 }
 
 /// Tokens of the text that a model is to be run on; 0 where it cannot be, which the run says.
 std::uint64_t tokens_of(const ReportModel& model, const Session& session) {
   try {
-    return text_ids(model.report, session, model.model).size();
+    return text_ids(model.arguments, session, model.model).size();
   } catch (const Error&) {
     return 0;
   }
@@ -62,7 +63,7 @@ std::vector<std::string> live_analysis_ids() {
 }
 
 LiveReport::LiveReport(const Arguments& serve, const Session& session)
-    : report_(arguments_of(find_command_named("report"), report_arguments(serve))),
+    : report_(report_arguments(serve)),
       session_(session),
       models_(open_models(report_, session)),
       reports_(report_models(report_, models_, session)),
@@ -77,12 +78,12 @@ std::shared_ptr<const Snapshot> LiveReport::snapshot() const {
 
 std::string LiveReport::command_line(const std::string& id) const {
   if (id == kMatrices) {
-    return session_.example_line(find_command_named("report"), report_example(report_));
+    return report_line(report_, session_);
   }
   std::vector<std::string> lines;
   for (const ReportModel& model : reports_) {
     try {
-      lines.push_back(command_line_of(analysis_part(id, model), session_));
+      lines.push_back(part_line(analysis_part(id, model), session_));
     } catch (const Error&) {  // said to whoever runs the analysis
     }
   }
@@ -92,7 +93,7 @@ std::string LiveReport::command_line(const std::string& id) const {
 std::optional<Error> LiveReport::fill(State& state, const std::string& id,
                                       const Session& session) const {
   if (id == kMatrices) {
-    add_images(models_, {}, session, state.file);
+    add_matrix_images(models_, {}, session, state.file);
     state.parts.insert(id);
     return std::nullopt;
   }
@@ -104,7 +105,7 @@ std::optional<Error> LiveReport::fill(State& state, const std::string& id,
     try {
       fill_part(analysis_part(id, model), open, state.file);
     } catch (const Error& error) {
-      leave_out(id, model, error, "", open, state.file);
+      leave_out(id, model, error, open, state.file);
       if (failed++ == 0) first = error;
     }
   }
@@ -162,7 +163,7 @@ void LiveReport::check_size(std::span<const ReportModel> chosen) const {
   for (const ReportModel& one : chosen) {
     const Model& model = one.model;
     const auto layers =
-        one.report.layers("layers").resolve(model.dimensions().layers, model.name());
+        one.arguments.layers("layers").resolve(model.dimensions().layers, model.name());
     const auto tokens = tokens_of(one, session_);
     const auto maps =
         static_cast<std::uint64_t>(std::ssize(layers) * model.dimensions().heads.heads);
@@ -171,7 +172,7 @@ void LiveReport::check_size(std::span<const ReportModel> chosen) const {
     const auto sum = of_model ? checked_add(bytes, *of_model) : std::nullopt;
     if (!sum || *sum > kRawMapsLimitBytes) {
       throw Error(ErrorKind::usage,
-                  {.parameter = one.report.given("text") ? "text" : "tokens",
+                  {.parameter = one.arguments.given("text") ? "text" : "tokens",
                    .problem = "of " + counted(tokens, "token") +
                               ": the maps of all heads are over the limit of 4 GB",
                    .hint = "give a shorter one, or fewer {layers}"});
@@ -184,11 +185,11 @@ std::vector<ReportModel> LiveReport::chosen_models(const TextRequest& request) c
   std::vector<ReportModel> chosen;
   for (std::size_t index = 0; index < reports_.size(); ++index) {
     if (request.model && *request.model != index) continue;
-    ReportModel one = reports_[index];
-    Example given = report_arguments(one.report);
-    given.insert(given.end(), request.arguments.begin(), request.arguments.end());
-    one.report = arguments_of(find_command_named("report"), given);
-    chosen.push_back(std::move(one));
+    ReportModel& one = chosen.emplace_back(reports_[index]);
+    for (const char* name : {"text", "tokens", "layers"}) {
+      const ParameterValue* value = request.text.find_given(name);
+      if (value != nullptr) one.arguments = one.arguments.with(name, *value);
+    }
   }
   return chosen;
 }
@@ -223,16 +224,15 @@ std::int64_t LiveReport::run_text(const TextRequest& request, const Session& giv
 void LiveReport::run_text_of(const ReportModel& model, const TextRequest& request,
                              std::size_t models, const Session& session, State& state) const {
   if (model.not_run) throw *model.not_run;
-  const Example text = given_text(model.report);
+  const TextRun run(model, session);
   const auto keep = [&](const Model& of, std::int64_t layer, std::span<const float> maps) {
     state.raw_maps->add(static_cast<std::size_t>(&of - models_.data()), layer,
                         of.dimensions().heads.heads, maps);
   };
-  attnscope::run_text({.model = model, .text = text, .models = models, .take = keep}, session,
-                      state.file);
+  run.add_rows_and_maps({.models = models, .take = keep}, state.file);
   state.parts.insert(kAttention);
   if (!request.without_first) return;
-  fill_without_first(model, text, session, state.file);
+  run.add_without_first(state.file);
   state.parts.insert(kWithoutFirst);
 }
 

@@ -10,7 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "attnscope/commands/report/report_run.h"
+#include "attnscope/commands/report/report_model.h"
+#include "attnscope/page/report_file.h"
 #include "attnscope/serve/raw_maps.h"
 
 namespace attnscope {
@@ -28,7 +29,7 @@ struct Snapshot {
 /// What a client asks to be run on a text.
 struct TextRequest {
   std::optional<std::size_t> model;  // index; none: all
-  Example arguments;                 // of `report`: text or tokens, layers
+  Arguments text;                    // of `attention`: text or tokens, layers
   bool without_first = false;        // ranks and columns without key 0 too
 };
 

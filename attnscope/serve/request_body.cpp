@@ -54,8 +54,9 @@ std::vector<Parameter> text_run_parameters() {
 
 TextRequest read_text_request(const HttpRequest& request, std::span<const Model> models) {
   const json body = request_object(request);
-  TextRequest wanted;
-  bool has_text = false;
+  std::optional<std::size_t> asked_model;
+  ArgumentTexts texts = {{"models", "MODEL"}};  // which is needed, whatever it is
+  bool has_text = false, without_first = false;
   for (const auto& item : body.items()) {
     const std::string& name = item.key();
     const json& value = item.value();
@@ -66,7 +67,7 @@ TextRequest read_text_request(const HttpRequest& request, std::span<const Model>
       if (found == models.end()) {
         refuse_body(name, "'" + verbatim(printable(asked)) + "' is not served here");
       }
-      wanted.model = static_cast<std::size_t>(found - models.begin());
+      asked_model = static_cast<std::size_t>(found - models.begin());
       continue;
     }
     const std::vector<Parameter> known = text_run_parameters();
@@ -76,17 +77,16 @@ TextRequest read_text_request(const HttpRequest& request, std::span<const Model>
     }
     if (name == "without_first") {
       if (!value.is_boolean()) refuse_body(name, "is neither true nor false");
-      wanted.without_first = value.get<bool>();
+      without_first = value.get<bool>();
       continue;
     }
-    wanted.arguments.emplace_back(name, text_of(name, value));
+    texts.emplace_back(name, text_of(name, value));
     has_text = has_text || name == "text" || name == "tokens";
   }
   if (!has_text) refuse_body("text", "is needed, or {tokens}");
-  Example checked = wanted.arguments;
-  checked.emplace_back("models", "MODEL");
-  arguments_of(find_command_named("attention"), checked);  // throws what a job would
-  return wanted;
+  return {.model = asked_model,
+          .text = arguments_of(find_command_named("attention"), texts),
+          .without_first = without_first};
 }
 
 std::string read_analysis_id(const HttpRequest& request) {

@@ -38,7 +38,7 @@ TensorView matrix_of(const AnyArray& array) {
 }
 
 /// `arguments`: energy, rank, values, threads, … of the command `spectrum`.
-std::unique_ptr<TableReport> spectrum_of(const nb::object& object, Example arguments) {
+std::unique_ptr<TableReport> spectrum_of(const nb::object& object, ArgumentTexts arguments) {
   struct Work {
     TensorView matrix;
     Arguments arguments;

@@ -45,7 +45,7 @@ struct Opening {
 
 std::unique_ptr<OpenModel> open_model(const std::string& name, const std::string& layout,
                                       bool remote, const nb::object& show_progress) {
-  Example given = {{"models", name}};
+  ArgumentTexts given = {{"models", name}};
   if (!layout.empty()) given.emplace_back("layout", layout);
   if (remote) given.emplace_back("remote", "");
   const auto opening = std::make_shared<Opening>();

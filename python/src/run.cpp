@@ -59,7 +59,7 @@ class Elsewhere {
 /// All of a run: it is shared with the thread that works, which may outlive the call.
 struct Run {
   const Command* command = nullptr;
-  Example arguments;
+  ArgumentTexts arguments;
   std::map<std::string, Model> models = {};  // that are open, by their names
 
   std::shared_ptr<RunFiles> files = {};
@@ -77,9 +77,9 @@ struct Run {
 std::string quoted(const std::string& text) { return json_text(Value(text)); }
 
 /// attnscope.spectrum("MODEL", per_head=True): how Python runs a command.
-std::string call_text(const Command& command, const Example& example) {
+std::string call_text(const Command& command, const ArgumentTexts& arguments) {
   Texts models, others;
-  for (const auto& [name, text] : example) {
+  for (const auto& [name, text] : arguments) {
     const Parameter& parameter = *find_parameter(command, name);
     if (parameter.positional) {
       models.push_back(quoted(text));
@@ -105,7 +105,7 @@ Session session_of(Run& run, const Arguments& arguments, const Waiter& waiter) {
   session.spell = keyword;
   run.files = files_of(file_parameters(*run.command), arguments);
   session.files = run.files;
-  session.example_line = call_text;
+  session.command_line = call_text;
   const Context asked = context_of(arguments);
   session.context.threads = asked.threads;
   session.context.memory_bytes = asked.memory_bytes;
@@ -148,7 +148,7 @@ nb::object bytes_array(std::ostringstream stream) {
   return nb::cast(nb::ndarray<nb::numpy, const std::uint8_t>(held->data(), {size}, owner));
 }
 
-nb::dict run_command(const std::string& name, Example arguments,
+nb::dict run_command(const std::string& name, ArgumentTexts arguments,
                      const std::map<std::string, const OpenModel*>& models,
                      const nb::object& show_progress, nb::object elsewhere) {
   const auto run = std::make_shared<Run>(

@@ -115,10 +115,11 @@ TEST(Commands, ALineGivesAShellTheWordsThatItIsMadeOf) {
   for (const char* text : {"plain", "a b", "$HOME", "`id`", "it's", "a\"b", "\"$x\" 'y'",
                            "a;b&c|d<e>f", "#x", "~root", "back\\slash", "new\nline", "(a)", "bang!",
                            "*?[x]", "{a,b}", "=ls", "tab\there", "caf\xc3\xa9"}) {
-    const std::string line = example_line(command("attention"), {{"models", text}, {"text", text}});
+    const std::string line =
+        command_line_of(command("attention"), {{"models", text}, {"text", text}});
     EXPECT_EQ(test::shell_words(line), (Words{"attention", text, "--text", text})) << line;
   }
-  EXPECT_EQ(example_line(command("attention"), {{"models", "-x"}, {"text", "To be, or not"}}),
+  EXPECT_EQ(command_line_of(command("attention"), {{"models", "-x"}, {"text", "To be, or not"}}),
             "attnscope attention ./-x --text \"To be, or not\"");
 }
 
@@ -210,15 +211,6 @@ TEST(CommandLine, ValuesFollowOrAreJoined) {
             "b: is one argument too many (see attnscope export --help)");
   EXPECT_FALSE(parse_words(weights, Words{"m", "-h"}));
   EXPECT_EQ(parse_words(weights, Words{"--", "--quiet"})->texts("models"), Words{"--quiet"});
-}
-
-TEST(ArgumentsOf, JoinsModelsAndRefusesOthersThatAreGivenTwice) {
-  const Command& weights = command("weights");
-  EXPECT_EQ(arguments_of(weights, {{"models", "a"}, {"models", "b"}}).texts("models"),
-            (Words{"a", "b"}));
-  EXPECT_ERROR_SAYING(ErrorKind::usage,
-                      arguments_of(weights, {{"models", "a"}, {"threads", "1"}, {"threads", "2"}}),
-                      "is given twice");
 }
 
 }  // namespace

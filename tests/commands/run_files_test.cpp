@@ -61,8 +61,8 @@ TEST_F(RunFilesTest, PipesAreNoFiles) {
 TEST_F(RunFilesTest, OfArgumentsAreAllThatTheyName) {
   const Command& report = find_command_named("report");
   const fs::path book = folder_.write("book.txt", "text");
-  const auto refused = [&](const Example& given, std::string_view said) {
-    Example all = {{"models", "m"}};
+  const auto refused = [&](const ArgumentTexts& given, std::string_view said) {
+    ArgumentTexts all = {{"models", "m"}};
     all.insert(all.end(), given.begin(), given.end());
     EXPECT_ERROR_SAYING(ErrorKind::usage, files_of(report.parameters, arguments_of(report, all)),
                         said);

@@ -2,9 +2,7 @@
 #include <chrono>
 
 #include "attnscope/commands/report/chart_folder.h"
-#include "attnscope/commands/report/report_maps.h"
 #include "attnscope/commands/report/report_run.h"
-#include "attnscope/commands/report/report_text.h"
 #include "attnscope/commands/text_parameters.h"
 #include "attnscope/core/error.h"
 #include "attnscope/page/chart_files.h"
@@ -15,97 +13,6 @@ namespace {
 
 using enum ParameterType;
 using Clock = std::chrono::steady_clock;
-
-constexpr std::int64_t kMostCompositionHeads = 256;
-
-class ReportRun {
- public:
-  ReportRun(const Arguments& arguments, const Session& session)
-      : arguments_(arguments),
-        models_(open_models(arguments, session)),
-        session_(with_open_models(session, arguments, models_)),
-        reports_(report_models(arguments, models_, session)),
-        file_(empty_report(arguments, models_, session)) {
-    check_places();
-    check_text_file(arguments);
-  }
-
-  /// The text first: what is wrong with it is known before the long work.
-  ReportFile run() {
-    run_on_texts();
-    for (const std::string& id : analysis_ids()) {
-      for (const ReportModel& model : reports_) run_analysis(id, model);
-    }
-    add_images(models_, arguments_.layers("layers"), session_, file_);
-    return std::move(file_);
-  }
-
- private:
-  /// Layers and heads that a model does not have are wrong use.
-  void check_places() const {
-    for (const ReportModel& model : reports_) {
-      const std::int64_t layers = model.model.dimensions().layers;
-      arguments_.layers("layers").resolve(layers, model.model.name());
-      named_head(model);
-    }
-  }
-
-  void run_analysis(const std::string& id, const ReportModel& model) {
-    try {
-      const ReportPart part = analysis_part(id, model);
-      if (id == "composition" && has_too_many_heads(model.model)) {
-        return file_.add_left_out({.part = id,
-                                   .model = part.model,
-                                   .why = "pairs of so many heads take long",
-                                   .command = command_line_of(part, session_)});
-      }
-      fill_part(part, session_, file_);
-    } catch (const Error& error) {
-      leave_out(id, model, error, "", session_, file_);
-    }
-  }
-
-  static bool has_too_many_heads(const Model& model) {
-    return model.dimensions().layers * model.dimensions().heads.heads > kMostCompositionHeads;
-  }
-
-  /// Each model for itself: that one cannot be run on the text is no fault of the others. Where
-  /// none can be on the text that was asked for, that is wrong use.
-  void run_on_texts() {
-    std::optional<Error> wrong_use;
-    std::size_t failed = 0;
-    for (const ReportModel& model : reports_) {
-      try {
-        run_on_text(model);
-      } catch (const Error& error) {
-        ++failed;
-        if (!wrong_use && error.kind() == ErrorKind::usage) wrong_use = error;
-        leave_out_text(model, error, session_, file_);
-      }
-    }
-    const bool nowhere = failed == reports_.size();
-    if (nowhere && wrong_use && text_is_given(arguments_)) throw *wrong_use;
-  }
-
-  void run_on_text(const ReportModel& model) {
-    if (model.not_run) throw *model.not_run;
-    UsualText text;
-    if (text_is_given(arguments_)) {
-      text.arguments = given_text(arguments_);
-    } else {
-      text = usual_text(model);
-    }
-    run_text({.model = model, .text = text.arguments, .note = text.note, .models = reports_.size()},
-             session_, file_);
-    fill_without_first(model, text.arguments, session_, file_);
-  }
-
-  const Arguments& arguments_;
-  std::vector<Model> models_;
-  Session session_;
-  std::vector<ReportModel> reports_;
-  ReportFile file_;
-};
 
 /// What the file lacks, and what else its maker should know.
 void say_notes(const ReportFile& file, const Session& session) {

@@ -1,7 +1,6 @@
 #include "attnscope/commands/report/report_text.h"
 
 #include <algorithm>
-#include <array>
 
 #include "attnscope/checkpoint/mapped_file.h"
 #include "attnscope/commands/text_parameters.h"
@@ -11,8 +10,6 @@
 
 namespace attnscope {
 namespace {
-
-constexpr std::array kTexts = {"text", "text_file", "tokens", "token_file"};
 
 constexpr std::string_view kUsualText =
     "Alice was beginning to get very tired of sitting by her sister on the bank, and of having "
@@ -35,34 +32,30 @@ std::string_view longest_start(const Fits& fits) {
   return {};
 }
 
+ReportModel with_text(const ReportModel& model, const char* parameter, std::string text) {
+  ReportModel with = model;
+  with.arguments = model.arguments.without(kTextParameters).with(parameter, std::move(text));
+  return with;
+}
+
 /// Ids from all over the vocabulary.
-Example some_ids(const ReportModel& model) {
+std::optional<ReportModel> with_some_ids(const ReportModel& model) {
   constexpr std::int64_t kFew = 8;
   const std::int64_t count = std::min(kFew, model.longest);
   std::vector<std::string> ids;
   for (std::int64_t at = 0; at < count; ++at) {
     ids.push_back(std::to_string(model.vocabulary * at / count));
   }
-  if (ids.empty() || model.vocabulary == 0) return {};
-  return {{"tokens", join(ids, ",")}};
+  if (ids.empty() || model.vocabulary == 0) return std::nullopt;
+  return with_text(model, "tokens", join(ids, ","));
 }
 
 }  // namespace
 
 bool text_is_given(const Arguments& report) {
-  return std::any_of(kTexts.begin(), kTexts.end(),
-                     [&](const char* name) { return report.given(name); });
-}
-
-Example given_text(const Arguments& report) {
-  Example text;
-  for (const char* name : kTexts) {
-    if (report.given(name)) text.emplace_back(name, report.text(name));
-  }
-  for (const char* name : {"sequences", "length", "sample"}) {
-    if (const auto number = report.integer(name)) text.emplace_back(name, std::to_string(*number));
-  }
-  return text;
+  constexpr std::string_view kTexts[] = {"text", "text_file", "tokens", "token_file"};
+  return std::any_of(std::begin(kTexts), std::end(kTexts),
+                     [&](std::string_view name) { return report.given(name); });
 }
 
 void check_text_file(const Arguments& report) {
@@ -96,7 +89,7 @@ UsualText usual_text(const ReportModel& model) {
                 {.problem = unknown.text() + " of the usual text are unknown to its tokenizer",
                  .hint = "give a text of its kind with {text}"});
   }
-  UsualText text{.arguments = {{"text", std::string(start)}}, .note = {}};
+  UsualText text{.model = with_text(model, "text", std::string(start)), .note = {}};
   if (start.size() < kUsualText.size()) {
     text.note = verbatim(model.model.name()) + ": of the usual text the first " +
                 std::to_string(ids.size()) + " tokens, which is what the model takes";
@@ -104,12 +97,12 @@ UsualText usual_text(const ReportModel& model) {
   return text;
 }
 
-Example some_text(const ReportModel& model) {
-  if (model.not_run) return {};
+std::optional<ReportModel> with_some_text(const ReportModel& model) {
+  if (model.not_run) return std::nullopt;
   try {
-    return usual_text(model).arguments;
+    return usual_text(model).model;
   } catch (const Error&) {  // said where the usual text was wanted
-    return some_ids(model);
+    return with_some_ids(model);
   }
 }
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "attnscope/commands/report/report_models.h"
+#include "attnscope/commands/report/report_model.h"
 #include "attnscope/page/report_file.h"
 
 namespace attnscope {
@@ -16,7 +16,7 @@ struct ReportPart {
   std::string id;     // what the page calls it; "circuits"
   std::string model;  // the name of the one that it is about
   std::string command;
-  Example arguments;
+  ArgumentTexts arguments;
   /// Of parts that grow with the square of the heads: the strongest rows are kept.
   std::string order_by = {};
   std::size_t most = SIZE_MAX;
@@ -28,14 +28,17 @@ std::vector<std::string> analysis_ids();
 /// One of them. Throws Error where the model cannot have it.
 ReportPart analysis_part(const std::string& id, const ReportModel& model);
 
-/// Those of a text, which is given as arguments of `attention`.
+/// Those of a text, which the model's arguments name.
 inline constexpr const char* kAttention = "attention";
 inline constexpr const char* kWithoutFirst = "attention_without_first";
-ReportPart attention_part(const ReportModel& model, const Example& text);
-ReportPart without_first_part(const ReportModel& model, const Example& text);
+ReportPart attention_part(const ReportModel& model);
+ReportPart without_first_part(const ReportModel& model);
+
+/// What the command is run with. Throws Error(usage).
+Arguments part_arguments(const ReportPart& part);
 
 /// The command that prints the part's rows.
-std::string command_line_of(const ReportPart& part, const Session& session);
+std::string part_line(const ReportPart& part, const Session& session);
 
 /// Where the file takes a part's rows.
 std::unique_ptr<RowSink> part_sink(const ReportPart& part, const Session& session,

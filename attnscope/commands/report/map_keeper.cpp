@@ -1,8 +1,6 @@
-#include "attnscope/commands/report/report_maps.h"
+#include "attnscope/commands/report/map_keeper.h"
 
 #include <algorithm>
-
-#include "attnscope/core/error.h"
 
 namespace attnscope {
 namespace {
@@ -14,48 +12,6 @@ bool is_one_of(const HeadPlace& head, std::span<const HeadPlace> heads) {
 }
 
 }  // namespace
-
-std::optional<HeadPlace> named_head(const ReportModel& model) {
-  const auto* given = model.report.find<HeadPlace>("maps");
-  if (given == nullptr) return std::nullopt;
-  const Dimensions& dimensions = model.model.dimensions();
-  HeadPlace head = *given;
-  if (head.layer < 0) head.layer += dimensions.layers;
-  if (head.layer >= 0 && head.layer < dimensions.layers && head.head < dimensions.heads.heads) {
-    return head;
-  }
-  throw Error(ErrorKind::usage,
-              {.parameter = "maps",
-               .problem = verbatim(model.model.name()) + " has layers 0 to " +
-                          std::to_string(dimensions.layers - 1) + " and heads 0 to " +
-                          std::to_string(dimensions.heads.heads - 1)});
-}
-
-void NotableHeads::add_row(Record row) {
-  const Value* head = row.find("head");
-  if (head != nullptr && !head->is_null()) {
-    const HeadPlace place{expect<std::int64_t>(row, "layer"), expect<std::int64_t>(row, "head")};
-    for (const char* name : {"previous_token", "sink_mass", "diagonal", "entropy", "energy_rank"}) {
-      const Value* value = row.find(name);
-      const auto* number = value == nullptr ? nullptr : value->get<double>();
-      if (number == nullptr) continue;
-      keep(name, *number, place);
-      keep(std::string("least ") + name, -*number, place);
-    }
-  }
-  next_.add_row(std::move(row));
-}
-
-void NotableHeads::keep(const std::string& what, double value, const HeadPlace& place) {
-  const auto [found, fresh] = best_.emplace(what, Best{value, place});
-  if (!fresh && value > found->second.value) found->second = {value, place};
-}
-
-std::vector<HeadPlace> NotableHeads::heads() const {
-  std::vector<HeadPlace> heads;
-  for (const auto& [what, best] : best_) heads.push_back(best.place);
-  return heads;
-}
 
 MapKeeper::MapKeeper(const ReportModel& model, std::int64_t layers, std::int64_t tokens,
                      std::int64_t budget, std::vector<HeadPlace> notable, ReportFile& file)

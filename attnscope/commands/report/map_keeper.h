@@ -3,47 +3,15 @@
 
 #include <optional>
 #include <span>
-#include <string>
-#include <utility>
 #include <vector>
 
-#include "attnscope/analyses/similarity.h"
-#include "attnscope/commands/report/report_models.h"
+#include "attnscope/commands/report/report_model.h"
 #include "attnscope/page/report_file.h"
 
 namespace attnscope {
 
 /// What the maps of all models may take, one byte a weight.
 inline constexpr std::int64_t kMapBytes = 2'000'000;
-
-/// The head that `maps` names; a negative layer counts from the end. Throws Error(usage) for one
-/// that the model does not have.
-std::optional<HeadPlace> named_head(const ReportModel& model);
-
-/// Finds the heads that a reader will want to see among the rows of `attention` that it gives on:
-/// those with the largest and smallest of some measures.
-class NotableHeads : public RowSink {
- public:
-  explicit NotableHeads(RowSink& next) : next_(next) {}
-
-  void begin(const ReportHead& head) override { next_.begin(head); }
-  void add_row(Record row) override;
-  void add_skipped(Skipped skipped) override { next_.add_skipped(std::move(skipped)); }
-  void add_note(std::string note) override { next_.add_note(std::move(note)); }
-  void end() override { next_.end(); }
-
-  std::vector<HeadPlace> heads() const;
-
- private:
-  struct Best {
-    double value;
-    HeadPlace place;
-  };
-  void keep(const std::string& what, double value, const HeadPlace& place);
-
-  RowSink& next_;
-  std::map<std::string, Best> best_;
-};
 
 /// Shows the maps of one model on one sequence: all of them where they fit into `budget` bytes,
 /// else small pictures of all and those of some heads.

@@ -1,4 +1,4 @@
-#include "attnscope/commands/report/report_models.h"
+#include "attnscope/commands/report/report_model.h"
 
 #include <algorithm>
 
@@ -15,7 +15,7 @@ std::vector<ReportModel> report_models(const Arguments& report, const std::vecto
   for (std::size_t index = 0; index < models.size(); ++index) {
     const Model& model = models[index];
     out.push_back({.model = model,
-                   .report = report.with("models", std::vector{named[index].text}),
+                   .arguments = report.with("models", std::vector{named[index].text}),
                    .is_alone = models.size() == 1});
     ReportModel& one = out.back();
     try {
@@ -27,6 +27,22 @@ std::vector<ReportModel> report_models(const Arguments& report, const std::vecto
     }
   }
   return out;
+}
+
+std::optional<HeadPlace> named_head(const ReportModel& model) {
+  const auto* given = model.arguments.find<HeadPlace>("maps");
+  if (given == nullptr) return std::nullopt;
+  const Dimensions& dimensions = model.model.dimensions();
+  HeadPlace head = *given;
+  if (head.layer < 0) head.layer += dimensions.layers;
+  if (head.layer >= 0 && head.layer < dimensions.layers && head.head < dimensions.heads.heads) {
+    return head;
+  }
+  throw Error(ErrorKind::usage,
+              {.parameter = "maps",
+               .problem = verbatim(model.model.name()) + " has layers 0 to " +
+                          std::to_string(dimensions.layers - 1) + " and heads 0 to " +
+                          std::to_string(dimensions.heads.heads - 1)});
 }
 
 }  // namespace attnscope

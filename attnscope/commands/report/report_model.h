@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "attnscope/commands/command.h"
@@ -13,7 +15,7 @@ namespace attnscope {
 
 struct ReportModel {
   const Model& model;
-  Arguments report;              // what the report was given, with this model alone
+  Arguments arguments;           // of `report`, with this model alone
   bool is_alone = true;          // the report has no other
   std::optional<Error> not_run;  // why it cannot be run on tokens; none: it can
   std::int64_t longest = 0;  // then: the most tokens of a text, by its positions and its context
@@ -23,5 +25,9 @@ struct ReportModel {
 /// `models`: as open_models() gave them for the same arguments; they must stay.
 std::vector<ReportModel> report_models(const Arguments& report, const std::vector<Model>& models,
                                        const Session& session);
+
+/// The head that `maps` names; a negative layer counts from the end. Throws Error(usage) for one
+/// that the model does not have.
+std::optional<HeadPlace> named_head(const ReportModel& model);
 
 }  // namespace attnscope

@@ -1,0 +1,70 @@
+#include "attnscope/commands/report/matrix_images.h"
+
+#include "attnscope/analyses/matrix.h"
+#include "attnscope/analyses/similarity.h"
+#include "attnscope/core/error.h"
+
+namespace attnscope {
+namespace {
+
+/// Rows and columns of a weight matrix' image, and of how many layers at each end of the model.
+constexpr std::int64_t kImageSide = 64, kImageLayers = 4;
+/// What images of cosines may take, one byte each.
+constexpr std::int64_t kCosineBytes = 300'000;
+
+void add_image(const Model& model, std::int64_t layer, Role role, const Session& session,
+               ReportFile& file) {
+  const std::string name(role_name(role));
+  try {
+    file.add_matrix(model.name(), layer, name,
+                    extract_matrix(model, {.layer = layer, .role = role}), kImageSide);
+  } catch (const Error& error) {
+    file.add_left_out({.part = "matrices",
+                       .model = model.name(),
+                       .why = "no image of " + name + " of layer " + std::to_string(layer) + ": " +
+                              error_text(error.parts(), session.spell)});
+  }
+}
+
+/// The cosines within each head's queries, as long as there is `room`, in bytes.
+void add_cosines(const Model& model, std::int64_t layer, std::int64_t& room, const Session& session,
+                 ReportFile& file) {
+  if (!model.has(Role::query, layer)) return;
+  const HeadShape& heads = model.dimensions().heads;
+  for (std::int64_t head = 0; head < heads.heads; ++head) {
+    room -= heads.head_dim * heads.head_dim;
+    if (room < 0) return;
+    ReportCollector rows;
+    run_similarity(std::span(&model, 1),
+                   {.matrices = {Role::query}, .head_matrix = HeadPlace{layer, head}},
+                   session.context, rows);
+    std::vector<double> cosines;
+    for (const Record& row : rows.report().rows) {
+      const auto& values = expect_vector<double>(row, "values");
+      cosines.insert(cosines.end(), values.begin(), values.end());
+    }
+    const std::int64_t size = std::ssize(rows.report().rows);
+    if (std::ssize(cosines) != size * size || size == 0) continue;  // skipped
+    file.add_cosines(model.name(), layer, "q", head, {cosines.data(), size, size, size});
+  }
+}
+
+}  // namespace
+
+void add_matrix_images(std::span<const Model> models, const LayerSelection& layers,
+                       const Session& session, ReportFile& file) {
+  for (const Model& model : models) {
+    std::int64_t room = kCosineBytes / std::ssize(models);
+    const std::int64_t count = model.dimensions().layers;
+    for (const std::int64_t layer : layers.resolve(count, model.name())) {
+      if (layer >= kImageLayers && layer < count - kImageLayers) continue;
+      add_cosines(model, layer, room, session, file);
+      for (const Role role : {Role::query, Role::key, Role::value, Role::output}) {
+        if (session.context.stop.stop_requested()) throw Stopped();
+        if (model.has(role, layer)) add_image(model, layer, role, session, file);
+      }
+    }
+  }
+}
+
+}  // namespace attnscope

@@ -1,0 +1,141 @@
+#include "attnscope/commands/report/report_part.h"
+
+#include <algorithm>
+
+#include "attnscope/analyses/attention.h"
+#include "attnscope/commands/report/report_text.h"
+#include "attnscope/core/text.h"
+
+namespace attnscope {
+namespace {
+
+/// Every role that the model has.
+std::string roles_of(const Model& model) {
+  std::vector<std::string> roles;
+  for (const std::string& name : role_names()) {
+    if (model.has(*role_from_name(name))) roles.push_back(name);
+  }
+  return join(roles, ",");
+}
+
+ArgumentTexts spectrum_arguments(const ReportModel& model) {
+  return {{"matrix", roles_of(model.model)},
+          {"per_head", ""},
+          {"values", ""},
+          {"energy", "0.6,0.8,0.9,0.99"}};
+}
+
+/// Where the usual number of tokens is more than the model takes, as many as it does.
+ArgumentTexts induction_arguments(const ReportModel& model) {
+  if (model.not_run) throw *model.not_run;
+  const std::int64_t usual = 2 * InductionRequest().block;
+  constexpr std::int64_t kFewest = 4;  // two tokens, twice
+  if (model.longest >= usual) return {{"induction", ""}};
+  if (model.longest >= kFewest) {
+    return {{"induction", ""}, {"length", std::to_string(model.longest / 2 * 2)}};
+  }
+  throw Error(ErrorKind::usage, {.problem = "a text of " + std::to_string(model.longest) +
+                                            " tokens, the longest that the model takes, is too "
+                                            "short to repeat tokens"});
+}
+
+struct Kind {
+  const char* id;
+  const char* command;
+  ArgumentTexts own = {};
+  ArgumentTexts (*own_of)(const ReportModel& model) = nullptr;  // where they depend on the model
+  const char* order_by = "";
+  std::size_t most = SIZE_MAX;
+};
+
+const std::vector<Kind>& kinds() {
+  static const std::vector<Kind> all = {
+      {.id = "spectrum", .command = "spectrum", .own_of = spectrum_arguments},
+      {.id = "mla", .command = "spectrum", .own = {{"mla", ""}}},
+      {.id = "weights",
+       .command = "weights",
+       .own = {{"per_head", ""}, {"histogram", ""}, {"bins", "400"}}},
+      {.id = "similarity", .command = "similarity", .own = {{"histogram", ""}}},
+      {.id = "overlap", .command = "similarity", .own = {{"overlap", ""}}},
+      {.id = "circuits", .command = "circuits", .own = {{"energy", "0.6,0.8,0.9,0.99"}}},
+      {.id = "composition",
+       .command = "circuits",
+       .own = {{"composition", ""}},
+       .order_by = "excess",
+       .most = 2000},
+      {.id = "induction", .command = "attention", .own_of = induction_arguments}};
+  return all;
+}
+
+/// Those of the report's arguments that the parts of that command take, too.
+ArgumentTexts shared_arguments(const Arguments& report, const Command& command,
+                               std::span<const std::string_view> of_text) {
+  std::vector<std::string_view> names = {"models", "layout", "store", "layers"};
+  std::erase_if(names,
+                [&](std::string_view name) { return find_parameter(command, name) == nullptr; });
+  names.insert(names.end(), of_text.begin(), of_text.end());
+  return texts_of(report, names);
+}
+
+ReportPart part_of(const ReportModel& model, std::string id, const char* command,
+                   const ArgumentTexts& own, std::span<const std::string_view> of_text = {}) {
+  ReportPart part{
+      .id = std::move(id),
+      .model = model.model.name(),
+      .command = command,
+      .arguments = shared_arguments(model.arguments, find_command_named(command), of_text)};
+  part.arguments.insert(part.arguments.end(), own.begin(), own.end());
+  return part;
+}
+
+}  // namespace
+
+std::vector<std::string> analysis_ids() {
+  std::vector<std::string> ids;
+  for (const Kind& kind : kinds()) ids.emplace_back(kind.id);
+  return ids;
+}
+
+ReportPart analysis_part(const std::string& id, const ReportModel& model) {
+  const Kind& kind = *std::find_if(kinds().begin(), kinds().end(),
+                                   [&](const Kind& each) { return each.id == id; });
+  ReportPart part =
+      part_of(model, id, kind.command, kind.own_of == nullptr ? kind.own : kind.own_of(model));
+  part.order_by = kind.order_by;
+  part.most = kind.most;
+  return part;
+}
+
+ReportPart attention_part(const ReportModel& model) {
+  return part_of(model, kAttention, "attention", {}, kTextParameters);
+}
+
+ReportPart without_first_part(const ReportModel& model) {
+  return part_of(model, kWithoutFirst, "attention", {{"without_first", ""}}, kTextParameters);
+}
+
+Arguments part_arguments(const ReportPart& part) {
+  return arguments_of(find_command_named(part.command), part.arguments);
+}
+
+std::string part_line(const ReportPart& part, const Session& session) {
+  return session.command_line(find_command_named(part.command), part.arguments);
+}
+
+std::unique_ptr<RowSink> part_sink(const ReportPart& part, const Session& session,
+                                   ReportFile& file) {
+  return file.sink({.id = part.id,
+                    .model = part.model,
+                    .again = part_line(part, session),
+                    .spell = session.spell,
+                    .order_by = part.order_by,
+                    .most = part.most});
+}
+
+void fill_part(const ReportPart& part, const Session& session, ReportFile& file) {
+  const Command& command = find_command_named(part.command);
+  const auto sink = part_sink(part, session, file);
+  command.run(part_arguments(part), session, *sink);
+}
+
+}  // namespace attnscope

@@ -1,0 +1,46 @@
+// One model of a report on its text.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string>
+
+#include "attnscope/commands/report/report_part.h"
+#include "attnscope/commands/text_parameters.h"
+
+namespace attnscope {
+
+/// Takes the maps (H, T, T) of a layer as they are computed.
+using TakeMaps = std::function<void(const Model&, std::int64_t layer, std::span<const float>)>;
+
+class TextRun {
+ public:
+  /// Makes tokens of the text that the model's arguments name. Throws Error where there are none.
+  /// Model and session must outlive it.
+  TextRun(const ReportModel& model, const Session& session);
+
+  struct Options {
+    std::string note = {};   // what a reader should know of the text; may be empty
+    std::size_t models = 1;  // that share the room for maps
+    TakeMaps take = {};      // gets every map too; may be empty
+  };
+  /// The rows of `attention`, tokens, and maps, whole or small as they fit. Throws Error where the
+  /// model cannot be run on the text, and Stopped.
+  void add_rows_and_maps(const Options& options, ReportFile& file) const;
+
+  /// The rows of `attention` without key 0, or why the file lacks them.
+  void add_without_first(ReportFile& file) const;
+
+ private:
+  void add_rows(const ReportPart& part, RowSink& sink) const;
+  void add_tokens(ReportFile& file) const;
+  void add_maps(const Options& options, std::vector<HeadPlace> notable, ReportFile& file) const;
+  std::string whole_map_line(const HeadPlace& head) const;
+
+  const ReportModel& model_;
+  const Session& session_;
+  ReportPart part_;
+  TokenSequences text_;
+};
+
+}  // namespace attnscope
