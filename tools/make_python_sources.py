@@ -81,7 +81,7 @@ def type_of(parameter):
     kind = parameter["type"]
     if kind in ("choice", "role"):
         words = ", ".join(f'"{choice}"' for choice in parameter["choices"])
-        return f"Literal[{words}]" + (" | bool" if parameter["bare"] else "")
+        return f"Literal[{words}]" + (" | bool" if parameter["implied_text"] else "")
     if is_ids(parameter):
         return "Ids"
     return TYPES[kind] + (" | bool" if parameter["beside"] else "")

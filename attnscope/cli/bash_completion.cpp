@@ -45,7 +45,7 @@ std::string value_cases(const Command& command) {
     if (parameter.positional || parameter.type == ParameterType::flag) continue;
     const std::string start = command.name + " " + flag_of(parameter.name);
     // One that may stand without a value has it behind a `=` alone.
-    const std::string pattern = parameter.bare.empty()
+    const std::string pattern = parameter.implied_text.empty()
                                     ? shell_quoted(start) + "|" + shell_quoted(start + "=")
                                     : shell_quoted(start + "=");
     const std::string letter =

@@ -87,12 +87,12 @@ bool add_flag(Given& given, const Parameter& parameter, const Flag& flag, const 
     add_value(given, parameter, "");
     return false;
   }
-  if (!flag.value && !parameter.bare.empty()) {
+  if (!flag.value && !parameter.implied_text.empty()) {
     if (next != nullptr && is_stray_value(parameter, *next)) {
       complain("its value follows an =: {" + parameter.name +
                "}=" + *closest(*next, parameter.choices));
     }
-    add_value(given, parameter, parameter.bare);
+    add_value(given, parameter, parameter.implied_text);
     return false;
   }
   const std::string* value = flag.value ? &*flag.value : next;
@@ -151,7 +151,7 @@ std::string usage_of(const Parameter& parameter) {
   const std::string name = flag_of(parameter.name);
   const std::string flag = letter.empty() ? name : letter + ", " + name;
   if (parameter.type == ParameterType::flag) return flag;
-  if (!parameter.bare.empty()) return flag + "[=" + parameter.metavariable + "]";
+  if (!parameter.implied_text.empty()) return flag + "[=" + parameter.metavariable + "]";
   return flag + " " + parameter.metavariable;
 }
 
@@ -162,7 +162,7 @@ std::string command_line_of(const Command& command, const ArgumentTexts& argumen
     if (!parameter.positional) line += " " + flag_of(name);
     if (text.empty()) continue;
     line += parameter.positional ? " " + positional_word(text)
-                                 : (parameter.bare.empty() ? " " : "=") + quoted(text);
+                                 : (parameter.implied_text.empty() ? " " : "=") + quoted(text);
   }
   return line;
 }

@@ -35,7 +35,7 @@ Command explain_command() {
                           .type = choice,
                           .metavariable = "FORMAT",
                           .choices = {"table", "json"},
-                          .standard = "table",
+                          .default_text = "table",
                           .noun = "format"},
                          {.name = "schema",
                           .type = flag,

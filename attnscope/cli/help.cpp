@@ -45,7 +45,7 @@ std::string positionals_of(const Command& command) {
   for (const Parameter& parameter : command.parameters) {
     if (!parameter.positional) continue;
     const std::string dots = parameter.type == ParameterType::models ? "..." : "";
-    const bool needed = !parameter.missing.empty() && parameter.unless.empty();
+    const bool needed = !parameter.missing.empty() && parameter.not_needed_with.empty();
     words +=
         needed ? " " + parameter.metavariable + dots : " [" + parameter.metavariable + dots + "]";
   }

@@ -70,7 +70,7 @@ Parameters own_parameters() {
 
 Parameters all_parameters() {
   Parameters models = model_parameters(), runs = run_parameters();
-  models.front().unless = "openapi";
+  models.front().not_needed_with = "openapi";
   std::erase_if(runs, [](const Parameter& parameter) { return parameter.name == "progress"; });
   return joined({models, serve_parameters(), own_parameters(), runs});
 }

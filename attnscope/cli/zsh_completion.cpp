@@ -41,8 +41,8 @@ std::string specification(const Command& command, const Parameter& parameter) {
   const std::string help = fmt::format("[{}]", escaped(help_of(command, parameter)));
   if (parameter.type == ParameterType::flag) return flag + help;
   // `=-`: the value stands in the same word; `::`: there may be none.
-  return parameter.bare.empty() ? flag + "=" + help + zsh_action(parameter)
-                                : flag + "=-" + help + ":" + zsh_action(parameter);
+  return parameter.implied_text.empty() ? flag + "=" + help + zsh_action(parameter)
+                                        : flag + "=-" + help + ":" + zsh_action(parameter);
 }
 
 }  // namespace

@@ -22,13 +22,13 @@ Arguments::Arguments(std::span<const Parameter> parameters, std::span<const Excl
   }
   for (const Parameter& parameter : parameters) {
     if (this->given(parameter.name)) continue;
-    if (!parameter.missing.empty() && !this->given(parameter.unless)) {
+    if (!parameter.missing.empty() && !this->given(parameter.not_needed_with)) {
       throw Error(ErrorKind::usage, {.parameter = parameter.name,
                                      .problem = parameter.missing,
                                      .hint = parameter.missing_hint});
     }
-    if (parameter.standard.empty()) continue;
-    values_.emplace(parameter.name, value_from_text(parameter, parameter.standard));
+    if (parameter.default_text.empty()) continue;
+    values_.emplace(parameter.name, value_from_text(parameter, parameter.default_text));
   }
 }
 

@@ -124,7 +124,7 @@ Parameters attention_parameters() {
            .help = "the first sequence, or the mean over all",
            .metavariable = "WHICH",
            .choices = {"first", "mean"},
-           .standard = "first"},
+           .default_text = "first"},
           {.name = "log", .type = flag, .help = "draw it on a logarithmic scale"}};
 }
 

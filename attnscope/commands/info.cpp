@@ -14,7 +14,7 @@ void run_info_command(const Arguments& arguments, const Session& session, RowSin
 
 Parameters parameters() {
   Parameters own = remote_model_parameters();
-  own.front().unless = "system";
+  own.front().not_needed_with = "system";
   own.push_back({.name = "system",
                  .type = ParameterType::flag,
                  .help = "this machine, its kernels and libraries; no model"});

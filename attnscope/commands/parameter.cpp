@@ -18,9 +18,9 @@ std::string full_help(const Parameter& parameter) {
   std::string text = parameter.type == ParameterType::bins ? "" : choices_text(parameter);
   if (!text.empty() && !parameter.help.empty()) text = ": " + text;
   text = parameter.help + text;
-  const std::string& standard =
-      parameter.standard_words.empty() ? parameter.standard : parameter.standard_words;
-  if (!standard.empty()) text += " (default: " + standard + ")";
+  const std::string& usual =
+      parameter.default_words.empty() ? parameter.default_text : parameter.default_words;
+  if (!usual.empty()) text += " (default: " + usual + ")";
   return text;
 }
 

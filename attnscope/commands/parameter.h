@@ -64,14 +64,14 @@ struct Parameter {
   std::string metavariable;  // stands for the value in help; empty for flags
   std::vector<std::string> choices;
   std::int64_t least = 0, most = 0;  // of an integer
-  std::string standard;              // the value where none is given, as text; empty: there is none
-  std::string standard_words;        // what help says instead of `standard`
-  std::string bare;       // the value where the parameter is named without one; empty: it needs one
-  std::string noun;       // what each choice is: "format"; empty: choices are only listed
-  std::string otherwise;  // of roles: the error for a role that is no choice; `*` is its name
-  std::string missing;    // the error where it is not given; empty: it need not be
+  std::string default_text;          // its value where it is not given; empty: it has none
+  std::string default_words;         // what help says instead of `default_text`
+  std::string implied_text;          // its value where only its name is given; empty: it needs one
+  std::string noun;           // what each choice is: "format"; empty: choices are only listed
+  std::string rejected_role;  // of roles: the error for one that is no choice; `*` is its name
+  std::string missing;        // the error where it is not given; empty: it need not be
   std::string missing_hint;
-  std::string unless;                // a flag beside which it need not be given
+  std::string not_needed_with;       // another parameter: where that is given, it need not be
   FileUse use = FileUse::read;       // of a file
   std::vector<std::string> endings;  // by which one that is written is known: ".csv"
 };

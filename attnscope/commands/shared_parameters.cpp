@@ -111,17 +111,17 @@ Parameters run_parameters() {
            .metavariable = "N",
            .least = 1,
            .most = kMostThreads,
-           .standard_words = "all cores"},
+           .default_words = "all cores"},
           {.name = "memory",
            .type = bytes,
            .help = "of matrices in work at once, such as 2G or 512M; it never changes a result",
            .metavariable = "SIZE",
-           .standard_words = "a half of what is free"},
+           .default_words = "a half of what is free"},
           {.name = "progress",
            .type = choice,
            .metavariable = "WHEN",
            .choices = {"never", "auto", "always"},
-           .standard_words = "auto, on a terminal"}};
+           .default_words = "auto, on a terminal"}};
 }
 
 Parameters work_parameters() {
@@ -129,7 +129,7 @@ Parameters work_parameters() {
                    .type = layers,
                    .help = "layers, such as 0-3,-4-, where a negative number counts from the end",
                    .metavariable = "LAYERS",
-                   .standard_words = "all"}},
+                   .default_words = "all"}},
                  run_parameters(),
                  {{.name = "store",
                    .type = file,
@@ -147,8 +147,8 @@ Parameters output_parameters(const std::vector<std::string>& more_endings) {
            .type = choice,
            .metavariable = "FORMAT",
            .choices = format_names(),
-           .standard = "table",
-           .standard_words = "by the ending of {out}, else table",
+           .default_text = "table",
+           .default_words = "by the ending of {out}, else table",
            .noun = "format"},
           {.name = "out",
            .type = file,
@@ -170,14 +170,14 @@ Parameters bin_parameters(const BinRule& usual) {
            .help = "a number of equal bins, or fd for the Freedman-Diaconis rule",
            .metavariable = "N|fd",
            .choices = {"fd"},
-           .standard = std::to_string(usual.bins)},
+           .default_text = std::to_string(usual.bins)},
           {.name = "range",
            .type = range,
            .help = "what the bins span",
            .metavariable = "LO,HI",
-           .standard_words = shortest_decimal(usual.range->low) + "," +
-                             shortest_decimal(usual.range->high) +
-                             "; with fd from smallest to largest"}};
+           .default_words = shortest_decimal(usual.range->low) + "," +
+                            shortest_decimal(usual.range->high) +
+                            "; with fd from smallest to largest"}};
 }
 
 Parameter energy_parameter(const std::vector<double>& usual) {
@@ -187,7 +187,7 @@ Parameter energy_parameter(const std::vector<double>& usual) {
           .type = shares,
           .help = "thresholds of the energy ranks",
           .metavariable = "SHARES",
-          .standard = join(texts, ",")};
+          .default_text = join(texts, ",")};
 }
 
 Parameter per_head_flag() {

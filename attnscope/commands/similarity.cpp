@@ -25,8 +25,8 @@ Parameters similarity_parameters() {
            .type = roles,
            .metavariable = "NAMES",
            .choices = {"q", "k", "v"},
-           .standard_words = "all three",
-           .otherwise = "the rows of '*' are not the vectors of heads; similarity takes q,k,v"},
+           .default_words = "all three",
+           .rejected_role = "the rows of '*' are not the vectors of heads; similarity takes q,k,v"},
           {.name = "overlap",
            .type = flag,
            .help = "instead: how far the row spaces of heads overlap, a heads x heads matrix a "

@@ -36,7 +36,7 @@ Parameters spectrum_parameters() {
            .type = roles,
            .metavariable = "NAMES",
            .choices = role_names(),
-           .standard_words = "the projections that are there"},
+           .default_words = "the projections that are there"},
           per_head_flag(),
           energy_parameter(SpectrumRequest().thresholds),
           {.name = "rank",

@@ -108,21 +108,21 @@ Parameters window_parameters() {
            .metavariable = "N",
            .least = 1,
            .most = kMostSequences,
-           .standard_words = "100, or as many as there are; of random tokens 8"},
+           .default_words = "100, or as many as there are; of random tokens 8"},
           {.name = "length",
            .type = integer,
            .help = "tokens of each window",
            .metavariable = "T",
            .least = 1,
            .most = kMostSequences,
-           .standard_words = std::to_string(kUsualLength)},
+           .default_words = std::to_string(kUsualLength)},
           {.name = "sample",
            .type = integer,
            .help = "random windows by this seed",
            .metavariable = "SEED",
            .least = 0,
            .most = kMaxSize,
-           .standard_words = "one after the other from the start"}};
+           .default_words = "one after the other from the start"}};
 }
 
 std::vector<Exclusion> text_exclusions(bool with_windows) {

@@ -24,8 +24,8 @@ Parameters weights_parameters() {
            .type = ParameterType::roles,
            .metavariable = "NAMES",
            .choices = projections,
-           .standard_words = "those that are there",
-           .otherwise = "'*' is made of two projections; weights takes q,k,v,o,gate,up,down"},
+           .default_words = "those that are there",
+           .rejected_role = "'*' is made of two projections; weights takes q,k,v,o,gate,up,down"},
           per_head_flag()};
 }
 

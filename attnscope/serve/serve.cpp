@@ -48,19 +48,19 @@ Parameters serve_parameters() {
            .type = text,
            .help = "the address to listen at; one that other machines reach demands a token",
            .metavariable = "ADDRESS",
-           .standard = kUsualHost},
+           .default_text = kUsualHost},
           {.name = "port",
            .type = integer,
            .help = "0 picks a free one",
            .metavariable = "N",
            .least = 0,
            .most = kLargestPort,
-           .standard = std::to_string(kUsualPort)},
+           .default_text = std::to_string(kUsualPort)},
           {.name = "token",
            .type = text,
            .help = "demand this token, which is a part of the printed address",
            .metavariable = "TEXT",
-           .standard_words = "none; with {host} one made at random"}};
+           .default_words = "none; with {host} one made at random"}};
 }
 
 void serve(const Arguments& arguments, const Session& session,

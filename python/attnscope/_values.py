@@ -120,8 +120,8 @@ def text_of(parameter: dict[str, Any], value: Any) -> str | None:
         if value is True:
             return ""
         raise TypeError(f"{name}: True or False is needed, not {value!r}")
-    if value is True and parameter["bare"]:
-        return str(parameter["bare"])
+    if value is True and parameter["implied_text"]:
+        return str(parameter["implied_text"])
     if value is True and parameter["beside"]:
         return IN_MEMORY + name
     if isinstance(value, str):

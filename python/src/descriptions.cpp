@@ -30,10 +30,10 @@ nb::dict parameter_dict(const Parameter& parameter) {
   out["type"] = kTypeNames[static_cast<std::size_t>(parameter.type)];
   out["help"] = bare(full_help(parameter));
   out["choices"] = parameter.choices;
-  out["bare"] = parameter.bare;
+  out["implied_text"] = parameter.implied_text;
   out["metavariable"] = parameter.metavariable;
   out["positional"] = parameter.positional;
-  out["needed"] = !parameter.missing.empty() && parameter.unless.empty();
+  out["needed"] = !parameter.missing.empty() && parameter.not_needed_with.empty();
   return out;
 }
 

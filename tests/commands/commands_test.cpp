@@ -58,8 +58,9 @@ TEST(Commands, SpeakOfParametersThatTheyHave) {
       }
     }
     for (const Parameter& parameter : command.parameters) {
-      if (parameter.unless.empty()) continue;
-      EXPECT_NE(find_parameter(command, parameter.unless), nullptr) << parameter.unless;
+      if (parameter.not_needed_with.empty()) continue;
+      EXPECT_NE(find_parameter(command, parameter.not_needed_with), nullptr)
+          << parameter.not_needed_with;
     }
   }
 }
@@ -92,8 +93,8 @@ TEST(Commands, DefaultsAreValues) {
   for (const Command& command : all_commands()) {
     for (const Parameter& parameter : command.parameters) {
       SCOPED_TRACE(command.name + " " + parameter.name);
-      if (!parameter.standard.empty()) value_from_text(parameter, parameter.standard);
-      if (!parameter.bare.empty()) value_from_text(parameter, parameter.bare);
+      if (!parameter.default_text.empty()) value_from_text(parameter, parameter.default_text);
+      if (!parameter.implied_text.empty()) value_from_text(parameter, parameter.implied_text);
       for (const std::string& choice : parameter.choices) value_from_text(parameter, choice);
     }
   }
@@ -184,7 +185,7 @@ Command command_with_optional_choice() {
                           .type = ParameterType::choice,
                           .metavariable = "KIND",
                           .choices = {"gain", "centred"},
-                          .bare = "gain",
+                          .implied_text = "gain",
                           .noun = "kind"}}};
 }
 

@@ -84,7 +84,7 @@ def options(command: dict[str, Any], named: dict[str, list[Any]]) -> Iterator[Ke
     for name, parameter in _describe.parameters(command["name"]).items():
         if parameter["type"] == "models" or name == "remote":  # which only the hub takes
             continue
-        values = [True] if parameter["bare"] else []
+        values = [True] if parameter["implied_text"] else []
         if parameter["choices"]:
             values += parameter["choices"]
             values += [parameter["choices"][:2]] if parameter["type"] == "roles" else []

@@ -54,7 +54,7 @@ Parameters own_parameters() {
            .metavariable = "FILE",
            .missing = "name the file to write",
            .missing_hint = "for example: {out} report.html; or a folder: {charts} charts",
-           .unless = "charts",
+           .not_needed_with = "charts",
            .use = FileUse::written,
            .endings = {".html", ".htm"}},
           {.name = "charts",
