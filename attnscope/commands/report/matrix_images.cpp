@@ -1,8 +1,11 @@
 #include "attnscope/commands/report/matrix_images.h"
 
 #include "attnscope/analyses/matrix.h"
-#include "attnscope/analyses/similarity.h"
+#include "attnscope/analyses/read_weight.h"
+#include "attnscope/analysis/heads.h"
+#include "attnscope/analysis/similarity.h"
 #include "attnscope/core/error.h"
+#include "attnscope/run/lent_team.h"
 
 namespace attnscope {
 namespace {
@@ -26,26 +29,25 @@ void add_image(const Model& model, std::int64_t layer, Role role, const Session&
   }
 }
 
-/// The cosines within each head's queries, as long as there is `room`, in bytes.
-void add_cosines(const Model& model, std::int64_t layer, std::int64_t& room, const Session& session,
+/// The cosines within each head's queries, as long as there is `room`, in bytes. Heads that hold
+/// NaN or infinity have none.
+void add_cosines(const Model& model, std::int64_t layer, std::int64_t& room, const Compute& compute,
                  ReportFile& file) {
-  if (!model.has(Role::query, layer)) return;
   const HeadShape& heads = model.dimensions().heads;
+  const std::int64_t bytes = heads.head_dim * heads.head_dim;
+  if (!model.has(Role::query, layer) || room < bytes) return;
+  const auto read = read_matrix(model, layer, Role::query);
+  const auto add = [&](const auto& queries, std::int64_t head) {
+    const auto rows = head_slice(queries.view(), Role::query, head, heads);
+    if (find_not_finite(rows)) return;
+    const Matrix<double> cosines = cosine_matrix(rows, compute);
+    file.add_cosines(model.name(), layer, "q", head, cosines.view());
+  };
   for (std::int64_t head = 0; head < heads.heads; ++head) {
-    room -= heads.head_dim * heads.head_dim;
+    room -= bytes;
     if (room < 0) return;
-    ReportCollector rows;
-    run_similarity(std::span(&model, 1),
-                   {.matrices = {Role::query}, .head_matrix = HeadPlace{layer, head}},
-                   session.context, rows);
-    std::vector<double> cosines;
-    for (const Record& row : rows.report().rows) {
-      const auto& values = expect_vector<double>(row, "values");
-      cosines.insert(cosines.end(), values.begin(), values.end());
-    }
-    const std::int64_t size = std::ssize(rows.report().rows);
-    if (std::ssize(cosines) != size * size || size == 0) continue;  // skipped
-    file.add_cosines(model.name(), layer, "q", head, {cosines.data(), size, size, size});
+    if (!read.skipped.empty()) continue;
+    std::visit([&](const auto& queries) { add(queries, head); }, read.matrix);
   }
 }
 
@@ -53,12 +55,13 @@ void add_cosines(const Model& model, std::int64_t layer, std::int64_t& room, con
 
 void add_matrix_images(std::span<const Model> models, const LayerSelection& layers,
                        const Session& session, ReportFile& file) {
+  LentTeam team(session.context);
   for (const Model& model : models) {
     std::int64_t room = kCosineBytes / std::ssize(models);
     const std::int64_t count = model.dimensions().layers;
     for (const std::int64_t layer : layers.resolve(count, model.name())) {
       if (layer >= kImageLayers && layer < count - kImageLayers) continue;
-      add_cosines(model, layer, room, session, file);
+      add_cosines(model, layer, room, team.compute(), file);
       for (const Role role : {Role::query, Role::key, Role::value, Role::output}) {
         if (session.context.stop.stop_requested()) throw Stopped();
         if (model.has(role, layer)) add_image(model, layer, role, session, file);
