@@ -1,6 +1,8 @@
 #include "attnscope/analyses/kept_maps.h"
 
+#include <algorithm>
 #include <map>
+#include <utility>
 
 #include "attnscope/analyses/attention.h"
 #include "attnscope/analyses/sequence_batches.h"
@@ -19,7 +21,8 @@ std::size_t map_numbers(const LayerMaps& layer) {
   return static_cast<std::size_t>(layer.heads) * tokens * tokens;
 }
 
-void take_first(const LayerMaps& layer, const Take& take) {
+/// Of the first sequence, (H, T, T).
+std::vector<float> first_maps(const LayerMaps& layer) {
   std::vector<float> maps;
   maps.reserve(map_numbers(layer));
   for (std::int64_t head = 0; head < layer.heads; ++head) {
@@ -29,7 +32,7 @@ void take_first(const LayerMaps& layer, const Take& take) {
       maps.insert(maps.end(), weights, weights + map.cols);
     }
   }
-  take(maps);
+  return maps;
 }
 
 void check_memory(const Model& model, const KeptMapsRequest& request, const Context& context) {
@@ -80,7 +83,7 @@ void keep_maps(const Model& model, const KeptMapsRequest& request, const Context
   const Compute compute = team.compute();
   if (!request.mean) {
     return run_batch(plan.items.front(), sources.front(), compute,
-                     [&](const LayerMaps& layer) { take_first(layer, take); });
+                     [&](const LayerMaps& layer) { take(first_maps(layer)); });
   }
   std::map<std::int64_t, std::vector<double>> sums;
   for (const WorkItem& item : plan.items) {
@@ -93,6 +96,42 @@ void keep_maps(const Model& model, const KeptMapsRequest& request, const Context
     means.clear();
     for (const double sum : of_layer) means.push_back(static_cast<float>(sum / count));
     take(means);
+  }
+}
+
+HeldMaps::HeldMaps(const Model& model, KeptMapsRequest request)
+    : model_(model), request_(std::move(request)) {}
+
+Context HeldMaps::watching(const Context& context) {
+  Context out = context;
+  if (can_hold(context)) {
+    out.on_maps = [this](const WorkItem& batch, const LayerMaps& maps) { hold(batch, maps); };
+  }
+  return out;
+}
+
+void HeldMaps::give(const Context& context, const Take& take) {
+  if (held_.size() != request_.layers.size()) return keep_maps(model_, request_, context, take);
+  for (const std::vector<float>& maps : std::exchange(held_, {})) take(maps);
+}
+
+/// Little beside what a run takes, so that nobody need count it.
+bool HeldMaps::can_hold(const Context& context) const {
+  constexpr std::uint64_t kMostBytes = std::uint64_t{64} << 20;
+  const auto tokens = static_cast<std::uint64_t>(request_.sequences.front().size());
+  const auto heads = static_cast<std::uint64_t>(model_.dimensions().heads.heads);
+  const auto of_map = checked_mul(tokens, tokens * sizeof(float));
+  const auto bytes = of_map ? checked_mul(*of_map, heads * request_.layers.size()) : std::nullopt;
+  return bytes && *bytes <= std::min(kMostBytes, context.memory_bytes / 4);
+}
+
+/// Other sequences in its batch may change the last digits of a map, and keep_maps() runs the first
+/// one alone.
+void HeldMaps::hold(const WorkItem& batch, const LayerMaps& maps) {
+  const bool alone = batch.batch->first == 0 && batch.batch->tokens.size() == 1;
+  const auto& layers = request_.layers;
+  if (alone && std::binary_search(layers.begin(), layers.end(), maps.layer)) {
+    held_.push_back(first_maps(maps));
   }
 }
 

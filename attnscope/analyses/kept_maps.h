@@ -24,4 +24,30 @@ struct KeptMapsRequest {
 void keep_maps(const Model& model, const KeptMapsRequest& request, const Context& context,
                const std::function<void(std::span<const float>)>& take);
 
+/// keep_maps() of the first sequence for those who also measure it: where the maps are few, they
+/// are held while they are measured, and the model is not run again.
+class HeldMaps {
+ public:
+  /// The model and the sequences must outlive it.
+  HeldMaps(const Model& model, KeptMapsRequest request);
+
+  const std::vector<std::int64_t>& layers() const { return request_.layers; }
+
+  /// The context in which attention is to be measured for the maps to be held; valid as long as
+  /// this.
+  Context watching(const Context& context);
+
+  /// Calls take() as keep_maps() does, which it is where the maps were not held, and lets go of
+  /// them. Throws the same.
+  void give(const Context& context, const std::function<void(std::span<const float>)>& take);
+
+ private:
+  bool can_hold(const Context& context) const;
+  void hold(const WorkItem& batch, const LayerMaps& maps);
+
+  const Model& model_;
+  KeptMapsRequest request_;
+  std::vector<std::vector<float>> held_;  // of each layer, (H, T, T)
+};
+
 }  // namespace attnscope

@@ -57,6 +57,7 @@ std::vector<Source> ReadyModels::sources() const {
   std::vector<Source> sources = sources_of(models_);
   for (std::size_t model = 0; model < sources.size(); ++model) {
     sources[model].forward = &passes_[model];
+    if (rest_.on_maps) sources[model].on_maps = &rest_.on_maps;
   }
   return sources;
 }
@@ -67,7 +68,11 @@ void run_batch(const WorkItem& item, const Source& source, const Compute& comput
   std::optional<ForwardPass> own;
   if (source.forward == nullptr) own.emplace(*source.model, /*copy_weights=*/false, compute);
   const ForwardPass& pass = own ? *own : *source.forward;
-  const ForwardObserver observer{.on_maps = look,
+  const auto show = [&](const LayerMaps& maps) {
+    look(maps);
+    if (source.on_maps != nullptr) (*source.on_maps)(item, maps);
+  };
+  const ForwardObserver observer{.on_maps = show,
                                  .wants_maps =
                                      [&](std::int64_t layer) {
                                        return std::binary_search(batch.layers.begin(),

@@ -193,16 +193,22 @@ void check_token_count(std::int64_t sequences, std::int64_t length) {
                           std::to_string(kMaxTokens) + " tokens"});
 }
 
+TokenSequences whole_text(TokenIds ids, std::shared_ptr<const Tokenizer> tokenizer) {
+  TokenSequences out = one_sequence(std::move(ids), "text");
+  out.tokenizer = std::move(tokenizer);
+  return out;
+}
+
 TokenSequences token_sequences(const Arguments& arguments, const Session& session,
                                const Model& model, std::int64_t usual_sequences) {
   if (arguments.given("tokens")) {
     return one_sequence(parse_ids(arguments.text("tokens")), "tokens");
   }
   if (arguments.given("text")) {
-    const Tokenizer tokenizer = tokenizer_of(model);
-    TokenIds ids = tokenizer.encode(text_to_encode(arguments, session), /*special=*/true);
-    std::string note = unknown_note(model, unknown_tokens(tokenizer, ids));
-    TokenSequences out = one_sequence(std::move(ids), "text");
+    auto tokenizer = std::make_shared<const Tokenizer>(tokenizer_of(model));
+    TokenIds ids = tokenizer->encode(text_to_encode(arguments, session), /*special=*/true);
+    std::string note = unknown_note(model, unknown_tokens(*tokenizer, ids));
+    TokenSequences out = whole_text(std::move(ids), std::move(tokenizer));
     out.note = std::move(note);
     return out;
   }
@@ -226,12 +232,13 @@ TokenSequences token_sequences(const Arguments& arguments, const Session& sessio
                    .problem = "is needed, or {text_file}, {tokens}, {token_file} or {induction}"});
     }
     file = arguments.text("text_file");
-    const Tokenizer tokenizer = tokenizer_of(model);
-    out.of_model = cut_windows(
-        tokenizer.encode(text_to_encode(arguments, session), /*special=*/false), request, file);
+    out.tokenizer = std::make_shared<const Tokenizer>(tokenizer_of(model));
+    out.of_model =
+        cut_windows(out.tokenizer->encode(text_to_encode(arguments, session), /*special=*/false),
+                    request, file);
     UnknownTokens unknown;
     for (const TokenIds& window : out.of_model) {
-      const UnknownTokens of_window = unknown_tokens(tokenizer, window);
+      const UnknownTokens of_window = unknown_tokens(*out.tokenizer, window);
       unknown.unknown += of_window.unknown;
       unknown.all += of_window.all;
     }

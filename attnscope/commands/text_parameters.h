@@ -1,6 +1,7 @@
 // Which tokens a command runs: a text, a file, ids, or a shard of ids.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -50,12 +51,16 @@ struct TokenizedText {
 TokenizedText tokenized_text(const Arguments& arguments, const Session& session,
                              const Model& model);
 
-/// What the report says of where tokens come from.
+/// The tokens that a model is run on.
 struct TokenSequences {
   std::vector<TokenIds> of_model;  // all of one length
-  Record parameters;
+  Record parameters;               // what the report says of where they come from
   std::string note = {};  // that the model's tokenizer knows little of the text; usually empty
+  std::shared_ptr<const Tokenizer> tokenizer = {};  // that made them; null: they were given as ids
 };
+
+/// Those of a text that is run as a whole.
+TokenSequences whole_text(TokenIds ids, std::shared_ptr<const Tokenizer> tokenizer);
 
 /// Throws Error(usage) where so many sequences are more than fit in memory.
 void check_token_count(std::int64_t sequences, std::int64_t length);

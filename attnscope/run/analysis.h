@@ -11,6 +11,7 @@
 #include "attnscope/model/model.h"
 #include "attnscope/numerics/compute.h"
 #include "attnscope/results/outcome.h"
+#include "attnscope/run/context.h"
 #include "attnscope/run/item_inputs.h"
 #include "attnscope/run/progress.h"
 #include "attnscope/run/rows.h"
@@ -31,6 +32,7 @@ struct Source {
   PreparedLayers* prepared = nullptr;
   /// The model ready to run, for items that run it; null: each makes it ready.
   const ForwardPass* forward = nullptr;
+  const MapsFn* on_maps = nullptr;  // Context::on_maps; null: nobody looks
 };
 
 /// A source for each model. The models must outlive them.

@@ -15,6 +15,7 @@
 namespace attnscope {
 
 class Store;
+struct LayerMaps;
 struct Outcome;
 struct WorkItem;
 
@@ -23,6 +24,9 @@ class NotStored : public std::exception {
  public:
   const char* what() const noexcept override { return "not in the store"; }
 };
+
+/// Shown the attention maps of a batch of sequences, layer by layer.
+using MapsFn = std::function<void(const WorkItem& batch, const LayerMaps&)>;
 
 /// Other kernels may change the last digits of a number; threads and memory change nothing.
 struct Context {
@@ -41,6 +45,9 @@ struct Context {
   /// alone.
   std::function<std::vector<Outcome>(const WorkItem&, const std::stop_token&)> compute_elsewhere =
       {};
+  /// Called for every batch that is run here, on the thread that runs it: not for those whose rows
+  /// the store has. May be empty.
+  MapsFn on_maps = {};
   bool only_stored = false;  // what the store lacks is not computed: the run throws NotStored
 };
 

@@ -224,7 +224,7 @@ std::int64_t LiveReport::run_text(const TextRequest& request, const Session& giv
 void LiveReport::run_text_of(const ReportModel& model, const TextRequest& request,
                              std::size_t models, const Session& session, State& state) const {
   if (model.not_run) throw *model.not_run;
-  const TextRun run(model, session);
+  const TextRun run(given_text(model, session), session);
   const auto keep = [&](const Model& of, std::int64_t layer, std::span<const float> maps) {
     state.raw_maps->add(static_cast<std::size_t>(&of - models_.data()), layer,
                         of.dimensions().heads.heads, maps);

@@ -82,10 +82,9 @@ void ReportRun::run_on_texts() {
 
 void ReportRun::run_on_text(const ReportModel& model) {
   if (model.not_run) throw *model.not_run;
-  const UsualText text =
-      text_is_given(arguments_) ? UsualText{.model = model, .note = {}} : usual_text(model);
-  const TextRun run(text.model, session_);
-  run.add_rows_and_maps({.note = text.note, .models = reports_.size()}, file_);
+  const TextRun run(text_is_given(arguments_) ? given_text(model, session_) : usual_text(model),
+                    session_);
+  run.add_rows_and_maps({.models = reports_.size()}, file_);
   run.add_without_first(file_);
 }
 

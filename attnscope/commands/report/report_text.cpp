@@ -68,10 +68,15 @@ void check_text_file(const Arguments& report) {
   }
 }
 
-UsualText usual_text(const ReportModel& model) {
+ModelText given_text(const ReportModel& model, const Session& session) {
+  return {.model = model, .tokens = token_sequences(model.arguments, session, model.model)};
+}
+
+ModelText usual_text(const ReportModel& model) {
   if (model.not_run) throw *model.not_run;
-  const auto tokenizer = Tokenizer::find(model.model.checkpoint().folder());
-  if (!tokenizer) throw Error(ErrorKind::usage, {.problem = "no tokenizer beside the model"});
+  auto found = Tokenizer::find(model.model.checkpoint().folder());
+  if (!found) throw Error(ErrorKind::usage, {.problem = "no tokenizer beside the model"});
+  const auto tokenizer = std::make_shared<const Tokenizer>(*std::move(found));
   std::vector<std::int64_t> ids;
   const std::string_view start = longest_start([&](std::string_view text) {
     ids = tokenizer->encode(text, /*special=*/true);
@@ -89,10 +94,12 @@ UsualText usual_text(const ReportModel& model) {
                 {.problem = unknown.text() + " of the usual text are unknown to its tokenizer",
                  .hint = "give a text of its kind with {text}"});
   }
-  UsualText text{.model = with_text(model, "text", std::string(start)), .note = {}};
+  const auto count = ids.size();
+  ModelText text{.model = with_text(model, "text", std::string(start)),
+                 .tokens = whole_text(std::move(ids), tokenizer)};
   if (start.size() < kUsualText.size()) {
     text.note = verbatim(model.model.name()) + ": of the usual text the first " +
-                std::to_string(ids.size()) + " tokens, which is what the model takes";
+                std::to_string(count) + " tokens, which is what the model takes";
   }
   return text;
 }

@@ -1,6 +1,5 @@
 #include "attnscope/commands/report/text_run.h"
 
-#include "attnscope/analyses/kept_maps.h"
 #include "attnscope/commands/attention.h"
 #include "attnscope/commands/report/left_out.h"
 #include "attnscope/commands/report/map_keeper.h"
@@ -10,65 +9,69 @@
 
 namespace attnscope {
 
-TextRun::TextRun(const ReportModel& model, const Session& session)
-    : model_(model),
-      session_(session),
-      part_(attention_part(model)),
-      text_(token_sequences(part_arguments(part_), session, model.model)) {}
+TextRun::TextRun(ModelText text, const Session& session)
+    : text_(std::move(text)), session_(session), part_(attention_part(text_.model)) {}
 
 void TextRun::add_rows_and_maps(const Options& options, ReportFile& file) const {
   const auto sink = part_sink(part_, session_, file);
-  if (!options.note.empty()) sink->add_note(options.note);
+  if (!text_.note.empty()) sink->add_note(text_.note);
   NotableHeads notable(*sink);
-  add_rows(part_, notable);
+  const Model& model = text_.model.model;
+  HeldMaps maps(model, {.sequences = text_.tokens.of_model,
+                        .layers = text_.model.arguments.layers("layers").resolve(
+                            model.dimensions().layers, model.name())});
+  add_rows(part_, maps.watching(session_.context), notable);
   try {
     add_tokens(file);
-    add_maps(options, notable.heads(), file);
+    add_maps(options, maps, notable.heads(), file);
   } catch (const Error& error) {
-    leave_out("maps", model_, error, session_, file);
+    leave_out("maps", text_.model, error, session_, file);
   }
 }
 
 void TextRun::add_without_first(ReportFile& file) const {
   try {
-    const ReportPart part = without_first_part(model_);
-    add_rows(part, *part_sink(part, session_, file));
+    const ReportPart part = without_first_part(text_.model);
+    add_rows(part, session_.context, *part_sink(part, session_, file));
   } catch (const Error& error) {
-    leave_out(kWithoutFirst, model_, error, session_, file);
+    leave_out(kWithoutFirst, text_.model, error, session_, file);
   }
 }
 
 /// As the part's command would, on the tokens that there are.
-void TextRun::add_rows(const ReportPart& part, RowSink& sink) const {
+void TextRun::add_rows(const ReportPart& part, const Context& context, RowSink& sink) const {
   const Arguments arguments = part_arguments(part);
+  Session session = session_;
+  session.context = context;
   AttentionRequest request = attention_request(arguments);
-  add_sequences(request, text_, sink);
-  run_attention(std::span(&model_.model, 1), request, StoringContext(arguments, session_), sink);
+  add_sequences(request, text_.tokens, sink);
+  run_attention(std::span(&text_.model.model, 1), request, StoringContext(arguments, session),
+                sink);
 }
 
 void TextRun::add_tokens(ReportFile& file) const {
-  const TokenIds& tokens = text_.of_model.front();
+  const TokenIds& tokens = text_.tokens.of_model.front();
+  std::optional<Tokenizer> of_ids;
+  if (!text_.tokens.tokenizer) of_ids = Tokenizer::find(text_.model.model.checkpoint().folder());
+  const Tokenizer* tokenizer = of_ids ? &*of_ids : text_.tokens.tokenizer.get();
   std::vector<std::string> texts;
-  if (const auto tokenizer = Tokenizer::find(model_.model.checkpoint().folder())) {
+  if (tokenizer != nullptr) {
     for (const std::int64_t id : tokens) texts.push_back(tokenizer->text(id));
   }
-  file.add_text(model_.model.name(), tokens, texts);
+  file.add_text(text_.model.model.name(), tokens, texts);
 }
 
 /// Of the first sequence.
-void TextRun::add_maps(const Options& options, std::vector<HeadPlace> notable,
+void TextRun::add_maps(const Options& options, HeldMaps& maps, std::vector<HeadPlace> notable,
                        ReportFile& file) const {
-  const Model& model = model_.model;
-  const std::vector<std::int64_t> layers =
-      model_.arguments.layers("layers").resolve(model.dimensions().layers, model.name());
+  const Model& model = text_.model.model;
   const std::int64_t room = kMapBytes / static_cast<std::int64_t>(options.models);
-  MapKeeper keeper(model_, std::ssize(layers), std::ssize(text_.of_model.front()), room,
-                   std::move(notable), file);
-  const KeptMapsRequest request{.sequences = std::span(text_.of_model).first(1), .layers = layers};
-  auto layer = layers.begin();
-  keep_maps(model, request, session_.context, [&](std::span<const float> maps) {
-    keeper.take(*layer, maps);
-    if (options.take) options.take(model, *layer, maps);
+  MapKeeper keeper(text_.model, std::ssize(maps.layers()),
+                   std::ssize(text_.tokens.of_model.front()), room, std::move(notable), file);
+  auto layer = maps.layers().begin();
+  maps.give(session_.context, [&](std::span<const float> of_layer) {
+    keeper.take(*layer, of_layer);
+    if (options.take) options.take(model, *layer, of_layer);
     ++layer;
   });
   if (keeper.small() == 0) return;
@@ -82,8 +85,8 @@ void TextRun::add_maps(const Options& options, std::vector<HeadPlace> notable,
 /// The command that shows one more map whole: on the page, or in a file of its own where it is too
 /// large for that.
 std::string TextRun::whole_map_line(const HeadPlace& head) const {
-  const std::int64_t tokens = std::ssize(text_.of_model.front());
-  if (tokens * tokens <= kMapBytes) return page_line(model_, head, session_);
+  const std::int64_t tokens = std::ssize(text_.tokens.of_model.front());
+  if (tokens * tokens <= kMapBytes) return page_line(text_.model, head, session_);
   ReportPart kept = part_;
   kept.arguments.emplace_back("maps", "maps.safetensors");
   return part_line(kept, session_);

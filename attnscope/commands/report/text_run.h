@@ -5,8 +5,9 @@
 #include <span>
 #include <string>
 
+#include "attnscope/analyses/kept_maps.h"
 #include "attnscope/commands/report/report_part.h"
-#include "attnscope/commands/text_parameters.h"
+#include "attnscope/commands/report/report_text.h"
 
 namespace attnscope {
 
@@ -15,12 +16,10 @@ using TakeMaps = std::function<void(const Model&, std::int64_t layer, std::span<
 
 class TextRun {
  public:
-  /// Makes tokens of the text that the model's arguments name. Throws Error where there are none.
-  /// Model and session must outlive it.
-  TextRun(const ReportModel& model, const Session& session);
+  /// The session must outlive it.
+  TextRun(ModelText text, const Session& session);
 
   struct Options {
-    std::string note = {};   // what a reader should know of the text; may be empty
     std::size_t models = 1;  // that share the room for maps
     TakeMaps take = {};      // gets every map too; may be empty
   };
@@ -32,15 +31,15 @@ class TextRun {
   void add_without_first(ReportFile& file) const;
 
  private:
-  void add_rows(const ReportPart& part, RowSink& sink) const;
+  void add_rows(const ReportPart& part, const Context& context, RowSink& sink) const;
   void add_tokens(ReportFile& file) const;
-  void add_maps(const Options& options, std::vector<HeadPlace> notable, ReportFile& file) const;
+  void add_maps(const Options& options, HeldMaps& maps, std::vector<HeadPlace> notable,
+                ReportFile& file) const;
   std::string whole_map_line(const HeadPlace& head) const;
 
-  const ReportModel& model_;
+  ModelText text_;
   const Session& session_;
   ReportPart part_;
-  TokenSequences text_;
 };
 
 }  // namespace attnscope
