@@ -36,8 +36,9 @@ class PreparedLayers {
     auto operator<=>(const Key&) const = default;
   };
 
-  /// What one item needs at once may be kept while it lives, and stays after it until another one
-  /// wants the memory: what is kept is never more than items under way at some time needed.
+  /// Reserves memory for what one item needs. Prepared layers stay after the item ends, until
+  /// another item needs the memory. So they never take more than concurrent items have reserved at
+  /// some time.
   class Room {
    public:
     Room(PreparedLayers& layers, std::uint64_t bytes);

@@ -26,11 +26,11 @@ struct CheckpointTensor {
   bool is_linear = false;  // (outputs, inputs) even where the architecture stores the transpose
 };
 
-/// What a program has in memory in place of files.
+/// Tensors that a program has in memory, in place of files.
 struct TensorsInMemory {
   std::string name;                      // what messages call it
-  std::vector<NamedTensor> tensors;      // checked: every element lies in its bytes
-  std::shared_ptr<const void> owner;     // keeps these bytes
+  std::vector<NamedTensor> tensors;      // every element must lie in its bytes
+  std::shared_ptr<const void> owner;     // keeps the bytes alive
   std::optional<std::string> config;     // the text of a config.json
   std::optional<std::string> tokenizer;  // of a tokenizer.json
 };
@@ -45,7 +45,7 @@ class Checkpoint {
   /// `weights`: a file of the folder, or an index; empty: whatever find_weights() finds.
   static Checkpoint open(const CheckpointFolder& folder, std::string weights = "");
 
-  /// Its tensors are read where they lie, and nothing is written to them.
+  /// Its tensors are read in place, never copied or written to.
   static Checkpoint in_memory(TensorsInMemory memory);
 
   /// Makes one tensor of the parts of each quantised weight; see compose_quantised().
@@ -58,21 +58,21 @@ class Checkpoint {
   /// The tensor of that name, or the one that it is an alias of; null where there is none.
   const CheckpointTensor* find(std::string_view name) const;
 
-  /// Of the first of the names that the files hold; null where they hold none.
+  /// The tensor of the first of these names that the files hold; null if they hold none.
   const CheckpointTensor* find_first(std::span<const std::string> names) const;
 
   /// Other names of tensors, from the files' metadata: alias → name.
   const std::map<std::string, std::string, std::less<>>& aliases() const { return aliases_; }
 
-  /// The text of a config.json that the weights' own file holds. It is that of folder(), too, and
-  /// so is the tokenizer.json of such a file.
+  /// The text of a config.json that the weights' own file holds. folder() returns it too, and also
+  /// the tokenizer.json of such a file.
   const std::optional<std::string>& config() const { return config_; }
 
-  /// Where index and shards disagree, one for each tensor; the tensors are the union of both.
-  /// Shards that are not there are named here too, as long as one is; and what readers note.
+  /// One warning for each tensor on which index and shards disagree (the tensors are the union of
+  /// both), one for each missing shard if at least one is there, and the notes of readers.
   const std::vector<ErrorParts>& warnings() const { return warnings_; }
 
-  /// Where the index says a tensor is that no shard holds: ": the index puts it in FILE, which
+  /// For a tensor that the index names and no shard holds: ": the index puts it in FILE, which
   /// lacks it" (or "is missing"). Empty for other names.
   std::string missing_note(std::string_view name) const;
 
@@ -81,7 +81,7 @@ class Checkpoint {
   const std::filesystem::path& main_file() const { return main_file_; }
   std::uint64_t file_bytes() const;
 
-  /// That tensors name by their index.
+  /// CheckpointTensor::file is an index into these.
   const std::vector<MappedFile>& files() const { return files_; }
 
   /// Throws Error(io) if the tensor's file was cut since it was opened. Call after reading bytes.
@@ -90,15 +90,16 @@ class Checkpoint {
   /// Whether some of its files are not on this machine.
   bool is_remote() const;
 
-  /// Whether it has no files, so that nothing but their bytes tells whether tensors have changed.
+  /// Whether its tensors are in memory, without files. Then only their bytes tell whether they have
+  /// changed.
   bool is_in_memory() const { return owner_ != nullptr; }
 
-  /// Returns when these bytes of the files can be read, which those of a file on this machine
-  /// always can. Call before reading bytes. Throws Error(io) where they cannot be had.
+  /// Waits until these bytes of the files can be read; returns at once for files on this machine.
+  /// Call before reading bytes. Throws Error(io) if they cannot be fetched.
   void need(std::span<const std::span<const std::byte>> parts) const;
   void need(const CheckpointTensor& tensor) const;
 
-  /// Asks for bytes that are needed soon, and does not wait for them.
+  /// Starts to fetch bytes that are needed soon; does not wait.
   void prefetch(std::span<const std::span<const std::byte>> parts) const;
 
   /// Says that the tensor's bytes will not be read soon.
@@ -107,16 +108,16 @@ class Checkpoint {
   /// "FILE: tensor 'NAME'", for messages.
   std::string place_of(const CheckpointTensor& tensor) const;
 
-  /// What an error says that is about the tensor.
+  /// The parts of an error about the tensor.
   ErrorParts parts_of(const CheckpointTensor& tensor, std::string problem,
                       std::string hint = "") const;
 
  private:
-  /// The file, and all others that belong to it.
+  /// Opens the file and all others that belong to it.
   void open_parts(const CheckpointFolder& folder, const std::string& name);
   void add_file(const CheckpointFolder& folder, const std::string& name);
   void add_contents(MappedFile file, FileContents contents);
-  /// What the weights' file brings goes before what lies beside it.
+  /// Prefers the config and tokenizer of the weights' own file to files beside it.
   void use_own_texts();
   void warn(const CheckpointTensor& tensor, const std::string& problem);
   void open_sharded(const CheckpointFolder& folder);
@@ -136,7 +137,7 @@ class Checkpoint {
   std::optional<std::string> config_;
   std::function<std::string()> tokenizer_;
   std::vector<std::shared_ptr<const std::vector<std::byte>>> memory_;
-  std::shared_ptr<const void> owner_;  // of memory that is not ours
+  std::shared_ptr<const void> owner_;  // of the program's own memory
 };
 
 }  // namespace attnscope

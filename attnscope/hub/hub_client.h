@@ -1,4 +1,4 @@
-// Asks the hub: what a revision holds, where a file is, its bytes.
+// Requests to the hub: the files of a revision, where a file is, its bytes.
 #pragma once
 
 #include <cstdint>
@@ -15,19 +15,19 @@
 
 namespace attnscope {
 
-/// What all clients of a command share.
+/// Shared by all clients of a command.
 struct HubContext {
   HubSettings settings;
   std::stop_token stop;
-  /// Called by any thread, one at a time, with what the user should know: a wait, an old copy.
+  /// Called with notes for the user (a wait, an old copy). On any thread, one call at a time.
   std::function<void(const std::string&)> on_note;
 };
 
 /// A file of a repository, as the hub lists it.
 struct HubFile {
   std::string path;                   // from the repository's root
-  std::optional<std::uint64_t> size;  // bytes, where the hub says
-  std::string etag;                   // likewise, else empty
+  std::optional<std::uint64_t> size;  // bytes; none if the hub does not say
+  std::string etag;                   // empty if the hub does not say
 };
 
 struct HubListing {
@@ -38,11 +38,12 @@ struct HubListing {
 struct HubFileFacts {
   std::string etag;  // without quotes: a plain name
   std::optional<std::uint64_t> size;
-  std::string location;  // where its bytes are; good for some minutes, where that is another host
+  std::string location;  // where its bytes are; expires after some minutes on another host
 };
 
-/// One connection to the hub and to wherever it sends us. For one thread at a time. All throw
-/// HubError and Stopped; what is temporary is tried again, five times, unless `retries` is 0.
+/// A connection to the hub and to the hosts that it redirects to. For one thread at a time. All
+/// functions throw HubError and Stopped. Temporary errors are retried five times, unless `retries`
+/// is 0.
 class HubClient {
  public:
   static constexpr int kRetries = 5;
@@ -53,24 +54,24 @@ class HubClient {
   HubListing list(int retries = kRetries);
   /// Branches, then tags.
   std::vector<std::string> revisions();
-  /// Of a file of that commit.
+  /// The facts of a file of that commit.
   HubFileFacts facts(const std::string& commit, const std::string& path);
   /// The address at which the hub gives a file of that commit.
   std::string address_of(const std::string& commit, const std::string& path) const;
 
-  /// One GET, wherever it leads; no other try. `on_header` sees a success alone. The token goes to
-  /// the hub itself and to nobody else. `final_url`, where not null, becomes the address that
-  /// answered.
+  /// One GET. Follows redirects, never retries. `on_header` is called for a success only. The token
+  /// is sent to the hub only, never to another host. `final_url`, if not null, becomes the address
+  /// that answered.
   WebResponse get(const WebRequest& request, const WebReader& reader,
                   std::string* final_url = nullptr);
 
-  /// What its errors are about from now on.
+  /// Names what later errors are about.
   void set_file(const std::string& path) { subject_.file = path; }
   void set_subject(const HubSubject& subject) { subject_ = subject; }
   const HubSubject& subject() const { return subject_; }
 
-  /// Waits before a try again after such an error: as long as the server wants, else twice as long
-  /// each time. Throws Stopped.
+  /// Waits before a retry: as long as the server asks, else twice as long each time. Throws
+  /// Stopped.
   void wait_after(const HubError& error, int tries);
 
  private:

@@ -1,4 +1,4 @@
-// Whether numbers are all finite, many at a time.
+// Whether all numbers are finite.
 #pragma once
 
 #include <bit>
@@ -12,9 +12,8 @@
 
 namespace attnscope {
 
-/// Without leaving early, and in whole numbers alone, so that the compiler takes many at a time:
-/// one unit more makes the exponent of what is not finite, and of nothing else, overflow into the
-/// sign.
+/// Integer only and no early exit, so it vectorises. Adding one exponent unit carries into the sign
+/// bit exactly for NaN and Inf.
 template <class T>
 bool all_finite(std::span<const T> values) {
   using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;

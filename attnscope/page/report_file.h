@@ -19,7 +19,7 @@
 
 namespace attnscope {
 
-/// Of which head a map is.
+/// Which head a map belongs to.
 struct MapPlace {
   std::string model;
   std::int64_t layer = 0;
@@ -29,14 +29,14 @@ struct MapPlace {
 /// Collects, then packs. docs/formats.md describes what it makes ("attnscope-report/1").
 class ReportFile {
  public:
-  /// `about`: version, command, thresholds, … : what is said of the report as a whole. `models`:
-  /// the facts of each.
+  /// `about`: facts of the report as a whole: version, command, thresholds, …. `models`: the facts
+  /// of each model.
   ReportFile(Record about, std::vector<Record> models);
 
   /// Takes the rows of one command about one model. `id` names the part for the page; `again` is
-  /// the command that prints the same rows. Of parts with more than `most` rows only those with the
-  /// largest `order_by` are kept. The sink is valid as long as this; a part counts from its end()
-  /// on.
+  /// the command that prints the same rows. A part with more than `most` rows keeps those with the
+  /// largest `order_by`. The sink must not outlive this. A part is added when its sink's end() is
+  /// called.
   struct Part {
     std::string id;
     std::string model;
@@ -57,13 +57,13 @@ class ReportFile {
   };
   void add_left_out(LeftOut entry) { left_out_.push_back(std::move(entry)); }
 
-  /// What a reader of the file should know, a line each: what it lacks and why, what was skipped,
-  /// and the notes of its parts.
+  /// Notes for readers of the file, a line each: what it lacks and why, what was skipped, and the
+  /// notes of its parts.
   std::vector<std::string> notes() const;
 
-  /// The file as it was before the parts of that id: their rows, and what is said to be left out.
+  /// Removes the parts of that id: their rows, and their entries of what was left out.
   void remove_part(std::string_view id);
-  /// The same of the tokens and their maps.
+  /// Removes the tokens and their maps likewise.
   void remove_text();
 
   /// The tokens of the sequence whose maps are shown.
@@ -79,8 +79,8 @@ class ReportFile {
   void add_matrix(std::string model, std::int64_t layer, std::string role,
                   const WeightMatrix& matrix, std::int64_t side);
 
-  /// The cosines between the rows of one head, (d, d), as an image. Their diagonal is 1 whatever
-  /// the weights are, and left at 0.
+  /// The cosines between the rows of one head, (d, d), as an image. The diagonal, which is always
+  /// 1, is left at 0.
   void add_cosines(std::string model, std::int64_t layer, std::string role, std::int64_t head,
                    MatrixView<const double> cosines);
 
@@ -89,7 +89,7 @@ class ReportFile {
   std::string values() const;
   const std::string& maps() const { return maps_; }
 
-  /// The page with all of it. `page`: page_template().
+  /// The page with all data in it. `page`: page_template().
   void write(std::string_view page, double seconds, std::ostream& out) const;
 
  private:
@@ -102,11 +102,10 @@ class ReportFile {
   void add_map_bytes(const MapPlace& place, std::int64_t tokens, bool causal, std::int64_t side,
                      const std::string& bytes);
   void add_image(Value::List& list, Record place, const Image& image);
-  /// The last numbers, from that one on.
+  /// Removes the numbers from index `from` on.
   void drop_values(std::size_t from);
 
-  /// Its numbers lie together: they are cut off with it where nothing follows them, and else stay
-  /// unused. So it is with maps.
+  /// A part's numbers are contiguous. They are freed only if it was added last. Maps likewise.
   struct PackedPart {
     std::string id, model;
     std::string text;  // JSON
@@ -121,7 +120,7 @@ class ReportFile {
   std::vector<LeftOut> left_out_;
   Value::List texts_, map_list_, matrix_list_, cosine_list_;
   std::vector<float> values_;
-  /// Where equal numbers of the parts of one id begin, by their bytes or shape.
+  /// For the parts of one id: where numbers that were already added begin, by their bytes or shape.
   std::map<std::string, std::int64_t> known_;
   std::string known_id_;
   std::string maps_;

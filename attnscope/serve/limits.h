@@ -1,4 +1,4 @@
-// What one client can make the server hold or wait for.
+// Limits on what clients can make the server hold or wait for.
 #pragma once
 
 #include <chrono>
@@ -7,29 +7,30 @@
 
 namespace attnscope {
 
-/// Request line and headers.
+/// Size of the request line and headers.
 inline constexpr std::size_t kHeadLimitBytes = 16 << 10;
 inline constexpr std::size_t kRequestLineLimitBytes = 2 << 10;
-/// A text to run, in UTF-8.
+/// Size of a text to run, in UTF-8.
 inline constexpr std::size_t kRunTextLimitBytes = 64 << 10;
 inline constexpr std::size_t kBodyLimitBytes = kRunTextLimitBytes + (64 << 10);
-/// The maps of all heads on that text, float32, in a temporary file.
+/// Size of the maps of all heads on that text: float32, in a temporary file.
 inline constexpr std::uint64_t kRawMapsLimitBytes = std::uint64_t{4} << 30;
 
-/// A thread each; more wait for their turn.
+/// Connections at a time, one thread each. Further ones wait.
 inline constexpr std::size_t kMostConnections = 128;
-/// Of those, how many may watch what happens: each page that is open does.
+/// How many of those may be event streams. Every open page has one.
 inline constexpr int kMostEventStreams = 48;
-/// Jobs that wait while one runs.
+/// How many jobs may wait while one runs.
 inline constexpr std::size_t kMostQueuedJobs = 4;
-/// Jobs that have ended and can still be asked for.
+/// How many ended jobs are kept for clients that ask.
 inline constexpr std::size_t kMostEndedJobs = 32;
 
-/// For a request to arrive whole.
+/// Time for a request to arrive completely.
 inline constexpr std::chrono::seconds kRequestTime{10};
-/// For a reader to take any byte, and to take an answer that is no stream of events whole.
+/// Time until the client must read a byte; time to read a whole answer that is not an event stream.
 inline constexpr std::chrono::seconds kStallTime{10}, kAnswerTime{120};
-/// Where every thread is taken, one whose client has kept it waiting is ended when it is this old.
+/// When every thread is busy, the oldest connection that waits for its client is closed, if it is
+/// older than this.
 inline constexpr std::chrono::seconds kPatience{1};
 
 }  // namespace attnscope
