@@ -1,4 +1,4 @@
-// What an MLP does to each of its values, between its two linear layers.
+// The function that an MLP applies to each value between its two linear layers.
 #pragma once
 
 #include <optional>
@@ -21,8 +21,8 @@ enum class Activation {
   mish,     // x tanh(ln(1 + eˣ))
 };
 
-/// The function that transformers knows by that name (its ACT2FN); nothing for a name that it, or
-/// attnscope, does not know.
+/// The function of that name in transformers (its ACT2FN); nothing for a name that transformers or
+/// attnscope does not know.
 std::optional<Activation> activation_from_name(std::string_view name);
 
 /// A name by which activation_from_name() finds it.

@@ -34,39 +34,39 @@ constexpr int exit_code(ErrorKind kind) {
   return kErrorKinds[static_cast<std::size_t>(kind)].exit_code;
 }
 
-/// What an error is about, in parts, so that every front end can say it its own way. Parts that do
-/// not apply are empty. In `problem` and `hint`, `{name}` stands for a command's parameter, and
-/// `{{` for a brace.
+/// What an error is about, in parts, so that each front end can word it itself. Parts that do not
+/// apply are empty. In `problem` and `hint`, `{name}` stands for a command's parameter, and `{{`
+/// for a brace.
 struct ErrorParts {
   std::string file;       // as it was named
-  std::string tensor;     // of that file; a problem may name it itself: "tensor 'x' is missing"
-  std::string parameter;  // of a command, by the name of its description: "rope_offset"
+  std::string tensor;     // of that file; or named in `problem`: "tensor 'x' is missing"
+  std::string parameter;  // of a command, as its description names it: "rope_offset"
   std::string place;      // where in the file ("header"); of an error without a file, what it is
                           // about: "stdout", a model, a routine
   std::optional<std::int64_t> layer;
   std::string problem;              // what is wrong
-  std::vector<std::string> beside;  // parameters that have no meaning beside `parameter`
+  std::vector<std::string> beside;  // parameters that `parameter` excludes
   std::string hint;                 // what to do
 };
 
 /// How a front end spells a parameter: `--rope-offset` for "rope_offset".
 using SpellParameter = std::function<std::string(std::string_view name)>;
 
-/// `text` with its braces doubled, so that a problem or hint shows it as it is.
+/// `text` with its braces doubled, so that a problem or hint shows it unchanged.
 std::string verbatim(std::string_view text);
 
 /// `text` with each `{name}` spelled.
 std::string spell_parameters(std::string_view text, const SpellParameter& spell);
 
-/// "WHERE: PROBLEM (HINT)" in one line, without what is empty. Parts may hold names from files:
-/// their control bytes are escaped, and long ones are shortened.
+/// "WHERE: PROBLEM (HINT)" in one line, without empty parts. Parts may hold names from files:
+/// control bytes are escaped, and long names are shortened.
 std::string error_text(const ErrorParts& parts, const SpellParameter& spell);
 
 /// Ends the command. what() spells parameters by their bare names.
 class Error : public std::runtime_error {
  public:
   Error(ErrorKind kind, ErrorParts parts);
-  /// Of a place that is neither a file nor a parameter.
+  /// An error about a place that is neither a file nor a parameter.
   Error(ErrorKind kind, std::string_view place, std::string_view problem,
         std::string_view hint = "");
 
@@ -78,7 +78,7 @@ class Error : public std::runtime_error {
   ErrorParts parts_;
 };
 
-/// The command was asked to stop, and did; nothing is wrong.
+/// The command was asked to stop, and did. Not a failure.
 class Stopped : public std::exception {
  public:
   const char* what() const noexcept override { return "stopped"; }

@@ -1,4 +1,4 @@
-// A dense matrix in memory: a view of somebody's elements, and an owner of its own.
+// A dense matrix in memory: a view that does not own its elements, and an owner.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,8 @@
 
 namespace attnscope {
 
-/// A (rows, cols) matrix of somebody else's elements; strides are in elements. Valid as long as
-/// that memory is.
+/// A (rows, cols) matrix of elements that it does not own; strides are in elements. Valid as long
+/// as that memory is.
 template <class T>
 struct MatrixView {
   T* data = nullptr;
@@ -40,8 +40,7 @@ struct MatrixView {
   }
 };
 
-/// Owns a row-major (rows, cols) matrix. The elements start uninitialised: whoever makes one fills
-/// it.
+/// Owns a row-major (rows, cols) matrix. The elements start uninitialised; the caller fills them.
 template <class T>
 class Matrix {
  public:
@@ -71,7 +70,7 @@ class Matrix {
   std::unique_ptr<T[]> data_;
 };
 
-/// The rows of `upper`, then those of `lower`; equally many columns.
+/// The rows of `upper`, then those of `lower`. Both have the same number of columns.
 template <class T>
 Matrix<T> stacked_rows(MatrixView<const T> upper, MatrixView<const T> lower) {
   Matrix<T> out(upper.rows + lower.rows, upper.cols);

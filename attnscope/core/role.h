@@ -1,4 +1,4 @@
-// The matrices that attnscope speaks of, their names, and how heads are cut from them.
+// The matrices of a layer, their names, and how heads are cut from them.
 #pragma once
 
 #include <array>
@@ -52,7 +52,7 @@ constexpr std::span<const Role> factors_of(Role role) {
   }
 }
 
-/// Whether it is one matrix of the file; the others are made of two.
+/// Whether the role is one matrix of the file. The others are made of two.
 constexpr bool is_projection(Role role) { return factors_of(role).size() == 1; }
 
 constexpr bool is_attention(Role role) {
@@ -77,8 +77,8 @@ struct HeadShape {
     return role == Role::key || role == Role::value || role == Role::kv ? kv_heads : heads;
   }
 
-  /// What one head has of the role: rows of W_Q, W_K, W_V and of W_K stacked on W_V, columns of
-  /// W_O, the dimension that a circuit's factors share. 0 for the MLP.
+  /// The size of one head of the role: rows of W_Q, W_K, W_V and of W_K stacked on W_V; columns of
+  /// W_O; the dimension that a circuit's factors share. 0 for the MLP.
   std::int64_t inner_dim(Role role) const {
     switch (role) {
       case Role::query:

@@ -1,5 +1,5 @@
-// Bytes that are kept until they are read: in memory up to a limit, and beyond it in an unnamed
-// temporary file, which is gone when the program ends, however it ends.
+// Bytes that are kept until they are read: in memory up to a limit, beyond it in an unnamed
+// temporary file. The system removes the file when the program ends, even by a crash.
 #pragma once
 
 #include <cstdint>
@@ -12,13 +12,13 @@ namespace attnscope {
 
 class Spool {
  public:
-  /// `memory_bytes`: the most that stays in memory.
+  /// `memory_bytes`: the limit in memory.
   explicit Spool(std::size_t memory_bytes = std::size_t{4} << 20) : memory_bytes_(memory_bytes) {}
 
-  /// Adds bytes at the end; returns where they begin. Throws Error(io) where there is no room.
+  /// Appends bytes and returns their offset. Throws Error(io) if the disk is full.
   std::uint64_t append(std::string_view bytes);
 
-  /// `length` bytes from `offset` on; all of them were appended before. Throws Error(io).
+  /// Reads `length` bytes from `offset` on, which must have been appended. Throws Error(io).
   std::string read(std::uint64_t offset, std::size_t length);
 
   std::uint64_t size() const { return size_; }

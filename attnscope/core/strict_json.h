@@ -9,7 +9,7 @@ namespace attnscope {
 
 /// Parses one JSON document. Refuses duplicate keys, nesting deeper than 64 and trailing text.
 /// Throws Error(format) that names `file` and the `place` in it, such as "header"; an empty place
-/// is the whole file.
+/// means the whole file.
 nlohmann::json parse_json(std::string_view text, std::string_view file,
                           std::string_view place = "");
 

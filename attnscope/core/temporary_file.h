@@ -1,4 +1,4 @@
-// Files without a name, which are gone when they are closed, however the program ends.
+// Files without a name. The system removes them when they are closed, even by a crash.
 #pragma once
 
 #include <filesystem>
@@ -6,14 +6,14 @@
 
 namespace attnscope {
 
-/// As TMPDIR names it, be it there or not: a misspelled one must not fill /tmp.
+/// The folder that TMPDIR names, whether it exists or not: a misspelled TMPDIR must not fill /tmp.
 std::string temporary_folder();
 
-/// Returns a descriptor that can be read and written, or -1 with errno, also where the file system
-/// of `folder` has no files without names.
+/// Returns a descriptor for reading and writing, or -1 with errno. Also -1 if the file system of
+/// `folder` has no unnamed files.
 int open_unnamed_file(const std::filesystem::path& folder);
 
-/// The same in the temporary folder, on every file system.
+/// The same in the temporary folder; works on every file system.
 int open_temporary_file();
 
 }  // namespace attnscope

@@ -28,7 +28,7 @@ std::string join_words(std::span<const std::string> words);
 /// The parts of `text` between separators; one empty part for an empty text.
 std::vector<std::string> split(std::string_view text, char separator);
 
-/// The candidate nearest to `word` by edit distance, where it is so near that it may be meant.
+/// The candidate nearest to `word` by edit distance, if it is near enough to be meant.
 std::optional<std::string> closest(std::string_view word, std::span<const std::string> candidates);
 
 /// " (did you mean 'x'?)", or nothing where no candidate is near.

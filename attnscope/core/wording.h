@@ -1,4 +1,4 @@
-// Lists, and words of messages that depend on how many things they name.
+// Words of messages: lists, and nouns in singular or plural.
 #pragma once
 
 #include <concepts>
@@ -10,7 +10,7 @@
 
 namespace attnscope {
 
-/// "token" of 1, "tokens" of others; `many` is the plural where an s does not make it.
+/// "token" for 1, "tokens" for other counts; `many`: a plural that does not end in s.
 template <std::integral Count>
 std::string noun_for(Count count, std::string_view one, std::string_view many = "") {
   if (count == 1) return std::string(one);
@@ -23,13 +23,13 @@ std::string counted(Count count, std::string_view one, std::string_view many = "
   return std::to_string(count) + " " + noun_for(count, one, many);
 }
 
-/// The parts of a list as people type it: "1, 2" is "1,2".
+/// The parts of a list as people type it: "1, 2" like "1,2".
 std::vector<std::string> list_parts(std::string_view list);
 
 /// "a", "a or b", "a, b or c".
 std::string join_alternatives(std::span<const std::string> words);
 
-/// "12 MB", or bytes where there are less than one.
+/// "12 MB", or in bytes below 1 MB.
 std::string memory_text(std::uint64_t bytes);
 
 }  // namespace attnscope

@@ -1,4 +1,4 @@
-// The cache that huggingface_hub keeps too, in its layout: models--ORG--NAME with blobs/ETAG,
+// The cache of huggingface_hub, shared with it, in its layout: models--ORG--NAME with blobs/ETAG,
 // snapshots/COMMIT/PATH that link to them, refs/REVISION that hold a commit.
 #pragma once
 
@@ -13,7 +13,7 @@
 
 namespace attnscope {
 
-/// One model's folder in the cache, be it there or not.
+/// One model's folder in the cache, whether it exists or not.
 class HubCache {
  public:
   HubCache(const HubSettings& settings, const std::string& repo);
@@ -22,28 +22,28 @@ class HubCache {
   std::filesystem::path snapshot(const std::string& commit) const;
   std::filesystem::path blob(const std::string& etag) const;
 
-  /// Of a revision whose snapshot is there; nothing where the cache does not know it.
+  /// The commit of a revision, if its snapshot exists; nothing if the cache does not know it.
   std::optional<std::string> commit_of(const std::string& revision) const;
-  /// Those that it knows by name.
+  /// The revisions that it knows by name.
   std::vector<std::string> revisions() const;
 
-  /// Whether it holds that file of a commit.
+  /// Whether it holds a file of a commit.
   bool has(const std::string& commit, const std::string& path) const;
 
-  // What follows writes, and throws Error(io) where it cannot.
+  // The functions below write, and throw Error(io) on failure.
 
-  /// Makes the folders, and the tag by which backups know a cache.
+  /// Makes the folders, and the tag by which backup programs recognise a cache.
   void prepare(const std::string& commit) const;
-  /// Nothing is written where it says so already, so that a cache that is whole may be read-only.
+  /// Writes nothing if the ref is already right, so that a complete cache may be read-only.
   void write_ref(const std::string& revision, const std::string& commit) const;
-  /// That the commit has no such file: whoever asks the cache for it need not ask the hub.
+  /// Records that the commit has no such file, so that nobody needs to ask the hub.
   void write_absent(const std::string& commit, const std::string& path) const;
-  /// Puts a blob into a snapshot: as a link, or where there are none as the file itself. Then one
-  /// that is not new is copied, since other snapshots may hold it.
+  /// Puts a blob into a snapshot as a link. Without links, a new blob is moved there; an older one
+  /// is copied, since other snapshots may hold it.
   void place(const std::string& commit, const std::string& path, const std::string& etag,
              bool is_new) const;
 
-  /// Beside the models, so that it stays when a model is removed.
+  /// In a folder beside the models, so that it stays when a model is removed.
   std::filesystem::path lock_file(const std::string& etag) const;
 
  private:
@@ -53,11 +53,11 @@ class HubCache {
   bool links_;
 };
 
-/// Held by one program at a time, as huggingface_hub holds it (flock).
+/// A lock that one program holds at a time (flock), compatible with huggingface_hub.
 class FileLock {
  public:
-  /// Waits until no other program holds it. Throws Stopped, and Error(io) where it cannot be made;
-  /// file systems without locks go without.
+  /// Waits until no other program holds it. Throws Stopped, and Error(io) if the file cannot be
+  /// made. On file systems without locks it does nothing.
   FileLock(const std::filesystem::path& path, std::stop_token stop);
   ~FileLock();
   FileLock(const FileLock&) = delete;

@@ -1,4 +1,4 @@
-// What a file's ETag says of its bytes, checked while they come.
+// Checks a file's bytes against its ETag while they arrive.
 #pragma once
 
 #include <cstddef>
@@ -10,8 +10,8 @@
 
 namespace attnscope {
 
-/// The hub's ETags are a file's SHA-256 (64 digits, large files), or what git calls it (40 digits:
-/// the SHA-1 of "blob SIZE", a zero byte and the bytes). Others say nothing of the bytes.
+/// The hub's ETags are a file's SHA-256 (64 digits, large files) or its git blob id (40 digits: the
+/// SHA-1 of "blob SIZE", a zero byte and the bytes). Other ETags cannot be checked.
 class EtagChecksum {
  public:
   EtagChecksum(std::string etag, std::optional<std::uint64_t> size);
@@ -21,7 +21,7 @@ class EtagChecksum {
 
   void add(std::span<const std::byte> bytes);
 
-  /// After all bytes were added: what is wrong with them, or nothing.
+  /// Call after all bytes were added: what is wrong with them, or nothing.
   std::optional<std::string> problem();
 
  private:

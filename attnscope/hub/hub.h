@@ -1,4 +1,4 @@
-// Models by their names on the hub: out of the cache, downloaded into it, or read where they are.
+// Models by their names on the hub: from the cache, downloaded into it, or read remotely.
 #pragma once
 
 #include <map>
@@ -24,22 +24,24 @@ struct HubModel {
   std::string weights;  // a file of the folder, or an index
 };
 
-/// Of one command, which finds the same models as long as it runs. Threads may share it. All
-/// throw HubError, Stopped; Error(io, format, usage, unsupported) for models that cannot be opened.
+/// One per command: while it exists, a name always means the same model. Threads may share it. All
+/// functions throw HubError, Stopped; Error(io, format, usage, unsupported) for models that cannot
+/// be opened.
 class Hub {
  public:
   explicit Hub(HubContext context, DownloadProgressFn on_progress = {});
   ~Hub();
 
-  /// Where the revision is a pattern, an id for each branch and tag that fits, in natural order; of
-  /// the cache alone when offline. Throws Error(usage) where none does.
+  /// If the revision is a pattern: an id for each branch and tag that matches, in natural order;
+  /// offline, only those in the cache. Throws Error(usage) if none matches.
   std::vector<HubModelId> expand(const HubModelId& id);
 
-  /// In the cache, whole: what it lacks is downloaded. Without the hub, as it is there.
+  /// The model in the cache; missing files are downloaded. If the hub cannot be reached, the
+  /// cache's copy as it is.
   HubModel fetch(const HubModelId& id);
 
-  /// On the hub: its bytes are fetched when they are needed, and nothing is kept. A model that the
-  /// cache holds is taken from there.
+  /// The model on the hub: bytes are fetched when they are needed and not kept on disk. A model
+  /// that is in the cache is read from there.
   HubModel open_remote(const HubModelId& id);
 
  private:

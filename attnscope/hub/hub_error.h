@@ -1,4 +1,4 @@
-// What the hub refuses, in words.
+// Errors of the hub, and their messages.
 #pragma once
 
 #include <optional>
@@ -11,12 +11,12 @@
 namespace attnscope {
 
 enum class HubFault {
-  no_model,  // or one that is not shown to whoever asks
+  no_model,  // or it is hidden from this user
   gated,     // its conditions were not accepted
   bad_token,
   no_revision,
   no_file,
-  unreachable,  // no answer, or a cut one
+  unreachable,  // no answer, or an incomplete one
   rate_limited,
   other,
 };
@@ -33,7 +33,7 @@ class HubError : public Error {
   HubFault fault() const { return fault_; }
   /// Whether the same may work a moment later.
   bool is_temporary() const { return is_temporary_; }
-  /// How long the server wants to be left alone; nothing where it does not say.
+  /// How long the server asks to wait; nothing if it does not say.
   std::optional<double> wait_seconds() const { return wait_seconds_; }
 
  private:
@@ -42,7 +42,7 @@ class HubError : public Error {
   std::optional<double> wait_seconds_;
 };
 
-/// What was asked for; `file` is empty for what is about the whole model.
+/// What was requested; `file` is empty if it is the whole model.
 struct HubSubject {
   std::string model;  // as the user named it
   std::string repo;
@@ -50,11 +50,11 @@ struct HubSubject {
   std::string file;
 };
 
-/// Of an answer that is neither a success nor a redirect, from `host`.
+/// The error for an answer of `host` that is neither a success nor a redirect.
 HubError error_of_answer(const WebResponse& response, const std::string& host,
                          const HubSubject& subject, const HubSettings& settings);
 
-/// Of no answer.
+/// The error for a missing answer.
 HubError error_of_connection(const ConnectionError& error, const std::string& host,
                              const HubSubject& subject);
 

@@ -11,17 +11,17 @@
 
 namespace attnscope {
 
-/// What opening a model takes of its repository. Files are named within `folder`.
+/// The files of a repository that are needed to open a model. Names are relative to `folder`.
 struct ModelFiles {
   std::string folder;               // of the repository: "" or "sub/folder/"
   std::string weights;              // a file, or an index
-  std::vector<std::string> needed;  // with those of the configuration and the tokenizer
-  std::vector<std::string> absent;  // of these, what the repository lacks
+  std::vector<std::string> needed;  // including the configuration and the tokenizer
+  std::vector<std::string> absent;  // those that the repository lacks
 };
 
-/// By a list of its files; weights are chosen as in a folder on this machine. The shards that an
-/// index names are not among them: see shards_of(). Throws what find_weights() throws, and
-/// Error(io) where the part that `id` names is not there.
+/// Chooses from the list of the repository's files, in the same way as from a folder on this
+/// machine. Shards that an index names are not included: see shards_of(). Throws what
+/// find_weights() throws, and Error(io) if the part that `id` names does not exist.
 ModelFiles model_files(const HubModelId& id, std::span<const HubFile> files);
 
 }  // namespace attnscope

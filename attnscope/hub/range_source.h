@@ -1,4 +1,4 @@
-// The bytes of a file on the hub, range by range, with no file on this machine.
+// The bytes of a file on the hub, fetched range by range, without a local file.
 #pragma once
 
 #include <memory>
@@ -11,7 +11,7 @@
 
 namespace attnscope {
 
-/// Connections that are open and in nobody's hands, for threads that need one for a while.
+/// A pool of open connections. A thread takes one and gives it back.
 class HubConnections {
  public:
   explicit HubConnections(HubContext context) : context_(std::move(context)) {}
@@ -25,7 +25,7 @@ class HubConnections {
   std::vector<std::unique_ptr<HubClient>> free_;
 };
 
-/// Where the bytes of `file` of a commit come from. `subject.file` is its path in the repository.
+/// The source of the bytes of a file of a commit. `subject.file` is its path in the repository.
 std::shared_ptr<RangeSource> range_source(std::shared_ptr<HubConnections> connections,
                                           HubSubject subject, std::string commit,
                                           std::uint64_t bytes);

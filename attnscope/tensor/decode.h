@@ -8,9 +8,9 @@
 namespace attnscope {
 
 /// Decodes elements `first, first + stride, …` (`count` of them) of a tensor whose dtype is of
-/// class `real` into `out`. Elements are counted from the first in the tensor's bytes, and those of
-/// a source row by row. Every such value is exact in T, except float64 stored and T = float.
-/// Throws std::invalid_argument for dtypes of other classes.
+/// class `real` into `out`. Elements are counted from the first in the tensor's bytes; elements of
+/// a source are counted row by row. Every value is exact in T, except stored float64 with T =
+/// float. Throws std::invalid_argument for dtypes of other classes.
 template <class T>
 void decode_elements(const TensorView& tensor, std::int64_t first, std::int64_t stride,
                      std::int64_t count, T* out);

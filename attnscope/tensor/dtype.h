@@ -32,7 +32,7 @@ enum class DType {
   f6_e3m2,
   f4,
   c64,
-  packed,  // listed, not decoded; of the last, TensorView says what it is
+  packed,  // listed, not decoded; of `packed`, TensorView says what it is
 };
 
 enum class DTypeClass { real, integer, undecoded };
@@ -46,7 +46,7 @@ struct DTypeInfo {
 
 const DTypeInfo& dtype_info(DType dtype);
 std::optional<DType> dtype_from_name(std::string_view name);
-/// Those that safetensors files name: all but `packed`.
+/// The dtypes that safetensors files name: all but `packed`.
 std::span<const DTypeInfo> all_dtypes();
 
 inline std::string_view dtype_name(DType dtype) { return dtype_info(dtype).name; }

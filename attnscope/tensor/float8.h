@@ -1,4 +1,4 @@
-// The 8-bit floating-point formats. Each has 256 values: a table says all of them.
+// The 8-bit floating-point formats. Each has 256 values, so a table holds all of them.
 #pragma once
 
 #include <array>
@@ -7,7 +7,7 @@
 
 namespace attnscope {
 
-/// What each bit pattern stands for, exactly. Throws std::invalid_argument for a dtype that is no
+/// The exact value of each bit pattern. Throws std::invalid_argument for a dtype that is not an
 /// 8-bit float.
 const std::array<float, 256>& float8_values(DType dtype);
 

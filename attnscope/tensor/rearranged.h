@@ -1,4 +1,4 @@
-// Tensors whose rows a file keeps in another order, or turned.
+// Tensors whose rows a file keeps in another order, or transposed.
 #pragma once
 
 #include <cstdint>
@@ -19,12 +19,12 @@ struct RowOrder {
   std::int64_t stored_row(std::int64_t row) const;
 };
 
-/// The tensor with rows in the order that was meant. Of a tensor of one axis its elements are put
-/// in order. `stored` has order.rows() rows (or elements), one or two axes and no float64, whose
-/// values a source cannot give.
+/// The tensor with its rows in the model's order. For a tensor of one axis, the elements are
+/// reordered. `stored` has order.rows() rows (or elements) and one or two axes. It is not float64,
+/// because sources give float32.
 TensorView with_rows_in_order(const TensorView& stored, const RowOrder& order);
 
-/// (cols, rows) of a tensor of two axes.
+/// The transpose of a tensor of two axes.
 TensorView transposed(const TensorView& stored);
 
 }  // namespace attnscope

@@ -1,4 +1,4 @@
-// Which bytes a part of a table takes.
+// Which bytes a part of a table occupies.
 #pragma once
 
 #include <cstddef>
@@ -8,8 +8,8 @@
 
 namespace attnscope {
 
-/// Bytes [begin, end) of so many rows of `row_bytes` bytes; where these are whole rows, all of them
-/// in one stretch.
+/// Bytes [begin, end) of each of these rows of `row_bytes` bytes. Whole rows are returned as one
+/// stretch.
 std::vector<std::span<const std::byte>> row_stretches(std::span<const std::byte> table,
                                                       std::int64_t row_bytes,
                                                       std::int64_t first_row, std::int64_t rows,

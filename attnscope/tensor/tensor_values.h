@@ -1,5 +1,5 @@
-// The values of a matrix of a file, read straight from the file's bytes where their order does not
-// matter: in runs as they lie there, without a decoded copy of the matrix.
+// The values of a matrix, read straight from the file's bytes, for code that does not need them in
+// order: no decoded copy of the matrix is made.
 #pragma once
 
 #include <cstdint>
@@ -25,30 +25,30 @@ inline MatrixPart whole_part(const TensorMatrix& matrix) {
   return {0, matrix.rows, 0, matrix.cols};
 }
 
-/// Every value of the part once, exact in float64, in blocks of at most a few thousand. The order
-/// follows the storage. The dtype must be of class `real`.
+/// Visits every value of the part once, exact in float64, in blocks of at most a few thousand, in
+/// storage order. The dtype must be of class `real`.
 void visit_values(const TensorMatrix& matrix, const MatrixPart& part,
                   const std::function<void(std::span<const double>)>& visit);
 
-/// About `wanted` values of the part: one at random from each of as many equal stretches, by a
-/// fixed seed; all of them where there are no more.
+/// About `wanted` values of the part: one at random (fixed seed) from each of `wanted` equal
+/// stretches. All values if there are no more.
 std::vector<double> sample_values(const TensorMatrix& matrix, const MatrixPart& part,
                                   std::int64_t wanted);
 
-/// Whether elements are so short that counting their bit patterns says all there is to say; those of
-/// a source where it rounds to 16 bits.
+/// Whether counting bit patterns is enough to know all values: for dtypes of 8 and 16 bits, and for
+/// sources that round to 16 bits.
 bool has_countable_patterns(const TensorView& tensor);
 
-/// What the 2^bits bit patterns of such a dtype stand for.
+/// The values of the 2^bits bit patterns of such a dtype.
 struct PatternTable {
   std::vector<double> values;            // by pattern; NaN and Inf among them
   std::vector<std::uint32_t> ascending;  // the patterns of finite values, by value
 };
 
-/// Throws std::invalid_argument for other dtypes than those of such tensors.
+/// Throws std::invalid_argument for other dtypes.
 const PatternTable& pattern_table(DType dtype);
 
-/// Adds how often each bit pattern occurs in the part to `counts`, (2^bits,).
+/// Adds to `counts`, (2^bits,), how often each bit pattern occurs in the part.
 void count_patterns(const TensorMatrix& matrix, const MatrixPart& part,
                     std::span<std::int64_t> counts);
 
