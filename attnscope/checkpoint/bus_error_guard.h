@@ -1,4 +1,4 @@
-// Reading a mapped file that was cut meanwhile yields zeros, where the program asked for that.
+// Makes reads of a mapped file that has become shorter yield zeros, if the program asks for it.
 #pragma once
 
 #include <cstddef>
@@ -6,16 +6,15 @@
 
 namespace attnscope {
 
-/// Makes reads past the end of a cut file yield zeros in every GuardedRange of this process, by
-/// handling SIGBUS. Faults outside of them go to the handler that was there before. Call it once
-/// at the start, from the program and not from a library: signals are the program's own. A program
-/// that embeds attnscope and does not call it is ended by SIGBUS when somebody cuts a file that it
-/// is reading, as by any mapped file. One that installs a handler of its own afterwards must pass
-/// on what it does not know. Later calls do nothing.
+/// Handles SIGBUS, so that reads past the end of a truncated file yield zeros in every GuardedRange
+/// of this process. Other faults go to the previous handler. Call it once at the start, from the
+/// program and not from a library, because signals belong to the program. Without this call, SIGBUS
+/// ends a program when somebody truncates a file that it is reading, as with any mapped file. A
+/// program that installs its own handler afterwards must pass on faults that it does not know.
+/// Later calls do nothing.
 void install_bus_error_guard();
 
-/// A range of mapped memory that the guard watches from construction to destruction; move-only.
-/// There may be any number of them.
+/// A range of mapped memory that the guard watches while this object exists. Move-only.
 class GuardedRange {
  public:
   GuardedRange() = default;  // watches nothing
@@ -24,7 +23,7 @@ class GuardedRange {
   GuardedRange(GuardedRange&& other) noexcept;
   GuardedRange& operator=(GuardedRange&& other) noexcept;
 
-  /// Whether zeros were read in place of bytes; stays true though the file may grow again.
+  /// Whether zeros were read in place of bytes. Stays true even if the file grows again.
   bool was_cut() const;
 
   struct Node;

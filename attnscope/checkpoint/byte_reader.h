@@ -1,4 +1,4 @@
-// Reading the structure of a binary file piece by piece, never past its end.
+// Reads the structure of a binary file piece by piece, never past its end.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 
 namespace attnscope {
 
-/// Where an error is found: a file, and what of it ("data.pkl"; empty: the file itself).
+/// Where an error is: a file, and a part of it ("data.pkl"; empty: the file itself).
 struct FilePlace {
   std::string file;
   std::string place = {};
@@ -23,10 +23,10 @@ struct FilePlace {
 /// Throws Error(format).
 [[noreturn]] void refuse(const FilePlace& where, std::string problem, std::string hint = "");
 
-/// Blocks until a stretch of a file is there to be read; does nothing for files on disk.
+/// Waits until a stretch of a file can be read. Does nothing for files on disk.
 using NeedBytes = std::function<void(std::span<const std::byte>)>;
 
-/// A number as it is stored, which may begin at any byte.
+/// Loads a number that is stored at any byte, aligned or not.
 template <class T>
 T load_number(const void* at, bool big_endian = false) {
   std::array<std::byte, sizeof(T)> stored;
@@ -37,15 +37,15 @@ T load_number(const void* at, bool big_endian = false) {
   return std::bit_cast<T>(stored);
 }
 
-/// A place in bytes that moves forward as they are read.
+/// A position in bytes that moves forward as they are read.
 ///
-/// Where fewer bytes are left than are asked for, Error(format) says that the part ends early, or
-/// within `what` where the caller gives a name to what is being read.
+/// If fewer bytes are left than requested, throws Error(format): the part ends early, or "ends
+/// within `what`" if the caller names what it reads.
 class ByteReader {
  public:
-  /// `part`: what an error says ends too early ("the central directory"). Bytes are asked for in
-  /// steps of `step_bytes` as reading gets to them, so that a part whose end is not known before it
-  /// is read is not fetched whole.
+  /// `part`: named in errors as ending too early ("the central directory"). Calls `need` in steps
+  /// of `step_bytes`, as reading proceeds, because the end of a part may be unknown until it is
+  /// read.
   ByteReader(std::span<const std::byte> bytes, FilePlace where, std::string_view part,
              NeedBytes need = {}, std::size_t step_bytes = 64 * 1024);
 
@@ -53,20 +53,20 @@ class ByteReader {
   std::size_t left() const { return bytes_.size() - position_; }
   const FilePlace& where() const { return where_; }
 
-  /// Of the numbers from here on; little-endian until it is set.
+  /// The byte order of the next numbers; little-endian at first.
   bool big_endian() const { return big_endian_; }
   void set_big_endian(bool big_endian) { big_endian_ = big_endian; }
 
   /// The next `count` bytes.
   std::span<const std::byte> take(std::uint64_t count, std::string_view what = {});
 
-  /// The next `count` bytes, which must be in the file and are not asked for.
+  /// Skips the next `count` bytes, which must be in the file, without calling `need`.
   std::span<const std::byte> pass_over(std::uint64_t count, std::string_view what = {});
 
-  /// The next `count` bytes as text, whatever they are.
+  /// The next `count` bytes as text, unchecked.
   std::string_view take_text(std::uint64_t count, std::string_view what = {});
 
-  /// Up to `end`, which is passed over and not part of the text.
+  /// The text up to `end`, which is skipped.
   std::string_view take_until(char end);
 
   template <class T>
@@ -77,7 +77,7 @@ class ByteReader {
  private:
   std::span<const std::byte> bytes_;
   std::size_t position_ = 0;
-  std::size_t asked_ = 0;  // where the last stretch ends that was asked for
+  std::size_t asked_ = 0;  // end of the last stretch that `need` was called for
   bool big_endian_ = false;
   FilePlace where_;
   std::string part_;

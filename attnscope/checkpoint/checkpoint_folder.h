@@ -1,4 +1,4 @@
-// The folder of a checkpoint: on this machine, or elsewhere and read over the network.
+// The folder of a checkpoint: on this machine, or remote.
 #pragma once
 
 #include <cstdint>
@@ -20,31 +20,31 @@ class CheckpointFolder {
   CheckpointFolder(std::filesystem::path path) : path_(std::move(path)) {}
   CheckpointFolder() = default;
 
-  /// Elsewhere: it holds these files, and `path` is what messages call it.
+  /// A remote folder that holds these files. Messages call it `path`.
   CheckpointFolder(std::filesystem::path path, std::vector<RemoteFile> files)
       : path_(std::move(path)), files_(std::move(files)), is_remote_(true) {}
 
   const std::filesystem::path& path() const { return path_; }
   bool is_remote() const { return is_remote_; }
 
-  /// False also where the name cannot even be looked up: names come from files and may be too long.
+  /// False also if the name cannot be looked up: names come from files and may be too long.
   bool has(const std::string& name) const;
   MappedFile open(const std::string& name) const;
 
   /// The whole of a small text file. Throws Error(io), or Error(format) above `limit_bytes`.
   std::string read_text(const std::string& name, std::uint64_t limit_bytes) const;
 
-  /// What messages call one of its files.
+  /// The name of one of its files in messages.
   std::string place_of(const std::string& name) const;
 
-  /// From now on that file is the text that `make` gives each time it is read, which another file
-  /// brings.
+  /// From now on, reading that file returns the text that `make` gives. For texts that are inside
+  /// another file.
   void bring_text(const std::string& name, std::function<std::string()> make, std::string place);
 
-  /// From now on it has no such file.
+  /// From now on, the folder seems to have no such file.
   void hide(const std::string& name) { texts_[name] = std::nullopt; }
 
-  /// Names of its files with that ending, sorted. Throws Error(io) where it cannot be listed.
+  /// Names of its files with that ending, sorted. Throws Error(io) if it cannot be listed.
   std::vector<std::string> names_ending(std::string_view ending) const;
 
  private:
@@ -57,7 +57,7 @@ class CheckpointFolder {
 
   std::filesystem::path path_;
   std::map<std::string, std::optional<Text>> texts_;  // none: the file is hidden
-  std::vector<RemoteFile> files_;                     // of one elsewhere
+  std::vector<RemoteFile> files_;                     // of a remote folder
   bool is_remote_ = false;
 };
 

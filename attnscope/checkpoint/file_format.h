@@ -22,33 +22,34 @@ struct NamedTensor {
   TensorView view;
 };
 
-/// What a reader finds in a file. Views point into the file, or into `memory`.
+/// What a reader finds in a file. Views point into the file or into `memory`.
 struct FileContents {
   std::vector<NamedTensor> tensors;             // in the order of their bytes
   std::map<std::string, std::string> metadata;  // free texts; some name a tensor: alias → name
-  std::optional<std::string> config;  // the text of a config.json, where the file has its own
-  /// Makes that of a tokenizer.json, likewise, while the file is open: few commands want it. May
-  /// throw as readers do. Null: none.
+  std::optional<std::string> config;  // the text of a config.json, if the file has its own
+  /// Makes the text of a tokenizer.json, if the file has one; else null. Called only when it is
+  /// needed, while the file is open. May throw as readers do.
   std::function<std::string()> tokenizer;
-  std::vector<std::shared_ptr<const std::vector<std::byte>>> memory;  // what had to be unpacked
-  std::vector<std::string> notes;  // what the user should know of the file, a line each
+  std::vector<std::shared_ptr<const std::vector<std::byte>>> memory;  // what was unpacked
+  std::vector<std::string> notes;  // notes for the user, a line each
 };
 
 struct FileFormat {
   std::string_view name;                  // "safetensors"
-  std::string_view usual;                 // the file of a folder that is looked for first, or none
-  std::vector<std::string_view> endings;  // of its files
-  /// Whether a file that starts so is one; null: its ending says it all. Readers check the rest.
+  std::string_view usual;                 // the usual file name, looked for first; empty: none
+  std::vector<std::string_view> endings;  // file endings
+  /// Whether the first bytes are those of this format; null: the ending decides. Readers check the
+  /// rest.
   bool (*recognises)(std::span<const std::byte> start);
-  /// Checks everything that is not tensor data before any tensor is believed. `name` is the file's,
-  /// for messages. Calls file.need() for what it looks at. Throws Error(format, unsupported).
+  /// Checks everything that is not tensor data, then returns the tensors. `name` is the file's, for
+  /// messages. Calls file.need() for the bytes that it reads. Throws Error(format, unsupported).
   FileContents (*read)(const MappedFile& file, std::string_view name);
-  /// All files of the checkpoint that this one is a part of, by its name; null: it is alone.
+  /// All files of the checkpoint of which this one is a part, by its name; null: one file is all.
   std::vector<std::filesystem::path> (*parts)(const std::filesystem::path& file) = nullptr;
-  /// In place of `read`, where parts only mean something together: all of them, in the order of
-  /// `parts`, to the contents of each.
+  /// In place of `read`, for formats whose parts must be read together: all parts, in the order of
+  /// `parts`. Returns the contents of each.
   std::vector<FileContents> (*read_parts)(std::span<const MappedFile> parts) = nullptr;
-  bool may_bring_config = true;  // its files can say what a config.json would
+  bool may_bring_config = true;  // its files can hold a config.json's content
 };
 
 /// In the order in which the files of a folder are preferred.

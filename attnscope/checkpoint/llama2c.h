@@ -10,15 +10,16 @@
 
 namespace attnscope {
 
-/// By the first bytes: version 1 has a name of its own, version 0 only numbers that make sense.
+/// Recognises a file by its first bytes: version 1 has a magic number, version 0 only plausible
+/// sizes.
 bool is_llama2c(std::span<const std::byte> start);
 
-/// In transformers' names and order of rows, with a config.json; versions 0 and 1. Throws
-/// Error(format) where the file is not as long as its numbers demand, Error(unsupported) for
-/// others.
+/// Reads versions 0 and 1, in transformers' names and order of rows, with a config.json. Throws
+/// Error(format) if the file's length does not fit its header, Error(unsupported) for other
+/// versions.
 FileContents parse_llama2c(std::span<const std::byte> file, std::string_view name);
 
-/// The same, of which only the header needs to be there.
+/// The same for a mapped file, of which only the header is read.
 FileContents read_llama2c(const MappedFile& file, std::string_view name);
 
 }  // namespace attnscope

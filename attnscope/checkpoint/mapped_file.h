@@ -1,4 +1,4 @@
-// The bytes of a file, mapped into memory; it notices when the file is cut or written to.
+// The bytes of a file, mapped into memory. Detects if the file is truncated or written to.
 #pragma once
 
 #include <cstddef>
@@ -14,23 +14,23 @@
 
 namespace attnscope {
 
-/// What tells whether a file is still the one that was opened.
+/// Identifies the state of a file, to tell whether it has changed since it was opened.
 struct FileState {
   std::uint64_t bytes = 0;
   std::int64_t modified_ns = 0;  // since 1970
   std::int64_t changed_ns = 0;   // of its inode, which no program can set
 };
 
-/// Owns the mapping; move-only. Call `check_intact()` after reading and before believing: of a file
-/// that was cut after it was opened, what lies past its end is read as zeros (where the program has
-/// called install_bus_error_guard(); else the system ends it).
+/// Owns the mapping; move-only. Call `check_intact()` after reading, before using what was read: if
+/// the file was truncated after it was opened, bytes past its end read as zeros (if the program has
+/// called install_bus_error_guard(); else SIGBUS ends it).
 class MappedFile {
  public:
   /// Throws Error(io) where the file cannot be opened or is no regular file.
   explicit MappedFile(const std::filesystem::path& path);
-  /// Of a file elsewhere: its bytes are there once they were needed.
+  /// A remote file: need() fetches its bytes.
   explicit MappedFile(RemoteFile file);
-  /// Stands for `bytes` that a program has in memory, which are not its own.
+  /// Stands for `bytes` of the program's memory, which it does not own.
   static MappedFile in_memory(std::string name, std::uint64_t bytes);
   ~MappedFile();
   MappedFile(MappedFile&& other) noexcept;
@@ -39,32 +39,33 @@ class MappedFile {
   std::span<const std::byte> bytes() const { return bytes_; }
   const std::filesystem::path& path() const { return path_; }
 
-  /// As it was when it was opened.
+  /// The file's state when it was opened.
   const FileState& state() const { return state_; }
 
   bool is_remote() const { return remote_ != nullptr; }
 
-  /// Returns when `part` of the bytes can be read: at once where the file is on this machine. Bytes
-  /// of other files are ignored here and below. Throws Error(io) where they cannot be had.
+  /// Waits until `part` of the bytes can be read; returns at once for a file on this machine. Bytes
+  /// of other files are ignored here and below. Throws Error(io) if they cannot be fetched.
   void need(std::span<const std::byte> part) const { need({&part, 1}); }
 
-  /// Of many, some of what lies between may be read too, where that costs less than to begin anew.
+  /// The same for many parts. May also fetch bytes between them, if that is cheaper than another
+  /// request.
   void need(std::span<const std::span<const std::byte>> parts) const;
 
-  /// Asks for parts of the bytes to be read soon, and does not wait for them.
+  /// Starts to read parts of the bytes; does not wait.
   void prefetch(std::span<const std::byte> part) const { prefetch({&part, 1}); }
   void prefetch(std::span<const std::span<const std::byte>> parts) const;
 
-  /// Says that `part` of the bytes will not be read soon: what memory held of it may go.
+  /// Says that `part` will not be read soon, so that its memory may be freed.
   void release(std::span<const std::byte> part) const;
 
-  /// Throws Error(io) naming the file if it was cut or written to since it was opened.
+  /// Throws Error(io) that names the file if it was truncated or written to since it was opened.
   void check_intact() const;
 
  private:
   MappedFile(std::filesystem::path path, FileState state) : path_(std::move(path)), state_(state) {}
 
-  /// Where in the file the part begins; nothing where it is no part of it.
+  /// The offset of the part in the file; nothing if it is not a part of it.
   std::optional<std::size_t> place_of(std::span<const std::byte> part) const;
 
   struct Stretch {

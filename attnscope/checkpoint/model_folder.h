@@ -1,4 +1,4 @@
-// The files of a model's folder: which of them are read, and what another one would change.
+// The files of a model's folder: which are read, and what an additional file would change.
 #pragma once
 
 #include <filesystem>
@@ -11,17 +11,17 @@
 
 namespace attnscope {
 
-/// What is read beside the weights, of those that are there: the configuration and the tokenizer.
+/// The files that are read beside the weights, if they exist: the configuration and the tokenizer.
 std::span<const std::string_view> companion_files();
 
-/// The shards that an index in the folder names. Empty where `weights` is no index.
+/// The shards that an index in the folder names. Empty if `weights` is not an index.
 std::vector<std::string> shards_of(const CheckpointFolder& folder, const std::string& weights);
 
-/// Files of this machine that the checkpoint is read from, and those that opening it again looks
-/// for, whether they are there or not.
+/// The local files that the checkpoint is read from, and those that opening it would look for,
+/// whether they exist or not.
 std::vector<std::filesystem::path> paths_of(const Checkpoint& checkpoint);
 
-/// Whether the folder would open as other weights, or as none, if it held a file of that name too.
+/// Whether a new file of that name would make the folder open as other weights, or not at all.
 bool changes_weights(const CheckpointFolder& folder, const std::string& name);
 
 /// How files of weights end: ".safetensors", ".bin", …

@@ -1,4 +1,4 @@
-// The bytes of a file that is not on this machine, fetched as they are needed.
+// The bytes of a remote file, fetched when they are needed.
 #pragma once
 
 #include <condition_variable>
@@ -18,28 +18,28 @@
 
 namespace attnscope {
 
-/// Where such bytes come from.
+/// A source of a remote file's bytes.
 class RangeSource {
  public:
   virtual ~RangeSource() = default;
-  /// All of out, from that byte of the file on. Threads may call it at once. Throws Error(io)
-  /// where they cannot be had, and Stopped.
+  /// Fills `out` with the file's bytes from `offset` on. Several threads may call it at the same
+  /// time. Throws Error(io) if they cannot be fetched, and Stopped.
   virtual void read(std::uint64_t offset, std::span<std::byte> out) = 0;
 };
 
-/// Does what it is given in the background, two at a time: more would not make a connection faster.
+/// Runs tasks in the background, two at a time: more would not make a connection faster.
 class Fetcher {
  public:
   static constexpr int kAtOnce = 2;
 
   Fetcher();
-  ~Fetcher();  // what has not begun is dropped
+  ~Fetcher();  // drops tasks that have not begun
   Fetcher(const Fetcher&) = delete;
   Fetcher& operator=(const Fetcher&) = delete;
 
   void run(std::function<void()> task);
 
-  /// Held by whoever reads, in the background or not.
+  /// Held during every read, in the background or not.
   std::counting_semaphore<kAtOnce>& connections() { return connections_; }
 
  private:
@@ -56,13 +56,13 @@ class Fetcher {
 /// A file that is read over the network.
 struct RemoteFile {
   std::string name;            // in its folder
-  std::filesystem::path path;  // what messages call it; equal only for equal contents
+  std::filesystem::path path;  // its name in messages; equal only for equal contents
   std::uint64_t bytes = 0;
   std::shared_ptr<RangeSource> source;
   std::shared_ptr<Fetcher> fetcher;  // of all files of a checkpoint
 };
 
-/// What is there of a remote file, in memory of the file's size that starts out empty.
+/// The fetched parts of a remote file, in memory of the file's size, which starts empty.
 class RemoteBytes {
  public:
   /// `memory` must outlive it.
@@ -71,14 +71,14 @@ class RemoteBytes {
   RemoteBytes(const RemoteBytes&) = delete;
   RemoteBytes& operator=(const RemoteBytes&) = delete;
 
-  /// Returns when bytes [begin, end) are there. Every byte is fetched once, unless it was released.
-  /// Throws what the source throws.
+  /// Waits until bytes [begin, end) are there. Every byte is fetched once, unless forget() dropped
+  /// it. Throws what the source throws.
   void need(std::uint64_t begin, std::uint64_t end);
 
-  /// Starts to fetch them; a failure shows when they are needed.
+  /// Starts to fetch the bytes. A failure is reported when they are needed.
   void prefetch(std::uint64_t begin, std::uint64_t end);
 
-  /// They will not be read soon: memory may drop them.
+  /// Says that the bytes will not be read soon, so that their memory may be freed.
   void forget(std::uint64_t begin, std::uint64_t end);
 
  private:
@@ -88,7 +88,7 @@ class RemoteBytes {
   };
   using Stretches = std::map<std::uint64_t, Stretch>;  // by begin; they do not overlap
 
-  /// The stretch that holds that byte, or the end.
+  /// The stretch that holds that byte, or end().
   Stretches::iterator at(std::uint64_t byte);
   void fetch(std::unique_lock<std::mutex>& lock, std::uint64_t begin, std::uint64_t end);
 

@@ -10,12 +10,12 @@
 
 namespace attnscope {
 
-/// Checks the whole header before any tensor is believed: sizes, exact cover of the file without
-/// holes or overlaps, dtypes, duplicate names. Views point into `file`.
-/// Throws Error(format) with the file's `name` and the fault.
+/// Checks the whole header first: sizes, exact cover of the file without holes or overlaps, dtypes,
+/// duplicate names. Views point into `file`. Throws Error(format) with the file's `name` and the
+/// fault.
 FileContents parse_safetensors(std::span<const std::byte> file, std::string_view name);
 
-/// The same, of which only the header needs to be there.
+/// The same for a mapped file, of which only the header is read.
 FileContents read_safetensors(const MappedFile& file, std::string_view name);
 
 }  // namespace attnscope

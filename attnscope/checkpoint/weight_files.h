@@ -11,16 +11,16 @@
 
 namespace attnscope {
 
-/// Whether it is the name of an index of shards, "….safetensors.index.json".
+/// Whether the name is that of an index of shards, "….safetensors.index.json".
 bool is_index(const std::filesystem::path& file);
 
-/// The name of the weights or their index: of each format in turn the usual file, its index, or the
-/// only file of its kind. Throws Error(usage) where several could be meant, Error(io) where the
-/// folder holds none, Error(unsupported) where it holds only what no reader knows.
+/// The name of the weights or their index: for each format in turn, the usual file, its index, or
+/// the only file of its kind. Throws Error(usage) if several files are possible, Error(io) if there
+/// is none, Error(unsupported) if there are only files that no reader knows.
 std::string find_weights(const CheckpointFolder& folder);
 
-/// By the file's name, and its first bytes where several formats have that ending. Throws
-/// Error(unsupported) where no reader knows it, Error(format) for what git keeps in place of it.
+/// Decides by the file's name, and by its first bytes if several formats have that ending. Throws
+/// Error(unsupported) if no reader knows it, Error(format) for a Git LFS pointer.
 const FileFormat& format_of(const MappedFile& file);
 
 }  // namespace attnscope

@@ -1,9 +1,9 @@
 // ggml's quantised blocks to float32: each function decodes one block of its format.
 // Source: ggml-org/llama.cpp, ggml/src/ggml-common.h and ggml-quants.c; gguf-py/gguf/quants.py.
 //
-// A block has one or two float16 scales and, of each value, a code of 2 to 8 bits. Every product
-// below is exact in float32, and at most one sum rounds: so neither the order of operations nor
-// fused ones change a bit of the result.
+// A block has one or two float16 scales and, for each value, a code of 2 to 8 bits. Every product
+// below is exact in float32, and at most one sum rounds. So neither the order of operations nor
+// fused multiply-adds change a bit of the result.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What the block formats share: their scales, and the values that 4-bit codes of IQ4 stand for.
+// Shared by the block formats: their scales, and the values of IQ4's 4-bit codes.
 #pragma once
 
 #include <array>

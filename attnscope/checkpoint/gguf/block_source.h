@@ -6,10 +6,10 @@
 
 namespace attnscope {
 
-/// Rows of whole blocks, each decoded by itself. Its bytes must stay.
+/// Rows of whole blocks. Each block is decoded independently. The bytes must outlive it.
 class BlockSource : public ValueSource {
  public:
-  /// `bytes`: rows * (cols / type.block_values) blocks; type.decode is there.
+  /// `bytes`: rows * (cols / type.block_values) blocks; type.decode is not null.
   BlockSource(const GgmlType& type, std::span<const std::byte> bytes, std::int64_t cols);
 
   void decode(std::int64_t first_row, std::int64_t first_col, MatrixView<float> out) const override;
@@ -23,8 +23,8 @@ class BlockSource : public ValueSource {
   std::int64_t row_bytes_;
 };
 
-/// The tensor's values: plain ones as they lie in the file, others by a source. One whose type is
-/// not decoded can be listed, and no more.
+/// A view of the tensor: plain values in place, others by a source. A tensor whose type is not
+/// decoded can only be listed.
 TensorView view_of(const GgufTensor& tensor, bool big_endian);
 
 }  // namespace attnscope

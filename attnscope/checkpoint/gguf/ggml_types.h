@@ -15,10 +15,10 @@ struct GgmlType {
   std::string_view name;
   std::int64_t block_values;
   std::int64_t block_bytes;
-  /// One block, exactly as the `gguf` package decodes it; null for plain types, and for those that
+  /// Decodes one block exactly as the `gguf` package does; null for plain types and for types that
   /// are not decoded.
   void (*decode)(const std::uint8_t* block, float* out) = nullptr;
-  std::optional<DType> plain = {};  // whose elements lie in the file as they are
+  std::optional<DType> plain = {};  // the dtype of plain elements
 };
 
 /// By ids, ascending.

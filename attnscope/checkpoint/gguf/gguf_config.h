@@ -17,10 +17,10 @@ struct GgufHeads {
   std::int64_t head_dim = 0;  // of queries and keys
 };
 
-/// Throws Error(format) where the file lacks them, Error(unsupported) where layers differ in them.
+/// Throws Error(format) if the file lacks them, Error(unsupported) if they differ between layers.
 GgufHeads heads_of(const GgufFile& file);
 
-/// What is not in the values but in tensors.
+/// Facts that follow from the tensors, not from the file's values.
 struct GgufFacts {
   std::int64_t vocabulary = 0;  // rows of the embedding
   bool tied = false;            // no head, or one that repeats the embedding
@@ -30,7 +30,7 @@ struct GgufFacts {
   std::vector<float> short_divisors, long_divisors;  // Phi-3's, likewise
 };
 
-/// The text of a config.json, and `notes` of what was taken to be so.
+/// The text of a config.json. Adds to `notes` what was assumed.
 std::string gguf_config(const GgufFile& file, const GgufFamily& family, const GgufFacts& facts,
                         std::vector<std::string>& notes);
 

@@ -1,5 +1,5 @@
-// The description of an architecture in GGUF's names, as data, and how each of its tensors goes
-// back to what transformers keeps. The descriptions are in gguf_families.cpp.
+// An architecture in GGUF's names, as data, and how each of its tensors is converted back to
+// transformers' form. The descriptions are in gguf_families.cpp.
 #pragma once
 
 #include <cstdint>
@@ -11,20 +11,21 @@
 
 namespace attnscope {
 
-/// What llama.cpp's converter did to a tensor, which is to be undone.
+/// A change that llama.cpp's converter made to a tensor, to be undone.
 enum class Conversion {
   none,
   turned,           // a weight of Conv1D, from (in, out) to (out, in)
-  query_pairs,      // rows of each query head: the two that turn together lie side by side
+  query_pairs,      // rows of each query head: rotary pairs are adjacent
   key_pairs,        // the same of key heads
   heads_of_blocks,  // Q, K and V of each head, to all of Q, all of K, all of V
 };
 
-/// One name, without ".weight" or ".bias", and without "blk.N." and the prefix of layers.
+/// A tensor's name in both forms, without ".weight" or ".bias", and without "blk.N." and the
+/// layers' prefix.
 struct GgufName {
   std::string_view gguf;
   std::string_view transformers;
-  Conversion conversion = Conversion::none;  // of its weight, and of its bias but for `turned`
+  Conversion conversion = Conversion::none;  // of its weight; also of its bias, except `turned`
 };
 
 /// A number of the file and its key in config.json.
@@ -46,13 +47,13 @@ struct GgufFamily {
   bool has_head = true;        // in the file: kept, or tied to the embedding
   /// Gains of norms are kept with 1 added.
   bool whole_gains = false;
-  std::string_view lost = {};  // what files of it do not hold, for the user; empty: nothing
+  std::string_view lost = {};  // what its files lack, as a note for the user; empty: nothing
 };
 
 /// Null for an architecture that is not described.
 const GgufFamily* find_gguf_family(std::string_view architecture);
 
-/// Where a tensor goes in transformers' form; nothing where the architecture has no such name.
+/// A tensor's name in transformers' form; nothing if the architecture has no such name.
 struct RenamedTensor {
   std::string name;
   Conversion conversion = Conversion::none;

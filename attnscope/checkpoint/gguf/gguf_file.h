@@ -1,4 +1,4 @@
-// A GGUF file as it is written: values by key, and tensors. What they mean is decided elsewhere.
+// A GGUF file as it is stored: values by key, and tensors. gguf_config.h and others interpret them.
 // Source: ggml-org/ggml, docs/gguf.md.
 #pragma once
 
@@ -36,21 +36,21 @@ enum class GgufType : std::uint32_t {
   f64
 };
 
-/// Items as they lie in the file, each of them checked to lie there whole.
+/// Items in place in the file. Each is checked to lie in the file completely.
 struct GgufArray {
   GgufType item = GgufType::u8;
   std::uint64_t count = 0;
   std::span<const std::byte> bytes;
 };
 
-/// Whole numbers, numbers (float32 keeps its type: its shortest decimal is what was meant), true or
-/// false, text (a view of the file), array.
+/// Whole numbers, real numbers (float32 keeps its type, because its shortest decimal is the
+/// intended number), true or false, text (a view of the file), array.
 using GgufValue =
     std::variant<std::int64_t, std::uint64_t, float, double, bool, std::string_view, GgufArray>;
 
 struct GgufTensor {
   std::string name;
-  Shape shape;  // row-major, the last axis lies together: the reverse of the file's order
+  Shape shape;  // row-major, last axis contiguous: the reverse of the file's order
   const GgmlType* type = nullptr;
   std::span<const std::byte> bytes;
 };
@@ -61,8 +61,8 @@ struct GgufFile {
   std::map<std::string, GgufValue, std::less<>> values;
   std::vector<GgufTensor> tensors;  // in the order of their bytes
 
-  /// Nothing where the key is absent. Throws Error(format) that names it for a value of another
-  /// type, or one that is out of range.
+  /// Nothing if the key is absent. Throws Error(format) that names the key for a value of another
+  /// type or out of range.
   std::optional<std::int64_t> whole(std::string_view key) const;  // not negative
   std::optional<double> number(std::string_view key) const;       // finite
   std::optional<bool> flag(std::string_view key) const;
@@ -75,11 +75,11 @@ struct GgufFile {
   [[noreturn]] void refuse(std::string problem) const;
 };
 
-/// Checks everything that is not tensor data: sizes before they are believed, names, types, and
-/// that tensors lie in the file, aligned, whole and apart. `need` is called for stretches of the
-/// file before they are looked at; none: all bytes are there. Texts and tensors are views of
-/// `bytes`. Throws Error(format) with the file's `name` and the fault, Error(unsupported) for a
-/// version of the format that is not read.
+/// Checks everything that is not tensor data: sizes before use, names, types, and that tensors lie
+/// in the file completely, aligned and without overlap. Calls `need` for stretches of the file
+/// before reading them; empty: all bytes are there. Texts and tensors are views of `bytes`. Throws
+/// Error(format) with the file's `name` and the fault, Error(unsupported) for a version of the
+/// format that this does not read.
 GgufFile parse_gguf(std::span<const std::byte> bytes, std::string_view name,
                     const NeedBytes& need = {});
 

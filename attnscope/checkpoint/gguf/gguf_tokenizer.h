@@ -10,9 +10,9 @@
 
 namespace attnscope {
 
-/// Makes the text of a tokenizer.json that does what transformers' tokenizer of the model does;
-/// null where the file has no tokenizer, or one that is not read, which `notes` then says. Both
-/// throw Error(format) for values of other types than they should have.
+/// A function that makes the text of a tokenizer.json equivalent to transformers' tokenizer of the
+/// model. Null if the file has no tokenizer, or an unsupported one, which `notes` then says. Both
+/// throw Error(format) for values of the wrong type.
 std::function<std::string()> gguf_tokenizer(std::shared_ptr<const GgufFile> file,
                                             std::vector<std::string>& notes);
 

@@ -1,5 +1,5 @@
-// How byte-level tokenizers cut a text into words before they join bytes, by the name that
-// llama.cpp's converter gives each way (tokenizer.ggml.pre).
+// How byte-level tokenizers split a text into words before joining bytes, by llama.cpp's name for
+// each way (tokenizer.ggml.pre).
 #pragma once
 
 #include <string_view>
@@ -12,7 +12,7 @@ struct PreTokenizer {
   bool normalizes = false;     // texts are brought into NFC first
   bool single_digits = false;  // each digit is a word, whatever the pattern says
   bool whole_words = false;    // a word that is a token is not built from merges
-  bool begins = false;         // a text gets the first token though the file does not say so
+  bool begins = false;         // a text gets the first token even if the file does not say so
 };
 
 /// Null for a name that is not known.
