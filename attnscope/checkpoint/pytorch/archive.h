@@ -17,15 +17,15 @@ namespace attnscope {
 
 class Archive {
  public:
-  /// Reads the directory, and checks that it is one of torch.save. Throws Error(format), and
-  /// Error(unsupported) for programs of TorchScript and versions that are not known.
+  /// Reads the directory and checks that torch.save wrote it. Throws Error(format), and
+  /// Error(unsupported) for TorchScript programs and unknown versions.
   Archive(std::span<const std::byte> bytes, const std::string& file, const NeedBytes& need);
 
-  /// Its texts are the archive's.
+  /// The archive's pickle. Its texts point into the archive.
   Pickle pickle();
   bool is_big_endian() const;
 
-  /// Throws Error(format) where there is none under that key.
+  /// The storage under that key. Throws Error(format) if there is none.
   StorageRecord storage(std::string_view key) const;
 
  private:
@@ -33,14 +33,14 @@ class Archive {
   std::string find_top() const;
   void check_version() const;
 
-  /// The bytes of an entry that is no storage, unpacked into `memory` if they are packed.
+  /// The bytes of an entry other than a storage. Deflated bytes are unpacked into `memory`.
   std::span<const std::byte> content(std::string_view name, std::vector<std::byte>& memory) const;
 
   std::span<const std::byte> bytes_;
   std::string file_;
   NeedBytes need_;
   ZipDirectory entries_;
-  std::string top_;  // the folder, with its "/"; its name is whatever the file was called
+  std::string top_;  // the top folder with its "/"; named after the file when it was saved
   std::vector<std::byte> unpacked_pickle_;
 };
 

@@ -8,10 +8,9 @@
 
 namespace attnscope {
 
-/// The text of a config.json with the pickle's `hparams`, and with `architectures` the class that
-/// their `model_class` names ("models.gpt2.gpt_core.GPT2Core"); none where there is none. Values
-/// that JSON does not know are null.
-/// Source: jonathanmiddleton/daisy-wee, whose checkpoints are so.
+/// The text of a config.json with the pickle's `hparams`, and as `architectures` the class that
+/// their `model_class` names ("models.gpt2.gpt_core.GPT2Core"). Nothing if there are no `hparams`.
+/// Values that JSON cannot express are null. Source: checkpoints of jonathanmiddleton/daisy-wee.
 std::optional<std::string> config_of_hparams(const Pickle& pickle);
 
 }  // namespace attnscope

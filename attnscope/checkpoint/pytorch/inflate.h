@@ -10,9 +10,9 @@
 
 namespace attnscope {
 
-/// Exactly `size` bytes out of `packed`, a raw deflate stream (RFC 1951) that ends with its last
-/// byte; `crc` is of the result. Throws Error(format) where it is damaged, or holds more or fewer
-/// bytes. Nothing is allocated for a size that so few packed bytes cannot hold.
+/// Unpacks exactly `size` bytes from `packed`, a raw deflate stream (RFC 1951) that fills it; `crc`
+/// is that of the result. Throws Error(format) if the stream is damaged or holds more or fewer
+/// bytes. Checks before allocating that so few packed bytes can hold `size` bytes.
 std::vector<std::byte> inflate_bytes(std::span<const std::byte> packed, std::uint64_t size,
                                      std::uint32_t crc, const FilePlace& where);
 

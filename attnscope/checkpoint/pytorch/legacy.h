@@ -1,5 +1,5 @@
-// The stream that torch.save wrote before version 1.6: pickles, one after the other, then storages.
-// Source: pytorch/pytorch, torch/serialization.py, _legacy_save.
+// The stream that torch.save wrote before version 1.6: several pickles, then storages. Source:
+// pytorch/pytorch, torch/serialization.py, _legacy_save.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@
 
 namespace attnscope {
 
-/// Whether bytes begin as such a stream does, by whatever pickle protocol.
+/// Whether the bytes begin like such a stream, in any pickle protocol.
 bool starts_legacy_stream(std::span<const std::byte> start);
 
 struct LegacyStream {
@@ -21,7 +21,7 @@ struct LegacyStream {
   bool big_endian = false;
 };
 
-/// Throws Error(format) where the stream is damaged, or something follows it.
+/// Throws Error(format) if the stream is damaged, or if bytes follow it.
 LegacyStream read_legacy_stream(std::span<const std::byte> bytes, const std::string& file,
                                 const NeedBytes& need = {});
 

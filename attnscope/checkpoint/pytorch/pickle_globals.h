@@ -5,9 +5,9 @@
 
 namespace attnscope {
 
-/// Whether a checkpoint may hold the class or function `name` of `module`. Nothing is ever looked
-/// up by it. Of Python's own modules, and of torch's that make tensors, only a fixed list may be
-/// named; what belongs to the program that trained the model is stepped over.
+/// Whether a checkpoint may name the class or function `name` of `module`. The name is never used
+/// to look anything up. For Python's own modules, and torch's that make tensors, a fixed list of
+/// names is allowed. Names of the program that trained the model are allowed and skipped.
 bool may_be_named(std::string_view module, std::string_view name);
 
 }  // namespace attnscope

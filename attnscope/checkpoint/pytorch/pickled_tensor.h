@@ -13,15 +13,15 @@
 
 namespace attnscope {
 
-/// A stretch of memory that tensors share, kept apart from the pickle under a key.
+/// A stretch of memory that tensors may share, stored outside the pickle under a key.
 struct PickledStorage {
   std::string_view key;
   std::uint64_t count = 0;          // its elements
   std::uint64_t element_bytes = 1;  // 1 where the storage has no type of its own
-  std::optional<DType> dtype;       // of its elements; none where there is no such DType
-  /// In elements: older files keep several storages under one key.
+  std::optional<DType> dtype;       // of its elements; none if no DType fits
+  /// The first element of this storage under the key: older files keep several storages there.
   std::uint64_t first = 0;
-  std::uint64_t kept_count = 0;  // of all that is under the key
+  std::uint64_t kept_count = 0;  // elements of everything under the key
 };
 
 /// Element (a, b, …) is the storage's element offset + a * strides[0] + b * strides[1] + …
@@ -31,17 +31,17 @@ struct PickledTensor {
   std::uint64_t offset = 0;
   Shape shape;
   Shape strides;
-  std::string left_out;  // why its values cannot be read ("it is sparse"); empty where they can
+  std::string left_out;  // why its values cannot be read ("it is sparse"); empty if they can
 };
 
 /// Whether the value is a tensor, or a parameter that wraps one.
 bool is_tensor(const Pickle& pickle, PickleRef value);
 
-/// Of a value that is one. `where` names the tensor. Throws Error(format) for a description that
-/// torch could not have written; whether its storage holds so much is not known here.
+/// Describes a value for which is_tensor() holds. `where` names the tensor. Throws Error(format)
+/// for a description that torch could not have written. Does not check the storage's size.
 PickledTensor describe_tensor(const Pickle& pickle, PickleRef value, const FilePlace& where);
 
-/// The storage that a persistent id means; none for other ids.
+/// The storage that a persistent id refers to; none for other ids.
 std::optional<PickledStorage> describe_storage(const Pickle& pickle, const PickleNode& persistent,
                                                const FilePlace& where);
 

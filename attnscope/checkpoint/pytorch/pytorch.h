@@ -1,6 +1,5 @@
-// Files of torch.save: a zip archive with a pickle and the storages of its tensors, or the stream
-// that came before.
-// Source: pytorch/pytorch, torch/serialization.py and caffe2/serialize/inline_container.cc.
+// Files of torch.save: a zip archive with a pickle and the storages of its tensors, or the older
+// stream. Source: pytorch/pytorch, torch/serialization.py and caffe2/serialize/inline_container.cc.
 #pragma once
 
 #include <cstddef>
@@ -12,16 +11,16 @@
 
 namespace attnscope {
 
-/// Whether a file that starts so may be one: a zip archive, a stream, or the tar file that torch
-/// 0.1 wrote, which is refused by name.
+/// Whether the first bytes are those of a zip archive, a stream, or the tar file of torch 0.1. The
+/// tar file is recognised only to be refused by name.
 bool is_pytorch(std::span<const std::byte> start);
 
-/// The model's tensors (`find_state_dict`), as views into the file, of whatever strides. Of tensors
-/// that share all their bytes the first is kept and the others are aliases. Tensors whose values
-/// cannot be read are left out, with a note. Nothing that the pickle names is run.
+/// The model's tensors (`find_state_dict`), as views into the file with any strides. Tensors that
+/// share all their bytes become one, the first; the others are aliases. Tensors whose values cannot
+/// be read are left out, with a note. Nothing that the pickle names is run.
 FileContents read_pytorch(const MappedFile& file, std::string_view name);
 
-/// The same of bytes.
+/// The same for bytes in memory.
 FileContents parse_pytorch(std::span<const std::byte> bytes, std::string_view name,
                            const NeedBytes& need = {});
 

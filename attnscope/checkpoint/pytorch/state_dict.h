@@ -1,4 +1,4 @@
-// Which tensors of a pickle are the model's, and what they are called.
+// Finds the model's tensors in a pickle, and their names.
 #pragma once
 
 #include <string>
@@ -13,15 +13,15 @@ struct PickledName {
   PickleRef tensor = kNoPickleRef;
 };
 
-/// The tensors of the state dict that the pickle is or holds, in its order:
-/// - under `model`, `state_dict`, `module` or `model_state_dict`, also one in another, if it is
-///   there; else all tensors but those of optimizers, nested names joined by dots;
-/// - of a whole pickled module its parameters and buffers;
+/// The tensors of the state dict in the pickle, in its order:
+/// - those under `model`, `state_dict`, `module` or `model_state_dict`, also nested, if there is
+///   such a key; else all tensors but those of optimizers, nested names joined by dots;
+/// - for a whole pickled module, its parameters and buffers;
 /// - without the prefix `module.` where all have it, and without `_orig_mod.`.
 /// Throws Error(format) where there is none, or two have one name.
 std::vector<PickledName> find_state_dict(const Pickle& pickle, const FilePlace& where);
 
-/// The value under `key` of a dict, an OrderedDict or the like; none where it is not there.
+/// The value under `key` of a dict, an OrderedDict or the like; kNoPickleRef if there is none.
 PickleRef find_item(const Pickle& pickle, PickleRef mapping, std::string_view key);
 
 /// Key, value, key, value, … of such a mapping; empty for other values.

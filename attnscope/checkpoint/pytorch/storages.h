@@ -1,4 +1,4 @@
-// The bytes behind tensors: where they lie in a file, or unpacked.
+// The bytes of tensors: in place in the file, or unpacked.
 #pragma once
 
 #include <cstddef>
@@ -21,29 +21,29 @@ namespace attnscope {
 struct StorageRecord {
   std::span<const std::byte> packed;
   std::uint64_t bytes = 0;  // unpacked
-  std::uint32_t crc = 0;    // unpacked; of deflated ones
+  std::uint32_t crc = 0;    // of the unpacked bytes; for deflated storages
   bool deflated = false;
 };
 
-/// Finds the record of a storage. Throws Error(format) where there is none.
+/// Finds the record of a storage. Throws Error(format) if there is none.
 using FindRecord = std::function<StorageRecord(const PickledStorage& storage)>;
 
-/// Gives tensors their bytes. Storages that are stored little-endian are used where they lie;
-/// others are unpacked into memory when the first tensor asks for them.
+/// Gives tensors their bytes. Little-endian storages are used in place. Others are unpacked into
+/// memory when the first tensor needs them.
 class Storages {
  public:
-  /// `most_unpacked_bytes`: of all that may be unpacked.
+  /// `most_unpacked_bytes`: limit for everything that is unpacked.
   Storages(FindRecord find, bool big_endian, std::uint64_t most_unpacked_bytes, NeedBytes need)
       : find_(std::move(find)),
         big_endian_(big_endian),
         unpacked_left_(most_unpacked_bytes),
         need_(std::move(need)) {}
 
-  /// The view, of a tensor that is not left out. `where` names the tensor. Throws Error(format)
-  /// where it reaches past its storage, or the storage is not as long as it should be.
+  /// The view of a tensor that is not left out. `where` names the tensor. Throws Error(format) if
+  /// the tensor reaches past its storage, or if the storage has the wrong length.
   TensorView view(const PickledTensor& tensor, const FilePlace& where);
 
-  /// What was unpacked, to be kept as long as the views.
+  /// The unpacked bytes. Keep them as long as the views.
   std::vector<std::shared_ptr<const std::vector<std::byte>>> memory() const;
 
  private:
@@ -55,7 +55,7 @@ class Storages {
   std::uint64_t unpacked_left_;
   NeedBytes need_;
   std::map<std::string, StorageRecord, std::less<>> records_;
-  /// By key, and by the size of what was swapped: one storage may hold tensors of several dtypes.
+  /// By key and by element size of the byte swap: one storage may hold tensors of several dtypes.
   std::map<std::pair<std::string, std::uint64_t>, std::shared_ptr<std::vector<std::byte>>>
       unpacked_;
 };

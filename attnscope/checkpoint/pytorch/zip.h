@@ -17,7 +17,7 @@ struct ZipEntry {
   std::uint64_t packed_bytes = 0;
   std::uint64_t bytes = 0;   // unpacked
   std::uint64_t header = 0;  // where its local header begins in the archive
-  std::uint64_t limit = 0;   // where the next header or the directory begins: it ends before
+  std::uint64_t limit = 0;   // where the next header or the directory begins; the entry ends before
   std::uint32_t crc = 0;
   bool deflated = false;  // else stored as it is
 };
@@ -25,13 +25,14 @@ struct ZipEntry {
 /// Entries by name.
 using ZipDirectory = std::map<std::string, ZipEntry, std::less<>>;
 
-/// Reads the central directory, zip64 or not. Throws Error(format) for what is damaged or means
-/// ill: entries that overlap, share a name, are encrypted, or whose names lead out of a folder.
+/// Reads the central directory, zip64 or not. Throws Error(format) for damaged or malicious
+/// archives: entries that overlap, share a name, are encrypted, or whose names lead out of a
+/// folder.
 ZipDirectory read_zip_directory(std::span<const std::byte> archive, const FilePlace& where,
                                 const NeedBytes& need = {});
 
-/// The bytes of an entry as they lie in the archive, packed or not. They are not asked for.
-/// Throws Error(format) where its local header disagrees with the directory.
+/// The bytes of an entry as stored, packed or not. Does not call `need` for them. Throws
+/// Error(format) if its local header disagrees with the directory.
 std::span<const std::byte> packed_bytes(std::span<const std::byte> archive, std::string_view name,
                                         const ZipEntry& entry, const FilePlace& where,
                                         const NeedBytes& need = {});

@@ -1,4 +1,4 @@
-// Small whole numbers packed into 32-bit little-endian words.
+// Small unsigned integers packed into 32-bit little-endian words.
 #pragma once
 
 #include <cstddef>
@@ -15,16 +15,16 @@ enum class BitPacking {
   per_word,  // as many numbers as fit wholly in each word, from its lowest bit on
 };
 
-/// The words that `count` numbers of `bits` bits take.
+/// How many words `count` numbers of `bits` bits take.
 std::int64_t packed_words(BitPacking packing, int bits, std::int64_t count);
 
-/// Numbers first, first + 1, … of those packed in `words`, which start at any byte; `bits` is 1 to
-/// 8. They must be there.
+/// Unpacks numbers first, first + 1, … of `words`, which may start at any byte; `bits` is 1 to 8.
+/// The caller has checked that they exist.
 void unpack_bits(BitPacking packing, int bits, const std::byte* words, std::int64_t first,
                  std::span<std::uint8_t> out);
 
-/// Numbers packed down the columns of a row-major matrix of words, `words_per_row` to a row: number
-/// `index` of columns first_col, first_col + 1, …
+/// The same for numbers packed down the columns of a row-major matrix of words with `words_per_row`
+/// columns: unpacks number `index` of columns first_col, first_col + 1, …
 void unpack_down_columns(BitPacking packing, int bits, const std::byte* words,
                          std::int64_t words_per_row, std::int64_t index, std::int64_t first_col,
                          std::span<std::uint8_t> out);

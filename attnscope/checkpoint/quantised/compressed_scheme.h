@@ -1,4 +1,4 @@
-// What a compressed-tensors configuration says of weights.
+// How a compressed-tensors configuration describes weights.
 #pragma once
 
 #include <cstdint>
@@ -20,13 +20,14 @@ struct CompressedScheme {
   bool has_group_order = false;  // actorder "group": a list says each column's group
 };
 
-/// Throws Error(format) for what contradicts itself, Error(unsupported) for another strategy.
+/// Throws Error(format) for a contradiction, Error(unsupported) for an unknown strategy.
 std::vector<CompressedScheme> read_schemes(const WeightParts& parts);
 
-/// Whether the compressor's version is one that put whole numbers into each word: up to 0.15.
+/// Whether the compressor's version packs numbers per word (BitPacking::per_word): versions up to
+/// 0.15.
 bool is_written_per_word(const WeightParts& parts);
 
-/// What a scheme demands of the scales of a (rows, cols) weight.
+/// The shape of scales that a scheme requires for a (rows, cols) weight.
 struct ScaleShape {
   Shape shape;
   std::int64_t block_rows = 1, block_cols = 1;

@@ -1,5 +1,5 @@
-// The ways to keep a quantised weight: one file each, one line each in quantised.cpp. Each finds
-// the parts of its weights, checks their shapes and adds what they make.
+// The methods of quantisation: one file each, one line each in quantised.cpp. Each finds the parts
+// of its weights, checks their shapes, and adds the composed weights.
 #pragma once
 
 #include "attnscope/checkpoint/quantised/parts.h"

@@ -1,4 +1,4 @@
-// The tensors of a checkpoint, from which each method takes the parts of its weights.
+// The tensors of a checkpoint. Each method takes the parts of its weights from here.
 #pragma once
 
 #include <cstdint>
@@ -15,20 +15,20 @@
 
 namespace attnscope {
 
-/// What a method makes of a weight's parts.
+/// The tensor that a method makes of a weight's parts.
 struct ComposedWeight {
   std::string name;
   DType dtype = DType::f32;
   Shape shape;
   std::shared_ptr<const ValueSource> source;
   std::string stored_as;
-  bool is_linear = true;  // (outputs, inputs), whatever the architecture's own files hold
+  bool is_linear = true;  // (outputs, inputs), even if the architecture stores the transpose
 };
 
 class WeightParts {
  public:
-  /// Both must outlive it. `config` is config.json's quantization_config, null where there is none;
-  /// `config_file` is the file that holds it.
+  /// `checkpoint` and `config` must outlive it. `config` is config.json's quantization_config, null
+  /// if there is none; `config_file` is the file that holds it.
   WeightParts(const Checkpoint& checkpoint, const nlohmann::json& config, std::string config_file)
       : checkpoint_(checkpoint), config_(config), config_file_(std::move(config_file)) {}
 
@@ -37,21 +37,22 @@ class WeightParts {
   /// Null where there is none.
   const CheckpointTensor* find(const std::string& name) const { return checkpoint_.find(name); }
 
-  /// Whether all are there. Where the index puts one in a file that is not there, the weight is
-  /// left out, as others of that file are; else throws Error(format) that names the first.
+  /// Whether all these tensors exist. If the index puts a missing one in a file that does not
+  /// exist, leaves the weight out, like other tensors of that file, and returns false. Else throws
+  /// Error(format) that names the first missing one.
   bool has_all(const CheckpointTensor& main, std::initializer_list<std::string> names);
 
-  /// Whether the index puts that tensor in a file that is not there.
+  /// Whether the index puts that tensor in a file that does not exist.
   bool is_elsewhere(const std::string& name) const;
   void leave_out(const CheckpointTensor& tensor) { taken_.insert(&tensor); }
 
-  /// Throws Error(format) where the tensor has another shape, or a dtype that is not among these.
+  /// Throws Error(format) if the tensor has another shape, or none of these dtypes.
   void check(const CheckpointTensor& tensor, std::initializer_list<DType> dtypes,
              const Shape& shape) const;
   void check_dtype(const CheckpointTensor& tensor, std::initializer_list<DType> dtypes) const;
   void check_axes(const CheckpointTensor& tensor, std::size_t axes) const;
 
-  /// The bytes of a small tensor that is looked at now.
+  /// The bytes of a small tensor that is read now.
   std::span<const std::byte> bytes(const CheckpointTensor& tensor) const;
 
   ErrorParts place_of(const CheckpointTensor& tensor) const {
@@ -62,16 +63,16 @@ class WeightParts {
   [[noreturn]] void refuse_unread(const CheckpointTensor& tensor, const std::string& problem) const;
   [[noreturn]] void refuse_config(const std::string& problem) const;
 
-  /// Fields of the configuration; nothing where it is absent or null. Throws Error(format) where it
-  /// is of another type.
+  /// A field of the configuration; nothing if it is absent or null. Throws Error(format) for
+  /// another type.
   std::optional<std::int64_t> number(std::string_view key) const;
   std::string text(std::string_view key) const;
   const nlohmann::json& config() const { return config_; }
 
-  /// The weight takes the place of its parts; `parts.front()` says which file it is of.
+  /// Replaces the parts by the weight. The weight belongs to the file of `parts.front()`.
   void add(ComposedWeight weight, std::initializer_list<const CheckpointTensor*> parts);
 
-  /// The checkpoint's tensors without the parts, with the weights.
+  /// The checkpoint's tensors, with the composed weights in place of their parts.
   std::vector<CheckpointTensor> take() &&;
 
  private:
@@ -87,10 +88,10 @@ class WeightParts {
   std::set<const CheckpointTensor*> taken_;
 };
 
-/// `name` without its ending; nothing where it has another.
+/// `name` without the ending; nothing if it ends otherwise.
 std::optional<std::string> without_ending(std::string_view name, std::string_view ending);
 
-/// How many blocks of `each` cover `size`.
+/// How many blocks of `each` elements cover `size`.
 inline std::int64_t blocks_of(std::int64_t size, std::int64_t each) {
   return size / each + (size % each == 0 ? 0 : 1);
 }

@@ -1,4 +1,4 @@
-// Quantised safetensors: weights that are several tensors become one each.
+// Quantised safetensors: composes the several tensors of a weight into one.
 #pragma once
 
 #include <string>
@@ -12,13 +12,12 @@ namespace attnscope {
 /// Whether the parts of weights of such a method are known.
 bool is_known_quantisation(std::string_view method);
 
-/// The checkpoint's tensors, with each quantised weight as one tensor "….weight" whose source
-/// decodes its parts ("….qweight", "….scales", …), which are no more listed. `method` and `config`
-/// (a JSON object, as text) are config.json's quantization_config, both empty where there is none.
-/// Where the method is not known, weights are composed whose parts say all there is to say.
-/// `config_file` is named in
-/// messages. Throws Error(format) for parts that contradict each other, Error(unsupported) for a
-/// variant that is not read. Tensor data are looked at only where they say a shape.
+/// The checkpoint's tensors, with each quantised weight as one tensor "….weight" in place of its
+/// parts ("….qweight", "….scales", …). Its source decodes them. `method` and `config` (a JSON
+/// object, as text) are config.json's quantization_config, both empty if there is none. If the
+/// method is unknown, only weights with self-describing parts are composed. `config_file` is named
+/// in messages. Throws Error(format) for parts that contradict each other, Error(unsupported) for
+/// an unsupported variant. Reads tensor data only where they define a shape.
 std::vector<CheckpointTensor> compose_quantised(const Checkpoint& checkpoint,
                                                 std::string_view method, std::string_view config,
                                                 std::string_view config_file);

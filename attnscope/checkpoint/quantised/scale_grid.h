@@ -1,4 +1,4 @@
-// Weights of one code for each value, with scales that blocks of values share.
+// Weights with one code for each value, and scales that blocks of values share.
 #pragma once
 
 #include <optional>
@@ -11,17 +11,17 @@
 
 namespace attnscope {
 
-/// (rows, cols) codes, row after row: real numbers or signed bytes, or unsigned numbers of `bits`
-/// bits with an offset of half their range, packed anew from word to word in each row.
+/// (rows, cols) codes, row-major: real numbers, signed bytes, or unsigned numbers of `bits` bits
+/// with an offset of half their range. Packed numbers start a new word in each row.
 struct GridCodes {
-  TensorView tensor;  // bytes and, where bits is 0, the dtype of the codes: a float8 or i8
+  TensorView tensor;  // bytes and, if bits is 0, the dtype of the codes: a float8 or i8
   int bits = 0;
   BitPacking packing = BitPacking::dense;
 
   std::int64_t row_bytes(std::int64_t cols) const;
 };
 
-/// Zero points, on the same grid as the scales: signed bytes, or packed as codes are, but down the
+/// Zero points, on the same grid as the scales: signed bytes, or packed like codes, but down the
 /// columns.
 struct GridZeros {
   TensorView tensor;
@@ -40,8 +40,8 @@ struct ScaleGridParts {
   DType dtype = DType::f32;  // of the results
 };
 
-/// (code - zero) * scale * factor, from left to right in float32, rounded to `dtype`. All shapes
-/// have been checked.
+/// Computes (code - zero) * scale * factor, from left to right in float32, rounded to `dtype`. The
+/// caller has checked all shapes.
 class ScaleGrid final : public ValueSource {
  public:
   explicit ScaleGrid(ScaleGridParts parts) : parts_(std::move(parts)) {}

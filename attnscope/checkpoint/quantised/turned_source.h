@@ -1,11 +1,11 @@
-// Weights whose files keep the columns of the decoded tensor together.
+// Weights whose files store the decoded tensor column by column.
 #pragma once
 
 #include "attnscope/tensor/value_source.h"
 
 namespace attnscope {
 
-/// Turns columns into rows, a tile at a time, so that both sides stay in the first cache.
+/// Transposes a tile at a time, so that both sides stay in the first-level cache.
 class TurnedSource : public ValueSource {
  public:
   static constexpr std::int64_t kTile = 64;
@@ -13,11 +13,11 @@ class TurnedSource : public ValueSource {
   void decode(std::int64_t first_row, std::int64_t first_col, MatrixView<float> out) const final;
 
  protected:
-  /// Rows come in equally long stretches (the matrices of a stack): no tile has rows of two.
+  /// `rows_together`: rows of each matrix in a stack. No tile has rows of two matrices.
   explicit TurnedSource(std::int64_t rows_together) : rows_together_(rows_together) {}
 
-  /// `tile` is (columns, rows), transposed and without gaps, at most kTile each way: values
-  /// (first_row + row, first_col + col) go to tile(col, row).
+  /// Decodes into `tile`, (columns, rows), contiguous, at most kTile each way: value (first_row +
+  /// row, first_col + col) goes to tile(col, row).
   virtual void decode_columns(std::int64_t first_col, std::int64_t first_row,
                               MatrixView<float> tile) const = 0;
 
