@@ -1,12 +1,12 @@
-// Folders that hold no model but changes to one.
+// Folders with an adapter instead of a model.
 #pragma once
 
 #include "attnscope/checkpoint/checkpoint_folder.h"
 
 namespace attnscope {
 
-/// Throws Error(unsupported) that names the base model where the folder holds a LoRA adapter, which
-/// its adapter_config.json shows.
+/// Throws Error(unsupported) that names the base model if the folder holds a LoRA adapter (an
+/// adapter_config.json).
 void refuse_adapter(const CheckpointFolder& folder);
 
 }  // namespace attnscope

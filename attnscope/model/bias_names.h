@@ -1,4 +1,4 @@
-// How files name the bias that stands beside a weight.
+// How files name the bias of a weight.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace attnscope {
 
-/// Names that it may have, the likeliest first: `q.bias` of `q.weight`, `in_proj_bias` of
+/// The names that it may have, the likeliest first: `q.bias` of `q.weight`, `in_proj_bias` of
 /// `in_proj_weight`, `fc_b` of `fc_w`, `wq.bias` and `wq_bias` of `wq`.
 std::vector<std::string> bias_names(std::string_view weight);
 

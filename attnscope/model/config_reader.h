@@ -1,4 +1,4 @@
-// Values of a config.json by the keys that an architecture names, checked.
+// Reads and checks values of a config.json by the keys that an architecture names.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,8 @@
 
 namespace attnscope {
 
-/// One JSON object of the file, or none: then nothing is found. Must not outlive it. What has
-/// another type than it should is refused with Error(format) that names the key.
+/// One JSON object of the file; null: nothing is found. Must not outlive the JSON. A value of the
+/// wrong type is Error(format) that names the key.
 class ConfigReader {
  public:
   ConfigReader(const nlohmann::json* object, std::string_view where)
@@ -23,20 +23,20 @@ class ConfigReader {
   const std::string& where() const { return where_; }
   [[noreturn]] void refuse(const std::string& problem) const;
 
-  /// Null where the key is absent, or null in the file.
+  /// Null if the key is absent or null in the file.
   const nlohmann::json* find(const std::string& key) const;
-  bool has(const std::string& key) const;  // also where it is null
+  bool has(const std::string& key) const;  // true even if it is null
   ConfigReader object(const std::string& key) const;
   bool exists() const { return object_ != nullptr; }
 
-  /// Whole, from `least` to kMaxSize.
+  /// An integer from `least` to kMaxSize.
   std::optional<std::int64_t> number(const ConfigKey& key, std::int64_t least = 1) const;
   std::int64_t required(const ConfigKey& key) const;
   std::optional<double> real(const ConfigNumber& key) const;      // finite, not negative
   std::optional<double> positive(const ConfigNumber& key) const;  // finite
   std::vector<double> positives(const std::string& key) const;
   bool flag(const ConfigFlag& key) const;          // null is false, as in Python
-  std::string text(const std::string& key) const;  // empty where the key is absent or null
+  std::string text(const std::string& key) const;  // empty if the key is absent or null
   std::vector<std::string> texts(const std::string& key) const;  // likewise
 
  private:

@@ -1,4 +1,4 @@
-// What readers look up by hand: the facts of a model, and what each of its tensors is.
+// The facts of a model, and the role of each of its tensors.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace attnscope {
 struct ModelFacts {
   std::string name;
   std::string architecture;
-  std::int64_t parameters = 0;            // shared and tied ones once, buffers left out
+  std::int64_t parameters = 0;            // shared and tied ones counted once; no buffers
   std::int64_t attention_parameters = 0;  // weights and biases of Q, K, V, O
   std::int64_t layers = 0;
   std::int64_t heads = 0;
@@ -25,8 +25,8 @@ struct ModelFacts {
   std::optional<std::int64_t> mlp_width;
   std::optional<std::int64_t> vocabulary;
   std::optional<std::int64_t> context;                   // tokens
-  std::string dtype;                                     // that most of the bytes have
-  std::uint64_t bytes = 0;                               // on disk
+  std::string dtype;                                     // the dtype of most bytes
+  std::uint64_t bytes = 0;                               // of the files
   std::optional<std::int64_t> kv_cache_bytes_per_token;  // at 16 bits; none if not causal
   std::optional<bool> tied_embedding;                    // none without an output head
   bool causal = true;                                    // no token sees one after it
@@ -39,7 +39,7 @@ struct TensorFacts {
   Shape shape;  // as stored
   std::uint64_t bytes = 0;
   std::string role;                   // "q", "q+k+v", "q.bias", "norm", "embedding", …, "other"
-  std::optional<std::int64_t> layer;  // none where the tensor belongs to none, or to several
+  std::optional<std::int64_t> layer;  // none if the tensor belongs to no layer, or to several
   std::optional<std::string> tied_to;
 };
 
@@ -48,7 +48,7 @@ struct Inventory {
   std::vector<TensorFacts> tensors;  // in the order of the files, then aliases
 };
 
-/// A tensor of a model's files that may repeat another one of them.
+/// Two tensors of a model's files, one of which may repeat the other.
 struct TensorPair {
   const CheckpointTensor* copy = nullptr;
   const CheckpointTensor* original = nullptr;
@@ -56,22 +56,22 @@ struct TensorPair {
   bool operator==(const TensorPair&) const = default;
 };
 
-/// The pairs of one dtype and shape that some checkpoint of the architecture repeats: an output
-/// head beside the embedding, biases under two names. Reads no weights.
+/// Pairs of equal dtype and shape that may be repetitions in this architecture: an output head
+/// beside the embedding, biases under two names. Reads no weights.
 std::vector<TensorPair> possible_copies(const Model& model);
 
-/// Those of them that are one parameter by what the architecture and the config say (an output head
-/// where the config ties it), whatever their bytes. Reads no weights.
+/// The possible copies that architecture and config declare to be one parameter (an output head
+/// that the config ties), whatever their bytes. Reads no weights.
 std::vector<TensorPair> declared_copies(const Model& model);
 
-/// Whether both hold the same bytes. Reads all of them: schedule it as work. Throws Error(io) where
-/// the file was cut.
+/// Whether both hold the same bytes. Reads all bytes, so schedule it as work. Throws Error(io) if
+/// the file was truncated.
 bool holds_same_bytes(const Model& model, const TensorPair& pair);
 
-/// `copies` count once. Reads no weights.
+/// Counts each pair of `copies` once. Reads no weights.
 Inventory take_inventory(const Model& model, std::span<const TensorPair> copies);
 
-/// What `take_inventory` says of the model with its declared copies. Reads no weights.
+/// The facts by take_inventory() with the model's declared copies. Reads no weights.
 ModelFacts model_facts(const Model& model);
 
 }  // namespace attnscope

@@ -1,6 +1,5 @@
-// The forward pass of a model, as data: what config.json and the description of its architecture
-// come to. What `info` prints of norms, what folding and rotation need, and what the engine runs
-// are all read here.
+// The forward pass of a model, as data, resolved from config.json and the description of its
+// architecture. `info`, folding, rotation and the forward pass all read it.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +13,8 @@
 
 namespace attnscope {
 
-/// A norm over the last axis. `tensor` is a pattern under the prefix to which `.weight` and `.bias`
-/// are put; empty: it has neither gain nor bias.
+/// A norm over the last axis. `tensor` is a pattern under the prefix, without `.weight` and
+/// `.bias`. Empty: the norm has neither gain nor bias.
 struct NormSpec {
   NormKind kind = NormKind::layer;
   double epsilon = 0;
@@ -32,15 +31,16 @@ struct ScalarSite {
   std::int64_t index = 0;
 };
 
-/// What is added to a layer's values of each token (daisy): v = `of_value` v + `of_table` row.
+/// An embedding that is added to a layer's values of each token (daisy): v = `of_value` v +
+/// `of_table` row.
 struct ValueEmbeddingSpec {
   ScalarSite of_value;
   ScalarSite of_table;
   std::string table;  // full name, (V, D); empty: nothing is added
 };
 
-/// What enters a layer where that is not just the stream x (daisy): first x += `skip` times the
-/// output of layer `skip_from`, then x = `of_stream` x + `of_embedding` times the embedding.
+/// A layer's input, if it is not the stream x itself (daisy): first x += `skip` times the output of
+/// layer `skip_from`, then x = `of_stream` x + `of_embedding` times the embedding.
 struct LayerInputSpec {
   std::optional<std::int64_t> skip_from;
   ScalarSite skip;
@@ -50,9 +50,9 @@ struct LayerInputSpec {
 
 /// Which keys a query sees.
 struct MaskSpec {
-  bool causal = true;  // none after it
+  bool causal = true;  // no query sees a later key
   std::optional<std::int64_t>
-      reach;  // how many before it, and after it where not causal; none: all
+      reach;  // keys before the query, and after it if not causal; none: all
 };
 
 struct AttentionSpec {
@@ -75,18 +75,18 @@ struct LayerSpec {
   std::optional<NormSpec> mlp_input, mlp_output, mlp_sum;
   bool parallel = false;
   AttentionSpec attention;
-  Activation activation = Activation::linear;  // of the MLP; a gated one where there is a `gate`
+  Activation activation = Activation::linear;  // of the MLP, which is gated if there is a `gate`
   std::vector<Role> biased;                    // projections that must have a bias
   std::optional<LayerInputSpec> input;
 };
 
-/// What the stream is before layer 0, and after the last layer.
+/// The stream before layer 0, and after the last layer.
 struct StreamSpec {
   EmbeddingRule embedding;
   std::optional<NormSpec> embedding_norm;
   std::int64_t embedding_width = 0;  // E
-  bool has_projection = false;     // E → D, and D → E at the end where the architecture has one
-  std::int64_t padding_token = 0;  // where positions are counted from it
+  bool has_projection = false;       // E → D, and D → E at the end if the architecture has one
+  std::int64_t padding_token = 0;    // used if positions are counted from it
   std::optional<NormSpec> last_norm;
 };
 

@@ -1,4 +1,4 @@
-// One JSON object of a layout file, read field by field and strictly.
+// Strict reader of one JSON object of a layout file.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,8 @@
 
 namespace attnscope {
 
-/// Must not outlive the JSON. A field that is absent, or null, has no value; one of another type
-/// than it should have, and one that nobody asked for, is Error(format) naming file and place.
+/// Must not outlive the JSON. An absent or null field has no value. A field of the wrong type, and
+/// a field that no function asked for, is Error(format) that names file and place.
 class LayoutFields {
  public:
   LayoutFields(const nlohmann::json& object, std::string_view file, std::string place = "");
@@ -22,7 +22,7 @@ class LayoutFields {
   [[noreturn]] void fail(const std::string& problem) const;
 
   const nlohmann::json* find(const std::string& key);
-  /// Whole, from `least` to kMaxSize.
+  /// An integer from `least` to kMaxSize.
   std::optional<std::int64_t> number(const std::string& key, std::int64_t least = 1);
   std::int64_t required_number(const std::string& key);
   std::optional<double> positive(const std::string& key);
@@ -46,7 +46,7 @@ class LayoutFields {
     refuse_choice(key, name, names);
   }
 
-  /// Call last.
+  /// Throws for fields that no function above asked for. Call last.
   void refuse_unknown() const;
 
  private:
@@ -59,7 +59,7 @@ class LayoutFields {
   std::vector<std::string> known_;
 };
 
-/// A projection by its name. Errors are those of `fields`.
+/// A projection by its name. Reports errors through `fields`.
 Role parse_layout_role(const nlohmann::json& value, const LayoutFields& fields);
 
 }  // namespace attnscope

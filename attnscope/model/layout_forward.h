@@ -8,9 +8,9 @@
 
 namespace attnscope {
 
-/// Reads what the file says beside dimensions and weights into the architecture of `spec`. Gives
-/// what a config.json would say of its layers, for resolve_layers(): which see a window, and how
-/// rotary positions are scaled.
+/// Reads everything but dimensions and weights into the architecture of `spec`. Returns the keys
+/// that a config.json would have, for resolve_layers(): which layers have a window, and how rotary
+/// positions are scaled.
 nlohmann::json parse_layout_forward(LayoutFields& fields, ModelSpec& spec);
 
 }  // namespace attnscope

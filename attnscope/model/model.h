@@ -17,49 +17,48 @@
 
 namespace attnscope {
 
-/// One projection of one layer, located in its checkpoint, or why it is not there.
+/// One projection of one layer in its checkpoint, or why it is missing.
 struct Weight {
-  const CheckpointTensor* tensor = nullptr;  // null where the files lack it
-  std::string missing;                       // then the reason, which names it; else empty
-  const CheckpointTensor* bias = nullptr;    // null where the projection has none
+  const CheckpointTensor* tensor = nullptr;  // null if the files lack it
+  std::string missing;                       // then the reason, with its name; else empty
+  const CheckpointTensor* bias = nullptr;    // null if the projection has none
   TensorMatrix matrix;                       // canonical orientation: rows are outputs
-  TensorMatrix bias_column;                  // (rows, 1), where there is a bias
+  TensorMatrix bias_column;                  // (rows, 1), if there is a bias
 };
 
-/// A tensor that is no projection, or why it is not there.
+/// A tensor other than a projection, or why it is missing.
 struct Site {
-  const CheckpointTensor* tensor = nullptr;  // null where there is none
-  std::string missing;  // the reason, which names it, where the files should hold it; else empty
+  const CheckpointTensor* tensor = nullptr;  // null if there is none
+  std::string missing;  // the reason, with its name, if the files should hold it; else empty
 };
 
 /// The norm that feeds a layer's Q, K and V.
 struct InputNorm {
-  std::optional<NormSpec> norm;  // none of the model's width feeds them (layer 0 of some models)
-  Site gain;                     // (D,); no tensor where the norm has none
+  std::optional<NormSpec> norm;  // none if no norm of width D feeds them (layer 0 of some models)
+  Site gain;                     // (D,); no tensor if the norm has no gain
 };
 
 /// Copies share the checkpoint, and with it the open files.
 class Model {
  public:
   /// `path`: a folder with config.json and weights, or a weights file beside its config.json.
-  /// `layout`: a layout file, which then replaces config.json.
-  /// `name`: what rows call the model; empty: the last part of its path.
-  /// Every projection of every layer is located and its shape checked here; no weights are read.
-  /// Those that the files lack are left out, as long as one is there: a folder may hold a part of
-  /// a model. Parts of quantised weights are composed. Throws Error(format) where none is, or a
-  /// shape is wrong; Error(unsupported) where a checkpoint of an unknown quantisation has one
-  /// missing or of another shape.
+  /// `layout`: a layout file, which then replaces config.json. `name`: what rows call the model;
+  /// empty: the last part of its path. Locates every projection of every layer and checks its
+  /// shape; reads no weights. A folder may hold a part of a model, so missing projections are left
+  /// out. Composes the parts of quantised weights. Throws Error(format) if there is no projection
+  /// at all or a shape is wrong; Error(unsupported) if the quantisation is unknown and a projection
+  /// is missing or has another shape.
   static Model open(const std::filesystem::path& path,
                     const std::optional<std::filesystem::path>& layout = std::nullopt,
                     std::string name = "");
 
-  /// Of a checkpoint that is open. Its own config goes before a config.json beside it.
+  /// Of an open checkpoint. Its own config is preferred to a config.json beside it.
   static Model open(Checkpoint checkpoint, const std::optional<std::filesystem::path>& layout,
                     std::string name);
 
   Model(Checkpoint checkpoint, ModelSpec spec, std::string name = "");
 
-  /// The same model, called otherwise in rows.
+  /// The same model under another name in rows.
   Model named(std::string name) const;
 
   const std::string& name() const { return name_; }
@@ -69,31 +68,31 @@ class Model {
   const Dimensions& dimensions() const { return spec_.dimensions; }
   const std::string& prefix() const { return prefix_; }
 
-  /// Whether the files hold that projection, or both that the role is made of, of one layer at
-  /// least.
+  /// Whether the files hold that projection, or both that the role is made of, for at least one
+  /// layer.
   bool has(Role role) const;
 
-  /// Of that layer.
+  /// The same for one layer.
   bool has(Role role, std::int64_t layer) const;
 
-  /// Whether the architecture describes it, be it in the files or not.
+  /// Whether the architecture describes the role, whether it is in the files or not.
   bool describes(Role role) const;
 
   /// `role` is a projection (std::invalid_argument for others); `layer` counts from 0.
   const Weight& weight(std::int64_t layer, Role role) const;
 
-  /// By its full name; with a shape, Error(format) for a tensor of another.
+  /// A tensor by its full name. With `shape`, throws Error(format) for a tensor of another shape.
   Site find(const std::string& name, const std::optional<Shape>& shape = std::nullopt) const;
 
-  /// Gain and bias of a norm, (size,). `layer` fills its pattern; none: its name is a full name.
+  /// Gain and bias of a norm, (size,). `layer` fills the pattern; none: the name is a full name.
   Site norm_gain(const NormSpec& norm, std::optional<std::int64_t> layer, std::int64_t size) const;
   Site norm_bias(const NormSpec& norm, std::optional<std::int64_t> layer, std::int64_t size) const;
 
-  /// Throws Error(unsupported) where the architecture does not say, Error(format) for a tensor of
-  /// another shape.
+  /// Throws Error(unsupported) if the architecture does not describe it, Error(format) for a tensor
+  /// of another shape.
   InputNorm input_norm(std::int64_t layer) const;
 
-  /// Whether Q and K pass a norm of their own before they meet.
+  /// Whether Q and K have norms of their own.
   bool norms_queries() const;
 
  private:
@@ -101,7 +100,8 @@ class Model {
   ErrorParts wrong_shape(const CheckpointTensor& tensor, const Shape& expected,
                          std::optional<std::int64_t> layer = std::nullopt) const;
   Weight locate(const WeightRule& rule, std::int64_t layer) const;
-  /// Null where it has none; `weight` is the full name of its weight. Throws Error(format).
+  /// The bias of a projection, null if it has none; `weight` is the full name of its weight. Throws
+  /// Error(format).
   const CheckpointTensor* find_bias(const WeightRule& rule, const std::string& weight,
                                     std::int64_t layer) const;
   Site norm_tensor(const NormSpec& norm, std::optional<std::int64_t> layer, std::int64_t size,
@@ -114,11 +114,11 @@ class Model {
   std::vector<std::array<Weight, kProjections.size()>> layers_;
 };
 
-/// Makes one tensor of the parts of each quantised weight, by the config that the checkpoint or its
-/// folder holds, if one does. Model::open() does it. Throws Error(format, unsupported).
+/// Composes the parts of each quantised weight into one tensor, by the config of the checkpoint or
+/// its folder, if there is one. Model::open() calls it. Throws Error(format, unsupported).
 void compose_quantised(Checkpoint& checkpoint);
 
-/// Why the tensor's values cannot be analysed though the file is sound; nothing where they can.
+/// Why the tensor's values cannot be analysed although the file is valid; nothing if they can.
 /// Throws Error(unsupported) for a dtype that is known but not decoded.
 std::optional<std::string> why_not_analysed(const Checkpoint& checkpoint,
                                             const CheckpointTensor& tensor);

@@ -14,14 +14,14 @@ struct LayerNumbers {
   std::int64_t inner = 0;
 };
 
-/// The name with its numbers put in.
+/// The pattern with its numbers filled in.
 std::string fill_pattern(std::string_view pattern, const LayerNumbers& numbers);
 
 struct PatternMatch {
   std::optional<std::int64_t> layer;  // the number that stood for `{layer}`
 };
 
-/// Whether the whole of `name` fits; time is at most proportional to the product of the lengths.
+/// Matches the whole of `name`, in time at most proportional to the product of the lengths.
 std::optional<PatternMatch> match_pattern(std::string_view pattern, std::string_view name);
 
 }  // namespace attnscope

@@ -1,4 +1,4 @@
-// Rotary position: by which angles queries and keys are turned.
+// Rotary positions: the angles by which queries and keys are rotated.
 #pragma once
 
 #include <cstdint>
@@ -8,13 +8,13 @@
 
 namespace attnscope {
 
-/// How a model was stretched beyond the context that it was trained with.
+/// How a model was extended beyond the context that it was trained with.
 enum class RopeScaling { none, linear, dynamic, llama3, yarn, longrope, unknown };
 
-/// How one layer's queries and keys are turned.
+/// How one layer's queries and keys are rotated.
 struct Rope {
   RopeScaling scaling = RopeScaling::none;
-  std::string scaling_name = "default";  // as the file has it
+  std::string scaling_name = "default";  // as in the file
   double theta = 10000;
   double fraction = 1;           // of the head's dimensions, from the first on
   std::optional<double> factor;  // of all scalings; none: context / original_context
@@ -33,15 +33,16 @@ struct Rope {
   bool operator==(const Rope&) const = default;
 };
 
-/// Pair p is dimensions p and p + n of a head, n = the number of pairs; from 2 n on none is turned.
+/// Pair p is dimensions p and p + n of a head, n = number of pairs. Dimensions from 2 n on are not
+/// rotated.
 struct RopeFrequencies {
   std::vector<float> radians_per_token;  // (n,)
-  double gain = 1;                       // by which cosines and sines are multiplied
+  double gain = 1;                       // factor of cosines and sines
 };
 
-/// For a text of `tokens` tokens: dynamic and longrope turn long texts otherwise. In float32, as
+/// For a text of `tokens` tokens, because dynamic and longrope depend on the length. In float32, as
 /// models compute them. Source: transformers, modeling_rope_utils.py. Throws Error(unsupported) for
-/// an unknown scaling, Error(format) for lists of another length; `where` names the file.
+/// an unknown scaling, Error(format) for factor lists of the wrong length; `where` names the file.
 RopeFrequencies rope_frequencies(const Rope& rope, std::int64_t head_dim, std::int64_t tokens,
                                  const std::string& where);
 

@@ -1,5 +1,5 @@
-// Which layers of a model are one and the same matrix of the file: ALBERT's, or any whose weights
-// are tied by name.
+// Layers of a model that use one and the same matrix of the file: ALBERT's, or weights that are
+// tied by name.
 #pragma once
 
 #include <cstdint>
@@ -18,9 +18,9 @@ struct SharedWeights {
   bool operator==(const SharedWeights&) const = default;
 };
 
-/// Each layer is named at most once for a role, and roles that the same layers share stand
-/// together. A product, or two stacked, is shared where both of its factors are. Copies in a file
-/// that merely hold the same bytes are matrices of their own. Reads no weights.
+/// Each layer occurs at most once for a role. Roles with the same layers are one entry. A product
+/// or stacked role is shared if both of its factors are. Copies with the same bytes are separate
+/// matrices. Reads no weights.
 std::vector<SharedWeights> shared_weights(const Model& model);
 
 }  // namespace attnscope

@@ -1,4 +1,4 @@
-// What a model is, before its tensors are looked at: its architecture and its numbers.
+// A model before its tensors are located: its architecture and its sizes.
 #pragma once
 
 #include <cstdint>
@@ -17,20 +17,20 @@
 namespace attnscope {
 
 struct Dimensions {
-  std::int64_t layers = 0;        // as run; ALBERT runs its groups several times
-  std::int64_t layer_groups = 0;  // that share weights; 0: every layer has its own
+  std::int64_t layers = 0;        // counted as run; ALBERT runs its groups several times
+  std::int64_t layer_groups = 0;  // groups that share weights; 0: every layer has its own
   std::int64_t layers_per_group = 1;
   HeadShape heads;
   std::int64_t width = 0;      // D
-  std::int64_t mlp_width = 0;  // F; 0 where there is no MLP to describe
+  std::int64_t mlp_width = 0;  // F; 0 if no MLP is described
   std::optional<std::int64_t> vocabulary;
   std::optional<std::int64_t> context;  // tokens
 };
 
 /// The quantization_config of a config.json.
 struct Quantisation {
-  std::string method;  // empty where there is none
-  std::string config;  // all of it, as JSON
+  std::string method;  // empty if there is none
+  std::string config;  // the whole object, as JSON
 };
 
 struct ModelSpec {
@@ -38,19 +38,19 @@ struct ModelSpec {
   Dimensions dimensions;
   bool tied = false;              // tie_word_embeddings
   bool causal = true;             // a decoder, which keeps a KV cache
-  std::vector<LayerSpec> layers;  // empty where the forward pass is not described
+  std::vector<LayerSpec> layers;  // empty if the forward pass is not described
   StreamSpec stream;
   HeadSpec head;
   std::string not_run;  // why the forward pass cannot be computed; empty: it can
   Quantisation quantisation;
-  std::string source;  // the file that says all this, for messages
-  std::string text;    // what is in it
+  std::string source;  // the file that describes the model, for messages
+  std::string text;    // that file's text
 };
 
 /// Shape in canonical orientation, (rows, cols).
 std::pair<std::int64_t, std::int64_t> canonical_shape(const Dimensions& dimensions, Role role);
 
-/// Which group and inner layer a layer's weights are in; the layer itself where none are shared.
+/// The group and inner layer of a layer's weights; the layer's own number if none are shared.
 LayerNumbers layer_numbers(const Dimensions& dimensions, std::int64_t layer);
 
 /// From the text of a config.json of any architecture. Throws Error(format).
