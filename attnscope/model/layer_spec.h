@@ -67,9 +67,8 @@ struct AttentionSpec {
 /// One layer. With x the stream, an absent norm the identity:
 ///   sequential: x = attention_sum(x + attention_output(attention(attention_input(x))))
 ///               x = mlp_sum(x + mlp_output(mlp(mlp_input(x))))
-///   parallel:   x = x + attention(attention_input(x)) + mlp(mlp_input(x)), where an MLP without a
-///   norm
-///               of its own reads attention_input(x)
+///   parallel:   x = x + attention(attention_input(x)) + mlp(mlp_input(x))
+/// In the parallel form, an MLP without a norm of its own reads attention_input(x).
 struct LayerSpec {
   std::optional<NormSpec> attention_input, attention_output, attention_sum;
   std::optional<NormSpec> mlp_input, mlp_output, mlp_sum;

@@ -1,5 +1,5 @@
-// What an analysis is to the runner: how an item of it is computed, what that costs and reads, and
-// what rows come of it.
+// An analysis as the runner sees it: how an item is computed, what it costs and reads, and which
+// rows it gives.
 #pragma once
 
 #include <cstdint>
@@ -22,15 +22,15 @@ namespace attnscope {
 class ForwardPass;
 class PreparedLayers;
 
-/// One checkpoint of a run, and what rows and reports say of it.
+/// One checkpoint of a run, and its entry in rows and reports.
 struct Source {
   const Checkpoint* checkpoint = nullptr;
-  const Model* model = nullptr;  // null: only tensors by name are asked for
+  const Model* model = nullptr;  // null: only tensors by name are requested
   std::string name;              // in the `model` field of its rows
   Record facts;                  // its entry in `models` of the report
-  /// What items of the run share, for those that prepare layers; null: each prepares its own.
+  /// Prepared layers that items of the run share; null: each item prepares its own.
   PreparedLayers* prepared = nullptr;
-  /// The model ready to run, for items that run it; null: each makes it ready.
+  /// The model ready to run, for items that run it; null: each item prepares it.
   const ForwardPass* forward = nullptr;
   const MapsFn* on_maps = nullptr;  // Context::on_maps; null: nobody looks
 };
@@ -40,29 +40,29 @@ std::vector<Source> sources_of(std::span<const Model> models);
 
 struct Cost {
   double flops = 0;                // arithmetic, for the order of items and the time left
-  std::uint64_t memory_bytes = 0;  // the most that is held at once, beside the mapped files
+  std::uint64_t memory_bytes = 0;  // peak memory beside the mapped files
 };
 
 struct Analysis {
   std::string_view name;
   std::string_view command;                    // whose report has its rows
-  CountedNoun items = {"matrix", "matrices"};  // what an item is, where progress counts them
-  /// That an item may name; empty: it names a layer or a pair of layers, and no role.
+  CountedNoun items = {"matrix", "matrices"};  // what progress calls the items
+  /// Roles that an item may name; empty: items name a layer or a pair of layers, and no role.
   std::span<const Role> roles = {};
   bool takes_tensors = false;  // an item may name a tensor in place of a layer
   bool takes_batches = false;  // an item is a batch of sequences, and names no layer
   /// The item's outcomes, in the order of their rows. Called on any thread, for several items at
-  /// once.
+  /// the same time.
   std::vector<Outcome> (*compute)(const WorkItem&, const Source&, const Compute&);
   Cost (*cost)(const WorkItem&, const Source&);
-  /// Names everything that the outcomes depend on beside the analysis and its parameters: items
+  /// Names everything that the outcomes depend on, beside the analysis and its parameters. Items
   /// with equal inputs share outcomes, in a run and in a store.
   void (*add_inputs)(ItemInputs&, const WorkItem&, const Source&);
   RowMaker (*make_rows)(RowSink&);
-  /// Throws Error(usage) where the parameters of an item have no meaning for its model; null: they
-  /// always have one.
+  /// Throws Error(usage) if the parameters of an item are meaningless for its model; null: they
+  /// never are.
   void (*check_parameters)(const WorkItem&, const Source&) = nullptr;
-  /// Adds to a model's facts what reports of this analysis say beside the usual ones; may be null.
+  /// Adds this analysis's own facts to a model's facts in reports; may be null.
   void (*add_model_facts)(Record& facts) = nullptr;
 };
 

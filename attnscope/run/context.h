@@ -1,5 +1,5 @@
 // What a run may use, and how it is told to stop. Runs share nothing else, so a program may have
-// several at once.
+// several at the same time.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ struct LayerMaps;
 struct Outcome;
 struct WorkItem;
 
-/// The store lacks rows of a run that was to read them from there alone.
+/// The store lacks rows of a run with `only_stored`.
 class NotStored : public std::exception {
  public:
   const char* what() const noexcept override { return "not in the store"; }
@@ -31,24 +31,23 @@ using MapsFn = std::function<void(const WorkItem& batch, const LayerMaps&)>;
 /// Other kernels may change the last digits of a number; threads and memory change nothing.
 struct Context {
   int threads = 1;
-  /// For all matrices in work together, beside the mapped files.
+  /// Limit for all items under way together, beside the mapped files.
   std::uint64_t memory_bytes = std::numeric_limits<std::uint64_t>::max();
   Kernels kernels = {};
   /// When a stop is requested, the run throws Stopped. Rows that are finished stay in the store.
   std::stop_token stop = {};
-  /// Called on the thread that runs; what it throws ends the run. May be empty.
+  /// Called on the thread that called the run. An exception from it ends the run. May be empty.
   ProgressFn on_progress = {};
   Store* store = nullptr;  // keeps finished rows; null: they are not kept
-  /// Computes the items of a plan in another process, as compute_item() does. Called from as many
-  /// threads as there are items, up to a limit; throws Stopped soon after a stop is requested of
-  /// the token. Empty: items are computed here. `threads` and `memory_bytes` are of this process
-  /// alone.
+  /// Computes the items of a plan in another process, as compute_item() does. Called on one thread
+  /// for each item, up to a limit; throws Stopped soon after a stop is requested of the token.
+  /// Empty: items are computed here. `threads` and `memory_bytes` apply to this process only.
   std::function<std::vector<Outcome>(const WorkItem&, const std::stop_token&)> compute_elsewhere =
       {};
-  /// Called for every batch that is run here, on the thread that runs it: not for those whose rows
-  /// the store has. May be empty.
+  /// Called for every batch that is computed here, on the thread that computes it; not for batches
+  /// whose rows come from the store. May be empty.
   MapsFn on_maps = {};
-  bool only_stored = false;  // what the store lacks is not computed: the run throws NotStored
+  bool only_stored = false;  // if the store lacks an item, the run throws NotStored
 };
 
 /// The machine's cores, at least 1.

@@ -7,9 +7,9 @@
 
 namespace attnscope {
 
-/// What can be had without swapping, in bytes: what the system says is available, or less where a
-/// control group limits the process. Where a system does not say (macOS), all of its memory;
-/// nothing where even that is unknown. `root` is the folder in which /proc and /sys lie.
+/// Bytes available without swapping: what the system reports, or less if a control group limits the
+/// process. On a system that does not report it (macOS), all of its memory; nothing if even that is
+/// unknown. `root`: the folder that holds /proc and /sys.
 std::optional<std::uint64_t> free_memory(const std::filesystem::path& root = "/");
 
 }  // namespace attnscope

@@ -1,5 +1,5 @@
-// Everything that the numbers of one item depend on beside its analysis: which bytes it reads, how
-// matrices are cut from them, and facts such as the number of heads.
+// Everything that the numbers of one item depend on, beside its analysis: the bytes that it reads,
+// how matrices are cut from them, and facts such as the number of heads.
 #pragma once
 
 #include <cstdint>
@@ -16,24 +16,24 @@ class ItemInputs {
   struct Read {
     const Checkpoint* checkpoint;
     const CheckpointTensor* tensor;
-    std::vector<std::span<const std::byte>> bytes;  // that hold what is read, and maybe more
+    std::vector<std::span<const std::byte>> bytes;  // the bytes that are read, perhaps with others
     std::uint64_t element_bytes;                    // of what is read
     Record geometry;                                // how it is cut from the tensor
   };
 
   ItemInputs& add(std::string name, Value value);
-  /// Throws what reading the matrix would throw: rows of a matrix that is refused must not be
-  /// found in a store.
+  /// Throws whatever reading the matrix would throw, so that no rows of a refused matrix are found
+  /// in a store.
   ItemInputs& add_matrix(const Checkpoint& checkpoint, const CheckpointTensor& tensor,
                          const TensorMatrix& matrix);
-  /// A projection of a model. Of one that its files lack, the reason is the input.
+  /// A projection of a model. If the files lack it, the reason is the input.
   ItemInputs& add_weight(const Model& model, std::int64_t layer, Role role);
-  /// What the files lack, and why; nothing where that is empty.
+  /// What the files lack, and why. Does nothing if `missing` is empty.
   ItemInputs& add_missing(const std::string& missing);
-  /// What every analysis may depend on: the shape of the model's heads, and its width.
+  /// The shape of the model's heads, and its width.
   ItemInputs& add_shape(const Model& model);
 
-  /// What was added by name.
+  /// Facts that were added by name.
   const Record& facts() const { return facts_; }
   const std::vector<Read>& reads() const { return reads_; }
   /// Whether the files hold every matrix that was added.

@@ -1,4 +1,4 @@
-// All threads of a run for one piece of work at a time, where a plan of items would be too much.
+// All threads of a run for one piece of work at a time, without a plan of items.
 #pragma once
 
 #include <atomic>
@@ -10,7 +10,7 @@
 
 namespace attnscope {
 
-/// Lends threads as long as it lives: to whoever computes with compute(), on the calling thread.
+/// While it exists, lends threads to work that uses compute() on the calling thread.
 class LentTeam {
  public:
   explicit LentTeam(const Context& context) : context_(context) {
@@ -18,7 +18,7 @@ class LentTeam {
       for (int thread = 1; thread < context.threads; ++thread) {
         threads_.emplace_back([this] { team_.lend([this] { return over_.load(); }); });
       }
-    } catch (...) {  // the system has no more threads: those that are lent must not be waited for
+    } catch (...) {  // the system has no more threads: do not wait for those already lent
       recall();
       throw;
     }

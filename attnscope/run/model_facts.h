@@ -1,4 +1,4 @@
-// The facts of a model as reports say them.
+// The facts of a model, as in reports.
 #pragma once
 
 #include "attnscope/model/inventory.h"

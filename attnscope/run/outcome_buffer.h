@@ -1,5 +1,5 @@
-// Outcomes that wait for the turn of their rows: the largest items are computed first, which is not
-// the order of rows.
+// Outcomes that wait for their turn: the largest items are computed first, but rows have another
+// order.
 #pragma once
 
 #include <cstddef>
@@ -12,8 +12,8 @@
 
 namespace attnscope {
 
-/// Keeps the outcomes of jobs (items that share outcomes are one job): in memory up to a limit, and
-/// beyond it in a temporary file. Safe to use from several threads.
+/// Keeps the outcomes of jobs (items that share outcomes are one job) in memory up to a limit, then
+/// in a temporary file. Safe to use from several threads.
 class OutcomeBuffer {
  public:
   explicit OutcomeBuffer(std::size_t memory_bytes = std::size_t{32} << 20)
@@ -27,7 +27,7 @@ class OutcomeBuffer {
 
  private:
   struct Entry {
-    std::vector<Outcome> outcomes;  // empty where they are in the file
+    std::vector<Outcome> outcomes;  // empty if they are in the file
     std::size_t held_bytes = 0;
     std::uint64_t offset = 0;
     std::size_t length = 0;  // in the file; 0: in memory

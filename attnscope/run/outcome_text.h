@@ -9,8 +9,8 @@
 
 namespace attnscope {
 
-/// As JSON, and back: rows made of what was read back print the same bytes. parse_outcomes() throws
-/// Error(format) for text that holds no outcomes; the error names `where` as its file.
+/// As JSON, and back. Rows of outcomes that were read back print the same bytes. parse_outcomes()
+/// throws Error(format) for other text; the error names `where` as its file.
 std::string outcomes_text(const std::vector<Outcome>& outcomes);
 std::vector<Outcome> parse_outcomes(std::string_view text, std::string_view where);
 

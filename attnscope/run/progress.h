@@ -1,4 +1,4 @@
-// How far a run is, and how long the rest of it will take.
+// How far a run is, and an estimate of the time left.
 #pragma once
 
 #include <cstddef>
@@ -19,12 +19,12 @@ struct Progress {
   CountedNoun items;  // what is counted
   std::size_t items_done = 0, items_total = 0;
   std::uint64_t bytes_done = 0, bytes_total = 0;
-  double flops_done = 0, flops_total = 0;  // done: with an estimate for the items under way
+  double flops_done = 0, flops_total = 0;  // `done` includes an estimate for items under way
   double seconds = 0;                      // since the run started
-  std::optional<double> seconds_left;      // none before an item has ended
+  std::optional<double> seconds_left;      // none before the first item has ended
 };
 
-/// Called ten times a second, and so also while one item takes long.
+/// Called ten times a second, also during a long item.
 using ProgressFn = std::function<void(const Progress&)>;
 
 /// Keeps count of a run. Times are seconds since its start.
@@ -47,8 +47,8 @@ class ProgressMeter {
   Progress done_;
   std::size_t threads_;
   std::map<std::size_t, Running> running_;
-  // Arithmetic and time of items that ended, the last ones weighing most: their ratio is the rate
-  // of one thread.
+  // Arithmetic and time of ended items, recent ones weighted most. Their ratio is the rate of one
+  // thread.
   double recent_flops_ = 0;
   double recent_seconds_ = 0;
 };

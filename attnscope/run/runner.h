@@ -1,5 +1,5 @@
-// The one runner of all commands: it looks items up in the store, computes equal ones once, reads
-// ahead, keeps to the memory budget, and gives rows to the sink in their order.
+// The runner of all commands. It looks items up in the store, computes equal items once, reads
+// ahead, keeps to the memory budget, and gives rows to the sink in order.
 #pragma once
 
 #include <span>
@@ -24,8 +24,8 @@ struct Plan {
 
 /// Computes the plan's items, largest first, and gives their rows to the sink in the plan's order,
 /// whatever the number of threads. Adds the sources' facts to `head` as its models. Throws Stopped,
-/// what an item throws, and what the sink or the progress callback throws; items under way are then
-/// stopped, too.
+/// and whatever an item, the sink or the progress callback throws; items under way are then
+/// stopped.
 void run_plan(const Plan& plan, std::span<const Source> sources, ReportHead head,
               const Context& context, RowSink& sink);
 

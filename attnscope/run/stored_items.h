@@ -1,4 +1,4 @@
-// Work that is looked up in a store before it is done, and kept there after.
+// Looks work up in a store before computing it, and keeps new results there.
 #pragma once
 
 #include <condition_variable>
@@ -16,7 +16,7 @@
 
 namespace attnscope {
 
-/// What a store keeps of the source.
+/// The source as a store keeps it.
 StoredModel stored_model(const Source& source);
 
 /// One run of a command that keeps its items.
@@ -24,9 +24,9 @@ class StoredItems {
  public:
   StoredItems(Store& store, const StoredRun& run);
 
-  /// The item's outcomes: those of the store, else what `compute` gives, which the store has when
-  /// this returns. While another thread works on an item with the same inputs, this waits for it.
-  /// Safe to call from any thread.
+  /// The item's outcomes: from the store, or from `compute`, and then saved before this returns.
+  /// Waits while another thread works on an item with the same inputs. Safe to call from any
+  /// thread.
   std::vector<Outcome> get(const ItemInputs& inputs, std::vector<StoredPlace> places,
                            const std::function<std::vector<Outcome>()>& compute);
 

@@ -1,5 +1,5 @@
-// A piece of work as a plain value: what is computed, and from what. Any process that has the same
-// models open computes the same outcomes of it.
+// A piece of work as a plain value: what is computed, and from which inputs. Any process that has
+// the same models open computes the same outcomes.
 #pragma once
 
 #include <cstddef>
@@ -14,22 +14,22 @@
 
 namespace attnscope {
 
-/// Whole texts, run through the model: attention maps are of these.
+/// Whole texts to run through the model, for analyses of attention maps.
 struct SequenceBatch {
-  std::int64_t first = 0;  // the number of the first of them among all of the run
+  std::int64_t first = 0;  // index of the first of them among all texts of the run
   std::vector<std::vector<std::int64_t>> tokens;  // ids of each sequence, all of one length
-  std::vector<std::int64_t> layers;               // that are looked at, ascending
+  std::vector<std::int64_t> layers;               // layers to analyse, ascending
 };
 
 struct WorkItem {
-  std::string analysis;               // its name in the list of analyses
-  Record parameters;                  // all that decide the numbers; the analysis says which
-  std::size_t model = 0;              // index into the models of the run
-  std::optional<std::int64_t> layer;  // none: a tensor by name
+  std::string analysis;   // its name in the list of analyses
+  Record parameters;      // all parameters that decide the numbers, as the analysis defines
+  std::size_t model = 0;  // index into the models of the run
+  std::optional<std::int64_t> layer;          // none: a tensor by name
   std::optional<std::int64_t> earlier_layer;  // of a pair of layers; `layer` is the later one
   std::optional<Role> role;                   // none: a tensor by name, or work on several roles
   std::string tensor;                         // its name in the file; empty: work on a layer
-  std::optional<SequenceBatch> batch = {};    // then it names no layer and no tensor
+  std::optional<SequenceBatch> batch = {};    // texts; then the item names no layer and no tensor
 
   /// The `matrix` of its rows: the role, the tensor, the earlier layer of a pair, the sequences.
   std::string matrix_name() const;

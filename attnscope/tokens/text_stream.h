@@ -1,4 +1,4 @@
-// The text of tokens that come one by one.
+// Decodes tokens that come one by one.
 #pragma once
 
 #include <cstddef>
@@ -10,17 +10,17 @@
 
 namespace attnscope {
 
-/// Gives the text piece by piece, in whole characters: a character whose bytes are those of several
-/// tokens comes with the last of them. Special tokens are left out.
+/// Returns the text piece by piece, in whole characters. A character that spans several tokens
+/// comes with the last of them. Special tokens are left out.
 class TextStream {
  public:
   /// `tokenizer` must outlive it.
   explicit TextStream(const Tokenizer& tokenizer) : tokenizer_(tokenizer) {}
 
-  /// What a token adds; empty where it ends within a character.
+  /// The text that a token adds; empty if the token ends within a character.
   std::string add(std::int64_t token);
 
-  /// What was held back, once no token follows.
+  /// The rest of the text. Call after the last token.
   std::string end() { return take(decoded()); }
 
  private:
@@ -28,10 +28,10 @@ class TextStream {
   std::string take(const std::string& text);
 
   const Tokenizer& tokenizer_;
-  TokenIds tokens_;        // those that the next text depends on
-  std::size_t given_ = 0;  // of them, whose text was given
+  TokenIds tokens_;        // tokens that the next text depends on
+  std::size_t given_ = 0;  // how many of these have been returned as text
   std::size_t given_bytes_ = 0;
-  std::size_t held_back_ = 0;  // the last tokens, which ended within a character
+  std::size_t held_back_ = 0;  // how many of the last tokens end within a character
 };
 
 }  // namespace attnscope

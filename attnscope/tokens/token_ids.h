@@ -1,4 +1,4 @@
-// A text as a model reads it.
+// A text as token ids.
 #pragma once
 
 #include <cstdint>

@@ -13,12 +13,12 @@
 
 namespace attnscope {
 
-/// A file of 256 little-endian int32 (magic 20240520, version 1, number of tokens, then 253 that
-/// mean nothing) and that many little-endian uint16, one for each token. Shards are large, so ids
-/// are read where they are asked for.
+/// A file of 256 little-endian int32 (magic 20240520, version 1, number of tokens, then 253 unused)
+/// and as many little-endian uint16 as there are tokens. Shards are large, so ids are read on
+/// demand.
 class TokenShard {
  public:
-  /// Throws Error(io), or Error(format) that names the magic, version or length that is wrong.
+  /// Throws Error(io), or Error(format) that names the wrong magic, version or length.
   explicit TokenShard(const std::filesystem::path& file);
 
   /// Number of tokens.
@@ -26,11 +26,10 @@ class TokenShard {
   /// Ids of `count` tokens from position `first` on; both lie within the shard.
   std::vector<std::int64_t> ids(std::int64_t first, std::int64_t count) const;
 
-  /// Throws Error(format) naming the first id of the whole file that is not below `vocabulary`, and
-  /// its position; Error(io) where the file was written to since it was opened.
+  /// Throws Error(format) that names the first id of the file that is not below `vocabulary`, and
+  /// its position; Error(io) if the file was written to since it was opened.
   void check_ids(std::int64_t vocabulary) const;
-  /// Throws as window_starts() does, and Error(io) where the file was written to since it was
-  /// opened.
+  /// Throws as window_starts() does, and Error(io) if the file was written to since it was opened.
   std::vector<std::vector<std::int64_t>> cut_windows(const WindowRequest& request) const;
 
  private:
@@ -38,7 +37,7 @@ class TokenShard {
   std::span<const std::byte> tokens_;  // (size(), 2)
 };
 
-/// The tokens' bytes in those of a shard. Errors name it `file`.
+/// The bytes of the tokens in a shard. Errors name it `file`.
 std::span<const std::byte> parse_token_shard(std::span<const std::byte> bytes,
                                              std::string_view file);
 

@@ -1,4 +1,4 @@
-// How a token is shown to a person: on one line, in a terminal that it cannot disturb.
+// Tokens as readable text, on one line, without characters that control a terminal.
 #pragma once
 
 #include <string>
@@ -8,13 +8,12 @@ namespace attnscope {
 
 enum class Spaces {
   kept,
-  visible,  // as `␣`, where nothing around a token shows where it begins and ends
+  visible,  // as `␣`, for places where a token's beginning and end would not show
 };
 
-/// The bytes that a token stands for, as readable text in UTF-8: a byte of a broken sequence
-/// becomes
-/// `\xE2`, a newline `\n`, a tab `\t`, a backslash `\\`, and what is not seen or moves what is
-/// around it (controls, bidirectional marks, joiners, variation selectors) `\u{200D}`.
+/// A token's bytes as readable text in UTF-8. A byte of a broken sequence becomes `\xE2`, a newline
+/// `\n`, a tab `\t`, a backslash `\\`. Invisible characters and those that move others (controls,
+/// bidirectional marks, joiners, variation selectors) become `\u{200D}`.
 std::string token_text(std::string_view bytes, Spaces spaces = Spaces::kept);
 
 }  // namespace attnscope

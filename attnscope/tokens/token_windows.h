@@ -1,4 +1,4 @@
-// Which parts of a long text are looked at, and whether its ids are a model's.
+// Cuts windows from a long text, and checks ids against a model's vocabulary.
 #pragma once
 
 #include <cstdint>
@@ -12,13 +12,13 @@ namespace attnscope {
 struct WindowRequest {
   std::int64_t sequences = 1;           // windows, at least 1
   std::int64_t length = 1;              // tokens of each, at least 1
-  std::optional<std::uint64_t> sample;  // seed of random windows; else they follow each other
-  bool or_fewer = false;                // as many as there are, but one at least
+  std::optional<std::uint64_t> sample;  // seed of random windows; none: consecutive windows
+  bool or_fewer = false;                // fewer windows are fine, at least one
 };
 
-/// Where windows begin in a text of `tokens` tokens: at 0, length, 2 length, …; or at random, all
-/// different, where windows may overlap. Throws Error(usage) about `place` (a file, "text") that
-/// says how many windows there are, where those are too few.
+/// Where windows begin in a text of `tokens` tokens: at 0, length, 2 length, …; or at distinct
+/// random places, so that windows may overlap. If there are too few windows, throws Error(usage)
+/// about `place` (a file, "text") with their number.
 ///
 /// Random starts are drawn by SplitMix64 (Steele, Lea and Flood 2014), whose state begins as the
 /// seed: of each output z, floor(z * (tokens - length + 1) / 2^64) is the next start, unless it was
@@ -38,7 +38,7 @@ std::vector<std::vector<std::int64_t>> cut_windows(std::span<const std::int64_t>
                                                    const WindowRequest& request,
                                                    std::string_view place);
 
-/// Throws Error(format) about `place` naming the first of `ids` that is negative or not below
+/// Throws Error(format) about `place` that names the first of `ids` that is negative or not below
 /// `vocabulary`, and its position.
 void check_token_ids(std::span<const std::int64_t> ids, std::int64_t vocabulary,
                      std::string_view place);

@@ -1,4 +1,4 @@
-// What tokenizer_config.json, special_tokens_map.json and generation_config.json say.
+// Values of tokenizer_config.json, special_tokens_map.json and generation_config.json.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace attnscope {
 
-/// By the names of tokenizer_config.json; nothing where it does not say.
+/// Named as in tokenizer_config.json; nothing if a value is absent.
 struct TokenizerConfig {
   std::optional<std::string> tokenizer_class;  // "RobertaTokenizer"
   std::optional<bool> add_bos_token;
@@ -22,12 +22,12 @@ struct TokenizerConfig {
   std::optional<bool> tokenize_chinese_chars;
   SpecialSpellings special;
 
-  /// The spelling of a special token, or `usual` where no file names one.
+  /// The spelling of a special token, or `usual` if no file names one.
   std::string spelling(std::string_view key, std::string_view usual) const;
 };
 
-/// Of a folder, where the files are there; else empty. Throws Error(io), or Error(format) where a
-/// value is of another type.
+/// Reads the files of a folder that exist. Throws Error(io), or Error(format) for a value of the
+/// wrong type.
 TokenizerConfig read_tokenizer_config(const CheckpointFolder& folder);
 
 /// Ids at which generated text ends: `eos_token_id` of generation_config.json, else of config.json

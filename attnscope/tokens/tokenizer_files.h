@@ -1,4 +1,4 @@
-// Which files of a folder make its tokenizer, and what those of older checkpoints mean.
+// Finds the files of a folder's tokenizer, and converts those of older checkpoints.
 #pragma once
 
 #include <cstdint>
@@ -12,19 +12,19 @@
 
 namespace attnscope {
 
-/// What tokenizer_config.json and special_tokens_map.json name: "mask_token" → "[MASK]".
+/// Special tokens by tokenizer_config.json and special_tokens_map.json: "mask_token" → "[MASK]".
 using SpecialSpellings = std::map<std::string, std::string, std::less<>>;
 
 struct TokenizerFiles {
-  std::string json;  // a tokenizer.json, as it was read or made
-  std::string file;  // what it was read or made from, for messages
+  std::string json;  // the text of a tokenizer.json, read or converted
+  std::string file;  // its source file, for messages
   SpecialSpellings special;
 };
 
-/// Nothing where `folder` has no tokenizer. See Tokenizer::find().
+/// Nothing if `folder` has no tokenizer. See Tokenizer::find().
 std::optional<TokenizerFiles> find_tokenizer_files(const CheckpointFolder& folder);
 
-/// Ids of the spellings that the files name, or else of those in common use.
+/// Ids of the spellings that the files name; for others, of spellings in common use.
 SpecialTokens special_tokens_of(
     const SpecialSpellings& named,
     const std::function<std::optional<std::int64_t>(std::string_view spelling)>& id_of);
