@@ -1,6 +1,5 @@
-// Every chart of a report as files that other programs open: a Vega-Lite specification with its
-// data in it, and an SVG. They are described once, in web/: the page's own functions draw them
-// here.
+// Every chart of a report as files for other programs: a Vega-Lite specification with its data, and
+// an SVG. The page's own functions, from web/, draw them.
 #pragma once
 
 #include <stop_token>
@@ -13,17 +12,17 @@
 namespace attnscope {
 
 struct ChartFile {
-  std::string name;       // letters, digits, '-' and '_': a file's, before its dot
-  std::string vega_lite;  // JSON, which ends with a line feed
+  std::string name;       // file name without its ending: letters, digits, '-' and '_'
+  std::string vega_lite;  // JSON that ends with a line feed
   std::string svg;
 };
 
-/// Throws Error(unsupported), with how to get a build that draws charts, where this one does not.
-/// `script`: charts_script().
+/// Throws Error(unsupported) if this build cannot draw charts; the hint says how to get one that
+/// can. `script`: charts_script().
 void check_draws_charts(std::string_view script);
 
-/// `seconds`: what the report took. Throws as call_script() does; std::runtime_error also where the
-/// script's answer is not what it should be.
+/// `seconds`: the time that the report took. Throws as call_script() does, and std::runtime_error
+/// if the script's answer is malformed.
 std::vector<ChartFile> chart_files(std::string_view script, const ReportFile& file, double seconds,
                                    const std::stop_token& stop);
 

@@ -1,4 +1,4 @@
-// How bytes are packed into a page.
+// Encodings of data in a page.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,8 @@ std::string gzip(std::string_view bytes);
 /// RFC 4648, with padding, without line breaks.
 std::string base64(std::string_view bytes);
 
-/// float32 numbers as four planes: all lowest bytes, then all next ones, … Neighbours in a spectrum
-/// share their high bytes, so that planes compress to little more than half.
+/// float32 numbers as four planes: all lowest bytes, then all next ones, …. Neighbours in a
+/// spectrum have equal high bytes, so planes compress to little more than half.
 std::string byte_planes(std::span<const float> numbers);
 
 /// An attention weight in one byte: 0 is exactly 0, and 1 to 255 are 2^-16 to 1 in equal steps of

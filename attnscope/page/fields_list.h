@@ -1,11 +1,12 @@
-// The descriptions of fields, for a page that knows no field of its own.
+// The descriptions of fields, which the page reads instead of having its own.
 #pragma once
 
 #include "attnscope/results/record.h"
 
 namespace attnscope {
 
-/// For each kind of row its fields, those inside records by their paths ("kv.energy_rank"): name, type, unit, heading, meaning, and where docs say more.
+/// For each kind of row, its fields: name, type, unit, heading, meaning, and their place in docs.
+/// Fields inside records have paths ("kv.energy_rank").
 Record fields_list();
 
 }  // namespace attnscope

@@ -1,4 +1,4 @@
-// Maps and matrices as bytes: a weight each, or a block of weights each.
+// Maps and matrices as bytes, one for each weight or block of weights.
 #pragma once
 
 #include <cstdint>
@@ -8,10 +8,10 @@
 
 namespace attnscope {
 
-/// Every weight of a map, row by row; of a causal one those of its triangle.
+/// Every weight of a map, row by row; of a causal map only the triangle.
 std::string map_bytes(MatrixView<const float> map, bool causal);
 
-/// side × side cells, each the largest weight under it.
+/// side × side cells, each with the largest weight in its area.
 std::string thumbnail_bytes(MatrixView<const float> map, std::int64_t side);
 
 /// Cells from −limit to limit, row by row.
@@ -21,10 +21,10 @@ struct Image {
   std::string bytes;
 };
 
-/// Means of equal blocks, at most `side` rows and columns of them.
+/// Means of equal blocks; the image has at most `side` rows and columns.
 Image block_means(const WeightMatrix& matrix, std::int64_t side);
 
-/// Their diagonal is 1 whatever the weights are, and left at 0.
+/// The diagonal, which is always 1, is left at 0.
 Image cosines_image(MatrixView<const double> cosines);
 
 }  // namespace attnscope

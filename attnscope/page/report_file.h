@@ -1,5 +1,5 @@
-// What a page shows: the reports of several commands, numbers and maps beside them, packed into one
-// HTML file that needs nothing else.
+// The content of a page: reports of several commands, numbers and maps, packed into one
+// self-contained HTML file.
 #pragma once
 
 #include <cstdint>
@@ -47,13 +47,13 @@ class ReportFile {
   };
   std::unique_ptr<RowSink> sink(Part part);
 
-  /// What the file lacks of a model. `part`: the id of the part that would hold it, "maps" or
-  /// "matrices".
+  /// Something that the file lacks for a model. `part`: the id of the part that would hold it,
+  /// "maps" or "matrices".
   struct LeftOut {
     std::string part;
     std::string model;
     std::string why;
-    std::string command = {};  // brings it; empty: none does
+    std::string command = {};  // the command that makes it; empty: none
   };
   void add_left_out(LeftOut entry) { left_out_.push_back(std::move(entry)); }
 
@@ -72,10 +72,10 @@ class ReportFile {
 
   /// A map (T, T), as bytes of its weights. A causal one is kept as its triangle.
   void add_map(const MapPlace& place, MatrixView<const float> map, bool causal);
-  /// The same at a smaller size: each of side × side cells shows the largest weight under it.
+  /// The same at a smaller size: each of side × side cells shows the largest weight in its area.
   void add_thumbnail(const MapPlace& place, MatrixView<const float> map, std::int64_t side);
 
-  /// A weight matrix as an image: means of equal blocks, at most `side` rows and columns of them.
+  /// A weight matrix as an image: means of equal blocks, with at most `side` rows and columns.
   void add_matrix(std::string model, std::int64_t layer, std::string role,
                   const WeightMatrix& matrix, std::int64_t side);
 

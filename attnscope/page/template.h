@@ -1,5 +1,5 @@
-// The page as it was built from web/: one HTML file with places for data, and the script that draws
-// its charts without a browser.
+// The page built from web/: one HTML file with places for data, and the script that draws its
+// charts without a browser.
 #pragma once
 
 #include <string_view>

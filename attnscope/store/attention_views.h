@@ -1,4 +1,4 @@
-// The views of attention maps, whose rows a store keeps text by text.
+// The views of attention maps. A store keeps their measures text by text.
 #pragma once
 
 #include <string>
@@ -6,8 +6,9 @@
 
 namespace attnscope {
 
-/// CREATE VIEW statements: `attention_maps`, each head's map of each sequence; `attention` and
-/// `induction`, the means that the commands print, without their errors. docs/store.md lists them.
+/// CREATE VIEW statements: `attention_maps` has each head's map of each sequence; `attention` and
+/// `induction` have the means that the commands print, without standard errors. docs/store.md lists
+/// them.
 std::vector<std::string> attention_views();
 
 }  // namespace attnscope

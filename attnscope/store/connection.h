@@ -1,4 +1,4 @@
-// What a Store is made of. For the sources of this folder only.
+// The implementation of Store. For the sources of this folder only.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +20,7 @@ inline std::int64_t signed_bytes(const StoredFile& file) {
   return static_cast<std::int64_t>(file.bytes);
 }
 
-/// One connection and the run that it serves. Not safe to use from several threads: whoever calls
-/// holds mutex().
+/// One connection and its run. Not safe to use from several threads: callers hold mutex().
 class Store::Connection {
  public:
   Connection(const std::string& path, Database::Access access, std::string version);
@@ -73,7 +72,7 @@ class Store::Connection {
   Database database_;
   std::mutex mutex_;  // guards all the rest
   std::string version_;
-  bool whole_ = false;  // check_whole() has found it so
+  bool whole_ = false;  // check_whole() has succeeded
   std::int64_t run_ = 0, analysis_ = 0, found_ = 0;
   std::vector<std::int64_t> older_;   // ids of the run's analysis in older revisions
   std::vector<std::int64_t> models_;  // ids of the run's models

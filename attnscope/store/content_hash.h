@@ -1,4 +1,4 @@
-// A name for bytes: equal for equal bytes, different for others.
+// A hash of bytes.
 #pragma once
 
 #include <cstddef>
@@ -8,8 +8,8 @@
 
 namespace attnscope {
 
-/// 32 hexadecimal digits: XXH3, 128 bits. Two contents that differ by chance agree with probability
-/// 2^-128; it does not withstand somebody who makes them agree on purpose.
+/// 32 hexadecimal digits: XXH3, 128 bits. Different contents collide by chance with probability
+/// 2^-128. No protection against deliberate collisions.
 std::string content_hash(std::span<const std::byte> bytes);
 std::string content_hash(std::string_view text);
 

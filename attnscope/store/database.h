@@ -1,5 +1,5 @@
-// The one door to SQLite: connections, statements and transactions that clean up after themselves,
-// and its errors as ours. For the sources of this folder only.
+// The only code that calls SQLite: connections, statements and transactions that clean up after
+// themselves, with SQLite's errors as Error. For the sources of this folder only.
 #pragma once
 
 #include <cstdint>
@@ -26,14 +26,14 @@ class Statement {
     return value ? bind(*value) : bind(std::nullopt);
   }
 
-  /// The next row; false where there is none, after which it may be bound and run again.
+  /// Steps to the next row; false if there is none. Then the statement may be bound and run again.
   bool step();
   /// Runs to the end.
   void run();
-  /// Leaves the rest of the rows: it may be bound and run again.
+  /// Skips the rest of the rows. Then the statement may be bound and run again.
   void reset();
 
-  /// Columns of the row, from 0. The text lives until the next step.
+  /// Columns of the row, from 0.
   bool is_null(int column) const;
   std::int64_t integer(int column) const;
   std::string text(int column) const;
@@ -57,31 +57,31 @@ class Database {
  public:
   enum class Access { existing, create };
 
-  /// Opens the file, which `create` makes where there is none. Nothing in the file is trusted.
-  /// Throws Error as fail() does.
+  /// Opens the file; `create` makes it if there is none. Nothing in the file is trusted. Throws
+  /// Error as fail() does.
   Database(const std::string& path, Access access);
-  /// A database of its own in memory.
+  /// A separate database in memory.
   static Database in_memory() { return {":memory:", Access::create}; }
 
   const std::string& path() const { return path_; }
 
-  /// Statements without values or rows.
+  /// Runs statements without values or rows.
   void execute(const char* sql);
   Statement prepare(std::string_view sql) const { return {*this, sql}; }
-  /// The one number that `sql` gives.
+  /// The single number that `sql` returns.
   std::int64_t number(std::string_view sql) const;
   std::int64_t last_row_id() const;
   /// Rows that the last statement changed.
   std::int64_t changes() const;
 
-  /// Keeps a log beside the file instead of a journal, which commits with one write to the disk and
-  /// lets others read meanwhile. Where the file system cannot, the journal stays.
+  /// Uses a write-ahead log instead of a journal: a commit is one write to the disk, and others can
+  /// read meanwhile. Keeps the journal if the file system does not support it.
   void use_log();
-  /// Puts everything into the one file again, unless another process uses it.
+  /// Moves everything back into the one file, unless another process uses it.
   void drop_log() noexcept;
 
-  /// Throws what stopped SQLite: Error(io) for a disk that is full, a file that cannot be written,
-  /// one that others keep locked; Error(format) for one that is damaged or not what it should be.
+  /// Throws SQLite's error: Error(io) for a full disk, a file that cannot be written, or one that
+  /// others keep locked; Error(format) for a file that is damaged or not a store.
   [[noreturn]] void fail(int code) const;
 
  private:
@@ -93,12 +93,12 @@ class Database {
   std::unique_ptr<sqlite3, Close> database_;
 };
 
-/// Undone unless it is committed.
+/// Rolled back unless it is committed.
 class Transaction {
  public:
   enum class For { writing, reading };
 
-  /// `writing` takes the right to write at once, so that it cannot fail halfway for want of it;
+  /// `writing` takes the write lock at the start, so that it cannot fail halfway for lack of it.
   /// `reading` sees the file as it is at its first read, whatever others write.
   explicit Transaction(Database& database, For purpose = For::writing) : database_(database) {
     database_.execute(purpose == For::writing ? "BEGIN IMMEDIATE" : "BEGIN");

@@ -1,5 +1,4 @@
-// What tells whether a stored row is still what was written: SQLite would not notice a number that
-// became another on the disk.
+// Digests that detect changed rows: SQLite would not notice if a number changed on the disk.
 #pragma once
 
 #include <cstdint>
@@ -14,13 +13,13 @@
 
 namespace attnscope {
 
-/// Of texts, their number and where each ends.
+/// Covers the texts, their number and where each ends.
 std::string digest_of_texts(std::initializer_list<std::string_view> texts);
 
-/// `parameters`: the analysis' own, as they are stored.
+/// `parameters`: the analysis' parameters, as stored.
 std::string analysis_digest(const StoredAnalysis& analysis, const std::string& parameters);
 
-/// Of an item and of all its rows, in their order.
+/// Covers an item and all its rows, in order.
 std::string item_digest(const std::string& inputs, std::span<const Outcome> outcomes);
 
 /// `analysis` and `model` are ids; `item` is the item's digest.

@@ -1,4 +1,4 @@
-// Records as JSON text that loses nothing, so that a row read back prints the same bytes.
+// Records as lossless JSON text: a row that was read back prints the same bytes.
 #pragma once
 
 #include <string>
@@ -8,17 +8,17 @@
 
 namespace attnscope {
 
-/// JSON in which every float64 has a point or an exponent and every int64 has neither. A JSON
-/// array is read as an Array where its elements are numbers of one type, or arrays of one shape and
-/// type; null among float64 is a number that is not finite. A Value::List that would be read as an
-/// array of float64 is written as {"$list": [...]}. What is read back has the same text again and
-/// prints the same bytes; two types change: a list of integers becomes an array, an array of
-/// float32 one of float64 (and one of integers without elements a list). Broken UTF-8 is replaced,
-/// as it is where JSON is printed.
+/// JSON in which every float64 has a point or an exponent and every int64 has neither. A JSON array
+/// is read as an Array if its elements are numbers of one type, or arrays of one shape and type;
+/// null among float64 is a number that is not finite. A Value::List that would be read as an array
+/// of float64 is written as {"$list": [...]}. A record that was read back has the same text and
+/// prints the same bytes. Some types change: a list of integers becomes an array, an array of
+/// float32 becomes one of float64, and an empty array of integers becomes a list. Invalid UTF-8 is
+/// replaced, as in printed JSON.
 std::string record_text(const Record& record);
 
-/// The record that record_text() wrote. The text may be hostile: throws Error(format) with `where`,
-/// the store's path, as its file.
+/// Reads the text of record_text(). The text may be hostile: throws Error(format) with `where`, the
+/// store's path, as its file.
 Record parse_record(std::string_view text, std::string_view where);
 
 }  // namespace attnscope

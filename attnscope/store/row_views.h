@@ -6,8 +6,8 @@
 
 namespace attnscope {
 
-/// A CREATE VIEW for each kind of row that a store keeps: columns of the view stored_rows, then the
-/// fields, each a column. docs/store.md lists them.
+/// A CREATE VIEW statement for each kind of row that a store keeps: columns of the view
+/// stored_rows, then a column for each field. docs/store.md lists them.
 std::vector<std::string> row_views();
 
 }  // namespace attnscope

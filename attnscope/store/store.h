@@ -1,4 +1,4 @@
-// Finished rows in one SQLite file, with where they come from. docs/store.md describes the tables.
+// Finished rows in one SQLite file, with their origin. docs/store.md describes the tables.
 #pragma once
 
 #include <cstdint>
@@ -15,12 +15,12 @@
 
 namespace attnscope {
 
-/// What was computed: rows of one analysis stand together when they are printed.
+/// An analysis with its parameters. Its rows are printed together, as one set.
 struct StoredAnalysis {
   std::string name;     // "spectrum", "mla", …: which fields the rows have
   int revision = 1;     // raised when the numbers change
-  std::string command;  // that prints such rows
-  Record parameters;    // all that decide the numbers, and no others
+  std::string command;  // the command that prints such rows
+  Record parameters;    // exactly those that decide the numbers
 };
 
 /// A file of a checkpoint as it was when it was opened.
@@ -28,48 +28,48 @@ struct StoredFile {
   std::string path;  // absolute
   std::uint64_t bytes = 0;
   std::int64_t modified_ns = 0;  // since 1970
-  std::int64_t changed_ns = 0;   // of its inode: what setting the other time back cannot hide
+  std::int64_t changed_ns = 0;   // of its inode: shows a change even if modified_ns was set back
 };
 
 /// A tensor that rows were computed from.
 struct StoredTensor {
   StoredFile file;
   std::string name;
-  std::string hash;            // content_hash() of its bytes
-  std::int64_t hashed_ns = 0;  // when that was computed
-  bool fresh = false;          // in this run, not read from the store
+  std::string hash;            // content_hash() of the tensor's bytes
+  std::int64_t hashed_ns = 0;  // when the hash was computed
+  bool fresh = false;          // hashed in this run, not read from the store
 
-  /// A file may be written to twice within one tick of the clock that stamps it: a hash that was
-  /// computed so soon after a change may be of what was there before.
+  /// A file may be written to twice within one tick of the file system's clock. So a hash that was
+  /// computed soon after a change may be of the earlier bytes.
   bool is_settled() const { return hashed_ns - file.changed_ns >= 3'000'000'000; }
 };
 
 struct StoredModel {
-  std::string path;         // of the weights or their index, absolute
-  std::string description;  // config.json or layout file; empty where none was needed
-  std::string described;    // content_hash() of that file
-  std::string name;         // that its rows carry
-  Record facts;             // the model's entry of a report
+  std::string path;         // absolute path of the weights or their index
+  std::string description;  // config.json or layout file; empty if none was needed
+  std::string described;    // content_hash() of the description
+  std::string name;         // the model's name in rows
+  Record facts;             // its entry in a report's models
   std::vector<StoredFile> files;
 };
 
-/// Where an item's rows stand.
+/// Where an item's rows belong.
 struct StoredPlace {
   std::size_t model = 0;              // index into the run's models
   std::optional<std::int64_t> layer;  // none for a tensor by name
   std::string matrix;
-  std::int64_t position = 0;  // among the matrices of its layer, as they were asked for
+  std::int64_t position = 0;  // index among the requested matrices of its layer
   std::vector<StoredTensor> tensors;
 };
 
-/// One run of a command that keeps its rows.
+/// One run of a command that stores its rows.
 struct StoredRun {
   StoredAnalysis analysis;
-  Record parameters;  // as the report says them
+  Record parameters;  // as in the report
   std::vector<StoredModel> models;
 };
 
-/// Rows of one place, read back.
+/// The rows of one place, read back.
 struct StoredRows {
   std::size_t model = 0;  // index into the set's models
   std::optional<std::int64_t> layer;
@@ -81,18 +81,18 @@ struct StoredRows {
 /// What all rows of one analysis share.
 struct StoredSet {
   StoredAnalysis analysis;
-  std::vector<Record> parameters;   // of the runs that placed the rows, each once
+  std::vector<Record> parameters;   // of the runs that placed the rows, without duplicates
   std::vector<StoredModel> models;  // without files
 };
 
-/// An open store. Safe to use from several threads, and beside other processes. Everything throws
-/// Error(io) where the file cannot be read or written, Error(format) where it is damaged or
-/// foreign, Error(unsupported) where a newer program wrote it.
+/// An open store. Safe to use from several threads, and beside other processes. All functions throw
+/// Error(io) if the file cannot be read or written, Error(format) if it is damaged or not a store,
+/// Error(unsupported) if its tables have another version.
 class Store {
  public:
-  /// Makes the file where there is none. `version` is the program's, for the run's entry.
+  /// Creates the file if there is none. `version` is the program's, recorded with the run.
   static Store open(const std::string& path, const std::string& version);
-  /// For reading only; there must be a file.
+  /// Opens an existing file for reading only.
   static Store open_to_read(const std::string& path);
 
   Store(Store&&) noexcept;
@@ -100,20 +100,20 @@ class Store {
 
   // ---- A run: one at a time
 
-  /// Rows lose their places where a file of the model, or the one that describes it, has changed
-  /// since. Those of an older revision of the analysis keep them until find() or save() puts rows
-  /// of this one there.
+  /// Starts a run. Rows lose their places if a file of the model, or the file that describes it,
+  /// has changed. Rows of an older revision of the analysis keep their places until find() or
+  /// save() replaces them.
   void begin(const StoredRun& run);
 
-  /// The hash of a tensor of a file that is exactly as it was when it was hashed.
+  /// The known hash of a tensor, if the file has not changed since it was hashed.
   std::optional<StoredTensor> known_tensor(const StoredFile& file, const std::string& name);
 
-  /// The outcomes of an item of the run's analysis, if it is finished; its places are recorded.
-  /// `inputs` names all that the outcomes depend on beside the analysis.
+  /// The outcomes of an item of the run's analysis, if it is finished; records its places. `inputs`
+  /// names everything that the outcomes depend on beside the analysis.
   std::optional<std::vector<Outcome>> find(const std::string& inputs,
                                            std::span<const StoredPlace> places);
 
-  /// Keeps an item and its places, wholly or not at all: it is on the disk when this returns. Where
+  /// Saves an item and its places in one transaction; they are on the disk when this returns. If
   /// another process was faster, its outcomes stay.
   void save(const std::string& inputs, std::span<const Outcome> outcomes,
             std::span<const StoredPlace> places);
@@ -124,21 +124,21 @@ class Store {
 
   struct SetModel {
     std::string name;
-    std::string finished;  // when its last row was computed, UTC; empty where it has no places
+    std::string finished;  // when its last row was computed, UTC; empty if it has no places
   };
   struct SetEntry {
     std::int64_t id = 0;
     StoredAnalysis analysis;
     std::vector<SetModel> models;  // in the order of StoredSet
   };
-  /// What follows is known to be whole: the first call reads the file from end to end (a second for
-  /// 100 MB), and throws Error(format) where a page does not fit the others.
+  /// This and the next function check the whole file on the first call (a second for 100 MB), and
+  /// throw Error(format) if it is damaged.
   std::vector<SetEntry> sets();
 
-  /// Hands the set to `begin`, then its rows to `add`, a place at a time: by model and layer, then
-  /// as the run asked for the matrices; in the usual order of matrices where several runs asked
-  /// differently. Nothing else of the rows is in memory. All is of one moment, whatever others
-  /// write meanwhile; `begin` and `add` must not call the store.
+  /// Gives the set to `begin`, then its rows to `add`, a place at a time: by model, layer, and
+  /// matrix in the order of the run's request, or in the usual order if several runs differ. Only
+  /// one place is in memory at a time. All rows are from one moment, whatever others write
+  /// meanwhile. `begin` and `add` must not call the store.
   void for_each_rows(std::int64_t id, const std::function<void(const StoredSet&)>& begin,
                      const std::function<void(const StoredRows&)>& add);
 
