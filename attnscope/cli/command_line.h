@@ -1,4 +1,4 @@
-// Flags of the command line, made from the descriptions of commands.
+// Flags of the command line, from the descriptions of commands.
 #pragma once
 
 #include <optional>
@@ -11,13 +11,13 @@
 
 namespace attnscope {
 
-/// Those of every front end, and those that only a command line has.
+/// All commands: those of every front end, and those of the command line only.
 std::span<const Command> all_commands();
 
 /// "--rope-offset" for "rope_offset".
 std::string flag_of(std::string_view parameter);
 
-/// How a command's parameters are spelled: as flags, or by the word that stands for them.
+/// How a command's parameters are spelled: as flags, or by their placeholder in the usage.
 SpellParameter spelling(const Command& command);
 
 /// "--layers LAYERS", "--quiet", "MODEL".
@@ -28,7 +28,7 @@ std::string command_line_of(const Command& command, const ArgumentTexts& argumen
 /// The same, and "> FILE" where a shell writes to one.
 std::string example_line(const Command& command, const Example& example);
 
-/// What the words after a command's name say; nothing where they ask for help. Throws Error(usage).
+/// Parses the words after a command's name; nothing if they ask for help. Throws Error(usage).
 std::optional<Arguments> parse_words(const Command& command, std::span<const std::string> words);
 
 }  // namespace attnscope

@@ -1,4 +1,4 @@
-// Completions for shells and the manual page, made from the descriptions of commands.
+// Shell completions and the manual page, from the descriptions of commands.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace attnscope {
 
-/// `completion`, which only a command line has.
+/// The command `completion`, of the command line only.
 Command completion_command();
 
 std::string bash_completion();

@@ -1,4 +1,4 @@
-// The hub as the environment of a command names it, with progress and notes on stderr.
+// The hub by a command's environment, with progress and notes on stderr.
 #pragma once
 
 #include <functional>

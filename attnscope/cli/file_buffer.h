@@ -1,4 +1,4 @@
-// A stream's bytes, kept in memory while they are few, and in a file once they are not.
+// A stream buffer that keeps its bytes in memory up to a limit, then in a file.
 #pragma once
 
 #include <cstddef>
@@ -9,26 +9,26 @@
 
 namespace attnscope {
 
-/// Writes all of it. Returns 0, or the number of the error.
+/// Writes all bytes. Returns 0 or errno.
 int write_all(int descriptor, const char* bytes, std::size_t count);
 
 class FileBuffer : public std::streambuf {
  public:
-  /// `open` is called once, when there is more than `kept_bytes`: it gives a descriptor that can be
-  /// read and written, which is closed here. `place` names it in errors.
+  /// `open` is called once, when there are more than `kept_bytes`. It returns a descriptor for
+  /// reading and writing, which this closes. `place` names it in errors.
   FileBuffer(std::size_t kept_bytes, std::function<int()> open, std::string place);
   ~FileBuffer() override;
 
-  /// Puts all that was written into the file. Throws Error(io).
+  /// Moves everything that was written into the file. Throws Error(io).
   void move_to_file();
 
-  /// Writes everything to another file. Returns 0, or the number of the error of that one; throws
-  /// Error(io) where its own file cannot be read.
+  /// Copies everything to another descriptor. Returns 0, or errno of that descriptor; throws
+  /// Error(io) if its own file cannot be read.
   int copy_to(int descriptor);
 
  protected:
   int_type overflow(int_type next) override;
-  int sync() override { return 0; }  // kept until it is asked for
+  int sync() override { return 0; }  // bytes stay until move_to_file() or copy_to()
 
  private:
   void take_area();
@@ -36,7 +36,7 @@ class FileBuffer : public std::streambuf {
   std::size_t kept_bytes_;
   std::function<int()> open_;
   std::string place_;
-  std::vector<char> area_;  // what streams write into
+  std::vector<char> area_;  // where streams write
   std::string kept_;
   int file_ = -1;
 };

@@ -12,40 +12,41 @@
 
 namespace attnscope {
 
-/// As a path: what the program's stdout is.
+/// The path of the program's stdout.
 inline constexpr const char* kStdout = "/dev/stdout";
 
-/// Output appears whole, when commit() is called, or not at all. Until then it lies in a file that
-/// has no name yet; what goes to stdout, a pipe or a device is held back, in memory while it is
-/// little, and then in a file of the folder for temporary files.
+/// Output appears completely when commit() is called, or not at all. Until then it is in a file
+/// without a name. Output to stdout, a pipe or a device is held back, in memory up to a limit, then
+/// in a temporary file.
 class OutputTarget {
  public:
-  /// `path` empty, or kStdout: stdout. A file is opened here, so that one that cannot be written is
-  /// known before the work. Throws Error(io).
+  /// `path` empty or kStdout: stdout. Opens a file here, so that a failure shows before the work.
+  /// Throws Error(io).
   explicit OutputTarget(const std::string& path = "");
   ~OutputTarget();
   OutputTarget(const OutputTarget&) = delete;
   OutputTarget& operator=(const OutputTarget&) = delete;
 
-  /// Whether a terminal reads it.
+  /// Whether the target is a terminal.
   bool is_terminal() const;
 
-  /// Columns of that terminal, where it says so.
+  /// Columns of that terminal, if known.
   std::optional<int> terminal_width() const;
 
-  /// Writing to it throws Error(io) where there is no room.
+  /// The stream to write to. Writing throws Error(io) if the disk is full.
   std::ostream& stream() { return *stream_; }
 
-  /// Writes to stdout, a pipe or a device at once, before all that stream() was given. Throws
-  /// Error(io), but not for a closed pipe.
+  /// Writes to stdout, a pipe or a device immediately, before everything that was written to
+  /// stream(). Throws Error(io), but not for a closed pipe.
   void write_now(std::string_view text);
 
-  /// Throws Error(io). A closed pipe is no error: its reader has seen enough.
+  /// Makes the output appear. Throws Error(io). A closed pipe is not an error: its reader has
+  /// stopped reading.
   void commit();
 
  private:
-  std::string place_;                 // of errors
-  std::optional<ReplacedFile> file_;  // else written to `out_`
+  std::string place_;                 // named in errors
+  std::optional<ReplacedFile> file_;  // none: written to `out_`
   int out_ = -1;
   std::unique_ptr<FileBuffer> buffer_;
   std::unique_ptr<std::ostream> stream_;

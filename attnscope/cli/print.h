@@ -1,4 +1,4 @@
-// Runs a command and prints what it found.
+// Runs a command and prints its results.
 #pragma once
 
 #include <stop_token>
@@ -7,8 +7,8 @@
 
 namespace attnscope {
 
-/// Throws Error, and Stopped where a stop was asked for; then nothing was printed on stdout but, as
-/// a table, the text that a model had written.
+/// Throws Error, and Stopped if a stop was requested. Then nothing was printed on stdout, except,
+/// for tables, the text that a model had written.
 void run_command(const Command& command, const Arguments& arguments, const Kernels& kernels,
                  std::stop_token stop);
 

@@ -1,4 +1,4 @@
-// Progress on stderr: a line that is drawn over, or in a log a line every ten seconds.
+// Progress on stderr: a line that is overwritten, or in a log a line every ten seconds.
 #pragma once
 
 #include <cstdio>
@@ -10,7 +10,7 @@ namespace attnscope {
 
 enum class ProgressMode { never, automatic, always };
 
-/// Whether the terminals of this environment obey nothing, as TERM says.
+/// Whether TERM names a terminal without control sequences.
 bool is_dumb_terminal();
 
 /// "1:05", "2:00:00".
@@ -18,26 +18,26 @@ std::string duration_text(double seconds);
 
 class ProgressLine {
  public:
-  /// `automatic` shows nothing where `stream` is no terminal.
+  /// `automatic` shows nothing if `stream` is not a terminal.
   ProgressLine(std::string label, ProgressMode mode, std::FILE* stream = stderr);
-  /// Leaves no trace on a terminal.
+  /// Erases the line from a terminal.
   ~ProgressLine();
   ProgressLine(const ProgressLine&) = delete;
   ProgressLine& operator=(const ProgressLine&) = delete;
 
   void show(const Progress& progress);
-  /// Another text, so many seconds after the start of what it is about.
+  /// Shows another text, `seconds` after the start of its work.
   void show(const std::string& text, double seconds);
-  /// Takes the line off a terminal; what is shown next draws it again.
+  /// Erases the line from a terminal; the next show() draws it again.
   void clear();
 
  private:
   std::string label_;
   std::FILE* stream_;
-  bool on_terminal_;  // one whose line can be drawn over
+  bool on_terminal_;  // a terminal whose line can be overwritten
   bool enabled_;
-  std::size_t drawn_ = 0;    // columns of the line that is there
-  double next_seconds_ = 0;  // of the run: when a log gets its next line
+  std::size_t drawn_ = 0;    // columns of the current line
+  double next_seconds_ = 0;  // time of the next line in a log, since the start
 };
 
 }  // namespace attnscope

@@ -1,15 +1,15 @@
-// A file that takes its name only when it is whole, in place of the one that had it before.
+// A file that gets its name only when it is complete, and then replaces the old file.
 #pragma once
 
 #include <filesystem>
 
 namespace attnscope {
 
-/// Until replace(), a run that is killed leaves nothing. Where the file system has no files without
-/// names, it leaves a hidden one, `.NAME.attnscope-tmp`, which the next run to the same name takes.
+/// A run that is killed before replace() leaves nothing. On a file system without unnamed files it
+/// leaves a hidden file, `.NAME.attnscope-tmp`, which the next run with the same name reuses.
 class ReplacedFile {
  public:
-  /// `may_be_unnamed` false: as on a file system that has none. Throws Error(io).
+  /// `may_be_unnamed` false: behaves as on a file system without unnamed files. Throws Error(io).
   explicit ReplacedFile(std::filesystem::path path, bool may_be_unnamed = true);
   ~ReplacedFile();
   ReplacedFile(const ReplacedFile&) = delete;
@@ -26,7 +26,7 @@ class ReplacedFile {
   void link_hidden();
 
   std::filesystem::path path_;
-  std::filesystem::path temporary_;  // empty: the file has no name
+  std::filesystem::path temporary_;  // empty: the file is unnamed
   int file_ = -1;
 };
 

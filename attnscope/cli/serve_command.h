@@ -1,4 +1,4 @@
-// `serve`: the report as a page that runs what one asks it to.
+// `serve`: the report as a page that can start analyses.
 #pragma once
 
 #include "attnscope/commands/command.h"

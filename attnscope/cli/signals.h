@@ -1,4 +1,4 @@
-// Ctrl-C, a polite kill and a lost terminal ask the run to stop.
+// Ctrl-C, SIGTERM and a lost terminal ask the run to stop.
 #pragma once
 
 #include <condition_variable>
@@ -8,10 +8,10 @@
 
 namespace attnscope {
 
-/// While it lives, SIGINT, SIGTERM and SIGHUP (but for those that the program's parent had ignored)
-/// go to one thread, which requests a stop and says so on stderr. A run that is not over 0.8 s
-/// later is ended with exit code 128 + signal. There may be one in a process: after it these
-/// signals change nothing, so that a run that is done ends with its own exit code.
+/// While it exists, SIGINT, SIGTERM and SIGHUP (except those that the parent process ignored) go to
+/// one thread, which requests a stop and says so on stderr. If whether the run is over not over 0.8
+/// s later, ends the process with exit code 128 + signal. One per process. After its destruction
+/// these signals do nothing, so that a finished run ends with its own exit code.
 class SignalWatch {
  public:
   SignalWatch();
@@ -21,7 +21,7 @@ class SignalWatch {
 
   std::stop_token stop_token() const { return stop_.get_token(); }
 
-  /// 128 + the signal that asked to stop; 0 where none did.
+  /// 128 + the signal that asked to stop; 0 if none did.
   int exit_code();
 
  private:

@@ -1,4 +1,4 @@
-// The text that a model writes, for people who wait for the rest of it.
+// The text that a model writes, shown while it is written.
 #pragma once
 
 #include <string>
@@ -9,18 +9,18 @@
 
 namespace attnscope {
 
-/// On a terminal it is shown as it comes. Elsewhere it is kept, and only seen where the run is
-/// interrupted: it may have taken long, and nothing else of it is left.
+/// A terminal shows it as it comes. Elsewhere it is kept, and printed only if the run is
+/// interrupted, because writing it may have taken long.
 class WrittenText {
  public:
   /// `target` must outlive it.
   WrittenText(OutputTarget& target, bool color) : target_(target), style_(color) {}
 
-  /// Whole characters. Throws Error(io).
+  /// Adds whole characters. Throws Error(io).
   void add(std::string_view text);
-  /// Nothing comes any more; the next thing on a terminal begins on a line of its own.
+  /// Ends the text. The next output on a terminal begins on a new line.
   void end();
-  /// The same for a run that was interrupted.
+  /// The same after an interruption.
   void break_off();
 
   bool is_shown_at_once() const { return target_.is_terminal(); }

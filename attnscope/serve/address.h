@@ -1,18 +1,18 @@
-// Names of hosts that a server listens at, and is spoken to by.
+// Host names: those that a server listens on, and those that clients use.
 #pragma once
 
 #include <string>
 
 namespace attnscope {
 
-/// Whether only this machine reaches that address: 127.0.0.0/8, ::1, localhost.
+/// Whether only this machine can reach the address: 127.0.0.0/8, ::1, localhost.
 bool is_loopback(const std::string& host);
 
-/// Whether it is no address but stands for all that this machine has: "0.0.0.0", "::", "0".
+/// Whether it stands for all addresses of this machine: "0.0.0.0", "::", "0".
 bool is_any_address(const std::string& host);
 
-/// What a browser can open for that host, here and, where it can be, on other machines: for all
-/// addresses of this machine the first that is no loopback.
+/// A host that a browser can open, on this machine and if possible on others. If `host` stands for
+/// all addresses, the first that is not a loopback.
 std::string host_to_open(const std::string& host);
 
 /// "127.0.0.1:80", "[::1]:80".

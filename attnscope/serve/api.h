@@ -1,5 +1,5 @@
-// What clients can ask: the routes, as data, and what answers them. docs/http.md tells of them, and
-// docs/openapi.json is made of the same table.
+// The API: its routes, as data, and their handlers. docs/http.md describes them; docs/openapi.json
+// is made from the same table.
 #pragma once
 
 #include <atomic>
@@ -17,16 +17,16 @@ namespace attnscope {
 
 class Api;
 
-/// Numbers in a path, in order.
+/// The numbers in a path, in order.
 using PathNumbers = std::vector<std::int64_t>;
 
 struct Route {
   std::string_view method;
-  std::string_view path;  // with names of numbers in braces: "/api/jobs/{job}"
+  std::string_view path;  // numbers are names in braces: "/api/jobs/{job}"
   std::string_view summary;
-  std::string_view answer;  // its schema (api_description.cpp), or a media type
+  std::string_view answer;  // the answer's schema (api_description.cpp) or media type
   HttpAnswer (Api::*run)(const HttpRequest&, const PathNumbers&);
-  std::string_view body = {};  // the schema of the request's; empty: none
+  std::string_view body = {};  // the schema of the request's body; empty: no body
 };
 
 std::span<const Route> routes();
@@ -36,7 +36,7 @@ class Api {
   /// `page`: page_template(); may be empty. `session`: what jobs run with.
   Api(std::string_view page, LiveReport& report, Jobs& jobs, const Session& session);
 
-  /// For a request that has passed the gate.
+  /// Answers a request that has passed the gate.
   HttpAnswer answer(const HttpRequest& request);
 
   HttpAnswer page(const HttpRequest&, const PathNumbers&);
@@ -56,7 +56,7 @@ class Api {
   HttpAnswer part_of_snapshot(const HttpRequest& request, const char* type,
                               std::string Snapshot::*part);
   HttpAnswer start(std::string what, JobWork work);
-  /// A stream of events, if there is a place for one.
+  /// A stream of events, unless there are too many.
   HttpAnswer stream(NextEvents next);
   Session session_for(std::stop_token stop, const ProgressFn& progress) const;
 

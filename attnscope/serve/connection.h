@@ -1,4 +1,4 @@
-// One client's socket, with a limit on everything that it can make the server wait for.
+// One client's socket, with a time limit on every wait.
 #pragma once
 
 #include <atomic>
@@ -20,44 +20,44 @@ class Connection {
   Connection& operator=(const Connection&) = delete;
 
   enum class Head { whole, gone, too_large, long_line };
-  /// Reads the request line and the headers. Only those headers are kept that the server looks at:
-  /// the HTTP library would act on others (ranges, compression).
+  /// Reads the request line and the headers. Keeps only headers that the server uses, because the
+  /// HTTP library would act on others (ranges, compression).
   Head read_head();
-  /// What read_head() kept, to its empty line.
+  /// The head that read_head() kept, up to its empty line.
   const std::string& head() const { return head_; }
 
-  /// False where fewer bytes come in time.
+  /// False if fewer bytes arrive in time.
   bool read_body(std::size_t length, std::string& body);
 
-  /// False where the reader is gone, or takes no byte for kStallTime.
+  /// False if the client is gone, or reads no byte for kStallTime.
   bool write(std::string_view bytes);
 
-  /// From now on an answer may take as long as its reader takes bytes.
+  /// From now on an answer may last as long as its client keeps reading.
   void lift_time_limit() { answer_end_ = Clock::time_point::max(); }
 
   /// Whether the client has hung up.
   bool is_gone() const;
 
-  /// Where a request was answered before it was read whole, reads on for a moment: the system would
-  /// take the answer back.
+  /// If a request was answered before it was read completely, reads on for a moment. Otherwise the
+  /// system would discard the answer.
   void drain();
 
-  /// Ends reads and writes under way. From any thread, while the connection lives.
+  /// Ends reads and writes under way. May be called on any thread while the connection exists.
   void end() const;
 
-  /// Whether it waits for its client.
+  /// Whether it is waiting for its client.
   bool is_waiting() const { return waiting_; }
   Clock::time_point since() const { return since_; }
   int socket() const { return socket_; }
 
  private:
   bool wait(short events, Clock::time_point until);
-  /// Appends what comes; false at the end, or where nothing comes in time.
+  /// Appends bytes that arrive. False at the end, or if nothing arrives in time.
   bool receive(std::string& bytes);
 
   int socket_;
   Clock::time_point since_, answer_end_;
-  std::string head_, early_;  // early: of the body, what came with the head
+  std::string head_, early_;  // early: the part of the body that came with the head
   bool all_read_ = false;
   std::atomic<bool> waiting_ = false;
 };

@@ -1,4 +1,4 @@
-// Who may ask: pages of this server, and programs that know its token.
+// Access control: pages of this server, and programs that know its token.
 #pragma once
 
 #include <optional>
@@ -9,19 +9,19 @@
 
 namespace attnscope {
 
-/// A foreign page can make its reader's browser send requests here, under a name of its own that it
-/// turns into this address (DNS rebinding). The names in `Host` and `Origin` tell such requests.
+/// A foreign page can make a browser send requests here, by pointing its own host name at this
+/// address (DNS rebinding). The names in `Host` and `Origin` reveal such requests.
 struct Gate {
-  std::vector<std::string> hosts;  // as `Host` may name the server: "localhost:8000"
-  bool any_numeric_host = false;   // also every numeric address with `port`
+  std::vector<std::string> hosts;  // allowed values of `Host`: "localhost:8000"
+  bool any_numeric_host = false;   // also allows every numeric address with `port`
   int port = 0;
-  std::string token;  // to be sent as ?token= or in Authorization; empty: not needed
+  std::string token;  // required as ?token= or in Authorization; empty: not required
 };
 
-/// For a server that listens at `host`.
+/// The gate of a server that listens on `host`.
 Gate gate_of(const std::string& host, int port, std::string token);
 
-/// Why the request is refused; nothing where it may go on.
+/// The refusal of a request; nothing if it is allowed.
 std::optional<HttpAnswer> refuse_stranger(const Gate& gate, const HttpRequest& request);
 
 /// 128 random bits in hexadecimal digits.

@@ -1,4 +1,4 @@
-// Requests and answers as plain data, so that what answers them needs no socket.
+// Requests and answers as plain data, so that handlers need no socket.
 #pragma once
 
 #include <cstdint>
@@ -19,23 +19,23 @@ namespace attnscope {
 
 struct HttpRequest {
   std::string method;
-  std::string path;  // without the query, its escapes undone
+  std::string path;  // without the query, unescaped
   std::map<std::string, std::string> query;
-  std::map<std::string, std::string> headers;  // by names in lower case; each may come once
+  std::map<std::string, std::string> headers;  // by name in lower case; each at most once
   std::string body;
 
-  /// Empty where there is none.
+  /// The value of a header; empty if there is none.
   std::string header(const std::string& name) const;
 };
 
-/// A body that is read as it is sent.
+/// A body that is produced while it is sent.
 struct BodyParts {
   std::uint64_t length = 0;
   std::function<std::string(std::uint64_t offset, std::size_t length)> read;
 };
 
-/// A stream of server-sent events: the next ones as text, waited for a second at most; nothing when
-/// it is over.
+/// A stream of server-sent events. Each call returns the next events as text, after waiting at most
+/// a second; nothing at the end.
 using NextEvents = std::function<std::optional<std::string>()>;
 
 struct HttpAnswer {
@@ -50,14 +50,13 @@ HttpAnswer json_answer(const Record& record, int status = 200);
 /// {"error": {"kind", "message"}}.
 HttpAnswer refusal(int status, std::string_view kind, std::string_view message);
 
-/// What an error says as JSON: its kind, its message, and the parameter and the hint where it has
-/// them.
+/// An error as JSON: its kind, its message, and its parameter and hint if it has them.
 Record error_record(const Error& error);
 
 /// The same as an answer; the kind decides the status.
 HttpAnswer error_answer(const Error& error);
 
-/// A body that others hold too.
+/// A body with shared ownership of its bytes.
 BodyParts shared_body(std::shared_ptr<const std::string> bytes);
 
 }  // namespace attnscope

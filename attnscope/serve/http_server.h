@@ -1,4 +1,4 @@
-// HTTP/1.1 on sockets: a thread for each client, one request each.
+// HTTP/1.1 server: a thread for each connection, one request per connection.
 #pragma once
 
 #include <functional>
@@ -9,10 +9,10 @@
 
 namespace attnscope {
 
-/// Called by many threads at once. What it throws becomes an answer.
+/// Called on many threads at the same time. Exceptions become error answers.
 using AnswerRequest = std::function<HttpAnswer(const HttpRequest&)>;
 
-/// Answers clients until `stop`; then all connections end, and this returns.
+/// Answers clients until `stop` is requested, then ends all connections and returns.
 void serve_http(const ListeningSocket& socket, const AnswerRequest& answer, std::stop_token stop);
 
 }  // namespace attnscope

@@ -1,4 +1,5 @@
-// Work that clients ask for: one job at a time, a few that wait, and what became of the last ones.
+// Jobs that clients start: one runs at a time, a few may wait, and the last ended ones are
+// remembered.
 #pragma once
 
 #include <chrono>
@@ -22,15 +23,15 @@ namespace attnscope {
 
 enum class JobState { queued, running, done, failed, cancelled };
 
-/// A job as it was at one moment.
+/// The state of a job at one moment.
 struct JobView {
   std::int64_t id = 0;
   std::string what;  // "attention", or the id of an analysis
   JobState state = JobState::queued;
   std::optional<Progress> progress;
-  std::optional<Record> error;           // of one that failed
-  std::optional<std::int64_t> revision;  // of the report that has what it found
-  std::uint64_t change = 0;              // the last that happened to it, counted over all jobs
+  std::optional<Record> error;           // if it failed
+  std::optional<std::int64_t> revision;  // of the report with its results
+  std::uint64_t change = 0;              // number of its last change, counted over all jobs
 
   bool is_over() const { return state != JobState::queued && state != JobState::running; }
 };
@@ -38,34 +39,34 @@ struct JobView {
 std::string_view job_state_name(JobState state);
 Record job_record(const JobView& job);
 
-/// Gives the revision that it made. It stops when asked to, by throwing Stopped.
+/// Returns the revision of the report that it made. Throws Stopped when asked to stop.
 using JobWork = std::function<std::int64_t(std::stop_token stop, const ProgressFn& progress)>;
 
 class Jobs {
  public:
   Jobs();
-  /// Cancels all, and waits for the one that runs.
+  /// Cancels all jobs, and waits for the running one.
   ~Jobs();
 
-  /// The new job's id; nothing where too many wait.
+  /// Adds a job and returns its id; nothing if too many wait.
   std::optional<std::int64_t> add(std::string what, JobWork work);
 
   std::optional<JobView> find(std::int64_t id);
 
-  /// The job once more happened to it than `seen`, or when `most` is over.
+  /// Waits until the job has a change after `seen`, for at most `most`, and returns the job.
   std::optional<JobView> wait(std::int64_t id, std::uint64_t seen, std::chrono::milliseconds most);
 
-  /// The jobs to which something happened after the change `seen`, as soon as there are such; none
-  /// when `most` is over.
+  /// Waits for at most `most` until jobs have changes after `seen`, and returns these jobs; none
+  /// after a timeout.
   std::vector<JobView> wait_for_any(std::uint64_t seen, std::chrono::milliseconds most);
 
-  /// Asks a job to stop; one that waits is over at once.
+  /// Asks a job to stop. A waiting job ends at once.
   std::optional<JobView> cancel(std::int64_t id);
 
-  /// The jobs that wait or run.
+  /// The jobs that are waiting or running.
   std::vector<JobView> under_way();
 
-  /// Cancels all; nothing can be added any more, and no wait() lasts.
+  /// Cancels all jobs. No more can be added, and every wait() returns.
   void end();
   bool is_over();
 

@@ -1,15 +1,16 @@
-// The socket that a server is reached at.
+// The socket on which a server listens.
 #pragma once
 
 #include <string>
 
 namespace attnscope {
 
-/// Owns a socket that listens. From its making on, clients that connect wait to be accepted.
+/// Owns a listening socket. Clients can connect as soon as it is constructed; they wait to be
+/// accepted.
 class ListeningSocket {
  public:
-  /// `port` 0: a free one. Throws Error(usage) where `host` is no address of this machine, and
-  /// Error(io) where the port is taken or may not be used.
+  /// `port` 0: any free port. Throws Error(usage) if `host` is not an address of this machine, and
+  /// Error(io) if the port is taken or not allowed.
   ListeningSocket(const std::string& host, int port);
   ~ListeningSocket();
   ListeningSocket(const ListeningSocket&) = delete;
@@ -17,7 +18,7 @@ class ListeningSocket {
 
   int port() const { return port_; }
 
-  /// The next client; -1 after close(). Waits where the system has no room for one more.
+  /// Accepts the next client; -1 after close(). Waits if the system cannot take another one.
   int accept() const;
   /// Ends accept() in other threads, now and later.
   void close() const;

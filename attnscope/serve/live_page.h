@@ -1,4 +1,5 @@
-// The page of a report, as a server gives it: without data, and allowed to ask the server for it.
+// The page of a report as a server sends it: without data, but allowed to request data from the
+// server.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// The report that a running server shows: it grows by what clients ask for.
+// The report of a running server. It grows as clients start analyses.
 #pragma once
 
 #include <atomic>
@@ -16,50 +16,51 @@
 
 namespace attnscope {
 
-/// The report at one moment, as clients get it; it never changes.
+/// An immutable snapshot of the report for clients.
 struct Snapshot {
   std::int64_t revision = 0;
-  std::string results;  // JSON, "attnscope-report/1", and its `revision`
+  std::string results;  // JSON, "attnscope-report/1" with its `revision`
   std::string values;
   std::string maps;
-  std::set<std::string> parts;             // that are there
-  std::shared_ptr<RawMaps> raw_maps = {};  // of the last text; null: there was none
+  std::set<std::string> parts;             // ids of the parts that it has
+  std::shared_ptr<RawMaps> raw_maps = {};  // maps of the last text; null: no text yet
 };
 
-/// What a client asks to be run on a text.
+/// A client's request to run a text.
 struct TextRequest {
   std::optional<std::size_t> model;  // index; none: all
   Arguments text;                    // of `attention`: text or tokens, layers
-  bool without_first = false;        // ranks and columns without key 0 too
+  bool without_first = false;        // also ranks and columns without key 0
 };
 
 /// Ids of the analyses that a client can start, the quickest first.
 std::vector<std::string> live_analysis_ids();
-/// In place of such an id: all of them that the report lacks.
+/// In place of an id: all analyses that the report lacks.
 inline constexpr const char* kMissing = "missing";
 
-/// One thread changes it; snapshot() is for all.
+/// One thread changes it. snapshot() may be called on any thread.
 class LiveReport {
  public:
-  /// Opens the models that `serve` names. Throws as open_models().
+  /// Opens the models of `serve`. Throws as open_models() does.
   LiveReport(const Arguments& serve, const Session& session);
 
   const std::vector<Model>& models() const { return models_; }
   std::shared_ptr<const Snapshot> snapshot() const;
-  /// The commands that print what the analysis finds, a line for each model that can have it.
+  /// The commands that print the analysis' rows, a line for each model that supports it.
   std::string command_line(const std::string& id) const;
 
-  /// Shows the analyses whose rows the store has in full. Throws Stopped.
+  /// Adds the analyses whose rows the store has completely. Throws Stopped.
   void show_stored(const Session& session);
 
-  /// Runs an analysis of live_analysis_ids(); returns the revision that has it. What fails for a
-  /// model is named among what the report leaves out. These throw Error where they fail for all
-  /// models, and Stopped, and then the report keeps what it had.
+  /// Runs an analysis of live_analysis_ids(); returns the new revision. A failure for one model
+  /// becomes an entry of what the report leaves out. This and the next two functions throw Error if
+  /// they fail for all models, and Stopped; then the report is unchanged.
   std::int64_t run_analysis(const std::string& id, const Session& session);
-  /// Runs what the report lacks, the quickest first; each is shown as it ends. What fails does not
-  /// stop the others.
+  /// Runs all analyses that the report lacks, the quickest first, and shows each as it ends. A
+  /// failure does not stop the others.
   std::int64_t run_missing(const Session& session);
-  /// Takes the place of the text before. Throws Error(usage) where its maps would be too large.
+  /// Runs a text, which replaces the previous one. Throws Error(usage) if its maps would be too
+  /// large.
   std::int64_t run_text(const TextRequest& request, const Session& session);
 
  private:
@@ -69,7 +70,7 @@ class LiveReport {
     std::shared_ptr<RawMaps> raw_maps;
   };
 
-  /// Gives the first error where no model can have it.
+  /// Returns the first error if the analysis failed for all models.
   std::optional<Error> fill(State& state, const std::string& id, const Session& session) const;
   std::vector<ReportModel> chosen_models(const TextRequest& request) const;
   void check_size(std::span<const ReportModel> chosen) const;
@@ -77,13 +78,13 @@ class LiveReport {
                    const Session& session, State& state) const;
   std::int64_t publish(State state, double seconds);
 
-  Arguments report_;  // as of `report`, with the models of `serve`
-  Session session_;   // spells commands
+  Arguments report_;  // arguments of `report`, with the models of `serve`
+  Session session_;   // for spelling commands
   std::vector<Model> models_;
   std::vector<ReportModel> reports_;
   State state_;
   double seconds_ = 0;
-  mutable std::mutex mutex_;  // of what follows
+  mutable std::mutex mutex_;  // guards the members below
   std::shared_ptr<const Snapshot> snapshot_;
 };
 

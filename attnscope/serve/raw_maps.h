@@ -1,4 +1,4 @@
-// All attention maps of one run on a text, as they were computed.
+// All attention maps of one run on a text, as float32.
 #pragma once
 
 #include <cstdint>
@@ -13,11 +13,11 @@
 
 namespace attnscope {
 
-/// The maps (T, T) of the heads of some layers of some models, float32, in memory while they are
-/// few and then in an unnamed temporary file.
+/// The maps (T, T) of the heads of some layers of some models, in memory up to a limit, then in an
+/// unnamed temporary file.
 class RawMaps {
  public:
-  /// Which maps there are of one model.
+  /// The maps of one model.
   struct OfModel {
     std::size_t model = 0;             // index
     std::vector<std::int64_t> layers;  // ascending
@@ -25,7 +25,7 @@ class RawMaps {
     std::int64_t tokens = 0;  // T
   };
 
-  /// The next layer of that model, (heads, T, T); the models and their layers come in order.
+  /// Adds the next layer of that model, (heads, T, T). Call in the order of models and layers.
   void add(std::size_t model, std::int64_t layer, std::int64_t heads, std::span<const float> maps);
 
   /// One head's map: rows are queries, little-endian.
@@ -35,7 +35,7 @@ class RawMaps {
   };
   std::optional<Map> find(std::size_t model, std::int64_t layer, std::int64_t head) const;
 
-  /// Bytes of a map. Safe to call from any thread once all is added. Throws Error(io).
+  /// Reads bytes of a map. Safe to call from any thread after the last add(). Throws Error(io).
   std::string read(const Map& map, std::uint64_t offset, std::size_t length);
 
   const std::vector<OfModel>& models() const { return models_; }
@@ -44,7 +44,7 @@ class RawMaps {
   std::mutex mutex_;
   Spool spool_{std::size_t{64} << 20};
   std::vector<OfModel> models_;
-  std::vector<std::uint64_t> begins_;  // in spool_, of each of models_
+  std::vector<std::uint64_t> begins_;  // offset in spool_ of each of models_
 };
 
 }  // namespace attnscope

@@ -1,4 +1,4 @@
-// What a request's body asks for.
+// Parses the bodies of requests.
 #pragma once
 
 #include <span>
@@ -10,14 +10,14 @@
 
 namespace attnscope {
 
-/// Parameters of `attention` that a run on a text takes, as its description has them.
+/// The parameters of `attention` that a run on a text accepts, from the command's description.
 std::vector<Parameter> text_run_parameters();
 
-/// Of a body {"text": …}. These throw Error(format) where the body is not a JSON object, and
-/// Error(usage) where it asks for what there is not.
+/// Parses a body {"text": …}. Both functions throw Error(format) if the body is not a JSON object,
+/// and Error(usage) if it names something that does not exist.
 TextRequest read_text_request(const HttpRequest& request, std::span<const Model> models);
 
-/// The id in a body {"id": …}: one of live_analysis_ids().
+/// Parses a body {"id": …}: one of live_analysis_ids().
 std::string read_analysis_id(const HttpRequest& request);
 
 }  // namespace attnscope

@@ -1,4 +1,4 @@
-// `serve`: models, their report and its page, on a local address.
+// `serve`: the live report of models, on a local address.
 #pragma once
 
 #include <functional>
@@ -8,12 +8,12 @@
 
 namespace attnscope {
 
-/// What `serve` takes, beside the models and what every run takes.
+/// The parameters of `serve`, beside the models and the parameters of every run.
 Parameters serve_parameters();
 
-/// Serves until the session's context is stopped, then throws Stopped. `on_ready` gets the address
-/// as soon as clients can connect. Throws Error where models cannot be opened, or the address
-/// cannot be had.
+/// Serves until the session's context is stopped, then throws Stopped. Calls `on_ready` with the
+/// address as soon as clients can connect. Throws Error if models cannot be opened or the address
+/// cannot be used.
 void serve(const Arguments& arguments, const Session& session,
            const std::function<void(const std::string& address)>& on_ready);
 
