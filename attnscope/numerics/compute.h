@@ -1,4 +1,4 @@
-// How numbers are computed, told to every function that takes long: nothing here is the process's.
+// How to compute, passed to every function that takes long. Nothing here is global.
 #pragma once
 
 #include <cstddef>
@@ -12,21 +12,21 @@ namespace attnscope {
 
 class Team;
 
-/// None of these changes a result, but for the last digits that other kernels give.
+/// None of these changes a result, except that other kernels may change the last digits.
 struct Compute {
   Kernels kernels = {};
-  Team* team = nullptr;       // helps with a matrix; null: the calling thread is alone
-  std::stop_token stop = {};  // once it is set, what is under way throws Stopped soon
+  Team* team = nullptr;       // threads that help with a matrix; null: only the calling thread
+  std::stop_token stop = {};  // after a stop is requested, functions throw Stopped soon
 
-  /// Throws Stopped where a stop was asked for.
+  /// Throws Stopped if a stop was requested.
   void check_stop() const {
     if (stop.stop_requested()) throw Stopped();
   }
 };
 
-/// Calls part(0) … part(count − 1), each once, on this thread and on those lent to the team. How
-/// work is cut into parts never depends on who does it, so that results do not depend on the number
-/// of threads. Returns when all are done; throws what a part threw, and Stopped between parts.
+/// Calls part(0) … part(count − 1), each once, on this thread and on those lent to the team. Work
+/// must be cut into the same parts whatever the number of threads, so that results do not depend on
+/// it. Returns when all are done; throws what a part threw, and Stopped between parts.
 void run_parts(const Compute& compute, std::size_t count,
                const std::function<void(std::size_t)>& part);
 

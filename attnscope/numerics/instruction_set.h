@@ -1,6 +1,5 @@
-// Which of the kernels written by hand run. Each is compiled once for every instruction set that is
-// worth it; where the CPU has none of these, LAPACK does the work. Tests hold both against each
-// other.
+// Which hand-written kernels run. Each is compiled for every instruction set where it pays. On a
+// CPU with none of these, LAPACK does the work. Tests compare the two.
 #pragma once
 
 #include <cstddef>
@@ -9,23 +8,23 @@
 
 namespace attnscope {
 
-/// A small value, equal in every thread.
+/// A small value; copy it freely.
 class Kernels {
  public:
-  /// Those of the best instruction set that this CPU has.
+  /// The kernels of this CPU's best instruction set.
   Kernels();
 
-  /// Held down, for tests and comparisons: "avx2" or "none"; the best for "". Throws Error(usage)
-  /// for any other name.
+  /// Limited, for tests and comparisons: "avx2" or "none"; "" is the best. Throws Error(usage) for
+  /// any other name.
   static Kernels named(std::string_view name);
 
   /// "AVX-512", "AVX2", "NEON", or "none".
   std::string_view instruction_set() const { return instruction_set_; }
 
-  /// Whether there are any: without, no function of kernels/ may be called.
+  /// Whether there are any. If not, no function of kernels/ may be called.
   bool available() const { return instruction_set_ != "none"; }
 
-  /// Where these stand in the tables of kernels/dispatch.h.
+  /// Index in the tables of kernels/dispatch.h.
   std::size_t table_index() const { return table_index_; }
 
  private:

@@ -1,6 +1,6 @@
-// The door to BLAS and LAPACK. Every call runs on the calling thread alone: attnscope parallelises
-// over matrices, and results must not depend on the number of threads. Any side may be 0 or 1. A
-// routine that refuses an argument is an Error(numerical); nothing is printed.
+// The only interface to BLAS and LAPACK. Every call runs on the calling thread only: attnscope
+// parallelises over matrices, and results must not depend on the number of threads. Any side may be
+// 0 or 1. If a routine refuses an argument, throws Error(numerical); nothing is printed.
 #pragma once
 
 #include <complex>
@@ -13,14 +13,14 @@
 
 namespace attnscope::lapack {
 
-enum class Packing { rows, columns };  // which of a block's elements lie together
+enum class Packing { rows, columns };  // which of a block's elements are contiguous
 
 /// gram (n, n, lower triangle, column-major) += block (n, k) * blockᵀ; `block` is packed tightly.
 void add_gram(std::int64_t n, std::int64_t k, const double* block, Packing packing, double* gram);
 
 /// Eigenvalues, ascending, of the symmetric matrix in the lower triangle (column-major, destroyed).
-/// Nothing where the solver did not converge. Throws Error(numerical) for what cannot happen with
-/// finite input.
+/// Nothing if the solver did not converge. Throws Error(numerical) for failures that finite input
+/// cannot cause.
 std::optional<std::vector<double>> symmetric_eigenvalues(std::int64_t n, double* matrix);
 
 /// Singular values, descending, of a column-major (rows, cols) matrix, destroyed: dgesdd, or
@@ -38,37 +38,36 @@ Matrix<double> qr_r_factor(MatrixView<const double> matrix);
 /// the pivots of a QR factorisation with column pivoting that exceed `tolerance` times the first.
 Matrix<double> row_space_basis(MatrixView<const double> matrix, double tolerance);
 
-/// Eigenvalues, in no order, of the (n, n) matrix (destroyed; row- or column-major alike).
-/// Nothing where the solver did not converge.
+/// Eigenvalues, unordered, of the (n, n) matrix (destroyed; row- or column-major). Nothing if the
+/// solver did not converge.
 std::optional<std::vector<std::complex<double>>> eigenvalues(std::int64_t n, double* matrix);
 
 /// Replaces the lower triangle (column-major) of a positive definite matrix by its Cholesky factor
-/// L. False where the matrix is not positive definite to rounding.
+/// L. False if the matrix is not positive definite to rounding.
 bool cholesky(std::int64_t n, double* matrix);
 
-/// The row-major (rows, n) matrix becomes itself times L⁻ᵀ, L (n, n) lower, column-major.
+/// Multiplies the row-major (rows, n) matrix by L⁻ᵀ from the right; L (n, n) lower, column-major.
 void divide_by_cholesky(std::int64_t rows, std::int64_t n, double* matrix, const double* l);
 
-/// The lower triangle of the symmetric `matrix` becomes that of Lᵀ · matrix · L; both (n, n),
-/// column-major. What is above the diagonal of `matrix` is lost.
+/// Replaces the lower triangle of the symmetric `matrix` by that of Lᵀ · matrix · L; both (n, n),
+/// column-major. Overwrites the elements above the diagonal.
 void multiply_by_cholesky(std::int64_t n, double* matrix, const double* l);
 
 /// matrix = L Lᵀ for a positive semidefinite matrix (lower triangle, column-major, destroyed).
 struct PivotedCholesky {
   Matrix<double> l;       // (n, rank), rows in the matrix's order
-  double last_pivot = 0;  // the smallest that counted, relative to the largest
+  double last_pivot = 0;  // the smallest pivot that counted, relative to the largest
 };
 PivotedCholesky pivoted_cholesky(std::int64_t n, double* matrix);
 
-/// out (m, n) becomes a (m, k) times bᵀ, b (n, k). Strides not negative; the elements of a row of
-/// `out` lie together.
+/// out (m, n) = a (m, k) times bᵀ, b (n, k). Strides not negative; rows of `out` are contiguous.
 void multiply_transposed(MatrixView<const double> a, MatrixView<const double> b,
                          MatrixView<double> out);
 void multiply_transposed(MatrixView<const float> a, MatrixView<const float> b,
                          MatrixView<float> out);
 
-/// Throws Error(numerical) where a routine has refused an argument on this thread since the last
-/// call of this function. Every function above ends with it.
+/// Throws Error(numerical) if a routine has refused an argument on this thread since the last call
+/// of this function. Every function above calls it last.
 void throw_if_refused();
 
 }  // namespace attnscope::lapack

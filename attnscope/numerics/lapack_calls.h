@@ -1,4 +1,4 @@
-// What the calls of BLAS and LAPACK share, for the files behind lapack.h alone.
+// Helpers for calls of BLAS and LAPACK. For the sources of lapack.h only.
 #pragma once
 
 #include <cstdint>
@@ -6,17 +6,17 @@
 
 namespace attnscope::lapack {
 
-/// Throws Error(unsupported) where the size is beyond the integers of BLAS.
+/// Throws Error(unsupported) if the size exceeds BLAS's integers.
 int to_int(std::int64_t size);
 
-/// A leading dimension: at least 1, also of a matrix without elements.
+/// A leading dimension: at least 1, even for an empty matrix.
 int leading(std::int64_t size);
 
-/// Throws Error(numerical) where `routine` refused an argument: `info` is below 0 then, and
-/// argument number -info was illegal, a defect of the caller.
+/// Throws Error(numerical) if `routine` refused an argument: `info` < 0 means that argument number
+/// -info was illegal, a defect of the caller.
 void check_arguments(const char* routine, int info);
 
-/// Of the size that a routine asked for.
+/// A workspace of the size that a routine asked for.
 std::vector<double> workspace(double wanted);
 
 }  // namespace attnscope::lapack

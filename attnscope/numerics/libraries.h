@@ -1,4 +1,4 @@
-// What computes, for people to read.
+// Descriptions of the libraries that compute.
 #pragma once
 
 #include <string>

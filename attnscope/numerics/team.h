@@ -1,4 +1,4 @@
-// Threads that have no matrix of their own and help with those of others.
+// Threads without a matrix of their own, which help with those of others.
 #pragma once
 
 #include <atomic>
@@ -10,7 +10,7 @@
 
 namespace attnscope {
 
-/// Owned by whoever runs work; must outlive every Compute that names it, and every lent thread.
+/// Owned by the run; must outlive every Compute that points to it, and every lent thread.
 class Team {
  public:
   Team() = default;
@@ -21,8 +21,8 @@ class Team {
   /// Returns when all are done; throws what a part threw.
   void run(std::size_t count, const std::function<void(std::size_t)>& part);
 
-  /// Lends the calling thread to every run until done() holds, which is asked again after each call
-  /// of recall().
+  /// Lends the calling thread to every run() until done() is true. done() is checked again after
+  /// each recall().
   void lend(const std::function<bool()>& done);
   void recall();
 

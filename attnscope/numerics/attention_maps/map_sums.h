@@ -13,9 +13,9 @@ struct MapSums {
   double distance = 0;  // Σ a |row − column|
 };
 
-/// Of a map (T, T), whose weights are finite, none negative and lie together in each row. Squares
-/// of each column are summed into column_squares, which becomes (T,). causal: what is above the
-/// diagonal is zero, and is not read.
+/// Sums over a map (T, T) with contiguous rows of finite, non-negative weights. column_squares
+/// becomes (T,): the sum of squares of each column. causal: elements above the diagonal are zero
+/// and not read.
 MapSums sum_map(MatrixView<const float> map, bool causal, std::vector<double>& column_squares,
                 const Compute& compute = {});
 

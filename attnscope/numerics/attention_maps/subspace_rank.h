@@ -9,11 +9,11 @@
 
 namespace attnscope {
 
-/// The share of the energy that a subspace should hold before its bounds are likely to decide.
+/// The share of the energy that a subspace needs before its bounds are likely to decide.
 double deciding_share(double threshold);
 
-/// The rank where `width` directions of G, a multiple of 24, prove it; G (n, n) lies in tiles as
-/// gram_tiles() makes it. Nothing where they do not, or are too few to go on with.
+/// The rank, if `width` directions of G prove it; `width` is a multiple of 24; G (n, n) is in tiles
+/// as gram_tiles() makes it. Nothing if they do not, or if so few directions have no chance.
 std::optional<std::int64_t> rank_by_subspace(const double* gram, std::size_t n, double energy,
                                              std::size_t width, double threshold,
                                              const Compute& compute);

@@ -7,8 +7,8 @@
 
 namespace attnscope {
 
-/// Replaces every value by its activation, within 2.5e-7 of that or, where it is small, 1e-7 of the
-/// value. Rows lie together. NaN stays NaN.
+/// Replaces every value by its activation, to within 2.5e-7 or, for a small result, 1e-7 of the
+/// value. Rows are contiguous. NaN stays NaN.
 void activate(Activation activation, MatrixView<float> values, const Compute& compute);
 
 /// Replaces every value z by cap · tanh(z / cap).

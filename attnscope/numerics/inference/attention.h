@@ -1,5 +1,5 @@
-// The attention of one head over one sequence, in float32: which keys a query may see, how scores
-// become weights, and what the weights make of the values.
+// The attention of one head over one sequence, in float32: which keys a query sees, weights from
+// scores, and outputs from weights and values.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 
 namespace attnscope {
 
-/// Which keys a query sees: its own position, so many before it and so many after it.
+/// Which keys a query sees: its own position, `keys_before` before it and `keys_after` after it.
 struct AttentionMask {
   static constexpr std::int64_t kAll = std::numeric_limits<std::int64_t>::max();
 
@@ -42,23 +42,24 @@ struct AttentionRule {
   AttentionMask mask = {};
 };
 
-/// Memory of a thread that is kept from one head to the next; it changes no result.
+/// A thread's memory, reused from one head to the next. Does not affect results.
 struct AttentionScratch {
   KeysAndValues keys_and_values;
   AlignedBuffer<float> scores;
 };
 
 /// maps = softmax(rule(q kᵀ)) (T, T), exactly 0 where a key is masked, and out = maps · v (T, d_v),
-/// for q and k (T, d) and v (T, d_v) of one head over one sequence. The elements of a row lie
-/// together in all of them. Without data in `maps` nothing of size T × T is held, and `out` has the
-/// same bytes. A weight below 1e-38 of its row's largest is 0; a row with a score of NaN or
-/// +Inf is NaN. Single-threaded. Throws Stopped between blocks of rows.
+/// for q and k (T, d) and v (T, d_v) of one head over one sequence. All have contiguous rows. If
+/// `maps` has no data, nothing of size T × T is allocated, and `out` has the same bytes. A weight
+/// below 1e-38 of its row's largest is 0; a row with a score of NaN or +Inf is NaN.
+/// Single-threaded. Throws Stopped between blocks of rows.
 void attend(MatrixView<const float> q, MatrixView<const float> k, MatrixView<const float> v,
             const AttentionRule& rule, MatrixView<float> maps, MatrixView<float> out,
             AttentionScratch& scratch, const Compute& compute);
 
-/// The same for the last queries of a sequence of `tokens`, whose keys and values have been put:
-/// q (n, d), maps (n, T), out (n, d_v). Rows have the bytes that they have among all queries.
+/// The same for the last n queries of a sequence of `tokens` tokens, whose keys and values are
+/// already in `keys_and_values`: q (n, d), maps (n, T), out (n, d_v). Each row has the same bytes
+/// as in a run of all queries.
 void attend(MatrixView<const float> q, const KeysAndValues& keys_and_values, std::int64_t tokens,
             const AttentionRule& rule, MatrixView<float> maps, MatrixView<float> out,
             AlignedBuffer<float>& scores, const Compute& compute);

@@ -1,4 +1,4 @@
-// Keys and values of one head in memory, to which those of later tokens can be added.
+// Keys and values of one head. Those of later tokens can be added.
 #pragma once
 
 #include <cstdint>
@@ -10,19 +10,19 @@
 
 namespace attnscope {
 
-/// Laid out as attend() reads them: packed where the CPU has kernels, else in rows.
+/// Laid out for attend(): packed if the CPU has kernels, else in rows.
 class KeysAndValues {
  public:
-  /// Room for those of so many tokens, d and d_v elements each. What was put before is lost; the
-  /// memory is kept where it is enough. Throws std::bad_alloc.
+  /// Makes room for `tokens` tokens with d = `depth` and d_v = `value_columns` elements each.
+  /// Discards the contents; reuses the memory if it is large enough. Throws std::bad_alloc.
   void reserve(std::int64_t tokens, std::int64_t depth, std::int64_t value_columns);
 
-  /// What reserve() takes; nothing where that is more than can be counted.
+  /// Bytes that reserve() takes; nothing if the number overflows.
   static std::optional<std::uint64_t> bytes(std::int64_t tokens, std::int64_t depth,
                                             std::int64_t value_columns);
 
-  /// k (count, d) and v (count, d_v) become those of the tokens first … first + count − 1, for
-  /// which there must be room; those before them must have been put, with the same kernels.
+  /// Stores k (count, d) and v (count, d_v) as those of tokens first … first + count − 1. There
+  /// must be room, and all earlier tokens must have been put with the same kernels.
   void put(std::int64_t first, MatrixView<const float> k, MatrixView<const float> v,
            Kernels kernels);
 

@@ -19,15 +19,15 @@ class LinearWeights {
  public:
   LinearWeights() = default;
 
-  /// `parts` have equally many columns, and a dtype of class `real`. packed: their values are
-  /// copied, laid out for products; else they are decoded before each use, from bytes that must
-  /// stay. Either way gives the same digits. Throws std::bad_alloc, and Stopped.
+  /// `parts` have the same number of columns, and a dtype of class `real`. packed: copies the
+  /// values in a layout for products; else they are decoded before each use, from bytes that must
+  /// outlive this. Both give the same digits. Throws std::bad_alloc, and Stopped.
   LinearWeights(std::vector<TensorMatrix> parts, bool packed, const Compute& compute);
 
   std::int64_t outputs() const { return outputs_; }
   std::int64_t inputs() const { return inputs_; }
 
-  /// What a packed copy takes; the largest integer where that is more.
+  /// Bytes of a packed copy; the largest integer on overflow.
   static std::int64_t packed_bytes(std::int64_t outputs, std::int64_t inputs);
 
  private:
@@ -36,11 +36,11 @@ class LinearWeights {
   std::int64_t outputs_ = 0, inputs_ = 0;
   std::vector<TensorMatrix> parts_;
   bool packed_ = false;
-  AlignedBuffer<float> panels_;  // where the CPU has kernels
-  Matrix<float> plain_;          // where it has none
+  AlignedBuffer<float> panels_;  // if the CPU has kernels
+  Matrix<float> plain_;          // if it has none
 };
 
-/// What is done to the sums before they are written: y = activation(x Wᵀ + bias) * multiply + add,
+/// Applied to the sums before they are written: y = activation(x Wᵀ + bias) * multiply + add,
 /// element by element.
 struct LinearEpilogue {
   std::span<const float> bias = {};            // (outputs,), or empty
@@ -49,9 +49,9 @@ struct LinearEpilogue {
   MatrixView<const float> add = {};            // (rows, outputs), or no data
 };
 
-/// x (rows, inputs) to out (rows, outputs), whose rows lie together, as do those of `multiply` and
-/// `add`; either may be `out` itself, x may not. The weights were made for the kernels of
-/// `compute`. A row has the same digits whatever other rows there are.
+/// From x (rows, inputs) to out (rows, outputs). `out`, `multiply` and `add` have contiguous rows;
+/// `multiply` and `add` may be `out` itself, x may not. The weights must have been made for the
+/// kernels of `compute`. A row's digits do not depend on other rows.
 void apply_linear(MatrixView<const float> x, const LinearWeights& weights,
                   const LinearEpilogue& epilogue, MatrixView<float> out, const Compute& compute);
 

@@ -1,4 +1,4 @@
-// The weights of a linear layer as they come from a file.
+// Decodes the weights of a linear layer from a file.
 #pragma once
 
 #include <cstdint>
@@ -10,14 +10,14 @@
 
 namespace attnscope {
 
-/// Rows [first, first + out.rows) and columns from `first_col` on of the matrices `parts` under
-/// each other, as float32 into `out`, whose rows lie together.
+/// Decodes rows [first, first + out.rows) and columns from `first_col` on of the stacked matrices
+/// `parts`, as float32, into `out`, which has contiguous rows.
 void decode_stacked(std::span<const TensorMatrix> parts, std::int64_t first, std::int64_t first_col,
                     MatrixView<float> out);
 
 /// The same into a panel of kernels/linear_panels.h: inputs [first, first + count) of the outputs
 /// of panel `index`, to the place of the inputs from `place` on in a panel of `depth` inputs.
-/// Outputs that there are not repeat others: products read them, and drop the sums.
+/// Outputs beyond the last repeat others: products read them and discard their sums.
 struct PanelInputs {
   std::int64_t index = 0;
   std::int64_t first = 0;

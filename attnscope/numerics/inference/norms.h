@@ -1,5 +1,5 @@
-// The norms of transformers, in float32 with sums in float64: E[x²] − mean² in float32 would err by
-// 6e-4 where the mean is 100 standard deviations.
+// The norms of transformers, in float32 with sums in float64: with sums in float32, E[x²] − mean²
+// would be off by 6e-4 if the mean is 100 standard deviations.
 #pragma once
 
 #include <span>
@@ -9,9 +9,9 @@
 
 namespace attnscope {
 
-/// Each row of out (rows, n) = (x − mean) / sqrt(variance + epsilon) · gain + bias, of the row's n
-/// elements, which lie together. `gain` and `bias` have n elements or none (1 and 0). `out` may be
-/// x itself.
+/// Each row of out (rows, n) = (x − mean) / sqrt(variance + epsilon) · gain + bias, over the row's
+/// n contiguous elements. `gain` and `bias` have n elements or none (1 and 0). `out` may be x
+/// itself.
 void layer_norm(MatrixView<const float> x, std::span<const float> gain, std::span<const float> bias,
                 double epsilon, MatrixView<float> out, const Compute& compute);
 

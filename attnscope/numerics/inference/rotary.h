@@ -1,5 +1,4 @@
-// Rotary positions: pairs of a head's dimensions are turned by an angle that grows with the
-// position.
+// Rotary positions: rotates pairs of a head's dimensions by an angle that grows with the position.
 #pragma once
 
 #include <cstdint>
@@ -16,16 +15,16 @@ struct RotaryTable {
 };
 
 /// For positions first_position … first_position + tokens − 1: the angle of pair k at position t is
-/// float32(t) · frequencies[k], rounded to float32 as transformers has it (exact angles put logits
-/// off by 1e-5 at T = 512); then cos and sin, each rounded once, times `gain` in float32.
+/// float32(t) · frequencies[k], rounded to float32 as in transformers (exact angles would change
+/// logits by 1e-5 at T = 512); then cos and sin, each rounded once, times `gain` in float32.
 RotaryTable make_rotary_table(std::span<const float> frequencies, float gain,
                               std::int64_t first_position, std::int64_t tokens);
 
 enum class Rotation { forward, backward };
 
-/// Turns each row t of x (T, d), one head, in place: with n pairs, dimensions a = k and b = k + n
-/// become a cos − b sin and b cos + a sin; backward, sin has the other sign. Dimensions from 2n on
-/// stay. The elements of a row lie together; 2n ≤ d.
+/// Rotates each row t of x (T, d), one head, in place: with n pairs, dimensions a = k and b = k + n
+/// become a cos − b sin and b cos + a sin; backward, sin has the opposite sign. Dimensions from 2n
+/// on are unchanged. Rows are contiguous; 2n ≤ d.
 void rotate(MatrixView<float> x, const RotaryTable& table, Rotation direction,
             const Compute& compute);
 

@@ -1,10 +1,10 @@
-// From a function that is compiled once per instruction set to the one that was asked for.
+// Chooses the variant of a function that is compiled once per instruction set.
 #pragma once
 
 #include <hwy/highway.h>
 
 #include "attnscope/numerics/instruction_set.h"
 
-/// The function of that name, exported with HWY_EXPORT, for `kernels`; HWY_DYNAMIC_DISPATCH would
-/// take Highway's own choice, which is the process's.
+/// The variant of a function, exported with HWY_EXPORT, for `kernels`. HWY_DYNAMIC_DISPATCH would
+/// use Highway's own choice, which is global to the process.
 #define ATTNSCOPE_KERNEL(kernels, function) (*HWY_DISPATCH_TABLE(function)[(kernels).table_index()])

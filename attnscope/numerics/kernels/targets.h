@@ -1,7 +1,7 @@
-// Which instruction sets the kernels are compiled for; included before anything of Highway's.
+// The instruction sets that kernels are compiled for. Include it before Highway's headers.
 #pragma once
 
-// 128-bit x86 would not beat LAPACK, and vectors whose length is known only at run time cannot be
+// 128-bit x86 would not be faster than LAPACK, and vectors of unknown length (SVE, RVV) cannot form
 // arrays of registers.
 #define HWY_DISABLED_TARGETS \
   (HWY_SSSE3 | HWY_SSE4 | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)

@@ -1,6 +1,6 @@
-// One product M = leftᵀ · right of two thin factors, both (r, columns), from matrices of order r
-// and 2 r: nothing of the size of M is formed or decomposed while r is small beside it. Every
-// function throws Error(numerical) where no solver converges.
+// One product M = leftᵀ · right of two thin factors, both (r, columns), computed with matrices of
+// order r and 2 r. While r is small, nothing of the size of M is formed or decomposed. Every
+// function throws Error(numerical) if no solver converges.
 #pragma once
 
 #include <complex>
@@ -12,28 +12,28 @@
 
 namespace attnscope {
 
-/// The min(r, columns) singular values of M that need not vanish, descending, times
-/// 2^-(both exponents). From the Gram matrices, whose error is a small multiple of
-/// 2^-53 ‖left‖² ‖right‖² on each σ²; where the factors cancel, so that this is not small beside
-/// σ_1², from QR factors.
+/// The min(r, columns) singular values of M that can be nonzero, descending, times 2^-(both
+/// exponents). From the Gram matrices, with an error of a small multiple of 2^-53 ‖left‖² ‖right‖²
+/// on each σ². If the factors cancel, so that this is not small compared with σ_1², from QR
+/// factors.
 std::vector<double> factored_product_singular_values(const ProductFactor& left,
                                                      const ProductFactor& right,
                                                      const Compute& compute = {});
 
-/// right · leftᵀ (r, r), whose trace, and traces of powers, are those of M.
-/// `left` and `right` have equally many columns, here and below.
+/// right · leftᵀ (r, r). Its trace, and the traces of its powers, are those of M. `left` and
+/// `right` have the same number of columns, here and below.
 Matrix<double> head_space_product(const ProductFactor& left, const ProductFactor& right,
                                   const Compute& compute = {});
 
-/// The eigenvalues of (M + Mᵀ) / 2 that need not vanish, ascending, from the at most 2 r dimensions
+/// The eigenvalues of (M + Mᵀ) / 2 that can be nonzero, ascending, from the at most 2 r dimensions
 /// that both factors span.
 std::vector<double> symmetric_part_eigenvalues(const ProductFactor& left,
                                                const ProductFactor& right,
                                                const Matrix<double>& head_space,
                                                const Compute& compute = {});
 
-/// The eigenvalues of M that need not vanish, in no order: those of `head_space`, or of M itself
-/// where that is smaller.
+/// The eigenvalues of M that can be nonzero, unordered: those of `head_space`, or of M itself if M
+/// is smaller.
 std::vector<std::complex<double>> factored_product_eigenvalues(const ProductFactor& left,
                                                                const ProductFactor& right,
                                                                const Matrix<double>& head_space,

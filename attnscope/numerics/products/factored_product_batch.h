@@ -20,8 +20,8 @@ struct FactorPair {
   MatrixView<const double> left, right;  // both (r, columns)
 };
 
-/// The min(r, columns) singular values of each product that need not vanish, or why there are none.
-/// Many heads at once cost less than one by one. Neighbours with the same factor share what is
+/// The min(r, columns) singular values of each product that can be nonzero, or why there are none.
+/// Many heads together cost less than one by one. Neighbours with the same factor share what is
 /// computed from it.
 std::vector<SingularResult> factored_products_singular_values(std::span<const FactorPair> pairs,
                                                               const Compute& compute = {});

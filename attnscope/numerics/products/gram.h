@@ -14,11 +14,11 @@ namespace attnscope {
 template <class T>
 double largest_magnitude(MatrixView<const T> matrix, const Compute& compute = {});
 
-/// e with the largest magnitude in [2^(e−1), 2^e): times 2^−e squares neither overflow nor vanish,
-/// and 2^−e is a float64. Any e for a zero matrix.
+/// The e for which the largest magnitude is in [2^(e−1), 2^e). Scaled by 2^−e, squares neither
+/// overflow nor vanish, and 2^−e is a float64. Any e for a zero matrix.
 int scale_exponent(double largest_magnitude);
 
-/// scale² A Aᵀ of A (n, k): (n, n), lower triangle, column-major; what is above it is zero.
+/// scale² A Aᵀ for A (n, k): (n, n), lower triangle, column-major; zero above the diagonal.
 template <class T>
 std::vector<double> gram_lower(MatrixView<const T> a, double scale, const Compute& compute = {});
 
@@ -27,13 +27,12 @@ template <class T>
 std::vector<double> plain_gram_lower(const ColumnSource<T>& a, double scale,
                                      const Compute& compute = {});
 
-/// Zeros for the lower triangle of `tiles` rows of tiles (kernels/tiles.h). The memory is the
-/// calling thread's until its next call, so that whichever way makes a Gram matrix, a thread has
-/// only one.
+/// Zeros for the lower triangle of `tiles` rows of tiles (kernels/tiles.h). The memory belongs to
+/// the calling thread until its next call, so that a thread has only one Gram matrix.
 double* zero_triangle(std::size_t tiles);
 
-/// gram_lower in tiles, zeros beyond the matrix, in the memory of zero_triangle(). `lower`: A is
-/// lower triangular, and costs a third. Needs compute.kernels.available().
+/// gram_lower in tiles, with zeros beyond the matrix, in the memory of zero_triangle(). `lower`: A
+/// is lower triangular, which costs a third. Needs compute.kernels.available().
 template <class T>
 double* gram_tiles(const ColumnSource<T>& a, double scale, const Compute& compute = {},
                    bool lower = false);

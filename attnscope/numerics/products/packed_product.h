@@ -1,4 +1,4 @@
-// A Bᵀ in float64, of matrices that take part in several products and are laid out for them once.
+// A Bᵀ in float64, for matrices that are packed once and used in several products.
 #pragma once
 
 #include <cstdint>
@@ -9,22 +9,22 @@
 
 namespace attnscope {
 
-/// A finite matrix (rows, cols) as products want it: in panels for the hand-written kernels; row by
-/// row where the CPU has none. Somewhat more memory than the matrix.
+/// A finite matrix (rows, cols), laid out for products: in panels for the hand-written kernels,
+/// row-major if the CPU has none. Takes slightly more memory than the matrix.
 class PackedMatrix {
  public:
   PackedMatrix() = default;
   explicit PackedMatrix(MatrixView<const double> matrix, const Compute& compute = {});
-  /// Every row is set by set_rows() before it takes part in a product.
+  /// Set every row by set_rows() before using it in a product.
   PackedMatrix(std::int64_t rows, std::int64_t cols, const Compute& compute);
 
-  /// Takes another matrix, in the memory of the last where that is large enough.
+  /// Packs another matrix, reusing the memory if it is large enough.
   void assign(MatrixView<const double> matrix, const Compute& compute);
 
-  /// Parts of a matrix start at multiples of this many rows.
+  /// Parts of a matrix start at multiples of this row count.
   static constexpr std::int64_t kRowStep = 24;
-  /// Rows from `first` on; as many as a multiple of kRowStep, or to the last. Threads may set
-  /// different rows at once.
+  /// Sets rows from `first` on: a multiple of kRowStep rows, or all up to the last. Several threads
+  /// may set different rows at the same time.
   void set_rows(std::int64_t first, MatrixView<const double> rows, const Compute& compute);
 
   std::int64_t rows() const { return rows_; }
@@ -43,13 +43,13 @@ class PackedMatrix {
   Matrix<double> plain_;
 };
 
-/// a (m, k) times bᵀ, b (n, k): (m, n), row-major. A row of the product has the same digits
-/// whatever other rows `a` has. Both were packed for the kernels of `compute`.
+/// a (m, k) times bᵀ, b (n, k): (m, n), row-major. A row's digits do not depend on other rows of
+/// `a`. Both must have been packed for the kernels of `compute`.
 Matrix<double> multiply_transposed(const PackedMatrix& a, const PackedMatrix& b,
                                    const Compute& compute = {});
 
-/// Rows [first, first + out.rows) of that product into `out`, whose rows lie together; `first` is a
-/// multiple of kRowStep.
+/// Rows [first, first + out.rows) of that product into `out`, which has contiguous rows; `first` is
+/// a multiple of kRowStep.
 void multiply_transposed_rows(const PackedMatrix& a, std::int64_t first, const PackedMatrix& b,
                               MatrixView<double> out, const Compute& compute = {});
 

@@ -1,4 +1,4 @@
-// A thin factor (r, columns) of products, with what all of them need of it.
+// A thin factor (r, columns), with everything that its products need of it.
 #pragma once
 
 #include <vector>
@@ -9,26 +9,26 @@
 
 namespace attnscope {
 
-/// One factor, with what is computed from it once for every product that it is in. Its numbers are
-/// those of the given matrix times 2^-exponent, so that squares neither overflow nor vanish.
+/// One factor, with everything that is computed once and used in each of its products. Its numbers
+/// are those of the given matrix times 2^-exponent, so that squares neither overflow nor vanish.
 struct ProductFactor {
   Matrix<double> rows;  // (r, columns), largest magnitude in [1/2, 1), or zero
   int exponent = 0;
-  bool finite = true;  // else nothing below is set
+  bool finite = true;  // if false, nothing below is set
   bool zero = false;
-  std::vector<double> singular_values;  // (min(r, columns),) descending; empty where not asked for
-  FactorGram gram;                      // empty where r > columns
+  std::vector<double> singular_values;  // (min(r, columns),) descending; empty if not requested
+  FactorGram gram;                      // empty if r > columns
 
   MatrixView<const double> view() const { return rows.view(); }
   bool is_zero() const { return zero; }
 };
 
-/// Throws Error(numerical) where no solver converges. `with_values`: whether the factor's own
-/// singular values are wanted.
+/// Throws Error(numerical) if no solver converges. `with_values`: whether to compute the factor's
+/// own singular values.
 ProductFactor make_product_factor(MatrixView<const double> matrix, bool with_values = true,
                                   const Compute& compute = {});
 
-/// Row-major copy, also of a view that is read down its columns.
+/// A row-major copy of a view with any strides.
 Matrix<double> packed(MatrixView<const double> matrix);
 
 }  // namespace attnscope

@@ -1,4 +1,4 @@
-// Gram matrices of many views, one after the other.
+// Computes the Gram matrices of many views, one after the other.
 #pragma once
 
 #include <cstdint>
@@ -10,15 +10,15 @@
 
 namespace attnscope {
 
-/// The Gram matrix of a view, scaled like a ProductFactor; kept while the next pair has the same
-/// view, and cut out of that of a larger one whose rows it is, as heads are of the sum over heads.
+/// The Gram matrix of a view, scaled like a ProductFactor. Reused if the next pair has the same
+/// view, or rows of it: heads are rows of the sum over heads.
 class ScaledGram {
  public:
   ScaledGram(bool with_cholesky, const Compute& compute)
       : with_cholesky_(with_cholesky), compute_(compute) {}
 
   int exponent = 0;
-  FactorGram gram;  // empty where the factor is zero, or has more rows than columns
+  FactorGram gram;  // empty if the factor is zero or has more rows than columns
 
   void become(MatrixView<const double> matrix);
 

@@ -13,21 +13,21 @@
 
 namespace attnscope {
 
-/// Up to this order the matrices that are worked on together stay in the second-level cache.
+/// Up to this order, the matrices that are processed together fit in the second-level cache.
 inline constexpr std::int64_t kLargestSmallOrder = 128;
 
 /// Singular values, descending, of each (order, order) matrix of finite elements: values (count,
-/// order); infinite where one is over float64's range. Of lower triangular ones, as causal
-/// attention maps are, only that triangle is multiplied. Accuracy as singular_values. Throws
-/// Error(numerical) where LAPACK, which does it on CPUs without kernels and for orders over
-/// kLargestSmallOrder, does not converge.
+/// order); infinite if one exceeds float64's range. For lower triangular matrices, such as causal
+/// attention maps, only that triangle is multiplied. Accuracy as for singular_values. On CPUs
+/// without kernels and for orders over kLargestSmallOrder, LAPACK is used; throws Error(numerical)
+/// if it does not converge.
 void small_singular_values(std::span<const MatrixView<const float>> matrices, double* values,
                            const Compute& compute = {});
 void small_singular_values(std::span<const MatrixView<const double>> matrices, double* values,
                            const Compute& compute = {});
 
-/// Singular values of each matrix, or why there are none: the heads of a weight, for instance. Many
-/// of one small shape cost less than one by one.
+/// Singular values of each matrix (for example the heads of a weight), or why there are none. Many
+/// of one small shape together cost less than one by one.
 std::vector<SingularResult> singular_values_of_each(
     std::span<const MatrixView<const float>> matrices, const Compute& compute = {});
 std::vector<SingularResult> singular_values_of_each(

@@ -1,5 +1,5 @@
-// Singular values of nearly square float32 matrices by a reduction of the matrix itself in float32,
-// finished in float64: about 1.5 times as fast as by way of its Gram matrix.
+// Singular values of nearly square float32 matrices: reduces the matrix itself in float32 and
+// finishes in float64. About 1.5 times as fast as with the Gram matrix.
 #pragma once
 
 #include <cstdint>
@@ -12,10 +12,10 @@
 
 namespace attnscope {
 
-/// What the reduction says of a matrix, right or not.
+/// The reduction's result, which may be inaccurate.
 struct ReducedValues {
   std::vector<double> values;  // (k,) descending, none negative
-  double energy = 0;           // Σσ² as it should be: the matrix's sum of squares
+  double energy = 0;           // the exact Σσ²: the matrix's sum of squares
 };
 
 /// `matrix` of finite elements, with compute.kernels.available(). Values are usually within 1e-7
@@ -29,7 +29,7 @@ bool keeps_promises(const ReducedValues& reduced);
 /// Whether the reduction is the faster way for this shape.
 bool worth_reducing(std::int64_t rows, std::int64_t cols);
 
-/// The values, or nothing where they cannot be trusted.
+/// The values, or nothing if they cannot be trusted.
 std::optional<std::vector<double>> bidiagonal_singular_values(MatrixView<const float> matrix,
                                                               const Compute& compute = {});
 

@@ -1,4 +1,4 @@
-// Matrices that are read block by block, so that a large one need never be in memory whole.
+// Matrices that are read block by block, so that a large one is never completely in memory.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,8 @@ namespace attnscope {
 template <class T>
 struct MatrixBlocks {
   std::int64_t rows = 0, cols = 0;
-  /// Writes the block of that shape which starts at (first_row, first_col). Several threads call it
-  /// at once, and for each block more than once.
+  /// Writes the block of out's shape that starts at (first_row, first_col). Called on several
+  /// threads at the same time, and more than once for a block.
   std::function<void(std::int64_t first_row, std::int64_t first_col, MatrixView<T> out)> read;
 };
 
@@ -24,35 +24,36 @@ struct MatrixBlocks {
 template <class T>
 MatrixBlocks<T> decoded_blocks(const TensorMatrix& stored);
 
-/// What a first pass over the blocks tells.
+/// Facts from a first pass over the blocks.
 struct BlockExtent {
   struct Place {
     std::int64_t row, col;
   };
-  double largest_magnitude = 0;          // where all are finite
+  double largest_magnitude = 0;          // valid if all are finite
   std::optional<Place> not_finite = {};  // the first by rows, then columns
 };
 template <class T>
 BlockExtent extent_of(const MatrixBlocks<T>& blocks, const Compute& compute = {});
 
-/// The whole, in memory.
+/// The whole matrix, in memory.
 template <class T>
 Matrix<T> assembled(const MatrixBlocks<T>& blocks, const Compute& compute = {});
 
-/// A (n, k) of which some columns at a time are at hand: of a view, or of blocks that are read when
-/// they are asked for.
+/// A matrix A (n, k) that gives some columns at a time: from a view, or from blocks that are read
+/// on demand.
 template <class T>
 class ColumnSource {
  public:
   explicit ColumnSource(MatrixView<const T> matrix);
-  /// The blocks' matrix, or its transpose where that is the wide one. Both must outlive it.
+  /// The blocks' matrix, or its transpose if that is the wide one. Both arguments must outlive
+  /// this.
   ColumnSource(const MatrixBlocks<T>& blocks, const Compute& compute);
 
   std::int64_t rows() const { return rows_; }
   std::int64_t cols() const { return cols_; }
 
-  /// Columns [first, first + count), valid until the next call; of the calling thread's memory
-  /// where they are read.
+  /// Columns [first, first + count), valid until the next call. Columns of blocks are in the
+  /// calling thread's memory.
   MatrixView<const T> columns(std::int64_t first, std::int64_t count) const;
 
  private:

@@ -1,4 +1,4 @@
-// Eigenvalues of symmetric matrices in float64; of large ones by hand-written kernels: full → band
+// Eigenvalues of symmetric matrices in float64; for large ones by hand-written kernels: full → band
 // → tridiagonal → values.
 #pragma once
 
@@ -12,13 +12,13 @@
 namespace attnscope {
 
 /// All eigenvalues, ascending, of the symmetric matrix in the lower triangle (n, n; column-major,
-/// destroyed), by the kernels or by LAPACK; nothing where LAPACK did not converge. Finite input.
+/// destroyed), by the kernels or by LAPACK; nothing if LAPACK did not converge. Finite input.
 std::optional<std::vector<double>> symmetric_eigenvalues(std::int64_t n, double* lower,
                                                          const Compute& compute = {});
 
 /// All eigenvalues, ascending, of the symmetric matrix of order tiles * kernels::kTile, whose lower
-/// triangle lies in tiles (kernels/tiles.h) and is destroyed. Finite input. An eigenvalue errs by a
-/// small multiple of 2^-53 of the largest. Needs compute.kernels.available().
+/// triangle is in tiles (kernels/tiles.h) and is destroyed. Finite input. The error of an
+/// eigenvalue is a small multiple of 2^-53 of the largest. Needs compute.kernels.available().
 std::vector<double> tiled_eigenvalues(std::size_t tiles, double* triangle,
                                       const Compute& compute = {});
 

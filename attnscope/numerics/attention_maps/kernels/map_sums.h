@@ -1,4 +1,4 @@
-// What one pass over an attention map sums.
+// Sums from one pass over an attention map.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,8 @@
 
 namespace attnscope::kernels {
 
-/// column_squares has room for a multiple of kMapColumnStep; what is beyond the map is spoilt.
+/// column_squares has room for a multiple of kMapColumnStep elements; those beyond the map are
+/// overwritten.
 inline constexpr std::size_t kMapColumnStep = 8;
 MapSums map_sums(Kernels kernels, MatrixView<const float> map, bool causal, double* column_squares);
 

@@ -9,11 +9,11 @@
 
 namespace attnscope::kernels {
 
-/// Columns that a map is multiplied with at once; matrices of them are row-major.
+/// Columns that a map is multiplied with at the same time, as row-major matrices.
 inline constexpr std::size_t kSketch = 8;
 
-/// out (rows, kSketch) = map · in, in (cols, kSketch). The elements of a row of the map lie
-/// together; `lower`: what is above the diagonal is zero, and is not read.
+/// out (rows, kSketch) = map · in, in (cols, kSketch). Rows of the map are contiguous. `lower`:
+/// elements above the diagonal are zero and not read.
 void multiply_map(Kernels kernels, MatrixView<const float> map, bool lower, const double* in,
                   double* out);
 

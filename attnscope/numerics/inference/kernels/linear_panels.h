@@ -1,4 +1,4 @@
-// Weights of a linear layer as its products want them: panels of kPanel outputs.
+// Weights of a linear layer, packed for products: panels of kPanel outputs.
 #pragma once
 
 #include <cstddef>
@@ -8,10 +8,10 @@
 
 namespace attnscope::kernels {
 
-/// Outputs of a panel, which holds depth * kPanel weights for `depth` inputs; in which order is the
-/// kernels' own.
+/// Outputs of a panel. A panel holds depth * kPanel weights for `depth` inputs, in an order that
+/// only the kernels know.
 inline constexpr std::size_t kPanel = 48;
-/// Outputs that are written together, as they come from a file.
+/// Outputs that are packed together, as they come from a file.
 inline constexpr std::size_t kPanelGroup = 16;
 
 /// Whether elements of that dtype can be packed straight from a file: F32, F16 and BF16.
@@ -26,12 +26,12 @@ struct PanelPlace {
   std::size_t count;
 };
 
-/// outputs[o] is the first of `count` weights of output o, which lie together.
+/// outputs[o] points to the `count` contiguous weights of output o.
 void pack_output_rows(Kernels kernels, DType dtype, const std::byte* const* outputs,
                       const PanelPlace& place);
 
-/// The weights of one input lie together for kPanelGroup outputs; those of the next input are
-/// `step` bytes on.
+/// The weights of one input for kPanelGroup outputs are contiguous; those of the next input follow
+/// after `step` bytes.
 void pack_input_rows(Kernels kernels, DType dtype, const std::byte* inputs, std::ptrdiff_t step,
                      const PanelPlace& place);
 

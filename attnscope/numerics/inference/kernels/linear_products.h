@@ -1,4 +1,4 @@
-// x Wᵀ of rows with a panel of weights, and what becomes of the sums.
+// x Wᵀ of rows with a panel of weights, and what is done with the sums.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 
 namespace attnscope::kernels {
 
-/// A (rows, columns) matrix whose rows lie together; no data: there is none.
+/// A (rows, columns) matrix with contiguous rows; null data: there is none.
 template <class T>
 struct Lines {
   T* data = nullptr;
@@ -19,19 +19,19 @@ struct Lines {
 /// One block of inputs of one panel.
 struct PanelProduct {
   std::size_t rows = 0;
-  std::size_t columns = kPanel;  // outputs of the panel that there are
+  std::size_t columns = kPanel;  // outputs of the panel that exist
   Lines<const float> x;          // from the first input on
   const float* panel = nullptr;  // of `panel_depth` inputs
   std::size_t panel_depth = 0;
   std::size_t first = 0;  // in the panel
   std::size_t depth = 0;  // inputs
-  /// (rows, kPanel): sums of the inputs before (unless is_first), then of these too (unless
-  /// is_last).
+  /// (rows, kPanel). On entry the sums over earlier inputs (not if is_first); on return the sums
+  /// including these inputs (not if is_last).
   float* sums = nullptr;
   bool is_first = true;
   bool is_last = true;
-  /// Where it is the last: out = activation(sums + bias) * multiply + add. All start at the panel's
-  /// first output; `multiply` and `add` may be `out`.
+  /// If is_last: out = activation(sums + bias) * multiply + add. All start at the panel's first
+  /// output; `multiply` and `add` may be `out`.
   const float* bias = nullptr;
   Activation activation = Activation::linear;
   Lines<const float> multiply, add;

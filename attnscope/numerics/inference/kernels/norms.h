@@ -1,4 +1,4 @@
-// Norms of rows; see numerics/inference/norms.h. Elements of a row lie together.
+// Norms of rows; see numerics/inference/norms.h. Rows are contiguous.
 #pragma once
 
 #include "attnscope/core/matrix_view.h"

@@ -7,8 +7,8 @@
 
 namespace attnscope::kernels {
 
-/// Panels of the left side whose packed rows stay in the second-level cache while every tile of the
-/// right side passes.
+/// Panels of the left side that stay in the second-level cache while they are multiplied with every
+/// tile of the right side.
 inline constexpr std::size_t kProductPanels = 8;
 
 /// out = left · rightᵀ, in tiles (tiles.h): out[tile of right][panel of left]. Both sides are

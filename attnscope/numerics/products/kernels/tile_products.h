@@ -13,8 +13,8 @@ namespace attnscope::kernels {
 float largest_magnitude(Kernels kernels, MatrixView<const float> matrix);
 double largest_magnitude(Kernels kernels, MatrixView<const double> matrix);
 
-/// Columns of the factor that are packed at once: many, since for each the whole triangle is read
-/// and written.
+/// Columns of the factor that are packed together. Many, because each such pass reads and writes
+/// the whole triangle.
 inline constexpr std::size_t kGramDepth = 1024;
 
 /// Panels [first, last) of `a` (rows, depth ≤ kGramDepth) times `scale` as float64:
@@ -25,15 +25,15 @@ void pack_panels(Kernels kernels, MatrixView<const double> a, double scale, std:
                  std::size_t last, double* packed);
 
 /// Adds packed · packedᵀ to panels [first, last) of `triangle`. Row r of the factor is zero from
-/// packed column r + `filled` on; kFilled: nothing is known.
+/// packed column r + `filled` on; kFilled: no such zeros are known.
 inline constexpr std::ptrdiff_t kFilled = std::ptrdiff_t{1} << 40;
 void add_tile_products(Kernels kernels, const double* packed, std::size_t depth, std::size_t first,
                        std::size_t last, double* triangle, std::ptrdiff_t filled = kFilled);
 
-/// scale² a aᵀ of few rows whose elements lie together, without packing: lower (rows, rows),
-/// column-major, lower triangle. scratch: few_rows_scratch(rows).
+/// scale² a aᵀ for few contiguous rows, without packing: lower (rows, rows), column-major, lower
+/// triangle. scratch: few_rows_scratch(rows).
 inline constexpr std::size_t kFewRows = 128;
-inline constexpr std::size_t kFewRowsStep = 512 + 8;  // rows do not fall on each other in the cache
+inline constexpr std::size_t kFewRowsStep = 512 + 8;  // rows map to different cache sets
 inline constexpr std::size_t few_rows_scratch(std::size_t rows) {
   return (rows + 3) * kFewRowsStep;
 }
