@@ -1,5 +1,5 @@
-// The one product that every dense kernel is made of: a strip of rows that fills registers times
-// broadcast numbers. Compiled once per instruction set.
+// The product that all dense kernels use: a strip of rows in registers times broadcast numbers.
+// Compiled once per instruction set.
 #if defined(ATTNSCOPE_NUMERICS_KERNELS_TILES_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef ATTNSCOPE_NUMERICS_KERNELS_TILES_INL_H_
 #undef ATTNSCOPE_NUMERICS_KERNELS_TILES_INL_H_
@@ -18,8 +18,8 @@
 HWY_BEFORE_NAMESPACE();
 namespace attnscope::kernels::HWY_NAMESPACE {
 
-/// Registers down a strip and columns beside each other, for tiles `kWidth` wide: as many sums as
-/// the registers hold.
+/// Registers down a strip and columns side by side, for tiles of width `kWidth`: as many sums as
+/// the register file holds.
 template <std::size_t kWidth>
 struct Strip {
   static constexpr std::size_t kVectors = kLanes == 8 ? 3 : kLanes == 4 ? 2 : 4;
@@ -35,7 +35,7 @@ struct Strip<32> {
 };
 constexpr std::size_t kColumns = Strip<kTile>::kColumns;
 
-/// How the two operands of a product lie in memory, in elements.
+/// The memory layout of a product's two operands, in elements.
 struct Operands {
   const double* left;        // (rows, depth): rows of a column are contiguous
   std::size_t left_step;     // from one column to the next
@@ -43,12 +43,11 @@ struct Operands {
   std::size_t right_depth;   // from one row to the next
   std::size_t right_column;  // from one column to the next
   std::size_t depth;
-  const double* next = nullptr;  // what a later product reads: a line is fetched every few steps
+  const double* next = nullptr;  // data of a later product: a line is prefetched every few steps
 };
 
 /// A strip of out (columns out_step apart) += or −= left · right. The product is summed from zero
-/// and added at the end, which keeps long sums accurate. With kFetchEvery the depth is a multiple
-/// of 8.
+/// and then added, which keeps long sums accurate. With kFetchEvery the depth is a multiple of 8.
 template <bool kSubtract, std::size_t kWidth, std::size_t kFetchEvery = 0>
 HWY_INLINE void multiply_strip(const Operands& in, double* HWY_RESTRICT out, std::size_t out_step) {
   constexpr std::size_t kStripVectors = Strip<kWidth>::kVectors;
@@ -77,8 +76,7 @@ HWY_INLINE void multiply_strip(const Operands& in, double* HWY_RESTRICT out, std
     }
   };
   if constexpr (kFetchEvery > 0) {
-    // Spelled out: a test in each step would cost as many instructions as the products leave room
-    // for.
+    // Unrolled: a test in each step would take all instructions that the products leave room for.
     constexpr std::size_t kSteps = 8;
     static_assert(kSteps % kFetchEvery == 0);
     for (std::size_t done = 0; done < in.depth; done += kSteps) {
@@ -117,7 +115,7 @@ HWY_INLINE void multiply_rows(Operands in, double* out, std::size_t out_step) {
   }
 }
 
-/// And for a whole tile: kWidth rows and columns.
+/// The same for a whole tile: kWidth rows and columns.
 template <bool kSubtract, std::size_t kWidth = kTile>
 HWY_INLINE void multiply_tile(Operands in, double* out, std::size_t out_step) {
   constexpr std::size_t kStripColumns = Strip<kWidth>::kColumns;

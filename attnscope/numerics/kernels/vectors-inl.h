@@ -1,4 +1,5 @@
-// Registers of float64, and what several kernels do with them. Compiled once per instruction set.
+// Registers of float64, and operations that several kernels need. Compiled once per instruction
+// set.
 #if defined(ATTNSCOPE_NUMERICS_KERNELS_VECTORS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef ATTNSCOPE_NUMERICS_KERNELS_VECTORS_INL_H_
 #undef ATTNSCOPE_NUMERICS_KERNELS_VECTORS_INL_H_
@@ -30,8 +31,8 @@ HWY_INLINE Vector load_float64(const float* at) {
   return hn::PromoteTo(Doubles(), hn::LoadU(hn::Rebind<float, Doubles>(), at));
 }
 
-/// x, read from memory once: GCC would read it again for each of its uses, as operands in memory
-/// seem free to it.
+/// Forces x to be read from memory once. GCC would read it again for each use, because it considers
+/// memory operands free.
 HWY_INLINE Vector in_register(Vector x) {
 #if HWY_ARCH_X86 && HWY_COMPILER_GCC_ACTUAL
   asm("" : "+v"(x.raw));
@@ -39,7 +40,7 @@ HWY_INLINE Vector in_register(Vector x) {
   return x;
 }
 
-/// The lanes are the sums of x[0], x[1], …, x[kCount − 1].
+/// Lane i is the sum of the lanes of x[i], i < kCount.
 template <std::size_t kCount>
 HWY_INLINE Vector sums_of(const Vector* x) {
 #if HWY_TARGET != HWY_SCALAR

@@ -21,7 +21,7 @@ bool worth_float32_gram(std::int64_t rows, std::int64_t cols);
 std::optional<std::vector<double>> float32_gram_singular_values(MatrixView<const float> matrix,
                                                                 const Compute& compute = {});
 
-/// The same for A (n, k), n ≤ k; `largest` is its largest magnitude.
+/// The same for A (n, k), n ≤ k; `largest_magnitude` is that of A.
 std::optional<std::vector<double>> float32_gram_singular_values(const ColumnSource<float>& a,
                                                                 double largest_magnitude,
                                                                 const Compute& compute = {});

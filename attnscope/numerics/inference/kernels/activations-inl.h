@@ -1,5 +1,5 @@
 // The activations of MLPs in float32. Compiled once per instruction set. Each is within 2.5e-7 of
-// its value, or 1e-7 |x| where the value is small against x.
+// the exact value, or within 1e-7 |x| if the value is small compared with x.
 #if defined(ATTNSCOPE_NUMERICS_KERNELS_ACTIVATIONS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef ATTNSCOPE_NUMERICS_KERNELS_ACTIVATIONS_INL_H_
 #undef ATTNSCOPE_NUMERICS_KERNELS_ACTIVATIONS_INL_H_
@@ -27,7 +27,8 @@ HWY_INLINE V times_sigmoid(D d, V x, V y) {
 template <class D, class V>
 HWY_INLINE V hyperbolic_tangent(D d, V x) {
   const V size = hn::Abs(x);
-  // Where 1 − 2 / (e²ˣ + 1) would cancel: x + x³ P(x²), best on |x| ≤ 0.625, off by 4e-9.
+  // Where 1 − 2 / (e²ˣ + 1) would cancel: x + x³ P(x²), the best polynomial for |x| ≤ 0.625, with
+  // an error of 4e-9.
   const V square = hn::Mul(x, x);
   V sum = hn::Set(d, -0.0057050003670156F);
   sum = hn::MulAdd(sum, square, hn::Set(d, 0.020639101043343544F));
@@ -40,9 +41,9 @@ HWY_INLINE V hyperbolic_tangent(D d, V x) {
   return hn::IfThenElse(hn::Lt(size, hn::Set(d, 0.625F)), near, hn::CopySign(far, x));
 }
 
-/// x Φ(x) = max(x, 0) − |x| Φ(−|x|), which cancels nowhere. ln Φ(−t) = t P(t) − ln 2 with the P
-/// that is best for t Φ(−t), off by 8e-9, on t ≤ 6; beyond that it only falls, and Φ is nothing
-/// beside 1.
+/// x Φ(x) = max(x, 0) − |x| Φ(−|x|), without cancellation. ln Φ(−t) = t P(t) − ln 2 for t ≤ 6,
+/// where P is best for t Φ(−t), with an error of 8e-9. Beyond, the formula decreases, and Φ is
+/// negligible beside 1.
 template <class D, class V>
 HWY_INLINE V gaussian_error_linear(D d, V x) {
   const V size = hn::Abs(x);
@@ -58,7 +59,7 @@ HWY_INLINE V gaussian_error_linear(D d, V x) {
   return hn::NegMulAdd(size, exponential(d, sum), hn::ZeroIfNegative(x));
 }
 
-/// max(x, 0); where x is NaN, so is this, unlike some CPUs' maximum.
+/// max(x, 0). NaN stays NaN, unlike with some CPUs' maximum.
 template <class D, class V>
 HWY_INLINE V positive_part(D d, V x) {
   return hn::IfThenZeroElse(hn::Lt(x, hn::Zero(d)), x);

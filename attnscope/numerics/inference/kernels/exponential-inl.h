@@ -16,22 +16,21 @@ namespace attnscope::kernels::HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-/// eˣ of float32 lanes, within 1 ulp. Below −87 it is 0, as smaller results leave the range of
-/// normal numbers, which costs some CPUs a hundred times as long; +Inf where it overflows. NaN
-/// stays NaN.
+/// eˣ of float32 lanes, within 1 ulp. Below −87 it is 0, because subnormal results take some CPUs a
+/// hundred times as long. +Inf on overflow. NaN stays NaN.
 template <class D, class V>
 HWY_INLINE V exponential(D d, V x) {
   const hn::RebindToSigned<D> integers;
   // x = n ln 2 + r with an integer n, |r| ≤ ln 2 / 2. Adding 1.5 · 2²³ rounds to an integer, which
-  // then stands in the lowest bits; 126 more is the exponent field of 2ⁿ⁻¹. (2ⁿ itself would not
-  // do: n = 128 still has results in range.)
+  // is then in the lowest bits. Adding 126 to n gives the exponent field of 2ⁿ⁻¹. (Not 2ⁿ, which
+  // would overflow at n = 128, where results are still in range.)
   const V shifter = hn::Set(d, 0x1.8p23F + 126.0F);
   const V shifted = hn::MulAdd(x, hn::Set(d, 0x1.715476p0F), shifter);
   const V n = hn::Sub(shifted, shifter);
   V r = hn::NegMulAdd(n, hn::Set(d, 0x1.62e430p-1F), x);
   r = hn::NegMulAdd(n, hn::Set(d, -0x1.05c610p-29F), r);
-  // 2 eʳ: the best polynomial of degree 6 with the first two coefficients of the series, off by
-  // 3e-9.
+  // 2 eʳ: the best polynomial of degree 6 with the first two coefficients of the series; its error
+  // is 3e-9.
   V sum = hn::Set(d, 2 * 0.0013814590638503432F);
   sum = hn::MulAdd(sum, r, hn::Set(d, 2 * 0.0083687175065279F));
   sum = hn::MulAdd(sum, r, hn::Set(d, 2 * 0.04166838899254799F));

@@ -7,13 +7,13 @@
 
 namespace attnscope::kernels {
 
-/// Groups of lanes() tridiagonal matrices whose eigenvalues are sought together: each step waits
-/// for the one before, but not for those of other groups.
+/// Groups of lanes() tridiagonal matrices that are solved together: each step depends on the
+/// previous one of its group, but not on other groups.
 inline constexpr std::size_t kGroups = 4;
 
-/// diagonal: (groups, order + 1, lanes), the last row of each group free, becomes the eigenvalues,
-/// ascending; off_diagonal: the same, destroyed. groups: 1 … kGroups. False where LAPACK's limit of
-/// sweeps does not do.
+/// diagonal: (groups, order + 1, lanes), the last row of each group unused; becomes the
+/// eigenvalues, ascending. off_diagonal: the same shape, destroyed. groups: 1 … kGroups. False if
+/// LAPACK's limit of sweeps is not enough.
 bool batched_eigenvalues(Kernels kernels, double* diagonal, double* off_diagonal, std::size_t order,
                          std::size_t groups);
 

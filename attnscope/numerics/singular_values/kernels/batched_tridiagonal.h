@@ -1,4 +1,4 @@
-// Many small matrices at once: their Gram matrices, and from those tridiagonal ones.
+// Many small matrices at the same time: their Gram matrices, reduced to tridiagonal form.
 #pragma once
 
 #include <cstddef>
@@ -9,8 +9,8 @@
 
 namespace attnscope::kernels {
 
-/// Small matrices are worked on lanes() at a time, one in each lane of every register, so that no
-/// step needs a sum across lanes. Their order is a multiple of kBlock, filled up with zeros.
+/// Small matrices are processed lanes() at a time, one in each lane of every register, so that no
+/// step needs a sum across lanes. Their order is a multiple of kBlock, padded with zeros.
 std::size_t lanes(Kernels kernels);
 inline constexpr std::size_t kBlock = 4;
 
@@ -23,7 +23,7 @@ inline constexpr std::size_t row_block_offset(std::size_t block, std::size_t ord
 
 /// Lower triangle of a symmetric matrix of that order: block b of kBlock columns at
 /// column_block_offset, rows b * kBlock … order − 1, as [row][kBlock][lanes]; the square block on
-/// the diagonal is whole.
+/// the diagonal is stored completely.
 inline constexpr std::size_t column_block_offset(std::size_t block, std::size_t order) {
   // Blocks before it have order, order − kBlock, … rows.
   return kBlock * (block * order - kBlock * (block * (block - 1) / 2));  // times lanes()
@@ -36,8 +36,8 @@ struct Extents {
 Extents extents(Kernels kernels, MatrixView<const float> matrix);
 Extents extents(Kernels kernels, MatrixView<const double> matrix);
 
-/// One row of up to lanes() matrices, `columns` elements from each line, times its scale; `out` is
-/// where the row begins in its block. Lanes without a line become zero.
+/// Interleaves one row of up to lanes() matrices: `columns` elements from each line, times its
+/// scale. `out` is the row's start in its block. Lanes without a line become zero.
 void interleave_row(Kernels kernels, std::span<const float* const> lines, const double* scales,
                     std::size_t columns, double* out);
 void interleave_row(Kernels kernels, std::span<const double* const> lines, const double* scales,

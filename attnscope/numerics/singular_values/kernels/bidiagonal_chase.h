@@ -9,10 +9,10 @@
 
 namespace attnscope::kernels {
 
-/// Sweeps [first, last) of those that chase the upper band of order n, a multiple of kSide, to a
-/// bidiagonal matrix; a sweep for each of the first n − 1 rows, one after the other. `first` is a
-/// multiple of kSweeps, and so is `last`, or it is n − 1. In the end the matrix is on the diagonal
-/// and above it.
+/// Runs sweeps [first, last) of the chase from an upper band of order n, a multiple of kSide, to a
+/// bidiagonal matrix. There is a sweep for each of the first n − 1 rows, in order. `first` is a
+/// multiple of kSweeps; `last` too, or n − 1. After the last sweep, the bidiagonal matrix is on the
+/// diagonal and above it.
 void chase_upper_band(Kernels kernels, double* band, std::size_t n, std::size_t first,
                       std::size_t last);
 

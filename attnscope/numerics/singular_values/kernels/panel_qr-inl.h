@@ -17,10 +17,10 @@
 HWY_BEFORE_NAMESPACE();
 namespace attnscope::kernels::HWY_NAMESPACE {
 
-/// Rows that are summed by themselves, so that long sums keep their digits.
+/// Rows that are summed separately, so that long sums stay accurate.
 constexpr std::size_t kSumRows = 128;
-/// A column whose squared norm is below counts as zero: its squares would have lost their digits,
-/// and beside elements of order 1 it is nothing.
+/// A column with a smaller squared norm counts as zero: its squares would be inaccurate, and it is
+/// negligible beside elements of order 1.
 constexpr double kLeastColumnSquare = 0x1p-900;
 
 /// out (kWidth, kWidth) += leftᵀ · right, both (rows, kWidth) row-major; out[column * kWidth +
@@ -39,9 +39,9 @@ HWY_INLINE void add_inner_products(const double* left, const double* right, std:
   }
 }
 
-/// One column's reflector goes over the rows below it: row −= v w, where v (the row's entry in
-/// `column` times `scale`) takes the place of that entry; products of the next column with every
-/// other are gathered on the way. Registers before kFirst hold reflectors only and stay.
+/// Applies one column's reflector to the rows below it: row −= v w, where v (the row's entry in
+/// `column` times `scale`) replaces that entry. In the same pass, computes the products of the next
+/// column with all others. Registers before kFirst hold only reflectors and are unchanged.
 template <std::size_t kWidth, std::size_t kFirst>
 void reflect_rows(double* rows, std::size_t count, std::size_t column, double scale,
                   const double* w, double* products) {
@@ -116,13 +116,13 @@ void fill_t(const double* v, std::size_t rows, const double* tau, double* t) {
   }
 }
 
-/// The panel (rows ≥ kWidth, kWidth), row-major, becomes its reflectors, unit lower trapezoidal;
-/// r (kWidth, kWidth) row-major.
+/// Replaces the panel (rows ≥ kWidth, kWidth), row-major, by its reflectors, unit lower
+/// trapezoidal; r (kWidth, kWidth) row-major.
 template <std::size_t kWidth>
 void factor_panel(double* panel, std::size_t rows, double* r, double* t) {
   HWY_ALIGN double products[kWidth] = {}, w[kWidth] = {};
   double tau[kWidth];
-  // Products of the first column; each reflector gathers those of the next.
+  // Products of the first column. Each reflector's pass computes those of the next.
   for (std::size_t first = 0; first < rows; first += kSumRows) {
     double sums[kWidth] = {};
     for (std::size_t row = first; row < std::min(first + kSumRows, rows); ++row) {

@@ -18,7 +18,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace attnscope::kernels::HWY_NAMESPACE {
 
-/// Below this a column counts as zero: its square would be no normal number.
+/// A smaller column counts as zero: its square would not be a normal number.
 constexpr double kLeastSquare = 0x1p-1000;
 
 /// I − tau v vᵀ.
@@ -28,7 +28,7 @@ struct Reflector {
   double tau;
 };
 
-/// The reflector that takes x (kWidth,) to a multiple of e_1, which is returned.
+/// The reflector that maps x (kWidth,) to a multiple of e_1, which is returned.
 template <std::size_t kWidth>
 HWY_INLINE double make_reflector(const double* x, Reflector<kWidth>& out) {
   constexpr std::size_t kVectors = kWidth / kLanes;
@@ -52,8 +52,8 @@ HWY_INLINE double make_reflector(const double* x, Reflector<kWidth>& out) {
   return beta;
 }
 
-/// A block (kWidth, kWidth), columns kNextColumn apart, becomes H' B H, where the next reflector H'
-/// clears the first column.
+/// Replaces a block B (kWidth, kWidth), columns kNextColumn apart, by H' B H, where the next
+/// reflector H' clears the first column.
 template <std::size_t kWidth, std::size_t kNextColumn>
 HWY_INLINE void pass_bulge(double* block, const Reflector<kWidth>& h, Reflector<kWidth>& next) {
   constexpr std::size_t kVectors = kWidth / kLanes;
@@ -117,8 +117,8 @@ HWY_INLINE void pass_bulge(double* block, const Reflector<kWidth>& h, Reflector<
   }
 }
 
-/// Sweeps [first, last) over a band of order n and width kWidth, kSweeps under way at once:
-/// step(sweep, block, reflector) takes the reflector of that sweep from one block to the next.
+/// Runs sweeps [first, last) over a band of order n and width kWidth, kSweeps at the same time.
+/// step(sweep, block, reflector) moves a sweep's reflector from one block to the next.
 template <std::size_t kWidth, class Step>
 HWY_INLINE void run_sweeps(std::size_t n, std::size_t first, std::size_t last, const Step& step) {
   Reflector<kWidth> under_way[kSweeps];

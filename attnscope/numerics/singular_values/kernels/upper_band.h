@@ -8,22 +8,22 @@
 
 namespace attnscope::kernels {
 
-/// Matrices of float32 lie in panels of this many rows, each with its columns one after the other;
-/// both sides are filled up to multiples of it with zeros. Also the width of the band.
+/// float32 matrices are stored in panels of this many rows, each column-major. Both sides are
+/// padded with zeros to multiples of it. Also the width of the band.
 inline constexpr std::size_t kSide = 32;
 inline constexpr std::size_t kSideSize = kSide * kSide;
-/// Row panels that a part of sweep_rows takes, column tiles that one of sweep_columns takes.
+/// Row panels in a part of sweep_rows; column tiles in a part of sweep_columns.
 inline constexpr std::size_t kSweepPanels = 2;
 inline constexpr std::size_t kSweepTiles = 12;
 
-/// The upper band lies in columns of kUpperStep: element (row, column) at column * kUpperStep +
-/// kUpperDiagonal + row − column. The chase needs the rest, and kUpperMargin columns of zeros after
-/// the last.
+/// The upper band is stored in columns of kUpperStep: element (row, column) at column * kUpperStep
+/// + kUpperDiagonal + row − column. The chase needs the other elements, and kUpperMargin columns of
+/// zeros at the end.
 inline constexpr std::size_t kUpperStep = 3 * kSide + 16;
 inline constexpr std::size_t kUpperDiagonal = 2 * kSide;
 inline constexpr std::size_t kUpperMargin = 2 * kSide;
 
-/// The state of one reduction; all arrays are the caller's.
+/// The state of one reduction. The caller owns all arrays.
 struct BidiagonalReduction {
   std::size_t row_panels = 0, column_tiles = 0;  // no more column tiles than row panels
   float* matrix = nullptr;  // row_panels × (kSide, column_tiles * kSide) column-major
@@ -42,26 +42,26 @@ struct BidiagonalReduction {
   float correction[kSideSize] = {};  // −Wᵀ U S, column-major
 };
 
-/// Panel `panel` of `a` times `scale`, in kSide rows. squares (kSide,): the squared norms of its
-/// rows.
+/// Packs panel `panel` of `a`, times `scale`, in kSide rows. squares (kSide,): the squared norms of
+/// its rows.
 void pack_row_panel(Kernels kernels, MatrixView<const float> a, float scale, std::size_t panel,
                     const BidiagonalReduction& work, double* squares);
 
-/// Column panel `step` gets the pending update and is factored.
+/// Applies the pending update to column panel `step` and factors it.
 void factor_columns(Kernels kernels, BidiagonalReduction& work, std::size_t step);
 
-/// The pending update of the columns right of panel `step`, and at once their products with its
-/// reflectors; part `part` of column_parts().
+/// Applies the pending update to the columns right of panel `step`, and multiplies them with its
+/// reflectors in the same pass; part `part` of column_parts().
 void sweep_columns(Kernels kernels, const BidiagonalReduction& work, std::size_t step,
                    std::size_t part);
 inline constexpr std::size_t column_parts(const BidiagonalReduction& work, std::size_t step) {
   return (work.column_tiles - step - 1 + kSweepTiles - 1) / kSweepTiles;
 }
 
-/// The row panel `step`, right of the diagonal, is factored; there must be columns.
+/// Factors the row panel `step`, right of the diagonal; there must be columns.
 void factor_rows(Kernels kernels, BidiagonalReduction& work, std::size_t step);
 
-/// Products of the rows below panel `step` with its reflectors, which completes the pending update;
+/// Multiplies the rows below panel `step` with its reflectors, which completes the pending update;
 /// part `part` of row_parts().
 void sweep_rows(Kernels kernels, const BidiagonalReduction& work, std::size_t step,
                 std::size_t part);
