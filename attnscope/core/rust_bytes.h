@@ -1,4 +1,4 @@
-/* What the crate's C interfaces share. */
+/* Shared by the C interfaces of the Rust crate. */
 #ifndef ATTNSCOPE_RUST_BYTES_H
 #define ATTNSCOPE_RUST_BYTES_H
 
@@ -9,7 +9,7 @@
 extern "C" {
 #endif
 
-/* Memory of the crate, given back with rust_free(); nothing to free where `data` is null. */
+/* Memory of the crate. Free it with rust_free(). If `data` is null, there is nothing to free. */
 typedef struct {
   uint8_t* data;
   size_t size; /* bytes */

@@ -8,15 +8,15 @@
 extern "C" {
 #endif
 
-/* Bytes of the caller, which outlive the call. */
+/* Bytes of the caller. They must outlive the call. */
 typedef struct {
   const uint8_t* data;
   size_t size;
 } script_bytes;
 
-/* How a call came out. `failed`: the script threw an exception. `ended`: it was told to.
- * `too_large`: it took more memory than it may. `absent`: this build runs no scripts. No call
- * prints, exits, or lets a panic out. */
+/* The result of a call. `failed`: the script threw an exception. `ended`: `ends` stopped it.
+ * `too_large`: it exceeded its memory. `absent`: this build runs no scripts. No call prints, exits,
+ * or lets a panic out. */
 enum {
   script_ok = 0,
   script_failed = 1,
@@ -26,8 +26,8 @@ enum {
 };
 
 typedef struct {
-  size_t memory;              /* bytes that the script may take, its arguments among them */
-  int (*ends)(void* context); /* asked every few thousand steps; not 0: the script ends */
+  size_t memory;              /* limit in bytes, including the script's arguments */
+  int (*ends)(void* context); /* called every few thousand steps; not 0: end the script */
   void* context;
 } script_limits;
 
@@ -36,8 +36,7 @@ int script_present(void);
 
 /* Runs a script, then the global function of that name, with `text` as a string and each of
  * `buffers` as an ArrayBuffer, copied. Texts are UTF-8. `answer`: the string that it returns, or
- * else what it threw. A script sees the language and nothing else: no files, no network, no
- * modules, no clock to wait for. */
+ * else its exception. A script has the language only: no files, network, modules or timers. */
 int script_call(script_bytes script, script_bytes function, script_bytes text,
                 const script_bytes* buffers, size_t count, const script_limits* limits,
                 rust_bytes* answer);
