@@ -11,9 +11,9 @@ extern "C" {
 /* A loaded tokenizer. It is immutable, so several threads may use it. */
 typedef struct tokc_tokenizer tokc_tokenizer;
 
-/* The result of a call. `bad_utf8`: the text is not UTF-8 from byte `position` on. `failed`: `message`
- * says why, in UTF-8. `absent`: this build has no tokenizer. No call prints, exits, or lets a panic
- * out. */
+/* The result of a call. `bad_utf8`: the text is not UTF-8 from byte `position` on. `failed`:
+ * `message` says why, in UTF-8. `absent`: this build has no tokenizer. No call prints, exits, or
+ * lets a panic out. */
 enum { tokc_ok = 0, tokc_bad_utf8 = 1, tokc_failed = 2, tokc_absent = 3 };
 
 /* Reads a tokenizer.json. Its padding, truncation and dropout, which are for training, are left
