@@ -2,7 +2,8 @@
 """Holds the #include lines of attnscope/ against the table of modules in docs/architecture.md.
 
 A module may include itself and what the table allows; the JSON, HTTP, LAPACK and SQLite libraries stay out of
-headers, and kernels and calls of LAPACK inside numerics/. Exits 1 with a line for each fault. Needs nothing but Python.
+headers, and kernels and calls of LAPACK inside numerics/. The import lines of the page are held against the table of
+folders in web/README.md likewise. Exits 1 with a line for each fault. Needs nothing but Python.
 """
 
 import pathlib
@@ -41,6 +42,22 @@ ONLY_IN_STORE = re.compile(r"<(sqlite3\.h|xxhash\.h)>")
 ONLY_IN_SERVE = re.compile(r"<httplib\.h>")
 ONLY_IN_HUB = re.compile(r"<(curl|openssl)/.*>")
 
+PAGE = ROOT / "web/src"
+SHAPES, DRAWS = "views/<view>/", "views/<view>/{view,*_panel}.ts"
+MAY_IMPORT = {
+    "data/": set(),
+    "chart/": {"data/"},
+    "shaping/": {"data/", "chart/"},
+    "findings/": {"data/", "chart/", "shaping/"},
+    "page/": {"data/", "chart/", "shaping/"},
+    "live/": {"data/", "shaping/", "page/"},
+    SHAPES: {"data/", "chart/", "shaping/"},
+}
+MAY_IMPORT[DRAWS] = set(MAY_IMPORT)
+IMPORT = re.compile(
+    r'^(?:import\s+(?:[^;"]*?\bfrom\s+)?|export\s+(?:type\s+)?[{*][^;"]*?\bfrom\s+)"([^"]+)"|\bimport\("([^"]+)"\)', re.MULTILINE
+)
+
 
 def faults_of(path):
     module = path.relative_to(ROOT / "attnscope").parts[0]
@@ -70,6 +87,46 @@ def faults_of(path):
             yield f"line {number}: {library} outside hub"
 
 
+def page_row(path):
+    """The row of the page's table that a file belongs to; None: it stands above the table and may import all of it."""
+    parts = path.relative_to(PAGE).parts
+    if len(parts) == 1 or parts == ("views", "views.ts"):
+        return None
+    if parts[0] != "views":
+        return parts[0] + "/"
+    return DRAWS if path.stem == "view" or path.stem.endswith("_panel") else SHAPES
+
+
+def import_fault(path, imported):
+    """What is wrong with an import; None where nothing is."""
+    row = page_row(path)
+    if not imported.startswith("."):
+        return None if row == "chart/" else "libraries are for chart/ alone"
+    target = path.parent.joinpath(imported).resolve()
+    target = target if target.is_file() else target.with_name(target.name + ".ts")
+    if not target.is_file():
+        return "there is no such file"
+    other = page_row(target)
+    if row is None:
+        return None
+    if row != other and other not in MAY_IMPORT[row]:
+        return f"{row} may not import {target.relative_to(PAGE)}"
+    siblings = other in (SHAPES, DRAWS) and path.parent != target.parent
+    return "views share what is in shaping/ or page/, and import no other view" if siblings else None
+
+
+def page_faults(path):
+    if page_row(path) not in {None, *MAY_IMPORT}:
+        yield f"folder '{page_row(path)}' is not in the table"
+        return
+    text = path.read_text()
+    for found in IMPORT.finditer(text):
+        imported = found.group(1) or found.group(2)
+        fault = import_fault(path, imported)
+        if fault:
+            yield f'line {text.count(chr(10), 0, found.start()) + 1}: "{imported}": {fault}'
+
+
 def documented_table():
     """The rows | `core/` | ... | may include | of docs/architecture.md, which must say the same."""
     above = []
@@ -83,6 +140,23 @@ def documented_table():
             above.append(row.group(1))
 
 
+def documented_page_table():
+    """The rows | `data/` | ... | may import | of web/README.md."""
+    above = set()
+    for line in (ROOT / "web/README.md").read_text().splitlines():
+        row = re.match(r"\| `([^`]+)` \|.*\| ([^|]+) \|$", line)
+        if row:
+            named, allowed = row.groups()
+            yield named, set(above) if allowed == "all above" else {f"{each}/" for each in re.findall(r"\w+", allowed)} - {"nothing/"}
+            above.add(named)
+
+
+def table_faults(where, verb, documented, table):
+    for row in sorted({*documented, *table}):
+        if documented.get(row) != table.get(row):
+            yield f"{where}: says that {row} may {verb} {documented.get(row)}, not {table.get(row)}"
+
+
 def main():
     count = 0
     faults = []
@@ -90,10 +164,11 @@ def main():
         if path.suffix in {".h", ".cpp"}:
             count += 1
             faults += [f"{path.relative_to(ROOT)}: {fault}" for fault in faults_of(path)]
-    documented = dict(documented_table())
-    for module, allowed in MAY_INCLUDE.items():
-        if documented.get(module) != allowed:
-            faults.append(f"docs/architecture.md: says that {module} may include {documented.get(module)}, not {allowed}")
+    for path in sorted(PAGE.rglob("*.ts")):
+        count += 1
+        faults += [f"{path.relative_to(ROOT)}: {fault}" for fault in page_faults(path)]
+    faults += table_faults("docs/architecture.md", "include", dict(documented_table()), MAY_INCLUDE)
+    faults += table_faults("web/README.md", "import", dict(documented_page_table()), MAY_IMPORT)
     for fault in faults:
         print(fault)
     print(f"{count} files checked, {len(faults)} faults")

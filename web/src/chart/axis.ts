@@ -1,5 +1,5 @@
 import { scaleLinear, scaleLog, scaleSymlog } from "d3-scale";
-import { format_number, type Format } from "./number";
+import { format_number, type Format } from "./number_format";
 import type { Theme } from "./theme";
 import { s, type Tree } from "./tree";
 import { one_line } from "./words";

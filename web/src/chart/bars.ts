@@ -3,7 +3,7 @@ import { number_at } from "../data/numbers";
 import { axes, scale_of, vega_axis, type Axis } from "./axis";
 import type { ChartBase, Series, Size } from "./base";
 import { kVegaLiteSchema, vega_data } from "./csv";
-import { format_number } from "./number";
+import { format_number } from "./number_format";
 import { colour_of, kDash, kFont, type Theme } from "./theme";
 import { s, type Tree } from "./tree";
 import { plain } from "./words";

@@ -1,6 +1,6 @@
 import { scaleSymlog } from "d3-scale";
 import type { ColourScale } from "./base";
-import { format_number } from "./number";
+import { format_number } from "./number_format";
 import { colour_of, diverging, kFont, sequential, type Theme } from "./theme";
 import { s, type Tree } from "./tree";
 import { text_width } from "./words";

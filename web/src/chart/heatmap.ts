@@ -2,7 +2,7 @@
 import type { ChartBase, ColourScale, Size } from "./base";
 import { scale_colour, vega_colour } from "./colour_scale";
 import { kVegaLiteSchema, vega_data } from "./csv";
-import { format_number, type Format } from "./number";
+import { format_number, type Format } from "./number_format";
 import { text_on } from "./oklab";
 import { kFont, type Theme } from "./theme";
 import { s, type Tree } from "./tree";

@@ -2,7 +2,7 @@
 import type { ChartBase, ColourScale, Size } from "./base";
 import { share_of, vega_colour } from "./colour_scale";
 import { kVegaLiteSchema, vega_data } from "./csv";
-import { counted, format_number } from "./number";
+import { counted, format_number } from "./number_format";
 import { png_address } from "./png";
 import { kFont, type Theme } from "./theme";
 import { s, type Tree } from "./tree";

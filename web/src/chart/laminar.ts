@@ -4,7 +4,7 @@ import { axes, scale_of, vega_axis, type Axis } from "./axis";
 import type { ChartBase, ColourScale, Size } from "./base";
 import { share_of, vega_colour } from "./colour_scale";
 import { kVegaLiteSchema, vega_data } from "./csv";
-import { format_number } from "./number";
+import { format_number } from "./number_format";
 import { png_address } from "./png";
 import { kDash, kFont, type Theme } from "./theme";
 import { s, type Tree } from "./tree";

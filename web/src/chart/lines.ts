@@ -7,7 +7,7 @@ import { cuts } from "./cuts";
 import { colour_of, kFont, text_colour, type Theme } from "./theme";
 import { s, short, type Tree } from "./tree";
 import { clipped, clipped_words, plain, text_width, tspans, type Words } from "./words";
-import { format_number } from "./number";
+import { format_number } from "./number_format";
 
 export interface Line {
   series: string; // key of the series it belongs to

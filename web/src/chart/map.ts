@@ -2,7 +2,7 @@
 import type { ChartBase, Size } from "./base";
 import { kVegaLiteSchema, vega_data } from "./csv";
 import { weight_of_byte } from "../data/maps";
-import { counted, format_number } from "./number";
+import { counted, format_number } from "./number_format";
 import { png_address } from "./png";
 import { kFont, kMono, sequential, type Theme } from "./theme";
 import { s, type Tree } from "./tree";

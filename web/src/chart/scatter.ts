@@ -2,7 +2,7 @@
 import { axes, scale_of, vega_axis, type Axis } from "./axis";
 import type { ChartBase, Size } from "./base";
 import { kVegaLiteSchema, vega_data } from "./csv";
-import { format_number } from "./number";
+import { format_number } from "./number_format";
 import { colour_of, kFont, type Colour, type Theme } from "./theme";
 import { s, type Tree } from "./tree";
 import { plain } from "./words";

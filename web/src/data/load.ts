@@ -1,5 +1,5 @@
 // Opens the report that the page holds, or asks the server that served the page.
-import { api_path } from "../live/api";
+import { api_path } from "./api_path";
 import type { ReportFile } from "./report_file";
 import type { Report } from "./report";
 

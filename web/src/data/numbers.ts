@@ -1,3 +1,5 @@
+// Numbers in lists, and the largest of them.
+
 /** The number at an index; NaN, which no chart draws, beyond the last. */
 export const number_at = (values: ArrayLike<number>, index: number): number => values[index] ?? NaN;
 
@@ -9,4 +11,27 @@ export function largest_number(values: ArrayLike<number | null>): number | undef
     if (Number.isFinite(value) && (largest === undefined || value > largest)) largest = value;
   }
   return largest;
+}
+
+/** 0, 1, … count - 1. */
+export const range = (count: number): number[] => Array.from({ length: count }, (_, index) => index);
+
+/** The row with the largest value, and that; undefined where no row has one. */
+export function largest<Row>(rows: readonly Row[], value: (row: Row) => number | null | undefined): { row: Row; value: number } | undefined {
+  let found: { row: Row; value: number } | undefined;
+  for (const row of rows) {
+    const here = value(row);
+    if (typeof here === "number" && (!found || here > found.value)) found = { row, value: here };
+  }
+  return found;
+}
+
+/** The largest value of each layer; null where a layer has none. */
+export function largest_by_layer<Row extends { layer: number }>(layers: number, rows: readonly Row[], value: (row: Row) => number | null | undefined): (number | null)[] {
+  const all: (number | null)[] = Array.from({ length: layers }, () => null);
+  for (const row of rows) {
+    const [here, there] = [value(row) ?? null, all[row.layer] ?? null];
+    if (here !== null && (there === null || here > there)) all[row.layer] = here;
+  }
+  return all;
 }

@@ -1,7 +1,5 @@
 // An opened report and the look-ups that views ask of it.
-import type {
-  Analysis, AnalysisId, MapPlace, Matrix, Model, ReportFile, RowsOf,
-} from "./report_file";
+import type { Analysis, AnalysisId, MapPlace, Matrix, Model, ReportFile, RowsOf } from "./report_file";
 import { number_at } from "./numbers";
 import type { NumberList, ScaledSlice, Slice } from "./packed";
 
@@ -73,10 +71,15 @@ export function skipped_reason(report: Report, id: AnalysisId, place: Place): st
 
 const kOrder: readonly Matrix[] = ["q", "k", "v", "o", "qk", "ov", "kv", "gate", "up", "down"];
 
-/** The matrices that have rows for a model, in the order in which they are always shown. */
-export function matrices_of(report: Report, id: "spectrum" | "weights" | "similarity" | "overlap", model: string): Matrix[] {
-  const there = new Set(rows_of(report, id, model).map((row) => row.matrix));
+/** The matrices of rows, in the order in which they are always shown. */
+export function matrices_in(rows: readonly { matrix: Matrix }[]): Matrix[] {
+  const there = new Set(rows.map((row) => row.matrix));
   return kOrder.filter((matrix) => there.has(matrix));
+}
+
+/** The matrices that have rows for a model. */
+export function matrices_of(report: Report, id: "spectrum" | "weights" | "similarity" | "overlap", model: string): Matrix[] {
+  return matrices_in(rows_of(report, id, model));
 }
 
 /** The layers that an analysis has rows of for a model, or has left out for a reason. */

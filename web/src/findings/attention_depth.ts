@@ -1,9 +1,10 @@
 // Attention maps that lose rank, or gain it, with depth.
-import { rows_of } from "../data/report";
+import { rows_of, analysis } from "../data/report";
 import type { AttentionLayerRow } from "../data/report_file";
-import { between, figure, kShortestText, strong, text_length, threshold_words, type Kind } from "./finding";
+import { between, figure, kShortestText, type Kind } from "./finding";
+import { strong, threshold_words } from "../shaping/words";
+import { text_length } from "../shaping/texts";
 import { trend } from "./trend";
-import { analysis } from "../data/report";
 
 export const attention_depth: Kind = (reading) => {
   const { report, model } = reading;

@@ -1,7 +1,10 @@
 // Layers whose maps are all but one column. Rows say so only of texts and an energy for which the cuts are meant: docs/metrics.md.
 import { rows_of } from "../data/report";
 import type { AttentionLayerRow } from "../data/report_file";
-import { between, figure, largest, layers_words, strong, text_length, type Kind } from "./finding";
+import { between, figure, type Kind } from "./finding";
+import { strong, layers_words, kCollapse } from "../shaping/words";
+import { largest } from "../data/numbers";
+import { text_length } from "../shaping/texts";
 
 export const collapsed_layers: Kind = (reading) => {
   const { report, model } = reading;
@@ -19,7 +22,7 @@ export const collapsed_layers: Kind = (reading) => {
   const one = collapsed.length === 1;
   return {
     kind: "collapsed", figure: `${collapsed.length} of ${rows.length}`, unit: one ? "layers has collapsed" : "layers have collapsed",
-    words: [`${layers_words(collapsed.map((row) => row.layer))}: the richest head's map needs fewer than two directions and the heads' maps fewer than two columns, both in the mean; at most `, strong(figure(widest.value)),
+    words: [`${layers_words(collapsed.map((row) => row.layer))}: ${kCollapse}; at most `, strong(figure(widest.value)),
       " of ", strong(tokens), " columns here. Even attention needs ", strong(even), "."],
     spark: { values: by_layer((row) => row.mean_columns), null_values: by_layer((row) => row.null_columns), colour: "accent" },
     distance: between(even, widest.value, 1),

@@ -1,6 +1,8 @@
 // Two heads, one of a later layer, whose weights align.
 import { rows_of } from "../data/report";
-import { between, figure, largest, place_words, strong, type Kind } from "./finding";
+import { between, figure, type Kind } from "./finding";
+import { strong, head_words } from "../shaping/words";
+import { largest } from "../data/numbers";
 
 export const composition: Kind = ({ report, model }) => {
   const found = largest(rows_of(report, "composition", model.name), (row) => row.score);
@@ -9,7 +11,7 @@ export const composition: Kind = ({ report, model }) => {
   const { row: best, value: score } = found;
   return {
     kind: "composition", figure: figure(score), unit: `${best.kind.toUpperCase()}-composition`,
-    words: ["of ", ...place_words(best), " with ", ...place_words({ layer: best.to_layer, head: best.to_head }), `: of any two heads their weights align most, the later one's ${{ q: "queries", k: "keys", v: "values" }[best.kind]} with what the earlier one writes. Whether they depend on it the weights alone do not tell. Random heads have `, strong(figure(Number(chance.toPrecision(2)))), "."],
+    words: ["of ", ...head_words(best), " with ", ...head_words({ layer: best.to_layer, head: best.to_head }), `: of any two heads their weights align most, the later one's ${{ q: "queries", k: "keys", v: "values" }[best.kind]} with what the earlier one writes. Whether they depend on it the weights alone do not tell. Random heads have `, strong(figure(Number(chance.toPrecision(2)))), "."],
     distance: between(chance, score, 1),
     see: { view: "heads", state: { l: best.to_layer, h: best.to_head, pairs: "head" } },
   };

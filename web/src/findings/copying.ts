@@ -1,8 +1,9 @@
 // Heads whose OV circuit is mostly positive, or mostly negative. Of the weights alone: on text such heads raise the token they read about as often as they lower it.
-import { format_number } from "../chart/number";
+import { format_number } from "../chart/number_format";
 import { rows_of } from "../data/report";
-import { distinct } from "../data/shared";
-import { between, place_words, strong, type Kind } from "./finding";
+import { distinct } from "../data/shared_weights";
+import { between, type Kind } from "./finding";
+import { strong, head_words } from "../shaping/words";
 import { head_count, head_spark, strongest_heads } from "./strongest_heads";
 
 /**
@@ -25,7 +26,7 @@ export const copying_heads: Kind = ({ report, model }) => {
   const [word, other] = sign > 0 ? ["positive", "negative"] : ["negative", "positive"];
   return {
     kind: "copying", ...head_count(found, `has a mostly ${word} OV circuit`, `have a mostly ${word} OV circuit`),
-    words: [`Copying score ${sign > 0 ? "above" : "below"} ${format_number(sign * cut, ".2~f")}, clearest in `, ...place_words(best), " with ", strong(format_number(sign * most, "score")),
+    words: [`Copying score ${sign > 0 ? "above" : "below"} ${format_number(sign * cut, ".2~f")}, clearest in `, ...head_words(best), " with ", strong(format_number(sign * most, "score")),
       `. Against a residual stream of plain embeddings ${count === 1 ? "it" : "they"} would ${sign > 0 ? "raise" : "lower"} the token read; what happens on text the weights alone do not tell.`,
       `${opposite > 0 ? ` ${opposite} ${opposite === 1 ? "is" : "are"} mostly ${other}.` : ""} Random heads stay within ±`, strong(format_number(noise, ".2f")), "."],
     spark: head_spark(model.layers, rows, (row) => (row.copying_score === null ? null : sign * row.copying_score), () => 0, { role: "ov" }),

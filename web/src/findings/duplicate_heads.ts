@@ -1,7 +1,8 @@
 // Heads of a layer that read nearly the same spaces with queries, keys and values alike. What they make of them may differ.
 import { matrices_of, rows_of } from "../data/report";
-import { distinct } from "../data/shared";
-import { figure, layers_words, strong, type Kind } from "./finding";
+import { distinct } from "../data/shared_weights";
+import { figure, type Kind } from "./finding";
+import { strong, layers_words } from "../shaping/words";
 import { overlaps_of, kDuplicate } from "./head_overlaps";
 
 export const duplicate_heads: Kind = ({ report, model }) => {

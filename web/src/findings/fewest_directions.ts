@@ -1,7 +1,8 @@
 // The matrix whose energy lies in the fewest directions, measured against random numbers of its shape.
 import { at_threshold, rows_of } from "../data/report";
 import type { SpectrumRow } from "../data/report_file";
-import { matrix_name, strong, threshold_words, type Kind } from "./finding";
+import { matrix_name, type Kind } from "./finding";
+import { strong, threshold_words } from "../shaping/words";
 
 // Below this the null, a law of large matrices, and the chance of one draw leave too much open.
 export const kLeastOrder = 16;

@@ -1,6 +1,8 @@
 // A matrix whose largest weight lies far beyond what as many random numbers reach.
 import { rows_of } from "../data/report";
-import { figure, largest, matrix_name, strong, type Kind } from "./finding";
+import { figure, matrix_name, type Kind } from "./finding";
+import { strong } from "../shaping/words";
+import { largest } from "../data/numbers";
 
 const kLaplace = 3; // excess kurtosis of that distribution; much less is usual for trained weights
 

@@ -1,8 +1,10 @@
 // A layer whose heads together score what is like the query above the rest, or below. Scores, not looks: norms, positions and the softmax come between.
-import { format_number } from "../chart/number";
+import { format_number } from "../chart/number_format";
 import { rows_of } from "../data/report";
-import { between, largest, strong, type Kind } from "./finding";
-import { rotary_words } from "./rotary";
+import { between, type Kind } from "./finding";
+import { strong } from "../shaping/words";
+import { largest } from "../data/numbers";
+import { rotary_words } from "../shaping/rotary";
 
 export const identity_part: Kind = (reading) => {
   const { report, model } = reading;

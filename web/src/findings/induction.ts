@@ -1,7 +1,8 @@
 // Heads that look for what followed when this token came before.
-import { format_number } from "../chart/number";
+import { format_number } from "../chart/number_format";
 import { parameters_of, rows_of } from "../data/report";
-import { between, place_words, reads_one_way, small_percent, strong, type Kind } from "./finding";
+import { between, reads_one_way, small_percent, type Kind } from "./finding";
+import { strong, head_words } from "../shaping/words";
 import { head_count, head_spark, strongest_heads } from "./strongest_heads";
 
 const kShortestBlock = 10; // of shorter ones, the token sought is too near to the token before
@@ -19,7 +20,7 @@ export const induction_heads: Kind = (reading) => {
   return {
     kind: "induction", ...head_count(found, "does induction", "do induction"),
     words: ["Where random tokens repeat, at least a quarter of ", found.count === 1 ? "its" : "their", " attention is on what followed the time before, and ", strong(format_number(found.most, "percent")), " in ",
-      ...place_words(found.best), ". Even attention gives it ", strong(small_percent(even)), "."],
+      ...head_words(found.best), ". Even attention gives it ", strong(small_percent(even)), "."],
     spark: head_spark(model.layers, rows, (row) => row.induction, (row) => row.null_induction),
     distance: between(even, found.most, 1),
     see: { view: "attention", state: { l: found.best.layer, h: found.best.head } },

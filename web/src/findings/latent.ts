@@ -2,7 +2,8 @@
 import { kept } from "../data/latent";
 import { rows_of } from "../data/report";
 import type { MlaRow } from "../data/report_file";
-import { at_least_percent, between, small_percent, strong, type Kind } from "./finding";
+import { at_least_percent, between, small_percent, type Kind } from "./finding";
+import { strong } from "../shaping/words";
 
 export const latent: Kind = ({ report, model }) => {
   const rows = rows_of(report, "mla", model.name);

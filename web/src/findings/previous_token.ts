@@ -1,8 +1,10 @@
 // Heads that look at the token before.
-import { format_number } from "../chart/number";
+import { format_number } from "../chart/number_format";
 import { rows_of } from "../data/report";
 import type { AttentionHeadRow } from "../data/report_file";
-import { between, kShortestText, place_words, small_percent, strong, text_length, type Kind } from "./finding";
+import { between, kShortestText, small_percent, type Kind } from "./finding";
+import { strong, head_words } from "../shaping/words";
+import { text_length } from "../shaping/texts";
 import { head_count, head_spark, strongest_heads } from "./strongest_heads";
 
 export const previous_token_heads: Kind = (reading) => {
@@ -14,7 +16,7 @@ export const previous_token_heads: Kind = (reading) => {
   const even = found.best.null_previous_token ?? 0;
   return {
     kind: "previous_token", ...head_count(found, "looks one back", "look one back"),
-    words: ["At least half of ", found.count === 1 ? "its" : "their", " attention is on the token before, and ", strong(format_number(found.most, "percent")), " in ", ...place_words(found.best), ". Even attention gives it ", strong(small_percent(even)), "."],
+    words: ["At least half of ", found.count === 1 ? "its" : "their", " attention is on the token before, and ", strong(format_number(found.most, "percent")), " in ", ...head_words(found.best), ". Even attention gives it ", strong(small_percent(even)), "."],
     spark: head_spark(model.layers, rows, (row) => row.previous_token, (row) => row.null_previous_token),
     distance: between(even, found.most, 1),
     see: { view: "attention", state: { l: found.best.layer, h: found.best.head } },

@@ -1,8 +1,10 @@
 // Two heads of a layer that read much of one space in one projection, short of reading nearly the same.
 import { matrix_words } from "../chart/words";
 import { rows_of } from "../data/report";
-import { distinct } from "../data/shared";
-import { between, figure, largest, largest_by_layer, strong, type Kind } from "./finding";
+import { distinct } from "../data/shared_weights";
+import { between, figure, type Kind } from "./finding";
+import { strong } from "../shaping/words";
+import { largest, largest_by_layer } from "../data/numbers";
 import { kDuplicate, overlaps_of } from "./head_overlaps";
 
 export const shared_space: Kind = ({ report, model }) => {

@@ -1,8 +1,10 @@
 // Heads that leave most of their attention on the first token.
 import { rows_of } from "../data/report";
 import type { AttentionHeadRow } from "../data/report_file";
-import { between, kShortestText, place_words, small_percent, strong, text_length, type Kind } from "./finding";
-import { format_number } from "../chart/number";
+import { between, kShortestText, small_percent, type Kind } from "./finding";
+import { strong, head_words } from "../shaping/words";
+import { text_length } from "../shaping/texts";
+import { format_number } from "../chart/number_format";
 import { head_count, head_spark, strongest_heads } from "./strongest_heads";
 
 export const sink_heads: Kind = (reading) => {
@@ -14,7 +16,7 @@ export const sink_heads: Kind = (reading) => {
   if (!found || even === undefined || tokens < kShortestText) return undefined;
   return {
     kind: "sink", ...head_count(found, "parks on the first token", "park on the first token"),
-    words: ["At least half of ", found.count === 1 ? "its" : "their", " attention goes there, and ", strong(format_number(found.most, "percent")), " in ", ...place_words(found.best), ". Even attention over ", strong(tokens), " tokens gives the first ",
+    words: ["At least half of ", found.count === 1 ? "its" : "their", " attention goes there, and ", strong(format_number(found.most, "percent")), " in ", ...head_words(found.best), ". Even attention over ", strong(tokens), " tokens gives the first ",
       strong(small_percent(even)), "."],
     spark: head_spark(model.layers, rows, (row) => row.sink_mass, (row) => row.null_sink_mass),
     distance: between(even, found.most, 1),

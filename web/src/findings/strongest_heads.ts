@@ -1,5 +1,6 @@
 // What sentences that count heads share: those that reach a cut beyond doubt, the strongest first.
-import { largest, largest_by_layer, type Finding } from "./finding";
+import { largest, largest_by_layer } from "../data/numbers";
+import type { Finding } from "./finding";
 import type { Colour } from "../chart/theme";
 
 interface HeadRow {

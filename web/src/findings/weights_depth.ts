@@ -1,7 +1,8 @@
 // A matrix that needs more directions, or fewer, the deeper its layer lies.
 import { rows_of } from "../data/report";
 import type { Matrix } from "../data/report_file";
-import { matrix_name, strong, threshold_words, type Kind } from "./finding";
+import { matrix_name, type Kind } from "./finding";
+import { strong, threshold_words } from "../shaping/words";
 import { ranked } from "./fewest_directions";
 import { trend } from "./trend";
 

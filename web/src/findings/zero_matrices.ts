@@ -1,7 +1,8 @@
 // Matrices, or circuits of heads, whose every weight is 0: cut away, or never made.
 import type { Word } from "../chart/words";
 import { at_threshold, rows_of } from "../data/report";
-import { layers_words, matrix_name, strong, type Kind } from "./finding";
+import { layers_words, strong } from "../shaping/words";
+import { matrix_name, type Kind } from "./finding";
 
 const kPlain = ["q", "k", "v", "o", "gate", "up", "down"];
 const kMostNamed = 3;

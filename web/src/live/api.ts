@@ -1,11 +1,5 @@
 // What the page asks of `attnscope serve`, and the events of its jobs.
-
-/** A path of the server. One that listens beyond this computer wants the token that the page's own address holds. */
-export function api_path(path: string, query: Record<string, string> = {}): string {
-  const token = new URLSearchParams(location.search).get("token");
-  const all = new URLSearchParams({ ...query, ...(token ? { token } : {}) }).toString();
-  return all ? `${path}?${all}` : path;
-}
+import { api_path } from "../data/api_path";
 
 /** What a refusal says: its JSON's message, else its status. */
 async function refusal_words(answer: Response): Promise<string> {

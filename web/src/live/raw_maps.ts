@@ -2,8 +2,8 @@
 import { map_places, type Report } from "../data/report";
 import { h } from "../page/h";
 import type { Context } from "../page/view";
-import { exact_map, type HeadMap } from "../views/attention/maps";
-import type { HeadPlace } from "../views/heads/grid";
+import { exact_map, type HeadMap } from "../shaping/head_maps";
+import type { HeadPlace } from "../shaping/head_grid";
 import { fetch_map } from "./api";
 
 type Fetched = { state: "fetching" } | { state: "there"; map: HeadMap } | { state: "failed"; said: string };

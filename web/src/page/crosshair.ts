@@ -1,7 +1,7 @@
 // One crosshair in all panels of a chart of lines; the legend shows the values at it.
 import type { Size } from "../chart/base";
 import { lines_layout, vertex, type Line, type LinesChart } from "../chart/lines";
-import { format_number } from "../chart/number";
+import { format_number } from "../chart/number_format";
 import { colour_of, type Theme } from "../chart/theme";
 import { s } from "../chart/tree";
 import { plain } from "../chart/words";

@@ -1,7 +1,8 @@
 // Parts of views: sections, choices, and what is said where there is nothing to draw.
 import { column_count } from "../chart/lines";
 import type { Words } from "../chart/words";
-import type { AnalysisId, Skipped } from "../data/report_file";
+import type { AnalysisId, Model, Skipped } from "../data/report_file";
+import { absence } from "../shaping/absence";
 import { draw_frames } from "./frame";
 import { h, set_words } from "./h";
 import type { Context } from "./view";
@@ -56,36 +57,28 @@ export function controls(...children: (Node | null)[]): HTMLElement {
 export const command_words = (command: string): HTMLElement =>
   h("code", {}, command.split(" ").flatMap((word, index) => [index > 0 ? " " : null, h("span", {}, word)]));
 
-/** The dashed box in the place of an analysis that the report does not hold. `command`: null where none brings it. */
-export function absent(what: string, command: string | null): HTMLElement {
-  return h("div", { class: "absent" }, h("p", {}, `${what} is not in this report.${command ? " This makes it:" : ""}`), command ? command_words(command) : null);
+/** The dashed box in the place of what the report does not hold, with the commands that bring it. */
+export function absent(what: string, ...commands: string[]): HTMLElement {
+  const makes = commands.length > 1 ? " These make it:" : commands.length > 0 ? " This makes it:" : "";
+  return h("div", { class: "absent" }, h("p", {}, `${what} is not in this report.${makes}`), commands.map(command_words));
 }
 
 /** The same for the maps of a model's heads. */
 export function absent_maps({ report, model }: Context): HTMLElement {
   const left_out = report.file.left_out.find((each) => each.part === "maps" && each.model === model.name);
-  return absent(left_out ? `A map of each head (${left_out.why})` : "A map of each head", left_out ? left_out.command : "attnscope report MODEL --text-file FILE -o report.html");
+  if (!left_out) return absent("A map of each head", "attnscope report MODEL --text-file FILE -o report.html");
+  return absent(`A map of each head (${left_out.why})`, ...[left_out.command ?? []].flat());
 }
-
-const kCommands: Readonly<Record<AnalysisId, string>> = {
-  spectrum: "spectrum MODEL --values --per-head", mla: "spectrum MODEL --mla", weights: "weights MODEL --histogram --per-head",
-  similarity: "similarity MODEL --histogram", overlap: "similarity MODEL --overlap", circuits: "circuits MODEL",
-  composition: "circuits MODEL --composition", attention: "attention MODEL --text-file FILE",
-  attention_without_first: "attention MODEL --text-file FILE --without-first", induction: "attention MODEL --induction",
-};
 
 // A served page can start what is missing; a page from a file cannot.
 let offer: ((id: AnalysisId) => HTMLElement | null) | undefined;
 
 export const offer_analyses = (make: (id: AnalysisId) => HTMLElement | null): void => void (offer = make);
 
-/** Why it was left out and what brings it, as far as the report says so. An analysis that is there and found nothing is brought by no command. */
-export function absent_analysis({ report: { file }, model }: Context, what: string, id: AnalysisId): HTMLElement {
-  const left_out = file.left_out.find((each) => each.part === id && each.model === model.name);
-  const empty = file.reports.find((each) => each.id === id && each.model === model.name && each.rows.length === 0);
-  const why = left_out?.why ?? empty?.skipped[0]?.reason;
-  const command = left_out ? left_out.command : empty ? null : `attnscope ${kCommands[id]}`;
-  const box = absent(why ? `${what} (${file.models.length > 1 ? `${model.name}: ` : ""}${why})` : what, command);
+/** The same for an analysis of the models that are shown: why it is absent, and what starts it. */
+export function absent_analysis(context: Context, what: string, id: AnalysisId, models: readonly Model[] = [context.model]): HTMLElement {
+  const { why, commands } = absence(context.report, models, id);
+  const box = absent(why === undefined ? what : `${what} (${why})`, ...commands);
   const button = offer?.(id);
   if (button) box.append(button);
   return box;

@@ -1,11 +1,11 @@
 // The page around the views: the bar on top, the chosen view, the foot.
 import { kLight, type Theme } from "../chart/theme";
 import { s, type Tree } from "../chart/tree";
-import { bytes_words } from "../chart/number";
+import { bytes_words } from "../chart/number_format";
 import { model_at, type Report } from "../data/report";
 import { draw_frames, forget_frames } from "./frame";
 import { h, mount } from "./h";
-import { changed, fragment_of, index_param, parse_state, type State } from "./state";
+import { changed, fragment_of, index_param, parse_state, type State } from "../shaping/state";
 import { apply_theme, current_theme, other_theme } from "./theme_switch";
 import { hide_tip } from "./tip";
 import type { Context, View, Views } from "./view";

@@ -1,17 +1,9 @@
 // What a view is, and what it is given.
 import type { Chart } from "../chart/chart";
 import type { Theme } from "../chart/theme";
-import type { Model } from "../data/report_file";
 import type { Report } from "../data/report";
-import type { Changes, State } from "./state";
-
-/** What the shaping of data reads. Pure: no page in it. */
-export interface Reading {
-  report: Report;
-  state: State;
-  model: Model; // the chosen one
-  threshold: number; // the chosen one
-}
+import type { Reading } from "../shaping/reading";
+import type { Changes } from "../shaping/state";
 
 export interface Context extends Reading {
   theme: Theme;

@@ -1,10 +1,9 @@
 import { describe, expect, test } from "vitest";
 import { map_words } from "../../src/chart/map";
 import { wall_words } from "../../src/chart/wall";
-import {
-  attention_charts, attention_choice, collapsed_words, head_facts, map_chart, max_rank_chart, profile_chart, text_heatmaps, wall_chart,
-} from "../../src/views/attention/charts";
-import { exact_map, looks_at, received, stored_map, without_first_key } from "../../src/views/attention/maps";
+import { attention_charts, attention_choice, head_facts, map_chart, max_rank_chart, profile_chart, text_heatmaps, wall_chart } from "../../src/views/attention/charts";
+import { collapsed_words } from "../../src/shaping/words";
+import { exact_map, looks_at, received, stored_map, without_first_key } from "../../src/shaping/head_maps";
 import { make_pointing } from "../../src/views/attention/pointing";
 import { ends_line, shown_token } from "../../src/views/attention/tokens";
 import { is_zoomed, moved, whole_window, window_param, window_text, zoomed } from "../../src/views/attention/window";
@@ -93,7 +92,7 @@ describe("charts", () => {
 
   test("collapsed layers are named in runs, and only where the report says so", () => {
     const named = (collapsed: (boolean | null)[]) => collapsed_words(collapsed.map((value, layer) => ({ ...layers[0]!, layer, collapsed: value as boolean }) as never));
-    expect(named([false, true, true, false, true])).toBe("Layers 1, 2 and 4 have collapsed (fewer than two directions in its richest head and fewer than two columns in the mean).");
+    expect(named([false, true, true, false, true])).toBe("Layers 1, 2 and 4 have collapsed (fewer than two directions in the richest head and fewer than two columns in the mean).");
     expect(named([false, true])).toMatch(/^Layer 1 has collapsed \(/);
     expect(named([false, false])).toMatch(/^No layer has collapsed \(fewer than two directions/);
     expect(named([null, null])).toBeUndefined();

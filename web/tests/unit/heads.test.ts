@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { composition_chart, detail_chart, energy_chart, head_charts, head_heatmaps, kinds_chart, shares_keys_with } from "../../src/views/heads/charts";
-import { chosen_head, rank_scale, why_skipped } from "../../src/views/heads/grid";
+import { chosen_head, rank_scale, why_skipped } from "../../src/shaping/head_grid";
 import { analysis_of, attention_row, circuit_row, heads_of, kModel, reading_of, report_of } from "./report_by_hand";
 
 const heads = heads_of(kModel);

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { depth, max_rank_by_depth, models_charts, ranks_by_depth, ranks_by_step, step_axis } from "../../src/views/models/charts";
-import { by_step, training_step } from "../../src/views/models/steps";
+import { depth, ranks_by_depth } from "../../src/shaping/depth";
+import { max_rank_by_depth, models_charts, ranks_by_step, step_axis } from "../../src/views/models/charts";
+import { by_step, training_step } from "../../src/shaping/training_steps";
 import { analysis_of, kModel, reading_of, report_of } from "./report_by_hand";
 
 describe("training steps", () => {

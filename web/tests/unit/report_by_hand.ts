@@ -2,7 +2,7 @@
 import { byte_of_weight } from "../../src/data/maps";
 import type { Report } from "../../src/data/report";
 import type { Analysis, Model, ReportFile } from "../../src/data/report_file";
-import type { Reading } from "../../src/page/view";
+import type { Reading } from "../../src/shaping/reading";
 
 export const kModel: Model = {
   name: "small", architecture: "llama", parameters: 1000, attention_parameters: 400, layers: 3, heads: 4, kv_heads: 2, head_dim: 8, width: 32, mlp_width: null, vocabulary: null, context: null,

@@ -1,10 +1,10 @@
 // Layers that share their weights count once: ALBERT's heads are not as many as its layers say.
 import { describe, expect, test } from "vitest";
-import { distinct } from "../../src/data/shared";
+import { distinct } from "../../src/data/shared_weights";
 import type { Model } from "../../src/data/report_file";
 import { copying_heads } from "../../src/findings/copying";
 import { duplicate_heads } from "../../src/findings/duplicate_heads";
-import { near_random } from "../../src/findings/near_random";
+import { model_like_random } from "../../src/findings/model_like_random";
 import { symmetric_heads } from "../../src/findings/symmetric_heads";
 import { circuit, kModel, said, spectrum } from "./findings/made";
 
@@ -49,7 +49,7 @@ describe("sentences", () => {
 
   test("count shared matrices and pairs of heads once", () => {
     const made = { model: albert, rows: { spectrum: in_each_layer((layer) => [spectrum(layer, "q", 40)]) } };
-    expect(said(near_random, made)).toContain("any of the 2 compared ranks of whole matrices");
+    expect(said(model_like_random, made)).toContain("any of the 2 compared ranks of whole matrices");
     const overlap = in_each_layer((layer) => ["q", "k", "v"].map((matrix) => ({ layer, matrix, ranks: [4, 4], overlap: [[1, 0.98], [0.98, 1]] })));
     expect(said(duplicate_heads, { model: { ...albert, heads: 2, kv_heads: 2 }, rows: { overlap } })).not.toMatch(/more such/);
     expect(said(duplicate_heads, { model: { ...model(), heads: 2, kv_heads: 2 }, rows: { overlap } })).toMatch(/3 more such pairs/);

@@ -1,7 +1,7 @@
 // A report small enough to check by hand: one model of three layers and two heads, with a skipped and a missing layer.
 import type { Report } from "../../src/data/report";
 import type { Model, ReportFile } from "../../src/data/report_file";
-import type { Reading } from "../../src/page/view";
+import type { Reading } from "../../src/shaping/reading";
 
 export const kModel = { name: "small", layers: 3, heads: 2, kv_heads: 1, width: 4, head_dim: 2 } as Model;
 

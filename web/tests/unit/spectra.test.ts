@@ -1,7 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { row_at } from "../../src/data/report";
-import { usual_layers } from "../../src/views/layers";
-import { head_of, hidden_at_first, spectra_axes, spectra_chart, spectra_choice, spectrum_quantity } from "../../src/views/spectra/charts";
+import { usual_layers } from "../../src/shaping/layers";
+import { head_of, hidden_at_first, spectra_axes, spectra_chart, spectra_choice } from "../../src/views/spectra/charts";
+import { spectrum_quantity } from "../../src/shaping/spectrum_quantity";
 import { array_charts } from "../../src/views/spectra/array";
 import { components_chart } from "../../src/views/spectra/components";
 import { latent_chart } from "../../src/views/spectra/latent";

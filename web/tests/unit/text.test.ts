@@ -1,11 +1,11 @@
 import { describe, expect, test } from "vitest";
 import { inflateSync } from "node:zlib";
-import { count_words, counted, format_number } from "../../src/chart/number";
+import { count_words, counted, format_number } from "../../src/chart/number_format";
 import { mix, text_on } from "../../src/chart/oklab";
 import { base64, png_address } from "../../src/chart/png";
 import { kDark, kLight } from "../../src/chart/theme";
 import { s, svg_text } from "../../src/chart/tree";
-import { changed, choice_param, fragment_of, index_param, parse_state } from "../../src/page/state";
+import { changed, choice_param, fragment_of, index_param, parse_state } from "../../src/shaping/state";
 
 describe("numbers in words", () => {
   test.each([

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { image_of, image_values } from "../../src/data/matrix";
 import { row_at } from "../../src/data/report";
-import { common_range, densities, laminar_rows, outside_words, wider_bins } from "../../src/views/distributions";
+import { common_range, densities, laminar_rows, outside_words, wider_bins } from "../../src/shaping/distributions";
 import { distribution_charts, heads_chart, moment_chart, weights_choice } from "../../src/views/weights/charts";
 import { bins_as_one, figures, histogram_chart, image_chart, quantiles } from "../../src/views/weights/closer";
 import { kModel, reading } from "./small_report";

@@ -3,16 +3,16 @@ import { counted_axis } from "../../chart/axis";
 import type { HeatmapChart } from "../../chart/heatmap";
 import type { Line, LinesChart } from "../../chart/lines";
 import type { MapChart } from "../../chart/map";
-import { format_number } from "../../chart/number";
+import { format_number } from "../../chart/number_format";
 import type { WallChart, WallMap } from "../../chart/wall";
 import type { WeightColour } from "../../chart/weights_colour";
-import { map_places, parameters_of, rows_of, tokens_of } from "../../data/report";
+import { map_places, rows_of, tokens_of } from "../../data/report";
 import type { AttentionHeadRow, AttentionLayerRow, InductionRow, ReportFile } from "../../data/report_file";
-import { layers_words } from "../../findings/finding";
-import { choice_param } from "../../page/state";
-import type { Reading } from "../../page/view";
-import { attention_heads, chosen_head, head_chart, limit_scale, type HeadFigure, type HeadPlace } from "../heads/grid";
-import { entropies, is_whole, open_map, stored_map, without_first_key, type HeadMap } from "./maps";
+import { choice_param } from "../../shaping/state";
+import type { Reading } from "../../shaping/reading";
+import { attention_heads, chosen_head, head_chart, limit_scale, type HeadFigure, type HeadPlace } from "../../shaping/head_grid";
+import { entropies, is_whole, open_map, stored_map, without_first_key, type HeadMap } from "../../shaping/head_maps";
+import { text_facts } from "../../shaping/texts";
 import { shown_token } from "./tokens";
 
 export interface AttentionChoice {
@@ -30,13 +30,6 @@ export function attention_choice(reading: Reading): AttentionChoice {
 }
 
 const part = (choice: AttentionChoice) => (choice.without_first ? "attention_without_first" : "attention");
-
-/** How the maps of a report were made: tokens of a sequence, sequences, and the share of the energy of its ranks. */
-export function text_facts({ report, model }: Pick<Reading, "report" | "model">): { length: number; sequences: number; energy: number } {
-  const parameters = parameters_of(report, "attention", model.name) ?? parameters_of(report, "attention_without_first", model.name) ?? {};
-  const number = (name: string, otherwise: number) => (typeof parameters[name] === "number" ? (parameters[name] as number) : otherwise);
-  return { length: number("length", 0), sequences: number("sequences", 1), energy: number("energy", 0.9) };
-}
 
 export const shown_tokens = ({ report, model }: Reading): string[] => tokens_of(report, model.name).map((token) => shown_token(token.text));
 
@@ -125,14 +118,6 @@ export function max_rank_chart(reading: Reading, choice: AttentionChoice): Lines
       ...(rows.some((row) => row.sequences > 1) ? [line("max", rows, (row: AttentionLayerRow) => row.layer, (row) => row.max_rank, () => null)] : []),
     ] }],
   };
-}
-
-/** Which layers have collapsed, and what that is; undefined where the report does not judge it: of short texts, and at another energy. */
-export function collapsed_words(rows: readonly AttentionLayerRow[]): string | undefined {
-  if (rows.length === 0 || rows.some((row) => row.collapsed === null)) return undefined;
-  const layers = rows.filter((row) => row.collapsed === true).map((row) => row.layer);
-  const which = layers.length === 0 ? "No layer has collapsed" : `${layers_words(layers).replace("l", "L")} ${layers.length === 1 ? "has" : "have"} collapsed`;
-  return `${which} (fewer than two directions in its richest head and fewer than two columns in the mean).`;
 }
 
 /** What every head does on the text, and with repeated tokens where that was measured. */

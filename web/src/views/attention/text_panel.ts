@@ -3,7 +3,7 @@ import { text_on } from "../../chart/oklab";
 import type { Theme } from "../../chart/theme";
 import { weight_hex, type WeightColour } from "../../chart/weights_colour";
 import { h } from "../../page/h";
-import { looks_at, received, type HeadMap } from "./maps";
+import { looks_at, received, type HeadMap } from "../../shaping/head_maps";
 import type { Pointing } from "./pointing";
 import { ends_line, shown_token } from "./tokens";
 

@@ -1,18 +1,17 @@
-import { bytes_words, counted } from "../../chart/number";
+import { bytes_words, counted } from "../../chart/number_format";
 import { rows_of, tokens_of } from "../../data/report";
 import { live_map } from "../../live/raw_maps";
 import { live_panel } from "../../live/panel";
 import { chart_frame } from "../../page/frame";
 import { h } from "../../page/h";
 import { absent, absent_analysis, absent_maps, choice, controls, row, section, skipped_lines } from "../../page/parts";
-import { index_param } from "../../page/state";
+import { index_param } from "../../shaping/state";
 import type { Context, View } from "../../page/view";
-import {
-  attention_charts, attention_choice, collapsed_words, head_facts, layer_rows, map_chart, max_rank_chart, profile_chart, row_of_head, text_facts, text_heatmaps,
-  wall_chart, type AttentionChoice,
-} from "./charts";
-import { large_map } from "./large_map";
-import { is_whole, stored_map, without_first_key } from "./maps";
+import { attention_charts, attention_choice, head_facts, layer_rows, map_chart, max_rank_chart, profile_chart, row_of_head, text_heatmaps, wall_chart, type AttentionChoice } from "./charts";
+import { collapsed_words } from "../../shaping/words";
+import { text_facts } from "../../shaping/texts";
+import { large_map } from "./map_panel";
+import { is_whole, stored_map, without_first_key } from "../../shaping/head_maps";
 import { make_pointing } from "./pointing";
 import { text_panel } from "./text_panel";
 import { window_param, window_text } from "./window";

@@ -1,5 +1,5 @@
 // The part of a map that is shown: a square of whole tokens.
-import type { State } from "../../page/state";
+import type { State } from "../../shaping/state";
 
 export interface Window {
   query: number; // the first

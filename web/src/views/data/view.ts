@@ -1,4 +1,4 @@
-import { counted, format_number } from "../../chart/number";
+import { counted, format_number } from "../../chart/number_format";
 import { analysis } from "../../data/report";
 import type { AnalysisId } from "../../data/report_file";
 import { h } from "../../page/h";

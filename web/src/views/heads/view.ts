@@ -3,10 +3,10 @@ import { map_places, rows_of } from "../../data/report";
 import { chart_frame } from "../../page/frame";
 import { h } from "../../page/h";
 import { absent_analysis, choice, controls, skipped_lines } from "../../page/parts";
-import { choice_param, index_param } from "../../page/state";
+import { choice_param, index_param } from "../../shaping/state";
 import type { Context, View } from "../../page/view";
 import { composition_chart, detail_chart, energy_chart, head_charts, head_heatmaps, head_title, kinds_chart, shares_keys_with } from "./charts";
-import { chosen_head, type HeadPlace } from "./grid";
+import { chosen_head, type HeadPlace } from "../../shaping/head_grid";
 
 function draw(context: Context): HTMLElement {
   const { report, model, theme } = context;

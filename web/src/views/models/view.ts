@@ -1,10 +1,11 @@
-import { count_words } from "../../chart/number";
+import { count_words } from "../../chart/number_format";
 import type { Model } from "../../data/report_file";
 import { chart_frame } from "../../page/frame";
 import { h } from "../../page/h";
 import { absent, absent_analysis, row, section } from "../../page/parts";
 import type { Context, View } from "../../page/view";
-import { heads_by_depth, max_rank_by_depth, models_charts, ranks_by_depth, ranks_by_step } from "./charts";
+import { heads_by_depth, max_rank_by_depth, models_charts, ranks_by_step } from "./charts";
+import { ranks_by_depth } from "../../shaping/depth";
 
 const kFacts: readonly [string, (model: Model) => string][] = [
   ["architecture", (model) => model.architecture],
@@ -31,7 +32,7 @@ function draw(context: Context): HTMLElement {
       kFacts.map(([, read], column) => h("td", { class: column === 0 ? "text" : null }, read(model))))))));
   return h("div", {}, head, table,
     steps ? section("Revisions", null, chart_frame(steps, theme)) : null,
-    section("By depth", null, ranks ? chart_frame(ranks, theme) : absent_analysis(context, "The spectra of these models", "spectrum")),
+    section("By depth", null, ranks ? chart_frame(ranks, theme) : absent_analysis(context, "The spectra of these models", "spectrum", models)),
     h("section", {}, row(460, heads ? chart_frame(heads, theme, { level: 2 }) : null, max_rank ? chart_frame(max_rank, theme, { level: 2 }) : null)));
 }
 

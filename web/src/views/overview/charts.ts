@@ -3,18 +3,18 @@ import type { AtlasCell, AtlasChart } from "../../chart/atlas";
 import type { HeatmapChart } from "../../chart/heatmap";
 import type { Line, LinesChart } from "../../chart/lines";
 import type { WallChart } from "../../chart/wall";
-import { counted } from "../../chart/number";
+import { counted } from "../../chart/number_format";
 import { matrix_words } from "../../chart/words";
 import { map_bytes } from "../../data/maps";
 import { at_threshold, cumulative_energy, map_places, matrices_of, numbers, row_at, skipped_reason, thinned_indices } from "../../data/report";
-import { largest_number, number_at } from "../../data/numbers";
+import { largest_number, number_at, range } from "../../data/numbers";
 import type { Matrix } from "../../data/report_file";
-import { threshold_words } from "../../findings/finding";
-import type { Reading } from "../../page/view";
-import { head_figures } from "../heads/charts";
-import { head_chart, range } from "../heads/grid";
-import { ranks_by_depth } from "../models/charts";
-import { spectrum_quantity } from "../spectra/charts";
+import { threshold_words } from "../../shaping/words";
+import type { Reading } from "../../shaping/reading";
+import { head_figures } from "../../shaping/head_figures";
+import { head_chart } from "../../shaping/head_grid";
+import { ranks_by_depth } from "../../shaping/depth";
+import { spectrum_quantity } from "../../shaping/spectrum_quantity";
 
 /** Layers down, matrices across: directions that hold the threshold's share of the energy. */
 export function atlas_chart({ report, model, threshold }: Reading): AtlasChart {

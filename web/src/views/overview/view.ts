@@ -1,15 +1,16 @@
-import { bytes_words, count_words } from "../../chart/number";
+import { bytes_words, count_words } from "../../chart/number_format";
 import { draw_spark } from "../../chart/spark";
 import type { Chart } from "../../chart/chart";
 import { map_places, rows_of } from "../../data/report";
 import type { AnalysisId, Model } from "../../data/report_file";
 import type { Finding } from "../../findings/finding";
-import { findings } from "../../findings/findings";
+import { findings } from "../../findings/kinds";
 import { live_panel, missing_button } from "../../live/panel";
 import { chart_frame } from "../../page/frame";
 import { h, mount, set_words } from "../../page/h";
 import { absent_analysis, absent_maps, section, skipped_lines } from "../../page/parts";
-import type { Context, Reading, View } from "../../page/view";
+import type { Context, View } from "../../page/view";
+import type { Reading } from "../../shaping/reading";
 import { atlas_chart, head_charts, models_chart, null_chart, wall_chart } from "./charts";
 
 const has_spectrum = ({ report, model }: Reading) => rows_of(report, "spectrum", model.name).length > 0;

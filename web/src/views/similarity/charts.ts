@@ -5,13 +5,13 @@ import type { HeatmapChart } from "../../chart/heatmap";
 import type { ImageChart } from "../../chart/image";
 import type { LaminarChart } from "../../chart/laminar";
 import type { LinesChart } from "../../chart/lines";
-import { format_number } from "../../chart/number";
+import { format_number } from "../../chart/number_format";
 import { matrix_words } from "../../chart/words";
 import { image_values, overlap_matrix } from "../../data/matrix";
 import { matrices_of, row_at, rows_of, skipped_reason, type Report } from "../../data/report";
 import type { Matrix, Model, HeadOverlapRow, SimilarityRow } from "../../data/report_file";
-import type { Reading } from "../../page/view";
-import { common_range, densest, laminar_rows, note_of, outside_words } from "../distributions";
+import type { Reading } from "../../shaping/reading";
+import { common_range, densest, laminar_rows, note_of, outside_words } from "../../shaping/distributions";
 
 export type Scope = SimilarityRow["scope"];
 

@@ -5,9 +5,11 @@ import type { Matrix } from "../../data/report_file";
 import { chart_frame } from "../../page/frame";
 import { h } from "../../page/h";
 import { absent, absent_analysis, choice, controls, even_row, section, skipped_lines } from "../../page/parts";
-import { choice_param, index_param } from "../../page/state";
-import type { Context, Reading, View } from "../../page/view";
-import { chosen_layers, layer_chips } from "../layers";
+import { choice_param, index_param } from "../../shaping/state";
+import type { Context, View } from "../../page/view";
+import type { Reading } from "../../shaping/reading";
+import { chosen_layers } from "../../shaping/layers";
+import { layer_chips } from "../../page/layer_chips";
 import { cosine_charts, cosine_moment_chart, head_cosines_chart, overlap_by_layer_chart, overlap_chart } from "./charts";
 
 const kScopes = ["within_head", "across_head"] as const;
@@ -71,8 +73,13 @@ function one_head(context: Context): HTMLElement {
       Array.from({ length: count }, (_, index) => h("option", { value: index, selected: index === chosen }, `${label.split(" ")[0]} ${index}`)));
   return section("One head's cosines", null,
     controls(picker("layer of the cosines", model.layers, layer, (l) => context.go({ l })), picker("head of the cosines", model.heads, head, (each) => context.go({ h: each }))),
-    chart ? even_row(context, 340, chart_frame(chart, theme)) : absent(`The matrix of cosines between all rows of a head, such as head ${head} of layer ${layer},`, skipped_reason(context.report, "similarity", { model: model.name, layer, matrix: "q" }) === undefined
-      ? `attnscope similarity MODEL --head-matrix ${layer},${head} --matrix q --format csv` : null));
+    chart ? even_row(context, 340, chart_frame(chart, theme)) : absent_head(context, layer, head));
+}
+
+function absent_head({ report, model }: Context, layer: number, head: number): HTMLElement {
+  const skipped = skipped_reason(report, "similarity", { model: model.name, layer, matrix: "q" }) !== undefined;
+  const commands = skipped ? [] : [`attnscope similarity MODEL --head-matrix ${layer},${head} --matrix q --format csv`];
+  return absent(`The matrix of cosines between all rows of a head, such as head ${head} of layer ${layer},`, ...commands);
 }
 
 function draw(context: Context): HTMLElement {

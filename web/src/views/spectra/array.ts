@@ -2,7 +2,8 @@
 import type { LinesChart } from "../../chart/lines";
 import { analysis, type Report } from "../../data/report";
 import type { SpectrumRow } from "../../data/report_file";
-import { kNotes, kQuantities, kTitles, null_quantity, spectra_axes, spectrum_quantity, thinned, type Quantity } from "./charts";
+import { kNotes, kTitles, spectra_axes, thinned } from "./charts";
+import { kQuantities, null_quantity, spectrum_quantity, type Quantity } from "../../shaping/spectrum_quantity";
 
 /** Each quantity in a chart of its own; none without singular values. Of several rows each is of another file. */
 export function array_charts(report: Report): LinesChart[] {

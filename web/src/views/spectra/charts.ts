@@ -3,15 +3,13 @@ import type { Axis } from "../../chart/axis";
 import type { Series } from "../../chart/base";
 import type { Line, LinesChart, Panel } from "../../chart/lines";
 import { matrix_words, type Words } from "../../chart/words";
-import { cumulative_energy, matrices_of, numbers, row_at, scaled_numbers, skipped_reason, thinned_indices, type Report } from "../../data/report";
+import { matrices_of, row_at, skipped_reason, thinned_indices } from "../../data/report";
 import { largest_number, number_at } from "../../data/numbers";
-import type { Matrix, Model, SpectrumRow } from "../../data/report_file";
-import { choice_param, index_param } from "../../page/state";
-import type { Reading } from "../../page/view";
-import { chosen_layers } from "../layers";
-
-export const kQuantities = ["values", "null", "energy"] as const;
-export type Quantity = (typeof kQuantities)[number];
+import type { Matrix, Model } from "../../data/report_file";
+import { choice_param, index_param } from "../../shaping/state";
+import type { Reading } from "../../shaping/reading";
+import { chosen_layers } from "../../shaping/layers";
+import { null_quantity, kQuantities, spectrum_quantity, type Quantity } from "../../shaping/spectrum_quantity";
 
 export interface SpectraChoice {
   quantity: Quantity;
@@ -39,24 +37,6 @@ export function spectra_choice(reading: Pick<Reading, "report" | "state" | "mode
 /** The head of a matrix' rows that a query head reads. */
 export const head_of = (model: Model, matrix: Matrix, head: number): number =>
   matrix === "k" || matrix === "v" || matrix === "kv" ? Math.floor((head * model.kv_heads) / model.heads) : head;
-
-/** What a line of a spectrum shows, an element for each singular value; undefined without `--values`. */
-export function spectrum_quantity(report: Report, row: SpectrumRow, quantity: Quantity): ArrayLike<number> | undefined {
-  if (!row.singular_values) return undefined;
-  const values = numbers(report, row.singular_values);
-  if (quantity === "values") return values;
-  if (quantity === "energy") return cumulative_energy(values);
-  if (!row.null_singular_values) return undefined;
-  const null_values = scaled_numbers(report, row.null_singular_values);
-  return values.map((value, index) => (number_at(null_values, index) > 0 ? value / number_at(null_values, index) : NaN));
-}
-
-/** The same of its null; undefined where the quantity is itself over the null's. */
-export function null_quantity(report: Report, row: SpectrumRow, quantity: Quantity): ArrayLike<number> | undefined {
-  if (!row.null_singular_values || quantity === "null") return undefined;
-  const values = scaled_numbers(report, row.null_singular_values);
-  return quantity === "energy" ? cumulative_energy(values) : values;
-}
 
 export function thinned(series: string, values: ArrayLike<number>): Line {
   const kept = thinned_indices(values.length);

@@ -5,7 +5,8 @@ import type { Line, LinesChart } from "../../chart/lines";
 import { matrix_words } from "../../chart/words";
 import { at_threshold, matrices_of, rows_of } from "../../data/report";
 import type { SpectrumRow } from "../../data/report_file";
-import type { Reading } from "../../page/view";
+import type { Reading } from "../../shaping/reading";
+import { threshold_words } from "../../shaping/words";
 
 /** Components needed at each threshold of the report, against the layer: a panel a threshold. */
 export function components_chart({ report, model }: Reading): LinesChart {
@@ -30,7 +31,7 @@ export function components_chart({ report, model }: Reading): LinesChart {
       // Matrices of one shape have one null.
       const apart = nulls.filter((one, index) => nulls.findIndex((other) => String(other.y) === String(one.y)) === index);
       return {
-        title: `${Number((threshold * 100).toPrecision(6))}\u202f% of the energy`,
+        title: `${threshold_words(threshold)} of the energy`,
         lines: [...apart, ...of_matrices.map(({ matrix, rows }) => line(matrix, rows, "energy_rank", threshold))],
       };
     }),

@@ -4,7 +4,7 @@ import type { Colour } from "../../chart/theme";
 import type { LinesChart, Panel } from "../../chart/lines";
 import { kept } from "../../data/latent";
 import { rows_of } from "../../data/report";
-import type { Reading } from "../../page/view";
+import type { Reading } from "../../shaping/reading";
 
 const kSides: readonly { side: "query" | "kv"; words: string; colour: Colour }[] = [
   { side: "query", words: "queries", colour: { role: "q" } },

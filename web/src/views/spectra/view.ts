@@ -3,9 +3,11 @@ import { matrices_of, rows_of } from "../../data/report";
 import { chart_frame } from "../../page/frame";
 import { h } from "../../page/h";
 import { absent_analysis, choice, controls, section, skipped_lines } from "../../page/parts";
-import type { Context, Reading, View } from "../../page/view";
-import { hidden_at_first, kQuantities, spectra_axes, spectra_chart, spectra_choice, type SpectraChoice } from "./charts";
-import { layer_chips } from "../layers";
+import type { Context, View } from "../../page/view";
+import type { Reading } from "../../shaping/reading";
+import { hidden_at_first, spectra_axes, spectra_chart, spectra_choice, type SpectraChoice } from "./charts";
+import { kQuantities } from "../../shaping/spectrum_quantity";
+import { layer_chips } from "../../page/layer_chips";
 import { components_chart } from "./components";
 import { latent_chart } from "./latent";
 

@@ -7,9 +7,9 @@ import type { LinesChart } from "../../chart/lines";
 import { matrix_words, type Words } from "../../chart/words";
 import { matrices_of, row_at, rows_of, skipped_reason, type Report } from "../../data/report";
 import type { Matrix, Model, WeightsRow } from "../../data/report_file";
-import { choice_param, index_param } from "../../page/state";
-import type { Reading } from "../../page/view";
-import { common_range, densest, laminar_rows, note_of, outside_words } from "../distributions";
+import { choice_param, index_param } from "../../shaping/state";
+import type { Reading } from "../../shaping/reading";
+import { common_range, densest, laminar_rows, note_of, outside_words } from "../../shaping/distributions";
 
 export interface WeightsChoice {
   models: Model[]; // side by side

@@ -1,20 +1,17 @@
 // One matrix, of a layer or a head: its histogram beside a Gaussian, its figures, and itself as an image.
 import type { BarsChart } from "../../chart/bars";
 import type { ImageChart } from "../../chart/image";
-import { matrix_words, type Words } from "../../chart/words";
 import { image_of, image_values } from "../../data/matrix";
 import { number_at } from "../../data/numbers";
 import { numbers, row_at } from "../../data/report";
 import type { Matrix, MatrixImage, WeightsRow } from "../../data/report_file";
-import type { Reading } from "../../page/view";
-import { densities, wider_bins } from "../distributions";
+import type { Reading } from "../../shaping/reading";
+import { densities, wider_bins } from "../../shaping/distributions";
+import { matrix_place_words, threshold_words } from "../../shaping/words";
 import type { WeightsChoice } from "./charts";
 
 export const chosen_row = ({ report, model }: Reading, { layer, matrix, head }: WeightsChoice): WeightsRow | undefined =>
   row_at(report, "weights", { model: model.name, layer, matrix, head });
-
-export const place_words = ({ layer, matrix, head }: WeightsChoice): Exclude<Words, string> =>
-  [...[matrix_words(matrix)].flat(), `, layer ${layer}${head === null ? "" : `, head ${head}`}`];
 
 /** How many of the report's bins make one that does not jump with its few weights: the Freedman–Diaconis width. */
 export function bins_as_one({ count, quantiles }: WeightsRow, bin: number): number {
@@ -42,10 +39,10 @@ export function histogram_chart(reading: Reading, chosen: WeightsChoice): BarsCh
   const least = Math.min(...heights.filter((height) => height > 0), most) / 2;
   return {
     kind: "bars", name: `weights-histogram-${chosen.matrix}-${chosen.layer}${chosen.head === null ? "" : `-${chosen.head}`}`,
-    title: place_words(chosen), note: "Dashed: a Gaussian of the same mean and deviation.",
+    title: matrix_place_words(chosen), note: "Dashed: a Gaussian of the same mean and deviation.",
     x: { title: "weight", scale: "linear", domain: [-end, end] },
     y: { title: "density", scale: chosen.log_y ? "log" : "linear", domain: [chosen.log_y ? least : 0, most * (chosen.log_y ? 1.6 : 1.06)] },
-    series: [{ key: "weights", label: place_words(chosen), colour: { role: chosen.matrix } }, { key: "null", label: "Gaussian", colour: "null" }],
+    series: [{ key: "weights", label: matrix_place_words(chosen), colour: { role: chosen.matrix } }, { key: "null", label: "Gaussian", colour: "null" }],
     bars: [{ series: "weights", edges, heights }, ...(curve.length > 0 ? [{ series: "null", edges: fine, heights: curve }] : [])],
     height: 300,
   };
@@ -68,7 +65,7 @@ export function figures(row: WeightsRow): Figure[] {
 
 /** The values below which a share of the weights lies. */
 export const quantiles = (row: WeightsRow): Figure[] =>
-  Object.entries(row.quantiles).sort(([a], [b]) => Number(a) - Number(b)).map(([share, value]) => ({ name: `${Number((Number(share) * 100).toPrecision(6))}\u202f% below`, value }));
+  Object.entries(row.quantiles).sort(([a], [b]) => Number(a) - Number(b)).map(([share, value]) => ({ name: `${threshold_words(Number(share))} below`, value }));
 
 const kHeadsAlong: Partial<Record<Matrix, "rows" | "columns">> = { q: "rows", k: "rows", v: "rows", o: "columns" };
 
@@ -88,7 +85,7 @@ export function image_chart({ report, model }: Reading, layer: number, matrix: M
   const heads = matrix === "k" || matrix === "v" ? model.kv_heads : model.heads;
   const of_blocks = each > 1 ? `Means of ${Number(high.toPrecision(3))} × ${Number(wide.toPrecision(3))} weights. ` : "";
   return {
-    kind: "image", name: `weights-image-${matrix}-${layer}`, title: [...[matrix_words(matrix)].flat(), `, layer ${layer}`],
+    kind: "image", name: `weights-image-${matrix}-${layer}`, title: matrix_place_words({ matrix, layer, head: null }),
     note: `${of_blocks}${along ? `Ticks: heads along ${along}. ` : ""}The scale ends at four deviations of ${each > 1 ? "such a mean of random weights" : "the weights"}.`,
     values: image_values(report, image), rows: image.rows, columns: image.cols, shape: image.shape,
     scale: { kind: "diverging", domain: [-end, end], format: "+.2~r" }, ...(along ? { heads: { along, count: heads } } : {}),

@@ -1,11 +1,12 @@
 import type { Chart } from "../../chart/chart";
-import { format_number } from "../../chart/number";
+import { format_number } from "../../chart/number_format";
 import { matrix_words } from "../../chart/words";
 import { matrices_of, rows_of, skipped_reason } from "../../data/report";
 import { chart_frame } from "../../page/frame";
 import { h, set_words } from "../../page/h";
 import { absent, absent_analysis, choice, controls, even_row, row, section, skipped_lines } from "../../page/parts";
-import type { Context, Reading, View } from "../../page/view";
+import type { Context, View } from "../../page/view";
+import type { Reading } from "../../shaping/reading";
 import { distribution_charts, heads_chart, matrices_of_any, moment_chart, weights_choice, type Moment, type WeightsChoice } from "./charts";
 import { chosen_row, figures, histogram_chart, image_chart, quantiles, type Figure } from "./closer";
 
@@ -29,7 +30,7 @@ function charts(reading: Reading): Chart[] {
 function distributions(context: Context, { models }: WeightsChoice): HTMLElement {
   const note = "A row a layer; the stronger, the more weights of that size. Ticks: one deviation to either side of the mean. All have one range, which ends where only tails are left.";
   const with_histograms = models.some((model) => rows_of(context.report, "weights", model.name).some((each) => each.histogram));
-  if (!with_histograms) return section("Distributions", null, absent_analysis(context, "The histograms of weights", "weights"));
+  if (!with_histograms) return section("Distributions", null, absent_analysis(context, "The histograms of weights", "weights", models));
   const rows = matrices_of_any(context.report, models).map((matrix) => {
     const frames = distribution_charts(context, models, matrix).map((chart) => chart_frame(chart, context.theme));
     return models.map((model) => (matrices_of(context.report, "weights", model.name).includes(matrix) && frames.shift()) || h("p", { class: "note" }, `${model.name} has no `, set_words(matrix_words(matrix)), "."));
@@ -78,7 +79,7 @@ function draw(context: Context): HTMLElement {
     several ? choice("models", [{ value: "one", label: "this model" }, { value: "all", label: "all models side by side" }],
       chosen.models.length > 1 ? "all" : "one", (models) => context.go({ models })) : null);
   if (!chosen.models.some((each) => rows_of(report, "weights", each.name).length > 0))
-    return h("div", {}, head, skipped_lines(context, "weights"), absent_analysis(context, "The distribution of weights", "weights"));
+    return h("div", {}, head, skipped_lines(context, "weights"), absent_analysis(context, "The distribution of weights", "weights", chosen.models));
   const moments = kMoments.map((moment) => chart_frame(moment_chart(context, chosen.models, moment), context.theme));
   return h("div", {}, head, skipped_lines(context, "weights"),
     distributions(context, chosen),

@@ -2,9 +2,10 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { all_charts } from "../../../src/exported_charts";
-import { at_least_percent, at_most_percent, layers_words, small_percent } from "../../../src/findings/finding";
+import { at_least_percent, at_most_percent, small_percent } from "../../../src/findings/finding";
+import { layers_words } from "../../../src/shaping/words";
 import { plain } from "../../../src/chart/words";
-import { findings, kOfHeadsWeights } from "../../../src/findings/findings";
+import { findings, kOfHeadsWeights } from "../../../src/findings/kinds";
 import { head_charts } from "../../../src/views/heads/charts";
 import { models_view } from "../../../src/views/models/view";
 import { attention_head, circuit, reading, said, spectrum, type Made } from "./made";
@@ -47,7 +48,7 @@ describe("findings", () => {
   });
 
   test("of a random model, just that", () => {
-    expect(findings(reading({ rows: { spectrum: spectra(40) } })).map((each) => each.kind)).toEqual(["near_random"]);
+    expect(findings(reading({ rows: { spectrum: spectra(40) } })).map((each) => each.kind)).toEqual(["model_like_random"]);
   });
 
   test("random spectra are not all there is to a model", () => {
@@ -58,7 +59,7 @@ describe("findings", () => {
 
   test("a model's sentences come from its own rows", () => {
     const made = reading({ rows: { spectrum: [...spectra(40), ...spectra(10).map((row) => ({ ...row, model: "other" }))] } });
-    expect(findings(made).map((each) => each.kind)).toEqual(["near_random"]);
+    expect(findings(made).map((each) => each.kind)).toEqual(["model_like_random"]);
   });
 });
 

@@ -3,7 +3,7 @@ import type { Report } from "../../../src/data/report";
 import type { AnalysisId, Model, ReportFile } from "../../../src/data/report_file";
 import { plain } from "../../../src/chart/words";
 import type { Kind } from "../../../src/findings/finding";
-import type { Reading } from "../../../src/page/view";
+import type { Reading } from "../../../src/shaping/reading";
 
 export const kModel: Model = {
   name: "made", architecture: "gpt2", parameters: 1, attention_parameters: 1, layers: 6, heads: 4, kv_heads: 4, head_dim: 16, width: 64, mlp_width: 256, vocabulary: null, context: null, kv_cache_bytes_per_token: 1, tied_embedding: null, dtype: "F32", bytes: 4, causal: true, rotary: false,

@@ -3,8 +3,8 @@ import { describe, expect, test } from "vitest";
 import { fewest_directions } from "../../../src/findings/fewest_directions";
 import { heavy_tails } from "../../../src/findings/heavy_tails";
 import { latent } from "../../../src/findings/latent";
-import { near_random } from "../../../src/findings/near_random";
-import { nearly_random } from "../../../src/findings/nearly_random";
+import { model_like_random } from "../../../src/findings/model_like_random";
+import { matrix_like_random } from "../../../src/findings/matrix_like_random";
 import { weights_depth } from "../../../src/findings/weights_depth";
 import { zero_heads, zero_matrices } from "../../../src/findings/zero_matrices";
 import { circuit, said, spectrum, type Made } from "./made";
@@ -36,7 +36,7 @@ describe("nearly random", () => {
   const layers = (last: object, rank = 40) => ({ ...spectra(spectrum(0, "o", 30, 40, nulls), spectrum(1, "o", 33, 40, nulls), spectrum(2, "o", rank, 40, { ...nulls, ...last })), values: [1] });
 
   test("tells the one that is from others that are not", () => {
-    expect(said(nearly_random, layers({}))).toBe("40 of 64 directions hold 90 % of the energy of W_O in layer 2: its singular values are like those of random numbers, which would need 40. No other layer here needs more than 33.");
+    expect(said(matrix_like_random, layers({}))).toBe("40 of 64 directions hold 90 % of the energy of W_O in layer 2: its singular values are like those of random numbers, which would need 40. No other layer here needs more than 33.");
   });
 
   test.each([
@@ -46,7 +46,7 @@ describe("nearly random", () => {
     ["a model that is random throughout", { ...spectra(...[0, 1, 2].map((layer) => spectrum(layer, "o", 40, 40, nulls))), values: [1] }],
     ["too few layers to compare with", { ...spectra(spectrum(0, "o", 30, 40, nulls), spectrum(1, "o", 40, 40, nulls)), values: [1] }],
     ["a report without singular values", spectra(spectrum(0, "o", 30), spectrum(1, "o", 33), spectrum(2, "o", 40))],
-  ])("is silent of %s", (_, made) => expect(said(nearly_random, made as Made)).toBeUndefined());
+  ])("is silent of %s", (_, made) => expect(said(matrix_like_random, made as Made)).toBeUndefined());
 });
 
 describe("rank of weights with depth", () => {
@@ -110,17 +110,17 @@ describe("heavy tails", () => {
 
 describe("a model near random", () => {
   test("says by how much at most, never rounded down", () => {
-    expect(said(near_random, spectra(spectrum(0, "q", 40), spectrum(1, "q", 41)))).toBe(
+    expect(said(model_like_random, spectra(spectrum(0, "q", 40), spectrum(1, "q", 41)))).toBe(
       "2.5 % from random is the most by which any of the 4 compared ranks of whole matrices differs from that of random numbers (1 of 40). No other measure of this report stands out.");
   });
 
   test("says which matrices it leaves out", () => {
     const small = (matrix: string) => spectrum(0, matrix, 6, 8, { possible_rank: 8 });
-    expect(said(near_random, spectra(spectrum(0, "q", 5, 6), small("k"), small("v")))).toBe(
+    expect(said(model_like_random, spectra(spectrum(0, "q", 5, 6), small("k"), small("v")))).toBe(
       "16.7 % from random is the most by which any of the 2 compared ranks of whole matrices differs from that of random numbers (1 of 6). "
       + "Left out are 2 matrices with fewer than 16 directions, where chance weighs too much. No other measure of this report stands out.");
-    expect(said(near_random, spectra(spectrum(0, "q", 40), small("k")))).toContain("Left out is 1 matrix with fewer than 16 directions");
-    expect(said(near_random, spectra(small("k"), small("v")))).toBe(
+    expect(said(model_like_random, spectra(spectrum(0, "q", 40), small("k")))).toContain("Left out is 1 matrix with fewer than 16 directions");
+    expect(said(model_like_random, spectra(small("k"), small("v")))).toBe(
       "0 of 2 matrices compared with random numbers: all have fewer than 16 directions, where chance weighs too much. No other measure of this report stands out.");
   });
 
@@ -128,7 +128,7 @@ describe("a model near random", () => {
     ["one matrix with structure among many", spectra(...ranks("q", [40, 40, 40, 40, 40, 30]))],
     ["ranks above the null, as orthogonal matrices have", spectra(spectrum(0, "q", 57))],
     ["no spectra", {}],
-  ])("is silent of %s", (_, made) => expect(said(near_random, made as Made)).toBeUndefined());
+  ])("is silent of %s", (_, made) => expect(said(model_like_random, made as Made)).toBeUndefined());
 });
 
 describe("all-zero weights", () => {

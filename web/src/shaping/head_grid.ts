@@ -1,13 +1,13 @@
 // Layer × head grids: a cell for every query head of a model, and which head is chosen.
-import type { ColourScale } from "../../chart/base";
-import type { Cell, HeatmapChart } from "../../chart/heatmap";
-import type { Format } from "../../chart/number";
-import type { Words } from "../../chart/words";
-import { analysis, map_places, rows_of, type Report } from "../../data/report";
-import type { AnalysisId, AttentionHeadRow, Skipped } from "../../data/report_file";
-import { largest } from "../../findings/finding";
-import { index_param } from "../../page/state";
-import type { Reading } from "../../page/view";
+import type { ColourScale } from "../chart/base";
+import type { Cell, HeatmapChart } from "../chart/heatmap";
+import type { Format } from "../chart/number_format";
+import type { Words } from "../chart/words";
+import { analysis, map_places, rows_of, type Report } from "../data/report";
+import type { AnalysisId, AttentionHeadRow, Skipped } from "../data/report_file";
+import { largest, range } from "../data/numbers";
+import { index_param } from "./state";
+import type { Reading } from "./reading";
 
 export interface HeadPlace {
   layer: number;
@@ -25,8 +25,6 @@ export interface HeadFigure {
   value(place: HeadPlace): number | null | undefined; // null: it has none; undefined: not in this report
   scale(values: readonly number[]): ColourScale;
 }
-
-export const range = (count: number): number[] => Array.from({ length: count }, (_, index) => index);
 
 /** Ranks: from the largest seen down to 0.7 of it or less; the fewer, the stronger. */
 export function rank_scale(values: readonly number[]): ColourScale {

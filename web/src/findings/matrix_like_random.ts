@@ -1,9 +1,10 @@
 // One matrix whose singular values are those of random numbers although its like in other layers' are not.
 import { at_threshold, rows_of, scaled_numbers } from "../data/report";
-import { matrix_name, strong, threshold_words, type Kind } from "./finding";
+import { matrix_name, type Kind } from "./finding";
+import { strong, threshold_words } from "../shaping/words";
 import { ranked } from "./fewest_directions";
 
-export const nearly_random: Kind = ({ report, model, threshold }) => {
+export const matrix_like_random: Kind = ({ report, model, threshold }) => {
   const all = ranked(rows_of(report, "spectrum", model.name), threshold);
   const found = all.flatMap((each) => {
     const { row, rank } = each;
@@ -22,7 +23,7 @@ export const nearly_random: Kind = ({ report, model, threshold }) => {
   const { row, rank, null_rank, next, gap } = found;
   const values = Array.from({ length: model.layers }, (_, layer) => all.find((each) => each.row.matrix === row.matrix && each.row.layer === layer));
   return {
-    kind: "nearly_random", figure: `${rank} of ${row.possible_rank}`, unit: "directions",
+    kind: "matrix_like_random", figure: `${rank} of ${row.possible_rank}`, unit: "directions",
     words: [`hold ${threshold_words(threshold)} of the energy of `, ...matrix_name(row.matrix), " in layer ", strong(row.layer),
       ": its singular values are like those of random numbers, which would need ", strong(null_rank), ". No other layer here needs more than ", strong(next), "."],
     spark: { values: values.map((each) => each?.rank ?? null), null_values: values.map((each) => each?.null_rank ?? null), colour: { role: row.matrix } },

@@ -1,5 +1,5 @@
 // All kinds of sentences, and those that a model deserves.
-import type { Reading } from "../page/view";
+import type { Reading } from "../shaping/reading";
 import { attention_depth } from "./attention_depth";
 import { collapsed_layers } from "./collapsed";
 import { composition } from "./composition";
@@ -12,8 +12,8 @@ import { heavy_tails } from "./heavy_tails";
 import { identity_part } from "./identity_part";
 import { induction_heads } from "./induction";
 import { latent } from "./latent";
-import { near_random } from "./near_random";
-import { nearly_random } from "./nearly_random";
+import { model_like_random } from "./model_like_random";
+import { matrix_like_random } from "./matrix_like_random";
 import { previous_token_heads } from "./previous_token";
 import { shared_space } from "./shared_space";
 import { symmetric_heads } from "./symmetric_heads";
@@ -24,7 +24,7 @@ import { zero_heads, zero_matrices } from "./zero_matrices";
 export const kOfHeadsWeights: readonly Kind[] = [duplicate_heads, shared_space, copying_heads, symmetric_heads, identity_part, composition, zero_heads];
 
 const kOthers: readonly Kind[] = [
-  zero_matrices, fewest_directions, nearly_random, weights_depth, attention_depth, collapsed_layers, induction_heads, previous_token_heads, sink_heads, latent, heavy_tails,
+  zero_matrices, fewest_directions, matrix_like_random, weights_depth, attention_depth, collapsed_layers, induction_heads, previous_token_heads, sink_heads, latent, heavy_tails,
 ];
 
 /** Furthest from the null first, at most six. Of a model in which nothing stands out, just that. */
@@ -33,5 +33,5 @@ export function findings(reading: Reading): Finding[] {
   const [first, ...others] = by_distance(kOthers);
   const rest = [...others, ...by_distance(kOfHeadsWeights)].sort((a, b) => b.distance - a.distance);
   const found = first ? [first, ...rest] : rest;
-  return found.length > 0 ? found.slice(0, 6) : [near_random(reading) ?? []].flat();
+  return found.length > 0 ? found.slice(0, 6) : [model_like_random(reading) ?? []].flat();
 }

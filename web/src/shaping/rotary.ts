@@ -1,6 +1,6 @@
 // What is to be said beside QK circuits of a model with rotary positions, where each distance has a kernel of its own.
 import { analysis } from "../data/report";
-import type { Reading } from "../page/view";
+import type { Reading } from "./reading";
 
 /** The distance, key position − query position, at which the report has the QK circuits; undefined where positions do not turn them. */
 export function rotary_offset({ report, model }: Reading): number | undefined {

@@ -1,6 +1,6 @@
 // Histograms of many rows as one picture: a common range, densities, rows by layer.
 import type { LaminarRow } from "../chart/laminar";
-import { format_number } from "../chart/number";
+import { format_number } from "../chart/number_format";
 import { number_at } from "../data/numbers";
 import { numbers, type Report } from "../data/report";
 import type { Histogram } from "../data/report_file";

@@ -1,8 +1,8 @@
 // Maps of heads as views use them: opened once, whole or as thumbnails, with or without the first key.
-import { byte_of_weight, map_bytes, row_entropies, weight_of_byte } from "../../data/maps";
-import { map_places, type Report } from "../../data/report";
-import type { MapPlace } from "../../data/report_file";
-import type { HeadPlace } from "../heads/grid";
+import { byte_of_weight, map_bytes, row_entropies, weight_of_byte } from "../data/maps";
+import { map_places, type Report } from "../data/report";
+import type { MapPlace } from "../data/report_file";
+import type { HeadPlace } from "./head_grid";
 
 export interface HeadMap {
   bytes: Uint8Array; // side × side

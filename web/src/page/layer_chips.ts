@@ -1,0 +1,18 @@
+// Buttons that choose the layers which a view shows.
+import { chosen_layers } from "../shaping/layers";
+import { h } from "./h";
+import { chips } from "./parts";
+import type { Context } from "./view";
+
+/** A button a layer; in deep models also one for all and one for the usual ones. */
+export function layer_chips(context: Context, id: Parameters<typeof chosen_layers>[1]): HTMLElement {
+  const { layers } = context.model;
+  const all = Array.from({ length: layers }, (_, layer) => String(layer));
+  const group = chips("Layers", all.map((layer) => ({ value: layer, label: layer })), new Set(chosen_layers(context, id).map(String)),
+    (values) => context.go({ layers: values.join(",") }));
+  if (layers > 8)
+    group.append(
+      h("button", { type: "button", onclick: () => context.go({ layers: all.join(",") }) }, "all"),
+      h("button", { type: "button", title: "the first and last four", onclick: () => context.go({ layers: null }) }, "ends"));
+  return group;
+}

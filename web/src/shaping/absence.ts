@@ -1,0 +1,29 @@
+// What is to be said in the place of an analysis that a report does not hold.
+import type { Report } from "../data/report";
+import type { AnalysisId, Model } from "../data/report_file";
+
+const kCommands: Readonly<Record<AnalysisId, string>> = {
+  spectrum: "spectrum MODEL --values --per-head", mla: "spectrum MODEL --mla", weights: "weights MODEL --histogram --per-head",
+  similarity: "similarity MODEL --histogram", overlap: "similarity MODEL --overlap", circuits: "circuits MODEL",
+  composition: "circuits MODEL --composition", attention: "attention MODEL --text-file FILE",
+  attention_without_first: "attention MODEL --text-file FILE --without-first", induction: "attention MODEL --induction",
+};
+
+export interface Absence {
+  why?: string; // as far as the report says so
+  commands: string[]; // that bring it; none brings an analysis that is there and found nothing
+}
+
+/** Why the report lacks an analysis of these models. In a report of several models each reason names its own. */
+export function absence({ file }: Report, models: readonly Model[], id: AnalysisId): Absence {
+  const found = models.map(({ name }) => {
+    const left_out = file.left_out.find((each) => each.part === id && each.model === name);
+    const empty = file.reports.find((each) => each.id === id && each.model === name && each.rows.length === 0);
+    const why = left_out?.why ?? empty?.skipped[0]?.reason;
+    const command = left_out ? left_out.command : empty ? null : `attnscope ${kCommands[id]}`;
+    return { why: why && file.models.length > 1 ? `${name}: ${why}` : why, command };
+  });
+  const reasons = found.flatMap(({ why }) => why ?? []);
+  const commands = [...new Set(found.flatMap(({ command }) => command ?? []))];
+  return { commands, ...(reasons.length > 0 ? { why: reasons.join("; ") } : {}) };
+}

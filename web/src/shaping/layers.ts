@@ -1,0 +1,15 @@
+// Which layers a view shows, kept in the address.
+import { layers_of } from "../data/report";
+import { list_param } from "./state";
+import type { Reading } from "./reading";
+
+type Id = Parameters<typeof layers_of>[1];
+
+/** All layers of up to eight, else the first and last four. */
+export const usual_layers = (all: readonly number[]): readonly number[] => (all.length <= 8 ? all : [...all.slice(0, 4), ...all.slice(-4)]);
+
+/** Those that the address names, else the usual ones of those that the analysis looked at. */
+export function chosen_layers({ report, state, model }: Pick<Reading, "report" | "state" | "model">, id: Id): readonly number[] {
+  const layers = list_param(state, "layers")?.map(Number).filter((layer) => Number.isInteger(layer) && layer >= 0 && layer < model.layers);
+  return layers ?? usual_layers(layers_of(report, id, model.name));
+}

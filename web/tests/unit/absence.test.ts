@@ -1,0 +1,37 @@
+import { describe, expect, test } from "vitest";
+import type { LeftOut } from "../../src/data/report_file";
+import { absence } from "../../src/shaping/absence";
+import { analysis_of, kModel, report_of } from "./report_by_hand";
+
+const model = (name: string) => ({ ...kModel, name });
+const [a, b, c] = [model("a"), model("b"), model("c")];
+const left_out = (name: string): LeftOut => ({ part: "spectrum", model: name, why: `${name} is too large`, command: `attnscope spectrum ${name}` });
+
+describe("an analysis that a report of several models lacks", () => {
+  const report = report_of({ models: [a, b, c], left_out: [left_out("a"), left_out("c")] });
+
+  test("is said of the model that is shown, not of the first that lacks it", () => {
+    expect(absence(report, [c], "spectrum")).toEqual({ why: "c: c is too large", commands: ["attnscope spectrum c"] });
+  });
+
+  test("names no other model's reason where its own has none", () => {
+    expect(absence(report, [b], "spectrum")).toEqual({ commands: ["attnscope spectrum MODEL --values --per-head"] });
+  });
+
+  test("is said of each of the models that are shown", () => {
+    expect(absence(report, [a, c], "spectrum")).toEqual({
+      why: "a: a is too large; c: c is too large", commands: ["attnscope spectrum a", "attnscope spectrum c"],
+    });
+  });
+});
+
+describe("an analysis that a report of one model lacks", () => {
+  test("needs no name beside its reason", () => {
+    expect(absence(report_of({ models: [a], left_out: [left_out("a")] }), [a], "spectrum").why).toBe("a is too large");
+  });
+
+  test("is brought by no command where it is there and found nothing", () => {
+    const empty = { ...analysis_of("spectrum", [], {}, [{ reason: "holds NaN" }]), model: "a" };
+    expect(absence(report_of({ models: [a], reports: [empty] }), [a], "spectrum")).toEqual({ why: "holds NaN", commands: [] });
+  });
+});
