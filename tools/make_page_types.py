@@ -11,10 +11,12 @@ written, and the exit code is 1 where the file is not what it should be.
 import json
 import pathlib
 import sys
+import textwrap
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SCHEMA = ROOT / "docs/schema/attnscope-1.schema.json"
 TYPES = ROOT / "web/src/data/rows.ts"
+COLUMNS = 140  # as the rest of the page has
 
 HEAD = """// The rows that a report holds, which of their fields may be null, and which may be absent.
 // Written by tools/make_page_types.py; change the descriptions of fields (attnscope/results/fields) instead.
@@ -60,6 +62,14 @@ def type_of(schema, indent):
     return f"Readonly<Record<string, {type_of(schema['additionalProperties'], indent)}>>"
 
 
+def comment(text, indent):
+    line = f"{indent}/** {text} */\n"
+    if len(line) <= COLUMNS + 1:
+        return line
+    lines = textwrap.wrap(text, COLUMNS, initial_indent=f"{indent} * ", subsequent_indent=f"{indent} * ")
+    return "\n".join([f"{indent}/**", *lines, f"{indent} */", ""])
+
+
 def members(schema, indent):
     text = ""
     for name, field in schema["properties"].items():
@@ -67,7 +77,7 @@ def members(schema, indent):
             continue
         optional = "" if name in schema["required"] else "?"
         kind = SCALED.get(name) or type_of(field, indent)
-        text += f"{indent}/** {field['description']} */\n{indent}{name}{optional}: {kind};\n"
+        text += f"{comment(field['description'], indent)}{indent}{name}{optional}: {kind};\n"
     return text
 
 

@@ -31,7 +31,10 @@ export function all_charts(report: Report): Chart[] {
 
 export function exported_charts(report: Report): ExportedChart[] {
   return all_charts(report).map((chart) => ({
-    name: chart.name, title: plain(chart.title), vega_lite: to_vega_lite(chart, kLight), svg: svg_text(picture(chart, kLight, kWidth)),
+    name: chart.name,
+    title: plain(chart.title),
+    vega_lite: to_vega_lite(chart, kLight),
+    svg: svg_text(picture(chart, kLight, kWidth)),
   }));
 }
 

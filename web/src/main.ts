@@ -18,12 +18,29 @@ try {
     if (report.live) offer_analyses(analysis_button);
     const redraw = start({ report, views: kViews });
     if (report.live)
-      follow_server(() => report.file.revision, async () => {
-        Object.assign(report, await load_report());
-        redraw();
-      });
-  } else document.body.prepend(h("main", { class: "message" }, h("p", {}, "This page holds no report. This makes one:"), h("code", {}, "attnscope report MODEL -o report.html")));
+      follow_server(
+        () => report.file.revision,
+        async () => {
+          Object.assign(report, await load_report());
+          redraw();
+        },
+      );
+  } else
+    document.body.prepend(
+      h(
+        "main",
+        { class: "message" },
+        h("p", {}, "This page holds no report. This makes one:"),
+        h("code", {}, "attnscope report MODEL -o report.html"),
+      ),
+    );
 } catch (error) {
-  document.body.prepend(h("main", { class: "message", role: "alert" }, h("p", {}, `The report cannot be opened: ${error instanceof Error ? error.message : String(error)}`)));
+  document.body.prepend(
+    h(
+      "main",
+      { class: "message", role: "alert" },
+      h("p", {}, `The report cannot be opened: ${error instanceof Error ? error.message : String(error)}`),
+    ),
+  );
   throw error;
 }

@@ -14,8 +14,12 @@ export interface Axis {
 }
 
 /** Of what is counted from 0, layers or heads; one alone stands in the middle. */
-export const counted_axis = (title: string, count: number): Axis =>
-  ({ title, scale: "linear", domain: count > 1 ? [0, count - 1] : [-0.5, 0.5], integers: true });
+export const counted_axis = (title: string, count: number): Axis => ({
+  title,
+  scale: "linear",
+  domain: count > 1 ? [0, count - 1] : [-0.5, 0.5],
+  integers: true,
+});
 
 export interface Scale {
   (value: number): number;
@@ -78,7 +82,11 @@ export function axes(x: Axis, y: Axis, plot: Plot, theme: Theme, titles = true):
     s("line", { x1: plot.x, x2: plot.x + plot.width, y1: bottom, y2: bottom, stroke: theme.faint }),
     ...ticks_of(x, Math.max(2, plot.width / 70)).map((value) => {
       const at_end = across(value) > plot.x + plot.width - 8; // there is no room at its right
-      return s("text", { x: across(value) + (at_end ? 4 : 0), y: bottom + 16, "text-anchor": at_end ? "end" : "middle", ...label }, tick_text(x, value));
+      return s(
+        "text",
+        { x: across(value) + (at_end ? 4 : 0), y: bottom + 16, "text-anchor": at_end ? "end" : "middle", ...label },
+        tick_text(x, value),
+      );
     }),
     ...(titles && x.title ? [s("text", { x: plot.x + plot.width, y: bottom + 31, "text-anchor": "end", ...label }, `${x.title} →`)] : []),
     ...(titles && y.title ? [s("text", { x: plot.x + plot.width, y: plot.y - 8, "text-anchor": "end", ...label }, `↑ ${y.title}`)] : []),
@@ -89,5 +97,10 @@ export function axes(x: Axis, y: Axis, plot: Plot, theme: Theme, titles = true):
 export function vega_axis(axis: Axis): object {
   const anchor = axis.scale === "log" ? {} : { zero: false };
   const whole = axis.integers ? { axis: { tickMinStep: 1 } } : {};
-  return { type: "quantitative", title: one_line(axis.title) || null, scale: { type: axis.scale, domain: axis.domain, nice: false, ...anchor }, ...whole };
+  return {
+    type: "quantitative",
+    title: one_line(axis.title) || null,
+    scale: { type: axis.scale, domain: axis.domain, nice: false, ...anchor },
+    ...whole,
+  };
 }

@@ -38,39 +38,60 @@ export function bars_words(chart: BarsChart, x: number, y: number, width: number
   const { plot, x: across } = bars_layout(chart, { width });
   if (x < plot.x || x > plot.x + plot.width || y < plot.y || y > plot.y + plot.height) return undefined;
   const value = across.invert(x - plot.x);
-  const words = chart.bars.filter((bars) => !is_null(chart, bars)).flatMap((bars) => {
-    const bin = Array.from(bars.edges).findIndex((edge, index) => edge <= value && value < (bars.edges[index + 1] ?? -Infinity));
-    const [from, to, height] = [bars.edges[bin], bars.edges[bin + 1], bars.heights[bin]].map((each) => format_number(each, "tick"));
-    return bin < 0 ? [] : [`${plain(series_of(chart, bars)?.label ?? bars.series)}, ${from} to ${to}: ${chart.y.title} ${height}`];
-  });
+  const words = chart.bars
+    .filter((bars) => !is_null(chart, bars))
+    .flatMap((bars) => {
+      const bin = Array.from(bars.edges).findIndex((edge, index) => edge <= value && value < (bars.edges[index + 1] ?? -Infinity));
+      const [from, to, height] = [bars.edges[bin], bars.edges[bin + 1], bars.heights[bin]].map((each) => format_number(each, "tick"));
+      return bin < 0 ? [] : [`${plain(series_of(chart, bars)?.label ?? bars.series)}, ${from} to ${to}: ${chart.y.title} ${height}`];
+    });
   return words.join("; ") || undefined;
 }
 
 export function draw_bars(chart: BarsChart, theme: Theme, size: Size): Tree {
   const { width, height, plot, x, y } = bars_layout(chart, size);
   const floor = chart.y.scale === "log" ? Math.min(...chart.y.domain) : 0;
-  return s("svg", { width, height, viewBox: `0 0 ${width} ${height}`, "font-family": kFont, role: "img", "aria-label": chart.label ?? in_words(chart) },
+  return s(
+    "svg",
+    { width, height, viewBox: `0 0 ${width} ${height}`, "font-family": kFont, role: "img", "aria-label": chart.label ?? in_words(chart) },
     axes(chart.x, chart.y, plot, theme),
-    s("svg", { x: plot.x, y: plot.y, width: plot.width, height: plot.height }, chart.bars.map((bars) => {
-      const series = series_of(chart, bars);
-      const colour = colour_of(theme, series?.colour ?? "accent");
-      let path = `M${x(bars.edges[0] ?? 0).toFixed(2)} ${y(floor).toFixed(2)}`;
-      Array.from(bars.heights).forEach((height, bin) => {
-        path += `V${y(Math.max(floor, height)).toFixed(2)}H${x(number_at(bars.edges, bin + 1)).toFixed(2)}`;
-      });
-      path += `V${y(floor).toFixed(2)}`;
-      const fill = filled(chart) && !is_null(chart, bars);
-      return s("path", { "data-series": bars.series, d: path, fill: fill ? colour : "none", "fill-opacity": fill ? 0.22 : null, stroke: colour,
-        "stroke-width": 1.2, "stroke-dasharray": series?.dash ?? (is_null(chart, bars) ? kDash : null) });
-    })));
+    s(
+      "svg",
+      { x: plot.x, y: plot.y, width: plot.width, height: plot.height },
+      chart.bars.map((bars) => {
+        const series = series_of(chart, bars);
+        const colour = colour_of(theme, series?.colour ?? "accent");
+        let path = `M${x(bars.edges[0] ?? 0).toFixed(2)} ${y(floor).toFixed(2)}`;
+        Array.from(bars.heights).forEach((height, bin) => {
+          path += `V${y(Math.max(floor, height)).toFixed(2)}H${x(number_at(bars.edges, bin + 1)).toFixed(2)}`;
+        });
+        path += `V${y(floor).toFixed(2)}`;
+        const fill = filled(chart) && !is_null(chart, bars);
+        return s("path", {
+          "data-series": bars.series,
+          d: path,
+          fill: fill ? colour : "none",
+          "fill-opacity": fill ? 0.22 : null,
+          stroke: colour,
+          "stroke-width": 1.2,
+          "stroke-dasharray": series?.dash ?? (is_null(chart, bars) ? kDash : null),
+        });
+      }),
+    ),
+  );
 }
 
 function in_words(chart: BarsChart): string {
-  const bars = chart.bars.filter((each) => !is_null(chart, each)).map((each) => {
-    const heights = Array.from(each.heights);
-    const top = heights.indexOf(Math.max(...heights));
-    return `${plain(series_of(chart, each)?.label ?? each.series)} highest from ${format_number(each.edges[top], "tick")} to ${format_number(each.edges[top + 1], "tick")}`;
-  });
+  const bars = chart.bars
+    .filter((each) => !is_null(chart, each))
+    .map((each) => {
+      const heights = Array.from(each.heights);
+      const top = heights.indexOf(Math.max(...heights));
+      return (
+        `${plain(series_of(chart, each)?.label ?? each.series)} highest from ${format_number(each.edges[top], "tick")} to ` +
+        `${format_number(each.edges[top + 1], "tick")}`
+      );
+    });
   return `${plain(chart.title)}. ${bars.join(", ")}`;
 }
 
@@ -83,14 +104,26 @@ export function bars_to_vega_lite(chart: BarsChart, theme: Theme): object {
   const labels = chart.series.map((series) => plain(series.label));
   const dashes = chart.series.map((series) => (series.dash ?? (series.colour === "null" ? kDash : "1 0")).split(" ").map(Number));
   return {
-    $schema: kVegaLiteSchema, title: plain(chart.title), data: vega_data(["series", "from", "to", "height"], ["series"], rows),
-    width: 320, height: 200, mark: alone ? { type: "rect", clip: true } : { type: "line", interpolate: "step-after", clip: true },
+    $schema: kVegaLiteSchema,
+    title: plain(chart.title),
+    data: vega_data(["series", "from", "to", "height"], ["series"], rows),
+    width: 320,
+    height: 200,
+    mark: alone ? { type: "rect", clip: true } : { type: "line", interpolate: "step-after", clip: true },
     encoding: {
       x: { field: "from", ...vega_axis(chart.x) },
       ...(alone ? { x2: { field: "to" }, y2: { datum: chart.y.scale === "log" ? chart.y.domain[0] : 0 } } : {}),
       y: { field: "height", ...vega_axis(chart.y) },
-      color: { field: "series", type: "nominal", title: null, sort: null, scale: { domain: labels, range: chart.series.map((series) => colour_of(theme, series.colour)) } },
-      ...(alone ? {} : { strokeDash: { field: "series", type: "nominal", title: null, sort: null, scale: { domain: labels, range: dashes } } }),
+      color: {
+        field: "series",
+        type: "nominal",
+        title: null,
+        sort: null,
+        scale: { domain: labels, range: chart.series.map((series) => colour_of(theme, series.colour)) },
+      },
+      ...(alone
+        ? {}
+        : { strokeDash: { field: "series", type: "nominal", title: null, sort: null, scale: { domain: labels, range: dashes } } }),
     },
   };
 }

@@ -2,8 +2,8 @@
 import { atlas_to_vega_lite, draw_atlas, type AtlasChart } from "./atlas";
 import { bars_to_vega_lite, draw_bars, type BarsChart } from "./bars";
 import type { Series, Size } from "./base";
-import { cut_words } from "./cuts";
 import { colour_key, layer_key } from "./colour_scale";
+import { cut_words } from "./cuts";
 import { dots_to_vega_lite, draw_dots, type DotsChart } from "./dots";
 import { draw_graph, graph_to_vega_lite, type GraphChart } from "./graph";
 import { draw_heatmap, heatmap_to_vega_lite, type HeatmapChart } from "./heatmap";
@@ -20,7 +20,17 @@ import { weight_key } from "./weights_colour";
 import { plain, text_width, tspans, type Words } from "./words";
 
 export type Chart =
-  | LinesChart | HeatmapChart | LaminarChart | BarsChart | DotsChart | ScatterChart | MapChart | WallChart | ImageChart | GraphChart | AtlasChart;
+  | LinesChart
+  | HeatmapChart
+  | LaminarChart
+  | BarsChart
+  | DotsChart
+  | ScatterChart
+  | MapChart
+  | WallChart
+  | ImageChart
+  | GraphChart
+  | AtlasChart;
 
 interface Kind<C> {
   draw(chart: C, theme: Theme, size: Size): Tree;
@@ -97,14 +107,30 @@ export function picture(chart: Chart, theme: Theme, width: number): Tree {
   if (x > margin) y += 24;
   const body = draw(chart, theme, { width: inner });
   const height = y + Number(body.attributes.height) + margin;
-  return s("svg", { width, height, viewBox: `0 0 ${width} ${height}`, "font-family": kFont },
-    s("rect", { width, height, fill: theme.ground }), above, s("g", { transform: `translate(${margin} ${y})` }, body));
+  return s(
+    "svg",
+    { width, height, viewBox: `0 0 ${width} ${height}`, "font-family": kFont },
+    s("rect", { width, height, fill: theme.ground }),
+    above,
+    s("g", { transform: `translate(${margin} ${y})` }, body),
+  );
 }
 
 function legend_entry(series: Series, x: number, y: number, theme: Theme): Tree {
-  return s("g", {},
-    s("line", { x1: x, x2: x + 20, y1: y - 4, y2: y - 4, stroke: colour_of(theme, series.colour), "stroke-width": 2, "stroke-dasharray": series.dash ?? (series.colour === "null" ? "4 3" : null) }),
-    s("text", { x: x + 26, y, "font-size": 11.5, fill: text_colour(theme, series.colour) }, tspans(series.label)));
+  return s(
+    "g",
+    {},
+    s("line", {
+      x1: x,
+      x2: x + 20,
+      y1: y - 4,
+      y2: y - 4,
+      stroke: colour_of(theme, series.colour),
+      "stroke-width": 2,
+      "stroke-dasharray": series.dash ?? (series.colour === "null" ? "4 3" : null),
+    }),
+    s("text", { x: x + 26, y, "font-size": 11.5, fill: text_colour(theme, series.colour) }, tspans(series.label)),
+  );
 }
 
 function wrapped(words: Parameters<typeof plain>[0], width: number, size: number): string[] {

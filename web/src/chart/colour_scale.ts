@@ -27,7 +27,9 @@ export function scale_colour(theme: Theme, scale: ColourScale, value: number): s
 
 /** The range of Vega-Lite's scale, in its order. */
 export function vega_colour(theme: Theme, scale: ColourScale): object {
-  const few = Array.from({ length: 9 }, (_, index) => (scale.kind === "diverging" ? diverging(theme, index / 4 - 1) : sequential(theme, index / 8)));
+  const few = Array.from({ length: 9 }, (_, index) =>
+    scale.kind === "diverging" ? diverging(theme, index / 4 - 1) : sequential(theme, index / 8),
+  );
   const [from, to] = scale.domain;
   const type = { linear: "linear", sqrt: "sqrt", log: "log", symlog: "symlog" }[scale.transform ?? "linear"];
   return from <= to
@@ -43,8 +45,9 @@ export function colour_key(theme: Theme, scale: ColourScale): Tree {
   const width = Math.ceil(bar.x + bar.width + 6 + text_width(strong, 11));
   const label = { y: 10.5, "font-size": 11, fill: theme.faint };
   const steps = 16;
-  return s("svg", { width, height: 14, viewBox: `0 0 ${width} 14`, "font-family": kFont, role: "img",
-    "aria-label": `colours from ${weak} to ${strong}` },
+  return s(
+    "svg",
+    { width, height: 14, viewBox: `0 0 ${width} 14`, "font-family": kFont, role: "img", "aria-label": `colours from ${weak} to ${strong}` },
     s("text", { x: bar.x - 6, "text-anchor": "end", ...label }, weak),
     Array.from({ length: steps }, (_, index) => {
       const share = index / (steps - 1);
@@ -52,7 +55,8 @@ export function colour_key(theme: Theme, scale: ColourScale): Tree {
       const x = bar.x + (index * bar.width) / steps;
       return s("rect", { x, y: 3, width: bar.width / steps + 0.3, height: 8, fill });
     }),
-    s("text", { x: bar.x + bar.width + 6, ...label }, strong));
+    s("text", { x: bar.x + bar.width + 6, ...label }, strong),
+  );
 }
 
 /** Which colour is which layer, where lines are layers: the first and last by number. */
@@ -61,9 +65,26 @@ export function layer_key(theme: Theme, layers: number): Tree {
   const label = { y: 10.5, "font-size": 11, fill: theme.faint };
   const bar = { x: 46, width: 84 };
   const width = bar.x + bar.width + 22;
-  return s("svg", { width, height: 14, viewBox: `0 0 ${width} 14`, "font-family": kFont, role: "img", "aria-label": `colours from layer 0 to layer ${layers - 1}` },
+  return s(
+    "svg",
+    {
+      width,
+      height: 14,
+      viewBox: `0 0 ${width} 14`,
+      "font-family": kFont,
+      role: "img",
+      "aria-label": `colours from layer 0 to layer ${layers - 1}`,
+    },
     s("text", { x: bar.x - 6, "text-anchor": "end", ...label }, "layer 0"),
-    Array.from({ length: steps }, (_, index) => s("rect", { x: bar.x + (index * bar.width) / steps, y: 3, width: bar.width / steps - 2, height: 8,
-      fill: colour_of(theme, { layer: steps > 1 ? (index * (layers - 1)) / (steps - 1) : 0, of: layers }) })),
-    s("text", { x: bar.x + bar.width + 5, ...label }, String(layers - 1)));
+    Array.from({ length: steps }, (_, index) =>
+      s("rect", {
+        x: bar.x + (index * bar.width) / steps,
+        y: 3,
+        width: bar.width / steps - 2,
+        height: 8,
+        fill: colour_of(theme, { layer: steps > 1 ? (index * (layers - 1)) / (steps - 1) : 0, of: layers }),
+      }),
+    ),
+    s("text", { x: bar.x + bar.width + 5, ...label }, String(layers - 1)),
+  );
 }

@@ -9,14 +9,19 @@ export interface Cut {
   side: Side;
 }
 
-/** Where a line leaves the vertical axis: the first vertex of every run beyond it. On a logarithmic one all that is not positive lies below. */
+/**
+ * Where a line leaves the vertical axis: the first vertex of every run beyond it. On a logarithmic one all that is not positive lies
+ * below.
+ */
 export function cuts({ y: axis }: LinesChart, line: Line): Cut[] {
   const place = scale_of(axis, [0, 1]);
   const hair = 0.002; // of the axis: what nobody sees
   const [low, high] = [place.invert(-hair), place.invert(1 + hair)];
   const side_of = (value: number | null): Side | undefined =>
     value === null || !Number.isFinite(value) ? undefined : value < low ? "below" : value > high ? "above" : undefined;
-  return Array.from(line.y, side_of).flatMap((side, index, all) => (side !== undefined && side !== all[index - 1] ? [{ index, side }] : []));
+  return Array.from(line.y, side_of).flatMap((side, index, all) =>
+    side !== undefined && side !== all[index - 1] ? [{ index, side }] : [],
+  );
 }
 
 /** What the triangles at the edges of plots say; undefined where there are none. */

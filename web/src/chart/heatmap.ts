@@ -53,49 +53,105 @@ export function draw_heatmap(chart: HeatmapChart, theme: Theme, size: Size): Tre
   const { left, top, cell } = layout;
   const numbers: Tree[] = [];
   const gap = Math.min(1.5, cell.width / 4);
-  const longest = Math.max(...chart.cells.flat().map((value) => format_number(typeof value === "number" ? value : null, chart.format).length));
+  const longest = Math.max(
+    ...chart.cells.flat().map((value) => format_number(typeof value === "number" ? value : null, chart.format).length),
+  );
   const with_numbers = cell.width >= longest * 5.6 + 3 && cell.height >= 13;
   const rows = chart.cells.map((row, row_index) =>
-    s("g", { role: "row" }, row.map((value, column) => {
-      const [x, y] = [left + column * cell.width, top + row_index * cell.height];
-      const known = typeof value === "number" && Number.isFinite(value);
-      const fill = known ? scale_colour(theme, chart.scale, value) : theme.ground;
-      if (with_numbers || !known)
-        numbers.push(s("text", { x: x + cell.width / 2, y: y + cell.height / 2 + 3.6, "text-anchor": "middle", "font-size": 10.4,
-          fill: known ? text_on(fill) : theme.faint }, known ? format_number(value, chart.format) : "–"));
-      const chosen = chart.chosen?.row === row_index && chart.chosen.column === column;
-      return s("rect", { role: "gridcell", x: x + gap / 2, y: y + gap / 2, width: cell.width - gap, height: cell.height - gap, rx: 2, fill,
-        stroke: known ? null : theme.line, tabindex: -1, "aria-label": cell_words(chart, row_index, column),
-        "aria-selected": chosen ? "true" : null, "data-row": row_index, "data-column": column });
-    })));
+    s(
+      "g",
+      { role: "row" },
+      row.map((value, column) => {
+        const [x, y] = [left + column * cell.width, top + row_index * cell.height];
+        const known = typeof value === "number" && Number.isFinite(value);
+        const fill = known ? scale_colour(theme, chart.scale, value) : theme.ground;
+        if (with_numbers || !known)
+          numbers.push(
+            s(
+              "text",
+              {
+                x: x + cell.width / 2,
+                y: y + cell.height / 2 + 3.6,
+                "text-anchor": "middle",
+                "font-size": 10.4,
+                fill: known ? text_on(fill) : theme.faint,
+              },
+              known ? format_number(value, chart.format) : "–",
+            ),
+          );
+        const chosen = chart.chosen?.row === row_index && chart.chosen.column === column;
+        return s("rect", {
+          role: "gridcell",
+          x: x + gap / 2,
+          y: y + gap / 2,
+          width: cell.width - gap,
+          height: cell.height - gap,
+          rx: 2,
+          fill,
+          stroke: known ? null : theme.line,
+          tabindex: -1,
+          "aria-label": cell_words(chart, row_index, column),
+          "aria-selected": chosen ? "true" : null,
+          "data-row": row_index,
+          "data-column": column,
+        });
+      }),
+    ),
+  );
   const label = { "font-size": 11, fill: theme.faint };
   const every = Math.ceil(18 / cell.width);
   const every_row = Math.ceil(14 / cell.height);
-  return s("svg", { width: layout.width, height: layout.height, viewBox: `0 0 ${layout.width} ${layout.height}`, "font-family": kFont,
-    role: "group", "aria-label": plain(chart.title) },
-    s("g", { "aria-hidden": "true" },
-      chart.columns.labels.map((text, column) => column % every === 0 &&
-        s("text", { x: left + (column + 0.5) * cell.width, y: top - 5, "text-anchor": "middle", ...label }, text)),
-      chart.rows.labels.map((text, row) => row % every_row === 0 &&
-        s("text", { x: left - 7, y: top + (row + 0.5) * cell.height + 3.8, "text-anchor": "end", ...label }, text))),
+  return s(
+    "svg",
+    {
+      width: layout.width,
+      height: layout.height,
+      viewBox: `0 0 ${layout.width} ${layout.height}`,
+      "font-family": kFont,
+      role: "group",
+      "aria-label": plain(chart.title),
+    },
+    s(
+      "g",
+      { "aria-hidden": "true" },
+      chart.columns.labels.map(
+        (text, column) =>
+          column % every === 0 && s("text", { x: left + (column + 0.5) * cell.width, y: top - 5, "text-anchor": "middle", ...label }, text),
+      ),
+      chart.rows.labels.map(
+        (text, row) =>
+          row % every_row === 0 &&
+          s("text", { x: left - 7, y: top + (row + 0.5) * cell.height + 3.8, "text-anchor": "end", ...label }, text),
+      ),
+    ),
     s("g", { role: "grid", "aria-label": chart.label ?? `${plain(chart.title)}: ${chart.rows.title} by ${chart.columns.title}` }, rows),
-    s("g", { "aria-hidden": "true", "pointer-events": "none" }, numbers, chosen_ring(chart, layout, theme)));
+    s("g", { "aria-hidden": "true", "pointer-events": "none" }, numbers, chosen_ring(chart, layout, theme)),
+  );
 }
 
 function chosen_ring(chart: HeatmapChart, { left, top, cell }: GridLayout, theme: Theme): Tree | null {
   if (!chart.chosen) return null;
   const { row, column } = chart.chosen;
   const box = { x: left + column * cell.width, y: top + row * cell.height, width: cell.width, height: cell.height, rx: 3, fill: "none" };
-  return s("g", {},
-    s("rect", { ...box, stroke: theme.ground, "stroke-width": 4 }), s("rect", { ...box, stroke: theme.ink, "stroke-width": 2 }));
+  return s(
+    "g",
+    {},
+    s("rect", { ...box, stroke: theme.ground, "stroke-width": 4 }),
+    s("rect", { ...box, stroke: theme.ink, "stroke-width": 2 }),
+  );
 }
 
 export function heatmap_to_vega_lite(chart: HeatmapChart, theme: Theme): object {
-  const rows = chart.cells.flatMap((row, row_index) => row.map((cell, column) =>
-    [chart.rows.labels[row_index], chart.columns.labels[column], typeof cell === "number" ? cell : null]));
+  const rows = chart.cells.flatMap((row, row_index) =>
+    row.map((cell, column) => [chart.rows.labels[row_index], chart.columns.labels[column], typeof cell === "number" ? cell : null]),
+  );
   return {
-    $schema: kVegaLiteSchema, title: plain(chart.title), data: vega_data(["row", "column", "value"], ["row", "column"], rows),
-    width: { step: 22 }, height: { step: 20 }, mark: "rect",
+    $schema: kVegaLiteSchema,
+    title: plain(chart.title),
+    data: vega_data(["row", "column", "value"], ["row", "column"], rows),
+    width: { step: 22 },
+    height: { step: 20 },
+    mark: "rect",
     encoding: {
       y: { field: "row", type: "ordinal", sort: null, title: chart.rows.title },
       x: { field: "column", type: "ordinal", sort: null, title: chart.columns.title, axis: { orient: "top", labelAngle: 0 } },

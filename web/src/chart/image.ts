@@ -51,15 +51,28 @@ export function draw_image(chart: ImageChart, theme: Theme, size: Size): Tree {
     return Math.round(255 * (diverging ? (share + 1) / 2 : share));
   });
   const label = { "font-size": 11, fill: theme.faint };
-  return s("svg", { width, height, viewBox: `0 0 ${width} ${height}`, "font-family": kFont, role: "img",
-    "aria-label": chart.label ?? `${plain(chart.title)}: ${counted(chart.shape[0], "row")}, ${counted(chart.shape[1], "column")}` },
-    s("image", { ...plot, preserveAspectRatio: "none", "image-rendering": "pixelated",
-      href: png_address(pixels, chart.columns, chart.rows, diverging ? theme.diverging : theme.sequential) }),
+  return s(
+    "svg",
+    {
+      width,
+      height,
+      viewBox: `0 0 ${width} ${height}`,
+      "font-family": kFont,
+      role: "img",
+      "aria-label": chart.label ?? `${plain(chart.title)}: ${counted(chart.shape[0], "row")}, ${counted(chart.shape[1], "column")}`,
+    },
+    s("image", {
+      ...plot,
+      preserveAspectRatio: "none",
+      "image-rendering": "pixelated",
+      href: png_address(pixels, chart.columns, chart.rows, diverging ? theme.diverging : theme.sequential),
+    }),
     head_ticks(chart, plot, theme),
     s("text", { x: plot.x, y: plot.y - 8, ...label }, "0"),
     s("text", { x: plot.x + plot.width, y: plot.y - 8, "text-anchor": "end", ...label }, counted(chart.shape[1], "column")),
     s("text", { x: plot.x - 8, y: plot.y + 9, "text-anchor": "end", ...label }, "0"),
-    s("text", { x: plot.x - 8, y: plot.y + plot.height, "text-anchor": "end", ...label }, String(chart.shape[0])));
+    s("text", { x: plot.x - 8, y: plot.y + plot.height, "text-anchor": "end", ...label }, String(chart.shape[0])),
+  );
 }
 
 function head_ticks({ heads }: ImageChart, plot: { x: number; y: number; width: number; height: number }, theme: Theme): Tree[] {
@@ -67,19 +80,33 @@ function head_ticks({ heads }: ImageChart, plot: { x: number; y: number; width: 
   return Array.from({ length: heads.count + 1 }, (_, index) => {
     const share = index / heads.count;
     const [across, down] = [plot.x + share * plot.width, plot.y + share * plot.height];
-    return s("line", heads.along === "rows"
-      ? { x1: plot.x - 5, x2: plot.x - 1, y1: down, y2: down, stroke: theme.faint }
-      : { x1: across, x2: across, y1: plot.y - 5, y2: plot.y - 1, stroke: theme.faint });
+    return s(
+      "line",
+      heads.along === "rows"
+        ? { x1: plot.x - 5, x2: plot.x - 1, y1: down, y2: down, stroke: theme.faint }
+        : { x1: across, x2: across, y1: plot.y - 5, y2: plot.y - 1, stroke: theme.faint },
+    );
   });
 }
 
 export function image_to_vega_lite(chart: ImageChart, theme: Theme): object {
-  const rows = Array.from({ length: chart.rows * chart.columns }, (_, index) =>
-    [Math.floor(index / chart.columns), index % chart.columns, chart.values[index]]);
+  const rows = Array.from({ length: chart.rows * chart.columns }, (_, index) => [
+    Math.floor(index / chart.columns),
+    index % chart.columns,
+    chart.values[index],
+  ]);
   const axis = { type: "ordinal", axis: { values: [] } };
   return {
-    $schema: kVegaLiteSchema, title: plain(chart.title), data: vega_data(["row", "column", "value"], [], rows),
-    width: 400, height: (400 * chart.shape[0]) / chart.shape[1], mark: "rect",
-    encoding: { y: { field: "row", ...axis }, x: { field: "column", ...axis }, color: { field: "value", type: "quantitative", title: null, scale: vega_colour(theme, chart.scale) } },
+    $schema: kVegaLiteSchema,
+    title: plain(chart.title),
+    data: vega_data(["row", "column", "value"], [], rows),
+    width: 400,
+    height: (400 * chart.shape[0]) / chart.shape[1],
+    mark: "rect",
+    encoding: {
+      y: { field: "row", ...axis },
+      x: { field: "column", ...axis },
+      color: { field: "value", type: "quantitative", title: null, scale: vega_colour(theme, chart.scale) },
+    },
   };
 }

@@ -48,7 +48,10 @@ export function laminar_words(chart: LaminarChart, x: number, y: number, width: 
   const first = chart.edges[0] ?? 0;
   const bin = Math.floor((bins * (value - first)) / ((chart.edges[bins] ?? 1) - first));
   const [density, from, to] = [row.density[bin], chart.edges[bin], chart.edges[bin + 1]].map((each) => format_number(each, "tick"));
-  return `${place}, ${from} to ${to}: density ${density}; mean ${format_number(row.mean, "tick")}, deviation ${format_number(row.std, "tick")}`;
+  return (
+    `${place}, ${from} to ${to}: density ${density}; mean ${format_number(row.mean, "tick")}, deviation ` +
+    `${format_number(row.std, "tick")}`
+  );
 }
 
 export function draw_laminar(chart: LaminarChart, theme: Theme, size: Size): Tree {
@@ -56,18 +59,42 @@ export function draw_laminar(chart: LaminarChart, theme: Theme, size: Size): Tre
   const no_lines: Axis = { title: "", scale: "linear", domain: [0, 1], ticks: [] };
   const label = { "font-size": 11, fill: theme.faint };
   const every = Math.ceil(12 / row_height);
-  return s("svg", { width, height, viewBox: `0 0 ${width} ${height}`, "font-family": kFont, role: "img", "aria-label": chart.label ?? in_words(chart) },
-    s("svg", { x: plot.x, y: plot.y, width: plot.width, height: plot.height },
+  return s(
+    "svg",
+    { width, height, viewBox: `0 0 ${width} ${height}`, "font-family": kFont, role: "img", "aria-label": chart.label ?? in_words(chart) },
+    s(
+      "svg",
+      { x: plot.x, y: plot.y, width: plot.width, height: plot.height },
       picture_of_rows(chart, theme, size),
       chart.rows.map((row, index) => draw_row(row, index * row_height, row_height, plot.width, (value) => x(value) - plot.x, theme)),
-      chart.rows.slice(1).map((_, index) => s("line", { x1: 0, x2: plot.width, y1: (index + 1) * row_height, y2: (index + 1) * row_height, stroke: theme.ground, "stroke-width": 1 })),
-      chart.null_std !== undefined && [-chart.null_std, chart.null_std].map((value) => {
-        const line = { x1: x(value) - plot.x, x2: x(value) - plot.x, y1: 0, y2: plot.height };
-        return s("g", {}, s("line", { ...line, stroke: theme.ground, "stroke-opacity": 0.55, "stroke-width": 3 }), s("line", { ...line, stroke: theme.ink, "stroke-width": 1.2, "stroke-dasharray": kDash }));
-      })),
-    chart.rows.map((row, index) => index % every === 0 &&
-      s("text", { x: plot.x - 7, y: plot.y + (index + 0.5) * row_height + 3.8, "text-anchor": "end", ...label }, row.label)),
-    axes(chart.x, no_lines, plot, theme));
+      chart.rows.slice(1).map((_, index) =>
+        s("line", {
+          x1: 0,
+          x2: plot.width,
+          y1: (index + 1) * row_height,
+          y2: (index + 1) * row_height,
+          stroke: theme.ground,
+          "stroke-width": 1,
+        }),
+      ),
+      chart.null_std !== undefined &&
+        [-chart.null_std, chart.null_std].map((value) => {
+          const line = { x1: x(value) - plot.x, x2: x(value) - plot.x, y1: 0, y2: plot.height };
+          return s(
+            "g",
+            {},
+            s("line", { ...line, stroke: theme.ground, "stroke-opacity": 0.55, "stroke-width": 3 }),
+            s("line", { ...line, stroke: theme.ink, "stroke-width": 1.2, "stroke-dasharray": kDash }),
+          );
+        }),
+    ),
+    chart.rows.map(
+      (row, index) =>
+        index % every === 0 &&
+        s("text", { x: plot.x - 7, y: plot.y + (index + 0.5) * row_height + 3.8, "text-anchor": "end", ...label }, row.label),
+    ),
+    axes(chart.x, no_lines, plot, theme),
+  );
 }
 
 function picture_of_rows(chart: LaminarChart, theme: Theme, size: Size): Tree | null {
@@ -76,36 +103,70 @@ function picture_of_rows(chart: LaminarChart, theme: Theme, size: Size): Tree | 
   if (bins < 1 || chart.rows.length === 0) return null;
   const pixels = new Uint8Array(bins * chart.rows.length);
   chart.rows.forEach((row, row_index) => {
-    for (let bin = 0; bin < bins; ++bin)
-      pixels[row_index * bins + bin] = Math.round(255 * share_of(chart.scale, row.density?.[bin] ?? 0));
+    for (let bin = 0; bin < bins; ++bin) pixels[row_index * bins + bin] = Math.round(255 * share_of(chart.scale, row.density?.[bin] ?? 0));
   });
   const [first, last] = [x(number_at(chart.edges, 0)), x(number_at(chart.edges, bins))];
-  return s("image", { x: first - plot.x, y: 0, width: last - first, height: plot.height, preserveAspectRatio: "none",
-    "image-rendering": "pixelated", href: png_address(pixels, bins, chart.rows.length, theme.sequential) });
+  return s("image", {
+    x: first - plot.x,
+    y: 0,
+    width: last - first,
+    height: plot.height,
+    preserveAspectRatio: "none",
+    "image-rendering": "pixelated",
+    href: png_address(pixels, bins, chart.rows.length, theme.sequential),
+  });
 }
 
 /** Ticks at mean ± deviation, or why the row is empty. `place`: x of a value. */
-function draw_row(row: LaminarRow, top: number, row_height: number, width: number, place: (value: number) => number, theme: Theme): Tree | null {
+function draw_row(
+  row: LaminarRow,
+  top: number,
+  row_height: number,
+  width: number,
+  place: (value: number) => number,
+  theme: Theme,
+): Tree | null {
   const middle = top + row_height / 2;
   if (!row.density)
-    return s("g", {}, s("rect", { x: 0, y: top, width, height: row_height, fill: theme.ground }),
-      s("text", { x: width / 2, y: middle + 3.8, "text-anchor": "middle", "font-size": 11, fill: theme.faint }, `– ${row.why ?? "not in this report"}`));
+    return s(
+      "g",
+      {},
+      s("rect", { x: 0, y: top, width, height: row_height, fill: theme.ground }),
+      s(
+        "text",
+        { x: width / 2, y: middle + 3.8, "text-anchor": "middle", "font-size": 11, fill: theme.faint },
+        `– ${row.why ?? "not in this report"}`,
+      ),
+    );
   if (typeof row.mean !== "number" || typeof row.std !== "number") return null;
-  return s("g", {}, [row.mean - row.std, row.mean + row.std].map((value) => {
-    const tick = { x1: place(value), x2: place(value), y1: middle - row_height * 0.3, y2: middle + row_height * 0.3 };
-    return s("g", {}, s("line", { ...tick, stroke: theme.ground, "stroke-width": 3.4 }), s("line", { ...tick, stroke: theme.ink, "stroke-width": 1.4 }));
-  }));
+  return s(
+    "g",
+    {},
+    [row.mean - row.std, row.mean + row.std].map((value) => {
+      const tick = { x1: place(value), x2: place(value), y1: middle - row_height * 0.3, y2: middle + row_height * 0.3 };
+      return s(
+        "g",
+        {},
+        s("line", { ...tick, stroke: theme.ground, "stroke-width": 3.4 }),
+        s("line", { ...tick, stroke: theme.ink, "stroke-width": 1.4 }),
+      );
+    }),
+  );
 }
 
 function in_words(chart: LaminarChart): string {
-  const rows = chart.rows.map((row) => `${chart.row_title} ${row.label}: ${row.density ? `deviation ${format_number(row.std, "tick")}` : (row.why ?? "not in this report")}`);
+  const rows = chart.rows.map(
+    (row) =>
+      `${chart.row_title} ${row.label}: ${row.density ? `deviation ${format_number(row.std, "tick")}` : (row.why ?? "not in this report")}`,
+  );
   return `${plain(chart.title)}. ${rows.join(", ")}`;
 }
 
 export function laminar_to_vega_lite(chart: LaminarChart, theme: Theme): object {
   const bins = chart.edges.length - 1;
-  const rows = chart.rows.flatMap((row) => Array.from({ length: bins }, (_, bin) =>
-    [row.label, chart.edges[bin], chart.edges[bin + 1], row.density?.[bin]]));
+  const rows = chart.rows.flatMap((row) =>
+    Array.from({ length: bins }, (_, bin) => [row.label, chart.edges[bin], chart.edges[bin + 1], row.density?.[bin]]),
+  );
   const x = vega_axis(chart.x);
   const densities = {
     mark: { type: "rect", clip: true },
@@ -116,10 +177,16 @@ export function laminar_to_vega_lite(chart: LaminarChart, theme: Theme): object 
       color: { field: "density", type: "quantitative", title: "density", scale: vega_colour(theme, chart.scale) },
     },
   };
-  const nulls = (chart.null_std === undefined ? [] : [-chart.null_std, chart.null_std]).map((value) =>
-    ({ mark: { type: "rule", clip: true, strokeDash: kDash.split(" ").map(Number), color: theme.null_line }, encoding: { x: { datum: value, ...x } } }));
+  const nulls = (chart.null_std === undefined ? [] : [-chart.null_std, chart.null_std]).map((value) => ({
+    mark: { type: "rule", clip: true, strokeDash: kDash.split(" ").map(Number), color: theme.null_line },
+    encoding: { x: { datum: value, ...x } },
+  }));
   return {
-    $schema: kVegaLiteSchema, title: plain(chart.title), data: vega_data(["row", "from", "to", "density"], ["row"], rows),
-    width: 320, height: { step: 18 }, ...(nulls.length > 0 ? { layer: [densities, ...nulls] } : densities),
+    $schema: kVegaLiteSchema,
+    title: plain(chart.title),
+    data: vega_data(["row", "from", "to", "density"], ["row"], rows),
+    width: 320,
+    height: { step: 18 },
+    ...(nulls.length > 0 ? { layer: [densities, ...nulls] } : densities),
   };
 }

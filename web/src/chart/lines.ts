@@ -4,10 +4,10 @@ import { number_at } from "../data/numbers";
 import { axes, scale_of, type Axis, type Plot, type Scale } from "./axis";
 import type { ChartBase, Series, Size } from "./base";
 import { cuts } from "./cuts";
+import { format_number } from "./number_format";
 import { colour_of, kFont, text_colour, type Theme } from "./theme";
 import { s, short, type Tree } from "./tree";
 import { clipped, clipped_words, plain, text_width, tspans, type Words } from "./words";
-import { format_number } from "./number_format";
 
 export interface Line {
   series: string; // key of the series it belongs to
@@ -59,7 +59,8 @@ export function lines_layout(chart: LinesChart, { width }: Size): LinesLayout {
   const panel_width = (width - gap * (columns - 1)) / columns;
   const panel = { width: panel_width, height: chart.panel_height ?? Math.round(Math.max(210, Math.min(300, panel_width * 0.56))) };
   const label_width = chart.end_labels
-    ? Math.max(0, ...chart.series.map((series) => text_width(clipped(plain(series.label), kLongestLabel), 11) + 10)) : 4;
+    ? Math.max(0, ...chart.series.map((series) => text_width(clipped(plain(series.label), kLongestLabel), 11) + 10))
+    : 4;
   const [left, top, bottom] = [44, 32, 36];
   const plots = chart.panels.map((_, index) => ({
     x: (index % columns) * (panel.width + gap) + left,
@@ -70,7 +71,9 @@ export function lines_layout(chart: LinesChart, { width }: Size): LinesLayout {
   const rows = Math.ceil(chart.panels.length / columns);
   const plot = plots[0] ?? { width: 60, height: 60 };
   return {
-    width, height: rows * (panel.height + 14), plots,
+    width,
+    height: rows * (panel.height + 14),
+    plots,
     x: scale_of(chart.x, [0, plot.width]),
     y: scale_of(chart.y, [plot.height, 0]),
   };
@@ -96,25 +99,64 @@ export function draw_lines(chart: LinesChart, theme: Theme, size: Size): Tree {
   const layout = lines_layout(chart, size);
   const by_key = new Map(chart.series.map((series) => [series.key, series]));
   const last_row = Math.max(...layout.plots.map((plot) => plot.y));
-  return s("svg", { width: layout.width, height: layout.height, viewBox: `0 0 ${layout.width} ${layout.height}`,
-    "font-family": kFont, role: "img", "aria-label": chart.label ?? in_words(chart) },
+  return s(
+    "svg",
+    {
+      width: layout.width,
+      height: layout.height,
+      viewBox: `0 0 ${layout.width} ${layout.height}`,
+      "font-family": kFont,
+      role: "img",
+      "aria-label": chart.label ?? in_words(chart),
+    },
     layout.plots.map((plot, index) => {
       const panel = chart.panels[index] ?? { lines: [] };
-      const clear = (words: Tree[]) => (plot.y === last_row ? words : words.filter((each) => !each.children.includes(`${chart.x.title} →`)));
-      return s("g", {},
-        panel.title ? s("text", { x: plot.x - 40, y: plot.y - 18, "font-size": 12.3, "font-weight": 620, fill: theme.ink }, tspans(panel.title)) : null,
+      const clear = (words: Tree[]) =>
+        plot.y === last_row ? words : words.filter((each) => !each.children.includes(`${chart.x.title} →`));
+      return s(
+        "g",
+        {},
+        panel.title
+          ? s("text", { x: plot.x - 40, y: plot.y - 18, "font-size": 12.3, "font-weight": 620, fill: theme.ink }, tspans(panel.title))
+          : null,
         clear(axes(chart.x, chart.y, plot, theme)),
-        chart.rule === undefined ? null : s("line", { x1: plot.x, x2: plot.x + plot.width,
-          y1: plot.y + layout.y(chart.rule), y2: plot.y + layout.y(chart.rule),
-          stroke: theme.null_line, "stroke-width": 1.2, "stroke-dasharray": "4 3" }),
+        chart.rule === undefined
+          ? null
+          : s("line", {
+              x1: plot.x,
+              x2: plot.x + plot.width,
+              y1: plot.y + layout.y(chart.rule),
+              y2: plot.y + layout.y(chart.rule),
+              stroke: theme.null_line,
+              "stroke-width": 1.2,
+              "stroke-dasharray": "4 3",
+            }),
         // An svg of its own cuts off what leaves the axes.
-        s("svg", { x: plot.x - 3, y: plot.y - 3, width: plot.width + 7, height: plot.height + 3 },
-          s("g", { transform: "translate(3 3)" },
-            panel.lines.map((line) => draw_line(chart, line, by_key.get(line.series), layout, theme)))),
-        s("g", { transform: `translate(${plot.x} ${plot.y})` }, panel.lines.flatMap((line) => cut_marks(chart, line, by_key.get(line.series), layout, plot, theme))),
-        panel.empty ? s("text", { x: plot.x + plot.width / 2, y: plot.y + plot.height / 2 + 4, "text-anchor": "middle", "font-size": 12, fill: theme.faint }, panel.empty) : null,
-        chart.end_labels ? end_labels(chart, panel, plot, layout, theme) : null);
-    }));
+        s(
+          "svg",
+          { x: plot.x - 3, y: plot.y - 3, width: plot.width + 7, height: plot.height + 3 },
+          s(
+            "g",
+            { transform: "translate(3 3)" },
+            panel.lines.map((line) => draw_line(chart, line, by_key.get(line.series), layout, theme)),
+          ),
+        ),
+        s(
+          "g",
+          { transform: `translate(${plot.x} ${plot.y})` },
+          panel.lines.flatMap((line) => cut_marks(chart, line, by_key.get(line.series), layout, plot, theme)),
+        ),
+        panel.empty
+          ? s(
+              "text",
+              { x: plot.x + plot.width / 2, y: plot.y + plot.height / 2 + 4, "text-anchor": "middle", "font-size": 12, fill: theme.faint },
+              panel.empty,
+            )
+          : null,
+        chart.end_labels ? end_labels(chart, panel, plot, layout, theme) : null,
+      );
+    }),
+  );
 }
 
 function draw_line(chart: LinesChart, line: Line, series: Series | undefined, layout: LinesLayout, theme: Theme): Tree {
@@ -127,18 +169,46 @@ function draw_line(chart: LinesChart, line: Line, series: Series | undefined, la
     .digits(2);
   const is_null = series?.colour === "null";
   const dots = chart.points && !is_null ? points.filter((point) => point !== null) : lone_vertices(points);
-  return s("g", { "data-series": line.series },
-    s("path", { d: path(points) ?? "", fill: "none", stroke, "stroke-width": is_null ? 1.2 : 1.5,
-      "stroke-dasharray": series?.dash ?? (is_null ? "4 3" : null), "stroke-linejoin": "round" }),
-    line.error ? points.map((point, index) => {
-      const error = line.error?.[index];
-      if (!point || !error) return null;
-      const place = layout.x(point[0]);
-      return s("line", { x1: place, x2: place, y1: layout.y(point[1] - error), y2: layout.y(point[1] + error), stroke, "stroke-width": 1 });
-    }) : [],
-    dots.map(([x, y]) => is_null
-      ? s("line", { x1: layout.x(x) - kNullTick, x2: layout.x(x) + kNullTick, y1: layout.y(y), y2: layout.y(y), stroke, "stroke-width": 1.2, "stroke-dasharray": series.dash ?? "4 3" })
-      : s("circle", { cx: layout.x(x), cy: layout.y(y), r: 2.2, fill: stroke })));
+  return s(
+    "g",
+    { "data-series": line.series },
+    s("path", {
+      d: path(points) ?? "",
+      fill: "none",
+      stroke,
+      "stroke-width": is_null ? 1.2 : 1.5,
+      "stroke-dasharray": series?.dash ?? (is_null ? "4 3" : null),
+      "stroke-linejoin": "round",
+    }),
+    line.error
+      ? points.map((point, index) => {
+          const error = line.error?.[index];
+          if (!point || !error) return null;
+          const place = layout.x(point[0]);
+          return s("line", {
+            x1: place,
+            x2: place,
+            y1: layout.y(point[1] - error),
+            y2: layout.y(point[1] + error),
+            stroke,
+            "stroke-width": 1,
+          });
+        })
+      : [],
+    dots.map(([x, y]) =>
+      is_null
+        ? s("line", {
+            x1: layout.x(x) - kNullTick,
+            x2: layout.x(x) + kNullTick,
+            y1: layout.y(y),
+            y2: layout.y(y),
+            stroke,
+            "stroke-width": 1.2,
+            "stroke-dasharray": series.dash ?? "4 3",
+          })
+        : s("circle", { cx: layout.x(x), cy: layout.y(y), r: 2.2, fill: stroke }),
+    ),
+  );
 }
 
 /** A triangle at the edge of the plot where a line goes on beyond the axis. */
@@ -152,12 +222,16 @@ function cut_marks(chart: LinesChart, line: Line, series: Series | undefined, la
 
 // Names at the ends of lines, moved apart where they would touch.
 function end_labels(chart: LinesChart, panel: Panel, plot: Plot, layout: LinesLayout, theme: Theme): Tree[] {
-  const ends = panel.lines.flatMap((line) => {
-    const series = chart.series.find((each) => each.key === line.series);
-    const last = vertices(chart, line).filter((point) => point !== null).pop();
-    const alone = panel.lines.filter((each) => each.series === line.series).length === 1; // several would say one name
-    return series && last && alone ? [{ series, x: plot.x + layout.x(last[0]), y: plot.y + layout.y(last[1]) }] : [];
-  }).sort((a, b) => a.y - b.y);
+  const ends = panel.lines
+    .flatMap((line) => {
+      const series = chart.series.find((each) => each.key === line.series);
+      const last = vertices(chart, line)
+        .filter((point) => point !== null)
+        .pop();
+      const alone = panel.lines.filter((each) => each.series === line.series).length === 1; // several would say one name
+      return series && last && alone ? [{ series, x: plot.x + layout.x(last[0]), y: plot.y + layout.y(last[1]) }] : [];
+    })
+    .sort((a, b) => a.y - b.y);
   const step = Math.min(12, (plot.height + 8) / Math.max(1, ends.length));
   let highest = -Infinity;
   for (const end of ends) {
@@ -170,7 +244,12 @@ function end_labels(chart: LinesChart, panel: Panel, plot: Plot, layout: LinesLa
     lowest = end.y - step;
   }
   return ends.map(({ series, x, y }) =>
-    s("text", { x: x + 6, y: y + 3.8, "font-size": 11, "font-weight": 560, fill: text_colour(theme, series.colour) }, tspans(clipped_words(series.label, kLongestLabel))));
+    s(
+      "text",
+      { x: x + 6, y: y + 3.8, "font-size": 11, "font-weight": 560, fill: text_colour(theme, series.colour) },
+      tspans(clipped_words(series.label, kLongestLabel)),
+    ),
+  );
 }
 
 /** Each line's first and last value. */

@@ -71,15 +71,20 @@ export function png_address(pixels: Uint8Array, width: number, height: number, c
   view.setUint32(0, width);
   view.setUint32(4, height);
   header.set([8, 3], 8); // 8 bits a pixel, by palette
-  const palette = Uint8Array.from(colours.flatMap((colour) => {
-    const number = parseInt(colour.slice(1), 16);
-    return [number >> 16, (number >> 8) & 255, number & 255];
-  }));
+  const palette = Uint8Array.from(
+    colours.flatMap((colour) => {
+      const number = parseInt(colour.slice(1), 16);
+      return [number >> 16, (number >> 8) & 255, number & 255];
+    }),
+  );
   const rows = new Uint8Array((width + 1) * height); // each row begins with its filter: none
   for (let row = 0; row < height; ++row) rows.set(pixels.subarray(row * width, (row + 1) * width), row * (width + 1) + 1);
   const parts = [
     Uint8Array.of(137, 80, 78, 71, 13, 10, 26, 10),
-    chunk("IHDR", header), chunk("PLTE", palette), chunk("IDAT", stored(rows)), chunk("IEND", new Uint8Array(0)),
+    chunk("IHDR", header),
+    chunk("PLTE", palette),
+    chunk("IDAT", stored(rows)),
+    chunk("IEND", new Uint8Array(0)),
   ];
   const file = new Uint8Array(parts.reduce((length, part) => length + part.length, 0));
   let at = 0;

@@ -28,11 +28,18 @@ export interface ScatterChart extends ChartBase {
 export function scatter_layout(chart: ScatterChart, { width, height }: Size) {
   const total = height ?? chart.height ?? Math.max(260, Math.min(420, width * 0.5));
   const plot = { x: 44, y: 24, width: Math.max(60, width - 56), height: total - 62 };
-  return { width, height: total, plot, x: scale_of(chart.x, [plot.x, plot.x + plot.width]), y: scale_of(chart.y, [plot.y + plot.height, plot.y]) };
+  return {
+    width,
+    height: total,
+    plot,
+    x: scale_of(chart.x, [plot.x, plot.x + plot.width]),
+    y: scale_of(chart.y, [plot.y + plot.height, plot.y]),
+  };
 }
 
 export const point_words = (chart: ScatterChart, point: ScatterPoint): string =>
-  `${point.label}: ${chart.x.title} ${format_number(point.x, chart.x.format ?? "tick")}, ${chart.y.title} ${format_number(point.y, chart.y.format ?? "tick")}`;
+  `${point.label}: ${chart.x.title} ${format_number(point.x, chart.x.format ?? "tick")}, ${chart.y.title} ` +
+  `${format_number(point.y, chart.y.format ?? "tick")}`;
 
 export function draw_scatter(chart: ScatterChart, theme: Theme, size: Size): Tree {
   const { width, height, plot, x, y } = scatter_layout(chart, size);
@@ -41,24 +48,47 @@ export function draw_scatter(chart: ScatterChart, theme: Theme, size: Size): Tre
   const inside = ([low, high]: readonly [number, number]) => low <= 0 && high >= 0;
   // The chosen point is drawn last, on top.
   const order = [...chart.points.entries()].sort(([, a], [, b]) => Number(a.chosen ?? false) - Number(b.chosen ?? false));
-  return s("svg", { width, height, viewBox: `0 0 ${width} ${height}`, "font-family": kFont, role: "img",
-    "aria-label": chart.label ?? `${plain(chart.title)}. ${chart.points.length} points` },
+  return s(
+    "svg",
+    {
+      width,
+      height,
+      viewBox: `0 0 ${width} ${height}`,
+      "font-family": kFont,
+      role: "img",
+      "aria-label": chart.label ?? `${plain(chart.title)}. ${chart.points.length} points`,
+    },
     axes(chart.x, chart.y, plot, theme),
     chart.zero && inside(chart.x.domain) && s("line", { x1: x(0), x2: x(0), y1: plot.y, y2: bottom, stroke: theme.faint }),
     chart.zero && inside(chart.y.domain) && s("line", { x1: plot.x, x2: right, y1: y(0), y2: y(0), stroke: theme.faint }),
     order.map(([index, point]) =>
-      s("circle", { "data-point": index, cx: x(point.x), cy: y(point.y), r: point.chosen ? 6 : 4.5, fill: colour_of(theme, point.colour),
-        stroke: point.chosen ? theme.ink : theme.ground, "stroke-width": point.chosen ? 2 : 1 })));
+      s("circle", {
+        "data-point": index,
+        cx: x(point.x),
+        cy: y(point.y),
+        r: point.chosen ? 6 : 4.5,
+        fill: colour_of(theme, point.colour),
+        stroke: point.chosen ? theme.ink : theme.ground,
+        "stroke-width": point.chosen ? 2 : 1,
+      }),
+    ),
+  );
 }
 
 export function scatter_to_vega_lite(chart: ScatterChart, theme: Theme): object {
   const rows = chart.points.map((point) => [point.x, point.y, point.label, colour_of(theme, point.colour)]);
   return {
-    $schema: kVegaLiteSchema, title: plain(chart.title), data: vega_data(["x", "y", "label", "colour"], ["label", "colour"], rows),
-    width: 480, height: 320, mark: { type: "point", filled: true, opacity: 1, size: 60 },
+    $schema: kVegaLiteSchema,
+    title: plain(chart.title),
+    data: vega_data(["x", "y", "label", "colour"], ["label", "colour"], rows),
+    width: 480,
+    height: 320,
+    mark: { type: "point", filled: true, opacity: 1, size: 60 },
     encoding: {
-      x: { field: "x", ...vega_axis(chart.x) }, y: { field: "y", ...vega_axis(chart.y) },
-      color: { field: "colour", type: "nominal", scale: null }, tooltip: { field: "label", type: "nominal" },
+      x: { field: "x", ...vega_axis(chart.x) },
+      y: { field: "y", ...vega_axis(chart.y) },
+      color: { field: "colour", type: "nominal", scale: null },
+      tooltip: { field: "label", type: "nominal" },
     },
   };
 }

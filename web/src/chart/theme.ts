@@ -34,8 +34,16 @@ export const kLight: Theme = {
   null_line: "#8A8F98",
   mark: "#B3261E",
   roles: {
-    q: "#2375D9", k: "#2E9AC2", v: "#A96000", o: "#8D0000", qk: "#5A33A8", ov: "#85604F", kv: "#6B777C",
-    gate: "#204B43", up: "#779C48", down: "#A1217F",
+    q: "#2375D9",
+    k: "#2E9AC2",
+    v: "#A96000",
+    o: "#8D0000",
+    qk: "#5A33A8",
+    ov: "#85604F",
+    kv: "#6B777C",
+    gate: "#204B43",
+    up: "#779C48",
+    down: "#A1217F",
   },
   sequential: ramp(["#F1F3EC", "#D9E8DC", "#A5D3C4", "#63B5B4", "#3390AA", "#256899", "#24407E", "#1B1B4B"]),
   diverging: ramp(["#8A2F0B", "#C4622D", "#E5A57E", "#F2D9C9", "#F1F1EC", "#CFE0EC", "#8DB8D9", "#3E7FB8", "#14477F"]),
@@ -54,8 +62,16 @@ export const kDark: Theme = {
   null_line: "#7C8492",
   mark: "#FF6B4A",
   roles: {
-    q: "#6F92FB", k: "#70ECFF", v: "#EC9F00", o: "#D9482A", qk: "#7A62EA", ov: "#BC9073", kv: "#8A857C",
-    gate: "#85C5A9", up: "#BDE981", down: "#D15FAC",
+    q: "#6F92FB",
+    k: "#70ECFF",
+    v: "#EC9F00",
+    o: "#D9482A",
+    qk: "#7A62EA",
+    ov: "#BC9073",
+    kv: "#8A857C",
+    gate: "#85C5A9",
+    up: "#BDE981",
+    down: "#D15FAC",
   },
   sequential: ramp(["#12151B", "#1E2550", "#254A80", "#2B7196", "#3E98A0", "#6DBE9F", "#B4DD9F", "#F6F7C1"]),
   diverging: ramp(["#FFC9A3", "#E08A55", "#A9532A", "#5B3324", "#20242C", "#233E5C", "#2F6EA8", "#68A8DD", "#C3E2FB"]),
@@ -67,7 +83,11 @@ export type Colour =
   | { role: Matrix }
   | { layer: number; of: number } // from the sequential scale
   | { model: number }
-  | "null" | "accent" | "ink" | "soft" | "faint";
+  | "null"
+  | "accent"
+  | "ink"
+  | "soft"
+  | "faint";
 
 const step = (colours: Ramp, share: number): string =>
   colours[Math.round(Math.min(1, Math.max(0, share)) * (colours.length - 1))] ?? colours[0];

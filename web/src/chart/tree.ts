@@ -39,7 +39,9 @@ export function svg_text(tree: Tree, root = true): string {
   const attributes: Record<string, string | number> = root
     ? { xmlns: "http://www.w3.org/2000/svg", ...tree.attributes }
     : { ...tree.attributes };
-  const head = Object.entries(attributes).map(([name, value]) => ` ${name}="${escaped(short(value))}"`).join("");
+  const head = Object.entries(attributes)
+    .map(([name, value]) => ` ${name}="${escaped(short(value))}"`)
+    .join("");
   if (tree.children.length === 0) return `<${tree.tag}${head}/>`;
   const inner = tree.children.map((child) => (typeof child === "string" ? escaped(child) : svg_text(child, false))).join("");
   return `<${tree.tag}${head}>${inner}</${tree.tag}>`;

@@ -1,7 +1,7 @@
 // The maps of all heads: layers down, heads across, in one image.
+import { weight_of_byte } from "../data/maps";
 import type { ChartBase, Size } from "./base";
 import { kVegaLiteSchema, vega_data } from "./csv";
-import { weight_of_byte } from "../data/maps";
 import { png_address } from "./png";
 import { kFont, sequential, type Theme } from "./theme";
 import { s, type Tree } from "./tree";
@@ -75,27 +75,91 @@ export function draw_wall(chart: WallChart, theme: Theme, size: Size): Tree {
   const heads = Array.from({ length: chart.heads }, (_, head) => head);
   const gap = cell > 24 ? 2 : 1;
   const corner = Math.max(4, Math.min(9, cell * 0.2));
-  return s("svg", { width, height, viewBox: `0 0 ${width} ${height}`, "font-family": kFont, role: "group", "aria-label": plain(chart.title) },
-    s("image", { x: left, y: top, width: chart.heads * cell, height: chart.layers * cell, preserveAspectRatio: "none", "aria-hidden": "true",
-      "image-rendering": tile > cell ? null : "pixelated", href: wall_image(chart, tile, theme) }),
-    s("g", { "aria-hidden": "true" },
-      heads.map((head) => head % every === 0 && s("text", { x: left + (head + 0.5) * cell, y: top - 5, "text-anchor": "middle", ...label }, String(head))),
-      layers.map((layer) => layer % every === 0 && s("text", { x: left - 6, y: top + (layer + 0.5) * cell + 3.8, "text-anchor": "end", ...label }, String(layer))),
-      heads.slice(1).map((head) => s("rect", { x: left + head * cell - gap / 2, y: top, width: gap, height: chart.layers * cell, fill: theme.ground })),
-      layers.flatMap((layer) => heads.map((head) => there.has(`${layer}/${head}`) ? null :
-        s("text", { x: left + (head + 0.5) * cell, y: top + (layer + 0.5) * cell + 3.8, "text-anchor": "middle", ...label }, "–"))),
-      layers.slice(1).map((layer) => s("rect", { x: left, y: top + layer * cell - gap / 2, width: chart.heads * cell, height: gap, fill: theme.ground }))),
+  return s(
+    "svg",
+    { width, height, viewBox: `0 0 ${width} ${height}`, "font-family": kFont, role: "group", "aria-label": plain(chart.title) },
+    s("image", {
+      x: left,
+      y: top,
+      width: chart.heads * cell,
+      height: chart.layers * cell,
+      preserveAspectRatio: "none",
+      "aria-hidden": "true",
+      "image-rendering": tile > cell ? null : "pixelated",
+      href: wall_image(chart, tile, theme),
+    }),
+    s(
+      "g",
+      { "aria-hidden": "true" },
+      heads.map(
+        (head) =>
+          head % every === 0 && s("text", { x: left + (head + 0.5) * cell, y: top - 5, "text-anchor": "middle", ...label }, String(head)),
+      ),
+      layers.map(
+        (layer) =>
+          layer % every === 0 &&
+          s("text", { x: left - 6, y: top + (layer + 0.5) * cell + 3.8, "text-anchor": "end", ...label }, String(layer)),
+      ),
+      heads
+        .slice(1)
+        .map((head) => s("rect", { x: left + head * cell - gap / 2, y: top, width: gap, height: chart.layers * cell, fill: theme.ground })),
+      layers.flatMap((layer) =>
+        heads.map((head) =>
+          there.has(`${layer}/${head}`)
+            ? null
+            : s("text", { x: left + (head + 0.5) * cell, y: top + (layer + 0.5) * cell + 3.8, "text-anchor": "middle", ...label }, "–"),
+        ),
+      ),
+      layers
+        .slice(1)
+        .map((layer) =>
+          s("rect", { x: left, y: top + layer * cell - gap / 2, width: chart.heads * cell, height: gap, fill: theme.ground }),
+        ),
+    ),
     // Among thumbnails, a corner tells the maps that are whole.
-    s("g", { "aria-hidden": "true" }, chart.maps.some((map) => map.thumbnail) ? chart.maps.filter((map) => !map.thumbnail).map((map) =>
-      s("path", { d: `M${left + (map.head + 1) * cell - gap / 2} ${top + map.layer * cell + gap / 2}h${-corner}l${corner} ${corner}z`, fill: theme.mark })) : []),
-    s("g", { role: "grid", "aria-label": chart.label ?? `${plain(chart.title)}: layer by head` },
-      layers.map((layer) => s("g", { role: "row" }, heads.map((head) => {
-        const chosen = chart.chosen?.layer === layer && chart.chosen.head === head;
-        return s("rect", { role: "gridcell", x: left + head * cell, y: top + layer * cell, width: cell, height: cell,
-          fill: "transparent", tabindex: -1, "aria-label": wall_words(chart, layer, head),
-          "aria-selected": chosen ? "true" : null, "data-row": layer, "data-column": head,
-          stroke: chosen ? theme.mark : null, "stroke-width": chosen ? 2.5 : null });
-      })))));
+    s(
+      "g",
+      { "aria-hidden": "true" },
+      chart.maps.some((map) => map.thumbnail)
+        ? chart.maps
+            .filter((map) => !map.thumbnail)
+            .map((map) =>
+              s("path", {
+                d: `M${left + (map.head + 1) * cell - gap / 2} ${top + map.layer * cell + gap / 2}h${-corner}l${corner} ${corner}z`,
+                fill: theme.mark,
+              }),
+            )
+        : [],
+    ),
+    s(
+      "g",
+      { role: "grid", "aria-label": chart.label ?? `${plain(chart.title)}: layer by head` },
+      layers.map((layer) =>
+        s(
+          "g",
+          { role: "row" },
+          heads.map((head) => {
+            const chosen = chart.chosen?.layer === layer && chart.chosen.head === head;
+            return s("rect", {
+              role: "gridcell",
+              x: left + head * cell,
+              y: top + layer * cell,
+              width: cell,
+              height: cell,
+              fill: "transparent",
+              tabindex: -1,
+              "aria-label": wall_words(chart, layer, head),
+              "aria-selected": chosen ? "true" : null,
+              "data-row": layer,
+              "data-column": head,
+              stroke: chosen ? theme.mark : null,
+              "stroke-width": chosen ? 2.5 : null,
+            });
+          }),
+        ),
+      ),
+    ),
+  );
 }
 
 export function wall_to_vega_lite(chart: WallChart, theme: Theme): object {
@@ -105,13 +169,29 @@ export function wall_to_vega_lite(chart: WallChart, theme: Theme): object {
   });
   const axis = { type: "ordinal", axis: null };
   return {
-    $schema: kVegaLiteSchema, title: plain(chart.title), data: vega_data(["layer", "head", "query", "key", "weight"], [], rows),
-    facet: { row: { field: "layer", type: "ordinal", header: { labelAngle: 0 } }, column: { field: "head", type: "ordinal" } }, spacing: 3,
+    $schema: kVegaLiteSchema,
+    title: plain(chart.title),
+    data: vega_data(["layer", "head", "query", "key", "weight"], [], rows),
+    facet: { row: { field: "layer", type: "ordinal", header: { labelAngle: 0 } }, column: { field: "head", type: "ordinal" } },
+    spacing: 3,
     spec: {
-      width: 48, height: 48, mark: "rect",
-      encoding: { y: { field: "query", ...axis }, x: { field: "key", ...axis }, color: { field: "weight", type: "quantitative",
-        scale: { type: chart.colour === "log" ? "log" : "sqrt", domain: [chart.colour === "log" ? 2 ** -10 : 0, 1], clamp: true,
-          range: Array.from({ length: 9 }, (_, index) => sequential(theme, index / 8)) } } },
+      width: 48,
+      height: 48,
+      mark: "rect",
+      encoding: {
+        y: { field: "query", ...axis },
+        x: { field: "key", ...axis },
+        color: {
+          field: "weight",
+          type: "quantitative",
+          scale: {
+            type: chart.colour === "log" ? "log" : "sqrt",
+            domain: [chart.colour === "log" ? 2 ** -10 : 0, 1],
+            clamp: true,
+            range: Array.from({ length: 9 }, (_, index) => sequential(theme, index / 8)),
+          },
+        },
+      },
     },
   };
 }

@@ -15,8 +15,7 @@ export function weight_share(weight: number, colour: WeightColour): number {
 export const weight_steps = (colour: WeightColour): Uint8Array =>
   Uint8Array.from({ length: 256 }, (_, byte) => Math.round(255 * weight_share(weight_of_byte(byte), colour)));
 
-export const weight_hex = (theme: Theme, weight: number, colour: WeightColour): string =>
-  sequential(theme, weight_share(weight, colour));
+export const weight_hex = (theme: Theme, weight: number, colour: WeightColour): string => sequential(theme, weight_share(weight, colour));
 
 /** Max-pooled to `size` × `size`; the bytes themselves where they are no more. */
 export function pooled(bytes: Uint8Array, side: number, size: number): { bytes: Uint8Array; side: number } {
@@ -36,8 +35,20 @@ export function pooled(bytes: Uint8Array, side: number, size: number): { bytes: 
 /** The bar that says which weights the colours are. */
 export function weight_key(theme: Theme, colour: WeightColour): Tree {
   const label = { y: 10.5, "font-size": 11, fill: theme.faint };
-  return s("svg", { width: 150, height: 14, viewBox: "0 0 150 14", "font-family": kFont, role: "img", "aria-label": "colours of weights, from small to 1" },
+  return s(
+    "svg",
+    {
+      width: 150,
+      height: 14,
+      viewBox: "0 0 150 14",
+      "font-family": kFont,
+      role: "img",
+      "aria-label": "colours of weights, from small to 1",
+    },
     s("text", { x: 38, "text-anchor": "end", ...label }, colour === "log" ? "≤ .001" : "0"),
-    Array.from({ length: 16 }, (_, index) => s("rect", { x: 44 + index * 5.5, y: 3, width: 5.8, height: 8, fill: sequential(theme, index / 15) })),
-    s("text", { x: 138, ...label }, "1"));
+    Array.from({ length: 16 }, (_, index) =>
+      s("rect", { x: 44 + index * 5.5, y: 3, width: 5.8, height: 8, fill: sequential(theme, index / 15) }),
+    ),
+    s("text", { x: 138, ...label }, "1"),
+  );
 }

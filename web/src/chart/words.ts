@@ -8,8 +8,7 @@ export type Words = string | readonly Word[];
 const parts = (words: Words): readonly Word[] => (typeof words === "string" ? [words] : words);
 
 /** Text on one line: what breaks lines, controls a terminal or turns the direction of text is shown as a replacement character. */
-export const one_line = (text: string): string =>
-  text.replace(/[\u0000-\u001f\u007f-\u009f\u2028-\u202e\u2066-\u2069]/g, "\ufffd");
+export const one_line = (text: string): string => text.replace(/[\u0000-\u001f\u007f-\u009f\u2028-\u202e\u2066-\u2069]/g, "\ufffd");
 
 /** At most so many characters, with an ellipsis for what is left out. */
 export function clipped(text: string, longest: number): string {
@@ -22,7 +21,11 @@ export const clipped_words = (words: Words, longest: number): Words =>
   plain(words).length > longest ? clipped(plain(words), longest) : words;
 
 export function plain(words: Words): string {
-  return one_line(parts(words).map((word) => (typeof word === "string" ? word : "sub" in word ? `_${word.sub}` : word.strong)).join(""));
+  return one_line(
+    parts(words)
+      .map((word) => (typeof word === "string" ? word : "sub" in word ? `_${word.sub}` : word.strong))
+      .join(""),
+  );
 }
 
 /** tspans for a <text>: a subscript is lowered, and what follows it raised back. */
@@ -48,8 +51,16 @@ export function matrix_words(matrix: Matrix): Words {
 
 /** What a matrix does, in a word or two. */
 export const kMatrixMeanings: Readonly<Record<Matrix, string>> = {
-  q: "query", k: "key", v: "value", o: "output", qk: "where to look", ov: "what to move", kv: "joint",
-  gate: "MLP", up: "MLP", down: "MLP",
+  q: "query",
+  k: "key",
+  v: "value",
+  o: "output",
+  qk: "where to look",
+  ov: "what to move",
+  kv: "joint",
+  gate: "MLP",
+  up: "MLP",
+  down: "MLP",
 };
 
 /** Width in pixels that text takes at a size; a guess that needs no page, a little wide rather than narrow. */

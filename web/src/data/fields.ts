@@ -1,6 +1,6 @@
 // What a column is called, measured in, and means: from the descriptions that the binary packs.
-import type { AnalysisId, Field } from "./report_file";
 import type { Report } from "./report";
+import type { AnalysisId, Field } from "./report_file";
 
 // Analyses whose rows are of a kind with another name.
 const kKinds: Partial<Record<AnalysisId, string>> = { overlap: "head_overlap", attention_without_first: "attention" };

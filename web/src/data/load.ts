@@ -1,7 +1,7 @@
 // Opens the report that the page holds, or asks the server that served the page.
 import { api_path } from "./api_path";
-import type { ReportFile } from "./report_file";
 import type { Report } from "./report";
+import type { ReportFile } from "./report_file";
 
 function from_base64(text: string): Uint8Array<ArrayBuffer> {
   const binary = atob(text);

@@ -1,10 +1,9 @@
 // Attention weights as bytes: 0 is exactly 0, else 1 + round(254 (log2 a + 16) / 16), from 2^-16 to 1.
 // Good within 2.2 %, so what is read from them is said with "≈"; figures come from the rows.
-import type { MapPlace } from "./report_file";
 import type { Report } from "./report";
+import type { MapPlace } from "./report_file";
 
-const kWeights = Float64Array.from({ length: 256 }, (_, byte) =>
-  byte === 0 ? 0 : 2 ** (((byte - 1) / 254) * 16 - 16));
+const kWeights = Float64Array.from({ length: 256 }, (_, byte) => (byte === 0 ? 0 : 2 ** (((byte - 1) / 254) * 16 - 16)));
 
 export const weight_of_byte = (byte: number): number => kWeights[byte] ?? 0;
 

@@ -1,6 +1,6 @@
 // Matrices that rows and images hold.
-import type { MatrixImage, HeadOverlapRow } from "./report_file";
 import { numbers, type Report } from "./report";
+import type { MatrixImage, HeadOverlapRow } from "./report_file";
 
 /** Heads × heads, null where a head is zero. Few numbers stand in the row itself, others in the block of values. */
 export function overlap_matrix(report: Report, { overlap }: HeadOverlapRow): (number | null)[][] {
@@ -8,7 +8,8 @@ export function overlap_matrix(report: Report, { overlap }: HeadOverlapRow): (nu
   const [rows, columns] = overlap.shape;
   const all = numbers(report, overlap);
   return Array.from({ length: rows }, (_, row) =>
-    Array.from(all.subarray(row * columns, (row + 1) * columns), (value) => (Number.isFinite(value) ? value : null)));
+    Array.from(all.subarray(row * columns, (row + 1) * columns), (value) => (Number.isFinite(value) ? value : null)),
+  );
 }
 
 export const image_of = (report: Report, model: string, layer: number, matrix: string): MatrixImage | undefined =>

@@ -17,7 +17,10 @@ export function largest_number(values: ArrayLike<number | null>): number | undef
 export const range = (count: number): number[] => Array.from({ length: count }, (_, index) => index);
 
 /** The row with the largest value, and that; undefined where no row has one. */
-export function largest<Row>(rows: readonly Row[], value: (row: Row) => number | null | undefined): { row: Row; value: number } | undefined {
+export function largest<Row>(
+  rows: readonly Row[],
+  value: (row: Row) => number | null | undefined,
+): { row: Row; value: number } | undefined {
   let found: { row: Row; value: number } | undefined;
   for (const row of rows) {
     const here = value(row);
@@ -27,7 +30,11 @@ export function largest<Row>(rows: readonly Row[], value: (row: Row) => number |
 }
 
 /** The largest value of each layer; null where a layer has none. */
-export function largest_by_layer<Row extends { layer: number }>(layers: number, rows: readonly Row[], value: (row: Row) => number | null | undefined): (number | null)[] {
+export function largest_by_layer<Row extends { layer: number }>(
+  layers: number,
+  rows: readonly Row[],
+  value: (row: Row) => number | null | undefined,
+): (number | null)[] {
   const all: (number | null)[] = Array.from({ length: layers }, () => null);
   for (const row of rows) {
     const [here, there] = [value(row) ?? null, all[row.layer] ?? null];

@@ -1,7 +1,7 @@
 // An opened report and the look-ups that views ask of it.
-import type { Analysis, AnalysisId, MapPlace, Matrix, Model, ReportFile, RowsOf } from "./report_file";
 import { number_at } from "./numbers";
 import type { NumberList, ScaledSlice, Slice } from "./packed";
+import type { Analysis, AnalysisId, MapPlace, Matrix, Model, ReportFile, RowsOf } from "./report_file";
 
 export interface Report {
   file: ReportFile;
@@ -19,7 +19,16 @@ export function analysis<Id extends AnalysisId>(report: Report, id: Id): Analysi
   if (!known.has(id)) {
     const parts = report.file.reports.filter((each) => each.id === id);
     const [first] = parts;
-    known.set(id, first && { ...first, rows: parts.flatMap((part) => part.rows), skipped: parts.flatMap((part) => part.skipped), again: parts.flatMap((part) => part.again ?? []).join("\n") || null, notes: parts.flatMap((part) => part.notes ?? []) });
+    known.set(
+      id,
+      first && {
+        ...first,
+        rows: parts.flatMap((part) => part.rows),
+        skipped: parts.flatMap((part) => part.skipped),
+        again: parts.flatMap((part) => part.again ?? []).join("\n") || null,
+        notes: parts.flatMap((part) => part.notes ?? []),
+      },
+    );
   }
   return known.get(id) as Analysis<RowsOf[Id]> | undefined;
 }
@@ -42,14 +51,13 @@ export function rows_of<Id extends AnalysisId>(report: Report, id: Id, model: st
 }
 
 type Place = { model: string; layer: number; head?: number | null; matrix?: string; circuit?: string };
-const place_key = (row: Place) =>
-  `${row.layer}/${row.matrix ?? row.circuit ?? ""}/${row.head ?? ""}/${row.model}`;
+const place_key = (row: Place) => `${row.layer}/${row.matrix ?? row.circuit ?? ""}/${row.head ?? ""}/${row.model}`;
 const indexes = new WeakMap<object, Map<string, unknown>>();
 
 /** The row of an analysis at a place: model, layer and, where rows have them, matrix or circuit and head. */
-export function row_at<Id extends "spectrum" | "weights" | "overlap" | "circuits" | "attention" | "attention_without_first" | "induction" | "mla">(
-  report: Report, id: Id, place: Place,
-): RowsOf[Id] | undefined {
+export function row_at<
+  Id extends "spectrum" | "weights" | "overlap" | "circuits" | "attention" | "attention_without_first" | "induction" | "mla",
+>(report: Report, id: Id, place: Place): RowsOf[Id] | undefined {
   const found = analysis(report, id);
   if (!found) return undefined;
   let index = indexes.get(found);
@@ -64,8 +72,11 @@ export function row_at<Id extends "spectrum" | "weights" | "overlap" | "circuits
 export function skipped_reason(report: Report, id: AnalysisId, place: Place): string | undefined {
   const name = place.matrix ?? place.circuit;
   return analysis(report, id)?.skipped.find(
-    (each) => each.model === place.model && each.layer === place.layer &&
-      (each.matrix ?? undefined) === name && (each.head ?? null) === (place.head ?? null),
+    (each) =>
+      each.model === place.model &&
+      each.layer === place.layer &&
+      (each.matrix ?? undefined) === name &&
+      (each.head ?? null) === (place.head ?? null),
   )?.reason;
 }
 

@@ -1,8 +1,30 @@
 // What a report holds: the schema "attnscope-report/1". The binary writes it; nothing here is checked again, except that
 // any analysis may be missing. Rows are described in rows.ts.
-import type { AttentionRow, CircuitsRow, CompositionRow, HeadOverlapRow, InductionRow, MlaRow, ModelFacts, SimilarityRow, Skipped, SpectrumRow, WeightsRow } from "./rows";
+import type {
+  AttentionRow,
+  CircuitsRow,
+  CompositionRow,
+  HeadOverlapRow,
+  InductionRow,
+  MlaRow,
+  ModelFacts,
+  SimilarityRow,
+  Skipped,
+  SpectrumRow,
+  WeightsRow,
+} from "./rows";
 
-export type { CircuitsRow, CompositionRow, HeadOverlapRow, InductionRow, MlaRow, SimilarityRow, Skipped, SpectrumRow, WeightsRow } from "./rows";
+export type {
+  CircuitsRow,
+  CompositionRow,
+  HeadOverlapRow,
+  InductionRow,
+  MlaRow,
+  SimilarityRow,
+  Skipped,
+  SpectrumRow,
+  WeightsRow,
+} from "./rows";
 
 export type Matrix = SpectrumRow["matrix"];
 

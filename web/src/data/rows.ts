@@ -307,7 +307,9 @@ export interface AttentionRow {
   mean_columns_error?: number | null;
   /** of a layer: columns of even attention */
   null_columns?: number;
-  /** of a layer: whether mean_max_rank and mean_columns are below 2; null: not judged, at another energy than 0.9 or of fewer than 16 keys */
+  /**
+   * of a layer: whether mean_max_rank and mean_columns are below 2; null: not judged, at another energy than 0.9 or of fewer than 16 keys
+   */
   collapsed?: boolean | null;
 }
 

@@ -1,9 +1,9 @@
 // Attention maps that lose rank, or gain it, with depth.
 import { rows_of, analysis } from "../data/report";
 import type { AttentionLayerRow } from "../data/report_file";
-import { between, figure, kShortestText, type Kind } from "./finding";
-import { strong, threshold_words } from "../shaping/words";
 import { text_length } from "../shaping/texts";
+import { strong, threshold_words } from "../shaping/words";
+import { between, figure, kShortestText, type Kind } from "./finding";
 import { trend } from "./trend";
 
 export const attention_depth: Kind = (reading) => {
@@ -12,15 +12,25 @@ export const attention_depth: Kind = (reading) => {
   const rows = rows_of(report, "attention", model.name).filter((row): row is AttentionLayerRow => row.head === null);
   const layers = Array.from({ length: model.layers }, (_, layer) => rows.find((row) => row.layer === layer));
   const values = layers.map((row) => row?.mean_max_rank ?? null);
-  const way = trend(values, layers.map((row) => row?.mean_max_rank_error ?? null));
+  const way = trend(
+    values,
+    layers.map((row) => row?.mean_max_rank_error ?? null),
+  );
   const [first, last] = [values[0], values[values.length - 1]];
   if (!way || tokens < kShortestText || first == null || last == null) return undefined;
   const [most, least] = way === "falls" ? [first, last] : [last, first];
   if (least > (2 / 3) * most || most - least < 3) return undefined;
   const energy = analysis(report, "attention")?.parameters.energy;
   return {
-    kind: "attention_depth", figure: `${figure(first)} → ${figure(last)}`, unit: `MaxRank${typeof energy === "number" ? ` at ${threshold_words(energy)}` : ""}`,
-    words: ["of at most ", strong(tokens), `: from the first layer to the last, attention ${way === "falls" ? "loses" : "gains"} rank with depth, and no layer has clearly ${way === "falls" ? "more" : "less"} than one before it.`],
+    kind: "attention_depth",
+    figure: `${figure(first)} → ${figure(last)}`,
+    unit: `MaxRank${typeof energy === "number" ? ` at ${threshold_words(energy)}` : ""}`,
+    words: [
+      "of at most ",
+      strong(tokens),
+      `: from the first layer to the last, attention ${way === "falls" ? "loses" : "gains"} rank with depth, and no layer has ` +
+        `clearly ${way === "falls" ? "more" : "less"} than one before it.`,
+    ],
     spark: { values, colour: "accent" },
     distance: between(most, least, 0),
     see: { view: "attention", state: { l: model.layers - 1, h: null } },

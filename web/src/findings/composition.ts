@@ -1,8 +1,8 @@
 // Two heads, one of a later layer, whose weights align.
-import { rows_of } from "../data/report";
-import { between, figure, type Kind } from "./finding";
-import { strong, head_words } from "../shaping/words";
 import { largest } from "../data/numbers";
+import { rows_of } from "../data/report";
+import { strong, head_words } from "../shaping/words";
+import { between, figure, type Kind } from "./finding";
 
 export const composition: Kind = ({ report, model }) => {
   const found = largest(rows_of(report, "composition", model.name), (row) => row.score);
@@ -10,8 +10,19 @@ export const composition: Kind = ({ report, model }) => {
   if (!found || found.value < Math.max(0.25, 3 * chance)) return undefined;
   const { row: best, value: score } = found;
   return {
-    kind: "composition", figure: figure(score), unit: `${best.kind.toUpperCase()}-composition`,
-    words: ["of ", ...head_words(best), " with ", ...head_words({ layer: best.to_layer, head: best.to_head }), `: of any two heads their weights align most, the later one's ${{ q: "queries", k: "keys", v: "values" }[best.kind]} with what the earlier one writes. Whether they depend on it the weights alone do not tell. Random heads have `, strong(figure(Number(chance.toPrecision(2)))), "."],
+    kind: "composition",
+    figure: figure(score),
+    unit: `${best.kind.toUpperCase()}-composition`,
+    words: [
+      "of ",
+      ...head_words(best),
+      " with ",
+      ...head_words({ layer: best.to_layer, head: best.to_head }),
+      `: of any two heads their weights align most, the later one's ${{ q: "queries", k: "keys", v: "values" }[best.kind]} with ` +
+        "what the earlier one writes. Whether they depend on it the weights alone do not tell. Random heads have ",
+      strong(figure(Number(chance.toPrecision(2)))),
+      ".",
+    ],
     distance: between(chance, score, 1),
     see: { view: "heads", state: { l: best.to_layer, h: best.to_head, pairs: "head" } },
   };

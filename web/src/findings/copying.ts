@@ -1,16 +1,19 @@
-// Heads whose OV circuit is mostly positive, or mostly negative. Of the weights alone: on text such heads raise the token they read about as often as they lower it.
+// Heads whose OV circuit is mostly positive, or mostly negative. Of the weights alone: on text such heads raise the token they read about
+// as often as they lower it.
 import { format_number } from "../chart/number_format";
 import { rows_of } from "../data/report";
 import { distinct } from "../data/shared_weights";
-import { between, type Kind } from "./finding";
 import { strong, head_words } from "../shaping/words";
+import { between, type Kind } from "./finding";
 import { head_count, head_spark, strongest_heads } from "./strongest_heads";
 
 /**
  * What copying scores of random heads hardly exceed. The product in the other order has entries of variance D: its trace has a deviation of
- * sqrt(d D), its d eigenvalues fill a disk of radius sqrt(d D), which gives 1.5 / d; the largest of n such scores lies near sqrt(2 ln n) deviations.
+ * sqrt(d D), its d eigenvalues fill a disk of radius sqrt(d D), which gives 1.5 / d; the largest of n such scores lies near sqrt(2 ln n)
+ * deviations.
  */
-export const copying_noise = (head_dim: number, heads: number): number => (1.5 / head_dim) * (Math.sqrt(2 * Math.log(Math.max(2, heads))) + 1);
+export const copying_noise = (head_dim: number, heads: number): number =>
+  (1.5 / head_dim) * (Math.sqrt(2 * Math.log(Math.max(2, heads))) + 1);
 
 export const copying_heads: Kind = ({ report, model }) => {
   const rows = rows_of(report, "circuits", model.name).filter((row) => row.circuit === "ov" && row.head !== null);
@@ -20,16 +23,32 @@ export const copying_heads: Kind = ({ report, model }) => {
   if (cut >= 1) return undefined;
   const positive = strongest_heads(heads, cut, (row) => row.copying_score);
   const negative = strongest_heads(heads, cut, (row) => (row.copying_score === null ? null : -row.copying_score));
-  const [sign, found, opposite] = (positive?.count ?? 0) >= (negative?.count ?? 0) ? [1, positive, negative?.count ?? 0] : [-1, negative, positive?.count ?? 0];
+  const [sign, found, opposite] =
+    (positive?.count ?? 0) >= (negative?.count ?? 0) ? [1, positive, negative?.count ?? 0] : [-1, negative, positive?.count ?? 0];
   if (!found) return undefined;
   const { best, most, count } = found;
   const [word, other] = sign > 0 ? ["positive", "negative"] : ["negative", "positive"];
   return {
-    kind: "copying", ...head_count(found, `has a mostly ${word} OV circuit`, `have a mostly ${word} OV circuit`),
-    words: [`Copying score ${sign > 0 ? "above" : "below"} ${format_number(sign * cut, ".2~f")}, clearest in `, ...head_words(best), " with ", strong(format_number(sign * most, "score")),
-      `. Against a residual stream of plain embeddings ${count === 1 ? "it" : "they"} would ${sign > 0 ? "raise" : "lower"} the token read; what happens on text the weights alone do not tell.`,
-      `${opposite > 0 ? ` ${opposite} ${opposite === 1 ? "is" : "are"} mostly ${other}.` : ""} Random heads stay within ±`, strong(format_number(noise, ".2f")), "."],
-    spark: head_spark(model.layers, rows, (row) => (row.copying_score === null ? null : sign * row.copying_score), () => 0, { role: "ov" }),
+    kind: "copying",
+    ...head_count(found, `has a mostly ${word} OV circuit`, `have a mostly ${word} OV circuit`),
+    words: [
+      `Copying score ${sign > 0 ? "above" : "below"} ${format_number(sign * cut, ".2~f")}, clearest in `,
+      ...head_words(best),
+      " with ",
+      strong(format_number(sign * most, "score")),
+      `. Against a residual stream of plain embeddings ${count === 1 ? "it" : "they"} would ${sign > 0 ? "raise" : "lower"} the ` +
+        "token read; what happens on text the weights alone do not tell.",
+      `${opposite > 0 ? ` ${opposite} ${opposite === 1 ? "is" : "are"} mostly ${other}.` : ""} Random heads stay within ±`,
+      strong(format_number(noise, ".2f")),
+      ".",
+    ],
+    spark: head_spark(
+      model.layers,
+      rows,
+      (row) => (row.copying_score === null ? null : sign * row.copying_score),
+      () => 0,
+      { role: "ov" },
+    ),
     distance: between(noise, most, 1),
     see: { view: "heads", state: { l: best.layer, h: best.head } },
   };

@@ -1,8 +1,8 @@
 // Heads of a layer that read nearly the same spaces with queries, keys and values alike. What they make of them may differ.
 import { matrices_of, rows_of } from "../data/report";
 import { distinct } from "../data/shared_weights";
-import { figure, type Kind } from "./finding";
 import { strong, layers_words } from "../shaping/words";
+import { figure, type Kind } from "./finding";
 import { overlaps_of, kDuplicate } from "./head_overlaps";
 
 export const duplicate_heads: Kind = ({ report, model }) => {
@@ -19,19 +19,43 @@ export const duplicate_heads: Kind = ({ report, model }) => {
     });
     for (const { a, b, overlap, chance } of queries) {
       // Query heads of one group share their keys and values.
-      const others = joint.map((each) => group(a) === group(b) ? { overlap: 1, chance: 0 } : each?.find((pair) => pair.a === group(a) && pair.b === group(b)));
-      const alike = [{ overlap, chance }, ...others].flatMap((each) => (each && each.overlap >= kDuplicate && each.chance <= 0.5 ? [each] : []));
+      const others = joint.map((each) =>
+        group(a) === group(b) ? { overlap: 1, chance: 0 } : each?.find((pair) => pair.a === group(a) && pair.b === group(b)),
+      );
+      const alike = [{ overlap, chance }, ...others].flatMap((each) =>
+        each && each.overlap >= kDuplicate && each.chance <= 0.5 ? [each] : [],
+      );
       if (alike.length <= others.length) continue;
-      pairs.push({ layer: row.layer, a, b, overlap: Math.min(...alike.map((each) => each.overlap)), chance: Math.max(...alike.map((each) => each.chance)) });
+      pairs.push({
+        layer: row.layer,
+        a,
+        b,
+        overlap: Math.min(...alike.map((each) => each.overlap)),
+        chance: Math.max(...alike.map((each) => each.chance)),
+      });
     }
   }
   const best = pairs.sort((one, other) => other.overlap - one.overlap)[0];
   if (!best) return undefined;
   const more = pairs.length - 1;
   return {
-    kind: "duplicate_heads", figure: figure(best.overlap), unit: "overlap",
-    words: ["heads ", strong(best.a), " and ", strong(best.b), " of layer ", strong(best.layer), " read nearly the same: each of their query, key and value spaces overlaps at least that much. Equal spaces have 1, chance gives ",
-      strong(figure(Number(best.chance.toPrecision(2)))), more > 0 ? `. ${more} more such ${more === 1 ? "pair" : "pairs"} in ${layers_words([...new Set(pairs.map((pair) => pair.layer))].sort((a, b) => a - b))}.` : "."],
+    kind: "duplicate_heads",
+    figure: figure(best.overlap),
+    unit: "overlap",
+    words: [
+      "heads ",
+      strong(best.a),
+      " and ",
+      strong(best.b),
+      " of layer ",
+      strong(best.layer),
+      " read nearly the same: each of their query, key and value spaces overlaps at least that much. Equal spaces have 1, chance gives ",
+      strong(figure(Number(best.chance.toPrecision(2)))),
+      more > 0
+        ? `. ${more} more such ${more === 1 ? "pair" : "pairs"} in ` +
+          `${layers_words([...new Set(pairs.map((pair) => pair.layer))].sort((a, b) => a - b))}.`
+        : ".",
+    ],
     distance: (best.overlap - best.chance) / (1 - best.chance),
     see: { view: "similarity", state: { l: best.layer, h: best.a, matrix: "q" } },
   };

@@ -1,18 +1,22 @@
 // The matrix whose energy lies in the fewest directions, measured against random numbers of its shape.
 import { at_threshold, rows_of } from "../data/report";
 import type { SpectrumRow } from "../data/report_file";
-import { matrix_name, type Kind } from "./finding";
 import { strong, threshold_words } from "../shaping/words";
+import { matrix_name, type Kind } from "./finding";
 
 // Below this the null, a law of large matrices, and the chance of one draw leave too much open.
 export const kLeastOrder = 16;
 
 /** Energy rank and null of whole layers' matrices at a threshold; none of zero matrices, which have no energy. */
 export function ranked(rows: readonly SpectrumRow[], threshold: number) {
-  return rows.filter((row) => row.head === null && row.possible_rank >= kLeastOrder && row.frobenius_norm > 0).flatMap((row) => {
-    const [rank, null_rank] = [at_threshold(row.energy_rank, threshold), at_threshold(row.null_energy_rank, threshold)];
-    return rank !== undefined && typeof null_rank === "number" && null_rank > 0 ? [{ row, rank, null_rank, share: rank / null_rank }] : [];
-  });
+  return rows
+    .filter((row) => row.head === null && row.possible_rank >= kLeastOrder && row.frobenius_norm > 0)
+    .flatMap((row) => {
+      const [rank, null_rank] = [at_threshold(row.energy_rank, threshold), at_threshold(row.null_energy_rank, threshold)];
+      return rank !== undefined && typeof null_rank === "number" && null_rank > 0
+        ? [{ row, rank, null_rank, share: rank / null_rank }]
+        : [];
+    });
 }
 
 export const fewest_directions: Kind = ({ report, model, threshold }) => {
@@ -27,9 +31,18 @@ export const fewest_directions: Kind = ({ report, model, threshold }) => {
       return there ? value(there) : null;
     });
   return {
-    kind: "fewest_directions", figure: `${rank} of ${row.possible_rank}`, unit: rank === 1 ? "direction" : "directions",
-    words: [`${rank === 1 ? "holds" : "hold"} ${threshold_words(threshold)} of the energy of `, ...matrix_name(row.matrix),
-      " in layer ", strong(row.layer), ". Random numbers would need ", strong(null_rank), "."],
+    kind: "fewest_directions",
+    figure: `${rank} of ${row.possible_rank}`,
+    unit: rank === 1 ? "direction" : "directions",
+    words: [
+      `${rank === 1 ? "holds" : "hold"} ${threshold_words(threshold)} of the energy of `,
+      ...matrix_name(row.matrix),
+      " in layer ",
+      strong(row.layer),
+      ". Random numbers would need ",
+      strong(null_rank),
+      ".",
+    ],
     spark: { values: by_layer((each) => each.rank), null_values: by_layer((each) => each.null_rank), colour: { role: row.matrix } },
     distance: 1 - share,
     see: { view: "spectra", state: { t: threshold, l: row.layer, h: null, show: "energy", by: "layer", layers: row.layer } },

@@ -3,8 +3,8 @@ import { format_number } from "../chart/number_format";
 import type { Spark } from "../chart/spark";
 import { matrix_words, type Word, type Words } from "../chart/words";
 import type { Matrix } from "../data/report_file";
-import type { Changes } from "../shaping/state";
 import type { Reading } from "../shaping/reading";
+import type { Changes } from "../shaping/state";
 
 export interface Finding {
   kind: string;
@@ -38,7 +38,8 @@ export const small_percent = (share: number): string =>
   share >= 0.1 ? format_number(share, "percent") : `${Number((share * 100).toPrecision(share < 0.01 ? 1 : 2))}\u202f%`;
 
 /** Three figures, and whole numbers from a hundred on. */
-export const figure = (value: number): string => format_number(Math.abs(value) >= 100 ? Math.round(value) : Number(value.toPrecision(3)), "tick");
+export const figure = (value: number): string =>
+  format_number(Math.abs(value) >= 100 ? Math.round(value) : Number(value.toPrecision(3)), "tick");
 
 /** 0 at the null, 1 at the most that the measure can be. */
 export const between = (from: number, value: number, most: number): number => (most === from ? 0 : (value - from) / (most - from));

@@ -1,7 +1,7 @@
 // Overlaps between the spaces that heads of one projection read, and what chance gives.
-import type { HeadOverlapRow } from "../data/report_file";
 import { overlap_matrix } from "../data/matrix";
 import type { Report } from "../data/report";
+import type { HeadOverlapRow } from "../data/report_file";
 
 /** From here on two spaces count as one. */
 export const kDuplicate = 0.9;
@@ -17,5 +17,6 @@ export interface HeadPair {
 export function overlaps_of(report: Report, row: HeadOverlapRow, width: number): HeadPair[] {
   const chance = (a: number, b: number) => Math.max(row.ranks[a] ?? 0, row.ranks[b] ?? 0) / width;
   return overlap_matrix(report, row).flatMap((line, a) =>
-    line.flatMap((overlap, b) => (b > a && overlap !== null ? [{ a, b, overlap, chance: chance(a, b) }] : [])));
+    line.flatMap((overlap, b) => (b > a && overlap !== null ? [{ a, b, overlap, chance: chance(a, b) }] : [])),
+  );
 }

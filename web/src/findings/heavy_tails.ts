@@ -1,8 +1,8 @@
 // A matrix whose largest weight lies far beyond what as many random numbers reach.
-import { rows_of } from "../data/report";
-import { figure, matrix_name, type Kind } from "./finding";
-import { strong } from "../shaping/words";
 import { largest } from "../data/numbers";
+import { rows_of } from "../data/report";
+import { strong } from "../shaping/words";
+import { figure, matrix_name, type Kind } from "./finding";
 
 const kLaplace = 3; // excess kurtosis of that distribution; much less is usual for trained weights
 
@@ -17,9 +17,30 @@ export const heavy_tails: Kind = ({ report, model }) => {
   const reach = Math.sqrt(2 * Math.log(best.count));
   if (furthest < 1.5 * reach) return undefined;
   return {
-    kind: "heavy_tails", figure: figure(kurtosis), unit: "excess kurtosis",
-    words: ["in ", ...matrix_name(best.matrix), " of layer ", strong(best.layer), ": its largest weight lies ", strong(figure(furthest)), " deviations from the mean. Random numbers have ", strong(0), ", and as many of them reach about ", strong(figure(reach)), "."],
-    spark: { values: Array.from({ length: model.layers }, (_, layer) => rows.find((row) => row.layer === layer && row.matrix === best.matrix)?.excess_kurtosis ?? null), null_values: 0, colour: { role: best.matrix } },
+    kind: "heavy_tails",
+    figure: figure(kurtosis),
+    unit: "excess kurtosis",
+    words: [
+      "in ",
+      ...matrix_name(best.matrix),
+      " of layer ",
+      strong(best.layer),
+      ": its largest weight lies ",
+      strong(figure(furthest)),
+      " deviations from the mean. Random numbers have ",
+      strong(0),
+      ", and as many of them reach about ",
+      strong(figure(reach)),
+      ".",
+    ],
+    spark: {
+      values: Array.from(
+        { length: model.layers },
+        (_, layer) => rows.find((row) => row.layer === layer && row.matrix === best.matrix)?.excess_kurtosis ?? null,
+      ),
+      null_values: 0,
+      colour: { role: best.matrix },
+    },
     distance: kurtosis / (kurtosis + kLaplace),
     see: { view: "weights", state: { l: best.layer, h: null, matrix: best.matrix } },
   };

@@ -1,10 +1,11 @@
-// A layer whose heads together score what is like the query above the rest, or below. Scores, not looks: norms, positions and the softmax come between.
+// A layer whose heads together score what is like the query above the rest, or below. Scores, not looks: norms, positions and the softmax
+// come between.
 import { format_number } from "../chart/number_format";
-import { rows_of } from "../data/report";
-import { between, type Kind } from "./finding";
-import { strong } from "../shaping/words";
 import { largest } from "../data/numbers";
+import { rows_of } from "../data/report";
 import { rotary_words } from "../shaping/rotary";
+import { strong } from "../shaping/words";
+import { between, type Kind } from "./finding";
 
 export const identity_part: Kind = (reading) => {
   const { report, model } = reading;
@@ -15,10 +16,27 @@ export const identity_part: Kind = (reading) => {
   const [cosine, bound] = [best?.identity_cosine ?? null, best?.identity_cosine_bound ?? null];
   if (!best || cosine === null || bound === null || Math.abs(cosine) < Math.max(0.2, 2 * noise)) return undefined;
   return {
-    kind: "identity_part", figure: format_number(cosine, "score"), unit: "cosine with the identity",
-    words: ["is what W", { sub: "Q" }, "ᵀW", { sub: "K" }, " of layer ", strong(best.layer), ` has, summed over heads${rotary_words(reading)}: keys like the query score `, strong(cosine > 0 ? "above" : "below"),
-      " the others, before norms, positions and the softmax. Random numbers stay within ±", strong(format_number(noise, noise < 0.01 ? ".3f" : ".2f")), `; the most there can be is ${format_number(bound, ".2~f")}.`],
-    spark: { values: Array.from({ length: model.layers }, (_, layer) => rows.find((row) => row.layer === layer)?.identity_cosine ?? null), null_values: 0, colour: { role: "qk" } },
+    kind: "identity_part",
+    figure: format_number(cosine, "score"),
+    unit: "cosine with the identity",
+    words: [
+      "is what W",
+      { sub: "Q" },
+      "ᵀW",
+      { sub: "K" },
+      " of layer ",
+      strong(best.layer),
+      ` has, summed over heads${rotary_words(reading)}: keys like the query score `,
+      strong(cosine > 0 ? "above" : "below"),
+      " the others, before norms, positions and the softmax. Random numbers stay within ±",
+      strong(format_number(noise, noise < 0.01 ? ".3f" : ".2f")),
+      `; the most there can be is ${format_number(bound, ".2~f")}.`,
+    ],
+    spark: {
+      values: Array.from({ length: model.layers }, (_, layer) => rows.find((row) => row.layer === layer)?.identity_cosine ?? null),
+      null_values: 0,
+      colour: { role: "qk" },
+    },
     distance: between(noise, Math.abs(cosine), bound),
     see: { view: "heads", state: { l: best.layer, h: null } },
   };

@@ -7,24 +7,45 @@ import { copying_heads } from "./copying";
 import { duplicate_heads } from "./duplicate_heads";
 import { fewest_directions } from "./fewest_directions";
 import type { Finding, Kind } from "./finding";
-import { sink_heads } from "./sink";
 import { heavy_tails } from "./heavy_tails";
 import { identity_part } from "./identity_part";
 import { induction_heads } from "./induction";
 import { latent } from "./latent";
-import { model_like_random } from "./model_like_random";
 import { matrix_like_random } from "./matrix_like_random";
+import { model_like_random } from "./model_like_random";
 import { previous_token_heads } from "./previous_token";
 import { shared_space } from "./shared_space";
+import { sink_heads } from "./sink";
 import { symmetric_heads } from "./symmetric_heads";
 import { weights_depth } from "./weights_depth";
 import { zero_heads, zero_matrices } from "./zero_matrices";
 
-/** Of heads, from the weights alone: what they say of a head does not tell whether the head matters, so none comes first where there is another. */
-export const kOfHeadsWeights: readonly Kind[] = [duplicate_heads, shared_space, copying_heads, symmetric_heads, identity_part, composition, zero_heads];
+/**
+ * Of heads, from the weights alone: what they say of a head does not tell whether the head matters, so none comes first where there is
+ * another.
+ */
+export const kOfHeadsWeights: readonly Kind[] = [
+  duplicate_heads,
+  shared_space,
+  copying_heads,
+  symmetric_heads,
+  identity_part,
+  composition,
+  zero_heads,
+];
 
 const kOthers: readonly Kind[] = [
-  zero_matrices, fewest_directions, matrix_like_random, weights_depth, attention_depth, collapsed_layers, induction_heads, previous_token_heads, sink_heads, latent, heavy_tails,
+  zero_matrices,
+  fewest_directions,
+  matrix_like_random,
+  weights_depth,
+  attention_depth,
+  collapsed_layers,
+  induction_heads,
+  previous_token_heads,
+  sink_heads,
+  latent,
+  heavy_tails,
 ];
 
 /** Furthest from the null first, at most six. Of a model in which nothing stands out, just that. */

@@ -2,8 +2,8 @@
 import { kept } from "../data/latent";
 import { rows_of } from "../data/report";
 import type { MlaRow } from "../data/report_file";
-import { at_least_percent, between, small_percent, type Kind } from "./finding";
 import { strong } from "../shaping/words";
+import { at_least_percent, between, small_percent, type Kind } from "./finding";
 
 export const latent: Kind = ({ report, model }) => {
   const rows = rows_of(report, "mla", model.name);
@@ -13,15 +13,26 @@ export const latent: Kind = ({ report, model }) => {
   });
   const least = [...known].sort((a, b) => a.energy - b.energy)[0];
   // The sentence speaks of all layers: the worst of them has to stand out, and all have to be of one latent.
-  if (!least || known.length < rows.length || known.some((each) => each.rank !== least.rank) || least.energy - least.null_energy < 0.05) return undefined;
+  if (!least || known.length < rows.length || known.some((each) => each.rank !== least.rank) || least.energy - least.null_energy < 0.05)
+    return undefined;
   const by_layer = (value: (each: (typeof known)[number]) => number) =>
     Array.from({ length: model.layers }, (_, layer) => {
       const there = known.find((each) => each.layer === layer);
       return there ? value(there) : null;
     });
   return {
-    kind: "latent", figure: at_least_percent(least.energy), unit: "energy kept",
-    words: ["is the least that a joint key–value latent of ", strong(least.rank), " would keep, in layer ", strong(least.layer), ". Of random numbers it would keep ", strong(small_percent(least.null_energy)), "."],
+    kind: "latent",
+    figure: at_least_percent(least.energy),
+    unit: "energy kept",
+    words: [
+      "is the least that a joint key–value latent of ",
+      strong(least.rank),
+      " would keep, in layer ",
+      strong(least.layer),
+      ". Of random numbers it would keep ",
+      strong(small_percent(least.null_energy)),
+      ".",
+    ],
     spark: { values: by_layer((each) => each.energy), null_values: by_layer((each) => each.null_energy), colour: { role: "kv" } },
     distance: between(least.null_energy, least.energy, 1),
     see: { view: "spectra", state: { l: least.layer, h: null, show: "energy", by: "matrix" } },

@@ -2,22 +2,43 @@
 import { format_number } from "../chart/number_format";
 import { rows_of } from "../data/report";
 import type { AttentionHeadRow } from "../data/report_file";
-import { between, kShortestText, small_percent, type Kind } from "./finding";
-import { strong, head_words } from "../shaping/words";
 import { text_length } from "../shaping/texts";
+import { strong, head_words } from "../shaping/words";
+import { between, kShortestText, small_percent, type Kind } from "./finding";
 import { head_count, head_spark, strongest_heads } from "./strongest_heads";
 
 export const previous_token_heads: Kind = (reading) => {
   const { report, model } = reading;
   const tokens = text_length(reading);
   const rows = rows_of(report, "attention", model.name).filter((row): row is AttentionHeadRow => row.head !== null);
-  const found = strongest_heads(rows, 0.5, (row) => row.previous_token, (row) => row.previous_token_error);
+  const found = strongest_heads(
+    rows,
+    0.5,
+    (row) => row.previous_token,
+    (row) => row.previous_token_error,
+  );
   if (!found || tokens < kShortestText) return undefined;
   const even = found.best.null_previous_token ?? 0;
   return {
-    kind: "previous_token", ...head_count(found, "looks one back", "look one back"),
-    words: ["At least half of ", found.count === 1 ? "its" : "their", " attention is on the token before, and ", strong(format_number(found.most, "percent")), " in ", ...head_words(found.best), ". Even attention gives it ", strong(small_percent(even)), "."],
-    spark: head_spark(model.layers, rows, (row) => row.previous_token, (row) => row.null_previous_token),
+    kind: "previous_token",
+    ...head_count(found, "looks one back", "look one back"),
+    words: [
+      "At least half of ",
+      found.count === 1 ? "its" : "their",
+      " attention is on the token before, and ",
+      strong(format_number(found.most, "percent")),
+      " in ",
+      ...head_words(found.best),
+      ". Even attention gives it ",
+      strong(small_percent(even)),
+      ".",
+    ],
+    spark: head_spark(
+      model.layers,
+      rows,
+      (row) => row.previous_token,
+      (row) => row.null_previous_token,
+    ),
     distance: between(even, found.most, 1),
     see: { view: "attention", state: { l: found.best.layer, h: found.best.head } },
   };

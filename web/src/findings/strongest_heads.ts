@@ -1,7 +1,7 @@
 // What sentences that count heads share: those that reach a cut beyond doubt, the strongest first.
+import type { Colour } from "../chart/theme";
 import { largest, largest_by_layer } from "../data/numbers";
 import type { Finding } from "./finding";
-import type { Colour } from "../chart/theme";
 
 interface HeadRow {
   layer: number;
@@ -10,7 +10,10 @@ interface HeadRow {
 
 /** Undefined where no head reaches the cut. `error`: the standard error of a value, which a head has to clear twice. */
 export function strongest_heads<Row extends HeadRow>(
-  rows: readonly Row[], cut: number, value: (row: Row) => number | null | undefined, error: (row: Row) => number | null | undefined = () => null,
+  rows: readonly Row[],
+  cut: number,
+  value: (row: Row) => number | null | undefined,
+  error: (row: Row) => number | null | undefined = () => null,
 ) {
   const known = rows.filter((row): row is Row & { head: number } => row.head !== null && typeof value(row) === "number");
   const found = known.filter((row) => (value(row) ?? NaN) - 2 * (error(row) ?? 0) >= cut);
@@ -20,11 +23,18 @@ export function strongest_heads<Row extends HeadRow>(
 
 /** "3 of 36", "heads copy": the part of a finding that counts heads. */
 export function head_count(found: { count: number; of: number }, one: string, several: string): Pick<Finding, "figure" | "unit"> {
-  return { figure: `${found.count} of ${found.of}`, unit: found.count === 1 ? `${found.of === 1 ? "head" : "heads"} ${one}` : `heads ${several}` };
+  return {
+    figure: `${found.count} of ${found.of}`,
+    unit: found.count === 1 ? `${found.of === 1 ? "head" : "heads"} ${one}` : `heads ${several}`,
+  };
 }
 
 export function head_spark<Row extends HeadRow>(
-  layers: number, rows: readonly Row[], value: (row: Row) => number | null | undefined, null_value: (row: Row) => number | null | undefined, colour: Colour = "accent",
+  layers: number,
+  rows: readonly Row[],
+  value: (row: Row) => number | null | undefined,
+  null_value: (row: Row) => number | null | undefined,
+  colour: Colour = "accent",
 ) {
   const heads = rows.filter((row) => row.head !== null);
   return { values: largest_by_layer(layers, heads, value), null_values: largest_by_layer(layers, heads, null_value), colour };

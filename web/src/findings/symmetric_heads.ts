@@ -2,9 +2,9 @@
 import { format_number } from "../chart/number_format";
 import { rows_of } from "../data/report";
 import { distinct } from "../data/shared_weights";
-import { between, type Kind } from "./finding";
-import { strong, head_words } from "../shaping/words";
 import { rotary_words } from "../shaping/rotary";
+import { strong, head_words } from "../shaping/words";
+import { between, type Kind } from "./finding";
 import { head_count, head_spark, strongest_heads } from "./strongest_heads";
 
 export const symmetric_heads: Kind = (reading) => {
@@ -19,9 +19,22 @@ export const symmetric_heads: Kind = (reading) => {
   const { best, most } = found;
   const positive = (best.positive_fraction ?? 0) >= 0.9;
   return {
-    kind: "symmetric", ...head_count(found, "is symmetric", "are symmetric"),
-    words: [`${found.count === 1 ? "Its" : "Their"} W`, { sub: "Q" }, "ᵀW", { sub: "K" }, `${rotary_words(reading)} scores two tokens alike both ways (symmetry above ${format_number(cut, ".2~f")}), clearest in `, ...head_words(best), " with ", strong(format_number(most, "score")),
-      positive ? " and nearly all of it positive, as scores of a projection of the tokens with itself" : "", ". Random heads stay within ±", strong(format_number(noise, ".2f")), "."],
+    kind: "symmetric",
+    ...head_count(found, "is symmetric", "are symmetric"),
+    words: [
+      `${found.count === 1 ? "Its" : "Their"} W`,
+      { sub: "Q" },
+      "ᵀW",
+      { sub: "K" },
+      `${rotary_words(reading)} scores two tokens alike both ways (symmetry above ${format_number(cut, ".2~f")}), clearest in `,
+      ...head_words(best),
+      " with ",
+      strong(format_number(most, "score")),
+      positive ? " and nearly all of it positive, as scores of a projection of the tokens with itself" : "",
+      ". Random heads stay within ±",
+      strong(format_number(noise, ".2f")),
+      ".",
+    ],
     spark: head_spark(model.layers, rows, symmetry, () => 0, { role: "qk" }),
     distance: between(noise, most, 1),
     see: { view: "heads", state: { l: best.layer, h: best.head } },

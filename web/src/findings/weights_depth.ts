@@ -1,26 +1,38 @@
 // A matrix that needs more directions, or fewer, the deeper its layer lies.
 import { rows_of } from "../data/report";
 import type { Matrix } from "../data/report_file";
-import { matrix_name, type Kind } from "./finding";
 import { strong, threshold_words } from "../shaping/words";
 import { ranked } from "./fewest_directions";
+import { matrix_name, type Kind } from "./finding";
 import { trend } from "./trend";
 
 export const weights_depth: Kind = ({ report, model, threshold }) => {
   const all = ranked(rows_of(report, "spectrum", model.name), threshold);
-  const found = [...new Set(all.map((each) => each.row.matrix))].flatMap((matrix: Matrix) => {
-    const layers = Array.from({ length: model.layers }, (_, layer) => all.find((each) => each.row.matrix === matrix && each.row.layer === layer));
-    const way = trend(layers.map((each) => each?.share ?? null));
-    const [first, last] = [layers[0], layers[layers.length - 1]];
-    if (!way || !first || !last || Math.abs(last.share - first.share) < 0.15 || layers.some((each) => each?.null_rank !== last.null_rank)) return [];
-    return [{ matrix, way, layers, first, last, change: Math.abs(last.share - first.share) }];
-  }).sort((a, b) => b.change - a.change)[0];
+  const found = [...new Set(all.map((each) => each.row.matrix))]
+    .flatMap((matrix: Matrix) => {
+      const layers = Array.from({ length: model.layers }, (_, layer) =>
+        all.find((each) => each.row.matrix === matrix && each.row.layer === layer),
+      );
+      const way = trend(layers.map((each) => each?.share ?? null));
+      const [first, last] = [layers[0], layers[layers.length - 1]];
+      if (!way || !first || !last || Math.abs(last.share - first.share) < 0.15 || layers.some((each) => each?.null_rank !== last.null_rank))
+        return [];
+      return [{ matrix, way, layers, first, last, change: Math.abs(last.share - first.share) }];
+    })
+    .sort((a, b) => b.change - a.change)[0];
   if (!found) return undefined;
   const { matrix, way, layers, first, last, change } = found;
   return {
-    kind: "weights_depth", figure: `${first.rank} → ${last.rank}`, unit: "directions",
-    words: [`from layer 0 to layer ${model.layers - 1}: `, ...matrix_name(matrix), ` ${way === "falls" ? "loses" : "gains"} rank with depth (${threshold_words(threshold)} of the energy). Random numbers would need `,
-      strong(last.null_rank), " in each layer."],
+    kind: "weights_depth",
+    figure: `${first.rank} → ${last.rank}`,
+    unit: "directions",
+    words: [
+      `from layer 0 to layer ${model.layers - 1}: `,
+      ...matrix_name(matrix),
+      ` ${way === "falls" ? "loses" : "gains"} rank with depth (${threshold_words(threshold)} of the energy). Random numbers would need `,
+      strong(last.null_rank),
+      " in each layer.",
+    ],
     spark: { values: layers.map((each) => each?.rank ?? null), null_values: last.null_rank, colour: { role: matrix } },
     distance: change,
     see: { view: "spectra", state: { t: threshold, l: null, h: null, show: "energy", by: "matrix" } },

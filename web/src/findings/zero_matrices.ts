@@ -9,7 +9,10 @@ const kMostNamed = 3;
 
 const joined = (named: readonly Word[][]): Word[] => {
   const left = named.length - kMostNamed;
-  return named.slice(0, kMostNamed).flatMap((each, index) => [index === 0 ? "" : index === named.length - 1 ? " and " : ", ", ...each]).concat(left > 0 ? [` and ${left} more`] : []);
+  return named
+    .slice(0, kMostNamed)
+    .flatMap((each, index) => [index === 0 ? "" : index === named.length - 1 ? " and " : ", ", ...each])
+    .concat(left > 0 ? [` and ${left} more`] : []);
 };
 
 export const zero_matrices: Kind = ({ report, model, threshold }) => {
@@ -18,12 +21,27 @@ export const zero_matrices: Kind = ({ report, model, threshold }) => {
   const zero = rows.filter((row) => row.frobenius_norm === 0);
   const [first] = zero;
   if (!first) return undefined;
-  const matrices = [...new Set(zero.map((row) => row.matrix))].map((matrix): Word[] =>
-    [...matrix_name(matrix), ` of ${layers_words(zero.filter((row) => row.matrix === matrix).map((row) => row.layer).sort((a, b) => a - b))}`]);
+  const matrices = [...new Set(zero.map((row) => row.matrix))].map((matrix): Word[] => [
+    ...matrix_name(matrix),
+    ` of ${layers_words(
+      zero
+        .filter((row) => row.matrix === matrix)
+        .map((row) => row.layer)
+        .sort((a, b) => a - b),
+    )}`,
+  ]);
   const null_rank = at_threshold(first.null_energy_rank, threshold);
   return {
-    kind: "zero_matrices", figure: `${zero.length} of ${rows.length}`, unit: zero.length === 1 ? "matrices is all zero" : "matrices are all zero",
-    words: [...joined(matrices), `: ${zero.length === 1 ? "its" : "their"} rank is `, strong(0), ...(null_rank && zero.length === 1 ? [", where random numbers would need ", strong(null_rank)] : []), "."],
+    kind: "zero_matrices",
+    figure: `${zero.length} of ${rows.length}`,
+    unit: zero.length === 1 ? "matrices is all zero" : "matrices are all zero",
+    words: [
+      ...joined(matrices),
+      `: ${zero.length === 1 ? "its" : "their"} rank is `,
+      strong(0),
+      ...(null_rank && zero.length === 1 ? [", where random numbers would need ", strong(null_rank)] : []),
+      ".",
+    ],
     distance: 1,
     see: { view: "spectra", state: { t: threshold, l: first.layer, h: null, show: "energy", by: "layer", layers: first.layer } },
   };
@@ -39,7 +57,9 @@ export const zero_heads: Kind = ({ report, model }) => {
   if (!first) return undefined;
   const named = zero.map((row): Word[] => [`${row.circuit.toUpperCase()} of layer `, strong(row.layer), " head ", strong(row.head)]);
   return {
-    kind: "zero_heads", figure: `${zero.length} of ${heads.length}`, unit: zero.length === 1 ? "heads' circuits is all zero" : "heads' circuits are all zero",
+    kind: "zero_heads",
+    figure: `${zero.length} of ${heads.length}`,
+    unit: zero.length === 1 ? "heads' circuits is all zero" : "heads' circuits are all zero",
     words: [...joined(named), ": of rank ", strong(0), "."],
     distance: 1,
     see: { view: "heads", state: { l: first.layer, h: first.head } },

@@ -73,7 +73,8 @@ export function follow_server(shown: () => number | undefined, bring: () => Prom
   const act = async ({ revision, jobs: changed }: Change, first: boolean) => {
     await Promise.all(starting); // or what happens to them would seem to be somebody else's
     if (revision !== shown()) await bring();
-    if (first) for (const [what, { state }] of jobs) if (state === "running" && !changed.some((each) => each.what === what)) jobs.delete(what);
+    if (first)
+      for (const [what, { state }] of jobs) if (state === "running" && !changed.some((each) => each.what === what)) jobs.delete(what);
     changed.forEach(take);
     tell();
   };

@@ -40,20 +40,44 @@ let as: "text" | "tokens" = "text";
 /** The box of text on top of Attention; null in a page from a file. */
 export function live_panel({ report, model }: Context): HTMLElement | null {
   if (!report.live) return null;
-  const area = h("textarea", { rows: 3, "aria-label": "the text to run", placeholder: "Type or paste a text; its attention maps are drawn below.", spellcheck: "false", oninput: (event: Event) => {
-    text = (event.target as HTMLTextAreaElement).value;
-    run.disabled = text.trim() === "";
-  }, onkeydown: (event: KeyboardEvent) => {
-    if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) start();
-  } });
+  const area = h("textarea", {
+    rows: 3,
+    "aria-label": "the text to run",
+    placeholder: "Type or paste a text; its attention maps are drawn below.",
+    spellcheck: "false",
+    oninput: (event: Event) => {
+      text = (event.target as HTMLTextAreaElement).value;
+      run.disabled = text.trim() === "";
+    },
+    onkeydown: (event: KeyboardEvent) => {
+      if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) start();
+    },
+  });
   area.value = text;
   const start = () => {
-    if (text.trim() !== "") run_job(kText, "/api/attention", { model: model.name, [as]: as === "text" ? text : text.trim(), without_first: true, ...(layer === "" ? {} : { layers: layer }) });
+    if (text.trim() !== "")
+      run_job(kText, "/api/attention", {
+        model: model.name,
+        [as]: as === "text" ? text : text.trim(),
+        without_first: true,
+        ...(layer === "" ? {} : { layers: layer }),
+      });
   };
-  const layers = h("select", { "aria-label": "layers to run", onchange: (event: Event) => (layer = (event.target as HTMLSelectElement).value) },
-    h("option", { value: "" }, "all layers"), Array.from({ length: model.layers }, (_, index) => h("option", { value: index, selected: String(index) === layer }, `layer ${index}`)));
-  const kinds = h("select", { "aria-label": "what the box holds", onchange: (event: Event) => (as = (event.target as HTMLSelectElement).value === "tokens" ? "tokens" : "text") },
-    h("option", { value: "text" }, "a text"), h("option", { value: "tokens", selected: as === "tokens" }, "token ids"));
+  const layers = h(
+    "select",
+    { "aria-label": "layers to run", onchange: (event: Event) => (layer = (event.target as HTMLSelectElement).value) },
+    h("option", { value: "" }, "all layers"),
+    Array.from({ length: model.layers }, (_, index) => h("option", { value: index, selected: String(index) === layer }, `layer ${index}`)),
+  );
+  const kinds = h(
+    "select",
+    {
+      "aria-label": "what the box holds",
+      onchange: (event: Event) => (as = (event.target as HTMLSelectElement).value === "tokens" ? "tokens" : "text"),
+    },
+    h("option", { value: "text" }, "a text"),
+    h("option", { value: "tokens", selected: as === "tokens" }, "token ids"),
+  );
   const run = h("button", { type: "button", class: "run", disabled: text.trim() === "", title: "Ctrl+Enter", onclick: start }, "Run");
   return h("div", { class: "live" }, area, h("div", { class: "live-side" }, kinds, layers, job_controls(run, kText)));
 }
@@ -74,7 +98,15 @@ const kStartable: readonly AnalysisId[] = ["spectrum", "mla", "weights", "simila
 export function missing_button({ file, live }: Report): HTMLElement | null {
   const missing = kStartable.filter((id) => !file.reports.some((each) => each.id === id) && !file.left_out.some(({ part }) => part === id));
   if (!live || missing.length === 0) return null;
-  const run = h("button", { type: "button", class: "run", title: "the quickest first; each is shown as it ends", onclick: () => run_job(kMissing, "/api/analyses", { id: kMissing }) },
-    "Run everything that is missing");
+  const run = h(
+    "button",
+    {
+      type: "button",
+      class: "run",
+      title: "the quickest first; each is shown as it ends",
+      onclick: () => run_job(kMissing, "/api/analyses", { id: kMissing }),
+    },
+    "Run everything that is missing",
+  );
   return job_controls(run, kMissing);
 }

@@ -2,8 +2,8 @@
 import { map_places, type Report } from "../data/report";
 import { h } from "../page/h";
 import type { Context } from "../page/view";
-import { exact_map, type HeadMap } from "../shaping/head_maps";
 import type { HeadPlace } from "../shaping/head_grid";
+import { exact_map, type HeadMap } from "../shaping/head_maps";
 import { fetch_map } from "./api";
 
 type Fetched = { state: "fetching" } | { state: "there"; map: HeadMap } | { state: "failed"; said: string };
@@ -36,8 +36,10 @@ export function live_map(context: Context, { layer, head }: HeadPlace): { map?: 
       maps.set(key, fetched);
       context.replace({});
     };
-    fetch_map(index, layer, head).then((weights) => settle({ state: "there", map: exact_map(weights) }),
-      (error: unknown) => settle({ state: "failed", said: error instanceof Error ? error.message : String(error) }));
+    fetch_map(index, layer, head).then(
+      (weights) => settle({ state: "there", map: exact_map(weights) }),
+      (error: unknown) => settle({ state: "failed", said: error instanceof Error ? error.message : String(error) }),
+    );
   }
   return { said: h("p", { class: "note", role: "status" }, "Fetching the whole map …") };
 }

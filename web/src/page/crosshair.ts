@@ -20,15 +20,22 @@ function nearest(xs: ArrayLike<number>, x: number): number {
   return low > 0 && x - number_at(xs, low - 1) < number_at(xs, low) - x ? low - 1 : low;
 }
 
-export function attach_crosshair(svg: SVGElement, chart: LinesChart, size: Size, theme: Theme, values: ReadonlyMap<string, HTMLElement>): void {
+export function attach_crosshair(
+  svg: SVGElement,
+  chart: LinesChart,
+  size: Size,
+  theme: Theme,
+  values: ReadonlyMap<string, HTMLElement>,
+): void {
   const layout = lines_layout(chart, size);
   if (layout.plots.length === 0) return;
   const overlay = mount(s("g", { "aria-hidden": "true", "pointer-events": "none" }));
   svg.append(overlay);
   svg.setAttribute("tabindex", "0");
   // The longest line gives the places at which the crosshair can stand.
-  const stops = chart.panels.flatMap((panel) => panel.lines).reduce<ArrayLike<number>>(
-    (longest, line) => (line.x.length > longest.length ? line.x : longest), []);
+  const stops = chart.panels
+    .flatMap((panel) => panel.lines)
+    .reduce<ArrayLike<number>>((longest, line) => (line.x.length > longest.length ? line.x : longest), []);
   let at = -1;
   let panel_at = 0;
 
@@ -40,9 +47,19 @@ export function attach_crosshair(svg: SVGElement, chart: LinesChart, size: Size,
     if (x === undefined) return;
     layout.plots.forEach((plot, index) => {
       const across = plot.x + layout.x(x);
-      overlay.append(mount(s("line", { x1: across, x2: across, y1: plot.y, y2: plot.y + plot.height, stroke: theme.faint, "stroke-width": 1 })));
+      overlay.append(
+        mount(s("line", { x1: across, x2: across, y1: plot.y, y2: plot.y + plot.height, stroke: theme.faint, "stroke-width": 1 })),
+      );
       if (index === 0 || index === panel_at)
-        overlay.append(mount(s("text", { x: across + 4, y: plot.y + plot.height - 5, "font-size": 10.5, fill: theme.soft }, format_number(x, chart.x.format ?? "tick"))));
+        overlay.append(
+          mount(
+            s(
+              "text",
+              { x: across + 4, y: plot.y + plot.height - 5, "font-size": 10.5, fill: theme.soft },
+              format_number(x, chart.x.format ?? "tick"),
+            ),
+          ),
+        );
       for (const line of chart.panels[index]?.lines ?? []) {
         const point = value_at(line, x);
         if (!point) continue;
@@ -50,7 +67,18 @@ export function attach_crosshair(svg: SVGElement, chart: LinesChart, size: Size,
         const height = layout.y(y);
         if (height < -3 || height > plot.height) continue;
         const series = chart.series.find((each) => each.key === line.series);
-        overlay.append(mount(s("circle", { cx: plot.x + layout.x(point[0]), cy: plot.y + height, r: 3, fill: colour_of(theme, series?.colour ?? "ink"), stroke: theme.ground, "stroke-width": 1 })));
+        overlay.append(
+          mount(
+            s("circle", {
+              cx: plot.x + layout.x(point[0]),
+              cy: plot.y + height,
+              r: 3,
+              fill: colour_of(theme, series?.colour ?? "ink"),
+              stroke: theme.ground,
+              "stroke-width": 1,
+            }),
+          ),
+        );
       }
     });
     const said = (chart.panels[panel_at]?.lines ?? []).map((line) => {
@@ -63,13 +91,19 @@ export function attach_crosshair(svg: SVGElement, chart: LinesChart, size: Size,
     const plot = layout.plots[panel_at];
     if (values.size > 0 || !plot) return;
     const box = svg.getBoundingClientRect();
-    place_tip([`${chart.x.title} ${format_number(x, chart.x.format ?? "tick")}`, ...said].join("\n"), box.left + plot.x + layout.x(x), box.top + plot.y);
+    place_tip(
+      [`${chart.x.title} ${format_number(x, chart.x.format ?? "tick")}`, ...said].join("\n"),
+      box.left + plot.x + layout.x(x),
+      box.top + plot.y,
+    );
   };
 
   svg.addEventListener("pointermove", (event) => {
     const box = svg.getBoundingClientRect();
     const [x, y] = [event.clientX - box.left, event.clientY - box.top];
-    const index = layout.plots.findIndex((plot) => x >= plot.x - 8 && x <= plot.x + plot.width + 8 && y >= plot.y - 20 && y <= plot.y + plot.height + 20);
+    const index = layout.plots.findIndex(
+      (plot) => x >= plot.x - 8 && x <= plot.x + plot.width + 8 && y >= plot.y - 20 && y <= plot.y + plot.height + 20,
+    );
     const plot = layout.plots[index];
     if (!plot) return;
     panel_at = index;

@@ -1,7 +1,7 @@
 // A chart on the page: title, how to read it, legend, the drawing in its place's width, and what saves it.
+import type { Series } from "../chart/base";
 import { draw, key_of, legend_of, note_of, type Chart } from "../chart/chart";
 import { colour_of, text_colour, type Theme } from "../chart/theme";
-import type { Series } from "../chart/base";
 import { plain } from "../chart/words";
 import { attach_crosshair } from "./crosshair";
 import { attach_grid_keys, grid_chart, type Place } from "./grid_keys";
@@ -51,16 +51,29 @@ export function chart_frame(chart: Chart, theme: Theme, options: FrameOptions = 
   const legend = h("div", { class: "legend" });
   const key = key_of(chart, theme);
   const note = note_of(chart);
-  const figure = h("figure", { class: `chart chart-${chart.kind}`, "data-chart": chart.name },
-    h("header", { class: "chart-head" },
+  const figure = h(
+    "figure",
+    { class: `chart chart-${chart.kind}`, "data-chart": chart.name },
+    h(
+      "header",
+      { class: "chart-head" },
       h(options.level === 2 ? "h2" : "h3", {}, set_words(chart.title)),
-      h("span", { class: "chart-side" }, options.controls ?? null, key ? (mount(key) as unknown as HTMLElement) : null, save_menu(chart, theme))),
+      h(
+        "span",
+        { class: "chart-side" },
+        options.controls ?? null,
+        key ? (mount(key) as unknown as HTMLElement) : null,
+        save_menu(chart, theme),
+      ),
+    ),
     note ? h("p", { class: "note" }, set_words(note)) : null,
     legend_of(chart).length > 0 ? legend : null,
-    body);
+    body,
+  );
 
   const drawable: Drawable = {
-    body, width: 0,
+    body,
+    width: 0,
     redraw(width) {
       const left = without(chart, hidden);
       const shown = options.fit?.(left) ?? left;
@@ -106,19 +119,39 @@ function fill_legend(legend: HTMLElement, chart: Chart, hidden: Set<string>, the
     else if (!hidden.delete(series.key)) hidden.add(series.key);
     redraw();
   };
-  legend.replaceChildren(...all.map((series) => {
-    const value = h("span", { class: "legend-value" });
-    values.set(series.key, value);
-    const line = { d: "M0 5H20", fill: "none", stroke: colour_of(theme, series.colour), "stroke-width": 2, "stroke-dasharray": series.dash ?? (series.colour === "null" ? "4 3" : "none") };
-    const swatch = mount({ tag: "svg", attributes: { width: 20, height: 10, "aria-hidden": "true" }, children: [{ tag: "path", attributes: line, children: [] }] });
-    const button = h("button", {
-      type: "button", "data-series": series.key, "aria-pressed": hidden.has(series.key) ? "false" : "true",
-      title: `show or hide ${plain(series.label)}; with Shift: it alone`,
-      onclick: (event: MouseEvent) => toggle(series, event.shiftKey),
-    }, swatch as unknown as HTMLElement, h("span", {}, set_words(series.label)), value);
-    button.style.color = text_colour(theme, series.colour);
-    return button;
-  }));
+  legend.replaceChildren(
+    ...all.map((series) => {
+      const value = h("span", { class: "legend-value" });
+      values.set(series.key, value);
+      const line = {
+        d: "M0 5H20",
+        fill: "none",
+        stroke: colour_of(theme, series.colour),
+        "stroke-width": 2,
+        "stroke-dasharray": series.dash ?? (series.colour === "null" ? "4 3" : "none"),
+      };
+      const swatch = mount({
+        tag: "svg",
+        attributes: { width: 20, height: 10, "aria-hidden": "true" },
+        children: [{ tag: "path", attributes: line, children: [] }],
+      });
+      const button = h(
+        "button",
+        {
+          type: "button",
+          "data-series": series.key,
+          "aria-pressed": hidden.has(series.key) ? "false" : "true",
+          title: `show or hide ${plain(series.label)}; with Shift: it alone`,
+          onclick: (event: MouseEvent) => toggle(series, event.shiftKey),
+        },
+        swatch as unknown as HTMLElement,
+        h("span", {}, set_words(series.label)),
+        value,
+      );
+      button.style.color = text_colour(theme, series.colour);
+      return button;
+    }),
+  );
   if (had_focus !== undefined) legend.querySelector<HTMLElement>(`[data-series="${CSS.escape(had_focus)}"]`)?.focus();
   return values;
 }

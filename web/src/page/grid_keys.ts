@@ -15,12 +15,17 @@ function chosen_place(chart: GridChart): Place | undefined {
 }
 
 const kSteps: Readonly<Record<string, readonly [number, number]>> = {
-  ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1],
+  ArrowUp: [-1, 0],
+  ArrowDown: [1, 0],
+  ArrowLeft: [0, -1],
+  ArrowRight: [0, 1],
 };
 
 /** `focus`: the cell that held the focus before a redraw, which gets it back. */
 export function attach_grid_keys(svg: SVGElement, chart: GridChart, choose?: (place: Place) => void, focus?: Place): void {
-  const rows = [...svg.querySelectorAll<SVGElement>('[role="row"]')].map((row) => [...row.querySelectorAll<SVGElement>('[role="gridcell"]')]);
+  const rows = [...svg.querySelectorAll<SVGElement>('[role="row"]')].map((row) => [
+    ...row.querySelectorAll<SVGElement>('[role="gridcell"]'),
+  ]);
   const cell_at = ({ row, column }: Place) => rows[row]?.[column];
   let stop: Place = focus ?? chosen_place(chart) ?? { row: 0, column: 0 };
   cell_at(stop)?.setAttribute("tabindex", "0");

@@ -8,7 +8,9 @@ type Child = Node | string | null | undefined | false;
 
 /** An element. A function listens to the event of its name without "on"; false and null leave an attribute out. */
 export function h<Tag extends keyof HTMLElementTagNameMap>(
-  tag: Tag, attributes: Record<string, Value> = {}, ...children: (Child | readonly Child[])[]
+  tag: Tag,
+  attributes: Record<string, Value> = {},
+  ...children: (Child | readonly Child[])[]
 ): HTMLElementTagNameMap[Tag] {
   const element = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) {
@@ -30,5 +32,6 @@ export function mount(tree: Tree): SVGElement {
 /** Words as nodes: subscripts and bold as elements. */
 export function set_words(words: Words): (Node | string)[] {
   return (typeof words === "string" ? [words] : words).map((word) =>
-    typeof word === "string" ? word : "sub" in word ? h("sub", {}, word.sub) : h("b", {}, word.strong));
+    typeof word === "string" ? word : "sub" in word ? h("sub", {}, word.sub) : h("b", {}, word.strong),
+  );
 }

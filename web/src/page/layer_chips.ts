@@ -8,11 +8,16 @@ import type { Context } from "./view";
 export function layer_chips(context: Context, id: Parameters<typeof chosen_layers>[1]): HTMLElement {
   const { layers } = context.model;
   const all = Array.from({ length: layers }, (_, layer) => String(layer));
-  const group = chips("Layers", all.map((layer) => ({ value: layer, label: layer })), new Set(chosen_layers(context, id).map(String)),
-    (values) => context.go({ layers: values.join(",") }));
+  const group = chips(
+    "Layers",
+    all.map((layer) => ({ value: layer, label: layer })),
+    new Set(chosen_layers(context, id).map(String)),
+    (values) => context.go({ layers: values.join(",") }),
+  );
   if (layers > 8)
     group.append(
       h("button", { type: "button", onclick: () => context.go({ layers: all.join(",") }) }, "all"),
-      h("button", { type: "button", title: "the first and last four", onclick: () => context.go({ layers: null }) }, "ends"));
+      h("button", { type: "button", title: "the first and last four", onclick: () => context.go({ layers: null }) }, "ends"),
+    );
   return group;
 }

@@ -8,7 +8,12 @@ import { h, set_words } from "./h";
 import type { Context } from "./view";
 
 export function section(title: Words, note: Words | null, ...children: (Node | null)[]): HTMLElement {
-  return h("section", {}, h("header", { class: "section-head" }, h("h2", {}, set_words(title)), note ? h("p", { class: "note" }, set_words(note)) : null), children);
+  return h(
+    "section",
+    {},
+    h("header", { class: "section-head" }, h("h2", {}, set_words(title)), note ? h("p", { class: "note" }, set_words(note)) : null),
+    children,
+  );
 }
 
 /** Charts side by side, as many as fit; `least` is the width of one in pixels: 250, 340 or 460. */
@@ -38,15 +43,44 @@ export interface Choice {
 
 /** Buttons of which one is chosen. */
 export function choice(label: string, choices: readonly Choice[], chosen: string, choose: (value: string) => void): HTMLElement {
-  return h("div", { class: "choice", role: "group", "aria-label": label }, choices.map(({ value, label: words }) =>
-    h("button", { type: "button", "data-value": value, "aria-pressed": value === chosen ? "true" : "false", onclick: () => choose(value) }, set_words(words))));
+  return h(
+    "div",
+    { class: "choice", role: "group", "aria-label": label },
+    choices.map(({ value, label: words }) =>
+      h(
+        "button",
+        { type: "button", "data-value": value, "aria-pressed": value === chosen ? "true" : "false", onclick: () => choose(value) },
+        set_words(words),
+      ),
+    ),
+  );
 }
 
 /** Buttons of which any number is chosen. */
-export function chips(label: string, choices: readonly Choice[], chosen: ReadonlySet<string>, choose: (values: string[]) => void): HTMLElement {
+export function chips(
+  label: string,
+  choices: readonly Choice[],
+  chosen: ReadonlySet<string>,
+  choose: (values: string[]) => void,
+): HTMLElement {
   const toggled = (value: string) => choices.map((each) => each.value).filter((each) => chosen.has(each) !== (each === value));
-  return h("div", { class: "chips", role: "group", "aria-label": label }, h("span", { class: "chips-label", "aria-hidden": "true" }, label), choices.map(({ value, label: words }) =>
-    h("button", { type: "button", "data-value": value, "aria-pressed": chosen.has(value) ? "true" : "false", onclick: () => choose(toggled(value)) }, set_words(words))));
+  return h(
+    "div",
+    { class: "chips", role: "group", "aria-label": label },
+    h("span", { class: "chips-label", "aria-hidden": "true" }, label),
+    choices.map(({ value, label: words }) =>
+      h(
+        "button",
+        {
+          type: "button",
+          "data-value": value,
+          "aria-pressed": chosen.has(value) ? "true" : "false",
+          onclick: () => choose(toggled(value)),
+        },
+        set_words(words),
+      ),
+    ),
+  );
 }
 
 export function controls(...children: (Node | null)[]): HTMLElement {
@@ -55,7 +89,11 @@ export function controls(...children: (Node | null)[]): HTMLElement {
 
 /** A command whose lines break between its words, not after the dashes in them. */
 export const command_words = (command: string): HTMLElement =>
-  h("code", {}, command.split(" ").flatMap((word, index) => [index > 0 ? " " : null, h("span", {}, word)]));
+  h(
+    "code",
+    {},
+    command.split(" ").flatMap((word, index) => [index > 0 ? " " : null, h("span", {}, word)]),
+  );
 
 /** The dashed box in the place of what the report does not hold, with the commands that bring it. */
 export function absent(what: string, ...commands: string[]): HTMLElement {
@@ -91,8 +129,13 @@ export function absent_analysis(context: Context, what: string, id: AnalysisId, 
 export function skipped_lines(context: Context, ...ids: AnalysisId[]): HTMLElement | null {
   const parts = context.report.file.reports.filter((each) => each.model === context.model.name && ids.includes(each.id));
   const skipped = parts.flatMap((part) => part.skipped);
-  const place = (each: Skipped) => [each.matrix, each.layer === null ? "" : `layer ${each.layer}`, each.head === null ? "" : `head ${each.head}`].filter(Boolean).join(", ");
-  const lines = [...new Set([...parts.flatMap((part) => part.notes ?? []), ...skipped.map((each) => `Skipped: ${place(each)}: ${each.reason}`)])];
+  const place = (each: Skipped) =>
+    [each.matrix, each.layer === null ? "" : `layer ${each.layer}`, each.head === null ? "" : `head ${each.head}`]
+      .filter(Boolean)
+      .join(", ");
+  const lines = [
+    ...new Set([...parts.flatMap((part) => part.notes ?? []), ...skipped.map((each) => `Skipped: ${place(each)}: ${each.reason}`)]),
+  ];
   if (lines.length === 0) return null;
   const shown = lines.slice(0, 3).map((line) => h("p", { class: "skipped" }, line));
   const more = lines.length - shown.length;

@@ -18,8 +18,7 @@ export function download(name: string, content: Blob): void {
 
 /** The page's own font face: a picture is a document apart and sees no font of the page. */
 function font_face(): string {
-  for (const sheet of document.styleSheets)
-    for (const rule of sheet.cssRules) if (rule instanceof CSSFontFaceRule) return rule.cssText;
+  for (const sheet of document.styleSheets) for (const rule of sheet.cssRules) if (rule instanceof CSSFontFaceRule) return rule.cssText;
   return "";
 }
 
@@ -34,7 +33,8 @@ async function png(chart: Chart, theme: Theme): Promise<Blob> {
     const canvas = h("canvas", { width: 2 * kWidth, height: 2 * Math.ceil(Number(tree.attributes.height)) });
     canvas.getContext("2d")?.drawImage(image, 0, 0, canvas.width, canvas.height);
     return await new Promise((resolve, reject) =>
-      canvas.toBlob((blob) => (blob ? resolve(blob) : reject(new Error("the browser made no PNG"))), "image/png"));
+      canvas.toBlob((blob) => (blob ? resolve(blob) : reject(new Error("the browser made no PNG"))), "image/png"),
+    );
   } finally {
     URL.revokeObjectURL(address);
   }
@@ -51,25 +51,38 @@ async function copy(text: string): Promise<void> {
 
 export function save_menu(chart: Chart, theme: Theme): HTMLElement {
   const said = h("span", { role: "status", class: "said" });
-  const act = (label: string, done: string, work: () => void | Promise<void>) => h("button", {
-    type: "button",
-    onclick: async () => {
-      try {
-        await work();
-        said.textContent = done;
-      } catch (error) {
-        said.textContent = error instanceof Error ? error.message : String(error);
-      }
-      setTimeout(() => (said.textContent = ""), 2500);
-    },
-  }, label);
-  const menu = h("details", { class: "save" },
+  const act = (label: string, done: string, work: () => void | Promise<void>) =>
+    h(
+      "button",
+      {
+        type: "button",
+        onclick: async () => {
+          try {
+            await work();
+            said.textContent = done;
+          } catch (error) {
+            said.textContent = error instanceof Error ? error.message : String(error);
+          }
+          setTimeout(() => (said.textContent = ""), 2500);
+        },
+      },
+      label,
+    );
+  const menu = h(
+    "details",
+    { class: "save" },
     h("summary", { "aria-label": `save ${plain(chart.title)}`, title: "save this chart" }, "⤓"),
-    h("div", { class: "save-list" },
-      act("Save SVG", "saved", () => download(`${chart.name}.svg`, new Blob([svg_text(picture(chart, theme, kWidth))], { type: "image/svg+xml" }))),
+    h(
+      "div",
+      { class: "save-list" },
+      act("Save SVG", "saved", () =>
+        download(`${chart.name}.svg`, new Blob([svg_text(picture(chart, theme, kWidth))], { type: "image/svg+xml" })),
+      ),
       act("Save PNG", "saved", async () => download(`${chart.name}.png`, await png(chart, theme))),
       act("Copy Vega-Lite", "copied", () => copy(JSON.stringify(to_vega_lite(chart, theme), null, 1))),
-      said));
+      said,
+    ),
+  );
   menu.addEventListener("keydown", (event) => {
     if (event.key !== "Escape") return;
     menu.open = false;

@@ -1,20 +1,30 @@
 // The page around the views: the bar on top, the chosen view, the foot.
+import { bytes_words } from "../chart/number_format";
 import { kLight, type Theme } from "../chart/theme";
 import { s, type Tree } from "../chart/tree";
-import { bytes_words } from "../chart/number_format";
 import { model_at, type Report } from "../data/report";
+import { changed, fragment_of, index_param, parse_state, type State } from "../shaping/state";
 import { draw_frames, forget_frames } from "./frame";
 import { h, mount } from "./h";
-import { changed, fragment_of, index_param, parse_state, type State } from "../shaping/state";
 import { apply_theme, current_theme, other_theme } from "./theme_switch";
 import { hide_tip } from "./tip";
 import type { Context, View, Views } from "./view";
 
 /** The mark: a causal map of three tokens. */
 function mark(theme: Theme): Tree {
-  const cells: [number, number, string][] = [[0, 0, theme.roles.v], [0, 1, theme.roles.q], [1, 1, theme.roles.v], [0, 2, theme.roles.qk], [1, 2, theme.roles.q], [2, 2, theme.roles.v]];
-  return s("svg", { width: 20, height: 20, viewBox: "0 0 20 20", "aria-hidden": "true" },
-    cells.map(([x, y, fill]) => s("rect", { x: 1 + x * 6.2, y: 1 + y * 6.2, width: 5.2, height: 5.2, rx: 1, fill })));
+  const cells: [number, number, string][] = [
+    [0, 0, theme.roles.v],
+    [0, 1, theme.roles.q],
+    [1, 1, theme.roles.v],
+    [0, 2, theme.roles.qk],
+    [1, 2, theme.roles.q],
+    [2, 2, theme.roles.v],
+  ];
+  return s(
+    "svg",
+    { width: 20, height: 20, viewBox: "0 0 20 20", "aria-hidden": "true" },
+    cells.map(([x, y, fill]) => s("rect", { x: 1 + x * 6.2, y: 1 + y * 6.2, width: 5.2, height: 5.2, rx: 1, fill })),
+  );
 }
 
 export interface Shell {
@@ -32,10 +42,18 @@ export function start({ report, views }: Shell): () => void {
   const bar = h("header", { class: "bar" });
   const main = h("main", { id: "main", tabindex: -1 });
   const foot = h("footer", {});
-  const skip = h("a", { class: "skip", href: "#main", onclick: (event: MouseEvent) => {
-    event.preventDefault(); // "#main" would be read as a view
-    main.focus();
-  } }, "Skip to the charts");
+  const skip = h(
+    "a",
+    {
+      class: "skip",
+      href: "#main",
+      onclick: (event: MouseEvent) => {
+        event.preventDefault(); // "#main" would be read as a view
+        main.focus();
+      },
+    },
+    "Skip to the charts",
+  );
   document.body.prepend(skip, bar, main, foot);
   foot.append(...foot_words(report));
 
@@ -44,7 +62,9 @@ export function start({ report, views }: Shell): () => void {
     const thresholds = report.file.thresholds;
     const asked = Number(state.params.t);
     return {
-      report, state, theme,
+      report,
+      state,
+      theme,
       model: model_at(report, index_param(state, "m", report.file.models.length) ?? 0),
       threshold: thresholds.find((each) => Math.abs(each - asked) < 1e-9) ?? thresholds[thresholds.length - 1] ?? 0.9,
       width: main.clientWidth,
@@ -107,15 +127,52 @@ function draw_bar(bar: HTMLElement, view: View, context: Context, views: Views, 
   const next = theme.name === "dark" ? "light" : "dark";
   bar.replaceChildren(
     h("a", { class: "brand", href: context.link({}, views[0].id) }, mount(mark(theme)) as unknown as HTMLElement, "attnscope"),
-    h("nav", { "aria-label": "views" }, views.filter((each) => each === view || (each.named?.(report) ?? true)).map((each) =>
-      h("a", { href: context.link({}, each.id), "aria-current": each === view ? "page" : null }, each.title))),
-    h("div", { class: "bar-side" },
-      models.length > 1 ? h("select", { "aria-label": "model", onchange: (event: Event) => context.go({ m: (event.target as HTMLSelectElement).value, l: null, h: null }) },
-        models.map((model, index) => h("option", { value: index, selected: model === context.model }, model.name))) : null,
-      report.file.thresholds.length > 1 ? h("div", { class: "choice", role: "group", "aria-label": "threshold of energy, percent" }, report.file.thresholds.map((threshold) =>
-        h("button", { type: "button", "data-threshold": threshold, "aria-pressed": threshold === context.threshold ? "true" : "false",
-          title: `ranks at ${percent(threshold)} % of the energy`, onclick: () => context.go({ t: threshold }) }, percent(threshold)))) : null,
-      h("button", { type: "button", class: "theme", "aria-label": `${next} colours`, title: `${next} colours`, onclick: switch_theme }, theme.name === "dark" ? "☀" : "☾")));
+    h(
+      "nav",
+      { "aria-label": "views" },
+      views
+        .filter((each) => each === view || (each.named?.(report) ?? true))
+        .map((each) => h("a", { href: context.link({}, each.id), "aria-current": each === view ? "page" : null }, each.title)),
+    ),
+    h(
+      "div",
+      { class: "bar-side" },
+      models.length > 1
+        ? h(
+            "select",
+            {
+              "aria-label": "model",
+              onchange: (event: Event) => context.go({ m: (event.target as HTMLSelectElement).value, l: null, h: null }),
+            },
+            models.map((model, index) => h("option", { value: index, selected: model === context.model }, model.name)),
+          )
+        : null,
+      report.file.thresholds.length > 1
+        ? h(
+            "div",
+            { class: "choice", role: "group", "aria-label": "threshold of energy, percent" },
+            report.file.thresholds.map((threshold) =>
+              h(
+                "button",
+                {
+                  type: "button",
+                  "data-threshold": threshold,
+                  "aria-pressed": threshold === context.threshold ? "true" : "false",
+                  title: `ranks at ${percent(threshold)} % of the energy`,
+                  onclick: () => context.go({ t: threshold }),
+                },
+                percent(threshold),
+              ),
+            ),
+          )
+        : null,
+      h(
+        "button",
+        { type: "button", class: "theme", "aria-label": `${next} colours`, title: `${next} colours`, onclick: switch_theme },
+        theme.name === "dark" ? "☀" : "☾",
+      ),
+    ),
+  );
   const current = bar.querySelector<HTMLElement>('nav [aria-current="page"]');
   if (current?.parentElement) current.parentElement.scrollLeft = current.offsetLeft - 40;
 }
@@ -132,9 +189,12 @@ function focus_path(element: Element | null): FocusPlace | undefined {
   const chart = element.closest<HTMLElement>("[data-chart]")?.dataset.chart;
   const inside = chart ? `[data-chart="${CSS.escape(chart)}"] ` : element.closest(".bar") ? ".bar " : "main ";
   const { row, column } = element.dataset;
-  const selector = inside + (row !== undefined ? `[role="gridcell"][data-row="${row}"][data-column="${column}"]` : element.tagName.toLowerCase());
+  const selector =
+    inside + (row !== undefined ? `[role="gridcell"][data-row="${row}"][data-column="${column}"]` : element.tagName.toLowerCase());
   const index = [...document.querySelectorAll(selector)].indexOf(element);
-  return element instanceof HTMLTextAreaElement ? { selector, index, selection: [element.selectionStart, element.selectionEnd] } : { selector, index };
+  return element instanceof HTMLTextAreaElement
+    ? { selector, index, selection: [element.selectionStart, element.selectionEnd] }
+    : { selector, index };
 }
 
 function restore_focus(place: FocusPlace | undefined): void {
@@ -153,7 +213,12 @@ function foot_words(report: Report): HTMLElement[] {
     ...file.models.map((model) => h("span", {}, `${model.name}, ${model.dtype}, ${bytes_words(model.bytes)}`)),
     h("span", {}, "Energy: Σσ². Null: Marchenko–Pastur, free convolution for products."),
     // A served page may be open on another machine than its server's, behind a forwarded port too.
-    h("span", {}, report.live ? "What is run here goes to the server that this page came from, and nowhere else." : "Nothing on this page leaves this computer."),
+    h(
+      "span",
+      {},
+      report.live
+        ? "What is run here goes to the server that this page came from, and nowhere else."
+        : "Nothing on this page leaves this computer.",
+    ),
   ];
 }
-

@@ -1,7 +1,7 @@
 // What a cell or a point is, in a line beside the pointer or the focus.
 import { atlas_words } from "../chart/atlas";
-import type { Chart } from "../chart/chart";
 import { bars_words } from "../chart/bars";
+import type { Chart } from "../chart/chart";
 import { cell_words } from "../chart/heatmap";
 import { image_words } from "../chart/image";
 import { laminar_words } from "../chart/laminar";

@@ -3,10 +3,16 @@ import type { Report } from "../data/report";
 import type { AnalysisId, Model } from "../data/report_file";
 
 const kCommands: Readonly<Record<AnalysisId, string>> = {
-  spectrum: "spectrum MODEL --values --per-head", mla: "spectrum MODEL --mla", weights: "weights MODEL --histogram --per-head",
-  similarity: "similarity MODEL --histogram", overlap: "similarity MODEL --overlap", circuits: "circuits MODEL",
-  composition: "circuits MODEL --composition", attention: "attention MODEL --text-file FILE",
-  attention_without_first: "attention MODEL --text-file FILE --without-first", induction: "attention MODEL --induction",
+  spectrum: "spectrum MODEL --values --per-head",
+  mla: "spectrum MODEL --mla",
+  weights: "weights MODEL --histogram --per-head",
+  similarity: "similarity MODEL --histogram",
+  overlap: "similarity MODEL --overlap",
+  circuits: "circuits MODEL",
+  composition: "circuits MODEL --composition",
+  attention: "attention MODEL --text-file FILE",
+  attention_without_first: "attention MODEL --text-file FILE --without-first",
+  induction: "attention MODEL --induction",
 };
 
 export interface Absence {

@@ -29,11 +29,16 @@ export const depth = (layer: number, layers: number): number => (layers > 1 ? la
 export const kDepth: Axis = { title: "depth", scale: "linear", domain: [0, 1], ticks: [0, 0.25, 0.5, 0.75, 1], format: "threshold_words" };
 
 export function depth_line(model: Model, index: number, value: (layer: number) => number | null | undefined): Line {
-  return { series: String(index), x: range(model.layers).map((layer) => depth(layer, model.layers)), y: range(model.layers).map((layer) => value(layer) ?? null) };
+  return {
+    series: String(index),
+    x: range(model.layers).map((layer) => depth(layer, model.layers)),
+    y: range(model.layers).map((layer) => value(layer) ?? null),
+  };
 }
 
 export const has_values = (line: Line) => Array.from(line.y).some((value) => value !== null);
-export const all_values = (panels: readonly Panel[]): number[] => panels.flatMap((panel) => panel.lines.flatMap((line) => Array.from(line.y).filter((value): value is number => value !== null)));
+export const all_values = (panels: readonly Panel[]): number[] =>
+  panels.flatMap((panel) => panel.lines.flatMap((line) => Array.from(line.y).filter((value): value is number => value !== null)));
 
 export const all_matrices = ({ file }: Report): Matrix[] =>
   matrices_in(file.reports.flatMap((each) => (each.id === "spectrum" ? (each.rows as SpectrumRow[]) : [])));
@@ -46,15 +51,27 @@ export function relative_rank(report: Report, model: string, layer: number, matr
 }
 
 export function ranks_by_depth({ report, threshold }: Reading, matrices = all_matrices(report)): LinesChart | undefined {
-  const panels = matrices.map((matrix): Panel => ({
-    title: matrix_words(matrix),
-    lines: report.file.models.map((model, index) => depth_line(model, index, (layer) => relative_rank(report, model.name, layer, matrix, threshold))).filter(has_values),
-  })).filter((panel) => panel.lines.length > 0);
+  const panels = matrices
+    .map((matrix): Panel => ({
+      title: matrix_words(matrix),
+      lines: report.file.models
+        .map((model, index) => depth_line(model, index, (layer) => relative_rank(report, model.name, layer, matrix, threshold)))
+        .filter(has_values),
+    }))
+    .filter((panel) => panel.lines.length > 0);
   if (panels.length === 0) return undefined;
   return {
-    kind: "lines", name: "models-ranks", title: "Rank against random numbers",
-    note: `Directions for ${threshold_words(threshold)} of the energy, over what random numbers of that shape need: 1 is random. First layer at the left, last at the right.`,
-    x: kDepth, y: { title: "rank / null", scale: "linear", domain: [0, Math.max(1.1, ...all_values(panels))], format: "tick" }, rule: 1,
-    series: model_series(report), panels, points: Math.max(...report.file.models.map((model) => model.layers)) <= 16,
+    kind: "lines",
+    name: "models-ranks",
+    title: "Rank against random numbers",
+    note:
+      `Directions for ${threshold_words(threshold)} of the energy, over what random numbers of that shape need: 1 is ` +
+      "random. First layer at the left, last at the right.",
+    x: kDepth,
+    y: { title: "rank / null", scale: "linear", domain: [0, Math.max(1.1, ...all_values(panels))], format: "tick" },
+    rule: 1,
+    series: model_series(report),
+    panels,
+    points: Math.max(...report.file.models.map((model) => model.layers)) <= 16,
   };
 }

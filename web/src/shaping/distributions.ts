@@ -44,7 +44,10 @@ export function outside_words(report: Report, histograms: readonly Histogram[], 
   const most = Math.max(0, ...shares);
   const edges = histograms[0] && numbers(report, histograms[0].edges);
   if (most < kLeast || !edges) return undefined;
-  return `Up to ${Number((100 * most).toPrecision(2))}\u202f% of a layer's ${what} lie beyond ±${format_number(edges[edges.length - 1], "tick")}.`;
+  return (
+    `Up to ${Number((100 * most).toPrecision(2))}\u202f% of a layer's ${what} lie beyond ` +
+    `±${format_number(edges[edges.length - 1], "tick")}.`
+  );
 }
 
 export const note_of = (note: string | undefined) => (note === undefined ? {} : { note });
@@ -75,7 +78,10 @@ function widening(histograms: readonly Histogram[]): number {
  * Where values are few, bins are wider.
  */
 export function laminar_rows(
-  report: Report, layers: number, row_of: (layer: number) => Distribution | undefined, skipped: (layer: number) => string | undefined,
+  report: Report,
+  layers: number,
+  row_of: (layer: number) => Distribution | undefined,
+  skipped: (layer: number) => string | undefined,
 ): Laminar {
   const all = Array.from({ length: layers }, (_, layer) => row_of(layer));
   const shared = all.find((row) => row?.histogram)?.histogram?.edges;

@@ -3,11 +3,11 @@ import type { ColourScale } from "../chart/base";
 import type { Cell, HeatmapChart } from "../chart/heatmap";
 import type { Format } from "../chart/number_format";
 import type { Words } from "../chart/words";
+import { largest, range } from "../data/numbers";
 import { analysis, map_places, rows_of, type Report } from "../data/report";
 import type { AnalysisId, AttentionHeadRow, Skipped } from "../data/report_file";
-import { largest, range } from "../data/numbers";
-import { index_param } from "./state";
 import type { Reading } from "./reading";
+import { index_param } from "./state";
 
 export interface HeadPlace {
   layer: number;
@@ -42,26 +42,38 @@ const kFactors: Readonly<Record<"qk" | "ov", readonly string[]>> = { qk: ["q", "
 
 /** Why a head has no figure: skipped itself, or with its layer, circuit or one of its factors. */
 export function why_skipped(report: Report, model: string, id: AnalysisId, place: HeadPlace, circuit?: "qk" | "ov"): string | undefined {
-  const about = (each: Skipped) => each.model === model && (each.layer ?? place.layer) === place.layer && (each.head ?? place.head) === place.head &&
+  const about = (each: Skipped) =>
+    each.model === model &&
+    (each.layer ?? place.layer) === place.layer &&
+    (each.head ?? place.head) === place.head &&
     (!each.matrix || !circuit || kFactors[circuit].includes(each.matrix));
   return analysis(report, id)?.skipped.find(about)?.reason;
 }
 
 export function head_cells({ report, model }: Reading, figure: HeadFigure): Cell[][] {
-  return range(model.layers).map((layer) => range(model.heads).map((head): Cell => {
-    const value = figure.value({ layer, head });
-    if (value !== undefined) return value;
-    const skipped = why_skipped(report, model.name, figure.id, { layer, head }, figure.circuit);
-    return skipped === undefined ? "missing" : { skipped };
-  }));
+  return range(model.layers).map((layer) =>
+    range(model.heads).map((head): Cell => {
+      const value = figure.value({ layer, head });
+      if (value !== undefined) return value;
+      const skipped = why_skipped(report, model.name, figure.id, { layer, head }, figure.circuit);
+      return skipped === undefined ? "missing" : { skipped };
+    }),
+  );
 }
 
-export const numbers_in = (cells: readonly (readonly Cell[])[]): number[] => cells.flat().filter((cell): cell is number => typeof cell === "number");
+export const numbers_in = (cells: readonly (readonly Cell[])[]): number[] =>
+  cells.flat().filter((cell): cell is number => typeof cell === "number");
 
 export function head_chart(reading: Reading, figure: HeadFigure, chosen?: HeadPlace): HeatmapChart {
   const cells = head_cells(reading, figure);
   return {
-    kind: "heatmap", name: figure.name, title: figure.title, note: figure.note, cells, format: figure.format, scale: figure.scale(numbers_in(cells)),
+    kind: "heatmap",
+    name: figure.name,
+    title: figure.title,
+    note: figure.note,
+    cells,
+    format: figure.format,
+    scale: figure.scale(numbers_in(cells)),
     rows: { title: "layer", labels: range(reading.model.layers).map(String) },
     columns: { title: "head", labels: range(reading.model.heads).map(String) },
     ...(chosen ? { chosen: { row: chosen.layer, column: chosen.head } } : {}),
@@ -69,14 +81,24 @@ export function head_chart(reading: Reading, figure: HeadFigure, chosen?: HeadPl
 }
 
 /** The rows of a model's heads on a text. */
-export const attention_heads = (report: Report, model: string, id: "attention" | "attention_without_first" = "attention"): AttentionHeadRow[] =>
-  rows_of(report, id, model).filter((row): row is AttentionHeadRow => row.head !== null);
+export const attention_heads = (
+  report: Report,
+  model: string,
+  id: "attention" | "attention_without_first" = "attention",
+): AttentionHeadRow[] => rows_of(report, id, model).filter((row): row is AttentionHeadRow => row.head !== null);
 
-/** The head in the address; else, of those whose maps are whole, the one that looks most at the token before, which every reader knows at sight. */
+/**
+ * The head in the address; else, of those whose maps are whole, the one that looks most at the token before, which every reader knows at
+ * sight.
+ */
 export function chosen_head({ report, model, state }: Reading): HeadPlace {
   const [layer, head] = [index_param(state, "l", model.layers), index_param(state, "h", model.heads)];
   if (layer !== undefined || head !== undefined) return { layer: layer ?? 0, head: head ?? 0 };
-  const whole = new Set(map_places(report, model.name).filter((each) => each.side === each.tokens).map((each) => `${each.layer}/${each.head}`));
+  const whole = new Set(
+    map_places(report, model.name)
+      .filter((each) => each.side === each.tokens)
+      .map((each) => `${each.layer}/${each.head}`),
+  );
   const rows = attention_heads(report, model.name).filter((row) => whole.size === 0 || whole.has(`${row.layer}/${row.head}`));
   const found = largest(rows, (row) => row.previous_token);
   return found && found.value > 0 ? { layer: found.row.layer, head: found.row.head } : { layer: 0, head: 0 };

@@ -1,7 +1,7 @@
 // Which layers a view shows, kept in the address.
 import { layers_of } from "../data/report";
-import { list_param } from "./state";
 import type { Reading } from "./reading";
+import { list_param } from "./state";
 
 type Id = Parameters<typeof layers_of>[1];
 
@@ -10,6 +10,8 @@ export const usual_layers = (all: readonly number[]): readonly number[] => (all.
 
 /** Those that the address names, else the usual ones of those that the analysis looked at. */
 export function chosen_layers({ report, state, model }: Pick<Reading, "report" | "state" | "model">, id: Id): readonly number[] {
-  const layers = list_param(state, "layers")?.map(Number).filter((layer) => Number.isInteger(layer) && layer >= 0 && layer < model.layers);
+  const layers = list_param(state, "layers")
+    ?.map(Number)
+    .filter((layer) => Number.isInteger(layer) && layer >= 0 && layer < model.layers);
   return layers ?? usual_layers(layers_of(report, id, model.name));
 }

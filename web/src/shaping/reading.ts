@@ -1,6 +1,6 @@
 // What the shaping of data reads: a report, and what its reader has chosen.
-import type { Model } from "../data/report_file";
 import type { Report } from "../data/report";
+import type { Model } from "../data/report_file";
 import type { State } from "./state";
 
 export interface Reading {

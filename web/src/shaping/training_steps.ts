@@ -12,7 +12,9 @@ export function training_step(name: string): number | undefined {
 }
 
 /** Revisions by their step, ascending; those without one, or of another shape than the first, are left out. */
-export function by_step<M extends { name: string; layers: number; heads: number; width: number }>(models: readonly M[]): { step: number; model: M }[] {
+export function by_step<M extends { name: string; layers: number; heads: number; width: number }>(
+  models: readonly M[],
+): { step: number; model: M }[] {
   const found = models.flatMap((model) => {
     const step = training_step(model.name);
     return step === undefined ? [] : [{ step, model }];

@@ -8,8 +8,15 @@ export const strong = (value: string | number): Word => ({ strong: String(value)
 export const head_words = ({ layer, head }: { layer: number; head: number }): Word[] => ["layer ", strong(layer), " head ", strong(head)];
 
 /** "W_Q, layer 3, head 2" */
-export const matrix_place_words = ({ layer, matrix, head }: { layer: number; matrix: Matrix; head: number | null }): Exclude<Words, string> =>
-  [...[matrix_words(matrix)].flat(), `, layer ${layer}${head === null ? "" : `, head ${head}`}`];
+export const matrix_place_words = ({
+  layer,
+  matrix,
+  head,
+}: {
+  layer: number;
+  matrix: Matrix;
+  head: number | null;
+}): Exclude<Words, string> => [...[matrix_words(matrix)].flat(), `, layer ${layer}${head === null ? "" : `, head ${head}`}`];
 
 /** A share as a percentage, with as many digits as it has. */
 export const threshold_words = (threshold: number): string => `${Number((threshold * 100).toPrecision(6))}\u202f%`;
@@ -27,7 +34,9 @@ function layer_runs(layers: readonly number[]): [number, number][] {
 
 /** "layers 2, 5 and 9–11" */
 export function layers_words(layers: readonly number[]): string {
-  const words = layer_runs(layers).flatMap(([from, to]) => (to > from + 1 ? [`${from}–${to}`] : from === to ? [String(from)] : [String(from), String(to)]));
+  const words = layer_runs(layers).flatMap(([from, to]) =>
+    to > from + 1 ? [`${from}–${to}`] : from === to ? [String(from)] : [String(from), String(to)],
+  );
   const last = words.pop();
   return `layer${layers.length > 1 ? "s" : ""} ${words.length > 0 ? `${words.join(", ")} and ` : ""}${last}`;
 }
@@ -39,6 +48,9 @@ export const kCollapse = "fewer than two directions in the richest head and fewe
 export function collapsed_words(rows: readonly AttentionLayerRow[]): string | undefined {
   if (rows.length === 0 || rows.some((row) => row.collapsed === null)) return undefined;
   const layers = rows.filter((row) => row.collapsed === true).map((row) => row.layer);
-  const which = layers.length === 0 ? "No layer has collapsed" : `${layers_words(layers).replace("l", "L")} ${layers.length === 1 ? "has" : "have"} collapsed`;
+  const which =
+    layers.length === 0
+      ? "No layer has collapsed"
+      : `${layers_words(layers).replace("l", "L")} ${layers.length === 1 ? "has" : "have"} collapsed`;
   return `${which} (${kCollapse}).`;
 }

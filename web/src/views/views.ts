@@ -4,9 +4,18 @@ import { attention_view } from "./attention/view";
 import { data_view } from "./data/view";
 import { heads_view } from "./heads/view";
 import { models_view } from "./models/view";
-import { similarity_view } from "./similarity/view";
 import { overview_view } from "./overview/view";
+import { similarity_view } from "./similarity/view";
 import { spectra_view } from "./spectra/view";
 import { weights_view } from "./weights/view";
 
-export const kViews: Views = [overview_view, spectra_view, heads_view, weights_view, similarity_view, attention_view, models_view, data_view];
+export const kViews: Views = [
+  overview_view,
+  spectra_view,
+  heads_view,
+  weights_view,
+  similarity_view,
+  attention_view,
+  models_view,
+  data_view,
+];

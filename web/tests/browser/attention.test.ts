@@ -42,7 +42,8 @@ describe("attention", () => {
   test("a token that is pointed at colours the text and frames its row; a click holds it", async () => {
     const { page, close } = await open_report(kWhole, "#attention?l=2&h=1");
     const title = page.locator(".text-panel h2");
-    const colours = () => page.locator(".tokens span").evaluateAll((tokens) => tokens.map((token) => (token as HTMLElement).style.background).join());
+    const colours = () =>
+      page.locator(".tokens span").evaluateAll((tokens) => tokens.map((token) => (token as HTMLElement).style.background).join());
     await expect.poll(() => title.textContent()).toBe("What is looked at, on average");
     const average = await colours();
     await page.locator('[data-token="12"]').hover();
@@ -88,7 +89,9 @@ describe("attention", () => {
   });
 
   test("where only thumbnails are in the file, the page says how to bring a whole map", async () => {
-    const file = changed_report(kWhole, "thumbnails", (results) => results.maps.forEach((map) => Object.assign(map, { side: 16, causal: false })));
+    const file = changed_report(kWhole, "thumbnails", (results) =>
+      results.maps.forEach((map) => Object.assign(map, { side: 16, causal: false })),
+    );
     const { page, problems, close } = await open_file(file, "#attention?l=1&h=2");
     await expect.poll(() => page.locator(".attention-map .absent").textContent()).toMatch(/largest of 9 weights.*--maps 1,2/);
     await expect.poll(() => page.locator(".tokens").count()).toBe(0);

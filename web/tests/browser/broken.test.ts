@@ -2,22 +2,34 @@
 import { spawnSync } from "node:child_process";
 import { readdirSync, readFileSync, rmSync } from "node:fs";
 import { describe, expect, test } from "vitest";
-import { exported_charts } from "../../src/exported_charts";
 import { opened } from "../../src/data/load";
+import { exported_charts } from "../../src/exported_charts";
 import { kBroken, broken_model } from "./broken_models";
 import { go, open_file, with_browser } from "./harness";
 import { block_of, in_page_of_dist, kBinary, kWeb } from "./samples";
 
 with_browser();
 
-const kViews = ["overview", "spectra", "spectra?show=null&by=matrix", "heads?l=1&h=0", "weights?l=1", "similarity?l=1", "attention?l=0&h=0", "models", "data"];
+const kViews = [
+  "overview",
+  "spectra",
+  "spectra?show=null&by=matrix",
+  "heads?l=1&h=0",
+  "weights?l=1",
+  "similarity?l=1",
+  "attention?l=0&h=0",
+  "models",
+  "data",
+];
 
 /** Writes a report and its charts; gives the page's file and the charts' folder. */
 function report_of(model: (typeof kBroken)[number]): { file: string; charts: string } {
   const file = `${kWeb}/build/broken/${model.name}.html`;
   const charts = file.replace(".html", "-charts");
   rmSync(charts, { recursive: true, force: true });
-  const run = spawnSync(kBinary, ["report", broken_model(model), ...(model.text ?? []), "--quiet", "--out", file, "--charts", charts], { encoding: "utf8" });
+  const run = spawnSync(kBinary, ["report", broken_model(model), ...(model.text ?? []), "--quiet", "--out", file, "--charts", charts], {
+    encoding: "utf8",
+  });
   expect(run.stderr).toBe("");
   expect(run.status).toBe(0);
   in_page_of_dist(file);
@@ -34,7 +46,11 @@ describe.each(kBroken.map((model) => [model.name, model] as const))("%s", (_name
     const drawn = exported_charts(report);
     // In words and in the bytes of images it may stand.
     expect(drawn.map(({ svg }) => svg).join("")).not.toMatch(/ (?!aria-label|href)[\w-]+="[^"]*(NaN|undefined|Infinity)/);
-    expect(readdirSync(charts).filter((name) => name.endsWith(".svg")).sort()).toEqual(drawn.map(({ name }) => `${name}.svg`).sort());
+    expect(
+      readdirSync(charts)
+        .filter((name) => name.endsWith(".svg"))
+        .sort(),
+    ).toEqual(drawn.map(({ name }) => `${name}.svg`).sort());
 
     const { page, problems, close } = await open_file(file);
     for (const view of kViews) {

@@ -21,7 +21,15 @@ interface Broken {
   text?: readonly string[]; // arguments of `report`
 }
 
-const kRoles = { q: "self_attn.q_proj", k: "self_attn.k_proj", v: "self_attn.v_proj", o: "self_attn.o_proj", gate: "mlp.gate_proj", up: "mlp.up_proj", down: "mlp.down_proj" };
+const kRoles = {
+  q: "self_attn.q_proj",
+  k: "self_attn.k_proj",
+  v: "self_attn.v_proj",
+  o: "self_attn.o_proj",
+  gate: "mlp.gate_proj",
+  up: "mlp.up_proj",
+  down: "mlp.down_proj",
+};
 const of_role = Object.entries(kRoles);
 const tensor = (name: string, layer = "1") => new RegExp(`layers\\.${layer}\\.${name.replace(".", "\\.")}\\.weight$`);
 
@@ -48,7 +56,8 @@ export function broken_model({ name, base, without, fill, config, tokenizer }: B
   const folder = resolve(kWeb, "build/broken", name);
   rmSync(folder, { recursive: true, force: true });
   cpSync(resolve(kWeb, "../examples", base), folder, { recursive: true });
-  if (tokenizer === false) for (const file of ["tokenizer.json", "tokenizer_config.json"]) if (existsSync(join(folder, file))) rmSync(join(folder, file));
+  if (tokenizer === false)
+    for (const file of ["tokenizer.json", "tokenizer_config.json"]) if (existsSync(join(folder, file))) rmSync(join(folder, file));
   const settings = join(folder, "config.json");
   writeFileSync(settings, JSON.stringify({ ...(JSON.parse(readFileSync(settings, "utf8")) as object), ...config }));
   const weights = join(folder, "model.safetensors");

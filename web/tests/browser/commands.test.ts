@@ -13,7 +13,21 @@ with_browser();
 const kText = resolve(kWeb, "../README.md");
 const kExamples = resolve(kWeb, "../examples");
 const kShared = resolve(kWeb, "../../shared/models");
-const kViews = ["overview", "spectra", "heads?l=0&h=0", "weights?l=0", "similarity?l=0", "attention?l=0&h=0", "attention?l=0&h=0&keys=others", "models", "data", "heads?l=1&h=0", "weights?l=1", "similarity?l=1", "weights?l=5"];
+const kViews = [
+  "overview",
+  "spectra",
+  "heads?l=0&h=0",
+  "weights?l=0",
+  "similarity?l=0",
+  "attention?l=0&h=0",
+  "attention?l=0&h=0&keys=others",
+  "models",
+  "data",
+  "heads?l=1&h=0",
+  "weights?l=1",
+  "similarity?l=1",
+  "weights?l=5",
+];
 
 interface Case {
   name: string;
@@ -25,7 +39,11 @@ const broken = (name: string): Case => {
   const found = kBroken.find((each) => each.name === name)!;
   return { name, model: () => broken_model(found), ...(found.text ? { arguments: found.text } : {}) };
 };
-const example = (name: string, ...given: string[]): Case => ({ name: `${name} ${given.join(" ")}`, model: () => join(kExamples, name), arguments: given });
+const example = (name: string, ...given: string[]): Case => ({
+  name: `${name} ${given.join(" ")}`,
+  model: () => join(kExamples, name),
+  arguments: given,
+});
 
 const kCases: readonly Case[] = [
   example("shakespeare-gpt2"),
@@ -34,13 +52,19 @@ const kCases: readonly Case[] = [
   example("shakespeare-gpt2", "--layers", "2-3"),
   ...["without-tokenizer", "without-embedding", "without-k", "nan-everywhere", "one-layer-one-head", "one-token"].map(broken),
   // Trained models of people, where they are at hand: without a tokenizer, of a short context, of other texts than English.
-  ...["stories260K", "capp-gpt2", "rxnmapper-albert"].filter((name) => existsSync(join(kShared, name))).map((name): Case => ({ name, model: () => join(kShared, name) })),
+  ...["stories260K", "capp-gpt2", "rxnmapper-albert"]
+    .filter((name) => existsSync(join(kShared, name)))
+    .map((name): Case => ({ name, model: () => join(kShared, name) })),
 ];
 
 /** What a reader puts in the place of words in capitals. */
 const filled = (command: string, model: string): string =>
-  command.replace(/^attnscope /, `${kBinary} `).replace(/\bMODEL\b/, model).replace(/\bOTHER\b/, join(kExamples, "shakespeare-llama"))
-    .replace(/\bFILE\b/, kText).replace(/\bLAYER,HEAD\b/, "0,0");
+  command
+    .replace(/^attnscope /, `${kBinary} `)
+    .replace(/\bMODEL\b/, model)
+    .replace(/\bOTHER\b/, join(kExamples, "shakespeare-llama"))
+    .replace(/\bFILE\b/, kText)
+    .replace(/\bLAYER,HEAD\b/, "0,0");
 
 describe("every command that the page names can be run:", () => {
   test.each(kCases.map((each) => [each.name, each] as const))("%s", async (_name, { model, arguments: given = [] }) => {

@@ -35,10 +35,15 @@ export interface OpenOptions {
 }
 
 /** `fragment`: "#heads?l=2". Resolves when the view is drawn. */
-export const open_file = (file: string, fragment = "", options: OpenOptions = {}): Promise<Opened> => open_address(pathToFileURL(file).href + fragment, options);
+export const open_file = (file: string, fragment = "", options: OpenOptions = {}): Promise<Opened> =>
+  open_address(pathToFileURL(file).href + fragment, options);
 
 /** Requests that begin with `allowed` are no problem. */
-export async function open_address(address: string, { theme = "light", width = 1280, height = 900 }: OpenOptions = {}, allowed?: string): Promise<Opened> {
+export async function open_address(
+  address: string,
+  { theme = "light", width = 1280, height = 900 }: OpenOptions = {},
+  allowed?: string,
+): Promise<Opened> {
   const context = await browser!.newContext({ viewport: { width, height }, colorScheme: theme, reducedMotion: "reduce" });
   context.setDefaultTimeout(kPatience);
   const page = await context.newPage();
@@ -48,13 +53,18 @@ export async function open_address(address: string, { theme = "light", width = 1
   });
   page.on("pageerror", (error) => problems.push(`error: ${error.message}`));
   page.on("request", (request) => {
-    if (!/^(file|data|blob):/.test(request.url()) && !(allowed && request.url().startsWith(allowed))) problems.push(`request: ${request.url()}`);
+    if (!/^(file|data|blob):/.test(request.url()) && !(allowed && request.url().startsWith(allowed)))
+      problems.push(`request: ${request.url()}`);
   });
   await page.addInitScript(() => {
     addEventListener("securitypolicyviolation", (event) => console.error(`policy: ${event.violatedDirective} ${event.blockedURI}`));
   });
   await page.goto(address);
-  await page.waitForFunction(() => document.querySelector("main")?.dataset.drawn !== undefined || document.querySelector("main.message"), null, { polling: 50 });
+  await page.waitForFunction(
+    () => document.querySelector("main")?.dataset.drawn !== undefined || document.querySelector("main.message"),
+    null,
+    { polling: 50 },
+  );
   return { page, problems, close: () => context.close() };
 }
 
@@ -78,9 +88,15 @@ const kAxe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.m
 export async function axe_findings(page: Page): Promise<string[]> {
   await page.evaluate(kAxe);
   return page.evaluate(async () => {
-    const axe = (globalThis as unknown as { axe: { run(): Promise<{ violations: { id: string; nodes: { html: string; failureSummary?: string }[] }[] }> } }).axe;
+    const axe = (
+      globalThis as unknown as {
+        axe: { run(): Promise<{ violations: { id: string; nodes: { html: string; failureSummary?: string }[] }[] }> };
+      }
+    ).axe;
     const { violations } = await axe.run();
-    return violations.flatMap(({ id, nodes }) => nodes.slice(0, 4).map((node) => `${id}: ${node.html.slice(0, 160)} ${node.failureSummary ?? ""}`));
+    return violations.flatMap(({ id, nodes }) =>
+      nodes.slice(0, 4).map((node) => `${id}: ${node.html.slice(0, 160)} ${node.failureSummary ?? ""}`),
+    );
   });
 }
 

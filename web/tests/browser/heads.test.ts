@@ -38,11 +38,14 @@ describe("heads", () => {
 
   test("the detail stands beside the heatmaps where there is room, else below the one that was used", async () => {
     const { page, close } = await open_report(kWhole, "#heads?l=1&h=1&from=3");
-    const where = () => page.evaluate(() => {
-      const [detail, used] = [".heads-detail", '[data-chart="heads-copying"]'].map((each) => document.querySelector(each)!.getBoundingClientRect()) as [DOMRect, DOMRect];
-      const below = detail.top - used.bottom;
-      return detail.left > used.right ? "beside" : below > 0 && below < 60 ? "below" : "elsewhere";
-    });
+    const where = () =>
+      page.evaluate(() => {
+        const [detail, used] = [".heads-detail", '[data-chart="heads-copying"]'].map((each) =>
+          document.querySelector(each)!.getBoundingClientRect(),
+        ) as [DOMRect, DOMRect];
+        const below = detail.top - used.bottom;
+        return detail.left > used.right ? "beside" : below > 0 && below < 60 ? "below" : "elsewhere";
+      });
     await expect.poll(where).toBe("beside");
     await page.setViewportSize({ width: 390, height: 900 });
     await expect.poll(where).toBe("below");
@@ -51,7 +54,10 @@ describe("heads", () => {
 
   test("pairs of one head are others than the strongest of all", async () => {
     const { page, close } = await open_report(kWhole, "#heads?l=2&h=1");
-    const curves = () => page.locator('[data-chart^="heads-composition"] [data-edge]').evaluateAll((edges) => edges.map((edge) => edge.getAttribute("d")).join());
+    const curves = () =>
+      page
+        .locator('[data-chart^="heads-composition"] [data-edge]')
+        .evaluateAll((edges) => edges.map((edge) => edge.getAttribute("d")).join());
     const all = await curves();
     await page.getByRole("button", { name: "Those of layer 2 · head 1" }).click();
     await expect.poll(curves).not.toBe(all);

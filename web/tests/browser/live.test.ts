@@ -1,6 +1,6 @@
 // The served page against a server that answers as `attnscope serve` does, but with results that are at hand.
-import { createServer, type Server, type ServerResponse } from "node:http";
 import { readFileSync } from "node:fs";
+import { createServer, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { gunzipSync } from "node:zlib";
 import { afterEach, describe, expect, test } from "vitest";
@@ -38,13 +38,25 @@ async function serve(without: string[]): Promise<Served> {
     request.on("end", () => {
       const path = request.url!.split("?")[0]!;
       if (request.method !== "GET") asked.push(`${request.method} ${path} ${body}`.trim());
-      const json = (value: unknown, status = 200) => response.writeHead(status, { "Content-Type": "application/json", "Attnscope-Revision": "1" }).end(JSON.stringify(value));
+      const json = (value: unknown, status = 200) =>
+        response.writeHead(status, { "Content-Type": "application/json", "Attnscope-Revision": "1" }).end(JSON.stringify(value));
       const bytes = (value: Buffer) => response.writeHead(200, { "Content-Type": "application/octet-stream" }).end(value);
-      if (path === "/") response.writeHead(200, { "Content-Type": "text/html; charset=utf-8" }).end(readFileSync(kTemplate, "utf8").replace("connect-src 'none'", "connect-src 'self'").replace(/@@(results|values|maps)@@/g, ""));
-      else if (path === "/api/results") json({ ...all, revision, reports: all.reports.filter(({ id }) => !missing.has(id)), maps: missing.has("maps") ? [] : all.maps });
+      if (path === "/")
+        response.writeHead(200, { "Content-Type": "text/html; charset=utf-8" }).end(
+          readFileSync(kTemplate, "utf8")
+            .replace("connect-src 'none'", "connect-src 'self'")
+            .replace(/@@(results|values|maps)@@/g, ""),
+        );
+      else if (path === "/api/results")
+        json({ ...all, revision, reports: all.reports.filter(({ id }) => !missing.has(id)), maps: missing.has("maps") ? [] : all.maps });
       else if (path === "/api/values") bytes(block("values"));
       else if (path === "/api/maps") bytes(block("maps"));
-      else if (path === "/api/maps/0/1/1") bytes(Buffer.from(Float32Array.from({ length: tokens * tokens }, (_, index) => (index % tokens === Math.floor(index / tokens) ? 1 : 0)).buffer));
+      else if (path === "/api/maps/0/1/1")
+        bytes(
+          Buffer.from(
+            Float32Array.from({ length: tokens * tokens }, (_, index) => (index % tokens === Math.floor(index / tokens) ? 1 : 0)).buffer,
+          ),
+        );
       else if (path === "/api/analyses" && body.includes("circuits") && asked.filter((each) => each.includes("analyses")).length === 1)
         json({ error: { kind: "busy", message: "other work waits already" } }, 429);
       else if (request.method === "POST") json({ job: ++jobs }, 202);
@@ -57,7 +69,9 @@ async function serve(without: string[]): Promise<Served> {
   });
   await new Promise<void>((ready) => server.listen(0, "127.0.0.1", ready));
   return {
-    address: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`, asked, server,
+    address: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`,
+    asked,
+    server,
     async happens(job, what, state, more = {}) {
       await expect.poll(() => stream !== undefined).toBe(true);
       if (state === "done") {
@@ -89,12 +103,16 @@ afterEach(async () => {
 
 describe("the served page", () => {
   test("runs a text: progress, and its maps when it has ended", async () => {
-    const { served, view: { page, problems } } = await open("#attention", "attention", "attention_without_first", "maps");
+    const {
+      served,
+      view: { page, problems },
+    } = await open("#attention", "attention", "attention_without_first", "maps");
     await expect.poll(() => page.locator("main").textContent()).toContain("There are no maps yet");
     await page.getByLabel("the text to run").fill("To be, or not to be");
     await page.getByLabel("layers to run").selectOption("2");
     await page.getByRole("button", { name: "Run", exact: true }).click();
-    await expect.poll(() => served.asked).toEqual([`POST /api/attention ${JSON.stringify({ model: "shakespeare-gpt2", text: "To be, or not to be", without_first: true, layers: "2" })}`]);
+    const body = { model: "shakespeare-gpt2", text: "To be, or not to be", without_first: true, layers: "2" };
+    await expect.poll(() => served.asked).toEqual([`POST /api/attention ${JSON.stringify(body)}`]);
     await expect.poll(() => page.locator(".job-said").first().textContent()).toBe("starting");
     await served.happens(1, "attention", "running", { progress: { done: 2, total: 6, seconds: 1, seconds_left: 3.2 } });
     await expect.poll(() => page.locator(".job-said").first().textContent()).toBe("2 of 6, about 3 s left");
@@ -107,7 +125,10 @@ describe("the served page", () => {
   });
 
   test("cancels, and says why a job failed", async () => {
-    const { served, view: { page, problems } } = await open("#attention");
+    const {
+      served,
+      view: { page, problems },
+    } = await open("#attention");
     const run = page.getByRole("button", { name: "Run", exact: true });
     await expect.poll(() => run.isDisabled()).toBe(true);
     await page.getByLabel("the text to run").fill("x");
@@ -123,7 +144,10 @@ describe("the served page", () => {
   });
 
   test("starts an analysis that is missing; a refusal is said", async () => {
-    const { served, view: { page } } = await open("#heads", "circuits", "spectrum");
+    const {
+      served,
+      view: { page },
+    } = await open("#heads", "circuits", "spectrum");
     const run = page.locator(".absent").getByRole("button", { name: "Run" });
     await run.click();
     await expect.poll(() => page.locator(".job-said.failed").textContent()).toBe("other work waits already");
@@ -134,7 +158,23 @@ describe("the served page", () => {
   });
 
   test("a first screen says that nothing was measured, takes a text, and starts everything", async () => {
-    const { served, view: { page, problems } } = await open("", "spectrum", "mla", "weights", "similarity", "overlap", "circuits", "composition", "attention", "attention_without_first", "induction", "maps");
+    const {
+      served,
+      view: { page, problems },
+    } = await open(
+      "",
+      "spectrum",
+      "mla",
+      "weights",
+      "similarity",
+      "overlap",
+      "circuits",
+      "composition",
+      "attention",
+      "attention_without_first",
+      "induction",
+      "maps",
+    );
     await expect.poll(() => page.locator("main").textContent()).toContain("Nothing has been measured yet.");
     expect(await page.locator("main").textContent()).not.toContain("far enough from its null");
     expect(await page.locator("footer").textContent()).not.toContain("leaves this computer");
@@ -153,7 +193,10 @@ describe("the served page", () => {
   });
 
   test("shows what another page has run, and leaves what is typed here as it is", async () => {
-    const { served, view: { page, problems } } = await open("", "circuits");
+    const {
+      served,
+      view: { page, problems },
+    } = await open("", "circuits");
     await page.waitForSelector('[data-chart="overview-wall"]');
     await page.evaluate(() => void (location.hash = "attention"));
     const box = page.getByLabel("the text to run");
@@ -170,7 +213,9 @@ describe("the served page", () => {
   });
 
   test("fetches the whole map of a head that has a thumbnail only, with exact weights", async () => {
-    const { view: { page, problems } } = await open("#attention?l=1&h=1");
+    const {
+      view: { page, problems },
+    } = await open("#attention?l=1&h=1");
     await page.waitForSelector(".tokens");
     await expect.poll(() => page.locator(".attention-map .absent").count()).toBe(0);
     const box = (await page.locator('[data-chart="attention-map"] .chart-body svg image').boundingBox())!;

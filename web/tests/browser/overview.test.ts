@@ -12,7 +12,9 @@ describe("overview", () => {
   test("is what a report opens with, in this order", async () => {
     const { page, close } = await open_report(kWhole);
     await expect.poll(() => page.locator("h1").textContent()).toBe("shakespeare-gpt2");
-    await expect.poll(() => page.locator("main h2").allTextContents()).toEqual(["What stands out", "Rank atlas", "Every head on one text", "Heads at a glance", "Spectra against the null"]);
+    await expect
+      .poll(() => page.locator("main h2").allTextContents())
+      .toEqual(["What stands out", "Rank atlas", "Every head on one text", "Heads at a glance", "Spectra against the null"]);
     await close();
   });
 
@@ -22,7 +24,8 @@ describe("overview", () => {
     const count = await found.count();
     expect(count).toBeGreaterThan(0);
     expect(count).toBeLessThanOrEqual(6);
-    for (const address of await found.locator("a").evaluateAll((links) => links.map((link) => link.getAttribute("href")!))) expect(address).toMatch(/^#(spectra|heads|weights|similarity|attention)\?/);
+    for (const address of await found.locator("a").evaluateAll((links) => links.map((link) => link.getAttribute("href")!)))
+      expect(address).toMatch(/^#(spectra|heads|weights|similarity|attention)\?/);
     await found.locator('a[href^="#spectra"]').first().click();
     await expect.poll(() => page.locator("h1").textContent()).toBe("Spectra");
     expect(problems).toEqual([]);
@@ -51,15 +54,25 @@ describe("overview", () => {
 
   test("several models stand side by side", async () => {
     const { page, close } = await open_report(kTwoModels);
-    await expect.poll(() => page.locator('[data-chart="overview-models"] .legend button').allTextContents()).toEqual(["shakespeare-llama", "shakespeare-gpt2"]);
+    await expect
+      .poll(() => page.locator('[data-chart="overview-models"] .legend button').allTextContents())
+      .toEqual(["shakespeare-llama", "shakespeare-gpt2"]);
     await close();
   });
 
   test("a report with half its analyses missing says what makes them", async () => {
     const { page, close } = await open_report(kPartial);
-    await expect.poll(() => page.locator("main h2").allTextContents()).toEqual(expect.arrayContaining(["Rank atlas", "Every head on one text", "Heads at a glance", "Spectra against the null"]));
-    await expect.poll(() => page.locator(".absent code").allTextContents()).toEqual([
-      "attnscope spectrum MODEL --values --per-head", "attnscope report MODEL --text-file FILE -o report.html", "attnscope circuits MODEL", "attnscope spectrum MODEL --values --per-head"]);
+    await expect
+      .poll(() => page.locator("main h2").allTextContents())
+      .toEqual(expect.arrayContaining(["Rank atlas", "Every head on one text", "Heads at a glance", "Spectra against the null"]));
+    await expect
+      .poll(() => page.locator(".absent code").allTextContents())
+      .toEqual([
+        "attnscope spectrum MODEL --values --per-head",
+        "attnscope report MODEL --text-file FILE -o report.html",
+        "attnscope circuits MODEL",
+        "attnscope spectrum MODEL --values --per-head",
+      ]);
     await close();
   });
 

@@ -71,7 +71,8 @@ describe("the page", () => {
       }
       report.command = kHostile;
       report.left_out.push({ part: "maps", model: kHostile, why: kHostile, command: kHostile });
-      for (const text of report.texts) Object.assign(text, { model: kHostile, tokens: text.tokens.map((token) => ({ ...token, text: kHostile })) });
+      for (const text of report.texts)
+        Object.assign(text, { model: kHostile, tokens: text.tokens.map((token) => ({ ...token, text: kHostile })) });
       for (const map of report.maps) map.model = kHostile;
     });
     expect(readFileSync(file, "utf8").match(/<script(?! type="application)/g)).toHaveLength(1);

@@ -37,7 +37,10 @@ export function changed_report(sample: Sample, name: string, change: (file: Repo
   change(results);
   const packed = gzipSync(JSON.stringify(results)).toString("base64");
   const file = `${kWeb}/build/${name}.html`;
-  writeFileSync(file, readFileSync(report_file(sample), "utf8").replace(kResults, (_, head: string) => head + packed));
+  writeFileSync(
+    file,
+    readFileSync(report_file(sample), "utf8").replace(kResults, (_, head: string) => head + packed),
+  );
   return file;
 }
 

@@ -65,7 +65,9 @@ function kept_map(layer: number, head: number): Float32Array {
   const bytes = readFileSync(file);
   rmSync(folder, { recursive: true });
   const header = Number(bytes.readBigUInt64LE(0));
-  const { shape, data_offsets } = (JSON.parse(bytes.subarray(8, 8 + header).toString()) as { attentions: { shape: number[]; data_offsets: number[] } }).attentions;
+  const { shape, data_offsets } = (
+    JSON.parse(bytes.subarray(8, 8 + header).toString()) as { attentions: { shape: number[]; data_offsets: number[] } }
+  ).attentions;
   const [, heads, tokens] = shape as [number, number, number, number];
   const begin = 8 + header + data_offsets[0]! + 4 * (layer * heads + head) * tokens * tokens;
   return new Float32Array(Uint8Array.from(bytes.subarray(begin, begin + 4 * tokens * tokens)).buffer);
@@ -105,7 +107,9 @@ describe("serve", () => {
   test("a model with a bad matrix is shown after every analysis", async () => {
     for (const name of ["without-k", "nan-v"]) {
       const model = kBroken.find((each) => each.name === name)!;
-      const { view: { page, problems } } = await serve("", broken_model(model));
+      const {
+        view: { page, problems },
+      } = await serve("", broken_model(model));
       await page.getByRole("button", { name: "Run everything that is missing" }).click();
       await page.locator('[data-chart="overview-atlas"]').waitFor();
       await expect.poll(() => page.getByRole("button", { name: "Run everything that is missing" }).count()).toBe(0);

@@ -56,7 +56,8 @@ describe("similarity", () => {
     const file = changed_report(kWhole, "similarity-skipped", (results) => {
       const similarity = results.reports.find(({ id }) => id === "similarity")!;
       similarity.rows = (similarity.rows as SimilarityRow[]).filter((row) => row.layer !== 3);
-      for (const matrix of ["q", "k", "v"]) similarity.skipped.push({ model: results.models[0]!.name, layer: 3, matrix, head: null, reason: "holds Inf" });
+      for (const matrix of ["q", "k", "v"])
+        similarity.skipped.push({ model: results.models[0]!.name, layer: 3, matrix, head: null, reason: "holds Inf" });
     });
     const { page, problems, close } = await open_file(file, "#similarity");
     await expect.poll(() => page.locator(".chart-laminar").first().textContent()).toContain("– skipped");

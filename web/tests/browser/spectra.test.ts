@@ -31,7 +31,12 @@ describe("spectra", () => {
   test("axes, panels and layers change what is drawn", async () => {
     const { page, close } = await open_report(kWhole, "#spectra");
     const path = () => page.locator(`${kChart} .chart-body path`).nth(1).getAttribute("d");
-    for (const [group, button] of [["vertical axis", "linear"], ["horizontal axis", "log x"], ["panels", "By matrix"], ["Layers", "0"]] as const) {
+    for (const [group, button] of [
+      ["vertical axis", "linear"],
+      ["horizontal axis", "log x"],
+      ["panels", "By matrix"],
+      ["Layers", "0"],
+    ] as const) {
       const before = await path();
       await page.getByRole("group", { name: group }).getByRole("button", { name: button, exact: true }).click();
       await expect.poll(() => path(), { message: group }).not.toBe(before);
@@ -67,7 +72,9 @@ describe("spectra", () => {
     const rows = results_of(report_file(kWhole)).reports.find(({ id }) => id === "spectrum")!.rows as SpectrumRow[];
     for (const matrix of ["q", "v"]) {
       const { spectral_norm } = rows.find((row) => row.layer === 0 && row.matrix === matrix && row.head === null)!;
-      await expect.poll(() => page.locator(`.legend [data-series="${matrix}"] .legend-value`).first().textContent()).toBe(format_number(spectral_norm, "tick"));
+      await expect
+        .poll(() => page.locator(`.legend [data-series="${matrix}"] .legend-value`).first().textContent())
+        .toBe(format_number(spectral_norm, "tick"));
     }
     await close();
   });

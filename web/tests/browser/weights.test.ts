@@ -7,7 +7,9 @@ import { changed_report, kTwoModels, kWhole, kWithoutWeights, report_file, resul
 with_browser();
 
 const row_of = (layer: number, matrix: string, head: number | null): WeightsRow =>
-  (results_of(report_file(kWhole)).reports.find(({ id }) => id === "weights")!.rows as WeightsRow[]).find((row) => row.layer === layer && row.matrix === matrix && row.head === head)!;
+  (results_of(report_file(kWhole)).reports.find(({ id }) => id === "weights")!.rows as WeightsRow[]).find(
+    (row) => row.layer === layer && row.matrix === matrix && row.head === head,
+  )!;
 
 describe("weights", () => {
   holds_as_view("#weights");

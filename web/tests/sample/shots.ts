@@ -8,7 +8,10 @@ if (!file || !out) throw new Error("usage: shots.ts FILE.html OUT_DIR FRAGMENTâ€
 const widths = (process.env.WIDTHS ?? "390,1280,2560").split(",").map(Number);
 const themes = (process.env.THEMES ?? "light,dark").split(",") as ("light" | "dark")[];
 mkdirSync(out, { recursive: true });
-const browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: ["--no-sandbox", "--disable-dev-shm-usage"] });
+const browser = await chromium.launch({
+  executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
+  args: ["--no-sandbox", "--disable-dev-shm-usage"],
+});
 for (const fragment of fragments)
   for (const width of widths)
     for (const theme of themes) {

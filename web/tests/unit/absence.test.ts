@@ -5,7 +5,12 @@ import { analysis_of, kModel, report_of } from "./report_by_hand";
 
 const model = (name: string) => ({ ...kModel, name });
 const [a, b, c] = [model("a"), model("b"), model("c")];
-const left_out = (name: string): LeftOut => ({ part: "spectrum", model: name, why: `${name} is too large`, command: `attnscope spectrum ${name}` });
+const left_out = (name: string): LeftOut => ({
+  part: "spectrum",
+  model: name,
+  why: `${name} is too large`,
+  command: `attnscope spectrum ${name}`,
+});
 
 describe("an analysis that a report of several models lacks", () => {
   const report = report_of({ models: [a, b, c], left_out: [left_out("a"), left_out("c")] });
@@ -20,7 +25,8 @@ describe("an analysis that a report of several models lacks", () => {
 
   test("is said of each of the models that are shown", () => {
     expect(absence(report, [a, c], "spectrum")).toEqual({
-      why: "a: a is too large; c: c is too large", commands: ["attnscope spectrum a", "attnscope spectrum c"],
+      why: "a: a is too large; c: c is too large",
+      commands: ["attnscope spectrum a", "attnscope spectrum c"],
     });
   });
 });

@@ -1,28 +1,51 @@
 import { describe, expect, test } from "vitest";
 import { map_words } from "../../src/chart/map";
 import { wall_words } from "../../src/chart/wall";
-import { attention_charts, attention_choice, head_facts, map_chart, max_rank_chart, profile_chart, text_heatmaps, wall_chart } from "../../src/views/attention/charts";
-import { collapsed_words } from "../../src/shaping/words";
-import { exact_map, looks_at, received, stored_map, without_first_key } from "../../src/shaping/head_maps";
-import { make_pointing } from "../../src/views/attention/pointing";
-import { ends_line, shown_token } from "../../src/views/attention/tokens";
-import { is_zoomed, moved, whole_window, window_param, window_text, zoomed } from "../../src/views/attention/window";
 import { progress_words } from "../../src/live/jobs";
+import { exact_map, looks_at, received, stored_map, without_first_key } from "../../src/shaping/head_maps";
+import { collapsed_words } from "../../src/shaping/words";
+import { attention_choice, head_facts, map_chart, max_rank_chart, profile_chart, wall_chart } from "../../src/views/attention/charts";
+import { make_pointing } from "../../src/views/attention/pointing";
+import { text_heatmaps } from "../../src/views/attention/text_heatmaps";
+import { ends_line, shown_token } from "../../src/views/attention/tokens";
+import { attention_view } from "../../src/views/attention/view";
+import { is_zoomed, moved, whole_window, window_param, window_text, zoomed } from "../../src/views/attention/window";
 import { analysis_of, attention_row, even_triangle, heads_of, kModel, reading_of, report_of } from "./report_by_hand";
 
 const heads = heads_of(kModel);
 const rows = heads.map((place) => attention_row("small", place, { energy_rank: 1 + place.head }));
-const layers = [0, 1, 2].map((layer) => ({ model: "small", layer, head: null, sequences: 2, max_rank: 4, mean_max_rank: 5, mean_max_rank_error: 0.5, mean_columns: 3, collapsed: layer > 0 }));
+const layers = [0, 1, 2].map((layer) => ({
+  model: "small",
+  layer,
+  head: null,
+  sequences: 2,
+  max_rank: 4,
+  mean_max_rank: 5,
+  mean_max_rank_error: 0.5,
+  mean_columns: 3,
+  collapsed: layer > 0,
+}));
 const parameters = { length: 8, sequences: 2, energy: 0.9 };
 const text = { model: "small", tokens: Array.from({ length: 8 }, (_, id) => ({ id, text: ` t${id}` })) };
 const whole = { model: "small", layer: 0, head: 1, tokens: 8, side: 8, causal: true, at: 0 };
 const triangle = even_triangle(8);
 const thumbnail = { ...whole, head: 2, side: 4, causal: false, at: triangle.length };
 const bytes = new Uint8Array([...triangle, ...new Uint8Array(16).fill(100)]);
-const report = report_of({
-  reports: [analysis_of("attention", [...rows, ...layers], parameters), analysis_of("attention_without_first", rows.map((row) => ({ ...row, energy_rank: 9 })), parameters)],
-  texts: [text], maps: [whole, thumbnail],
-}, bytes);
+const report = report_of(
+  {
+    reports: [
+      analysis_of("attention", [...rows, ...layers], parameters),
+      analysis_of(
+        "attention_without_first",
+        rows.map((row) => ({ ...row, energy_rank: 9 })),
+        parameters,
+      ),
+    ],
+    texts: [text],
+    maps: [whole, thumbnail],
+  },
+  bytes,
+);
 const reading = reading_of(report);
 
 describe("maps", () => {
@@ -35,7 +58,11 @@ describe("maps", () => {
   });
 
   test("what a query looks at, and what a key receives from those that can look at it", () => {
-    expect(looks_at(map, 3).slice(0, 5).map((weight) => Number(weight.toFixed(2)))).toEqual([0.25, 0.25, 0.25, 0.25, 0]);
+    expect(
+      looks_at(map, 3)
+        .slice(0, 5)
+        .map((weight) => Number(weight.toFixed(2))),
+    ).toEqual([0.25, 0.25, 0.25, 0.25, 0]);
     expect(received(map)[7]).toBeCloseTo(0.125, 2);
     expect(received({ ...map, causal: false })[7]).toBeCloseTo(0.125 / 8, 3);
   });
@@ -63,7 +90,11 @@ describe("maps", () => {
 
   test("the wall tells whole maps, thumbnails and missing ones apart", () => {
     const wall = wall_chart(reading, attention_choice(reading));
-    expect([1, 2, 3].map((head) => wall_words(wall, 0, head))).toEqual(["layer 0, head 1", "layer 0, head 2: a thumbnail", "layer 0, head 3: no map in this report"]);
+    expect([1, 2, 3].map((head) => wall_words(wall, 0, head))).toEqual([
+      "layer 0, head 1",
+      "layer 0, head 2: a thumbnail",
+      "layer 0, head 3: no map in this report",
+    ]);
   });
 });
 
@@ -79,7 +110,10 @@ describe("charts", () => {
 
   test("MaxRank has the means of maxima with their errors, and the largest mean of several texts", () => {
     const { lines } = max_rank_chart(reading, attention_choice(reading))!.panels[0]!;
-    expect(lines.map((line) => [line.series, Array.from(line.y)])).toEqual([["mean", [5, 5, 5]], ["max", [4, 4, 4]]]);
+    expect(lines.map((line) => [line.series, Array.from(line.y)])).toEqual([
+      ["mean", [5, 5, 5]],
+      ["max", [4, 4, 4]],
+    ]);
     expect(Array.from(lines[0]!.error!)).toEqual([0.5, 0.5, 0.5]);
   });
 
@@ -91,8 +125,11 @@ describe("charts", () => {
   });
 
   test("collapsed layers are named in runs, and only where the report says so", () => {
-    const named = (collapsed: (boolean | null)[]) => collapsed_words(collapsed.map((value, layer) => ({ ...layers[0]!, layer, collapsed: value as boolean }) as never));
-    expect(named([false, true, true, false, true])).toBe("Layers 1, 2 and 4 have collapsed (fewer than two directions in the richest head and fewer than two columns in the mean).");
+    const named = (collapsed: (boolean | null)[]) =>
+      collapsed_words(collapsed.map((value, layer) => ({ ...layers[0]!, layer, collapsed: value as boolean }) as never));
+    expect(named([false, true, true, false, true])).toBe(
+      "Layers 1, 2 and 4 have collapsed (fewer than two directions in the richest head and fewer than two columns in the mean).",
+    );
     expect(named([false, true])).toMatch(/^Layer 1 has collapsed \(/);
     expect(named([false, false])).toMatch(/^No layer has collapsed \(fewer than two directions/);
     expect(named([null, null])).toBeUndefined();
@@ -100,12 +137,15 @@ describe("charts", () => {
   });
 
   test("a head's figures in a line", () => {
-    expect(head_facts(rows[0] as never).map(({ value, label }) => `${value} ${label}`).join(", ")).toBe(
-      "1 rank, 6 columns, 1.50 nats, 25\u202f% first token, 10\u202f% previous, 20\u202f% itself, 3.3 tokens away");
+    expect(
+      head_facts(rows[0] as never)
+        .map(({ value, label }) => `${value} ${label}`)
+        .join(", "),
+    ).toBe("1 rank, 6 columns, 1.50 nats, 25\u202f% first token, 10\u202f% previous, 20\u202f% itself, 3.3 tokens away");
   });
 
   test("a report without a text has none of them", () => {
-    expect(attention_charts(reading_of(report_of({})))).toEqual([]);
+    expect(attention_view.charts!(reading_of(report_of({})))).toEqual([]);
   });
 });
 
@@ -147,7 +187,15 @@ test("a pointed query comes before a held one, and holding twice lets go", () =>
 });
 
 test("tokens show what would not be seen, and nothing turns the text around", () => {
-  expect(["\n", "\\n", " to", "   ", "\u001b[31m", "a\u202eb", "\t"].map(shown_token)).toEqual(["⏎", "⏎", " to", "␣␣␣", "␛[31m", "a⟨U+202E⟩b", "⇥"]);
+  expect(["\n", "\\n", " to", "   ", "\u001b[31m", "a\u202eb", "\t"].map(shown_token)).toEqual([
+    "⏎",
+    "⏎",
+    " to",
+    "␣␣␣",
+    "␛[31m",
+    "a⟨U+202E⟩b",
+    "⇥",
+  ]);
   expect(["\n", "\\n", "a"].map(ends_line)).toEqual([true, true, false]);
 });
 

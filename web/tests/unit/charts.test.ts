@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
-import { draw, picture, to_vega_lite, type Chart } from "../../src/chart/chart";
-import { scale_colour } from "../../src/chart/colour_scale";
 import { ticks_of } from "../../src/chart/axis";
 import { bars_words } from "../../src/chart/bars";
+import { draw, picture, to_vega_lite, type Chart } from "../../src/chart/chart";
+import { scale_colour } from "../../src/chart/colour_scale";
 import { image_layout, image_words } from "../../src/chart/image";
 import { laminar_layout, laminar_words } from "../../src/chart/laminar";
 import { lines_layout, vertices } from "../../src/chart/lines";
@@ -14,7 +14,10 @@ import { kEveryChart, kHostile } from "./every_chart";
 import { rendered } from "./vega";
 
 describe.each(kEveryChart.map((chart) => [chart.name, chart] as const))("%s", (_name, chart) => {
-  test.each([[390, kLight], [1280, kDark]] as const)("draws at %d pixels with finite places", (width, theme) => {
+  test.each([
+    [390, kLight],
+    [1280, kDark],
+  ] as const)("draws at %d pixels with finite places", (width, theme) => {
     const text = svg_text(draw(chart, theme, { width }));
     expect(text).not.toMatch(/NaN|undefined|Infinity/);
     expect(text).not.toMatch(/<img|<script|\u001b/);
@@ -40,8 +43,14 @@ const find = <Kind extends Chart["kind"]>(kind: Kind, name: string = kind) =>
 
 /** How far colours are apart in OKLab × 100; "rgb(1, 2, 3)" or "#010203". */
 function distance(first: string, second: string): number {
-  const hex = (colour: string) => colour.startsWith("#") ? colour
-    : `#${colour.match(/\d+/g)!.slice(0, 3).map((part) => Number(part).toString(16).padStart(2, "0")).join("")}`;
+  const hex = (colour: string) =>
+    colour.startsWith("#")
+      ? colour
+      : `#${colour
+          .match(/\d+/g)!
+          .slice(0, 3)
+          .map((part) => Number(part).toString(16).padStart(2, "0"))
+          .join("")}`;
   const [a, b] = [oklab(hex(first)), oklab(hex(second))];
   return 100 * Math.hypot(a[0] - b[0], a[1] - b[1], a[2] - b[2]);
 }
@@ -67,11 +76,13 @@ describe("lines", () => {
     expect(domain("x")).toEqual(chart.x.domain);
     expect(domain("y")).toEqual(chart.y.domain);
     const drawn = items.filter((item) => item.kind === "line");
-    const wanted = chart.panels.flatMap((panel) => panel.lines.flatMap((each) =>
-      vertices(chart, each).map((point, index) => point ?? [each.x[index]!, null])));
+    const wanted = chart.panels.flatMap((panel) =>
+      panel.lines.flatMap((each) => vertices(chart, each).map((point, index) => point ?? [each.x[index]!, null])),
+    );
     expect(drawn).toHaveLength(wanted.length);
-    expect(drawn.map((item) => [item.datum.x, item.datum.y])).toEqual(wanted.map((point) =>
-      point.map((value) => value && Number(value.toPrecision(7)))));
+    expect(drawn.map((item) => [item.datum.x, item.datum.y])).toEqual(
+      wanted.map((point) => point.map((value) => value && Number(value.toPrecision(7)))),
+    );
     expect(new Set(drawn.map((item) => item.stroke))).toEqual(new Set(chart.series.map((series) => colour_of(kLight, series.colour))));
   });
 });
@@ -98,7 +109,9 @@ test("points of a scatter are in Vega-Lite where they are on the page", async ()
   const chart = find("scatter");
   const { items, domain } = await rendered(to_vega_lite(chart, kLight));
   expect(domain("x")).toEqual(chart.x.domain);
-  expect(items.map((item) => [item.datum.x, item.datum.y])).toEqual(chart.points.map((point) => [point.x, point.y].map((value) => Number(value.toPrecision(7)))));
+  expect(items.map((item) => [item.datum.x, item.datum.y])).toEqual(
+    chart.points.map((point) => [point.x, point.y].map((value) => Number(value.toPrecision(7)))),
+  );
   items.forEach((item, index) => expect(item.fill).toBe(colour_of(kLight, chart.points[index]!.colour)));
 });
 
@@ -116,8 +129,15 @@ describe("labels that would touch are left out", () => {
   test("of a heatmap's rows", () => {
     const chart = find("heatmap");
     const labels = range(32).map(String);
-    const deep = { ...chart, rows: { ...chart.rows, labels }, columns: { ...chart.columns, labels }, cells: labels.map(() => labels.map(() => 0.5)) };
-    const places = all_by_tag(draw(deep, kLight, { width: 300 }), "text").filter((text) => text.attributes["text-anchor"] === "end").map((text) => Number(text.attributes.y));
+    const deep = {
+      ...chart,
+      rows: { ...chart.rows, labels },
+      columns: { ...chart.columns, labels },
+      cells: labels.map(() => labels.map(() => 0.5)),
+    };
+    const places = all_by_tag(draw(deep, kLight, { width: 300 }), "text")
+      .filter((text) => text.attributes["text-anchor"] === "end")
+      .map((text) => Number(text.attributes.y));
     expect(places.length).toBeGreaterThan(8);
     places.slice(1).forEach((y, index) => expect(y - places[index]!).toBeGreaterThanOrEqual(14));
   });
@@ -132,7 +152,8 @@ describe("labels that would touch are left out", () => {
 });
 
 describe("words under the pointer", () => {
-  const chart = <Kind extends Chart["kind"]>(kind: Kind) => kEveryChart.find((each): each is Extract<Chart, { kind: Kind }> => each.kind === kind)!;
+  const chart = <Kind extends Chart["kind"]>(kind: Kind) =>
+    kEveryChart.find((each): each is Extract<Chart, { kind: Kind }> => each.kind === kind)!;
 
   test("of a distribution: the layer's density in a bin, or why there is none", () => {
     const { plot, row_height } = laminar_layout(chart("laminar"), { width: 600 });

@@ -1,17 +1,34 @@
 import { describe, expect, test } from "vitest";
 import { numbers_of_planes } from "../../src/data/load";
 import { byte_of_weight, map_bytes, row_entropies, weight_of_byte } from "../../src/data/maps";
-import { at_threshold, cumulative_energy, matrices_of, row_at, rows_of, skipped_reason, thinned_indices, type Report } from "../../src/data/report";
+import {
+  at_threshold,
+  cumulative_energy,
+  matrices_of,
+  row_at,
+  rows_of,
+  skipped_reason,
+  thinned_indices,
+  type Report,
+} from "../../src/data/report";
 import type { MapPlace, ReportFile } from "../../src/data/report_file";
 
 const spectrum_row = (model: string, layer: number, matrix: string, head: number | null) => ({ model, layer, matrix, head });
 
 function report(): Report {
   const file = {
-    reports: [{
-      id: "spectrum", rows: [spectrum_row("a", 0, "up", null), spectrum_row("a", 0, "q", null), spectrum_row("a", 0, "q", 1), spectrum_row("b", 0, "k", null)],
-      skipped: [{ model: "a", layer: 1, matrix: "q", reason: "holds NaN" }],
-    }],
+    reports: [
+      {
+        id: "spectrum",
+        rows: [
+          spectrum_row("a", 0, "up", null),
+          spectrum_row("a", 0, "q", null),
+          spectrum_row("a", 0, "q", 1),
+          spectrum_row("b", 0, "k", null),
+        ],
+        skipped: [{ model: "a", layer: 1, matrix: "q", reason: "holds NaN" }],
+      },
+    ],
     maps: [],
   } as unknown as ReportFile;
   return { file, values: new Float32Array(0), maps: new Uint8Array([1, 2, 3, 4, 5, 6]), live: false };

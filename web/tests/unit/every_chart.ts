@@ -20,87 +20,244 @@ const bell = (index: number, bins: number) => Math.exp(-(((index - bins / 2) / (
 
 export const kEveryChart: readonly Chart[] = [
   {
-    kind: "lines", name: "lines", title: ["W", { sub: "Q" }, " of ", kHostile], note: "One panel a layer.",
-    x: { title: "index", scale: "log", domain: [1, 40] }, y: { title: "value", scale: "log", domain: [0.01, 10] }, rule: 1,
-    series: [{ key: "q", label: ["W", { sub: "Q" }], colour: { role: "q" } }, { key: "null", label: "null", colour: "null" }],
+    kind: "lines",
+    name: "lines",
+    title: ["W", { sub: "Q" }, " of ", kHostile],
+    note: "One panel a layer.",
+    x: { title: "index", scale: "log", domain: [1, 40] },
+    y: { title: "value", scale: "log", domain: [0.01, 10] },
+    rule: 1,
+    series: [
+      { key: "q", label: ["W", { sub: "Q" }], colour: { role: "q" } },
+      { key: "null", label: "null", colour: "null" },
+    ],
     panels: range(3).map((panel) => ({
       title: `Layer ${panel}`,
       lines: [
-        { series: "q", x: range(40).map((index) => index + 1), y: range(40).map((index) => (index === 7 ? null : 5 / (index + 1 + panel))) },
+        {
+          series: "q",
+          x: range(40).map((index) => index + 1),
+          y: range(40).map((index) => (index === 7 ? null : 5 / (index + 1 + panel))),
+        },
         { series: "null", x: [1, 40], y: [2, 0.001] },
       ],
     })),
   },
   {
-    kind: "lines", name: "lines-errors", title: "MaxRank", x: { title: "layer", scale: "linear", domain: [0, 5], integers: true },
-    y: { title: "rank", scale: "linear", domain: [0, 100] }, points: true, end_labels: true,
-    series: [{ key: "max", label: "max", colour: "accent" }, { key: "mean", label: kHostile, colour: { model: 1 }, dash: "6 2" }],
-    panels: [{ lines: [
-      { series: "max", x: range(6), y: [89, 66, 40, 18, 35, 3], error: [2, 3, 4, null, 2, 1] },
-      { series: "mean", x: range(6), y: [80, 60, 38, 17, null, 2] },
-    ] }],
+    kind: "lines",
+    name: "lines-errors",
+    title: "MaxRank",
+    x: { title: "layer", scale: "linear", domain: [0, 5], integers: true },
+    y: { title: "rank", scale: "linear", domain: [0, 100] },
+    points: true,
+    end_labels: true,
+    series: [
+      { key: "max", label: "max", colour: "accent" },
+      { key: "mean", label: kHostile, colour: { model: 1 }, dash: "6 2" },
+    ],
+    panels: [
+      {
+        lines: [
+          { series: "max", x: range(6), y: [89, 66, 40, 18, 35, 3], error: [2, 3, 4, null, 2, 1] },
+          { series: "mean", x: range(6), y: [80, 60, 38, 17, null, 2] },
+        ],
+      },
+    ],
   },
   {
-    kind: "heatmap", name: "heatmap", title: "OV copying score", note: "Eigenvalues, +1: all positive.", rows: { title: "layer", labels: labels(4) },
-    columns: { title: "head", labels: labels(6) }, scale: { kind: "diverging", domain: [-1, 1], format: "+.2f" }, format: "score", chosen: { row: 1, column: 2 },
-    cells: range(4).map((row) => range(6).map((column) => row === 2 && column === 1 ? "missing" : row === 3 && column === 0 ? { skipped: kHostile } :
-      row === 0 && column === 5 ? null : wave(row * 6 + column))),
+    kind: "heatmap",
+    name: "heatmap",
+    title: "OV copying score",
+    note: "Eigenvalues, +1: all positive.",
+    rows: { title: "layer", labels: labels(4) },
+    columns: { title: "head", labels: labels(6) },
+    scale: { kind: "diverging", domain: [-1, 1], format: "+.2f" },
+    format: "score",
+    chosen: { row: 1, column: 2 },
+    cells: range(4).map((row) =>
+      range(6).map((column) =>
+        row === 2 && column === 1
+          ? "missing"
+          : row === 3 && column === 0
+            ? { skipped: kHostile }
+            : row === 0 && column === 5
+              ? null
+              : wave(row * 6 + column),
+      ),
+    ),
   },
   {
-    kind: "heatmap", name: "heatmap-rank", title: "QK rank", rows: { title: "layer", labels: labels(3) }, columns: { title: "head", labels: labels(4) },
-    scale: { kind: "sequential", domain: [32, 22], format: ".0f" }, format: ".0f", cells: range(3).map((row) => range(4).map((column) => 32 - row * column)),
+    kind: "heatmap",
+    name: "heatmap-rank",
+    title: "QK rank",
+    rows: { title: "layer", labels: labels(3) },
+    columns: { title: "head", labels: labels(4) },
+    scale: { kind: "sequential", domain: [32, 22], format: ".0f" },
+    format: ".0f",
+    cells: range(3).map((row) => range(4).map((column) => 32 - row * column)),
   },
   {
-    kind: "laminar", name: "laminar", title: "Weights", x: { title: "weight", scale: "linear", domain: [-0.3, 0.3] }, row_title: "layer",
-    edges: range(81).map((index) => -0.8 + index * 0.02), scale: { kind: "sequential", domain: [0, 1], transform: "sqrt", format: ".0f" },
-    rows: range(6).map((row) => ({ label: String(row), density: row === 4 ? null : range(80).map((bin) => bell(bin, 80 + row)), mean: 0, std: 0.07 + row * 0.01, ...(row === 4 ? { why: kHostile } : {}) })), null_std: 0.05,
+    kind: "laminar",
+    name: "laminar",
+    title: "Weights",
+    x: { title: "weight", scale: "linear", domain: [-0.3, 0.3] },
+    row_title: "layer",
+    edges: range(81).map((index) => -0.8 + index * 0.02),
+    scale: { kind: "sequential", domain: [0, 1], transform: "sqrt", format: ".0f" },
+    rows: range(6).map((row) => ({
+      label: String(row),
+      density: row === 4 ? null : range(80).map((bin) => bell(bin, 80 + row)),
+      mean: 0,
+      std: 0.07 + row * 0.01,
+      ...(row === 4 ? { why: kHostile } : {}),
+    })),
+    null_std: 0.05,
   },
   {
-    kind: "bars", name: "bars", title: "One layer", x: { title: "weight", scale: "linear", domain: [-1, 1] }, y: { title: "weights", scale: "linear", domain: [0, 1] },
-    series: [{ key: "q", label: "q", colour: { role: "q" } }], bars: [{ series: "q", edges: range(41).map((index) => -1 + index / 20), heights: range(40).map((bin) => bell(bin, 40)) }],
+    kind: "bars",
+    name: "bars",
+    title: "One layer",
+    x: { title: "weight", scale: "linear", domain: [-1, 1] },
+    y: { title: "weights", scale: "linear", domain: [0, 1] },
+    series: [{ key: "q", label: "q", colour: { role: "q" } }],
+    bars: [{ series: "q", edges: range(41).map((index) => -1 + index / 20), heights: range(40).map((bin) => bell(bin, 40)) }],
   },
   {
-    kind: "bars", name: "bars-null", title: "Beside a Gaussian", x: { title: "weight", scale: "linear", domain: [-1, 1] }, y: { title: "density", scale: "log", domain: [0.01, 2] },
-    series: [{ key: "q", label: "q", colour: { role: "q" } }, { key: "null", label: "Gaussian", colour: "null" }],
-    bars: ["q", "null"].map((series) => ({ series, edges: range(41).map((index) => -1 + index / 20), heights: range(40).map((bin) => bell(bin, 40)) })),
+    kind: "bars",
+    name: "bars-null",
+    title: "Beside a Gaussian",
+    x: { title: "weight", scale: "linear", domain: [-1, 1] },
+    y: { title: "density", scale: "log", domain: [0.01, 2] },
+    series: [
+      { key: "q", label: "q", colour: { role: "q" } },
+      { key: "null", label: "Gaussian", colour: "null" },
+    ],
+    bars: ["q", "null"].map((series) => ({
+      series,
+      edges: range(41).map((index) => -1 + index / 20),
+      heights: range(40).map((bin) => bell(bin, 40)),
+    })),
   },
   {
-    kind: "bars", name: "bars-two", title: "Within and across", x: { title: "cosine", scale: "linear", domain: [-1, 1] }, y: { title: "pairs", scale: "linear", domain: [0, 1] },
-    series: [{ key: "in", label: "within", colour: { role: "q" } }, { key: "out", label: kHostile, colour: { role: "v" }, dash: "4 2" }],
-    bars: ["in", "out"].map((series, offset) => ({ series, edges: range(41).map((index) => -1 + index / 20), heights: range(40).map((bin) => bell(bin + offset * 4, 40)) })),
+    kind: "bars",
+    name: "bars-two",
+    title: "Within and across",
+    x: { title: "cosine", scale: "linear", domain: [-1, 1] },
+    y: { title: "pairs", scale: "linear", domain: [0, 1] },
+    series: [
+      { key: "in", label: "within", colour: { role: "q" } },
+      { key: "out", label: kHostile, colour: { role: "v" }, dash: "4 2" },
+    ],
+    bars: ["in", "out"].map((series, offset) => ({
+      series,
+      edges: range(41).map((index) => -1 + index / 20),
+      heights: range(40).map((bin) => bell(bin + offset * 4, 40)),
+    })),
   },
   {
-    kind: "dots", name: "dots", title: "Layer 2 · head 9", rows: [
-      { label: "QK rank", axis: { title: "", scale: "linear", domain: [0, 32], format: ".0f" }, all: range(30).map((index) => 20 + 5 * wave(index)), value: 22 },
-      { label: "OV copying score", axis: { title: "", scale: "linear", domain: [-1, 1], format: "score" }, all: range(30).map((index) => (index === 3 ? null : wave(index))), value: -0.59 },
+    kind: "dots",
+    name: "dots",
+    title: "Layer 2 · head 9",
+    rows: [
+      {
+        label: "QK rank",
+        axis: { title: "", scale: "linear", domain: [0, 32], format: ".0f" },
+        all: range(30).map((index) => 20 + 5 * wave(index)),
+        value: 22,
+      },
+      {
+        label: "OV copying score",
+        axis: { title: "", scale: "linear", domain: [-1, 1], format: "score" },
+        all: range(30).map((index) => (index === 3 ? null : wave(index))),
+        value: -0.59,
+      },
       { label: kHostile, axis: { title: "", scale: "linear", domain: [-1, 1], format: "score" }, all: [], value: null },
     ],
   },
   {
-    kind: "scatter", name: "scatter", title: "Symmetry and copying score", x: { title: "symmetry of QK", scale: "linear", domain: [-1, 1] }, y: { title: "copying score of OV", scale: "linear", domain: [-1, 1] }, zero: true,
-    points: range(30).map((index) => ({ x: wave(index), y: wave(index * 3 + 1), colour: { layer: index % 6, of: 6 }, label: index === 0 ? kHostile : `head ${index}`, chosen: index === 4 })),
+    kind: "scatter",
+    name: "scatter",
+    title: "Symmetry and copying score",
+    x: { title: "symmetry of QK", scale: "linear", domain: [-1, 1] },
+    y: { title: "copying score of OV", scale: "linear", domain: [-1, 1] },
+    zero: true,
+    points: range(30).map((index) => ({
+      x: wave(index),
+      y: wave(index * 3 + 1),
+      colour: { layer: index % 6, of: 6 },
+      label: index === 0 ? kHostile : `head ${index}`,
+      chosen: index === 4,
+    })),
   },
   {
-    kind: "map", name: "map", title: "Layer 3 · head 2", bytes: sample_map(1), side: kSide, colour: "log", query: 7,
-    tokens: range(kSide).map((index) => (index === 3 ? kHostile : ` token${index}`)), entropy: range(kSide).map((index) => Math.log(index + 1)),
+    kind: "map",
+    name: "map",
+    title: "Layer 3 · head 2",
+    bytes: sample_map(1),
+    side: kSide,
+    colour: "log",
+    query: 7,
+    tokens: range(kSide).map((index) => (index === 3 ? kHostile : ` token${index}`)),
+    entropy: range(kSide).map((index) => Math.log(index + 1)),
   },
   {
-    kind: "wall", name: "wall", title: "Every head on one text", layers: 3, heads: 4, colour: "sqrt", chosen: { layer: 1, head: 2 },
+    kind: "wall",
+    name: "wall",
+    title: "Every head on one text",
+    layers: 3,
+    heads: 4,
+    colour: "sqrt",
+    chosen: { layer: 1, head: 2 },
     maps: range(11).map((index) => ({ layer: Math.floor(index / 4), head: index % 4, side: kSide, bytes: sample_map(index) })),
   },
   {
-    kind: "image", name: "image", title: "Raw weights", rows: 16, columns: 24, shape: [192, 288], values: range(16 * 24).map(wave), scale: { kind: "diverging", domain: [-1, 1], format: "~r" },
+    kind: "image",
+    name: "image",
+    title: "Raw weights",
+    rows: 16,
+    columns: 24,
+    shape: [192, 288],
+    values: range(16 * 24).map(wave),
+    scale: { kind: "diverging", domain: [-1, 1], format: "~r" },
     heads: { along: "rows", count: 6 },
   },
   {
-    kind: "graph", name: "graph", title: "Composition", layers: 4, heads: 6,
-    series: [{ key: "q", label: "Q", colour: { role: "q" } }, { key: "k", label: "K", colour: { role: "k" }, dash: "4 2" }],
-    edges: range(8).map((index) => ({ series: index % 2 ? "q" : "k", from: { layer: index % 3, head: index % 6 }, to: { layer: (index % 3) + 1, head: (index * 5) % 6 }, strength: 1 - index / 8,
-      label: index === 0 ? kHostile : `pair ${index}` })),
+    kind: "graph",
+    name: "graph",
+    title: "Composition",
+    layers: 4,
+    heads: 6,
+    series: [
+      { key: "q", label: "Q", colour: { role: "q" } },
+      { key: "k", label: "K", colour: { role: "k" }, dash: "4 2" },
+    ],
+    edges: range(8).map((index) => ({
+      series: index % 2 ? "q" : "k",
+      from: { layer: index % 3, head: index % 6 },
+      to: { layer: (index % 3) + 1, head: (index * 5) % 6 },
+      strength: 1 - index / 8,
+      label: index === 0 ? kHostile : `pair ${index}`,
+    })),
   },
   {
-    kind: "atlas", name: "atlas", title: "Rank atlas", matrices: ["q", "k", "v", "o", "qk", "ov", "kv", "up", "down"], layers: range(4),
-    cells: range(4).map((row) => range(9).map((column) => row === 1 && column === 1 ? "missing" : row === 2 && column === 3 ? { skipped: kHostile } :
-      { rank: 100 + 10 * row + column, null_rank: 150, possible: 192, energy: range(192).map((index) => 1 - (1 - (index + 1) / 192) ** (2 + column)) })),
+    kind: "atlas",
+    name: "atlas",
+    title: "Rank atlas",
+    matrices: ["q", "k", "v", "o", "qk", "ov", "kv", "up", "down"],
+    layers: range(4),
+    cells: range(4).map((row) =>
+      range(9).map((column) =>
+        row === 1 && column === 1
+          ? "missing"
+          : row === 2 && column === 3
+            ? { skipped: kHostile }
+            : {
+                rank: 100 + 10 * row + column,
+                null_rank: 150,
+                possible: 192,
+                energy: range(192).map((index) => 1 - (1 - (index + 1) / 192) ** (2 + column)),
+              },
+      ),
+    ),
   },
 ];

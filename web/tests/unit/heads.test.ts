@@ -1,13 +1,22 @@
 import { describe, expect, test } from "vitest";
-import { composition_chart, detail_chart, energy_chart, head_charts, head_heatmaps, kinds_chart, shares_keys_with } from "../../src/views/heads/charts";
 import { chosen_head, rank_scale, why_skipped } from "../../src/shaping/head_grid";
+import {
+  composition_chart,
+  detail_chart,
+  energy_chart,
+  head_charts,
+  head_heatmaps,
+  kinds_chart,
+  shares_keys_with,
+} from "../../src/views/heads/charts";
 import { analysis_of, attention_row, circuit_row, heads_of, kModel, reading_of, report_of } from "./report_by_hand";
 
 const heads = heads_of(kModel);
 const circuits = (rows: object[], skipped: object[] = []) => report_of({ reports: [analysis_of("circuits", rows, {}, skipped)] });
 const both = (more: (place: { layer: number; head: number }) => object = () => ({})) =>
   heads.flatMap((place) => (["qk", "ov"] as const).map((circuit) => circuit_row("small", circuit, place, more(place))));
-const heatmap = (reading: Parameters<typeof head_heatmaps>[0], name: string) => head_heatmaps(reading).find((chart) => chart.name === name)!;
+const heatmap = (reading: Parameters<typeof head_heatmaps>[0], name: string) =>
+  head_heatmaps(reading).find((chart) => chart.name === name)!;
 
 describe("heatmaps of heads", () => {
   test("six, with a row a layer and a column a query head, also where heads share keys", () => {
@@ -22,7 +31,10 @@ describe("heatmaps of heads", () => {
   test("no value, no row and a skipped row are told apart", () => {
     const rows = both().filter(({ layer, head }) => !(layer === 2 && (head === 0 || head === 1)));
     const skipped = [{ model: "small", layer: 2, matrix: "k", head: 1, reason: "holds NaN" }];
-    const report = circuits(rows.map((row) => (row.layer === 0 && row.head === 3 ? { ...row, symmetry: null } : row)), skipped);
+    const report = circuits(
+      rows.map((row) => (row.layer === 0 && row.head === 3 ? { ...row, symmetry: null } : row)),
+      skipped,
+    );
     const { cells } = heatmap(reading_of(report), "heads-symmetry");
     expect([cells[0]![3], cells[2]![0], cells[2]![1], cells[1]![1]]).toEqual([null, "missing", { skipped: "holds NaN" }, 0.2]);
     expect(why_skipped(report, "small", "circuits", { layer: 2, head: 1 }, "ov")).toBeUndefined();
@@ -38,7 +50,21 @@ describe("heatmaps of heads", () => {
   });
 
   test("ranks come from spectra where circuits are missing", () => {
-    const report = report_of({ reports: [analysis_of("spectrum", heads.map((place) => ({ model: "small", matrix: "qk", ...place, energy_rank: { "0.9": 7 }, null_energy_rank: { "0.9": 8 }, possible_rank: 8 })))] });
+    const report = report_of({
+      reports: [
+        analysis_of(
+          "spectrum",
+          heads.map((place) => ({
+            model: "small",
+            matrix: "qk",
+            ...place,
+            energy_rank: { "0.9": 7 },
+            null_energy_rank: { "0.9": 8 },
+            possible_rank: 8,
+          })),
+        ),
+      ],
+    });
     const chart = heatmap(reading_of(report), "heads-qk-rank");
     expect(chart.cells[0]![0]).toBe(7);
     expect(chart.note).toContain("random numbers need 8");
@@ -58,7 +84,10 @@ describe("the chosen head", () => {
     const reports = [analysis_of("attention", rows)];
     expect(chosen_head(reading_of(report_of({ reports })))).toMatchObject({ layer: 2, head: 3 });
     const place = { model: "small", layer: 1, head: 0, tokens: 8, side: 8, causal: true, at: 0 };
-    expect(chosen_head(reading_of(report_of({ reports, maps: [place, { ...place, layer: 2, side: 4 }] })))).toMatchObject({ layer: 1, head: 0 });
+    expect(chosen_head(reading_of(report_of({ reports, maps: [place, { ...place, layer: 2, side: 4 }] })))).toMatchObject({
+      layer: 1,
+      head: 0,
+    });
   });
 
   test("shares keys with the heads of its group", () => {
@@ -85,7 +114,10 @@ test("energy of a head's circuits ends at all of it; values in the row itself ar
   const report = report_of({ reports: [analysis_of("spectrum", rows)] }, undefined, Float32Array.of(2, 1, 1, 1));
   const chart = energy_chart(reading_of(report), { layer: 0, head: 0 })!;
   expect(chart.panels[0]!.lines.map((line) => [line.series, [...Array.from(line.y)].map((y) => Number(y!.toFixed(3)))])).toEqual([
-    ["null", [0, 0.5, 1]], ["qk", [0, 0.8, 1]], ["ov", [0, 0.36, 1]]]);
+    ["null", [0, 0.5, 1]],
+    ["qk", [0, 0.8, 1]],
+    ["ov", [0, 0.36, 1]],
+  ]);
   expect(energy_chart(reading_of(report), { layer: 1, head: 0 })).toBeUndefined();
 });
 
@@ -96,8 +128,19 @@ test("a head without one of the two scores is no point", () => {
 });
 
 describe("composition", () => {
-  const pair = (kind: string, head: number, to_head: number, excess: number | null) => ({ model: "small", kind, layer: 0, head, to_layer: 1, to_head, score: 0.4, excess });
-  const report = report_of({ reports: [analysis_of("composition", [pair("q", 0, 1, 0.1), pair("k", 2, 3, 0.3), pair("v", 1, 1, -0.1), pair("v", 3, 0, null)])] });
+  const pair = (kind: string, head: number, to_head: number, excess: number | null) => ({
+    model: "small",
+    kind,
+    layer: 0,
+    head,
+    to_layer: 1,
+    to_head,
+    score: 0.4,
+    excess,
+  });
+  const report = report_of({
+    reports: [analysis_of("composition", [pair("q", 0, 1, 0.1), pair("k", 2, 3, 0.3), pair("v", 1, 1, -0.1), pair("v", 3, 0, null)])],
+  });
 
   test("the strongest pairs first, none at or below chance", () => {
     const chart = composition_chart(reading_of(report), { pairs: 40 })!;
@@ -107,7 +150,9 @@ describe("composition", () => {
   });
 
   test("of one head, only pairs that it is in", () => {
-    expect(composition_chart(reading_of(report), { pairs: 40, around: { layer: 1, head: 1 } })!.edges.map((edge) => edge.series)).toEqual(["q"]);
+    expect(composition_chart(reading_of(report), { pairs: 40, around: { layer: 1, head: 1 } })!.edges.map((edge) => edge.series)).toEqual([
+      "q",
+    ]);
     expect(composition_chart(reading_of(report_of({})), { pairs: 40 })).toBeUndefined();
   });
 });

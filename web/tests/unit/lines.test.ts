@@ -10,8 +10,17 @@ import { plain } from "../../src/chart/words";
 import { rendered } from "./vega";
 
 const chart = (lines: LinesChart["panels"][number]["lines"], more: Partial<LinesChart> = {}): LinesChart => ({
-  kind: "lines", name: "lines", title: "Ranks", x: counted_axis("layer", 3), y: { title: "", scale: "log", domain: [0.01, 10] },
-  series: [{ key: "q", label: "q", colour: { role: "q" } }, { key: "null", label: "null", colour: "null" }], panels: [{ lines }], ...more,
+  kind: "lines",
+  name: "lines",
+  title: "Ranks",
+  x: counted_axis("layer", 3),
+  y: { title: "", scale: "log", domain: [0.01, 10] },
+  series: [
+    { key: "q", label: "q", colour: { role: "q" } },
+    { key: "null", label: "null", colour: "null" },
+  ],
+  panels: [{ lines }],
+  ...more,
 });
 const drawn = (each: LinesChart) => draw(each, kLight, { width: 500 });
 const of_series = (tree: Tree, series: string) => all_by_tag(tree, "g").find((each) => each.attributes["data-series"] === series);
@@ -19,7 +28,15 @@ const marks = (tree: Tree) => all_by_tag(tree, "path").flatMap((path) => path.at
 
 describe("a vertex without neighbours", () => {
   test("of a model with one layer has a mark, and its null a dash", () => {
-    const one = drawn(chart([{ series: "q", x: [0], y: [2] }, { series: "null", x: [0], y: [3] }], { x: counted_axis("layer", 1) }));
+    const one = drawn(
+      chart(
+        [
+          { series: "q", x: [0], y: [2] },
+          { series: "null", x: [0], y: [3] },
+        ],
+        { x: counted_axis("layer", 1) },
+      ),
+    );
     const [line, null_line] = [of_series(one, "q"), of_series(one, "null")];
     expect(line && all_by_tag(line, "circle")).toHaveLength(1);
     expect(null_line && all_by_tag(null_line, "line")).toHaveLength(1);
@@ -56,7 +73,11 @@ describe("a line that leaves the axis", () => {
 
   test("has a triangle at the edge for each time", () => {
     const each = chart([below]);
-    expect(cuts(each, below)).toEqual([{ index: 1, side: "below" }, { index: 4, side: "below" }, { index: 5, side: "above" }]);
+    expect(cuts(each, below)).toEqual([
+      { index: 1, side: "below" },
+      { index: 4, side: "below" },
+      { index: 5, side: "above" },
+    ]);
     expect(marks(drawn(each))).toEqual(["below", "below", "above"]);
     expect(plain(note_of(each) ?? "")).toBe("▾▴: a line goes on beyond the axis.");
     expect(plain(note_of({ ...each, note: "How to read it." }) ?? "")).toBe("How to read it. ▾▴: a line goes on beyond the axis.");
@@ -65,7 +86,9 @@ describe("a line that leaves the axis", () => {
   test("has triangles in Vega-Lite, at the ends of the domain", async () => {
     const { items, warned } = await rendered(to_vega_lite(chart([below]), kLight));
     expect(warned).toEqual([]);
-    const ends = items.filter((item) => item.kind === "symbol").flatMap(({ datum }) => [datum.below, datum.above].filter((end) => typeof end === "number"));
+    const ends = items
+      .filter((item) => item.kind === "symbol")
+      .flatMap(({ datum }) => [datum.below, datum.above].filter((end) => typeof end === "number"));
     expect(ends).toContain(0.01);
     expect(ends).toContain(10);
   });

@@ -1,16 +1,26 @@
 import { describe, expect, test } from "vitest";
 import { depth, ranks_by_depth } from "../../src/shaping/depth";
-import { max_rank_by_depth, models_charts, ranks_by_step, step_axis } from "../../src/views/models/charts";
 import { by_step, training_step } from "../../src/shaping/training_steps";
+import { max_rank_by_depth, models_charts, ranks_by_step, step_axis } from "../../src/views/models/charts";
 import { analysis_of, kModel, reading_of, report_of } from "./report_by_hand";
 
 describe("training steps", () => {
   test.each([
-    ["step1000", 1000], ["checkpoint-500", 500], ["models/pythia-70m/step143000", 143000], ["global_step0042", 42], ["pythia-70m-step64", 64], ["run_ckpt_12", 12],
-    ["iter-3k", 3000], ["step=2M", 2000000], ["step0", 0], ["checkpoint-100/step7", 7],
+    ["step1000", 1000],
+    ["checkpoint-500", 500],
+    ["models/pythia-70m/step143000", 143000],
+    ["global_step0042", 42],
+    ["pythia-70m-step64", 64],
+    ["run_ckpt_12", 12],
+    ["iter-3k", 3000],
+    ["step=2M", 2000000],
+    ["step0", 0],
+    ["checkpoint-100/step7", 7],
   ])("%s", (name, step) => expect(training_step(name)).toBe(step));
 
-  test.each(["gpt2", "llama-7b", "stepwise3", "footstep5", "step", "checkpoint", "pythia-70m", "step12abc"])("none in %s", (name) => expect(training_step(name)).toBeUndefined());
+  test.each(["gpt2", "llama-7b", "stepwise3", "footstep5", "step", "checkpoint", "pythia-70m", "step12abc"])("none in %s", (name) =>
+    expect(training_step(name)).toBeUndefined(),
+  );
 
   test("revisions of one shape in the order of their steps", () => {
     const model = (name: string, width = 32) => ({ ...kModel, name, width });
@@ -21,15 +31,29 @@ describe("training steps", () => {
 });
 
 const revision = (name: string, layers: number) => ({ ...kModel, name, layers });
-const rows = (name: string, layers: number, rank: number) => Array.from({ length: layers }, (_, layer) =>
-  ({ model: name, layer, matrix: "q", head: null, energy_rank: { "0.9": rank + layer }, null_energy_rank: { "0.9": 10 }, possible_rank: 20 }));
+const rows = (name: string, layers: number, rank: number) =>
+  Array.from({ length: layers }, (_, layer) => ({
+    model: name,
+    layer,
+    matrix: "q",
+    head: null,
+    energy_rank: { "0.9": rank + layer },
+    null_energy_rank: { "0.9": 10 },
+    possible_rank: 20,
+  }));
 
 describe("models over each other", () => {
-  const report = report_of({ models: [revision("a", 3), revision("b", 5)], reports: [analysis_of("spectrum", [...rows("a", 3, 5), ...rows("b", 4, 6)])] });
+  const report = report_of({
+    models: [revision("a", 3), revision("b", 5)],
+    reports: [analysis_of("spectrum", [...rows("a", 3, 5), ...rows("b", 4, 6)])],
+  });
 
   test("by relative depth, as a share of the null, a hole where a layer is missing", () => {
     const [a, b] = ranks_by_depth(reading_of(report))!.panels[0]!.lines;
-    expect([Array.from(a!.x), Array.from(a!.y)]).toEqual([[0, 0.5, 1], [0.5, 0.6, 0.7]]);
+    expect([Array.from(a!.x), Array.from(a!.y)]).toEqual([
+      [0, 0.5, 1],
+      [0.5, 0.6, 0.7],
+    ]);
     expect(Array.from(b!.y)).toEqual([0.6, 0.7, 0.8, 0.9, null]);
     expect(depth(0, 1)).toBe(0);
   });
@@ -49,12 +73,22 @@ describe("models over each other", () => {
 
 describe("revisions", () => {
   const names = ["step1000", "step0", "step10"];
-  const report = report_of({ models: names.map((name) => revision(name, 2)), reports: [analysis_of("spectrum", names.flatMap((name, index) => rows(name, 2, index + 1)))] });
+  const report = report_of({
+    models: names.map((name) => revision(name, 2)),
+    reports: [
+      analysis_of(
+        "spectrum",
+        names.flatMap((name, index) => rows(name, 2, index + 1)),
+      ),
+    ],
+  });
 
   test("a line a layer against the step", () => {
     const chart = ranks_by_step(reading_of(report))!;
     expect(chart.panels[0]!.lines.map((line) => [line.series, Array.from(line.x), Array.from(line.y)])).toEqual([
-      ["0", [0, 10, 1000], [0.2, 0.3, 0.1]], ["1", [0, 10, 1000], [0.3, 0.4, 0.2]]]);
+      ["0", [0, 10, 1000], [0.2, 0.3, 0.1]],
+      ["1", [0, 10, 1000], [0.3, 0.4, 0.2]],
+    ]);
   });
 
   test("the axis is logarithmic where steps span more than two decades", () => {

@@ -7,17 +7,28 @@ const share = (...values: number[]) => ({ at: 0, length: values.length });
 
 describe("rank atlas", () => {
   test("tells ranks, missing cells and skipped ones apart", () => {
-    const made = reading({ model: { layers: 2 }, rows: { spectrum: [spectrum(0, "q", 24), spectrum(0, "qk", 9, 30), spectrum(1, "qk", 8, 30)] } });
+    const made = reading({
+      model: { layers: 2 },
+      rows: { spectrum: [spectrum(0, "q", 24), spectrum(0, "qk", 9, 30), spectrum(1, "qk", 8, 30)] },
+    });
     made.report.file.reports[0]!.skipped.push({ model: "made", layer: 1, matrix: "q", head: null, reason: "holds NaN" });
     expect(atlas_chart(made).matrices).toEqual(["q", "qk"]);
     expect(atlas_chart(made).cells).toEqual([
-      [{ rank: 24, null_rank: 40, possible: 64 }, { rank: 9, null_rank: 30, possible: 64 }], [{ skipped: "holds NaN" }, { rank: 8, null_rank: 30, possible: 64 }],
+      [
+        { rank: 24, null_rank: 40, possible: 64 },
+        { rank: 9, null_rank: 30, possible: 64 },
+      ],
+      [{ skipped: "holds NaN" }, { rank: 8, null_rank: 30, possible: 64 }],
     ]);
     expect(atlas_chart({ ...made, threshold: 0.99 }).cells[0]).toEqual(["missing", "missing"]);
   });
 
   test("has the curve of energy where there are singular values", () => {
-    const made = reading({ model: { layers: 1 }, rows: { spectrum: [spectrum(0, "q", 1, 2, { singular_values: share(2, 1) })] }, values: [2, 1] });
+    const made = reading({
+      model: { layers: 1 },
+      rows: { spectrum: [spectrum(0, "q", 1, 2, { singular_values: share(2, 1) })] },
+      values: [2, 1],
+    });
     const cell = atlas_chart(made).cells[0]![0]!;
     expect(typeof cell === "object" && "energy" in cell && [...Array.from(cell.energy!)]).toEqual([0.8, 1]);
   });
@@ -33,11 +44,15 @@ describe("heads at a glance", () => {
   });
 
   test("the colours reach the least rank", () => {
-    expect(head_charts(reading({ model: { layers: 1, heads: 3 }, rows: { circuits: ranks(5, 11, 12) } }))[0]!.scale.domain).toEqual([12, 5]);
+    expect(head_charts(reading({ model: { layers: 1, heads: 3 }, rows: { circuits: ranks(5, 11, 12) } }))[0]!.scale.domain).toEqual([
+      12, 5,
+    ]);
   });
 
   test("scores span from -1 to 1, and none is not 0", () => {
-    const charts = head_charts(reading({ model: { layers: 1, heads: 2 }, rows: { circuits: [circuit(0, "ov", 0, { copying_score: null })] } }));
+    const charts = head_charts(
+      reading({ model: { layers: 1, heads: 2 }, rows: { circuits: [circuit(0, "ov", 0, { copying_score: null })] } }),
+    );
     const copying = charts.find((each) => each.name === "overview-heads-copying")!;
     expect(copying.scale.domain).toEqual([-1, 1]);
     expect(copying.cells).toEqual([[null, "missing"]]);
@@ -47,17 +62,33 @@ describe("heads at a glance", () => {
 });
 
 describe("spectra against the null", () => {
-  const row = (layer: number, matrix: string) => spectrum(layer, matrix, 1, 2, { singular_values: { at: 0, length: 3 }, null_singular_values: { at: 3, length: 3, scale: 1 } });
+  const row = (layer: number, matrix: string) =>
+    spectrum(layer, matrix, 1, 2, { singular_values: { at: 0, length: 3 }, null_singular_values: { at: 3, length: 3, scale: 1 } });
 
   test("a panel a projection, without the last values of a null that vanishes", () => {
-    const chart = null_chart(reading({ model: { layers: 2 }, rows: { spectrum: [row(0, "q"), row(1, "q"), row(0, "qk")] }, values: [4, 1, 0.5, 2, 1, 0.01] }))!;
+    const chart = null_chart(
+      reading({ model: { layers: 2 }, rows: { spectrum: [row(0, "q"), row(1, "q"), row(0, "qk")] }, values: [4, 1, 0.5, 2, 1, 0.01] }),
+    )!;
     expect(chart.panels).toHaveLength(1);
-    expect(chart.panels[0]!.lines.map((line) => [Array.from(line.x), Array.from(line.y)])).toEqual([[[1, 2], [2, 1]], [[1, 2], [2, 1]]]);
+    expect(chart.panels[0]!.lines.map((line) => [Array.from(line.x), Array.from(line.y)])).toEqual([
+      [
+        [1, 2],
+        [2, 1],
+      ],
+      [
+        [1, 2],
+        [2, 1],
+      ],
+    ]);
     expect(chart.y.domain[1]).toBeGreaterThanOrEqual(2);
   });
 
   test("a deep model keeps some layers and the last", () => {
-    const made = reading({ model: { layers: 48 }, rows: { spectrum: Array.from({ length: 48 }, (_, layer) => row(layer, "q")) }, values: [4, 1, 0.5, 2, 1, 0.5] });
+    const made = reading({
+      model: { layers: 48 },
+      rows: { spectrum: Array.from({ length: 48 }, (_, layer) => row(layer, "q")) },
+      values: [4, 1, 0.5, 2, 1, 0.5],
+    });
     const layers = null_chart(made)!.series.map((each) => Number(each.key));
     expect(layers.length).toBeLessThanOrEqual(17);
     expect(layers[layers.length - 1]).toBe(47);
@@ -68,13 +99,22 @@ describe("spectra against the null", () => {
 
 describe("models side by side", () => {
   test("shares of the null over relative depth", () => {
-    const made = reading({ model: { layers: 3 }, rows: { spectrum: [
-      ...[10, 20, 30].map((rank, layer) => spectrum(layer, "qk", rank)), ...[20, 40].map((rank, layer) => ({ ...spectrum(layer, "qk", rank), model: "other" })),
-    ] } });
+    const made = reading({
+      model: { layers: 3 },
+      rows: {
+        spectrum: [
+          ...[10, 20, 30].map((rank, layer) => spectrum(layer, "qk", rank)),
+          ...[20, 40].map((rank, layer) => ({ ...spectrum(layer, "qk", rank), model: "other" })),
+        ],
+      },
+    });
     expect(models_chart(made)).toBeUndefined();
     made.report.file.models.push({ ...kModel, name: "other", layers: 2 });
     const chart = models_chart(made)!;
-    expect(chart.panels[0]!.lines.map((line) => [line.series, Array.from(line.x), Array.from(line.y)])).toEqual([["0", [0, 0.5, 1], [0.25, 0.5, 0.75]], ["1", [0, 1], [0.5, 1]]]);
+    expect(chart.panels[0]!.lines.map((line) => [line.series, Array.from(line.x), Array.from(line.y)])).toEqual([
+      ["0", [0, 0.5, 1], [0.25, 0.5, 0.75]],
+      ["1", [0, 1], [0.5, 1]],
+    ]);
     expect(new Set(chart.series.map((each) => each.dash)).size).toBe(2);
   });
 });
@@ -89,7 +129,16 @@ test("the wall shows the maps of its model", () => {
 
 test("facts of a grouped model, and of an encoder", () => {
   const words = (model: object) => fact_list({ ...kModel, ...model }).map((each) => each.join(" ").trim());
-  expect(words({ kv_heads: 1, kv_cache_bytes_per_token: 640 })).toEqual(
-    ["gpt2", "1 parameters", "6 layers", "4 heads of 16", "1 key/value head", "64 wide", "F32", "4\u202fB", "640\u202fB cache a token"]);
+  expect(words({ kv_heads: 1, kv_cache_bytes_per_token: 640 })).toEqual([
+    "gpt2",
+    "1 parameters",
+    "6 layers",
+    "4 heads of 16",
+    "1 key/value head",
+    "64 wide",
+    "F32",
+    "4\u202fB",
+    "640\u202fB cache a token",
+  ]);
   expect(words({ causal: false })).toContain("no cache: sees both ways");
 });

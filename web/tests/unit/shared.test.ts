@@ -1,7 +1,7 @@
 // Layers that share their weights count once: ALBERT's heads are not as many as its layers say.
 import { describe, expect, test } from "vitest";
-import { distinct } from "../../src/data/shared_weights";
 import type { Model } from "../../src/data/report_file";
+import { distinct } from "../../src/data/shared_weights";
 import { copying_heads } from "../../src/findings/copying";
 import { duplicate_heads } from "../../src/findings/duplicate_heads";
 import { model_like_random } from "../../src/findings/model_like_random";
@@ -9,7 +9,11 @@ import { symmetric_heads } from "../../src/findings/symmetric_heads";
 import { circuit, kModel, said, spectrum } from "./findings/made";
 
 const kAll = ["q", "k", "v", "o", "up", "down", "qk", "ov", "kv"];
-const model = (...shared: { matrices: string[]; layers: number[] }[]): Model => ({ ...kModel, layers: 4, ...(shared.length > 0 ? { shared_weights: shared } : {}) });
+const model = (...shared: { matrices: string[]; layers: number[] }[]): Model => ({
+  ...kModel,
+  layers: 4,
+  ...(shared.length > 0 ? { shared_weights: shared } : {}),
+});
 const rows = (matrix: string, layers: number[]) => layers.flatMap((layer) => [null, 0, 1].map((head) => ({ layer, matrix, head })));
 const layers_of = (found: { layer: number }[]) => [...new Set(found.map((row) => row.layer))];
 
@@ -39,7 +43,10 @@ describe("sentences", () => {
   const in_each_layer = (row: (layer: number) => object[]) => [0, 1, 2, 3].flatMap(row);
 
   test("count a shared head once", () => {
-    const copies = in_each_layer((layer) => [circuit(layer, "ov", 0, { copying_score: 0.9 }), circuit(layer, "ov", 1, { copying_score: 0.1 })]);
+    const copies = in_each_layer((layer) => [
+      circuit(layer, "ov", 0, { copying_score: 0.9 }),
+      circuit(layer, "ov", 1, { copying_score: 0.1 }),
+    ]);
     expect(said(copying_heads, { model: albert, rows: { circuits: copies } })).toMatch(/^1 of 2 heads/);
     expect(said(copying_heads, { model: model(), rows: { circuits: copies } })).toMatch(/^4 of 8 heads/);
     const alike = in_each_layer((layer) => [circuit(layer, "qk", 0, { symmetry: 0.9 }), circuit(layer, "qk", 1, { symmetry: 0.1 })]);
@@ -50,7 +57,17 @@ describe("sentences", () => {
   test("count shared matrices and pairs of heads once", () => {
     const made = { model: albert, rows: { spectrum: in_each_layer((layer) => [spectrum(layer, "q", 40)]) } };
     expect(said(model_like_random, made)).toContain("any of the 2 compared ranks of whole matrices");
-    const overlap = in_each_layer((layer) => ["q", "k", "v"].map((matrix) => ({ layer, matrix, ranks: [4, 4], overlap: [[1, 0.98], [0.98, 1]] })));
+    const overlap = in_each_layer((layer) =>
+      ["q", "k", "v"].map((matrix) => ({
+        layer,
+        matrix,
+        ranks: [4, 4],
+        overlap: [
+          [1, 0.98],
+          [0.98, 1],
+        ],
+      })),
+    );
     expect(said(duplicate_heads, { model: { ...albert, heads: 2, kv_heads: 2 }, rows: { overlap } })).not.toMatch(/more such/);
     expect(said(duplicate_heads, { model: { ...model(), heads: 2, kv_heads: 2 }, rows: { overlap } })).toMatch(/3 more such pairs/);
   });

@@ -1,7 +1,15 @@
 import { describe, expect, test } from "vitest";
 import { overlap_matrix } from "../../src/data/matrix";
 import { row_at } from "../../src/data/report";
-import { chance_overlap, closest_pair, cosine_charts, cosine_moment_chart, null_deviation, overlap_by_layer_chart, overlap_chart } from "../../src/views/similarity/charts";
+import {
+  chance_overlap,
+  closest_pair,
+  cosine_charts,
+  cosine_moment_chart,
+  null_deviation,
+  overlap_by_layer_chart,
+  overlap_chart,
+} from "../../src/views/similarity/charts";
 import { kModel, reading } from "./small_report";
 
 describe("cosines", () => {
@@ -31,14 +39,31 @@ describe("overlap", () => {
   const row = (layer: number) => row_at(reading().report, "overlap", { model: "small", layer, matrix: "q" })!;
 
   test("matrices in the row and in the block of values are read alike", () => {
-    expect(overlap_matrix(reading().report, row(0))).toEqual([[1, 0.75], [0.75, 1]]);
-    expect(overlap_matrix(reading().report, row(2))).toEqual([[1, null], [null, 1]]);
+    expect(overlap_matrix(reading().report, row(0))).toEqual([
+      [1, 0.75],
+      [0.75, 1],
+    ]);
+    expect(overlap_matrix(reading().report, row(2))).toEqual([
+      [1, null],
+      [null, 1],
+    ]);
     expect(overlap_matrix(reading().report, { ...row(0), overlap: { at: 15, length: 1, shape: [1, 1] } })).toEqual([[null]]);
   });
 
   test("the closest pair leaves out a head with itself and heads without a value", () => {
-    expect(closest_pair([[1, 0.2, 0.7], [0.2, 1, 0.1], [0.7, 0.1, 1]])).toEqual({ heads: [0, 2], overlap: 0.7 });
-    expect(closest_pair([[1, null], [null, 1]])).toBeUndefined();
+    expect(
+      closest_pair([
+        [1, 0.2, 0.7],
+        [0.2, 1, 0.1],
+        [0.7, 0.1, 1],
+      ]),
+    ).toEqual({ heads: [0, 2], overlap: 0.7 });
+    expect(
+      closest_pair([
+        [1, null],
+        [null, 1],
+      ]),
+    ).toBeUndefined();
     expect(closest_pair([[1]])).toBeUndefined();
   });
 
@@ -50,6 +75,9 @@ describe("overlap", () => {
 
   test("by layer: the closest pair and the mean, none where no pair has a value", () => {
     const [panel] = overlap_by_layer_chart(reading()).panels;
-    expect(panel!.lines.map((line) => Array.from(line.y))).toEqual([[0.75, null], [0.75, null]]);
+    expect(panel!.lines.map((line) => Array.from(line.y))).toEqual([
+      [0.75, null],
+      [0.75, null],
+    ]);
   });
 });

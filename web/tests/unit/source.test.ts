@@ -1,4 +1,4 @@
-// What the compiler would let pass: an assertion that a value is not null is a crash on the first report where it is.
+// What the compiler and the formatter let pass. An assertion that a value is not null is a crash on the first report where it is.
 import { readdirSync, readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import ts from "typescript";
@@ -11,7 +11,9 @@ function assertions_in(name: string, text: string): string[] {
   const file = ts.createSourceFile(name, text, ts.ScriptTarget.Latest, true);
   const found: string[] = [];
   const visit = (node: ts.Node): void => {
-    const asserts = ts.isNonNullExpression(node) || ((ts.isVariableDeclaration(node) || ts.isPropertyDeclaration(node)) && node.exclamationToken !== undefined);
+    const asserts =
+      ts.isNonNullExpression(node) ||
+      ((ts.isVariableDeclaration(node) || ts.isPropertyDeclaration(node)) && node.exclamationToken !== undefined);
     if (asserts) found.push(`${name}:${file.getLineAndCharacterOfPosition(node.getStart()).line + 1}: ${node.getText().slice(0, 60)}`);
     ts.forEachChild(node, visit);
   };
@@ -26,5 +28,24 @@ test("no source asserts that a value is not null", () => {
 });
 
 test("such an assertion is found", () => {
-  expect(assertions_in("a.ts", "const a = list[0]!.name;\nlet b!: number;\nconst c = a !== b && !a;")).toEqual(["a.ts:1: list[0]!", "a.ts:2: b!: number"]);
+  expect(assertions_in("a.ts", "const a = list[0]!.name;\nlet b!: number;\nconst c = a !== b && !a;")).toEqual([
+    "a.ts:1: list[0]!",
+    "a.ts:2: b!: number",
+  ]);
+});
+
+test("no line is longer than the formatter's limit, which breaks no strings, comments or style sheets", () => {
+  const web = resolve(__dirname, "../..");
+  const { printWidth } = JSON.parse(readFileSync(resolve(web, "package.json"), "utf8")).prettier as { printWidth: number };
+  const files = ["src", "tests"].flatMap((folder) =>
+    readdirSync(resolve(web, folder), { recursive: true, encoding: "utf8" }).map((name) => `${folder}/${name}`),
+  );
+  const long = files
+    .filter((name) => /\.(ts|css)$/.test(name))
+    .flatMap((name) =>
+      readFileSync(resolve(web, name), "utf8")
+        .split("\n")
+        .flatMap((line, index) => ([...line].length > printWidth ? [`${name}:${index + 1}`] : [])),
+    );
+  expect(long).toEqual([]);
 });

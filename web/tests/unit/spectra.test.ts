@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
 import { row_at } from "../../src/data/report";
 import { usual_layers } from "../../src/shaping/layers";
-import { head_of, hidden_at_first, spectra_axes, spectra_chart, spectra_choice } from "../../src/views/spectra/charts";
 import { spectrum_quantity } from "../../src/shaping/spectrum_quantity";
 import { array_charts } from "../../src/views/spectra/array";
+import { head_of, hidden_at_first, spectra_axes, spectra_chart, spectra_choice } from "../../src/views/spectra/charts";
 import { components_chart } from "../../src/views/spectra/components";
 import { latent_chart } from "../../src/views/spectra/latent";
 import { analysis_of, reading_of, report_of } from "./report_by_hand";
@@ -101,11 +101,22 @@ test("components needed: a panel a threshold, ranks of the rows, one null for ma
 });
 
 test("what a latent keeps: a panel for queries, one for keys and values, a gap where a layer is zero", () => {
-  const side = (energy: number | null) => ({ possible_rank: 64, rank: 512, energy: 1, null_energy: 1, share_rank: 6, share_energy: energy, share_null_energy: energy === null ? null : 0.25 });
+  const side = (energy: number | null) => ({
+    possible_rank: 64,
+    rank: 512,
+    energy: 1,
+    null_energy: 1,
+    share_rank: 6,
+    share_energy: energy,
+    share_null_energy: energy === null ? null : 0.25,
+  });
   const rows = [1, 0].map((layer) => ({ model: "small", layer, query: side(0.5), kv: side(layer === 0 ? 0.75 : null) }));
   const { panels } = latent_chart(reading_of(report_of({ reports: [analysis_of("mla", rows)] })))!;
   expect(panels.map(({ title }) => title)).toEqual(["A latent of 6 for the queries", "A latent of 6 for the keys and values"]);
-  expect(panels[1]!.lines).toEqual([{ series: "null", x: [0, 1], y: [0.25, null] }, { series: "kv", x: [0, 1], y: [0.75, null] }]);
+  expect(panels[1]!.lines).toEqual([
+    { series: "null", x: [0, 1], y: [0.25, null] },
+    { series: "kv", x: [0, 1], y: [0.75, null] },
+  ]);
   expect(latent_chart(reading())).toBeUndefined();
 });
 
@@ -114,6 +125,9 @@ test("an array has a chart a quantity, and none without its singular values", ()
   const array = (row: object) => array_charts(report_of({ models: [], reports: [analysis_of("spectrum", [row])] }));
   const charts = array(spectrum);
   expect(charts.map(({ name }) => name)).toEqual(["spectrum-values", "spectrum-null", "spectrum-energy"]);
-  expect(charts.map(({ panels }) => panels[0]!.lines.map(({ series, y }) => [series, ...Array.from(y)]))[0]).toEqual([["null", 2, 1.5, 1], ["values", 3, 2, 1]]);
+  expect(charts.map(({ panels }) => panels[0]!.lines.map(({ series, y }) => [series, ...Array.from(y)]))[0]).toEqual([
+    ["null", 2, 1.5, 1],
+    ["values", 3, 2, 1],
+  ]);
   expect(array({ ...spectrum, singular_values: undefined })).toEqual([]);
 });

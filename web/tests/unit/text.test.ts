@@ -1,5 +1,5 @@
-import { describe, expect, test } from "vitest";
 import { inflateSync } from "node:zlib";
+import { describe, expect, test } from "vitest";
 import { count_words, counted, format_number } from "../../src/chart/number_format";
 import { mix, text_on } from "../../src/chart/oklab";
 import { base64, png_address } from "../../src/chart/png";
@@ -9,8 +9,16 @@ import { changed, choice_param, fragment_of, index_param, parse_state } from "..
 
 describe("numbers in words", () => {
   test.each([
-    [null, "score", "–"], [0.724, "score", "+.72"], [-0.59, "score", "−.59"], [1, "score", "+1.00"], [-0.001, "score", ".00"],
-    [0.37, "percent", "37\u202f%"], [0.07, "share", ".07"], [-3, ".0f", "−3"], [12000, "tick", "12,000"], [0.00001, "tick", "1e−5"],
+    [null, "score", "–"],
+    [0.724, "score", "+.72"],
+    [-0.59, "score", "−.59"],
+    [1, "score", "+1.00"],
+    [-0.001, "score", ".00"],
+    [0.37, "percent", "37\u202f%"],
+    [0.07, "share", ".07"],
+    [-3, ".0f", "−3"],
+    [12000, "tick", "12,000"],
+    [0.00001, "tick", "1e−5"],
   ] as const)("%s as %s is %s", (value, form, text) => expect(format_number(value, form)).toBe(text));
 
   test("counts one thing as one", () => {
@@ -57,7 +65,8 @@ describe("colours", () => {
 
 test("what a file names stays text in SVG", () => {
   expect(svg_text(s("text", { "aria-label": '"><script>' }, "</text>&\u0007"))).toBe(
-    '<text xmlns="http://www.w3.org/2000/svg" aria-label="&quot;&gt;&lt;script&gt;">&lt;/text&gt;&amp;\ufffd</text>');
+    '<text xmlns="http://www.w3.org/2000/svg" aria-label="&quot;&gt;&lt;script&gt;">&lt;/text&gt;&amp;\ufffd</text>',
+  );
 });
 
 test.each([0, 1, 2, 3, 8193])("%i bytes in base64 are what Node makes of them", (length) => {

@@ -24,7 +24,17 @@ describe("histograms", () => {
 
   test("rows of few values have wider bins, all as wide as the one with the fewest needs", () => {
     const edges = Array.from({ length: 41 }, (_, index) => index - 20);
-    const bins = (count: number) => laminar_rows(reading().report, 2, (layer) => ({ mean: 0, std: 1, histogram: { edges, counts: edges.slice(1).map(() => (layer === 0 ? 100 : count)), outside: 0 } as never }), () => undefined);
+    const bins = (count: number) =>
+      laminar_rows(
+        reading().report,
+        2,
+        (layer) => ({
+          mean: 0,
+          std: 1,
+          histogram: { edges, counts: edges.slice(1).map(() => (layer === 0 ? 100 : count)), outside: 0 } as never,
+        }),
+        () => undefined,
+      );
     expect(bins(8).rows.map((row) => row.density?.length)).toEqual([40, 40]);
     expect(bins(4).rows.map((row) => row.density?.length)).toEqual([20, 20]);
     expect(bins(4).rows[0]!.density![0]).toBeCloseTo(1 / 40);
@@ -50,7 +60,10 @@ describe("distributions", () => {
   test("a row a layer with the row's own moments; skipped and missing are told apart", () => {
     const [chart] = distribution_charts(reading(), [kModel], "q");
     expect(chart!.rows.map((row) => [row.label, row.density && Array.from(row.density), row.why])).toEqual([
-      ["0", [0, 4 / 12, 8 / 12, 0], undefined], ["1", null, "skipped"], ["2", null, undefined]]);
+      ["0", [0, 4 / 12, 8 / 12, 0], undefined],
+      ["1", null, "skipped"],
+      ["2", null, undefined],
+    ]);
     expect(chart!.rows[0]).toMatchObject({ mean: 0.25, std: 0.5 });
     expect(chart!.scale.domain).toEqual([0, 8 / 12]);
   });
@@ -106,8 +119,16 @@ describe("one layer or head", () => {
 
   test("figures are the row's, quantiles in their order", () => {
     const row = row_at(reading().report, "weights", { model: "small", layer: 0, matrix: "q" })!;
-    expect(Object.fromEntries(figures(row).map(({ name, value }) => [name, value]))).toMatchObject({ weights: 16, mean: 0.25, deviation: 0.5, "outside the histogram": 4 });
-    expect(quantiles(row)).toEqual([{ name: "1\u202f% below", value: -1.25 }, { name: "50\u202f% below", value: 0.125 }]);
+    expect(Object.fromEntries(figures(row).map(({ name, value }) => [name, value]))).toMatchObject({
+      weights: 16,
+      mean: 0.25,
+      deviation: 0.5,
+      "outside the histogram": 4,
+    });
+    expect(quantiles(row)).toEqual([
+      { name: "1\u202f% below", value: -1.25 },
+      { name: "50\u202f% below", value: 0.125 },
+    ]);
   });
 });
 

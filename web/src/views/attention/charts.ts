@@ -1,17 +1,16 @@
 // What heads do on a text, shaped into charts.
 import { counted_axis } from "../../chart/axis";
-import type { HeatmapChart } from "../../chart/heatmap";
 import type { Line, LinesChart } from "../../chart/lines";
 import type { MapChart } from "../../chart/map";
 import { format_number } from "../../chart/number_format";
 import type { WallChart, WallMap } from "../../chart/wall";
 import type { WeightColour } from "../../chart/weights_colour";
 import { map_places, rows_of, tokens_of } from "../../data/report";
-import type { AttentionHeadRow, AttentionLayerRow, InductionRow, ReportFile } from "../../data/report_file";
-import { choice_param } from "../../shaping/state";
+import type { AttentionHeadRow, AttentionLayerRow, ReportFile } from "../../data/report_file";
+import { attention_heads, chosen_head, type HeadPlace } from "../../shaping/head_grid";
+import { entropies, is_whole, open_map, without_first_key, type HeadMap } from "../../shaping/head_maps";
 import type { Reading } from "../../shaping/reading";
-import { attention_heads, chosen_head, head_chart, limit_scale, type HeadFigure, type HeadPlace } from "../../shaping/head_grid";
-import { entropies, is_whole, open_map, stored_map, without_first_key, type HeadMap } from "../../shaping/head_maps";
+import { choice_param } from "../../shaping/state";
 import { text_facts } from "../../shaping/texts";
 import { shown_token } from "./tokens";
 
@@ -29,7 +28,7 @@ export function attention_choice(reading: Reading): AttentionChoice {
   };
 }
 
-const part = (choice: AttentionChoice) => (choice.without_first ? "attention_without_first" : "attention");
+export const part_of = (choice: AttentionChoice) => (choice.without_first ? "attention_without_first" : "attention");
 
 export const shown_tokens = ({ report, model }: Reading): string[] => tokens_of(report, model.name).map((token) => shown_token(token.text));
 
@@ -40,11 +39,13 @@ function wall_maps({ report, model }: Reading, without_first: boolean): WallMap[
   const known = walls.get(report.file.maps) ?? new Map<string, WallMap[]>();
   walls.set(report.file.maps, known);
   const key = `${without_first}/${model.name}`;
-  const maps = known.get(key) ?? map_places(report, model.name).map((each) => {
-    const opened = open_map(report, each);
-    const { bytes, side, tokens } = without_first ? without_first_key(opened) : opened;
-    return { layer: each.layer, head: each.head, side, bytes, ...(side < tokens ? { thumbnail: true } : {}) };
-  });
+  const maps =
+    known.get(key) ??
+    map_places(report, model.name).map((each) => {
+      const opened = open_map(report, each);
+      const { bytes, side, tokens } = without_first ? without_first_key(opened) : opened;
+      return { layer: each.layer, head: each.head, side, bytes, ...(side < tokens ? { thumbnail: true } : {}) };
+    });
   known.set(key, maps);
   return maps;
 }
@@ -54,7 +55,15 @@ export function wall_chart(reading: Reading, { place, colour, without_first }: A
   const maps = wall_maps(reading, without_first);
   const both = maps.some((map) => map.thumbnail) && maps.some((map) => !map.thumbnail);
   return {
-    kind: "wall", name: "attention-wall", title: "All heads", ...(both ? { note: "Thumbnails; those with a corner are here as whole maps." } : {}), layers, heads, colour, chosen: place, maps,
+    kind: "wall",
+    name: "attention-wall",
+    title: "All heads",
+    ...(both ? { note: "Thumbnails; those with a corner are here as whole maps." } : {}),
+    layers,
+    heads,
+    colour,
+    chosen: place,
+    maps,
   };
 }
 
@@ -63,7 +72,13 @@ export function map_chart(reading: Reading, { place, colour, without_first }: At
   const tokens = shown_tokens(reading);
   const whole = is_whole(map);
   return {
-    kind: "map", name: "attention-map", title: `Layer ${place.layer} · head ${place.head}`, bytes: shown.bytes, side: shown.side, of: shown.tokens, colour,
+    kind: "map",
+    name: "attention-map",
+    title: `Layer ${place.layer} · head ${place.head}`,
+    bytes: shown.bytes,
+    side: shown.side,
+    of: shown.tokens,
+    colour,
     ...(shown.weights ? { weights: shown.weights } : {}),
     ...(whole && tokens.length === map.side ? { tokens } : {}),
     ...(whole ? { entropy: entropies(shown) } : {}),
@@ -71,36 +86,76 @@ export function map_chart(reading: Reading, { place, colour, without_first }: At
 }
 
 export const row_of_head = ({ report, model }: Reading, choice: AttentionChoice): AttentionHeadRow | undefined =>
-  attention_heads(report, model.name, part(choice)).find((row) => row.layer === choice.place.layer && row.head === choice.place.head);
+  attention_heads(report, model.name, part_of(choice)).find((row) => row.layer === choice.place.layer && row.head === choice.place.head);
 
 // Ranks and columns count up to T; where all are far below it, an axis to T would flatten them.
 function counts_axis(title: string, values: readonly (number | null | undefined)[], tokens: number) {
   const most = Math.max(1, ...values.map((value) => value ?? 0));
-  return { title, scale: "linear" as const, domain: [0, tokens > 0 && most > tokens / 3 ? Math.max(tokens, most) : Math.ceil(most * 1.15)] as [number, number] };
+  return {
+    title,
+    scale: "linear" as const,
+    domain: [0, tokens > 0 && most > tokens / 3 ? Math.max(tokens, most) : Math.ceil(most * 1.15)] as [number, number],
+  };
 }
 
-const line = <Row>(series: string, rows: readonly Row[], x: (row: Row) => number, y: (row: Row) => number | null | undefined, error: (row: Row) => number | null | undefined): Line =>
-  ({ series, x: rows.map(x), y: rows.map((row) => y(row) ?? null), error: rows.map((row) => error(row) ?? null) });
+const line = <Row>(
+  series: string,
+  rows: readonly Row[],
+  x: (row: Row) => number,
+  y: (row: Row) => number | null | undefined,
+  error: (row: Row) => number | null | undefined,
+): Line => ({ series, x: rows.map(x), y: rows.map((row) => y(row) ?? null), error: rows.map((row) => error(row) ?? null) });
 
 /** Rank and columns of the heads of the chosen layer; undefined where the report has no rows of it. */
 export function profile_chart({ report, model }: Reading, choice: AttentionChoice): LinesChart | undefined {
   const { layer } = choice.place;
-  const rows = attention_heads(report, model.name, part(choice)).filter((row) => row.layer === layer).sort((a, b) => a.head - b.head);
+  const rows = attention_heads(report, model.name, part_of(choice))
+    .filter((row) => row.layer === layer)
+    .sort((a, b) => a.head - b.head);
   if (rows.length === 0) return undefined;
   return {
-    kind: "lines", name: "attention-heads-of-layer", title: `Heads of layer ${layer}`, end_labels: true, points: true,
+    kind: "lines",
+    name: "attention-heads-of-layer",
+    title: `Heads of layer ${layer}`,
+    end_labels: true,
+    points: true,
     x: counted_axis("head", model.heads),
-    y: counts_axis("", rows.flatMap((row) => [row.energy_rank, row.columns]), text_facts({ report, model }).length),
-    series: [{ key: "rank", label: "rank", colour: { role: "qk" } }, { key: "columns", label: "columns", colour: { role: "v" }, dash: "4 3" }],
-    panels: [{ lines: [
-      line("rank", rows, (row) => row.head, (row) => row.energy_rank, (row) => row.energy_rank_error),
-      line("columns", rows, (row) => row.head, (row) => row.columns, (row) => row.columns_error),
-    ] }],
+    y: counts_axis(
+      "",
+      rows.flatMap((row) => [row.energy_rank, row.columns]),
+      text_facts({ report, model }).length,
+    ),
+    series: [
+      { key: "rank", label: "rank", colour: { role: "qk" } },
+      { key: "columns", label: "columns", colour: { role: "v" }, dash: "4 3" },
+    ],
+    panels: [
+      {
+        lines: [
+          line(
+            "rank",
+            rows,
+            (row) => row.head,
+            (row) => row.energy_rank,
+            (row) => row.energy_rank_error,
+          ),
+          line(
+            "columns",
+            rows,
+            (row) => row.head,
+            (row) => row.columns,
+            (row) => row.columns_error,
+          ),
+        ],
+      },
+    ],
   };
 }
 
 export const layer_rows = ({ report, model }: Reading, choice: AttentionChoice): AttentionLayerRow[] =>
-  rows_of(report, part(choice), model.name).filter((row): row is AttentionLayerRow => row.head === null).sort((a, b) => a.layer - b.layer);
+  rows_of(report, part_of(choice), model.name)
+    .filter((row): row is AttentionLayerRow => row.head === null)
+    .sort((a, b) => a.layer - b.layer);
 
 /** The largest rank among a layer's heads, layer by layer. */
 export function max_rank_chart(reading: Reading, choice: AttentionChoice): LinesChart | undefined {
@@ -108,51 +163,47 @@ export function max_rank_chart(reading: Reading, choice: AttentionChoice): Lines
   if (rows.length === 0) return undefined;
   const { length } = text_facts(reading);
   return {
-    kind: "lines", name: "attention-max-rank", title: length > 0 ? `MaxRank by layer, of ${length}` : "MaxRank by layer", end_labels: true, points: true,
+    kind: "lines",
+    name: "attention-max-rank",
+    title: length > 0 ? `MaxRank by layer, of ${length}` : "MaxRank by layer",
+    end_labels: true,
+    points: true,
     x: counted_axis("layer", reading.model.layers),
-    y: counts_axis("", rows.flatMap((row) => [row.max_rank, (row.mean_max_rank ?? 0) + (row.mean_max_rank_error ?? 0)]), length),
-    series: [{ key: "mean", label: "mean of maxima", colour: "accent" }, { key: "max", label: "largest mean", colour: "soft", dash: "4 3" }],
-    panels: [{ lines: [
-      line("mean", rows, (row) => row.layer, (row) => row.mean_max_rank, (row) => row.mean_max_rank_error),
-      // Of one text both are the same.
-      ...(rows.some((row) => row.sequences > 1) ? [line("max", rows, (row: AttentionLayerRow) => row.layer, (row) => row.max_rank, () => null)] : []),
-    ] }],
+    y: counts_axis(
+      "",
+      rows.flatMap((row) => [row.max_rank, (row.mean_max_rank ?? 0) + (row.mean_max_rank_error ?? 0)]),
+      length,
+    ),
+    series: [
+      { key: "mean", label: "mean of maxima", colour: "accent" },
+      { key: "max", label: "largest mean", colour: "soft", dash: "4 3" },
+    ],
+    panels: [
+      {
+        lines: [
+          line(
+            "mean",
+            rows,
+            (row) => row.layer,
+            (row) => row.mean_max_rank,
+            (row) => row.mean_max_rank_error,
+          ),
+          // Of one text both are the same.
+          ...(rows.some((row) => row.sequences > 1)
+            ? [
+                line(
+                  "max",
+                  rows,
+                  (row: AttentionLayerRow) => row.layer,
+                  (row) => row.max_rank,
+                  () => null,
+                ),
+              ]
+            : []),
+        ],
+      },
+    ],
   };
-}
-
-/** What every head does on the text, and with repeated tokens where that was measured. */
-export function text_heatmaps(reading: Reading, choice: AttentionChoice): HeatmapChart[] {
-  const { report, model } = reading;
-  const { length, energy } = text_facts(reading);
-  const index = <Row extends HeadPlace>(rows: readonly Row[]) => new Map(rows.map((row) => [`${row.layer}/${row.head}`, row]));
-  const rows = index(attention_heads(report, model.name, part(choice)));
-  const induction = index(rows_of(report, "induction", model.name));
-  const on_text = (read: (row: AttentionHeadRow) => number | null | undefined) => ({ layer, head }: HeadPlace) => {
-    const row = rows.get(`${layer}/${head}`);
-    return row && read(row);
-  };
-  const repeated = (read: (row: InductionRow) => number | null) => ({ layer, head }: HeadPlace) => {
-    const row = induction.get(`${layer}/${head}`);
-    return row && read(row);
-  };
-  const share: Pick<HeadFigure, "id" | "format" | "scale"> = { id: part(choice), format: "share", scale: () => ({ ...limit_scale(1, "share"), transform: "sqrt" }) };
-  const most = (values: readonly number[]) => Math.max(1, ...values);
-  const figures: HeadFigure[] = [
-    { id: part(choice), name: "attention-entropy", title: "Entropy", note: "Nats; high: looks everywhere.", format: ".1f",
-      scale: (values) => limit_scale(Math.max(length > 1 ? Math.log(length) : 0, most(values)), ".1f"), value: on_text((row) => row.entropy) },
-    { ...share, name: "attention-first", title: "First token", note: "Share of weight on token 0: the sink.", value: on_text((row) => row.sink_mass) },
-    { ...share, name: "attention-previous", title: "Previous token", note: "Share of weight on the token before.", value: on_text((row) => row.previous_token) },
-    { id: part(choice), name: "attention-rank", title: "Rank of the map", note: `At ${Math.round(energy * 100)}\u202f% of the energy.`, format: ".0f",
-      scale: (values) => ({ kind: "sequential", domain: [1, Math.max(2, most(values))], transform: "log", format: ".0f" }), value: on_text((row) => row.energy_rank) },
-    { ...share, name: "attention-itself", title: "Itself", note: "Share of weight on the token itself.", value: on_text((row) => row.diagonal) },
-    { id: part(choice), name: "attention-distance", title: "Distance", note: "Tokens between, by weight.", format: ".0f",
-      scale: (values) => limit_scale(Math.max(length / 2, most(values)), ".0f"), value: on_text((row) => row.mean_distance) },
-  ];
-  const of_induction: HeadFigure[] = induction.size === 0 ? [] : [
-    { ...share, id: "induction", name: "attention-induction", title: "Induction", note: "On the token after an earlier copy; random tokens, repeated.", value: repeated((row) => row.induction) },
-    { ...share, id: "induction", name: "attention-duplicate", title: "Duplicate token", note: "On the earlier copy itself.", value: repeated((row) => row.duplicate_token) },
-  ];
-  return [...(rows.size > 0 ? figures : []), ...of_induction].map((figure) => head_chart(reading, figure, choice.place));
 }
 
 export interface Fact {
@@ -165,19 +216,12 @@ export function head_facts(row: AttentionHeadRow): Fact[] {
   const number = (value: number | null | undefined, digits: number) => (value == null ? "–" : String(Number(value.toFixed(digits))));
   const share = (value: number | null | undefined) => format_number(value, "percent");
   return [
-    { value: number(row.energy_rank, 1), label: "rank" }, { value: number(row.columns, 1), label: "columns" }, { value: format_number(row.entropy, ".2f"), label: "nats" },
-    { value: share(row.sink_mass), label: "first token" }, { value: share(row.previous_token), label: "previous" }, { value: share(row.diagonal), label: "itself" },
+    { value: number(row.energy_rank, 1), label: "rank" },
+    { value: number(row.columns, 1), label: "columns" },
+    { value: format_number(row.entropy, ".2f"), label: "nats" },
+    { value: share(row.sink_mass), label: "first token" },
+    { value: share(row.previous_token), label: "previous" },
+    { value: share(row.diagonal), label: "itself" },
     { value: number(row.mean_distance, 1), label: "tokens away" },
   ];
-}
-
-export function attention_charts(reading: Reading) {
-  const choice = attention_choice(reading);
-  const map = stored_map(reading.report, reading.model.name, choice.place);
-  const wall = wall_chart(reading, choice);
-  const all = [
-    wall.maps.length > 0 ? wall : undefined, map && map_chart(reading, choice, map),
-    profile_chart(reading, choice), max_rank_chart(reading, choice), ...text_heatmaps(reading, choice),
-  ];
-  return all.filter((chart) => chart !== undefined);
 }

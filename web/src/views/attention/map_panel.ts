@@ -53,7 +53,12 @@ export function large_map({ chart, theme, pointing, window, on_window, facts }: 
   function on_key(event: KeyboardEvent): void {
     const view = now();
     const step = Math.max(1, Math.round(view.size / 8));
-    const steps: Readonly<Record<string, readonly [number, number]>> = { ArrowUp: [-step, 0], ArrowDown: [step, 0], ArrowLeft: [0, -step], ArrowRight: [0, step] };
+    const steps: Readonly<Record<string, readonly [number, number]>> = {
+      ArrowUp: [-step, 0],
+      ArrowDown: [step, 0],
+      ArrowLeft: [0, -step],
+      ArrowRight: [0, step],
+    };
     const move = steps[event.key];
     const query = pointing.query();
     if (can_zoom && (event.key === "+" || event.key === "=")) go(zoomed(view, side, 1.5));
@@ -94,18 +99,28 @@ export function large_map({ chart, theme, pointing, window, on_window, facts }: 
     svg.addEventListener("pointerleave", () => pointing.point(undefined));
     svg.addEventListener("blur", () => pointing.point(undefined));
     // The wheel alone scrolls the page; with Ctrl, which is also what a pinch on a touchpad sends, it zooms.
-    svg.addEventListener("wheel", (event) => {
-      if (!event.ctrlKey || !can_zoom) return;
-      event.preventDefault();
-      go(zoomed(now(), side, Math.exp(-event.deltaY / 200), cell_at(event)));
-    }, { passive: false });
+    svg.addEventListener(
+      "wheel",
+      (event) => {
+        if (!event.ctrlKey || !can_zoom) return;
+        event.preventDefault();
+        go(zoomed(now(), side, Math.exp(-event.deltaY / 200), cell_at(event)));
+      },
+      { passive: false },
+    );
     if (can_zoom) svg.addEventListener("dblclick", (event) => go(zoomed(now(), side, event.shiftKey ? 0.5 : 2, cell_at(event))));
     show();
   }
 
-  const button = (label: string, sign: string, act: () => void) => h("button", { type: "button", "aria-label": label, title: label, onclick: act }, sign);
-  const controls = h("div", { class: "choice", role: "group", "aria-label": "zoom" },
-    button("closer", "+", () => go(zoomed(now(), side, 1.5))), button("further", "−", () => go(zoomed(now(), side, 1 / 1.5))), button("the whole map", "⤢", () => go(whole_window(side))));
+  const button = (label: string, sign: string, act: () => void) =>
+    h("button", { type: "button", "aria-label": label, title: label, onclick: act }, sign);
+  const controls = h(
+    "div",
+    { class: "choice", role: "group", "aria-label": "zoom" },
+    button("closer", "+", () => go(zoomed(now(), side, 1.5))),
+    button("further", "−", () => go(zoomed(now(), side, 1 / 1.5))),
+    button("the whole map", "⤢", () => go(whole_window(side))),
+  );
   const frame = chart_frame(chart, theme, { level: 2, after_draw: attach });
   frame.querySelector(".chart-head")?.after(h("div", { class: "map-line" }, facts, can_zoom ? controls : null));
   return frame;

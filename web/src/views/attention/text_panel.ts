@@ -9,7 +9,9 @@ import { ends_line, shown_token } from "./tokens";
 
 export function text_panel(texts: readonly string[], map: HeadMap, colour: WeightColour, theme: Theme, pointing: Pointing): HTMLElement {
   const title = h("h2", {});
-  const tokens = texts.map((text, index) => h("span", { role: "option", tabindex: -1, "data-token": index, "aria-selected": "false" }, shown_token(text)));
+  const tokens = texts.map((text, index) =>
+    h("span", { role: "option", tabindex: -1, "data-token": index, "aria-selected": "false" }, shown_token(text)),
+  );
   const on_average = received(map);
   let stop = pointing.held() ?? 0;
   tokens[stop]?.setAttribute("tabindex", "0");
@@ -55,31 +57,43 @@ export function text_panel(texts: readonly string[], map: HeadMap, colour: Weigh
     }
     return best;
   };
-  const list = h("div", {
-    class: "tokens", role: "listbox", "aria-label": "the tokens of the text",
-    onpointerover: (event: Event) => pointing.point(token_of(event)),
-    onpointerleave: () => pointing.point(undefined),
-    onfocusin: (event: Event) => (event.target as Element).matches(":focus-visible") && pointing.point(token_of(event)),
-    onfocusout: () => pointing.point(undefined),
-    onclick: (event: Event) => {
-      const token = token_of(event);
-      if (token !== undefined) pointing.hold(token);
+  const list = h(
+    "div",
+    {
+      class: "tokens",
+      role: "listbox",
+      "aria-label": "the tokens of the text",
+      onpointerover: (event: Event) => pointing.point(token_of(event)),
+      onpointerleave: () => pointing.point(undefined),
+      onfocusin: (event: Event) => (event.target as Element).matches(":focus-visible") && pointing.point(token_of(event)),
+      onfocusout: () => pointing.point(undefined),
+      onclick: (event: Event) => {
+        const token = token_of(event);
+        if (token !== undefined) pointing.hold(token);
+      },
+      onkeydown: (event: KeyboardEvent) => {
+        const from = token_of(event);
+        if (from === undefined) return;
+        if (event.key === "ArrowRight") focus(from + 1);
+        else if (event.key === "ArrowLeft") focus(from - 1);
+        else if (event.key === "ArrowDown") focus(in_line(from, 1));
+        else if (event.key === "ArrowUp") focus(in_line(from, -1));
+        else if (event.key === "Home") focus(0);
+        else if (event.key === "End") focus(tokens.length - 1);
+        else if (event.key === "Enter" || event.key === " ") pointing.hold(from);
+        else return;
+        event.preventDefault();
+      },
     },
-    onkeydown: (event: KeyboardEvent) => {
-      const from = token_of(event);
-      if (from === undefined) return;
-      if (event.key === "ArrowRight") focus(from + 1);
-      else if (event.key === "ArrowLeft") focus(from - 1);
-      else if (event.key === "ArrowDown") focus(in_line(from, 1));
-      else if (event.key === "ArrowUp") focus(in_line(from, -1));
-      else if (event.key === "Home") focus(0);
-      else if (event.key === "End") focus(tokens.length - 1);
-      else if (event.key === "Enter" || event.key === " ") pointing.hold(from);
-      else return;
-      event.preventDefault();
-    },
-  }, tokens.flatMap((token, index) => (ends_line(texts[index] ?? "") ? [token, h("br")] : [token])));
+    tokens.flatMap((token, index) => (ends_line(texts[index] ?? "") ? [token, h("br")] : [token])),
+  );
   pointing.watch(colours);
   colours();
-  return h("div", { class: "text-panel" }, title, h("p", { class: "note" }, "Point at a token, or at a row of the map; a click holds it."), list);
+  return h(
+    "div",
+    { class: "text-panel" },
+    title,
+    h("p", { class: "note" }, "Point at a token, or at a row of the map; a click holds it."),
+    list,
+  );
 }

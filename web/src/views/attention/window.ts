@@ -24,7 +24,9 @@ export function zoomed(window: Window, side: number, factor: number, around?: { 
 }
 
 export const moved = (window: Window, side: number, queries: number, keys: number): Window => ({
-  query: inside(window.query + queries, window.size, side), key: inside(window.key + keys, window.size, side), size: window.size,
+  query: inside(window.query + queries, window.size, side),
+  key: inside(window.key + keys, window.size, side),
+  size: window.size,
 });
 
 /** "120,80,64" of an address; the whole map where it says nothing that can be shown. */

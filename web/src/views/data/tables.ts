@@ -40,7 +40,10 @@ function described(report: Report, id: AnalysisId, path: string): { heading: str
     const found = field(report, id, name);
     if (!found) continue;
     const rest = parts.slice(length).join(".");
-    return { heading: `${name.replace(/_/g, " ").replace(/\./g, " ")}${rest ? ` ${rest}` : ""}`, meaning: found.meaning + (found.unit ? ` (${found.unit})` : "") };
+    return {
+      heading: `${name.replace(/_/g, " ").replace(/\./g, " ")}${rest ? ` ${rest}` : ""}`,
+      meaning: found.meaning + (found.unit ? ` (${found.unit})` : ""),
+    };
   }
   return { heading: path.replace(/_/g, " "), meaning: "" };
 }
@@ -61,15 +64,36 @@ export function table_of(report: Report, id: AnalysisId): Table {
 /** Rows that hold a text in any cell, ordered by a column; none comes last either way. */
 export function arranged(table: Table, search: string, order: { column: number; down: boolean } | undefined): CsvValue[][] {
   const wanted = search.trim().toLowerCase();
-  const rows = wanted ? table.rows.filter((row) => row.some((value) => String(value ?? "").toLowerCase().includes(wanted))) : [...table.rows];
+  const rows = wanted
+    ? table.rows.filter((row) =>
+        row.some((value) =>
+          String(value ?? "")
+            .toLowerCase()
+            .includes(wanted),
+        ),
+      )
+    : [...table.rows];
   if (!order) return rows;
   const sign = order.down ? -1 : 1;
   return rows.sort((a, b) => {
     const [first, second] = [a[order.column], b[order.column]];
     if (first === null || first === undefined) return second === null || second === undefined ? 0 : 1;
     if (second === null || second === undefined) return -1;
-    return sign * (typeof first === "number" && typeof second === "number" ? first - second : String(first) < String(second) ? -1 : String(first) > String(second) ? 1 : 0);
+    return (
+      sign *
+      (typeof first === "number" && typeof second === "number"
+        ? first - second
+        : String(first) < String(second)
+          ? -1
+          : String(first) > String(second)
+            ? 1
+            : 0)
+    );
   });
 }
 
-export const table_csv = (table: Table): string => csv(table.columns.map((column) => column.path), table.rows);
+export const table_csv = (table: Table): string =>
+  csv(
+    table.columns.map((column) => column.path),
+    table.rows,
+  );

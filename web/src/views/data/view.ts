@@ -13,10 +13,13 @@ function draw(context: Context): HTMLElement {
   const { report, state } = context;
   const ids = report.file.reports.map((each) => each.id);
   const id = ids.find((each) => each === state.params.table) ?? ids[0];
-  return h("div", {},
+  return h(
+    "div",
+    {},
     h("div", { class: "view-head" }, h("h1", { class: "view" }, "Data")),
     id ? table_part(context, ids, id) : null,
-    provenance(context));
+    provenance(context),
+  );
 }
 
 function table_part(context: Context, ids: AnalysisId[], id: AnalysisId): HTMLElement {
@@ -31,27 +34,100 @@ function table_part(context: Context, ids: AnalysisId[], id: AnalysisId): HTMLEl
   const fill = (search: string) => {
     const rows = arranged(table, search, order);
     count.textContent = rows.length > kMostRows ? `the first ${kMostRows} of ${counted(rows.length, "row")}` : counted(rows.length, "row");
-    body.replaceChildren(...rows.slice(0, kMostRows).map((row) => h("tr", {}, row.map((value, index) =>
-      h("td", { class: table.columns[index]?.text ? "text" : null }, typeof value === "string" ? value : format_number(value, "tick"))))));
+    body.replaceChildren(
+      ...rows.slice(0, kMostRows).map((row) =>
+        h(
+          "tr",
+          {},
+          row.map((value, index) =>
+            h(
+              "td",
+              { class: table.columns[index]?.text ? "text" : null },
+              typeof value === "string" ? value : format_number(value, "tick"),
+            ),
+          ),
+        ),
+      ),
+    );
   };
   fill(state.params.find ?? "");
-  const search = h("input", { type: "search", "aria-label": "search the rows", placeholder: "Search", value: state.params.find ?? "",
-    oninput: () => fill(search.value), onchange: () => context.go({ find: search.value || null }) });
-  return h("div", {},
+  const search = h("input", {
+    type: "search",
+    "aria-label": "search the rows",
+    placeholder: "Search",
+    value: state.params.find ?? "",
+    oninput: () => fill(search.value),
+    onchange: () => context.go({ find: search.value || null }),
+  });
+  return h(
+    "div",
+    {},
     controls(
-      h("select", { "aria-label": "table", onchange: (event: Event) => context.go({ table: (event.target as HTMLSelectElement).value, sort: null, find: null }) },
-        ids.map((each) => h("option", { value: each, selected: each === id }, each.replace(/_/g, " ")))),
-      search, count,
-      h("button", { type: "button", class: "plain", onclick: () => download(`${id}.csv`, new Blob([table_csv(table)], { type: "text/csv" })) }, "Save CSV"),
-      h("button", { type: "button", class: "plain", onclick: () => download(`${id}.json`, new Blob([JSON.stringify(found, null, 1)], { type: "application/json" })) }, "Save JSON")),
-    h("div", { class: "table-wrap", tabindex: 0, role: "region", "aria-label": `rows of ${id}` },
-      h("table", {}, h("thead", {}, h("tr", {}, table.columns.map((each, index) => {
-        const is_sorted = order?.column === index;
-        return h("th", { scope: "col", class: each.text ? "text" : null, "aria-sort": is_sorted ? (order.down ? "descending" : "ascending") : null },
-          h("button", { type: "button", title: each.meaning || null, onclick: () => context.go({ sort: `${each.path}:${is_sorted && !order.down ? "down" : "up"}` }) },
-            each.heading, is_sorted ? (order.down ? " ↓" : " ↑") : ""));
-      }))), body)),
-    found?.again ? h("p", { class: "note" }, "Made again by ", found.again.split("\n").map(command_words)) : null);
+      h(
+        "select",
+        {
+          "aria-label": "table",
+          onchange: (event: Event) => context.go({ table: (event.target as HTMLSelectElement).value, sort: null, find: null }),
+        },
+        ids.map((each) => h("option", { value: each, selected: each === id }, each.replace(/_/g, " "))),
+      ),
+      search,
+      count,
+      h(
+        "button",
+        { type: "button", class: "plain", onclick: () => download(`${id}.csv`, new Blob([table_csv(table)], { type: "text/csv" })) },
+        "Save CSV",
+      ),
+      h(
+        "button",
+        {
+          type: "button",
+          class: "plain",
+          onclick: () => download(`${id}.json`, new Blob([JSON.stringify(found, null, 1)], { type: "application/json" })),
+        },
+        "Save JSON",
+      ),
+    ),
+    h(
+      "div",
+      { class: "table-wrap", tabindex: 0, role: "region", "aria-label": `rows of ${id}` },
+      h(
+        "table",
+        {},
+        h(
+          "thead",
+          {},
+          h(
+            "tr",
+            {},
+            table.columns.map((each, index) => {
+              const is_sorted = order?.column === index;
+              return h(
+                "th",
+                {
+                  scope: "col",
+                  class: each.text ? "text" : null,
+                  "aria-sort": is_sorted ? (order.down ? "descending" : "ascending") : null,
+                },
+                h(
+                  "button",
+                  {
+                    type: "button",
+                    title: each.meaning || null,
+                    onclick: () => context.go({ sort: `${each.path}:${is_sorted && !order.down ? "down" : "up"}` }),
+                  },
+                  each.heading,
+                  is_sorted ? (order.down ? " ↓" : " ↑") : "",
+                ),
+              );
+            }),
+          ),
+        ),
+        body,
+      ),
+    ),
+    found?.again ? h("p", { class: "note" }, "Made again by ", found.again.split("\n").map(command_words)) : null,
+  );
 }
 
 function fact(name: string, value: string): HTMLElement[] {
@@ -60,23 +136,58 @@ function fact(name: string, value: string): HTMLElement[] {
 
 /** What was asked for: parameters that are not at rest, in words. */
 function parameters_words(parameters: Readonly<Record<string, unknown>>): string {
-  return Object.entries(parameters).filter(([, value]) => value !== null && value !== false).map(([name, value]) =>
-    `; ${name.replace(/_/g, " ")}${value === true ? "" : ` ${Array.isArray(value) ? value.join(", ") : String(value)}`}`).join("");
+  return Object.entries(parameters)
+    .filter(([, value]) => value !== null && value !== false)
+    .map(
+      ([name, value]) =>
+        `; ${name.replace(/_/g, " ")}${value === true ? "" : ` ${Array.isArray(value) ? value.join(", ") : String(value)}`}`,
+    )
+    .join("");
 }
 
 function provenance({ report }: Context): HTMLElement {
   const { file } = report;
   const skipped = file.reports.flatMap((each) => each.skipped.map((one) => ({ id: each.id, ...one })));
-  return section("Where this comes from", null,
-    h("dl", { class: "facts" },
-      fact("attnscope", file.version), fact("made", `${file.created.replace("T", " ").replace("Z", " UTC")}, in ${format_number(file.seconds, ".1f")} seconds`),
-      h("dt", {}, "made again by"), h("dd", {}, command_words(file.command)),
-      file.models.flatMap((model) => fact(model.name, Object.entries(model).filter(([name, value]) => name !== "name" && typeof value !== "object")
-        .map(([name, value]) => `${name.replace(/_/g, " ")} ${typeof value === "number" ? value.toLocaleString("en") : String(value)}`).join(", "))),
-      file.reports.flatMap((each) => fact(`${each.id.replace(/_/g, " ")}${file.models.length > 1 ? ` of ${each.model}` : ""}`, `${counted(each.rows.length, "row")}${parameters_words(each.parameters)}`)),
-      file.left_out.flatMap((each) => fact("left out", `${each.part.replace(/_/g, " ")} of ${each.model}: ${each.why}${each.command ? `: ${each.command}` : ""}`)),
+  return section(
+    "Where this comes from",
+    null,
+    h(
+      "dl",
+      { class: "facts" },
+      fact("attnscope", file.version),
+      fact("made", `${file.created.replace("T", " ").replace("Z", " UTC")}, in ${format_number(file.seconds, ".1f")} seconds`),
+      h("dt", {}, "made again by"),
+      h("dd", {}, command_words(file.command)),
+      file.models.flatMap((model) =>
+        fact(
+          model.name,
+          Object.entries(model)
+            .filter(([name, value]) => name !== "name" && typeof value !== "object")
+            .map(([name, value]) => `${name.replace(/_/g, " ")} ${typeof value === "number" ? value.toLocaleString("en") : String(value)}`)
+            .join(", "),
+        ),
+      ),
+      file.reports.flatMap((each) =>
+        fact(
+          `${each.id.replace(/_/g, " ")}${file.models.length > 1 ? ` of ${each.model}` : ""}`,
+          `${counted(each.rows.length, "row")}${parameters_words(each.parameters)}`,
+        ),
+      ),
+      file.left_out.flatMap((each) =>
+        fact("left out", `${each.part.replace(/_/g, " ")} of ${each.model}: ${each.why}${each.command ? `: ${each.command}` : ""}`),
+      ),
       file.reports.flatMap((each) => (each.notes ?? []).flatMap((note) => fact(each.id.replace(/_/g, " "), note))),
-      skipped.flatMap((each) => fact("skipped", `${each.id}: ${each.model}${each.layer != null ? `, layer ${each.layer}` : ""}${each.matrix ? `, ${each.matrix}` : ""}: ${each.reason}`))));
+      skipped.flatMap((each) =>
+        fact(
+          "skipped",
+          `${each.id}: ${each.model}` +
+            (each.layer != null ? `, layer ${each.layer}` : "") +
+            (each.matrix ? `, ${each.matrix}` : "") +
+            `: ${each.reason}`,
+        ),
+      ),
+    ),
+  );
 }
 
 export const data_view: View = { id: "data", title: "Data", draw };

@@ -3,27 +3,60 @@ import { map_places, rows_of } from "../../data/report";
 import { chart_frame } from "../../page/frame";
 import { h } from "../../page/h";
 import { absent_analysis, choice, controls, skipped_lines } from "../../page/parts";
-import { choice_param, index_param } from "../../shaping/state";
 import type { Context, View } from "../../page/view";
-import { composition_chart, detail_chart, energy_chart, head_charts, head_heatmaps, head_title, kinds_chart, shares_keys_with } from "./charts";
 import { chosen_head, type HeadPlace } from "../../shaping/head_grid";
+import { choice_param, index_param } from "../../shaping/state";
+import {
+  composition_chart,
+  detail_chart,
+  energy_chart,
+  head_charts,
+  head_heatmaps,
+  head_title,
+  kinds_chart,
+  shares_keys_with,
+} from "./charts";
 
 function draw(context: Context): HTMLElement {
   const { report, model, theme } = context;
-  const head = h("div", { class: "view-head" }, h("div", {}, h("h1", { class: "view" }, "Heads"),
-    h("p", { class: "note" }, "Layers down, heads across. Arrow keys move, Enter chooses; the chosen head’s own numbers stand among those of all heads.")));
+  const head = h(
+    "div",
+    { class: "view-head" },
+    h(
+      "div",
+      {},
+      h("h1", { class: "view" }, "Heads"),
+      h(
+        "p",
+        { class: "note" },
+        "Layers down, heads across. Arrow keys move, Enter chooses; the chosen head’s own numbers stand among those of all heads.",
+      ),
+    ),
+  );
   if (rows_of(report, "circuits", model.name).length === 0 && !rows_of(report, "spectrum", model.name).some((row) => row.head !== null))
-    return h("div", {}, head, skipped_lines(context, "circuits"), absent_analysis(context, "The analysis of the heads' circuits", "circuits"));
+    return h(
+      "div",
+      {},
+      head,
+      skipped_lines(context, "circuits"),
+      absent_analysis(context, "The analysis of the heads' circuits", "circuits"),
+    );
 
   const place = chosen_head(context);
   const heatmaps = head_heatmaps(context, place);
   const used = index_param(context.state, "from", heatmaps.length) ?? 0;
   const choose = (from: number, to: HeadPlace) => context.go({ l: to.layer, h: to.head, from });
   const frames = heatmaps.map((chart, index) =>
-    chart_frame(chart, theme, { level: 2, on_choose: ({ row, column }) => choose(index, { layer: row, head: column }) }));
+    chart_frame(chart, theme, { level: 2, on_choose: ({ row, column }) => choose(index, { layer: row, head: column }) }),
+  );
   // Where the window is narrow the head's numbers open below the heatmap that was used.
-  const grid = h("div", { class: "heads" }, frames.flatMap((frame, index) => (index === used ? [frame, detail(context, place)] : [frame])),
-    kinds(context, place), composition(context, place));
+  const grid = h(
+    "div",
+    { class: "heads" },
+    frames.flatMap((frame, index) => (index === used ? [frame, detail(context, place)] : [frame])),
+    kinds(context, place),
+    composition(context, place),
+  );
   return h("div", {}, head, skipped_lines(context, "circuits"), grid);
 }
 
@@ -32,40 +65,85 @@ function detail(context: Context, place: HeadPlace): HTMLElement {
   const shared = shares_keys_with(context, place.head);
   const energy = energy_chart(context, place);
   const map = map_places(report, model.name).find((each) => each.layer === place.layer && each.head === place.head);
-  return h("aside", { class: "heads-detail", "aria-label": head_title(place) },
+  return h(
+    "aside",
+    { class: "heads-detail", "aria-label": head_title(place) },
     h("h2", {}, head_title(place)),
-    shared ? h("p", { class: "note" }, `Key/value head ${shared.group}, shared with ${shared.heads.length === 1 ? "head" : "heads"} ${shared.heads.join(", ")}.`) : null,
+    shared
+      ? h(
+          "p",
+          { class: "note" },
+          `Key/value head ${shared.group}, shared with ${shared.heads.length === 1 ? "head" : "heads"} ${shared.heads.join(", ")}.`,
+        )
+      : null,
     chart_frame(detail_chart(context, place), theme),
     energy ? chart_frame(energy, theme) : absent_analysis(context, "The singular values of heads", "spectrum"),
-    map ? chart_frame({ kind: "map", name: "head-map", title: "On the text", bytes: map_bytes(report, map), side: map.side, colour: "log" }, theme) : null,
-    map ? h("p", {}, h("a", { href: context.link({ l: place.layer, h: place.head }, "attention") }, "Read it with its tokens →")) : null);
+    map
+      ? chart_frame(
+          { kind: "map", name: "head-map", title: "On the text", bytes: map_bytes(report, map), side: map.side, colour: "log" },
+          theme,
+        )
+      : null,
+    map ? h("p", {}, h("a", { href: context.link({ l: place.layer, h: place.head }, "attention") }, "Read it with its tokens →")) : null,
+  );
 }
 
 function kinds(context: Context, place: HeadPlace): HTMLElement | null {
   const chart = kinds_chart(context, place);
   if (!chart) return null;
-  return h("div", { class: "heads-kinds" }, chart_frame(chart, context.theme, { level: 2, on_point: (index) => {
-    const found = chart.points[index]?.place;
-    if (found) context.go({ l: found.layer, h: found.head });
-  } }));
+  return h(
+    "div",
+    { class: "heads-kinds" },
+    chart_frame(chart, context.theme, {
+      level: 2,
+      on_point: (index) => {
+        const found = chart.points[index]?.place;
+        if (found) context.go({ l: found.layer, h: found.head });
+      },
+    }),
+  );
 }
 
 function composition(context: Context, place: HeadPlace): HTMLElement {
   const { report, model, theme } = context;
-  if (rows_of(report, "composition", model.name).length === 0) return h("div", { class: "heads-kinds" }, absent_analysis(context, "The composition of heads", "composition"));
+  if (rows_of(report, "composition", model.name).length === 0)
+    return h("div", { class: "heads-kinds" }, absent_analysis(context, "The composition of heads", "composition"));
   const around = choice_param(context.state, "pairs", ["all", "head"]);
   const chart = composition_chart(context, { pairs: 40, ...(around === "head" ? { around: place } : {}) }, place);
-  const picks = controls(choice("pairs", [{ value: "all", label: "Strongest of all" }, { value: "head", label: `Those of ${head_title(place).toLowerCase()}` }], around,
-    (pairs) => context.go({ pairs })));
-  if (!chart) return h("div", { class: "heads-kinds" }, h("h2", {}, "Composition of heads"), h("p", { class: "note" }, "No pair of heads is above chance."));
-  const frame = chart_frame(chart, theme, { level: 2, after_draw: (svg) => {
-    svg.addEventListener("click", (event) => {
-      const { row, column } = (event.target as SVGElement).dataset;
-      if (row !== undefined && column !== undefined) context.go({ l: row, h: column });
-    });
-  } });
-  return h("div", { class: "heads-kinds" }, frame, picks,
-    chart.edges.length === 0 ? h("p", { class: "note" }, `${head_title(place)} is in no pair above chance.`) : null);
+  const picks = controls(
+    choice(
+      "pairs",
+      [
+        { value: "all", label: "Strongest of all" },
+        { value: "head", label: `Those of ${head_title(place).toLowerCase()}` },
+      ],
+      around,
+      (pairs) => context.go({ pairs }),
+    ),
+  );
+  if (!chart)
+    return h(
+      "div",
+      { class: "heads-kinds" },
+      h("h2", {}, "Composition of heads"),
+      h("p", { class: "note" }, "No pair of heads is above chance."),
+    );
+  const frame = chart_frame(chart, theme, {
+    level: 2,
+    after_draw: (svg) => {
+      svg.addEventListener("click", (event) => {
+        const { row, column } = (event.target as SVGElement).dataset;
+        if (row !== undefined && column !== undefined) context.go({ l: row, h: column });
+      });
+    },
+  });
+  return h(
+    "div",
+    { class: "heads-kinds" },
+    frame,
+    picks,
+    chart.edges.length === 0 ? h("p", { class: "note" }, `${head_title(place)} is in no pair above chance.`) : null,
+  );
 }
 
 export const heads_view: View = { id: "heads", title: "Heads", charts: head_charts, draw };

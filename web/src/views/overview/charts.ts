@@ -2,19 +2,28 @@
 import type { AtlasCell, AtlasChart } from "../../chart/atlas";
 import type { HeatmapChart } from "../../chart/heatmap";
 import type { Line, LinesChart } from "../../chart/lines";
-import type { WallChart } from "../../chart/wall";
 import { counted } from "../../chart/number_format";
+import type { WallChart } from "../../chart/wall";
 import { matrix_words } from "../../chart/words";
 import { map_bytes } from "../../data/maps";
-import { at_threshold, cumulative_energy, map_places, matrices_of, numbers, row_at, skipped_reason, thinned_indices } from "../../data/report";
 import { largest_number, number_at, range } from "../../data/numbers";
+import {
+  at_threshold,
+  cumulative_energy,
+  map_places,
+  matrices_of,
+  numbers,
+  row_at,
+  skipped_reason,
+  thinned_indices,
+} from "../../data/report";
 import type { Matrix } from "../../data/report_file";
-import { threshold_words } from "../../shaping/words";
-import type { Reading } from "../../shaping/reading";
+import { ranks_by_depth } from "../../shaping/depth";
 import { head_figures } from "../../shaping/head_figures";
 import { head_chart } from "../../shaping/head_grid";
-import { ranks_by_depth } from "../../shaping/depth";
+import type { Reading } from "../../shaping/reading";
 import { spectrum_quantity } from "../../shaping/spectrum_quantity";
+import { threshold_words } from "../../shaping/words";
 
 /** Layers down, matrices across: directions that hold the threshold's share of the energy. */
 export function atlas_chart({ report, model, threshold }: Reading): AtlasChart {
@@ -32,8 +41,15 @@ export function atlas_chart({ report, model, threshold }: Reading): AtlasChart {
   };
   const layers = range(model.layers);
   return {
-    kind: "atlas", name: "overview-atlas", title: "Rank atlas", matrices, layers, cells: layers.map((layer) => matrices.map((matrix) => cell(layer, matrix))),
-    note: `Directions that hold ${threshold_words(threshold)} of the energy. Bar: share of the possible rank; tick: what random numbers need. The stronger the tint, the further below it.${layers.length <= 16 ? " Curve: cumulative energy." : ""}`,
+    kind: "atlas",
+    name: "overview-atlas",
+    title: "Rank atlas",
+    matrices,
+    layers,
+    cells: layers.map((layer) => matrices.map((matrix) => cell(layer, matrix))),
+    note:
+      `Directions that hold ${threshold_words(threshold)} of the energy. Bar: share of the possible rank; tick: what random ` +
+      `numbers need. The stronger the tint, the further below it.${layers.length <= 16 ? " Curve: cumulative energy." : ""}`,
   };
 }
 
@@ -42,15 +58,25 @@ export function wall_chart({ report, model }: Reading): WallChart {
   const places = map_places(report, model.name);
   const tokens = places[0]?.tokens ?? 0;
   return {
-    kind: "wall", name: "overview-wall", title: "Every head on one text", layers: model.layers, heads: model.heads, colour: "log", largest_cell: 84,
-    note: `Attention maps over ${counted(tokens, "token")}: layers down, heads across, logarithmic colour. Choose one to read it with its tokens.`,
+    kind: "wall",
+    name: "overview-wall",
+    title: "Every head on one text",
+    layers: model.layers,
+    heads: model.heads,
+    colour: "log",
+    largest_cell: 84,
+    note:
+      `Attention maps over ${counted(tokens, "token")}: layers down, heads across, logarithmic colour. Choose one to read ` +
+      "it with its tokens.",
     maps: places.map((place) => ({ layer: place.layer, head: place.head, side: place.side, bytes: map_bytes(report, place) })),
   };
 }
 
 /** Four figures of every head's circuits; those that the report does not hold are left out. */
 export function head_charts(reading: Reading): HeatmapChart[] {
-  return head_figures(reading).slice(0, 4).map((figure) => head_chart(reading, { ...figure, name: `overview-${figure.name}` }))
+  return head_figures(reading)
+    .slice(0, 4)
+    .map((figure) => head_chart(reading, { ...figure, name: `overview-${figure.name}` }))
     .filter((chart) => chart.cells.flat().some((cell) => cell !== "missing"));
 }
 
@@ -61,26 +87,42 @@ const kMostLines = 16; // in a panel: of deeper models every second, third … l
 export function null_chart({ report, model }: Reading): LinesChart | undefined {
   const every = Math.ceil(model.layers / kMostLines);
   const layers = range(model.layers).filter((layer) => layer % every === 0 || layer === model.layers - 1);
-  const panels = matrices_of(report, "spectrum", model.name).filter((matrix) => kPlain.includes(matrix)).map((matrix) => ({
-    title: matrix_words(matrix),
-    lines: layers.flatMap((layer): Line[] => {
-      const row = row_at(report, "spectrum", { model: model.name, layer, matrix });
-      const values = row && spectrum_quantity(report, row, "null");
-      if (!values || !row.null_singular_values) return [];
-      // The last values of a square matrix nearly vanish, and those of its null: their quotient says nothing.
-      const null_values = numbers(report, row.null_singular_values);
-      const kept = thinned_indices(values.length).filter((index) => number_at(null_values, index) >= 0.06 * number_at(null_values, 0));
-      return [{ series: String(layer), x: kept.map((index) => index + 1), y: kept.map((index) => number_at(values, index)) }];
-    }),
-  })).filter((panel) => panel.lines.length > 0);
+  const panels = matrices_of(report, "spectrum", model.name)
+    .filter((matrix) => kPlain.includes(matrix))
+    .map((matrix) => ({
+      title: matrix_words(matrix),
+      lines: layers.flatMap((layer): Line[] => {
+        const row = row_at(report, "spectrum", { model: model.name, layer, matrix });
+        const values = row && spectrum_quantity(report, row, "null");
+        if (!values || !row.null_singular_values) return [];
+        // The last values of a square matrix nearly vanish, and those of its null: their quotient says nothing.
+        const null_values = numbers(report, row.null_singular_values);
+        const kept = thinned_indices(values.length).filter((index) => number_at(null_values, index) >= 0.06 * number_at(null_values, 0));
+        return [{ series: String(layer), x: kept.map((index) => index + 1), y: kept.map((index) => number_at(values, index)) }];
+      }),
+    }))
+    .filter((panel) => panel.lines.length > 0);
   if (panels.length === 0) return undefined;
   const lines = panels.flatMap((panel) => panel.lines);
   const most = Math.max(2, ...lines.map((line) => largest_number(line.y) ?? 0)) * 1.1;
   return {
-    kind: "lines", name: "overview-null", title: "Spectra against the null", panels, rule: 1, layer_key: model.layers,
-    note: "Each singular value over the one that a Gaussian matrix of the same shape and energy has at that index, a line a layer. Flat at 1 is random; a steep left end is structure.",
+    kind: "lines",
+    name: "overview-null",
+    title: "Spectra against the null",
+    panels,
+    rule: 1,
+    layer_key: model.layers,
+    note:
+      "Each singular value over the one that a Gaussian matrix of the same shape and energy has at that index, a line a " +
+      "layer. Flat at 1 is random; a steep left end is structure.",
     series: layers.map((layer) => ({ key: String(layer), label: `layer ${layer}`, colour: { layer, of: model.layers } })),
-    x: { title: "index", scale: "log", domain: [1, Math.max(2, ...lines.map((line) => line.x[line.x.length - 1] ?? 1))], format: ",.0f", integers: true },
+    x: {
+      title: "index",
+      scale: "log",
+      domain: [1, Math.max(2, ...lines.map((line) => line.x[line.x.length - 1] ?? 1))],
+      format: ",.0f",
+      integers: true,
+    },
     y: { title: "over the null's", scale: "log", domain: [Math.min(0.3, 1 / most), most] },
   };
 }

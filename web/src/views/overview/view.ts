@@ -1,6 +1,6 @@
+import type { Chart } from "../../chart/chart";
 import { bytes_words, count_words } from "../../chart/number_format";
 import { draw_spark } from "../../chart/spark";
-import type { Chart } from "../../chart/chart";
 import { map_places, rows_of } from "../../data/report";
 import type { AnalysisId, Model } from "../../data/report_file";
 import type { Finding } from "../../findings/finding";
@@ -18,8 +18,10 @@ const has_maps = ({ report, model }: Reading) => map_places(report, model.name).
 
 function charts(reading: Reading): Chart[] {
   return [
-    has_spectrum(reading) ? atlas_chart(reading) : undefined, has_maps(reading) ? wall_chart(reading) : undefined,
-    ...head_charts(reading), null_chart(reading),
+    has_spectrum(reading) ? atlas_chart(reading) : undefined,
+    has_maps(reading) ? wall_chart(reading) : undefined,
+    ...head_charts(reading),
+    null_chart(reading),
     // The same for every model of a report: once is enough.
     reading.model === reading.report.file.models[0] ? models_chart(reading) : undefined,
   ].filter((chart) => chart !== undefined);
@@ -28,8 +30,12 @@ function charts(reading: Reading): Chart[] {
 /** What the model is, each a figure and what it counts. */
 export function fact_list(model: Model): [string, string][] {
   const grouped = model.kv_heads !== model.heads;
-  const facts: [string, string][] = [["", model.architecture], [count_words(model.parameters), "parameters"], [String(model.layers), model.layers === 1 ? "layer" : "layers"],
-    [String(model.heads), `${model.heads === 1 ? "head" : "heads"} of ${model.head_dim}`]];
+  const facts: [string, string][] = [
+    ["", model.architecture],
+    [count_words(model.parameters), "parameters"],
+    [String(model.layers), model.layers === 1 ? "layer" : "layers"],
+    [String(model.heads), `${model.heads === 1 ? "head" : "heads"} of ${model.head_dim}`],
+  ];
   if (grouped) facts.push([String(model.kv_heads), `key/value ${model.kv_heads === 1 ? "head" : "heads"}`]);
   facts.push([model.width.toLocaleString("en"), "wide"]);
   if (model.vocabulary) facts.push([model.vocabulary.toLocaleString("en"), "tokens"]);
@@ -41,30 +47,67 @@ export function fact_list(model: Model): [string, string][] {
 }
 
 function finding_item(finding: Finding, context: Context): HTMLElement {
-  const spark = finding.spark && finding.spark.values.filter((value) => value !== null).length > 1 ? mount(draw_spark(finding.spark, context.theme)) : null;
-  return h("li", { class: "finding", "data-kind": finding.kind },
-    h("p", { class: "finding-head" }, h("span", { class: "finding-figure" }, finding.figure), " ", h("span", { class: "finding-unit" }, finding.unit), spark),
-    h("p", { class: "finding-words" }, set_words(finding.words), " ",
-      h("a", { href: context.link(finding.see.state, finding.see.view), "aria-label": `See it: ${finding.figure} ${finding.unit}` }, "See it\u00a0→")));
+  const spark =
+    finding.spark && finding.spark.values.filter((value) => value !== null).length > 1
+      ? mount(draw_spark(finding.spark, context.theme))
+      : null;
+  return h(
+    "li",
+    { class: "finding", "data-kind": finding.kind },
+    h(
+      "p",
+      { class: "finding-head" },
+      h("span", { class: "finding-figure" }, finding.figure),
+      " ",
+      h("span", { class: "finding-unit" }, finding.unit),
+      spark,
+    ),
+    h(
+      "p",
+      { class: "finding-words" },
+      set_words(finding.words),
+      " ",
+      h(
+        "a",
+        { href: context.link(finding.see.state, finding.see.view), "aria-label": `See it: ${finding.figure} ${finding.unit}` },
+        "See it\u00a0→",
+      ),
+    ),
+  );
 }
 
 /** Why there is nothing to say. */
 function nothing_words({ report, model }: Context): string {
   const of_model = report.file.reports.filter((each) => each.model === model.name);
   if (of_model.length === 0) return "Nothing has been measured yet.";
-  if (of_model.every((each) => each.rows.length === 0)) return "Nothing of this model could be measured: what was skipped, and why, is listed above.";
+  if (of_model.every((each) => each.rows.length === 0))
+    return "Nothing of this model could be measured: what was skipped, and why, is listed above.";
   return "Nothing that this report measures lies far enough from its null to be said in words. The pictures below show it as it is.";
 }
 
 function findings_part(context: Context): HTMLElement {
   const found = findings(context);
-  return section("What stands out", null, found.length > 0 ? h("ul", { class: "findings" }, found.map((each) => finding_item(each, context)))
-    : h("p", { class: "note" }, nothing_words(context)), missing_button(context.report));
+  return section(
+    "What stands out",
+    null,
+    found.length > 0
+      ? h(
+          "ul",
+          { class: "findings" },
+          found.map((each) => finding_item(each, context)),
+        )
+      : h("p", { class: "note" }, nothing_words(context)),
+    missing_button(context.report),
+  );
 }
 
 function wall_part(context: Context): HTMLElement {
   const { report, theme } = context;
-  if (has_maps(context)) return chart_frame(wall_chart(context), theme, { level: 2, on_choose: ({ row, column }) => context.go({ l: row, h: column }, "attention") });
+  if (has_maps(context))
+    return chart_frame(wall_chart(context), theme, {
+      level: 2,
+      on_choose: ({ row, column }) => context.go({ l: row, h: column }, "attention"),
+    });
   if (report.live)
     return section("Every head on one text", "What does each head look at? Give a text: its maps are drawn here.", live_panel(context));
   return section("Every head on one text", null, absent_maps(context));
@@ -72,30 +115,67 @@ function wall_part(context: Context): HTMLElement {
 
 function heads_part(context: Context): HTMLElement {
   const heads = head_charts(context);
-  const part = section("Heads at a glance", "Measures of every head's circuits, from the weights alone. Choose a cell for its numbers, its spectrum and its map.",
-    heads.length > 0 ? h("div", { class: "overview-heads" }, heads.map((chart) => chart_frame(chart, context.theme, { on_choose: ({ row, column }) => context.go({ l: row, h: column }, "heads") })))
-      : absent_analysis(context, "What each head's circuits do", "circuits"));
+  const part = section(
+    "Heads at a glance",
+    "Measures of every head's circuits, from the weights alone. Choose a cell for its numbers, its spectrum and its map.",
+    heads.length > 0
+      ? h(
+          "div",
+          { class: "overview-heads" },
+          heads.map((chart) =>
+            chart_frame(chart, context.theme, { on_choose: ({ row, column }) => context.go({ l: row, h: column }, "heads") }),
+          ),
+        )
+      : absent_analysis(context, "What each head's circuits do", "circuits"),
+  );
   part.classList.add("overview-heads-part");
   return part;
 }
 
-const kAll: readonly AnalysisId[] = ["spectrum", "mla", "weights", "similarity", "overlap", "circuits", "composition", "attention", "attention_without_first", "induction"];
+const kAll: readonly AnalysisId[] = [
+  "spectrum",
+  "mla",
+  "weights",
+  "similarity",
+  "overlap",
+  "circuits",
+  "composition",
+  "attention",
+  "attention_without_first",
+  "induction",
+];
 
 function draw(context: Context): HTMLElement {
   const { model, theme } = context;
   const [spectra, models] = [null_chart(context), models_chart(context)];
-  return h("div", { class: "overview" },
+  return h(
+    "div",
+    { class: "overview" },
     skipped_lines(context, ...kAll),
     h("h1", {}, model.name),
-    h("p", { class: "model-facts" }, fact_list(model).flatMap(([figure, what]) => [h("span", {}, figure ? h("b", {}, figure) : null, figure ? ` ${what}` : what), " "])),
+    h(
+      "p",
+      { class: "model-facts" },
+      fact_list(model).flatMap(([figure, what]) => [h("span", {}, figure ? h("b", {}, figure) : null, figure ? ` ${what}` : what), " "]),
+    ),
     findings_part(context),
-    h("div", { class: "overview-main" },
-      has_spectrum(context) ? chart_frame(atlas_chart(context), theme, { level: 2, on_choose: ({ row }) => context.go({ l: row, h: null, layers: row, by: "layer" }, "spectra") })
+    h(
+      "div",
+      { class: "overview-main" },
+      has_spectrum(context)
+        ? chart_frame(atlas_chart(context), theme, {
+            level: 2,
+            on_choose: ({ row }) => context.go({ l: row, h: null, layers: row, by: "layer" }, "spectra"),
+          })
         : section("Rank atlas", null, absent_analysis(context, "The rank of each matrix", "spectrum")),
-      wall_part(context), heads_part(context)),
-    spectra ? h("section", { class: "ruled" }, chart_frame(spectra, theme, { level: 2 }))
+      wall_part(context),
+      heads_part(context),
+    ),
+    spectra
+      ? h("section", { class: "ruled" }, chart_frame(spectra, theme, { level: 2 }))
       : section("Spectra against the null", null, absent_analysis(context, "The spectrum of each matrix", "spectrum")),
-    models ? h("section", { class: "ruled" }, chart_frame(models, theme, { level: 2 })) : null);
+    models ? h("section", { class: "ruled" }, chart_frame(models, theme, { level: 2 })) : null,
+  );
 }
 
 export const overview_view: View = { id: "overview", title: "Overview", charts, draw };

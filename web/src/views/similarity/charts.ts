@@ -10,8 +10,8 @@ import { matrix_words } from "../../chart/words";
 import { image_values, overlap_matrix } from "../../data/matrix";
 import { matrices_of, row_at, rows_of, skipped_reason, type Report } from "../../data/report";
 import type { Matrix, Model, HeadOverlapRow, SimilarityRow } from "../../data/report_file";
-import type { Reading } from "../../shaping/reading";
 import { common_range, densest, laminar_rows, note_of, outside_words } from "../../shaping/distributions";
+import type { Reading } from "../../shaping/reading";
 
 export type Scope = SimilarityRow["scope"];
 
@@ -27,15 +27,34 @@ export const null_deviation = (model: Model): number => 1 / Math.sqrt(model.widt
 export function cosine_charts(reading: Reading, scope: "within_head" | "across_head"): LaminarChart[] {
   const { report, model } = reading;
   const rows = rows_of(report, "similarity", model.name);
-  const domain = common_range(report, rows.flatMap((row) => (row.scope !== "all" && row.histogram) || []));
-  const picture = (matrix: Matrix, of: Scope) => laminar_rows(report, model.layers,
-    (layer) => scope_row(reading, layer, matrix, of), (layer) => skipped_reason(report, "similarity", { model: model.name, layer, matrix }));
+  const domain = common_range(
+    report,
+    rows.flatMap((row) => (row.scope !== "all" && row.histogram) || []),
+  );
+  const picture = (matrix: Matrix, of: Scope) =>
+    laminar_rows(
+      report,
+      model.layers,
+      (layer) => scope_row(reading, layer, matrix, of),
+      (layer) => skipped_reason(report, "similarity", { model: model.name, layer, matrix }),
+    );
   const matrices = matrices_of(report, "similarity", model.name);
   const most = densest(matrices.flatMap((matrix) => [picture(matrix, "within_head"), picture(matrix, "across_head")]));
   return matrices.map((matrix) => ({
-    ...note_of(outside_words(report, rows.flatMap((row) => (row.matrix === matrix && row.scope === scope && row.histogram) || []), "pairs")),
-    kind: "laminar", name: `similarity-${scope.replace("_", "-")}-${matrix}`, title: [...[matrix_words(matrix)].flat(), `, ${kScopes[scope]}`],
-    x: { title: "cosine", scale: "linear", domain }, ...picture(matrix, scope), row_title: "layer", null_std: null_deviation(model),
+    ...note_of(
+      outside_words(
+        report,
+        rows.flatMap((row) => (row.matrix === matrix && row.scope === scope && row.histogram) || []),
+        "pairs",
+      ),
+    ),
+    kind: "laminar",
+    name: `similarity-${scope.replace("_", "-")}-${matrix}`,
+    title: [...[matrix_words(matrix)].flat(), `, ${kScopes[scope]}`],
+    x: { title: "cosine", scale: "linear", domain },
+    ...picture(matrix, scope),
+    row_title: "layer",
+    null_std: null_deviation(model),
     scale: { kind: "sequential", domain: [0, most], transform: "sqrt", format: ".2~r" },
   }));
 }
@@ -52,11 +71,22 @@ export function cosine_moment_chart(reading: Reading, moment: "mean" | "std"): L
     { key: "across_head", label: kScopes.across_head, colour: "ink", dash: "7 2" },
   ];
   return {
-    kind: "lines", name: `similarity-${moment}`, title: moment === "mean" ? "Mean cosine" : "Deviation of the cosines",
-    note: moment === "mean" ? "0, dashed: no common direction. The axis spans at least the deviation of random directions." : "Dashed: what random directions have. More: vectors of a head point to or against each other.",
+    kind: "lines",
+    name: `similarity-${moment}`,
+    title: moment === "mean" ? "Mean cosine" : "Deviation of the cosines",
+    note:
+      moment === "mean"
+        ? "0, dashed: no common direction. The axis spans at least the deviation of random directions."
+        : "Dashed: what random directions have. More: vectors of a head point to or against each other.",
     x: counted_axis("layer", model.layers),
-    y: { title: moment === "mean" ? "mean" : "deviation", scale: "linear", domain: moment === "mean" ? [-1.05 * largest, 1.05 * largest] : [0, 1.05 * largest] },
-    rule: moment === "mean" ? 0 : null_std, series, points: model.layers <= 16,
+    y: {
+      title: moment === "mean" ? "mean" : "deviation",
+      scale: "linear",
+      domain: moment === "mean" ? [-1.05 * largest, 1.05 * largest] : [0, 1.05 * largest],
+    },
+    rule: moment === "mean" ? 0 : null_std,
+    series,
+    points: model.layers <= 16,
     panels: matrices.map((matrix) => ({
       title: matrix_words(matrix),
       lines: series.map(({ key }) => {
@@ -80,14 +110,18 @@ export interface Pair {
 /** The two heads that overlap most; undefined where there is no pair. */
 export function closest_pair(matrix: readonly (readonly (number | null)[])[]): Pair | undefined {
   let found: Pair | undefined;
-  matrix.forEach((row, first) => row.forEach((overlap, second) => {
-    if (second > first && overlap !== null && overlap > (found?.overlap ?? -1)) found = { heads: [first, second], overlap };
-  }));
+  matrix.forEach((row, first) =>
+    row.forEach((overlap, second) => {
+      if (second > first && overlap !== null && overlap > (found?.overlap ?? -1)) found = { heads: [first, second], overlap };
+    }),
+  );
   return found;
 }
 
 const overlap_rows = (report: Report, model: Model, matrix: Matrix): HeadOverlapRow[] =>
-  rows_of(report, "overlap", model.name).filter((row) => row.matrix === matrix).sort((a, b) => a.layer - b.layer);
+  rows_of(report, "overlap", model.name)
+    .filter((row) => row.matrix === matrix)
+    .sort((a, b) => a.layer - b.layer);
 
 /** Heads × heads of one layer; all layers and matrices of a model have one scale, from chance to 1. */
 export function overlap_chart({ report, model }: Reading, matrix: Matrix, layer: number): HeatmapChart | undefined {
@@ -97,10 +131,20 @@ export function overlap_chart({ report, model }: Reading, matrix: Matrix, layer:
   const closest = closest_pair(cells);
   const labels = cells.map((_, head) => String(head));
   return {
-    kind: "heatmap", name: `similarity-overlap-${matrix}-${layer}`, title: [...[matrix_words(matrix)].flat(), `, layer ${layer}`],
+    kind: "heatmap",
+    name: `similarity-overlap-${matrix}-${layer}`,
+    title: [...[matrix_words(matrix)].flat(), `, layer ${layer}`],
     ...(closest ? { note: `Closest: heads ${closest.heads.join(" and ")}, ${format_number(closest.overlap, "share")}.` } : {}),
-    rows: { title: "head", labels }, columns: { title: "head", labels }, cells, square: true, format: "share",
-    scale: { kind: "sequential", domain: [Math.min(0.99, chance_overlap(model, rows_of(report, "overlap", model.name))), 1], format: "share" },
+    rows: { title: "head", labels },
+    columns: { title: "head", labels },
+    cells,
+    square: true,
+    format: "share",
+    scale: {
+      kind: "sequential",
+      domain: [Math.min(0.99, chance_overlap(model, rows_of(report, "overlap", model.name))), 1],
+      format: "share",
+    },
   };
 }
 
@@ -108,20 +152,32 @@ export function overlap_chart({ report, model }: Reading, matrix: Matrix, layer:
 export function overlap_by_layer_chart({ report, model }: Reading): LinesChart {
   const matrices = matrices_of(report, "overlap", model.name);
   const chance = chance_overlap(model, rows_of(report, "overlap", model.name));
-  const pairs = (row: HeadOverlapRow) => overlap_matrix(report, row).flatMap((line, first) => line.slice(first + 1).filter((each): each is number => each !== null));
+  const pairs = (row: HeadOverlapRow) =>
+    overlap_matrix(report, row).flatMap((line, first) => line.slice(first + 1).filter((each): each is number => each !== null));
   const mean = (all: readonly number[]) => (all.length > 0 ? all.reduce((sum, each) => sum + each, 0) / all.length : null);
   return {
-    kind: "lines", name: "similarity-overlap-by-layer", title: "Overlap of two heads", note: "1: one head's space holds the other's. Dashed: independent random heads.",
+    kind: "lines",
+    name: "similarity-overlap-by-layer",
+    title: "Overlap of two heads",
+    note: "1: one head's space holds the other's. Dashed: independent random heads.",
     x: counted_axis("layer", model.layers),
-    y: { title: "overlap", scale: "linear", domain: [0, 1] }, rule: chance, points: model.layers <= 16,
-    series: [{ key: "most", label: "closest pair", colour: "accent" }, { key: "mean", label: "mean of all pairs", colour: "ink", dash: "7 2" }],
+    y: { title: "overlap", scale: "linear", domain: [0, 1] },
+    rule: chance,
+    points: model.layers <= 16,
+    series: [
+      { key: "most", label: "closest pair", colour: "accent" },
+      { key: "mean", label: "mean of all pairs", colour: "ink", dash: "7 2" },
+    ],
     panels: matrices.map((matrix) => {
       const rows = overlap_rows(report, model, matrix);
       const x = rows.map((row) => row.layer);
-      return { title: matrix_words(matrix), lines: [
-        { series: "most", x, y: rows.map((row) => closest_pair(overlap_matrix(report, row))?.overlap ?? null) },
-        { series: "mean", x, y: rows.map((row) => mean(pairs(row))) },
-      ] };
+      return {
+        title: matrix_words(matrix),
+        lines: [
+          { series: "most", x, y: rows.map((row) => closest_pair(overlap_matrix(report, row))?.overlap ?? null) },
+          { series: "mean", x, y: rows.map((row) => mean(pairs(row))) },
+        ],
+      };
     }),
   };
 }
@@ -132,9 +188,14 @@ export function head_cosines_chart({ report, model }: Reading, layer: number, he
   if (!image) return undefined;
   const most = 4 * null_deviation(model);
   return {
-    kind: "image", name: "similarity-head-cosines", title: [...matrix_words(image.matrix), `, layer ${layer}, head ${head}`],
+    kind: "image",
+    name: "similarity-head-cosines",
+    title: [...matrix_words(image.matrix), `, layer ${layer}, head ${head}`],
     note: "Rows against rows; the diagonal, which is 1, is left out. The scale ends at four deviations of random directions.",
-    values: image_values(report, image), rows: image.rows, columns: image.cols, shape: [image.rows, image.cols],
+    values: image_values(report, image),
+    rows: image.rows,
+    columns: image.cols,
+    shape: [image.rows, image.cols],
     scale: { kind: "diverging", domain: [-most, most], format: "score" },
   };
 }

@@ -4,12 +4,12 @@ import { matrices_of, rows_of, skipped_reason } from "../../data/report";
 import type { Matrix } from "../../data/report_file";
 import { chart_frame } from "../../page/frame";
 import { h } from "../../page/h";
-import { absent, absent_analysis, choice, controls, even_row, section, skipped_lines } from "../../page/parts";
-import { choice_param, index_param } from "../../shaping/state";
-import type { Context, View } from "../../page/view";
-import type { Reading } from "../../shaping/reading";
-import { chosen_layers } from "../../shaping/layers";
 import { layer_chips } from "../../page/layer_chips";
+import { absent, absent_analysis, choice, controls, even_row, section, skipped_lines } from "../../page/parts";
+import type { Context, View } from "../../page/view";
+import { chosen_layers } from "../../shaping/layers";
+import type { Reading } from "../../shaping/reading";
+import { choice_param, index_param } from "../../shaping/state";
 import { cosine_charts, cosine_moment_chart, head_cosines_chart, overlap_by_layer_chart, overlap_chart } from "./charts";
 
 const kScopes = ["within_head", "across_head"] as const;
@@ -18,13 +18,21 @@ const with_cosines = ({ report, model }: Reading) => rows_of(report, "similarity
 const with_overlap = ({ report, model }: Reading) => rows_of(report, "overlap", model.name).length > 0;
 
 function charts(reading: Reading): Chart[] {
-  const cosines = with_cosines(reading) ? [
-    ...kScopes.flatMap((scope) => cosine_charts(reading, scope)), cosine_moment_chart(reading, "mean"), cosine_moment_chart(reading, "std"),
-  ] : [];
-  const overlaps = with_overlap(reading) ? [
-    overlap_by_layer_chart(reading),
-    ...matrices_of(reading.report, "overlap", reading.model.name).flatMap((matrix) => chosen_layers(reading, "overlap").flatMap((layer) => overlap_chart(reading, matrix, layer) ?? [])),
-  ] : [];
+  const cosines = with_cosines(reading)
+    ? [
+        ...kScopes.flatMap((scope) => cosine_charts(reading, scope)),
+        cosine_moment_chart(reading, "mean"),
+        cosine_moment_chart(reading, "std"),
+      ]
+    : [];
+  const overlaps = with_overlap(reading)
+    ? [
+        overlap_by_layer_chart(reading),
+        ...matrices_of(reading.report, "overlap", reading.model.name).flatMap((matrix) =>
+          chosen_layers(reading, "overlap").flatMap((layer) => overlap_chart(reading, matrix, layer) ?? []),
+        ),
+      ]
+    : [];
   return [...cosines, ...overlaps, ...[head_cosines_chart(reading, ...chosen_head(reading)) ?? []].flat()];
 }
 
@@ -34,9 +42,17 @@ function cosines(context: Context): HTMLElement {
   const histograms = rows_of(context.report, "similarity", context.model.name).some((each) => each.histogram)
     ? kScopes.map((scope) => even_row(context, 300, ...frames(cosine_charts(context, scope))))
     : [absent_analysis(context, "The histograms of cosines", "similarity")];
-  return h("div", {},
-    section("Cosines between weight vectors", `A row a layer; the stronger, the more pairs of vectors at that cosine. Ticks: one deviation to either side of the mean; dashed: that of random directions, 1/√${context.model.width}.`, ...histograms),
-    section("By layer", null, ...frames([cosine_moment_chart(context, "mean"), cosine_moment_chart(context, "std")])));
+  return h(
+    "div",
+    {},
+    section(
+      "Cosines between weight vectors",
+      "A row a layer; the stronger, the more pairs of vectors at that cosine. Ticks: one deviation to either side of the mean; " +
+        `dashed: that of random directions, 1/√${context.model.width}.`,
+      ...histograms,
+    ),
+    section("By layer", null, ...frames([cosine_moment_chart(context, "mean"), cosine_moment_chart(context, "std")])),
+  );
 }
 
 function overlaps(context: Context): HTMLElement {
@@ -50,18 +66,34 @@ function overlaps(context: Context): HTMLElement {
     const chart = overlap_chart(context, matrix, layer);
     if (chart) return chart_frame(chart, theme);
     const reason = skipped_reason(report, "overlap", { model: model.name, layer, matrix });
-    return h("p", { class: "absent" }, reason === undefined ? `Layer ${layer} is not in this report.` : `Layer ${layer} was skipped: ${reason}`);
+    return h(
+      "p",
+      { class: "absent" },
+      reason === undefined ? `Layer ${layer} is not in this report.` : `Layer ${layer} was skipped: ${reason}`,
+    );
   });
-  return section(title, "The mean squared cosine of the angles between the spaces of two heads' rows. All have one scale, which begins at chance: what stands out is more than random heads share.",
+  return section(
+    title,
+    "The mean squared cosine of the angles between the spaces of two heads' rows. All have one scale, which begins at chance: " +
+      "what stands out is more than random heads share.",
     chart_frame(overlap_by_layer_chart(context), theme),
     controls(
-      choice("matrix", matrices.map((each) => ({ value: each, label: matrix_words(each) })), matrix, (value) => context.go({ matrix: value })),
-      layer_chips(context, "overlap")),
-    even_row(context, 250, ...frames));
+      choice(
+        "matrix",
+        matrices.map((each) => ({ value: each, label: matrix_words(each) })),
+        matrix,
+        (value) => context.go({ matrix: value }),
+      ),
+      layer_chips(context, "overlap"),
+    ),
+    even_row(context, 250, ...frames),
+  );
 }
 
-const chosen_head = ({ model, state }: Pick<Reading, "model" | "state">): [number, number] =>
-  [index_param(state, "l", model.layers) ?? 0, index_param(state, "h", model.heads) ?? 0];
+const chosen_head = ({ model, state }: Pick<Reading, "model" | "state">): [number, number] => [
+  index_param(state, "l", model.layers) ?? 0,
+  index_param(state, "h", model.heads) ?? 0,
+];
 
 /** A report holds those of the first and last layers, as far as they fit; of others it names the command. */
 function one_head(context: Context): HTMLElement {
@@ -69,11 +101,22 @@ function one_head(context: Context): HTMLElement {
   const [layer, head] = chosen_head(context);
   const chart = head_cosines_chart(context, layer, head);
   const picker = (label: string, count: number, chosen: number, choose: (index: number) => void) =>
-    h("select", { "aria-label": label, onchange: (event: Event) => choose(Number((event.target as HTMLSelectElement).value)) },
-      Array.from({ length: count }, (_, index) => h("option", { value: index, selected: index === chosen }, `${label.split(" ")[0]} ${index}`)));
-  return section("One head's cosines", null,
-    controls(picker("layer of the cosines", model.layers, layer, (l) => context.go({ l })), picker("head of the cosines", model.heads, head, (each) => context.go({ h: each }))),
-    chart ? even_row(context, 340, chart_frame(chart, theme)) : absent_head(context, layer, head));
+    h(
+      "select",
+      { "aria-label": label, onchange: (event: Event) => choose(Number((event.target as HTMLSelectElement).value)) },
+      Array.from({ length: count }, (_, index) =>
+        h("option", { value: index, selected: index === chosen }, `${label.split(" ")[0]} ${index}`),
+      ),
+    );
+  return section(
+    "One head's cosines",
+    null,
+    controls(
+      picker("layer of the cosines", model.layers, layer, (l) => context.go({ l })),
+      picker("head of the cosines", model.heads, head, (each) => context.go({ h: each })),
+    ),
+    chart ? even_row(context, 340, chart_frame(chart, theme)) : absent_head(context, layer, head),
+  );
 }
 
 function absent_head({ report, model }: Context, layer: number, head: number): HTMLElement {
@@ -83,8 +126,15 @@ function absent_head({ report, model }: Context, layer: number, head: number): H
 }
 
 function draw(context: Context): HTMLElement {
-  return h("div", {}, h("div", { class: "view-head" }, h("h1", { class: "view" }, "Similarity")),
-    skipped_lines(context, "similarity", "overlap"), cosines(context), overlaps(context), one_head(context));
+  return h(
+    "div",
+    {},
+    h("div", { class: "view-head" }, h("h1", { class: "view" }, "Similarity")),
+    skipped_lines(context, "similarity", "overlap"),
+    cosines(context),
+    overlaps(context),
+    one_head(context),
+  );
 }
 
 export const similarity_view: View = { id: "similarity", title: "Similarity", charts, draw };

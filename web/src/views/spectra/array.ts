@@ -2,14 +2,16 @@
 import type { LinesChart } from "../../chart/lines";
 import { analysis, type Report } from "../../data/report";
 import type { SpectrumRow } from "../../data/report_file";
-import { kNotes, kTitles, spectra_axes, thinned } from "./charts";
 import { kQuantities, null_quantity, spectrum_quantity, type Quantity } from "../../shaping/spectrum_quantity";
+import { kNotes, kTitles, spectra_axes, thinned } from "./charts";
 
 /** Each quantity in a chart of its own; none without singular values. Of several rows each is of another file. */
 export function array_charts(report: Report): LinesChart[] {
   const rows = analysis(report, "spectrum")?.rows ?? [];
   const charts_of = (row: SpectrumRow): LinesChart[] => kQuantities.flatMap((quantity) => array_chart(report, row, quantity) ?? []);
-  return rows.flatMap((row, index) => charts_of(row).map((chart) => (rows.length > 1 ? { ...chart, name: `model-${index}-${chart.name}` } : chart)));
+  return rows.flatMap((row, index) =>
+    charts_of(row).map((chart) => (rows.length > 1 ? { ...chart, name: `model-${index}-${chart.name}` } : chart)),
+  );
 }
 
 function array_chart(report: Report, row: SpectrumRow, quantity: Quantity): LinesChart | undefined {
@@ -18,8 +20,16 @@ function array_chart(report: Report, row: SpectrumRow, quantity: Quantity): Line
   const nulls = null_quantity(report, row, quantity);
   const panels = [{ lines: [...(nulls ? [thinned("null", nulls)] : []), thinned("values", values)] }];
   return {
-    kind: "lines", name: `spectrum-${quantity}`, title: kTitles[quantity], note: kNotes[quantity], panels,
-    series: [{ key: "values", label: `${row.shape.join("\u202f×\u202f")}`, colour: "accent" }, ...(nulls ? [{ key: "null", label: "Gaussian null", colour: "null" as const }] : [])],
-    ...spectra_axes({ quantity, log_x: quantity === "null", log_y: true }, panels), ...(quantity === "null" ? { rule: 1 } : {}),
+    kind: "lines",
+    name: `spectrum-${quantity}`,
+    title: kTitles[quantity],
+    note: kNotes[quantity],
+    panels,
+    series: [
+      { key: "values", label: `${row.shape.join("\u202f×\u202f")}`, colour: "accent" },
+      ...(nulls ? [{ key: "null", label: "Gaussian null", colour: "null" as const }] : []),
+    ],
+    ...spectra_axes({ quantity, log_x: quantity === "null", log_y: true }, panels),
+    ...(quantity === "null" ? { rule: 1 } : {}),
   };
 }

@@ -3,13 +3,13 @@ import type { Axis } from "../../chart/axis";
 import type { Series } from "../../chart/base";
 import type { Line, LinesChart, Panel } from "../../chart/lines";
 import { matrix_words, type Words } from "../../chart/words";
-import { matrices_of, row_at, skipped_reason, thinned_indices } from "../../data/report";
 import { largest_number, number_at } from "../../data/numbers";
+import { matrices_of, row_at, skipped_reason, thinned_indices } from "../../data/report";
 import type { Matrix, Model } from "../../data/report_file";
-import { choice_param, index_param } from "../../shaping/state";
-import type { Reading } from "../../shaping/reading";
 import { chosen_layers } from "../../shaping/layers";
+import type { Reading } from "../../shaping/reading";
 import { null_quantity, kQuantities, spectrum_quantity, type Quantity } from "../../shaping/spectrum_quantity";
+import { choice_param, index_param } from "../../shaping/state";
 
 export interface SpectraChoice {
   quantity: Quantity;
@@ -43,29 +43,50 @@ export function thinned(series: string, values: ArrayLike<number>): Line {
   return { series, x: kept.map((index) => index + 1), y: kept.map((index) => number_at(values, index)) };
 }
 
-const kAxisTitles: Readonly<Record<Quantity, string>> = { values: "singular value", null: "over the null's", energy: "share of the energy" };
+const kAxisTitles: Readonly<Record<Quantity, string>> = {
+  values: "singular value",
+  null: "over the null's",
+  energy: "share of the energy",
+};
 
 /** Axes for the lines of panels: of those that the reader has not hidden. */
 export function spectra_axes(choice: Pick<SpectraChoice, "quantity" | "log_x" | "log_y">, panels: readonly Panel[]): { x: Axis; y: Axis } {
   const lines = panels.flatMap((panel) => panel.lines);
   const longest = Math.max(2, ...lines.map((line) => Number(line.x[line.x.length - 1] ?? 1)));
   const largest = Math.max(1e-12, ...lines.map((line) => largest_number(line.y) ?? 0));
-  const x: Axis = { title: "index", scale: choice.log_x ? "log" : "linear", domain: [choice.log_x ? 1 : 0, longest], format: ",.0f", integers: true };
+  const x: Axis = {
+    title: "index",
+    scale: choice.log_x ? "log" : "linear",
+    domain: [choice.log_x ? 1 : 0, longest],
+    format: ",.0f",
+    integers: true,
+  };
   const title = kAxisTitles[choice.quantity];
   if (choice.quantity === "energy") return { x, y: { title, scale: "linear", domain: [0, 1], format: "percent" } };
   if (choice.quantity === "null") {
     const top = Math.max(2, largest * 1.1);
-    return { x, y: choice.log_y ? { title, scale: "log", domain: [Math.min(0.3, 1 / top), top] } : { title, scale: "linear", domain: [0, top] } };
+    return {
+      x,
+      y: choice.log_y ? { title, scale: "log", domain: [Math.min(0.3, 1 / top), top] } : { title, scale: "linear", domain: [0, top] },
+    };
   }
   // The last values of square matrices nearly vanish and would take most of a logarithmic axis.
   return { x, y: { title, scale: choice.log_y ? "log" : "linear", domain: [choice.log_y ? largest / 300 : 0, largest * 1.04] } };
 }
 
-export const kTitles: Readonly<Record<Quantity, string>> = { values: "Singular values", null: "Spectra against the null", energy: "Cumulative energy" };
+export const kTitles: Readonly<Record<Quantity, string>> = {
+  values: "Singular values",
+  null: "Spectra against the null",
+  energy: "Cumulative energy",
+};
 export const kNotes: Readonly<Record<Quantity, string>> = {
   values: "A line that falls faster than the dashed one holds its energy in fewer directions than random numbers do.",
-  null: "Each singular value over the one that a Gaussian matrix of the same shape and energy has at that index. Flat at 1 is random; a steep left end is structure.",
-  energy: "The share of the sum of squares that the first directions hold. Above the dashed line: fewer directions do what random numbers need more for.",
+  null:
+    "Each singular value over the one that a Gaussian matrix of the same shape and energy has at that index. Flat at 1 is " +
+    "random; a steep left end is structure.",
+  energy:
+    "The share of the sum of squares that the first directions hold. Above the dashed line: fewer directions do what random " +
+    "numbers need more for.",
 };
 
 /** The matrices whose lines are shown before a reader asks for more. */
@@ -79,8 +100,12 @@ export function hidden_at_first(matrices: readonly Matrix[]): Matrix[] {
 /** The spectra of a model in panels by layer (a line a matrix) or by matrix (a line a layer). */
 export function spectra_chart(reading: Reading, choice: SpectraChoice): LinesChart {
   const { report, model } = reading;
-  const place = (layer: number, matrix: Matrix) =>
-    ({ model: model.name, layer, matrix, head: choice.head === null ? null : head_of(model, matrix, choice.head) });
+  const place = (layer: number, matrix: Matrix) => ({
+    model: model.name,
+    layer,
+    matrix,
+    head: choice.head === null ? null : head_of(model, matrix, choice.head),
+  });
   const row_of = (layer: number, matrix: Matrix) => row_at(report, "spectrum", place(layer, matrix));
   const line_of = (layer: number, matrix: Matrix, series: string): Line[] => {
     const row = row_of(layer, matrix);
@@ -95,7 +120,9 @@ export function spectra_chart(reading: Reading, choice: SpectraChoice): LinesCha
   const why_empty = (layer: number, matrix: Matrix): string =>
     skipped_reason(report, "spectrum", place(layer, matrix)) === undefined ? "not in this report" : "skipped";
 
-  const matrices = matrices_of(report, "spectrum", model.name).filter((matrix) => choice.head === null || choice.layers.some((layer) => row_of(layer, matrix)));
+  const matrices = matrices_of(report, "spectrum", model.name).filter(
+    (matrix) => choice.head === null || choice.layers.some((layer) => row_of(layer, matrix)),
+  );
   const by_layer = choice.by === "layer";
   // By layer, one null stands for all: that of the first square projection, or each panel would be full of grey.
   const square = matrices.find((matrix) => matrix === "q" || matrix === "o") ?? matrices[0];
@@ -103,16 +130,43 @@ export function spectra_chart(reading: Reading, choice: SpectraChoice): LinesCha
     lines.length > 0 ? { title, lines: [...nulls, ...lines] } : { title, lines: [], empty: why };
   const first = choice.layers[0] ?? 0;
   const panels = by_layer
-    ? choice.layers.map((layer) => panel(`Layer ${layer}`, matrices.flatMap((matrix) => line_of(layer, matrix, matrix)), null_line(layer, square), why_empty(layer, square ?? "q")))
-    : matrices.map((matrix) => panel(matrix_words(matrix), choice.layers.flatMap((layer) => line_of(layer, matrix, String(layer))), null_line(first, matrix), why_empty(first, matrix)));
+    ? choice.layers.map((layer) =>
+        panel(
+          `Layer ${layer}`,
+          matrices.flatMap((matrix) => line_of(layer, matrix, matrix)),
+          null_line(layer, square),
+          why_empty(layer, square ?? "q"),
+        ),
+      )
+    : matrices.map((matrix) =>
+        panel(
+          matrix_words(matrix),
+          choice.layers.flatMap((layer) => line_of(layer, matrix, String(layer))),
+          null_line(first, matrix),
+          why_empty(first, matrix),
+        ),
+      );
   const series: Series[] = by_layer
     ? matrices.map((matrix) => ({ key: matrix, label: matrix_words(matrix), colour: { role: matrix } }))
     : choice.layers.map((layer) => ({ key: String(layer), label: `layer ${layer}`, colour: { layer, of: model.layers } }));
   if (choice.quantity !== "null")
-    series.push({ key: "null", label: by_layer ? ["Gaussian null of ", ...[matrix_words(square ?? "q")].flat()] : choice.quantity === "values" ? `Gaussian null, layer ${first}` : "Gaussian null", colour: "null" });
+    series.push({
+      key: "null",
+      label: by_layer
+        ? ["Gaussian null of ", ...[matrix_words(square ?? "q")].flat()]
+        : choice.quantity === "values"
+          ? `Gaussian null, layer ${first}`
+          : "Gaussian null",
+      colour: "null",
+    });
   return {
-    kind: "lines", name: `spectra-${choice.quantity}-by-${choice.by}${choice.head === null ? "" : `-head-${choice.head}`}`,
-    title: choice.head === null ? kTitles[choice.quantity] : `${kTitles[choice.quantity]} of head ${choice.head}`, note: kNotes[choice.quantity],
-    series, panels, ...spectra_axes(choice, panels), ...(choice.quantity === "null" ? { rule: 1 } : {}),
+    kind: "lines",
+    name: `spectra-${choice.quantity}-by-${choice.by}${choice.head === null ? "" : `-head-${choice.head}`}`,
+    title: choice.head === null ? kTitles[choice.quantity] : `${kTitles[choice.quantity]} of head ${choice.head}`,
+    note: kNotes[choice.quantity],
+    series,
+    panels,
+    ...spectra_axes(choice, panels),
+    ...(choice.quantity === "null" ? { rule: 1 } : {}),
   };
 }

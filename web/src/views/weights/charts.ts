@@ -7,9 +7,9 @@ import type { LinesChart } from "../../chart/lines";
 import { matrix_words, type Words } from "../../chart/words";
 import { matrices_of, row_at, rows_of, skipped_reason, type Report } from "../../data/report";
 import type { Matrix, Model, WeightsRow } from "../../data/report_file";
-import { choice_param, index_param } from "../../shaping/state";
-import type { Reading } from "../../shaping/reading";
 import { common_range, densest, laminar_rows, note_of, outside_words } from "../../shaping/distributions";
+import type { Reading } from "../../shaping/reading";
+import { choice_param, index_param } from "../../shaping/state";
 
 export interface WeightsChoice {
   models: Model[]; // side by side
@@ -26,14 +26,17 @@ export function weights_choice({ report, state, model }: Reading): WeightsChoice
   const head = index_param(state, "head") ?? null;
   return {
     models: choice_param(state, "models", ["one", "all"]) === "all" ? report.file.models : [model],
-    matrix, layer,
+    matrix,
+    layer,
     head: head !== null && row_at(report, "weights", { model: model.name, layer, matrix, head }) ? head : null,
     log_y: choice_param(state, "y", ["linear", "log"]) === "log",
   };
 }
 
 export const whole_rows = (report: Report, model: Model, matrix?: Matrix): WeightsRow[] =>
-  rows_of(report, "weights", model.name).filter((row) => row.head === null && (matrix === undefined || row.matrix === matrix)).sort((a, b) => a.layer - b.layer);
+  rows_of(report, "weights", model.name)
+    .filter((row) => row.head === null && (matrix === undefined || row.matrix === matrix))
+    .sort((a, b) => a.layer - b.layer);
 
 /** One of its models has these. */
 export function matrices_of_any(report: Report, models: readonly Model[]): Matrix[] {
@@ -45,17 +48,37 @@ export function matrices_of_any(report: Report, models: readonly Model[]): Matri
 /** How a matrix' weights are spread in each layer, a picture a model, all with one range and one scale. */
 export function distribution_charts({ report }: Reading, models: readonly Model[], matrix: Matrix): LaminarChart[] {
   const with_it = models.filter((model) => whole_rows(report, model, matrix).length > 0);
-  const domain = common_range(report, models.flatMap((model) => matrices_of(report, "weights", model.name)
-    .flatMap((each) => whole_rows(report, model, each).flatMap((row) => row.histogram ?? []))));
-  const pictures = with_it.map((model) => ({ model, ...laminar_rows(report, model.layers,
-    (layer) => row_at(report, "weights", { model: model.name, layer, matrix }),
-    (layer) => skipped_reason(report, "weights", { model: model.name, layer, matrix })) }));
+  const domain = common_range(
+    report,
+    models.flatMap((model) =>
+      matrices_of(report, "weights", model.name).flatMap((each) => whole_rows(report, model, each).flatMap((row) => row.histogram ?? [])),
+    ),
+  );
+  const pictures = with_it.map((model) => ({
+    model,
+    ...laminar_rows(
+      report,
+      model.layers,
+      (layer) => row_at(report, "weights", { model: model.name, layer, matrix }),
+      (layer) => skipped_reason(report, "weights", { model: model.name, layer, matrix }),
+    ),
+  }));
   const most = densest(pictures);
   return pictures.map(({ model, edges, rows }, index) => ({
-    ...note_of(outside_words(report, whole_rows(report, model, matrix).flatMap((row) => row.histogram ?? []), "weights")),
-    kind: "laminar", name: `weights-distribution-${matrix}${models.length > 1 ? `-${index}` : ""}`,
+    ...note_of(
+      outside_words(
+        report,
+        whole_rows(report, model, matrix).flatMap((row) => row.histogram ?? []),
+        "weights",
+      ),
+    ),
+    kind: "laminar",
+    name: `weights-distribution-${matrix}${models.length > 1 ? `-${index}` : ""}`,
     title: models.length > 1 ? [...[matrix_words(matrix)].flat(), ` of ${model.name}`] : [matrix_words(matrix)].flat(),
-    x: { title: "weight", scale: "linear", domain }, edges, rows, row_title: "layer",
+    x: { title: "weight", scale: "linear", domain },
+    edges,
+    rows,
+    row_title: "layer",
     scale: { kind: "sequential", domain: [0, most], transform: "sqrt", format: ".2~r" },
   }));
 }
@@ -70,18 +93,21 @@ interface MomentWords {
 
 const kMoments: Readonly<Record<Moment, MomentWords>> = {
   std: {
-    title: "Standard deviation", note: "How large the weights of a layer are.",
+    title: "Standard deviation",
+    note: "How large the weights of a layer are.",
     axis: (values) => ({ title: "deviation", scale: "linear", domain: [0, 1.05 * Math.max(1e-12, ...values)] }),
   },
   mean: {
-    title: "Mean", note: "The axis spans at least a twentieth of the largest deviation: a mean within it is as good as 0.",
+    title: "Mean",
+    note: "The axis spans at least a twentieth of the largest deviation: a mean within it is as good as 0.",
     axis(values, deviations) {
       const end = Math.max(1e-12, 0.05 * Math.max(0, ...deviations), ...values.map((value) => 1.1 * Math.abs(value)));
       return { title: "mean", scale: "linear", domain: [-end, end] };
     },
   },
   excess_kurtosis: {
-    title: "Excess kurtosis", note: "0, dashed: tails as a Gaussian's. Large: a few weights far out. The axis is logarithmic beyond ±1.",
+    title: "Excess kurtosis",
+    note: "0, dashed: tails as a Gaussian's. Large: a few weights far out. The axis is logarithmic beyond ±1.",
     axis: (values) => ({ title: "excess kurtosis", scale: "symlog", domain: [-2, Math.max(10, ...values.map((value) => 1.1 * value))] }),
   },
 };
@@ -95,16 +121,28 @@ export function moment_chart({ report }: Reading, models: readonly Model[], mome
   const series: Series[] = matrices.map((matrix) => ({ key: matrix, label: matrix_words(matrix), colour: { role: matrix } }));
   const most_layers = Math.max(1, ...models.map((model) => model.layers));
   return {
-    kind: "lines", name: `weights-${moment.replace("_", "-")}`, title: words.title, note: words.note, series, end_labels: true,
+    kind: "lines",
+    name: `weights-${moment.replace("_", "-")}`,
+    title: words.title,
+    note: words.note,
+    series,
+    end_labels: true,
     x: counted_axis("layer", most_layers),
-    y: words.axis(values, rows.map((row) => row.std)), points: most_layers <= 16, panel_height: 250,
+    y: words.axis(
+      values,
+      rows.map((row) => row.std),
+    ),
+    points: most_layers <= 16,
+    panel_height: 250,
     ...(moment === "std" ? {} : { rule: 0 }),
     panels: models.map((model) => ({
       ...(models.length > 1 ? { title: model.name } : {}),
-      lines: matrices.map((matrix) => {
-        const of_matrix = whole_rows(report, model, matrix);
-        return { series: matrix, x: of_matrix.map((row) => row.layer), y: of_matrix.map((row) => row[moment]) };
-      }).filter((line) => line.x.length > 0),
+      lines: matrices
+        .map((matrix) => {
+          const of_matrix = whole_rows(report, model, matrix);
+          return { series: matrix, x: of_matrix.map((row) => row.layer), y: of_matrix.map((row) => row[moment]) };
+        })
+        .filter((line) => line.x.length > 0),
     })),
   };
 }
@@ -128,16 +166,24 @@ export function heads_chart({ report, model }: Reading, chosen: WeightsChoice, m
   const end = moment === "std" ? largest : Math.max(1, largest);
   const columns: (number | null)[] = [null, ...Array.from({ length: heads }, (_, head) => head)];
   return {
-    kind: "heatmap", name: `weights-heads-${moment.replace("_", "-")}-${matrix}`, title: [`${title} of `, ...matrix_words_of(matrix)],
-    note: heads > 0 ? "Layers down; the whole matrix, then its heads. Choose one for its histogram." : "Layers down. Choose one for its histogram.",
+    kind: "heatmap",
+    name: `weights-heads-${moment.replace("_", "-")}-${matrix}`,
+    title: [`${title} of `, ...matrix_words_of(matrix)],
+    note:
+      heads > 0
+        ? "Layers down; the whole matrix, then its heads. Choose one for its histogram."
+        : "Layers down. Choose one for its histogram.",
     rows: { title: "layer", labels: Array.from({ length: model.layers }, (_, layer) => String(layer)) },
     columns: { title: "head", labels: columns.map((head) => (head === null ? "all" : String(head))) },
-    cells: Array.from({ length: model.layers }, (_, layer) => columns.map((head) => {
-      const row = row_at(report, "weights", { model: model.name, layer, matrix, head });
-      const reason = skipped_reason(report, "weights", { model: model.name, layer, matrix });
-      return row ? row[moment] : reason === undefined ? "missing" : { skipped: reason };
-    })),
-    scale: { ...scale, domain: [moment === "std" ? 0 : -end, end] }, format: cell_format(moment, largest),
+    cells: Array.from({ length: model.layers }, (_, layer) =>
+      columns.map((head) => {
+        const row = row_at(report, "weights", { model: model.name, layer, matrix, head });
+        const reason = skipped_reason(report, "weights", { model: model.name, layer, matrix });
+        return row ? row[moment] : reason === undefined ? "missing" : { skipped: reason };
+      }),
+    ),
+    scale: { ...scale, domain: [moment === "std" ? 0 : -end, end] },
+    format: cell_format(moment, largest),
     chosen: { row: chosen.layer, column: chosen.head === null ? 0 : chosen.head + 1 },
   };
 }

@@ -5,8 +5,8 @@ import { image_of, image_values } from "../../data/matrix";
 import { number_at } from "../../data/numbers";
 import { numbers, row_at } from "../../data/report";
 import type { Matrix, MatrixImage, WeightsRow } from "../../data/report_file";
-import type { Reading } from "../../shaping/reading";
 import { densities, wider_bins } from "../../shaping/distributions";
+import type { Reading } from "../../shaping/reading";
 import { matrix_place_words, threshold_words } from "../../shaping/words";
 import type { WeightsChoice } from "./charts";
 
@@ -27,7 +27,11 @@ export function histogram_chart(reading: Reading, chosen: WeightsChoice): BarsCh
   const row = chosen_row(reading, chosen);
   if (!row?.histogram) return undefined;
   const fine_edges = numbers(reading.report, row.histogram.edges);
-  const { edges, counts } = wider_bins(fine_edges, row.histogram.counts, bins_as_one(row, number_at(fine_edges, 1) - number_at(fine_edges, 0)));
+  const { edges, counts } = wider_bins(
+    fine_edges,
+    row.histogram.counts,
+    bins_as_one(row, number_at(fine_edges, 1) - number_at(fine_edges, 0)),
+  );
   const heights = densities(edges, counts);
   const ends = heights.flatMap((height, bin) => (height > 0 ? [Math.abs(number_at(edges, bin)), Math.abs(number_at(edges, bin + 1))] : []));
   const end = Math.max(1e-12, ...ends);
@@ -38,11 +42,16 @@ export function histogram_chart(reading: Reading, chosen: WeightsChoice): BarsCh
   // A bin that holds one weight is as low as a histogram can be.
   const least = Math.min(...heights.filter((height) => height > 0), most) / 2;
   return {
-    kind: "bars", name: `weights-histogram-${chosen.matrix}-${chosen.layer}${chosen.head === null ? "" : `-${chosen.head}`}`,
-    title: matrix_place_words(chosen), note: "Dashed: a Gaussian of the same mean and deviation.",
+    kind: "bars",
+    name: `weights-histogram-${chosen.matrix}-${chosen.layer}${chosen.head === null ? "" : `-${chosen.head}`}`,
+    title: matrix_place_words(chosen),
+    note: "Dashed: a Gaussian of the same mean and deviation.",
     x: { title: "weight", scale: "linear", domain: [-end, end] },
     y: { title: "density", scale: chosen.log_y ? "log" : "linear", domain: [chosen.log_y ? least : 0, most * (chosen.log_y ? 1.6 : 1.06)] },
-    series: [{ key: "weights", label: matrix_place_words(chosen), colour: { role: chosen.matrix } }, { key: "null", label: "Gaussian", colour: "null" }],
+    series: [
+      { key: "weights", label: matrix_place_words(chosen), colour: { role: chosen.matrix } },
+      { key: "null", label: "Gaussian", colour: "null" },
+    ],
     bars: [{ series: "weights", edges, heights }, ...(curve.length > 0 ? [{ series: "null", edges: fine, heights: curve }] : [])],
     height: 300,
   };
@@ -56,16 +65,22 @@ export interface Figure {
 /** What the row says of all its weights. */
 export function figures(row: WeightsRow): Figure[] {
   return [
-    { name: "weights", value: row.count }, { name: "mean", value: row.mean }, { name: "deviation", value: row.std },
-    { name: "smallest", value: row.min }, { name: "largest", value: row.max },
-    { name: "skewness", value: row.skewness }, { name: "excess kurtosis", value: row.excess_kurtosis },
+    { name: "weights", value: row.count },
+    { name: "mean", value: row.mean },
+    { name: "deviation", value: row.std },
+    { name: "smallest", value: row.min },
+    { name: "largest", value: row.max },
+    { name: "skewness", value: row.skewness },
+    { name: "excess kurtosis", value: row.excess_kurtosis },
     ...(row.histogram && row.histogram.outside > 0 ? [{ name: "outside the histogram", value: row.histogram.outside }] : []),
   ];
 }
 
 /** The values below which a share of the weights lies. */
 export const quantiles = (row: WeightsRow): Figure[] =>
-  Object.entries(row.quantiles).sort(([a], [b]) => Number(a) - Number(b)).map(([share, value]) => ({ name: `${threshold_words(Number(share))} below`, value }));
+  Object.entries(row.quantiles)
+    .sort(([a], [b]) => Number(a) - Number(b))
+    .map(([share, value]) => ({ name: `${threshold_words(Number(share))} below`, value }));
 
 const kHeadsAlong: Partial<Record<Matrix, "rows" | "columns">> = { q: "rows", k: "rows", v: "rows", o: "columns" };
 
@@ -85,9 +100,17 @@ export function image_chart({ report, model }: Reading, layer: number, matrix: M
   const heads = matrix === "k" || matrix === "v" ? model.kv_heads : model.heads;
   const of_blocks = each > 1 ? `Means of ${Number(high.toPrecision(3))} × ${Number(wide.toPrecision(3))} weights. ` : "";
   return {
-    kind: "image", name: `weights-image-${matrix}-${layer}`, title: matrix_place_words({ matrix, layer, head: null }),
-    note: `${of_blocks}${along ? `Ticks: heads along ${along}. ` : ""}The scale ends at four deviations of ${each > 1 ? "such a mean of random weights" : "the weights"}.`,
-    values: image_values(report, image), rows: image.rows, columns: image.cols, shape: image.shape,
-    scale: { kind: "diverging", domain: [-end, end], format: "+.2~r" }, ...(along ? { heads: { along, count: heads } } : {}),
+    kind: "image",
+    name: `weights-image-${matrix}-${layer}`,
+    title: matrix_place_words({ matrix, layer, head: null }),
+    note:
+      `${of_blocks}${along ? `Ticks: heads along ${along}. ` : ""}The scale ends at four deviations of ` +
+      `${each > 1 ? "such a mean of random weights" : "the weights"}.`,
+    values: image_values(report, image),
+    rows: image.rows,
+    columns: image.cols,
+    shape: image.shape,
+    scale: { kind: "diverging", domain: [-end, end], format: "+.2~r" },
+    ...(along ? { heads: { along, count: heads } } : {}),
   };
 }

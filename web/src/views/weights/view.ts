@@ -21,71 +21,156 @@ function charts(reading: Reading): Chart[] {
   return [
     ...matrices.flatMap((matrix) => distribution_charts(reading, [model], matrix)),
     ...kMoments.map((moment) => moment_chart(reading, [model], moment)),
-    heads_chart(reading, chosen, "std"), heads_chart(reading, chosen, "excess_kurtosis"),
+    heads_chart(reading, chosen, "std"),
+    heads_chart(reading, chosen, "excess_kurtosis"),
     ...(histogram ? [histogram] : []),
     ...matrices.flatMap((matrix) => image_chart(reading, chosen.layer, matrix) ?? []),
   ];
 }
 
 function distributions(context: Context, { models }: WeightsChoice): HTMLElement {
-  const note = "A row a layer; the stronger, the more weights of that size. Ticks: one deviation to either side of the mean. All have one range, which ends where only tails are left.";
+  const note =
+    "A row a layer; the stronger, the more weights of that size. Ticks: one deviation to either side of the mean. All have one " +
+    "range, which ends where only tails are left.";
   const with_histograms = models.some((model) => rows_of(context.report, "weights", model.name).some((each) => each.histogram));
   if (!with_histograms) return section("Distributions", null, absent_analysis(context, "The histograms of weights", "weights", models));
   const rows = matrices_of_any(context.report, models).map((matrix) => {
     const frames = distribution_charts(context, models, matrix).map((chart) => chart_frame(chart, context.theme));
-    return models.map((model) => (matrices_of(context.report, "weights", model.name).includes(matrix) && frames.shift()) || h("p", { class: "note" }, `${model.name} has no `, set_words(matrix_words(matrix)), "."));
+    return models.map(
+      (model) =>
+        (matrices_of(context.report, "weights", model.name).includes(matrix) && frames.shift()) ||
+        h("p", { class: "note" }, `${model.name} has no `, set_words(matrix_words(matrix)), "."),
+    );
   });
-  return section("Distributions", note, ...(models.length > 1 ? rows.map((frames) => even_row(context, 300, ...frames)) : [even_row(context, 300, ...rows.flat())]));
+  return section(
+    "Distributions",
+    note,
+    ...(models.length > 1 ? rows.map((frames) => even_row(context, 300, ...frames)) : [even_row(context, 300, ...rows.flat())]),
+  );
 }
 
 function closer(context: Context, chosen: WeightsChoice): HTMLElement {
   const { report, model, theme } = context;
   const matrices = matrices_of(report, "weights", model.name);
-  const on_choose = (place: { row: number; column: number }) => context.go({ l: place.row, head: place.column === 0 ? null : place.column - 1, matrix: chosen.matrix });
+  const on_choose = (place: { row: number; column: number }) =>
+    context.go({ l: place.row, head: place.column === 0 ? null : place.column - 1, matrix: chosen.matrix });
   const found = chosen_row(context, chosen);
   const histogram = histogram_chart(context, chosen);
-  const list = (all: readonly Figure[]) => h("dl", { class: "facts" }, all.flatMap(({ name, value }) =>
-    [h("dt", {}, name), h("dd", {}, format_number(value, Number.isInteger(value) ? "," : "tick"))]));
-  return section("One layer or head", null,
+  const list = (all: readonly Figure[]) =>
+    h(
+      "dl",
+      { class: "facts" },
+      all.flatMap(({ name, value }) => [h("dt", {}, name), h("dd", {}, format_number(value, Number.isInteger(value) ? "," : "tick"))]),
+    );
+  return section(
+    "One layer or head",
+    null,
     controls(
-      choice("matrix", matrices.map((matrix) => ({ value: matrix, label: matrix_words(matrix) })), chosen.matrix, (matrix) => context.go({ matrix, head: null })),
-      choice("vertical axis", [{ value: "linear", label: "linear" }, { value: "log", label: "log y" }], chosen.log_y ? "log" : "linear", (y) => context.go({ y }))),
-    row(340,
-      row(460, ...(["std", "excess_kurtosis"] as const).map((moment) => chart_frame(heads_chart(context, chosen, moment), theme, { on_choose }))),
-      h("div", {},
-        histogram ? chart_frame(histogram, theme) : found ? absent_analysis(context, "This histogram", "weights") : h("p", { class: "absent" }, "This layer's matrix is not in this report."),
-        found ? row(250, list(figures(found)), list(quantiles(found))) : null)));
+      choice(
+        "matrix",
+        matrices.map((matrix) => ({ value: matrix, label: matrix_words(matrix) })),
+        chosen.matrix,
+        (matrix) => context.go({ matrix, head: null }),
+      ),
+      choice(
+        "vertical axis",
+        [
+          { value: "linear", label: "linear" },
+          { value: "log", label: "log y" },
+        ],
+        chosen.log_y ? "log" : "linear",
+        (y) => context.go({ y }),
+      ),
+    ),
+    row(
+      340,
+      row(
+        460,
+        ...(["std", "excess_kurtosis"] as const).map((moment) => chart_frame(heads_chart(context, chosen, moment), theme, { on_choose })),
+      ),
+      h(
+        "div",
+        {},
+        histogram
+          ? chart_frame(histogram, theme)
+          : found
+            ? absent_analysis(context, "This histogram", "weights")
+            : h("p", { class: "absent" }, "This layer's matrix is not in this report."),
+        found ? row(250, list(figures(found)), list(quantiles(found))) : null,
+      ),
+    ),
+  );
 }
 
 function images(context: Context, { layer }: WeightsChoice): HTMLElement {
   const { report, model, theme } = context;
   const matrices = matrices_of(report, "weights", model.name);
   const found = matrices.flatMap((matrix) => image_chart(context, layer, matrix) ?? []);
-  const missing = matrices.filter((matrix) => skipped_reason(report, "weights", { model: model.name, layer, matrix }) === undefined && !report.file.matrices.some((each) => each.model === model.name && each.layer === layer && each.matrix === matrix));
-  const select = h("select", { "aria-label": "layer", onchange: (event: Event) => context.go({ l: (event.target as HTMLSelectElement).value }) },
-    Array.from({ length: model.layers }, (_, each) => h("option", { value: each, selected: each === layer }, `layer ${each}`)));
-  return section("The matrices themselves", "Rows are outputs, columns inputs.",
+  const missing = matrices.filter(
+    (matrix) =>
+      skipped_reason(report, "weights", { model: model.name, layer, matrix }) === undefined &&
+      !report.file.matrices.some((each) => each.model === model.name && each.layer === layer && each.matrix === matrix),
+  );
+  const select = h(
+    "select",
+    { "aria-label": "layer", onchange: (event: Event) => context.go({ l: (event.target as HTMLSelectElement).value }) },
+    Array.from({ length: model.layers }, (_, each) => h("option", { value: each, selected: each === layer }, `layer ${each}`)),
+  );
+  return section(
+    "The matrices themselves",
+    "Rows are outputs, columns inputs.",
     controls(select),
     even_row(context, 250, ...found.map((chart) => chart_frame(chart, theme))),
-    missing.length > 0 ? absent(`An image of ${missing.join(" or ")} in layer ${layer}`,
-      `attnscope matrix MODEL --layer ${layer} --matrix ${missing[0]} --out ${missing[0]}-${layer}.npy`) : null);
+    missing.length > 0
+      ? absent(
+          `An image of ${missing.join(" or ")} in layer ${layer}`,
+          `attnscope matrix MODEL --layer ${layer} --matrix ${missing[0]} --out ${missing[0]}-${layer}.npy`,
+        )
+      : null,
+  );
 }
 
 function draw(context: Context): HTMLElement {
   const { report, model } = context;
   const chosen = weights_choice(context);
   const several = report.file.models.length > 1;
-  const head = h("div", { class: "view-head" }, h("h1", { class: "view" }, "Weights"),
-    several ? choice("models", [{ value: "one", label: "this model" }, { value: "all", label: "all models side by side" }],
-      chosen.models.length > 1 ? "all" : "one", (models) => context.go({ models })) : null);
+  const head = h(
+    "div",
+    { class: "view-head" },
+    h("h1", { class: "view" }, "Weights"),
+    several
+      ? choice(
+          "models",
+          [
+            { value: "one", label: "this model" },
+            { value: "all", label: "all models side by side" },
+          ],
+          chosen.models.length > 1 ? "all" : "one",
+          (models) => context.go({ models }),
+        )
+      : null,
+  );
   if (!chosen.models.some((each) => rows_of(report, "weights", each.name).length > 0))
-    return h("div", {}, head, skipped_lines(context, "weights"), absent_analysis(context, "The distribution of weights", "weights", chosen.models));
+    return h(
+      "div",
+      {},
+      head,
+      skipped_lines(context, "weights"),
+      absent_analysis(context, "The distribution of weights", "weights", chosen.models),
+    );
   const moments = kMoments.map((moment) => chart_frame(moment_chart(context, chosen.models, moment), context.theme));
-  return h("div", {}, head, skipped_lines(context, "weights"),
+  return h(
+    "div",
+    {},
+    head,
+    skipped_lines(context, "weights"),
     distributions(context, chosen),
     section("By layer", null, ...(chosen.models.length > 1 ? moments : [even_row(context, 300, ...moments)])),
-    rows_of(report, "weights", model.name).length > 0 ? closer(context, chosen) : absent_analysis(context, `The weights of ${model.name}`, "weights"),
-    images(context, chosen));
+    rows_of(report, "weights", model.name).length > 0
+      ? closer(context, chosen)
+      : absent_analysis(context, `The weights of ${model.name}`, "weights"),
+    images(context, chosen),
+  );
 }
 
 export const weights_view: View = { id: "weights", title: "Weights", charts, draw };

@@ -10,9 +10,20 @@ import { attention_head, attention_layer, said, type Made } from "./made";
 
 describe("a trend", () => {
   test.each([
-    [[89, 66, 40, 18, 5, 3], "falls"], [[3, 5, 18, 40, 66, 89], "rises"], [[97, 97, 50, 50, 3, 3], "falls"], [[90, 60, 61, 30, 20], "falls"],
-    [[89, 66, 40, 18, 35, 3], undefined], [[100, 50, 20, 22, 24, 26], undefined], [[20, 50, 90, 50, 20], undefined], [[97, 97, 97, 97, 3], undefined],
-    [[97, 3, 3, 3, 3], undefined], [[55, 32, 33, 32, 30, 29], undefined], [[5, 5, 5, 5], undefined], [[9, 6, 3], undefined], [[9, 6, null, 3, 1], undefined], [[], undefined],
+    [[89, 66, 40, 18, 5, 3], "falls"],
+    [[3, 5, 18, 40, 66, 89], "rises"],
+    [[97, 97, 50, 50, 3, 3], "falls"],
+    [[90, 60, 61, 30, 20], "falls"],
+    [[89, 66, 40, 18, 35, 3], undefined],
+    [[100, 50, 20, 22, 24, 26], undefined],
+    [[20, 50, 90, 50, 20], undefined],
+    [[97, 97, 97, 97, 3], undefined],
+    [[97, 3, 3, 3, 3], undefined],
+    [[55, 32, 33, 32, 30, 29], undefined],
+    [[5, 5, 5, 5], undefined],
+    [[9, 6, 3], undefined],
+    [[9, 6, null, 3, 1], undefined],
+    [[], undefined],
   ] as [(number | null)[], string | undefined][])("of %j: %s", (values, way) => expect(trend(values)).toBe(way));
 
   test("is not made of errors", () => {
@@ -23,13 +34,20 @@ describe("a trend", () => {
   });
 });
 
-const layers = (values: (number | null)[], more: object = {}): Made => ({ model: { layers: values.length }, rows: { attention: values.map((value, layer) => attention_layer(layer, value, more)) } });
+const layers = (values: (number | null)[], more: object = {}): Made => ({
+  model: { layers: values.length },
+  rows: { attention: values.map((value, layer) => attention_layer(layer, value, more)) },
+});
 
 describe("rank of attention with depth", () => {
   test("says from where to where, of how many", () => {
     expect(said(attention_depth, layers([89, 66.25, 40, 18, 5, 3]))).toBe(
-      "89 → 3 MaxRank at 90 % of at most 100: from the first layer to the last, attention loses rank with depth, and no layer has clearly more than one before it.");
-    expect(said(attention_depth, layers([3, 5, 18, 40]))).toMatch(/^3 → 40 MaxRank .* gains rank with depth, and no layer has clearly less/);
+      "89 → 3 MaxRank at 90 % of at most 100: from the first layer to the last, attention loses rank with depth, and no layer " +
+        "has clearly more than one before it.",
+    );
+    expect(said(attention_depth, layers([3, 5, 18, 40]))).toMatch(
+      /^3 → 40 MaxRank .* gains rank with depth, and no layer has clearly less/,
+    );
   });
 
   test.each([
@@ -49,12 +67,18 @@ describe("rank of attention with depth", () => {
 describe("collapsed layers", () => {
   const model = (...collapsed: boolean[]): Made => ({
     model: { layers: collapsed.length },
-    rows: { attention: collapsed.map((each, layer) => attention_layer(layer, each ? 1.2 : 30, { collapsed: each, mean_columns: each ? 1.1 + layer / 100 : 20 })) },
+    rows: {
+      attention: collapsed.map((each, layer) =>
+        attention_layer(layer, each ? 1.2 : 30, { collapsed: each, mean_columns: each ? 1.1 + layer / 100 : 20 }),
+      ),
+    },
   });
 
   test("says which, as the rows do", () => {
     expect(said(collapsed_layers, model(false, false, true, false, true, true, true))).toBe(
-      `4 of 7 layers have collapsed layers 2 and 4–6: fewer than two directions in the richest head and fewer than two columns in the mean; at most 1.16 of 100 columns here. Even attention needs 30.`);
+      "4 of 7 layers have collapsed layers 2 and 4–6: fewer than two directions in the richest head and fewer than two columns " +
+        "in the mean; at most 1.16 of 100 columns here. Even attention needs 30.",
+    );
     expect(said(collapsed_layers, model(false, true))).toMatch(/^1 of 2 layers has collapsed layer 1: /);
   });
 
@@ -70,7 +94,9 @@ const heads = (...rows: object[]): Made => ({ rows: { attention: rows.map((row, 
 describe("sinks", () => {
   test("counts heads and says what even attention gives", () => {
     expect(said(sink_heads, heads({ sink_mass: 0.97 }, { sink_mass: 0.6 }, {}))).toBe(
-      "2 of 3 heads park on the first token At least half of their attention goes there, and 97 % in layer 3 head 0. Even attention over 100 tokens gives the first 5.2 %.");
+      "2 of 3 heads park on the first token At least half of their attention goes there, and 97 % in layer 3 head 0. Even " +
+        "attention over 100 tokens gives the first 5.2 %.",
+    );
   });
 
   test("names the even attention of the head's own layer", () => {
@@ -88,7 +114,9 @@ describe("sinks", () => {
 describe("previous-token heads", () => {
   test("counts heads, one as one", () => {
     expect(said(previous_token_heads, heads({ previous_token: 0.98 }, {}))).toBe(
-      "1 of 2 heads looks one back At least half of its attention is on the token before, and 98 % in layer 3 head 0. Even attention gives it 4.2 %.");
+      "1 of 2 heads looks one back At least half of its attention is on the token before, and 98 % in layer 3 head 0. Even " +
+        "attention gives it 4.2 %.",
+    );
   });
 
   test.each([
@@ -99,11 +127,15 @@ describe("previous-token heads", () => {
 });
 
 describe("induction heads", () => {
-  const induction = (...values: number[]): Made => ({ rows: { induction: values.map((value, head) => ({ layer: 4, head, induction: value, induction_error: 0.01, null_induction: 0.014 })) } });
+  const induction = (...values: number[]): Made => ({
+    rows: { induction: values.map((value, head) => ({ layer: 4, head, induction: value, induction_error: 0.01, null_induction: 0.014 })) },
+  });
 
   test("says what even attention gives, of blocks half as long as the text", () => {
     expect(said(induction_heads, induction(0.61, 0.02))).toBe(
-      "1 of 2 heads does induction Where random tokens repeat, at least a quarter of its attention is on what followed the time before, and 61 % in layer 4 head 0. Even attention gives it 1.4 %.");
+      "1 of 2 heads does induction Where random tokens repeat, at least a quarter of its attention is on what followed the time " +
+        "before, and 61 % in layer 4 head 0. Even attention gives it 1.4 %.",
+    );
   });
 
   test.each([

@@ -1,11 +1,11 @@
 // Which sentences a model gets, in which order.
 import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
+import { plain } from "../../../src/chart/words";
 import { all_charts } from "../../../src/exported_charts";
 import { at_least_percent, at_most_percent, small_percent } from "../../../src/findings/finding";
-import { layers_words } from "../../../src/shaping/words";
-import { plain } from "../../../src/chart/words";
 import { findings, kOfHeadsWeights } from "../../../src/findings/kinds";
+import { layers_words } from "../../../src/shaping/words";
 import { head_charts } from "../../../src/views/heads/charts";
 import { models_view } from "../../../src/views/models/view";
 import { attention_head, circuit, reading, said, spectrum, type Made } from "./made";
@@ -14,19 +14,35 @@ const spectra = (rank: number) => Array.from({ length: 6 }, (_, layer) => spectr
 
 describe("findings", () => {
   test("the furthest from its null comes first", () => {
-    const found = findings(reading({ rows: {
-      spectrum: spectra(30), circuits: [circuit(0, "ov", 0, { copying_score: 0.8 })], attention: [attention_head(0, 0, { sink_mass: 0.95 })],
-    } }));
+    const found = findings(
+      reading({
+        rows: {
+          spectrum: spectra(30),
+          circuits: [circuit(0, "ov", 0, { copying_score: 0.8 })],
+          attention: [attention_head(0, 0, { sink_mass: 0.95 })],
+        },
+      }),
+    );
     expect(found.map((each) => each.kind)).toEqual(["sink", "copying", "fewest_directions"]);
     expect(found.map((each) => each.distance)).toEqual([...found.map((each) => each.distance)].sort((a, b) => b - a));
   });
 
   test("at most six, each between the null and the most there can be", () => {
-    const found = findings(reading({ rows: {
-      spectrum: spectra(10), circuits: [circuit(0, "ov", 0, { copying_score: 0.8 }), circuit(0, "qk", 0, { symmetry: 0.9 }), circuit(0, "qk", null, { identity_cosine: 0.9 })],
-      attention: [attention_head(0, 0, { sink_mass: 0.9 }), attention_head(0, 1, { previous_token: 0.9 })], induction: [{ layer: 0, head: 0, induction: 0.9, induction_error: 0, null_induction: 0.014 }],
-      weights: [{ layer: 0, matrix: "q", head: null, count: 4096, mean: 0, std: 1, min: -9, max: 9, excess_kurtosis: 30 }],
-    } }));
+    const found = findings(
+      reading({
+        rows: {
+          spectrum: spectra(10),
+          circuits: [
+            circuit(0, "ov", 0, { copying_score: 0.8 }),
+            circuit(0, "qk", 0, { symmetry: 0.9 }),
+            circuit(0, "qk", null, { identity_cosine: 0.9 }),
+          ],
+          attention: [attention_head(0, 0, { sink_mass: 0.9 }), attention_head(0, 1, { previous_token: 0.9 })],
+          induction: [{ layer: 0, head: 0, induction: 0.9, induction_error: 0, null_induction: 0.014 }],
+          weights: [{ layer: 0, matrix: "q", head: null, count: 4096, mean: 0, std: 1, min: -9, max: 9, excess_kurtosis: 30 }],
+        },
+      }),
+    );
     expect(found).toHaveLength(6);
     for (const each of found) {
       expect(each.distance).toBeGreaterThan(0);
@@ -44,7 +60,9 @@ describe("findings", () => {
 
   test("of an all-zero matrix, that first", () => {
     const zero = spectrum(3, "q", 0, 40, { frobenius_norm: 0 });
-    expect(findings(reading({ rows: { spectrum: [...spectra(40).slice(0, 3), zero] } })).map((each) => each.kind)).toEqual(["zero_matrices"]);
+    expect(findings(reading({ rows: { spectrum: [...spectra(40).slice(0, 3), zero] } })).map((each) => each.kind)).toEqual([
+      "zero_matrices",
+    ]);
   });
 
   test("of a random model, just that", () => {
@@ -52,7 +70,11 @@ describe("findings", () => {
   });
 
   test("random spectra are not all there is to a model", () => {
-    expect(findings(reading({ rows: { spectrum: spectra(40), attention: [attention_head(0, 0, { sink_mass: 0.95 })] } })).map((each) => each.kind)).toEqual(["sink"]);
+    expect(
+      findings(reading({ rows: { spectrum: spectra(40), attention: [attention_head(0, 0, { sink_mass: 0.95 })] } })).map(
+        (each) => each.kind,
+      ),
+    ).toEqual(["sink"]);
   });
 
   test("of nothing, nothing", () => expect(findings(reading({}))).toEqual([]));
@@ -83,12 +105,26 @@ describe("words", () => {
 // A score of weights says what a head would do to plain embeddings. Measured on text, it may do the opposite.
 describe("what is said from weights alone", () => {
   const kClaims = /(?<!\bwould )\b(raises?|lowers?|suppress(es)?|cop(y|ies)|looks?|feeds? a|made of)\b/i;
-  const overlap = (matrix: string, value: number) => ({ layer: 0, matrix, ranks: [6, 6], overlap: [[1, value], [value, 1]] });
+  const overlap = (matrix: string, value: number) => ({
+    layer: 0,
+    matrix,
+    ranks: [6, 6],
+    overlap: [
+      [1, value],
+      [value, 1],
+    ],
+  });
   const made = (sign: number): Made => ({
     model: { heads: 2, kv_heads: 2, rotary: sign > 0 },
     rows: {
-      circuits: [circuit(0, "ov", 0, { copying_score: 0.9 * sign }), circuit(0, "ov", 1, { copying_score: 0.8 * sign }), circuit(1, "ov", 0, { copying_score: -0.9 * sign }), circuit(0, "qk", 0, { symmetry: 0.9, positive_fraction: 1 }),
-        circuit(0, "qk", null, { identity_cosine: 0.4 * sign }), circuit(1, "ov", 1, { frobenius_norm: 0 })],
+      circuits: [
+        circuit(0, "ov", 0, { copying_score: 0.9 * sign }),
+        circuit(0, "ov", 1, { copying_score: 0.8 * sign }),
+        circuit(1, "ov", 0, { copying_score: -0.9 * sign }),
+        circuit(0, "qk", 0, { symmetry: 0.9, positive_fraction: 1 }),
+        circuit(0, "qk", null, { identity_cosine: 0.4 * sign }),
+        circuit(1, "ov", 1, { frobenius_norm: 0 }),
+      ],
       overlap: sign > 0 ? ["q", "k", "v"].map((matrix) => overlap(matrix, 0.95)) : [overlap("q", 0.5)],
       composition: [{ kind: sign > 0 ? "k" : "q", layer: 0, head: 1, to_layer: 1, to_head: 0, score: 0.6, excess: 0.5 }],
     },
@@ -100,12 +136,15 @@ describe("what is said from weights alone", () => {
     for (const words of said_of) expect(words).not.toMatch(kClaims);
   });
 
-  test.each(["results/fields/circuits.cpp", "commands/circuits.cpp", "output/circuits_table.cpp", "output/composition_table.cpp"])("nor does %s", (file) => {
-    const source = readFileSync(new URL(`../../../../attnscope/${file}`, import.meta.url), "utf8");
-    const texts = [...source.replace(/\/\/.*/g, "").matchAll(/"([^"\n]*)"/g)].map(([, text]) => text!);
-    expect(texts.length).toBeGreaterThan(10);
-    for (const text of texts) expect(text).not.toMatch(kClaims);
-  });
+  test.each(["results/fields/circuits.cpp", "commands/circuits.cpp", "output/circuits_table.cpp", "output/composition_table.cpp"])(
+    "nor does %s",
+    (file) => {
+      const source = readFileSync(new URL(`../../../../attnscope/${file}`, import.meta.url), "utf8");
+      const texts = [...source.replace(/\/\/.*/g, "").matchAll(/"([^"\n]*)"/g)].map(([, text]) => text!);
+      expect(texts.length).toBeGreaterThan(10);
+      for (const text of texts) expect(text).not.toMatch(kClaims);
+    },
+  );
 
   test("nor do the charts of heads and models", () => {
     for (const sign of [1, -1]) {

@@ -15,22 +15,32 @@ const scores = (name: string, kind: "qk" | "ov", values: (number | null)[], more
 describe("copying heads", () => {
   test("counts them, names the clearest and those that do the reverse", () => {
     expect(said(copying_heads, scores("copying_score", "ov", [0.91, 0.7, 0.1, -0.8]))).toBe(
-      "2 of 4 heads have a mostly positive OV circuit Copying score above 0.5, clearest in layer 1 head 0 with +.91. Against a residual stream of plain embeddings they would raise the token read; "
-      + "what happens on text the weights alone do not tell. 1 is mostly negative. Random heads stay within ±0.25.");
+      "2 of 4 heads have a mostly positive OV circuit Copying score above 0.5, clearest in layer 1 head 0 with +.91. Against a " +
+        "residual stream of plain embeddings they would raise the token read; " +
+        "what happens on text the weights alone do not tell. 1 is mostly negative. Random heads stay within ±0.25.",
+    );
   });
 
   test("speaks of negative ones where there are more", () => {
-    expect(said(copying_heads, scores("copying_score", "ov", [-0.91, -0.7, 0.1, 0.8]))).toMatch(/^2 of 4 heads have a mostly negative OV circuit Copying score below −0\.5, clearest in layer 1 head 0 with −\.91\. .* they would lower the token read.* 1 is mostly positive/);
+    const words = said(copying_heads, scores("copying_score", "ov", [-0.91, -0.7, 0.1, 0.8]));
+    expect(words).toMatch(
+      /^2 of 4 heads have a mostly negative OV circuit Copying score below −0\.5, clearest in layer 1 head 0 with −\.91\. /,
+    );
+    expect(words).toMatch(/ they would lower the token read.* 1 is mostly positive/);
   });
 
   test("one head alone is said as one", () => {
-    expect(said(copying_heads, { ...scores("copying_score", "ov", [0.9]), model: { heads: 1, kv_heads: 1 } })).toMatch(/^1 of 1 head has a mostly positive OV circuit .* it would raise the token read/);
+    expect(said(copying_heads, { ...scores("copying_score", "ov", [0.9]), model: { heads: 1, kv_heads: 1 } })).toMatch(
+      /^1 of 1 head has a mostly positive OV circuit .* it would raise the token read/,
+    );
   });
 
   test("heads of few dimensions have large scores by chance", () => {
     expect(copying_noise(8, 40)).toBeGreaterThan(0.6);
     expect(said(copying_heads, { ...scores("copying_score", "ov", [0.58, 0.2, 0.1, -0.55]), model: { head_dim: 8 } })).toBeUndefined();
-    expect(said(copying_heads, { ...scores("copying_score", "ov", [0.92, 0.2, 0.1, 0.58]), model: { head_dim: 8 } })).toMatch(/^1 of 4 heads has a mostly positive OV circuit Copying score above 0\.6,/);
+    expect(said(copying_heads, { ...scores("copying_score", "ov", [0.92, 0.2, 0.1, 0.58]), model: { head_dim: 8 } })).toMatch(
+      /^1 of 4 heads has a mostly positive OV circuit Copying score above 0\.6,/,
+    );
     expect(said(copying_heads, { ...scores("copying_score", "ov", [1, -1, 1, 1]), model: { head_dim: 1 } })).toBeUndefined();
   });
 
@@ -46,8 +56,12 @@ describe("copying heads", () => {
 describe("symmetric heads", () => {
   test("says that it is positive only where it is", () => {
     expect(said(symmetric_heads, scores("symmetry", "qk", [0.73, 0.1]))).toBe(
-      "1 of 2 heads is symmetric Its W_QᵀW_K scores two tokens alike both ways (symmetry above 0.5), clearest in layer 1 head 0 with +.73. Random heads stay within ±0.11.");
-    expect(said(symmetric_heads, { ...scores("symmetry", "qk", [0.73]), model: { rotary: true } })).toContain("Its W_QᵀW_K of the rotary kernel at offset 0 scores two tokens");
+      "1 of 2 heads is symmetric Its W_QᵀW_K scores two tokens alike both ways (symmetry above 0.5), clearest in layer 1 head 0 " +
+        "with +.73. Random heads stay within ±0.11.",
+    );
+    expect(said(symmetric_heads, { ...scores("symmetry", "qk", [0.73]), model: { rotary: true } })).toContain(
+      "Its W_QᵀW_K of the rotary kernel at offset 0 scores two tokens",
+    );
     expect(said(symmetric_heads, scores("symmetry", "qk", [0.73], { positive_fraction: 0.97 }))).toContain("nearly all of it positive");
     expect(said(symmetric_heads, scores("symmetry", "qk", [0.73], { positive_fraction: null }))).not.toContain("positive,");
   });
@@ -61,16 +75,21 @@ describe("symmetric heads", () => {
 });
 
 describe("identity part", () => {
-  const layers = (...cosines: (number | null)[]) => circuits(...cosines.map((identity_cosine, layer) => circuit(layer, "qk", null, { identity_cosine })));
+  const layers = (...cosines: (number | null)[]) =>
+    circuits(...cosines.map((identity_cosine, layer) => circuit(layer, "qk", null, { identity_cosine })));
 
   test("says above or below", () => {
     expect(said(identity_part, layers(0.1, 0.3))).toBe(
-      "+.30 cosine with the identity is what W_QᵀW_K of layer 1 has, summed over heads: keys like the query score above the others, before norms, positions and the softmax. Random numbers stay within ±0.06; the most there can be is 1.");
+      "+.30 cosine with the identity is what W_QᵀW_K of layer 1 has, summed over heads: keys like the query score above the " +
+        "others, before norms, positions and the softmax. Random numbers stay within ±0.06; the most there can be is 1.",
+    );
     expect(said(identity_part, layers(0.1, -0.3))).toContain("keys like the query score below the others");
   });
 
   test("of rotary positions it is the kernel at an offset", () => {
-    expect(said(identity_part, { ...layers(0.1, 0.3), model: { rotary: true } })).toContain("summed over heads of the rotary kernel at offset 0: keys like");
+    expect(said(identity_part, { ...layers(0.1, 0.3), model: { rotary: true } })).toContain(
+      "summed over heads of the rotary kernel at offset 0: keys like",
+    );
     expect(said(identity_part, { ...layers(0.1, 0.3), parameters: { circuits: { rope_offset: -1 } } })).toContain("at offset -1:");
   });
 
@@ -83,8 +102,15 @@ describe("identity part", () => {
 });
 
 const square = (heads: number, pairs: Record<string, number>, rest: number | null = 0.1) =>
-  Array.from({ length: heads }, (_, a) => Array.from({ length: heads }, (_, b) => (a === b ? 1 : pairs[`${Math.min(a, b)}-${Math.max(a, b)}`] ?? rest)));
-const overlap = (matrix: string, pairs: Record<string, number>, heads = 4, rank = 6) => ({ layer: 2, matrix, overlap: square(heads, pairs), ranks: Array.from({ length: heads }, () => rank) });
+  Array.from({ length: heads }, (_, a) =>
+    Array.from({ length: heads }, (_, b) => (a === b ? 1 : (pairs[`${Math.min(a, b)}-${Math.max(a, b)}`] ?? rest))),
+  );
+const overlap = (matrix: string, pairs: Record<string, number>, heads = 4, rank = 6) => ({
+  layer: 2,
+  matrix,
+  overlap: square(heads, pairs),
+  ranks: Array.from({ length: heads }, () => rank),
+});
 const overlaps = (...rows: object[]): Made => ({ rows: { overlap: rows } });
 
 describe("duplicate heads", () => {
@@ -92,7 +118,9 @@ describe("duplicate heads", () => {
 
   test("names the pair and the least of the three overlaps", () => {
     expect(said(duplicate_heads, all(0.97))).toBe(
-      "0.97 overlap heads 1 and 3 of layer 2 read nearly the same: each of their query, key and value spaces overlaps at least that much. Equal spaces have 1, chance gives 0.094.");
+      "0.97 overlap heads 1 and 3 of layer 2 read nearly the same: each of their query, key and value spaces overlaps at least " +
+        "that much. Equal spaces have 1, chance gives 0.094.",
+    );
   });
 
   test("query heads of a group share keys and values", () => {
@@ -104,22 +132,34 @@ describe("duplicate heads", () => {
 
   test("matrices that lie among the values are read there", () => {
     const packed = (matrix: string) => ({ ...overlap(matrix, {}), overlap: { at: 0, length: 16, shape: [4, 4] } });
-    expect(said(duplicate_heads, { ...overlaps(packed("q"), packed("k"), packed("v")), values: square(4, { "0-2": 0.96 }, NaN).flat() as number[] })).toContain("heads 0 and 2");
+    expect(
+      said(duplicate_heads, {
+        ...overlaps(packed("q"), packed("k"), packed("v")),
+        values: square(4, { "0-2": 0.96 }, NaN).flat() as number[],
+      }),
+    ).toContain("heads 0 and 2");
   });
 
   test.each([
     ["one of three spaces apart", all(0.7)],
     ["a projection that is missing", overlaps(overlap("q", { "1-3": 0.97 }), overlap("k", { "1-3": 0.97 }))],
-    ["heads that fill the width, which overlap by chance", overlaps(...["q", "k", "v"].map((matrix) => overlap(matrix, { "0-1": 1 }, 2, 60)))],
+    [
+      "heads that fill the width, which overlap by chance",
+      overlaps(...["q", "k", "v"].map((matrix) => overlap(matrix, { "0-1": 1 }, 2, 60))),
+    ],
     ["one head", { ...overlaps(...["q", "k", "v"].map((matrix) => overlap(matrix, {}, 1))), model: { heads: 1, kv_heads: 1 } }],
-    ["zero heads, which have no overlap", overlaps(...["q", "k", "v"].map((matrix) => ({ ...overlap(matrix, {}), overlap: square(4, {}, null), ranks: [0, 0, 0, 0] })))],
+    [
+      "zero heads, which have no overlap",
+      overlaps(...["q", "k", "v"].map((matrix) => ({ ...overlap(matrix, {}), overlap: square(4, {}, null), ranks: [0, 0, 0, 0] }))),
+    ],
   ])("is silent of %s", (_, made) => expect(said(duplicate_heads, made as Made)).toBeUndefined());
 });
 
 describe("a shared space", () => {
   test("names the projection, the heads and chance", () => {
     expect(said(shared_space, overlaps(overlap("q", { "0-1": 0.3 }), overlap("k", { "1-3": 0.504 })))).toBe(
-      "0.504 overlap is the most that two heads share of their W_K space: 1 and 3 of layer 2. Chance is 0.094, equal spaces have 1.");
+      "0.504 overlap is the most that two heads share of their W_K space: 1 and 3 of layer 2. Chance is 0.094, equal spaces have 1.",
+    );
   });
 
   test("speaks of key heads where heads are grouped", () => {
@@ -127,7 +167,9 @@ describe("a shared space", () => {
   });
 
   test("does not call it the most where duplicates have more", () => {
-    expect(said(shared_space, overlaps(overlap("k", { "1-3": 0.5, "0-2": 0.97 })))).toMatch(/is what, but for 1 pair that shares nearly all, two heads share/);
+    expect(said(shared_space, overlaps(overlap("k", { "1-3": 0.5, "0-2": 0.97 })))).toMatch(
+      /is what, but for 1 pair that shares nearly all, two heads share/,
+    );
   });
 
   test.each([
@@ -138,11 +180,15 @@ describe("a shared space", () => {
 });
 
 describe("composition", () => {
-  const pairs = (...values: (number | null)[]): Made => ({ rows: { composition: values.map((score, head) => ({ kind: "v", layer: 0, head, to_layer: 1, to_head: 2, score, excess: 0 })) } });
+  const pairs = (...values: (number | null)[]): Made => ({
+    rows: { composition: values.map((score, head) => ({ kind: "v", layer: 0, head, to_layer: 1, to_head: 2, score, excess: 0 })) },
+  });
 
   test("names the two heads and what of the later one aligns", () => {
     expect(said(composition, { ...pairs(0.2, 0.426), model: { width: 192 } })).toBe(
-      "0.426 V-composition of layer 0 head 1 with layer 1 head 2: of any two heads their weights align most, the later one's values with what the earlier one writes. Whether they depend on it the weights alone do not tell. Random heads have 0.072.");
+      "0.426 V-composition of layer 0 head 1 with layer 1 head 2: of any two heads their weights align most, the later one's " +
+        "values with what the earlier one writes. Whether they depend on it the weights alone do not tell. Random heads have 0.072.",
+    );
   });
 
   test.each([

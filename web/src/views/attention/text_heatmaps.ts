@@ -1,0 +1,107 @@
+// What every head does on a text: a heatmap a measure.
+import type { HeatmapChart } from "../../chart/heatmap";
+import { rows_of } from "../../data/report";
+import type { AttentionHeadRow } from "../../data/report_file";
+import type { InductionRow } from "../../data/rows";
+import { limit_scale, attention_heads, head_chart, type HeadPlace, type HeadFigure } from "../../shaping/head_grid";
+import type { Reading } from "../../shaping/reading";
+import { text_facts } from "../../shaping/texts";
+import { part_of, type AttentionChoice } from "./charts";
+/** What every head does on the text, and with repeated tokens where that was measured. */
+export function text_heatmaps(reading: Reading, choice: AttentionChoice): HeatmapChart[] {
+  const { report, model } = reading;
+  const { length, energy } = text_facts(reading);
+  const index = <Row extends HeadPlace>(rows: readonly Row[]) => new Map(rows.map((row) => [`${row.layer}/${row.head}`, row]));
+  const rows = index(attention_heads(report, model.name, part_of(choice)));
+  const induction = index(rows_of(report, "induction", model.name));
+  const on_text =
+    (read: (row: AttentionHeadRow) => number | null | undefined) =>
+    ({ layer, head }: HeadPlace) => {
+      const row = rows.get(`${layer}/${head}`);
+      return row && read(row);
+    };
+  const repeated =
+    (read: (row: InductionRow) => number | null) =>
+    ({ layer, head }: HeadPlace) => {
+      const row = induction.get(`${layer}/${head}`);
+      return row && read(row);
+    };
+  const share: Pick<HeadFigure, "id" | "format" | "scale"> = {
+    id: part_of(choice),
+    format: "share",
+    scale: () => ({ ...limit_scale(1, "share"), transform: "sqrt" }),
+  };
+  const most = (values: readonly number[]) => Math.max(1, ...values);
+  const figures: HeadFigure[] = [
+    {
+      id: part_of(choice),
+      name: "attention-entropy",
+      title: "Entropy",
+      note: "Nats; high: looks everywhere.",
+      format: ".1f",
+      scale: (values) => limit_scale(Math.max(length > 1 ? Math.log(length) : 0, most(values)), ".1f"),
+      value: on_text((row) => row.entropy),
+    },
+    {
+      ...share,
+      name: "attention-first",
+      title: "First token",
+      note: "Share of weight on token 0: the sink.",
+      value: on_text((row) => row.sink_mass),
+    },
+    {
+      ...share,
+      name: "attention-previous",
+      title: "Previous token",
+      note: "Share of weight on the token before.",
+      value: on_text((row) => row.previous_token),
+    },
+    {
+      id: part_of(choice),
+      name: "attention-rank",
+      title: "Rank of the map",
+      note: `At ${Math.round(energy * 100)}\u202f% of the energy.`,
+      format: ".0f",
+      scale: (values) => ({ kind: "sequential", domain: [1, Math.max(2, most(values))], transform: "log", format: ".0f" }),
+      value: on_text((row) => row.energy_rank),
+    },
+    {
+      ...share,
+      name: "attention-itself",
+      title: "Itself",
+      note: "Share of weight on the token itself.",
+      value: on_text((row) => row.diagonal),
+    },
+    {
+      id: part_of(choice),
+      name: "attention-distance",
+      title: "Distance",
+      note: "Tokens between, by weight.",
+      format: ".0f",
+      scale: (values) => limit_scale(Math.max(length / 2, most(values)), ".0f"),
+      value: on_text((row) => row.mean_distance),
+    },
+  ];
+  const of_induction: HeadFigure[] =
+    induction.size === 0
+      ? []
+      : [
+          {
+            ...share,
+            id: "induction",
+            name: "attention-induction",
+            title: "Induction",
+            note: "On the token after an earlier copy; random tokens, repeated.",
+            value: repeated((row) => row.induction),
+          },
+          {
+            ...share,
+            id: "induction",
+            name: "attention-duplicate",
+            title: "Duplicate token",
+            note: "On the earlier copy itself.",
+            value: repeated((row) => row.duplicate_token),
+          },
+        ];
+  return [...(rows.size > 0 ? figures : []), ...of_induction].map((figure) => head_chart(reading, figure, choice.place));
+}
