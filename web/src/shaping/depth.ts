@@ -26,7 +26,7 @@ export function model_series({ file }: Report): Series[] {
 /** Layers from 0 to 1, so that models of different depth lie over each other. */
 export const depth = (layer: number, layers: number): number => (layers > 1 ? layer / (layers - 1) : 0);
 
-export const kDepth: Axis = { title: "depth", scale: "linear", domain: [0, 1], ticks: [0, 0.25, 0.5, 0.75, 1], format: "threshold_words" };
+export const kDepth: Axis = { title: "depth", scale: "linear", domain: [0, 1], ticks: [0, 0.25, 0.5, 0.75, 1], format: "percent" };
 
 export function depth_line(model: Model, index: number, value: (layer: number) => number | null | undefined): Line {
   return {

@@ -1,4 +1,7 @@
 import { describe, expect, test } from "vitest";
+import { picture } from "../../src/chart/chart";
+import { kLight } from "../../src/chart/theme";
+import { svg_text } from "../../src/chart/tree";
 import { depth, ranks_by_depth } from "../../src/shaping/depth";
 import { by_step, training_step } from "../../src/shaping/training_steps";
 import { max_rank_by_depth, models_charts, ranks_by_step, step_axis } from "../../src/views/models/charts";
@@ -56,6 +59,10 @@ describe("models over each other", () => {
     ]);
     expect(Array.from(b!.y)).toEqual([0.6, 0.7, 0.8, 0.9, null]);
     expect(depth(0, 1)).toBe(0);
+  });
+
+  test("can be drawn", () => {
+    expect(svg_text(picture(ranks_by_depth(reading_of(report))!, kLight, 900))).toContain("50\u202f%");
   });
 
   test("each has a colour and a dash of its own", () => {
