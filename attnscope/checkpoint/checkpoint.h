@@ -23,7 +23,7 @@ struct CheckpointTensor {
   std::string name;
   TensorView view;
   std::size_t file = 0;    // index into the checkpoint's files
-  bool is_linear = false;  // (outputs, inputs) even where the architecture stores the transpose
+  bool is_linear = false;  // (outputs, inputs) even if the architecture stores the transpose
 };
 
 /// Tensors that a program has in memory, in place of files.
@@ -55,7 +55,7 @@ class Checkpoint {
   /// Sorted by file, then by place in the file. Aliases are not listed.
   const std::vector<CheckpointTensor>& tensors() const { return tensors_; }
 
-  /// The tensor of that name, or the one that it is an alias of; null where there is none.
+  /// The tensor with that name or alias; null if there is none.
   const CheckpointTensor* find(std::string_view name) const;
 
   /// The tensor of the first of these names that the files hold; null if they hold none.

@@ -26,7 +26,7 @@ struct FileState {
 /// called install_bus_error_guard(); else SIGBUS ends it).
 class MappedFile {
  public:
-  /// Throws Error(io) where the file cannot be opened or is no regular file.
+  /// Throws Error(io) if the file cannot be opened or is not a regular file.
   explicit MappedFile(const std::filesystem::path& path);
   /// A remote file: need() fetches its bytes.
   explicit MappedFile(RemoteFile file);

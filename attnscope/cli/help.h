@@ -13,7 +13,7 @@ inline constexpr const char* kProgramSummary =
 std::string program_help();
 std::string command_help(const Command& command);
 
-/// The summary, and the full help of a parameter, as the command line spells them.
+/// A command's summary, and a parameter's full help, with parameters spelled as flags.
 std::string summary_text(const Command& command);
 std::string help_of(const Command& command, const Parameter& parameter);
 

@@ -1,4 +1,4 @@
-// Arithmetic on sizes that come from files: the result, or nothing where it would overflow.
+// Arithmetic on sizes from files. Returns nothing on overflow.
 #pragma once
 
 #include <cstdint>

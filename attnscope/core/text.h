@@ -31,7 +31,7 @@ std::vector<std::string> split(std::string_view text, char separator);
 /// The candidate nearest to `word` by edit distance, if it is near enough to be meant.
 std::optional<std::string> closest(std::string_view word, std::span<const std::string> candidates);
 
-/// " (did you mean 'x'?)", or nothing where no candidate is near.
+/// " (did you mean 'x'?)", or an empty text if no candidate is near.
 std::string suggestion(std::string_view word, std::span<const std::string> candidates);
 
 }  // namespace attnscope

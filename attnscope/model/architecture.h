@@ -142,10 +142,10 @@ struct WindowRule {
 /// pairs are made of the two halves of the rotated dimensions.
 struct RopeRule {
   std::string theta_key = "rope_theta";
-  double theta = 10000;               // where the file says none
+  double theta = 10000;               // if the file has none
   std::string fraction_key = {};      // share of the head that is rotated; empty: always `fraction`
-  double fraction = 1;                // where the file says none
-  std::int64_t original_context = 0;  // where the file says none; 0: its context
+  double fraction = 1;                // if the file has none
+  std::int64_t original_context = 0;  // if the file has none; 0: its context
   std::string local_theta_key = {};   // theta of windowed layers (Gemma 3), which are never scaled
   double local_theta = 10000;
   bool yarn_is_longrope = false;  // as old files of Phi-3 name it
@@ -211,7 +211,7 @@ struct Architecture {
   std::optional<RopeRule> rope = {};  // none: positions are not rotary
   bool has_mlp = true;                // false: layers end with their attention
   std::string activation_key = {};    // of the MLP
-  std::string activation = {};        // where the file says none
+  std::string activation = {};        // if the file has none
   /// What the file's "gelu" means (Gemma); empty: gelu.
   std::string gelu_means = {};
   ConfigFlag parallel = {"", false};  // attention and MLP read the same stream

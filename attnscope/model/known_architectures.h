@@ -12,10 +12,10 @@ namespace attnscope {
 /// Every architecture, in the order in which messages list them.
 const std::vector<Architecture>& known_architectures();
 
-/// By config.json's model_type; null where none has it.
+/// Finds by config.json's model_type; null if none has it.
 const Architecture* find_architecture_by_type(std::string_view model_type);
 
-/// By a class name of config.json's `architectures`, such as "GPT2LMHeadModel".
+/// Finds by a class name of config.json's `architectures`, such as "GPT2LMHeadModel".
 const Architecture* find_architecture_by_class(std::string_view class_name);
 
 /// albert, bert, …

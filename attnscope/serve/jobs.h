@@ -82,7 +82,7 @@ class Jobs {
   void run_all();
   void run(Job& job);
   void change(Job& job, const std::function<void(JobView&)>& how);
-  void count_change(JobView& view);  // with the lock
+  void count_change(JobView& view);  // call with the lock held
   void forget_old();
 
   std::mutex mutex_;

@@ -1,5 +1,5 @@
-// A matrix in canonical orientation, as a description of where its elements lie in a tensor of a
-// file. Unrelated to the rows that a store keeps.
+// A matrix in canonical orientation, described by the place of its elements in a tensor of a file.
+// Unrelated to the rows that a store keeps.
 #pragma once
 
 #include <cstddef>

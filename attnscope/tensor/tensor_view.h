@@ -22,7 +22,7 @@ using Shape = std::vector<std::int64_t>;
 struct TensorView {
   DType dtype = DType::f32;  // of a source: the dtype that its values are rounded to
   Shape shape;
-  std::span<const std::byte> bytes = {};  // empty where there is a source
+  std::span<const std::byte> bytes = {};  // empty if there is a source
   /// Step from an element to the next along each axis, in elements, never negative. Empty:
   /// row-major.
   Shape strides = {};

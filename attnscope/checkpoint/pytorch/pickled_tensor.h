@@ -17,7 +17,7 @@ namespace attnscope {
 struct PickledStorage {
   std::string_view key;
   std::uint64_t count = 0;          // its elements
-  std::uint64_t element_bytes = 1;  // 1 where the storage has no type of its own
+  std::uint64_t element_bytes = 1;  // 1 if the storage has no element type
   std::optional<DType> dtype;       // of its elements; none if no DType fits
   /// The first element of this storage under the key: older files keep several storages there.
   std::uint64_t first = 0;

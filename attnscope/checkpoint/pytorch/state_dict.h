@@ -17,8 +17,8 @@ struct PickledName {
 /// - those under `model`, `state_dict`, `module` or `model_state_dict`, also nested, if there is
 ///   such a key; else all tensors but those of optimizers, nested names joined by dots;
 /// - for a whole pickled module, its parameters and buffers;
-/// - without the prefix `module.` where all have it, and without `_orig_mod.`.
-/// Throws Error(format) where there is none, or two have one name.
+/// - without the prefix `module.` if all have it, and without `_orig_mod.`. Throws Error(format) if
+///   there is none, or if two tensors have the same name.
 std::vector<PickledName> find_state_dict(const Pickle& pickle, const FilePlace& where);
 
 /// The value under `key` of a dict, an OrderedDict or the like; kNoPickleRef if there is none.

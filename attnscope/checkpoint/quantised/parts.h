@@ -34,7 +34,7 @@ class WeightParts {
 
   const std::vector<CheckpointTensor>& tensors() const { return checkpoint_.tensors(); }
 
-  /// Null where there is none.
+  /// Null if there is none.
   const CheckpointTensor* find(const std::string& name) const { return checkpoint_.find(name); }
 
   /// Whether all these tensors exist. If the index puts a missing one in a file that does not

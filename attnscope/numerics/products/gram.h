@@ -22,7 +22,7 @@ int scale_exponent(double largest_magnitude);
 template <class T>
 std::vector<double> gram_lower(MatrixView<const T> a, double scale, const Compute& compute = {});
 
-/// The same by LAPACK alone.
+/// The same by LAPACK only.
 template <class T>
 std::vector<double> plain_gram_lower(const ColumnSource<T>& a, double scale,
                                      const Compute& compute = {});
