@@ -6,9 +6,10 @@ import { between, figure, type Kind } from "./finding";
 
 export const composition: Kind = ({ report, model }) => {
   const found = largest(rows_of(report, "composition", model.name), (row) => row.score);
-  const chance = 1 / Math.sqrt(model.width);
-  if (!found || found.value < Math.max(0.25, 3 * chance)) return undefined;
+  if (!found || found.row.excess === null) return undefined;
   const { row: best, value: score } = found;
+  const chance = score - found.row.excess;
+  if (score < Math.max(0.25, 3 * chance)) return undefined;
   return {
     kind: "composition",
     figure: figure(score),

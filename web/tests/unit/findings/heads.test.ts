@@ -180,21 +180,25 @@ describe("a shared space", () => {
 });
 
 describe("composition", () => {
-  const pairs = (...values: (number | null)[]): Made => ({
-    rows: { composition: values.map((score, head) => ({ kind: "v", layer: 0, head, to_layer: 1, to_head: 2, score, excess: 0 })) },
+  const pairs = (chance: number, ...values: (number | null)[]): Made => ({
+    rows: {
+      composition: values.map((score, head) => {
+        return { kind: "v", layer: 0, head, to_layer: 1, to_head: 2, score, excess: score === null ? null : score - chance };
+      }),
+    },
   });
 
   test("names the two heads and what of the later one aligns", () => {
-    expect(said(composition, { ...pairs(0.2, 0.426), model: { width: 192 } })).toBe(
+    expect(said(composition, pairs(0.072, 0.2, 0.426))).toBe(
       "0.426 V-composition of layer 0 head 1 with layer 1 head 2: of any two heads their weights align most, the later one's " +
         "values with what the earlier one writes. Whether they depend on it the weights alone do not tell. Random heads have 0.072.",
     );
   });
 
   test.each([
-    ["scores near chance", { ...pairs(0.1), model: { width: 192 } }],
-    ["a width at which chance is as large", pairs(0.3)],
-    ["zero heads", pairs(null)],
-    ["one layer, which has no later one", pairs()],
+    ["scores near chance", pairs(0.072, 0.1)],
+    ["a width at which chance is as large", pairs(0.18, 0.3)],
+    ["zero heads", pairs(0.072, null)],
+    ["one layer, which has no later one", pairs(0.072)],
   ])("is silent of %s", (_, made) => expect(said(composition, made as Made)).toBeUndefined());
 });
