@@ -15,7 +15,7 @@
 #include "attnscope/cli/progress_line.h"
 #include "attnscope/cli/written_text.h"
 #include "attnscope/commands/file_endings.h"
-#include "attnscope/commands/shared_parameters.h"
+#include "attnscope/commands/run_resources.h"
 #include "attnscope/core/error.h"
 #include "attnscope/core/text.h"
 #include "attnscope/output/npy.h"

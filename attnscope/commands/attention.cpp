@@ -2,6 +2,8 @@
 
 #include "attnscope/analyses/attention_map.h"
 #include "attnscope/analyses/kept_maps.h"
+#include "attnscope/commands/open_models.h"
+#include "attnscope/commands/run_resources.h"
 #include "attnscope/commands/shared_parameters.h"
 #include "attnscope/core/error.h"
 #include "attnscope/output/safetensors_file.h"

@@ -1,5 +1,6 @@
 #include "attnscope/analyses/matrix.h"
 
+#include "attnscope/commands/open_models.h"
 #include "attnscope/commands/shared_parameters.h"
 #include "attnscope/core/error.h"
 

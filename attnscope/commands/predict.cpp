@@ -3,6 +3,8 @@
 #include <deque>
 #include <optional>
 
+#include "attnscope/commands/open_models.h"
+#include "attnscope/commands/run_resources.h"
 #include "attnscope/commands/saved_run.h"
 #include "attnscope/commands/shared_parameters.h"
 #include "attnscope/commands/text_parameters.h"

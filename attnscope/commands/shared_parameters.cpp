@@ -1,14 +1,7 @@
 #include "attnscope/commands/shared_parameters.h"
 
-#include <algorithm>
-#include <filesystem>
-
-#include "attnscope/commands/named_models.h"
 #include "attnscope/core/text.h"
-#include "attnscope/core/wording.h"
-#include "attnscope/model/inventory.h"
 #include "attnscope/output/writers.h"
-#include "attnscope/run/free_memory.h"
 
 namespace attnscope {
 namespace {
@@ -29,41 +22,6 @@ std::vector<std::string> format_names() {
   std::vector<std::string> names;
   for (const Format& format : formats()) names.emplace_back(format.name);
   return names;
-}
-
-void warn(const Checkpoint& checkpoint, const Session& session) {
-  if (!session.on_warning) return;
-  constexpr std::size_t kShown = 5;  // a wrong index can disagree about every tensor
-  const auto& warnings = checkpoint.warnings();
-  for (std::size_t index = 0; index < std::min(kShown, warnings.size()); ++index) {
-    session.on_warning(warnings[index]);
-  }
-  if (warnings.size() > kShown) {
-    session.on_warning({.problem = "and " + counted(warnings.size() - kShown, "more such tensor")});
-  }
-}
-
-/// Tensors that a forward pass leaves alone, since the layout file names none of them.
-void warn_of_undescribed(const Model& model, const Session& session) {
-  if (!session.on_warning || model.spec().layers.empty()) return;
-  std::vector<std::string> names;
-  for (const TensorFacts& tensor : take_inventory(model, {}).tensors) {
-    if (tensor.role == "other") names.push_back("'" + tensor.name + "'");
-  }
-  if (names.empty()) return;
-  constexpr std::size_t kShown = 5;
-  const std::size_t count = names.size();
-  if (count > kShown) names.resize(kShown);
-  session.on_warning({.file = model.spec().source,
-                      .problem = verbatim("says nothing of " + std::to_string(count) +
-                                          (count == 1 ? " tensor: " : " tensors: ") + join(names) +
-                                          (count > kShown ? ", …" : ""))});
-}
-
-std::optional<Model> find_open_model(const NamedModel& model, const Arguments& arguments,
-                                     const Session& session) {
-  if (!session.find_open_model) return std::nullopt;
-  return session.find_open_model(model.text, arguments.text("layout"));
 }
 
 }  // namespace
@@ -192,88 +150,6 @@ Parameter energy_parameter(const std::vector<double>& usual) {
 
 Parameter per_head_flag() {
   return {.name = "per_head", .type = flag, .help = "a row for each head too"};
-}
-
-std::vector<Model> open_models(const Arguments& arguments, const Session& session) {
-  const std::vector<NamedModel> named = named_models(arguments, session);
-  const std::vector<std::string> names = names_of(named);
-  std::optional<std::filesystem::path> layout;
-  if (arguments.given("layout")) layout = arguments.text("layout");
-  std::vector<Model> opened;
-  for (std::size_t index = 0; index < named.size(); ++index) {
-    if (const auto open = find_open_model(named[index], arguments, session)) {
-      opened.push_back(session.keeps_names ? *open : open->named(names[index]));
-    } else {
-      opened.push_back(Model::open(open_checkpoint(named[index], arguments.flag("remote"), session),
-                                   layout, names[index]));
-      warn(opened.back().checkpoint(), session);
-      if (layout) warn_of_undescribed(opened.back(), session);
-    }
-    session.files->add_model(opened.back().checkpoint(), opened.back().name(),
-                             is_folder(named[index]));
-  }
-  return opened;
-}
-
-Session with_open_models(const Session& session, const Arguments& arguments,
-                         const std::vector<Model>& models) {
-  Session out = session;
-  out.keeps_names = true;
-  out.find_open_model =
-      [named = named_models(arguments, session), layout = arguments.text("layout"), models](
-          const std::string& model, const std::string& wanted) -> std::optional<Model> {
-    if (wanted != layout) return std::nullopt;
-    for (std::size_t index = 0; index < named.size(); ++index) {
-      if (named[index].text == model) return models[index];
-    }
-    return std::nullopt;
-  };
-  return out;
-}
-
-NamedCheckpoints open_checkpoints(const Arguments& arguments, const Session& session) {
-  const std::vector<NamedModel> named = named_models(arguments, session);
-  NamedCheckpoints opened{.names = names_of(named)};
-  for (std::size_t index = 0; index < named.size(); ++index) {
-    if (const auto open = find_open_model(named[index], arguments, session)) {
-      opened.checkpoints.push_back(open->shared_checkpoint());
-    } else {
-      Checkpoint checkpoint = open_checkpoint(named[index], arguments.flag("remote"), session);
-      compose_quantised(checkpoint);
-      warn(checkpoint, session);
-      opened.checkpoints.push_back(std::make_shared<const Checkpoint>(std::move(checkpoint)));
-    }
-    session.files->add_model(*opened.checkpoints.back(), opened.names[index],
-                             is_folder(named[index]));
-  }
-  return opened;
-}
-
-Context context_of(const Arguments& arguments) {
-  Context context{.threads = default_threads()};
-  if (const auto threads = arguments.integer("threads")) {
-    context.threads = static_cast<int>(*threads);
-  }
-  if (const auto* memory = arguments.find<std::uint64_t>("memory")) {
-    context.memory_bytes = *memory;
-  } else if (const auto free = free_memory()) {
-    context.memory_bytes = *free / 2;
-  }
-  return context;
-}
-
-StoringContext::StoringContext(const Arguments& arguments, const Session& session)
-    : context_(session.context) {
-  if (!arguments.given("store")) return;
-  store_.emplace(Store::open(arguments.text("store"), ATTNSCOPE_VERSION));
-  context_.store = &*store_;
-}
-
-std::ostream& open_output(const Arguments& arguments, const Session& session,
-                          std::string_view parameter) {
-  if (session.open_file) return session.open_file(arguments.text(parameter));
-  throw Error(ErrorKind::unsupported,
-              {.parameter = std::string(parameter), .problem = "no file can be written here"});
 }
 
 BinRule bins_of(const Arguments& arguments, const BinRule& usual) {

@@ -1,6 +1,8 @@
 #include "attnscope/analyses/spectrum.h"
 
 #include "attnscope/analyses/mla.h"
+#include "attnscope/commands/open_models.h"
+#include "attnscope/commands/run_resources.h"
 #include "attnscope/commands/shared_parameters.h"
 
 namespace attnscope {

@@ -1,5 +1,7 @@
 #include "attnscope/analyses/weights.h"
 
+#include "attnscope/commands/open_models.h"
+#include "attnscope/commands/run_resources.h"
 #include "attnscope/commands/shared_parameters.h"
 
 namespace attnscope {

@@ -4,12 +4,14 @@
 #include <array>
 #include <chrono>
 
+#include "attnscope/commands/open_models.h"
 #include "attnscope/commands/report/empty_report.h"
 #include "attnscope/commands/report/left_out.h"
 #include "attnscope/commands/report/matrix_images.h"
 #include "attnscope/commands/report/report_lines.h"
 #include "attnscope/commands/report/report_part.h"
 #include "attnscope/commands/report/text_run.h"
+#include "attnscope/commands/run_resources.h"
 #include "attnscope/core/checked.h"
 #include "attnscope/core/error.h"
 #include "attnscope/core/text.h"

@@ -12,7 +12,7 @@
 
 #include "attnscope/analyses/array_spectrum.h"
 #include "attnscope/analysis/map_rank.h"
-#include "attnscope/commands/shared_parameters.h"
+#include "attnscope/commands/command.h"
 #include "attnscope/run/lent_team.h"
 #include "python/src/array_view.h"
 #include "python/src/bindings.h"

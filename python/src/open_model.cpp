@@ -11,13 +11,13 @@
 #include <optional>
 #include <utility>
 
-#include "attnscope/run/model_facts.h"
-#include "attnscope/commands/shared_parameters.h"
+#include "attnscope/commands/open_models.h"
 #include "attnscope/core/error.h"
 #include "attnscope/hub/hub.h"
 #include "attnscope/hub/settings.h"
 #include "attnscope/model/inventory.h"
 #include "attnscope/output/json_text.h"
+#include "attnscope/run/model_facts.h"
 #include "python/src/array_view.h"
 #include "python/src/bindings.h"
 

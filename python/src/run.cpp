@@ -17,7 +17,7 @@
 
 #include "attnscope/commands/analyses.h"
 #include "attnscope/commands/named_models.h"
-#include "attnscope/commands/shared_parameters.h"
+#include "attnscope/commands/run_resources.h"
 #include "attnscope/core/error.h"
 #include "attnscope/core/text.h"
 #include "attnscope/output/json_text.h"

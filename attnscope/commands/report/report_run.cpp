@@ -1,12 +1,12 @@
 #include "attnscope/commands/report/report_run.h"
 
+#include "attnscope/commands/open_models.h"
 #include "attnscope/commands/report/empty_report.h"
 #include "attnscope/commands/report/left_out.h"
 #include "attnscope/commands/report/matrix_images.h"
 #include "attnscope/commands/report/report_part.h"
 #include "attnscope/commands/report/report_text.h"
 #include "attnscope/commands/report/text_run.h"
-#include "attnscope/commands/shared_parameters.h"
 #include "attnscope/core/error.h"
 
 namespace attnscope {

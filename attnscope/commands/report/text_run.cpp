@@ -5,6 +5,7 @@
 #include "attnscope/commands/report/map_keeper.h"
 #include "attnscope/commands/report/notable_heads.h"
 #include "attnscope/commands/report/report_lines.h"
+#include "attnscope/commands/run_resources.h"
 #include "attnscope/core/error.h"
 
 namespace attnscope {
