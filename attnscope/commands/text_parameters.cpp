@@ -157,11 +157,6 @@ UnknownTokens unknown_tokens(const Tokenizer& tokenizer, std::span<const std::in
   return found;
 }
 
-TokenIds text_ids(const Arguments& arguments, const Session& session, const Model& model) {
-  if (arguments.given("tokens")) return parse_ids(arguments.text("tokens"));
-  return tokenizer_of(model).encode(text_to_encode(arguments, session), /*special=*/true);
-}
-
 TokenizedText tokenized_text(const Arguments& arguments, const Session& session,
                              const Model& model) {
   TokenizedText out;

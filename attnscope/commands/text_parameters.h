@@ -34,10 +34,6 @@ struct UnknownTokens {
 };
 UnknownTokens unknown_tokens(const Tokenizer& tokenizer, std::span<const std::int64_t> ids);
 
-/// The ids of one text for one model: of `text` or `text_file`, with the tokenizer's special
-/// tokens, or `tokens` as they are. Throws Error(usage) where no text is named.
-TokenIds text_ids(const Arguments& arguments, const Session& session, const Model& model);
-
 /// A text and what its tokens are shown by.
 struct TokenizedText {
   TokenIds tokens;
@@ -47,7 +43,9 @@ struct TokenizedText {
   std::string unknown_note = {};       // that it knows little of the text; usually empty
 };
 
-/// As text_ids(). Of `tokens` a tokenizer is not needed.
+/// One text for one model: the ids of `text` or `text_file`, with the tokenizer's special tokens,
+/// or `tokens` as they are, for which a tokenizer is not needed. Throws Error(usage) where no text
+/// is named.
 TokenizedText tokenized_text(const Arguments& arguments, const Session& session,
                              const Model& model);
 

@@ -34,21 +34,22 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
+/// `report` with what a client asks for in it.
+ReportModel with_request(const ReportModel& model, const TextRequest& request) {
+  ReportModel out = model;
+  for (const char* name : {"text", "tokens", "layers"}) {
+    const ParameterValue* value = request.text.find_given(name);
+    if (value != nullptr) out.arguments = out.arguments.with(name, *value);
+  }
+  return out;
+}
+
 /// What `report` would be given for the same models.
 Arguments report_arguments(const Arguments& serve) {
   constexpr std::string_view kShared[] = {"models", "layout", "store"};
   ArgumentTexts report = texts_of(serve, kShared);
   report.emplace_back("out", "report.html");
   return arguments_of(find_command_named("report"), report);
-}
-
-/// Tokens of the text that a model is to be run on; 0 where it cannot be, which the run says.
-std::uint64_t tokens_of(const ReportModel& model, const Session& session) {
-  try {
-    return text_ids(model.arguments, session, model.model).size();
-  } catch (const Error&) {
-    return 0;
-  }
 }
 
 }  // namespace
@@ -160,13 +161,14 @@ std::int64_t LiveReport::run_missing(const Session& given) {
   return snapshot()->revision;
 }
 
-void LiveReport::check_size(std::span<const ReportModel> chosen) const {
+/// One without tokens takes none: its run says why.
+void LiveReport::check_size(std::span<const Chosen> chosen) {
   std::uint64_t bytes = 0;
-  for (const ReportModel& one : chosen) {
-    const Model& model = one.model;
+  for (const auto& [report, text, error] : chosen) {
+    const Model& model = report.model;
     const auto layers =
-        one.arguments.layers("layers").resolve(model.dimensions().layers, model.name());
-    const auto tokens = tokens_of(one, session_);
+        report.arguments.layers("layers").resolve(model.dimensions().layers, model.name());
+    const std::uint64_t tokens = text ? text->tokens.of_model.front().size() : 0;
     const auto maps =
         static_cast<std::uint64_t>(std::ssize(layers) * model.dimensions().heads.heads);
     const auto of_map = checked_mul(tokens, sizeof(float) * tokens);
@@ -174,7 +176,7 @@ void LiveReport::check_size(std::span<const ReportModel> chosen) const {
     const auto sum = of_model ? checked_add(bytes, *of_model) : std::nullopt;
     if (!sum || *sum > kRawMapsLimitBytes) {
       throw Error(ErrorKind::usage,
-                  {.parameter = one.arguments.given("text") ? "text" : "tokens",
+                  {.parameter = report.arguments.given("text") ? "text" : "tokens",
                    .problem = "of " + counted(tokens, "token") +
                               ": the maps of all heads are over the limit of 4 GB",
                    .hint = "give a shorter one, or fewer {layers}"});
@@ -183,15 +185,18 @@ void LiveReport::check_size(std::span<const ReportModel> chosen) const {
   }
 }
 
-std::vector<ReportModel> LiveReport::chosen_models(const TextRequest& request) const {
-  std::vector<ReportModel> chosen;
+std::vector<LiveReport::Chosen> LiveReport::chosen_models(const TextRequest& request,
+                                                          const Session& session) const {
+  std::vector<Chosen> chosen;
   for (std::size_t index = 0; index < reports_.size(); ++index) {
     if (request.model && *request.model != index) continue;
-    ReportModel& one = chosen.emplace_back(reports_[index]);
-    for (const char* name : {"text", "tokens", "layers"}) {
-      const ParameterValue* value = request.text.find_given(name);
-      if (value != nullptr) one.arguments = one.arguments.with(name, *value);
+    Chosen& one = chosen.emplace_back(Chosen{.model = with_request(reports_[index], request)});
+    try {
+      one.text.emplace(given_text(one.model, session));
+    } catch (const Error& error) {
+      one.error = error;
     }
+    if (one.model.not_run) one.error = one.model.not_run;
   }
   return chosen;
 }
@@ -199,7 +204,7 @@ std::vector<ReportModel> LiveReport::chosen_models(const TextRequest& request) c
 std::int64_t LiveReport::run_text(const TextRequest& request, const Session& given_session) {
   const auto start = Clock::now();
   const Session session = with_open_models(given_session, report_, models_);
-  const std::vector<ReportModel> chosen = chosen_models(request);
+  std::vector<Chosen> chosen = chosen_models(request, session);
   check_size(chosen);
 
   State state = state_;
@@ -211,11 +216,12 @@ std::int64_t LiveReport::run_text(const TextRequest& request, const Session& giv
   state.raw_maps = std::make_shared<RawMaps>();
   std::optional<Error> first;
   std::size_t failed = 0;
-  for (const ReportModel& model : chosen) {
+  for (Chosen& one : chosen) {
     try {
-      run_text_of(model, request, chosen.size(), session, state);
+      if (one.error) throw *one.error;
+      run_text_of(*std::move(one.text), request, chosen.size(), session, state);
     } catch (const Error& error) {
-      leave_out_text(model, error, session, state.file);
+      leave_out_text(one.model, error, session, state.file);
       if (failed++ == 0) first = error;
     }
   }
@@ -223,10 +229,9 @@ std::int64_t LiveReport::run_text(const TextRequest& request, const Session& giv
   return publish(std::move(state), seconds_since(start));
 }
 
-void LiveReport::run_text_of(const ReportModel& model, const TextRequest& request,
-                             std::size_t models, const Session& session, State& state) const {
-  if (model.not_run) throw *model.not_run;
-  const TextRun run(given_text(model, session), session);
+void LiveReport::run_text_of(ModelText text, const TextRequest& request, std::size_t models,
+                             const Session& session, State& state) const {
+  const TextRun run(std::move(text), session);
   const auto keep = [&](const Model& of, std::int64_t layer, std::span<const float> maps) {
     state.raw_maps->add(static_cast<std::size_t>(&of - models_.data()), layer,
                         of.dimensions().heads.heads, maps);

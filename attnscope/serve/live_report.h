@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "attnscope/commands/report/report_model.h"
+#include "attnscope/commands/report/report_text.h"
 #include "attnscope/page/report_file.h"
 #include "attnscope/serve/raw_maps.h"
 
@@ -72,9 +72,16 @@ class LiveReport {
 
   /// Returns the first error if the analysis failed for all models.
   std::optional<Error> fill(State& state, const std::string& id, const Session& session) const;
-  std::vector<ReportModel> chosen_models(const TextRequest& request) const;
-  void check_size(std::span<const ReportModel> chosen) const;
-  void run_text_of(const ReportModel& model, const TextRequest& request, std::size_t models,
+  /// A model that is to be run, on a text or not at all.
+  struct Chosen {
+    ReportModel model;
+    std::optional<ModelText> text = {};  // none: it has no tokens of the text
+    std::optional<Error> error = {};     // why the model cannot be run; none: it can
+  };
+
+  std::vector<Chosen> chosen_models(const TextRequest& request, const Session& session) const;
+  static void check_size(std::span<const Chosen> chosen);
+  void run_text_of(ModelText text, const TextRequest& request, std::size_t models,
                    const Session& session, State& state) const;
   std::int64_t publish(State state, double seconds);
 
