@@ -18,81 +18,37 @@ constexpr double kNone = -1;
 
 /// Measures of one layer's maps, sequence by sequence and head by head, as arrays (sequences,
 /// heads) that a store can keep.
-class LayerRecord {
- public:
-  LayerRecord(std::int64_t heads, double energy) : heads_(heads), energy_(energy) {}
-
-  void add(const AttentionMapMeasures& map) {
-    energy_rank_.push_back(map.energy_rank);
-    columns_.push_back(map.columns);
-    first_column_share_.push_back(map.first_column_share.value_or(kNone));
-    entropy_.push_back(map.entropy);
-    sink_mass_.push_back(map.sink_mass);
-    previous_token_.push_back(map.previous_token.value_or(kNone));
-    diagonal_.push_back(map.diagonal);
-    distance_.push_back(map.distance);
+Record layer_record(const LayerMaps& layer, double energy,
+                    std::span<const AttentionMapMeasures> maps) {
+  Record record = {{"layer", layer.layer}, {"energy", energy}};
+  const std::vector<std::int64_t> shape = {std::ssize(maps) / layer.heads, layer.heads};
+  for (std::size_t at = 0; at < map_measures().size(); ++at) {
+    const MapMeasure& measure = map_measures()[at];
+    std::vector<double> numbers;
+    for (const AttentionMapMeasures& map : maps) numbers.push_back(map.values[at].value_or(kNone));
+    Array array{shape, std::vector<std::int64_t>(numbers.begin(), numbers.end())};
+    if (!measure.whole) array.data = std::move(numbers);
+    record.add(std::string(measure.name), std::move(array));
+  }
+  std::vector<std::int64_t> top_columns;
+  for (const AttentionMapMeasures& map : maps) {
     for (std::size_t at = 0; at < kTopColumns; ++at) {
-      top_columns_.push_back(at < map.top_columns.size() ? map.top_columns[at] : -1);
+      top_columns.push_back(at < map.top_columns.size() ? map.top_columns[at] : -1);
     }
   }
+  return record.add("top_columns", Array{{std::ssize(maps), static_cast<std::int64_t>(kTopColumns)},
+                                         std::move(top_columns)});
+}
 
-  Record take(std::int64_t layer) && {
-    Record record = {{"layer", layer}, {"energy", energy_}};
-    const auto add = [&](const char* name, auto values, std::vector<std::int64_t> shape) {
-      record.add(name, Array{std::move(shape), std::move(values)});
-    };
-    const std::int64_t maps = std::ssize(energy_rank_);
-    const std::vector<std::int64_t> shape = {maps / heads_, heads_};
-    add("energy_rank", std::move(energy_rank_), shape);
-    add("columns", std::move(columns_), shape);
-    add("first_column_share", std::move(first_column_share_), shape);
-    add("entropy", std::move(entropy_), shape);
-    add("sink_mass", std::move(sink_mass_), shape);
-    add("previous_token", std::move(previous_token_), shape);
-    add("diagonal", std::move(diagonal_), shape);
-    add("distance", std::move(distance_), shape);
-    add("top_columns", std::move(top_columns_), {maps, static_cast<std::int64_t>(kTopColumns)});
-    return record;
+/// What is the same for every sequence and head of a layer: how many keys its ranks are of, and
+/// what even attention has.
+void add_nulls(Record& record, const EvenAttention& even, const AttentionMapOptions& options) {
+  record.add("keys", even.tokens - (options.without_first ? 1 : 0))
+      .add("null_columns", columns(even, options.energy, options.without_first));
+  for (const MapMeasure& measure : map_measures()) {
+    if (measure.of_even == nullptr) continue;
+    record.add("null_" + std::string(measure.name), measure.of_even(even).value_or(kNone));
   }
-
- private:
-  std::int64_t heads_;
-  double energy_;
-  std::vector<std::int64_t> energy_rank_, columns_, top_columns_;
-  std::vector<double> first_column_share_, entropy_, sink_mass_, previous_token_, diagonal_,
-      distance_;
-};
-
-/// Of every sequence and head of a layer alike: how many keys its ranks are of, and what even
-/// attention has.
-struct LayerNulls {
-  std::int64_t keys = 0, columns = 0;
-  double sink_mass = 0, previous_token = kNone;
-};
-
-LayerNulls nulls_of(const EvenAttention& even, const AttentionMapOptions& options) {
-  return {.keys = even.tokens - (options.without_first ? 1 : 0),
-          .columns = columns(even, options.energy, options.without_first),
-          .sink_mass = sink_mass(even),
-          .previous_token = previous_token(even).value_or(kNone)};
-}
-
-void add_nulls(Record& record, const LayerNulls& nulls) {
-  record.add("keys", nulls.keys)
-      .add("null_columns", nulls.columns)
-      .add("null_sink_mass", nulls.sink_mass)
-      .add("null_previous_token", nulls.previous_token);
-}
-
-LayerNulls read_nulls(const Record& record) {
-  return {.keys = expect<std::int64_t>(record, "keys"),
-          .columns = expect<std::int64_t>(record, "null_columns"),
-          .sink_mass = expect<double>(record, "null_sink_mass"),
-          .previous_token = expect<double>(record, "null_previous_token")};
-}
-
-std::optional<double> value_of(double number) {
-  return number == kNone ? std::nullopt : std::optional(number);
 }
 
 std::vector<Outcome> attention_outcomes(const WorkItem& item, const Source& source,
@@ -105,52 +61,78 @@ std::vector<Outcome> attention_outcomes(const WorkItem& item, const Source& sour
   run_batch(item, source, compute, [&](const LayerMaps& layer) {
     const MaskSpec& mask = layers[static_cast<std::size_t>(layer.layer)].attention.mask;
     options.causal = mask.causal;
-    LayerRecord record(layer.heads, options.energy);
-    for (const AttentionMapMeasures& map : measure_attention_maps(layer.maps, options, compute)) {
-      record.add(map);
-    }
-    Record fields = std::move(record).take(layer.layer);
-    add_nulls(fields, nulls_of({.tokens = tokens, .mask = mask_of(mask)}, options));
+    Record fields =
+        layer_record(layer, options.energy, measure_attention_maps(layer.maps, options, compute));
+    add_nulls(fields, {.tokens = tokens, .mask = mask_of(mask)}, options);
     outcomes.push_back({.fields = std::move(fields)});
   });
   return outcomes;
 }
 
-/// The measures of each head of each sequence, from what LayerRecord made.
-void add_sequences(const Record& record, LayerSums& sums) {
-  const auto ranks = expect_matrix<std::int64_t>(record, "energy_rank");
-  const auto columns = expect_matrix<std::int64_t>(record, "columns");
-  const auto top = expect_matrix<std::int64_t>(record, "top_columns");
-  const auto numbers = [&](const char* name) { return expect_matrix<double>(record, name); };
-  const auto shares = numbers("first_column_share"), entropy = numbers("entropy"),
-             sink = numbers("sink_mass"), previous = numbers("previous_token"),
-             diagonal = numbers("diagonal"), distance = numbers("distance");
-  for (const auto& of : {shares, entropy, sink, previous, diagonal, distance}) {
-    if (of.rows != ranks.rows || of.cols != ranks.cols) refuse_field("energy_rank");
+std::optional<double> value_of(double number) {
+  return number == kNone ? std::nullopt : std::optional(number);
+}
+
+/// What add_nulls() was given.
+struct LayerNulls {
+  std::int64_t keys = 0, columns = 0;
+  std::vector<std::optional<double>> of_even;  // of map_measures(), in their order
+};
+
+LayerNulls read_nulls(const Record& record) {
+  LayerNulls nulls = {.keys = expect<std::int64_t>(record, "keys"),
+                      .columns = expect<std::int64_t>(record, "null_columns")};
+  for (const MapMeasure& measure : map_measures()) {
+    auto& value = nulls.of_even.emplace_back();
+    if (measure.of_even == nullptr) continue;
+    value = value_of(expect<double>(record, "null_" + std::string(measure.name)));
   }
-  if (columns.rows != ranks.rows || columns.cols != ranks.cols ||
-      top.rows != ranks.rows * ranks.cols) {
-    refuse_field("top_columns");
-  }
-  for (std::int64_t sequence = 0; sequence < ranks.rows; ++sequence) {
-    std::vector<AttentionMapMeasures> maps;
-    for (std::int64_t head = 0; head < ranks.cols; ++head) {
-      AttentionMapMeasures& map = maps.emplace_back();
-      map = {.energy_rank = ranks(sequence, head),
-             .columns = columns(sequence, head),
-             .first_column_share = value_of(shares(sequence, head)),
-             .entropy = entropy(sequence, head),
-             .sink_mass = sink(sequence, head),
-             .previous_token = value_of(previous(sequence, head)),
-             .diagonal = diagonal(sequence, head),
-             .distance = distance(sequence, head)};
-      for (std::int64_t at = 0; at < top.cols; ++at) {
-        const std::int64_t column = top(sequence * ranks.cols + head, at);
-        if (column >= 0) map.top_columns.push_back(column);
-      }
+  return nulls;
+}
+
+/// The measures of one sequence's maps, one for each head.
+using HeadMaps = std::vector<AttentionMapMeasures>;
+
+/// Adds to each map of each sequence its number of this measure, which `array` holds.
+template <class T>
+void add_numbers(MatrixView<const T> array, const MapMeasure& measure,
+                 std::vector<HeadMaps>& sequences) {
+  if (array.rows != std::ssize(sequences)) refuse_field(measure.name);
+  for (std::int64_t sequence = 0; sequence < array.rows; ++sequence) {
+    HeadMaps& heads = sequences[static_cast<std::size_t>(sequence)];
+    if (array.cols != std::ssize(heads)) refuse_field(measure.name);
+    for (std::int64_t head = 0; head < array.cols; ++head) {
+      const auto number = static_cast<double>(array(sequence, head));
+      heads[static_cast<std::size_t>(head)].values.push_back(measure.whole ? std::optional(number)
+                                                                           : value_of(number));
     }
-    sums.add(maps);
   }
+}
+
+/// What layer_record() was given.
+std::vector<HeadMaps> read_maps(const Record& record) {
+  const auto ranks = expect_matrix<std::int64_t>(record, "energy_rank");
+  const auto top = expect_matrix<std::int64_t>(record, "top_columns");
+  if (top.rows != ranks.rows * ranks.cols) refuse_field("top_columns");
+  std::vector<HeadMaps> sequences(static_cast<std::size_t>(ranks.rows),
+                                  HeadMaps(static_cast<std::size_t>(ranks.cols)));
+  for (const MapMeasure& measure : map_measures()) {
+    if (measure.whole) {
+      add_numbers(expect_matrix<std::int64_t>(record, measure.name), measure, sequences);
+    } else {
+      add_numbers(expect_matrix<double>(record, measure.name), measure, sequences);
+    }
+  }
+  std::int64_t row = 0;
+  for (HeadMaps& heads : sequences) {
+    for (AttentionMapMeasures& map : heads) {
+      for (std::int64_t at = 0; at < top.cols; ++at) {
+        if (top(row, at) >= 0) map.top_columns.push_back(top(row, at));
+      }
+      ++row;
+    }
+  }
+  return sequences;
 }
 
 void add_mean(Record& row, const std::string& name, const MeanWithError& value) {
@@ -167,12 +149,14 @@ class AttentionRows {
     model_ = place.model;
     for (const Outcome& outcome : outcomes) {
       const auto layer = expect<std::int64_t>(outcome.fields, "layer");
-      const auto ranks = expect_matrix<std::int64_t>(outcome.fields, "energy_rank");
-      const auto [found, fresh] = layers_.try_emplace(layer, static_cast<std::size_t>(ranks.cols));
-      add_sequences(outcome.fields, found->second.sums);
-      found->second.sequences += ranks.rows;
-      found->second.energy = expect<double>(outcome.fields, "energy");
-      found->second.nulls = read_nulls(outcome.fields);
+      const std::vector<HeadMaps> sequences = read_maps(outcome.fields);
+      const std::size_t heads = sequences.empty() ? 0 : sequences.front().size();
+      Layer& of_layer = layers_.try_emplace(layer, heads).first->second;
+      if (heads != of_layer.heads) refuse_field("energy_rank");
+      for (const HeadMaps& maps : sequences) of_layer.sums.add(maps);
+      of_layer.sequences += std::ssize(sequences);
+      of_layer.energy = expect<double>(outcome.fields, "energy");
+      of_layer.nulls = read_nulls(outcome.fields);
     }
   }
 
@@ -184,7 +168,8 @@ class AttentionRows {
 
  private:
   struct Layer {
-    explicit Layer(std::size_t heads) : sums(heads) {}
+    explicit Layer(std::size_t count) : heads(count), sums(count) {}
+    std::size_t heads;
     LayerSums sums;
     std::int64_t sequences = 0;
     double energy = 0;
@@ -198,17 +183,13 @@ class AttentionRows {
     for (const HeadMeans& head : means.heads) {
       Record row = {
           {"model", model_}, {"layer", layer}, {"head", number++}, {"sequences", sequences}};
-      add_mean(row, "energy_rank", head.energy_rank);
-      add_mean(row, "columns", head.columns);
-      row.add("top_columns", head.top_columns);
-      add_mean(row, "first_column_share", head.first_column_share);
-      add_mean(row, "entropy", head.entropy);
-      add_mean(row, "sink_mass", head.sink_mass);
-      row.add("null_sink_mass", of_layer.nulls.sink_mass);
-      add_mean(row, "previous_token", head.previous_token);
-      row.add("null_previous_token", value_of(of_layer.nulls.previous_token));
-      add_mean(row, "diagonal", head.diagonal);
-      add_mean(row, "mean_distance", head.distance);
+      for (std::size_t at = 0; at < map_measures().size(); ++at) {
+        const MapMeasure& measure = map_measures()[at];
+        const std::string field(measure.field);
+        add_mean(row, field, head.means[at]);
+        if (measure.name == "columns") row.add("top_columns", head.top_columns);
+        if (measure.of_even != nullptr) row.add("null_" + field, of_layer.nulls.of_even[at]);
+      }
       sink_.add_row(std::move(row));
     }
     Record row = {{"model", model_},

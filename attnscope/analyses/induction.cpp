@@ -1,4 +1,5 @@
 // Induction and duplicate-token heads, on random tokens repeated twice.
+#include <array>
 #include <map>
 #include <random>
 
@@ -12,6 +13,21 @@
 
 namespace attnscope {
 namespace {
+
+/// What is asked of a head's map, and `after`: how many keys after the one that holds the query's
+/// token it looks.
+struct RepeatScore {
+  const char* name;
+  std::optional<double> (*of_map)(MatrixView<const float> map, std::int64_t block,
+                                  std::int64_t start);
+  std::int64_t after;
+};
+constexpr std::array kRepeatScores = {
+    RepeatScore{"induction", induction_score, 1},
+    RepeatScore{"duplicate_token", duplicate_token_score, 0},
+};
+
+std::string null_name(const RepeatScore& score) { return std::string("null_") + score.name; }
 
 /// Ids drawn from the whole vocabulary, by a generator that C++ fixes to the bit.
 std::vector<TokenIds> repeated_tokens(const InductionRequest& request, std::int64_t vocabulary) {
@@ -35,21 +51,20 @@ std::vector<Outcome> induction_outcomes(const WorkItem& item, const Source& sour
   const std::vector<LayerSpec>& layers = source.model->spec().layers;
   std::vector<Outcome> outcomes;
   run_batch(item, source, compute, [&](const LayerMaps& layer) {
-    std::vector<double> induction, duplicate;
-    for (const MatrixView<const float>& map : layer.maps) {
-      induction.push_back(induction_score(map, block).value_or(0));
-      duplicate.push_back(duplicate_token_score(map, block).value_or(0));
-    }
     const std::vector<std::int64_t> shape = {std::ssize(layer.maps) / layer.heads, layer.heads};
     const EvenAttention even = {
         .tokens = tokens,
         .mask = mask_of(layers[static_cast<std::size_t>(layer.layer)].attention.mask)};
-    outcomes.push_back(
-        {.fields = {{"layer", layer.layer},
-                    {"induction", Array{shape, std::move(induction)}},
-                    {"null_induction", repeated_token(even, block, block - 1).value_or(0)},
-                    {"duplicate_token", Array{shape, std::move(duplicate)}},
-                    {"null_duplicate_token", repeated_token(even, block, block).value_or(0)}}});
+    Record fields = {{"layer", layer.layer}};
+    for (const RepeatScore& score : kRepeatScores) {
+      std::vector<double> numbers;
+      for (const MatrixView<const float>& map : layer.maps) {
+        numbers.push_back(score.of_map(map, block, 0).value_or(0));
+      }
+      fields.add(score.name, Array{shape, std::move(numbers)})
+          .add(null_name(score), repeated_token(even, block, block - score.after).value_or(0));
+    }
+    outcomes.push_back({.fields = std::move(fields)});
   });
   return outcomes;
 }
@@ -63,40 +78,35 @@ class InductionRows {
     model_ = place.model;
     for (const Outcome& outcome : outcomes) {
       const auto layer = expect<std::int64_t>(outcome.fields, "layer");
-      const auto induction = expect_matrix<double>(outcome.fields, "induction");
-      const auto duplicate = expect_matrix<double>(outcome.fields, "duplicate_token");
-      if (duplicate.rows != induction.rows || duplicate.cols != induction.cols) {
-        refuse_field("duplicate_token");
-      }
-      Layer& of_layer = layers_[layer];
-      of_layer.null_induction = expect<double>(outcome.fields, "null_induction");
-      of_layer.null_duplicate = expect<double>(outcome.fields, "null_duplicate_token");
-      of_layer.heads.resize(static_cast<std::size_t>(induction.cols));
-      for (std::int64_t sequence = 0; sequence < induction.rows; ++sequence) {
-        for (std::int64_t head = 0; head < induction.cols; ++head) {
-          Head& sums = of_layer.heads[static_cast<std::size_t>(head)];
-          sums.induction.add(induction(sequence, head));
-          sums.duplicate.add(duplicate(sequence, head));
+      auto& scores = layers_[layer];
+      for (std::size_t at = 0; at < kRepeatScores.size(); ++at) {
+        const RepeatScore& score = kRepeatScores[at];
+        const auto numbers = expect_matrix<double>(outcome.fields, score.name);
+        scores[at].heads.resize(static_cast<std::size_t>(numbers.cols));
+        if (scores[at].heads.size() != scores.front().heads.size()) refuse_field(score.name);
+        scores[at].of_even = expect<double>(outcome.fields, null_name(score));
+        for (std::int64_t sequence = 0; sequence < numbers.rows; ++sequence) {
+          for (std::int64_t head = 0; head < numbers.cols; ++head) {
+            scores[at].heads[static_cast<std::size_t>(head)].add(numbers(sequence, head));
+          }
         }
       }
     }
   }
 
   void finish() {
-    for (const auto& [layer, of_layer] : layers_) {
-      std::int64_t number = 0;
-      for (const Head& head : of_layer.heads) {
-        const MeanWithError induction = head.induction.result();
-        const MeanWithError duplicate = head.duplicate.result();
-        sink_.add_row({{"model", model_},
-                       {"layer", layer},
-                       {"head", number++},
-                       {"induction", induction.mean},
-                       {"induction_error", induction.standard_error},
-                       {"null_induction", of_layer.null_induction},
-                       {"duplicate_token", duplicate.mean},
-                       {"duplicate_token_error", duplicate.standard_error},
-                       {"null_duplicate_token", of_layer.null_duplicate}});
+    for (const auto& [layer, scores] : layers_) {
+      for (std::size_t head = 0; head < scores.front().heads.size(); ++head) {
+        Record row = {
+            {"model", model_}, {"layer", layer}, {"head", static_cast<std::int64_t>(head)}};
+        for (std::size_t at = 0; at < kRepeatScores.size(); ++at) {
+          const std::string name = kRepeatScores[at].name;
+          const MeanWithError mean = scores[at].heads[head].result();
+          row.add(name, mean.mean)
+              .add(name + "_error", mean.standard_error)
+              .add(null_name(kRepeatScores[at]), scores[at].of_even);
+        }
+        sink_.add_row(std::move(row));
       }
     }
     layers_.clear();
@@ -104,17 +114,14 @@ class InductionRows {
   }
 
  private:
-  struct Head {
-    RunningMean induction, duplicate;
-  };
-  struct Layer {
-    std::vector<Head> heads;
-    double null_induction = 0, null_duplicate = 0;  // of even attention
+  struct ScoreSums {
+    std::vector<RunningMean> heads;
+    double of_even = 0;  // of even attention
   };
 
   RowSink& sink_;
   std::string model_;
-  std::map<std::int64_t, Layer> layers_;
+  std::map<std::int64_t, std::array<ScoreSums, kRepeatScores.size()>> layers_;
 };
 
 }  // namespace

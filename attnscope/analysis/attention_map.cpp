@@ -1,14 +1,29 @@
 #include "attnscope/analysis/attention_map.h"
 
 #include <algorithm>
+#include <array>
 #include <numeric>
+#include <stdexcept>
+#include <string>
 #include <utility>
 
+#include "attnscope/analysis/even_attention.h"
 #include "attnscope/analysis/map_rank.h"
 #include "attnscope/numerics/attention_maps/map_sums.h"
 #include "attnscope/numerics/singular_values/batched_singular_values.h"
 
 namespace attnscope {
+
+struct MapFacts {
+  MatrixView<const float> map;
+  std::int64_t energy_rank;  // as analysis/spectrum.h has it
+  MapSums sums;
+  std::vector<std::size_t> columns;  // fewest with the energy asked for, see largest_columns()
+  std::span<const double> column_squares;  // of all that count
+
+  double queries() const { return static_cast<double>(map.rows); }
+};
+
 namespace {
 
 /// A sum that meets its threshold but for rounding counts as meeting it, as for energy_rank.
@@ -17,50 +32,73 @@ constexpr double kSumRounding = 1e-12;
 /// Maps that are worked on together: as many as the widest registers hold in one call.
 constexpr std::size_t kMapsPerPart = 32;
 
-double weight_at(MatrixView<const float> map, std::int64_t query, std::int64_t key) {
-  return map(query, key);
-}
-
 /// Mean weight from query t to key t − back, over queries from `first` to before `last`.
 std::optional<double> mean_behind(MatrixView<const float> map, std::int64_t back,
                                   std::int64_t first, std::int64_t last) {
   if (first >= last) return std::nullopt;
   double sum = 0;
   for (std::int64_t query = first; query < last; ++query) {
-    sum += weight_at(map, query, query - back);
+    sum += static_cast<double>(map(query, query - back));
   }
   return sum / static_cast<double>(last - first);
 }
 
-void add_columns(AttentionMapMeasures& out, const std::vector<double>& squares, std::size_t first,
-                 double threshold) {
-  const std::vector<std::size_t> columns = largest_columns(squares, first, threshold);
-  if (columns.empty()) return;
-  out.columns = std::ssize(columns);
-  for (std::size_t at = 0; at < std::min(columns.size(), kTopColumns); ++at) {
-    out.top_columns.push_back(static_cast<std::int64_t>(columns[at]));
-  }
-  const double total =
-      std::accumulate(squares.begin() + static_cast<std::ptrdiff_t>(first), squares.end(), 0.0);
-  out.first_column_share = squares[columns.front()] / total;
+std::optional<double> energy_rank_of(const MapFacts& facts) {
+  return static_cast<double>(facts.energy_rank);
 }
 
-AttentionMapMeasures measures_but_rank(MatrixView<const float> map,
-                                       const AttentionMapOptions& options, const Compute& compute) {
-  thread_local std::vector<double> squares;  // scratch memory: it changes no result
-  const MapSums sums = sum_map(map, options.causal, squares, compute);
-  const auto queries = static_cast<double>(map.rows);
-  AttentionMapMeasures out{.entropy = sums.entropy / queries, .distance = sums.distance / queries};
-  for (std::int64_t query = 0; query < map.rows; ++query) {
-    out.sink_mass += weight_at(map, query, 0);
-    out.diagonal += weight_at(map, query, query);
-  }
-  out.sink_mass /= queries;
-  out.diagonal /= queries;
-  out.previous_token = mean_behind(map, 1, 1, map.rows);
-  add_columns(out, squares, options.without_first ? 1 : 0, options.energy);
-  return out;
+std::optional<double> columns_of(const MapFacts& facts) {
+  return static_cast<double>(facts.columns.size());
 }
+
+/// Of the squared weights; none in a zero map.
+std::optional<double> first_column_share_of(const MapFacts& facts) {
+  if (facts.columns.empty()) return std::nullopt;
+  const auto& squares = facts.column_squares;
+  return *std::max_element(squares.begin(), squares.end()) /
+         std::accumulate(squares.begin(), squares.end(), 0.0);
+}
+
+std::optional<double> mean_on_first(const MapFacts& facts) {
+  double sum = 0;
+  for (std::int64_t query = 0; query < facts.map.rows; ++query) {
+    sum += static_cast<double>(facts.map(query, 0));
+  }
+  return sum / facts.queries();
+}
+
+/// Of the queries that have a token before them; none where T = 1.
+std::optional<double> mean_on_previous(const MapFacts& facts) {
+  return mean_behind(facts.map, 1, 1, facts.map.rows);
+}
+
+std::optional<double> mean_on_own(const MapFacts& facts) {
+  return mean_behind(facts.map, 0, 0, facts.map.rows);
+}
+
+std::optional<double> mean_entropy(const MapFacts& facts) {
+  return facts.sums.entropy / facts.queries();
+}
+
+std::optional<double> mean_distance(const MapFacts& facts) {
+  return facts.sums.distance / facts.queries();
+}
+
+std::optional<double> even_on_first(const EvenAttention& even) { return sink_mass(even); }
+
+/// Every measure of maps, in the order in which rows have them.
+constexpr std::array kMapMeasures = {
+    MapMeasure{"energy_rank", "energy_rank", energy_rank_of, nullptr, /*whole=*/true},
+    // Fewest columns with that share of all squared weights. arXiv 2404.08634
+    MapMeasure{"columns", "columns", columns_of, nullptr, /*whole=*/true},
+    MapMeasure{"first_column_share", "first_column_share", first_column_share_of},
+    // Means over queries q: −Σ_k A_qk ln A_qk in nats, A_q0, A_q,q−1, A_qq, Σ_k A_qk |q − k|.
+    MapMeasure{"entropy", "entropy", mean_entropy},
+    MapMeasure{"sink_mass", "sink_mass", mean_on_first, even_on_first},
+    MapMeasure{"previous_token", "previous_token", mean_on_previous, previous_token},
+    MapMeasure{"diagonal", "diagonal", mean_on_own},
+    MapMeasure{"distance", "mean_distance", mean_distance},
+};
 
 /// The map with zeros for key 0: the singular values of what is left, and one that is 0.
 Matrix<float> without_first_key(MatrixView<const float> map) {
@@ -89,7 +127,30 @@ std::vector<std::int64_t> ranks_of(std::span<const MatrixView<const float>> maps
   return map_energy_ranks(views, options.energy, compute);
 }
 
+AttentionMapMeasures measures_of(const MapFacts& facts) {
+  AttentionMapMeasures out;
+  for (const MapMeasure& measure : kMapMeasures) out.values.push_back(measure.of_map(facts));
+  const std::size_t top = std::min(facts.columns.size(), kTopColumns);
+  out.top_columns.assign(facts.columns.begin(),
+                         facts.columns.begin() + static_cast<std::ptrdiff_t>(top));
+  return out;
+}
+
 }  // namespace
+
+std::span<const MapMeasure> map_measures() { return kMapMeasures; }
+
+std::size_t map_measure_index(std::string_view name) {
+  const auto found = std::find_if(kMapMeasures.begin(), kMapMeasures.end(),
+                                  [&](const MapMeasure& each) { return each.name == name; });
+  if (found == kMapMeasures.end())
+    throw std::out_of_range("no measure of maps: " + std::string(name));
+  return static_cast<std::size_t>(found - kMapMeasures.begin());
+}
+
+std::optional<double> AttentionMapMeasures::value(std::string_view name) const {
+  return values.at(map_measure_index(name));
+}
 
 std::vector<AttentionMapMeasures> measure_attention_maps(
     std::span<const MatrixView<const float>> maps, const AttentionMapOptions& options,
@@ -101,9 +162,16 @@ std::vector<AttentionMapMeasures> measure_attention_maps(
     const std::size_t first = part * together;
     const auto own = maps.subspan(first, std::min(together, maps.size() - first));
     const std::vector<std::int64_t> ranks = ranks_of(own, options, compute);
+    std::vector<double> squares;
     for (std::size_t index = 0; index < own.size(); ++index) {
-      out[first + index] = measures_but_rank(own[index], options, compute);
-      out[first + index].energy_rank = ranks[index];
+      const MapSums sums = sum_map(own[index], options.causal, squares, compute);
+      const std::size_t first_column = options.without_first ? 1 : 0;
+      out[first + index] =
+          measures_of({.map = own[index],
+                       .energy_rank = ranks[index],
+                       .sums = sums,
+                       .columns = largest_columns(squares, first_column, options.energy),
+                       .column_squares = std::span(squares).subspan(first_column)});
     }
   });
   return out;

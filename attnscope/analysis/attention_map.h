@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "attnscope/core/matrix_view.h"
@@ -19,22 +20,35 @@ struct AttentionMapOptions {
   bool causal = false;         // what is above the diagonal is zero, in every map
 };
 
-/// Of a map A (T, T) after softmax, rows = queries, columns = keys.
+struct EvenAttention;
+struct MapFacts;  // what measures are read from; attention_map.cpp
+
+/// A measure of a map A (T, T) after softmax, rows = queries, columns = keys. The table of them is
+/// in attention_map.cpp: stored records, means over sequences and rows follow from it.
+struct MapMeasure {
+  std::string_view name;   // of its numbers in stores, one for each sequence and head
+  std::string_view field;  // of its mean over sequences in rows
+  /// Not negative: stores keep -1 where there is none.
+  std::optional<double> (*of_map)(const MapFacts&);
+  /// Of even attention, where rows have that beside the mean.
+  std::optional<double> (*of_even)(const EvenAttention&) = nullptr;
+  bool whole = false;  // an integer, which there always is
+};
+std::span<const MapMeasure> map_measures();
+
+/// Of one map.
 struct AttentionMapMeasures {
-  std::int64_t energy_rank = 0;  // as analysis/spectrum.h has it
-  /// Fewest columns with `energy` of all squared weights.        arXiv 2404.08634
-  std::int64_t columns = 0;
-  /// Those columns, that with most first; the first kTopColumns of them.
+  std::vector<std::optional<double>> values;  // of map_measures(), in their order
+  /// The columns that "columns" counts, that with most first; the first kTopColumns of them.
   std::vector<std::int64_t> top_columns;
-  std::optional<double> first_column_share;  // of the squared weights; none in a zero map
-  // Means over queries q:
-  double entropy = 0;                    // −Σ_k A_qk ln A_qk, in nats
-  double sink_mass = 0;                  // A_q0
-  std::optional<double> previous_token;  // A_q,q−1 of the queries that have one; none where T = 1
-  double diagonal = 0;                   // A_qq
-  double distance = 0;                   // Σ_k A_qk |q − k|
+
+  /// Throws std::out_of_range where no measure has this name.
+  std::optional<double> value(std::string_view name) const;
 };
 inline constexpr std::size_t kTopColumns = 8;
+
+/// Its place in map_measures(). Throws std::out_of_range.
+std::size_t map_measure_index(std::string_view name);
 
 /// The measures of maps (T, T), all of one order T > 0, whose weights are finite, not negative, and
 /// lie together in each row. Statistics are accumulated in float64; ranks are those of the float64

@@ -46,17 +46,10 @@ void LayerSums::add(std::span<const AttentionMapMeasures> sequence) {
   for (std::size_t index = 0; index < sequence.size(); ++index) {
     const AttentionMapMeasures& map = sequence[index];
     Head& head = heads_[index];
-    head.energy_rank.add(static_cast<double>(map.energy_rank));
-    head.columns.add(static_cast<double>(map.columns));
-    head.first_column_share.add(map.first_column_share);
-    head.entropy.add(map.entropy);
-    head.sink_mass.add(map.sink_mass);
-    head.previous_token.add(map.previous_token);
-    head.diagonal.add(map.diagonal);
-    head.distance.add(map.distance);
+    for (std::size_t at = 0; at < head.means.size(); ++at) head.means[at].add(map.values[at]);
     for (const std::int64_t column : map.top_columns) ++head.times[column];
-    max_rank = std::max(max_rank, static_cast<double>(map.energy_rank));
-    columns += static_cast<double>(map.columns);
+    max_rank = std::max(max_rank, map.value("energy_rank").value());
+    columns += map.value("columns").value();
   }
   if (sequence.empty()) return;
   max_rank_.add(max_rank);
@@ -66,19 +59,11 @@ void LayerSums::add(std::span<const AttentionMapMeasures> sequence) {
 LayerMeans LayerSums::means() const {
   LayerMeans out{.mean_max_rank = max_rank_.result(), .mean_columns = mean_columns_.result()};
   for (const Head& head : heads_) {
-    HeadMeans& means = out.heads.emplace_back(HeadMeans{
-        .energy_rank = head.energy_rank.result(),
-        .columns = head.columns.result(),
-        .first_column_share = head.first_column_share.result(),
-        .entropy = head.entropy.result(),
-        .sink_mass = head.sink_mass.result(),
-        .previous_token = head.previous_token.result(),
-        .diagonal = head.diagonal.result(),
-        .distance = head.distance.result(),
-    });
-    means.top_columns = most_frequent(head.times, means.columns);
-    if (means.energy_rank.mean) {
-      out.max_rank = std::max(out.max_rank.value_or(0), *means.energy_rank.mean);
+    HeadMeans& of_head = out.heads.emplace_back();
+    for (const RunningMean& mean : head.means) of_head.means.push_back(mean.result());
+    of_head.top_columns = most_frequent(head.times, of_head.of("columns"));
+    if (const auto rank = of_head.of("energy_rank").mean) {
+      out.max_rank = std::max(out.max_rank.value_or(0), *rank);
     }
   }
   if (out.mean_max_rank.mean) {

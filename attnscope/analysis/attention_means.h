@@ -7,6 +7,7 @@
 #include <map>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "attnscope/analysis/attention_map.h"
@@ -34,11 +35,16 @@ class RunningMean {
 
 /// One head over sequences.
 struct HeadMeans {
-  MeanWithError energy_rank, columns, first_column_share, entropy, sink_mass, previous_token,
-      diagonal, distance;
+  std::vector<MeanWithError> means;  // of map_measures(), in their order
   /// The columns that were among most sequences' top_columns, most often first, equally frequent
-  /// ones by place: as many as `columns` to the nearest, at least 1 and at most kTopColumns.
+  /// ones by place: as many as the mean of "columns" to the nearest, at least 1 and at most
+  /// kTopColumns.
   std::vector<std::int64_t> top_columns;
+
+  /// Throws std::out_of_range where no measure has this name.
+  const MeanWithError& of(std::string_view measure) const {
+    return means.at(map_measure_index(measure));
+  }
 };
 
 /// One layer over sequences.
@@ -64,8 +70,7 @@ class LayerSums {
 
  private:
   struct Head {
-    RunningMean energy_rank, columns, first_column_share, entropy, sink_mass, previous_token,
-        diagonal, distance;
+    std::vector<RunningMean> means{map_measures().size()};
     std::map<std::int64_t, std::int64_t> times;  // in top_columns, by column
   };
 

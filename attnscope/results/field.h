@@ -40,6 +40,7 @@ struct Field {
   std::string_view meaning = {};        // one line
   std::string_view where = {};          // "metrics.md#spectrum": the file in docs/ and its section
   std::string_view with = {};           // the parameter that adds the field; empty: always there
+  std::string_view mean_of = {};        // stores' array (sequences, heads) whose mean it is
   bool optional = false;                // absent from some rows, as `meaning` says
   /// The only texts there are; beside a number: words that may stand in its place.
   std::vector<std::string_view> choices = {};

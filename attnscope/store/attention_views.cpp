@@ -1,58 +1,45 @@
 #include "attnscope/store/attention_views.h"
 
-#include <array>
-#include <span>
 #include <string_view>
+
+#include "attnscope/results/field.h"
 
 namespace attnscope {
 namespace {
 
-/// A number of each head's map of each sequence, and the field of rows that is its mean.
-struct Measure {
-  std::string_view kept;
-  std::string_view field;
-  bool may_lack = false;  // -1 stands for none
-};
-
-constexpr std::array kOfMaps = {
-    Measure{"energy_rank", "energy_rank"},
-    Measure{"columns", "columns"},
-    Measure{"first_column_share", "first_column_share", /*may_lack=*/true},
-    Measure{"entropy", "entropy"},
-    Measure{"sink_mass", "sink_mass"},
-    Measure{"previous_token", "previous_token", /*may_lack=*/true},
-    Measure{"diagonal", "diagonal"},
-    Measure{"distance", "mean_distance"},
-};
-constexpr std::array kOfInduction = {Measure{"induction", "induction"},
-                                     Measure{"duplicate_token", "duplicate_token"}};
+/// The fields of a kind of rows that are means of each head's number of each sequence.
+std::vector<const Field*> means_of(std::string_view kind) {
+  std::vector<const Field*> means;
+  for (const Field& field : find_row_kind(kind).fields) {
+    if (!field.mean_of.empty()) means.push_back(&field);
+  }
+  return means;
+}
 
 constexpr const char* kPlace = R"("set", model, path, layer)";
 
 /// A row for each head of each sequence: an outcome holds them as arrays (sequences, heads), and
-/// its `matrix` is "sequences 5-9". `more`: columns after the measures.
-std::string each_head(std::string_view analysis, std::span<const Measure> measures,
-                      std::string_view more = "") {
+/// its `matrix` is "sequences 5-9"; -1 stands for none. `more`: columns after the measures.
+std::string each_head(std::string_view analysis, std::string_view more = "") {
+  const std::vector<const Field*> means = means_of(analysis);
   std::string sql =
       "SELECT \"set\", model, stored_rows.path AS path, json_extract(fields, '$.layer') AS layer,\n"
       "       head.key AS head,\n"
       "       CAST(substr(matrix, 11) AS INTEGER) + sequence.key AS sequence";
-  for (const Measure& measure : measures) {
-    const std::string number = "json_extract(fields, '$." + std::string(measure.kept) +
-                               "[' || sequence.key || '][' || head.key || ']')";
-    sql += ",\n       " + (measure.may_lack ? "nullif(" + number + ", -1)" : number) + " AS " +
-           std::string(measure.field);
+  for (const Field* mean : means) {
+    sql += ",\n       nullif(json_extract(fields, '$." + std::string(mean->mean_of) +
+           "[' || sequence.key || '][' || head.key || ']'), -1) AS " + std::string(mean->name);
   }
   return sql + std::string(more) + "\nFROM stored_rows, json_each(fields, '$." +
-         std::string(measures.front().kept) +
+         std::string(means.front()->mean_of) +
          "') AS sequence, json_each(sequence.value) AS head\nWHERE analysis = '" +
          std::string(analysis) + "'";
 }
 
-std::string means(std::span<const Measure> measures) {
+std::string averages(std::string_view kind) {
   std::string sql;
-  for (const Measure& measure : measures) {
-    const std::string field(measure.field);
+  for (const Field* mean : means_of(kind)) {
+    const std::string field(mean->name);
     sql += ",\n       avg(" + field + ") AS " + field;
   }
   return sql;
@@ -60,7 +47,7 @@ std::string means(std::span<const Measure> measures) {
 
 std::string maps_view() {
   return "CREATE VIEW attention_maps AS\n" +
-         each_head("attention", kOfMaps,
+         each_head("attention",
                    ",\n       json_extract(parameters, '$.energy') AS energy,\n"
                    "       json_extract(parameters, '$.without_first') AS without_first");
 }
@@ -68,10 +55,10 @@ std::string maps_view() {
 /// Heads, and each layer as a whole, whose head is NULL.
 std::string attention_view() {
   std::string nothing;
-  for (std::size_t count = 0; count < kOfMaps.size(); ++count) nothing += ", NULL";
+  for (std::size_t count = means_of("attention").size(); count > 0; --count) nothing += ", NULL";
   const std::string place = kPlace;
   return "CREATE VIEW attention AS\nSELECT " + place +
-         ", head, count(*) AS sequences, energy, without_first" + means(kOfMaps) +
+         ", head, count(*) AS sequences, energy, without_first" + averages("attention") +
          ",\n       NULL AS mean_max_rank, NULL AS mean_columns\nFROM attention_maps GROUP BY " +
          place + ", head\nUNION ALL\nSELECT " + place + ", NULL, count(*), energy, without_first" +
          nothing + ",\n       avg(largest), avg(columns)\nFROM (SELECT " + place +
@@ -82,8 +69,8 @@ std::string attention_view() {
 
 std::string induction_view() {
   return "CREATE VIEW induction AS\nSELECT " + std::string(kPlace) +
-         ", head, count(*) AS sequences" + means(kOfInduction) + "\nFROM (" +
-         each_head("induction", kOfInduction) + ")\nGROUP BY " + kPlace + ", head";
+         ", head, count(*) AS sequences" + averages("induction") + "\nFROM (" +
+         each_head("induction") + ")\nGROUP BY " + kPlace + ", head";
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 
 #include "attnscope/analysis/spectrum.h"
 #include "attnscope/numerics/singular_values/singular_values.h"
+#include "attnscope/results/field.h"
 #include "tests/support/attention_maps.h"
 #include "tests/support/compute.h"
 #include "tests/support/matrices.h"
@@ -42,18 +43,30 @@ Matrix<float> by_hand() {
   return map_of({{1, 0, 0, 0}, {0.5, 0.5, 0, 0}, {0.5, 0.25, 0.25, 0}, {0, 0.5, 0, 0.5}});
 }
 
+TEST(MapMeasures, AreTheFieldsOfRowsInTheirOrder) {
+  std::vector<const Field*> means;
+  for (const Field& field : find_row_kind("attention").fields) {
+    if (!field.mean_of.empty()) means.push_back(&field);
+  }
+  ASSERT_EQ(means.size(), map_measures().size());
+  for (std::size_t at = 0; at < means.size(); ++at) {
+    EXPECT_EQ(means[at]->mean_of, map_measures()[at].name);
+    EXPECT_EQ(means[at]->name, map_measures()[at].field);
+  }
+}
+
 TEST(AttentionMap, MeasuresByHand) {
   const AttentionMapMeasures got = measured(by_hand(), {.causal = true});
   // Entropies of the rows: 0, ln 2, 1.5 ln 2, ln 2.
-  EXPECT_NEAR(got.entropy, 3.5 * std::log(2.0) / 4, 1e-11);
-  EXPECT_DOUBLE_EQ(got.sink_mass, 2.0 / 4);
-  EXPECT_DOUBLE_EQ(got.previous_token.value(), (0.5 + 0.25 + 0) / 3);
-  EXPECT_DOUBLE_EQ(got.diagonal, (1 + 0.5 + 0.25 + 0.5) / 4);
-  EXPECT_DOUBLE_EQ(got.distance, (0 + 0.5 + (1 + 0.25) + 1) / 4);
+  EXPECT_NEAR(got.value("entropy").value(), 3.5 * std::log(2.0) / 4, 1e-11);
+  EXPECT_DOUBLE_EQ(got.value("sink_mass").value(), 2.0 / 4);
+  EXPECT_DOUBLE_EQ(got.value("previous_token").value(), (0.5 + 0.25 + 0) / 3);
+  EXPECT_DOUBLE_EQ(got.value("diagonal").value(), (1 + 0.5 + 0.25 + 0.5) / 4);
+  EXPECT_DOUBLE_EQ(got.value("distance").value(), (0 + 0.5 + (1 + 0.25) + 1) / 4);
   // Squares of the columns: 1.5, 0.5625, 0.0625, 0.25 of 2.375; three hold 0.97, two 0.87.
-  EXPECT_EQ(got.columns, 3);
+  EXPECT_EQ(got.value("columns"), 3);
   EXPECT_EQ(got.top_columns, (std::vector<std::int64_t>{0, 1, 3}));
-  EXPECT_DOUBLE_EQ(got.first_column_share.value(), 1.5 / 2.375);
+  EXPECT_DOUBLE_EQ(got.value("first_column_share").value(), 1.5 / 2.375);
 }
 
 TEST(AttentionMap, LeavesTheFirstKeyOutOfRankAndColumnsAlone) {
@@ -62,38 +75,38 @@ TEST(AttentionMap, LeavesTheFirstKeyOutOfRankAndColumnsAlone) {
     const AttentionMapMeasures got =
         measured(by_hand(), {.energy = 0.7, .without_first = true, .causal = causal});
     // 0.5625, 0.0625, 0.25 of 0.875: 0.64, then 0.93.
-    EXPECT_EQ(got.columns, 2);
+    EXPECT_EQ(got.value("columns"), 2);
     EXPECT_EQ(got.top_columns, (std::vector<std::int64_t>{1, 3}));
-    EXPECT_DOUBLE_EQ(got.first_column_share.value(), 0.5625 / 0.875);
-    EXPECT_EQ(got.entropy, with.entropy);
-    EXPECT_EQ(got.sink_mass, with.sink_mass);
-    EXPECT_EQ(got.distance, with.distance);
-    EXPECT_EQ(got.energy_rank, 1);
+    EXPECT_DOUBLE_EQ(got.value("first_column_share").value(), 0.5625 / 0.875);
+    EXPECT_EQ(got.value("entropy"), with.value("entropy"));
+    EXPECT_EQ(got.value("sink_mass"), with.value("sink_mass"));
+    EXPECT_EQ(got.value("distance"), with.value("distance"));
+    EXPECT_EQ(got.value("energy_rank"), 1);
   }
 }
 
 TEST(AttentionMap, CountsAThresholdThatIsMetButForRounding) {
   const AttentionMapMeasures identity = measured(converted<float>(identity_matrix(10, 10)));
-  EXPECT_EQ(identity.energy_rank, 9);
-  EXPECT_EQ(identity.columns, 9);
+  EXPECT_EQ(identity.value("energy_rank"), 9);
+  EXPECT_EQ(identity.value("columns"), 9);
   EXPECT_EQ(identity.top_columns, (std::vector<std::int64_t>{0, 1, 2, 3, 4, 5, 6, 7}));
-  EXPECT_DOUBLE_EQ(identity.first_column_share.value(), 0.1);
+  EXPECT_DOUBLE_EQ(identity.value("first_column_share").value(), 0.1);
 }
 
 TEST(AttentionMap, OfOneColumnHasRankOneAndOneColumn) {
   const AttentionMapMeasures got = measured(one_column_map(100, 0), {.causal = true});
-  EXPECT_EQ(got.energy_rank, 1);
-  EXPECT_EQ(got.columns, 1);
+  EXPECT_EQ(got.value("energy_rank"), 1);
+  EXPECT_EQ(got.value("columns"), 1);
   EXPECT_EQ(got.top_columns, (std::vector<std::int64_t>{0}));
-  EXPECT_EQ(got.first_column_share.value(), 1);
-  EXPECT_EQ(got.entropy, 0);
-  EXPECT_EQ(got.sink_mass, 1);
+  EXPECT_EQ(got.value("first_column_share").value(), 1);
+  EXPECT_EQ(got.value("entropy"), 0);
+  EXPECT_EQ(got.value("sink_mass"), 1);
   // All of it was key 0.
   const AttentionMapMeasures rest = measured(one_column_map(100, 0), {.without_first = true});
-  EXPECT_EQ(rest.energy_rank, 0);
-  EXPECT_EQ(rest.columns, 0);
+  EXPECT_EQ(rest.value("energy_rank"), 0);
+  EXPECT_EQ(rest.value("columns"), 0);
   EXPECT_TRUE(rest.top_columns.empty());
-  EXPECT_FALSE(rest.first_column_share);
+  EXPECT_FALSE(rest.value("first_column_share"));
 }
 
 TEST(AttentionMap, OfOneTokenHasNoPreviousOne) {
@@ -101,10 +114,10 @@ TEST(AttentionMap, OfOneTokenHasNoPreviousOne) {
     for (const bool causal : {false, true}) {
       const AttentionMapMeasures got =
           measured(map_of({{1}}), {.without_first = without_first, .causal = causal});
-      EXPECT_EQ(got.energy_rank, without_first ? 0 : 1);
-      EXPECT_FALSE(got.previous_token);
-      EXPECT_EQ(got.diagonal, 1);
-      EXPECT_EQ(got.distance, 0);
+      EXPECT_EQ(got.value("energy_rank"), without_first ? 0 : 1);
+      EXPECT_FALSE(got.value("previous_token"));
+      EXPECT_EQ(got.value("diagonal"), 1);
+      EXPECT_EQ(got.value("distance"), 0);
     }
   }
   EXPECT_TRUE(measure_attention_maps({}).empty());
@@ -119,10 +132,10 @@ TEST(AttentionMap, ReadsMapsInsideLargerArrays) {
   const std::vector<MatrixView<const float>> inside = {whole.view().block(3, 17, 5, 17)};
   const AttentionMapMeasures got = measure_attention_maps(inside, {}, test_compute()).front();
   const AttentionMapMeasures expected = measured(part);
-  EXPECT_EQ(got.energy_rank, expected.energy_rank);
+  EXPECT_EQ(got.value("energy_rank"), expected.value("energy_rank"));
   EXPECT_EQ(got.top_columns, expected.top_columns);
-  EXPECT_EQ(got.entropy, expected.entropy);
-  EXPECT_EQ(got.distance, expected.distance);
+  EXPECT_EQ(got.value("entropy"), expected.value("entropy"));
+  EXPECT_EQ(got.value("distance"), expected.value("distance"));
 }
 
 /// By the definitions, in loops.
@@ -143,11 +156,11 @@ void expect_as_defined(const Matrix<float>& map, const AttentionMapMeasures& got
     diagonal += map(query, query);
     if (query > 0) previous += map(query, query - 1);
   }
-  EXPECT_NEAR(got.entropy, entropy / queries, 1e-11 * (1 + entropy / queries));
-  EXPECT_NEAR(got.distance, distance / queries, 1e-12 * queries);
-  EXPECT_NEAR(got.sink_mass, sink / queries, 1e-14);
-  EXPECT_NEAR(got.diagonal, diagonal / queries, 1e-14);
-  EXPECT_NEAR(got.previous_token.value(), previous / (queries - 1), 1e-14);
+  EXPECT_NEAR(got.value("entropy").value(), entropy / queries, 1e-11 * (1 + entropy / queries));
+  EXPECT_NEAR(got.value("distance").value(), distance / queries, 1e-12 * queries);
+  EXPECT_NEAR(got.value("sink_mass").value(), sink / queries, 1e-14);
+  EXPECT_NEAR(got.value("diagonal").value(), diagonal / queries, 1e-14);
+  EXPECT_NEAR(got.value("previous_token").value(), previous / (queries - 1), 1e-14);
 
   const std::int64_t first = options.without_first ? 1 : 0;
   squares.erase(squares.begin(), squares.begin() + first);
@@ -159,16 +172,16 @@ void expect_as_defined(const Matrix<float>& map, const AttentionMapMeasures& got
     while (sum < options.energy * total * (1 - 1e-12)) {
       sum += squares[static_cast<std::size_t>(columns++)];
     }
-    EXPECT_NEAR(got.first_column_share.value(), squares.front() / total, 1e-13);
+    EXPECT_NEAR(got.value("first_column_share").value(), squares.front() / total, 1e-13);
   }
-  EXPECT_EQ(got.columns, columns);
+  EXPECT_EQ(got.value("columns"), columns);
   EXPECT_EQ(std::ssize(got.top_columns), std::min<std::int64_t>(columns, kTopColumns));
 
   const Matrix<double> exact = converted<double>(map);
   const Matrix<double>& all = exact;
   const auto values =
       fallback_solvers()[0].solve(all.view().col_block(first, size - first)).value();
-  EXPECT_EQ(got.energy_rank, energy_rank(values, options.energy));
+  EXPECT_EQ(got.value("energy_rank"), energy_rank(values, options.energy));
 }
 
 TEST(AttentionMap, IsAsDefinedForMapsOfEveryKind) {
@@ -190,10 +203,10 @@ TEST(AttentionMap, SaysTheSameWhetherItIsCalledCausalOrNot) {
     const AttentionMapMeasures plain = measured(map, {.without_first = without_first});
     const AttentionMapMeasures causal =
         measured(map, {.without_first = without_first, .causal = true});
-    EXPECT_EQ(plain.energy_rank, causal.energy_rank);
+    EXPECT_EQ(plain.value("energy_rank"), causal.value("energy_rank"));
     EXPECT_EQ(plain.top_columns, causal.top_columns);
-    EXPECT_NEAR(plain.entropy, causal.entropy, 1e-13);
-    EXPECT_NEAR(plain.distance, causal.distance, 1e-12);
+    EXPECT_NEAR(plain.value("entropy").value(), causal.value("entropy").value(), 1e-13);
+    EXPECT_NEAR(plain.value("distance").value(), causal.value("distance").value(), 1e-12);
   }
 }
 
@@ -210,11 +223,12 @@ TEST(AttentionMap, HasTheSameDigitsForAnyNumberOfThreads) {
     const auto together = measure_attention_maps(views, {.causal = true}, team.compute());
     ASSERT_EQ(alone.size(), together.size());
     for (std::size_t index = 0; index < alone.size(); ++index) {
-      EXPECT_EQ(alone[index].energy_rank, together[index].energy_rank);
+      EXPECT_EQ(alone[index].value("energy_rank"), together[index].value("energy_rank"));
       EXPECT_EQ(alone[index].top_columns, together[index].top_columns);
-      EXPECT_EQ(alone[index].entropy, together[index].entropy);
-      EXPECT_EQ(alone[index].distance, together[index].distance);
-      EXPECT_EQ(alone[index].first_column_share, together[index].first_column_share);
+      EXPECT_EQ(alone[index].value("entropy"), together[index].value("entropy"));
+      EXPECT_EQ(alone[index].value("distance"), together[index].value("distance"));
+      EXPECT_EQ(alone[index].value("first_column_share"),
+                together[index].value("first_column_share"));
     }
   }
 }

@@ -32,8 +32,11 @@ TEST(RunningMean, KeepsItsDigitsFarFromZero) {
 }
 
 AttentionMapMeasures map_with(std::int64_t rank, std::vector<std::int64_t> top) {
-  const auto columns = static_cast<std::int64_t>(top.size());
-  return {.energy_rank = rank, .columns = columns, .top_columns = std::move(top)};
+  AttentionMapMeasures map{.values = std::vector<std::optional<double>>(map_measures().size()),
+                           .top_columns = top};
+  map.values[map_measure_index("energy_rank")] = static_cast<double>(rank);
+  map.values[map_measure_index("columns")] = static_cast<double>(top.size());
+  return map;
 }
 
 TEST(LayerSums, TellBothMaximaApart) {
@@ -41,13 +44,13 @@ TEST(LayerSums, TellBothMaximaApart) {
   layer.add(std::vector{map_with(1, {0}), map_with(5, {3, 1})});
   layer.add(std::vector{map_with(7, {0}), map_with(3, {3, 2})});
   const LayerMeans got = layer.means();
-  EXPECT_EQ(got.heads[0].energy_rank.mean, 4.0);
-  EXPECT_EQ(got.heads[1].energy_rank.mean, 4.0);
+  EXPECT_EQ(got.heads[0].of("energy_rank").mean, 4.0);
+  EXPECT_EQ(got.heads[1].of("energy_rank").mean, 4.0);
   EXPECT_EQ(got.max_rank, 4.0);            // of the means
   EXPECT_EQ(got.mean_max_rank.mean, 6.0);  // of the maxima, 5 and 7
   EXPECT_DOUBLE_EQ(got.mean_max_rank.standard_error.value(), 1.0);
   EXPECT_EQ(got.mean_columns.mean, 1.5);
-  EXPECT_FALSE(got.heads[0].first_column_share.mean);
+  EXPECT_FALSE(got.heads[0].of("first_column_share").mean);
 }
 
 TEST(LayerSums, GiveTheColumnsThatAreMostOftenAmongTheTop) {

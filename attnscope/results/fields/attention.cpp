@@ -20,6 +20,7 @@ void add_mean(std::vector<Field>& fields, std::string_view name, std::string_vie
                     .heading = heading,
                     .meaning = meaning,
                     .where = kAttentionSection,
+                    .mean_of = of_heads ? name : "",
                     .optional = true});
   fields.push_back(
       {.name = name_of_error,
@@ -88,6 +89,7 @@ std::vector<Field> own_fields() {
   of_head("diagonal", "diagonal_error", "itself", "of a head: mean weight on the query's own key");
   of_head("mean_distance", "mean_distance_error", "distance",
           "of a head: mean distance from query to key, by weight", "tokens");
+  fields[fields.size() - 2].mean_of = "distance";
   fields.push_back({.name = "max_rank",
                     .nulls = Nulls::whole,
                     .unit = "singular values",
