@@ -136,8 +136,8 @@ void write_circuit(const Report& report, const std::string& model, const std::st
     line.insert(line.end(), own.begin(), own.end());
   }
   const std::size_t each = thresholds.size();
-  out << align_within(static_cast<std::size_t>(options.width), cells,
-                      {each, each, each, std::size(kScores)})
+  out << fold(cells, static_cast<std::size_t>(options.width),
+              {each, each, each, std::size(kScores)})
       << '\n';
 }
 

@@ -54,11 +54,12 @@ std::string LayerGrid::lines_of(const std::vector<Column>& columns, bool name_mo
     const std::string& name = *columns[at].name;
     return name.substr(0, name.find(' '));
   };
-  std::vector<std::size_t> ends;
-  for (std::size_t at = 1; at < columns.size(); ++at) {
-    if (matrix_of(at) != matrix_of(at - 1)) ends.push_back(at + 1);
+  std::vector<std::size_t> groups;
+  for (std::size_t at = 0; at < columns.size(); ++at) {
+    if (at == 0 || matrix_of(at) != matrix_of(at - 1)) groups.push_back(0);
+    ++groups.back();
   }
-  return fold(lines, width, ends);
+  return fold(lines, width, std::move(groups));
 }
 
 void LayerGrid::write(const Report& report, const WriteOptions& options, std::ostream& out) const {

@@ -86,7 +86,7 @@ void write_layers(const std::vector<const Record*>& rows, const WriteOptions& op
     const Record* half = any_half(rows, name);
     if (half != nullptr) groups.push_back(2 + expect<Record>(*half, "energy_rank").fields().size());
   }
-  out << align_within(static_cast<std::size_t>(options.width), lines, groups);
+  out << fold(lines, static_cast<std::size_t>(options.width), std::move(groups));
 }
 
 void write_cache(const Record& model, std::ostream& out) {

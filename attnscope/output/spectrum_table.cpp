@@ -155,8 +155,7 @@ void write_tensor_rows(const Report& report, const WriteOptions& options, std::o
   }
   for (const Skipped& skipped : report.skipped) lines.push_back({skipped.model, "-"});
   if (lines.empty()) return;
-  if (groups.empty()) groups = {1};
-  out << align_within(static_cast<std::size_t>(options.width), lines, groups);
+  out << fold(lines, static_cast<std::size_t>(options.width), std::move(groups));
 }
 
 /// What the numbers mean; thresholds, of which there is one at least, and totals as there are.
@@ -180,7 +179,6 @@ std::vector<std::string> keys_of(const Report& report, const char* field) {
 }  // namespace
 
 void write_spectrum_table(const Report& report, const WriteOptions& options, std::ostream& out) {
-  if (report.parameters.find("mla") != nullptr) return write_mla_table(report, options, out);
   const Style style(options.color);
   const std::vector<std::string> thresholds = keys_of(report, "energy_rank");
   if (const Value* tensor = report.parameters.find("tensor")) {

@@ -54,6 +54,7 @@ constexpr std::array kTables = {
     TableOf{"predict", "", make_collected<write_predict_table>},
     TableOf{"similarity", "head_matrix", make_matrix_table},
     TableOf{"similarity", "", make_collected<write_similarity_table>},
+    TableOf{"spectrum", "mla", make_collected<write_mla_table>},
     TableOf{"spectrum", "", make_collected<write_spectrum_table>},
     TableOf{"weights", "", make_collected<write_weights_table>},
 };

@@ -20,7 +20,7 @@ void write_plain_table(const Report& report, const WriteOptions& options, std::o
 /// The heads of `attention --induction` with the highest scores.
 void write_induction_table(const Report& report, const WriteOptions& options, std::ostream& out);
 void write_info_table(const Report& report, const WriteOptions& options, std::ostream& out);
-/// What `spectrum --mla` found; write_spectrum_table calls it.
+/// What `spectrum --mla` found.
 void write_mla_table(const Report& report, const WriteOptions& options, std::ostream& out);
 void write_predict_table(const Report& report, const WriteOptions& options, std::ostream& out);
 void write_similarity_table(const Report& report, const WriteOptions& options, std::ostream& out);

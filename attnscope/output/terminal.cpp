@@ -101,46 +101,6 @@ std::string align(const std::vector<std::vector<std::string>>& lines, std::size_
   return out;
 }
 
-std::string fold(const std::vector<std::vector<std::string>>& lines, std::size_t width,
-                 const std::vector<std::size_t>& ends) {
-  std::size_t count = 0;
-  for (const auto& line : lines) count = std::max(count, line.size());
-  const auto block = [&](std::size_t from, std::size_t to) {
-    std::vector<std::vector<std::string>> part;
-    for (const auto& line : lines) {
-      auto& cells = part.emplace_back();
-      for (std::size_t at = 0; at < line.size(); ++at) {
-        if (at == 0 || (at >= from && at < to)) cells.push_back(line[at]);
-      }
-    }
-    return align(part);
-  };
-  const auto fits = [&](const std::string& text) {
-    std::size_t begin = 0;
-    for (std::size_t end = 0; (end = text.find('\n', begin)) != std::string::npos;
-         begin = end + 1) {
-      if (display_width(std::string_view(text).substr(begin, end - begin)) > width) return false;
-    }
-    return true;
-  };
-  const auto may_end = [&](std::size_t at) {
-    return at >= count || ends.empty() || std::find(ends.begin(), ends.end(), at) != ends.end();
-  };
-  std::string out;
-  for (std::size_t from = 1; from < std::max<std::size_t>(count, 2);) {
-    std::size_t to = from;  // of the longest block that fits
-    for (std::size_t at = from + 1; at <= std::max<std::size_t>(count, 2); ++at) {
-      if (!may_end(at)) continue;
-      if (to > from && !fits(block(from, at))) break;
-      to = at;
-    }
-    if (!out.empty()) out += '\n';
-    out += block(from, to);
-    from = to;
-  }
-  return out;
-}
-
 std::size_t width_of(std::string_view lines) {
   std::size_t widest = 0;
   while (!lines.empty()) {
@@ -151,9 +111,13 @@ std::size_t width_of(std::string_view lines) {
   return widest;
 }
 
-std::string align_within(std::size_t width, const std::vector<std::vector<std::string>>& lines,
-                         const std::vector<std::size_t>& groups) {
-  const auto table_of = [&](std::size_t first, std::size_t end) {
+std::string fold(const std::vector<std::vector<std::string>>& lines, std::size_t width,
+                 std::vector<std::size_t> groups) {
+  std::size_t count = 0;
+  for (const auto& line : lines) count = std::max(count, line.size());
+  if (count < 2) return align(lines);
+  if (groups.empty()) groups.assign(count - 1, 1);
+  const auto block = [&](std::size_t first, std::size_t end) {
     std::vector<std::vector<std::string>> part;
     for (const auto& line : lines) {
       const std::span own = std::span(line).subspan(std::min(first, line.size()));
@@ -166,19 +130,19 @@ std::string align_within(std::size_t width, const std::vector<std::vector<std::s
     }
     return align(part);
   };
-  std::string tables, current;
+  std::string blocks, current;
   std::size_t first = 1, end = 1;
   for (const std::size_t group : groups) {
-    std::string wider = table_of(first, end + group);
+    std::string wider = block(first, end + group);
     if (first < end && width_of(wider) > width) {
-      tables += current + '\n';
+      blocks += current + '\n';
       first = end;
-      wider = table_of(first, end + group);
+      wider = block(first, end + group);
     }
     end += group;
     current = std::move(wider);
   }
-  return tables + current;
+  return blocks + current;
 }
 
 std::int64_t integer_field(const Record& row, std::string_view name, std::int64_t fallback) {

@@ -48,20 +48,15 @@ using Lines = std::vector<std::vector<std::string>>;
 /// Lines of cells two spaces apart; the first `left_columns` to the left, the others to the right.
 std::string align(const std::vector<std::vector<std::string>>& lines, std::size_t left_columns = 1);
 
-/// The same in blocks of at most `width` columns, one under the other, each of which begins with
-/// the first cells of the lines. A block ends before one of the cells `ends`, or before any where
-/// that is empty; one cell, or what stands before the next end, may be wider.
-std::string fold(const std::vector<std::vector<std::string>>& lines, std::size_t width,
-                 const std::vector<std::size_t>& ends = {});
-
 /// The columns that the widest line takes.
 std::size_t width_of(std::string_view lines);
 
-/// Lines of cells in as few tables as `width` allows, a blank line between them. `groups`: how many
-/// columns stand together; the first column of all stands before each table and is in none of them.
-/// A line that has nothing in a table is not in it.
-std::string align_within(std::size_t width, const std::vector<std::vector<std::string>>& lines,
-                         const std::vector<std::size_t>& groups);
+/// The same in blocks of at most `width` columns, as few as will do, a blank line between them.
+/// Each begins with the first cells of the lines, and lacks lines that have nothing else in it.
+/// `groups`: how many of the other columns stand together; empty: each stands alone. A block of one
+/// group may be wider.
+std::string fold(const std::vector<std::vector<std::string>>& lines, std::size_t width,
+                 std::vector<std::size_t> groups = {});
 
 /// A field of a row as a number or text; the fallback where it is absent, null or something else.
 std::int64_t integer_field(const Record& row, std::string_view name, std::int64_t fallback = 0);

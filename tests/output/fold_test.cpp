@@ -22,9 +22,12 @@ TEST(Fold, RepeatsTheFirstCellsInEachBlock) {
 }
 
 TEST(Fold, KeepsTogetherWhatBelongsTogether) {
-  const std::vector<std::size_t> ends = {3};
-  EXPECT_EQ(fold(kLines, 21, ends), fold(kLines, 16)) << "three columns would fit";
-  EXPECT_EQ(fold(kLines, 5, ends), fold(kLines, 16)) << "a pair may be wider";
+  EXPECT_EQ(fold(kLines, 21, {2, 2}), fold(kLines, 16)) << "three columns would fit";
+  EXPECT_EQ(fold(kLines, 5, {2, 2}), fold(kLines, 16)) << "a pair may be wider";
+  EXPECT_EQ(fold(kLines, 21, {3, 1}),
+            "layer  q a  q b  k a\n0      1.5   22    3\n1        5    6    7\n"
+            "\n"
+            "layer  k b\n0        4\n1        8\n");
 }
 
 TEST(Fold, OneColumnMayBeWider) {
@@ -34,8 +37,9 @@ TEST(Fold, OneColumnMayBeWider) {
   EXPECT_EQ(fold({}, 80), "");
 }
 
-TEST(Fold, ShortLinesEndEarlier) {
-  EXPECT_EQ(fold({{"x", "1", "2"}, {"y", "3"}}, 4), "x  1\ny  3\n\nx  2\ny\n");
+TEST(Fold, LeavesOutLinesThatHaveNothingInABlock) {
+  EXPECT_EQ(fold({{"x", "1", "2"}, {"y", "3"}}, 4), "x  1\ny  3\n\nx  2\n");
+  EXPECT_EQ(fold({{"x", "1", "2"}, {"y", "", "3"}}, 4), "x  1\n\nx  2\ny  3\n");
 }
 
 }  // namespace
