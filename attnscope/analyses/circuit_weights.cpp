@@ -37,7 +37,7 @@ Read<std::optional<Gain>> read_gain(const Model& model, std::int64_t layer) {
   if (!read.skipped.empty()) return {{}, "the norm before it: " + read.skipped};
   Gain gain;
   for (std::int64_t col = 0; col < width; ++col) {
-    gain.push_back(norm->gain_offset + read.matrix(0, col));
+    gain.push_back(norm->gain_offset + read.values(0, col));
   }
   return {std::move(gain), ""};
 }
@@ -49,7 +49,7 @@ std::string append_bias(const Model& model, const Weight& weight, Matrix<double>
   if (weight.bias != nullptr) {
     bias = read_weight_float64(model, {.tensor = weight.bias, .matrix = weight.bias_column});
     if (!bias.skipped.empty()) return "its bias: " + bias.skipped;
-    column = {bias.matrix.data(), static_cast<std::size_t>(bias.matrix.rows())};
+    column = {bias.values.data(), static_cast<std::size_t>(bias.values.rows())};
   }
   matrix = with_column(matrix, column);
   return "";
@@ -160,8 +160,8 @@ LoadedCircuit load_circuit(const Model& model, std::int64_t layer, Role circuit,
     if (!read->skipped.empty()) out.skipped = "a factor: " + read->skipped;
   }
   if (!out.skipped.empty()) return out;
-  out.left = std::move(read_left.matrix);
-  out.right = std::move(read_right.matrix);
+  out.left = std::move(read_left.values);
+  out.right = std::move(read_right.values);
   if (variant.fold_norm != FoldNorm::none) {
     const bool centred = variant.fold_norm == FoldNorm::centred &&
                          model.spec().architecture.norm->kind == NormKind::layer;
@@ -169,9 +169,9 @@ LoadedCircuit load_circuit(const Model& model, std::int64_t layer, Role circuit,
     const auto gain = read_gain(model, layer);
     out.skipped = gain.skipped;
     if (!out.skipped.empty()) return out;
-    if (gain.matrix) {
-      if (qk) multiply_columns(out.left, *gain.matrix);
-      multiply_columns(out.right, *gain.matrix);
+    if (gain.values) {
+      if (qk) multiply_columns(out.left, *gain.values);
+      multiply_columns(out.right, *gain.values);
       if (qk && centred) centre_rows(out.left);
       if (centred) centre_rows(out.right);
     } else {

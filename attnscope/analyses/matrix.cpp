@@ -47,7 +47,7 @@ M require(Read<M> read, const Model& model, const Weight& weight) {
   if (!read.skipped.empty()) {
     throw Error(ErrorKind::unsupported, model.checkpoint().place_of(*weight.tensor), read.skipped);
   }
-  return std::move(read.matrix);
+  return std::move(read.values);
 }
 
 template <class T>

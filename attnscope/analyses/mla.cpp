@@ -43,7 +43,7 @@ std::vector<Outcome> compute_half(const WorkItem& item, const Source& source,
                                       at_share(rank, model.dimensions().width), thresholds)}};
         });
   };
-  return {std::visit(outcome_of, read.matrix)};
+  return {std::visit(outcome_of, read.values)};
 }
 
 Cost mla_cost(const WorkItem& item, const Source& source) {

@@ -9,19 +9,14 @@ namespace attnscope {
 namespace {
 
 template <class M, class Decode>
-Read<M> read(const Checkpoint& checkpoint, const CheckpointTensor& tensor,
-             const TensorMatrix& stored, Decode decode_matrix) {
-  if (const auto reason = why_not_analysed(checkpoint, tensor)) return {{}, *reason};
-  checkpoint.need(byte_ranges(stored));
-  Read<M> out{decode_matrix(stored), ""};
-  checkpoint.check_intact(tensor);
-  return out;
-}
-
-template <class M, class Decode>
 Read<M> read(const Model& model, const Weight& weight, Decode decode_matrix) {
   if (weight.tensor == nullptr) return {{}, weight.missing};
-  return read<M>(model.checkpoint(), *weight.tensor, weight.matrix, decode_matrix);
+  const Checkpoint& checkpoint = model.checkpoint();
+  if (const auto reason = why_not_analysed(checkpoint, *weight.tensor)) return {{}, *reason};
+  checkpoint.need(byte_ranges(weight.matrix));
+  Read<M> out{decode_matrix(weight.matrix), ""};
+  checkpoint.check_intact(*weight.tensor);
+  return out;
 }
 
 }  // namespace
@@ -42,7 +37,7 @@ Read<WeightMatrix> read_matrix(const Model& model, std::int64_t layer, Role role
     for (const auto* read : {&keys, &values}) {
       if (!read->skipped.empty()) return {{}, "W_K or W_V: " + read->skipped};
     }
-    return {stacked_rows(std::as_const(keys.matrix).view(), std::as_const(values.matrix).view()),
+    return {stacked_rows(std::as_const(keys.values).view(), std::as_const(values.values).view()),
             ""};
   };
   const auto is_double = [](const Weight& weight) {
@@ -53,10 +48,6 @@ Read<WeightMatrix> read_matrix(const Model& model, std::int64_t layer, Role role
   }
   return stack(read<Matrix<float>>(model, key, decode<float>),
                read<Matrix<float>>(model, value, decode<float>));
-}
-
-Read<WeightMatrix> read_tensor(const Checkpoint& checkpoint, const CheckpointTensor& tensor) {
-  return read<WeightMatrix>(checkpoint, tensor, whole_matrix(tensor.view), decode_exact);
 }
 
 std::string not_finite_text(std::int64_t row, std::int64_t col) {

@@ -9,11 +9,12 @@
 
 namespace attnscope {
 
-/// A decoded matrix, or why it is skipped.
-template <class M>
+/// What is read or made of a weight (a decoded matrix, gains, singular values), or why it is
+/// skipped.
+template <class T>
 struct Read {
-  M matrix;
-  std::string skipped;  // empty: the matrix is there
+  T values;
+  std::string skipped;  // empty: the values are there
 };
 
 /// In canonical orientation, every value exact. Throws Error(io) where the file was cut,
@@ -24,9 +25,6 @@ Read<Matrix<double>> read_weight_float64(const Model& model, const Weight& weigh
 /// The matrix of any role that is no product: a projection, or W_K stacked on W_V, which is float64
 /// where either of them is.
 Read<WeightMatrix> read_matrix(const Model& model, std::int64_t layer, Role role);
-
-/// A tensor as it is stored.
-Read<WeightMatrix> read_tensor(const Checkpoint& checkpoint, const CheckpointTensor& tensor);
 
 /// "holds NaN or Inf (first at row 3, column 5)".
 std::string not_finite_text(std::int64_t row, std::int64_t col);

@@ -19,10 +19,6 @@ namespace {
 
 constexpr std::array kVectorMatrices = {Role::query, Role::key, Role::value};
 
-std::int64_t rows_of_head(const HeadShape& shape, Role role) {
-  return role == Role::value ? shape.value_dim : shape.head_dim;
-}
-
 Outcome scope_outcome(PairScope scope, const Similarity& similarity, bool with_histogram) {
   const auto index = static_cast<std::size_t>(scope);
   Outcome outcome{.fields = scope_fields(scope, similarity, with_histogram)};
@@ -64,11 +60,11 @@ std::vector<Outcome> with_matrix(const WorkItem& item, const Source& source,
                                  OutcomesOf outcomes_of) {
   const auto read = read_matrix(*source.model, *item.layer, *item.role);
   if (!read.skipped.empty()) return all_skipped(read.skipped, 0);
-  return std::visit([&](const auto& decoded) { return outcomes_of(decoded.view()); }, read.matrix);
+  return std::visit([&](const auto& decoded) { return outcomes_of(decoded.view()); }, read.values);
 }
 
 std::int64_t head_rows_of(const WorkItem& item, const Source& source) {
-  return rows_of_head(source.model->dimensions().heads, *item.role);
+  return source.model->dimensions().heads.inner_dim(*item.role);
 }
 
 std::vector<Outcome> compute_cosines(const WorkItem& item, const Source& source,

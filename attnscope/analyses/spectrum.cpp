@@ -66,7 +66,7 @@ Outcome whole_spectrum(MatrixView<const T> matrix, const SpectrumFields& wanted,
 Outcome read_spectrum(const Read<SingularResult>& read, const SpectrumShape& shape,
                       const SpectrumFields& wanted) {
   if (!read.skipped.empty()) return {.skipped = read.skipped};
-  return measured_spectrum(std::nullopt, read.matrix, shape, wanted);
+  return measured_spectrum(std::nullopt, read.values, shape, wanted);
 }
 
 /// One outcome for each head's own matrix, in order.
@@ -149,7 +149,7 @@ std::vector<Outcome> matrix_spectra(const WorkItem& item, const Model& model,
           outcomes.push_back(std::move(outcome));
         return outcomes;
       },
-      read.matrix);
+      read.values);
 }
 
 std::vector<Outcome> product_spectra(const WorkItem& item, const Model& model,
@@ -163,7 +163,7 @@ std::vector<Outcome> product_spectra(const WorkItem& item, const Model& model,
   for (const auto* read : {&left, &right}) {
     if (!read->skipped.empty()) return all_skipped("a factor: " + read->skipped, heads);
   }
-  const CircuitWeights weights{circuit, left.matrix.view(), right.matrix.view(), shape};
+  const CircuitWeights weights{circuit, left.values.view(), right.values.view(), shape};
   const Matrix<double> summed = summed_left_factor(weights);
   std::vector<std::optional<std::int64_t>> ids = {std::nullopt};
   std::vector<CircuitFactors> factors = {{summed.view(), weights.right}};

@@ -22,10 +22,9 @@ struct Piece {
 
 MatrixPart part_of_head(const TensorMatrix& stored, Role role, std::int64_t head,
                         const HeadShape& shape) {
-  const bool by_value_dim = role == Role::output || role == Role::value;
-  const std::int64_t size = by_value_dim ? shape.value_dim : shape.head_dim;
-  if (role == Role::output) return {0, stored.rows, head * size, size};
-  return {head * size, size, 0, stored.cols};
+  const HeadCut cut = head_cut(role, head, shape);
+  if (cut.of_columns) return {0, stored.rows, cut.first, cut.count};
+  return {cut.first, cut.count, 0, stored.cols};
 }
 
 /// The pieces in which a matrix is read: the heads where it has any, else the whole.

@@ -8,14 +8,25 @@
 
 namespace attnscope {
 
-/// Head `head` of a canonical attention projection: rows of W_Q, and of W_K and W_V by key/value
-/// head; columns of W_O. `head` counts to `shape.count(role)`.
+/// Where a head lies in a canonical attention projection: rows of W_Q, and of W_K and W_V by
+/// key/value head; columns of W_O.
+struct HeadCut {
+  bool of_columns = false;
+  std::int64_t first = 0, count = 0;
+};
+
+/// `head` counts to `shape.count(role)`.
+inline HeadCut head_cut(Role role, std::int64_t head, const HeadShape& shape) {
+  const std::int64_t inner = shape.inner_dim(role);
+  return {.of_columns = role == Role::output, .first = head * inner, .count = inner};
+}
+
 template <class T>
 MatrixView<const T> head_slice(MatrixView<const T> matrix, Role role, std::int64_t head,
                                const HeadShape& shape) {
-  const std::int64_t inner = shape.inner_dim(role);
-  return role == Role::output ? matrix.col_block(head * inner, inner)
-                              : matrix.row_block(head * inner, inner);
+  const HeadCut cut = head_cut(role, head, shape);
+  return cut.of_columns ? matrix.col_block(cut.first, cut.count)
+                        : matrix.row_block(cut.first, cut.count);
 }
 
 /// (d + d_v, D): the rows of one key/value head in `stacked`, which is W_K over W_V.
