@@ -11,7 +11,6 @@ struct Spelling {
   Activation activation;
 };
 
-/// The first of each activation is its name.
 constexpr std::array kSpellings = {
     Spelling{"linear", Activation::linear},
     Spelling{"gelu", Activation::gelu},
@@ -38,10 +37,6 @@ std::optional<Activation> activation_from_name(std::string_view name) {
   const auto found = std::ranges::find(kSpellings, name, &Spelling::name);
   if (found == kSpellings.end()) return std::nullopt;
   return found->activation;
-}
-
-std::string_view activation_name(Activation activation) {
-  return std::ranges::find(kSpellings, activation, &Spelling::activation)->name;
 }
 
 }  // namespace attnscope

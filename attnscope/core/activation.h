@@ -25,7 +25,4 @@ enum class Activation {
 /// attnscope does not know.
 std::optional<Activation> activation_from_name(std::string_view name);
 
-/// A name by which activation_from_name() finds it.
-std::string_view activation_name(Activation activation);
-
 }  // namespace attnscope

@@ -68,7 +68,7 @@ TEST(Activations, AreTheirDefinitions) {
       const double share = std::isinf(found[index]) && wanted > 3.4e38 ? 0 : off / allowed;
       if (share > worst) worst = share, worst_at = x;
     }
-    EXPECT_LE(worst, 1) << activation_name(activation) << " at " << worst_at;
+    EXPECT_LE(worst, 1) << "activation " << static_cast<int>(activation) << " at " << worst_at;
   }
 }
 
@@ -92,7 +92,7 @@ TEST(Activations, NaNStaysNaN) {
     activate(activation, {values.data(), 3, 7, 7, 1}, test_compute());
     for (std::size_t index = 0; index < values.size(); ++index) {
       EXPECT_EQ(std::isnan(values[index]), index == 3 || index == 20)
-          << activation_name(activation);
+          << "activation " << static_cast<int>(activation);
     }
   }
 }

@@ -228,8 +228,8 @@ TEST(ApplyLinear, DoesEverythingThatTheEpilogueSays) {
           activate(activation, {&y, 1, 1, 1, 1}, compute);
           if (with & 2) y *= factors.view(row, col);
           if (with & 4) y += residual.view(row, col);
-          ASSERT_EQ(out.view(row, col), y)
-              << activation_name(activation) << ", with " << with << ", at " << row << " " << col;
+          ASSERT_EQ(out.view(row, col), y) << "activation " << static_cast<int>(activation)
+                                           << ", with " << with << ", at " << row << " " << col;
         }
       }
     }
