@@ -86,24 +86,4 @@ TokenizerConfig read_tokenizer_config(const CheckpointFolder& folder) {
   return out;
 }
 
-std::vector<std::int64_t> end_ids(const CheckpointFolder& folder, const SpecialTokens& special) {
-  for (const char* name : {"generation_config.json", "config.json"}) {
-    const nlohmann::json object = read_object(folder, name);
-    const auto value = object.find("eos_token_id");
-    if (value == object.end() || value->is_null()) continue;
-    const nlohmann::json list = value->is_array() ? *value : nlohmann::json::array({*value});
-    std::vector<std::int64_t> ids;
-    for (const nlohmann::json& id : list) {
-      if (!id.is_number_integer()) {
-        refuse_tokenizer_config(folder.place_of(name),
-                                "'eos_token_id' is neither a whole number nor a list of them");
-      }
-      ids.push_back(id.get<std::int64_t>());
-    }
-    return ids;
-  }
-  if (special.end) return {*special.end};
-  return {};
-}
-
 }  // namespace attnscope

@@ -1,4 +1,4 @@
-// Values of tokenizer_config.json, special_tokens_map.json and generation_config.json.
+// Values of tokenizer_config.json and special_tokens_map.json.
 #pragma once
 
 #include <cstdint>
@@ -29,9 +29,5 @@ struct TokenizerConfig {
 /// Reads the files of a folder that exist. Throws Error(io), or Error(format) for a value of the
 /// wrong type.
 TokenizerConfig read_tokenizer_config(const CheckpointFolder& folder);
-
-/// Ids at which generated text ends: `eos_token_id` of generation_config.json, else of config.json
-/// (a number or a list), else the tokenizer's. Throws as above.
-std::vector<std::int64_t> end_ids(const CheckpointFolder& folder, const SpecialTokens& special);
 
 }  // namespace attnscope
