@@ -8,8 +8,6 @@
 #include "attnscope/core/wording.h"
 #include "attnscope/forward/embedding.h"
 #include "attnscope/forward/layer_run.h"
-#include "attnscope/numerics/inference/activations.h"
-#include "attnscope/numerics/inference/norms.h"
 
 namespace attnscope {
 namespace {
@@ -102,32 +100,6 @@ Matrix<float> ForwardPass::run(std::span<const TokenIds> sequences, const Forwar
   show(layers, states.view());
   for (std::size_t at = 0; at < caches.size(); ++at) caches[at].add(sequences[at]);
   return states;
-}
-
-Matrix<float> ForwardPass::logits(MatrixView<const float> states, const Compute& compute) const {
-  if (!weights_.head) {
-    throw Error(ErrorKind::unsupported, {.file = model_.checkpoint().main_file().string(),
-                                         .problem = "no logits: " + verbatim(weights_.no_head)});
-  }
-  const HeadWeights& head = *weights_.head;
-  Matrix<float> transformed;
-  if (head.dense != nullptr) {
-    transformed = Matrix<float>(states.rows, head.dense->weights.outputs());
-    apply(*head.dense, states, {.activation = model_.spec().head.activation}, transformed.view(),
-          compute);
-    states = transformed.view();
-  }
-  if (head.norm) {
-    if (head.dense == nullptr) transformed = Matrix<float>(states.rows, states.cols);
-    apply_norm(*head.norm, states, transformed.view(), compute);
-    states = transformed.view();
-  }
-  Matrix<float> out(states.rows, head.vocabulary->weights.outputs());
-  apply(*head.vocabulary, states, {}, out.view(), compute);
-  if (const auto cap = model_.spec().head.soft_cap) {
-    soft_cap(static_cast<float>(*cap), out.view(), compute);
-  }
-  return out;
 }
 
 std::uint64_t run_bytes(const Dimensions& dimensions, std::int64_t sequences, std::int64_t tokens) {

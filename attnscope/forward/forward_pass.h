@@ -91,7 +91,8 @@ class ForwardPass {
   std::int64_t output_width() const;
   std::int64_t logits_width() const;
 
-  /// (rows, V) of any rows of run()'s result. Throws Error(unsupported) where there are none.
+  /// (rows, V) of any rows of run()'s result. Throws Error(unsupported) where there are none. In
+  /// logits.cpp.
   Matrix<float> logits(MatrixView<const float> states, const Compute& compute) const;
 
  private:

@@ -4,8 +4,37 @@
 #include <cmath>
 
 #include "attnscope/core/error.h"
+#include "attnscope/core/wording.h"
+#include "attnscope/forward/layer_run.h"
+#include "attnscope/numerics/inference/activations.h"
 
 namespace attnscope {
+
+Matrix<float> ForwardPass::logits(MatrixView<const float> states, const Compute& compute) const {
+  if (!weights_.head) {
+    throw Error(ErrorKind::unsupported, {.file = model_.checkpoint().main_file().string(),
+                                         .problem = "no logits: " + verbatim(weights_.no_head)});
+  }
+  const HeadWeights& head = *weights_.head;
+  Matrix<float> transformed;
+  if (head.dense != nullptr) {
+    transformed = Matrix<float>(states.rows, head.dense->weights.outputs());
+    apply(*head.dense, states, {.activation = model_.spec().head.activation}, transformed.view(),
+          compute);
+    states = transformed.view();
+  }
+  if (head.norm) {
+    if (head.dense == nullptr) transformed = Matrix<float>(states.rows, states.cols);
+    apply_norm(*head.norm, states, transformed.view(), compute);
+    states = transformed.view();
+  }
+  Matrix<float> out(states.rows, head.vocabulary->weights.outputs());
+  apply(*head.vocabulary, states, {}, out.view(), compute);
+  if (const auto cap = model_.spec().head.soft_cap) {
+    soft_cap(static_cast<float>(*cap), out.view(), compute);
+  }
+  return out;
+}
 
 Matrix<float> finite_logits(const ForwardPass& pass, MatrixView<const float> states,
                             const Compute& compute) {
