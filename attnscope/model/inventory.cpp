@@ -293,11 +293,7 @@ Inventory take_inventory(const Model& model, std::span<const TensorPair> copies)
   facts.dtype = main_dtype(checkpoint);
   facts.bytes = checkpoint.file_bytes();
   facts.causal = model.spec().causal;
-  if (facts.causal) {
-    constexpr std::int64_t kCacheBytes = 2;  // 16 bits
-    facts.kv_cache_bytes_per_token =
-        kCacheBytes * dimensions.layers * heads.kv_heads * (heads.head_dim + heads.value_dim);
-  }
+  if (facts.causal) facts.kv_cache_bytes_per_token = kv_cache_bytes_per_token(dimensions);
   facts.tied_embedding = is_tied(model, repeated);
   facts.shared_weights = shared_weights(model);
   return inventory;

@@ -12,6 +12,12 @@ namespace {
 
 }  // namespace
 
+std::int64_t kv_cache_bytes_per_token(const Dimensions& dimensions) {
+  constexpr std::int64_t kElementBytes = 2;
+  const HeadShape& heads = dimensions.heads;
+  return kElementBytes * dimensions.layers * heads.kv_heads * (heads.head_dim + heads.value_dim);
+}
+
 std::pair<std::int64_t, std::int64_t> canonical_shape(const Dimensions& dimensions, Role role) {
   const std::int64_t width = dimensions.width;
   const std::int64_t of_heads = dimensions.heads.total_dim(role);

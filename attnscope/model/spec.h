@@ -27,6 +27,9 @@ struct Dimensions {
   std::optional<std::int64_t> context;  // tokens
 };
 
+/// What a decoder of this shape keeps of each token, at 16 bits: keys and values of every layer.
+std::int64_t kv_cache_bytes_per_token(const Dimensions& dimensions);
+
 /// The quantization_config of a config.json.
 struct Quantisation {
   std::string method;  // empty if there is none
