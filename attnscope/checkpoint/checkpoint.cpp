@@ -232,7 +232,7 @@ void Checkpoint::index_tensors() {
 
 void Checkpoint::compose_quantised(std::string_view method, std::string_view config,
                                    std::string_view config_file) {
-  tensors_ = attnscope::compose_quantised(*this, method, config, config_file);
+  tensors_ = composed_tensors(*this, method, config, config_file);
   index_tensors();
 }
 

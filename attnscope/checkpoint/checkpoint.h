@@ -48,7 +48,7 @@ class Checkpoint {
   /// Its tensors are read in place, never copied or written to.
   static Checkpoint in_memory(TensorsInMemory memory);
 
-  /// Makes one tensor of the parts of each quantised weight; see compose_quantised().
+  /// Makes one tensor of the parts of each quantised weight; see composed_tensors().
   void compose_quantised(std::string_view method, std::string_view config,
                          std::string_view config_file);
 

@@ -347,7 +347,7 @@ bool Model::norms_queries() const {
   return !spec_.layers.empty() && spec_.layers.front().attention.query_norm.has_value();
 }
 
-void compose_quantised(Checkpoint& checkpoint) {
+void compose_as_config_says(Checkpoint& checkpoint) {
   const CheckpointFolder& folder = checkpoint.folder();
   std::string text, place = checkpoint.main_file().string();
   if (checkpoint.config()) {

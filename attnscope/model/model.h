@@ -116,7 +116,7 @@ class Model {
 
 /// Composes the parts of each quantised weight into one tensor, by the config of the checkpoint or
 /// its folder, if there is one. Model::open() calls it. Throws Error(format, unsupported).
-void compose_quantised(Checkpoint& checkpoint);
+void compose_as_config_says(Checkpoint& checkpoint);
 
 /// Why the tensor's values cannot be analysed although the file is valid; nothing if they can.
 /// Throws Error(unsupported) for a dtype that is known but not decoded.

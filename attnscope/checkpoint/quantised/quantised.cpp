@@ -32,9 +32,9 @@ bool is_known_quantisation(std::string_view method) {
                      [&](const Method& known) { return known.name == method; });
 }
 
-std::vector<CheckpointTensor> compose_quantised(const Checkpoint& checkpoint,
-                                                std::string_view method, std::string_view config,
-                                                std::string_view config_file) {
+std::vector<CheckpointTensor> composed_tensors(const Checkpoint& checkpoint,
+                                               std::string_view method, std::string_view config,
+                                               std::string_view config_file) {
   const nlohmann::json parsed =
       config.empty() ? nlohmann::json::object() : parse_json(config, config_file);
   WeightParts parts(checkpoint, parsed, std::string(config_file));

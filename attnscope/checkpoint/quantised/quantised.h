@@ -18,8 +18,8 @@ bool is_known_quantisation(std::string_view method);
 /// method is unknown, only weights with self-describing parts are composed. `config_file` is named
 /// in messages. Throws Error(format) for parts that contradict each other, Error(unsupported) for
 /// an unsupported variant. Reads tensor data only where they define a shape.
-std::vector<CheckpointTensor> compose_quantised(const Checkpoint& checkpoint,
-                                                std::string_view method, std::string_view config,
-                                                std::string_view config_file);
+std::vector<CheckpointTensor> composed_tensors(const Checkpoint& checkpoint,
+                                               std::string_view method, std::string_view config,
+                                               std::string_view config_file);
 
 }  // namespace attnscope
