@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
 #include <exception>
 #include <new>
 #include <string>
@@ -17,7 +16,7 @@
 #include "attnscope/cli/signals.h"
 #include "attnscope/core/error.h"
 #include "attnscope/core/text.h"
-#include "attnscope/numerics/instruction_set.h"
+#include "attnscope/numerics/kernels_of_environment.h"
 
 namespace attnscope {
 namespace {
@@ -58,16 +57,6 @@ int run_program_option(const Words& words) {
   throw Error(ErrorKind::usage, name,
               "no such command" + suggestion(name, names) + "; commands: " + join(names) +
                   " (see attnscope --help)");
-}
-
-/// ATTNSCOPE_KERNELS holds the kernels down, for tests and comparisons.
-Kernels kernels_of_environment() {
-  const char* wish = std::getenv("ATTNSCOPE_KERNELS");
-  try {
-    return Kernels::named(wish == nullptr ? "" : wish);
-  } catch (const Error& error) {
-    throw Error(error.kind(), "ATTNSCOPE_KERNELS", error.parts().problem);
-  }
 }
 
 int dispatch(const Words& words, std::stop_token stop) {

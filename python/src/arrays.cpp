@@ -13,6 +13,7 @@
 #include "attnscope/analyses/array_spectrum.h"
 #include "attnscope/analysis/map_rank.h"
 #include "attnscope/commands/command.h"
+#include "attnscope/numerics/kernels_of_environment.h"
 #include "attnscope/run/lent_team.h"
 #include "python/src/array_view.h"
 #include "python/src/bindings.h"

@@ -6,7 +6,6 @@
 #include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 
-#include <cstdlib>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -110,11 +109,6 @@ std::unique_ptr<OpenModel> open_in_memory(
 }
 
 }  // namespace
-
-Kernels kernels_of_environment() {
-  const char* wish = std::getenv("ATTNSCOPE_KERNELS");
-  return Kernels::named(wish == nullptr ? "" : wish);
-}
 
 Session session_of(const Waiter& waiter, std::vector<std::string>& warnings) {
   Session session;

@@ -19,9 +19,6 @@ struct OpenModel {
   std::vector<std::string> warnings = {};
 };
 
-/// As the command line does: the variable is for tests and comparisons.
-Kernels kernels_of_environment();
-
 /// What every run has in common: who may stop it, the hub, and where warnings go.
 Session session_of(const Waiter& waiter, std::vector<std::string>& warnings);
 

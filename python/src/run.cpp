@@ -20,6 +20,7 @@
 #include "attnscope/commands/run_resources.h"
 #include "attnscope/core/error.h"
 #include "attnscope/core/text.h"
+#include "attnscope/numerics/kernels_of_environment.h"
 #include "attnscope/output/json_text.h"
 #include "attnscope/run/lent_team.h"
 #include "attnscope/run/outcome_text.h"

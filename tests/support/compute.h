@@ -3,18 +3,17 @@
 #pragma once
 
 #include <atomic>
-#include <cstdlib>
 #include <thread>
 #include <vector>
 
 #include "attnscope/numerics/compute.h"
+#include "attnscope/numerics/kernels_of_environment.h"
 #include "attnscope/numerics/team.h"
 
 namespace attnscope::test {
 
 inline Compute test_compute(Team* team = nullptr, std::stop_token stop = {}) {
-  const char* wish = std::getenv("ATTNSCOPE_KERNELS");
-  return {.kernels = Kernels::named(wish == nullptr ? "" : wish), .team = team, .stop = stop};
+  return {.kernels = kernels_of_environment(), .team = team, .stop = stop};
 }
 
 /// A team with threads that are lent to it while it lives.
