@@ -47,7 +47,7 @@ void add_cosines(const Model& model, std::int64_t layer, std::int64_t& room, con
     room -= bytes;
     if (room < 0) return;
     if (!read.skipped.empty()) continue;
-    std::visit([&](const auto& queries) { add(queries, head); }, read.matrix);
+    std::visit([&](const auto& queries) { add(queries, head); }, read.values);
   }
 }
 
