@@ -2,22 +2,15 @@
 
 #include <algorithm>
 #include <stdexcept>
-#include <system_error>
 
 #include "attnscope/checkpoint/quantised/quantised.h"
 #include "attnscope/core/error.h"
 #include "attnscope/core/text.h"
-#include "attnscope/model/adapter.h"
 #include "attnscope/model/bias_names.h"
-#include "attnscope/model/model_names.h"
 
 namespace attnscope {
 namespace {
 
-namespace fs = std::filesystem;
-
-constexpr const char* kConfig = "config.json";
-constexpr std::uint64_t kMaxConfigBytes = 10'000'000;
 constexpr std::string_view kWeightEnding = ".weight";
 constexpr std::string_view kBiasEnding = ".bias";
 
@@ -77,36 +70,6 @@ std::string expected_text(const Shape& expected) {
 }
 
 }  // namespace
-
-Model Model::open(const fs::path& path, const std::optional<fs::path>& layout, std::string name) {
-  return open(Checkpoint::open(path), layout,
-              name.empty() ? distinct_names({path}).front() : std::move(name));
-}
-
-Model Model::open(Checkpoint checkpoint, const std::optional<fs::path>& layout, std::string name) {
-  const auto compose = [&](const ModelSpec& spec) {
-    checkpoint.compose_quantised(spec.quantisation.method, spec.quantisation.config, spec.source);
-  };
-  if (!layout && checkpoint.config()) {
-    ModelSpec spec = parse_config(*checkpoint.config(), checkpoint.main_file().string());
-    compose(spec);
-    return {std::move(checkpoint), std::move(spec), std::move(name)};
-  }
-  const CheckpointFolder& folder = checkpoint.folder();
-  const std::string source = layout ? layout->string() : folder.place_of(kConfig);
-  if (!layout && !folder.has(kConfig)) {
-    refuse_adapter(folder);
-    throw Error(ErrorKind::io, {.file = source,
-                                .problem = "no such file; the weights need their config.json "
-                                           "beside them",
-                                .hint = "or describe them with {layout} FILE.json"});
-  }
-  const std::string text = layout ? read_text_file(*layout, kMaxConfigBytes)
-                                  : folder.read_text(kConfig, kMaxConfigBytes);
-  ModelSpec spec = layout ? parse_layout(text, source) : parse_config(text, source);
-  compose(spec);
-  return {std::move(checkpoint), std::move(spec), std::move(name)};
-}
 
 Model::Model(Checkpoint checkpoint, ModelSpec spec, std::string name)
     : name_(std::move(name)),
@@ -345,19 +308,6 @@ InputNorm Model::input_norm(std::int64_t layer) const {
 
 bool Model::norms_queries() const {
   return !spec_.layers.empty() && spec_.layers.front().attention.query_norm.has_value();
-}
-
-void compose_as_config_says(Checkpoint& checkpoint) {
-  const CheckpointFolder& folder = checkpoint.folder();
-  std::string text, place = checkpoint.main_file().string();
-  if (checkpoint.config()) {
-    text = *checkpoint.config();
-  } else if (folder.has(kConfig)) {
-    text = folder.read_text(kConfig, kMaxConfigBytes);
-    place = folder.place_of(kConfig);
-  }
-  const Quantisation found = text.empty() ? Quantisation() : parse_quantisation(text, place);
-  checkpoint.compose_quantised(found.method, found.config, place);
 }
 
 std::optional<std::string> why_not_analysed(const Checkpoint& checkpoint,

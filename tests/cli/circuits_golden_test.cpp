@@ -138,11 +138,13 @@ TEST_P(CircuitsGolden, AgreesWithNumPy) {
 }
 
 TEST_P(CircuitsGolden, FoldsTheNormThatFeedsTheProjections) {
-  compare_report(circuits_report({folder_, "--fold-norm"}), golden_, golden_.at("fold_norm"), kTolerance);
+  compare_report(circuits_report({folder_, "--fold-norm"}), golden_, golden_.at("fold_norm"),
+                 kTolerance);
 }
 
 TEST_P(CircuitsGolden, TakesBiasesAsACoordinate) {
-  compare_report(circuits_report({folder_, "--with-bias"}), golden_, golden_.at("with_bias"), kTolerance);
+  compare_report(circuits_report({folder_, "--with-bias"}), golden_, golden_.at("with_bias"),
+                 kTolerance);
 }
 
 TEST_P(CircuitsGolden, TurnsKeysByTheOffset) {

@@ -28,12 +28,12 @@ enum class Reader {
 struct RunOptions {
   Reader out = Reader::pipe;
   Reader err = Reader::pipe;
-  std::filesystem::path appends_to;           // stdout goes on at the end of this file instead
-  std::string input;                          // the program's stdin; empty: at its end
-  bool input_is_piped = false;                // through a pipe, and not from a file; for short ones
-  std::filesystem::path folder;               // to run in; empty: where the tests run
-  bool ignores_sigpipe = false;               // as programs started from Python do
-  std::uint64_t file_limit_bytes = 0;         // no file may grow longer; 0: no limit
+  std::filesystem::path appends_to;    // stdout goes on at the end of this file instead
+  std::string input;                   // the program's stdin; empty: at its end
+  bool input_is_piped = false;         // through a pipe, and not from a file; for short ones
+  std::filesystem::path folder;        // to run in; empty: where the tests run
+  bool ignores_sigpipe = false;        // as programs started from Python do
+  std::uint64_t file_limit_bytes = 0;  // no file may grow longer; 0: no limit
   std::chrono::milliseconds timeout = kLongWait;  // then the program is killed
   bool measures_memory = false;
   /// Changes to the tests' own environment; nothing: the variable is removed. Unless they are named
