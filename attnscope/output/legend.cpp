@@ -23,8 +23,12 @@ void write_legend(std::string_view text, const WriteOptions& options, std::ostre
   for (std::size_t line = 0; line < lines.size(); ++line) {
     out << (line == 0 ? "" : "\n") << style.dim(lines[line]);
   }
-  if (!key.empty() && display_width(lines.back()) + display_width(key) > width) out << '\n';
-  out << key << '\n';
+  if (!key.empty()) {
+    const std::string_view joint = "; ";
+    const bool fits = display_width(lines.back()) + joint.size() + display_width(key) <= width;
+    out << (fits ? style.dim(joint) : "\n") << key;
+  }
+  out << '\n';
 }
 
 }  // namespace attnscope

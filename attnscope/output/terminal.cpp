@@ -27,7 +27,7 @@ std::string Style::key(std::string_view low, std::string_view high) const {
   constexpr int kSteps = 8;
   std::string ramp;
   for (int step = 0; step <= kSteps; ++step) ramp += shade(1.0 * step / kSteps, "▆");
-  return dim("; colour: ") + dim(low) + " " + ramp + " " + dim(high);
+  return dim("colour: ") + dim(low) + " " + ramp + " " + dim(high);
 }
 
 std::string Style::bar(double share) const {

@@ -19,7 +19,7 @@ class Style {
   std::string dim(std::string_view text) const { return wrap("2", text); }
   /// From blue (0) over green to yellow (1): how full something is.
   std::string shade(double share, std::string_view text) const;
-  /// What shades mean, for the end of a legend: "; colour: LOW ▆▆▆▆▆▆▆▆▆ HIGH"; nothing where
+  /// What shades mean, for write_legend(): "colour: LOW ▆▆▆▆▆▆▆▆▆ HIGH"; nothing where
   /// colour is off.
   std::string key(std::string_view low, std::string_view high) const;
   /// An eighth-block bar one character wide for `share` in [0, 1]; nothing where colour is off.

@@ -25,8 +25,8 @@ TEST(Legend, BreaksAtBlanksAndNowhereElse) {
 TEST(Legend, CountsColumnsNotBytes) { EXPECT_EQ(legend_text(5, "± ± ±"), "± ± ±\n"); }
 
 TEST(Legend, AKeyFollowsOrHasALineOfItsOwn) {
-  EXPECT_EQ(legend_text(14, "Mean of all.", "0▆"), "Mean of all.0▆\n");
-  EXPECT_EQ(legend_text(13, "Mean of all.", "0▆"), "Mean of all.\n0▆\n");
+  EXPECT_EQ(legend_text(16, "Mean of all.", "0▆"), "Mean of all.; 0▆\n");
+  EXPECT_EQ(legend_text(15, "Mean of all.", "0▆"), "Mean of all.\n0▆\n");
 }
 
 }  // namespace
