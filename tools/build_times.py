@@ -2,7 +2,7 @@
 """Builds the program from nothing and says what that takes: CPU seconds in all, and the ten dearest steps.
 
     build_times.py [FOLDER]            builds in FOLDER (build/times), which is emptied first
-    build_times.py note FILE STEP COMMAND...   runs one step of a build and notes its CPU seconds; CMake calls this
+    build_times.py note FILE COMMAND...   runs one step of a build and notes its CPU seconds; CMake calls this
 
 What is fetched from registries (npm packages, crates) is counted where it is not there yet. Needs nothing but Python.
 """
@@ -22,10 +22,17 @@ def cpu_seconds_of_children():
     return used.ru_utime + used.ru_stime
 
 
-def note(file, step, *command):
+def step_of(command):
+    """What a command makes, or else its words without options and folders."""
+    if "-o" in command:
+        return command[command.index("-o") + 1]
+    return " ".join(pathlib.Path(word).name for word in command if not word.startswith("-"))[:60]
+
+
+def note(file, *command):
     code = subprocess.call(command)
     with open(file, "a") as notes:  # a line is one write: steps that end together do not mix
-        notes.write(f"{cpu_seconds_of_children():.3f}\t{step}\n")
+        notes.write(f"{cpu_seconds_of_children():.3f}\t{step_of(command)}\n")
     return code
 
 
