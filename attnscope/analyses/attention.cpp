@@ -51,7 +51,7 @@ void add_nulls(Record& record, const EvenAttention& even, const AttentionMapOpti
   }
 }
 
-std::vector<Outcome> attention_outcomes(const WorkItem& item, const Source& source,
+std::vector<Outcome> attention_outcomes(const WorkItem& item, const ModelSource& source,
                                         const Compute& compute) {
   AttentionMapOptions options{.energy = expect<double>(item.parameters, "energy"),
                               .without_first = expect<bool>(item.parameters, "without_first")};

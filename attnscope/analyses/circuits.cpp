@@ -13,7 +13,7 @@ namespace attnscope {
 namespace {
 
 /// Up to this order the eigenvalues of a sum over heads take seconds at most.
-constexpr std::int64_t kMostEigenvalues = 1024;
+constexpr std::int64_t kMaxEigenvalues = 1024;
 
 constexpr std::array kCircuits = {Role::qk, Role::ov};
 
@@ -39,7 +39,7 @@ bool wants_all_eigenvalues(const WorkItem& item) {
   return expect<bool>(item.parameters, "all_eigenvalues");
 }
 
-std::vector<Outcome> compute_circuits(const WorkItem& item, const Source& source,
+std::vector<Outcome> compute_circuits(const WorkItem& item, const ModelSource& source,
                                       const Compute& compute) {
   const Model& model = *source.model;
   const Role circuit = *item.role;
@@ -54,7 +54,7 @@ std::vector<Outcome> compute_circuits(const WorkItem& item, const Source& source
   {
     const Matrix<double> summed = summed_left_factor(weights);
     const bool with_eigenvalues =
-        wants_all_eigenvalues(item) || weights.right.rows <= kMostEigenvalues;
+        wants_all_eigenvalues(item) || weights.right.rows <= kMaxEigenvalues;
     outcomes.push_back(measured_circuit(
         std::nullopt, circuit, make_product_factor(summed.view(), true, compute),
         make_product_factor(weights.right, true, compute), with_eigenvalues, thresholds, compute));
@@ -80,7 +80,7 @@ double circuit_flops(const Model& model, Role circuit, bool all_eigenvalues) {
     return 4 * width * order * order + (with_eigenvalues ? 40 : 20) * order * order * order;
   };
   const double summed = inner * static_cast<double>(shape.kv_heads);
-  return product(summed, all_eigenvalues || summed <= kMostEigenvalues) +
+  return product(summed, all_eigenvalues || summed <= kMaxEigenvalues) +
          static_cast<double>(shape.heads) * product(inner, true);
 }
 
@@ -102,17 +102,17 @@ std::uint64_t circuit_bytes(const Dimensions& dimensions, Role circuit,
   return std::max(loading, factors + packed + std::max(solving, spectrum_bytes(rank, width)));
 }
 
-Cost circuits_cost(const WorkItem& item, const Source& source) {
+Cost circuits_cost(const WorkItem& item, const ModelSource& source) {
   return {circuit_flops(*source.model, *item.role, wants_all_eigenvalues(item)),
           circuit_bytes(source.model->dimensions(), *item.role, variant_of(item.parameters))};
 }
 
-void add_circuits_inputs(ItemInputs& inputs, const WorkItem& item, const Source& source) {
+void add_circuits_inputs(ItemInputs& inputs, const WorkItem& item, const ModelSource& source) {
   add_role_inputs(inputs, item, source);
   add_variant_inputs(inputs, *source.model, *item.layer, *item.role, variant_of(item.parameters));
 }
 
-void check_circuits_parameters(const WorkItem& item, const Source& source) {
+void check_circuits_parameters(const WorkItem& item, const ModelSource& source) {
   check_variant(*source.model, variant_of(item.parameters));
 }
 

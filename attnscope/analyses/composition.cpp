@@ -124,7 +124,7 @@ std::vector<Outcome> pair_outcomes(const Model& model, PreparedLayers& layers,
   return out;
 }
 
-std::vector<Outcome> compute_pair(const WorkItem& item, const Source& source,
+std::vector<Outcome> compute_pair(const WorkItem& item, const ModelSource& source,
                                   const Compute& compute) {
   const CircuitVariant variant = variant_of(item.parameters);
   PreparedLayers own;
@@ -159,7 +159,7 @@ std::uint64_t pair_bytes(const Dimensions& dimensions) {
          float64_bytes(kMeeting, shape.heads * shape.value_dim) + kPackedBytes;
 }
 
-Cost composition_cost(const WorkItem& item, const Source& source) {
+Cost composition_cost(const WorkItem& item, const ModelSource& source) {
   const Dimensions& dimensions = source.model->dimensions();
   if (item.earlier_layer) return {pair_flops(dimensions), pair_bytes(dimensions)};
   // A layer alone is only checked for what will be skipped.
@@ -173,7 +173,7 @@ void add_circuit_inputs(ItemInputs& inputs, const Model& model, std::int64_t lay
 }
 
 /// Every weight of the later layer's circuits, and of what the earlier one writes.
-void add_composition_inputs(ItemInputs& inputs, const WorkItem& item, const Source& source) {
+void add_composition_inputs(ItemInputs& inputs, const WorkItem& item, const ModelSource& source) {
   const Model& model = *source.model;
   const CircuitVariant variant = variant_of(item.parameters);
   std::vector<std::int64_t> layers;  // rows say their numbers
@@ -197,7 +197,7 @@ void refuse_bias(const CircuitVariant& variant) {
   }
 }
 
-void check_composition_parameters(const WorkItem& item, const Source& source) {
+void check_composition_parameters(const WorkItem& item, const ModelSource& source) {
   const CircuitVariant variant = variant_of(item.parameters);
   refuse_bias(variant);
   check_variant(*source.model, variant);
@@ -261,8 +261,8 @@ void run_composition(std::span<const Model> models, const CircuitsRequest& reque
     }
   }
   PreparedLayers prepared;
-  std::vector<Source> sources = sources_of(models);
-  for (Source& source : sources) source.prepared = &prepared;
+  std::vector<ModelSource> sources = sources_of(models);
+  for (ModelSource& source : sources) source.prepared = &prepared;
   run_plan(plan, sources, {.command = "circuits", .parameters = circuits_parameters(request)},
            context, sink);
 }

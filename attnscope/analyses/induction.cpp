@@ -45,7 +45,7 @@ std::vector<TokenIds> repeated_tokens(const InductionRequest& request, std::int6
   return sequences;
 }
 
-std::vector<Outcome> induction_outcomes(const WorkItem& item, const Source& source,
+std::vector<Outcome> induction_outcomes(const WorkItem& item, const ModelSource& source,
                                         const Compute& compute) {
   const std::int64_t tokens = std::ssize(item.batch->tokens.front()), block = tokens / 2;
   const std::vector<LayerSpec>& layers = source.model->spec().layers;

@@ -73,7 +73,7 @@ void keep_maps(const Model& model, const KeptMapsRequest& request, const Context
                const std::function<void(std::span<const float>)>& take) {
   if (request.mean) check_memory(model, request, context);
   const ReadyModels ready(std::span(&model, 1), context);
-  const std::vector<Source> sources = ready.sources();
+  const std::vector<ModelSource> sources = ready.sources();
   const auto sequences = request.mean ? request.sequences : request.sequences.first(1);
   for (const TokenIds& sequence : sequences) ready.pass(0).check(sequence);
   Plan plan{.analysis = &attention_analysis()};
@@ -117,12 +117,12 @@ void HeldMaps::give(const Context& context, const Take& take) {
 
 /// Little beside what a run takes, so that nobody need count it.
 bool HeldMaps::can_hold(const Context& context) const {
-  constexpr std::uint64_t kMostBytes = std::uint64_t{64} << 20;
+  constexpr std::uint64_t kMaxBytes = std::uint64_t{64} << 20;
   const auto tokens = static_cast<std::uint64_t>(request_.sequences.front().size());
   const auto heads = static_cast<std::uint64_t>(model_.dimensions().heads.heads);
   const auto of_map = checked_mul(tokens, tokens * sizeof(float));
   const auto bytes = of_map ? checked_mul(*of_map, heads * request_.layers.size()) : std::nullopt;
-  return bytes && *bytes <= std::min(kMostBytes, context.memory_bytes / 4);
+  return bytes && *bytes <= std::min(kMaxBytes, context.memory_bytes / 4);
 }
 
 /// Other sequences in its batch may change the last digits of a map, and keep_maps() runs the first

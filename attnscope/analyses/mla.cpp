@@ -25,7 +25,7 @@ std::int64_t at_share(std::int64_t size, std::int64_t width) {
   return rank_at_share(size, kChoice.width, width);
 }
 
-std::vector<Outcome> compute_half(const WorkItem& item, const Source& source,
+std::vector<Outcome> compute_half(const WorkItem& item, const ModelSource& source,
                                   const Compute& compute) {
   const Model& model = *source.model;
   const Role role = *item.role;
@@ -46,7 +46,7 @@ std::vector<Outcome> compute_half(const WorkItem& item, const Source& source,
   return {std::visit(outcome_of, read.values)};
 }
 
-Cost mla_cost(const WorkItem& item, const Source& source) {
+Cost mla_cost(const WorkItem& item, const ModelSource& source) {
   const auto [rows, cols] = canonical_shape(source.model->dimensions(), *item.role);
   return {spectrum_flops(static_cast<double>(rows), static_cast<double>(cols)),
           matrix_spectrum_bytes(*source.model, *item.layer, *item.role)};

@@ -53,8 +53,8 @@ ReadyModels::ReadyModels(std::span<const Model> models, const Context& context)
   }
 }
 
-std::vector<Source> ReadyModels::sources() const {
-  std::vector<Source> sources = sources_of(models_);
+std::vector<ModelSource> ReadyModels::sources() const {
+  std::vector<ModelSource> sources = sources_of(models_);
   for (std::size_t model = 0; model < sources.size(); ++model) {
     sources[model].forward = &passes_[model];
     if (rest_.on_maps) sources[model].on_maps = &rest_.on_maps;
@@ -62,7 +62,7 @@ std::vector<Source> ReadyModels::sources() const {
   return sources;
 }
 
-void run_batch(const WorkItem& item, const Source& source, const Compute& compute,
+void run_batch(const WorkItem& item, const ModelSource& source, const Compute& compute,
                const std::function<void(const LayerMaps&)>& look) {
   const SequenceBatch& batch = *item.batch;
   std::optional<ForwardPass> own;
@@ -82,7 +82,7 @@ void run_batch(const WorkItem& item, const Source& source, const Compute& comput
   pass.run(batch.tokens, observer, compute);
 }
 
-Cost batch_cost(const WorkItem& item, const Source& source) {
+Cost batch_cost(const WorkItem& item, const ModelSource& source) {
   const SequenceBatch& batch = *item.batch;
   const auto sequences = std::ssize(batch.tokens), tokens = std::ssize(batch.tokens.front());
   double parameters = 0;  // of all layers' products
@@ -99,7 +99,7 @@ Cost batch_cost(const WorkItem& item, const Source& source) {
           .memory_bytes = run_bytes(dimensions, sequences, tokens)};
 }
 
-void add_batch_inputs(ItemInputs& inputs, const WorkItem& item, const Source& source) {
+void add_batch_inputs(ItemInputs& inputs, const WorkItem& item, const ModelSource& source) {
   const SequenceBatch& batch = *item.batch;
   Value::List tokens;
   for (const TokenIds& sequence : batch.tokens) tokens.emplace_back(sequence);

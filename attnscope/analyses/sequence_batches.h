@@ -28,7 +28,7 @@ class ReadyModels {
   ReadyModels(std::span<const Model> models, const Context& context);
 
   const ForwardPass& pass(std::size_t model) const { return passes_[model]; }
-  std::vector<Source> sources() const;
+  std::vector<ModelSource> sources() const;
   /// The context, less the memory that copies of weights took.
   const Context& rest() const { return rest_; }
 
@@ -39,11 +39,11 @@ class ReadyModels {
 };
 
 /// Runs an item's batch; `look` is given the maps of each of its layers.
-void run_batch(const WorkItem& item, const Source& source, const Compute& compute,
+void run_batch(const WorkItem& item, const ModelSource& source, const Compute& compute,
                const std::function<void(const LayerMaps&)>& look);
 
 // What analyses of batches tell the runner:
-Cost batch_cost(const WorkItem& item, const Source& source);
-void add_batch_inputs(ItemInputs& inputs, const WorkItem& item, const Source& source);
+Cost batch_cost(const WorkItem& item, const ModelSource& source);
+void add_batch_inputs(ItemInputs& inputs, const WorkItem& item, const ModelSource& source);
 
 }  // namespace attnscope

@@ -56,18 +56,18 @@ std::vector<Outcome> head_matrix_outcomes(MatrixView<const T> head_rows, std::in
 
 /// The outcomes that `outcomes_of` makes of the item's matrix.
 template <class OutcomesOf>
-std::vector<Outcome> with_matrix(const WorkItem& item, const Source& source,
+std::vector<Outcome> with_matrix(const WorkItem& item, const ModelSource& source,
                                  OutcomesOf outcomes_of) {
   const auto read = read_matrix(*source.model, *item.layer, *item.role);
   if (!read.skipped.empty()) return all_skipped(read.skipped, 0);
   return std::visit([&](const auto& decoded) { return outcomes_of(decoded.view()); }, read.values);
 }
 
-std::int64_t head_rows_of(const WorkItem& item, const Source& source) {
+std::int64_t head_rows_of(const WorkItem& item, const ModelSource& source) {
   return source.model->dimensions().heads.inner_dim(*item.role);
 }
 
-std::vector<Outcome> compute_cosines(const WorkItem& item, const Source& source,
+std::vector<Outcome> compute_cosines(const WorkItem& item, const ModelSource& source,
                                      const Compute& compute) {
   return with_matrix(item, source, [&](const auto& matrix) {
     if (const auto reason = find_not_finite(matrix)) return all_skipped(*reason, 0);
@@ -75,7 +75,7 @@ std::vector<Outcome> compute_cosines(const WorkItem& item, const Source& source,
   });
 }
 
-std::vector<Outcome> compute_overlap(const WorkItem& item, const Source& source,
+std::vector<Outcome> compute_overlap(const WorkItem& item, const ModelSource& source,
                                      const Compute& compute) {
   return with_matrix(item, source, [&](const auto& matrix) {
     if (const auto reason = find_not_finite(matrix)) return all_skipped(*reason, 0);
@@ -84,7 +84,7 @@ std::vector<Outcome> compute_overlap(const WorkItem& item, const Source& source,
   });
 }
 
-std::vector<Outcome> compute_head_matrix(const WorkItem& item, const Source& source,
+std::vector<Outcome> compute_head_matrix(const WorkItem& item, const ModelSource& source,
                                          const Compute& compute) {
   const auto head = expect<std::int64_t>(item.parameters, "head");
   return with_matrix(item, source, [&](const auto& matrix) -> std::vector<Outcome> {
@@ -99,7 +99,7 @@ std::vector<Outcome> compute_head_matrix(const WorkItem& item, const Source& sou
 constexpr std::int64_t kPanel = 512;  // rows whose products with as many others are formed at once
 
 /// Of the products of all `vectors` rows with each other; memory beside the decoded matrix.
-Cost cost_of(const WorkItem& item, const Source& source, std::int64_t vectors,
+Cost cost_of(const WorkItem& item, const ModelSource& source, std::int64_t vectors,
              std::uint64_t bytes) {
   const auto [rows, cols] = canonical_shape(source.model->dimensions(), *item.role);
   const auto count = static_cast<double>(vectors);
@@ -112,13 +112,13 @@ std::uint64_t panel_bytes(std::int64_t vectors, std::int64_t cols) {
   return 2 * float64_bytes(panel, cols) + 2 * float64_bytes(panel, panel);
 }
 
-Cost cosines_cost(const WorkItem& item, const Source& source) {
+Cost cosines_cost(const WorkItem& item, const ModelSource& source) {
   const auto [rows, cols] = canonical_shape(source.model->dimensions(), *item.role);
   return cost_of(item, source, rows, panel_bytes(rows, cols));
 }
 
 /// All bases, the QR of one head, its products with the others.
-Cost overlap_cost(const WorkItem& item, const Source& source) {
+Cost overlap_cost(const WorkItem& item, const ModelSource& source) {
   const auto [rows, cols] = canonical_shape(source.model->dimensions(), *item.role);
   const std::int64_t head_rows = head_rows_of(item, source);
   return cost_of(item, source, rows,
@@ -126,7 +126,7 @@ Cost overlap_cost(const WorkItem& item, const Source& source) {
                      float64_bytes(head_rows, rows));
 }
 
-Cost head_matrix_cost(const WorkItem& item, const Source& source) {
+Cost head_matrix_cost(const WorkItem& item, const ModelSource& source) {
   const auto [rows, cols] = canonical_shape(source.model->dimensions(), *item.role);
   const std::int64_t head_rows = head_rows_of(item, source);
   return cost_of(item, source, head_rows,

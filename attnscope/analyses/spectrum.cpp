@@ -212,7 +212,7 @@ std::uint64_t matrices_bytes(const Model& model, std::int64_t layer, Role role, 
   return weight_spectrum_bytes(model.weight(layer, role).matrix);
 }
 
-std::vector<Outcome> tensor_spectrum(const WorkItem& item, const Source& source,
+std::vector<Outcome> tensor_spectrum(const WorkItem& item, const ModelSource& source,
                                      const SpectrumFields& wanted, const Compute& compute) {
   const CheckpointTensor& tensor = *source.checkpoint->find(item.tensor);
   const Shape& shape = tensor.view.shape;
@@ -220,7 +220,7 @@ std::vector<Outcome> tensor_spectrum(const WorkItem& item, const Source& source,
                         {.rows = shape[0], .cols = shape[1]}, wanted)};
 }
 
-std::vector<Outcome> compute_spectra(const WorkItem& item, const Source& source,
+std::vector<Outcome> compute_spectra(const WorkItem& item, const ModelSource& source,
                                      const Compute& compute) {
   if (!item.tensor.empty()) {
     return tensor_spectrum(item, source, fields_wanted(item.parameters, /*width=*/0), compute);
@@ -231,7 +231,7 @@ std::vector<Outcome> compute_spectra(const WorkItem& item, const Source& source,
                                 : matrix_spectra(item, model, wanted, compute);
 }
 
-Cost spectrum_cost(const WorkItem& item, const Source& source) {
+Cost spectrum_cost(const WorkItem& item, const ModelSource& source) {
   if (item.tensor.empty()) {
     const Model& model = *source.model;
     return {matrices_flops(model.dimensions(), *item.role, spectrum_per_head(item)),
@@ -242,7 +242,7 @@ Cost spectrum_cost(const WorkItem& item, const Source& source) {
           weight_spectrum_bytes(whole_matrix(view))};
 }
 
-void add_spectrum_inputs(ItemInputs& inputs, const WorkItem& item, const Source& source) {
+void add_spectrum_inputs(ItemInputs& inputs, const WorkItem& item, const ModelSource& source) {
   if (item.tensor.empty()) return add_role_inputs(inputs, item, source);
   const CheckpointTensor& tensor = *source.checkpoint->find(item.tensor);
   inputs.add_matrix(*source.checkpoint, tensor, whole_matrix(tensor.view));
@@ -320,7 +320,7 @@ void run_tensor_spectrum(std::span<const std::shared_ptr<const Checkpoint>> chec
   ReportHead head{.command = "spectrum", .parameters = spectrum_parameters(request)};
   head.parameters.add("tensor", tensor);
   Plan plan{.analysis = &spectrum_analysis(), .parameters = head.parameters};
-  std::vector<Source> sources;
+  std::vector<ModelSource> sources;
   for (std::size_t index = 0; index < checkpoints.size(); ++index) {
     const Checkpoint& checkpoint = *checkpoints[index];
     check_tensor(checkpoint, tensor);

@@ -120,7 +120,8 @@ std::vector<Outcome> streamed_outcomes(const TensorMatrix& stored, Role role,
 
 bool weights_per_head(const WorkItem& item) { return expect<bool>(item.parameters, "per_head"); }
 
-std::vector<Outcome> weights_outcomes(const WorkItem& item, const Source& source, const Compute&) {
+std::vector<Outcome> weights_outcomes(const WorkItem& item, const ModelSource& source,
+                                      const Compute&) {
   const Model& model = *source.model;
   const Role role = *item.role;
   const Weight& weight = model.weight(*item.layer, role);
@@ -150,7 +151,7 @@ std::uint64_t weights_bytes(const TensorMatrix& stored, bool per_head) {
   return kTables + (per_head ? all : all / 4);
 }
 
-Cost weights_cost(const WorkItem& item, const Source& source) {
+Cost weights_cost(const WorkItem& item, const ModelSource& source) {
   constexpr double kFlopsPerValue = 20;
   const auto [rows, cols] = canonical_shape(source.model->dimensions(), *item.role);
   return {

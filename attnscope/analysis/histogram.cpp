@@ -46,11 +46,11 @@ Bins choose_bins(const BinRule& rule, const Spread& spread) {
   std::int64_t bins = rule.bins;
   if (rule.freedman_diaconis) {
     const double wanted = spread.count == 0 ? 1 : freedman_diaconis_bins(spread, high - low);
-    if (wanted > static_cast<double>(kMostBins)) {
-      out.note = "the Freedman-Diaconis rule asks for more than " + std::to_string(kMostBins) +
-                 " bins; its histogram has " + std::to_string(kMostBins);
+    if (wanted > static_cast<double>(kMaxBins)) {
+      out.note = "the Freedman-Diaconis rule asks for more than " + std::to_string(kMaxBins) +
+                 " bins; its histogram has " + std::to_string(kMaxBins);
     }
-    bins = static_cast<std::int64_t>(std::min(wanted, static_cast<double>(kMostBins)));
+    bins = static_cast<std::int64_t>(std::min(wanted, static_cast<double>(kMaxBins)));
   }
   out.edges = equal_edges(low, high, bins);
   const bool distinct =

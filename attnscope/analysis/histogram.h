@@ -33,7 +33,7 @@ struct Spread {
 };
 
 /// More Freedman–Diaconis bins than that are not made.
-inline constexpr std::int64_t kMostBins = 65'536;
+inline constexpr std::int64_t kMaxBins = 65'536;
 
 struct Bins {
   std::vector<double> edges;  // ascending; empty where float64 has no such edges

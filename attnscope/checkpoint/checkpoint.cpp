@@ -15,8 +15,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::uint64_t kMaxIndexBytes = 100'000'000;
-
 [[noreturn]] void refuse_folder(ErrorKind kind, const fs::path& file, std::string problem,
                                 std::string hint = "") {
   throw Error(kind,

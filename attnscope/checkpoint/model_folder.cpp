@@ -14,8 +14,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::uint64_t kMostIndexBytes = 100'000'000;
-
 constexpr std::array<std::string_view, 9> kCompanions = {"config.json",
                                                          "generation_config.json",
                                                          "adapter_config.json",
@@ -45,7 +43,7 @@ std::span<const std::string_view> companion_files() { return kCompanions; }
 std::vector<std::string> shards_of(const CheckpointFolder& folder, const std::string& weights) {
   if (!is_index(weights)) return {};
   const auto shard_of =
-      parse_shard_index(folder.read_text(weights, kMostIndexBytes), folder.place_of(weights));
+      parse_shard_index(folder.read_text(weights, kMaxIndexBytes), folder.place_of(weights));
   std::set<std::string> shards;
   for (const auto& [tensor, shard] : shard_of) shards.insert(shard);
   return {shards.begin(), shards.end()};

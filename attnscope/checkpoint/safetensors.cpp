@@ -30,19 +30,20 @@ struct Entry {
 };
 
 /// What an error is about: the file, or a tensor of it.
-struct Place {
+struct Subject {
   std::string file;
   std::string tensor = {};
 };
 
-[[noreturn]] void refuse_tensor(const Place& place, std::string problem, std::string hint = "") {
-  throw Error(ErrorKind::format, {.file = place.file,
-                                  .tensor = place.tensor,
+[[noreturn]] void refuse_tensor(const Subject& subject, std::string problem,
+                                std::string hint = "") {
+  throw Error(ErrorKind::format, {.file = subject.file,
+                                  .tensor = subject.tensor,
                                   .problem = std::move(problem),
                                   .hint = std::move(hint)});
 }
 
-std::uint64_t header_length(std::span<const std::byte> file, const Place& where) {
+std::uint64_t header_length(std::span<const std::byte> file, const Subject& where) {
   if (file.empty()) refuse_tensor(where, "the file is empty");
   if (file.size() < kLengthBytes) {
     refuse_tensor(where, "too short for a safetensors file (" + counted(file.size(), "byte") + ")");
@@ -66,7 +67,7 @@ std::optional<std::uint64_t> as_size(const json& value) {
   return value.get<std::uint64_t>();
 }
 
-Shape parse_shape(const json& value, const Place& where) {
+Shape parse_shape(const json& value, const Subject& where) {
   if (!value.is_array()) refuse_tensor(where, "'shape' is not an array");
   if (value.size() > kMaxDimensions) refuse_tensor(where, "'shape' has more than 16 dimensions");
   Shape shape;
@@ -80,7 +81,7 @@ Shape parse_shape(const json& value, const Place& where) {
 }
 
 /// shape × dtype in bytes.
-std::uint64_t byte_count(const Shape& shape, DType dtype, const Place& where) {
+std::uint64_t byte_count(const Shape& shape, DType dtype, const Subject& where) {
   // Zero times anything is zero, in whatever order the sizes come.
   if (std::find(shape.begin(), shape.end(), 0) != shape.end()) return 0;
   std::optional<std::uint64_t> bits = static_cast<std::uint64_t>(dtype_info(dtype).bits);
@@ -93,8 +94,8 @@ std::uint64_t byte_count(const Shape& shape, DType dtype, const Place& where) {
   return *bits / 8;
 }
 
-Entry parse_entry(const std::string& name, const json& value, const Place& file) {
-  const Place where = {file.file, name};
+Entry parse_entry(const std::string& name, const json& value, const Subject& file) {
+  const Subject where = {file.file, name};
   if (!value.is_object()) refuse_tensor(where, "its header entry is not an object");
   for (const char* key : {"dtype", "shape", "data_offsets"}) {
     if (!value.contains(key)) refuse_tensor(where, std::string("has no '") + key + "'");
@@ -129,10 +130,10 @@ Entry parse_entry(const std::string& name, const json& value, const Place& file)
 /// Tensors must cover the payload exactly: whoever hides bytes in a hole or lets two tensors share
 /// bytes has made a different file than its header says.
 void check_cover(const std::vector<Entry>& entries, std::uint64_t payload_bytes,
-                 const Place& file) {
+                 const Subject& file) {
   std::uint64_t covered = 0;
   for (const Entry& entry : entries) {
-    const Place where = {file.file, entry.name};
+    const Subject where = {file.file, entry.name};
     if (entry.end > payload_bytes) {
       refuse_tensor(where,
                     "its bytes end at " + std::to_string(entry.end) + ", past the end of the file",
@@ -149,7 +150,7 @@ void check_cover(const std::vector<Entry>& entries, std::uint64_t payload_bytes,
   }
 }
 
-std::map<std::string, std::string> parse_metadata(const json& value, const Place& where) {
+std::map<std::string, std::string> parse_metadata(const json& value, const Subject& where) {
   std::map<std::string, std::string> metadata;
   if (!value.is_object()) refuse_tensor(where, "'__metadata__' is not an object");
   for (const auto& [key, text] : value.items()) {
@@ -162,7 +163,7 @@ std::map<std::string, std::string> parse_metadata(const json& value, const Place
 }  // namespace
 
 FileContents parse_safetensors(std::span<const std::byte> file, std::string_view name) {
-  const Place where = {std::string(name)};
+  const Subject where = {std::string(name)};
   const std::uint64_t length = header_length(file, where);
   const std::string_view header(reinterpret_cast<const char*>(file.data()) + kLengthBytes,
                                 static_cast<std::size_t>(length));

@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kMostHidden = 16;  // runs to the same name at once
+constexpr int kMaxHidden = 16;  // runs to the same name at once
 
 [[noreturn]] void fail_replacing(const fs::path& path, const char* problem, int error) {
   throw Error(ErrorKind::io, {.file = path.string(),
@@ -57,14 +57,14 @@ ReplacedFile::~ReplacedFile() {
 }
 
 fs::path ReplacedFile::hidden(int number) const {
-  constexpr std::size_t kMostLetters = 200;  // of a name, which may have 255 bytes
-  const std::string name = path_.filename().string().substr(0, kMostLetters);
+  constexpr std::size_t kMaxLetters = 200;  // of a name, which may have 255 bytes
+  const std::string name = path_.filename().string().substr(0, kMaxLetters);
   return folder_of(path_) /
          ("." + name + ".attnscope-tmp" + (number == 0 ? "" : std::to_string(number)));
 }
 
 void ReplacedFile::open_hidden() {
-  for (int number = 0; number < kMostHidden; ++number) {
+  for (int number = 0; number < kMaxHidden; ++number) {
     const fs::path candidate = hidden(number);
     const int file = open(candidate.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
     if (file < 0) fail_replacing(path_, "cannot write", errno);

@@ -19,7 +19,7 @@ constexpr int kExitSignalled = 128;
 constexpr std::array kWatched = {SIGINT, SIGTERM, SIGHUP};
 
 // With what the system takes to end a process of many gigabytes, within a second.
-constexpr auto kMostDelay = 800ms;
+constexpr auto kMaxDelay = 800ms;
 
 // From handlers to the thread that waits: numbers of signals, a byte each.
 std::array<int, 2> signals_pipe = {-1, -1};
@@ -82,7 +82,7 @@ void SignalWatch::wait_for_signal() {
   constexpr std::string_view kMessage = "\nattnscope: interrupted\n";
   [[maybe_unused]] const auto written = write(STDERR_FILENO, kMessage.data(), kMessage.size());
   lock.lock();
-  if (over_changed_.wait_for(lock, kMostDelay, [&] { return over_; })) return;
+  if (over_changed_.wait_for(lock, kMaxDelay, [&] { return over_; })) return;
   _exit(kExitSignalled + signal_);
 }
 

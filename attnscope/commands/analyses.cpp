@@ -12,7 +12,7 @@ namespace {
   throw Error(ErrorKind::format, {.place = "work item", .problem = verbatim(problem)});
 }
 
-void check_tensor(const Analysis& analysis, const WorkItem& item, const Source& source) {
+void check_tensor(const Analysis& analysis, const WorkItem& item, const ModelSource& source) {
   if (!analysis.takes_tensors) refuse_item(item.analysis + " takes no tensor");
   const CheckpointTensor* tensor = source.checkpoint->find(item.tensor);
   if (tensor == nullptr) refuse_item(source.name + " has no '" + item.tensor + "'");
@@ -39,7 +39,7 @@ void check_role(const Analysis& analysis, const WorkItem& item, const Model& mod
   if (!model.describes(*item.role)) refuse_item(model.name() + " has no '" + role + "'");
 }
 
-void check_batch(const Analysis& analysis, const WorkItem& item, const Source& source) {
+void check_batch(const Analysis& analysis, const WorkItem& item, const ModelSource& source) {
   if (!analysis.takes_batches) refuse_item(item.analysis + " takes no sequences");
   if (source.model == nullptr || item.layer || item.role)
     refuse_item("names a layer and sequences");
@@ -47,7 +47,7 @@ void check_batch(const Analysis& analysis, const WorkItem& item, const Source& s
   for (const std::int64_t layer : item.batch->layers) check_layer(*source.model, layer);
 }
 
-void check_layers(const Analysis& analysis, const WorkItem& item, const Source& source) {
+void check_layers(const Analysis& analysis, const WorkItem& item, const ModelSource& source) {
   if (source.model == nullptr || !item.layer) refuse_item("names no layer");
   check_layer(*source.model, *item.layer);
   check_role(analysis, item, *source.model);
@@ -75,12 +75,12 @@ const Analysis* find_analysis(std::string_view name) {
   return nullptr;
 }
 
-std::vector<Outcome> compute_item(const WorkItem& item, std::span<const Source> sources,
+std::vector<Outcome> compute_item(const WorkItem& item, std::span<const ModelSource> sources,
                                   const Compute& compute) {
   const Analysis* analysis = find_analysis(item.analysis);
   if (analysis == nullptr) refuse_item("no analysis is called '" + item.analysis + "'");
   if (item.model >= sources.size()) refuse_item("there is no model " + std::to_string(item.model));
-  const Source& source = sources[item.model];
+  const ModelSource& source = sources[item.model];
   if (item.batch) {
     check_batch(*analysis, item, source);
   } else if (item.tensor.empty()) {

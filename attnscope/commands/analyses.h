@@ -19,7 +19,7 @@ const Analysis* find_analysis(std::string_view name);
 /// Throws Error(format) for an analysis, a model, a layer, a role, a head or a tensor that is not
 /// there, and for parameters that are missing; Error(usage) for some that have no meaning for its
 /// model.
-std::vector<Outcome> compute_item(const WorkItem& item, std::span<const Source> sources,
+std::vector<Outcome> compute_item(const WorkItem& item, std::span<const ModelSource> sources,
                                   const Compute& compute);
 
 }  // namespace attnscope

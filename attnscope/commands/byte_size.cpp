@@ -26,7 +26,7 @@ constexpr std::array kUnits = {
     Unit{"TB", 1000, 4},
 };
 
-constexpr double kMostBytes = 0x1p62;
+constexpr double kMaxBytes = 0x1p62;
 
 bool same_letters(std::string_view a, std::string_view b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](char x, char y) {
@@ -58,7 +58,7 @@ std::uint64_t parse_byte_size(const std::string& parameter, const std::string& t
   for (const Unit& candidate : kUnits) {
     if (same_letters(unit, candidate.name)) {
       const double bytes = number * std::pow(candidate.base, candidate.power);
-      if (bytes < 1 || bytes > kMostBytes) refuse_size(parameter, text);
+      if (bytes < 1 || bytes > kMaxBytes) refuse_size(parameter, text);
       return static_cast<std::uint64_t>(bytes);
     }
     known.push_back(digits + std::string(candidate.name));

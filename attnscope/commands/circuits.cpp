@@ -9,7 +9,7 @@ namespace {
 
 using enum ParameterType;
 
-constexpr std::int64_t kMostOffset = 100'000'000;  // tokens
+constexpr std::int64_t kMaxOffset = 100'000'000;  // tokens
 
 FoldNorm fold_norm_of(const Arguments& arguments) {
   const std::string how = arguments.text("fold_norm");
@@ -54,8 +54,8 @@ Parameters circuits_parameters() {
        .type = integer,
        .help = "of rotary models: the circuit qk at this key position minus query position",
        .metavariable = "TOKENS",
-       .least = -kMostOffset,
-       .most = kMostOffset,
+       .least = -kMaxOffset,
+       .most = kMaxOffset,
        .default_text = "0"},
       {.name = "all_eigenvalues",
        .type = flag,

@@ -8,7 +8,7 @@ namespace {
 
 using enum ParameterType;
 
-constexpr std::int64_t kMostThreads = 256;
+constexpr std::int64_t kMaxThreads = 256;
 
 /// Endings by which files of rows are known, and `more`.
 std::vector<std::string> report_endings(std::vector<std::string> more) {
@@ -68,7 +68,7 @@ Parameters run_parameters() {
            .help = "threads to work on; they never change a result",
            .metavariable = "N",
            .least = 1,
-           .most = kMostThreads,
+           .most = kMaxThreads,
            .default_words = "all cores"},
           {.name = "memory",
            .type = bytes,

@@ -16,7 +16,7 @@ namespace {
 
 using enum ParameterType;
 
-constexpr std::int64_t kMostSequences = 1'000'000;
+constexpr std::int64_t kMaxSequences = 1'000'000;
 constexpr std::int64_t kUsualLength = 100;
 
 TokenIds parse_ids(const std::string& text) {
@@ -107,14 +107,14 @@ Parameters window_parameters() {
            .help = "windows of a file",
            .metavariable = "N",
            .least = 1,
-           .most = kMostSequences,
+           .most = kMaxSequences,
            .default_words = "100, or as many as there are; of random tokens 8"},
           {.name = "length",
            .type = integer,
            .help = "tokens of each window",
            .metavariable = "T",
            .least = 1,
-           .most = kMostSequences,
+           .most = kMaxSequences,
            .default_words = std::to_string(kUsualLength)},
           {.name = "sample",
            .type = integer,

@@ -132,7 +132,7 @@ BinCount bins_of(const Parameter& parameter, const std::string& text) {
   if (text.find_first_not_of("0123456789") != std::string::npos) {
     refuse_value(parameter, "'" + text + "' is neither fd nor a number of bins");
   }
-  return {.bins = whole_number(parameter, text, 1, kMostBins)};
+  return {.bins = whole_number(parameter, text, 1, kMaxBins)};
 }
 
 std::optional<double> finite_number(const std::string& text) {

@@ -49,9 +49,9 @@ Matrix<float> finite_logits(const ForwardPass& pass, MatrixView<const float> sta
 void for_logits(const ForwardPass& pass, MatrixView<const float> states,
                 const std::function<void(std::int64_t first, MatrixView<const float>)>& use,
                 const Compute& compute) {
-  constexpr std::int64_t kMostLogits = 16 << 20;
+  constexpr std::int64_t kMaxLogits = 16 << 20;
   const std::int64_t each =
-      std::max<std::int64_t>(1, kMostLogits / std::max<std::int64_t>(1, pass.logits_width()));
+      std::max<std::int64_t>(1, kMaxLogits / std::max<std::int64_t>(1, pass.logits_width()));
   for (std::int64_t row = 0; row < states.rows; row += each) {
     const std::int64_t count = std::min(each, states.rows - row);
     use(row, finite_logits(pass, states.row_block(row, count), compute).view());

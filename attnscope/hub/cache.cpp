@@ -36,10 +36,10 @@ void make_folder(const fs::path& path) {
 }
 
 std::string file_text(const fs::path& path) {
-  constexpr std::streamsize kMostBytes = 1000;
-  std::string text(kMostBytes, '\0');
+  constexpr std::streamsize kMaxBytes = 1000;
+  std::string text(kMaxBytes, '\0');
   std::ifstream file(path, std::ios::binary);
-  file.read(text.data(), kMostBytes);
+  file.read(text.data(), kMaxBytes);
   text.resize(static_cast<std::size_t>(file.gcount()));
   return text;
 }

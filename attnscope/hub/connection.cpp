@@ -15,7 +15,7 @@ namespace {
 constexpr long kConnectSeconds = 10;
 constexpr long kSilentSeconds = 30;  // then a connection counts as cut
 constexpr int kLookMilliseconds = 100;
-constexpr std::size_t kMostHeaderBytes = 1 << 20;
+constexpr std::size_t kMaxHeaderBytes = 1 << 20;
 
 struct FreeList {
   void operator()(curl_slist* list) const { curl_slist_free_all(list); }
@@ -70,7 +70,7 @@ std::size_t take_header(char* data, std::size_t, std::size_t count, void* user) 
   return guarded(transfer, count, [&] {
     const std::string_view line(data, count);
     transfer.header_bytes += count;
-    if (transfer.header_bytes > kMostHeaderBytes) {
+    if (transfer.header_bytes > kMaxHeaderBytes) {
       throw ConnectionError("a header of more than a megabyte", /*was_connected=*/true);
     }
     if (line.starts_with("HTTP/")) transfer.response.headers.clear();  // a proxy's came before

@@ -14,10 +14,10 @@
 namespace attnscope {
 namespace {
 
-constexpr int kMostRedirects = 10;
-constexpr std::size_t kMostTextBytes = 100'000'000;
-constexpr std::size_t kMostErrorBytes = 1 << 20;
-constexpr double kMostWaitSeconds = 900;
+constexpr int kMaxRedirects = 10;
+constexpr std::size_t kMaxTextBytes = 100'000'000;
+constexpr std::size_t kMaxErrorBytes = 1 << 20;
+constexpr double kMaxWaitSeconds = 900;
 constexpr double kSaidSeconds = 2;  // shorter waits are no news
 
 /// Names of one and the same hub, which may redirect to each other.
@@ -81,7 +81,7 @@ bool HubClient::is_hub(const std::string& url) const {
 
 WebResponse HubClient::follow(WebRequest request, const WebReader& reader, bool may_leave_hub,
                               std::string* final_url) {
-  for (int redirects = 0; redirects <= kMostRedirects; ++redirects) {
+  for (int redirects = 0; redirects <= kMaxRedirects; ++redirects) {
     const bool on_hub = is_hub(request.url);
     request.token = on_hub ? context_.settings.token : "";
     bool is_success = false;
@@ -96,7 +96,7 @@ WebResponse HubClient::follow(WebRequest request, const WebReader& reader, bool 
                                     if (is_success && reader.on_body) return reader.on_body(bytes);
                                     // Read to its end, so that the connection can be used again.
                                     dropped += bytes.size();
-                                    if (dropped > kMostErrorBytes) {
+                                    if (dropped > kMaxErrorBytes) {
                                       throw ConnectionError("an answer without end",
                                                             /*was_connected=*/true);
                                     }
@@ -134,10 +134,10 @@ WebResponse HubClient::get(const WebRequest& request, const WebReader& reader,
 }
 
 void HubClient::wait_after(const HubError& error, int tries) {
-  constexpr int kMostDoublings = 3;  // 1, 2, 4, 8 and 8 seconds
-  double seconds = context_.settings.retry_seconds * (1 << std::min(tries, kMostDoublings));
+  constexpr int kMaxDoublings = 3;  // 1, 2, 4, 8 and 8 seconds
+  double seconds = context_.settings.retry_seconds * (1 << std::min(tries, kMaxDoublings));
   if (error.wait_seconds()) seconds = *error.wait_seconds();
-  if (seconds > kMostWaitSeconds) throw error;
+  if (seconds > kMaxWaitSeconds) throw error;
   if (seconds >= kSaidSeconds && context_.on_note) {
     const std::string why = error.fault() == HubFault::rate_limited
                                 ? "the hub asks for fewer requests"
@@ -157,7 +157,7 @@ std::string HubClient::text_of(const std::string& url, int retries) {
   for (int tries = 0;; ++tries) {
     std::string text;
     const WebReader reader{.on_header = {}, .on_body = [&](std::span<const std::byte> bytes) {
-                             if (text.size() + bytes.size() > kMostTextBytes) {
+                             if (text.size() + bytes.size() > kMaxTextBytes) {
                                refuse_answer(url, "is an answer of more than 100 MB");
                              }
                              text.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());

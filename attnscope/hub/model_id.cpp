@@ -11,8 +11,8 @@
 namespace attnscope {
 namespace {
 
-constexpr std::size_t kMostPartLetters = 96;
-constexpr std::size_t kMostRevisionLetters = 250;
+constexpr std::size_t kMaxPartLetters = 96;
+constexpr std::size_t kMaxRevisionLetters = 250;
 /// Somebody who types these means a file that is not there.
 constexpr std::array<std::string_view, 8> kFileEndings = {".safetensors", ".json", ".bin",  ".pt",
                                                           ".pth",         ".ckpt", ".gguf", ".h5"};
@@ -34,7 +34,7 @@ bool is_repo_part(std::string_view part) {
     return is_letter(letter) || letter == '-' || letter == '_' || letter == '.';
   };
   const auto at_end = [](char letter) { return letter == '-' || letter == '.'; };
-  return !part.empty() && part.size() <= kMostPartLetters &&
+  return !part.empty() && part.size() <= kMaxPartLetters &&
          std::all_of(part.begin(), part.end(), allowed) && !at_end(part.front()) &&
          !at_end(part.back()) && part.find("--") == part.npos && part.find("..") == part.npos &&
          !part.ends_with(".git");
@@ -82,7 +82,7 @@ bool is_safe_file_name(std::string_view name) {
 }
 
 bool is_safe_revision(std::string_view revision) {
-  return revision.size() <= kMostRevisionLetters && is_safe_file_name(revision);
+  return revision.size() <= kMaxRevisionLetters && is_safe_file_name(revision);
 }
 
 std::optional<HubModelId> parse_hub_model(std::string_view text) {

@@ -70,10 +70,10 @@ std::string trimmed_token(std::string text) {
 }
 
 std::string token_of_file(const fs::path& path) {
-  constexpr std::streamsize kMostBytes = 10'000;
+  constexpr std::streamsize kMaxBytes = 10'000;
   std::ifstream file(path, std::ios::binary);
-  std::string text(kMostBytes, '\0');
-  file.read(text.data(), kMostBytes);
+  std::string text(kMaxBytes, '\0');
+  file.read(text.data(), kMaxBytes);
   text.resize(static_cast<std::size_t>(file.gcount()));
   return trimmed_token(text);
 }

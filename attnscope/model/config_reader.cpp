@@ -14,7 +14,7 @@ namespace attnscope {
 using nlohmann::json;
 
 /// Of a list: every layer keeps its own.
-constexpr std::size_t kMostValues = 1024;
+constexpr std::size_t kMaxValues = 1024;
 
 void ConfigReader::refuse(const std::string& problem) const {
   throw Error(ErrorKind::format, {.file = where_, .problem = problem});
@@ -81,8 +81,8 @@ std::vector<double> ConfigReader::positives(const std::string& key) const {
   const json* found = find(key);
   if (found == nullptr) return {};
   if (!found->is_array()) refuse_value(key, *found, "a list of positive numbers");
-  if (found->size() > kMostValues) {
-    refuse("'" + key + "' has more than " + std::to_string(kMostValues) + " numbers");
+  if (found->size() > kMaxValues) {
+    refuse("'" + key + "' has more than " + std::to_string(kMaxValues) + " numbers");
   }
   std::vector<double> values;
   for (const json& value : *found) {

@@ -13,7 +13,7 @@ namespace attnscope {
 using nlohmann::json;
 
 /// Of a text: every layer keeps the names of its norms.
-constexpr std::size_t kMostBytes = 1000;
+constexpr std::size_t kMaxBytes = 1000;
 
 LayoutFields::LayoutFields(const json& object, std::string_view file, std::string place)
     : object_(&object), file_(file), place_(std::move(place)) {
@@ -66,8 +66,8 @@ std::string LayoutFields::text(const std::string& key, const std::string& fallba
   if (found == nullptr) return fallback;
   if (!found->is_string()) fail("'" + key + "' is not a string");
   auto value = found->get<std::string>();
-  if (value.size() > kMostBytes) {
-    fail("'" + key + "' is longer than " + std::to_string(kMostBytes) + " bytes");
+  if (value.size() > kMaxBytes) {
+    fail("'" + key + "' is longer than " + std::to_string(kMaxBytes) + " bytes");
   }
   return value;
 }

@@ -8,10 +8,10 @@ namespace attnscope {
 namespace {
 
 /// Where a matrix lies: equal for what is one matrix under several names or in several layers.
-using Place = std::tuple<const CheckpointTensor*, std::int64_t, std::int64_t, std::int64_t,
-                         std::int64_t, std::int64_t, std::int64_t, std::int64_t>;
+using StoredSlice = std::tuple<const CheckpointTensor*, std::int64_t, std::int64_t, std::int64_t,
+                               std::int64_t, std::int64_t, std::int64_t, std::int64_t>;
 
-Place place_of(const Weight& weight) {
+StoredSlice slice_of(const Weight& weight) {
   const TensorMatrix& matrix = weight.matrix;
   return {weight.tensor,     matrix.rows,       matrix.cols,       matrix.first,
           matrix.row_stride, matrix.col_stride, matrix.block_rows, matrix.block_stride};
@@ -19,17 +19,17 @@ Place place_of(const Weight& weight) {
 
 /// The layers that share each matrix of a role, by the first of them.
 std::vector<std::vector<std::int64_t>> layers_that_share(const Model& model, Role role) {
-  std::map<std::vector<Place>, std::vector<std::int64_t>> layers;
+  std::map<std::vector<StoredSlice>, std::vector<std::int64_t>> layers;
   for (std::int64_t layer = 0; layer < model.dimensions().layers; ++layer) {
     if (!model.has(role, layer)) continue;
-    std::vector<Place> places;
+    std::vector<StoredSlice> slices;
     for (const Role factor : factors_of(role)) {
-      places.push_back(place_of(model.weight(layer, factor)));
+      slices.push_back(slice_of(model.weight(layer, factor)));
     }
-    layers[places].push_back(layer);
+    layers[slices].push_back(layer);
   }
   std::vector<std::vector<std::int64_t>> shared;
-  for (auto& [places, of_matrix] : layers) {
+  for (auto& [slices, of_matrix] : layers) {
     if (of_matrix.size() > 1) shared.push_back(std::move(of_matrix));
   }
   std::sort(shared.begin(), shared.end());

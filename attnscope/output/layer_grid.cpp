@@ -29,7 +29,7 @@ void LayerGrid::set_skipped(const Report& report, const std::vector<std::string>
 
 std::string LayerGrid::lines_of(const std::vector<Column>& columns, bool name_models,
                                 const Style& style, std::size_t width) const {
-  std::set<Place> places;
+  std::set<LayerHead> places;
   std::vector<std::vector<std::string>> lines(name_models ? 2 : 1);
   lines[0].push_back(style.bold("layer"));
   if (name_models) lines[1].emplace_back();
@@ -38,7 +38,7 @@ std::string LayerGrid::lines_of(const std::vector<Column>& columns, bool name_mo
     if (name_models) lines[1].push_back(style.dim(*column.model));
     for (const auto& [place, cells] : models_.at(*column.model)) places.insert(place);
   }
-  for (const Place& place : places) {
+  for (const LayerHead& place : places) {
     auto& line = lines.emplace_back();
     line.push_back(place.second == kWhole ? std::to_string(place.first)
                                           : style.dim(fmt::format("  head {}", place.second)));

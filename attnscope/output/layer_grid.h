@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "attnscope/output/table_parts.h"
 #include "attnscope/output/terminal.h"
 #include "attnscope/output/writers.h"
 
@@ -28,8 +29,7 @@ class LayerGrid {
   void write(const Report& report, const WriteOptions& options, std::ostream& out) const;
 
  private:
-  using Place = std::pair<std::int64_t, std::int64_t>;  // layer, head
-  using Cells = std::map<Place, std::map<std::string, std::string>>;
+  using Cells = std::map<LayerHead, std::map<std::string, std::string>>;
   struct Column {
     const std::string* model;
     const std::string* name;

@@ -95,15 +95,14 @@ void write_cache(const Record& model, std::ostream& out) {
     out << "KV cache: none, tokens see both ways\n";
     return;
   }
-  out << fmt::format("KV cache, bytes a token (16 bit): {} now", grouped(bytes_now));
+  out << fmt::format("KV cache, bytes a token (16 bit): {} now\n", grouped(bytes_now));
   for (const char* field : {"mla_cache", "mla_cache_at_share"}) {
     const Record& cache = expect<Record>(model, field);
     const std::int64_t bytes = integer_field(cache, "bytes_per_token");
-    out << fmt::format("; {} ({:.0f}%) with {} + {} rotary", grouped(bytes),
+    out << fmt::format("  {} ({:.0f}%) with {} + {} rotary\n", grouped(bytes),
                        100 * static_cast<double>(bytes) / static_cast<double>(bytes_now),
                        integer_field(cache, "latent"), integer_field(cache, "rope"));
   }
-  out << '\n';
 }
 
 }  // namespace

@@ -103,8 +103,8 @@ std::string common_text(const Column& column, bool of_heads,
   return texts.size() == 1 ? *texts.begin() : "";
 }
 
-std::set<Place> places_in(const Columns& columns) {
-  std::set<Place> places;
+std::set<LayerHead> places_in(const Columns& columns) {
+  std::set<LayerHead> places;
   for (const Column& column : columns) {
     for (const auto& [place, rows] : column.model->rows) {
       if (rows.contains(column.matrix)) places.insert(place);
@@ -241,8 +241,8 @@ void add_head_line(Lines& lines, const std::string& label, const Columns& column
 
 void add_place_lines(
     Lines& lines, const Columns& columns, const Style& style,
-    const std::function<std::string(const Column&, const Place&, const Record*)>& cell_of) {
-  for (const Place& place : places_in(columns)) {
+    const std::function<std::string(const Column&, const LayerHead&, const Record*)>& cell_of) {
+  for (const LayerHead& place : places_in(columns)) {
     auto& line = lines.emplace_back(std::vector<std::string>{
         place.second == kWhole ? std::to_string(place.first)
                                : style.dim(fmt::format("  head {}", place.second))});
@@ -256,9 +256,9 @@ void add_place_lines(
 }
 
 bool has_heads(const Columns& columns) {
-  const std::set<Place> places = places_in(columns);
+  const std::set<LayerHead> places = places_in(columns);
   return std::any_of(places.begin(), places.end(),
-                     [](const Place& place) { return place.second != kWhole; });
+                     [](const LayerHead& place) { return place.second != kWhole; });
 }
 
 bool is_last_key(const Columns& columns, const Column& column) {

@@ -11,13 +11,13 @@
 #include <utility>
 #include <vector>
 
+#include "attnscope/output/table_parts.h"
 #include "attnscope/output/terminal.h"
 #include "attnscope/output/writers.h"
 
 namespace attnscope {
 
-inline constexpr std::int64_t kWhole = -1;            // in place of a head
-using Place = std::pair<std::int64_t, std::int64_t>;  // layer, head
+inline constexpr std::int64_t kWhole = -1;  // in place of a head
 
 /// One model's rows, ready to be laid out.
 struct ModelTable {
@@ -26,9 +26,9 @@ struct ModelTable {
   std::string title;
   std::string label;  // over its columns; empty where it is the only model
   std::set<std::string> matrices;
-  std::map<Place, std::map<std::string, const Record*>> rows;  // null: skipped
+  std::map<LayerHead, std::map<std::string, const Record*>> rows;  // null: skipped
 
-  void add(const Place& place, const std::string& matrix, const Record* row) {
+  void add(const LayerHead& place, const std::string& matrix, const Record* row) {
     matrices.insert(matrix);
     rows[place][matrix] = row;
   }
@@ -59,7 +59,7 @@ void add_head_line(Lines& lines, const std::string& label, const Columns& column
 /// The lines of layers and heads, a cell for each column; its row is null where it was skipped.
 void add_place_lines(
     Lines& lines, const Columns& columns, const Style& style,
-    const std::function<std::string(const Column&, const Place&, const Record*)>& cell_of);
+    const std::function<std::string(const Column&, const LayerHead&, const Record*)>& cell_of);
 
 /// Appends the cell of a column, and an empty one before it where a group of several begins.
 /// `column` is an element of `columns`.

@@ -38,10 +38,10 @@ std::string token_cell(const Record& token, std::string_view id_field) {
 /// The tokens between bars, in lines that fit; of long prompts the first ones.
 void write_tokens(const Value::List& tokens, const WriteOptions& options, const Style& style,
                   std::ostream& out) {
-  constexpr std::size_t kMostShown = 200;
+  constexpr std::size_t kMaxShown = 200;
   std::string line = " ";
   const std::string bar = style.dim("|");
-  for (std::size_t at = 0; at < std::min(kMostShown, tokens.size()); ++at) {
+  for (std::size_t at = 0; at < std::min(kMaxShown, tokens.size()); ++at) {
     const std::string cell = token_cell(expect<Record>(tokens[at], "tokens"), "id");
     const bool fits =
         display_width(line) + display_width(cell) + 1 <= static_cast<std::size_t>(options.width);
@@ -52,8 +52,8 @@ void write_tokens(const Value::List& tokens, const WriteOptions& options, const 
     line += (line == " " ? " " : bar) + cell;
   }
   out << line << '\n';
-  if (tokens.size() > kMostShown) {
-    out << style.dim(fmt::format("  and {} more", tokens.size() - kMostShown)) << '\n';
+  if (tokens.size() > kMaxShown) {
+    out << style.dim(fmt::format("  and {} more", tokens.size() - kMaxShown)) << '\n';
   }
 }
 

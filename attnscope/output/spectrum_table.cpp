@@ -68,13 +68,14 @@ std::string rank_table(const Columns& columns, const std::string& threshold, con
         [](const Column&, const RankCell& cell) { return cell.null; });
   }
   std::map<const Column*, Total> totals;
-  add_place_lines(lines, columns, style,
-                  [&](const Column& column, const Place& place, const Record* row) -> std::string {
-                    if (row == nullptr) return "-";
-                    const RankCell cell = cell_of(column, *row);
-                    if (place.second == kWhole) totals[&column].add(column, place.first, cell);
-                    return text_of(column, cell);
-                  });
+  add_place_lines(
+      lines, columns, style,
+      [&](const Column& column, const LayerHead& place, const Record* row) -> std::string {
+        if (row == nullptr) return "-";
+        const RankCell cell = cell_of(column, *row);
+        if (place.second == kWhole) totals[&column].add(column, place.first, cell);
+        return text_of(column, cell);
+      });
   auto& line = lines.emplace_back(std::vector<std::string>{style.bold("total")});
   for (const Column& column : columns) {
     const Total& total = totals[&column];
@@ -100,7 +101,7 @@ std::string energy_table(const Columns& columns, const Style& style) {
                   });
   }
   add_place_lines(lines, columns, style,
-                  [&](const Column& column, const Place&, const Record* row) {
+                  [&](const Column& column, const LayerHead&, const Record* row) {
                     return row == nullptr ? "-" : text_of(column, *row, "energy_at_rank");
                   });
   return align(lines);

@@ -4,11 +4,14 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "attnscope/output/terminal.h"
 #include "attnscope/results/report.h"
 
 namespace attnscope {
+
+using LayerHead = std::pair<std::int64_t, std::int64_t>;
 
 /// An energy rank, the largest there could be, and what a random matrix of that shape needs.
 struct RankCell {

@@ -16,8 +16,8 @@ using Json = nlohmann::ordered_json;
 
 /// Names are made of a model's, which nobody vouches for: none may lead out of the folder.
 bool is_file_name(std::string_view name) {
-  constexpr std::size_t kMostLetters = 80;
-  return !name.empty() && name.size() <= kMostLetters &&
+  constexpr std::size_t kMaxLetters = 80;
+  return !name.empty() && name.size() <= kMaxLetters &&
          std::all_of(name.begin(), name.end(), [](char letter) {
            return (letter >= 'a' && letter <= 'z') || (letter >= 'A' && letter <= 'Z') ||
                   (letter >= '0' && letter <= '9') || letter == '-' || letter == '_';

@@ -4,8 +4,8 @@
 
 namespace attnscope {
 
-std::vector<Source> sources_of(std::span<const Model> models) {
-  std::vector<Source> sources;
+std::vector<ModelSource> sources_of(std::span<const Model> models) {
+  std::vector<ModelSource> sources;
   for (const Model& model : models) {
     sources.push_back({.checkpoint = &model.checkpoint(),
                        .model = &model,
@@ -15,7 +15,7 @@ std::vector<Source> sources_of(std::span<const Model> models) {
   return sources;
 }
 
-void add_role_inputs(ItemInputs& inputs, const WorkItem& item, const Source& source) {
+void add_role_inputs(ItemInputs& inputs, const WorkItem& item, const ModelSource& source) {
   inputs.add("role", role_name(*item.role)).add_shape(*source.model);
   for (const Role factor : factors_of(*item.role)) {
     inputs.add_weight(*source.model, *item.layer, factor);

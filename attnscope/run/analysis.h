@@ -23,7 +23,7 @@ class ForwardPass;
 class PreparedLayers;
 
 /// One checkpoint of a run, and its entry in rows and reports.
-struct Source {
+struct ModelSource {
   const Checkpoint* checkpoint = nullptr;
   const Model* model = nullptr;  // null: only tensors by name are requested
   std::string name;              // in the `model` field of its rows
@@ -36,7 +36,7 @@ struct Source {
 };
 
 /// A source for each model. The models must outlive them.
-std::vector<Source> sources_of(std::span<const Model> models);
+std::vector<ModelSource> sources_of(std::span<const Model> models);
 
 struct Cost {
   double flops = 0;                // arithmetic, for the order of items and the time left
@@ -53,20 +53,20 @@ struct Analysis {
   bool takes_batches = false;  // an item is a batch of sequences, and names no layer
   /// The item's outcomes, in the order of their rows. Called on any thread, for several items at
   /// the same time.
-  std::vector<Outcome> (*compute)(const WorkItem&, const Source&, const Compute&);
-  Cost (*cost)(const WorkItem&, const Source&);
+  std::vector<Outcome> (*compute)(const WorkItem&, const ModelSource&, const Compute&);
+  Cost (*cost)(const WorkItem&, const ModelSource&);
   /// Names everything that the outcomes depend on, beside the analysis and its parameters. Items
   /// with equal inputs share outcomes, in a run and in a store.
-  void (*add_inputs)(ItemInputs&, const WorkItem&, const Source&);
+  void (*add_inputs)(ItemInputs&, const WorkItem&, const ModelSource&);
   RowMaker (*make_rows)(RowSink&);
   /// Throws Error(usage) if the parameters of an item are meaningless for its model; null: they
   /// never are.
-  void (*check_parameters)(const WorkItem&, const Source&) = nullptr;
+  void (*check_parameters)(const WorkItem&, const ModelSource&) = nullptr;
   /// Adds this analysis's own facts to a model's facts in reports; may be null.
   void (*add_model_facts)(Record& facts) = nullptr;
 };
 
 /// The inputs of most analyses: a role of one layer and the shape of its model.
-void add_role_inputs(ItemInputs& inputs, const WorkItem& item, const Source& source);
+void add_role_inputs(ItemInputs& inputs, const WorkItem& item, const ModelSource& source);
 
 }  // namespace attnscope

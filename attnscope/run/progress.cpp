@@ -9,7 +9,7 @@ namespace {
 constexpr double kMemory = 0.9;
 
 /// An item that takes longer than the rate foretold is never thought to be done.
-constexpr double kMostDone = 0.95;
+constexpr double kMaxDone = 0.95;
 
 }  // namespace
 
@@ -31,7 +31,7 @@ Progress ProgressMeter::read(double now) const {
   const double rate = recent_flops_ / recent_seconds_;
   double longest = 0;  // no run ends before its longest item does
   for (const auto& [item, running] : running_) {
-    const double done = std::min(rate * (now - running.started), kMostDone * running.flops);
+    const double done = std::min(rate * (now - running.started), kMaxDone * running.flops);
     progress.flops_done += done;
     longest = std::max(longest, (running.flops - done) / rate);
   }

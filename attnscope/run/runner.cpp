@@ -25,7 +25,7 @@ struct Job {
 
 class Run {
  public:
-  Run(const Plan& plan, std::span<const Source> sources, const ReportHead& head,
+  Run(const Plan& plan, std::span<const ModelSource> sources, const ReportHead& head,
       const Context& context, RowSink& sink)
       : plan_(plan), sources_(sources), context_(context), sink_(sink) {
     make_jobs();
@@ -35,7 +35,7 @@ class Run {
                                .command = std::string(plan.analysis->command),
                                .parameters = plan.parameters},
                   .parameters = head.parameters};
-    for (const Source& source : sources) run.models.push_back(stored_model(source));
+    for (const ModelSource& source : sources) run.models.push_back(stored_model(source));
     stored_.emplace(*context.store, run);
   }
 
@@ -51,7 +51,7 @@ class Run {
   }
 
  private:
-  const Source& source_of(const WorkItem& item) const { return sources_[item.model]; }
+  const ModelSource& source_of(const WorkItem& item) const { return sources_[item.model]; }
 
   void make_jobs() {
     std::map<std::string, std::size_t> job_of_inputs;
@@ -171,7 +171,7 @@ class Run {
   }
 
   const Plan& plan_;
-  std::span<const Source> sources_;
+  std::span<const ModelSource> sources_;
   const Context& context_;
   RowSink& sink_;
   std::vector<Job> jobs_;
@@ -194,9 +194,9 @@ WorkItem& Plan::add(std::size_t model, std::optional<std::int64_t> layer) {
                                      .layer = layer});
 }
 
-void run_plan(const Plan& plan, std::span<const Source> sources, ReportHead head,
+void run_plan(const Plan& plan, std::span<const ModelSource> sources, ReportHead head,
               const Context& context, RowSink& sink) {
-  for (const Source& source : sources) {
+  for (const ModelSource& source : sources) {
     Record facts = source.facts;
     if (plan.analysis->add_model_facts != nullptr) plan.analysis->add_model_facts(facts);
     head.models.push_back(std::move(facts));

@@ -26,7 +26,7 @@ struct Plan {
 /// whatever the number of threads. Adds the sources' facts to `head` as its models. Throws Stopped,
 /// and whatever an item, the sink or the progress callback throws; items under way are then
 /// stopped.
-void run_plan(const Plan& plan, std::span<const Source> sources, ReportHead head,
+void run_plan(const Plan& plan, std::span<const ModelSource> sources, ReportHead head,
               const Context& context, RowSink& sink);
 
 }  // namespace attnscope

@@ -59,7 +59,7 @@ bool is_of_one_file(const Checkpoint& checkpoint, const CheckpointTensor& tensor
 
 }  // namespace
 
-StoredModel stored_model(const Source& source) {
+StoredModel stored_model(const ModelSource& source) {
   const CheckpointFolder& folder = source.checkpoint->folder();
   const auto place_of = [&](const fs::path& file) {
     const bool is_elsewhere =

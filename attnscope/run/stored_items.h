@@ -17,7 +17,7 @@
 namespace attnscope {
 
 /// The source as a store keeps it.
-StoredModel stored_model(const Source& source);
+StoredModel stored_model(const ModelSource& source);
 
 /// One run of a command that keeps its items.
 class StoredItems {

@@ -22,7 +22,7 @@ constexpr auto kBetweenReports = std::chrono::milliseconds(100);
 
 /// Items that wait for other processes at once, so no more workers than that are busy: each takes a
 /// thread, which does nothing else and holds some 20 KB.
-constexpr std::size_t kMostElsewhere = 1024;
+constexpr std::size_t kMaxElsewhere = 1024;
 
 std::vector<std::size_t> largest_first(const std::vector<QueueItem>& items) {
   std::vector<std::size_t> order(items.size());
@@ -45,7 +45,7 @@ Progress total_of(const std::vector<QueueItem>& items, CountedNoun called) {
 /// the matrix is large and computed in this process.
 std::size_t worker_count(const std::vector<QueueItem>& items, const Context& context) {
   constexpr double kLargeFlops = 1e9;
-  if (context.compute_elsewhere) return std::min(kMostElsewhere, items.size());
+  if (context.compute_elsewhere) return std::min(kMaxElsewhere, items.size());
   const auto wanted = static_cast<std::size_t>(std::max(context.threads, 1));
   const bool any_large = std::any_of(
       items.begin(), items.end(), [](const QueueItem& item) { return item.flops >= kLargeFlops; });

@@ -16,9 +16,9 @@ namespace {
 using namespace std::chrono_literals;
 
 std::optional<std::int64_t> number_of(std::string_view text) {
-  constexpr std::size_t kMostDigits = 9;
+  constexpr std::size_t kMaxDigits = 9;
   std::int64_t number = 0;
-  if (text.empty() || text.size() > kMostDigits) return std::nullopt;
+  if (text.empty() || text.size() > kMaxDigits) return std::nullopt;
   for (const char c : text) {
     if (c < '0' || c > '9') return std::nullopt;
     number = 10 * number + (c - '0');
@@ -75,7 +75,7 @@ constexpr std::chrono::seconds kPause{1};
 class StreamPlace {
  public:
   explicit StreamPlace(std::shared_ptr<std::atomic<int>> count) : count_(std::move(count)) {
-    taken_ = ++*count_ <= kMostEventStreams;
+    taken_ = ++*count_ <= kMaxEventStreams;
   }
   ~StreamPlace() { --*count_; }
   StreamPlace(const StreamPlace&) = delete;

@@ -185,7 +185,7 @@ class Connections {
     auto connection = std::make_shared<Connection>(socket);
     {
       std::unique_lock lock(mutex_);
-      while (open_.size() >= kMostConnections && !over_) {
+      while (open_.size() >= kMaxConnections && !over_) {
         end_an_idle_one();
         changed_.wait_for(lock, std::chrono::milliseconds(100));
       }

@@ -41,7 +41,7 @@ std::optional<std::int64_t> Jobs::add(std::string what, JobWork work) {
   const auto waiting = std::count_if(jobs_.begin(), jobs_.end(), [](const JobPointer& job) {
     return job->view.state == JobState::queued;
   });
-  if (over_ || static_cast<std::size_t>(waiting) >= kMostQueuedJobs) return std::nullopt;
+  if (over_ || static_cast<std::size_t>(waiting) >= kMaxQueuedJobs) return std::nullopt;
   auto job = std::make_shared<Job>();
   job->view.id = ++last_id_;
   job->view.what = std::move(what);
@@ -182,7 +182,7 @@ void Jobs::forget_old() {
   auto ended = std::count_if(jobs_.begin(), jobs_.end(),
                              [](const JobPointer& job) { return job->view.is_over(); });
   std::erase_if(jobs_, [&](const JobPointer& job) {
-    return job->view.is_over() && ended-- > static_cast<std::ptrdiff_t>(kMostEndedJobs);
+    return job->view.is_over() && ended-- > static_cast<std::ptrdiff_t>(kMaxEndedJobs);
   });
 }
 

@@ -17,13 +17,13 @@ inline constexpr std::size_t kBodyLimitBytes = kRunTextLimitBytes + (64 << 10);
 inline constexpr std::uint64_t kRawMapsLimitBytes = std::uint64_t{4} << 30;
 
 /// Connections at a time, one thread each. Further ones wait.
-inline constexpr std::size_t kMostConnections = 128;
+inline constexpr std::size_t kMaxConnections = 128;
 /// How many of those may be event streams. Every open page has one.
-inline constexpr int kMostEventStreams = 48;
+inline constexpr int kMaxEventStreams = 48;
 /// How many jobs may wait while one runs.
-inline constexpr std::size_t kMostQueuedJobs = 4;
+inline constexpr std::size_t kMaxQueuedJobs = 4;
 /// How many ended jobs are kept for clients that ask.
-inline constexpr std::size_t kMostEndedJobs = 32;
+inline constexpr std::size_t kMaxEndedJobs = 32;
 
 /// Time for a request to arrive completely.
 inline constexpr std::chrono::seconds kRequestTime{10};

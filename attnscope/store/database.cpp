@@ -23,7 +23,7 @@ using namespace std::chrono_literals;
 constexpr auto kPatience = 60s;
 
 /// Far above any row that is written here, far below what would exhaust the memory.
-constexpr int kMostBytes = 1 << 28;
+constexpr int kMaxBytes = 1 << 28;
 
 /// Why SQLite could not open a file, behind a colon. Where it may not make one, its own last error
 /// is that there is none.
@@ -130,7 +130,7 @@ Database::Database(const std::string& path, Access access) : path_(path) {
   if (code != SQLITE_OK) fail(code);
   sqlite3_extended_result_codes(database, 1);
   sqlite3_busy_timeout(database, static_cast<int>(std::chrono::milliseconds(kPatience).count()));
-  sqlite3_limit(database, SQLITE_LIMIT_LENGTH, kMostBytes);
+  sqlite3_limit(database, SQLITE_LIMIT_LENGTH, kMaxBytes);
   // The file may come from anybody: its triggers do not run, its views call nothing that acts.
   sqlite3_db_config(database, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
   sqlite3_db_config(database, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, nullptr);

@@ -18,7 +18,7 @@ using nlohmann::json;
 
 constexpr const char* kList = "$list";
 constexpr std::string_view kEmptyList = R"({"$list":[]})";
-constexpr std::size_t kMostDepth = 64;
+constexpr std::size_t kMaxDepth = 64;
 
 // ---- Writing ------------------------------------------------------------------------------------
 
@@ -241,7 +241,7 @@ class ValueBuilder : public nlohmann::json_sax<json> {
   };
 
   bool open(bool is_object) {
-    if (open_.size() >= kMostDepth) refuse("nested too deep");
+    if (open_.size() >= kMaxDepth) refuse("nested too deep");
     open_.push_back({.is_object = is_object});
     return true;
   }

@@ -9,10 +9,10 @@ bool ends_within_character(const std::string& text) { return text.ends_with("\uF
 }  // namespace
 
 std::string TextStream::add(std::int64_t token) {
-  constexpr std::size_t kMostBytes = 4;  // of a character, and so tokens
+  constexpr std::size_t kMaxBytes = 4;  // of a character, and so tokens
   tokens_.push_back(token);
   const std::string text = decoded();
-  if (ends_within_character(text) && ++held_back_ < kMostBytes) return "";
+  if (ends_within_character(text) && ++held_back_ < kMaxBytes) return "";
   held_back_ = 0;
   return take(text);
 }

@@ -141,23 +141,8 @@ def _line(text: str) -> str:
     return f"<div><small>{_escaped(text)}</small></div>"
 
 
-def _about(model: dict[str, Any]) -> str:
-    """A model in a line, as the command line says it."""
-    parts = []
-    if model.get("architecture"):
-        parts.append(str(model["architecture"]))
-    if model.get("layers"):
-        parts.append(counted(model["layers"], "layer"))
-    if model.get("heads") and model.get("head_dim"):
-        shared = model.get("kv_heads")
-        kv = f" ({shared} key/value)" if shared and shared != model["heads"] else ""
-        parts.append(f"{counted(model['heads'], 'head')}{kv} of {model['head_dim']}")
-    if model.get("width"):
-        parts.append(f"width {model['width']}")
-    if model.get("dtype"):
-        parts.append(str(model["dtype"]))
-    name = f"<b>{_escaped(str(model.get('name')))}</b>"
-    return f"<div>{name} <small>{_escaped(', '.join(parts))}</small></div>"
+def _about(model: dict[str, Any], title: str) -> str:
+    return f"<div><b>{_escaped(str(model.get('name')))}</b> <small>{_escaped(title)}</small></div>"
 
 
 def _written(model: dict[str, Any]) -> str:
@@ -212,7 +197,7 @@ def _picture(picture: Picture) -> str:
 
 def shown(table: "Table", pictures: Sequence[Picture]) -> str:
     """Of what is a picture, the picture; of anything else, its rows."""
-    parts = [facts(table.models)] if table.command == "info" else map(_about, table.models)
+    parts = [facts(table.models)] if table.command == "info" else map(_about, table.models, table._report.model_titles)
     content = "".join(map(_picture, pictures)) if pictures else _rows(table)
     skipped = f", {len(table.skipped)} skipped" if table.skipped else ""
     size = f"{table.command}: {counted(len(table), 'row')}, {counted(len(table.columns), 'column')}{skipped}"

@@ -21,7 +21,7 @@ namespace nb = nanobind;
 using namespace std::chrono_literals;
 
 constexpr auto kBetweenLooks = 50ms;
-constexpr auto kMostDelay = 800ms;  // with all else, an interrupt takes less than a second
+constexpr auto kMaxDelay = 800ms;  // with all else, an interrupt takes less than a second
 
 /// What the thread that works shares with the one that waits.
 struct Shared {
@@ -164,7 +164,7 @@ void run_interruptibly(std::function<void(const Waiter&)> work, const nb::object
     while (!wait(*shared, kBetweenLooks, news)) look_up(show_progress, news);
   } catch (...) {
     shared->stop.request_stop();
-    if (!wait(*shared, kMostDelay, news)) {
+    if (!wait(*shared, kMaxDelay, news)) {
       helper->abandon();
       helper.reset();
       kept.release();

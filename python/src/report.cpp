@@ -10,6 +10,7 @@
 
 #include "attnscope/core/error.h"
 #include "attnscope/output/json_text.h"
+#include "attnscope/output/table_parts.h"
 #include "attnscope/output/writers.h"
 #include "python/src/arrow.h"
 #include "python/src/bindings.h"
@@ -160,6 +161,14 @@ void bind_report(nb::module_& module) {
           nb::sig("def models(self) -> list[dict[str, typing.Any]]"))
       .def_prop_ro("skipped", &skipped_list,
                    nb::sig("def skipped(self) -> list[dict[str, typing.Any]]"))
+      .def_prop_ro("model_titles",
+                   [](const TableReport& self) {
+                     std::vector<std::string> titles;
+                     for (const Record& model : self.report().models) {
+                       titles.push_back(model_title(model));
+                     }
+                     return titles;
+                   })
       .def("__len__", [](const TableReport& self) { return self.report().rows.size(); })
       .def(
           "row",

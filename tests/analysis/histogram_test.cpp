@@ -81,7 +81,7 @@ TEST(Histogram, CapsFreedmanDiaconisAndSaysSo) {
   const Bins bins = choose_bins(
       {.freedman_diaconis = true},
       {.count = 1000, .min = 0, .max = 1e6, .lower_quartile = 1, .upper_quartile = 1.1});
-  EXPECT_EQ(std::ssize(bins.edges), kMostBins + 1);
+  EXPECT_EQ(std::ssize(bins.edges), kMaxBins + 1);
   EXPECT_NE(bins.note.find("65536"), std::string::npos) << bins.note;
 }
 

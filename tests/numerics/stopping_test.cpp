@@ -32,7 +32,7 @@ double seconds_since(Clock::time_point start) {
 }
 
 /// What a user waits for at most is 1 s; these matrices are smaller than his.
-constexpr double kMostSeconds = 0.5;
+constexpr double kMaxSeconds = 0.5;
 
 class Stopping : public testing::Test {
  protected:
@@ -63,7 +63,7 @@ class Stopping : public testing::Test {
       if (stopper.joinable()) stopper.join();
       EXPECT_TRUE(stopped || share > 0);
       if (!stopped) continue;
-      EXPECT_LT(asked->seconds(), kMostSeconds) << share << " of " << whole << " s";
+      EXPECT_LT(asked->seconds(), kMaxSeconds) << share << " of " << whole << " s";
     }
   }
 };

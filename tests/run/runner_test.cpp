@@ -32,7 +32,7 @@ fs::path data_path(const std::string& name) {
 std::atomic<int> computed;
 std::stop_source* stop_at_third = nullptr;
 
-std::vector<Outcome> tell(const WorkItem& item, const Source&, const Compute& compute) {
+std::vector<Outcome> tell(const WorkItem& item, const ModelSource&, const Compute& compute) {
   const bool is_third = ++computed == 3;
   std::this_thread::sleep_for(2ms);
   if (is_third && stop_at_third != nullptr) {
@@ -53,13 +53,13 @@ std::vector<Outcome> tell(const WorkItem& item, const Source&, const Compute& co
 }
 
 /// Later layers are larger, but for every fifth.
-Cost cost(const WorkItem& item, const Source&) {
+Cost cost(const WorkItem& item, const ModelSource&) {
   const std::int64_t layer = *item.layer;
   return {layer % 5 == 0 ? 0.0 : static_cast<double>(layer),
           static_cast<std::uint64_t>(layer) * 1'000'000};
 }
 
-void add_inputs(ItemInputs& inputs, const WorkItem& item, const Source&) {
+void add_inputs(ItemInputs& inputs, const WorkItem& item, const ModelSource&) {
   inputs.add("layer", *item.layer);
 }
 
@@ -120,7 +120,7 @@ class RunnerTest : public testing::Test {
 
   TempFolder folder_;
   std::vector<Model> models_;
-  std::vector<Source> sources_;
+  std::vector<ModelSource> sources_;
   Plan plan_{.analysis = &kTelling};
 };
 
@@ -246,7 +246,7 @@ TEST_F(RunnerTest, SaysWhatExceedsTheMemory) {
 
 // ---- Spectra ------------------------------------------------------------------------------------
 
-std::vector<Outcome> counted_spectra(const WorkItem& item, const Source& source,
+std::vector<Outcome> counted_spectra(const WorkItem& item, const ModelSource& source,
                                      const Compute& compute) {
   ++computed;
   return spectrum_analysis().compute(item, source, compute);

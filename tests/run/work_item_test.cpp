@@ -195,7 +195,7 @@ std::vector<std::string> texts_of(const Report& report) {
 
 /// What any process would make of the items: they come as text, and it opens the files itself.
 std::vector<std::string> computed_elsewhere(const std::vector<WorkItem>& items,
-                                            std::span<const Source> sources) {
+                                            std::span<const ModelSource> sources) {
   std::vector<std::string> texts;
   for (const WorkItem& item : items) texts.push_back(work_item_text(item));
   ReportCollector rows;
@@ -240,7 +240,7 @@ TEST(WorkItem, IsTheSameAfterItWasText) {
 TEST(WorkItem, GivesTheRunnersRowsWhereverItIsComputed) {
   const std::vector<Model> models = open_models();
   const std::vector<Model> opened_anew = open_models();
-  const std::vector<Source> sources = sources_of(opened_anew);
+  const std::vector<ModelSource> sources = sources_of(opened_anew);
   for (const Case& asked : cases()) {
     SCOPED_TRACE(asked.name);
     ReportCollector rows;
@@ -260,7 +260,7 @@ TEST(WorkItem, OfATensorToo) {
   ASSERT_EQ(rows.report().rows.size(), 1u);
 
   const Checkpoint anew = Checkpoint::open(model_path("gpt2") / "model.safetensors");
-  const std::vector<Source> sources = {{.checkpoint = &anew, .name = "mine"}};
+  const std::vector<ModelSource> sources = {{.checkpoint = &anew, .name = "mine"}};
   const WorkItem item{.analysis = "spectrum",
                       .parameters = {{"energy", std::vector<double>{0.9, 0.99}},
                                      {"values", false},
@@ -313,7 +313,7 @@ TEST(WorkItem, MalformedTextIsRefusedWithItsPlace) {
 
 TEST(WorkItem, NamingWhatIsNotThereIsRefused) {
   const std::vector<Model> models = open_models();
-  std::vector<Source> sources = sources_of(models);
+  std::vector<ModelSource> sources = sources_of(models);
   sources.push_back({.checkpoint = &models[1].checkpoint(), .name = "weights alone"});
   std::vector<std::pair<std::string, WorkItem>> wrong;
   for (const Case& asked : cases()) {
@@ -383,7 +383,7 @@ TEST(WorkItem, NamingWhatIsNotThereIsRefused) {
 
 TEST(WorkItem, AVariantThatAModelHasNotIsRefused) {
   const std::vector<Model> models = open_models();
-  const std::vector<Source> sources = sources_of(models);
+  const std::vector<ModelSource> sources = sources_of(models);
   WorkItem turned{.analysis = "circuits",
                   .parameters = {{"energy", std::vector<double>{0.9}},
                                  {"fold_norm", false},

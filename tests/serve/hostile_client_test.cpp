@@ -175,7 +175,7 @@ TEST(ServeHostile, ReadersThatStopReadingKeepNobodyWaiting) {
   };
   const auto alone = answers_take();
   std::vector<ClientSocket> stalled;
-  for (std::size_t reader = 0; reader < kMostConnections + 20; ++reader) {
+  for (std::size_t reader = 0; reader < kMaxConnections + 20; ++reader) {
     stalled.emplace_back(server.port(), /*receive_bytes=*/4096);
     // Some never finish to ask, and some never read.
     const std::string request = server.talk().request_text("GET", path);
@@ -204,7 +204,7 @@ TEST(ServeHostile, FewMayWatchAndFewMayWait) {
   }
   EXPECT_EQ(last.status, 429) << last.body;
   EXPECT_EQ(last.header("retry-after"), "1");
-  EXPECT_GE(jobs.size(), kMostQueuedJobs);
+  EXPECT_GE(jobs.size(), kMaxQueuedJobs);
   for (const std::int64_t job : jobs)
     server.talk().ask("DELETE", "/api/jobs/" + std::to_string(job));
   for (const std::int64_t job : jobs) server.finished(job);

@@ -95,7 +95,7 @@ TEST(Jobs, FewWaitAndOldOnesAreForgotten) {
   });
   begun.wait();
   std::vector<std::int64_t> waiting;
-  for (std::size_t count = 0; count < kMostQueuedJobs; ++count) {
+  for (std::size_t count = 0; count < kMaxQueuedJobs; ++count) {
     waiting.push_back(*jobs.add("b", run_on));
   }
   EXPECT_FALSE(jobs.add("c", run_on));
@@ -103,7 +103,7 @@ TEST(Jobs, FewWaitAndOldOnesAreForgotten) {
   EXPECT_TRUE(jobs.find(*first));
   const auto nothing = [](std::stop_token, const ProgressFn&) { return kRevision; };
   jobs.cancel(*first);
-  for (std::size_t count = 0; count < kMostEndedJobs + 5; ++count) {
+  for (std::size_t count = 0; count < kMaxEndedJobs + 5; ++count) {
     ended(jobs, *jobs.add("d", nothing));
   }
   EXPECT_FALSE(jobs.find(*first));

@@ -48,7 +48,7 @@ TEST_F(ServeStop, OnlySoManyWatch) {
   const std::string request = server_.talk().request_text("GET", path_of(job) + "/events");
   {
     std::vector<ClientSocket> watchers;
-    for (int watcher = 0; watcher < kMostEventStreams; ++watcher) {
+    for (int watcher = 0; watcher < kMaxEventStreams; ++watcher) {
       watchers.emplace_back(server_.port());
       watchers.back().send(request);
       EXPECT_TRUE(contains(watchers.back().receive("\n\n"), "200 OK"));

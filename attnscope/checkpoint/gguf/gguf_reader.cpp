@@ -67,10 +67,10 @@ bool same_bytes(const GgufTensor& a, const GgufTensor& b, const NeedBytes& need)
 std::vector<float> small_values(std::span<const GgufFile> parts, std::string_view name,
                                 const NeedBytes& need) {
   const GgufTensor* tensor = find_tensor(parts, name);
-  constexpr std::size_t kMostBytes = 65536;  // as many as there are pairs in a head
+  constexpr std::size_t kMaxBytes = 65536;  // as many as there are pairs in a head
   if (tensor == nullptr) return {};
   const TensorView view = view_of(*tensor, parts.front().big_endian);
-  if (view.dtype != DType::f32 || tensor->bytes.size() > kMostBytes) {
+  if (view.dtype != DType::f32 || tensor->bytes.size() > kMaxBytes) {
     throw Error(ErrorKind::format, {.file = parts.front().name,
                                     .tensor = std::string(name),
                                     .problem = "is not a short list of F32 numbers"});

@@ -10,7 +10,7 @@ namespace attnscope {
 namespace {
 
 /// A deflate stream makes at most this many bytes of one: 258 of two bits.
-constexpr std::uint64_t kMostBytesOfOne = 1032;
+constexpr std::uint64_t kMaxBytesOfOne = 1032;
 
 /// zlib counts in 32 bits.
 uInt piece(std::size_t left) { return static_cast<uInt>(std::min<std::size_t>(left, UINT_MAX)); }
@@ -19,7 +19,7 @@ uInt piece(std::size_t left) { return static_cast<uInt>(std::min<std::size_t>(le
 
 std::vector<std::byte> inflate_bytes(std::span<const std::byte> packed, std::uint64_t size,
                                      std::uint32_t crc, const FilePlace& where) {
-  if (size / kMostBytesOfOne > packed.size()) {
+  if (size / kMaxBytesOfOne > packed.size()) {
     refuse(where, counted(packed.size(), "deflated byte") + " cannot hold the " +
                       std::to_string(size) + " that its entry promises");
   }

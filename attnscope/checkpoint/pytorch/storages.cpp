@@ -13,7 +13,7 @@ namespace {
 
 /// Strides of 0 make large tensors of few bytes. Masks and positions do so, up to this many
 /// elements.
-constexpr std::int64_t kMostRepeated = std::int64_t{1} << 28;
+constexpr std::int64_t kMaxRepeated = std::int64_t{1} << 28;
 
 bool is_empty(const Shape& shape) {
   return std::find(shape.begin(), shape.end(), 0) != shape.end();
@@ -109,7 +109,7 @@ TensorView Storages::view(const PickledTensor& tensor, const FilePlace& where) {
     refuse(where, "its elements end at " + std::to_string(*end) + ", past the " +
                       std::to_string(in_storage) + " of its storage");
   }
-  if (view.element_count() > kMostRepeated &&
+  if (view.element_count() > kMaxRepeated &&
       static_cast<std::uint64_t>(view.element_count()) > in_storage) {
     refuse(where, "shape " + shape_text(tensor.shape) + " repeats the " +
                       counted(in_storage, "element") + " of its storage too often");

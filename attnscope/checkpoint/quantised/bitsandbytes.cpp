@@ -129,8 +129,8 @@ class StateReader {
   StateReader(const WeightParts& parts, const CheckpointTensor& tensor)
       : parts_(parts), tensor_(tensor) {
     parts.check_dtype(tensor, {DType::u8});
-    constexpr std::size_t kMostBytes = 100'000;
-    if (tensor.view.bytes.size() > kMostBytes) parts.refuse(tensor, "is too long for a state");
+    constexpr std::size_t kMaxBytes = 100'000;
+    if (tensor.view.bytes.size() > kMaxBytes) parts.refuse(tensor, "is too long for a state");
     const auto bytes = parts.bytes(tensor);
     state_ = parse_json({reinterpret_cast<const char*>(bytes.data()), bytes.size()},
                         parts.place_of(tensor).file, "tensor '" + tensor.name + "'");

@@ -13,8 +13,8 @@ namespace attnscope {
 namespace {
 
 bool has_too_many_heads(const Model& model) {
-  constexpr std::int64_t kMostCompositionHeads = 256;
-  return model.dimensions().layers * model.dimensions().heads.heads > kMostCompositionHeads;
+  constexpr std::int64_t kMaxCompositionHeads = 256;
+  return model.dimensions().layers * model.dimensions().heads.heads > kMaxCompositionHeads;
 }
 
 }  // namespace

@@ -14,7 +14,7 @@ namespace {
 
 /// How far ‖left‖² ‖right‖² may exceed σ_1² before Gram matrices give way to QR: errors of σ² then
 /// stay below about 1e-11 σ_1².
-constexpr double kMostCancellation = 1e4;
+constexpr double kMaxCancellation = 1e4;
 
 /// Of magnitudes, over the rows of a symmetric matrix, lower triangle: no eigenvalue exceeds it.
 double largest_row_sum(std::int64_t n, const std::vector<double>& lower) {
@@ -69,7 +69,7 @@ std::vector<double> roots_of_eigenvalues(std::int64_t n, std::vector<double>& gr
 
 bool trusted(double largest, double norm_bound) {
   const double share = largest / norm_bound;
-  return share * share * kMostCancellation >= 1;
+  return share * share * kMaxCancellation >= 1;
 }
 
 void throw_not_converged(std::int64_t order) {

@@ -144,7 +144,7 @@ ReducedValues reduced_singular_values(MatrixView<const float> matrix, const Comp
 // In truth signs alternate; did they not, the sum of squares would show it, of which we know the
 // right one.
 bool keeps_promises(const ReducedValues& reduced) {
-  constexpr double kWindow = 1e-5, kMostRatio = 40, kMostEnergyError = 2e-7;
+  constexpr double kWindow = 1e-5, kMaxRatio = 40, kMaxEnergyError = 2e-7;
   const std::vector<double>& values = reduced.values;
   double sum = 0, energy = 0;
   for (const double value : values) {
@@ -152,9 +152,9 @@ bool keeps_promises(const ReducedValues& reduced) {
     energy += value * value;
   }
   if (!std::isfinite(energy)) return false;
-  if (!(std::abs(energy - reduced.energy) <= kMostEnergyError * reduced.energy)) return false;
+  if (!(std::abs(energy - reduced.energy) <= kMaxEnergyError * reduced.energy)) return false;
   if (values.empty() || energy == 0) return true;
-  if (values.front() * sum > kMostRatio * energy) return false;
+  if (values.front() * sum > kMaxRatio * energy) return false;
   const std::size_t most = (values.size() + 3) / 4;
   for (std::size_t at = 0; at + most < values.size(); ++at) {
     if (values[at] - values[at + most] <= kWindow * values.front()) return false;

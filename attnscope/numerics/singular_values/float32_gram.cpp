@@ -28,11 +28,11 @@ constexpr double kNormOfRow = 2.5;
 /// least, should the sampled rows be kinder than others. Independent signs give two thirds of it.
 constexpr double kLeastError = 0x1p-23;
 /// Errors that agree from row to row are not independent.
-constexpr double kMostAgreement = 4;
+constexpr double kMaxAgreement = 4;
 /// A row of A that is shorter than this, squared and beside the longest, shows too little.
 constexpr double kLeastSampledShare = 1e-4;
 /// How far a singular value may be off, beside σ_1.
-constexpr double kMostError = 5e-7;
+constexpr double kMaxError = 5e-7;
 
 /// The Gram matrix of A times scale², and its first column of tiles in float64.
 struct SampledGram {
@@ -121,7 +121,7 @@ double error_bound(const SampledGram& gram, std::size_t n, std::size_t m) {
     }
     agreement = std::max(agreement, sum);
   }
-  if (agreement > kMostAgreement * longest) return kUnknown;
+  if (agreement > kMaxAgreement * longest) return kUnknown;
   return kNormOfRow * std::sqrt(largest_share * largest_square);
 }
 
@@ -151,7 +151,7 @@ std::optional<std::vector<double>> float32_gram_singular_values(const ColumnSour
   std::vector<double> squares = tiled_eigenvalues(gram.tiles, gram.triangle, compute);
   std::reverse(squares.begin(), squares.end());
   squares.resize(n);  // the rows that fill the last tile gave zeros, which are the least
-  if (!(bound * bound <= 4 * kMostError * kMostError * squares.front() * squares.back())) {
+  if (!(bound * bound <= 4 * kMaxError * kMaxError * squares.front() * squares.back())) {
     return std::nullopt;
   }
   for (double& value : squares) value = std::ldexp(std::sqrt(std::max(value, 0.0)), exponent);

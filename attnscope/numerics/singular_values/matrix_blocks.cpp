@@ -50,19 +50,20 @@ AlignedBuffer<T>& block_memory() {
 }
 
 template <class T>
-std::optional<BlockExtent::Place> first_not_finite(MatrixView<const T> matrix,
-                                                   std::int64_t first_row, std::int64_t first_col) {
+std::optional<BlockExtent::Element> first_not_finite(MatrixView<const T> matrix,
+                                                     std::int64_t first_row,
+                                                     std::int64_t first_col) {
   for (std::int64_t row = 0; row < matrix.rows; ++row) {
     const std::span line(&matrix(row, 0), static_cast<std::size_t>(matrix.cols));
     if (all_finite(line)) continue;
     std::int64_t col = 0;
     while (std::isfinite(matrix(row, col))) ++col;
-    return BlockExtent::Place{first_row + row, first_col + col};
+    return BlockExtent::Element{first_row + row, first_col + col};
   }
   return std::nullopt;
 }
 
-bool before(const BlockExtent::Place& a, const BlockExtent::Place& b) {
+bool before(const BlockExtent::Element& a, const BlockExtent::Element& b) {
   return a.row != b.row ? a.row < b.row : a.col < b.col;
 }
 

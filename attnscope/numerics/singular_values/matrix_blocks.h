@@ -26,11 +26,11 @@ MatrixBlocks<T> decoded_blocks(const TensorMatrix& stored);
 
 /// Facts from a first pass over the blocks.
 struct BlockExtent {
-  struct Place {
+  struct Element {
     std::int64_t row, col;
   };
-  double largest_magnitude = 0;          // valid if all are finite
-  std::optional<Place> not_finite = {};  // the first by rows, then columns
+  double largest_magnitude = 0;            // valid if all are finite
+  std::optional<Element> not_finite = {};  // the first by rows, then columns
 };
 template <class T>
 BlockExtent extent_of(const MatrixBlocks<T>& blocks, const Compute& compute = {});

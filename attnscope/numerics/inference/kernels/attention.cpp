@@ -34,7 +34,7 @@ constexpr std::size_t kKeyVectors = kFloatLanes == 8 ? 2 : 3;
 constexpr std::size_t kKeys = kKeyVectors * kFloatLanes;
 static_assert(kKeyPanel % kKeys == 0 && kValueColumns % kFloatLanes == 0);
 /// The same for weights times values, where the registers of a panel follow from d_v.
-constexpr std::size_t kMostValueVectors = kFloatLanes == 8 ? 2 : 4;
+constexpr std::size_t kMaxValueVectors = kFloatLanes == 8 ? 2 : 4;
 template <std::size_t kVectors>
 constexpr std::size_t kRowsBeside = kFloatLanes == 8 || kVectors == 4 ? 6 : 8;
 /// Values of so many keys stay in the first-level cache while the rows of a block pass.
@@ -116,7 +116,7 @@ void pack_head_keys(MatrixView<const float> k, std::size_t first, float* HWY_RES
 template <class Visit>
 HWY_INLINE void for_value_panels(std::int64_t columns, const Visit& visit) {
   const std::size_t vectors = (static_cast<std::size_t>(columns) + kFloatLanes - 1) / kFloatLanes;
-  const std::size_t panels = (vectors + kMostValueVectors - 1) / kMostValueVectors;
+  const std::size_t panels = (vectors + kMaxValueVectors - 1) / kMaxValueVectors;
   for (std::size_t panel = 0, first = 0; panel < panels; ++panel) {
     const std::size_t count = (vectors - first) / (panels - panel);
     visit(first, count);
@@ -486,7 +486,7 @@ void attend_rows(const AttentionBlock& block) {
   score_block(block);
   weigh_block(block);
   for_value_panels(block.out.cols, [&](std::size_t first, std::size_t vectors) HWY_ATTR {
-    if constexpr (kMostValueVectors == 4) {
+    if constexpr (kMaxValueVectors == 4) {
       if (vectors == 4) return multiply_panel<4>(block, first);
       if (vectors == 3) return multiply_panel<3>(block, first);
     }

@@ -22,7 +22,7 @@ using IntegerVector = hn::Vec<Integers>;
 
 /// Registers of points that are under way together, to hide the latency of each step.
 constexpr std::size_t kGroups = std::min<std::size_t>(4, kPoints / kLanes);
-constexpr std::size_t kMostGroups = std::min<std::size_t>(4, 2 * kPoints / kLanes);
+constexpr std::size_t kMaxGroups = std::min<std::size_t>(4, 2 * kPoints / kLanes);
 /// Steps between rescalings. A step multiplies by at least 1e-18 and at most 4 of what the two
 /// values before it were, so that sixteen neither overflow nor vanish.
 constexpr std::size_t kSteps = 16;
@@ -192,7 +192,7 @@ HWY_INLINE void narrow(const Tridiagonal& matrix, const Brackets& brackets, std:
 void narrow_batches(const Tridiagonal& matrix, const Brackets& brackets, std::size_t first,
                     std::size_t batches, int rounds, double tolerance) {
   if (batches == 2) {
-    narrow<2 * kPoints, kMostGroups>(matrix, brackets, first, rounds, tolerance);
+    narrow<2 * kPoints, kMaxGroups>(matrix, brackets, first, rounds, tolerance);
   } else {
     narrow<kPoints, kGroups>(matrix, brackets, first, rounds, tolerance);
   }
