@@ -1,4 +1,6 @@
 // `attention` against float64 NumPy on the maps of transformers (tools/golden_attention.py).
+#include <cmath>
+
 #include "tests/cli/attention_model.h"
 
 namespace attnscope::test {

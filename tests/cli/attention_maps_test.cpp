@@ -2,11 +2,10 @@
 #include <regex>
 
 #include "tests/cli/attention_model.h"
+#include "tests/cli/stored_tensor.h"
 
 namespace attnscope::test {
 namespace {
-
-constexpr int kUsage = 2;
 
 class AttentionMaps : public testing::Test {
  protected:

@@ -1,6 +1,8 @@
 // What the tests of `attention` share: token shards, and a model whose run takes a while.
 #pragma once
 
+#include <random>
+
 #include "tests/cli/command_line.h"
 
 namespace attnscope::test {
@@ -39,6 +41,7 @@ std::string ids_text(const Tokens& tokens) {
 }
 
 inline const std::string kShakespeare = source_path("examples/shakespeare-gpt2");
+inline const std::string kShakespeareLlama = source_path("examples/shakespeare-llama");
 inline constexpr std::uint64_t kShakespeareTokens = 1000;
 
 /// A run of some seconds: many windows of the example's tokens, in a shard.

@@ -1,12 +1,11 @@
 // `attention` as a whole: where its tokens come from, what it says of them, and what it refuses.
+#include <cmath>
 #include <csignal>
 
 #include "tests/cli/attention_model.h"
 
 namespace attnscope::test {
 namespace {
-
-constexpr int kAttentionUsage = 2, kBadFile = 4;
 
 class Attention : public testing::Test {
  protected:
@@ -101,7 +100,7 @@ TEST_F(Attention, LooksAtTheChosenLayers) {
   EXPECT_EQ(some["rows"].size(), 8u);
   EXPECT_EQ(row_of(some, 2, 1), row_of(all, 2, 1));
   EXPECT_EQ(row_of(some, 0, nullptr), row_of(all, 0, nullptr));
-  expect_refusal(command + Words{"--layers", "3"}, kAttentionUsage, {"--layers", "0 to 2"});
+  expect_refusal(command + Words{"--layers", "3"}, kUsage, {"--layers", "0 to 2"});
 }
 
 TEST_F(Attention, LeavesTheFirstKeyOutOfRanksAndColumns) {
@@ -200,9 +199,9 @@ TEST_F(Attention, InductionComesFromRepeatedRandomTokens) {
     }
   }
   EXPECT_NE(report_of(command + Words{"--sample", "1"})["rows"], report["rows"]);
-  expect_refusal({"attention", tiny_model("llama"), "--induction", "--length", "7"},
-                 kAttentionUsage, {"--length", "even"});
-  expect_refusal(command + Words{"--text", "a"}, kAttentionUsage, {"--induction", "--text"});
+  expect_refusal({"attention", tiny_model("llama"), "--induction", "--length", "7"}, kUsage,
+                 {"--length", "even"});
+  expect_refusal(command + Words{"--text", "a"}, kUsage, {"--induction", "--text"});
 }
 
 TEST_F(Attention, CsvHasAColumnForEachField) {
@@ -234,29 +233,27 @@ TEST_F(Attention, BrokenShardsAreRefused) {
 
 TEST_F(Attention, TooLittleTextSaysHowManyWindowsThereAre) {
   const Words command = {"attention", tiny_model("gpt2"), "--token-file", shard_, "--length", "12"};
-  expect_refusal(command + Words{"--sequences", "4"}, kAttentionUsage,
+  expect_refusal(command + Words{"--sequences", "4"}, kUsage,
                  {"tokens.bin", "enough for 3 sequences of 12, not for the 4 of --sequences"});
   EXPECT_EQ(report_of(command)["parameters"]["sequences"], 3);
   expect_refusal({"attention", kShakespeare, "--text-file",
                   folder_.write("short.txt", "To be, or not to be").string()},
-                 kAttentionUsage, {"short.txt", "fewer than the 100 of one sequence"});
+                 kUsage, {"short.txt", "fewer than the 100 of one sequence"});
 }
 
 TEST_F(Attention, WrongTextsAreRefused) {
   const std::string model = tiny_model("gpt2");
-  expect_refusal({"attention", model}, kAttentionUsage, {"--text", "--token-file"});
-  expect_refusal({"attention", model, "--tokens", "1", "--token-file", shard_}, kAttentionUsage,
+  expect_refusal({"attention", model}, kUsage, {"--text", "--token-file"});
+  expect_refusal({"attention", model, "--tokens", "1", "--token-file", shard_}, kUsage,
                  {"--token-file", "--tokens"});
-  expect_refusal({"attention", model, "--tokens", "1,x"}, kAttentionUsage, {"--tokens", "'x'"});
-  expect_refusal({"attention", model, "--tokens", "1,48"}, kAttentionUsage, {"48", "0 to 47"});
-  expect_refusal({"attention", model, "--tokens", ids_text(tokens_)}, kAttentionUsage,
-                 {"40", "16"});
-  expect_refusal({"attention", model, "--text", "a"}, kAttentionUsage,
-                 {"tokenizer.json", "--tokens"});
-  expect_refusal({"attention", kShakespeare, "--text", ""}, kAttentionUsage, {"--text"});
-  expect_refusal({"attention", model, "--tokens", "1", "--energy", "0.5,0.9"}, kAttentionUsage,
+  expect_refusal({"attention", model, "--tokens", "1,x"}, kUsage, {"--tokens", "'x'"});
+  expect_refusal({"attention", model, "--tokens", "1,48"}, kUsage, {"48", "0 to 47"});
+  expect_refusal({"attention", model, "--tokens", ids_text(tokens_)}, kUsage, {"40", "16"});
+  expect_refusal({"attention", model, "--text", "a"}, kUsage, {"tokenizer.json", "--tokens"});
+  expect_refusal({"attention", kShakespeare, "--text", ""}, kUsage, {"--text"});
+  expect_refusal({"attention", model, "--tokens", "1", "--energy", "0.5,0.9"}, kUsage,
                  {"--energy", "one"});
-  expect_refusal({"attention", model, "--tokens", "1", "--sequences", "2"}, kAttentionUsage,
+  expect_refusal({"attention", model, "--tokens", "1", "--sequences", "2"}, kUsage,
                  {"--tokens", "--sequences"});
 }
 

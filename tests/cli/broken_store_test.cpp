@@ -5,9 +5,11 @@
 #include <array>
 #include <fstream>
 #include <map>
+#include <random>
 
 #include "attnscope/store/store.h"
 #include "tests/cli/store_command.h"
+#include "tests/cli/tiny_llama.h"
 
 namespace attnscope::test {
 namespace {

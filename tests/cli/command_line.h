@@ -1,19 +1,14 @@
-// What the tests of the program share: running it, reading what it printed, and small checkpoints.
+// What the tests of the program share: running it, and reading what it printed.
 #pragma once
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cmath>
-#include <cstdint>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
-#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <random>
 #include <sstream>
 #include <stdexcept>
 #include <string>
@@ -21,7 +16,6 @@
 #include <vector>
 
 #include "tests/support/run_command.h"
-#include "tests/support/safetensors_writer.h"
 #include "tests/support/temp_folder.h"
 
 namespace attnscope::test {
@@ -100,6 +94,23 @@ inline Words words_of(const std::string& line) {
   return {std::istream_iterator<std::string>(stream), {}};
 }
 
+inline bool has_escapes(const std::string& text) { return contains(text, "\x1b"); }
+
+/// The words of the only line of a table that starts with `first`.
+inline Words line_with(const std::string& table, const std::string& first) {
+  Words found;
+  for (const std::string& line : lines_of(table)) {
+    const Words words = words_of(line);
+    if (words.empty() || words.front() != first) continue;
+    EXPECT_TRUE(found.empty()) << "two lines start with " << first << ":\n" << table;
+    found = words;
+  }
+  return found;
+}
+
+/// Exit codes.
+inline constexpr int kUsage = 2, kIo = 3, kBadFile = 4, kUnsupported = 5;
+
 /// An error as the contract has it: nothing on stdout, one line on stderr, the kind as exit code.
 inline void expect_refusal(const Words& arguments, int exit_code, const Words& said,
                            const RunOptions& options = {}) {
@@ -112,7 +123,7 @@ inline void expect_refusal(const Words& arguments, int exit_code, const Words& s
   EXPECT_EQ(lines.size(), 1u) << run.err;
   EXPECT_TRUE(run.err.starts_with("attnscope: error: ")) << run.err;
   EXPECT_TRUE(run.err.ends_with('\n')) << run.err;
-  EXPECT_FALSE(contains(run.err, "\x1b")) << run.err;
+  EXPECT_FALSE(has_escapes(run.err)) << run.err;
   for (const std::string& part : said) {
     EXPECT_TRUE(contains(run.err, part)) << "lacks '" << part << "': " << run.err;
   }
@@ -216,138 +227,6 @@ inline std::vector<std::string> keys_of(const json& object) {
 inline Words sorted(Words names) {
   std::sort(names.begin(), names.end());
   return names;
-}
-
-/// An F32 tensor of independent normal values.
-inline TensorToWrite random_tensor(std::string name, Shape shape, std::uint64_t seed) {
-  TensorToWrite tensor = counting_tensor(std::move(name), std::move(shape));
-  std::mt19937_64 random(seed);
-  std::normal_distribution<float> normal;
-  for (std::size_t at = 0; at < tensor.bytes.size(); at += sizeof(float)) {
-    const float value = normal(random);
-    std::memcpy(tensor.bytes.data() + at, &value, sizeof value);
-  }
-  return tensor;
-}
-
-/// Sets one element of an F32 matrix as it is stored.
-inline void set_element(TensorToWrite& tensor, std::int64_t row, std::int64_t col, float value) {
-  const auto at = static_cast<std::size_t>(row * tensor.shape[1] + col) * sizeof value;
-  std::memcpy(tensor.bytes.data() + at, &value, sizeof value);
-}
-
-/// A Llama of a few kilobytes, to be changed before it is written.
-struct TinyLlama {
-  static constexpr std::int64_t kHeads = 4, kKvHeads = 2, kHeadDim = 4, kWidth = 16, kMlp = 24;
-
-  json config;
-  std::vector<TensorToWrite> tensors;
-  std::map<std::string, std::string> metadata;
-
-  explicit TinyLlama(std::int64_t layers = 2, std::uint64_t seed = 1) {
-    config = {{"model_type", "llama"},         {"num_hidden_layers", layers},
-              {"num_attention_heads", kHeads}, {"num_key_value_heads", kKvHeads},
-              {"head_dim", kHeadDim},          {"hidden_size", kWidth},
-              {"intermediate_size", kMlp},     {"vocab_size", 10},
-              {"max_position_embeddings", 32}, {"tie_word_embeddings", false}};
-    const auto add = [&](const std::string& name, Shape shape) {
-      tensors.push_back(random_tensor(name, std::move(shape), ++seed));
-    };
-    add("model.embed_tokens.weight", {10, kWidth});
-    for (std::int64_t layer = 0; layer < layers; ++layer) {
-      add(attention_name(layer, 'q'), {kHeads * kHeadDim, kWidth});
-      add(attention_name(layer, 'k'), {kKvHeads * kHeadDim, kWidth});
-      add(attention_name(layer, 'v'), {kKvHeads * kHeadDim, kWidth});
-      add(attention_name(layer, 'o'), {kWidth, kHeads * kHeadDim});
-      const std::string mlp = "model.layers." + std::to_string(layer) + ".mlp.";
-      add(mlp + "gate_proj.weight", {kMlp, kWidth});
-      add(mlp + "up_proj.weight", {kMlp, kWidth});
-      add(mlp + "down_proj.weight", {kWidth, kMlp});
-    }
-    add("model.norm.weight", {kWidth});
-    add("lm_head.weight", {10, kWidth});
-  }
-
-  /// `matrix` is q, k, v or o.
-  static std::string attention_name(std::int64_t layer, char matrix) {
-    return "model.layers." + std::to_string(layer) + ".self_attn." + matrix + "_proj.weight";
-  }
-
-  TensorToWrite& tensor(const std::string& name) {
-    for (TensorToWrite& tensor : tensors) {
-      if (tensor.name == name) return tensor;
-    }
-    throw std::runtime_error("no tensor " + name);
-  }
-  TensorToWrite& attention(std::int64_t layer, char matrix) {
-    return tensor(attention_name(layer, matrix));
-  }
-
-  /// Writes config.json and model.safetensors, and returns the folder.
-  std::string write(const TempFolder& into, const std::string& name) const {
-    into.write(name + "/config.json", config.dump());
-    return into.write(name + "/model.safetensors", safetensors_bytes(tensors, metadata))
-        .parent_path()
-        .string();
-  }
-};
-
-/// A tensor of a safetensors file, read without the library.
-struct StoredTensor {
-  std::vector<std::int64_t> shape;
-  std::vector<double> values;  // row-major, exact
-
-  double at(std::int64_t row, std::int64_t col) const {
-    return values[static_cast<std::size_t>(row * shape[1] + col)];
-  }
-};
-
-inline double half_value(std::uint16_t bits) {
-  const int sign = bits >> 15, exponent = bits >> 10 & 31, fraction = bits & 1023;
-  const double size =
-      exponent == 0 ? std::ldexp(fraction, -24) : std::ldexp(1024 + fraction, exponent - 25);
-  return sign == 1 ? -size : size;
-}
-
-inline double bfloat_value(std::uint16_t bits) {
-  const std::uint32_t wide = std::uint32_t{bits} << 16;
-  float value = 0;
-  std::memcpy(&value, &wide, sizeof value);
-  return value;
-}
-
-/// The header of a safetensors file without its __metadata__.
-inline json tensor_headers(const std::filesystem::path& path) {
-  const std::string file = read_file(path);
-  std::uint64_t length = 0;
-  std::memcpy(&length, file.data(), sizeof length);
-  json header = json::parse(file.substr(sizeof length, length));
-  header.erase("__metadata__");
-  return header;
-}
-
-inline StoredTensor stored_tensor(const std::filesystem::path& path, const std::string& name) {
-  const std::string file = read_file(path);
-  std::uint64_t length = 0;
-  std::memcpy(&length, file.data(), sizeof length);
-  const json entry = json::parse(file.substr(sizeof length, length)).at(name);
-  const std::string dtype = entry.at("dtype");
-  const std::size_t begin = sizeof length + length + entry.at("data_offsets")[0].get<std::size_t>();
-  const std::size_t end = sizeof length + length + entry.at("data_offsets")[1].get<std::size_t>();
-
-  StoredTensor tensor{.shape = entry.at("shape").get<std::vector<std::int64_t>>()};
-  for (std::size_t at = begin; at < end; at += dtype == "F32" ? 4 : 2) {
-    float single = 0;
-    std::uint16_t bits = 0;
-    if (dtype == "F32") {
-      std::memcpy(&single, file.data() + at, sizeof single);
-      tensor.values.push_back(single);
-    } else {
-      std::memcpy(&bits, file.data() + at, sizeof bits);
-      tensor.values.push_back(dtype == "F16" ? half_value(bits) : bfloat_value(bits));
-    }
-  }
-  return tensor;
 }
 
 }  // namespace attnscope::test

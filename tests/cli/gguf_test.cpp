@@ -1,5 +1,7 @@
 // One trained model in the form of transformers, of llama.cpp and of llama2.c: every command says
 // the same of each. And what the program says of GGUF files that it cannot use.
+#include <map>
+
 #include "attnscope/checkpoint/checkpoint.h"
 #include "tests/cli/command_line.h"
 #include "tests/support/gguf_writer.h"

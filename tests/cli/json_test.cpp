@@ -1,5 +1,8 @@
 // The JSON form: field names, conventions, and the same bytes every time.
+#include <cmath>
+
 #include "tests/cli/command_line.h"
+#include "tests/cli/tiny_llama.h"
 
 namespace attnscope::test {
 namespace {

@@ -1,4 +1,6 @@
 // No command writes over what it reads, whatever the file is called.
+#include <map>
+
 #include <gtest/gtest.h>
 
 #include "attnscope/cli/command_line.h"

@@ -1,5 +1,6 @@
 // --layers: which layers a range names.
 #include "tests/cli/command_line.h"
+#include "tests/cli/tiny_llama.h"
 
 namespace attnscope::test {
 namespace {

@@ -1,5 +1,6 @@
 // --layout: a checkpoint of any architecture, described in a file.
 #include "tests/cli/command_line.h"
+#include "tests/cli/tiny_llama.h"
 
 namespace attnscope::test {
 namespace {

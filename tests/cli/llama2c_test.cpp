@@ -2,10 +2,12 @@
 #include <bit>
 #include <functional>
 #include <limits>
+#include <map>
 
 #include "attnscope/checkpoint/checkpoint.h"
 #include "attnscope/tensor/decode.h"
 #include "tests/cli/command_line.h"
+#include "tests/support/safetensors_writer.h"
 
 namespace attnscope::test {
 namespace {

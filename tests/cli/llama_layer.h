@@ -6,6 +6,7 @@
 #include <array>
 
 #include "tests/cli/command_line.h"
+#include "tests/support/safetensors_writer.h"
 
 namespace attnscope::test {
 

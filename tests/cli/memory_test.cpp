@@ -2,6 +2,7 @@
 // in parts.
 #include "tests/cli/command_line.h"
 #include "tests/cli/llama_layer.h"
+#include "tests/cli/tiny_llama.h"
 
 namespace attnscope::test {
 namespace {

@@ -1,5 +1,8 @@
 // `spectrum --mla`, `--rank` and `--matrix kv`: what a smaller key/value cache would keep.
+#include <cstring>
+
 #include "tests/cli/command_line.h"
+#include "tests/cli/tiny_llama.h"
 
 namespace attnscope::test {
 namespace {

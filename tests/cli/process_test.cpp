@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "tests/cli/command_line.h"
+#include "tests/cli/tiny_llama.h"
 
 namespace attnscope::test {
 namespace {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "tests/cli/command_line.h"
+#include "tests/cli/tiny_llama.h"
 
 namespace attnscope::test {
 namespace {

@@ -1,6 +1,9 @@
 // What tests read of a report: the data in its page.
 #pragma once
 
+#include <cstring>
+#include <map>
+
 #include <zlib.h>
 
 #include "tests/cli/command_line.h"

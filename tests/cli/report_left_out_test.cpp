@@ -2,6 +2,7 @@
 // of one is a note, an entry that says why, and a command that brings it where one does.
 #include "tests/cli/attention_model.h"
 #include "tests/cli/report_file.h"
+#include "tests/cli/tiny_llama.h"
 #include "tests/support/shell_words.h"
 
 namespace attnscope::test {

@@ -5,6 +5,7 @@
 
 #include "tests/cli/attention_model.h"
 #include "tests/cli/report_file.h"
+#include "tests/cli/tiny_llama.h"
 #include "tests/support/shell_words.h"
 
 namespace attnscope::test {

@@ -1,8 +1,10 @@
 // Runs that are stopped at any moment, and go on where they were.
 #include <csignal>
+#include <random>
 #include <thread>
 
 #include "tests/cli/command_line.h"
+#include "tests/cli/tiny_llama.h"
 #include "tests/support/sqlite_query.h"
 
 namespace attnscope::test {

@@ -3,6 +3,7 @@
 #include <set>
 
 #include "tests/cli/command_line.h"
+#include "tests/cli/tiny_llama.h"
 
 namespace attnscope::test {
 namespace {

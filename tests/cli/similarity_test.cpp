@@ -2,6 +2,7 @@
 #include <limits>
 
 #include "tests/cli/command_line.h"
+#include "tests/cli/tiny_llama.h"
 
 namespace attnscope::test {
 namespace {

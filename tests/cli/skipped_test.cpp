@@ -4,6 +4,7 @@
 
 #include "attnscope/core/text.h"
 #include "tests/cli/command_line.h"
+#include "tests/cli/tiny_llama.h"
 
 namespace attnscope::test {
 namespace {

@@ -1,5 +1,7 @@
 // W_K over W_V of every checkpoint under tests/data against tests/golden/kv, which
 // tools/golden_null.py got from running the transformers modules.
+#include <cmath>
+
 #include "tests/cli/command_line.h"
 
 namespace attnscope::test {

@@ -3,10 +3,12 @@
 #include <chrono>
 #include <csignal>
 #include <map>
+#include <random>
 #include <set>
 
 #include "tests/cli/command_line.h"
 #include "tests/cli/llama_layer.h"
+#include "tests/cli/tiny_llama.h"
 #include "tests/support/sqlite_query.h"
 
 namespace attnscope::test {

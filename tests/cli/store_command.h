@@ -8,8 +8,6 @@
 
 namespace attnscope::test {
 
-inline constexpr int kUsage = 2, kIo = 3, kBadFile = 4, kUnsupported = 5;
-
 class CliStore : public testing::Test {
  protected:
   std::string store() const { return (folder_.path() / "rows.sqlite").string(); }

@@ -2,6 +2,7 @@
 // the repository: the tests are skipped without them.
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <filesystem>
 #include <set>
 

@@ -1,6 +1,7 @@
 // `weights` and `similarity` of every tiny checkpoint, and of trained ones, against
 // tests/golden/weights and tests/golden/similarity: float64 NumPy on matrices that the transformers
 // modules themselves show.
+#include <cmath>
 #include <filesystem>
 #include <map>
 #include <tuple>

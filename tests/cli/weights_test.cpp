@@ -1,7 +1,11 @@
 // `weights` as a whole command: rows, options, dtypes, what is skipped.
+#include <cstring>
 #include <limits>
+#include <map>
+#include <random>
 
 #include "tests/cli/command_line.h"
+#include "tests/cli/tiny_llama.h"
 
 namespace attnscope::test {
 namespace {

@@ -1,4 +1,5 @@
 // `--remote`: the same figures, with no more bytes than they need and none kept.
+#include "tests/cli/tiny_llama.h"
 #include "tests/support/test_hub.h"
 
 namespace attnscope::test {
