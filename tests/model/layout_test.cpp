@@ -3,18 +3,15 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
-#include "attnscope/model/inventory.h"
-#include "attnscope/model/model.h"
+#include "tests/model/described_model.h"
 #include "tests/support/expect_error.h"
 #include "tests/support/safetensors_writer.h"
-#include "tests/support/temp_folder.h"
 
-namespace attnscope {
+namespace attnscope::test {
 namespace {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
-using test::TempFolder;
 
 const fs::path kData = fs::path(ATTNSCOPE_SOURCE_DIR) / "tests" / "data";
 
@@ -26,13 +23,6 @@ json tiny_layout() {
           {"heads", 4},
           {"head_dim", 8}};
 }
-
-Model open_with(const fs::path& checkpoint, const json& layout) {
-  const TempFolder folder;
-  return Model::open(checkpoint, folder.write("layout.json", layout.dump()));
-}
-
-Inventory inventory_of(const Model& model) { return take_inventory(model, declared_copies(model)); }
 
 void expect_same_matrices(const Model& a, const Model& b) {
   ASSERT_EQ(a.dimensions().layers, b.dimensions().layers);
@@ -91,98 +81,12 @@ TEST(Layout, DescribesTensorsFusedInBlocksAndStoredInByOut) {
   expect_same_matrices(open_with(kData / "gpt2", layout), Model::open(kData / "gpt2"));
 }
 
-/// Q, K, V and O of each layer in one tensor of shape (4, D, D), D = 4.
-class StackedLayout : public ::testing::Test {
- protected:
-  StackedLayout() {
-    std::vector<test::TensorToWrite> tensors;
-    for (const char* name : {"blocks.0.attn.qkvo_w", "blocks.1.attn.qkvo_w"}) {
-      tensors.push_back(test::counting_tensor(name, {4, 4, 4}));
-    }
-    path_ = folder_.write("model.safetensors", test::safetensors_bytes(tensors));
-    layout_ = {{"schema", "attnscope-layout/1"},
-               {"layers", 2},
-               {"width", 4},
-               {"heads", 2},
-               {"head_dim", 2}};
-    for (int index = 0; index < 4; ++index) {
-      layout_["weights"].push_back({{"role", role_name(static_cast<Role>(index))},  // q, k, v, o
-                                    {"tensor", "blocks.{layer}.attn.qkvo_w"},
-                                    {"index", index}});
-    }
-  }
-
-  TempFolder folder_;
-  fs::path path_;
-  json layout_;
-};
-
-TEST_F(StackedLayout, ReadsEachSlice) {
-  const Model model = open_with(path_, layout_);
-  EXPECT_EQ(model.spec().architecture.name, "custom");
-  EXPECT_FALSE(model.has(Role::up));
-  EXPECT_TRUE(model.has(Role::qk));
-  for (int index = 0; index < 4; ++index) {
-    const auto matrix = decode<float>(model.weight(1, static_cast<Role>(index)).matrix);
-    ASSERT_EQ(matrix.rows(), 4);
-    ASSERT_EQ(matrix.cols(), 4);
-    EXPECT_EQ(matrix(0, 0), static_cast<float>(16 * index));
-    EXPECT_EQ(matrix(3, 2), static_cast<float>(16 * index + 14));
-  }
-}
-
-TEST_F(StackedLayout, ReadsEachSliceTransposed) {
-  for (auto& rule : layout_["weights"]) rule["storage"] = "in_by_out";
-  const Model model = open_with(path_, layout_);
-  EXPECT_EQ(decode<float>(model.weight(0, Role::value).matrix)(3, 2), 32 + 4 * 2 + 3);
-}
-
-TEST_F(StackedLayout, IsNamedByAllItsRoles) {
-  const Inventory inventory = inventory_of(open_with(path_, layout_));
-  ASSERT_EQ(inventory.tensors.size(), 2u);
-  EXPECT_EQ(inventory.tensors[1].role, "q+k+v+o");
-  EXPECT_EQ(inventory.tensors[1].layer, 1);
-  EXPECT_EQ(inventory.facts.attention_parameters, 128);
-  EXPECT_EQ(inventory.facts.parameters, 128);
-  EXPECT_EQ(inventory.facts.mlp_width, std::nullopt);
-}
-
-TEST_F(StackedLayout, RefusesSlicesAndShapesThatAreNotThere) {
-  const std::string place = path_.string() + ": tensor 'blocks.0.attn.qkvo_w'";
-  auto layout = layout_;
-  layout["weights"][3]["index"] = 4;
-  EXPECT_ERROR_SAYING(ErrorKind::format, open_with(path_, layout), place,
-                      "shape [4, 4, 4] has no slice 4");
-  layout = layout_;
-  layout["width"] = 8;
-  EXPECT_ERROR_SAYING(ErrorKind::format, open_with(path_, layout), place,
-                      "shape [4, 4, 4] is not the [any, 4, 8] that", "layout.json demands");
-  layout = layout_;
-  layout["weights"][0].erase("index");
-  EXPECT_ERROR_SAYING(ErrorKind::format, open_with(path_, layout), place, "is not the [4, 4] that");
-  layout = layout_;
-  layout["layers"] = 3;
-  EXPECT_EQ(open_with(path_, layout).weight(2, Role::query).missing,
-            "tensor 'blocks.2.attn.qkvo_w' is missing");
-}
-
-// One tensor for all layers: it belongs to none of them.
-TEST_F(StackedLayout, MayRepeatOneTensorInEveryLayer) {
-  for (auto& rule : layout_["weights"]) rule["tensor"] = "blocks.0.attn.qkvo_w";
-  const Inventory inventory = inventory_of(open_with(path_, layout_));
-  EXPECT_EQ(inventory.tensors[0].role, "q+k+v+o");
-  EXPECT_EQ(inventory.tensors[0].layer, std::nullopt);
-  EXPECT_EQ(inventory.tensors[1].role, "other");
-  EXPECT_EQ(inventory.facts.attention_parameters, 64);
-}
-
 TEST(Layout, ValuesMayHaveTheirOwnDimension) {
   const TempFolder folder;
   const fs::path path =
       folder.write("model.safetensors",
-                   test::safetensors_bytes(
-                       {test::counting_tensor("q", {4, 6}), test::counting_tensor("k", {2, 6}),
-                        test::counting_tensor("v", {3, 6}), test::counting_tensor("o", {6, 6})}));
+                   safetensors_bytes({counting_tensor("q", {4, 6}), counting_tensor("k", {2, 6}),
+                                      counting_tensor("v", {3, 6}), counting_tensor("o", {6, 6})}));
   json layout = {{"schema", "attnscope-layout/1"},
                  {"layers", 1},
                  {"width", 6},
@@ -284,91 +188,13 @@ TEST(Layout, MissingFileIsNamed) {
                       "absent/layout.json");
 }
 
-/// One layer of width 4 with 2 heads of 2, whose tensors count.
-json small_layout() {
-  return {
-      {"schema", "attnscope-layout/1"}, {"layers", 1}, {"width", 4}, {"heads", 2}, {"head_dim", 2}};
-}
-
-std::vector<float> bias_of(const Model& model, Role role) {
-  const Weight& weight = model.weight(0, role);
-  if (weight.bias == nullptr) return {};
-  const Matrix<float> column = decode<float>(weight.bias_column);
-  return {column.data(), column.data() + column.rows()};
-}
-
-TEST(Layout, BiasesAreFoundBesideTheirWeights) {
-  const struct {
-    std::string weight, bias;
-  } names[] = {{"attn.q.weight", "attn.q.bias"},
-               {"in_proj_weight", "in_proj_bias"},
-               {"q/kernel", "q/bias"},
-               {"attn.wq_w", "attn.wq_b"},
-               {"wq", "wq.bias"},
-               {"wq", "wq_bias"}};
-  for (const auto& [weight, bias] : names) {
-    SCOPED_TRACE(bias);
-    const TempFolder folder;
-    const auto path = folder.write("model.safetensors",
-                                   test::safetensors_bytes({test::counting_tensor(weight, {4, 4}),
-                                                            test::counting_tensor(bias, {4})}));
-    json layout = small_layout();
-    layout["weights"] = {{{"role", "q"}, {"tensor", weight}}};
-    const Model model = open_with(path, layout);
-    EXPECT_EQ(bias_of(model, Role::query), (std::vector<float>{0, 1, 2, 3}));
-    EXPECT_EQ(inventory_of(model).tensors[1].role, "q.bias");
-  }
-}
-
-TEST(Layout, ABiasMayHaveAnyName) {
-  const TempFolder folder;
-  const auto path = folder.write("model.safetensors",
-                                 test::safetensors_bytes({test::counting_tensor("wqk", {8, 4}),
-                                                          test::counting_tensor("shift.0", {8})}));
-  json layout = small_layout();
-  for (const char* role : {"q", "k"}) {
-    layout["weights"].push_back(
-        {{"role", role}, {"tensor", "wqk"}, {"fused", {"q", "k"}}, {"bias", "shift.{layer}"}});
-  }
-  const Model model = open_with(path, layout);
-  EXPECT_EQ(bias_of(model, Role::query), (std::vector<float>{0, 1, 2, 3}));
-  EXPECT_EQ(bias_of(model, Role::key), (std::vector<float>{4, 5, 6, 7}));
-
-  layout["weights"][0]["bias"] = "shfit.{layer}";
-  EXPECT_ERROR_SAYING(ErrorKind::format, open_with(path, layout), "tensor 'shfit.0' is missing",
-                      "layout.json");
-  layout["weights"][0]["bias"] = "wqk";
-  EXPECT_ERROR_SAYING(ErrorKind::format, open_with(path, layout), "shape [8, 4] is not the [8]");
-}
-
-TEST(Layout, BiasesOfAStackAreStacked) {
-  const TempFolder folder;
-  const auto path = folder.write(
-      "model.safetensors", test::safetensors_bytes({test::counting_tensor("qkv.weight", {3, 4, 4}),
-                                                    test::counting_tensor("qkv.bias", {3, 4})}));
-  json layout = small_layout();
-  int index = 0;
-  for (const char* role : {"q", "k", "v"}) {
-    layout["weights"].push_back({{"role", role}, {"tensor", "qkv.weight"}, {"index", index++}});
-  }
-  const Model model = open_with(path, layout);
-  EXPECT_EQ(bias_of(model, Role::query), (std::vector<float>{0, 1, 2, 3}));
-  EXPECT_EQ(bias_of(model, Role::value), (std::vector<float>{8, 9, 10, 11}));
-
-  const auto shared = folder.write(
-      "shared.safetensors", test::safetensors_bytes({test::counting_tensor("qkv.weight", {3, 4, 4}),
-                                                     test::counting_tensor("qkv.bias", {4})}));
-  EXPECT_ERROR_SAYING(ErrorKind::format, open_with(shared, layout), "shape [4] is not the [3, 4]");
-}
-
 TEST(Layout, AxesOfOneAtTheEndDoNotMatter) {
   const TempFolder folder;
-  const auto path =
-      folder.write("model.safetensors",
-                   test::safetensors_bytes({test::counting_tensor("q.weight", {4, 4, 1}),
-                                            test::counting_tensor("k.weight", {4, 4, 1, 1}),
-                                            test::counting_tensor("v.weight", {4, 4, 1}),
-                                            test::counting_tensor("o.weight", {2, 4, 4, 1})}));
+  const auto path = folder.write(
+      "model.safetensors",
+      safetensors_bytes(
+          {counting_tensor("q.weight", {4, 4, 1}), counting_tensor("k.weight", {4, 4, 1, 1}),
+           counting_tensor("v.weight", {4, 4, 1}), counting_tensor("o.weight", {2, 4, 4, 1})}));
   json layout = small_layout();
   layout["weights"] = {{{"role", "q"}, {"tensor", "q.weight"}},
                        {{"role", "k"}, {"tensor", "k.weight"}},
@@ -381,12 +207,12 @@ TEST(Layout, AxesOfOneAtTheEndDoNotMatter) {
   EXPECT_EQ(element(Role::value), 9);
   EXPECT_EQ(element(Role::output), 16 + 6);
 
-  const auto wrong = folder.write(
-      "wrong.safetensors", test::safetensors_bytes({test::counting_tensor("q.weight", {4, 4, 2})}));
+  const auto wrong = folder.write("wrong.safetensors",
+                                  safetensors_bytes({counting_tensor("q.weight", {4, 4, 2})}));
   layout["weights"] = {{{"role", "q"}, {"tensor", "q.weight"}}};
   EXPECT_ERROR_SAYING(ErrorKind::format, open_with(wrong, layout),
                       "shape [4, 4, 2] is not the [4, 4]");
 }
 
 }  // namespace
-}  // namespace attnscope
+}  // namespace attnscope::test
