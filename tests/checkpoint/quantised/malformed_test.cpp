@@ -2,150 +2,21 @@
 // that names the file, the tensor and the fault.
 #include <gtest/gtest.h>
 
-#include <cstring>
-#include <nlohmann/json.hpp>
-#include <string>
+#include <cstdint>
+#include <string_view>
 #include <vector>
 
-#include "attnscope/checkpoint/checkpoint.h"
 #include "attnscope/tensor/tensor_matrix.h"
+#include "tests/checkpoint/quantised/samples.h"
 #include "tests/support/expect_error.h"
-#include "tests/support/safetensors_writer.h"
-#include "tests/support/temp_folder.h"
 
-namespace attnscope {
+namespace attnscope::test {
 namespace {
 
-using nlohmann::json;
-using test::TensorToWrite;
-using Tensors = std::vector<TensorToWrite>;
-
-/// A sound weight of one method, and changes that make it a faulty one.
-struct Sample {
-  json config;
-  Tensors tensors;
-
-  Sample with(const char* key, json value) const {
-    Sample changed = *this;
-    changed.config[key] = std::move(value);
-    return changed;
-  }
-  Sample without(const std::string& name) const {
-    Sample changed = *this;
-    std::erase_if(changed.tensors,
-                  [&](const TensorToWrite& tensor) { return tensor.name == name; });
-    return changed;
-  }
-  Sample with_tensor(const TensorToWrite& tensor) const {
-    Sample changed = without(tensor.name);
-    changed.tensors.push_back(tensor);
-    return changed;
-  }
-};
-
-TensorToWrite zeros(std::string name, const std::string& dtype, Shape shape) {
-  return test::zero_tensor(std::move(name), dtype, dtype_info(*dtype_from_name(dtype)).bits,
-                           std::move(shape));
-}
-
-TensorToWrite text_tensor(std::string name, const std::string& text) {
-  return {std::move(name), "U8", {std::ssize(text)}, text};
-}
-
-TensorToWrite sizes(std::string name, const std::vector<std::int64_t>& values) {
-  std::string bytes(values.size() * 8, '\0');
-  std::memcpy(bytes.data(), values.data(), bytes.size());
-  return {std::move(name), "I64", {std::ssize(values)}, bytes};
-}
-
-TensorToWrite indices(std::string name, const std::vector<std::int32_t>& values) {
-  std::string bytes(values.size() * 4, '\0');
-  std::memcpy(bytes.data(), values.data(), bytes.size());
-  return {std::move(name), "I32", {std::ssize(values)}, bytes};
-}
-
-Sample fp8() {
-  return {{{"quant_method", "fp8"}, {"weight_block_size", {4, 4}}},
-          {zeros("a.weight", "F8_E4M3", {8, 6}), zeros("a.weight_scale_inv", "F32", {2, 2})}};
-}
-
-Sample gptq() {  // 16 inputs, 8 outputs, groups of 8
-  return {{{"quant_method", "gptq"}, {"bits", 4}, {"group_size", 8}},
-          {zeros("a.qweight", "I32", {2, 8}), zeros("a.qzeros", "I32", {2, 1}),
-           zeros("a.scales", "F16", {2, 8})}};
-}
-
-Sample awq() {
-  return {{{"quant_method", "awq"}, {"version", "gemm"}},
-          {zeros("a.qweight", "I32", {16, 2}), zeros("a.qzeros", "I32", {2, 2}),
-           zeros("a.scales", "F16", {2, 16})}};
-}
-
-const std::string kState = "a.weight.quant_state.bitsandbytes__nf4";
-
-json four_bit_state() {
-  return {{"quant_type", "nf4"}, {"blocksize", 16}, {"dtype", "float16"}, {"shape", {8, 6}}};
-}
-
-Sample four_bits(const json& state = four_bit_state()) {
-  return {{{"quant_method", "bitsandbytes"}},
-          {zeros("a.weight", "U8", {24, 1}), zeros("a.weight.absmax", "F32", {3}),
-           zeros("a.weight.quant_map", "F32", {16}), text_tensor(kState, state.dump())}};
-}
-
-Sample state_with(const char* key, json value) {
-  json state = four_bit_state();
-  state[key] = std::move(value);
-  return four_bits(state);
-}
-
-Sample nested() {
-  json state = four_bit_state();
-  state["nested_blocksize"] = 2;
-  state["nested_offset"] = 0.5;
-  return four_bits(state)
-      .with_tensor(zeros("a.weight.absmax", "U8", {3}))
-      .with_tensor(zeros("a.weight.nested_absmax", "F32", {2}))
-      .with_tensor(zeros("a.weight.nested_quant_map", "F32", {256}));
-}
-
-Sample int8() {
-  return {{{"quant_method", "bitsandbytes"}},
-          {zeros("a.weight", "I8", {4, 6}), zeros("a.SCB", "F32", {4}),
-           zeros("a.weight_format", "U8", {})}};
-}
-
-Sample packed(const json& changes = json::object()) {
-  json weights = {{"num_bits", 4},
-                  {"type", "int"},
-                  {"strategy", "group"},
-                  {"group_size", 8},
-                  {"symmetric", true}};
-  weights.update(changes);
-  return {{{"quant_method", "compressed-tensors"},
-           {"format", "pack-quantized"},
-           {"config_groups", {{"group_0", {{"targets", {"Linear"}}, {"weights", weights}}}}}},
-          {zeros("a.weight_packed", "I32", {4, 2}), zeros("a.weight_scale", "F16", {4, 2}),
-           sizes("a.weight_shape", {4, 16})}};
-}
-
-Sample mxfp4() {
-  return {{{"quant_method", "mxfp4"}},
-          {zeros("a_blocks", "U8", {2, 3, 2, 16}), zeros("a_scales", "U8", {2, 3, 2})}};
-}
-
-Checkpoint open_malformed(const Sample& sample, const test::TempFolder& folder) {
-  Checkpoint checkpoint =
-      Checkpoint::open(folder.write("model.safetensors", test::safetensors_bytes(sample.tensors)));
-  checkpoint.compose_quantised(sample.config["quant_method"].get<std::string>(),
-                               sample.config.dump(), "config.json");
-  return checkpoint;
-}
-
 TEST(QuantisedMalformed, TheSamplesAreSound) {
-  for (const Sample& sample :
+  for (const QuantisedSample& sample :
        {fp8(), gptq(), awq(), four_bits(), nested(), int8(), packed(), mxfp4()}) {
-    const test::TempFolder folder;
+    const TempFolder folder;
     const Checkpoint checkpoint = open_malformed(sample, folder);
     ASSERT_EQ(checkpoint.tensors().size(), 1u) << sample.config;
     EXPECT_NE(checkpoint.tensors()[0].view.source, nullptr);
@@ -155,7 +26,7 @@ TEST(QuantisedMalformed, TheSamplesAreSound) {
 TEST(QuantisedMalformed, EachIsRefusedInOneLine) {
   const struct {
     const char* fault;
-    Sample sample;
+    QuantisedSample sample;
     const char* place;  // the tensor, or the part of the file
     const char* said;
   } faults[] = {
@@ -276,7 +147,7 @@ TEST(QuantisedMalformed, EachIsRefusedInOneLine) {
   };
   for (const auto& each : faults) {
     SCOPED_TRACE(each.fault);
-    const test::TempFolder folder;
+    const TempFolder folder;
     const bool in_config = std::string_view(each.place) == "quantization_config";
     EXPECT_ERROR_SAYING(ErrorKind::format, open_malformed(each.sample, folder),
                         in_config ? "config.json" : "model.safetensors", each.place, each.said);
@@ -286,7 +157,7 @@ TEST(QuantisedMalformed, EachIsRefusedInOneLine) {
 TEST(QuantisedMalformed, VariantsThatAreNotReadAreNamed) {
   const struct {
     const char* variant;
-    Sample sample;
+    QuantisedSample sample;
     const char* said;
   } variants[] = {
       {"AWQ's other orders", awq().with("version", "gemv"), "AWQ's version 'gemv' is not read"},
@@ -302,7 +173,7 @@ TEST(QuantisedMalformed, VariantsThatAreNotReadAreNamed) {
   };
   for (const auto& each : variants) {
     SCOPED_TRACE(each.variant);
-    const test::TempFolder folder;
+    const TempFolder folder;
     EXPECT_ERROR_SAYING(ErrorKind::unsupported, open_malformed(each.sample, folder),
                         "model.safetensors", each.said);
   }
@@ -313,7 +184,7 @@ TEST(QuantisedMalformed, AnIndexOutOfRangeIsFoundWhereItIsUsed) {
   std::vector<std::int32_t> groups(16, 1);
   for (const std::int32_t wrong : {2, -1, INT32_MIN}) {
     groups[11] = wrong;
-    const test::TempFolder folder;
+    const TempFolder folder;
     const Checkpoint checkpoint =
         open_malformed(gptq().with_tensor(indices("a.g_idx", groups)), folder);
     EXPECT_ERROR_SAYING(ErrorKind::format, decode_exact(whole_matrix(checkpoint.tensors()[0].view)),
@@ -322,41 +193,5 @@ TEST(QuantisedMalformed, AnIndexOutOfRangeIsFoundWhereItIsUsed) {
   }
 }
 
-// A part of a checkpoint is enough for what it holds.
-TEST(QuantisedMalformed, AWeightWithAPartInAMissingShardIsLeftOut) {
-  const test::TempFolder folder;
-  Sample two = gptq();
-  for (TensorToWrite tensor : gptq().tensors) {
-    tensor.name[0] = 'b';
-    two.tensors.push_back(tensor);
-  }
-  folder.write("one.safetensors", test::safetensors_bytes(two.without("b.scales").tensors));
-  folder.write("model.safetensors.index.json",
-               R"({"weight_map": {"a.qweight": "one.safetensors", "a.qzeros": "one.safetensors",
-                   "a.scales": "one.safetensors", "b.qweight": "one.safetensors",
-                   "b.qzeros": "one.safetensors", "b.scales": "two.safetensors"}})");
-  Checkpoint checkpoint = Checkpoint::open(folder.path());
-  checkpoint.compose_quantised("gptq", two.config.dump(), "config.json");
-  EXPECT_NE(checkpoint.find("a.weight"), nullptr);
-  EXPECT_EQ(checkpoint.find("b.weight"), nullptr);
-  EXPECT_EQ(checkpoint.find("b.qweight"), nullptr);
-}
-
-TEST(QuantisedMalformed, WithoutAConfigurationThePartsSpeak) {
-  for (const Sample& sample : {fp8(), four_bits(), int8(), mxfp4()}) {
-    const test::TempFolder folder;
-    Checkpoint checkpoint = Checkpoint::open(
-        folder.write("model.safetensors", test::safetensors_bytes(sample.tensors)));
-    if (sample.config["quant_method"] == "fp8") {  // then blocks are of 128 x 128
-      EXPECT_ERROR_SAYING(ErrorKind::format, checkpoint.compose_quantised("", "", "config.json"),
-                          "[2, 2] is not the [1, 1]");
-      continue;
-    }
-    checkpoint.compose_quantised("", "", "config.json");
-    ASSERT_EQ(checkpoint.tensors().size(), 1u) << sample.config;
-    EXPECT_NE(checkpoint.tensors()[0].view.source, nullptr);
-  }
-}
-
 }  // namespace
-}  // namespace attnscope
+}  // namespace attnscope::test
