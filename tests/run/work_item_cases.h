@@ -1,0 +1,179 @@
+// A request for every analysis, and the work items that stand for it.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <random>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "attnscope/analyses/attention.h"
+#include "attnscope/analyses/circuits.h"
+#include "attnscope/analyses/mla.h"
+#include "attnscope/analyses/sequence_batches.h"
+#include "attnscope/analyses/similarity.h"
+#include "attnscope/analyses/spectrum.h"
+#include "attnscope/analyses/weights.h"
+#include "attnscope/commands/analyses.h"
+#include "attnscope/run/work_item.h"
+
+namespace attnscope::test {
+
+inline std::filesystem::path model_path(const std::string& name) {
+  return std::filesystem::path(ATTNSCOPE_SOURCE_DIR) / "tests/data" / name;
+}
+
+/// Two models of different families, each opened for itself.
+inline std::vector<Model> open_models() {
+  std::vector<Model> models;
+  models.push_back(Model::open(model_path("llama")));
+  models.push_back(Model::open(model_path("gpt2")));
+  return models;
+}
+
+/// One request, and the items that stand for it.
+struct WorkItemCase {
+  std::string name;
+  std::function<void(std::span<const Model>, RowSink&)> run;
+  Record parameters;
+  std::vector<Role> roles;
+  std::vector<std::int64_t> layers = {0, 1};
+  std::vector<TokenIds> sequences = {};  // of batches, which name no layer
+};
+
+/// The items of all models, layer by layer.
+inline std::vector<WorkItem> items_of(const WorkItemCase& asked, std::span<const Model> models) {
+  Plan plan{.analysis = find_analysis(asked.name), .parameters = asked.parameters};
+  for (std::size_t model = 0; model < models.size(); ++model) {
+    if (!asked.sequences.empty()) {
+      add_batches(plan, model, asked.sequences, asked.layers);
+      continue;
+    }
+    for (const std::int64_t layer : asked.layers) {
+      for (const Role role : asked.roles) {
+        if (models[model].describes(role)) plan.add(model, layer).role = role;
+      }
+      if (!asked.roles.empty()) continue;
+      plan.add(model, layer);
+      for (std::int64_t earlier = 0; earlier < layer; ++earlier) {
+        plan.add(model, layer).earlier_layer = earlier;
+      }
+    }
+  }
+  return plan.items;
+}
+
+/// As run_induction() draws them of 40 tokens, which is the vocabulary of both models.
+inline std::vector<TokenIds> repeated_tokens(std::size_t sequences, std::size_t block,
+                                             std::uint64_t seed) {
+  std::mt19937_64 generator(seed);
+  std::vector<TokenIds> out(sequences, TokenIds(2 * block));
+  for (TokenIds& ids : out) {
+    for (std::size_t at = 0; at < block; ++at) {
+      ids[at] = ids[at + block] = static_cast<std::int64_t>(generator() % 40);
+    }
+  }
+  return out;
+}
+
+inline std::vector<WorkItemCase> work_item_cases() {
+  const std::vector<double> energy = {0.5, 0.9};
+  const std::vector<Role> all = {Role::query, Role::key,  Role::value, Role::output, Role::gate,
+                                 Role::up,    Role::down, Role::qk,    Role::ov,     Role::kv};
+  const BinRule bins{.bins = 7, .range = ValueRange{-0.25, 0.5}};
+  const CircuitVariant folded{.fold_norm = FoldNorm::centred, .with_bias = true};
+  const Record folded_parameters = {
+      {"fold_norm", "centred"}, {"with_bias", true}, {"rope_offset", 0}};
+  Record circuits = {{"energy", energy}};
+  for (const auto& [name, value] : folded_parameters.fields()) circuits.add(name, value);
+  circuits.add("all_eigenvalues", false);
+  const std::vector<TokenIds> sequences = {{1, 2, 3, 4, 5}, {6, 7, 8, 9, 10}};
+  return {
+      {.name = "spectrum",
+       .run =
+           [=](auto models, RowSink& sink) {
+             run_spectrum(models,
+                          {.matrices = all,
+                           .per_head = true,
+                           .thresholds = energy,
+                           .ranks = {{.number = 3}, {.number = 0.25, .of_width = true}},
+                           .with_values = true},
+                          {}, sink);
+           },
+       .parameters = {{"energy", energy},
+                      {"values", true},
+                      {"rank", Value::List{"3", "0.25D"}},
+                      {"per_head", true}},
+       .roles = all},
+      {.name = "mla",
+       .run = [=](auto models,
+                  RowSink& sink) { run_mla(models, {.thresholds = energy}, {}, sink); },
+       .parameters = {{"energy", energy}},
+       .roles = {Role::query, Role::kv}},
+      {.name = "weights",
+       .run =
+           [=](auto models, RowSink& sink) {
+             run_weights(models, {.per_head = true, .with_histogram = true, .bins = bins}, {},
+                         sink);
+           },
+       .parameters = {{"per_head", true},
+                      {"histogram", true},
+                      {"bins", 7},
+                      {"range", Value::List{-0.25, 0.5}}},
+       .roles = {kProjections.begin(), kProjections.end()}},
+      {.name = "similarity",
+       .run =
+           [=](auto models, RowSink& sink) {
+             run_similarity(models, {.with_histogram = true, .bins = {.freedman_diaconis = true}},
+                            {}, sink);
+           },
+       .parameters = {{"histogram", true}, {"bins", "fd"}, {"range", nullptr}},
+       .roles = {Role::query, Role::key, Role::value}},
+      {.name = "head_overlap",
+       .run = [](auto models,
+                 RowSink& sink) { run_similarity(models, {.overlap = true}, {}, sink); },
+       .parameters = {},
+       .roles = {Role::query, Role::key, Role::value}},
+      {.name = "head_matrix",
+       .run =
+           [](auto models, RowSink& sink) {
+             run_similarity(models, {.head_matrix = HeadPlace{.layer = -1, .head = 1}}, {}, sink);
+           },
+       .parameters = {{"head", 1}},
+       .roles = {Role::query, Role::key, Role::value},
+       .layers = {1}},
+      {.name = "circuits",
+       .run =
+           [=](auto models, RowSink& sink) {
+             run_circuits(models, {.thresholds = energy, .variant = folded}, {}, sink);
+           },
+       .parameters = circuits,
+       .roles = {Role::qk, Role::ov}},
+      {.name = "composition",
+       .run =
+           [](auto models, RowSink& sink) {
+             run_composition(models, {.variant = {.fold_norm = FoldNorm::gain}}, {}, sink);
+           },
+       .parameters = {{"fold_norm", true}, {"with_bias", false}, {"rope_offset", 0}},
+       .roles = {}},
+      {.name = "attention",
+       .run =
+           [=](auto models, RowSink& sink) {
+             AttentionRequest request{.energy = 0.8};
+             request.sequences.resize(models.size(), sequences);
+             run_attention(models, request, {}, sink);
+           },
+       .parameters = {{"energy", 0.8}, {"without_first", false}},
+       .sequences = sequences},
+      {.name = "induction",
+       .run =
+           [](auto models, RowSink& sink) {
+             run_induction(models, {.sequences = 2, .block = 3, .seed = 5}, {}, sink);
+           },
+       .sequences = repeated_tokens(2, /*block=*/3, /*seed=*/5)},
+  };
+}
+
+}  // namespace attnscope::test
