@@ -254,4 +254,12 @@ double frobenius_norm(MatrixView<const double> matrix) {
   return largest * std::sqrt(sum);
 }
 
+Matrix<double> scaled_by_power_of_two(const Matrix<double>& matrix, int exponent) {
+  Matrix<double> out = converted<double>(matrix);
+  for (std::int64_t index = 0; index < out.rows() * out.cols(); ++index) {
+    out.data()[index] = std::ldexp(out.data()[index], exponent);
+  }
+  return out;
+}
+
 }  // namespace attnscope::test

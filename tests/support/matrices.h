@@ -50,6 +50,9 @@ Matrix<double> naive_product(MatrixView<const double> a, MatrixView<const double
 
 double frobenius_norm(MatrixView<const double> matrix);
 
+/// Every element times 2^exponent.
+Matrix<double> scaled_by_power_of_two(const Matrix<double>& matrix, int exponent);
+
 /// The same with elements of another type, rounded where they must be.
 template <class To, class From>
 Matrix<To> converted(const Matrix<From>& matrix) {
