@@ -16,7 +16,7 @@ import torch
 import transformers
 from golden_forward import FORWARD, load
 from golden_forward_cases import CASES
-from make_golden import observe
+from golden_observed import observe
 
 VARIANTS = (("llama", "linear"), ("llama", "llama3"), ("llama", "dynamic"), ("llama", "yarn"), ("llama", "yarn-mscale"),
             ("llama", "longrope"), ("phi3", "longrope"), ("gpt_neox", "dynamic"), ("gpt_neox", "yarn"))

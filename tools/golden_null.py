@@ -17,7 +17,8 @@ import numpy as np
 import torch
 import transformers
 from golden_models import CASES, build, save
-from make_golden import DATA, GOLDEN, as_text, energy_rank, load, observe, row, shortened, whole_matrix
+from golden_observed import observe, whole_matrix
+from make_golden import DATA, GOLDEN, as_text, energy_rank, load, row, shortened
 
 THRESHOLDS = (0.3, 0.6, 0.8, 0.9, 0.99)
 GRID = 400_000

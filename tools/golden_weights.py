@@ -18,7 +18,8 @@ import numpy as np
 import torch
 import transformers
 from golden_models import CASES, Case, build, save
-from make_golden import GOLDEN, Layer, load, observe, shortened, trained_case, whole_matrix
+from golden_observed import Layer, observe, whole_matrix
+from make_golden import GOLDEN, load, shortened, trained_case
 
 QUANTILES = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
 WEIGHT_BINS, WEIGHT_RANGE = 80, (-0.8, 0.8)

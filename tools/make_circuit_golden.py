@@ -16,12 +16,13 @@ import json
 import tempfile
 from pathlib import Path
 
-import make_golden
+import golden_observed
 import numpy as np
 import torch
 import transformers
 from golden_models import CASES, Case, build, save
-from make_golden import DATA, GOLDEN, PLACES, energy_rank, layers_as_executed, load, observe, questions
+from golden_observed import PLACES, layers_as_executed, observe, questions
+from make_golden import DATA, GOLDEN, energy_rank, load
 
 FOLDER = GOLDEN / "circuits"
 TRAINED = FOLDER / "trained"
@@ -39,10 +40,10 @@ def observe_biases(model: torch.nn.Module) -> list[dict[str, np.ndarray]]:
     places = PLACES[model.config.model_type]
     width = model.config.hidden_size
     biases = []
-    make_golden.RECORDER.reply = None
+    golden_observed.RECORDER.reply = None
     for layer in layers_as_executed(model, places.layer):
-        make_golden.run_attention(layer.get_submodule(places.attention), questions(width))
-        states = make_golden.RECORDER.states
+        golden_observed.run_attention(layer.get_submodule(places.attention), questions(width))
+        states = golden_observed.RECORDER.states
         biases.append({name: state[-1, :, 0, :].detach().numpy() for name, state in zip("qkv", states)})
     return biases
 

@@ -1,0 +1,226 @@
+"""What the layers of a transformers model do, as its own modules show it: one linear map for each head and matrix.
+
+Nothing is taken from how a tensor is stored: the model's own attention code is run on unit vectors, and what it hands to the
+attention function, head by head, is written down.
+"""
+
+import inspect
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from transformers import AttentionInterface
+
+
+# ---- Where each family keeps what ---------------------------------------------------------------------------------
+
+@dataclass(frozen=True)
+class Places:
+    """Module paths inside one layer. `attention` is the module whose forward splits heads and calls attention."""
+    layer: str  # class name
+    attention: str
+    output: str
+    up: str
+    down: str
+    gate: str | None = None
+    mlp: str = "mlp"
+
+
+def like_llama(layer: str) -> Places:
+    return Places(layer, "self_attn", "self_attn.o_proj", "mlp.up_proj", "mlp.down_proj", "mlp.gate_proj")
+
+
+def like_bert(layer: str) -> Places:
+    return Places(layer, "attention", "attention.output.dense", "intermediate.dense", "output.dense")
+
+
+PLACES = {
+    "bert": like_bert("BertLayer"),
+    "roberta": like_bert("RobertaLayer"),
+    "distilbert": Places("TransformerBlock", "attention", "attention.out_lin", "ffn.lin1", "ffn.lin2"),
+    "albert": Places("AlbertLayer", "attention", "attention.dense", "ffn", "ffn_output"),
+    "gpt2": Places("GPT2Block", "attn", "attn.c_proj", "mlp.c_fc", "mlp.c_proj"),
+    "gpt_neox": Places("GPTNeoXLayer", "attention", "attention.dense", "mlp.dense_h_to_4h", "mlp.dense_4h_to_h"),
+    "gpt_neo": Places("GPTNeoBlock", "attn.attention", "attn.attention.out_proj", "mlp.c_fc", "mlp.c_proj"),
+    "opt": Places("OPTDecoderLayer", "self_attn", "self_attn.out_proj", "fc1", "fc2"),
+    "llama": like_llama("LlamaDecoderLayer"),
+    "mistral": like_llama("MistralDecoderLayer"),
+    "qwen2": like_llama("Qwen2DecoderLayer"),
+    "qwen3": like_llama("Qwen3DecoderLayer"),
+    "gemma": like_llama("GemmaDecoderLayer"),
+    "gemma2": like_llama("Gemma2DecoderLayer"),
+    "gemma3_text": like_llama("Gemma3DecoderLayer"),
+    "phi": Places("PhiDecoderLayer", "self_attn", "self_attn.dense", "mlp.fc1", "mlp.fc2"),
+    # One module for both: its forward chunks the output into gate and up.
+    "phi3": Places("Phi3DecoderLayer", "self_attn", "self_attn.o_proj", "mlp.gate_up_proj", "mlp.down_proj",
+                   "mlp.gate_up_proj"),
+}
+ENCODERS = {"bert", "roberta", "distilbert", "albert"}
+
+
+# ---- Watching the modules -----------------------------------------------------------------------------------------
+
+class Recorder:
+    """Stands in for the attention function: keeps the per-head inputs, and returns the per-head outputs it is given."""
+
+    def __init__(self) -> None:
+        self.states: tuple[torch.Tensor, ...] = ()
+        self.reply: torch.Tensor | None = None  # (batch, tokens, heads, head_dim)
+
+    def __call__(self, module, query, key, value, *args, **kwargs):
+        self.states = (query, key, value)
+        if self.reply is None:
+            batch, heads, tokens, _ = query.shape
+            return query.new_zeros(batch, tokens, heads, value.shape[-1]), None
+        return self.reply, None
+
+
+RECORDER = Recorder()
+AttentionInterface.register("attnscope_recorder", RECORDER)
+
+
+def layers_as_executed(model, class_name: str) -> list[torch.nn.Module]:
+    """The layer modules in the order a forward pass enters them, so that shared ones appear once per use."""
+    order, hooks = [], []
+    for module in model.modules():
+        if type(module).__name__ == class_name:
+            hooks.append(module.register_forward_pre_hook(lambda entered, _: order.append(entered)))
+    model(input_ids=torch.tensor([[5, 6, 7]]))
+    for hook in hooks:
+        hook.remove()
+    return order
+
+
+def prepare_attention(attention: torch.nn.Module) -> None:
+    """Takes away what is not part of the projections: norms of q and k, and OPT's scaling of q before attention."""
+    for name in ("q_norm", "k_norm"):
+        if hasattr(attention, name):
+            setattr(attention, name, torch.nn.Identity())
+    attention.scaling = 1.0
+    if hasattr(attention, "_attn"):  # GPT-Neo computes attention itself, with the head axis before the tokens
+        attention._attn = lambda *states: (RECORDER(None, *states)[0].transpose(1, 2), None)
+
+
+def run_attention(attention: torch.nn.Module, inputs: torch.Tensor) -> None:
+    """inputs (batch, D): one-token sequences at position 0, where the rotation of rotary embeddings is the identity."""
+    accepted = inspect.signature(attention.forward).parameters
+    arguments = {"hidden_states": inputs[:, None, :], "attention_mask": None}
+    if "position_embeddings" in accepted:
+        rotated = getattr(attention, "rotary_ndims", getattr(attention, "head_dim", None))
+        arguments["position_embeddings"] = (inputs.new_ones(1, 1, rotated), inputs.new_zeros(1, 1, rotated))
+    attention(**arguments)
+
+
+def probe(size: int) -> np.ndarray:
+    return np.cos(1.7 * np.arange(size) + 0.3)
+
+
+def questions(size: int) -> torch.Tensor:
+    """Unit vectors, then the probe, then zero (whose answer is the bias)."""
+    return torch.from_numpy(np.vstack([np.eye(size), probe(size), np.zeros(size)]))
+
+
+@dataclass
+class Linear:
+    """A linear map as observed: its matrix (outputs, inputs) and, from a run of its own, what it makes of the probe."""
+    matrix: np.ndarray
+    probed: np.ndarray
+
+    @staticmethod
+    def observed(answers: torch.Tensor) -> "Linear":
+        answers = answers.detach().numpy()
+        return Linear.checked((answers[:-2] - answers[-1]).T, answers[-2] - answers[-1])
+
+    @staticmethod
+    def checked(matrix: np.ndarray, probed: np.ndarray) -> "Linear":
+        assert np.allclose(matrix @ probe(matrix.shape[1]), probed, rtol=0, atol=1e-12), "not linear as observed"
+        return Linear(matrix, probed)
+
+
+def observe_inputs(attention: torch.nn.Module, width: int) -> dict[str, list[Linear]]:
+    """W_Q, W_K, W_V, one map per head, as the model's own forward splits them."""
+    RECORDER.reply = None
+    run_attention(attention, questions(width))
+    return {name: [Linear.observed(states[:, head, 0, :]) for head in range(states.shape[1])]
+            for name, states in zip("qkv", RECORDER.states)}
+
+
+def observe_output(attention: torch.nn.Module, output: torch.nn.Module, heads: int, head_dim: int, width: int):
+    """W_O, one map per head: every head answers zero except the one asked about."""
+    seen = []
+    hook = output.register_forward_hook(lambda module, inputs, result: seen.append(result))
+    maps = []
+    for head in range(heads):
+        asked = questions(head_dim)
+        RECORDER.reply = asked.new_zeros(len(asked), 1, heads, head_dim)
+        RECORDER.reply[:, 0, head, :] = asked
+        run_attention(attention, asked.new_zeros(len(asked), width))
+        maps.append(Linear.observed(seen.pop().reshape(len(asked), -1)))
+    hook.remove()
+    return maps
+
+
+def observe_mlp(layer: torch.nn.Module, places: Places, width: int) -> dict[str, Linear]:
+    up = layer.get_submodule(places.up)(questions(width))
+    maps = {}
+    if places.gate == places.up:
+        gate, up = up.chunk(2, dim=-1)
+        maps["gate"] = Linear.observed(gate)
+    elif places.gate:
+        maps["gate"] = Linear.observed(layer.get_submodule(places.gate)(questions(width)))
+    maps["up"] = Linear.observed(up)
+    maps["down"] = Linear.observed(layer.get_submodule(places.down)(questions(up.shape[-1])))
+    if places.gate:
+        check_gate(layer.get_submodule(places.mlp), maps, width)
+    return maps
+
+
+def check_gate(mlp: torch.nn.Module, maps: dict[str, Linear], width: int) -> None:
+    """Gate and up have one shape: only the whole MLP tells which of them goes through the activation."""
+    activation = getattr(mlp, "act_fn", None) or mlp.activation_fn
+    gated = activation(torch.from_numpy(maps["gate"].probed)).numpy() * maps["up"].probed
+    expected = mlp(questions(width))[width].detach().numpy()
+    assert np.allclose(maps["down"].matrix @ gated, expected, rtol=0, atol=1e-12), "gate and up are mixed up"
+
+
+# ---- One layer ----------------------------------------------------------------------------------------------------
+
+@dataclass
+class Layer:
+    heads: dict[str, list[Linear]]  # q, o per query head; k, v per key/value head
+    mlp: dict[str, Linear]
+
+    def head_of_kv(self, query_head: int) -> int:
+        return query_head * len(self.heads["k"]) // len(self.heads["q"])
+
+
+def observe_layer(layer: torch.nn.Module, places: Places, width: int) -> Layer:
+    attention = layer.get_submodule(places.attention)
+    heads = observe_inputs(attention, width)
+    value_dim = len(heads["v"][0].probed)
+    heads["o"] = observe_output(attention, layer.get_submodule(places.output), len(heads["q"]), value_dim, width)
+    return Layer(heads, observe_mlp(layer, places, width))
+
+
+def observe(model: torch.nn.Module) -> list[Layer]:
+    places = PLACES[model.config.model_type]
+    executed = layers_as_executed(model, places.layer)
+    for layer in set(executed):
+        prepare_attention(layer.get_submodule(places.attention))
+    model.config._attn_implementation = "attnscope_recorder"
+    return [observe_layer(layer, places, model.config.hidden_size) for layer in executed]
+
+
+def whole_matrix(layer: Layer, name: str) -> np.ndarray:
+    if name in layer.mlp:
+        return layer.mlp[name].matrix
+    parts = [part.matrix for part in layer.heads[name]]
+    return np.hstack(parts) if name == "o" else np.vstack(parts)
+
+
+def circuits(layer: Layer) -> dict[str, list[np.ndarray]]:
+    """The D x D products, multiplied out: slow and plain, as a reference should be."""
+    q, k, v, o = (layer.heads[name] for name in "qkvo")
+    heads = range(len(q))
+    return {"qk": [q[h].matrix.T @ k[layer.head_of_kv(h)].matrix for h in heads],
+            "ov": [o[h].matrix @ v[layer.head_of_kv(h)].matrix for h in heads]}
