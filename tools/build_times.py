@@ -49,9 +49,11 @@ def build(folder):
     shutil.rmtree(ROOT / "web/dist", ignore_errors=True)
     folder.mkdir(parents=True)
     notes = folder / "times.txt"
-    configure = ["cmake", "--preset", "release", "-B", str(folder), f"-DATTNSCOPE_CARGO_FOLDER={folder}/cargo", f"-DATTNSCOPE_BUILD_TIMES={notes}"]
+    configure = ["cmake", "--preset", "release", "-B", str(folder), f"-DATTNSCOPE_CARGO_FOLDER={folder}/cargo",
+                 f"-DATTNSCOPE_BUILD_TIMES={notes}"]
     subprocess.run(configure, cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
-    subprocess.run(["cmake", "--build", str(folder), "--target", "attnscope", "--parallel"], cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
+    compile_all = ["cmake", "--build", str(folder), "--target", "attnscope", "--parallel"]
+    subprocess.run(compile_all, cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
     steps = [line.split("\t", 1) for line in notes.read_text().splitlines()]
     return cpu_seconds_of_children(), sorted(((float(seconds), name_of(step)) for seconds, step in steps), reverse=True)
 

@@ -34,7 +34,9 @@ MAY_INCLUDE["serve"] = set(MAY_INCLUDE)
 MAY_INCLUDE["cli"] = set(MAY_INCLUDE)
 
 # No type of a library in a public header; <nlohmann/json_fwd.hpp> names types without defining them.
-ONLY_IN_SOURCES = re.compile(r"<(nlohmann/json\.hpp|fmt/.*|cblas\.h|openblas_config\.h|sqlite3\.h|xxhash\.h|httplib\.h|curl/.*|openssl/.*)>")
+ONLY_IN_SOURCES = re.compile(
+    r"<(nlohmann/json\.hpp|fmt/.*|cblas\.h|openblas_config\.h|sqlite3\.h|xxhash\.h|httplib\.h|curl/.*|openssl/.*)>"
+)
 ONLY_IN_NUMERICS = re.compile(
     r'<(cblas\.h|openblas_config\.h|lapacke?\.h|hwy/.*)>|"attnscope/numerics/((\w+/)?kernels/.*|lapack(_calls)?\.h)"'
 )

@@ -19,9 +19,9 @@ STRINGS = [
 ]
 NUMBERS = [0, 1, 2, 3, -1, -(2**31), 2**31, 2**53, 2**63 - 1, 2**63, -(2**63) - 1, 2**64, 10**400, 0.0, -0.0, 0.5, 0.9, 1.0, 1e-320, 1e300,
            float("nan"), float("inf"), -float("inf"), 1j, True, False, fractions.Fraction(1, 3)]
-METHODS = ["__index__", "__int__", "__float__", "__str__", "__repr__", "__fspath__", "__iter__", "__len__", "__getitem__", "__bool__", "__eq__",
-           "__array__", "__dlpack__", "__dlpack_device__", "__array_interface__", "items", "keys", "state_dict", "to_str", "to_json_string",
-           "detach", "submit", "_core", "config"]
+METHODS = ["__index__", "__int__", "__float__", "__str__", "__repr__", "__fspath__", "__iter__", "__len__", "__getitem__",
+           "__bool__", "__eq__", "__array__", "__dlpack__", "__dlpack_device__", "__array_interface__", "items", "keys",
+           "state_dict", "to_str", "to_json_string", "detach", "submit", "_core", "config"]
 DTYPES = ["f2", "f4", "f8", "g", ">f4", "i1", "i4", "u8", "?", "c8", "O", "U3", "S2", "M8[s]", "V4", "f4,i2"]
 SIZES = [0, 1, 1, 2, 3, 5, 17, 64]
 
@@ -82,9 +82,9 @@ def hostile(chance, depth=2):
     if kind == 8:
         return array(chance)
     if kind == 9:
-        return chance.choice([slice(None), slice(0, 2), slice(-1, None, -1), slice("a"), slice(None, 10**30), range(3), range(0), range(5, 0, -1),
-                              range(2**62), pathlib.Path("x"), np.float32(1), np.int8(-3), np.str_("q"), np.bool_(True), bytearray(b"q"), b"q",
-                              frozenset({1}), iter([1, 2]), type, len, ..., NotImplemented])
+        return chance.choice([slice(None), slice(0, 2), slice(-1, None, -1), slice("a"), slice(None, 10**30), range(3), range(0),
+                              range(5, 0, -1), range(2**62), pathlib.Path("x"), np.float32(1), np.int8(-3), np.str_("q"),
+                              np.bool_(True), bytearray(b"q"), b"q", frozenset({1}), iter([1, 2]), type, len, ..., NotImplemented])
     items = [hostile(chance, depth - 1) for _ in range(chance.choice([0, 1, 1, 2, 3, 30]))]
     if kind == 10:
         return tuple(items)
@@ -108,7 +108,8 @@ def mutated(chance, text):
             digits = [index for index, letter in enumerate(text) if letter.isdigit()]
             if digits:
                 place = chance.choice(digits)
-                text = text[:place] + chance.choice(["-1", "0", "7", "99999999999", "4.5", "null", '"q"', "18446744073709551616"]) + text[place + 1:]
+                other = chance.choice(["-1", "0", "7", "99999999999", "4.5", "null", '"q"', "18446744073709551616"])
+                text = text[:place] + other + text[place + 1:]
     return text
 
 
@@ -129,5 +130,6 @@ def mutated_json(chance, text):
             if isinstance(holder, dict) and chance.random() < 0.3:
                 holder.pop(key, None)
             else:
-                holder[key] = chance.choice([None, True, -1, 0, 1, 3, 10**6, 10**12, 2**63, 1e300, -0.5, "", "q", "x" * 1000, [], {}, [1], {"a": 1}])
+                holder[key] = chance.choice([None, True, -1, 0, 1, 3, 10**6, 10**12, 2**63, 1e300, -0.5, "", "q", "x" * 1000, [], {}, [1],
+                                             {"a": 1}])
     return json.dumps(whole)

@@ -25,8 +25,8 @@ struct CircuitFactors {
 /// QK_h = W_Q,hᵀ W_K,g or OV_h = W_O,h W_V,g with r = d or d_v; views into `weights`.
 CircuitFactors head_factors(const CircuitWeights& weights, std::int64_t query_head);
 
-/// W̄, (G d, D) or (G d_v, D): the left factor of the sum over heads, in which query heads that read
-/// one key/value head are added. Its right factor is all of `weights.right`.
+/// W̄, (G d, D) or (G d_v, D): the left factor of the sum over heads, in which query heads that
+/// read one key/value head are added. Its right factor is all of `weights.right`.
 Matrix<double> summed_left_factor(const CircuitWeights& weights);
 
 }  // namespace attnscope

@@ -232,8 +232,9 @@ def sgesdd(folder, tensors):
     return timed(lambda: sum(values_of(matrix) for matrix in matrices))
 
 
-FUNCTIONS = {function.__name__: function for function in (svdvals, svd, gpt2_layer, bert_layers, attention_maps, forward_maps, attention_ranks,
-                                                      factored_matrices, composition_scores, sgesdd)}
+FUNCTIONS = {function.__name__: function
+             for function in (svdvals, svd, gpt2_layer, bert_layers, attention_maps, forward_maps, attention_ranks, factored_matrices,
+                              composition_scores, sgesdd)}
 
 if __name__ == "__main__":
     for line in sys.stdin:

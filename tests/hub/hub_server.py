@@ -5,8 +5,9 @@
 
 FOLDER/models/ORG/NAME/REVISION/FILES (or NAME/REVISION for models without an organisation) is what it offers; a revision's
 slashes are written as `%2F`. FOLDER/faults.json says what goes wrong: a list of {"match": part of "METHOD PATH", "times": how
-often (absent: always), "after": how often not, before that, and one of "status" with "headers", "cut" (bytes after which the connection ends), "ignore_range",
-"gzip", "wrong_size", "wrong_bytes", "delay" (seconds before each megabyte), "redirect" (a path of the hub)}. It is read at every request.
+often (absent: always), "after": how often not, before that, and one of "status" with "headers", "cut" (bytes after which the
+connection ends), "ignore_range", "gzip", "wrong_size", "wrong_bytes", "delay" (seconds before each megabyte), "redirect" (a path of
+the hub)}. It is read at every request.
 FOLDER/log.jsonl gets a line for each request: host, method, path, authorization, range, status and bytes of the body that were sent.
 
 Prints the address of the hub, 127.0.0.1. Large files are redirected to the same server's other port by another name, localhost.
@@ -173,9 +174,11 @@ class Handler(http.server.BaseHTTPRequestHandler):
                                     **({"lfs": {"oid": etag, "size": size, "pointerSize": 130}} if len(etag) == 64 else {})}
                                    for name, size, etag in facts])
         commit = self.repositories.commit_of(repo, revision)
-        siblings = [{"rfilename": name, "size": size, "blobId": etag[:40], **({"lfs": {"sha256": etag, "size": size, "pointerSize": 130}} if len(etag) == 64 else {})}
+        siblings = [{"rfilename": name, "size": size, "blobId": etag[:40],
+                     **({"lfs": {"sha256": etag, "size": size, "pointerSize": 130}} if len(etag) == 64 else {})}
                     for name, size, etag in facts]
-        self.give_json({"id": repo, "modelId": repo, "sha": commit, "siblings": siblings, "private": False, "tags": [], "downloads": 0, "likes": 0})
+        self.give_json({"id": repo, "modelId": repo, "sha": commit, "siblings": siblings, "private": False, "tags": [], "downloads": 0,
+                        "likes": 0})
 
     def resolve(self, path):
         repo, _, rest = path.partition("/resolve/")

@@ -36,10 +36,11 @@ TEST(ChartFiles, AreWhatTheScriptDrawsOfAReport) {
   const auto charts = drawn(R"(
     globalThis.attnscope_charts = (results, values, maps) => {
       const {schema, seconds, models} = JSON.parse(results);
-      const vega_lite = {$schema: "s", mark: "line", data: {values: [seconds, 0.1]}, a: models[0].name};
+      const data = {values: [seconds, 0.1]}, pixels = [values.byteLength, ...new Uint8Array(maps)];
+      const vega_lite = {$schema: "s", mark: "line", data, a: models[0].name};
       return JSON.stringify([
         {name: "layer-0_q", title: "t", vega_lite, svg: `<svg>${schema}</svg>`},
-        {name: "maps", title: "t", vega_lite: {}, svg: String([values.byteLength, ...new Uint8Array(maps)])}
+        {name: "maps", title: "t", vega_lite: {}, svg: String(pixels)}
       ]);
     };)");
   ASSERT_EQ(charts.size(), 2u);

@@ -112,7 +112,10 @@ constexpr std::string_view kBusy = R"(
     const found = new Map();
     for (const row of rows) found.set(row.name, new Float32Array(first.slice(0, 256)));
     const cells = rows.map(({name, ...rest}) => ({...rest, name: name.replace(/a(.)/g, "<$1>")}));
-    class Tree { constructor(children) { this.children = children; } *each() { yield* this.children; } }
+    class Tree {
+      constructor(children) { this.children = children; }
+      *each() { yield* this.children; }
+    }
     const tree = new Tree(cells.map((cell) => new Tree([cell, () => tree])));
     return JSON.stringify([...tree.each()].flatMap((one) => [...one.each()])) + found.size;
   })";

@@ -170,9 +170,9 @@ TEST(Tokenizer, SaysWhatIsWrongWithAFile) {
        "qqqqq"},
       {"a merge of three tokens", with(sound, R"("merges":[)", R"("merges":[["a","b","c"],)"), ""},
       {"a regular expression that is none",
-       with(
-           sound, R"("pre_tokenizer":{"type":"ByteLevel")",
-           R"("pre_tokenizer":{"type":"Split","pattern":{"Regex":"("},"behavior":"Isolated","invert":false},"x":{"y":"")"),
+       with(sound, R"("pre_tokenizer":{"type":"ByteLevel")",
+            R"("pre_tokenizer":{"type":"Split","pattern":{"Regex":"("},)"
+            R"("behavior":"Isolated","invert":false},"x":{"y":"")"),
        ""},
   };
   for (const auto& wrong : files) {

@@ -120,17 +120,17 @@ TEST(PyTorch, HyperparametersBecomeAConfig) {
         .config;
   };
   const std::string infinite = std::string("G\x7f\xf0", 3) + std::string(6, '\0');
-  EXPECT_EQ(
-      nlohmann::json::parse(
-          config_of(pickled_dict({{"model_class", pickled("a.b.GPT2Core")},
-                                  {"num_layers", pickled(4)},
-                                  {"best", infinite},
-                                  {"none", "N"},
-                                  {"on", "\x88"},
-                                  {"sizes", pickled_list({pickled(1), pickled("x")})}}))
-              .value()),
-      nlohmann::json::parse(
-          R"({"architectures": ["GPT2Core"], "model_class": "a.b.GPT2Core", "num_layers": 4, "best": null, "none": null, "on": true, "sizes": [1, "x"]})"));
+  EXPECT_EQ(nlohmann::json::parse(
+                config_of(pickled_dict({{"model_class", pickled("a.b.GPT2Core")},
+                                        {"num_layers", pickled(4)},
+                                        {"best", infinite},
+                                        {"none", "N"},
+                                        {"on", "\x88"},
+                                        {"sizes", pickled_list({pickled(1), pickled("x")})}}))
+                    .value()),
+            nlohmann::json::parse(
+                R"({"architectures": ["GPT2Core"], "model_class": "a.b.GPT2Core", "num_layers": 4,
+              "best": null, "none": null, "on": true, "sizes": [1, "x"]})"));
   EXPECT_EQ(config_of(pickled_dict({{"num_layers", pickled(4)}})), std::nullopt);
   EXPECT_EQ(config_of(pickled(4)), std::nullopt);
   // It ends where a value is part of itself.
