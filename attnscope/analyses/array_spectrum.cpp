@@ -5,8 +5,6 @@
 
 #include "attnscope/analyses/singular_outcome.h"
 #include "attnscope/analyses/weight_spectrum.h"
-#include "attnscope/analysis/spectrum.h"
-#include "attnscope/core/error.h"
 #include "attnscope/run/lent_team.h"
 #include "attnscope/run/rows.h"
 
@@ -15,20 +13,6 @@ namespace {
 
 /// In place of a model and of a tensor: an array has no name of its own.
 constexpr const char* kName = "array";
-
-SpectrumFields requested_fields(const SpectrumRequest& request) {
-  SpectrumFields wanted{.thresholds = request.thresholds, .with_values = request.with_values};
-  for (const Rank& rank : request.ranks) {
-    if (rank.of_width) {
-      throw Error(ErrorKind::usage, {.parameter = "rank",
-                                     .problem = "'" + rank.text() +
-                                                "' is a share of a model's width, which an array "
-                                                "has not; name a number"});
-    }
-    wanted.ranks.push_back({rank.text(), rank.resolve(/*width=*/0)});
-  }
-  return wanted;
-}
 
 Outcome spectrum_of(const TensorView& matrix, const SpectrumFields& wanted,
                     const Compute& compute) {
@@ -43,13 +27,14 @@ Outcome spectrum_of(const TensorView& matrix, const SpectrumFields& wanted,
 
 }  // namespace
 
-void run_array_spectrum(const TensorView& matrix, const SpectrumRequest& request,
-                        const Context& context, RowSink& sink) {
-  const SpectrumFields wanted = requested_fields(request);
+void run_array_spectrum(const TensorView& matrix, const Record& options, const Context& context,
+                        RowSink& sink) {
+  refuse_ranks_by_width(options, "an array");
+  const SpectrumFields wanted = spectrum_fields(options, /*width=*/0);
   const std::int64_t bytes = matrix.element_count() * dtype_info(matrix.dtype).bits / 8;
   ReportHead head{.command = "spectrum",
                   .models = {{{"name", kName}, {"bytes", bytes}}},
-                  .parameters = spectrum_parameters(request)};
+                  .parameters = options};
   head.parameters.add("tensor", kName);
   sink.begin(head);
   LentTeam team(context);

@@ -238,11 +238,9 @@ const Analysis& attention_analysis() {
 
 void run_attention(std::span<const Model> models, const AttentionRequest& request,
                    const Context& context, RowSink& sink) {
-  Plan plan{.analysis = &attention_analysis(),
-            .parameters = {{"energy", request.energy},
-                           {"without_first", request.without_first},
-                           {"layers", request.layers.parameter()},
-                           {"tokens_hash", hash_of(request.sequences)}}};
+  Plan plan{.analysis = &attention_analysis(), .parameters = request.options};
+  plan.parameters.add("layers", request.layers.parameter())
+      .add("tokens_hash", hash_of(request.sequences));
   const ReadyModels ready(models, context);
   for (std::size_t index = 0; index < models.size(); ++index) {
     const Model& model = models[index];

@@ -20,8 +20,9 @@ struct AttentionRequest {
   std::vector<std::vector<TokenIds>> sequences;  // of each model, all of one length
   Record text;                                   // what the report says of where they come from
   LayerSelection layers;
-  double energy = 0.9;         // of rank and columns
-  bool without_first = false;  // key 0 is left out of them
+  /// What is asked of each map: "energy", the share of ranks and columns, and "without_first",
+  /// whether key 0 is left out of them.
+  Record options;
 };
 
 /// One pass over a batch of sequences, whose maps are measured as they appear.

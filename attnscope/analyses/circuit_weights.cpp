@@ -79,23 +79,15 @@ KeyTurn key_turn(const Model& model, std::int64_t layer, std::int64_t offset) {
 
 }  // namespace
 
-void add_variant_parameters(Record& parameters, const CircuitVariant& variant) {
-  const bool centred = variant.fold_norm == FoldNorm::centred;
-  parameters
-      .add("fold_norm", centred ? Value("centred") : Value(variant.fold_norm == FoldNorm::gain))
-      .add("with_bias", variant.with_bias)
-      .add("rope_offset", variant.rope_offset);
-}
-
-CircuitVariant variant_of(const Record& parameters) {
-  const Value* fold = parameters.find("fold_norm");
+CircuitVariant variant_of(const Record& options) {
+  const Value* fold = options.find("fold_norm");
   if (fold == nullptr) refuse_field("fold_norm");
   const bool* gain = fold->get<bool>();
   return {.fold_norm = gain == nullptr ? FoldNorm::centred
                        : *gain         ? FoldNorm::gain
                                        : FoldNorm::none,
-          .with_bias = expect<bool>(parameters, "with_bias"),
-          .rope_offset = expect<std::int64_t>(parameters, "rope_offset")};
+          .with_bias = expect<bool>(options, "with_bias"),
+          .rope_offset = expect<std::int64_t>(options, "rope_offset")};
 }
 
 void check_variant(const Model& model, const CircuitVariant& variant) {

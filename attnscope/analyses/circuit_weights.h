@@ -19,9 +19,9 @@ struct CircuitVariant {
   std::int64_t rope_offset = 0;         // key position − query position, in tokens
 };
 
-/// To the parameters of an item, and back.
-void add_variant_parameters(Record& parameters, const CircuitVariant& variant);
-CircuitVariant variant_of(const Record& parameters);
+/// The variant of these options: "fold_norm" (false, true or "centred"), "with_bias" and
+/// "rope_offset".
+CircuitVariant variant_of(const Record& options);
 
 /// Throws Error(usage) for a rotary offset of a model without rotary positions, or folding where
 /// the architecture names no norm; Error(unsupported) for a rotary scaling that is not computed.

@@ -156,27 +156,28 @@ const Analysis& circuits_analysis() {
 }
 
 Record circuits_parameters(const CircuitsRequest& request) {
-  Record parameters = {{"energy", request.thresholds},
-                       {"circuit", roles_value(request.circuits)},
-                       {"layers", request.layers.parameter()}};
-  add_variant_parameters(parameters, request.variant);
-  return parameters.add("all_eigenvalues", request.all_eigenvalues)
-      .add("composition", request.composition);
+  Record parameters;
+  for (const auto& [name, value] : request.options.fields()) {
+    parameters.add(name, value);
+    if (name != "energy") continue;
+    parameters.add("circuit", roles_value(request.circuits))
+        .add("layers", request.layers.parameter());
+  }
+  return parameters.add("composition", request.composition);
 }
 
 void run_circuits(std::span<const Model> models, const CircuitsRequest& request,
                   const Context& context, RowSink& sink) {
   const auto circuits = select_circuits(models, request);
+  const CircuitVariant variant = variant_of(request.options);
   for (std::size_t index = 0; index < models.size(); ++index) {
-    check_variant(models[index], request.variant);
+    check_variant(models[index], variant);
     const auto& own = circuits[index];
     if (own.empty()) sink.add_note(models[index].name() + " has none of these circuits");
     const bool qk = std::find(own.begin(), own.end(), Role::qk) != own.end();
     if (qk && models[index].norms_queries()) sink.add_note(query_norm_note(models[index]));
   }
-  Plan plan{.analysis = &circuits_analysis(), .parameters = {{"energy", request.thresholds}}};
-  add_variant_parameters(plan.parameters, request.variant);
-  plan.parameters.add("all_eigenvalues", request.all_eigenvalues);
+  Plan plan{.analysis = &circuits_analysis(), .parameters = request.options};
   add_layers(plan, models, circuits, request.layers);
   run_plan(plan, sources_of(models),
            {.command = "circuits", .parameters = circuits_parameters(request)}, context, sink);

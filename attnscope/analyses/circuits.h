@@ -17,13 +17,13 @@ namespace attnscope {
 struct CircuitsRequest {
   std::vector<Role> circuits;  // of qk and ov; empty: those that each model has
   LayerSelection layers;
-  std::vector<double> thresholds = {0.9, 0.99};  // ascending, each in (0, 1)
-  CircuitVariant variant;
-  bool composition = false;      // pairs of heads instead of heads
-  bool all_eigenvalues = false;  // copying scores of sums over heads above order 1024 too
+  /// What is asked of each: "energy", thresholds ascending, each in (0, 1); what variant_of()
+  /// reads; "all_eigenvalues", copying scores of sums over heads above order 1024 too.
+  Record options;
+  bool composition = false;  // pairs of heads instead of heads
 };
 
-/// The report's parameters, which say the variant.
+/// The report's parameters, which say all of it.
 Record circuits_parameters(const CircuitsRequest& request);
 
 const Analysis& circuits_analysis();

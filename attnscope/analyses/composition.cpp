@@ -241,16 +241,19 @@ const Analysis& composition_analysis() {
 
 void run_composition(std::span<const Model> models, const CircuitsRequest& request,
                      const Context& context, RowSink& sink) {
-  refuse_bias(request.variant);
+  const CircuitVariant variant = variant_of(request.options);
+  refuse_bias(variant);
   Plan plan{.analysis = &composition_analysis()};
-  add_variant_parameters(plan.parameters, request.variant);
+  for (const char* name : {"fold_norm", "with_bias", "rope_offset"}) {
+    plan.parameters.add(name, *request.options.find(name));
+  }
   for (std::size_t index = 0; index < models.size(); ++index) {
     const Model& model = models[index];
     if (!model.has(Role::qk) || !model.has(Role::ov)) {
       throw Error(ErrorKind::usage, {.parameter = "composition",
                                      .problem = model.name() + " has not all of q, k, v and o"});
     }
-    check_variant(model, request.variant);
+    check_variant(model, variant);
     if (model.norms_queries()) sink.add_note(query_norm_note(model));
     const auto layers = request.layers.resolve(model.dimensions().layers, model.name());
     for (std::size_t later = 0; later < layers.size(); ++later) {

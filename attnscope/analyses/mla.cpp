@@ -141,12 +141,13 @@ void run_mla(std::span<const Model> models, const SpectrumRequest& request, cons
                    .problem = model.name() + " has no '" + std::string(role_name(role)) + "'"});
     }
   }
-  Plan plan{.analysis = &mla_analysis(), .parameters = {{"energy", request.thresholds}}};
+  const auto& thresholds = expect_vector<double>(request.options, "energy");
+  Plan plan{.analysis = &mla_analysis(), .parameters = {{"energy", thresholds}}};
   add_layers(plan, models, std::vector(models.size(), roles), request.layers);
   run_plan(plan, sources_of(models),
            {.command = "spectrum",
             .parameters = {{"mla", true},
-                           {"energy", request.thresholds},
+                           {"energy", thresholds},
                            {"layers", request.layers.parameter()}}},
            context, sink);
 }

@@ -21,8 +21,8 @@ const Analysis& mla_analysis();
 
 /// One row for each layer: for W_Q (`query`) and for W_K over W_V (`kv`) the energy kept at the
 /// choice's rank, as it is and at the same share of the model's width, and the ranks that the
-/// request's thresholds need. Uses the request's layers and thresholds. A model's entry also says
-/// the bytes that its KV cache would take, null for models that are not causal.
+/// thresholds among the options need. Uses the request's layers and thresholds. A model's entry
+/// also says the bytes that its KV cache would take, null for models that are not causal.
 void run_mla(std::span<const Model> models, const SpectrumRequest& request, const Context& context,
              RowSink& sink);
 

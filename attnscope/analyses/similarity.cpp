@@ -176,10 +176,7 @@ Plan plan_of(const SimilarityRequest& request) {
             .parameters = {{"head", request.head_matrix->head}}};
   }
   if (request.overlap) return {.analysis = &head_overlap_analysis()};
-  Plan plan{.analysis = &similarity_analysis(),
-            .parameters = {{"histogram", request.with_histogram}}};
-  if (request.with_histogram) add_bin_parameters(plan.parameters, request.bins);
-  return plan;
+  return {.analysis = &similarity_analysis(), .parameters = request.options};
 }
 
 ReportHead similarity_head(const SimilarityRequest& request, std::span<const Role> matrices,

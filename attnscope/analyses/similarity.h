@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "attnscope/analyses/selection.h"
-#include "attnscope/analysis/histogram.h"
 #include "attnscope/results/sink.h"
 #include "attnscope/run/analysis.h"
 #include "attnscope/run/context.h"
@@ -24,8 +23,7 @@ struct HeadPlace {
 struct SimilarityRequest {
   std::vector<Role> matrices;  // of q, k, v; empty: those
   LayerSelection layers;
-  bool with_histogram = false;
-  BinRule bins{.bins = 100, .range = ValueRange{-0.4, 0.4}};
+  Record options;                        // of cosines: what bins_of() reads
   bool overlap = false;                  // the overlap of heads instead of cosines
   std::optional<HeadPlace> head_matrix;  // the cosines of one head's rows instead
 };

@@ -11,11 +11,11 @@
 #include "attnscope/analyses/circuit_weights.h"
 #include "attnscope/analyses/estimates.h"
 #include "attnscope/analyses/read_weight.h"
+#include "attnscope/analyses/requested_rank.h"
 #include "attnscope/analyses/singular_outcome.h"
 #include "attnscope/analyses/weight_spectrum.h"
 #include "attnscope/analysis/circuit.h"
 #include "attnscope/analysis/heads.h"
-#include "attnscope/analysis/spectrum.h"
 #include "attnscope/core/error.h"
 #include "attnscope/core/text.h"
 #include "attnscope/numerics/products/factored_product_batch.h"
@@ -26,18 +26,14 @@
 namespace attnscope {
 namespace {
 
-/// What an item's parameters say of the fields of its rows.
-SpectrumFields fields_wanted(const Record& parameters, std::int64_t width) {
-  SpectrumFields wanted{.thresholds = expect_vector<double>(parameters, "energy"),
-                        .with_values = expect<bool>(parameters, "values")};
-  const Value* ranks = parameters.find("rank");
-  if (ranks == nullptr) return wanted;
-  for (const Value& text : expect<Value::List>(*ranks, "rank")) {
-    const Rank rank = parse_rank(expect<std::string>(text, "rank"));
-    if (rank.of_width && width == 0) refuse_field("rank");
-    wanted.ranks.push_back({rank.text(), rank.resolve(width)});
+std::vector<Rank> ranks_of(const Record& options) {
+  std::vector<Rank> ranks;
+  const Value* asked = options.find("rank");
+  if (asked == nullptr) return ranks;
+  for (const Value& text : expect<Value::List>(*asked, "rank")) {
+    ranks.push_back(parse_rank(expect<std::string>(text, "rank")));
   }
-  return wanted;
+  return ranks;
 }
 
 bool spectrum_per_head(const WorkItem& item) { return expect<bool>(item.parameters, "per_head"); }
@@ -223,10 +219,10 @@ std::vector<Outcome> tensor_spectrum(const WorkItem& item, const ModelSource& so
 std::vector<Outcome> compute_spectra(const WorkItem& item, const ModelSource& source,
                                      const Compute& compute) {
   if (!item.tensor.empty()) {
-    return tensor_spectrum(item, source, fields_wanted(item.parameters, /*width=*/0), compute);
+    return tensor_spectrum(item, source, spectrum_fields(item.parameters, /*width=*/0), compute);
   }
   const Model& model = *source.model;
-  const SpectrumFields wanted = fields_wanted(item.parameters, model.dimensions().width);
+  const SpectrumFields wanted = spectrum_fields(item.parameters, model.dimensions().width);
   return is_product(*item.role) ? product_spectra(item, model, wanted, compute)
                                 : matrix_spectra(item, model, wanted, compute);
 }
@@ -270,12 +266,24 @@ void check_tensor(const Checkpoint& checkpoint, const std::string& name) {
 
 }  // namespace
 
-Record spectrum_parameters(const SpectrumRequest& request) {
-  Record parameters = {{"energy", request.thresholds}, {"values", request.with_values}};
-  if (request.ranks.empty()) return parameters;
-  Value::List ranks;
-  for (const Rank& rank : request.ranks) ranks.emplace_back(rank.text());
-  return parameters.add("rank", std::move(ranks));
+SpectrumFields spectrum_fields(const Record& options, std::int64_t width) {
+  SpectrumFields wanted{.thresholds = expect_vector<double>(options, "energy"),
+                        .with_values = expect<bool>(options, "values")};
+  for (const Rank& rank : ranks_of(options)) {
+    if (rank.of_width && width == 0) refuse_field("rank");
+    wanted.ranks.push_back({rank.text(), rank.resolve(width)});
+  }
+  return wanted;
+}
+
+void refuse_ranks_by_width(const Record& options, const std::string& asked_of) {
+  for (const Rank& rank : ranks_of(options)) {
+    if (!rank.of_width) continue;
+    throw Error(ErrorKind::usage,
+                {.parameter = "rank",
+                 .problem = '\'' + rank.text() + "' is a share of a model's width, which " +
+                            asked_of + " has not; name a number"});
+  }
 }
 
 const Analysis& spectrum_analysis() {
@@ -296,11 +304,11 @@ const Analysis& spectrum_analysis() {
 void run_spectrum(std::span<const Model> models, const SpectrumRequest& request,
                   const Context& context, RowSink& sink) {
   const auto matrices = select_matrices(models, request.matrices, sink);
-  ReportHead head{.command = "spectrum", .parameters = spectrum_parameters(request)};
+  ReportHead head{.command = "spectrum", .parameters = request.options};
   head.parameters.add("matrix", roles_value(request.matrices))
       .add("layers", request.layers.parameter())
       .add("per_head", request.per_head);
-  Plan plan{.analysis = &spectrum_analysis(), .parameters = spectrum_parameters(request)};
+  Plan plan{.analysis = &spectrum_analysis(), .parameters = request.options};
   plan.parameters.add("per_head", request.per_head);
   add_layers(plan, models, matrices, request.layers);
   run_plan(plan, sources_of(models), std::move(head), context, sink);
@@ -308,16 +316,9 @@ void run_spectrum(std::span<const Model> models, const SpectrumRequest& request,
 
 void run_tensor_spectrum(std::span<const std::shared_ptr<const Checkpoint>> checkpoints,
                          std::span<const std::string> names, const std::string& tensor,
-                         const SpectrumRequest& request, const Context& context, RowSink& sink) {
-  for (const Rank& rank : request.ranks) {
-    if (!rank.of_width) continue;
-    throw Error(ErrorKind::usage,
-                {.parameter = "rank",
-                 .problem = '\'' + rank.text() +
-                            "' is a share of a model's width, which a tensor alone has not; name "
-                            "a number"});
-  }
-  ReportHead head{.command = "spectrum", .parameters = spectrum_parameters(request)};
+                         const Record& options, const Context& context, RowSink& sink) {
+  refuse_ranks_by_width(options, "a tensor alone");
+  ReportHead head{.command = "spectrum", .parameters = options};
   head.parameters.add("tensor", tensor);
   Plan plan{.analysis = &spectrum_analysis(), .parameters = head.parameters};
   std::vector<ModelSource> sources;

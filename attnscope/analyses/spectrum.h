@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "attnscope/analyses/requested_rank.h"
 #include "attnscope/analyses/selection.h"
+#include "attnscope/analysis/spectrum.h"
 #include "attnscope/results/sink.h"
 #include "attnscope/run/analysis.h"
 #include "attnscope/run/context.h"
@@ -17,13 +17,18 @@ struct SpectrumRequest {
   std::vector<Role> matrices;  // empty: the projections that each model has
   LayerSelection layers;
   bool per_head = false;
-  std::vector<double> thresholds = {0.9, 0.99};  // ascending, each in (0, 1)
-  std::vector<Rank> ranks;                       // to read the kept energy at
-  bool with_values = false;
+  Record options;  // what is asked of each: spectrum_fields() reads it, and every report says it
 };
 
-/// The parameters of a report that every spectrum has.
-Record spectrum_parameters(const SpectrumRequest& request);
+/// The fields of a row that these options ask for, by the names of the command's parameters:
+/// "energy", thresholds ascending, each in (0, 1); "values", a flag; "rank", where some are asked
+/// for, a list of texts. `width` is the model's, or 0 where there is none. Throws Error(format) for
+/// options that are absent or something else, such as a share of a width that there is not.
+SpectrumFields spectrum_fields(const Record& options, std::int64_t width);
+
+/// Throws Error(usage) for a rank that is a share of the width, of something ("an array") that has
+/// none.
+void refuse_ranks_by_width(const Record& options, const std::string& asked_of);
 
 /// Spectra of matrices, products and tensors.
 const Analysis& spectrum_analysis();
@@ -33,10 +38,10 @@ void run_spectrum(std::span<const Model> models, const SpectrumRequest& request,
                   const Context& context, RowSink& sink);
 
 /// The spectrum of one 2-D tensor as it is stored, from each checkpoint; needs no known
-/// architecture. `names` are the checkpoints'. Uses the request's thresholds, ranks and values; a
-/// rank that is a share of the width has no meaning here and is Error(usage).
+/// architecture. `names` are the checkpoints'. A rank that is a share of the width has no meaning
+/// here and is Error(usage).
 void run_tensor_spectrum(std::span<const std::shared_ptr<const Checkpoint>> checkpoints,
                          std::span<const std::string> names, const std::string& tensor,
-                         const SpectrumRequest& request, const Context& context, RowSink& sink);
+                         const Record& options, const Context& context, RowSink& sink);
 
 }  // namespace attnscope

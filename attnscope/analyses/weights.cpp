@@ -174,22 +174,16 @@ const Analysis& weights_analysis() {
   return analysis;
 }
 
-void add_bin_parameters(Record& parameters, const BinRule& rule) {
-  parameters.add("bins", rule.freedman_diaconis ? Value("fd") : Value(rule.bins));
-  parameters.add("range",
-                 rule.range ? Value(Value::List{rule.range->low, rule.range->high}) : Value());
-}
-
-std::optional<BinRule> bins_of(const Record& parameters) {
-  if (!expect<bool>(parameters, "histogram")) return std::nullopt;
+std::optional<BinRule> bins_of(const Record& options) {
+  if (!expect<bool>(options, "histogram")) return std::nullopt;
   BinRule rule;
-  const Value* bins = parameters.find("bins");
+  const Value* bins = options.find("bins");
   if (bins != nullptr && bins->get<std::int64_t>() != nullptr) {
     rule.bins = *bins->get<std::int64_t>();
   } else {
     rule.freedman_diaconis = true;
   }
-  const Value* range = parameters.find("range");
+  const Value* range = options.find("range");
   if (range == nullptr || range->is_null()) return rule;
   const auto& ends = expect<Value::List>(*range, "range");
   if (ends.size() != 2) refuse_field("range");
@@ -200,9 +194,7 @@ std::optional<BinRule> bins_of(const Record& parameters) {
 void run_weights(std::span<const Model> models, const WeightsRequest& request,
                  const Context& context, RowSink& sink) {
   const auto matrices = select_matrices(models, request.matrices, sink);
-  Plan plan{.analysis = &weights_analysis(),
-            .parameters = {{"per_head", request.per_head}, {"histogram", request.with_histogram}}};
-  if (request.with_histogram) add_bin_parameters(plan.parameters, request.bins);
+  Plan plan{.analysis = &weights_analysis(), .parameters = request.options};
   add_layers(plan, models, matrices, request.layers);
   ReportHead head{.command = "weights",
                   .parameters = {{"matrix", roles_value(request.matrices)},

@@ -17,9 +17,8 @@ namespace attnscope {
 struct WeightsRequest {
   std::vector<Role> matrices;  // projections; empty: those that each model has
   LayerSelection layers;
-  bool per_head = false;
-  bool with_histogram = false;
-  BinRule bins{.bins = 80, .range = ValueRange{-0.8, 0.8}};
+  /// What is asked of each: "per_head", and what bins_of() reads.
+  Record options;
 };
 
 const Analysis& weights_analysis();
@@ -28,10 +27,8 @@ const Analysis& weights_analysis();
 void run_weights(std::span<const Model> models, const WeightsRequest& request,
                  const Context& context, RowSink& sink);
 
-/// How a report says which bins were asked for: "bins" and "range".
-void add_bin_parameters(Record& parameters, const BinRule& rule);
-
-/// The rule of an item's parameters; nothing where no histogram is wanted.
-std::optional<BinRule> bins_of(const Record& parameters);
+/// The rule of "bins" (a number, or "fd") and "range" (two numbers, or null); nothing where
+/// "histogram" is false.
+std::optional<BinRule> bins_of(const Record& options);
 
 }  // namespace attnscope

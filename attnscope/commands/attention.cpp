@@ -104,7 +104,7 @@ void run_attention_command(const Arguments& arguments, const Session& session, R
 }
 
 Parameters attention_parameters() {
-  return {energy_parameter({AttentionRequest().energy}),
+  return {energy_parameter({0.9}),
           {.name = "without_first",
            .type = flag,
            .help = "leave key 0 out of ranks and columns: an attention sink hides the rest"},
@@ -134,8 +134,8 @@ Parameters attention_parameters() {
 
 AttentionRequest attention_request(const Arguments& arguments) {
   return {.layers = arguments.layers("layers"),
-          .energy = energy_of(arguments),
-          .without_first = arguments.flag("without_first")};
+          .options = {{"energy", energy_of(arguments)},
+                      {"without_first", arguments.flag("without_first")}}};
 }
 
 void add_sequences(AttentionRequest& request, TokenSequences sequences, RowSink& sink) {

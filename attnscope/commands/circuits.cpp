@@ -11,21 +11,20 @@ using enum ParameterType;
 
 constexpr std::int64_t kMaxOffset = 100'000'000;  // tokens
 
-FoldNorm fold_norm_of(const Arguments& arguments) {
-  const std::string how = arguments.text("fold_norm");
-  if (how.empty()) return FoldNorm::none;
-  return how == "centred" ? FoldNorm::centred : FoldNorm::gain;
+Record circuits_options(const Arguments& arguments) {
+  const std::string fold = arguments.text("fold_norm");
+  return {{"energy", arguments.shares("energy")},
+          {"fold_norm", fold == "centred" ? Value(fold) : Value(!fold.empty())},
+          {"with_bias", arguments.flag("with_bias")},
+          {"rope_offset", *arguments.integer("rope_offset")},
+          {"all_eigenvalues", arguments.flag("all_eigenvalues")}};
 }
 
 void run_circuits_command(const Arguments& arguments, const Session& session, RowSink& sink) {
   CircuitsRequest request{.circuits = arguments.roles("circuit"),
                           .layers = arguments.layers("layers"),
-                          .thresholds = arguments.shares("energy"),
-                          .variant = {.fold_norm = fold_norm_of(arguments),
-                                      .with_bias = arguments.flag("with_bias"),
-                                      .rope_offset = *arguments.integer("rope_offset")},
-                          .composition = arguments.flag("composition"),
-                          .all_eigenvalues = arguments.flag("all_eigenvalues")};
+                          .options = circuits_options(arguments),
+                          .composition = arguments.flag("composition")};
   const std::vector<Model> models = open_models(arguments, session);
   const StoringContext context(arguments, session);
   (request.composition ? run_composition : run_circuits)(models, request, context, sink);
@@ -39,7 +38,7 @@ Parameters circuits_parameters() {
        .choices = {"qk", "ov"},
        .default_words = "both",
        .rejected_role = "'*' is not a circuit; circuits: qk, ov"},
-      energy_parameter(CircuitsRequest().thresholds),
+      energy_parameter({0.9, 0.99}),
       {.name = "fold_norm",
        .type = choice,
        .help = "multiply Q, K and V by the gain of the norm that feeds them; centred also takes "

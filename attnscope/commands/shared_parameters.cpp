@@ -1,5 +1,7 @@
 #include "attnscope/commands/shared_parameters.h"
 
+#include <optional>
+
 #include "attnscope/core/text.h"
 #include "attnscope/output/writers.h"
 
@@ -152,16 +154,14 @@ Parameter per_head_flag() {
   return {.name = "per_head", .type = flag, .help = "a row for each head too"};
 }
 
-BinRule bins_of(const Arguments& arguments, const BinRule& usual) {
-  BinRule rule = usual;
+void add_bin_options(Record& options, const Arguments& arguments, const BinRule& usual) {
+  options.add("histogram", arguments.flag("histogram"));
+  if (!arguments.flag("histogram")) return;
   const auto& count = *arguments.find<BinCount>("bins");
-  if (count.freedman_diaconis) {
-    rule = {.freedman_diaconis = true};
-  } else {
-    rule.bins = count.bins;
-  }
-  if (const auto* wanted = arguments.find<ValueRange>("range")) rule.range = *wanted;
-  return rule;
+  options.add("bins", count.freedman_diaconis ? Value("fd") : Value(count.bins));
+  std::optional<ValueRange> range = count.freedman_diaconis ? std::nullopt : usual.range;
+  if (const auto* wanted = arguments.find<ValueRange>("range")) range = *wanted;
+  options.add("range", range ? Value(Value::List{range->low, range->high}) : Value());
 }
 
 void note_idle_bins(const Arguments& arguments, RowSink& sink) {

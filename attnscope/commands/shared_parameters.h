@@ -33,7 +33,8 @@ Parameters bin_parameters(const BinRule& usual);
 Parameter energy_parameter(const std::vector<double>& usual);
 Parameter per_head_flag();
 
-BinRule bins_of(const Arguments& arguments, const BinRule& usual);
+/// histogram; with it bins and range, as bins_of(options) reads them.
+void add_bin_options(Record& options, const Arguments& arguments, const BinRule& usual);
 
 /// Adds a note where bins or a range were given without `histogram`.
 void note_idle_bins(const Arguments& arguments, RowSink& sink);

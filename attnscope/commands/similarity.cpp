@@ -9,12 +9,13 @@ namespace {
 
 using enum ParameterType;
 
+constexpr BinRule kCosineBins = {.bins = 100, .range = ValueRange{-0.4, 0.4}};
+
 void run_similarity_command(const Arguments& arguments, const Session& session, RowSink& sink) {
   SimilarityRequest request{.matrices = arguments.roles("matrix"),
                             .layers = arguments.layers("layers"),
-                            .with_histogram = arguments.flag("histogram"),
-                            .bins = bins_of(arguments, SimilarityRequest().bins),
                             .overlap = arguments.flag("overlap")};
+  add_bin_options(request.options, arguments, kCosineBins);
   if (const auto* head = arguments.find<HeadPlace>("head_matrix")) request.head_matrix = *head;
   const std::vector<Model> models = open_models(arguments, session);
   const StoringContext context(arguments, session);
@@ -44,25 +45,25 @@ Parameters similarity_parameters() {
 
 Command similarity_command() {
   const std::vector<std::string> bins = {"histogram", "bins", "range"};
-  return {.name = "similarity",
-          .summary = "cosines between the weight vectors of heads, and duplicate heads",
-          .examples =
-              {{{"models", "examples/shakespeare-llama"}},
-               {{"models", "MODEL"}, {"overlap", ""}, {"layers", "0"}},
-               {{"models", "MODEL"},
-                {"histogram", ""},
-                {"bins", "fd"},
-                {"matrix", "q"},
-                {"format", "json"}},
-               {{"models", "MODEL"}, {"head_matrix", "0,3"}, {"matrix", "q"}, {"format", "csv"}}},
-          .parameters = joined({remote_model_parameters(), similarity_parameters(),
-                                bin_parameters(SimilarityRequest().bins), work_parameters(),
-                                output_parameters()}),
-          .exclusions = {{"head_matrix", {"overlap", "layers"}, "prints one head of one layer"},
-                         {"head_matrix", bins, "prints a matrix"},
-                         {"overlap", bins, "prints a matrix"}},
-          .analyses = {&similarity_analysis(), &head_overlap_analysis(), &head_matrix_analysis()},
-          .run = run_similarity_command};
+  return {
+      .name = "similarity",
+      .summary = "cosines between the weight vectors of heads, and duplicate heads",
+      .examples =
+          {{{"models", "examples/shakespeare-llama"}},
+           {{"models", "MODEL"}, {"overlap", ""}, {"layers", "0"}},
+           {{"models", "MODEL"},
+            {"histogram", ""},
+            {"bins", "fd"},
+            {"matrix", "q"},
+            {"format", "json"}},
+           {{"models", "MODEL"}, {"head_matrix", "0,3"}, {"matrix", "q"}, {"format", "csv"}}},
+      .parameters = joined({remote_model_parameters(), similarity_parameters(),
+                            bin_parameters(kCosineBins), work_parameters(), output_parameters()}),
+      .exclusions = {{"head_matrix", {"overlap", "layers"}, "prints one head of one layer"},
+                     {"head_matrix", bins, "prints a matrix"},
+                     {"overlap", bins, "prints a matrix"}},
+      .analyses = {&similarity_analysis(), &head_overlap_analysis(), &head_matrix_analysis()},
+      .run = run_similarity_command};
 }
 
 }  // namespace attnscope

@@ -1,4 +1,4 @@
-#include "attnscope/analyses/spectrum.h"
+#include "attnscope/commands/spectrum.h"
 
 #include "attnscope/analyses/mla.h"
 #include "attnscope/commands/open_models.h"
@@ -10,23 +10,16 @@ namespace {
 
 using enum ParameterType;
 
-SpectrumRequest spectrum_request(const Arguments& arguments) {
-  SpectrumRequest request{.matrices = arguments.roles("matrix"),
-                          .layers = arguments.layers("layers"),
-                          .per_head = arguments.flag("per_head"),
-                          .thresholds = arguments.shares("energy"),
-                          .with_values = arguments.flag("values")};
-  if (const auto* ranks = arguments.find<std::vector<Rank>>("rank")) request.ranks = *ranks;
-  return request;
-}
-
 void run_spectrum_command(const Arguments& arguments, const Session& session, RowSink& sink) {
-  const SpectrumRequest request = spectrum_request(arguments);
+  const SpectrumRequest request{.matrices = arguments.roles("matrix"),
+                                .layers = arguments.layers("layers"),
+                                .per_head = arguments.flag("per_head"),
+                                .options = spectrum_options(arguments)};
   if (arguments.given("tensor")) {
     const NamedCheckpoints opened = open_checkpoints(arguments, session);
     const StoringContext context(arguments, session);
-    return run_tensor_spectrum(opened.checkpoints, opened.names, arguments.text("tensor"), request,
-                               context, sink);
+    return run_tensor_spectrum(opened.checkpoints, opened.names, arguments.text("tensor"),
+                               request.options, context, sink);
   }
   const std::vector<Model> models = open_models(arguments, session);
   const StoringContext context(arguments, session);
@@ -40,7 +33,7 @@ Parameters spectrum_parameters() {
            .choices = role_names(),
            .default_words = "the projections that are there"},
           per_head_flag(),
-          energy_parameter(SpectrumRequest().thresholds),
+          energy_parameter({0.9, 0.99}),
           {.name = "rank",
            .type = ranks,
            .help = "also the share of energy kept at these ranks: 512, or 0.1D for a share of the "
@@ -60,6 +53,15 @@ Parameters spectrum_parameters() {
 }
 
 }  // namespace
+
+Record spectrum_options(const Arguments& arguments) {
+  Record options = {{"energy", arguments.shares("energy")}, {"values", arguments.flag("values")}};
+  const auto* ranks = arguments.find<std::vector<Rank>>("rank");
+  if (ranks == nullptr) return options;
+  Value::List texts;
+  for (const Rank& rank : *ranks) texts.emplace_back(rank.text());
+  return options.add("rank", std::move(texts));
+}
 
 Command spectrum_command() {
   return {

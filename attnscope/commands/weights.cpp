@@ -7,12 +7,13 @@
 namespace attnscope {
 namespace {
 
+constexpr BinRule kWeightBins = {.bins = 80, .range = ValueRange{-0.8, 0.8}};
+
 void run_weights_command(const Arguments& arguments, const Session& session, RowSink& sink) {
   WeightsRequest request{.matrices = arguments.roles("matrix"),
                          .layers = arguments.layers("layers"),
-                         .per_head = arguments.flag("per_head"),
-                         .with_histogram = arguments.flag("histogram"),
-                         .bins = bins_of(arguments, WeightsRequest().bins)};
+                         .options = {{"per_head", arguments.flag("per_head")}}};
+  add_bin_options(request.options, arguments, kWeightBins);
   const std::vector<Model> models = open_models(arguments, session);
   const StoringContext context(arguments, session);
   run_weights(models, request, context, sink);
@@ -34,21 +35,21 @@ Parameters weights_parameters() {
 }  // namespace
 
 Command weights_command() {
-  return {.name = "weights",
-          .summary = "moments, quantiles and histograms of every projection, layer and head",
-          .examples =
-              {{{"models", "examples/shakespeare-llama"}},
-               {{"models", "MODEL"}, {"per_head", ""}, {"format", "csv"}, {"out", "weights.csv"}},
-               {{"models", "MODEL"},
-                {"histogram", ""},
-                {"bins", "fd"},
-                {"matrix", "q,k"},
-                {"format", "json"}}},
-          .parameters = joined({remote_model_parameters(), weights_parameters(),
-                                bin_parameters(WeightsRequest().bins), work_parameters(),
-                                output_parameters()}),
-          .analyses = {&weights_analysis()},
-          .run = run_weights_command};
+  return {
+      .name = "weights",
+      .summary = "moments, quantiles and histograms of every projection, layer and head",
+      .examples =
+          {{{"models", "examples/shakespeare-llama"}},
+           {{"models", "MODEL"}, {"per_head", ""}, {"format", "csv"}, {"out", "weights.csv"}},
+           {{"models", "MODEL"},
+            {"histogram", ""},
+            {"bins", "fd"},
+            {"matrix", "q,k"},
+            {"format", "json"}}},
+      .parameters = joined({remote_model_parameters(), weights_parameters(),
+                            bin_parameters(kWeightBins), work_parameters(), output_parameters()}),
+      .analyses = {&weights_analysis()},
+      .run = run_weights_command};
 }
 
 }  // namespace attnscope

@@ -13,6 +13,7 @@
 #include "attnscope/analyses/array_spectrum.h"
 #include "attnscope/analysis/map_rank.h"
 #include "attnscope/commands/command.h"
+#include "attnscope/commands/spectrum.h"
 #include "attnscope/numerics/kernels_of_environment.h"
 #include "attnscope/run/lent_team.h"
 #include "python/src/array_view.h"
@@ -56,12 +57,7 @@ std::unique_ptr<TableReport> spectrum_of(const nb::object& object, ArgumentTexts
         const Context context{.threads = threads ? static_cast<int>(*threads) : default_threads(),
                               .kernels = kernels_of_environment(),
                               .stop = waiter.stop};
-        SpectrumRequest request{.thresholds = work->arguments.shares("energy"),
-                                .with_values = work->arguments.flag("values")};
-        if (const auto* ranks = work->arguments.find<std::vector<Rank>>("rank")) {
-          request.ranks = *ranks;
-        }
-        run_array_spectrum(work->matrix, request, context, work->rows);
+        run_array_spectrum(work->matrix, spectrum_options(work->arguments), context, work->rows);
       },
       nb::none(), nb::cast(array));
   return std::make_unique<TableReport>(work->rows.take());

@@ -27,7 +27,9 @@ Found maps_of(const std::vector<TokenIds>& sequences, const Context& context = {
   };
   HeldMaps held(model, kept);
   ReportCollector rows;
-  run_attention(std::span(&model, 1), {.sequences = {sequences}}, held.watching(context), rows);
+  run_attention(std::span(&model, 1),
+                {.sequences = {sequences}, .options = {{"energy", 0.9}, {"without_first", false}}},
+                held.watching(context), rows);
   Found found;
   Context stopped;  // in which nothing can be run
   std::stop_source stop;

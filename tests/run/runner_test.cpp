@@ -299,8 +299,10 @@ TEST(Runner, WhatTheFilesLackIsSkippedAndNotKept) {
   Store store = Store::open((folder.path() / "rows.sqlite").string(), "1.0");
   for (int time = 0; time < 2; ++time) {
     ReportCollector rows;
-    run_spectrum(models, {.matrices = {Role::gate, Role::key, Role::query}}, {.store = &store},
-                 rows);
+    run_spectrum(models,
+                 {.matrices = {Role::gate, Role::key, Role::query},
+                  .options = {{"energy", std::vector<double>{0.9}}, {"values", false}}},
+                 {.store = &store}, rows);
     std::vector<std::string> found, skipped;
     for (const Record& row : rows.report().rows) {
       found.push_back(std::to_string(expect<std::int64_t>(row, "layer")) + " " +

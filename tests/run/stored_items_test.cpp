@@ -37,7 +37,7 @@ TEST_F(StoredItemsTest, ProgressCountsWhatWasFoundAsDone) {
     Progress last;
     ReportCollector rows;
     run_spectrum(
-        models, {},
+        models, {.options = {{"energy", std::vector<double>{0.9}}, {"values", false}}},
         {.on_progress = [&](const Progress& progress) { last = progress; }, .store = &store}, rows);
     EXPECT_GT(last.items_total, 0u);
     EXPECT_EQ(last.items_done, last.items_total);

@@ -82,25 +82,25 @@ inline std::vector<WorkItemCase> work_item_cases() {
   const std::vector<double> energy = {0.5, 0.9};
   const std::vector<Role> all = {Role::query, Role::key,  Role::value, Role::output, Role::gate,
                                  Role::up,    Role::down, Role::qk,    Role::ov,     Role::kv};
-  const BinRule bins{.bins = 7, .range = ValueRange{-0.25, 0.5}};
-  const CircuitVariant folded{.fold_norm = FoldNorm::centred, .with_bias = true};
-  const Record folded_parameters = {
-      {"fold_norm", "centred"}, {"with_bias", true}, {"rope_offset", 0}};
-  Record circuits = {{"energy", energy}};
-  for (const auto& [name, value] : folded_parameters.fields()) circuits.add(name, value);
-  circuits.add("all_eigenvalues", false);
+  const Record spectrum = {
+      {"energy", energy}, {"values", true}, {"rank", Value::List{"3", "0.25D"}}};
+  const Record weights = {
+      {"per_head", true}, {"histogram", true}, {"bins", 7}, {"range", Value::List{-0.25, 0.5}}};
+  const Record similarity = {{"histogram", true}, {"bins", "fd"}, {"range", nullptr}};
+  const Record circuits = {{"energy", energy},
+                           {"fold_norm", "centred"},
+                           {"with_bias", true},
+                           {"rope_offset", 0},
+                           {"all_eigenvalues", false}};
+  const Record pairs = {{"fold_norm", true}, {"with_bias", false}, {"rope_offset", 0}};
+  const Record attention = {{"energy", 0.8}, {"without_first", false}};
   const std::vector<TokenIds> sequences = {{1, 2, 3, 4, 5}, {6, 7, 8, 9, 10}};
   return {
       {.name = "spectrum",
        .run =
            [=](auto models, RowSink& sink) {
-             run_spectrum(models,
-                          {.matrices = all,
-                           .per_head = true,
-                           .thresholds = energy,
-                           .ranks = {{.number = 3}, {.number = 0.25, .of_width = true}},
-                           .with_values = true},
-                          {}, sink);
+             run_spectrum(models, {.matrices = all, .per_head = true, .options = spectrum}, {},
+                          sink);
            },
        .parameters = {{"energy", energy},
                       {"values", true},
@@ -108,28 +108,18 @@ inline std::vector<WorkItemCase> work_item_cases() {
                       {"per_head", true}},
        .roles = all},
       {.name = "mla",
-       .run = [=](auto models,
-                  RowSink& sink) { run_mla(models, {.thresholds = energy}, {}, sink); },
+       .run = [=](auto models, RowSink& sink) { run_mla(models, {.options = spectrum}, {}, sink); },
        .parameters = {{"energy", energy}},
        .roles = {Role::query, Role::kv}},
       {.name = "weights",
-       .run =
-           [=](auto models, RowSink& sink) {
-             run_weights(models, {.per_head = true, .with_histogram = true, .bins = bins}, {},
-                         sink);
-           },
-       .parameters = {{"per_head", true},
-                      {"histogram", true},
-                      {"bins", 7},
-                      {"range", Value::List{-0.25, 0.5}}},
+       .run = [=](auto models,
+                  RowSink& sink) { run_weights(models, {.options = weights}, {}, sink); },
+       .parameters = weights,
        .roles = {kProjections.begin(), kProjections.end()}},
       {.name = "similarity",
-       .run =
-           [=](auto models, RowSink& sink) {
-             run_similarity(models, {.with_histogram = true, .bins = {.freedman_diaconis = true}},
-                            {}, sink);
-           },
-       .parameters = {{"histogram", true}, {"bins", "fd"}, {"range", nullptr}},
+       .run = [=](auto models,
+                  RowSink& sink) { run_similarity(models, {.options = similarity}, {}, sink); },
+       .parameters = similarity,
        .roles = {Role::query, Role::key, Role::value}},
       {.name = "head_overlap",
        .run = [](auto models,
@@ -145,27 +135,23 @@ inline std::vector<WorkItemCase> work_item_cases() {
        .roles = {Role::query, Role::key, Role::value},
        .layers = {1}},
       {.name = "circuits",
-       .run =
-           [=](auto models, RowSink& sink) {
-             run_circuits(models, {.thresholds = energy, .variant = folded}, {}, sink);
-           },
+       .run = [=](auto models,
+                  RowSink& sink) { run_circuits(models, {.options = circuits}, {}, sink); },
        .parameters = circuits,
        .roles = {Role::qk, Role::ov}},
       {.name = "composition",
-       .run =
-           [](auto models, RowSink& sink) {
-             run_composition(models, {.variant = {.fold_norm = FoldNorm::gain}}, {}, sink);
-           },
-       .parameters = {{"fold_norm", true}, {"with_bias", false}, {"rope_offset", 0}},
+       .run = [=](auto models,
+                  RowSink& sink) { run_composition(models, {.options = pairs}, {}, sink); },
+       .parameters = pairs,
        .roles = {}},
       {.name = "attention",
        .run =
            [=](auto models, RowSink& sink) {
-             AttentionRequest request{.energy = 0.8};
+             AttentionRequest request{.options = attention};
              request.sequences.resize(models.size(), sequences);
              run_attention(models, request, {}, sink);
            },
-       .parameters = {{"energy", 0.8}, {"without_first", false}},
+       .parameters = attention,
        .sequences = sequences},
       {.name = "induction",
        .run =

@@ -88,17 +88,15 @@ TEST(WorkItem, OfATensorToo) {
   const std::vector checkpoints = {std::make_shared<const Checkpoint>(
       Checkpoint::open(model_path("gpt2") / "model.safetensors"))};
   const std::vector<std::string> names = {"mine"};
+  const Record options = {
+      {"energy", std::vector<double>{0.9, 0.99}}, {"values", false}, {"rank", Value::List{"5"}}};
   ReportCollector rows;
-  run_tensor_spectrum(checkpoints, names, tensor, {.ranks = {{.number = 5}}}, {}, rows);
+  run_tensor_spectrum(checkpoints, names, tensor, options, {}, rows);
   ASSERT_EQ(rows.report().rows.size(), 1u);
 
   const Checkpoint anew = Checkpoint::open(model_path("gpt2") / "model.safetensors");
   const std::vector<ModelSource> sources = {{.checkpoint = &anew, .name = "mine"}};
-  const WorkItem item{.analysis = "spectrum",
-                      .parameters = {{"energy", std::vector<double>{0.9, 0.99}},
-                                     {"values", false},
-                                     {"rank", Value::List{"5"}}},
-                      .tensor = tensor};
+  const WorkItem item{.analysis = "spectrum", .parameters = options, .tensor = tensor};
   EXPECT_EQ(computed_elsewhere({item}, sources), texts_of(rows.report()));
 }
 
