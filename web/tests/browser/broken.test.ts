@@ -4,22 +4,20 @@ import { readdirSync, readFileSync, rmSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { opened } from "../../src/data/load";
 import { exported_charts } from "../../src/exported_charts";
+import { kViews } from "../../src/views/views";
 import { kBroken, broken_model } from "./broken_models";
 import { go, open_file, with_browser } from "./harness";
 import { block_of, in_page_of_dist, kBinary, kWeb } from "./samples";
 
 with_browser();
 
-const kViews = [
-  "overview",
-  "spectra",
+const kAddresses = [
+  ...kViews.map(({ id }) => id),
   "spectra?show=null&by=matrix",
   "heads?l=1&h=0",
   "weights?l=1",
   "similarity?l=1",
   "attention?l=0&h=0",
-  "models",
-  "data",
 ];
 
 /** Writes a report and its charts; gives the page's file and the charts' folder. */
@@ -53,7 +51,7 @@ describe.each(kBroken.map((model) => [model.name, model] as const))("%s", (_name
     ).toEqual(drawn.map(({ name }) => `${name}.svg`).sort());
 
     const { page, problems, close } = await open_file(file);
-    for (const view of kViews) {
+    for (const view of kAddresses) {
       await go(page, `#${view}`); // the page has opened with none in its address
       expect(await page.locator("main h1").count(), view).toBe(1);
     }

@@ -4,6 +4,7 @@ import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { describe, expect, test } from "vitest";
+import { kViews } from "../../src/views/views";
 import { kBroken, broken_model } from "./broken_models";
 import { go, open_file, with_browser } from "./harness";
 import { in_page_of_dist, kBinary, kWeb, results_of } from "./samples";
@@ -13,16 +14,13 @@ with_browser();
 const kText = resolve(kWeb, "../README.md");
 const kExamples = resolve(kWeb, "../examples");
 const kShared = resolve(kWeb, "../../shared/models");
-const kViews = [
-  "overview",
-  "spectra",
+const kAddresses = [
+  ...kViews.map(({ id }) => id),
   "heads?l=0&h=0",
   "weights?l=0",
   "similarity?l=0",
   "attention?l=0&h=0",
   "attention?l=0&h=0&keys=others",
-  "models",
-  "data",
   "heads?l=1&h=0",
   "weights?l=1",
   "similarity?l=1",
@@ -77,7 +75,7 @@ describe("every command that the page names can be run:", () => {
     const named = new Set([command, ...left_out.map((each) => each.command), ...reports.flatMap((each) => each.again?.split("\n") ?? [])]);
 
     const { page, close } = await open_file(file);
-    for (const view of kViews) {
+    for (const view of kAddresses) {
       await go(page, `#${view}`);
       for (const text of await page.locator("main code").allTextContents()) named.add(text);
     }

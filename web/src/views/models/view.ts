@@ -1,11 +1,146 @@
+// Several models over each other, by relative depth; revisions of one, by training step.
+import type { Axis } from "../../chart/axis";
+import type { LinesChart, Panel } from "../../chart/lines";
 import { count_words } from "../../chart/number_format";
-import type { Model } from "../../data/report_file";
+import { matrix_words } from "../../chart/words";
+import { range } from "../../data/numbers";
+import { layers_of, rows_of } from "../../data/report";
+import type { AttentionLayerRow, CircuitsRow, Model } from "../../data/report_file";
 import { chart_frame } from "../../page/frame";
 import { h } from "../../page/h";
 import { absent, absent_analysis, row, section } from "../../page/parts";
 import type { Context, View } from "../../page/view";
-import { ranks_by_depth } from "../../shaping/depth";
-import { heads_by_depth, max_rank_by_depth, models_charts, ranks_by_step } from "./charts";
+import { all_matrices, all_values, depth_line, has_values, kDepth, model_series, ranks_by_depth, relative_rank } from "../../shaping/depth";
+import { usual_layers } from "../../shaping/layers";
+import type { Reading } from "../../shaping/reading";
+import { text_facts } from "../../shaping/texts";
+import { by_step } from "../../shaping/training_steps";
+import { threshold_words } from "../../shaping/words";
+
+const mean = (values: readonly (number | null)[]): number | null => {
+  const known = values.filter((value): value is number => value !== null);
+  return known.length > 0 ? known.reduce((sum, value) => sum + value, 0) / known.length : null;
+};
+
+/** Means over the heads of each layer: symmetry of QK and copying score of OV. */
+export function heads_by_depth({ report }: Reading): LinesChart | undefined {
+  const of = (circuit: "qk" | "ov", read: (row: CircuitsRow) => number | null) =>
+    report.file.models
+      .map((model, index) => {
+        const rows = rows_of(report, "circuits", model.name).filter((row) => row.circuit === circuit && row.head !== null);
+        return depth_line(model, index, (layer) => mean(rows.filter((row) => row.layer === layer).map(read)));
+      })
+      .filter(has_values);
+  const panels: Panel[] = [
+    { title: "Symmetry of QK, mean over heads", lines: of("qk", (row) => row.symmetry) },
+    { title: "Copying score of OV, mean over heads", lines: of("ov", (row) => row.copying_score) },
+  ].filter((panel) => panel.lines.length > 0);
+  if (panels.length === 0) return undefined;
+  return {
+    kind: "lines",
+    name: "models-heads",
+    title: "Symmetry and copying score",
+    note:
+      "Of the weights. +1: QK scores two tokens alike both ways, the eigenvalues of OV are all positive; \u22121: " +
+      "oppositely, all negative.",
+    x: kDepth,
+    y: { title: "", scale: "linear", domain: [-1, 1], ticks: [-1, -0.5, 0, 0.5, 1], format: "score" },
+    rule: 0,
+    series: model_series(report),
+    panels,
+  };
+}
+
+/** The largest rank of a layer's maps over their size, and the collapse that it shows. */
+export function max_rank_by_depth(reading: Reading): LinesChart | undefined {
+  const { report } = reading;
+  const { energy } = text_facts(reading);
+  // Texts are cut to what each model takes: their lengths may differ.
+  const lengths = [...new Set(report.file.models.map((model) => text_facts({ report, model }).length))].filter((each) => each > 0);
+  const length = Math.max(0, ...lengths);
+  const lines = report.file.models
+    .map((model, index) => {
+      const rows = new Map(
+        rows_of(report, "attention", model.name)
+          .filter((row): row is AttentionLayerRow => row.head === null)
+          .map((row) => [row.layer, row]),
+      );
+      const line = depth_line(model, index, (layer) => rows.get(layer)?.mean_max_rank);
+      return { ...line, error: range(model.layers).map((layer) => rows.get(layer)?.mean_max_rank_error ?? null) };
+    })
+    .filter(has_values);
+  if (lines.length === 0) return undefined;
+  const most = Math.max(length / 3, ...all_values([{ lines }]));
+  return {
+    kind: "lines",
+    name: "models-max-rank",
+    title: "MaxRank",
+    note:
+      `The largest rank among a layer's maps at ${Math.round(energy * 100)}\u202f% of the ` +
+      `energy${length > 0 ? `, of ${lengths.join(" or ")}` : ""}; bars are standard errors.`,
+    x: kDepth,
+    y: { title: "", scale: "linear", domain: [0, most * 1.1], integers: true },
+    series: model_series(report),
+    panels: [{ lines }],
+    points: true,
+  };
+}
+
+/** Rank of each matrix against the training step, a line a layer; undefined for fewer than two revisions. */
+export function ranks_by_step({ report, threshold }: Reading): LinesChart | undefined {
+  const revisions = by_step(report.file.models);
+  const first = revisions[0]?.model;
+  if (!first || new Set(revisions.map(({ step }) => step)).size < 2) return undefined;
+  const steps = revisions.map(({ step }) => step);
+  const layers = usual_layers(layers_of(report, "spectrum", first.name));
+  const panels = all_matrices(report)
+    .map((matrix): Panel => ({
+      title: matrix_words(matrix),
+      lines: layers
+        .map((layer) => ({
+          series: String(layer),
+          x: steps,
+          y: revisions.map(({ model }) => relative_rank(report, model.name, layer, matrix, threshold)),
+        }))
+        .filter(has_values),
+    }))
+    .filter((panel) => panel.lines.length > 0);
+  if (panels.length === 0) return undefined;
+  return {
+    kind: "lines",
+    name: "models-steps",
+    title: "Ranks in training",
+    note:
+      `Directions for ${threshold_words(threshold)} of the energy, over what random numbers need, against the training ` +
+      "step; a line a layer.",
+    x: step_axis(steps),
+    y: { title: "rank / null", scale: "linear", domain: [0, Math.max(1.1, ...all_values(panels))], format: "tick" },
+    rule: 1,
+    series: layers.map((layer) => ({ key: String(layer), label: `layer ${layer}`, colour: { layer, of: first.layers } })),
+    panels,
+    points: true,
+  };
+}
+
+/** Logarithmic where steps span more than two decades; with a step 0, linear below the first one after it. */
+export function step_axis(steps: readonly number[]): Axis {
+  const last = Math.max(...steps);
+  const after_zero = Math.min(...steps.filter((step) => step > 0));
+  const wide = last / after_zero > 100;
+  const axis = { title: "training step", format: "~s" };
+  if (!wide) return { ...axis, scale: "linear", domain: [Math.min(...steps), last] };
+  return steps.includes(0)
+    ? { ...axis, scale: "symlog", domain: [0, last], ticks: [...new Set(steps)] }
+    : { ...axis, scale: "log", domain: [after_zero, last] };
+}
+
+/** Exported once, with the first model: a chart of all models is not a chart of each. */
+export function models_charts(reading: Reading): LinesChart[] {
+  if (reading.report.file.models.length < 2 || reading.model !== reading.report.file.models[0]) return [];
+  return [ranks_by_depth(reading), heads_by_depth(reading), max_rank_by_depth(reading), ranks_by_step(reading)].filter(
+    (chart) => chart !== undefined,
+  );
+}
 
 const kFacts: readonly [string, (model: Model) => string][] = [
   ["architecture", (model) => model.architecture],
