@@ -56,9 +56,10 @@ void run_heatmap_of(const Arguments& arguments, const Session& session,
   run_attention_map(models, request, context, sink);
 }
 
-/// Writes the maps of one model, (layers, H, T, T), with the numbers of the layers and the tokens.
-void save_maps(const Arguments& arguments, const Session& session, const Model& model,
-               const AttentionRequest& request) {
+/// run_attention() of one model; its maps, (layers, H, T, T), go to a file, with the numbers of the
+/// layers and the tokens.
+void run_saving_maps(const Arguments& arguments, const Session& session, const Model& model,
+                     const AttentionRequest& request, const Context& context, RowSink& sink) {
   const std::int64_t heads = model.dimensions().heads.heads;
   const std::vector<TokenIds>& sequences = request.sequences.front();
   KeptMapsRequest kept{.sequences = sequences,
@@ -75,7 +76,16 @@ void save_maps(const Arguments& arguments, const Session& session, const Model& 
   for (std::int64_t sequence = 0; sequence < shown; ++sequence) {
     file.write(sequences[static_cast<std::size_t>(sequence)]);
   }
-  keep_maps(model, kept, session.context, [&](std::span<const float> maps) { file.write(maps); });
+  const auto take = [&](std::span<const float> maps) { file.write(maps); };
+  const std::span<const Model> models(&model, 1);
+  if (kept.mean) {
+    keep_maps(model, kept, session.context, take);
+    run_attention(models, request, context, sink);
+  } else {
+    HeldMaps held(model, kept);
+    run_attention(models, request, held.watching(context), sink);
+    held.give(session.context, take);
+  }
   file.end();
 }
 
@@ -99,7 +109,9 @@ void run_attention_command(const Arguments& arguments, const Session& session, R
   for (const Model& model : models) {
     add_sequences(request, token_sequences(arguments, session, model), sink);
   }
-  if (arguments.given("maps")) save_maps(arguments, session, models.front(), request);
+  if (arguments.given("maps")) {
+    return run_saving_maps(arguments, session, models.front(), request, context, sink);
+  }
   run_attention(models, request, context, sink);
 }
 
