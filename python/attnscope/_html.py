@@ -142,6 +142,7 @@ def _line(text: str) -> str:
 
 
 def _about(model: dict[str, Any], title: str) -> str:
+    """A model in a line, as the command line's tables have it."""
     return f"<div><b>{_escaped(str(model.get('name')))}</b> <small>{_escaped(title)}</small></div>"
 
 
@@ -197,9 +198,12 @@ def _picture(picture: Picture) -> str:
 
 def shown(table: "Table", pictures: Sequence[Picture]) -> str:
     """Of what is a picture, the picture; of anything else, its rows."""
-    parts = [facts(table.models)] if table.command == "info" else map(_about, table.models, table._report.model_titles)
+    if table.command == "info":
+        about = facts(table.models)
+    else:
+        about = "".join(map(_about, table.models, table._report.model_titles))
     content = "".join(map(_picture, pictures)) if pictures else _rows(table)
     skipped = f", {len(table.skipped)} skipped" if table.skipped else ""
     size = f"{table.command}: {counted(len(table), 'row')}, {counted(len(table.columns), 'column')}{skipped}"
     written = "".join(map(_written, table.models))
-    return f"<div>{''.join(parts)}{written}{content}{_line(size)}{_notes(table)}</div>"
+    return f"<div>{about}{written}{content}{_line(size)}{_notes(table)}</div>"

@@ -1,12 +1,15 @@
 """Tables: rows, columns, and what other libraries make of them."""
 
 import json
+import re
+import subprocess
 from typing import Any
 
 import numpy as np
 import pytest
 
 import attnscope as asc
+from conftest import ROOT
 
 
 @pytest.fixture(scope="module")
@@ -124,6 +127,41 @@ def test_shows_what_there_is(gpt2: str) -> None:
     assert "energy_<wbr>rank_<wbr>0.9<" in shown
     assert 'title="the query head, from 0; null: the sum over heads"' in shown
     assert ">–<" in shown
+
+
+TITLED: list[tuple[str, dict[str, Any], list[str]]] = [
+    ("spectrum", {}, []),
+    ("spectrum", {"mla": True}, ["--mla"]),
+    ("weights", {}, []),
+    ("similarity", {}, []),
+    ("similarity", {"overlap": True}, ["--overlap"]),
+    ("circuits", {}, []),
+    ("circuits", {"composition": True}, ["--composition"]),
+    ("attention", {"tokens": [1, 2, 3]}, ["--tokens", "1,2,3"]),
+    ("attention", {"induction": True, "length": 8}, ["--induction", "--length", "8"]),
+    ("attention", {"tokens": [1, 2, 3], "heatmap": (0, 0)}, ["--tokens", "1,2,3", "--heatmap", "0,0"]),
+]
+
+
+@pytest.mark.parametrize(("command", "keywords", "words"), TITLED)
+def test_models_are_titled_as_on_the_command_line(
+    command: str, keywords: dict[str, Any], words: list[str], llama: str, program: str
+) -> None:
+    for folder in (llama, str(ROOT / "tests/data/albert")):  # key/value heads; shared weights
+        shown = getattr(asc, command)(folder, **keywords)._repr_html_()
+        [(name, title)] = re.findall("<b>([^<]*)</b> <small>([^<]*)</small>", shown)
+        printed = subprocess.run([program, command, folder, *words], capture_output=True, check=True)
+        lines = [" ".join(line.split()) for line in printed.stdout.decode().splitlines()]
+        assert "layer" in title and lines.count(f"{name} {title}") == 1
+
+
+def test_every_table_has_its_models_titles(gpt2: str, llama: str) -> None:
+    title = asc.spectrum(gpt2)._report.model_titles
+    for table in (asc.predict(gpt2, tokens=[1]), asc.matrix(gpt2, layer=0, matrix="q"), asc.info(gpt2)):
+        assert table._report.model_titles == title
+    assert len(set(asc.spectrum([gpt2, llama])._report.model_titles)) == 2
+    for table in (asc.spectrum(np.eye(3)), asc.spectrum(gpt2, tensor="transformer.wpe.weight")):
+        assert table._report.model_titles == [""] and "<small></small>" in table._repr_html_()
 
 
 def test_info_shows_the_models_first(gpt2: str, llama: str) -> None:
