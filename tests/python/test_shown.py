@@ -106,11 +106,12 @@ def test_what_was_skipped_is_shown(tmp_path: pathlib.Path) -> None:
 
     arrays = weights()
     arrays["h.1.attn.c_attn.weight"][0, 0] = np.nan  # in W_Q
+    arrays["h.0.attn.c_attn.weight"][0, CONFIG["n_embd"]] = np.nan  # in W_K
     arrays["h.1.mlp.c_fc.weight"][:] = np.inf
     del arrays["h.0.mlp.c_proj.weight"]
     model = asc.open(arrays, config=CONFIG)
-    for table in (model.spectrum(per_head=True), model.weights(), model.circuits(), model.info(),
-                  model.similarity(), model.circuits(composition=True)):
+    for table in (model.spectrum(per_head=True), model.spectrum(mla=True), model.weights(), model.info(),
+                  model.circuits(), model.similarity(), model.circuits(composition=True)):
         shown.show(table)
         assert table.skipped or table.command == "info"
     assert json.loads(model.spectrum().to_json())["skipped"]
