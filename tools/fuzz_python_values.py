@@ -24,20 +24,24 @@ METHODS = ["__index__", "__int__", "__float__", "__str__", "__repr__", "__fspath
            "state_dict", "to_str", "to_json_string", "detach", "submit", "_core", "config"]
 DTYPES = ["f2", "f4", "f8", "g", ">f4", "i1", "i4", "u8", "?", "c8", "O", "U3", "S2", "M8[s]", "V4", "f4,i2"]
 SIZES = [0, 1, 1, 2, 3, 5, 17, 64]
+MOST_ITEMS = 1000  # of a strange sequence
 
 
 def strange(chance):
     """An object some of whose methods raise, or give what they should not."""
-    def method(raises, given):
-        def call(*_, **__):
+    def method(name, raises, given):
+        def call(*asked, **_):
             if raises:
                 raise Hostile
+            # A sequence without an end would keep list() busy, too, until the memory is full.
+            if name == "__getitem__" and isinstance(asked[-1], int) and asked[-1] >= MOST_ITEMS:
+                raise IndexError
             return given
         return call
 
     made = {}
     for name in chance.sample(METHODS, chance.randrange(4)):
-        made[name] = method(chance.random() < 0.5, simple(chance)) if chance.random() < 0.9 else simple(chance)
+        made[name] = method(name, chance.random() < 0.5, simple(chance)) if chance.random() < 0.9 else simple(chance)
     return type("Strange", (), made)()
 
 
