@@ -293,6 +293,10 @@ Inventory take_inventory(const Model& model, std::span<const TensorPair> copies)
   facts.dtype = main_dtype(checkpoint);
   facts.bytes = checkpoint.file_bytes();
   facts.causal = model.spec().causal;
+  const std::vector<LayerSpec>& specs = model.spec().layers;
+  facts.rotary = std::any_of(specs.begin(), specs.end(), [](const LayerSpec& layer) {
+    return layer.attention.rope.has_value();
+  });
   if (facts.causal) facts.kv_cache_bytes_per_token = kv_cache_bytes_per_token(dimensions);
   facts.tied_embedding = is_tied(model, repeated);
   facts.shared_weights = shared_weights(model);

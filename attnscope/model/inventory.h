@@ -30,6 +30,7 @@ struct ModelFacts {
   std::optional<std::int64_t> kv_cache_bytes_per_token;  // at 16 bits; none if not causal
   std::optional<bool> tied_embedding;                    // none without an output head
   bool causal = true;                                    // no token sees one after it
+  bool rotary = false;                                   // positions turn queries and keys
   std::vector<SharedWeights> shared_weights;             // empty: each layer has its own
 };
 

@@ -32,7 +32,8 @@ Record facts_record(const ModelFacts& facts) {
                    {"bytes", facts.bytes},
                    {"kv_cache_bytes_per_token", facts.kv_cache_bytes_per_token},
                    {"tied_embedding", facts.tied_embedding},
-                   {"causal", facts.causal}};
+                   {"causal", facts.causal},
+                   {"rotary", facts.rotary}};
   if (!facts.shared_weights.empty()) {
     record.add("shared_weights", shared_value(facts.shared_weights));
   }

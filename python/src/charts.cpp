@@ -7,6 +7,7 @@
 
 #include <memory>
 
+#include "attnscope/output/terminal.h"
 #include "attnscope/page/template.h"
 #include "attnscope/results/field.h"
 #include "python/src/bindings.h"
@@ -16,17 +17,29 @@
 namespace attnscope::python {
 namespace {
 
-/// A part of a page: what it calls these rows, and the models that they are of. A tensor by its
-/// name is of none, and its spectrum stands alone.
-struct Part {
+/// What the page calls these rows, and the models that they are of. A tensor by its name is of none,
+/// and its spectrum stands alone.
+struct PartsOfPage {
   std::string id;
   std::vector<Record> models;
 };
 
-Part part_of(const Report& report) {
+PartsOfPage parts_of(const Report& report) {
   const std::string kind(row_kind_of(report.command, report.parameters).name);
   if (kind == "tensor") return {.id = "spectrum", .models = {}};
   return {.id = kind == "head_overlap" ? "overlap" : kind, .models = report.models};
+}
+
+/// The page has a part for each model.
+void send_part(const Report& report, const std::string& model, RowSink& sink) {
+  sink.begin(report);
+  for (const Record& row : report.rows) {
+    if (text_field(row, "model") == model) sink.add_row(row);
+  }
+  for (const Skipped& skipped : report.skipped) {
+    if (skipped.model == model) sink.add_skipped(skipped);
+  }
+  sink.end();
 }
 
 /// The shares of energy that the rows have ranks of; the page needs one at least.
@@ -43,13 +56,17 @@ std::vector<NamedText> charts_of(const std::shared_ptr<const Report>& report) {
   const auto charts = std::make_shared<std::vector<NamedText>>();
   run_interruptibly(
       [report, charts](const Waiter& waiter) {
-        const Part part = part_of(*report);
+        const PartsOfPage parts = parts_of(*report);
         ReportFile file({{"version", ATTNSCOPE_VERSION},
                          {"created", ""},
                          {"command", ""},
                          {"thresholds", thresholds_of(*report)}},
-                        part.models);
-        send(*report, *file.sink({.id = part.id}));
+                        parts.models);
+        if (parts.models.empty()) send(*report, *file.sink({.id = parts.id}));
+        for (const Record& model : parts.models) {
+          const std::string name = text_field(model, "name");
+          send_part(*report, name, *file.sink({.id = parts.id, .model = name}));
+        }
         for (ChartFile& chart : chart_files(charts_script(), file, /*seconds=*/0, waiter.stop)) {
           charts->emplace_back(std::move(chart.name), std::move(chart.vega_lite));
         }

@@ -10,7 +10,7 @@ namespace {
 const Words kFacts =
     sorted({"name", "architecture", "parameters", "attention_parameters", "layers", "heads",
             "kv_heads", "head_dim", "width", "mlp_width", "vocabulary", "context", "dtype", "bytes",
-            "kv_cache_bytes_per_token", "tied_embedding", "causal"});
+            "kv_cache_bytes_per_token", "tied_embedding", "causal", "rotary"});
 
 const Words kMeasures = {"model",
                          "layer",

@@ -1,6 +1,5 @@
 #include "attnscope/commands/report/empty_report.h"
 
-#include <algorithm>
 #include <ctime>
 
 #include "attnscope/commands/report/report_lines.h"
@@ -22,13 +21,7 @@ std::string utc_now() {
 ReportFile empty_report(const Arguments& report, std::span<const Model> models,
                         const Session& session) {
   std::vector<Record> facts;
-  for (const Model& model : models) {
-    facts.push_back(facts_record(model_facts(model)));
-    const std::vector<LayerSpec>& layers = model.spec().layers;
-    facts.back().add("rotary", std::any_of(layers.begin(), layers.end(), [](const LayerSpec& each) {
-                       return each.attention.rope.has_value();
-                     }));
-  }
+  for (const Model& model : models) facts.push_back(facts_record(model_facts(model)));
   return ReportFile({{"version", ATTNSCOPE_VERSION},
                      {"created", utc_now()},
                      {"command", report_line(report, session)},

@@ -114,6 +114,11 @@ const std::vector<Field>& model_facts() {
        .meaning = "whether a token sees none after it; false for encoders, and for decoders whose "
                   "config lets tokens see both ways",
        .where = kWhereModels},
+      {.name = "rotary",
+       .type = flag,
+       .heading = "rotary positions",
+       .meaning = "whether positions turn queries and keys, in some layers or in all",
+       .where = kWhereModels},
       {.name = "shared_weights",
        .type = record,
        .form = list,

@@ -37,10 +37,7 @@ export type Histogram = NonNullable<WeightsRow["histogram"]>;
 export type AttentionHeadRow = AttentionRow & { head: number };
 export type AttentionLayerRow = AttentionRow & { head: null };
 
-export interface Model extends ModelFacts {
-  causal: boolean;
-  rotary: boolean;
-}
+export type Model = ModelFacts;
 
 /** The row type of each analysis, by the id it has in a report. */
 export interface RowsOf {

@@ -371,6 +371,8 @@ export interface ModelFacts {
   tied_embedding: boolean | null;
   /** whether a token sees none after it; false for encoders, and for decoders whose config lets tokens see both ways */
   causal: boolean;
+  /** whether positions turn queries and keys, in some layers or in all */
+  rotary: boolean;
   /** which layers have one and the same matrix, as ALBERT's do; absent where each layer has its own */
   shared_weights?: ({
     /** the matrices that these layers share */
