@@ -1,0 +1,62 @@
+#!/usr/bin/env python3
+"""Draws the pictures of docs/notebooks: runs each page's blocks of Python, and writes the chart before each picture.
+
+    pip install altair vl-convert-python pillow
+    python tools/draw_notebook_pictures.py [PAGE...]
+
+Needs the built package. Look at what has changed: pages say in words what their pictures show.
+"""
+
+import ast
+import io
+import json
+import os
+import pathlib
+import re
+import sys
+
+import vl_convert
+from PIL import Image
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+PAGES = ROOT / "docs/notebooks"
+PARTS = re.compile(r"^```python\n(?P<block>.*?)^```$|^!\[[^]]*\]\((?P<picture>[^)]*)\)$", re.DOTALL | re.MULTILINE)
+MOST_PIXELS = 1100  # of a picture's width
+COLOURS = 256
+
+
+def last_value(block, names):
+    """Runs a block; what its last line gives, as a notebook would show it."""
+    body = ast.parse(block).body
+    exec(compile(ast.Module(body[:-1], []), "block", "exec"), names)
+    if isinstance(body[-1], ast.Expr):
+        return eval(compile(ast.Expression(body[-1].value), "block", "eval"), names)
+    exec(compile(ast.Module(body[-1:], []), "block", "exec"), names)
+    return None
+
+
+def write(chart, path):
+    described = chart.to_dict()
+    of_pixels = '"image"' in json.dumps(described)  # whose pixels stay whole
+    image = Image.open(io.BytesIO(vl_convert.vegalite_to_png(described, ppi=72 if of_pixels else 100))).convert("RGB")
+    if image.width > MOST_PIXELS:
+        image = image.resize((MOST_PIXELS, round(image.height * MOST_PIXELS / image.width)), Image.Resampling.LANCZOS)
+    # The median cut, its default, would give thin lines each other's colours.
+    image.quantize(COLOURS, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE).save(path, optimize=True)
+
+
+def main():
+    os.chdir(ROOT)  # pages name the examples from there
+    pages = [pathlib.Path(name).resolve() for name in sys.argv[1:]] or sorted(PAGES.glob("*.md"))
+    for page in pages:
+        names, chart = {}, None
+        for part in PARTS.finditer(page.read_text()):
+            if part["block"]:
+                chart = last_value(part["block"], names)
+            else:
+                write(chart, page.parent / part["picture"])
+                print(part["picture"])
+
+
+if __name__ == "__main__":
+    main()
