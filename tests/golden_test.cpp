@@ -10,7 +10,6 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <set>
 #include <string>
 #include <system_error>
 #include <variant>
@@ -20,7 +19,6 @@
 #include "attnscope/analysis/heads.h"
 #include "attnscope/analysis/spectrum.h"
 #include "attnscope/core/text.h"
-#include "attnscope/model/known_architectures.h"
 #include "attnscope/model/model.h"
 #include "attnscope/numerics/singular_values/singular_values.h"
 #include "tests/support/matrices.h"
@@ -261,23 +259,6 @@ INSTANTIATE_TEST_SUITE_P(Cases, Golden, testing::ValuesIn(golden_cases()),
                            std::replace(name.begin(), name.end(), '-', '_');
                            return name;
                          });
-
-// ---- Which cases there are ----------------------------------------------------------------------
-
-TEST(GoldenCases, CoverEveryArchitecture) {
-  const std::vector<std::string> cases = golden_cases();
-  EXPECT_GE(cases.size(), 22);
-  std::set<std::string> model_types;
-  for (const std::string& name : cases) {
-    model_types.insert(read_golden(name).at("facts").at("architecture").get<std::string>());
-  }
-  for (const Architecture& architecture : known_architectures()) {
-    if (architecture.daisy) continue;  // transformers does not know it: see tests/data/forward
-    EXPECT_TRUE(std::any_of(architecture.model_types.begin(), architecture.model_types.end(),
-                            [&](const std::string& type) { return model_types.contains(type); }))
-        << "no case is of architecture " << architecture.name;
-  }
-}
 
 }  // namespace
 }  // namespace attnscope

@@ -2,6 +2,7 @@
 
 from golden_forward_case import Case
 from golden_forward_learned import DECODERS, ENCODERS
+from golden_forward_llama_like import LLAMA_LIKE
 from golden_forward_rotary import ROTARY
 
-CASES: list[Case] = ENCODERS + DECODERS + ROTARY
+CASES: list[Case] = ENCODERS + DECODERS + ROTARY + LLAMA_LIKE

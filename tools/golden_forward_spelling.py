@@ -28,7 +28,24 @@ DEFAULTS = {
     "phi": {"hidden_act": "gelu_new", "layer_norm_eps": 1e-5, "qk_layernorm": False},
     "phi3": {"hidden_act": "silu", "rms_norm_eps": 1e-5, "sliding_window": None},
 }
-UNTIED = {"gpt_neox", "phi", "llama", "mistral", "qwen2", "qwen3", "phi3"}
+RMS_6, RMS_5 = {"rms_norm_eps": 1e-6}, {"rms_norm_eps": 1e-5}
+LLAMA_LIKE = {"hidden_act": "silu", "attention_bias": False, "mlp_bias": False}
+DEFAULTS |= {
+    "olmo": LLAMA_LIKE | {"clip_qkv": None}, "olmo2": LLAMA_LIKE | RMS_5, "smollm3": LLAMA_LIKE | RMS_6,
+    "granite": LLAMA_LIKE | RMS_6, "cohere": LLAMA_LIKE | {"layer_norm_eps": 1e-5, "logit_scale": 0.0625},
+    "glm": {"hidden_act": "silu", "rms_norm_eps": 1.5625e-7, "attention_bias": True},
+    "glm4": {"hidden_act": "silu", "rms_norm_eps": 1.5625e-7, "attention_bias": True},
+    "starcoder2": {"hidden_act": "gelu_pytorch_tanh", "norm_epsilon": 1e-5, "use_bias": True, "sliding_window": None},
+    "stablelm": {"hidden_act": "silu", "layer_norm_eps": 1e-5}, "nemotron": {"hidden_act": "relu2", "norm_eps": 1e-5},
+    "seed_oss": {"hidden_act": "silu", "attention_bias": True, "attention_out_bias": False, "mlp_bias": False} | RMS_6,
+    "helium": LLAMA_LIKE | {"rms_norm_eps": 1e-8}, "arcee": {"hidden_act": "relu2", "mlp_bias": False, "attention_bias": False} | RMS_5,
+    "ernie4_5": {"hidden_act": "silu", "use_bias": False} | RMS_5, "hunyuan_v1_dense": LLAMA_LIKE | RMS_5,
+}
+# The base where a file has none.
+THETAS = {"smollm3": 2e6, "cohere": 5e5, "helium": 1e5, "ernie4_5": 5e5}
+SHARES = {"gpt_neox": 0.25, "phi": 0.5, "glm": 0.5, "glm4": 0.5, "nemotron": 0.5, "stablelm": 0.25, "phi3": 1.0}
+UNTIED = {"gpt_neox", "phi", "llama", "mistral", "qwen2", "qwen3", "phi3", "olmo", "olmo2", "granite", "glm", "glm4", "stablelm",
+          "nemotron", "seed_oss", "helium", "arcee", "hunyuan_v1_dense"}
 # Of no meaning to the forward pass, or newer than the old spelling.
 DROPPED = {"dtype", "rope_parameters", "transformers_version", "layer_types", "_sliding_window_pattern", "use_cache",
            "initializer_range", "attention_layers", "classifier_dropout", "pretraining_tp", "is_decoder",
@@ -40,11 +57,9 @@ def rope_keys(kind: str, rope: dict) -> dict:
     rope = dict(rope)
     share, theta, rope_type = rope.pop("partial_rotary_factor", None), rope.pop("rope_theta"), rope.pop("rope_type")
     keys = {"rotary_emb_base" if kind == "gpt_neox" else "rope_theta": theta}
-    if kind == "gpt_neox" and share != 0.25:
-        keys["rotary_pct"] = share
-    if kind in ("phi", "phi3") and share not in (None, 0.5 if kind == "phi" else 1.0):
-        keys["partial_rotary_factor"] = share
-    if theta == 10000.0:
+    if share not in (None, SHARES.get(kind, share)):
+        keys["rotary_pct" if kind == "gpt_neox" else "partial_rotary_factor"] = share
+    if theta == THETAS.get(kind, 10000.0):
         keys = {key: value for key, value in keys.items() if value != theta}
     if rope_type != "default":
         keys["rope_scaling"] = {"rope_type" if kind == "gemma3" or rope_type == "llama3" else "type": rope_type} | rope
@@ -74,6 +89,6 @@ def old_spelling(config: dict) -> dict:
     elif "rope_parameters" in config:
         old |= rope_keys(kind, config["rope_parameters"])
     if old.get("head_dim") == config.get("hidden_size", 0) // config.get("num_attention_heads", 1) \
-            and kind not in ("qwen3", "gemma", "gemma2", "gemma3_text"):
+            and kind not in ("qwen3", "gemma", "gemma2", "gemma3_text", "helium"):
         del old["head_dim"]
     return dict(sorted(old.items()))

@@ -59,18 +59,22 @@ std::string append_bias(const Model& model, const Weight& weight, Matrix<double>
 RopeFrequencies turns_of(const Model& model, std::int64_t layer, std::int64_t offset) {
   const ModelSpec& spec = model.spec();
   const auto& rope = spec.layers[static_cast<std::size_t>(layer)].attention.rope;
+  if (!rope) return {};  // some models have layers that do not rotate
   return rope_frequencies(*rope, spec.dimensions.heads.head_dim, std::abs(offset) + 1, spec.source);
 }
 
 /// What becomes of every head's keys at that offset.
 struct KeyTurn {
   std::vector<double> angles;  // of each pair, radians
-  double factor = 1;           // of all that turns
+  RotaryPairs pairs = RotaryPairs::halves;
+  double factor = 1;  // of all that turns
 };
 
 KeyTurn key_turn(const Model& model, std::int64_t layer, std::int64_t offset) {
   const RopeFrequencies turns = turns_of(model, layer, offset);
-  KeyTurn turn{.factor = turns.gain * turns.gain};  // queries have it, too
+  const auto& rope = model.spec().layers[static_cast<std::size_t>(layer)].attention.rope;
+  KeyTurn turn{.pairs = rope ? rope->pairs : RotaryPairs::halves,
+               .factor = turns.gain * turns.gain};  // queries have it, too
   for (const float radians : turns.radians_per_token) {
     turn.angles.push_back(static_cast<double>(radians) * static_cast<double>(offset));
   }
@@ -138,6 +142,7 @@ void add_variant_inputs(ItemInputs& inputs, const Model& model, std::int64_t lay
   if (!qk || variant.rope_offset == 0) return;
   KeyTurn turn = key_turn(model, layer, variant.rope_offset);
   inputs.add("key_angles", std::move(turn.angles)).add("key_factor", turn.factor);
+  if (turn.pairs == RotaryPairs::neighbours) inputs.add("key_pairs", "neighbours");
 }
 
 LoadedCircuit load_circuit(const Model& model, std::int64_t layer, Role circuit,
@@ -177,7 +182,7 @@ LoadedCircuit load_circuit(const Model& model, std::int64_t layer, Role circuit,
   }
   if (qk && variant.rope_offset != 0) {
     const KeyTurn turn = key_turn(model, layer, variant.rope_offset);
-    turn_keys(out.right, out.heads.head_dim, turn.angles, turn.factor);
+    turn_keys(out.right, out.heads.head_dim, turn.angles, turn.pairs, turn.factor);
   }
   return out;
 }

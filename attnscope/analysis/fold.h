@@ -5,6 +5,7 @@
 #include <span>
 
 #include "attnscope/core/matrix_view.h"
+#include "attnscope/core/rotary_pairs.h"
 
 namespace attnscope {
 
@@ -30,9 +31,9 @@ void centre_columns(Matrix<double>& matrix);
 /// (n, D + 1): the matrix, then `column` (n,), or zeros where it is empty.
 Matrix<double> with_column(const Matrix<double>& matrix, std::span<const double> column);
 
-/// R_Δ W_K of keys (G d, D): in every head of `head_dim` rows the rows p and p + n, n =
-/// angles.size(), turn by angles[p] radians and are multiplied by `factor`; those from 2 n on stay.
+/// R_Δ W_K of keys (G d, D): in every head of `head_dim` rows the two rows of pair p of n =
+/// angles.size() turn by angles[p] radians and are multiplied by `factor`; those from 2 n on stay.
 void turn_keys(Matrix<double>& keys, std::int64_t head_dim, std::span<const double> angles,
-               double factor = 1);
+               RotaryPairs pairs, double factor = 1);
 
 }  // namespace attnscope

@@ -61,8 +61,8 @@ Matrix<float> embed(const ModelSpec& spec, const ForwardWeights& weights,
       weights.tokens.read(id, {out, static_cast<std::size_t>(states.cols())});
     }
   }
-  if (rule.times_sqrt_width) {
-    const auto factor = static_cast<float>(std::sqrt(static_cast<double>(spec.dimensions.width)));
+  if (spec.stream.embedding_factor != 1) {
+    const auto factor = static_cast<float>(spec.stream.embedding_factor);
     for (std::int64_t at = 0; at < states.rows() * states.cols(); ++at) states.data()[at] *= factor;
   }
   const auto project = [&] {

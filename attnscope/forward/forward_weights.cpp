@@ -12,6 +12,8 @@
 namespace attnscope {
 namespace {
 
+constexpr std::string_view kHeadMark = "{head}";
+
 class Reader : TensorReader {
  public:
   using TensorReader::TensorReader;
@@ -91,21 +93,45 @@ class Reader : TensorReader {
     refuse("the bias of '" + name + "' is missing", layer);
   }
 
+  /// The norm of a layer's queries or keys: gains of all heads, one after another, where each head
+  /// has its own.
+  OptionalNorm head_norm(std::int64_t layer, Role role) const {
+    const AttentionSpec& spec = spec_.layers[static_cast<std::size_t>(layer)].attention;
+    const std::optional<NormSpec>& of = role == Role::query ? spec.query_norm : spec.key_norm;
+    const HeadShape& heads = spec_.dimensions.heads;
+    if (spec.norm_axis == HeadNormAxis::head) return norm(of, layer, heads.head_dim);
+    if (spec.norm_axis == HeadNormAxis::all_heads) return norm(of, layer, heads.total_dim(role));
+    if (!of) return std::nullopt;
+    const auto mark = of->tensor.find(kHeadMark);
+    if (mark == std::string::npos) {
+      return norm_of_shape(*of, layer, {heads.count(role), heads.head_dim});
+    }
+    NormWeights all{.spec = *of};
+    for (std::int64_t head = 0; head < heads.count(role); ++head) {
+      NormSpec own = *of;
+      own.tensor.replace(mark, kHeadMark.size(), std::to_string(head));
+      const OptionalNorm found = norm(own, layer, heads.head_dim);
+      all.gain.insert(all.gain.end(), found->gain.begin(), found->gain.end());
+      all.bias.insert(all.bias.end(), found->bias.begin(), found->bias.end());
+    }
+    return all;
+  }
+
   LayerWeights read_layer(std::int64_t layer) {
     const LayerSpec& spec = spec_.layers[static_cast<std::size_t>(layer)];
-    const HeadShape& heads = spec_.dimensions.heads;
     const auto own = [&](const std::optional<NormSpec>& of) {
       return norm(of, layer, spec_.dimensions.width);
     };
-    LayerWeights out{.attention_input = own(spec.attention_input),
-                     .attention_output = own(spec.attention_output),
-                     .attention_sum = own(spec.attention_sum),
-                     .mlp_input = own(spec.mlp_input),
-                     .mlp_output = own(spec.mlp_output),
-                     .mlp_sum = own(spec.mlp_sum),
-                     .query_norm = norm(spec.attention.query_norm, layer, heads.head_dim),
-                     .key_norm = norm(spec.attention.key_norm, layer, heads.head_dim),
-                     .value_norm = norm(spec.attention.value_norm, layer, heads.value_dim)};
+    LayerWeights out{
+        .attention_input = own(spec.attention_input),
+        .attention_output = own(spec.attention_output),
+        .attention_sum = own(spec.attention_sum),
+        .mlp_input = own(spec.mlp_input),
+        .mlp_output = own(spec.mlp_output),
+        .mlp_sum = own(spec.mlp_sum),
+        .query_norm = head_norm(layer, Role::query),
+        .key_norm = head_norm(layer, Role::key),
+        .value_norm = norm(spec.attention.value_norm, layer, spec_.dimensions.heads.value_dim)};
     constexpr std::array kQkv = {Role::query, Role::key, Role::value};
     out.qkv = projections(layer, kQkv);
     const auto one = [&](Role role) { return projections(layer, std::span(&role, 1)); };
@@ -182,7 +208,7 @@ class Reader : TensorReader {
     if (dense.tensor == nullptr) return dense.missing;
     const std::int64_t outputs = spec_.stream.embedding_width;
     head.dense = linear(rule.dense, outputs, width);
-    const Site gain = model_.norm_gain(*spec_.head.norm, std::nullopt, outputs);
+    const Site gain = model_.norm_gain(*spec_.head.norm, std::nullopt, {outputs});
     if (gain.tensor == nullptr) return gain.missing;
     head.norm = norm(spec_.head.norm, std::nullopt, outputs);
     return "";

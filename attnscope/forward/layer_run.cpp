@@ -1,6 +1,7 @@
 #include "attnscope/forward/layer_run.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "attnscope/core/error.h"
 #include "attnscope/model/rope.h"
@@ -28,6 +29,23 @@ void mix(Matrix<float>& out, float a, const Matrix<float>& x, float b) {
   const float* other = x.data();
   const std::int64_t count = out.rows() * out.cols();
   for (std::int64_t at = 0; at < count; ++at) values[at] = a * values[at] + b * other[at];
+}
+
+/// Of a norm that has a gain for each head, that head's.
+NormWeights part_of(const NormWeights& norm, std::int64_t head, std::int64_t size) {
+  const auto part = [&](const std::vector<float>& all) {
+    if (all.empty()) return all;
+    return std::vector<float>(all.begin() + head * size, all.begin() + (head + 1) * size);
+  };
+  return {.spec = norm.spec, .gain = part(norm.gain), .bias = part(norm.bias)};
+}
+
+void heat(const TemperatureSpec& temperature, std::int64_t first, MatrixView<float> queries) {
+  for (std::int64_t row = 0; row < queries.rows; ++row) {
+    const auto periods = static_cast<float>((first + row) / temperature.period);
+    const float factor = 1 + static_cast<float>(temperature.growth) * std::log(1 + periods);
+    for (std::int64_t col = 0; col < queries.cols; ++col) queries(row, col) *= factor;
+  }
 }
 
 }  // namespace
@@ -103,7 +121,7 @@ LayerRun::Positions LayerRun::rotary_tables(std::int64_t layer) {
         rope_frequencies(*rope, spec_.dimensions.heads.head_dim, tokens, spec_.source);
     tables_.push_back({*rope, first, tokens,
                        make_rotary_table(turns.radians_per_token, static_cast<float>(turns.gain),
-                                         first, rows_.length[sequence])});
+                                         rope->pairs, first, rows_.length[sequence])});
     out.push_back(&tables_.back().table);
   }
   return out;
@@ -162,6 +180,47 @@ MatrixView<float> LayerRun::head_of(Role role, std::size_t sequence, std::int64_
   return rows_of(sequence, qkv_.view().col_block(first + head * columns, columns));
 }
 
+void LayerRun::clip(std::int64_t number, MatrixView<float> head) const {
+  const auto& limit = spec_.layers[static_cast<std::size_t>(number)].attention.clip;
+  if (!limit) return;
+  const auto most = static_cast<float>(*limit);
+  for (std::int64_t row = 0; row < head.rows; ++row) {
+    for (std::int64_t col = 0; col < head.cols; ++col) {
+      head(row, col) = std::clamp(head(row, col), -most, most);
+    }
+  }
+}
+
+/// Norm, clipping and rotation of one head of queries or keys. `table`: none, or of its rows.
+void LayerRun::finish_head(std::int64_t number, const OptionalNorm& norm, std::int64_t head,
+                           const RotaryTable* table, MatrixView<float> values,
+                           const Compute& alone) const {
+  const AttentionSpec& spec = spec_.layers[static_cast<std::size_t>(number)].attention;
+  const auto turn = [&] {
+    if (table != nullptr) rotate(values, *table, Rotation::forward, alone);
+  };
+  if (spec.norms_after_rotation) turn();
+  if (norm && spec.norm_axis == HeadNormAxis::head) apply_norm(*norm, values, values, alone);
+  if (norm && spec.norm_axis == HeadNormAxis::each_head) {
+    apply_norm(part_of(*norm, head, values.cols), values, values, alone);
+  }
+  clip(number, values);
+  if (!spec.norms_after_rotation) turn();
+}
+
+/// Norms of queries and keys that are taken over all heads.
+void LayerRun::norm_all_heads(std::int64_t number) {
+  const LayerWeights& weights = weights_.layers[static_cast<std::size_t>(number)];
+  const AttentionSpec& spec = spec_.layers[static_cast<std::size_t>(number)].attention;
+  if (spec.norm_axis != HeadNormAxis::all_heads) return;
+  const std::int64_t queries = spec_.dimensions.heads.total_dim(Role::query);
+  const std::int64_t keys = spec_.dimensions.heads.total_dim(Role::key);
+  const MatrixView<float> query = qkv_.view().col_block(0, queries);
+  const MatrixView<float> key = qkv_.view().col_block(queries, keys);
+  if (weights.query_norm) apply_norm(*weights.query_norm, query, query, compute_);
+  if (weights.key_norm) apply_norm(*weights.key_norm, key, key, compute_);
+}
+
 /// In qkv_, and from there in the caches: norms and rotation of every key and value head.
 void LayerRun::finish_keys_and_values(std::int64_t number, const Positions& tables) {
   const LayerWeights& weights = weights_.layers[static_cast<std::size_t>(number)];
@@ -174,13 +233,11 @@ void LayerRun::finish_keys_and_values(std::int64_t number, const Positions& tabl
     });
   };
   for_heads([&](std::size_t sequence, std::int64_t head) {
-    const MatrixView<float> key = head_of(Role::key, sequence, head);
-    if (weights.key_norm) apply_norm(*weights.key_norm, key, key, alone);
-    if (!tables.empty()) rotate(key, *tables[sequence], Rotation::forward, alone);
-    if (weights.value_norm) {
-      const MatrixView<float> value = head_of(Role::value, sequence, head);
-      apply_norm(*weights.value_norm, value, value, alone);
-    }
+    finish_head(number, weights.key_norm, head, tables.empty() ? nullptr : tables[sequence],
+                head_of(Role::key, sequence, head), alone);
+    const MatrixView<float> value = head_of(Role::value, sequence, head);
+    if (weights.value_norm) apply_norm(*weights.value_norm, value, value, alone);
+    clip(number, value);
   });
   if (weights.value_embedding) {
     const std::int64_t columns = heads.total_dim(Role::value);
@@ -203,6 +260,7 @@ void LayerRun::attend_all(std::int64_t number) {
   const HeadShape& heads = spec_.dimensions.heads;
   const Compute alone{.kernels = compute_.kernels, .stop = compute_.stop};  // of one part
   const Positions tables = rotary_tables(number);
+  norm_all_heads(number);
   // Every key and value head is finished before a query head reads it.
   finish_keys_and_values(number, tables);
 
@@ -227,8 +285,9 @@ void LayerRun::attend_all(std::int64_t number) {
     const auto head = static_cast<std::int64_t>(part % query_heads);
     const std::int64_t kv_head = heads.kv_head(head);
     const MatrixView<float> query = head_of(Role::query, sequence, head);
-    if (weights.query_norm) apply_norm(*weights.query_norm, query, query, alone);
-    if (!tables.empty()) rotate(query, *tables[sequence], Rotation::forward, alone);
+    finish_head(number, weights.query_norm, head, tables.empty() ? nullptr : tables[sequence],
+                query, alone);
+    if (spec.temperature) heat(*spec.temperature, rows_.first_position(sequence), query);
     const MatrixView<float> map = with_maps ? maps_[part].view() : MatrixView<float>{};
     const MatrixView<float> out =
         rows_of(sequence, context.col_block(head * heads.value_dim, heads.value_dim));
@@ -261,7 +320,9 @@ void LayerRun::mlp(std::int64_t number, MatrixView<const float> input, MatrixVie
   apply(*weights.down, wide, {.add = add ? out : MatrixView<float>{}}, out, compute_);
 }
 
-void LayerRun::add_to_stream(const Matrix<float>& change) { mix(states_, 1, change, 1); }
+void LayerRun::add_to_stream(const Matrix<float>& change, double factor) {
+  mix(states_, 1, change, static_cast<float>(factor));
+}
 
 void LayerRun::layer(std::int64_t number, bool maps_only) {
   const LayerSpec& spec = spec_.layers[static_cast<std::size_t>(number)];
@@ -293,26 +354,30 @@ void LayerRun::layer(std::int64_t number, bool maps_only) {
     mlp(number, mlp_input, of_mlp.view(), /*add=*/false);
   }
 
-  if (weights.attention_output) {
+  // What a branch gives is added as it is computed, unless something comes between.
+  const bool scaled = spec.branch_factor != 1;
+  if (weights.attention_output || scaled) {
     const MatrixView<float> change = sized(change_, stream.rows, stream.cols);
     apply(*weights.output, context_.view(), {}, change, compute_);
-    apply_norm(*weights.attention_output, change, change, compute_);
-    add_to_stream(change_);
+    if (weights.attention_output) {
+      apply_norm(*weights.attention_output, change, change, compute_);
+    }
+    add_to_stream(change_, spec.branch_factor);
   } else {
     apply(*weights.output, context_.view(), {.add = stream}, stream, compute_);
   }
   if (spec.parallel) {
-    add_to_stream(of_mlp);
+    add_to_stream(of_mlp, spec.branch_factor);
   } else {
     norm_stream(weights.attention_sum);
   }
   if (!spec.parallel && weights.up != nullptr) {
     const MatrixView<const float> mlp_input = norm_into(weights.mlp_input, normed_);
-    if (weights.mlp_output) {
+    if (weights.mlp_output || scaled) {
       const MatrixView<float> change = sized(change_, stream.rows, stream.cols);
       mlp(number, mlp_input, change, /*add=*/false);
-      apply_norm(*weights.mlp_output, change, change, compute_);
-      add_to_stream(change_);
+      if (weights.mlp_output) apply_norm(*weights.mlp_output, change, change, compute_);
+      add_to_stream(change_, spec.branch_factor);
     } else {
       mlp(number, mlp_input, stream, /*add=*/true);
     }

@@ -57,10 +57,14 @@ class LayerRun {
   void add_value_embedding(const ValueEmbedding& embedding, MatrixView<float> values);
   MatrixView<float> rows_of(std::size_t sequence, MatrixView<float> all) const;
   MatrixView<float> head_of(Role role, std::size_t sequence, std::int64_t head);
+  void clip(std::int64_t number, MatrixView<float> head) const;
+  void finish_head(std::int64_t number, const OptionalNorm& norm, std::int64_t head,
+                   const RotaryTable* table, MatrixView<float> values, const Compute& alone) const;
+  void norm_all_heads(std::int64_t number);
   void finish_keys_and_values(std::int64_t number, const Positions& tables);
   void attend_all(std::int64_t number);
   void mlp(std::int64_t number, MatrixView<const float> input, MatrixView<float> out, bool add);
-  void add_to_stream(const Matrix<float>& change);
+  void add_to_stream(const Matrix<float>& change, double factor);
 
   const ModelSpec& spec_;
   const ForwardWeights& weights_;

@@ -30,6 +30,10 @@ Matrix<float> ForwardPass::logits(MatrixView<const float> states, const Compute&
   }
   Matrix<float> out(states.rows, head.vocabulary->weights.outputs());
   apply(*head.vocabulary, states, {}, out.view(), compute);
+  if (model_.spec().head.factor != 1) {
+    const auto factor = static_cast<float>(model_.spec().head.factor);
+    for (std::int64_t at = 0; at < out.rows() * out.cols(); ++at) out.data()[at] *= factor;
+  }
   if (const auto cap = model_.spec().head.soft_cap) {
     soft_cap(static_cast<float>(*cap), out.view(), compute);
   }

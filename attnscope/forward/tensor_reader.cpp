@@ -44,12 +44,28 @@ std::vector<float> TensorReader::values(const CheckpointTensor& tensor) const {
   return out;
 }
 
+namespace {
+
+/// rms_norm() adds the offset itself, as Gemma does; layer_norm() takes gains as they are to be.
+void whole_gain(NormWeights& norm) {
+  if (norm.spec.kind != NormKind::layer) return;
+  for (float& gain : norm.gain) gain += static_cast<float>(norm.spec.gain_offset);
+}
+
+}  // namespace
+
 OptionalNorm TensorReader::norm(const std::optional<NormSpec>& norm,
                                 std::optional<std::int64_t> layer, std::int64_t size) const {
   if (!norm) return std::nullopt;
-  NormWeights out{.spec = *norm};
-  if (norm->has_gain()) out.gain = values(need(model_.norm_gain(*norm, layer, size), layer));
-  if (norm->has_bias()) out.bias = values(need(model_.norm_bias(*norm, layer, size), layer));
+  return norm_of_shape(*norm, layer, {size});
+}
+
+NormWeights TensorReader::norm_of_shape(const NormSpec& norm, std::optional<std::int64_t> layer,
+                                        const Shape& shape) const {
+  NormWeights out{.spec = norm};
+  if (norm.has_gain()) out.gain = values(need(model_.norm_gain(norm, layer, shape), layer));
+  if (norm.has_bias()) out.bias = values(need(model_.norm_bias(norm, layer, shape), layer));
+  whole_gain(out);
   return out;
 }
 

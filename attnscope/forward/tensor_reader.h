@@ -32,6 +32,8 @@ class TensorReader {
   /// (size,); with no layer, the norm's name is a full name.
   OptionalNorm norm(const std::optional<NormSpec>& norm, std::optional<std::int64_t> layer,
                     std::int64_t size) const;
+  NormWeights norm_of_shape(const NormSpec& norm, std::optional<std::int64_t> layer,
+                            const Shape& shape) const;
 
   /// (any, cols), by its full name, or by its name under the prefix; none where that is empty.
   RowTable table(const std::string& name, std::int64_t cols) const;

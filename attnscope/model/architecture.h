@@ -16,11 +16,8 @@ namespace attnscope {
 /// Linear keeps (out, in) and computes y = W x; Conv1D keeps (in, out) and computes y = x W.
 enum class Storage { out_by_in, in_by_out };
 
-/// The order of projections that share the output axis of one tensor.
-enum class FusedOrder {
-  blocks,       // all of the first, then all of the second, …
-  per_kv_head,  // for each kv head in turn: its rows of the first, of the second, …
-};
+/// In place of a number of groups: one for each kv head.
+inline constexpr std::int64_t kPerKvHead = 0;
 
 /// Where one projection is stored. Tensor names are patterns without the model's optional prefix:
 /// `{layer}` stands for the layer's number, `{group}` and `{inner}` for ALBERT's shared groups.
@@ -28,8 +25,10 @@ struct WeightRule {
   Role role = Role::query;
   std::string tensor;
   Storage storage = Storage::out_by_in;
-  std::vector<Role> fused = {};  // everything that the tensor holds, in order
-  FusedOrder fused_order = FusedOrder::blocks;
+  /// Everything that the tensor holds, in order, where it holds several projections. Its output
+  /// axis is `groups` runs, one after another; each has an equal share of every projection.
+  std::vector<Role> fused = {};
+  std::int64_t groups = 1;                 // or kPerKvHead
   std::optional<std::int64_t> index = {};  // the slice of the first axis, if the tensor is stacked
   std::string bias = {};                   // its tensor, which must exist; empty: see bias_names()
 };
@@ -64,8 +63,9 @@ struct ConfigKeys {
   ConfigKey layer_groups = {"", 1};      // groups that share weights (ALBERT); no name: not grouped
   ConfigKey layers_per_group = {"", 1};  // distinct layers inside a group
   ConfigKey heads;
-  ConfigKey kv_heads = {};  // no name, or null: as many as heads
-  ConfigKey head_dim = {};  // no name or no value: width / heads
+  ConfigKey kv_heads = {};               // no name, or null: as many as heads
+  ConfigFlag one_kv_head = {"", false};  // true: one, whatever kv_heads says
+  ConfigKey head_dim = {};               // no name or no value: width / heads
   ConfigKey width;
   ConfigKey mlp_width;  // no value: 4 * width
   ConfigKey vocabulary = {"vocab_size"};
@@ -85,6 +85,13 @@ enum class NormKind {
   rms,    // x / sqrt(mean of squares + epsilon)
 };
 
+/// What one norm of queries or keys is taken over, and the shape of its gain.
+enum class HeadNormAxis {
+  head,       // each head, all with one gain (d,)
+  each_head,  // each head, with a gain of its own: (H, d), or a tensor for each `{head}`
+  all_heads,  // all heads together, before they are cut: (H d,)
+};
+
 /// All norms of an architecture are of one kind. Names are patterns under the prefix, without the
 /// `.weight` (or `.gamma`, as old files have it) of the gain and the `.bias` (`.beta`) after it. An
 /// empty name means that there is no such norm.
@@ -93,6 +100,7 @@ struct NormRule {
   ConfigNumber epsilon = {};
   ConfigNumber gain_offset = {"", 0};  // the gain is this + the stored value; 1 for Gemma
   ConfigFlag affine = {"", true};      // false: norms have neither gain nor bias
+  ConfigFlag biased = {"", true};      // false: norms of kind `layer` have a gain only
   std::string attention_input = {};    // of the attention's input
   std::string attention_output = {};   // of its output, before that is added to the stream
   std::string attention_sum = {};      // of the stream after the addition
@@ -107,8 +115,19 @@ struct NormRule {
   ConfigFlag without_last = {"", false};
   std::string query = {}, key = {};          // of each head
   ConfigFlag queries_and_keys = {"", true};  // whether those two exist
-  bool bare_heads = false;                   // norms without gains for queries, keys and values
-  bool bare_stream = false;  // likewise for the embedding and the inputs of MLPs and head
+  HeadNormAxis head_axis = HeadNormAxis::head;
+  bool heads_biased = true;         // false: those two have a gain only
+  bool after_rotation = false;      // queries and keys are rotated before their norms
+  bool shared_if_parallel = false;  // of parallel layers, attention and MLP read one norm
+  bool bare_heads = false;          // norms without gains for queries, keys and values
+  bool bare_stream = false;         // likewise for the embedding and the inputs of MLPs and head
+};
+
+/// Queries of later positions t are larger: q (1 + `growth` ln(1 + floor(t / `period`))). Both are
+/// keys of rope_parameters (Ministral 3).
+struct TemperatureRule {
+  ConfigNumber growth = {};  // no value: queries stay as they are
+  ConfigKey period = {};     // tokens
 };
 
 /// How scores are scaled before the softmax.
@@ -118,6 +137,7 @@ struct ScoreRule {
   ConfigFlag scaled = {"", true};     // false: not scaled at all
   ConfigFlag by_layer = {"", false};  // true: divided by the layer's number, counted from 1
   ConfigNumber soft_cap = {};         // c tanh(score / c) before the mask
+  TemperatureRule temperature = {};
 };
 
 /// Which layers have a window.
@@ -126,6 +146,7 @@ enum class WindowedLayers {
   even,          // layers 0, 2, 4 …
   from_layer,    // from a layer number in config.json on
   but_every,     // all but every n-th
+  unrotated,     // those that do not rotate
   listed_kinds,  // "local" in GPT-Neo's attention_layers or attention_types
 };
 
@@ -138,13 +159,26 @@ struct WindowRule {
   bool reads_layer_types = false;  // `layer_types` ("sliding_attention") overrides `layers`
 };
 
-/// Rotary positions: the numbers of config.json that say how Q and K are rotated. In every family,
-/// pairs are made of the two halves of the rotated dimensions.
+/// Which layers rotate queries and keys.
+enum class RotatedLayers {
+  all,
+  windowed,           // those of the kind that has a window
+  windowed_if_sized,  // likewise, and all where the file gives windows no size
+  listed,             // 1 in a list of config.json; without it, all but every n-th
+};
+
+/// Rotary positions: the numbers of config.json that say how Q and K are rotated.
 struct RopeRule {
   std::string theta_key = "rope_theta";
-  double theta = 10000;               // if the file has none
-  std::string fraction_key = {};      // share of the head that is rotated; empty: always `fraction`
-  double fraction = 1;                // if the file has none
+  double theta = 10000;           // if the file has none
+  std::string fraction_key = {};  // share of the head that is rotated; empty: always `fraction`
+  double fraction = 1;            // if the file has none
+  ConfigKey dimensions = {};      // how many dimensions of a head are rotated, in its place
+  ConfigFlag neighbours = {"", false};  // pairs are dimensions 2k, 2k + 1; else k, k + n
+  bool scales_windowed = true;  // false: only full layers are scaled, unless the file says both
+  RotatedLayers layers = RotatedLayers::all;
+  std::string layer_list = {};        // of `listed`
+  ConfigKey interval = {};            // n of `listed`
   std::int64_t original_context = 0;  // if the file has none; 0: its context
   std::string local_theta_key = {};   // theta of windowed layers (Gemma 3), which are never scaled
   double local_theta = 10000;
@@ -160,6 +194,16 @@ struct BothWays {
                                   // each way
   ConfigFlag flag = {"", false};  // of the family (Gemma 3); windows then reach W / 2 each way
   ConfigFlag unclear = {"", false};  // if set, transformers' attention implementations disagree
+};
+
+/// Constant factors on the way of the stream.
+struct MultiplierRule {
+  ConfigNumber embedding = {};
+  ConfigNumber branches = {};  // of what attention and MLP add to the stream
+  bool by_depth = false;       // that number is divided by the square root of the layers (MiniCPM)
+  ConfigNumber logits = {};
+  ConfigNumber logits_divisor = {};
+  ConfigKey logits_width = {};  // logits are divided by width / this (MiniCPM)
 };
 
 /// The stream before layer 0. Names are under the prefix.
@@ -207,6 +251,8 @@ struct Architecture {
   EmbeddingRule embedding = {};
   std::optional<NormRule> norm = {};  // none: the forward pass is not described
   ScoreRule scores = {};
+  ConfigNumber clip = {};  // queries, keys and values are clipped to ± this, after their norms
+  MultiplierRule multipliers = {};
   std::optional<WindowRule> window = {};
   std::optional<RopeRule> rope = {};  // none: positions are not rotary
   bool has_mlp = true;                // false: layers end with their attention

@@ -105,7 +105,8 @@ Dimensions read_dimensions(const ConfigReader& config, const ConfigKeys& keys) {
 
   HeadShape& heads = out.heads;
   heads.heads = config.required(keys.heads);
-  heads.kv_heads = config.number(keys.kv_heads).value_or(heads.heads);
+  heads.kv_heads =
+      config.flag(keys.one_kv_head) ? 1 : config.number(keys.kv_heads).value_or(heads.heads);
   const auto head_dim = config.number(keys.head_dim);
   heads.head_dim = head_dim ? *head_dim : default_head_dim(out.width, heads.heads, config);
   heads.value_dim = heads.head_dim;

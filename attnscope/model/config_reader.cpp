@@ -94,6 +94,23 @@ std::vector<double> ConfigReader::positives(const std::string& key) const {
   return values;
 }
 
+std::vector<std::int64_t> ConfigReader::numbers(const std::string& key, std::int64_t least) const {
+  const json* found = find(key);
+  if (found == nullptr) return {};
+  const std::string expected =
+      "a list of integers from " + std::to_string(least) + " to " + std::to_string(kMaxSize);
+  if (!found->is_array()) refuse_value(key, *found, expected);
+  std::vector<std::int64_t> values;
+  for (const json& value : *found) {
+    if (!value.is_number_integer() || value.get<double>() < static_cast<double>(least) ||
+        value.get<double>() > static_cast<double>(kMaxSize)) {
+      refuse_value(key, *found, expected);
+    }
+    values.push_back(value.get<std::int64_t>());
+  }
+  return values;
+}
+
 bool ConfigReader::flag(const ConfigFlag& key) const {
   if (!has(key.name)) return key.fallback;
   const json* found = find(key.name);

@@ -34,6 +34,7 @@ class ConfigReader {
   std::int64_t required(const ConfigKey& key) const;
   std::optional<double> real(const ConfigNumber& key) const;      // finite, not negative
   std::optional<double> positive(const ConfigNumber& key) const;  // finite
+  std::vector<std::int64_t> numbers(const std::string& key, std::int64_t least) const;
   std::vector<double> positives(const std::string& key) const;
   bool flag(const ConfigFlag& key) const;          // null is false, as in Python
   std::string text(const std::string& key) const;  // empty if the key is absent or null

@@ -6,29 +6,88 @@ namespace attnscope {
 
 // One function per family, each in the file of its name in families/ (close relatives share one).
 Architecture albert();
+Architecture arcee();
 Architecture bert();
+Architecture codegen();
+Architecture cohere();
+Architecture cohere2();
 Architecture daisy_gpt2();
 Architecture distilbert();
+Architecture ernie4_5();
+Architecture exaone4();
 Architecture gemma();
 Architecture gemma2();
 Architecture gemma3();
+Architecture glm();
+Architecture glm4();
 Architecture gpt2();
+Architecture gpt_bigcode();
 Architecture gpt_neo();
 Architecture gpt_neox();
+Architecture gptj();
+Architecture granite();
+Architecture helium();
+Architecture hunyuan_v1_dense();
 Architecture llama();
+Architecture ministral3();
 Architecture mistral();
+Architecture nemotron();
+Architecture olmo();
+Architecture olmo2();
+Architecture olmo3();
 Architecture opt();
 Architecture phi();
 Architecture phi3();
 Architecture qwen2();
 Architecture qwen3();
 Architecture roberta();
+Architecture seed_oss();
+Architecture smollm3();
+Architecture stablelm();
+Architecture starcoder2();
 
 const std::vector<Architecture>& known_architectures() {
   static const std::vector<Architecture> all = {
-      albert(), bert(), daisy_gpt2(), distilbert(), gemma(), gemma2(),
-      gemma3(), gpt2(), gpt_neo(),    gpt_neox(),   llama(), mistral(),
-      opt(),    phi(),  phi3(),       qwen2(),      qwen3(), roberta(),
+      albert(),
+      arcee(),
+      bert(),
+      codegen(),
+      cohere(),
+      cohere2(),
+      daisy_gpt2(),
+      distilbert(),
+      ernie4_5(),
+      exaone4(),
+      gemma(),
+      gemma2(),
+      gemma3(),
+      glm(),
+      glm4(),
+      gpt2(),
+      gpt_bigcode(),
+      gpt_neo(),
+      gpt_neox(),
+      gptj(),
+      granite(),
+      helium(),
+      hunyuan_v1_dense(),
+      llama(),
+      ministral3(),
+      mistral(),
+      nemotron(),
+      olmo(),
+      olmo2(),
+      olmo3(),
+      opt(),
+      phi(),
+      phi3(),
+      qwen2(),
+      qwen3(),
+      roberta(),
+      seed_oss(),
+      smollm3(),
+      stablelm(),
+      starcoder2(),
   };
   return all;
 }

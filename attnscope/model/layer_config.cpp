@@ -18,7 +18,8 @@ NormSpec norm_named(const NormRule& rule, const ConfigReader& config, const std:
   return {.kind = rule.kind,
           .epsilon = config.real(rule.epsilon).value_or(standard),
           .gain_offset = config.real(rule.gain_offset).value_or(0),
-          .tensor = config.flag(rule.affine) ? tensor : ""};
+          .tensor = config.flag(rule.affine) ? tensor : "",
+          .biased = config.flag(rule.biased)};
 }
 
 /// The norm of that name; none where the rule names none.
@@ -40,12 +41,18 @@ void set_norms(LayerSpec& layer, const NormRule& rule, const ConfigReader& confi
   if (config.flag(rule.queries_and_keys)) {
     layer.attention.query_norm = norm(rule.query);
     layer.attention.key_norm = norm(rule.key);
+    for (auto* own : {&layer.attention.query_norm, &layer.attention.key_norm}) {
+      if (*own && !rule.heads_biased) (*own)->biased = false;
+    }
   }
+  layer.attention.norm_axis = rule.head_axis;
+  layer.attention.norms_after_rotation = rule.after_rotation;
   const NormSpec bare = norm_named(rule, config, "");
   if (rule.bare_heads) {
     layer.attention.query_norm = layer.attention.key_norm = layer.attention.value_norm = bare;
   }
   if (rule.bare_stream) layer.mlp_input = bare;
+  if (layer.parallel && rule.shared_if_parallel) layer.mlp_input.reset();
 }
 
 double scale_of(const ScoreRule& rule, const ConfigReader& config, const Dimensions& dimensions,
@@ -103,6 +110,28 @@ void set_daisy(std::vector<LayerSpec>& specs, const DaisyRule& rule) {
   }
 }
 
+std::optional<TemperatureSpec> temperature_of(const TemperatureRule& rule,
+                                              const ConfigReader& config) {
+  const ConfigReader parameters = config.object("rope_parameters");
+  const auto growth = parameters.positive(rule.growth);
+  const auto period = parameters.number(rule.period);
+  if (!growth || !period) return std::nullopt;
+  return TemperatureSpec{.growth = *growth, .period = *period};
+}
+
+double branch_factor(const MultiplierRule& rule, const ConfigReader& config, std::int64_t layers) {
+  const double factor = config.positive(rule.branches).value_or(1);
+  return rule.by_depth ? factor / std::sqrt(static_cast<double>(layers)) : factor;
+}
+
+double logits_factor(const MultiplierRule& rule, const ConfigReader& config, std::int64_t width) {
+  const double divisor = config.positive(rule.logits_divisor).value_or(1);
+  const auto of_width = config.number(rule.logits_width);
+  const double widths =
+      of_width ? static_cast<double>(width) / static_cast<double>(*of_width) : 1.0;
+  return config.positive(rule.logits).value_or(1) / divisor / widths;
+}
+
 void set_stream(ModelSpec& spec, const ConfigReader& config) {
   const Architecture& architecture = spec.architecture;
   const NormRule& norms = *architecture.norm;
@@ -114,6 +143,9 @@ void set_stream(ModelSpec& spec, const ConfigReader& config) {
   const bool projects = !stream.embedding.projection.empty();
   stream.has_projection =
       projects && (!stream.embedding.projects_tokens || stream.embedding_width != width);
+  stream.embedding_factor = stream.embedding.times_sqrt_width
+                                ? std::sqrt(static_cast<double>(width))
+                                : config.positive(architecture.multipliers.embedding).value_or(1);
   stream.padding_token = config.number(architecture.padding_token, /*least=*/0).value_or(0);
   if (config.flag(norms.first) && !config.flag(norms.without_last)) {
     stream.last_norm = norm_at(norms, config, norms.last);
@@ -148,10 +180,8 @@ void resolve_layers(ModelSpec& spec, const ConfigReader& config) {
   }
   const std::int64_t layers = spec.dimensions.layers;
   const std::vector<bool> windowed = windowed_layers(architecture, config, layers);
-  std::vector<Rope> ropes;
-  if (architecture.rope) {
-    ropes = read_ropes(*architecture.rope, config, windowed, spec.dimensions);
-  }
+  const std::vector<std::optional<Rope>> ropes =
+      read_ropes(architecture, config, windowed, spec.dimensions);
   const std::vector<MaskSpec> masks = read_masks(architecture, config, windowed);
 
   std::string activation = config.text(architecture.activation_key);
@@ -165,6 +195,9 @@ void resolve_layers(ModelSpec& spec, const ConfigReader& config) {
   if (spec.not_run.empty()) spec.not_run = unknown_mask(architecture, config);
   if (spec.not_run.empty()) spec.not_run = unknown_positions(config);
   common.attention.soft_cap = config.positive(architecture.scores.soft_cap);
+  common.attention.clip = config.positive(architecture.clip);
+  common.attention.temperature = temperature_of(architecture.scores.temperature, config);
+  common.branch_factor = branch_factor(architecture.multipliers, config, layers);
   for (const BiasRule& rule : architecture.biases) {
     if (!config.flag(rule.needed)) continue;
     common.biased.insert(common.biased.end(), rule.roles.begin(), rule.roles.end());
@@ -174,7 +207,7 @@ void resolve_layers(ModelSpec& spec, const ConfigReader& config) {
     LayerSpec& own = spec.layers.emplace_back(common);
     own.attention.scale = scale_of(architecture.scores, config, spec.dimensions, layer);
     own.attention.mask = masks[at];
-    if (architecture.rope) own.attention.rope = ropes[at];
+    own.attention.rope = ropes[at];
   }
   if (architecture.daisy) set_daisy(spec.layers, *architecture.daisy);
 
@@ -189,6 +222,7 @@ void resolve_layers(ModelSpec& spec, const ConfigReader& config) {
     set_activation(spec.head.activation, architecture.head.activation);
   }
   spec.head.soft_cap = config.positive(architecture.head.soft_cap);
+  spec.head.factor = logits_factor(architecture.multipliers, config, spec.dimensions.width);
 }
 
 }  // namespace attnscope

@@ -20,6 +20,10 @@ void resolve_layers(ModelSpec& spec, const ConfigReader& config);
 std::vector<bool> windowed_layers(const Architecture& architecture, const ConfigReader& config,
                                   std::int64_t layers);
 
+/// For each layer, whether the file's list or interval lets it rotate: see RotatedLayers::listed.
+std::vector<bool> listed_rotation(const RopeRule& rule, const ConfigReader& config,
+                                  std::size_t layers);
+
 /// Whether no token sees a later one.
 bool reads_one_way(const Architecture& architecture, const ConfigReader& config);
 
@@ -30,9 +34,12 @@ std::vector<MaskSpec> read_masks(const Architecture& architecture, const ConfigR
 /// Why the mask is unknown; empty if it is known.
 std::string unknown_mask(const Architecture& architecture, const ConfigReader& config);
 
-/// How each layer rotates queries and keys. `windowed`: see windowed_layers(). Source:
-/// transformers, modeling_rope_utils.py, and Gemma3TextConfig for two kinds of layers.
-std::vector<Rope> read_ropes(const RopeRule& rule, const ConfigReader& config,
-                             const std::vector<bool>& windowed, const Dimensions& dimensions);
+/// How each layer rotates queries and keys; none where it does not. `windowed`: see
+/// windowed_layers(). Source: transformers, modeling_rope_utils.py, and Gemma3TextConfig for two
+/// kinds of layers.
+std::vector<std::optional<Rope>> read_ropes(const Architecture& architecture,
+                                            const ConfigReader& config,
+                                            const std::vector<bool>& windowed,
+                                            const Dimensions& dimensions);
 
 }  // namespace attnscope

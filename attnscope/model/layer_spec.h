@@ -20,9 +20,10 @@ struct NormSpec {
   double epsilon = 0;
   double gain_offset = 0;  // the gain is this + the stored value
   std::string tensor;
+  bool biased = true;  // where norms of that kind may have a bias
 
   bool has_gain() const { return !tensor.empty(); }
-  bool has_bias() const { return has_gain() && kind == NormKind::layer; }
+  bool has_bias() const { return has_gain() && kind == NormKind::layer && biased; }
 };
 
 /// One number of a tensor of one dimension, by its full name.
@@ -55,12 +56,22 @@ struct MaskSpec {
       reach;  // keys before the query, and after it if not causal; none: all
 };
 
+/// The query at position t is multiplied by 1 + growth ln(1 + floor(t / period)).
+struct TemperatureSpec {
+  double growth = 0;
+  std::int64_t period = 1;  // tokens
+};
+
 struct AttentionSpec {
-  std::optional<NormSpec> query_norm, key_norm, value_norm;  // of each head
-  std::optional<Rope> rope;                                  // none: positions are not rotary
-  double scale = 1;                                          // of q k
-  std::optional<double> soft_cap;                            // c tanh(score / c), before the mask
+  std::optional<NormSpec> query_norm, key_norm, value_norm;
+  HeadNormAxis norm_axis = HeadNormAxis::head;  // of queries and keys
+  bool norms_after_rotation = false;            // likewise
+  std::optional<double> clip;                   // of queries, keys and values, after their norms
+  std::optional<Rope> rope;                     // none: positions are not rotary
+  double scale = 1;                             // of q k
+  std::optional<double> soft_cap;               // c tanh(score / c), before the mask
   MaskSpec mask;
+  std::optional<TemperatureSpec> temperature;
   std::optional<ValueEmbeddingSpec> value_embedding;
 };
 
@@ -73,6 +84,7 @@ struct LayerSpec {
   std::optional<NormSpec> attention_input, attention_output, attention_sum;
   std::optional<NormSpec> mlp_input, mlp_output, mlp_sum;
   bool parallel = false;
+  double branch_factor = 1;  // of what attention and MLP add to the stream
   AttentionSpec attention;
   Activation activation = Activation::linear;  // of the MLP, which is gated if there is a `gate`
   std::vector<Role> biased;                    // projections that must have a bias
@@ -86,6 +98,7 @@ struct StreamSpec {
   std::int64_t embedding_width = 0;  // E
   bool has_projection = false;       // E → D, and D → E at the end if the architecture has one
   std::int64_t padding_token = 0;    // used if positions are counted from it
+  double embedding_factor = 1;       // of the tokens' rows
   std::optional<NormSpec> last_norm;
 };
 
@@ -94,6 +107,7 @@ struct HeadSpec {
   std::optional<NormSpec> norm;  // of what the weight reads; its tensor is a full name
   Activation activation = Activation::linear;
   std::optional<double> soft_cap;
+  double factor = 1;  // of logits
 };
 
 }  // namespace attnscope

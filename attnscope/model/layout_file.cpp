@@ -24,17 +24,22 @@ WeightRule parse_rule(LayoutFields fields) {
   rule.tensor = fields.required_text("tensor");
   rule.storage = fields.choice<Storage>(
       "storage", {{"out_by_in", Storage::out_by_in}, {"in_by_out", Storage::in_by_out}});
-  rule.fused_order = fields.choice<FusedOrder>(
-      "order", {{"blocks", FusedOrder::blocks}, {"per_kv_head", FusedOrder::per_kv_head}});
+  rule.groups = fields.choice<std::int64_t>("order", {{"blocks", 1}, {"per_kv_head", kPerKvHead}});
+  if (const auto groups = fields.number("groups")) {
+    if (rule.groups == kPerKvHead)
+      fields.fail("'groups' and the order 'per_kv_head' exclude each other");
+    rule.groups = *groups;
+  }
   rule.index = fields.number("index", /*least=*/0);
   rule.bias = fields.text("bias");
   rule.fused = fields.roles("fused");
   if (!rule.fused.empty() && std::count(rule.fused.begin(), rule.fused.end(), rule.role) != 1) {
     fields.fail("'fused' must list the rule's own role once");
   }
+  if (rule.groups != 1 && rule.fused.empty()) fields.fail("'groups' are those of a 'fused' tensor");
   for (const Role part : rule.fused) {
     const bool per_head = part == Role::query || part == Role::key || part == Role::value;
-    if (rule.fused_order == FusedOrder::per_kv_head && !per_head) {
+    if (rule.groups == kPerKvHead && !per_head) {
       fields.fail("only q, k and v can be fused per_kv_head");
     }
   }

@@ -23,6 +23,7 @@ NormRule parse_norms(LayoutFields fields) {
                  .epsilon = constant(epsilon),
                  .gain_offset = {"", fields.not_negative("gain_offset").value_or(0)},
                  .affine = {"", fields.flag("affine", true)},
+                 .biased = {"", fields.flag("biased", true)},
                  .attention_input = fields.text("attention_input"),
                  .attention_output = fields.text("attention_output"),
                  .attention_sum = fields.text("attention_sum"),
@@ -32,10 +33,30 @@ NormRule parse_norms(LayoutFields fields) {
                  .last = fields.text("last"),
                  .query = fields.text("query"),
                  .key = fields.text("key"),
+                 .head_axis = fields.choice<HeadNormAxis>("head_axis",
+                                                          {{"head", HeadNormAxis::head},
+                                                           {"each_head", HeadNormAxis::each_head},
+                                                           {"all_heads", HeadNormAxis::all_heads}}),
+                 .heads_biased = fields.flag("heads_biased", true),
+                 .after_rotation = fields.flag("after_rotation", false),
                  .bare_heads = fields.flag("bare_heads", false),
                  .bare_stream = fields.flag("bare_stream", false)};
   fields.refuse_unknown();
   return norms;
+}
+
+/// Of each layer 1 where the list names it, else 0.
+json listed_layers(const LayoutFields& fields, const json& list, std::int64_t layers) {
+  if (!list.is_array()) fields.fail("'layers' is not a list of layers");
+  json marks(static_cast<std::size_t>(layers), 0);
+  for (const json& layer : list) {
+    const bool is_number = layer.is_number_unsigned();
+    if (!is_number || layer.get<std::uint64_t>() >= static_cast<std::uint64_t>(layers)) {
+      fields.fail("'layers' lists what is no layer from 0 to " + std::to_string(layers - 1));
+    }
+    marks[layer.get<std::size_t>()] = 1;
+  }
+  return marks;
 }
 
 /// Says in `config` which layers see the window, as config.json would.
@@ -44,14 +65,9 @@ WindowRule parse_window(LayoutFields fields, std::int64_t layers, json& config) 
   const json* listed = fields.find("layers");
   fields.refuse_unknown();
   if (listed == nullptr) return window;
-  if (!listed->is_array()) fields.fail("'layers' is not a list of layers");
-  json kinds(static_cast<std::size_t>(layers), "full_attention");
-  for (const json& layer : *listed) {
-    const bool is_number = layer.is_number_unsigned();
-    if (!is_number || layer.get<std::uint64_t>() >= static_cast<std::uint64_t>(layers)) {
-      fields.fail("'layers' lists what is no layer from 0 to " + std::to_string(layers - 1));
-    }
-    kinds[layer.get<std::size_t>()] = "sliding_attention";
+  json kinds = json::array();
+  for (const json& windowed : listed_layers(fields, *listed, layers)) {
+    kinds.push_back(windowed == 1 ? "sliding_attention" : "full_attention");
   }
   config["layer_types"] = std::move(kinds);
   return window;
@@ -61,6 +77,12 @@ void parse_attention(LayoutFields fields, ModelSpec& spec, json& config) {
   spec.architecture.scores = {.scale = constant(fields.positive("scale")),
                               .by_layer = {"", fields.flag("by_layer", false)},
                               .soft_cap = constant(fields.positive("soft_cap"))};
+  spec.architecture.clip = constant(fields.positive("clip"));
+  if (auto temperature = fields.object("temperature")) {
+    spec.architecture.scores.temperature = {.growth = constant(temperature->positive("growth")),
+                                            .period = {"", temperature->required_number("period")}};
+    temperature->refuse_unknown();
+  }
   if (const auto window = fields.object("window")) {
     spec.architecture.window = parse_window(*window, spec.dimensions.layers, config);
   }
@@ -75,7 +97,7 @@ constexpr std::array kScalingFields = {
     "mscale_all_dim",  "attention_factor", "short_factor",
     "long_factor"};
 
-RopeRule parse_rope(LayoutFields fields, json& config) {
+RopeRule parse_rope(LayoutFields fields, const Dimensions& dimensions, json& config) {
   RopeRule rope{.theta_key = ""};
   rope.theta = fields.positive("theta").value_or(rope.theta);
   rope.fraction = fields.positive("fraction").value_or(rope.fraction);
@@ -84,6 +106,17 @@ RopeRule parse_rope(LayoutFields fields, json& config) {
   if (const auto local = fields.positive("local_theta")) {
     rope.local_theta_key = "local_theta";
     rope.local_theta = *local;
+  }
+  rope.dimensions = {"", fields.number("dimensions")};
+  if (rope.dimensions.fallback.value_or(0) > dimensions.heads.head_dim) {
+    fields.fail("'dimensions' is more than a head has");
+  }
+  rope.neighbours = {"", fields.choice<bool>("pairs", {{"halves", false}, {"neighbours", true}})};
+  if (const json* list = fields.find("layers")) {
+    config["rotated_layers"] = listed_layers(fields, *list, dimensions.layers);
+    rope.layers = RotatedLayers::listed;
+    rope.layer_list = "rotated_layers";
+    rope.interval = {"", 1};
   }
   const json* found = fields.find("scaling");
   if (auto scaling = fields.object("scaling")) {
@@ -182,7 +215,15 @@ json parse_layout_forward(LayoutFields& fields, ModelSpec& spec) {
   if (const auto attention = fields.object("attention")) {
     parse_attention(*attention, spec, config);
   }
-  if (const auto rope = fields.object("rope")) architecture.rope = parse_rope(*rope, config);
+  if (const auto rope = fields.object("rope")) {
+    architecture.rope = parse_rope(*rope, spec.dimensions, config);
+  }
+  if (auto multipliers = fields.object("multipliers")) {
+    architecture.multipliers = {.embedding = constant(multipliers->positive("embedding")),
+                                .branches = constant(multipliers->positive("branches")),
+                                .logits = constant(multipliers->positive("logits"))};
+    multipliers->refuse_unknown();
+  }
   architecture.activation = fields.text("activation");
   architecture.parallel = {"", fields.flag("parallel", false)};
   if (std::vector<Role> biased = fields.roles("biases"); !biased.empty()) {
@@ -190,7 +231,8 @@ json parse_layout_forward(LayoutFields& fields, ModelSpec& spec) {
   }
   architecture.has_mlp = fields.flag("mlp", true);
   if (!architecture.norm) {
-    for (const char* key : {"attention", "rope", "activation", "parallel", "biases", "mlp"}) {
+    for (const char* key :
+         {"attention", "rope", "multipliers", "activation", "parallel", "biases", "mlp"}) {
       if (fields.find(key) != nullptr) {
         fields.fail("'" + std::string(key) + "' means nothing without 'norms'");
       }

@@ -126,6 +126,11 @@ std::vector<bool> windowed_layers(const Architecture& architecture, const Config
     if (auto listed = by_layer_types(config, windowed.size())) return *std::move(listed);
   }
   if (rule.layers == WindowedLayers::listed_kinds) return listed_kinds(config, windowed.size());
+  if (rule.layers == WindowedLayers::unrotated) {
+    windowed = listed_rotation(*architecture.rope, config, windowed.size());
+    windowed.flip();
+    return windowed;
+  }
   const std::int64_t number = config.number(rule.number, /*least=*/0).value_or(0);
   for (std::int64_t layer = 0; layer < layers; ++layer) {
     bool is_windowed = true;

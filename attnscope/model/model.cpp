@@ -32,9 +32,7 @@ OutputSlice output_slice(const WeightRule& rule, const Dimensions& dimensions) {
   const std::int64_t own = output_size(dimensions, rule.role);
   if (rule.fused.empty()) return {.total = own, .first = 0, .block = own, .block_step = own};
 
-  // In blocks there is one "head" that holds everything.
-  const bool per_head = rule.fused_order == FusedOrder::per_kv_head;
-  const std::int64_t repeats = per_head ? dimensions.heads.kv_heads : 1;
+  const std::int64_t repeats = rule.groups == kPerKvHead ? dimensions.heads.kv_heads : rule.groups;
   OutputSlice slice{.block = own / repeats};
   for (const Role part : rule.fused) {
     if (part == rule.role) slice.first = slice.block_step;
@@ -156,6 +154,11 @@ Weight Model::locate(const WeightRule& rule, std::int64_t layer) const {
     parts.layer = layer;
     throw Error(kind, std::move(parts));
   };
+  if (rule.groups > 1 && output_size(dimensions(), rule.role) % rule.groups != 0) {
+    fail(ErrorKind::format, "the rows of '" + std::string(role_name(rule.role)) +
+                                "' are no multiple of its " + std::to_string(rule.groups) +
+                                " groups");
+  }
   const OutputSlice slice = output_slice(rule, dimensions());
   const std::int64_t inputs = canonical_shape(dimensions(), rule.role).second;
   const Storage storage = tensor->is_linear ? Storage::out_by_in : rule.storage;
@@ -260,7 +263,7 @@ Site Model::find(const std::string& name, const std::optional<Shape>& shape) con
   return {.tensor = tensor};
 }
 
-Site Model::norm_tensor(const NormSpec& norm, std::optional<std::int64_t> layer, std::int64_t size,
+Site Model::norm_tensor(const NormSpec& norm, std::optional<std::int64_t> layer, const Shape& shape,
                         std::string_view ending, std::string_view old_ending) const {
   const std::string name =
       layer ? prefix_ + fill_pattern(norm.tensor, layer_numbers(dimensions(), *layer))
@@ -270,19 +273,19 @@ Site Model::norm_tensor(const NormSpec& norm, std::optional<std::int64_t> layer,
     std::string old = name + std::string(old_ending);
     if (checkpoint_->find(old) != nullptr) full = std::move(old);
   }
-  return find(full, Shape{size});
+  return find(full, shape);
 }
 
 Site Model::norm_gain(const NormSpec& norm, std::optional<std::int64_t> layer,
-                      std::int64_t size) const {
+                      const Shape& shape) const {
   if (!norm.has_gain()) return {};
-  return norm_tensor(norm, layer, size, kWeightEnding, ".gamma");
+  return norm_tensor(norm, layer, shape, kWeightEnding, ".gamma");
 }
 
 Site Model::norm_bias(const NormSpec& norm, std::optional<std::int64_t> layer,
-                      std::int64_t size) const {
+                      const Shape& shape) const {
   if (!norm.has_bias()) return {};
-  return norm_tensor(norm, layer, size, kBiasEnding, ".beta");
+  return norm_tensor(norm, layer, shape, kBiasEnding, ".beta");
 }
 
 InputNorm Model::input_norm(std::int64_t layer) const {
@@ -303,7 +306,7 @@ InputNorm Model::input_norm(std::int64_t layer) const {
     norm = spec_.stream.embedding_norm;
   }
   if (!norm) return {};
-  return {.norm = norm, .gain = norm_gain(*norm, of_layer, dimensions().width)};
+  return {.norm = norm, .gain = norm_gain(*norm, of_layer, {dimensions().width})};
 }
 
 bool Model::norms_queries() const {

@@ -84,9 +84,9 @@ class Model {
   /// A tensor by its full name. With `shape`, throws Error(format) for a tensor of another shape.
   Site find(const std::string& name, const std::optional<Shape>& shape = std::nullopt) const;
 
-  /// Gain and bias of a norm, (size,). `layer` fills the pattern; none: the name is a full name.
-  Site norm_gain(const NormSpec& norm, std::optional<std::int64_t> layer, std::int64_t size) const;
-  Site norm_bias(const NormSpec& norm, std::optional<std::int64_t> layer, std::int64_t size) const;
+  /// Gain and bias of a norm. `layer` fills the pattern; none: the name is a full name.
+  Site norm_gain(const NormSpec& norm, std::optional<std::int64_t> layer, const Shape& shape) const;
+  Site norm_bias(const NormSpec& norm, std::optional<std::int64_t> layer, const Shape& shape) const;
 
   /// Throws Error(unsupported) if the architecture does not describe it, Error(format) for a tensor
   /// of another shape.
@@ -104,7 +104,7 @@ class Model {
   /// Error(format).
   const CheckpointTensor* find_bias(const WeightRule& rule, const std::string& weight,
                                     std::int64_t layer) const;
-  Site norm_tensor(const NormSpec& norm, std::optional<std::int64_t> layer, std::int64_t size,
+  Site norm_tensor(const NormSpec& norm, std::optional<std::int64_t> layer, const Shape& shape,
                    std::string_view ending, std::string_view old_ending) const;
 
   std::string name_;

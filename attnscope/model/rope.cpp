@@ -83,11 +83,16 @@ double longrope_gain(const Rope& rope, double factor) {
   return factor <= 1 ? 1.0 : std::sqrt(1 + std::log(factor) / std::log(rope.original_context));
 }
 
+/// The base that stretches the longest wave `growth` times.
+double stretched_theta(double theta, double growth, std::int64_t rotated) {
+  const double power = static_cast<double>(rotated) / static_cast<double>(rotated - 2);
+  return theta * std::pow(growth, power);
+}
+
 double dynamic_theta(const Rope& rope, double factor, std::int64_t rotated, std::int64_t tokens) {
   const double length = std::max(static_cast<double>(tokens), rope.context);
   const double growth = factor * length / rope.context - (factor - 1);
-  const double power = static_cast<double>(rotated) / static_cast<double>(rotated - 2);
-  return rope.theta * std::pow(growth, power);
+  return stretched_theta(rope.theta, growth, rotated);
 }
 
 /// Source: jonathanmiddleton/daisy-wee, models/gpt2/attention.py. Negative: turned the other way.
@@ -116,7 +121,8 @@ RopeFrequencies rope_frequencies(const Rope& rope, std::int64_t head_dim, std::i
   if (rope.half_truncated) {
     return {.radians_per_token = half_truncated_frequencies(rope.theta, head_dim)};
   }
-  const auto rotated = static_cast<std::int64_t>(static_cast<double>(head_dim) * rope.fraction);
+  const auto rotated = rope.dimensions.value_or(
+      static_cast<std::int64_t>(static_cast<double>(head_dim) * rope.fraction));
   const std::int64_t pairs = std::min((rotated + 1) / 2, head_dim / 2);
   const double factor = rope.factor.value_or(rope.context / rope.original_context);
 
@@ -124,7 +130,8 @@ RopeFrequencies rope_frequencies(const Rope& rope, std::int64_t head_dim, std::i
   double theta = rope.theta;
   std::span<const double> factors;  // longrope's, of each pair
   if (rope.scaling == RopeScaling::dynamic && rotated > 2) {
-    theta = dynamic_theta(rope, factor, rotated, tokens);
+    theta = rope.alpha ? stretched_theta(rope.theta, *rope.alpha, rotated)
+                       : dynamic_theta(rope, factor, rotated, tokens);
   } else if (rope.scaling == RopeScaling::yarn) {
     out.gain = yarn_gain(rope, factor);
   } else if (rope.scaling == RopeScaling::longrope) {

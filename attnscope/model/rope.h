@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "attnscope/core/rotary_pairs.h"
+
 namespace attnscope {
 
 /// How a model was extended beyond the context that it was trained with.
@@ -29,12 +31,14 @@ struct Rope {
   std::optional<double> attention_factor;         // of yarn and longrope
   std::vector<double> short_factor, long_factor;  // of longrope, one for each pair
   bool half_truncated = false;                    // daisy's: see RopeRule
+  std::optional<std::int64_t> dimensions;         // rotated ones of a head, in place of `fraction`
+  RotaryPairs pairs = RotaryPairs::halves;
+  std::optional<double> alpha;  // of dynamic (HunYuan): for every length
 
   bool operator==(const Rope&) const = default;
 };
 
-/// Pair p is dimensions p and p + n of a head, n = number of pairs. Dimensions from 2 n on are not
-/// rotated.
+/// n pairs, which are those of `Rope::pairs`. Dimensions of a head from 2 n on are not rotated.
 struct RopeFrequencies {
   std::vector<float> radians_per_token;  // (n,)
   double gain = 1;                       // factor of cosines and sines

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "attnscope/core/wording.h"
 #include "attnscope/model/layer_config.h"
 
 namespace attnscope {
@@ -31,7 +32,15 @@ RopeScaling scaling_of(const RopeRule& rule, std::string_view name) {
 /// `reads_type`: their kind may be called `type`, as it once was.
 Rope read_rope(const RopeRule& rule, const ConfigReader& config, const ConfigReader& parameters,
                const Dimensions& dimensions, bool reads_type = true) {
-  Rope rope{.fraction = rule.fraction, .half_truncated = rule.half_truncated};
+  Rope rope{.fraction = rule.fraction,
+            .half_truncated = rule.half_truncated,
+            .dimensions = config.number(rule.dimensions),
+            .pairs = config.flag(rule.neighbours) ? RotaryPairs::neighbours : RotaryPairs::halves,
+            .alpha = parameters.positive({"alpha"})};
+  if (rope.dimensions.value_or(0) > dimensions.heads.head_dim) {
+    config.refuse("'" + rule.dimensions.name + "' is more than the " +
+                  counted(dimensions.heads.head_dim, "dimension") + " of a head");
+  }
   std::string kind = parameters.text("rope_type");
   if (kind.empty() && reads_type) kind = parameters.text("type");
   if (!kind.empty()) rope.scaling_name = kind;
@@ -65,10 +74,44 @@ Rope read_rope(const RopeRule& rule, const ConfigReader& config, const ConfigRea
   return rope;
 }
 
+/// For each layer, whether it rotates.
+std::vector<bool> rotated_layers(const Architecture& architecture, const ConfigReader& config,
+                                 const std::vector<bool>& windowed) {
+  const std::vector<bool> all(windowed.size(), true);
+  switch (architecture.rope->layers) {
+    case RotatedLayers::all: break;
+    case RotatedLayers::windowed: return windowed;
+    case RotatedLayers::windowed_if_sized:
+      return config.number(architecture.window->size) ? windowed : all;
+    case RotatedLayers::listed: return listed_rotation(*architecture.rope, config, all.size());
+  }
+  return all;
+}
+
 }  // namespace
 
-std::vector<Rope> read_ropes(const RopeRule& rule, const ConfigReader& config,
-                             const std::vector<bool>& windowed, const Dimensions& dimensions) {
+std::vector<bool> listed_rotation(const RopeRule& rule, const ConfigReader& config,
+                                  std::size_t layers) {
+  const std::vector<std::int64_t> listed = config.numbers(rule.layer_list, /*least=*/0);
+  if (!listed.empty() && listed.size() < layers) {
+    config.refuse("'" + rule.layer_list + "' lists " + std::to_string(listed.size()) + " of " +
+                  counted(layers, "layer"));
+  }
+  const std::int64_t interval = config.required(rule.interval);
+  std::vector<bool> rotated;
+  for (std::size_t layer = 0; layer < layers; ++layer) {
+    const bool by_interval = static_cast<std::int64_t>(layer + 1) % interval != 0;
+    rotated.push_back(listed.empty() ? by_interval : listed[layer] != 0);
+  }
+  return rotated;
+}
+
+std::vector<std::optional<Rope>> read_ropes(const Architecture& architecture,
+                                            const ConfigReader& config,
+                                            const std::vector<bool>& windowed,
+                                            const Dimensions& dimensions) {
+  if (!architecture.rope) return std::vector<std::optional<Rope>>(windowed.size());
+  const RopeRule& rule = *architecture.rope;
   const ConfigReader parameters = config.object("rope_parameters");
   ConfigReader of_full = parameters.object("full_attention");
   const ConfigReader of_windowed = parameters.object("sliding_attention");
@@ -97,13 +140,22 @@ std::vector<Rope> read_ropes(const RopeRule& rule, const ConfigReader& config,
              .context = full.context,
              .original_context = full.original_context};
   }
+  if (!by_kind && !rule.scales_windowed) {
+    local.scaling = RopeScaling::none;
+    local.scaling_name = "default";
+    local.theta = rule.theta;  // Olmo3Config gives the file's base to full layers alone
+  }
   if (!rule.local_theta_key.empty()) {
     const double theta =
         config.positive({rule.local_theta_key, rule.local_theta}).value_or(rule.local_theta);
     local.theta = of_windowed.positive({"rope_theta", theta}).value_or(theta);
   }
-  std::vector<Rope> ropes;
-  for (const bool is_windowed : windowed) ropes.push_back(is_windowed ? local : full);
+  const std::vector<bool> rotated = rotated_layers(architecture, config, windowed);
+  std::vector<std::optional<Rope>> ropes;
+  for (std::size_t layer = 0; layer < windowed.size(); ++layer) {
+    auto& rope = ropes.emplace_back();
+    if (rotated[layer]) rope = windowed[layer] ? local : full;
+  }
   return ropes;
 }
 

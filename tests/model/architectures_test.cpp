@@ -75,8 +75,12 @@ TEST(Architectures, AllHaveACheckpoint) {
   for (const std::string& name : checkpoints()) {
     seen.insert(Model::open(kTests / "data" / name).spec().architecture.name);
   }
+  // Families that differ from these in what the forward pass does are run, not measured.
+  for (const auto& entry : fs::directory_iterator(kTests / "data" / "forward")) {
+    if (!fs::exists(entry.path() / "config.json")) continue;
+    seen.insert(Model::open(entry.path()).spec().architecture.name);
+  }
   for (const Architecture& architecture : known_architectures()) {
-    if (architecture.daisy) continue;  // transformers does not know it: see tests/data/forward
     EXPECT_EQ(seen.count(architecture.name), 1u) << architecture.name;
   }
 }

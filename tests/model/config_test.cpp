@@ -103,7 +103,7 @@ TEST(Config, FindsTheArchitectureByItsClass) {
     ASSERT_NE(found, nullptr) << class_name;
     EXPECT_EQ(found->name, name) << class_name;
   }
-  for (const char* unknown : {"", "Model", "GPTJForCausalLM", "T5Model", "BertX", "bertModel"}) {
+  for (const char* unknown : {"", "Model", "GPTBForCausalLM", "T5Model", "BertX", "bertModel"}) {
     EXPECT_EQ(find_architecture_by_class(unknown), nullptr) << unknown;
   }
 
@@ -175,10 +175,11 @@ TEST(Config, AnOutputHeadIsTiedAsTransformersTiesIt) {
       {"qwen3", false},  {"roberta", true},
   };
   std::map<std::string, bool> got;
+  config["rotary_dim"] = 4;
   for (const Architecture& architecture : known_architectures()) {
     config["model_type"] = architecture.model_types.front();
     const std::string name(architecture.name);
-    got[name] = parse(config).tied;
+    if (expected.contains(name)) got[name] = parse(config).tied;
     for (const bool tied : {false, true}) {
       auto said = config;
       said["tie_word_embeddings"] = tied;
@@ -271,7 +272,7 @@ TEST(Config, UnknownArchitecturesAreUnsupportedAndTheKnownAreListed) {
   config["model_type"] = "mamba\x1b[2J";
   config["architectures"] = {"MambaForCausalLM"};
   EXPECT_ERROR_SAYING(ErrorKind::unsupported, parse(config), kWhere, "'mamba\\x1b[2J' is not known",
-                      "known: albert, bert, daisy_gpt2, distilbert", "roberta", "layout FILE.json");
+                      "known: albert, ", ", distilbert, ", "roberta", "layout FILE.json");
   config.erase("model_type");
   EXPECT_ERROR_SAYING(ErrorKind::unsupported, parse(config), "'MambaForCausalLM' is not known");
 }

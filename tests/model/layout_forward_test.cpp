@@ -68,6 +68,34 @@ TEST(LayoutForward, SaysWhatLayersDo) {
             "does not describe the forward pass");
 }
 
+TEST(LayoutForward, SaysHowHeadsAreNormedAndTurned) {
+  auto layout = running_layout();
+  layout["norms"]["query"] = "q_norm.{head}";
+  layout["norms"]["biased"] = false;
+  layout["norms"]["head_axis"] = "each_head";
+  layout["norms"]["after_rotation"] = true;
+  layout["attention"] = {{"clip", 3}, {"temperature", {{"growth", 0.25}, {"period", 10}}}};
+  layout["rope"] = {{"dimensions", 6}, {"pairs", "neighbours"}, {"layers", {1}}};
+  layout["multipliers"] = {{"embedding", 12}, {"branches", 0.5}, {"logits", 0.25}};
+  const ModelSpec spec = parse_layout(layout.dump(), "layout.json");
+  EXPECT_EQ(spec.not_run, "");
+  const AttentionSpec &first = spec.layers[0].attention, &second = spec.layers[1].attention;
+  EXPECT_EQ(first.query_norm->tensor, "q_norm.{head}");
+  EXPECT_FALSE(first.query_norm->has_bias());
+  EXPECT_FALSE(spec.stream.last_norm->has_bias());
+  EXPECT_EQ(first.norm_axis, HeadNormAxis::each_head);
+  EXPECT_TRUE(first.norms_after_rotation);
+  EXPECT_EQ(first.clip, 3);
+  EXPECT_EQ(first.temperature->growth, 0.25);
+  EXPECT_EQ(first.temperature->period, 10);
+  EXPECT_EQ(first.rope, std::nullopt);
+  EXPECT_EQ(second.rope->dimensions, 6);
+  EXPECT_EQ(second.rope->pairs, RotaryPairs::neighbours);
+  EXPECT_EQ(spec.stream.embedding_factor, 12);
+  EXPECT_EQ(spec.layers[1].branch_factor, 0.5);
+  EXPECT_EQ(spec.head.factor, 0.25);
+}
+
 TEST(LayoutForward, LayersMayEndWithTheirAttention) {
   json layout = running_layout();
   layout.erase("mlp_width");
@@ -124,6 +152,12 @@ TEST(LayoutForward, RejectsMalformedFields) {
       {R"({"attention":{"window":{"size":4,"layers":[-1]}}})", "no layer from 0 to 1"},
       {R"({"rope":{"theta":"1e4"}})", "rope: 'theta' is not a number"},
       {R"({"rope":{"fraction":1.5}})", "rope: 'fraction' is more than 1"},
+      {R"({"rope":{"dimensions":9}})", "rope: 'dimensions' is more than a head has"},
+      {R"({"rope":{"pairs":"thirds"}})", "'pairs' is 'thirds' (choices: halves, neighbours)"},
+      {R"({"rope":{"layers":[2]}})", "no layer from 0 to 1"},
+      {R"({"norms":{"head_axis":"heads"}})", "(choices: head, each_head, all_heads)"},
+      {R"({"attention":{"temperature":{"growth":1}}})", "temperature: has no 'period'"},
+      {R"({"multipliers":{"branches":0}})", "multipliers: 'branches' is not a positive number"},
       {R"({"rope":{"scaling":{"factor":2}}})", "rope.scaling: has no 'rope_type'"},
       {R"({"rope":{"scaling":{"rope_type":"linear","faktor":2}}})",
        "rope.scaling: unknown field 'faktor' (did you mean 'factor'?)"},

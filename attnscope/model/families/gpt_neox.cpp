@@ -20,9 +20,9 @@ Architecture gpt_neox() {
       .prefixes = {"gpt_neox.", ""},
       .weights =
           {
-              {query, fused, out_by_in, qkv, FusedOrder::per_kv_head},
-              {key, fused, out_by_in, qkv, FusedOrder::per_kv_head},
-              {value, fused, out_by_in, qkv, FusedOrder::per_kv_head},
+              {query, fused, out_by_in, qkv, kPerKvHead},
+              {key, fused, out_by_in, qkv, kPerKvHead},
+              {value, fused, out_by_in, qkv, kPerKvHead},
               {output, "layers.{layer}.attention.dense.weight"},
               {up, "layers.{layer}.mlp.dense_h_to_4h.weight"},
               {down, "layers.{layer}.mlp.dense_4h_to_h.weight"},

@@ -1,7 +1,7 @@
 // Llama and the families that keep its names: Mistral, Qwen2 (biases), Qwen3 (own head_dim, Q and K
 // norms), Gemma 1 to 3 (own head_dim, norms around each block).
 // Source: huggingface/transformers, models/{llama,mistral,qwen2,qwen3,gemma,gemma2,gemma3}.
-#include "attnscope/model/architecture.h"
+#include "attnscope/model/families/like_llama.h"
 
 namespace attnscope {
 
@@ -45,18 +45,6 @@ Architecture llama() {
   };
 }
 
-namespace {
-
-Architecture like_llama(const char* name, const char* class_family) {
-  Architecture architecture = llama();
-  architecture.name = name;
-  architecture.model_types = {name};
-  architecture.class_families = {class_family};
-  return architecture;
-}
-
-}  // namespace
-
 Architecture mistral() {
   Architecture architecture = like_llama("mistral", "Mistral");
   architecture.keys.kv_heads.fallback = 8;
@@ -84,8 +72,7 @@ Architecture qwen3() {
   architecture.keys.kv_heads.fallback = 32;
   architecture.keys.head_dim.fallback = 128;
   architecture.biases = {{{query, key, value, output}, {"attention_bias"}}};
-  architecture.norm->query = "layers.{layer}.self_attn.q_norm";
-  architecture.norm->key = "layers.{layer}.self_attn.k_norm";
+  norm_heads(architecture, HeadNormAxis::head);
   architecture.window = qwen2().window;
   return architecture;
 }
@@ -137,8 +124,7 @@ Architecture gemma3() {
   architecture.keys.mlp_width.fallback = 9216;
   architecture.keys.vocabulary.fallback = 262208;
   architecture.keys.context.fallback = 131072;
-  architecture.norm->query = "layers.{layer}.self_attn.q_norm";
-  architecture.norm->key = "layers.{layer}.self_attn.k_norm";
+  norm_heads(architecture, HeadNormAxis::head);
   architecture.scores.soft_cap = {};  // the key is there, and not used
   architecture.window->layers = WindowedLayers::but_every;
   architecture.window->number = {"sliding_window_pattern", 6};

@@ -7,10 +7,11 @@
 
 namespace attnscope {
 
-RotaryTable make_rotary_table(std::span<const float> frequencies, float gain,
+RotaryTable make_rotary_table(std::span<const float> frequencies, float gain, RotaryPairs kind,
                               std::int64_t first_position, std::int64_t tokens) {
   const auto pairs = static_cast<std::int64_t>(frequencies.size());
-  RotaryTable table{.cos = Matrix<float>(tokens, pairs), .sin = Matrix<float>(tokens, pairs)};
+  RotaryTable table{
+      .cos = Matrix<float>(tokens, pairs), .sin = Matrix<float>(tokens, pairs), .pairs = kind};
   for (std::int64_t token = 0; token < tokens; ++token) {
     const auto position = static_cast<float>(first_position + token);
     for (std::int64_t pair = 0; pair < pairs; ++pair) {
@@ -25,17 +26,21 @@ RotaryTable make_rotary_table(std::span<const float> frequencies, float gain,
 void rotate(MatrixView<float> x, const RotaryTable& table, Rotation direction,
             const Compute& compute) {
   const std::int64_t pairs = table.cos.cols();
+  const bool halves = table.pairs == RotaryPairs::halves;
   if (compute.kernels.available()) {
-    return kernels::rotate_rows(compute.kernels, x, table.cos.data(), table.sin.data(), pairs,
-                                direction == Rotation::backward);
+    const auto rotate_rows = halves ? kernels::rotate_halves : kernels::rotate_neighbours;
+    return rotate_rows(compute.kernels, x, table.cos.data(), table.sin.data(), pairs,
+                       direction == Rotation::backward);
   }
   for (std::int64_t token = 0; token < x.rows; ++token) {
     for (std::int64_t pair = 0; pair < pairs; ++pair) {
-      const float a = x(token, pair), b = x(token, pair + pairs), cos = table.cos(token, pair);
+      const auto [at, step] = rotary_pair(table.pairs, pair, pairs);
+      float &first = x(token, at), &second = x(token, at + step);
+      const float a = first, b = second, cos = table.cos(token, pair);
       const float sin =
           direction == Rotation::backward ? -table.sin(token, pair) : table.sin(token, pair);
-      x(token, pair) = a * cos - b * sin;
-      x(token, pair + pairs) = b * cos + a * sin;
+      first = a * cos - b * sin;
+      second = b * cos + a * sin;
     }
   }
 }

@@ -25,7 +25,7 @@ std::vector<float> frequencies(std::int64_t pairs) {
 TEST(Rotary, AnglesAreRoundedToFloat32BeforeTheirCosine) {
   constexpr std::int64_t kFirst = 32000, kTokens = 5;
   const std::vector<float> f = frequencies(6);
-  const RotaryTable table = make_rotary_table(f, /*gain=*/1, kFirst, kTokens);
+  const RotaryTable table = make_rotary_table(f, /*gain=*/1, RotaryPairs::halves, kFirst, kTokens);
   bool differs_from_exact_angles = false;
   for (std::int64_t token = 0; token < kTokens; ++token) {
     for (std::int64_t pair = 0; pair < 6; ++pair) {
@@ -45,21 +45,25 @@ TEST(Rotary, AnglesAreRoundedToFloat32BeforeTheirCosine) {
 
 TEST(Rotary, GainMultipliesBoth) {
   const std::vector<float> f = frequencies(3);
-  const RotaryTable plain = make_rotary_table(f, 1, 0, 4),
-                    gained = make_rotary_table(f, 1.3F, 0, 4);
+  const RotaryTable plain = make_rotary_table(f, 1, RotaryPairs::halves, 0, 4),
+                    gained = make_rotary_table(f, 1.3F, RotaryPairs::halves, 0, 4);
   for (std::int64_t at = 0; at < 12; ++at) {
     EXPECT_EQ(gained.cos.data()[at], plain.cos.data()[at] * 1.3F);
     EXPECT_EQ(gained.sin.data()[at], plain.sin.data()[at] * 1.3F);
   }
 }
 
-TEST(Rotary, TurnsHalvesOfTheFirstDimensionsAndPassesTheRest) {
+class RotaryOfPairs : public testing::TestWithParam<RotaryPairs> {};
+INSTANTIATE_TEST_SUITE_P(Kinds, RotaryOfPairs,
+                         testing::Values(RotaryPairs::halves, RotaryPairs::neighbours));
+
+TEST_P(RotaryOfPairs, TurnsTheFirstDimensionsAndPassesTheRest) {
   for (const std::int64_t pairs : {1, 2, 8, 13, 16, 32, 40, 64}) {
     constexpr std::int64_t kTokens = 9, kRest = 3;
     const std::int64_t depth = 2 * pairs + kRest;
     const Matrix<float> rows = converted<float>(gaussian_matrix(kTokens, depth + 4, 1));
     Matrix<float> turned = converted<float>(gaussian_matrix(kTokens, depth + 4, 1));
-    const RotaryTable table = make_rotary_table(frequencies(pairs), 1, 7, kTokens);
+    const RotaryTable table = make_rotary_table(frequencies(pairs), 1, GetParam(), 7, kTokens);
     const MatrixView<const float> before = rows.view().col_block(2, depth);
     const MatrixView<float> after = turned.view().col_block(2, depth);
     for (const Rotation direction : {Rotation::forward, Rotation::backward}) {
@@ -69,11 +73,12 @@ TEST(Rotary, TurnsHalvesOfTheFirstDimensionsAndPassesTheRest) {
       rotate(after, table, direction, test_compute());
       for (std::int64_t token = 0; token < kTokens; ++token) {
         for (std::int64_t pair = 0; pair < pairs; ++pair) {
-          const double a = before(token, pair), b = before(token, pair + pairs);
+          const auto [at, step] = rotary_pair(GetParam(), pair, pairs);
+          const double a = before(token, at), b = before(token, at + step);
           const double cos = table.cos(token, pair), sin = sign * table.sin(token, pair);
           // Two products and a sum of numbers up to 5.
-          EXPECT_NEAR(after(token, pair), a * cos - b * sin, 1e-6);
-          EXPECT_NEAR(after(token, pair + pairs), b * cos + a * sin, 1e-6);
+          EXPECT_NEAR(after(token, at), a * cos - b * sin, 1e-6);
+          EXPECT_NEAR(after(token, at + step), b * cos + a * sin, 1e-6);
         }
         for (std::int64_t col = 2 * pairs; col < depth; ++col) {
           EXPECT_EQ(after(token, col), before(token, col));
@@ -89,7 +94,7 @@ TEST(Rotary, TurnsHalvesOfTheFirstDimensionsAndPassesTheRest) {
 TEST(Rotary, BackwardUndoesForward) {
   const Matrix<float> rows = converted<float>(gaussian_matrix(50, 64, 1));
   Matrix<float> turned = converted<float>(gaussian_matrix(50, 64, 1));
-  const RotaryTable table = make_rotary_table(frequencies(32), 1, 0, 50);
+  const RotaryTable table = make_rotary_table(frequencies(32), 1, RotaryPairs::halves, 0, 50);
   rotate(turned.view(), table, Rotation::forward, test_compute());
   rotate(turned.view(), table, Rotation::backward, test_compute());
   for (std::int64_t at = 0; at < 50 * 64; ++at) {

@@ -9,7 +9,9 @@
 namespace attnscope::kernels {
 
 /// cos, sin: (x.rows, pairs).
-void rotate_rows(Kernels kernels, MatrixView<float> x, const float* cos, const float* sin,
-                 std::int64_t pairs, bool backward);
+void rotate_halves(Kernels kernels, MatrixView<float> x, const float* cos, const float* sin,
+                   std::int64_t pairs, bool backward);
+void rotate_neighbours(Kernels kernels, MatrixView<float> x, const float* cos, const float* sin,
+                       std::int64_t pairs, bool backward);
 
 }  // namespace attnscope::kernels

@@ -1,0 +1,42 @@
+// What families that keep Llama's tensor names have in common.
+#pragma once
+
+#include <vector>
+
+#include "attnscope/model/architecture.h"
+
+namespace attnscope {
+
+Architecture llama();
+
+/// Llama under another name: `class_family` as in Architecture::class_families.
+inline Architecture like_llama(const char* name, const char* class_family) {
+  Architecture architecture = llama();
+  architecture.name = name;
+  architecture.model_types = {name};
+  architecture.class_families = {class_family};
+  return architecture;
+}
+
+/// A norm after each branch, and none before it (OLMo 2).
+inline void norm_branches_only(Architecture& architecture) {
+  architecture.norm->attention_input.clear();
+  architecture.norm->mlp_input.clear();
+  architecture.norm->attention_output = "layers.{layer}.post_attention_layernorm";
+  architecture.norm->mlp_output = "layers.{layer}.post_feedforward_layernorm";
+}
+
+/// Norms of queries and keys under their usual names.
+inline void norm_heads(Architecture& architecture, HeadNormAxis axis) {
+  architecture.norm->query = "layers.{layer}.self_attn.q_norm";
+  architecture.norm->key = "layers.{layer}.self_attn.k_norm";
+  architecture.norm->head_axis = axis;
+}
+
+/// An MLP of two matrices in place of three.
+inline void remove_gate(Architecture& architecture) {
+  std::erase_if(architecture.weights,
+                [](const WeightRule& rule) { return rule.role == Role::gate; });
+}
+
+}  // namespace attnscope
