@@ -32,10 +32,14 @@ float dot(const float* a, const float* b, std::int64_t count) {
   return sum;
 }
 
-/// scores[0 … count) become weights that sum to 1.
-void softmax(float* scores, std::int64_t count) {
-  const float largest = *std::max_element(scores, scores + count);
+/// scores[0 … count) become weights that sum to 1, or with the sink's to 1.
+void softmax(float* scores, std::int64_t count, std::optional<float> sink) {
+  float largest = *std::max_element(scores, scores + count);
   double sum = 0;
+  if (sink) {
+    largest = std::max(largest, *sink);
+    sum = static_cast<double>(std::exp(*sink - largest));
+  }
   for (float* score = scores; score < scores + count; ++score) {
     *score = std::exp(*score - largest);
     sum += static_cast<double>(*score);
@@ -57,9 +61,10 @@ void attend_plainly(MatrixView<const float> q, MatrixView<const float> k, Matrix
     for (std::int64_t key = first; key < end; ++key) {
       float score = rule.scale * dot(&q(row, 0), &k(key, 0), q.cols);
       if (rule.soft_cap > 0) score = rule.soft_cap * std::tanh(score / rule.soft_cap);
+      if (rule.bias.data != nullptr) score += rule.bias(row, key);
       weights[key] = score;
     }
-    softmax(weights + first, end - first);
+    softmax(weights + first, end - first, rule.sink);
     if (maps.data != nullptr) {
       float* map = &maps(row, 0);
       std::fill(map, map + first, 0.0F);
@@ -97,13 +102,15 @@ void attend(MatrixView<const float> q, const KeysAndValues& keys_and_values, std
         kernels::attention_columns(rule.mask, block, first + count - block, tokens);
     // Rows a power of two apart would meet in few lines of the caches.
     const std::int64_t stride = columns.count + 16;
+    AttentionRule own = rule;
+    if (rule.bias.data != nullptr) own.bias = rule.bias.row_block(row, count);
     kernels::attend_block(compute.kernels, {.q = q.row_block(row, count),
                                             .first = first,
                                             .tokens = tokens,
                                             .keys = keys_and_values.keys(),
                                             .values = keys_and_values.values(),
                                             .value_room = keys_and_values.room(),
-                                            .rule = rule,
+                                            .rule = own,
                                             .columns = columns,
                                             .scores = reserve(scores, count, stride),
                                             .score_stride = stride,

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <optional>
 
 #include "attnscope/core/matrix_view.h"
 #include "attnscope/numerics/aligned_buffer.h"
@@ -40,7 +41,21 @@ struct AttentionRule {
   float scale = 1;     // scores are scale · q kᵀ
   float soft_cap = 0;  // c > 0: scores s become c · tanh(s / c), before the mask
   AttentionMask mask = {};
+  /// Added to the capped scores: of each query, in the order of q's rows, what each key gets; no
+  /// data: nothing. Read from key 0 to the last that a query sees. Rows may overlap: with
+  /// bias_by_distance() they lie one element apart, and with a stride of 0 all are one row.
+  MatrixView<const float> bias = {};
+  /// The score of a column that has no key and no value: it takes its part of each query's weights,
+  /// which then sum to less than 1.
+  std::optional<float> sink = {};
 };
+
+/// The bias of queries first_query … first_query + queries − 1, where at_zero[key − query] is what
+/// a key gets that is so many tokens after the query.
+inline MatrixView<const float> bias_by_distance(const float* at_zero, std::int64_t first_query,
+                                                std::int64_t queries, std::int64_t tokens) {
+  return {at_zero - first_query, queries, tokens, /*row_stride=*/-1};
+}
 
 /// A thread's memory, reused from one head to the next. Does not affect results.
 struct AttentionScratch {

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <optional>
 #include <random>
 #include <stop_token>
 #include <string>
@@ -62,11 +63,13 @@ Attended expected(const Head& head, const AttentionRule& rule) {
       score *= static_cast<double>(rule.scale);
       const auto cap = static_cast<double>(rule.soft_cap);
       if (cap > 0) score = cap * std::tanh(score / cap);
+      if (rule.bias.data != nullptr) score += static_cast<double>(rule.bias(query, key));
       scores[static_cast<std::size_t>(key)] = score;
     }
     const double largest = *std::max_element(scores.begin(), scores.end());
     double sum = 0;
     for (double& score : scores) sum += score = std::exp(score - largest);
+    if (rule.sink) sum += std::exp(static_cast<double>(*rule.sink) - largest);
     for (std::int64_t key = 0; key < head.tokens; ++key) {
       const double weight = scores[static_cast<std::size_t>(key)] / sum;
       got.maps(query, key) = weight;
@@ -117,14 +120,15 @@ void expect_attention(const Head& head, const AttentionRule& rule, double tolera
   double map_error = 0, out_error = 0, sum_error = 0;
   std::int64_t masked_weights = 0;
   for (std::int64_t query = 0; query < head.tokens; ++query) {
-    double sum = 0;
+    double sum = 0, wanted_sum = 0;
     for (std::int64_t key = 0; key < head.tokens; ++key) {
       const auto weight = static_cast<double>(got.maps(query, key + 1));
       sum += weight;
+      wanted_sum += wanted.maps(query, key);
       map_error = std::max(map_error, std::abs(weight - wanted.maps(query, key)));
       if (!sees(rule.mask, query, key) && weight != 0) ++masked_weights;
     }
-    sum_error = std::max(sum_error, std::abs(sum - 1));
+    sum_error = std::max(sum_error, std::abs(sum - wanted_sum));
     for (std::int64_t column = 0; column < head.value_columns; ++column) {
       out_error = std::max(out_error, std::abs(static_cast<double>(got.out(query, column + 1)) -
                                                wanted.out(query, column)));
@@ -170,6 +174,61 @@ TEST(AttendOneHead, EqualsTheDefinitionForEveryShapeMaskAndCap) {
       }
     }
   }
+}
+
+/// What may be added to the scores of a head's queries.
+struct Biases {
+  Matrix<float> of_pairs, of_distances, of_keys;
+
+  explicit Biases(std::int64_t tokens)
+      : of_pairs(converted<float>(gaussian_matrix(tokens, tokens, 11))),
+        of_distances(converted<float>(gaussian_matrix(1, 2 * tokens - 1, 12))),
+        of_keys(converted<float>(gaussian_matrix(1, tokens, 13))) {}
+
+  /// Of queries first … first + count − 1: of every pair, by distance, of every key, none.
+  std::vector<MatrixView<const float>> of(std::int64_t first, std::int64_t count) const {
+    const std::int64_t tokens = of_keys.cols();
+    return {of_pairs.view().row_block(first, count),
+            bias_by_distance(of_distances.data() + tokens - 1, first, count, tokens),
+            {of_keys.data(), count, tokens, /*row_stride=*/0},
+            {}};
+  }
+};
+
+TEST(AttendOneHead, EqualsTheDefinitionWithBiasesAndSinks) {
+  for (const std::int64_t tokens : {1, 5, 48, 50, 97, 290}) {
+    const Head head = gaussian_head(tokens, 20, 24);
+    const Biases biases(tokens);
+    for (const AttentionMask& mask : masks()) {
+      for (const MatrixView<const float>& bias : biases.of(0, tokens)) {
+        for (const std::optional<float> sink : {std::optional<float>(), {-1.5F}, {0.25F}, {40}}) {
+          const float cap = tokens == 97 ? 1.5F : 0;
+          const AttentionRule rule{
+              .scale = 0.25F, .soft_cap = cap, .mask = mask, .bias = bias, .sink = sink};
+          SCOPED_TRACE(described(head, rule) + ", sink " + std::to_string(sink.value_or(0)) +
+                       ", bias's rows apart " + std::to_string(bias.row_stride));
+          expect_attention(head, rule, 5e-7);
+        }
+      }
+    }
+  }
+}
+
+TEST(AttendOneHead, SinksTakeTheirPartOfEachQuery) {
+  const Head head = gaussian_head(60, 16, 8);
+  AttentionScratch scratch;
+  const auto sum_of_last = [&](std::optional<float> sink) {
+    // Equal scores of 60 keys: the sink's weight is e^s / (e^s + 60).
+    const Results got = attended(head, {.scale = 0, .sink = sink}, scratch);
+    double sum = 0;
+    for (std::int64_t key = 1; key <= 60; ++key) sum += static_cast<double>(got.maps(59, key));
+    return sum;
+  };
+  EXPECT_NEAR(sum_of_last(std::nullopt), 1, 1e-6);
+  EXPECT_NEAR(sum_of_last(0.0F), 60.0 / 61, 1e-6);
+  EXPECT_NEAR(sum_of_last(std::log(60.0F)), 0.5, 1e-6);
+  EXPECT_NEAR(sum_of_last(-std::numeric_limits<float>::infinity()), 1, 1e-6);
+  EXPECT_NEAR(sum_of_last(200.0F), 0, 1e-30);
 }
 
 TEST(AttendOneHead, EqualsTheDefinitionForLongSequences) {
@@ -264,10 +323,14 @@ TEST(AttendOneHead, GivesTheSameBytesWhateverItsMemoryWasUsedFor) {
 // A cache of keys and values is made so: some tokens at a time.
 TEST(AttendOneHead, LastQueriesHaveTheBytesThatTheyHaveAmongAll) {
   const Head head = gaussian_head(330, 20, 70);
+  const Biases biases(head.tokens);
   const Compute compute = test_compute();
+  std::size_t kind = 0;  // of bias; each mask has another
   for (const AttentionMask& mask : {AttentionMask::causal(), AttentionMask::causal(1),
                                     AttentionMask::causal(7), AttentionMask::causal(130)}) {
-    const AttentionRule rule{.scale = 0.2F, .soft_cap = 3, .mask = mask};
+    AttentionRule rule{.scale = 0.2F, .soft_cap = 3, .mask = mask};
+    rule.bias = biases.of(0, head.tokens)[kind];
+    if (kind % 2 == 0) rule.sink = 0.5F;
     SCOPED_TRACE(described(head, rule));
     AttentionScratch scratch;
     const Results all = attended(head, rule, scratch);
@@ -282,6 +345,7 @@ TEST(AttendOneHead, LastQueriesHaveTheBytesThatTheyHaveAmongAll) {
               head.v_view().row_block(tokens, count), compute.kernels);
       tokens += count;
       Matrix<float> maps(count, tokens), out(count, head.value_columns);
+      rule.bias = biases.of(tokens - count, count)[kind];
       attend(head.q_view().row_block(tokens - count, count), put, tokens, rule, maps.view(),
              out.view(), scratch.scores, compute);
       for (std::int64_t row = 0; row < count; ++row) {
@@ -294,6 +358,7 @@ TEST(AttendOneHead, LastQueriesHaveTheBytesThatTheyHaveAmongAll) {
             << query;
       }
     }
+    ++kind;
   }
 }
 

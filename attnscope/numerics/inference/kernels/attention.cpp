@@ -9,8 +9,10 @@
 #include <hwy/highway.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <type_traits>
 
 #include "attnscope/numerics/inference/kernels/activations-inl.h"
@@ -243,6 +245,17 @@ HWY_INLINE void cap_scores(float cap, float* scores, std::size_t count) {
   }
 }
 
+/// scores[0 … count) += bias[0 … count).
+HWY_INLINE void add_bias(const float* HWY_RESTRICT bias, float* HWY_RESTRICT scores,
+                         std::size_t count) {
+  const Floats d;
+  std::size_t at = 0;
+  for (; at + kFloatLanes <= count; at += kFloatLanes) {
+    hn::Store(hn::Add(hn::Load(d, scores + at), hn::LoadU(d, bias + at)), d, scores + at);
+  }
+  for (; at < count; ++at) scores[at] += bias[at];
+}
+
 /// The sum of all lanes, in float64.
 HWY_INLINE double sum_of_lanes(FloatVector x) {
 #if HWY_TARGET == HWY_SCALAR
@@ -263,10 +276,12 @@ struct ScoreRow {
   std::size_t first, end, start, stop;
 };
 
-/// Caps the scores, masks what else is in their registers, and finds the largest.
-HWY_INLINE float prepare_scores(const ScoreRow& row, float soft_cap) {
+/// Caps the scores, adds the bias of their keys (`bias` is that of the row's first column, or null),
+/// masks what else is in their registers, and finds the largest.
+HWY_INLINE float prepare_scores(const ScoreRow& row, float soft_cap, const float* bias) {
   const Floats d;
   if (soft_cap > 0) cap_scores(soft_cap, row.scores + row.start, row.stop - row.start);
+  if (bias != nullptr) add_bias(bias + row.start, row.scores + row.start, row.end - row.start);
   const FloatVector masked = hn::Set(d, -std::numeric_limits<float>::infinity());
   const auto mask_lanes = [&](hn::Mask<Floats> mask, float* at) HWY_ATTR {
     hn::Store(hn::IfThenElse(mask, masked, hn::Load(d, at)), d, at);
@@ -354,6 +369,8 @@ void weigh_block(const AttentionBlock& block) {
   const AttentionMask& mask = block.rule.mask;
   const auto tokens = static_cast<std::size_t>(block.tokens);
   const bool past_caches = goes_past_caches(block.maps, block.tokens);
+  const MatrixView<const float> bias = block.rule.bias;
+  const std::optional<float> sink = block.rule.sink;
   for (std::int64_t first = 0; first < block.q.rows; first += kTogether) {
     ScoreRow rows[kTogether];
     float largest[kTogether];
@@ -368,10 +385,13 @@ void weigh_block(const AttentionBlock& block) {
                   .end = end,
                   .start = start / kFloatLanes * kFloatLanes,
                   .stop = (end + kFloatLanes - 1) / kFloatLanes * kFloatLanes};
-      largest[at] = prepare_scores(rows[at], block.rule.soft_cap);
+      const float* row_bias = bias.data == nullptr ? nullptr : &bias(first + at, columns.first);
+      largest[at] = prepare_scores(rows[at], block.rule.soft_cap, row_bias);
+      if (sink) largest[at] = std::max(largest[at], *sink);
     }
     for (std::int64_t at = 0; at < count; ++at) {
       sums[at] = exponentiate_scores(rows[at], largest[at]);
+      if (sink) sums[at] += static_cast<double>(std::exp(*sink - largest[at]));
     }
     for (std::int64_t at = 0; at < count; ++at) {
       const ScoreRow& row = rows[at];

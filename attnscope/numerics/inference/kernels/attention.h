@@ -42,7 +42,7 @@ struct AttentionBlock {
   const float* keys;          // both packed
   const float* values;
   std::int64_t value_room;  // `room` of the packed values
-  AttentionRule rule = {};
+  AttentionRule rule = {};      // its bias is that of these queries
   AttentionColumns columns;     // at least the columns that its queries see
   float* scores = nullptr;      // memory for (queries, score_stride); 64-byte aligned
   std::int64_t score_stride;    // at least columns.count; a multiple of 16
