@@ -13,6 +13,8 @@ One folder is one file of weights, with one or more configs to read it by:
     config[.<variant>].old.json  the same variant as older files spell it; what has a default is left out
     expected[.<variant>].safetensors
     generated[.<variant>].safetensors   what generate() writes with its cache, of a few: prompt [T] and tokens [N] int32
+    routing[.<variant>].safetensors     of models with experts: tokens [200] int32, and what the layers that have some
+                                        choose for them: experts [layers, 200, k] uint8, and weights, float32
 An expected file holds, for inputs N = 0, 1, ...:
     tokens.N         [T] int32
     logits.N         [T, V] float32; absent where the checkpoint has no head
@@ -49,8 +51,9 @@ from transformers.pytorch_utils import Conv1D
 
 FORWARD = Path(__file__).resolve().parent.parent / "tests" / "data" / "forward"
 SEED = 17
-SIZE_LIMIT = 9_000_000
+SIZE_LIMIT = 24_000_000
 # Variants of texts that are written, too: where a longer text turns the keys of earlier tokens otherwise, and with windows.
+ROUTED = 200  # tokens
 GENERATES = {("llama", "dynamic"), ("gpt_neox", "dynamic"), ("phi3", "longrope"), ("phi3", "longrope-su"),
              ("phi3", "longrope-share"), ("mistral", "window-8"), ("gemma3", "")}
 PROMPT, WRITTEN = 6, 24  # tokens
@@ -84,6 +87,9 @@ def randomise(model: torch.nn.Module, case: Case) -> None:
             values = values * factor if part in name else values
         with torch.no_grad():
             parameter.copy_(torch.from_numpy(values))
+    for name, buffer in model.named_buffers():
+        if name.endswith("e_score_correction_bias"):  # as far apart as the scores, or it would choose nothing
+            buffer.copy_(torch.from_numpy(0.3 * generator.standard_normal(tuple(buffer.shape))))
 
 
 # ---- Running ------------------------------------------------------------------------------------------------------
@@ -92,8 +98,11 @@ def load(case: Case, weights: Path, config: dict) -> torch.nn.Module:
     with tempfile.TemporaryDirectory() as folder:
         shutil.copy(weights, Path(folder) / "model.safetensors")
         write_config(Path(folder) / "config.json", config)
-        model, info = getattr(transformers, case.model).from_pretrained(
-            folder, dtype=torch.float32, attn_implementation="eager", output_loading_info=True)
+        model_class = getattr(transformers, case.model)
+        # The quicker ways to run experts refuse float64.
+        eager = {"experts_implementation": "eager"} if model_class._can_set_experts_implementation() else {}
+        model, info = model_class.from_pretrained(
+            folder, dtype=torch.float32, attn_implementation="eager", output_loading_info=True, **eager)
     assert not info["missing_keys"] and not info["mismatched_keys"], f"{case.name}: {info}"
     return model.eval()
 
@@ -241,6 +250,24 @@ def write_generated(case: Case, variant: Variant, folder: Path, config: dict) ->
     save_file({"prompt": prompt, "tokens": tokens}, folder / file_name("generated", variant.name, "safetensors"))
 
 
+def experts_of(model: torch.nn.Module) -> list[torch.nn.Module]:
+    return [module for module in model.modules() if type(module).__name__.endswith("Experts")]
+
+
+def write_routing(case: Case, variant: Variant, folder: Path, config: dict) -> None:
+    """What the modules that run experts are given to run."""
+    model = load(case, folder / "model.safetensors", config)
+    chosen = []
+    for module in experts_of(model):
+        module.register_forward_pre_hook(lambda _, arguments: chosen.append(arguments[1:3]))
+    tokens = tokens_of(case, config["vocab_size"], None, ROUTED, 0)
+    with torch.no_grad():
+        model(input_ids=torch.from_numpy(tokens).long()[None])
+    save_file({"tokens": tokens, "experts": np.stack([experts.numpy().astype(np.uint8) for experts, _ in chosen]),
+               "weights": np.stack([weights.numpy() for _, weights in chosen])},
+              folder / file_name("routing", variant.name, "safetensors"))
+
+
 def make_variant(case: Case, variant: Variant, folder: Path, main_config: dict, check: bool) -> None:
     weights, config = folder / "model.safetensors", changed(main_config, variant.config)
     inputs = inputs_of(case, variant, config)
@@ -248,6 +275,8 @@ def make_variant(case: Case, variant: Variant, folder: Path, main_config: dict, 
     write_expected(folder / file_name("expected", variant.name, "safetensors"), inputs, rows)
     if (case.name, variant.name) in GENERATES:
         write_generated(case, variant, folder, config)
+    if case.routes:
+        write_routing(case, variant, folder, config)
     spellings = {"": config} | ({"old": variant.old(config)} if variant.old else {})
     for spelling, written in spellings.items():
         final = case.rewrite_config(written) if case.rewrite_config else written

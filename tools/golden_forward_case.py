@@ -29,6 +29,7 @@ class Case:
     gains: dict[str, float] = field(default_factory=dict)  # part of a parameter's name -> factor on its values
     rewrite: Callable[[dict], dict] | None = None  # of the tensors, after the expected values are known
     rewrite_config: Callable[[dict], dict] | None = None  # and of every config
+    routes: bool = False  # whether its layers have experts
     loads_back: bool = True  # whether transformers can still read the rewritten files with `model`
 
 

@@ -1,8 +1,9 @@
 """The cases of golden_forward.py: every architecture, and every variant of it that changes the forward pass."""
 
 from golden_forward_case import Case
+from golden_forward_experts import EXPERTS
 from golden_forward_learned import DECODERS, ENCODERS
 from golden_forward_llama_like import LLAMA_LIKE
 from golden_forward_rotary import ROTARY
 
-CASES: list[Case] = ENCODERS + DECODERS + ROTARY + LLAMA_LIKE
+CASES: list[Case] = ENCODERS + DECODERS + ROTARY + LLAMA_LIKE + EXPERTS

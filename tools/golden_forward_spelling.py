@@ -27,6 +27,25 @@ DEFAULTS = {
                     "sliding_window": 4096, "num_key_value_heads": 4},
     "phi": {"hidden_act": "gelu_new", "layer_norm_eps": 1e-5, "qk_layernorm": False},
     "phi3": {"hidden_act": "silu", "rms_norm_eps": 1e-5, "sliding_window": None},
+    "mixtral": {"rms_norm_eps": 1e-5, "hidden_act": "silu", "sliding_window": None, "num_key_value_heads": 8,
+                "num_local_experts": 8, "num_experts_per_tok": 2, "intermediate_size": 14336, "router_jitter_noise": 0.0},
+    "phimoe": {"rms_norm_eps": 1e-5, "hidden_act": "silu", "sliding_window": None, "num_key_value_heads": 8,
+               "num_local_experts": 16, "num_experts_per_tok": 2, "intermediate_size": 6400,
+               "router_jitter_noise": 0.01, "attention_bias": False, "lm_head_bias": False},
+    "qwen2_moe": {"rms_norm_eps": 1e-6, "hidden_act": "silu", "use_sliding_window": False, "sliding_window": 4096,
+                  "num_key_value_heads": 16, "max_window_layers": 28, "qkv_bias": True, "decoder_sparse_step": 1,
+                  "mlp_only_layers": [], "num_experts": 60, "num_experts_per_tok": 4, "moe_intermediate_size": 1408,
+                  "shared_expert_intermediate_size": 5632, "norm_topk_prob": False},
+    "qwen3_moe": {"rms_norm_eps": 1e-6, "hidden_act": "silu", "use_sliding_window": False, "sliding_window": 4096,
+                  "num_key_value_heads": 4, "attention_bias": False, "decoder_sparse_step": 1, "mlp_only_layers": [],
+                  "num_local_experts": 128, "num_experts_per_tok": 8, "moe_intermediate_size": 768, "norm_topk_prob": False},
+    "dots1": {"rms_norm_eps": 1e-6, "hidden_act": "silu", "sliding_window": 4096, "num_key_value_heads": 32,
+              "max_window_layers": 62, "attention_bias": False, "moe_intermediate_size": 1408, "n_group": 1,
+              "topk_group": 1, "first_k_dense_replace": 0, "norm_topk_prob": False, "routed_scaling_factor": 1.0},
+    "glm4_moe": {"rms_norm_eps": 1e-5, "hidden_act": "silu", "num_key_value_heads": 8, "attention_bias": False,
+                 "moe_intermediate_size": 1408, "num_experts_per_tok": 8, "n_shared_experts": 1, "n_group": 1,
+                 "n_routed_experts": 128, "routed_scaling_factor": 1.0, "topk_group": 1, "first_k_dense_replace": 1,
+                 "norm_topk_prob": True, "use_qk_norm": False},
 }
 RMS_6, RMS_5 = {"rms_norm_eps": 1e-6}, {"rms_norm_eps": 1e-5}
 LLAMA_LIKE = {"hidden_act": "silu", "attention_bias": False, "mlp_bias": False}
@@ -43,13 +62,15 @@ DEFAULTS |= {
 }
 # The base where a file has none.
 THETAS = {"smollm3": 2e6, "cohere": 5e5, "helium": 1e5, "ernie4_5": 5e5}
-SHARES = {"gpt_neox": 0.25, "phi": 0.5, "glm": 0.5, "glm4": 0.5, "nemotron": 0.5, "stablelm": 0.25, "phi3": 1.0}
+SHARES = {"glm4_moe": 0.5, "gpt_neox": 0.25, "phi": 0.5, "glm": 0.5, "glm4": 0.5, "nemotron": 0.5, "stablelm": 0.25, "phi3": 1.0}
 UNTIED = {"gpt_neox", "phi", "llama", "mistral", "qwen2", "qwen3", "phi3", "olmo", "olmo2", "granite", "glm", "glm4", "stablelm",
-          "nemotron", "seed_oss", "helium", "arcee", "hunyuan_v1_dense"}
+          "nemotron", "seed_oss", "helium", "arcee", "hunyuan_v1_dense", "mixtral", "phimoe", "qwen2_moe",
+          "qwen3_moe", "dots1", "glm4_moe"}
 # Of no meaning to the forward pass, or newer than the old spelling.
 DROPPED = {"dtype", "rope_parameters", "transformers_version", "layer_types", "_sliding_window_pattern", "use_cache",
            "initializer_range", "attention_layers", "classifier_dropout", "pretraining_tp", "is_decoder",
-           "add_cross_attention", "use_bidirectional_attention"}
+           "add_cross_attention", "use_bidirectional_attention", "output_router_logits", "router_aux_loss_coef",
+           "input_jitter_noise"}
 
 
 def rope_keys(kind: str, rope: dict) -> dict:

@@ -12,15 +12,33 @@
 namespace attnscope {
 
 /// Projections as stored, the two circuits that are products of projections, and W_K stacked on
-/// W_V.
-enum class Role { query, key, value, output, gate, up, down, qk, ov, kv };
+/// W_V. Of a mixture of experts, `gate`, `up` and `down` are one expert's; `router` gives each
+/// expert its score, and the shared matrices are those of the experts that every token passes.
+enum class Role {
+  query,
+  key,
+  value,
+  output,
+  gate,
+  up,
+  down,
+  router,
+  shared_gate,
+  shared_up,
+  shared_down,
+  qk,
+  ov,
+  kv
+};
 
-inline constexpr std::array<std::string_view, 10> kRoleNames = {"q",  "k",    "v",  "o",  "gate",
-                                                                "up", "down", "qk", "ov", "kv"};
+inline constexpr std::array<std::string_view, 14> kRoleNames = {
+    "q",      "k",           "v",         "o",           "gate", "up", "down",
+    "router", "shared_gate", "shared_up", "shared_down", "qk",   "ov", "kv"};
 
 /// In the order of Role.
-inline constexpr std::array kProjections = {Role::query, Role::key, Role::value, Role::output,
-                                            Role::gate,  Role::up,  Role::down};
+inline constexpr std::array kProjections = {
+    Role::query, Role::key,    Role::value,       Role::output,    Role::gate,       Role::up,
+    Role::down,  Role::router, Role::shared_gate, Role::shared_up, Role::shared_down};
 
 inline constexpr std::array kFactorsOfQk = {Role::query, Role::key};
 inline constexpr std::array kFactorsOfOv = {Role::output, Role::value};
@@ -55,9 +73,18 @@ constexpr std::span<const Role> factors_of(Role role) {
 /// Whether the role is one matrix of the file. The others are made of two.
 constexpr bool is_projection(Role role) { return factors_of(role).size() == 1; }
 
-constexpr bool is_attention(Role role) {
-  return role != Role::gate && role != Role::up && role != Role::down;
+/// Whether the matrix is one of an MLP, or of each expert.
+constexpr bool is_of_mlp(Role role) {
+  return role == Role::gate || role == Role::up || role == Role::down;
 }
+
+/// Whether only layers with experts have it.
+constexpr bool is_beside_experts(Role role) {
+  return role == Role::router || role == Role::shared_gate || role == Role::shared_up ||
+         role == Role::shared_down;
+}
+
+constexpr bool is_attention(Role role) { return !is_of_mlp(role) && !is_beside_experts(role); }
 
 /// How the attention of one model is cut into heads. Query head h reads kv head h * kv_heads /
 /// heads.
@@ -90,7 +117,11 @@ struct HeadShape {
       case Role::kv: return head_dim + value_dim;
       case Role::gate:
       case Role::up:
-      case Role::down: break;
+      case Role::down:
+      case Role::router:
+      case Role::shared_gate:
+      case Role::shared_up:
+      case Role::shared_down: break;
     }
     return 0;
   }

@@ -106,9 +106,16 @@ std::uint64_t run_bytes(const Dimensions& dimensions, std::int64_t sequences, st
   const HeadShape& heads = dimensions.heads;
   const auto size = [](std::int64_t count) { return static_cast<double>(count); };
   const double rows = size(sequences) * size(tokens);
+  // Where all rows choose one expert: scores, sums, what it reads and gives, and what is between.
+  double of_experts = 0;
+  if (dimensions.experts > 0) {
+    of_experts = size(dimensions.experts) + 3 * size(dimensions.width) +
+                 2 * size(dimensions.expert_width) + size(dimensions.shared_width);
+  }
   const double of_row = 4 * size(dimensions.width) + size(dimensions.mlp_width) +
                         size(heads.total_dim(Role::query)) + size(heads.total_dim(Role::key)) +
-                        2 * size(heads.total_dim(Role::value) + heads.total_dim(Role::output));
+                        2 * size(heads.total_dim(Role::value) + heads.total_dim(Role::output)) +
+                        of_experts;
   const double maps = size(sequences) * size(heads.heads) * size(tokens) * size(tokens);
   const double bytes = sizeof(float) * (rows * of_row + maps);
   constexpr double kMost = 1e18;

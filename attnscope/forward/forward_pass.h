@@ -46,6 +46,15 @@ struct LayerMaps {
   }
 };
 
+/// Where the router of one layer sent the tokens of all sequences.
+struct LayerRouting {
+  std::int64_t layer = 0;
+  std::int64_t chosen = 0;                // k
+  MatrixView<const float> logits;         // (rows, E), before any softmax
+  std::span<const std::int64_t> experts;  // (rows, k), the best first
+  std::span<const float> weights;         // (rows, k)
+};
+
 /// Who looks at a pass while it runs. What it is given is valid during the call. Called on the
 /// thread that runs the pass.
 struct ForwardObserver {
@@ -56,6 +65,8 @@ struct ForwardObserver {
   std::function<void(const LayerMaps&)> on_maps = {};
   /// Of which layers; empty: of all. Attention costs less without them.
   std::function<bool(std::int64_t layer)> wants_maps = {};
+  /// Of layers with experts.
+  std::function<void(const LayerRouting&)> on_routing = {};
   /// The pass ends with the maps of this layer, whose output nobody needs.
   std::optional<std::int64_t> end_after_maps_of = {};
 };

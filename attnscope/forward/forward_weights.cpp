@@ -22,7 +22,8 @@ class Reader : TensorReader {
     if (!spec_.not_run.empty()) {
       throw Error(ErrorKind::unsupported, {.file = spec_.source, .problem = spec_.not_run});
     }
-    const bool describes_mlp = model_.describes(Role::up) || model_.describes(Role::down);
+    const bool describes_mlp = model_.describes(Role::up) || model_.describes(Role::down) ||
+                               model_.describes_of_expert(Role::up);
     if (spec_.architecture.has_mlp && !describes_mlp) {
       throw Error(ErrorKind::format, {.file = spec_.source,
                                       .problem = "describes no MLP",
@@ -117,6 +118,52 @@ class Reader : TensorReader {
     return all;
   }
 
+  /// Their own matrices are only located: each must be there.
+  ExpertWeights read_experts_of(std::int64_t layer, const ExpertSpec& spec) {
+    for (std::int64_t expert = 0; expert < spec_.dimensions.experts; ++expert) {
+      compute_.check_stop();
+      for (const Role role : {Role::gate, Role::up, Role::down}) {
+        if (role == Role::gate && !model_.describes_of_expert(role)) continue;
+        const Weight weight = model_.expert_weight(layer, expert, role);
+        if (weight.tensor == nullptr) refuse(weight.missing, layer);
+        check_dtype(*weight.tensor);
+        if (weight.bias == nullptr) require_none(layer, role, weight);
+      }
+    }
+    const auto one = [&](Role role) { return projections(layer, std::span(&role, 1)); };
+    ExpertWeights out{.model = &model_, .router = one(Role::router)};
+    const Dimensions& dimensions = spec_.dimensions;
+    if (!spec.choice_bias.empty()) out.choice_bias = choice_bias(layer, spec);
+    if (dimensions.shared_width == 0) return out;
+    if (model_.describes(Role::shared_gate)) out.shared_gate = one(Role::shared_gate);
+    out.shared_up = one(Role::shared_up);
+    out.shared_down = one(Role::shared_down);
+    if (!spec.shared_weight.empty()) {
+      out.shared_weight = linear(name_in(layer, spec.shared_weight), 1, dimensions.width);
+    }
+    return out;
+  }
+
+  std::string name_in(std::int64_t layer, const std::string& pattern) const {
+    return model_.prefix() + fill_pattern(pattern, layer_numbers(spec_.dimensions, layer));
+  }
+
+  /// Of any shape with as many values as there are experts: Ernie's is (1, E).
+  std::vector<float> choice_bias(std::int64_t layer, const ExpertSpec& spec) const {
+    std::vector<std::string> names;
+    for (const std::string& pattern : spec.choice_bias) names.push_back(name_in(layer, pattern));
+    const CheckpointTensor* found = model_.checkpoint().find_first(names);
+    const CheckpointTensor& tensor =
+        need(model_.find(found == nullptr ? names.front() : found->name), layer);
+    const std::int64_t experts = spec_.dimensions.experts;
+    if (tensor.view.element_count() != experts) {
+      refuse("'" + tensor.name + "' has " + std::to_string(tensor.view.element_count()) +
+                 " values for " + std::to_string(experts) + " experts",
+             layer);
+    }
+    return values(tensor);
+  }
+
   LayerWeights read_layer(std::int64_t layer) {
     const LayerSpec& spec = spec_.layers[static_cast<std::size_t>(layer)];
     const auto own = [&](const std::optional<NormSpec>& of) {
@@ -136,7 +183,9 @@ class Reader : TensorReader {
     out.qkv = projections(layer, kQkv);
     const auto one = [&](Role role) { return projections(layer, std::span(&role, 1)); };
     out.output = one(Role::output);
-    if (spec_.architecture.has_mlp) {
+    if (spec.experts) {
+      out.experts = read_experts_of(layer, *spec.experts);
+    } else if (spec_.architecture.has_mlp) {
       out.gate = one(Role::gate);
       out.up = one(Role::up);
       out.down = one(Role::down);

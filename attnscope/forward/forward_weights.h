@@ -50,12 +50,22 @@ struct LayerInput {
   float skip = 0, of_stream = 1, of_embedding = 0;
 };
 
+/// Of a layer with experts, whose own matrices stay in the files until they run.
+struct ExpertWeights {
+  const Model* model = nullptr;
+  SharedLinear router;
+  std::vector<float> choice_bias;                    // empty: there is none
+  SharedLinear shared_gate, shared_up, shared_down;  // null: there are no shared experts
+  SharedLinear shared_weight;                        // null: they count in full
+};
+
 struct LayerWeights {
   OptionalNorm attention_input, attention_output, attention_sum;
   OptionalNorm mlp_input, mlp_output, mlp_sum;
   OptionalNorm query_norm, key_norm, value_norm;
   SharedLinear qkv;  // rows of Q, of K, of V: (H d + G d + G d_v, D)
   SharedLinear output, gate, up, down;
+  std::optional<ExpertWeights> experts;  // in place of gate, up and down
   std::optional<ValueEmbedding> value_embedding;
   std::optional<LayerInput> input;
 };

@@ -4,18 +4,13 @@
 #include <cmath>
 
 #include "attnscope/core/error.h"
+#include "attnscope/forward/sized.h"
 #include "attnscope/model/rope.h"
 #include "attnscope/numerics/all_finite.h"
 #include "attnscope/numerics/inference/norms.h"
 
 namespace attnscope {
 namespace {
-
-/// Matrices of one batch are of the same shapes in every layer: most calls allocate nothing.
-MatrixView<float> sized(Matrix<float>& matrix, std::int64_t rows, std::int64_t cols) {
-  if (matrix.rows() != rows || matrix.cols() != cols) matrix = Matrix<float>(rows, cols);
-  return matrix.view();
-}
 
 Matrix<float> copy_of(const Matrix<float>& matrix) {
   Matrix<float> out(matrix.rows(), matrix.cols());
@@ -94,7 +89,8 @@ LayerRun::LayerRun(const ModelSpec& spec, const ForwardWeights& weights,
       states_(states),
       observer_(observer),
       compute_(compute),
-      caches_(caches) {
+      caches_(caches),
+      experts_(spec, observer, compute) {
   bool mixes = false;
   for (const LayerWeights& layer : weights.layers) {
     if (!layer.input) continue;
@@ -309,6 +305,7 @@ void LayerRun::attend_all(std::int64_t number) {
 void LayerRun::mlp(std::int64_t number, MatrixView<const float> input, MatrixView<float> out,
                    bool add) {
   const LayerWeights& weights = weights_.layers[static_cast<std::size_t>(number)];
+  if (weights.experts) return experts_.run(number, *weights.experts, input, out, add);
   const Activation activation = spec_.layers[static_cast<std::size_t>(number)].activation;
   const MatrixView<float> wide = sized(wide_, rows_.total, weights.up->weights.outputs());
   const bool gated = weights.gate != nullptr;
@@ -371,7 +368,7 @@ void LayerRun::layer(std::int64_t number, bool maps_only) {
   } else {
     norm_stream(weights.attention_sum);
   }
-  if (!spec.parallel && weights.up != nullptr) {
+  if (!spec.parallel && (weights.up != nullptr || weights.experts)) {
     const MatrixView<const float> mlp_input = norm_into(weights.mlp_input, normed_);
     if (weights.mlp_output || scaled) {
       const MatrixView<float> change = sized(change_, stream.rows, stream.cols);

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "attnscope/forward/experts.h"
 #include "attnscope/forward/forward_pass.h"
 #include "attnscope/numerics/inference/attention.h"
 #include "attnscope/numerics/inference/linear.h"
@@ -75,6 +76,7 @@ class LayerRun {
   const Compute& compute_;
   std::span<KeyValueCache> caches_;
 
+  ExpertRun experts_;
   Matrix<float> normed_, change_, qkv_, context_, wide_;
   Matrix<float> embedding_;                        // what entered layer 0, where layers ask for it
   std::map<std::int64_t, Matrix<float>> skipped_;  // outputs of layers that later ones take up

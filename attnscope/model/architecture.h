@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -16,8 +17,8 @@ namespace attnscope {
 /// Linear keeps (out, in) and computes y = W x; Conv1D keeps (in, out) and computes y = x W.
 enum class Storage { out_by_in, in_by_out };
 
-/// In place of a number of groups: one for each kv head.
-inline constexpr std::int64_t kPerKvHead = 0;
+/// In place of a number of groups: one for each kv head, or for each row of a part.
+inline constexpr std::int64_t kPerKvHead = 0, kPerRow = -1;
 
 /// Where one projection is stored. Tensor names are patterns without the model's optional prefix:
 /// `{layer}` stands for the layer's number, `{group}` and `{inner}` for ALBERT's shared groups.
@@ -144,6 +145,7 @@ struct ScoreRule {
 enum class WindowedLayers {
   all,
   even,          // layers 0, 2, 4 …
+  even_below,    // likewise, below a layer number in config.json
   from_layer,    // from a layer number in config.json on
   but_every,     // all but every n-th
   unrotated,     // those that do not rotate
@@ -155,7 +157,7 @@ struct WindowRule {
   ConfigKey size;                   // W; no value: no layer has a window
   ConfigFlag enabled = {"", true};  // false: no layer has one
   WindowedLayers layers = WindowedLayers::all;
-  ConfigKey number = {};           // of from_layer and but_every
+  ConfigKey number = {};           // of even_below, from_layer and but_every
   bool reads_layer_types = false;  // `layer_types` ("sliding_attention") overrides `layers`
 };
 
@@ -186,6 +188,9 @@ struct RopeRule {
   /// Frequencies theta^(-k / (n - 1)) for the first n = head_dim / 4 pairs, zero for the next n,
   /// rotated in the opposite direction (daisy).
   bool half_truncated = false;
+  /// Scaled frequencies are those of short texts at every length, and `short_mscale` or, beyond the
+  /// original context, `long_mscale` is the gain (PhiMoE).
+  bool gains_by_length = false;
 };
 
 /// Keys that let the tokens of a decoder see each other both ways, as in embedding models.
@@ -238,6 +243,8 @@ struct DaisyRule {
   std::string value_tables;  // pattern; `*` stands for 0, 1, 2
 };
 
+struct MoeRule;  // expert_rule.h
+
 struct Architecture {
   std::string name;
   std::vector<std::string> model_types;  // config.json: model_type
@@ -263,7 +270,8 @@ struct Architecture {
   ConfigFlag parallel = {"", false};  // attention and MLP read the same stream
   HeadRule head = {};
   std::optional<DaisyRule> daisy = {};
-  std::vector<TensorRule> others = {};  // under the prefix
+  std::shared_ptr<const MoeRule> experts = {};  // null: every layer has a dense MLP
+  std::vector<TensorRule> others = {};          // under the prefix
   /// A tensor (full name, `*` matches any text) that exists only if the model has an output head,
   /// stored or tied. Empty: the model always has one.
   std::string head_marker = "";

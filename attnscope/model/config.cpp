@@ -7,6 +7,7 @@
 #include "attnscope/core/strict_json.h"
 #include "attnscope/core/text.h"
 #include "attnscope/model/config_reader.h"
+#include "attnscope/model/expert_config.h"
 #include "attnscope/model/known_architectures.h"
 #include "attnscope/model/layer_config.h"
 #include "attnscope/model/spec.h"
@@ -38,9 +39,9 @@ bool is_multimodal(const json& config) {
 }
 
 /// Architectures of transformers whose names are near those of known ones, and no slips of them.
-constexpr std::array<std::string_view, 14> kOthers = {
-    "bart",  "beit",      "deberta", "dpt",    "gemma3n", "hubert",  "ibert",
-    "llava", "ministral", "mixtral", "mllama", "mpt",     "pixtral", "plbart"};
+constexpr std::array<std::string_view, 13> kOthers = {
+    "bart",  "beit",      "deberta", "dpt", "gemma3n", "hubert", "ibert",
+    "llava", "ministral", "mllama",  "mpt", "pixtral", "plbart"};
 
 std::string digits_of(std::string text) {
   std::erase_if(text, [](char c) { return c < '0' || c > '9'; });
@@ -180,6 +181,7 @@ ModelSpec parse_config(std::string_view text, std::string_view where) {
                  .source = std::string(where),
                  .text = std::string(text)};
   check_dimensions(spec.dimensions, where);
+  read_expert_dimensions(spec, reader);
   resolve_layers(spec, reader);
   for (const json* level : {&config, &language}) {
     const auto tied = level->find("tie_word_embeddings");

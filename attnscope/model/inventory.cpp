@@ -7,6 +7,7 @@
 
 #include "attnscope/core/text.h"
 #include "attnscope/model/bias_names.h"
+#include "attnscope/model/expert_rule.h"
 
 namespace attnscope {
 namespace {
@@ -80,6 +81,20 @@ std::vector<TensorRule> sites_of(const Architecture& architecture) {
     add("q.norm", norm.query, ".*");
     add("k.norm", norm.key, ".*");
   }
+  if (architecture.experts != nullptr) {
+    const MoeRule& experts = *architecture.experts;
+    for (const std::string& bias : experts.choice_bias) add("choice_bias", bias);
+    add("shared_weight", experts.shared_weight);
+    for (const ExpertTensors& tensors : experts.tensors) {
+      for (const WeightRule& rule : tensors.weights) {
+        const std::string label = weight_label(rule);
+        add(label.c_str(), rule.tensor);
+        for (const std::string& bias : bias_names(rule.tensor)) {
+          add((label + ".bias").c_str(), bias);
+        }
+      }
+    }
+  }
   if (architecture.daisy) {
     add("scalars", architecture.daisy->scalars);
     add("value_embedding", architecture.daisy->value_tables);
@@ -109,7 +124,8 @@ std::string role_in_head(const Architecture& architecture, const std::string& na
   return before ? "output_head" : "";
 }
 
-RoleOfTensor other_role(const Model& model, const std::string& name) {
+RoleOfTensor other_role(const Model& model, const std::vector<TensorRule>& sites,
+                        const std::string& name) {
   const Architecture& architecture = model.spec().architecture;
   if (matches_any(architecture.buffers, name)) return {"buffer", std::nullopt};
   if (std::string role = role_in_head(architecture, name); !role.empty()) {
@@ -120,7 +136,7 @@ RoleOfTensor other_role(const Model& model, const std::string& name) {
     if (!architecture.embedding.tokens.empty() && rest == architecture.embedding.tokens) {
       return {"embedding", std::nullopt};
     }
-    for (const TensorRule& rule : sites_of(architecture)) {
+    for (const TensorRule& rule : sites) {
       if (const auto match = match_pattern(rule.tensor, rest)) return {rule.role, match->layer};
     }
   }
@@ -246,6 +262,7 @@ Inventory take_inventory(const Model& model, std::span<const TensorPair> copies)
   const Dimensions& dimensions = model.dimensions();
   const HeadShape& heads = dimensions.heads;
   const auto projections = projection_roles(model);
+  const std::vector<TensorRule> sites = sites_of(model.spec().architecture);
   Copies repeated;
   for (const TensorPair& pair : copies) repeated.emplace(pair.copy, pair.original);
 
@@ -260,8 +277,9 @@ Inventory take_inventory(const Model& model, std::span<const TensorPair> copies)
   for (const CheckpointTensor& tensor : checkpoint.tensors()) {
     TensorFacts row = describe(tensor, tensor.name);
     const auto projection = projections.find(&tensor);
-    const RoleOfTensor role =
-        projection == projections.end() ? other_role(model, tensor.name) : projection->second;
+    const RoleOfTensor role = projection == projections.end()
+                                  ? other_role(model, sites, tensor.name)
+                                  : projection->second;
     row.role = role.role;
     row.layer = role.layer;
     const auto original = repeated.find(&tensor);
@@ -271,7 +289,7 @@ Inventory take_inventory(const Model& model, std::span<const TensorPair> copies)
   }
   for (const auto& [alias, name] : checkpoint.aliases()) {
     TensorFacts row = describe(*checkpoint.find(name), alias);
-    const RoleOfTensor role = other_role(model, alias);
+    const RoleOfTensor role = other_role(model, sites, alias);
     row.role = role.role;
     row.layer = role.layer;
     row.tied_to = name;

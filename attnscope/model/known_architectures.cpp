@@ -13,6 +13,7 @@ Architecture cohere();
 Architecture cohere2();
 Architecture daisy_gpt2();
 Architecture distilbert();
+Architecture dots1();
 Architecture ernie4_5();
 Architecture exaone4();
 Architecture gemma();
@@ -20,6 +21,7 @@ Architecture gemma2();
 Architecture gemma3();
 Architecture glm();
 Architecture glm4();
+Architecture glm4_moe();
 Architecture gpt2();
 Architecture gpt_bigcode();
 Architecture gpt_neo();
@@ -31,6 +33,7 @@ Architecture hunyuan_v1_dense();
 Architecture llama();
 Architecture ministral3();
 Architecture mistral();
+Architecture mixtral();
 Architecture nemotron();
 Architecture olmo();
 Architecture olmo2();
@@ -38,8 +41,11 @@ Architecture olmo3();
 Architecture opt();
 Architecture phi();
 Architecture phi3();
+Architecture phimoe();
 Architecture qwen2();
+Architecture qwen2_moe();
 Architecture qwen3();
+Architecture qwen3_moe();
 Architecture roberta();
 Architecture seed_oss();
 Architecture smollm3();
@@ -48,45 +54,15 @@ Architecture starcoder2();
 
 const std::vector<Architecture>& known_architectures() {
   static const std::vector<Architecture> all = {
-      albert(),
-      arcee(),
-      bert(),
-      codegen(),
-      cohere(),
-      cohere2(),
-      daisy_gpt2(),
-      distilbert(),
-      ernie4_5(),
-      exaone4(),
-      gemma(),
-      gemma2(),
-      gemma3(),
-      glm(),
-      glm4(),
-      gpt2(),
-      gpt_bigcode(),
-      gpt_neo(),
-      gpt_neox(),
-      gptj(),
-      granite(),
-      helium(),
-      hunyuan_v1_dense(),
-      llama(),
-      ministral3(),
-      mistral(),
-      nemotron(),
-      olmo(),
-      olmo2(),
-      olmo3(),
-      opt(),
-      phi(),
-      phi3(),
-      qwen2(),
-      qwen3(),
-      roberta(),
-      seed_oss(),
-      smollm3(),
-      stablelm(),
+      albert(),     arcee(),      bert(),       codegen(),     cohere(),
+      cohere2(),    daisy_gpt2(), distilbert(), dots1(),       ernie4_5(),
+      exaone4(),    gemma(),      gemma2(),     gemma3(),      glm(),
+      glm4(),       glm4_moe(),   gpt2(),       gpt_bigcode(), gpt_neo(),
+      gpt_neox(),   gptj(),       granite(),    helium(),      hunyuan_v1_dense(),
+      llama(),      ministral3(), mistral(),    mixtral(),     nemotron(),
+      olmo(),       olmo2(),      olmo3(),      opt(),         phi(),
+      phi3(),       phimoe(),     qwen2(),      qwen2_moe(),   qwen3(),
+      qwen3_moe(),  roberta(),    seed_oss(),   smollm3(),     stablelm(),
       starcoder2(),
   };
   return all;

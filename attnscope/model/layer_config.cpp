@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "attnscope/core/text.h"
+#include "attnscope/model/expert_config.h"
 
 namespace attnscope {
 namespace {
@@ -202,12 +203,15 @@ void resolve_layers(ModelSpec& spec, const ConfigReader& config) {
     if (!config.flag(rule.needed)) continue;
     common.biased.insert(common.biased.end(), rule.roles.begin(), rule.roles.end());
   }
+  std::optional<ExpertSpec> experts;
+  if (spec.dimensions.experts > 0) experts = read_experts(spec, config);
   for (std::int64_t layer = 0; layer < layers; ++layer) {
     const auto at = static_cast<std::size_t>(layer);
     LayerSpec& own = spec.layers.emplace_back(common);
     own.attention.scale = scale_of(architecture.scores, config, spec.dimensions, layer);
     own.attention.mask = masks[at];
     own.attention.rope = ropes[at];
+    if (spec.has_experts(layer)) own.experts = experts;
   }
   if (architecture.daisy) set_daisy(spec.layers, *architecture.daisy);
 

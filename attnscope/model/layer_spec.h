@@ -9,6 +9,7 @@
 
 #include "attnscope/core/activation.h"
 #include "attnscope/model/architecture.h"
+#include "attnscope/model/expert_spec.h"
 #include "attnscope/model/rope.h"
 
 namespace attnscope {
@@ -88,6 +89,7 @@ struct LayerSpec {
   AttentionSpec attention;
   Activation activation = Activation::linear;  // of the MLP, which is gated if there is a `gate`
   std::vector<Role> biased;                    // projections that must have a bias
+  std::optional<ExpertSpec> experts;           // none: the MLP is dense
   std::optional<LayerInputSpec> input;
 };
 

@@ -5,7 +5,9 @@
 
 #include "attnscope/core/error.h"
 #include "attnscope/core/strict_json.h"
+#include "attnscope/model/expert_config.h"
 #include "attnscope/model/layer_config.h"
+#include "attnscope/model/layout_experts.h"
 #include "attnscope/model/layout_forward.h"
 #include "attnscope/model/spec.h"
 
@@ -16,7 +18,9 @@ using nlohmann::json;
 
 constexpr std::string_view kLayoutSchema = "attnscope-layout/1";
 
-WeightRule parse_rule(LayoutFields fields) {
+}  // namespace
+
+WeightRule parse_layout_weight(LayoutFields fields) {
   WeightRule rule;
   const json* role = fields.find("role");
   if (role == nullptr) fields.fail("has no 'role'");
@@ -24,10 +28,10 @@ WeightRule parse_rule(LayoutFields fields) {
   rule.tensor = fields.required_text("tensor");
   rule.storage = fields.choice<Storage>(
       "storage", {{"out_by_in", Storage::out_by_in}, {"in_by_out", Storage::in_by_out}});
-  rule.groups = fields.choice<std::int64_t>("order", {{"blocks", 1}, {"per_kv_head", kPerKvHead}});
+  rule.groups = fields.choice<std::int64_t>(
+      "order", {{"blocks", 1}, {"per_kv_head", kPerKvHead}, {"alternating", kPerRow}});
   if (const auto groups = fields.number("groups")) {
-    if (rule.groups == kPerKvHead)
-      fields.fail("'groups' and the order 'per_kv_head' exclude each other");
+    if (rule.groups != 1) fields.fail("'groups' and 'order' exclude each other");
     rule.groups = *groups;
   }
   rule.index = fields.number("index", /*least=*/0);
@@ -42,12 +46,14 @@ WeightRule parse_rule(LayoutFields fields) {
     if (rule.groups == kPerKvHead && !per_head) {
       fields.fail("only q, k and v can be fused per_kv_head");
     }
+    if (rule.groups == kPerRow &&
+        canonical_shape({.width = 2, .mlp_width = 1, .shared_width = 1}, part).first != 1) {
+      fields.fail("only gates and ups can be fused alternating");
+    }
   }
   fields.refuse_unknown();
   return rule;
 }
-
-}  // namespace
 
 ModelSpec parse_layout(std::string_view text, std::string_view where) {
   const json parsed = parse_json(text, where);
@@ -80,26 +86,40 @@ ModelSpec parse_layout(std::string_view text, std::string_view where) {
   dimensions.context = fields.number("context");
   check_dimensions(dimensions, where);
 
+  json config = json::object();
+  if (const auto experts = fields.object("experts")) {
+    parse_layout_experts(*experts, spec, config);
+  }
+  read_expert_dimensions(spec, ConfigReader(&config, where));
+
   const json* weights = fields.find("weights");
   if (weights == nullptr || !weights->is_array() || weights->empty() ||
       weights->size() > kProjections.size()) {
-    fields.fail("'weights' is not a list of 1 to 7 projections");
+    fields.fail("'weights' is not a list of 1 to " + std::to_string(kProjections.size()) +
+                " projections");
   }
   for (const json& value : *weights) {
     const LayoutFields own(value, where,
                            "weights[" + std::to_string(architecture.weights.size()) + "]");
-    WeightRule rule = parse_rule(own);
+    WeightRule rule = parse_layout_weight(own);
     for (const WeightRule& other : architecture.weights) {
       if (other.role == rule.role) {
         own.fail('\'' + std::string(role_name(rule.role)) + "' is described twice");
       }
     }
-    if (!is_attention(rule.role) && dimensions.mlp_width == 0) {
-      own.fail("an MLP matrix needs 'mlp_width'");
+    if (is_of_mlp(rule.role) && dimensions.mlp_width == 0) {
+      own.fail(dimensions.experts > 0 ? "every layer has 'experts' in place of an MLP"
+                                      : "an MLP matrix needs 'mlp_width'");
+    }
+    if (is_beside_experts(rule.role) && dimensions.experts == 0) {
+      own.fail('\'' + std::string(role_name(rule.role)) + "' needs 'experts'");
+    }
+    if (is_beside_experts(rule.role) && rule.role != Role::router && dimensions.shared_width == 0) {
+      own.fail('\'' + std::string(role_name(rule.role)) + "' needs a 'shared_width' of 'experts'");
     }
     architecture.weights.push_back(std::move(rule));
   }
-  const json config = parse_layout_forward(fields, spec);
+  config.update(parse_layout_forward(fields, spec));
   fields.refuse_unknown();
   resolve_layers(spec, ConfigReader(&config, where));
   return spec;

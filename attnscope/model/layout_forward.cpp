@@ -95,7 +95,7 @@ constexpr std::array kScalingFields = {
     "low_freq_factor", "high_freq_factor", "beta_fast",
     "beta_slow",       "truncate",         "mscale",
     "mscale_all_dim",  "attention_factor", "short_factor",
-    "long_factor"};
+    "long_factor",     "short_mscale",     "long_mscale"};
 
 RopeRule parse_rope(LayoutFields fields, const Dimensions& dimensions, json& config) {
   RopeRule rope{.theta_key = ""};
@@ -103,6 +103,7 @@ RopeRule parse_rope(LayoutFields fields, const Dimensions& dimensions, json& con
   rope.fraction = fields.positive("fraction").value_or(rope.fraction);
   if (rope.fraction > 1) fields.fail("'fraction' is more than 1");
   rope.half_truncated = fields.flag("half_truncated", false);
+  rope.gains_by_length = fields.flag("gains_by_length", false);
   if (const auto local = fields.positive("local_theta")) {
     rope.local_theta_key = "local_theta";
     rope.local_theta = *local;
@@ -192,6 +193,7 @@ void refuse_mlp(const LayoutFields& fields, const ModelSpec& spec) {
   };
   const auto is_mlp = [](Role role) { return !is_attention(role); };
   if (spec.dimensions.mlp_width > 0) says("mlp_width");
+  if (spec.dimensions.experts > 0) says("experts");
   for (const WeightRule& rule : architecture.weights) {
     if (is_mlp(rule.role)) says("weights");
   }
@@ -241,7 +243,8 @@ json parse_layout_forward(LayoutFields& fields, ModelSpec& spec) {
   }
   if (!architecture.has_mlp) refuse_mlp(fields, spec);
   if (architecture.activation.empty()) {
-    if (spec.dimensions.mlp_width > 0) fields.fail("has 'norms' and an MLP, but no 'activation'");
+    if (spec.dimensions.mlp_width > 0 || spec.dimensions.experts > 0)
+      fields.fail("has 'norms' and an MLP, but no 'activation'");
     architecture.activation = "linear";
   }
   return config;

@@ -135,6 +135,7 @@ std::vector<bool> windowed_layers(const Architecture& architecture, const Config
   for (std::int64_t layer = 0; layer < layers; ++layer) {
     bool is_windowed = true;
     if (rule.layers == WindowedLayers::even) is_windowed = layer % 2 == 0;
+    if (rule.layers == WindowedLayers::even_below) is_windowed = layer % 2 == 0 && layer < number;
     if (rule.layers == WindowedLayers::from_layer) is_windowed = layer >= number;
     if (rule.layers == WindowedLayers::but_every) {
       is_windowed = number == 0 || (layer + 1) % number != 0;
@@ -148,7 +149,8 @@ std::vector<MaskSpec> read_masks(const Architecture& architecture, const ConfigR
                                  const std::vector<bool>& windowed) {
   const bool causal = reads_one_way(architecture, config);
   std::optional<std::int64_t> reach;
-  if (architecture.window) {
+  // Where windows are off, Qwen2-MoE's files say 0 of their size.
+  if (architecture.window && config.flag(architecture.window->enabled)) {
     if (const auto window = config.number(architecture.window->size)) {
       reach = reach_of(*window, causal, architecture, config);
     }

@@ -26,20 +26,28 @@ struct OutputSlice {
   std::int64_t first = 0;       // the role's first
   std::int64_t block = 0;       // consecutive outputs of the role
   std::int64_t block_step = 0;  // from one block's first output to the next's
+  std::int64_t row_step = 1;    // from one output of a block to the next
 };
 
 OutputSlice output_slice(const WeightRule& rule, const Dimensions& dimensions) {
   const std::int64_t own = output_size(dimensions, rule.role);
   if (rule.fused.empty()) return {.total = own, .first = 0, .block = own, .block_step = own};
 
-  const std::int64_t repeats = rule.groups == kPerKvHead ? dimensions.heads.kv_heads : rule.groups;
+  std::int64_t repeats = rule.groups;
+  if (rule.groups == kPerKvHead) repeats = dimensions.heads.kv_heads;
+  if (rule.groups == kPerRow) repeats = own;
   OutputSlice slice{.block = own / repeats};
   for (const Role part : rule.fused) {
     if (part == rule.role) slice.first = slice.block_step;
     slice.block_step += output_size(dimensions, part) / repeats;
   }
   slice.total = slice.block_step * repeats;
-  return slice;
+  if (rule.groups != kPerRow) return slice;
+  return {.total = slice.total,
+          .first = slice.first,
+          .block = own,
+          .block_step = slice.total,
+          .row_step = slice.block_step};
 }
 
 /// The shape that the numbers demand; -1 for the free first axis of a stacked tensor.
@@ -59,6 +67,16 @@ bool shape_fits(const Shape& found, const Shape& expected) {
                       return wanted == -1 || size == wanted;
                     }) &&
          std::all_of(end, found.end(), [](std::int64_t size) { return size == 1; });
+}
+
+/// Why a layer of the model lacks a role that its architecture has; empty where it has it.
+std::string why_not_in_layer(const ModelSpec& spec, Role role, std::int64_t layer) {
+  const std::string number = "layer " + std::to_string(layer);
+  if (is_of_mlp(role) && spec.has_experts(layer)) return number + " has experts instead";
+  if (!is_beside_experts(role)) return "";
+  if (!spec.has_experts(layer)) return number + " has no experts";
+  if (role != Role::router && spec.dimensions.shared_width == 0) return "has no shared experts";
+  return "";
 }
 
 std::string expected_text(const Shape& expected) {
@@ -81,9 +99,12 @@ Model::Model(Checkpoint checkpoint, ModelSpec spec, std::string name)
           spec_.architecture.name + " has no '" + std::string(role_name(role)) + "'";
     }
     for (const WeightRule& rule : spec_.architecture.weights) {
-      weights[slot(rule.role)] = locate(rule, layer);
+      std::string none = why_not_in_layer(spec_, rule.role, layer);
+      weights[slot(rule.role)] =
+          none.empty() ? locate(rule, layer, dimensions()) : Weight{.missing = std::move(none)};
     }
   }
+  expert_tensors_ = choose_expert_tensors();
   if (std::none_of(kProjections.begin(), kProjections.end(),
                    [&](Role role) { return has(role); })) {
     const Role first = spec_.architecture.weights.front().role;
@@ -126,7 +147,7 @@ void Model::choose_prefix() {
   prefix_ = prefixes.front();  // the missing tensor is then named with the usual prefix
 }
 
-Weight Model::locate(const WeightRule& rule, std::int64_t layer) const {
+Weight Model::locate(const WeightRule& rule, std::int64_t layer, const Dimensions& sizes) const {
   const std::string tensor_name =
       prefix_ + fill_pattern(rule.tensor, layer_numbers(dimensions(), layer));
   const std::string& method = spec_.quantisation.method;
@@ -154,13 +175,13 @@ Weight Model::locate(const WeightRule& rule, std::int64_t layer) const {
     parts.layer = layer;
     throw Error(kind, std::move(parts));
   };
-  if (rule.groups > 1 && output_size(dimensions(), rule.role) % rule.groups != 0) {
+  if (rule.groups > 1 && output_size(sizes, rule.role) % rule.groups != 0) {
     fail(ErrorKind::format, "the rows of '" + std::string(role_name(rule.role)) +
                                 "' are no multiple of its " + std::to_string(rule.groups) +
                                 " groups");
   }
-  const OutputSlice slice = output_slice(rule, dimensions());
-  const std::int64_t inputs = canonical_shape(dimensions(), rule.role).second;
+  const OutputSlice slice = output_slice(rule, sizes);
+  const std::int64_t inputs = canonical_shape(sizes, rule.role).second;
   const Storage storage = tensor->is_linear ? Storage::out_by_in : rule.storage;
   const Shape expected = expected_shape(rule, storage, slice.total, inputs);
   const Shape& found = tensor->view.shape;
@@ -185,10 +206,10 @@ Weight Model::locate(const WeightRule& rule, std::int64_t layer) const {
 
   Weight weight{.tensor = tensor,
                 .matrix = {.tensor = tensor->view,
-                           .rows = output_size(dimensions(), rule.role),
+                           .rows = output_size(sizes, rule.role),
                            .cols = inputs,
                            .first = stack_offset + slice.first * output_stride,
-                           .row_stride = output_stride,
+                           .row_stride = slice.row_step * output_stride,
                            .col_stride = tensor->view.stride(input_axis),
                            .block_rows = slice.block,
                            .block_stride = slice.block_step * output_stride}};
@@ -206,7 +227,7 @@ Weight Model::locate(const WeightRule& rule, std::int64_t layer) const {
                         .rows = weight.matrix.rows,
                         .cols = 1,
                         .first = start + slice.first * step,
-                        .row_stride = step,
+                        .row_stride = slice.row_step * step,
                         .block_rows = slice.block,
                         .block_stride = slice.block_step * step};
   return weight;

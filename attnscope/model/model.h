@@ -11,6 +11,7 @@
 
 #include "attnscope/checkpoint/checkpoint.h"
 #include "attnscope/core/role.h"
+#include "attnscope/model/expert_rule.h"
 #include "attnscope/model/name_pattern.h"
 #include "attnscope/model/spec.h"
 #include "attnscope/tensor/tensor_matrix.h"
@@ -78,8 +79,16 @@ class Model {
   /// Whether the architecture describes the role, whether it is in the files or not.
   bool describes(Role role) const;
 
-  /// `role` is a projection (std::invalid_argument for others); `layer` counts from 0.
+  /// `role` is a projection (std::invalid_argument for others); `layer` counts from 0. Of layers
+  /// with experts, gate, up and down are missing here.
   const Weight& weight(std::int64_t layer, Role role) const;
+
+  /// gate, up or down of one expert of a layer that has experts. Located at each call. Throws
+  /// Error(format) for a wrong shape.
+  Weight expert_weight(std::int64_t layer, std::int64_t expert, Role role) const;
+
+  /// Whether the architecture describes the role for experts.
+  bool describes_of_expert(Role role) const;
 
   /// A tensor by its full name. With `shape`, throws Error(format) for a tensor of another shape.
   Site find(const std::string& name, const std::optional<Shape>& shape = std::nullopt) const;
@@ -99,7 +108,9 @@ class Model {
   void choose_prefix();
   ErrorParts wrong_shape(const CheckpointTensor& tensor, const Shape& expected,
                          std::optional<std::int64_t> layer = std::nullopt) const;
-  Weight locate(const WeightRule& rule, std::int64_t layer) const;
+  /// `sizes`: of the matrix, see of_expert().
+  Weight locate(const WeightRule& rule, std::int64_t layer, const Dimensions& sizes) const;
+  const ExpertTensors* choose_expert_tensors() const;
   /// The bias of a projection, null if it has none; `weight` is the full name of its weight. Throws
   /// Error(format).
   const CheckpointTensor* find_bias(const WeightRule& rule, const std::string& weight,
@@ -112,6 +123,7 @@ class Model {
   ModelSpec spec_;
   std::string prefix_;
   std::vector<std::array<Weight, kProjections.size()>> layers_;
+  const ExpertTensors* expert_tensors_ = nullptr;  // of the rule; null: there are no experts
 };
 
 /// Composes the parts of each quantised weight into one tensor, by the config of the checkpoint or

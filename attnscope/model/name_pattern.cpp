@@ -8,8 +8,8 @@
 namespace attnscope {
 namespace {
 
-constexpr std::string_view kLayer = "{layer}";
-constexpr std::array<std::string_view, 3> kNumbers = {kLayer, "{group}", "{inner}"};
+constexpr std::string_view kLayer = "{layer}", kExpert = "{expert}";
+constexpr std::array<std::string_view, 4> kNumbers = {kLayer, "{group}", "{inner}", kExpert};
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
@@ -24,7 +24,7 @@ std::string_view placeholder(std::string_view pattern) {
 }  // namespace
 
 std::string fill_pattern(std::string_view pattern, const LayerNumbers& numbers) {
-  const std::array values = {numbers.layer, numbers.group, numbers.inner};
+  const std::array values = {numbers.layer, numbers.group, numbers.inner, numbers.expert};
   std::string name;
   while (!pattern.empty()) {
     const std::string_view found = placeholder(pattern);
@@ -51,11 +51,11 @@ std::optional<PatternMatch> match_pattern(std::string_view pattern, std::string_
         !number.empty() && !name.empty() && is_digit(name.front())) {
       std::size_t digits = 0;
       while (digits < name.size() && is_digit(name[digits])) ++digits;
-      if (number == kLayer) {
-        std::int64_t layer = 0;
-        const auto parsed = std::from_chars(name.data(), name.data() + digits, layer);
+      if (number == kLayer || number == kExpert) {
+        std::int64_t value = 0;
+        const auto parsed = std::from_chars(name.data(), name.data() + digits, value);
         if (parsed.ec != std::errc()) return std::nullopt;
-        match.layer = layer;
+        (number == kLayer ? match.layer : match.expert) = value;
       }
       pattern.remove_prefix(number.size());
       name.remove_prefix(digits);

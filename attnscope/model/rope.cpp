@@ -126,6 +126,7 @@ RopeFrequencies rope_frequencies(const Rope& rope, std::int64_t head_dim, std::i
   const std::int64_t pairs = std::min((rotated + 1) / 2, head_dim / 2);
   const double factor = rope.factor.value_or(rope.context / rope.original_context);
 
+  const bool goes_beyond = static_cast<double>(tokens) > rope.original_context;
   RopeFrequencies out;
   double theta = rope.theta;
   std::span<const double> factors;  // longrope's, of each pair
@@ -136,7 +137,7 @@ RopeFrequencies rope_frequencies(const Rope& rope, std::int64_t head_dim, std::i
     out.gain = yarn_gain(rope, factor);
   } else if (rope.scaling == RopeScaling::longrope) {
     out.gain = longrope_gain(rope, factor);
-    const bool is_long = static_cast<double>(tokens) > rope.original_context;
+    const bool is_long = goes_beyond && !rope.short_factors_only;
     factors = is_long ? rope.long_factor : rope.short_factor;
     if (std::ssize(factors) != pairs) {
       throw Error(
@@ -146,6 +147,7 @@ RopeFrequencies rope_frequencies(const Rope& rope, std::int64_t head_dim, std::i
                       counted(factors.size(), "number") + ", expected " + std::to_string(pairs)});
     }
   }
+  out.gain = (goes_beyond ? rope.long_gain : rope.short_gain).value_or(out.gain);
   const YarnRamp ramp(rope, rotated);
   for (std::int64_t pair = 0; pair < pairs; ++pair) {
     const float wave = wave_number(theta, pair, rotated);

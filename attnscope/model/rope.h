@@ -30,6 +30,8 @@ struct Rope {
   std::optional<double> mscale, mscale_all_dim;
   std::optional<double> attention_factor;         // of yarn and longrope
   std::vector<double> short_factor, long_factor;  // of longrope, one for each pair
+  bool short_factors_only = false;                // of longrope, at every length
+  std::optional<double> short_gain, long_gain;    // up to the original context, and beyond it
   bool half_truncated = false;                    // daisy's: see RopeRule
   std::optional<std::int64_t> dimensions;         // rotated ones of a head, in place of `fraction`
   RotaryPairs pairs = RotaryPairs::halves;

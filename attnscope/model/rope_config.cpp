@@ -71,6 +71,11 @@ Rope read_rope(const RopeRule& rule, const ConfigReader& config, const ConfigRea
   rope.attention_factor = parameters.positive({"attention_factor"});
   rope.short_factor = parameters.positives("short_factor");
   rope.long_factor = parameters.positives("long_factor");
+  if (rule.gains_by_length && rope.scaling != RopeScaling::none) {
+    rope.short_factors_only = true;
+    rope.short_gain = parameters.positive({"short_mscale"});
+    rope.long_gain = parameters.positive({"long_mscale"});
+  }
   return rope;
 }
 

@@ -30,10 +30,20 @@ std::pair<std::int64_t, std::int64_t> canonical_shape(const Dimensions& dimensio
     case Role::gate:
     case Role::up: return {dimensions.mlp_width, width};
     case Role::down: return {width, dimensions.mlp_width};
+    case Role::router: return {dimensions.experts, width};
+    case Role::shared_gate:
+    case Role::shared_up: return {dimensions.shared_width, width};
+    case Role::shared_down: return {width, dimensions.shared_width};
     case Role::qk:
     case Role::ov: break;
   }
   return {width, width};
+}
+
+Dimensions of_expert(const Dimensions& dimensions) {
+  Dimensions own = dimensions;
+  own.mlp_width = dimensions.expert_width;
+  return own;
 }
 
 LayerNumbers layer_numbers(const Dimensions& dimensions, std::int64_t layer) {

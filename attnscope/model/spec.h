@@ -21,8 +21,11 @@ struct Dimensions {
   std::int64_t layer_groups = 0;  // groups that share weights; 0: every layer has its own
   std::int64_t layers_per_group = 1;
   HeadShape heads;
-  std::int64_t width = 0;      // D
-  std::int64_t mlp_width = 0;  // F; 0 if no MLP is described
+  std::int64_t width = 0;         // D
+  std::int64_t mlp_width = 0;     // F; 0 if no MLP is described
+  std::int64_t experts = 0;       // in each layer that has experts; 0: no layer has
+  std::int64_t expert_width = 0;  // F of one expert
+  std::int64_t shared_width = 0;  // F of the shared experts together; 0: there are none
   std::optional<std::int64_t> vocabulary;
   std::optional<std::int64_t> context;  // tokens
 };
@@ -39,19 +42,28 @@ struct Quantisation {
 struct ModelSpec {
   Architecture architecture;
   Dimensions dimensions;
-  bool tied = false;              // tie_word_embeddings
-  bool causal = true;             // a decoder, which keeps a KV cache
-  std::vector<LayerSpec> layers;  // empty if the forward pass is not described
+  bool tied = false;                // tie_word_embeddings
+  bool causal = true;               // a decoder, which keeps a KV cache
+  std::vector<LayerSpec> layers;    // empty if the forward pass is not described
+  std::vector<bool> expert_layers;  // which layers have experts; empty: none
   StreamSpec stream;
   HeadSpec head;
   std::string not_run;  // why the forward pass cannot be computed; empty: it can
   Quantisation quantisation;
   std::string source;  // the file that describes the model, for messages
   std::string text;    // that file's text
+
+  bool has_experts(std::int64_t layer) const {
+    return !expert_layers.empty() && expert_layers[static_cast<std::size_t>(layer)];
+  }
 };
 
-/// Shape in canonical orientation, (rows, cols).
+/// Shape in canonical orientation, (rows, cols). Of the MLP's roles, the shape in layers without
+/// experts.
 std::pair<std::int64_t, std::int64_t> canonical_shape(const Dimensions& dimensions, Role role);
+
+/// The same model's with `mlp_width` of one expert.
+Dimensions of_expert(const Dimensions& dimensions);
 
 /// The group and inner layer of a layer's weights; the layer's own number if none are shared.
 LayerNumbers layer_numbers(const Dimensions& dimensions, std::int64_t layer);

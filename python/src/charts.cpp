@@ -17,8 +17,8 @@
 namespace attnscope::python {
 namespace {
 
-/// What the page calls these rows, and the models that they are of. A tensor by its name is of none,
-/// and its spectrum stands alone.
+/// What the page calls these rows, and the models that they are of. A tensor by its name is of
+/// none, and its spectrum stands alone.
 struct PartsOfPage {
   std::string id;
   std::vector<Record> models;

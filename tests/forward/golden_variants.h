@@ -28,6 +28,7 @@ struct Variant {
 
   std::filesystem::path config() const { return folder / ("config" + name + spelling + ".json"); }
   std::filesystem::path expected() const { return folder / ("expected" + name + ".safetensors"); }
+  std::filesystem::path routing() const { return folder / ("routing" + name + ".safetensors"); }
   std::filesystem::path generated() const { return folder / ("generated" + name + ".safetensors"); }
 };
 

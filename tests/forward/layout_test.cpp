@@ -44,19 +44,23 @@ std::vector<float> running_outputs(const Model& model) {
 
 TEST(ForwardLayout, RunsAsWithConfigJson) {
   const struct {
-    const char *name, *config;
-  } cases[] = {{"llama", "config.yarn.json"},
-               {"gpt2", "config.json"},
-               {"bert", "config.json"},
-               {"gemma2", "config.json"}};
-  for (const auto& [name, config] : cases) {
-    SCOPED_TRACE(name);
+    const char *layout, *name, *config;
+  } cases[] = {{"llama", "llama", "config.yarn.json"},
+               {"gpt2", "gpt2", "config.json"},
+               {"bert", "bert", "config.json"},
+               {"gemma2", "gemma2", "config.json"},
+               {"dots1", "dots1", "config.json"},
+               {"phimoe", "phimoe", "config.longrope.json"},
+               {"qwen2_moe", "qwen2_moe-dense", "config.json"},
+               {"qwen2_moe-stacked", "qwen2_moe-stacked", "config.json"}};
+  for (const auto& [layout, name, config] : cases) {
+    SCOPED_TRACE(layout);
     const fs::path folder = kLayoutData / "forward" / name;
     const fs::path file = folder / "model.safetensors";
     const Model by_config(Checkpoint::open(file),
                           parse_config(read_text_file(folder / config, 100'000), config));
     const Model by_layout =
-        Model::open(file, kLayoutData / "layouts" / (std::string(name) + ".json"));
+        Model::open(file, kLayoutData / "layouts" / (std::string(layout) + ".json"));
     EXPECT_TRUE(running_outputs(by_layout) == running_outputs(by_config)) << "they differ";
   }
 }

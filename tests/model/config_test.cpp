@@ -164,15 +164,18 @@ TEST(Config, AnOutputHeadIsTiedAsTransformersTiesIt) {
                                    {"dim", 32},
                                    {"hidden_dim", 48},
                                    {"model_dim", 32},
+                                   {"n_routed_experts", 4},
+                                   {"num_experts_per_tok", 2},
                                    {"num_key_value_heads", 2}}) {
     config[key] = value;
   }
   const std::map<std::string, bool> expected = {
-      {"albert", true},  {"bert", true},      {"daisy_gpt2", false}, {"distilbert", true},
-      {"gemma", true},   {"gemma2", true},    {"gemma3", true},      {"gpt2", true},
-      {"gpt_neo", true}, {"gpt_neox", false}, {"llama", false},      {"mistral", false},
-      {"opt", true},     {"phi", false},      {"phi3", false},       {"qwen2", false},
-      {"qwen3", false},  {"roberta", true},
+      {"albert", true},   {"bert", true},      {"daisy_gpt2", false}, {"distilbert", true},
+      {"gemma", true},    {"gemma2", true},    {"gemma3", true},      {"gpt2", true},
+      {"gpt_neo", true},  {"gpt_neox", false}, {"llama", false},      {"mistral", false},
+      {"opt", true},      {"phi", false},      {"phi3", false},       {"qwen2", false},
+      {"qwen3", false},   {"roberta", true},   {"dots1", false},      {"glm4_moe", false},
+      {"mixtral", false}, {"phimoe", false},   {"qwen2_moe", false},  {"qwen3_moe", false},
   };
   std::map<std::string, bool> got;
   config["rotary_dim"] = 4;

@@ -67,7 +67,8 @@ TEST(LayerConfig, NormsStandWhereTheFamilyHasThem) {
       {"gemma", "14f"},   {"gemma2", "1245f"}, {"gpt2", "14f"},      {"gemma3_text", "1245fh"},
       {"gpt_neo", "14f"}, {"gpt_neox", "14f"}, {"llama", "14f"},     {"mistral", "14f"},
       {"opt", "14f"},     {"phi", "1f"},       {"phi3", "14f"},      {"qwen2", "14f"},
-      {"qwen3", "14fh"},  {"roberta", "36"},
+      {"qwen3", "14fh"},  {"roberta", "36"},   {"dots1", "14fh"},    {"glm4_moe", "14f"},
+      {"mixtral", "14f"}, {"phimoe", "14f"},   {"qwen2_moe", "14f"}, {"qwen3_moe", "14fh"},
   };
   std::map<std::string, std::string> got;
   for (const auto& [type, places] : expected) got[type] = places_of(spec_of(type));
@@ -91,7 +92,8 @@ TEST(LayerConfig, NormsAreOfTheFamilysKind) {
     SCOPED_TRACE(type);
     const NormSpec norm = norm_of(spec_of(type));
     const bool rms = type == "llama" || type == "mistral" || type == "phi3" ||
-                     type == "daisy_gpt2" || type.starts_with("qwen") || type.starts_with("gemma");
+                     type == "daisy_gpt2" || type == "mixtral" || type == "dots1" ||
+                     type == "glm4_moe" || type.starts_with("qwen") || type.starts_with("gemma");
     EXPECT_EQ(norm.kind, rms ? NormKind::rms : NormKind::layer);
     EXPECT_EQ(norm.gain_offset, type.starts_with("gemma") ? 1 : 0);
     EXPECT_EQ(norm.has_gain(), type != "daisy_gpt2");
@@ -120,6 +122,9 @@ TEST(LayerConfig, ReadsEpsilonByTheFamilysKey) {
       {"mistral", "rms_norm_eps", 1e-6},    {"qwen2", "rms_norm_eps", 1e-6},
       {"qwen3", "rms_norm_eps", 1e-6},      {"gemma", "rms_norm_eps", 1e-6},
       {"gemma2", "rms_norm_eps", 1e-6},     {"gemma3_text", "rms_norm_eps", 1e-6},
+      {"mixtral", "rms_norm_eps", 1e-5},    {"phimoe", "rms_norm_eps", 1e-5},
+      {"qwen2_moe", "rms_norm_eps", 1e-6},  {"qwen3_moe", "rms_norm_eps", 1e-6},
+      {"dots1", "rms_norm_eps", 1e-6},      {"glm4_moe", "rms_norm_eps", 1e-5},
       {"phi3", "rms_norm_eps", 1e-5},       {"daisy_gpt2", nullptr, 1.1920929e-07},
   };
   for (const auto& row : cases) {
@@ -141,11 +146,12 @@ TEST(LayerConfig, ReadsEpsilonByTheFamilysKey) {
 
 TEST(LayerConfig, KnowsWhichProjectionsHaveBiases) {
   const std::map<std::string, std::string> expected = {
-      {"albert", "qkvoud"}, {"bert", "qkvoud"},     {"daisy_gpt2", ""},  {"distilbert", "qkvoud"},
-      {"gemma", ""},        {"gemma2", ""},         {"gemma3_text", ""}, {"gpt2", "qkvoud"},
-      {"gpt_neo", "oud"},   {"gpt_neox", "udqkvo"}, {"llama", ""},       {"mistral", ""},
-      {"opt", "qkvoud"},    {"phi", "qkvoud"},      {"phi3", ""},        {"qwen2", "qkv"},
-      {"qwen3", ""},        {"roberta", "qkvoud"},
+      {"albert", "qkvoud"}, {"bert", "qkvoud"},     {"daisy_gpt2", ""},   {"distilbert", "qkvoud"},
+      {"gemma", ""},        {"gemma2", ""},         {"gemma3_text", ""},  {"gpt2", "qkvoud"},
+      {"gpt_neo", "oud"},   {"gpt_neox", "udqkvo"}, {"llama", ""},        {"mistral", ""},
+      {"opt", "qkvoud"},    {"phi", "qkvoud"},      {"phi3", ""},         {"qwen2", "qkv"},
+      {"qwen3", ""},        {"roberta", "qkvoud"},  {"dots1", ""},        {"glm4_moe", ""},
+      {"mixtral", ""},      {"phimoe", ""},         {"qwen2_moe", "qkv"}, {"qwen3_moe", ""},
   };
   std::map<std::string, std::string> got;
   for (const auto& [type, roles] : expected) got[type] = biased(spec_of(type));
@@ -157,6 +163,11 @@ TEST(LayerConfig, KnowsWhichProjectionsHaveBiases) {
   EXPECT_EQ(biased(spec_of("qwen2", all)), "qkv");
   EXPECT_EQ(biased(spec_of("qwen3", all)), "qkvo");
   EXPECT_EQ(biased(spec_of("gemma2", all)), "qkvo");
+  EXPECT_EQ(biased(spec_of("mixtral", all)), "");
+  EXPECT_EQ(biased(spec_of("phimoe", all)), "qkvo");
+  EXPECT_EQ(biased(spec_of("glm4_moe", all)), "qkv");
+  EXPECT_EQ(biased(spec_of("dots1", all)), "qkvo");
+  EXPECT_EQ(biased(spec_of("qwen2_moe", {{"qkv_bias", false}})), "");
   EXPECT_EQ(biased(spec_of("gpt_neox", {{"attention_bias", false}})), "ud");
   EXPECT_EQ(biased(spec_of("opt", {{"enable_bias", false}})), "");
 }
@@ -181,6 +192,12 @@ TEST(LayerConfig, ActivationsFallBackToTheFamilys) {
       {"phi3", silu},
       {"qwen2", silu},
       {"qwen3", silu},
+      {"dots1", silu},
+      {"glm4_moe", silu},
+      {"mixtral", silu},
+      {"phimoe", silu},
+      {"qwen2_moe", silu},
+      {"qwen3_moe", silu},
       {"roberta", gelu},
   };
   std::map<std::string, Activation> got;

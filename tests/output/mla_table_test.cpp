@@ -18,14 +18,10 @@ Record mla_half(std::int64_t rank, std::int64_t share_rank,
     ranks.add(threshold, 10'234);
     nulls.add(threshold, 12'345);
   }
-  return {{"rank", rank},
-          {"energy", 0.987},
-          {"null_energy", 0.123},
-          {"share_rank", share_rank},
-          {"share_energy", 0.876},
-          {"share_null_energy", 0.012},
-          {"energy_rank", ranks},
-          {"null_energy_rank", nulls},
+  return {{"rank", rank},           {"energy", 0.987},
+          {"null_energy", 0.123},   {"share_rank", share_rank},
+          {"share_energy", 0.876},  {"share_null_energy", 0.012},
+          {"energy_rank", ranks},   {"null_energy_rank", nulls},
           {"possible_rank", 16'384}};
 }
 

@@ -276,8 +276,8 @@ struct ScoreRow {
   std::size_t first, end, start, stop;
 };
 
-/// Caps the scores, adds the bias of their keys (`bias` is that of the row's first column, or null),
-/// masks what else is in their registers, and finds the largest.
+/// Caps the scores, adds the bias of their keys (`bias` is that of the row's first column, or
+/// null), masks what else is in their registers, and finds the largest.
 HWY_INLINE float prepare_scores(const ScoreRow& row, float soft_cap, const float* bias) {
   const Floats d;
   if (soft_cap > 0) cap_scores(soft_cap, row.scores + row.start, row.stop - row.start);

@@ -41,7 +41,7 @@ struct AttentionBlock {
   std::int64_t tokens = 0;    // T
   const float* keys;          // both packed
   const float* values;
-  std::int64_t value_room;  // `room` of the packed values
+  std::int64_t value_room;      // `room` of the packed values
   AttentionRule rule = {};      // its bias is that of these queries
   AttentionColumns columns;     // at least the columns that its queries see
   float* scores = nullptr;      // memory for (queries, score_stride); 64-byte aligned

@@ -1,0 +1,159 @@
+#include "attnscope/forward/experts.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "attnscope/forward/layer_run.h"
+#include "attnscope/forward/router.h"
+#include "attnscope/forward/sized.h"
+#include "attnscope/forward/tensor_reader.h"
+
+namespace attnscope {
+namespace {
+
+/// One matrix of an expert, with its bias, read from the file when it is used.
+SharedLinear read_expert(const Model& model, std::int64_t layer, std::int64_t expert, Role role,
+                         const Compute& compute) {
+  const TensorReader reader(model, /*copy_weights=*/false, compute);
+  const Weight weight = model.expert_weight(layer, expert, role);
+  std::vector<float> bias;
+  if (weight.bias != nullptr) bias = reader.values(weight.bias_column);
+  return reader.make_linear({weight.matrix}, std::move(bias), /*copied=*/false);
+}
+
+/// out = (u + 1) g σ(alpha g) with g = min(gate, clamp) and u = `out` clipped to ±clamp.
+void clamp_gated(MatrixView<const float> gate, double clamp, double alpha, MatrixView<float> out) {
+  const auto most = static_cast<float>(clamp), slope = static_cast<float>(alpha);
+  for (std::int64_t row = 0; row < out.rows; ++row) {
+    for (std::int64_t col = 0; col < out.cols; ++col) {
+      const float g = std::min(gate(row, col), most);
+      const float u = std::clamp(out(row, col), -most, most);
+      out(row, col) = (u + 1) * g / (1 + std::exp(-slope * g));
+    }
+  }
+}
+
+}  // namespace
+
+/// The rows that chose an expert, and how much it counts in each.
+struct ExpertRun::Visit {
+  std::int64_t expert = 0;
+  std::vector<std::int64_t> rows;
+  std::vector<float> weights;
+};
+
+void ExpertRun::run(std::int64_t layer, const ExpertWeights& weights, MatrixView<const float> input,
+                    MatrixView<float> out, bool add) {
+  const ExpertSpec& spec = *spec_.layers[static_cast<std::size_t>(layer)].experts;
+  const std::int64_t experts = spec_.dimensions.experts;
+  const MatrixView<float> logits = sized(logits_, input.rows, experts);
+  apply(*weights.router, input, {}, logits, compute_);
+  const ChosenExperts chosen = choose_experts(spec, logits, weights.choice_bias, compute_);
+  if (observer_.on_routing) {
+    observer_.on_routing({.layer = layer,
+                          .chosen = chosen.chosen,
+                          .logits = logits,
+                          .experts = chosen.experts,
+                          .weights = chosen.weights});
+  }
+
+  std::vector<Visit> visits(static_cast<std::size_t>(experts));
+  for (std::size_t at = 0; at < chosen.experts.size(); ++at) {
+    Visit& visit = visits[static_cast<std::size_t>(chosen.experts[at])];
+    visit.rows.push_back(static_cast<std::int64_t>(at) / chosen.chosen);
+    visit.weights.push_back(chosen.weights[at]);
+  }
+  const MatrixView<float> sum = sized(sum_, input.rows, input.cols);
+  std::fill_n(sum.data, sum.rows * sum.cols, 0.0F);
+  // One after another, each shared by all threads: so their order, and with it every digit of a
+  // row, is that of a run of other rows too.
+  for (std::int64_t expert = 0; expert < experts; ++expert) {
+    Visit& visit = visits[static_cast<std::size_t>(expert)];
+    if (visit.rows.empty()) continue;
+    compute_.check_stop();
+    visit.expert = expert;
+    run_expert(layer, weights, visit, input);
+  }
+  if (weights.shared_up != nullptr) run_shared(layer, weights, input);
+  for (std::int64_t row = 0; row < out.rows; ++row) {
+    for (std::int64_t col = 0; col < out.cols; ++col) {
+      out(row, col) = (add ? out(row, col) : 0.0F) + sum(row, col);
+    }
+  }
+}
+
+void ExpertRun::run_expert(std::int64_t layer, const ExpertWeights& weights, const Visit& visit,
+                           MatrixView<const float> input) {
+  const LayerSpec& layer_spec = spec_.layers[static_cast<std::size_t>(layer)];
+  const ExpertSpec& spec = *layer_spec.experts;
+  const Model& model = *weights.model;
+  const auto rows = std::ssize(visit.rows);
+  const auto weight_of = [&](std::int64_t at) {
+    return visit.weights[static_cast<std::size_t>(at)];
+  };
+  const auto row_of = [&](std::int64_t at) { return visit.rows[static_cast<std::size_t>(at)]; };
+
+  const MatrixView<float> gathered = sized_at_least(gathered_, rows, input.cols);
+  for (std::int64_t at = 0; at < rows; ++at) {
+    const float factor = spec.weighs_input ? weight_of(at) : 1.0F;
+    for (std::int64_t col = 0; col < input.cols; ++col) {
+      gathered(at, col) = factor * input(row_of(at), col);
+    }
+  }
+
+  const auto read = [&](Role role) {
+    return read_expert(model, layer, visit.expert, role, compute_);
+  };
+  const bool gated = model.describes_of_expert(Role::gate);
+  const MatrixView<float> wide = sized_at_least(wide_, rows, spec_.dimensions.expert_width);
+  const Activation activation = layer_spec.activation;
+  apply(*read(Role::up), gathered, {.activation = gated ? Activation::linear : activation}, wide,
+        compute_);
+  if (gated && spec.clamp) {
+    const MatrixView<float> gate = sized_at_least(gate_, rows, wide.cols);
+    apply(*read(Role::gate), gathered, {}, gate, compute_);
+    clamp_gated(gate, *spec.clamp, spec.alpha, wide);
+  } else if (gated) {
+    apply(*read(Role::gate), gathered, {.activation = activation, .multiply = wide}, wide,
+          compute_);
+  }
+  const MatrixView<float> given = sized_at_least(given_, rows, input.cols);
+  apply(*read(Role::down), wide, {}, given, compute_);
+  for (std::int64_t at = 0; at < rows; ++at) {
+    const float factor = spec.weighs_input ? 1.0F : weight_of(at);
+    for (std::int64_t col = 0; col < given.cols; ++col) {
+      sum_(row_of(at), col) += factor * given(at, col);
+    }
+  }
+}
+
+/// Adds the experts that every row passes to sum_.
+void ExpertRun::run_shared(std::int64_t layer, const ExpertWeights& weights,
+                           MatrixView<const float> input) {
+  const Activation activation = spec_.layers[static_cast<std::size_t>(layer)].activation;
+  const bool gated = weights.shared_gate != nullptr;
+  const MatrixView<float> wide = sized(shared_wide_, input.rows, spec_.dimensions.shared_width);
+  apply(*weights.shared_up, input, {.activation = gated ? Activation::linear : activation}, wide,
+        compute_);
+  if (gated) {
+    apply(*weights.shared_gate, input, {.activation = activation, .multiply = wide}, wide,
+          compute_);
+  }
+  const MatrixView<float> sum = sum_.view();
+  if (weights.shared_weight == nullptr) {
+    apply(*weights.shared_down, wide, {.add = sum}, sum, compute_);
+    return;
+  }
+  const MatrixView<float> factor = sized(shared_weight_, input.rows, 1);
+  apply(*weights.shared_weight, input, {.activation = Activation::sigmoid}, factor, compute_);
+  const MatrixView<float> given = sized_at_least(given_, input.rows, input.cols);
+  apply(*weights.shared_down, wide, {}, given, compute_);
+  for (std::int64_t row = 0; row < sum.rows; ++row) {
+    for (std::int64_t col = 0; col < sum.cols; ++col) {
+      sum(row, col) += factor(row, 0) * given(row, col);
+    }
+  }
+}
+
+}  // namespace attnscope

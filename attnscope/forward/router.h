@@ -1,0 +1,26 @@
+// Which experts a token is sent to, and how much each counts.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "attnscope/core/matrix_view.h"
+#include "attnscope/model/expert_spec.h"
+#include "attnscope/numerics/compute.h"
+
+namespace attnscope {
+
+/// Of each row, the best first.
+struct ChosenExperts {
+  std::int64_t chosen = 0;            // k
+  std::vector<std::int64_t> experts;  // (rows, k)
+  std::vector<float> weights;         // (rows, k)
+};
+
+/// `logits`: (rows, E). `choice_bias`: (E,), or empty. Of equal scores the lower expert is better;
+/// a NaN is the worst. Source: the routers of transformers 5.23 that RouterScore names.
+ChosenExperts choose_experts(const ExpertSpec& spec, MatrixView<const float> logits,
+                             std::span<const float> choice_bias, const Compute& compute);
+
+}  // namespace attnscope

@@ -1,0 +1,127 @@
+"""Cases of golden_forward.py whose layers have experts."""
+
+import re
+
+import torch
+from golden_forward_case import (ABSENT, BF16, MAIN, ONLY, Case, Variant, activation, both, changed, variant)
+from golden_forward_rotary import LONGROPE, llama_like, rope, small
+from golden_forward_spelling import old_spelling
+
+
+def case(name: str, model: str, config: dict, variants: tuple, **more) -> Case:
+    return Case(name, model, config, variants, BF16, routes=True, **more)
+
+
+def stacked(place: str):
+    """Each layer's experts in two tensors, as they are in memory: gate rows, then up rows, of each expert."""
+    def rewrite(tensors: dict) -> dict:
+        kept, layers = {}, {}
+        for name, tensor in tensors.items():
+            found = re.fullmatch(rf"(.*\.{place}\.experts)\.(\d+)\.(\w+)_proj\.weight", name)
+            if found:
+                layers.setdefault(found[1], {})[int(found[2]), found[3]] = tensor
+            else:
+                kept[name] = tensor
+        for layer, parts in layers.items():
+            experts = range(max(expert for expert, _ in parts) + 1)
+            kept[f"{layer}.gate_up_proj"] = torch.stack(
+                [torch.cat([parts[expert, "gate"], parts[expert, "up"]]) for expert in experts])
+            kept[f"{layer}.down_proj"] = torch.stack([parts[expert, "down"] for expert in experts])
+        return kept
+    return rewrite
+
+
+# ---- Mixtral, Phi-3.5-MoE -----------------------------------------------------------------------------------------
+
+def mixtral_like(**changes) -> dict:
+    return llama_like(intermediate_size=20, num_local_experts=5, num_experts_per_tok=2, sliding_window=None,
+                      rope_parameters=rope(1e6)) | changes
+
+
+PHIMOE_LONGROPE = LONGROPE | {"original_max_position_embeddings": 8, "short_mscale": 1.2, "long_mscale": 1.4}
+MIXTRALS = [
+    case("mixtral", "MixtralForCausalLM", mixtral_like(), (
+        MAIN, variant("eps", rms_norm_eps=1e-2), both("one", num_experts_per_tok=1), both("three", num_experts_per_tok=3),
+        variant("chosen-absent", num_experts_per_tok=ABSENT), both("window", sliding_window=4),
+        variant("base-absent", rope_parameters=ABSENT), *activation("hidden_act", "gelu"))),
+    case("mixtral-8", "MixtralForCausalLM",
+         small(num_attention_heads=16, num_key_value_heads=8, head_dim=4, num_hidden_layers=1, intermediate_size=8,
+               num_local_experts=8), (
+             variant("", num_local_experts=ABSENT, num_key_value_heads=ABSENT),)),
+    case("phimoe", "PhimoeForCausalLM",
+         changed(mixtral_like(attention_bias=True, lm_head_bias=True, num_local_experts=6, hidden_size=32),
+                 {"head_dim": ABSENT}), (
+             MAIN, variant("eps", rms_norm_eps=1e-2), both("jitter", router_jitter_noise=0.4),
+             both("jitter-more", router_jitter_noise=3.0), both("no-jitter", router_jitter_noise=0.0),
+             both("window", sliding_window=4),
+             Variant("longrope", {"rope_parameters": PHIMOE_LONGROPE | {"rope_theta": 1e6},
+                                  "original_max_position_embeddings": 8}, (8, 9), old=old_spelling))),
+    case("phimoe-no-bias", "PhimoeForCausalLM", small(num_local_experts=4, intermediate_size=8), (ONLY,)),
+]
+
+
+# ---- Qwen ---------------------------------------------------------------------------------------------------------
+
+def qwen2_moe_like(**changes) -> dict:
+    return changed(llama_like(hidden_size=32, num_hidden_layers=3, rope_parameters=rope(1e6), num_experts=6,
+                              num_experts_per_tok=2, moe_intermediate_size=12, shared_expert_intermediate_size=20),
+                   {"head_dim": ABSENT} | changes)
+
+
+def qwen3_moe_like(**changes) -> dict:
+    return changed(llama_like(head_dim=12, num_hidden_layers=3, rope_parameters=rope(1e6), num_experts=8,
+                              num_experts_per_tok=2, moe_intermediate_size=12), changes)
+
+
+TYPES = ["full_attention", "sliding_attention", "full_attention"]
+QWENS = [
+    case("qwen2_moe", "Qwen2MoeForCausalLM", qwen2_moe_like(), (
+        MAIN, both("normalised", norm_topk_prob=True), variant("chosen-absent", num_experts_per_tok=ABSENT),
+        variant("window-types", use_sliding_window=True, sliding_window=3, layer_types=TYPES),
+        Variant("window-even", {"use_sliding_window": True, "sliding_window": 3, "layer_types": ABSENT}, old=old_spelling),
+        Variant("window-even-below", {"use_sliding_window": True, "sliding_window": 3, "max_window_layers": 2,
+                                      "layer_types": ABSENT}, old=old_spelling),
+        *activation("hidden_act", "gelu"))),
+    case("qwen2_moe-dense", "Qwen2MoeForCausalLM",
+         qwen2_moe_like(num_hidden_layers=4, decoder_sparse_step=2, mlp_only_layers=[3], qkv_bias=False), (
+             Variant("", old=old_spelling),)),
+    case("qwen2_moe-stacked", "Qwen2MoeForCausalLM", qwen2_moe_like(num_hidden_layers=1), (ONLY,),
+         rewrite=stacked("mlp")),
+    case("qwen3_moe", "Qwen3MoeForCausalLM", qwen3_moe_like(), (
+        MAIN, both("normalised", norm_topk_prob=True), variant("chosen-absent", num_experts_per_tok=ABSENT),
+        both("window", use_sliding_window=True, sliding_window=3),
+        variant("window-not-used", use_sliding_window=False, sliding_window=3), variant("eps", rms_norm_eps=1e-2))),
+    case("qwen3_moe-dense", "Qwen3MoeForCausalLM",
+         qwen3_moe_like(mlp_only_layers=[1], attention_bias=True, head_dim=8), (Variant("", old=old_spelling),)),
+]
+
+
+# ---- With DeepSeek-V3's router ------------------------------------------------------------------------------------
+
+def biased_like(**changes) -> dict:
+    return llama_like(head_dim=12, num_hidden_layers=3, n_routed_experts=8, num_experts_per_tok=3, n_group=4,
+                      topk_group=2, n_shared_experts=2, moe_intermediate_size=12, first_k_dense_replace=1,
+                      routed_scaling_factor=2.5, norm_topk_prob=True) | changes
+
+
+BIASED = (
+    MAIN, both("normalised-absent", norm_topk_prob=ABSENT), both("not-normalised", norm_topk_prob=False),
+    variant("groups-absent", n_group=ABSENT, topk_group=ABSENT), both("one-group", n_group=2, topk_group=1),
+    variant("scaling-absent", routed_scaling_factor=ABSENT), variant("eps", rms_norm_eps=1e-2))
+ROUTERS = [
+    case("dots1", "Dots1ForCausalLM", biased_like(attention_bias=True), (
+        *BIASED, both("window", sliding_window=3, max_window_layers=1, layer_types=ABSENT),
+        variant("window-types", sliding_window=3, layer_types=TYPES))),
+    case("dots1-all", "Dots1ForCausalLM",
+         small(num_attention_heads=2, num_key_value_heads=2, n_routed_experts=4, num_experts_per_tok=2, n_shared_experts=1,
+               moe_intermediate_size=8), (Variant("", {"first_k_dense_replace": ABSENT}, old=old_spelling),)),
+    case("glm4_moe", "Glm4MoeForCausalLM", biased_like(rope_parameters=rope(partial_rotary_factor=0.5)), (
+        *BIASED, both("share", rope_parameters=rope(partial_rotary_factor=0.25)),
+        variant("chosen-absent", num_experts_per_tok=ABSENT, n_group=1, topk_group=1))),
+    case("glm4_moe-qk-norm", "Glm4MoeForCausalLM",
+         small(use_qk_norm=True, attention_bias=True, n_routed_experts=4, num_experts_per_tok=2,
+               moe_intermediate_size=8, n_shared_experts=1), (
+             variant("", first_k_dense_replace=ABSENT, n_shared_experts=ABSENT, n_group=ABSENT),)),
+]
+
+EXPERTS = MIXTRALS + QWENS + ROUTERS
