@@ -16,6 +16,7 @@ Record described(const FieldPlace& place) {
                    {"meaning", field.meaning},
                    {"where", field.where}};
   if (!field.unit.empty()) record.add("unit", field.unit);
+  if (!field.words.empty()) record.add("words", field.words);
   return record;
 }
 

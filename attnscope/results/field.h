@@ -38,6 +38,7 @@ struct Field {
   std::string_view heading = {};        // over its column of a table; empty: not shown by name
   std::string_view short_heading = {};  // where many models are compared; empty: not shown there
   std::string_view meaning = {};        // one line
+  std::string_view words = {};          // of a flag: what it says, within a sentence of the page
   std::string_view where = {};          // "metrics.md#spectrum": the file in docs/ and its section
   std::string_view with = {};           // the parameter that adds the field; empty: always there
   std::string_view mean_of = {};        // stores' array (sequences, heads) whose mean it is

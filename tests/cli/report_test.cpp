@@ -1,4 +1,5 @@
 // `report`: the numbers of other commands, in one page that holds nothing else that runs.
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <regex>
@@ -65,6 +66,11 @@ TEST(CliReport, HoldsTheRowsThatTheOtherCommandsPrint) {
   }
   EXPECT_EQ(page.results["texts"][0]["tokens"].size(), 5U);
   EXPECT_EQ(page.results["models"][0]["causal"], true);
+  const json& fields = page.results["fields"]["attention"];
+  const auto collapsed = std::find_if(
+      fields.begin(), fields.end(), [](const json& field) { return field["name"] == "collapsed"; });
+  ASSERT_NE(collapsed, fields.end());
+  EXPECT_FALSE((*collapsed)["words"].get<std::string>().empty()) << "the page has no words for it";
   EXPECT_EQ(page.results["maps"].size(), page.results["models"][0]["layers"].get<std::size_t>() *
                                              page.results["models"][0]["heads"].get<std::size_t>());
 }

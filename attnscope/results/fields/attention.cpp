@@ -110,6 +110,8 @@ std::vector<Field> own_fields() {
                     .meaning = "of a layer: whether mean_max_rank and mean_columns are below 2; "
                                "null: not judged, at another energy than 0.9 or of fewer than 16 "
                                "keys",
+                    .words = "fewer than two directions in the richest head and fewer than two "
+                             "columns in the mean",
                     .where = kAttentionSection,
                     .optional = true});
   return fields;

@@ -72,6 +72,7 @@ export interface Field {
   unit?: string | null;
   heading?: string | null;
   meaning: string;
+  words?: string; // of a flag: what it says, within a sentence
   where?: string | null;
 }
 

@@ -3,7 +3,7 @@ import { largest } from "../data/numbers";
 import { rows_of } from "../data/report";
 import type { AttentionLayerRow } from "../data/report_file";
 import { text_length } from "../shaping/texts";
-import { strong, layers_words, kCollapse } from "../shaping/words";
+import { strong, layers_words, collapse_words } from "../shaping/words";
 import { between, figure, type Kind } from "./finding";
 
 export const collapsed_layers: Kind = (reading) => {
@@ -26,7 +26,7 @@ export const collapsed_layers: Kind = (reading) => {
     figure: `${collapsed.length} of ${rows.length}`,
     unit: one ? "layers has collapsed" : "layers have collapsed",
     words: [
-      `${layers_words(collapsed.map((row) => row.layer))}: ${kCollapse}; at most `,
+      `${layers_words(collapsed.map((row) => row.layer))}: ${collapse_words(report)}; at most `,
       strong(figure(widest.value)),
       " of ",
       strong(tokens),

@@ -2,6 +2,7 @@
 import { overlap_matrix } from "../data/matrix";
 import type { Report } from "../data/report";
 import type { HeadOverlapRow } from "../data/report_file";
+import { random_overlap } from "../shaping/nulls";
 
 /** From here on two spaces count as one. */
 export const kDuplicate = 0.9;
@@ -15,7 +16,7 @@ export interface HeadPair {
 
 /** All pairs a < b of heads that have an overlap. Of key and value projections, heads are key/value heads. */
 export function overlaps_of(report: Report, row: HeadOverlapRow, width: number): HeadPair[] {
-  const chance = (a: number, b: number) => Math.max(row.ranks[a] ?? 0, row.ranks[b] ?? 0) / width;
+  const chance = (a: number, b: number) => random_overlap([row.ranks[a] ?? 0, row.ranks[b] ?? 0], width);
   return overlap_matrix(report, row).flatMap((line, a) =>
     line.flatMap((overlap, b) => (b > a && overlap !== null ? [{ a, b, overlap, chance: chance(a, b) }] : [])),
   );

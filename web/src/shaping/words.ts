@@ -1,5 +1,7 @@
 // Words that several sentences, titles and notes share.
 import { matrix_words, type Word, type Words } from "../chart/words";
+import { field } from "../data/fields";
+import type { Report } from "../data/report";
 import type { AttentionLayerRow, Matrix } from "../data/report_file";
 
 export const strong = (value: string | number): Word => ({ strong: String(value) });
@@ -41,16 +43,16 @@ export function layers_words(layers: readonly number[]): string {
   return `layer${layers.length > 1 ? "s" : ""} ${words.length > 0 ? `${words.join(", ")} and ` : ""}${last}`;
 }
 
-/** What it means that layers have collapsed; docs/metrics.md has the cuts. */
-export const kCollapse = "fewer than two directions in the richest head and fewer than two columns in the mean";
+/** What it means that layers have collapsed; the binary knows the cuts. */
+export const collapse_words = (report: Report): string => field(report, "attention", "collapsed")?.words ?? "";
 
 /** Which layers have collapsed, and what that is; undefined where the report does not judge it: of short texts, and at another energy. */
-export function collapsed_words(rows: readonly AttentionLayerRow[]): string | undefined {
+export function collapsed_words(report: Report, rows: readonly AttentionLayerRow[]): string | undefined {
   if (rows.length === 0 || rows.some((row) => row.collapsed === null)) return undefined;
   const layers = rows.filter((row) => row.collapsed === true).map((row) => row.layer);
   const which =
     layers.length === 0
       ? "No layer has collapsed"
       : `${layers_words(layers).replace("l", "L")} ${layers.length === 1 ? "has" : "have"} collapsed`;
-  return `${which} (${kCollapse}).`;
+  return `${which} (${collapse_words(report)}).`;
 }

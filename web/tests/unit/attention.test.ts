@@ -125,13 +125,15 @@ describe("charts", () => {
   });
 
   test("collapsed layers are named in runs, and only where the report says so", () => {
+    const fields = { attention: [{ name: "collapsed", type: "flag", meaning: "", words: "as thin as a line" }] };
     const named = (collapsed: (boolean | null)[]) =>
-      collapsed_words(collapsed.map((value, layer) => ({ ...layers[0]!, layer, collapsed: value as boolean }) as never));
-    expect(named([false, true, true, false, true])).toBe(
-      "Layers 1, 2 and 4 have collapsed (fewer than two directions in the richest head and fewer than two columns in the mean).",
-    );
+      collapsed_words(
+        report_of({ fields }),
+        collapsed.map((value, layer) => ({ ...layers[0]!, layer, collapsed: value as boolean }) as never),
+      );
+    expect(named([false, true, true, false, true])).toBe("Layers 1, 2 and 4 have collapsed (as thin as a line).");
     expect(named([false, true])).toMatch(/^Layer 1 has collapsed \(/);
-    expect(named([false, false])).toMatch(/^No layer has collapsed \(fewer than two directions/);
+    expect(named([false, false])).toMatch(/^No layer has collapsed \(as thin/);
     expect(named([null, null])).toBeUndefined();
     expect(named([])).toBeUndefined();
   });

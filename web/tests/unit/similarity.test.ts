@@ -6,10 +6,10 @@ import {
   closest_pair,
   cosine_charts,
   cosine_moment_chart,
-  null_deviation,
   overlap_by_layer_chart,
   overlap_chart,
 } from "../../src/views/similarity/charts";
+import { cosine_deviation } from "../../src/shaping/nulls";
 import { kModel, reading } from "./small_report";
 
 describe("cosines", () => {
@@ -23,7 +23,7 @@ describe("cosines", () => {
   });
 
   test("the null is the deviation of random directions", () => {
-    expect(null_deviation(kModel)).toBe(0.5);
+    expect(cosine_deviation(kModel.width)).toBe(0.5);
     expect(cosine_charts(reading(), "within_head")[0]!.null_std).toBe(0.5);
     expect(cosine_moment_chart(reading(), "std").rule).toBe(0.5);
     expect(cosine_moment_chart(reading(), "mean").rule).toBe(0);

@@ -183,7 +183,7 @@ function ranks(context: Context, chosen: AttentionChoice): HTMLElement | null {
       absent_analysis(context, "The rank of attention maps", chosen.without_first ? "attention_without_first" : "attention"),
     );
   const { energy, sequences } = text_facts(context);
-  const collapsed = collapsed_words(layer_rows(context, chosen));
+  const collapsed = collapsed_words(context.report, layer_rows(context, chosen));
   const note =
     `Directions, and columns, that hold ${Math.round(energy * 100)}\u202f% of the energy${chosen.without_first ? ", without key 0" : ""}.` +
     `${sequences > 1 ? " Bars are standard errors over the texts." : ""}${collapsed ? ` ${collapsed}` : ""}`;

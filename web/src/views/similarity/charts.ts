@@ -11,6 +11,7 @@ import { image_values, overlap_matrix } from "../../data/matrix";
 import { matrices_of, row_at, rows_of, skipped_reason, type Report } from "../../data/report";
 import type { Matrix, Model, HeadOverlapRow, SimilarityRow } from "../../data/report_file";
 import { common_range, densest, laminar_rows, note_of, outside_words } from "../../shaping/distributions";
+import { cosine_deviation, random_overlap } from "../../shaping/nulls";
 import type { Reading } from "../../shaping/reading";
 
 export type Scope = SimilarityRow["scope"];
@@ -19,9 +20,6 @@ const kScopes: Readonly<Record<Scope, string>> = { within_head: "within a head",
 
 const scope_row = ({ report, model }: Reading, layer: number, matrix: Matrix, scope: Scope): SimilarityRow | undefined =>
   rows_of(report, "similarity", model.name).find((row) => row.layer === layer && row.matrix === matrix && row.scope === scope);
-
-/** What two random directions of the residual stream have for the deviation of their cosine. */
-export const null_deviation = (model: Model): number => 1 / Math.sqrt(model.width);
 
 /** Cosines of each layer, a picture a matrix, of pairs in one head or in two; all have one range and one scale. */
 export function cosine_charts(reading: Reading, scope: "within_head" | "across_head"): LaminarChart[] {
@@ -54,7 +52,7 @@ export function cosine_charts(reading: Reading, scope: "within_head" | "across_h
     x: { title: "cosine", scale: "linear", domain },
     ...picture(matrix, scope),
     row_title: "layer",
-    null_std: null_deviation(model),
+    null_std: cosine_deviation(model.width),
     scale: { kind: "sequential", domain: [0, most], transform: "sqrt", format: ".2~r" },
   }));
 }
@@ -64,7 +62,7 @@ export function cosine_moment_chart(reading: Reading, moment: "mean" | "std"): L
   const { report, model } = reading;
   const matrices = matrices_of(report, "similarity", model.name);
   const rows = rows_of(report, "similarity", model.name);
-  const null_std = null_deviation(model);
+  const null_std = cosine_deviation(model.width);
   const largest = Math.max(null_std, ...rows.map((row) => Math.abs(row[moment] ?? 0)));
   const series: (Series & { key: Scope })[] = [
     { key: "within_head", label: kScopes.within_head, colour: "accent" },
@@ -97,9 +95,10 @@ export function cosine_moment_chart(reading: Reading, moment: "mean" | "std"): L
   };
 }
 
-/** The overlap that independent random heads have: the share of all directions that a head spans. */
+/** The most that independent random heads of these rows overlap. */
 export function chance_overlap(model: Model, rows: readonly HeadOverlapRow[]): number {
-  return Math.min(1, Math.max(0, ...rows.flatMap((row) => row.ranks)) / model.width);
+  const ranks = rows.flatMap((row) => row.ranks);
+  return Math.min(1, random_overlap(ranks, model.width));
 }
 
 export interface Pair {
@@ -186,7 +185,7 @@ export function overlap_by_layer_chart({ report, model }: Reading): LinesChart {
 export function head_cosines_chart({ report, model }: Reading, layer: number, head: number): ImageChart | undefined {
   const image = report.file.cosines.find((each) => each.model === model.name && each.layer === layer && each.head === head);
   if (!image) return undefined;
-  const most = 4 * null_deviation(model);
+  const most = 4 * cosine_deviation(model.width);
   return {
     kind: "image",
     name: "similarity-head-cosines",

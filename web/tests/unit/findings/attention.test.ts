@@ -76,8 +76,7 @@ describe("collapsed layers", () => {
 
   test("says which, as the rows do", () => {
     expect(said(collapsed_layers, model(false, false, true, false, true, true, true))).toBe(
-      "4 of 7 layers have collapsed layers 2 and 4–6: fewer than two directions in the richest head and fewer than two columns " +
-        "in the mean; at most 1.16 of 100 columns here. Even attention needs 30.",
+      "4 of 7 layers have collapsed layers 2 and 4–6: as thin as a line; " + "at most 1.16 of 100 columns here. Even attention needs 30.",
     );
     expect(said(collapsed_layers, model(false, true))).toMatch(/^1 of 2 layers has collapsed layer 1: /);
   });

@@ -48,7 +48,7 @@ export function reading({ model, rows = {}, parameters = {}, threshold = 0.9, th
     matrices: [],
     cosines: [],
     left_out: [],
-    fields: {},
+    fields: { attention: [{ name: "collapsed", type: "flag", meaning: "", words: "as thin as a line" }] },
     reports: Object.entries(rows).map(([id, each]) => ({
       id,
       model: made.name,
