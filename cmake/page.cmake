@@ -27,6 +27,8 @@ if(ATTNSCOPE_PAGE)
   configure_file(${PROJECT_SOURCE_DIR}/attnscope/page/embedded.cpp.in ${PROJECT_BINARY_DIR}/embedded_page.cpp @ONLY)
   set_source_files_properties(${PROJECT_BINARY_DIR}/embedded_page.cpp PROPERTIES OBJECT_DEPENDS "${page_files}")
   add_library(attnscope_page_data STATIC ${PROJECT_BINARY_DIR}/embedded_page.cpp ${page_files})
+  # A file of unity builds would not be compiled again when the page has changed.
+  set_target_properties(attnscope_page_data PROPERTIES UNITY_BUILD OFF)
 else()
   message(STATUS "Left out: the page; this build writes no reports")
   add_library(attnscope_page_data STATIC ${PROJECT_SOURCE_DIR}/attnscope/page/absent.cpp)
