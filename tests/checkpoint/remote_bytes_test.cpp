@@ -89,7 +89,7 @@ TEST(RemoteBytes, NearPartsComeInOneRequest) {
     file.need(parts);
     return fixture.source->requests - before;
   };
-  EXPECT_EQ(requests_of(100, 500'000), 4);
+  EXPECT_EQ(requests_of(100, 1'000'000), 4);
   EXPECT_EQ(fixture.source->given, 400u);
   EXPECT_EQ(requests_of(1000, 10'000), 1);  // but for the first 100, with what lies between
   EXPECT_EQ(fixture.source->given, 400u + 31'000 - 100);

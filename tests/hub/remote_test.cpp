@@ -40,7 +40,7 @@ TEST(HubRemote, FetchesOnlyTheTensorsThatAreAskedFor) {
 /// A GPTQ checkpoint of nothing but a gate and an up matrix in one tensor, whose rows of words are
 /// so long that a part of each is worth a request.
 std::uint64_t write_wide(const fs::path& folder) {
-  constexpr std::int64_t kWidth = 64, kMlp = 40'960;
+  constexpr std::int64_t kWidth = 64, kMlp = 147'456;
   const json config = {
       {"model_type", "phi3"},
       {"hidden_size", kWidth},
