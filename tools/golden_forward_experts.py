@@ -124,4 +124,40 @@ ROUTERS = [
              variant("", first_k_dense_replace=ABSENT, n_shared_experts=ABSENT, n_group=ABSENT),)),
 ]
 
-EXPERTS = MIXTRALS + QWENS + ROUTERS
+# ---- With attention of their own ----------------------------------------------------------------------------------
+
+def moe(**changes) -> dict:
+    return changed(llama_like(hidden_size=32, intermediate_size=12, num_experts=8, num_experts_per_tok=3),
+                   {"head_dim": ABSENT} | changes)
+
+
+EPS, EPS_ABSENT = variant("eps", rms_norm_eps=1e-2), variant("eps-absent", rms_norm_eps=ABSENT)
+GRANITE = {"embedding_multiplier": 5.0, "attention_multiplier": 0.3, "residual_multiplier": 0.4, "logits_scaling": 6.0,
+           "num_experts": ABSENT, "num_local_experts": 6}
+OTHERS = [
+    case("olmoe", "OlmoeForCausalLM", moe(), (
+        Variant(""), variant("clip", clip_qkv=0.7), variant("normalised", norm_topk_prob=True), EPS, EPS_ABSENT,
+        variant("chosen-absent", num_experts_per_tok=ABSENT))),
+    case("minimax_m2", "MiniMaxM2ForCausalLM",
+         moe(head_dim=8, num_experts=ABSENT, num_local_experts=8, rope_parameters=rope(5e6, partial_rotary_factor=0.5)), (
+             Variant(""), variant("rotary", rope_parameters=ABSENT, rope_theta=5e6, rotary_dim=6), EPS, EPS_ABSENT,
+             variant("chosen-absent", num_experts_per_tok=ABSENT))),
+    case("ernie4_5_moe", "Ernie4_5_MoeForCausalLM",
+         moe(num_hidden_layers=4, rope_parameters=rope(5e5), tie_word_embeddings=True, moe_intermediate_size=12,
+             num_experts=ABSENT, num_experts_per_tok=ABSENT, moe_num_experts=8, moe_k=3, moe_num_shared_experts=2,
+             moe_layer_start_index=1, moe_layer_end_index=2), (
+                 Variant(""), variant("one", moe_k=1), variant("least", moe_norm_min=0.9), EPS, EPS_ABSENT,
+                 variant("chosen-absent", moe_k=ABSENT))),
+    case("ernie4_5_moe-interval", "Ernie4_5_MoeForCausalLM",
+         moe(num_hidden_layers=4, use_bias=True, rope_parameters=rope(5e5), moe_intermediate_size=8, num_experts=ABSENT,
+             num_experts_per_tok=ABSENT, moe_num_experts=4, moe_k=2, moe_num_shared_experts=0, moe_layer_interval=2,
+             moe_layer_start_index=0), (ONLY,)),
+    case("hunyuan_v1_moe", "HunYuanMoEV1ForCausalLM", moe(head_dim=8, num_experts_per_tok=ABSENT, moe_topk=2), (
+        Variant(""), variant("list", moe_topk=[2, 2]), variant("one", moe_topk=ABSENT), EPS, EPS_ABSENT)),
+    case("granitemoe", "GraniteMoeForCausalLM", moe(**GRANITE), (
+        Variant(""), EPS, variant("chosen-absent", num_experts_per_tok=ABSENT), variant("residual-absent", residual_multiplier=ABSENT))),
+    case("granitemoeshared", "GraniteMoeSharedForCausalLM", moe(**GRANITE, shared_intermediate_size=20), (Variant(""),)),
+    case("granitemoeshared-none", "GraniteMoeSharedForCausalLM", moe(**GRANITE, num_hidden_layers=1), (ONLY,)),
+]
+
+EXPERTS = MIXTRALS + QWENS + ROUTERS + OTHERS

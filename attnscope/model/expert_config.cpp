@@ -20,7 +20,16 @@ struct NamedNumber {
 NamedNumber first_number(const ConfigReader& config, const std::vector<std::string>& names,
                          std::optional<std::int64_t> fallback, std::int64_t least) {
   for (const std::string& name : names) {
-    if (config.has(name)) return {name, config.number({name}, least)};
+    if (!config.has(name)) continue;
+    const json* found = config.find(name);
+    if (found == nullptr || !found->is_array()) return {name, config.number({name}, least)};
+    // HunYuan's files have a number for each layer.
+    const std::vector<std::int64_t> listed = config.numbers(name, least);
+    if (listed.empty() ||
+        std::count(listed.begin(), listed.end(), listed.front()) != std::ssize(listed)) {
+      config.refuse("'" + name + "': layers that differ in it are not read");
+    }
+    return {name, listed.front()};
   }
   return {names.empty() ? "" : names.front(), fallback};
 }

@@ -15,6 +15,7 @@ Architecture daisy_gpt2();
 Architecture distilbert();
 Architecture dots1();
 Architecture ernie4_5();
+Architecture ernie4_5_moe();
 Architecture exaone4();
 Architecture gemma();
 Architecture gemma2();
@@ -28,9 +29,13 @@ Architecture gpt_neo();
 Architecture gpt_neox();
 Architecture gptj();
 Architecture granite();
+Architecture granitemoe();
+Architecture granitemoeshared();
 Architecture helium();
 Architecture hunyuan_v1_dense();
+Architecture hunyuan_v1_moe();
 Architecture llama();
+Architecture minimax_m2();
 Architecture ministral3();
 Architecture mistral();
 Architecture mixtral();
@@ -38,6 +43,7 @@ Architecture nemotron();
 Architecture olmo();
 Architecture olmo2();
 Architecture olmo3();
+Architecture olmoe();
 Architecture opt();
 Architecture phi();
 Architecture phi3();
@@ -54,15 +60,57 @@ Architecture starcoder2();
 
 const std::vector<Architecture>& known_architectures() {
   static const std::vector<Architecture> all = {
-      albert(),     arcee(),      bert(),       codegen(),     cohere(),
-      cohere2(),    daisy_gpt2(), distilbert(), dots1(),       ernie4_5(),
-      exaone4(),    gemma(),      gemma2(),     gemma3(),      glm(),
-      glm4(),       glm4_moe(),   gpt2(),       gpt_bigcode(), gpt_neo(),
-      gpt_neox(),   gptj(),       granite(),    helium(),      hunyuan_v1_dense(),
-      llama(),      ministral3(), mistral(),    mixtral(),     nemotron(),
-      olmo(),       olmo2(),      olmo3(),      opt(),         phi(),
-      phi3(),       phimoe(),     qwen2(),      qwen2_moe(),   qwen3(),
-      qwen3_moe(),  roberta(),    seed_oss(),   smollm3(),     stablelm(),
+      albert(),
+      arcee(),
+      bert(),
+      codegen(),
+      cohere(),
+      cohere2(),
+      daisy_gpt2(),
+      distilbert(),
+      dots1(),
+      ernie4_5(),
+      ernie4_5_moe(),
+      exaone4(),
+      gemma(),
+      gemma2(),
+      gemma3(),
+      glm(),
+      glm4(),
+      glm4_moe(),
+      gpt2(),
+      gpt_bigcode(),
+      gpt_neo(),
+      gpt_neox(),
+      gptj(),
+      granite(),
+      granitemoe(),
+      granitemoeshared(),
+      helium(),
+      hunyuan_v1_dense(),
+      hunyuan_v1_moe(),
+      llama(),
+      minimax_m2(),
+      ministral3(),
+      mistral(),
+      mixtral(),
+      nemotron(),
+      olmo(),
+      olmo2(),
+      olmo3(),
+      olmoe(),
+      opt(),
+      phi(),
+      phi3(),
+      phimoe(),
+      qwen2(),
+      qwen2_moe(),
+      qwen3(),
+      qwen3_moe(),
+      roberta(),
+      seed_oss(),
+      smollm3(),
+      stablelm(),
       starcoder2(),
   };
   return all;

@@ -39,4 +39,9 @@ inline void remove_gate(Architecture& architecture) {
                 [](const WeightRule& rule) { return rule.role == Role::gate; });
 }
 
+/// For families all of whose layers have experts.
+inline void remove_mlp(Architecture& architecture) {
+  std::erase_if(architecture.weights, [](const WeightRule& rule) { return is_of_mlp(rule.role); });
+}
+
 }  // namespace attnscope

@@ -1,6 +1,7 @@
 // Mixtral, and Phi-3.5-MoE, which chooses experts in its own way and has LayerNorms with biases.
 // Source: huggingface/transformers, models/{mixtral,phimoe}.
 #include "attnscope/model/families/expert_tensors.h"
+#include "attnscope/model/families/like_llama.h"
 
 namespace attnscope {
 
@@ -17,7 +18,7 @@ Architecture like_mixtral(const char* name, const char* class_family, MoeRule ru
   architecture.norm->epsilon = {"rms_norm_eps", 1e-5};
   architecture.rope->theta = 1e6;
   architecture.window = WindowRule{.size = {"sliding_window"}};
-  std::erase_if(architecture.weights, [](const WeightRule& own) { return is_of_mlp(own.role); });
+  remove_mlp(architecture);
   architecture.weights.push_back({Role::router, place + ".gate.weight"});
   rule.experts = {"num_local_experts", "num_experts"};
   rule.chosen = {"num_experts_per_tok"};

@@ -1,5 +1,7 @@
 // OLMo 1 to 3. From the second on, norms stand after the branches, and those of queries and keys
-// span all heads. Source: huggingface/transformers, models/{olmo,olmo2,olmo3}.
+// span all heads, as they do in OLMoE.
+// Source: huggingface/transformers, models/{olmo,olmo2,olmo3,olmoe}.
+#include "attnscope/model/families/expert_tensors.h"
 #include "attnscope/model/families/like_llama.h"
 
 namespace attnscope {
@@ -10,6 +12,26 @@ Architecture olmo() {
   architecture.norm->epsilon = {"", 1e-5};
   architecture.norm->affine = {"", false};
   architecture.clip = {"clip_qkv"};
+  return architecture;
+}
+
+Architecture olmoe() {
+  const std::string place = "layers.{layer}.mlp";
+  Architecture architecture = like_llama("olmoe", "Olmoe");
+  architecture.norm->epsilon.fallback = 1e-5;
+  norm_heads(architecture, HeadNormAxis::all_heads);
+  architecture.clip = {"clip_qkv"};
+  remove_mlp(architecture);
+  architecture.weights.push_back({Role::router, place + ".gate.weight"});
+  architecture.experts =
+      std::make_shared<MoeRule>(MoeRule{.experts = {"num_experts", "num_local_experts"},
+                                        .default_experts = 64,
+                                        .chosen = {"num_experts_per_tok"},
+                                        .default_chosen = 8,
+                                        .width = {"intermediate_size", 2048},
+                                        .tensors = usual_expert_tensors(place),
+                                        .score = RouterScore::softmax,
+                                        .normalise = {"norm_topk_prob", false}});
   return architecture;
 }
 
