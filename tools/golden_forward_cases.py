@@ -5,5 +5,6 @@ from golden_forward_experts import EXPERTS
 from golden_forward_learned import DECODERS, ENCODERS
 from golden_forward_llama_like import LLAMA_LIKE
 from golden_forward_rotary import ROTARY
+from golden_forward_towers import TOWERS
 
-CASES: list[Case] = ENCODERS + DECODERS + ROTARY + LLAMA_LIKE + EXPERTS
+CASES: list[Case] = ENCODERS + DECODERS + ROTARY + LLAMA_LIKE + EXPERTS + TOWERS

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 
 #include "attnscope/commands/named_models.h"
 #include "attnscope/core/text.h"
@@ -40,6 +41,24 @@ void warn_of_undescribed(const Model& model, const Session& session) {
                                           (count > kShown ? ", …" : ""))});
 }
 
+/// The other models of a multimodal checkpoint, by the first part of their tensors' names.
+void warn_of_other_towers(const Model& model, const Session& session) {
+  if (!session.on_warning || !model.spec().multimodal) return;
+  std::map<std::string, std::size_t> towers;
+  for (const TensorFacts& tensor : take_inventory(model, {}).tensors) {
+    if (tensor.role != "other") continue;
+    const std::size_t start = tensor.name.starts_with("model.") ? 6 : 0;
+    ++towers[tensor.name.substr(start, tensor.name.find('.', start) - start)];
+  }
+  if (towers.empty()) return;
+  std::vector<std::string> parts;
+  for (const auto& [tower, tensors] : towers) {
+    parts.push_back("'" + tower + "' (" + counted(tensors, "tensor") + ")");
+  }
+  session.on_warning({.file = model.checkpoint().main_file().string(),
+                      .problem = verbatim("its language model is read, and not " + join(parts))});
+}
+
 std::optional<Model> find_open_model(const NamedModel& model, const Arguments& arguments,
                                      const Session& session) {
   if (!session.find_open_model) return std::nullopt;
@@ -62,6 +81,7 @@ std::vector<Model> open_models(const Arguments& arguments, const Session& sessio
                                    layout, names[index]));
       warn(opened.back().checkpoint(), session);
       if (layout) warn_of_undescribed(opened.back(), session);
+      warn_of_other_towers(opened.back(), session);
     }
     session.files->add_model(opened.back().checkpoint(), opened.back().name(),
                              is_folder(named[index]));

@@ -74,6 +74,11 @@ struct ConfigKeys {
   std::vector<std::string> contexts = {};  // without `context`, the largest of these
 };
 
+/// What transformers takes where a multimodal file's text_config leaves a size out; 0: it must say.
+struct NestedSizes {
+  std::int64_t layers = 0, heads = 0, width = 0, mlp_width = 0, vocabulary = 0, context = 0;
+};
+
 /// Projections that must have a bias if a flag of config.json is set. Others have one if a file
 /// holds it.
 struct BiasRule {
@@ -252,6 +257,7 @@ struct Architecture {
   /// "GPT2LMHeadModel". Used if there is no known model_type.
   std::vector<std::string> class_families;
   ConfigKeys keys;
+  NestedSizes nested_sizes = {};
   std::vector<std::string> prefixes = {""};  // of tensor names; the first that fits is used
   std::vector<WeightRule> weights;
   std::vector<BiasRule> biases = {};

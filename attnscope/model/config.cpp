@@ -38,6 +38,24 @@ bool is_multimodal(const json& config) {
                      [&](const char* key) { return config.contains(key); });
 }
 
+/// A language model inside of another: its tensors lie deeper, and files leave out sizes that are
+/// those of the first model of its kind.
+Architecture nested_form(Architecture architecture) {
+  architecture.prefixes = {"model.language_model.", "language_model.model.", "model.", ""};
+  architecture.head.weight.push_back("language_model.lm_head.weight");
+  ConfigKeys& keys = architecture.keys;
+  const NestedSizes& sizes = architecture.nested_sizes;
+  for (auto& [key, size] : {std::pair{&keys.layers, sizes.layers},
+                            {&keys.heads, sizes.heads},
+                            {&keys.width, sizes.width},
+                            {&keys.mlp_width, sizes.mlp_width},
+                            {&keys.vocabulary, sizes.vocabulary},
+                            {&keys.context, sizes.context}}) {
+    if (!key->fallback && size > 0) key->fallback = size;
+  }
+  return architecture;
+}
+
 /// Architectures of transformers whose names are near those of known ones, and no slips of them.
 constexpr std::array<std::string_view, 13> kOthers = {
     "bart",  "beit",      "deberta", "dpt", "gemma3n", "hubert", "ibert",
@@ -57,9 +75,16 @@ std::string meant_architecture(const std::string& named, const std::vector<std::
   return suggestion(named, names);
 }
 
-const Architecture& find_architecture(const json& config, std::string_view where) {
+Architecture find_architecture(const json& config, std::string_view where) {
   const std::string model_type = text_field(config, "model_type");
-  if (const auto* found = find_architecture_by_type(model_type)) return *found;
+  const json* nested = nested_language(config);
+  if (const auto* found = find_architecture_by_type(model_type)) {
+    return nested == nullptr ? *found : nested_form(*found);
+  }
+  if (nested != nullptr) {
+    const auto* found = find_architecture_by_type(text_field(*nested, "model_type"));
+    if (found != nullptr) return nested_form(*found);
+  }
 
   std::string named = model_type;
   const auto classes = config.find("architectures");
@@ -168,7 +193,7 @@ ModelSpec parse_config(std::string_view text, std::string_view where) {
   const json config = parse_json(text, where);
   if (!config.is_object()) refuse_config(where, "is not a JSON object");
 
-  const Architecture& architecture = find_architecture(config, where);
+  const Architecture architecture = find_architecture(config, where);
   const json* nested = nested_language(config);
   const json& language = nested != nullptr ? *nested : config;
 
@@ -177,6 +202,7 @@ ModelSpec parse_config(std::string_view text, std::string_view where) {
   ModelSpec spec{.architecture = architecture,
                  .dimensions = read_dimensions(reader, architecture.keys),
                  .tied = architecture.tied_by_default,
+                 .multimodal = is_multimodal(config),
                  .quantisation = quantisation_of(config),
                  .source = std::string(where),
                  .text = std::string(text)};

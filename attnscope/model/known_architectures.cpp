@@ -50,8 +50,10 @@ Architecture phi3();
 Architecture phimoe();
 Architecture qwen2();
 Architecture qwen2_moe();
+Architecture qwen2_vl();
 Architecture qwen3();
 Architecture qwen3_moe();
+Architecture qwen3_vl();
 Architecture roberta();
 Architecture seed_oss();
 Architecture smollm3();
@@ -105,8 +107,10 @@ const std::vector<Architecture>& known_architectures() {
       phimoe(),
       qwen2(),
       qwen2_moe(),
+      qwen2_vl(),
       qwen3(),
       qwen3_moe(),
+      qwen3_vl(),
       roberta(),
       seed_oss(),
       smollm3(),

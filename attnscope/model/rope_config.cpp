@@ -13,8 +13,9 @@ namespace {
 constexpr double kUsualContext = 2048;
 
 RopeScaling scaling_of(const RopeRule& rule, std::string_view name) {
-  constexpr std::array<std::pair<std::string_view, RopeScaling>, 6> kNames = {{
+  constexpr std::array<std::pair<std::string_view, RopeScaling>, 7> kNames = {{
       {"default", RopeScaling::none},
+      {"mrope", RopeScaling::none},  // pictures have positions of three axes, text has one
       {"linear", RopeScaling::linear},
       {"dynamic", RopeScaling::dynamic},
       {"llama3", RopeScaling::llama3},

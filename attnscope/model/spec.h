@@ -48,7 +48,8 @@ struct ModelSpec {
   std::vector<bool> expert_layers;  // which layers have experts; empty: none
   StreamSpec stream;
   HeadSpec head;
-  std::string not_run;  // why the forward pass cannot be computed; empty: it can
+  std::string not_run;      // why the forward pass cannot be computed; empty: it can
+  bool multimodal = false;  // the files hold other models beside this one
   Quantisation quantisation;
   std::string source;  // the file that describes the model, for messages
   std::string text;    // that file's text

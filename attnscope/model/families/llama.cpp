@@ -1,6 +1,7 @@
 // Llama and the families that keep its names: Mistral, Qwen2 (biases), Qwen3 (own head_dim, Q and K
 // norms), Gemma 1 to 3 (own head_dim, norms around each block).
-// Source: huggingface/transformers, models/{llama,mistral,qwen2,qwen3,gemma,gemma2,gemma3}.
+// Source: huggingface/transformers, models/{llama,mistral,qwen2,qwen2_vl,qwen2_5_vl,qwen3,
+// qwen3_vl,gemma,gemma2,gemma3}.
 #include "attnscope/model/families/like_llama.h"
 
 namespace attnscope {
@@ -17,6 +18,12 @@ Architecture llama() {
                .head_dim = {"head_dim"},
                .width = {"hidden_size"},
                .mlp_width = {"intermediate_size"}},
+      .nested_sizes = {.layers = 32,
+                       .heads = 32,
+                       .width = 4096,
+                       .mlp_width = 11008,
+                       .vocabulary = 32000,
+                       .context = 2048},
       .prefixes = {"model.", ""},
       .weights =
           {
@@ -50,6 +57,8 @@ Architecture mistral() {
   architecture.keys.kv_heads.fallback = 8;
   architecture.biases.clear();
   architecture.window = WindowRule{.size = {"sliding_window", 4096}};
+  architecture.nested_sizes.mlp_width = 14336;
+  architecture.nested_sizes.context = 131072;
   return architecture;
 }
 
@@ -66,6 +75,19 @@ Architecture qwen2() {
   return architecture;
 }
 
+/// Of the text model of Qwen2-VL and Qwen2.5-VL: their files name all sizes, at the top or nested.
+Architecture qwen2_vl() {
+  Architecture architecture = qwen2();
+  architecture.name = "qwen2_vl";
+  architecture.model_types = {"qwen2_vl", "qwen2_vl_text", "qwen2_5_vl", "qwen2_5_vl_text"};
+  architecture.class_families = {"Qwen2VL", "Qwen2_5_VL"};
+  architecture.prefixes = {"model.language_model.", "model.", ""};
+  architecture.keys.kv_heads.fallback = 8;
+  architecture.norm->epsilon.fallback = 1e-5;
+  architecture.window->number = {"max_window_layers", 80};
+  return architecture;
+}
+
 Architecture qwen3() {
   using enum Role;
   Architecture architecture = like_llama("qwen3", "Qwen3");
@@ -74,6 +96,15 @@ Architecture qwen3() {
   architecture.biases = {{{query, key, value, output}, {"attention_bias"}}};
   norm_heads(architecture, HeadNormAxis::head);
   architecture.window = qwen2().window;
+  return architecture;
+}
+
+Architecture qwen3_vl() {
+  Architecture architecture = qwen3();
+  architecture.name = "qwen3_vl";
+  architecture.model_types = {"qwen3_vl", "qwen3_vl_text"};
+  architecture.class_families = {"Qwen3VL"};
+  architecture.window = {};
   return architecture;
 }
 
@@ -117,22 +148,19 @@ Architecture gemma3() {
   architecture.name = "gemma3";
   architecture.model_types = {"gemma3_text", "gemma3"};
   architecture.class_families = {"Gemma3", "Gemma3Text"};
-  // The multimodal files nest the text model, and their text_config leaves these out.
-  architecture.keys.layers.fallback = 26;
-  architecture.keys.heads.fallback = 8;
-  architecture.keys.width.fallback = 2304;
-  architecture.keys.mlp_width.fallback = 9216;
-  architecture.keys.vocabulary.fallback = 262208;
-  architecture.keys.context.fallback = 131072;
+  architecture.nested_sizes = {.layers = 26,
+                               .heads = 8,
+                               .width = 2304,
+                               .mlp_width = 9216,
+                               .vocabulary = 262208,
+                               .context = 131072};
   norm_heads(architecture, HeadNormAxis::head);
   architecture.scores.soft_cap = {};  // the key is there, and not used
   architecture.window->layers = WindowedLayers::but_every;
   architecture.window->number = {"sliding_window_pattern", 6};
   architecture.both_ways.flag = {"use_bidirectional_attention"};
   architecture.rope = RopeRule{.theta = 1e6, .local_theta_key = "rope_local_base_freq"};
-  architecture.prefixes = {"model.", "language_model.model.", "model.language_model.", ""};
-  architecture.head = {.weight = {"lm_head.weight", "language_model.lm_head.weight"},
-                       .soft_cap = {"final_logit_softcapping"}};
+  architecture.head.soft_cap = {"final_logit_softcapping"};
   return architecture;
 }
 

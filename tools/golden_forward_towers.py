@@ -1,0 +1,49 @@
+"""Cases of golden_forward.py: language models inside of multimodal files. What they must give is that of the same weights in a
+file of their own."""
+
+import torch
+from golden_forward_case import BF16, ONLY, Case
+from golden_forward_rotary import inside_language_model, inside_model, llama_like, rope, small
+
+
+def with_pictures(place: str, rename=None):
+    """Adds what a file holds of its other models."""
+    def rewrite(tensors: dict) -> dict:
+        named = rename(tensors) if rename else dict(tensors)
+        return named | {f"{place}.patch_embed.proj.weight": torch.ones(4, 3, dtype=BF16),
+                        "multi_modal_projector.linear_1.weight": torch.ones(2, 4, dtype=BF16)}
+    return rewrite
+
+
+def nested(model_type: str, text_type: str, **changes):
+    def rewrite(config: dict) -> dict:
+        text = {key: value for key, value in config.items() if key not in ("architectures", "dtype")}
+        return {"architectures": ["ForConditionalGeneration"], "model_type": model_type, "dtype": config["dtype"],
+                "tie_word_embeddings": config["tie_word_embeddings"], "vision_config": {"hidden_size": 4},
+                "text_config": text | {"model_type": text_type} | changes}
+    return rewrite
+
+
+def flat(model_type: str):
+    def rewrite(config: dict) -> dict:
+        return config | {"architectures": ["ForConditionalGeneration"], "model_type": model_type, "vision_config": {},
+                         "rope_theta": 1e6, "rope_scaling": {"type": "mrope", "mrope_section": [1, 1, 2]}}
+    return rewrite
+
+
+def case(name: str, model: str, config: dict, rewrite, rewrite_config) -> Case:
+    return Case(name, model, config, (ONLY,), BF16, rewrite=rewrite, rewrite_config=rewrite_config, loads_back=False)
+
+
+QWEN = small(rope_parameters=rope(1e6), head_dim=8, num_attention_heads=2, num_key_value_heads=1)
+TOWERS = [
+    case("llava", "LlamaForCausalLM", small(), with_pictures("vision_tower", inside_language_model),
+         nested("llava", "llama")),
+    case("mistral3", "MistralForCausalLM", small(sliding_window=None), with_pictures("vision_tower", inside_language_model),
+         nested("mistral3", "mistral")),
+    case("qwen2_vl", "Qwen2ForCausalLM", QWEN, with_pictures("visual"), flat("qwen2_vl")),
+    case("qwen2_5_vl", "Qwen2ForCausalLM", QWEN, with_pictures("visual", inside_model),
+         nested("qwen2_5_vl", "qwen2_5_vl_text")),
+    case("qwen3_vl", "Qwen3ForCausalLM", llama_like(rope_parameters=rope(5e6)), with_pictures("model.visual", inside_model),
+         nested("qwen3_vl", "qwen3_vl_text")),
+]
