@@ -1,6 +1,7 @@
 // A model from its checkpoint and what describes it: config.json, or a layout file.
 #include "attnscope/core/error.h"
 #include "attnscope/model/adapter.h"
+#include "attnscope/model/layout_offer.h"
 #include "attnscope/model/model.h"
 #include "attnscope/model/model_names.h"
 
@@ -11,6 +12,28 @@ namespace fs = std::filesystem;
 
 constexpr const char* kConfig = "config.json";
 constexpr std::uint64_t kMaxConfigBytes = 10'000'000;
+
+/// The same error, with a layout file that may fit.
+Error with_offer(const Error& error, const std::string& layout) {
+  ErrorParts parts = error.parts();
+  parts.hint =
+      "its tensors are named as Llama's are; if it computes as Llama does, save this and "
+      "give it with {layout}: " +
+      verbatim(layout);
+  return {error.kind(), std::move(parts)};
+}
+
+ModelSpec spec_of_config(const Checkpoint& checkpoint, const std::string& text,
+                         const std::string& source) {
+  try {
+    return parse_config(text, source);
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::unsupported) throw;
+    const std::string layout = offered_layout(checkpoint, text);
+    if (layout.empty()) throw;
+    throw with_offer(error, layout);
+  }
+}
 
 }  // namespace
 
@@ -24,7 +47,8 @@ Model Model::open(Checkpoint checkpoint, const std::optional<fs::path>& layout, 
     checkpoint.compose_quantised(spec.quantisation.method, spec.quantisation.config, spec.source);
   };
   if (!layout && checkpoint.config()) {
-    ModelSpec spec = parse_config(*checkpoint.config(), checkpoint.main_file().string());
+    ModelSpec spec =
+        spec_of_config(checkpoint, *checkpoint.config(), checkpoint.main_file().string());
     compose(spec);
     return {std::move(checkpoint), std::move(spec), std::move(name)};
   }
@@ -39,7 +63,7 @@ Model Model::open(Checkpoint checkpoint, const std::optional<fs::path>& layout, 
   }
   const std::string text = layout ? read_text_file(*layout, kMaxConfigBytes)
                                   : folder.read_text(kConfig, kMaxConfigBytes);
-  ModelSpec spec = layout ? parse_layout(text, source) : parse_config(text, source);
+  ModelSpec spec = layout ? parse_layout(text, source) : spec_of_config(checkpoint, text, source);
   compose(spec);
   return {std::move(checkpoint), std::move(spec), std::move(name)};
 }

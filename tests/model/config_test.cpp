@@ -179,6 +179,7 @@ TEST(Config, AnOutputHeadIsTiedAsTransformersTiesIt) {
   };
   std::map<std::string, bool> got;
   config["rotary_dim"] = 4;
+  config["num_experts"] = 4;
   for (const Architecture& architecture : known_architectures()) {
     config["model_type"] = architecture.model_types.front();
     const std::string name(architecture.name);

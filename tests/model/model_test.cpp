@@ -252,12 +252,12 @@ TEST(Model, AnAdapterNamesItsBaseModel) {
   EXPECT_ERROR_SAYING(ErrorKind::unsupported, Model::open(folder.path()), "of a base model");
 }
 
-// "llava" is near "llama", and is another thing.
+// "mllama" is near "llama", and is another thing.
 TEST(Model, MultimodalModelsAreSaidToBeThat) {
   const TempFolder folder;
-  const json changes = {{"model_type", "llava"},
-                        {"architectures", {"LlavaForConditionalGeneration"}},
-                        {"text_config", {{"model_type", "llama"}}}};
+  const json changes = {{"model_type", "mllama"},
+                        {"architectures", {"MllamaForConditionalGeneration"}},
+                        {"text_config", {{"model_type", "mllama_text_model"}}}};
   try {
     Model::open(changed_copy(folder, "gpt2", changes));
     FAIL() << "no error";
@@ -265,8 +265,9 @@ TEST(Model, MultimodalModelsAreSaidToBeThat) {
     const std::string said = error.what();
     EXPECT_EQ(error.kind(), ErrorKind::unsupported);
     EXPECT_EQ(said.find("did you mean"), std::string::npos) << said;
-    for (const char* part : {"'llava' is not known", "multimodal", "its language model is 'llama'",
-                             "describe others with layout FILE.json"}) {
+    for (const char* part :
+         {"'mllama' is not known", "multimodal", "its language model is 'mllama_text_model'",
+          "describe others with layout FILE.json"}) {
       EXPECT_NE(said.find(part), std::string::npos) << said;
     }
   }
