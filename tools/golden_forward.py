@@ -55,14 +55,16 @@ SIZE_LIMIT = 24_000_000
 # Variants of texts that are written, too: where a longer text turns the keys of earlier tokens otherwise, and with windows.
 ROUTED = 200  # tokens
 GENERATES = {("llama", "dynamic"), ("gpt_neox", "dynamic"), ("phi3", "longrope"), ("phi3", "longrope-su"),
-             ("phi3", "longrope-share"), ("mistral", "window-8"), ("gemma3", "")}
+             ("phi3", "longrope-share"), ("mistral", "window-8"), ("gemma3", ""), ("bloom", ""), ("mpt", ""), ("falcon-rw", "")}
 PROMPT, WRITTEN = 6, 24  # tokens
+WITHOUT_MAPS = 1e-4
 FLOAT32_ERROR = 5e-6  # of the largest value: what float32 itself may err by, where tests allow 2e-5
 
 
 # ---- Weights ------------------------------------------------------------------------------------------------------
 
-QUERY_OR_KEY = ("query.", "key.", "q_lin", "k_lin", "q_proj", "k_proj", "c_attn", "query_key_value", "qkv_proj")
+QUERY_OR_KEY = ("query.", "key.", "q_lin", "k_lin", "q_proj", "k_proj", "c_attn", "query_key_value", "qkv_proj", "Wqkv",
+                "attn.q.", "attn.k.", "query_proj", "key_proj")
 EMBEDDINGS = ("embed", "wte", "wpe")
 
 
@@ -71,7 +73,7 @@ def values_of(generator: np.random.Generator, name: str, parameter: torch.Tensor
     noise = generator.standard_normal(tuple(parameter.shape))
     if parameter.dim() == 1:
         return 0.3 * noise if name.endswith("bias") else parameter.detach().numpy() + 0.3 * noise
-    if any(part in name for part in EMBEDDINGS) and "mapping" not in name:
+    if any(part in name for part in EMBEDDINGS) and "mapping" not in name and "embeddings_project" not in name:
         return 0.03 * noise
     return (1.5 if any(part in name for part in QUERY_OR_KEY) else 1.0) * noise / np.sqrt(fan_in)
 
@@ -94,7 +96,7 @@ def randomise(model: torch.nn.Module, case: Case) -> None:
 
 # ---- Running ------------------------------------------------------------------------------------------------------
 
-def load(case: Case, weights: Path, config: dict) -> torch.nn.Module:
+def load(case: Case, weights: Path, config: dict, attention: str = "eager") -> torch.nn.Module:
     with tempfile.TemporaryDirectory() as folder:
         shutil.copy(weights, Path(folder) / "model.safetensors")
         write_config(Path(folder) / "config.json", config)
@@ -102,7 +104,7 @@ def load(case: Case, weights: Path, config: dict) -> torch.nn.Module:
         # The quicker ways to run experts refuse float64.
         eager = {"experts_implementation": "eager"} if model_class._can_set_experts_implementation() else {}
         model, info = model_class.from_pretrained(
-            folder, dtype=torch.float32, attn_implementation="eager", output_loading_info=True, **eager)
+            folder, dtype=torch.float32, attn_implementation=attention, output_loading_info=True, **eager)
     assert not info["missing_keys"] and not info["mismatched_keys"], f"{case.name}: {info}"
     return model.eval()
 
@@ -139,7 +141,7 @@ def outputs(model: torch.nn.Module, texts: list[np.ndarray], pad: int | None) ->
                "attentions": np.stack([maps[index, :, :size, :size].numpy() for maps in result.attentions])}
         if narrow:
             row["last_hidden_state"] = hidden[-1]
-        if "logits" in result:
+        if "logits" in result and result.logits.dim() == 3:  # not of each token alone, as of ELECTRA
             row["logits"] = result.logits[index, :size].numpy()
         rows.append(row)
     return rows
@@ -172,7 +174,8 @@ def inputs_of(case: Case, variant: Variant, config: dict) -> Inputs:
 
 def run(case: Case, weights: Path, config: dict, inputs: Inputs) -> list[dict[str, np.ndarray]]:
     # Dynamic scaling remembers the longest text: each batch gets a model of its own.
-    return [row for texts in inputs.batches for row in outputs(load(case, weights, config), texts, inputs.pad)]
+    with case.mended():
+        return [row for texts in inputs.batches for row in outputs(load(case, weights, config), texts, inputs.pad)]
 
 
 def run_in_float64(case: Case, weights: Path, config: dict, inputs: Inputs) -> list[dict[str, np.ndarray]]:
@@ -181,7 +184,7 @@ def run_in_float64(case: Case, weights: Path, config: dict, inputs: Inputs) -> l
     rows = []
     for texts in inputs.batches:
         model = load(case, weights, config).double()
-        with InFloat64():
+        with InFloat64(), case.mended():
             rows += outputs(model, texts, inputs.pad)
     return rows
 
@@ -200,6 +203,18 @@ def float32_error(case: Case, weights: Path, config: dict, inputs: Inputs, rows:
         for name in row:
             worst[name] = max(worst.get(name, 0), largest_difference(row[name], exact[name], name))
     return worst
+
+
+def check_without_maps(case: Case, weights: Path, config: dict, inputs: Inputs, rows: list) -> None:
+    """Asked for no maps, transformers gives the same states."""
+    if not getattr(transformers, case.model)._supports_sdpa:
+        return
+    for text, row in zip((text for texts in inputs.batches for text in texts), rows, strict=True):
+        with torch.no_grad():
+            model = load(case, weights, config, "sdpa")
+            states = model(input_ids=torch.from_numpy(text).long()[None], output_hidden_states=True).hidden_states
+        error = largest_difference(states[-2][0].numpy(), row["hidden_states"][len(states) - 2], "")
+        assert error < WITHOUT_MAPS, f"{case.name}: without maps, states differ by {error}"
 
 
 # ---- Files --------------------------------------------------------------------------------------------------------
@@ -241,7 +256,7 @@ def write_expected(path: Path, inputs: Inputs, rows: list[dict[str, np.ndarray]]
 def write_generated(case: Case, variant: Variant, folder: Path, config: dict) -> None:
     prompt = tokens_of(case, config["vocab_size"], None, PROMPT, 0)
     ids = torch.from_numpy(prompt).long()[None]
-    with torch.no_grad():
+    with torch.no_grad(), case.mended():
         text = load(case, folder / "model.safetensors", config).generate(
             ids, attention_mask=torch.ones_like(ids), do_sample=False, max_new_tokens=WRITTEN, eos_token_id=None,
             pad_token_id=0, use_cache=True)
@@ -284,6 +299,7 @@ def make_variant(case: Case, variant: Variant, folder: Path, main_config: dict, 
     if check:
         errors = float32_error(case, weights, config, inputs, rows)
         print(f"{case.name:20} {variant.name:24}", "  ".join(f"{name} {value:.1e}" for name, value in errors.items()))
+        check_without_maps(case, weights, config, inputs, rows)
         worst = max(errors.values())
         assert worst < FLOAT32_ERROR, f"{case.name} {variant.name}: float32 errs by {worst}"
 

@@ -1,6 +1,7 @@
 """What a case of golden_forward.py is."""
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 
 import torch
@@ -31,6 +32,7 @@ class Case:
     rewrite_config: Callable[[dict], dict] | None = None  # and of every config
     routes: bool = False  # whether its layers have experts
     loads_back: bool = True  # whether transformers can still read the rewritten files with `model`
+    mended: Callable = nullcontext  # in which transformers' eager attention does what it should
 
 
 def changed(config: dict, changes: dict) -> dict:

@@ -1,5 +1,6 @@
 """The cases of golden_forward.py: every architecture, and every variant of it that changes the forward pass."""
 
+from golden_forward_biased import BIASED
 from golden_forward_case import Case
 from golden_forward_experts import EXPERTS
 from golden_forward_learned import DECODERS, ENCODERS
@@ -7,4 +8,4 @@ from golden_forward_llama_like import LLAMA_LIKE
 from golden_forward_rotary import ROTARY
 from golden_forward_towers import TOWERS
 
-CASES: list[Case] = ENCODERS + DECODERS + ROTARY + LLAMA_LIKE + EXPERTS + TOWERS
+CASES: list[Case] = ENCODERS + DECODERS + ROTARY + LLAMA_LIKE + BIASED + EXPERTS + TOWERS

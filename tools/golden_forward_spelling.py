@@ -46,6 +46,23 @@ DEFAULTS = {
                  "moe_intermediate_size": 1408, "num_experts_per_tok": 8, "n_shared_experts": 1, "n_group": 1,
                  "n_routed_experts": 128, "routed_scaling_factor": 1.0, "topk_group": 1, "first_k_dense_replace": 1,
                  "norm_topk_prob": True, "use_qk_norm": False},
+    "bloom": {"layer_norm_epsilon": 1e-5, "apply_residual_connection_post_layernorm": False},
+    "mpt": {"layer_norm_epsilon": 1e-5},
+    "falcon": {"layer_norm_epsilon": 1e-5, "alibi": False, "new_decoder_architecture": False, "multi_query": True,
+               "parallel_attn": True, "bias": False, "activation": "gelu", "num_ln_in_parallel_attn": None,
+               "max_position_embeddings": 2048},
+    "mpnet": {"hidden_act": "gelu", "layer_norm_eps": 1e-12, "pad_token_id": 1, "relative_attention_num_buckets": 32},
+    "xlm-roberta": {"hidden_act": "gelu", "layer_norm_eps": 1e-12, "type_vocab_size": 2, "pad_token_id": 1},
+    "camembert": {"hidden_act": "gelu", "layer_norm_eps": 1e-12, "type_vocab_size": 2, "pad_token_id": 1},
+    "electra": {"hidden_act": "gelu", "layer_norm_eps": 1e-12, "type_vocab_size": 2, "embedding_size": 128},
+    "esm": {"layer_norm_eps": 1e-12, "emb_layer_norm_before": None, "token_dropout": False,
+            "position_embedding_type": "absolute"},
+    "nomic_bert": {"hidden_act": "silu", "layer_norm_eps": 1e-12},
+    "modernbert": {"hidden_activation": "gelu", "norm_eps": 1e-5, "norm_bias": False, "attention_bias": False,
+                   "mlp_bias": False, "decoder_bias": True, "local_attention": 128, "classifier_activation": "gelu",
+                   "classifier_bias": False},
+    "deberta-v2": {"hidden_act": "gelu", "layer_norm_eps": 1e-7, "type_vocab_size": 0, "relative_attention": False,
+                   "max_relative_positions": -1, "position_biased_input": True, "pos_att_type": None, "legacy": True},
 }
 RMS_6, RMS_5 = {"rms_norm_eps": 1e-6}, {"rms_norm_eps": 1e-5}
 LLAMA_LIKE = {"hidden_act": "silu", "attention_bias": False, "mlp_bias": False}
@@ -60,8 +77,13 @@ DEFAULTS |= {
     "helium": LLAMA_LIKE | {"rms_norm_eps": 1e-8}, "arcee": {"hidden_act": "relu2", "mlp_bias": False, "attention_bias": False} | RMS_5,
     "ernie4_5": {"hidden_act": "silu", "use_bias": False} | RMS_5, "hunyuan_v1_dense": LLAMA_LIKE | RMS_5,
 }
+# Keys of some families that files once gave other names.
+RENAMED = {
+    "bloom": {"hidden_size": "n_embed", "n_head": "num_attention_heads", "n_layer": "num_hidden_layers"},
+    "falcon": {"hidden_size": "n_embed"},
+}
 # The base where a file has none.
-THETAS = {"smollm3": 2e6, "cohere": 5e5, "helium": 1e5, "ernie4_5": 5e5}
+THETAS = {"nomic_bert": 1e3, "smollm3": 2e6, "cohere": 5e5, "helium": 1e5, "ernie4_5": 5e5}
 SHARES = {"glm4_moe": 0.5, "gpt_neox": 0.25, "phi": 0.5, "glm": 0.5, "glm4": 0.5, "nemotron": 0.5, "stablelm": 0.25, "phi3": 1.0}
 UNTIED = {"gpt_neox", "phi", "llama", "mistral", "qwen2", "qwen3", "phi3", "olmo", "olmo2", "granite", "glm", "glm4", "stablelm",
           "nemotron", "seed_oss", "helium", "arcee", "hunyuan_v1_dense", "mixtral", "phimoe", "qwen2_moe",
@@ -98,18 +120,30 @@ def gemma3_keys(config: dict) -> dict:
     return keys | {"sliding_window_pattern": full_layers[0] + 1}
 
 
+def modernbert_keys(config: dict) -> dict:
+    thetas = {"global_rope_theta": ("full_attention", 160000.0), "local_rope_theta": ("sliding_attention", 10000.0)}
+    keys = {key: config["rope_parameters"][kind]["rope_theta"] for key, (kind, _) in thetas.items()}
+    keys = {key: value for key, value in keys.items() if value != thetas[key][1]}
+    full_layers = [layer for layer, kind in enumerate(config["layer_types"]) if kind == "full_attention"]
+    every = full_layers[1] if len(full_layers) > 1 else 3
+    return keys | ({"global_attn_every_n_layers": every} if every != 3 else {})
+
+
 def old_spelling(config: dict) -> dict:
     kind = config["model_type"]
     defaults = DEFAULTS[kind] | {"tie_word_embeddings": kind not in UNTIED}
     old = {key: value for key, value in config.items()
-           if key not in DROPPED and "dropout" not in key and not key.endswith("pdrop")
+           if key not in DROPPED and ("dropout" not in key or key == "token_dropout") and not key.endswith("pdrop")
            and not (key in defaults and defaults[key] == value)}
     old |= {"torch_dtype": config["dtype"], "transformers_version": "4.40.0"}
     if kind == "gemma3_text":
         old |= gemma3_keys(config)
+    elif kind == "modernbert":
+        old |= modernbert_keys(config)
     elif "rope_parameters" in config:
         old |= rope_keys(kind, config["rope_parameters"])
     if old.get("head_dim") == config.get("hidden_size", 0) // config.get("num_attention_heads", 1) \
             and kind not in ("qwen3", "gemma", "gemma2", "gemma3_text", "helium"):
         del old["head_dim"]
-    return dict(sorted(old.items()))
+    names = RENAMED.get(kind, {})
+    return dict(sorted((names.get(key, key), value) for key, value in old.items()))

@@ -195,6 +195,17 @@ def bert_like(**changes) -> dict:
                      "type_vocab_size": 2} | changes
 
 
+def roberta_like(**changes) -> dict:
+    # Positions start at pad + 1 = 2, so 66 rows serve 64 tokens, as 514 serve 512 in the real one.
+    return bert_like(pad_token_id=1, bos_token_id=0, max_position_embeddings=CONTEXT + 2, type_vocab_size=1,
+                     layer_norm_eps=1e-5) | changes
+
+
+def falcon_like(**changes) -> dict:
+    return TOKENS | {"vocab_size": VOCABULARY, "hidden_size": WIDTH, "num_hidden_layers": 2, "num_attention_heads": 4,
+                     "ffn_hidden_size": PLAIN_MLP_WIDTH, "max_position_embeddings": CONTEXT} | changes
+
+
 def gpt2_like(**changes) -> dict:
     return {"vocab_size": VOCABULARY, "n_embd": WIDTH, "n_layer": 2, "n_head": 4, "n_positions": CONTEXT,
             "bos_token_id": 39, "eos_token_id": 39} | changes
@@ -229,10 +240,7 @@ GEMMA2 = {"head_dim": 16, "sliding_window": 8, "query_pre_attn_scalar": 20}
 CASES = [
     Case("bert", "BertForMaskedLM", bert_like()),
     Case("bert-old", "BertModel", bert_like(), rewrite=make_bert_old),
-    Case("roberta", "RobertaForMaskedLM",
-         # Positions start at pad + 1 = 2, so 66 rows serve 64 tokens, as 514 serve 512 in the real one.
-         bert_like(pad_token_id=1, bos_token_id=0, max_position_embeddings=CONTEXT + 2, type_vocab_size=1,
-                   layer_norm_eps=1e-5)),
+    Case("roberta", "RobertaForMaskedLM", roberta_like()),
     Case("distilbert", "DistilBertForMaskedLM",
          {"vocab_size": VOCABULARY, "dim": WIDTH, "hidden_dim": PLAIN_MLP_WIDTH, "n_layers": 2, "n_heads": 4,
           "max_position_embeddings": CONTEXT, "pad_token_id": 0}, F16),
@@ -267,4 +275,24 @@ CASES = [
          llama_like(num_key_value_heads=4, intermediate_size=PLAIN_MLP_WIDTH,
                     rope_parameters=rope(partial_rotary_factor=0.5)), F16),
     Case("phi3", "Phi3ForCausalLM", llama_like(original_max_position_embeddings=CONTEXT), BF16),
+    Case("bloom", "BloomForCausalLM",
+         TOKENS | {"vocab_size": VOCABULARY, "hidden_size": 16, "n_layer": 2, "n_head": 4, "seq_length": CONTEXT}, F16),
+    Case("mpt", "MptForCausalLM",
+         TOKENS | {"vocab_size": VOCABULARY, "d_model": 16, "n_layers": 2, "n_heads": 4, "max_seq_len": CONTEXT}, BF16),
+    # One key/value head, one for each head, groups.
+    Case("falcon", "FalconForCausalLM", falcon_like(), BF16),
+    Case("falcon-per-head", "FalconForCausalLM", falcon_like(multi_query=False, alibi=True, parallel_attn=False), BF16),
+    Case("falcon-groups", "FalconForCausalLM", falcon_like(new_decoder_architecture=True, num_kv_heads=2), BF16),
+    Case("mpnet", "MPNetForMaskedLM", roberta_like(), F16),
+    Case("xlm-roberta", "XLMRobertaForMaskedLM", roberta_like(), F16),
+    Case("camembert", "CamembertForMaskedLM", roberta_like(), F16),
+    Case("electra", "ElectraForMaskedLM", bert_like(embedding_size=16), F16),
+    Case("esm", "EsmForMaskedLM", roberta_like(mask_token_id=5, position_embedding_type="rotary")),
+    Case("nomic_bert", "NomicBertForMaskedLM", bert_like(intermediate_size=MLP_WIDTH, rope_parameters=rope(1000.0)), F16),
+    Case("modernbert", "ModernBertForMaskedLM",
+         TOKENS | {"vocab_size": VOCABULARY, "hidden_size": WIDTH, "num_hidden_layers": 2, "num_attention_heads": 4,
+                   "intermediate_size": MLP_WIDTH, "max_position_embeddings": CONTEXT}, F16),
+    Case("deberta-v2", "DebertaV2ForMaskedLM",
+         bert_like(type_vocab_size=0, relative_attention=True, position_buckets=8, norm_rel_ebd="layer_norm",
+                   share_att_key=True, pos_att_type=["p2c", "c2p"], position_biased_input=False, legacy=False), F16),
 ]

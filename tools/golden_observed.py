@@ -7,9 +7,12 @@ attention function, head by head, is written down.
 import inspect
 from dataclasses import dataclass
 
+import golden_forward
 import numpy as np
 import torch
+from torch.overrides import TorchFunctionMode
 from transformers import AttentionInterface
+from transformers.models.deberta_v2 import modeling_deberta_v2
 
 
 # ---- Where each family keeps what ---------------------------------------------------------------------------------
@@ -54,8 +57,22 @@ PLACES = {
     # One module for both: its forward chunks the output into gate and up.
     "phi3": Places("Phi3DecoderLayer", "self_attn", "self_attn.o_proj", "mlp.gate_up_proj", "mlp.down_proj",
                    "mlp.gate_up_proj"),
+    "bloom": Places("BloomBlock", "self_attention", "self_attention.dense", "mlp.dense_h_to_4h", "mlp.dense_4h_to_h"),
+    "falcon": Places("FalconDecoderLayer", "self_attention", "self_attention.dense", "mlp.dense_h_to_4h",
+                     "mlp.dense_4h_to_h"),
+    "mpt": Places("MptBlock", "attn", "attn.out_proj", "ffn.up_proj", "ffn.down_proj"),
+    "mpnet": Places("MPNetLayer", "attention.attn", "attention.attn.o", "intermediate.dense", "output.dense"),
+    "xlm-roberta": like_bert("XLMRobertaLayer"),
+    "camembert": like_bert("CamembertLayer"),
+    "electra": like_bert("ElectraLayer"),
+    "esm": like_bert("EsmLayer"),
+    "nomic_bert": Places("NomicBertLayer", "self_attn", "self_attn.o_proj", "mlp.up_proj", "mlp.down_proj",
+                         "mlp.gate_proj"),
+    "modernbert": Places("ModernBertEncoderLayer", "attn", "attn.Wo", "mlp.Wi", "mlp.Wo", "mlp.Wi"),
+    "deberta-v2": like_bert("DebertaV2Layer"),
 }
-ENCODERS = {"bert", "roberta", "distilbert", "albert"}
+ENCODERS = {"bert", "roberta", "distilbert", "albert", "mpnet", "xlm-roberta", "camembert", "electra", "esm",
+            "nomic_bert", "modernbert", "deberta-v2"}
 
 
 # ---- Watching the modules -----------------------------------------------------------------------------------------
@@ -79,6 +96,32 @@ RECORDER = Recorder()
 AttentionInterface.register("attnscope_recorder", RECORDER)
 
 
+class ProductRecorder(TorchFunctionMode):
+    """The same for attentions that multiply by themselves: Q Kᵀ, then weights times V. Linear layers have flat weights."""
+    PRODUCTS = {torch.matmul, torch.Tensor.matmul, torch.Tensor.__matmul__, torch.bmm, torch.Tensor.baddbmm}
+
+    def __init__(self, batch: int) -> None:
+        self.batch, self.seen = batch, []
+
+    def __torch_function__(self, function, types, arguments=(), keywords=None):
+        operands = [value for value in (*arguments, *(keywords or {}).values()) if isinstance(value, torch.Tensor)][-2:]
+        if function not in self.PRODUCTS or any(operand.dim() < 3 for operand in operands):
+            return function(*arguments, **(keywords or {}))
+        left, right = (operand.reshape(self.batch, -1, *operand.shape[-2:]) for operand in operands)
+        self.seen.append((left, right))
+        if len(self.seen) == 1:  # of one token: the only weight is 1 whatever the score
+            return left.new_zeros(arguments[0].shape[:1] + left.shape[-2:-1] + right.shape[-1:]) \
+                if operands[0].dim() == 3 else left.new_zeros(*left.shape[:-1], right.shape[-1])
+        RECORDER.states = (self.seen[0][0], self.seen[0][1].transpose(-1, -2), right)
+        if RECORDER.reply is None:
+            return function(*arguments, **(keywords or {}))
+        answer = RECORDER.reply.transpose(1, 2)
+        return answer.flatten(0, 1) if operands[0].dim() == 3 else answer
+
+
+MULTIPLY_BY_THEMSELVES = {"BloomAttention", "FalconAttention", "MptAttention", "MPNetSelfAttention", "DebertaV2Attention"}
+
+
 def layers_as_executed(model, class_name: str) -> list[torch.nn.Module]:
     """The layer modules in the order a forward pass enters them, so that shared ones appear once per use."""
     order, hooks = [], []
@@ -97,6 +140,11 @@ def prepare_attention(attention: torch.nn.Module) -> None:
         if hasattr(attention, name):
             setattr(attention, name, torch.nn.Identity())
     attention.scaling = 1.0
+    if type(attention).__name__ == "EsmAttention":
+        attention.LayerNorm = torch.nn.Identity()  # of its input
+    if type(attention).__name__ == "DebertaV2Attention":
+        attention.self.relative_attention = False
+        modeling_deberta_v2.scaled_size_sqrt = lambda *_: torch.ones(())  # it divides keys
     if hasattr(attention, "_attn"):  # GPT-Neo computes attention itself, with the head axis before the tokens
         attention._attn = lambda *states: (RECORDER(None, *states)[0].transpose(1, 2), None)
 
@@ -105,10 +153,31 @@ def run_attention(attention: torch.nn.Module, inputs: torch.Tensor) -> None:
     """inputs (batch, D): one-token sequences at position 0, where the rotation of rotary embeddings is the identity."""
     accepted = inspect.signature(attention.forward).parameters
     arguments = {"hidden_states": inputs[:, None, :], "attention_mask": None}
-    if "position_embeddings" in accepted:
-        rotated = getattr(attention, "rotary_ndims", getattr(attention, "head_dim", None))
+    if "position_embeddings" in accepted or type(attention).__name__ == "EsmAttention":
+        inner = getattr(attention, "self", attention)
+        rotated = getattr(inner, "rotary_ndims", getattr(inner, "head_dim", getattr(inner, "attention_head_size", None)))
         arguments["position_embeddings"] = (inputs.new_ones(1, 1, rotated), inputs.new_zeros(1, 1, rotated))
-    attention(**arguments)
+    if type(attention).__name__ not in MULTIPLY_BY_THEMSELVES:
+        with golden_forward.InFloat64():  # some rotate in float32
+            attention(**arguments)
+        if type(attention).__name__ == "EsmAttention":  # scales queries before anything else
+            query, key, value = RECORDER.states
+            RECORDER.states = (query * query.shape[-1]**0.5, key, value)
+        return
+    if "alibi" in accepted:
+        arguments |= {"alibi": None, "attention_mask": inputs.new_zeros(1, 1, 1, 1)}
+    if "residual" in accepted:
+        arguments |= {"alibi": inputs.new_zeros(len(inputs) * attention.num_heads, 1, 1), "residual": inputs.new_zeros(1)}
+    if "position_bias" in accepted:
+        arguments["position_bias"] = None
+    if type(attention).__name__ == "DebertaV2Attention":
+        arguments["attention_mask"] = inputs.new_ones(1, 1, 1, 1)
+    with ProductRecorder(len(inputs)):
+        attention(**arguments)
+    if getattr(attention, "new_decoder_architecture", False):  # Falcon copies keys and values for each query
+        every = attention.num_heads // attention.num_kv_heads
+        query, key, value = RECORDER.states
+        RECORDER.states = (query, key[:, ::every], value[:, ::every])
 
 
 def probe(size: int) -> np.ndarray:
@@ -177,7 +246,7 @@ def observe_mlp(layer: torch.nn.Module, places: Places, width: int) -> dict[str,
 
 def check_gate(mlp: torch.nn.Module, maps: dict[str, Linear], width: int) -> None:
     """Gate and up have one shape: only the whole MLP tells which of them goes through the activation."""
-    activation = getattr(mlp, "act_fn", None) or mlp.activation_fn
+    activation = next(getattr(mlp, name) for name in ("act_fn", "act", "activation_fn") if hasattr(mlp, name))
     gated = activation(torch.from_numpy(maps["gate"].probed)).numpy() * maps["up"].probed
     expected = mlp(questions(width))[width].detach().numpy()
     assert np.allclose(maps["down"].matrix @ gated, expected, rtol=0, atol=1e-12), "gate and up are mixed up"
@@ -207,7 +276,8 @@ def observe(model: torch.nn.Module) -> list[Layer]:
     executed = layers_as_executed(model, places.layer)
     for layer in set(executed):
         prepare_attention(layer.get_submodule(places.attention))
-    model.config._attn_implementation = "attnscope_recorder"
+    by_themselves = any(type(module).__name__ in MULTIPLY_BY_THEMSELVES for module in model.modules())
+    model.config._attn_implementation = "eager" if by_themselves else "attnscope_recorder"
     return [observe_layer(layer, places, model.config.hidden_size) for layer in executed]
 
 

@@ -60,7 +60,8 @@ def observe_gains(model: torch.nn.Module) -> list[np.ndarray | None]:
         if "norm" in type(module).__name__.lower():
             hooks.append(module.register_forward_hook(
                 lambda module, given, result: outputs.append((module, result.detach().clone()))))
-    attentions = {id(layer.get_submodule(places.attention)) for layer in layers_as_executed(model, places.layer)}
+    attentions = {id(inside_norms(layer.get_submodule(places.attention)))
+                  for layer in layers_as_executed(model, places.layer)}
     for module in model.modules():
         if id(module) in attentions:
             hooks.append(module.register_forward_pre_hook(
@@ -82,6 +83,11 @@ def observe_gains(model: torch.nn.Module) -> list[np.ndarray | None]:
     return norms
 
 
+def inside_norms(attention: torch.nn.Module) -> torch.nn.Module:
+    """ESM's module has the norm of its input in it."""
+    return attention.self if type(attention).__name__ == "EsmAttention" else attention
+
+
 def exact_gain(norm: torch.nn.Module, observed: np.ndarray) -> np.ndarray:
     """Some norms compute in float32 whatever they are given: the float64 gain is the one that fits what they answer."""
     fitting = [gain for gain in (norm.weight.numpy(), 1 + norm.weight.numpy()) if np.allclose(gain, observed, atol=1e-5)]
@@ -92,10 +98,13 @@ def exact_gain(norm: torch.nn.Module, observed: np.ndarray) -> np.ndarray:
 def rope_frequencies(model: torch.nn.Module, layer: int) -> np.ndarray | None:
     """In float64 from the parameters that transformers read; checked against the float32 ones that it computes."""
     rotary = next((m for m in model.modules() if type(m).__name__.endswith("RotaryEmbedding")), None)
-    if rotary is None:
+    if rotary is None or getattr(model.config, "alibi", False):
         return None
     config = model.config
-    parameters, buffer = config.rope_parameters, "inv_freq"
+    parameters = getattr(config, "rope_parameters", None)
+    if parameters is None:
+        parameters = {"rope_type": "default", "rope_theta": config.rope_theta}
+    buffer = "inv_freq"
     if "full_attention" in parameters:
         parameters = parameters[config.layer_types[layer]]
         buffer = f"{config.layer_types[layer]}_inv_freq"

@@ -32,7 +32,7 @@ ROOT = Path(__file__).resolve().parent.parent
 DATA = ROOT / "tests" / "data"
 GOLDEN = ROOT / "tests" / "golden"
 TRAINED = GOLDEN / "trained"
-SIZE_LIMIT = 9_000_000
+SIZE_LIMIT = 16_000_000
 THRESHOLDS = ("0.6", "0.8", "0.9", "0.99")
 EPSILON = 2.0**-23
 PROBE_SIZE = 64  # numbers written down; no tiny checkpoint is wider
@@ -117,9 +117,9 @@ def spectrum_rows(index: int, layer: Layer) -> list[dict]:
 # ---- Facts --------------------------------------------------------------------------------------------------------
 
 def tied_embedding(model: torch.nn.Module, config: dict) -> bool | None:
-    head = model.get_output_embeddings()
-    if head is not None:
-        return head.weight is model.get_input_embeddings().weight
+    head, embedding = model.get_output_embeddings(), model.get_input_embeddings()
+    if head is not None and head.weight.shape == embedding.weight.shape:  # of DeBERTa it is a layer before that
+        return head.weight is embedding.weight
     # A file without the head's tensor, for a model that has one: the config's (default) tying supplies it.
     has_head = not config["architectures"][0].endswith("Model") or "LMHead" in config["architectures"][0]
     return bool(model.config.tie_word_embeddings) if has_head else None
@@ -166,7 +166,7 @@ def facts(model: torch.nn.Module, parameters: int, attention: int, layers: list[
         "width": model.config.hidden_size,
         "mlp_width": len(layers[0].mlp["up"].probed),
         "vocabulary": model.config.vocab_size,
-        "context": model.config.max_position_embeddings,
+        "context": config.get("max_position_embeddings", config.get("max_seq_len", config.get("seq_length"))),
         "dtype": stored_dtype(folder),
         "kv_cache_bytes_per_token": None if model.config.model_type in ENCODERS else cache,
         "tied_embedding": tied_embedding(model, config),

@@ -39,6 +39,20 @@ void add_row(const RowTable& table, std::int64_t row, std::vector<float>& buffer
   for (std::size_t col = 0; col < buffer.size(); ++col) out[col] += buffer[col];
 }
 
+/// Source: EsmEmbeddings: masks are zeros, and others make up for it, as with dropout of 0.15 ·
+/// 0.8.
+void drop_masked(std::int64_t mask, const TokenIds& ids, MatrixView<float> states) {
+  const auto tokens = static_cast<float>(ids.size());
+  const auto masked = static_cast<float>(std::count(ids.begin(), ids.end(), mask));
+  const float factor = 0.88F / (1 - masked / tokens);
+  for (std::int64_t row = 0; row < states.rows; ++row) {
+    const bool dropped = ids[static_cast<std::size_t>(row)] == mask;
+    for (std::int64_t col = 0; col < states.cols; ++col) {
+      states(row, col) = dropped ? 0 : factor * states(row, col);
+    }
+  }
+}
+
 }  // namespace
 
 std::int64_t longest_text(const ModelSpec& spec, const ForwardWeights& weights) {
@@ -65,6 +79,11 @@ Matrix<float> embed(const ModelSpec& spec, const ForwardWeights& weights,
     const auto factor = static_cast<float>(spec.stream.embedding_factor);
     for (std::int64_t at = 0; at < states.rows() * states.cols(); ++at) states.data()[at] *= factor;
   }
+  if (const auto mask = spec.stream.dropped_token) {
+    for (std::size_t at = 0; at < sequences.size(); ++at) {
+      drop_masked(*mask, sequences[at], states.view().row_block(rows.first[at], rows.length[at]));
+    }
+  }
   const auto project = [&] {
     Matrix<float> wide(rows.total, weights.projection->weights.outputs());
     apply(*weights.projection, states.view(), {}, wide.view(), compute);
@@ -82,10 +101,11 @@ Matrix<float> embed(const ModelSpec& spec, const ForwardWeights& weights,
       add_row(weights.types, 0, buffer, out);
     }
   }
+  if (projects && rule.norms_projected) project();
   if (weights.embedding_norm) {
     apply_norm(*weights.embedding_norm, states.view(), states.view(), compute);
   }
-  if (projects && !rule.projects_tokens) project();
+  if (projects && !rule.projects_tokens && !rule.norms_projected) project();
   for (const RowTable* table : {&weights.tokens, &weights.positions, &weights.types}) {
     if (table->tensor != nullptr) table->check_intact();
   }

@@ -6,7 +6,9 @@
 #include <span>
 
 #include "attnscope/core/error.h"
+#include "attnscope/forward/score_bias_weights.h"
 #include "attnscope/forward/tensor_reader.h"
+#include "attnscope/model/bias_names.h"
 #include "attnscope/tensor/decode.h"
 
 namespace attnscope {
@@ -16,7 +18,8 @@ constexpr std::string_view kHeadMark = "{head}";
 
 class Reader : TensorReader {
  public:
-  using TensorReader::TensorReader;
+  Reader(const Model& model, bool copy_weights, const Compute& compute)
+      : TensorReader(model, copy_weights, compute), score_biases_(model, copy_weights, compute) {}
 
   ForwardWeights read() {
     if (!spec_.not_run.empty()) {
@@ -207,7 +210,32 @@ class Reader : TensorReader {
                              .of_stream = scalar(spec.input->of_stream),
                              .of_embedding = scalar(spec.input->of_embedding)};
     }
+    score_biases_.read(layer, out);
+    if (spec.convolution) out.convolution = read_convolution(*spec.convolution, layer);
     return out;
+  }
+
+  ConvolutionWeights read_convolution(const ConvolutionSpec& spec, std::int64_t layer) const {
+    const std::int64_t width = spec_.dimensions.width;
+    const std::string name = model_.prefix() + spec.tensor;
+    const CheckpointTensor& tensor =
+        need(model_.find(name, Shape{width, width, spec.kernel}), layer);
+    TensorMatrix taps{.tensor = tensor.view,
+                      .rows = width,
+                      .cols = width * spec.kernel,
+                      .row_stride = tensor.view.stride(0),
+                      .col_stride = tensor.view.stride(2),
+                      .block_rows = width};
+    if (tensor.view.stride(1) != spec.kernel * taps.col_stride) {
+      refuse("'" + name + "' is not stored row by row", layer);
+    }
+    const CheckpointTensor* bias = model_.checkpoint().find_first(bias_names(name));
+    std::vector<float> of_outputs;
+    if (bias != nullptr) of_outputs = values(need(model_.find(bias->name, Shape{width}), layer));
+    return {.kernel = spec.kernel,
+            .taps = make_linear({std::move(taps)}, std::move(of_outputs), /*copied=*/false),
+            .norm = norm(spec.norm, layer, width),
+            .activation = spec.activation};
   }
 
   void read_stream(ForwardWeights& out) {
@@ -230,7 +258,8 @@ class Reader : TensorReader {
     if (out.types.tensor != nullptr && out.types.rows == 0) {
       refuse("'" + out.types.tensor->name + "' has no rows", std::nullopt);
     }
-    out.embedding_norm = norm(stream.embedding_norm, 0, sum_width);
+    const std::int64_t normed = rule.norms_projected && stream.has_projection ? width : sum_width;
+    out.embedding_norm = norm(stream.embedding_norm, 0, normed);
     if (!stream.has_projection) return;
     out.projection = linear(model_.prefix() + rule.projection, width, own_width);
     if (!rule.last_projection.empty()) {
@@ -253,13 +282,20 @@ class Reader : TensorReader {
       head.norm = norm(spec_.head.norm, std::nullopt, width);
       return "";
     }
-    const Site dense = model_.find(rule.dense);
+    std::string name = rule.dense;
+    NormSpec norm_spec = *spec_.head.norm;
+    if (model_.find(name).tensor == nullptr && !rule.other_dense.empty() &&
+        model_.find(rule.other_dense).tensor != nullptr) {
+      name = rule.other_dense;
+      norm_spec.tensor = rule.other_norm;
+    }
+    const Site dense = model_.find(name);
     if (dense.tensor == nullptr) return dense.missing;
     const std::int64_t outputs = spec_.stream.embedding_width;
-    head.dense = linear(rule.dense, outputs, width);
-    const Site gain = model_.norm_gain(*spec_.head.norm, std::nullopt, {outputs});
+    head.dense = linear(name, outputs, width);
+    const Site gain = model_.norm_gain(norm_spec, std::nullopt, {outputs});
     if (gain.tensor == nullptr) return gain.missing;
-    head.norm = norm(spec_.head.norm, std::nullopt, outputs);
+    head.norm = norm(norm_spec, std::nullopt, outputs);
     return "";
   }
 
@@ -307,6 +343,7 @@ class Reader : TensorReader {
     return {};
   }
 
+  ScoreBiasReader score_biases_;
   std::int64_t tokens_ = 0;  // that the embedding has rows for
   std::map<std::pair<std::vector<const CheckpointTensor*>, Role>, SharedLinear> shared_;
 };

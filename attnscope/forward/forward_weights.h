@@ -59,6 +59,14 @@ struct ExpertWeights {
   SharedLinear shared_weight;                        // null: they count in full
 };
 
+/// What is added to the output of DeBERTa's layer 0.
+struct ConvolutionWeights {
+  std::int64_t kernel = 1;
+  SharedLinear taps;  // (D, D kernel): of each input its values at all places, one after the other
+  OptionalNorm norm;
+  Activation activation = Activation::linear;
+};
+
 struct LayerWeights {
   OptionalNorm attention_input, attention_output, attention_sum;
   OptionalNorm mlp_input, mlp_output, mlp_sum;
@@ -68,6 +76,11 @@ struct LayerWeights {
   std::optional<ExpertWeights> experts;  // in place of gate, up and down
   std::optional<ValueEmbedding> value_embedding;
   std::optional<LayerInput> input;
+  std::optional<ConvolutionWeights> convolution;
+  std::vector<float> sinks;                        // (H,); empty: none
+  std::vector<float> bucket_table;                 // (buckets, H), row by row; empty: none
+  std::shared_ptr<const Matrix<float>> distances;  // embeddings, (2 span, D); null: none
+  SharedLinear distance_query, distance_key;       // unless those of tokens make theirs
 };
 
 struct HeadWeights {

@@ -29,6 +29,7 @@ KeysAndValues& KeyValueCache::head(std::int64_t layer, std::int64_t kv_head) {
 }
 
 bool can_continue(const ModelSpec& spec, std::int64_t past, std::int64_t tokens) {
+  if (spec.stream.dropped_token) return false;
   return std::all_of(spec.layers.begin(), spec.layers.end(), [&](const LayerSpec& layer) {
     const AttentionSpec& attention = layer.attention;
     if (!attention.mask.causal) return false;

@@ -39,10 +39,10 @@ class KeyValueCache {
 };
 
 /// Whether a text of `tokens` tokens may be run from a cache of its first `past`. Not where the run
-/// of a longer text gives these other keys: where attention looks forward too, and where longrope's
-/// long factors begin. (dynamic turns tokens otherwise as a text grows, too, but there
-/// transformers' generate() keeps the keys that it has, and begins anew only where longrope does,
-/// in Phi-3.)
+/// of a longer text gives these other keys: where attention looks forward too, where tokens are
+/// embedded by the share of masks in the text (ESM), and where longrope's long factors begin.
+/// (dynamic turns tokens otherwise as a text grows, too, but there transformers' generate() keeps
+/// the keys that it has, and begins anew only where longrope does, in Phi-3.)
 bool can_continue(const ModelSpec& spec, std::int64_t past, std::int64_t tokens);
 
 }  // namespace attnscope

@@ -90,12 +90,12 @@ LayerRun::LayerRun(const ModelSpec& spec, const ForwardWeights& weights,
       observer_(observer),
       compute_(compute),
       caches_(caches),
-      experts_(spec, observer, compute) {
+      experts_(spec, observer, compute),
+      biases_(spec, weights, rows, compute) {
   bool mixes = false;
   for (const LayerWeights& layer : weights.layers) {
-    if (!layer.input) continue;
-    mixes = true;
-    if (layer.input->skip_from) skipped_.try_emplace(*layer.input->skip_from);
+    if (layer.input || layer.convolution) mixes = true;
+    if (layer.input && layer.input->skip_from) skipped_.try_emplace(*layer.input->skip_from);
   }
   if (mixes) embedding_ = copy_of(states);
 }
@@ -123,15 +123,15 @@ LayerRun::Positions LayerRun::rotary_tables(std::int64_t layer) {
   return out;
 }
 
-std::unique_ptr<AttentionScratch> LayerRun::take_scratch() {
+std::unique_ptr<LayerRun::Scratch> LayerRun::take_scratch() {
   const std::lock_guard lock(scratch_mutex_);
-  if (scratch_.empty()) return std::make_unique<AttentionScratch>();
-  std::unique_ptr<AttentionScratch> taken = std::move(scratch_.back());
+  if (scratch_.empty()) return std::make_unique<Scratch>();
+  std::unique_ptr<Scratch> taken = std::move(scratch_.back());
   scratch_.pop_back();
   return taken;
 }
 
-void LayerRun::give_back(std::unique_ptr<AttentionScratch> scratch) {
+void LayerRun::give_back(std::unique_ptr<Scratch> scratch) {
   const std::lock_guard lock(scratch_mutex_);
   scratch_.push_back(std::move(scratch));
 }
@@ -182,7 +182,9 @@ void LayerRun::clip(std::int64_t number, MatrixView<float> head) const {
   const auto most = static_cast<float>(*limit);
   for (std::int64_t row = 0; row < head.rows; ++row) {
     for (std::int64_t col = 0; col < head.cols; ++col) {
-      head(row, col) = std::clamp(head(row, col), -most, most);
+      float& value = head(row, col);
+      if (value > most) value = most;  // NaN stays NaN
+      if (value < -most) value = -most;
     }
   }
 }
@@ -257,6 +259,7 @@ void LayerRun::attend_all(std::int64_t number) {
   const Compute alone{.kernels = compute_.kernels, .stop = compute_.stop};  // of one part
   const Positions tables = rotary_tables(number);
   norm_all_heads(number);
+  biases_.enter(number);
   // Every key and value head is finished before a query head reads it.
   finish_keys_and_values(number, tables);
 
@@ -287,13 +290,17 @@ void LayerRun::attend_all(std::int64_t number) {
     const MatrixView<float> map = with_maps ? maps_[part].view() : MatrixView<float>{};
     const MatrixView<float> out =
         rows_of(sequence, context.col_block(head * heads.value_dim, heads.value_dim));
-    std::unique_ptr<AttentionScratch> scratch = take_scratch();
+    const MatrixView<float> keys = head_of(Role::key, sequence, kv_head);
+    std::unique_ptr<Scratch> scratch = take_scratch();
+    AttentionRule own = rule;
+    own.bias = biases_.of(sequence, head, query, keys, scratch->bias);
+    if (!weights.sinks.empty()) own.sink = weights.sinks[static_cast<std::size_t>(head)];
     if (caches_.empty()) {
-      attend(query, head_of(Role::key, sequence, kv_head), head_of(Role::value, sequence, kv_head),
-             rule, map, out, *scratch, alone);
+      attend(query, keys, head_of(Role::value, sequence, kv_head), own, map, out,
+             scratch->attention, alone);
     } else {
-      attend(query, caches_[sequence].head(number, kv_head), rows_.tokens(sequence), rule, map, out,
-             scratch->scores, alone);
+      attend(query, caches_[sequence].head(number, kv_head), rows_.tokens(sequence), own, map, out,
+             scratch->attention.scores, alone);
     }
     give_back(std::move(scratch));
   });
@@ -327,8 +334,10 @@ void LayerRun::layer(std::int64_t number, bool maps_only) {
   const MatrixView<float> stream = states_.view();
   const auto norm_into = [&](const OptionalNorm& norm, Matrix<float>& out) {
     if (!norm) return MatrixView<const float>(stream);
-    apply_norm(*norm, stream, sized(out, stream.rows, stream.cols), compute_);
-    return MatrixView<const float>(out.view());
+    const MatrixView<float> to =
+        spec.norms_replace_stream ? stream : sized(out, stream.rows, stream.cols);
+    apply_norm(*norm, stream, to, compute_);
+    return MatrixView<const float>(to);
   };
   const auto norm_stream = [&](const OptionalNorm& norm) {
     if (norm) apply_norm(*norm, stream, stream, compute_);
@@ -380,6 +389,7 @@ void LayerRun::layer(std::int64_t number, bool maps_only) {
     }
     norm_stream(weights.mlp_sum);
   }
+  if (weights.convolution) add_convolution(*weights.convolution);
   const auto taken_up = skipped_.find(number);
   if (taken_up != skipped_.end()) taken_up->second = copy_of(states_);
   check_states(weights_, stream, "layer " + std::to_string(number));

@@ -12,6 +12,7 @@
 
 #include "attnscope/forward/experts.h"
 #include "attnscope/forward/forward_pass.h"
+#include "attnscope/forward/score_bias.h"
 #include "attnscope/numerics/inference/attention.h"
 #include "attnscope/numerics/inference/linear.h"
 #include "attnscope/numerics/inference/rotary.h"
@@ -48,8 +49,13 @@ class LayerRun {
   void layer(std::int64_t number, bool maps_only);
 
  private:
-  std::unique_ptr<AttentionScratch> take_scratch();
-  void give_back(std::unique_ptr<AttentionScratch> scratch);
+  /// What a thread needs for a head.
+  struct Scratch {
+    AttentionScratch attention;
+    ScoreBiases::Scratch bias;
+  };
+  std::unique_ptr<Scratch> take_scratch();
+  void give_back(std::unique_ptr<Scratch> scratch);
 
   using Positions = std::vector<const RotaryTable*>;  // of each sequence
 
@@ -65,6 +71,7 @@ class LayerRun {
   void finish_keys_and_values(std::int64_t number, const Positions& tables);
   void attend_all(std::int64_t number);
   void mlp(std::int64_t number, MatrixView<const float> input, MatrixView<float> out, bool add);
+  void add_convolution(const ConvolutionWeights& convolution);
   void add_to_stream(const Matrix<float>& change, double factor);
 
   const ModelSpec& spec_;
@@ -88,7 +95,8 @@ class LayerRun {
   };
   std::deque<KnownTable> tables_;
   std::mutex scratch_mutex_;
-  std::vector<std::unique_ptr<AttentionScratch>> scratch_;  // that no thread uses
+  std::vector<std::unique_ptr<Scratch>> scratch_;  // that no thread uses
+  ScoreBiases biases_;
 };
 
 }  // namespace attnscope

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "attnscope/core/role.h"
+#include "attnscope/model/score_bias.h"
 
 namespace attnscope {
 
@@ -41,10 +42,11 @@ struct TensorRule {
 };
 
 /// A number in config.json, and the value that transformers takes if the key is absent. Null in a
-/// file means no number, whatever the fallback.
+/// file means no number, whatever the fallback. A dot in a name leads into a nested object.
 struct ConfigKey {
   std::string name;
   std::optional<std::int64_t> fallback = {};
+  std::string other_name = {};  // which counts where the file has it
 };
 
 /// The same for a real number.
@@ -127,6 +129,10 @@ struct NormRule {
   bool shared_if_parallel = false;  // of parallel layers, attention and MLP read one norm
   bool bare_heads = false;          // norms without gains for queries, keys and values
   bool bare_stream = false;         // likewise for the embedding and the inputs of MLPs and head
+  /// True: layer 0 has no norm of its attention's input (ModernBERT).
+  bool not_in_first_layer = false;
+  /// True: attention and MLP are added to their normed input, not to what the norm read (BLOOM).
+  ConfigFlag replaces_stream = {"", false};
 };
 
 /// Queries of later positions t are larger: q (1 + `growth` ln(1 + floor(t / `period`))). Both are
@@ -134,6 +140,22 @@ struct NormRule {
 struct TemperatureRule {
   ConfigNumber growth = {};  // no value: queries stay as they are
   ConfigKey period = {};     // tokens
+};
+
+/// DeBERTa's disentangled attention: of each distance there is an embedding, with a query and a key
+/// of its own in every layer. Scores are those of query and key, of the query and the distance's
+/// key ("c2p"), and of the distance's query and the key ("p2c"), divided by the root of how many of
+/// the three there are. Source: arXiv 2006.03654; transformers, modeling_deberta_v2.py.
+struct DisentangledRule {
+  ConfigFlag enabled = {"", true};
+  std::string kinds_key = {};  // of config.json: "c2p|p2c", or a list
+  std::string table;           // of the embeddings, under the prefix: 2 span rows of D
+  std::string norm = {};       // of them
+  std::string norm_key = {};   // of config.json: says "layer_norm" where there is that norm
+  ConfigKey buckets = {};      // the span; not positive: every distance has its own embedding
+  ConfigKey distant = {};  // tokens; not positive: the context. The span, if there are no buckets
+  ConfigFlag shared = {"", false};   // true: distances have queries and keys as tokens have
+  std::string query = {}, key = {};  // else the weights of theirs, patterns under the prefix
 };
 
 /// How scores are scaled before the softmax.
@@ -144,6 +166,14 @@ struct ScoreRule {
   ConfigFlag by_layer = {"", false};  // true: divided by the layer's number, counted from 1
   ConfigNumber soft_cap = {};         // c tanh(score / c) before the mask
   TemperatureRule temperature = {};
+  ConfigNumber clip =
+      {};  // queries, keys and values are cut to ± this after their norms; 0: are not
+  // What is added to scores; at most one of these.
+  std::optional<Alibi> alibi = {};
+  std::optional<BucketBias> buckets = {};
+  std::optional<DisentangledRule> disentangled = {};
+  /// A pattern under the prefix, (H,): scores of a column that has no key and no value.
+  std::string sinks = {};
 };
 
 /// Which layers have a window.
@@ -154,6 +184,7 @@ enum class WindowedLayers {
   from_layer,    // from a layer number in config.json on
   but_every,     // all but every n-th
   unrotated,     // those that do not rotate
+  but_first_of,  // all but layers 0, n, 2 n …
   listed_kinds,  // "local" in GPT-Neo's attention_layers or attention_types
 };
 
@@ -162,7 +193,7 @@ struct WindowRule {
   ConfigKey size;                   // W; no value: no layer has a window
   ConfigFlag enabled = {"", true};  // false: no layer has one
   WindowedLayers layers = WindowedLayers::all;
-  ConfigKey number = {};           // of even_below, from_layer and but_every
+  ConfigKey number = {};           // of even_below, from_layer, but_every and but_first_of
   bool reads_layer_types = false;  // `layer_types` ("sliding_attention") overrides `layers`
 };
 
@@ -218,15 +249,24 @@ struct MultiplierRule {
 
 /// The stream before layer 0. Names are under the prefix.
 struct EmbeddingRule {
-  std::string tokens = {};               // (V, E)
-  std::string positions = {};            // learned, (context, D)
+  std::string tokens = {};     // (V, E)
+  std::string positions = {};  // learned, (context, D)
+  ConfigFlag has_positions = {"", true};
   std::int64_t position_offset = 0;      // the first token's row
   bool positions_after_padding = false;  // rows are counted from pad_token_id (RoBERTa)
   std::string types = {};                // of tokens, (types, D); row 0 is added
+  ConfigKey type_count = {};             // 0: there are none
   std::string norm = {};                 // of their sum; named as in NormRule
+  ConfigFlag has_norm = {"", true};
   std::string projection = {};  // E → D: of the norm's output; of tokens if projects_tokens
   bool projects_tokens = false;
-  ConfigKey width = {};  // E; no name, or null: D
+  bool projects_if_narrow = false;  // where E is D, there is none
+  bool norms_projected = false;     // the norm, of D, is of the projection's output
+  ConfigKey width = {};             // E; no name, or null: D
+  /// True: `masked_token` is embedded as zeros, and all others are multiplied by 0.88 and divided
+  /// by their share of the text (ESM).
+  ConfigFlag drops_masked = {"", false};
+  ConfigKey masked_token = {};
   bool times_sqrt_width = false;
   std::string last_projection = {};  // D → E, after the last norm
 };
@@ -238,8 +278,21 @@ struct HeadRule {
   std::vector<std::string> bias = {};    // likewise
   bool needs_bias = false;
   std::string dense = {}, norm = {};  // before the weight, in masked-language models
-  std::string activation = {};        // after `dense`; empty: the MLP's
+  /// Their names in other files, which are used where a file holds no `dense`.
+  std::string other_dense = {}, other_norm = {};
+  std::string activation_key = {};  // of config.json: of the one after `dense`
+  std::string activation = {};      // if the file has none; empty: the MLP's
   ConfigNumber soft_cap = {};
+};
+
+/// Layer 0 gives norm(x + activation(the embedding, convolved along the text)), x what it gave
+/// (DeBERTa). Names are under the prefix.
+struct ConvolutionRule {
+  ConfigKey kernel;    // tokens; 0: there is none
+  ConfigKey groups;    // only 1 is run
+  std::string tensor;  // (D, D, kernel)
+  std::string norm;
+  std::string activation_key, activation;
 };
 
 /// What daisy's layers have beside attention and MLP. Full names.
@@ -249,6 +302,12 @@ struct DaisyRule {
 };
 
 struct MoeRule;  // expert_rule.h
+
+/// What config.json says at a key, as JSON: "true", "1", "\"rotary\"". No values: the key is there.
+struct ConfigCondition {
+  std::string key;
+  std::vector<std::string> values = {};
+};
 
 struct Architecture {
   std::string name;
@@ -264,7 +323,6 @@ struct Architecture {
   EmbeddingRule embedding = {};
   std::optional<NormRule> norm = {};  // none: the forward pass is not described
   ScoreRule scores = {};
-  ConfigNumber clip = {};  // queries, keys and values are clipped to ± this, after their norms
   MultiplierRule multipliers = {};
   std::optional<WindowRule> window = {};
   std::optional<RopeRule> rope = {};  // none: positions are not rotary
@@ -277,7 +335,8 @@ struct Architecture {
   HeadRule head = {};
   std::optional<DaisyRule> daisy = {};
   std::shared_ptr<const MoeRule> experts = {};  // null: every layer has a dense MLP
-  std::vector<TensorRule> others = {};          // under the prefix
+  std::optional<ConvolutionRule> convolution = {};
+  std::vector<TensorRule> others = {};  // under the prefix
   /// A tensor (full name, `*` matches any text) that exists only if the model has an output head,
   /// stored or tied. Empty: the model always has one.
   std::string head_marker = "";
@@ -287,6 +346,10 @@ struct Architecture {
   ConfigFlag causal = {"", true};  // decoders keep a KV cache, encoders do not
   ConfigKey padding_token = {};    // its id
   BothWays both_ways = {};
+  /// Families whose files differ in more than numbers: the first of these whose conditions all hold
+  /// is used in place of this.
+  std::vector<Architecture> layouts = {};
+  std::vector<ConfigCondition> conditions = {};
   /// Buffers in old files, which are not parameters. Full names, `*` matches any text.
   std::vector<std::string> buffers = {};
 };

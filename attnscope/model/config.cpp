@@ -57,9 +57,9 @@ Architecture nested_form(Architecture architecture) {
 }
 
 /// Architectures of transformers whose names are near those of known ones, and no slips of them.
-constexpr std::array<std::string_view, 13> kOthers = {
-    "bart",  "beit",      "deberta", "dpt", "gemma3n", "hubert", "ibert",
-    "llava", "ministral", "mllama",  "mpt", "pixtral", "plbart"};
+constexpr std::array<std::string_view, 13> kOthers = {"bart",      "beit",   "deberta", "dpt",
+                                                      "gemma3n",   "hubert", "ibert",   "llava",
+                                                      "ministral", "mllama", "pixtral", "plbart"};
 
 std::string digits_of(std::string text) {
   std::erase_if(text, [](char c) { return c < '0' || c > '9'; });
@@ -112,6 +112,16 @@ Architecture find_architecture(const json& config, std::string_view where) {
   throw Error(ErrorKind::unsupported, {.file = std::string(where),
                                        .problem = problem + "; known: " + join(names),
                                        .hint = "describe others with {layout} FILE.json"});
+}
+
+/// The architecture itself, or what describes files with such a config.
+const Architecture& layout_of(const Architecture& architecture, const ConfigReader& config) {
+  const auto& layouts = architecture.layouts;
+  const auto found = std::find_if(layouts.begin(), layouts.end(), [&](const auto& layout) {
+    return std::all_of(layout.conditions.begin(), layout.conditions.end(),
+                       [&](const ConfigCondition& each) { return config.meets(each); });
+  });
+  return found == layouts.end() ? architecture : *found;
 }
 
 std::int64_t default_head_dim(std::int64_t width, std::int64_t heads, const ConfigReader& config) {
@@ -193,11 +203,12 @@ ModelSpec parse_config(std::string_view text, std::string_view where) {
   const json config = parse_json(text, where);
   if (!config.is_object()) refuse_config(where, "is not a JSON object");
 
-  const Architecture architecture = find_architecture(config, where);
   const json* nested = nested_language(config);
   const json& language = nested != nullptr ? *nested : config;
 
   const ConfigReader reader(&language, where);
+  const Architecture family = find_architecture(config, where);
+  const Architecture& architecture = layout_of(family, reader);
   refuse_odd_layers(reader);
   ModelSpec spec{.architecture = architecture,
                  .dimensions = read_dimensions(reader, architecture.keys),

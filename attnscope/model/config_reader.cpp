@@ -25,14 +25,27 @@ void ConfigReader::refuse_value(const std::string& key, const json& value,
   refuse("'" + key + "' is " + verbatim(value.dump(-1, ' ', true)) + ", expected " + expected);
 }
 
-const json* ConfigReader::find(const std::string& key) const {
+const json* ConfigReader::stored(const std::string& key) const {
   if (object_ == nullptr || key.empty()) return nullptr;
   const auto found = object_->find(key);
-  return found == object_->end() || found->is_null() ? nullptr : &*found;
+  if (found != object_->end()) return &*found;
+  const auto dot = key.find('.');
+  return dot == std::string::npos ? nullptr
+                                  : object(key.substr(0, dot)).stored(key.substr(dot + 1));
 }
 
-bool ConfigReader::has(const std::string& key) const {
-  return object_ != nullptr && !key.empty() && object_->contains(key);
+const json* ConfigReader::find(const std::string& key) const {
+  const json* found = stored(key);
+  return found == nullptr || found->is_null() ? nullptr : found;
+}
+
+bool ConfigReader::has(const std::string& key) const { return stored(key) != nullptr; }
+
+bool ConfigReader::meets(const ConfigCondition& condition) const {
+  const json* found = stored(condition.key);
+  if (found == nullptr || condition.values.empty()) return found != nullptr;
+  return std::find(condition.values.begin(), condition.values.end(), found->dump(-1, ' ', true)) !=
+         condition.values.end();
 }
 
 ConfigReader ConfigReader::object(const std::string& key) const {
@@ -41,6 +54,7 @@ ConfigReader ConfigReader::object(const std::string& key) const {
 }
 
 std::optional<std::int64_t> ConfigReader::number(const ConfigKey& key, std::int64_t least) const {
+  if (find(key.other_name) != nullptr) return number({key.other_name}, least);
   if (!has(key.name)) return key.fallback;
   const json* found = find(key.name);
   if (found == nullptr) return std::nullopt;

@@ -26,6 +26,7 @@ class ConfigReader {
   /// Null if the key is absent or null in the file.
   const nlohmann::json* find(const std::string& key) const;
   bool has(const std::string& key) const;  // true even if it is null
+  bool meets(const ConfigCondition& condition) const;
   ConfigReader object(const std::string& key) const;
   bool exists() const { return object_ != nullptr; }
 
@@ -41,6 +42,7 @@ class ConfigReader {
   std::vector<std::string> texts(const std::string& key) const;  // likewise
 
  private:
+  const nlohmann::json* stored(const std::string& key) const;
   std::optional<double> finite(const ConfigNumber& key, const char* expected,
                                bool (*accepts)(double)) const;
   [[noreturn]] void refuse_value(const std::string& key, const nlohmann::json& value,

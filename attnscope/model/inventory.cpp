@@ -95,6 +95,20 @@ std::vector<TensorRule> sites_of(const Architecture& architecture) {
       }
     }
   }
+  const ScoreRule& scores = architecture.scores;
+  add("sinks", scores.sinks);
+  if (scores.buckets) add("position_bias", scores.buckets->table);
+  if (scores.disentangled) {
+    const DisentangledRule& rule = *scores.disentangled;
+    add("distance_embedding", rule.table);
+    add("norm", rule.norm, ".*");
+    add_linear("distance_q", rule.query);
+    add_linear("distance_k", rule.key);
+  }
+  if (architecture.convolution) {
+    add_linear("convolution", architecture.convolution->tensor);
+    add("norm", architecture.convolution->norm, ".*");
+  }
   if (architecture.daisy) {
     add("scalars", architecture.daisy->scalars);
     add("value_embedding", architecture.daisy->value_tables);
@@ -118,9 +132,12 @@ std::string role_in_head(const Architecture& architecture, const std::string& na
     return "output_head";
   }
   if (contains(head.bias, name)) return "output_head.bias";
+  const auto is_before = [&](const std::string& dense, const std::string& norm) {
+    return !dense.empty() &&
+           (name == dense || contains(bias_names(dense), name) || name.starts_with(norm + "."));
+  };
   const bool before =
-      !head.dense.empty() && (name == head.dense || contains(bias_names(head.dense), name) ||
-                              name.starts_with(head.norm + "."));
+      is_before(head.dense, head.norm) || is_before(head.other_dense, head.other_norm);
   return before ? "output_head" : "";
 }
 

@@ -8,15 +8,21 @@ namespace attnscope {
 Architecture albert();
 Architecture arcee();
 Architecture bert();
+Architecture bloom();
+Architecture camembert();
 Architecture codegen();
 Architecture cohere();
 Architecture cohere2();
 Architecture daisy_gpt2();
+Architecture deberta_v2();
 Architecture distilbert();
 Architecture dots1();
+Architecture electra();
 Architecture ernie4_5();
 Architecture ernie4_5_moe();
+Architecture esm();
 Architecture exaone4();
+Architecture falcon();
 Architecture gemma();
 Architecture gemma2();
 Architecture gemma3();
@@ -39,7 +45,11 @@ Architecture minimax_m2();
 Architecture ministral3();
 Architecture mistral();
 Architecture mixtral();
+Architecture modernbert();
+Architecture mpnet();
+Architecture mpt();
 Architecture nemotron();
+Architecture nomic_bert();
 Architecture olmo();
 Architecture olmo2();
 Architecture olmo3();
@@ -59,21 +69,28 @@ Architecture seed_oss();
 Architecture smollm3();
 Architecture stablelm();
 Architecture starcoder2();
+Architecture xlm_roberta();
 
 const std::vector<Architecture>& known_architectures() {
   static const std::vector<Architecture> all = {
       albert(),
       arcee(),
       bert(),
+      bloom(),
+      camembert(),
       codegen(),
       cohere(),
       cohere2(),
       daisy_gpt2(),
+      deberta_v2(),
       distilbert(),
       dots1(),
+      electra(),
       ernie4_5(),
       ernie4_5_moe(),
+      esm(),
       exaone4(),
+      falcon(),
       gemma(),
       gemma2(),
       gemma3(),
@@ -96,7 +113,11 @@ const std::vector<Architecture>& known_architectures() {
       ministral3(),
       mistral(),
       mixtral(),
+      modernbert(),
+      mpnet(),
+      mpt(),
       nemotron(),
+      nomic_bert(),
       olmo(),
       olmo2(),
       olmo3(),
@@ -116,6 +137,7 @@ const std::vector<Architecture>& known_architectures() {
       smollm3(),
       stablelm(),
       starcoder2(),
+      xlm_roberta(),
   };
   return all;
 }

@@ -7,7 +7,9 @@
 #include <utility>
 
 #include "attnscope/core/text.h"
+#include "attnscope/core/wording.h"
 #include "attnscope/model/expert_config.h"
+#include "attnscope/model/score_config.h"
 
 namespace attnscope {
 namespace {
@@ -54,6 +56,7 @@ void set_norms(LayerSpec& layer, const NormRule& rule, const ConfigReader& confi
   }
   if (rule.bare_stream) layer.mlp_input = bare;
   if (layer.parallel && rule.shared_if_parallel) layer.mlp_input.reset();
+  layer.norms_replace_stream = config.flag(rule.replaces_stream);
 }
 
 double scale_of(const ScoreRule& rule, const ConfigReader& config, const Dimensions& dimensions,
@@ -137,16 +140,27 @@ void set_stream(ModelSpec& spec, const ConfigReader& config) {
   const Architecture& architecture = spec.architecture;
   const NormRule& norms = *architecture.norm;
   StreamSpec& stream = spec.stream;
-  stream.embedding = architecture.embedding;
-  stream.embedding_norm = norm_at(norms, config, stream.embedding.norm);
+  EmbeddingRule& embedding = stream.embedding;
+  embedding = architecture.embedding;
+  if (!config.flag(embedding.has_positions)) embedding.positions.clear();
+  if (config.number(embedding.type_count, /*least=*/0) == 0) embedding.types.clear();
+  if (!config.flag(embedding.has_norm)) embedding.norm.clear();
+  stream.embedding_norm = norm_at(norms, config, embedding.norm);
   const std::int64_t width = spec.dimensions.width;
-  stream.embedding_width = config.number(stream.embedding.width).value_or(width);
-  const bool projects = !stream.embedding.projection.empty();
+  stream.embedding_width = config.number(embedding.width).value_or(width);
+  const bool if_narrow = embedding.projects_tokens || embedding.projects_if_narrow;
   stream.has_projection =
-      projects && (!stream.embedding.projects_tokens || stream.embedding_width != width);
+      !embedding.projection.empty() && (!if_narrow || stream.embedding_width != width);
   stream.embedding_factor = stream.embedding.times_sqrt_width
                                 ? std::sqrt(static_cast<double>(width))
                                 : config.positive(architecture.multipliers.embedding).value_or(1);
+  if (config.flag(embedding.drops_masked)) {
+    stream.dropped_token = config.number(embedding.masked_token, /*least=*/0);
+    if (!stream.dropped_token && spec.not_run.empty()) {
+      spec.not_run = "'" + embedding.drops_masked.name + "' is true, and '" +
+                     embedding.masked_token.name + "' is not said";
+    }
+  }
   stream.padding_token = config.number(architecture.padding_token, /*least=*/0).value_or(0);
   if (config.flag(norms.first) && !config.flag(norms.without_last)) {
     stream.last_norm = norm_at(norms, config, norms.last);
@@ -156,9 +170,13 @@ void set_stream(ModelSpec& spec, const ConfigReader& config) {
 
 /// Why the file's kind of positions cannot be computed; empty where it can. Of older files of BERT:
 /// transformers 5 takes no notice of it, and runs the model with positions it was not trained with.
-std::string unknown_positions(const ConfigReader& config) {
-  const std::string kind = config.text("position_embedding_type");
-  if (kind.empty() || kind == "absolute") return "";
+std::string unknown_positions(const Architecture& architecture, const ConfigReader& config) {
+  constexpr const char* kKey = "position_embedding_type";
+  const std::string kind = config.text(kKey);
+  const auto& conditions = architecture.conditions;
+  const bool chosen_by_it = std::any_of(conditions.begin(), conditions.end(),
+                                        [](const auto& each) { return each.key == kKey; });
+  if (kind.empty() || kind == "absolute" || chosen_by_it) return "";
   return "position_embedding_type '" + printable(kind) + "' is not known";
 }
 
@@ -168,6 +186,25 @@ std::string set_activation(Activation& activation, const std::string& name) {
   if (!found) return "activation '" + printable(name) + "' is not known";
   activation = *found;
   return "";
+}
+
+/// Why the layer cannot be computed; empty where it can.
+std::string set_convolution(LayerSpec& layer, const Architecture& architecture,
+                            const ConfigReader& config) {
+  const ConvolutionRule& rule = *architecture.convolution;
+  const std::int64_t kernel = config.number(rule.kernel, /*least=*/0).value_or(0);
+  if (kernel == 0) return "";
+  const std::int64_t groups = config.number(rule.groups).value_or(1);
+  if (kernel % 2 == 0 || groups != 1) {
+    return "a convolution of " + std::to_string(kernel) + " tokens in " + counted(groups, "group") +
+           " is not known";
+  }
+  ConvolutionSpec& own = layer.convolution.emplace(
+      ConvolutionSpec{.kernel = kernel,
+                      .tensor = rule.tensor,
+                      .norm = norm_named(*architecture.norm, config, rule.norm)});
+  const std::string named = config.text(rule.activation_key);
+  return set_activation(own.activation, named.empty() ? rule.activation : named);
 }
 
 }  // namespace
@@ -194,9 +231,8 @@ void resolve_layers(ModelSpec& spec, const ConfigReader& config) {
   set_norms(common, *architecture.norm, config);
   spec.not_run = set_activation(common.activation, activation);
   if (spec.not_run.empty()) spec.not_run = unknown_mask(architecture, config);
-  if (spec.not_run.empty()) spec.not_run = unknown_positions(config);
+  if (spec.not_run.empty()) spec.not_run = unknown_positions(architecture, config);
   common.attention.soft_cap = config.positive(architecture.scores.soft_cap);
-  common.attention.clip = config.positive(architecture.clip);
   common.attention.temperature = temperature_of(architecture.scores.temperature, config);
   common.branch_factor = branch_factor(architecture.multipliers, config, layers);
   for (const BiasRule& rule : architecture.biases) {
@@ -212,8 +248,16 @@ void resolve_layers(ModelSpec& spec, const ConfigReader& config) {
     own.attention.mask = masks[at];
     own.attention.rope = ropes[at];
     if (spec.has_experts(layer)) own.experts = experts;
+    const std::string unknown =
+        set_score_biases(own.attention, architecture, config, spec.dimensions);
+    if (spec.not_run.empty()) spec.not_run = unknown;
+    if (layer == 0 && architecture.norm->not_in_first_layer) own.attention_input.reset();
   }
   if (architecture.daisy) set_daisy(spec.layers, *architecture.daisy);
+  if (architecture.convolution && !spec.layers.empty()) {
+    const std::string unknown = set_convolution(spec.layers.front(), architecture, config);
+    if (spec.not_run.empty()) spec.not_run = unknown;
+  }
 
   set_stream(spec, config);
   spec.head.rule = architecture.head;
@@ -222,8 +266,11 @@ void resolve_layers(ModelSpec& spec, const ConfigReader& config) {
     spec.head.norm = norm_named(*architecture.norm, config, "");
   }
   spec.head.activation = common.activation;
-  if (!architecture.head.activation.empty()) {
-    set_activation(spec.head.activation, architecture.head.activation);
+  std::string of_head = config.text(architecture.head.activation_key);
+  if (of_head.empty()) of_head = architecture.head.activation;
+  if (!of_head.empty()) {
+    const std::string unknown = set_activation(spec.head.activation, of_head);
+    if (spec.not_run.empty()) spec.not_run = unknown;
   }
   spec.head.soft_cap = config.positive(architecture.head.soft_cap);
   spec.head.factor = logits_factor(architecture.multipliers, config, spec.dimensions.width);

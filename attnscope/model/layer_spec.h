@@ -21,10 +21,11 @@ struct NormSpec {
   double epsilon = 0;
   double gain_offset = 0;  // the gain is this + the stored value
   std::string tensor;
-  bool biased = true;  // where norms of that kind may have a bias
+  bool biased = true;  // if of kind `layer`
 
   bool has_gain() const { return !tensor.empty(); }
   bool has_bias() const { return has_gain() && kind == NormKind::layer && biased; }
+  bool operator==(const NormSpec&) const = default;
 };
 
 /// One number of a tensor of one dimension, by its full name.
@@ -63,6 +64,20 @@ struct TemperatureSpec {
   std::int64_t period = 1;  // tokens
 };
 
+/// DisentangledRule, resolved.
+struct DisentangledSpec {
+  bool content_to_position = false, position_to_content = false;  // at least one of them
+  std::string table;                                              // (2 span or more, D)
+  std::optional<NormSpec> norm;
+  std::int64_t span = 0;     // row span is that of the query itself, span + n of keys n before it
+  std::int64_t buckets = 0;  // 0: rows are distances; else beyond half of them they are logarithms
+  std::int64_t distant = 0;  // tokens, in the outermost bucket
+  bool shared = false;       // queries and keys of distances are made as those of tokens
+  std::string query, key;    // else the weights that make them
+
+  bool operator==(const DisentangledSpec&) const = default;
+};
+
 struct AttentionSpec {
   std::optional<NormSpec> query_norm, key_norm, value_norm;
   HeadNormAxis norm_axis = HeadNormAxis::head;  // of queries and keys
@@ -74,6 +89,21 @@ struct AttentionSpec {
   MaskSpec mask;
   std::optional<TemperatureSpec> temperature;
   std::optional<ValueEmbeddingSpec> value_embedding;
+  std::optional<Alibi> alibi;  // at most one of these three is added to scores
+  std::optional<BucketBias> buckets;
+  std::optional<DisentangledSpec> disentangled;
+  std::string sinks;  // scores (H,) of a column without key and value; empty: none
+
+  /// Whether something is added to scores by the places of query and key.
+  bool biased_by_position() const { return alibi || buckets || disentangled; }
+};
+
+/// ConvolutionRule, of the layer that has it.
+struct ConvolutionSpec {
+  std::int64_t kernel = 1;  // odd; the token itself is its middle
+  std::string tensor;       // (D, D, kernel); its bias beside it
+  NormSpec norm;
+  Activation activation = Activation::linear;
 };
 
 /// One layer. With x the stream, an absent norm the identity:
@@ -85,12 +115,19 @@ struct LayerSpec {
   std::optional<NormSpec> attention_input, attention_output, attention_sum;
   std::optional<NormSpec> mlp_input, mlp_output, mlp_sum;
   bool parallel = false;
-  double branch_factor = 1;  // of what attention and MLP add to the stream
+  double branch_factor = 1;           // of what attention and MLP add to the stream
+  bool norms_replace_stream = false;  // attention and MLP are added to their normed inputs
   AttentionSpec attention;
   Activation activation = Activation::linear;  // of the MLP, which is gated if there is a `gate`
   std::vector<Role> biased;                    // projections that must have a bias
   std::optional<ExpertSpec> experts;           // none: the MLP is dense
   std::optional<LayerInputSpec> input;
+  std::optional<ConvolutionSpec> convolution;  // of the embedding, after all else
+
+  /// The last norm of what the layer gives; none where it gives a sum.
+  std::optional<NormSpec> output_norm() const {
+    return convolution ? std::optional(convolution->norm) : mlp_sum;
+  }
 };
 
 /// The stream before layer 0, and after the last layer.
@@ -101,6 +138,7 @@ struct StreamSpec {
   bool has_projection = false;       // E → D, and D → E at the end if the architecture has one
   std::int64_t padding_token = 0;    // used if positions are counted from it
   double embedding_factor = 1;       // of the tokens' rows
+  std::optional<std::int64_t> dropped_token;  // see EmbeddingRule::drops_masked
   std::optional<NormSpec> last_norm;
 };
 

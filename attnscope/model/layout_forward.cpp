@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "attnscope/model/bias_names.h"
+#include "attnscope/model/layout_scores.h"
 
 namespace attnscope {
 namespace {
@@ -40,7 +41,9 @@ NormRule parse_norms(LayoutFields fields) {
                  .heads_biased = fields.flag("heads_biased", true),
                  .after_rotation = fields.flag("after_rotation", false),
                  .bare_heads = fields.flag("bare_heads", false),
-                 .bare_stream = fields.flag("bare_stream", false)};
+                 .bare_stream = fields.flag("bare_stream", false),
+                 .not_in_first_layer = fields.flag("not_in_first_layer", false),
+                 .replaces_stream = {"", fields.flag("replaces_stream", false)}};
   fields.refuse_unknown();
   return norms;
 }
@@ -77,12 +80,12 @@ void parse_attention(LayoutFields fields, ModelSpec& spec, json& config) {
   spec.architecture.scores = {.scale = constant(fields.positive("scale")),
                               .by_layer = {"", fields.flag("by_layer", false)},
                               .soft_cap = constant(fields.positive("soft_cap"))};
-  spec.architecture.clip = constant(fields.positive("clip"));
   if (auto temperature = fields.object("temperature")) {
     spec.architecture.scores.temperature = {.growth = constant(temperature->positive("growth")),
                                             .period = {"", temperature->required_number("period")}};
     temperature->refuse_unknown();
   }
+  parse_layout_scores(fields, spec, config);
   if (const auto window = fields.object("window")) {
     spec.architecture.window = parse_window(*window, spec.dimensions.layers, config);
   }
@@ -146,6 +149,7 @@ void parse_embedding(LayoutFields& fields, Architecture& architecture) {
                .norm = own.text("norm"),
                .projection = own.text("projection"),
                .projects_tokens = own.flag("projects_tokens", false),
+               .norms_projected = own.flag("norms_projected", false),
                .width = {"", own.number("width")},
                .times_sqrt_width = own.flag("times_sqrt_width", false),
                .last_projection = own.text("last_projection")};
@@ -153,10 +157,24 @@ void parse_embedding(LayoutFields& fields, Architecture& architecture) {
     embedding.positions_after_padding = true;
     architecture.padding_token = {"", padding};
   }
+  if (const auto masked = own.number("dropped_token", /*least=*/0)) {
+    embedding.drops_masked = {"", true};
+    embedding.masked_token = {"", masked};
+  }
   if (embedding.width.fallback && embedding.projection.empty()) {
     own.fail("'width' is that of a 'projection'");
   }
   own.refuse_unknown();
+}
+
+ConvolutionRule parse_convolution(LayoutFields fields) {
+  ConvolutionRule rule{.kernel = {"", fields.required_number("kernel")},
+                       .groups = {"", 1},
+                       .tensor = fields.required_text("tensor"),
+                       .norm = fields.required_text("norm"),
+                       .activation = fields.required_text("activation")};
+  fields.refuse_unknown();
+  return rule;
 }
 
 void parse_head(LayoutFields& fields, HeadRule& head) {
@@ -226,6 +244,9 @@ json parse_layout_forward(LayoutFields& fields, ModelSpec& spec) {
                                 .logits = constant(multipliers->positive("logits"))};
     multipliers->refuse_unknown();
   }
+  if (const auto convolution = fields.object("convolution")) {
+    architecture.convolution = parse_convolution(*convolution);
+  }
   architecture.activation = fields.text("activation");
   architecture.parallel = {"", fields.flag("parallel", false)};
   if (std::vector<Role> biased = fields.roles("biases"); !biased.empty()) {
@@ -233,8 +254,8 @@ json parse_layout_forward(LayoutFields& fields, ModelSpec& spec) {
   }
   architecture.has_mlp = fields.flag("mlp", true);
   if (!architecture.norm) {
-    for (const char* key :
-         {"attention", "rope", "multipliers", "activation", "parallel", "biases", "mlp"}) {
+    for (const char* key : {"attention", "rope", "multipliers", "convolution", "activation",
+                            "parallel", "biases", "mlp"}) {
       if (fields.find(key) != nullptr) {
         fields.fail("'" + std::string(key) + "' means nothing without 'norms'");
       }

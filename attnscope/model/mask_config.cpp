@@ -140,6 +140,9 @@ std::vector<bool> windowed_layers(const Architecture& architecture, const Config
     if (rule.layers == WindowedLayers::but_every) {
       is_windowed = number == 0 || (layer + 1) % number != 0;
     }
+    if (rule.layers == WindowedLayers::but_first_of) {
+      is_windowed = number == 0 || layer % number != 0;
+    }
     windowed[static_cast<std::size_t>(layer)] = is_windowed;
   }
   return windowed;

@@ -322,7 +322,7 @@ InputNorm Model::input_norm(std::int64_t layer) const {
   std::int64_t of_layer = layer;
   if (!norm && layer > 0) {
     of_layer = layer - 1;
-    norm = spec_of(of_layer).mlp_sum;
+    norm = spec_of(of_layer).output_norm();
   } else if (!norm && !spec_.stream.has_projection) {
     norm = spec_.stream.embedding_norm;
   }

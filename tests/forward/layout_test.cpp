@@ -45,14 +45,23 @@ std::vector<float> running_outputs(const Model& model) {
 TEST(ForwardLayout, RunsAsWithConfigJson) {
   const struct {
     const char *layout, *name, *config;
-  } cases[] = {{"llama", "llama", "config.yarn.json"},
-               {"gpt2", "gpt2", "config.json"},
-               {"bert", "bert", "config.json"},
-               {"gemma2", "gemma2", "config.json"},
-               {"dots1", "dots1", "config.json"},
-               {"phimoe", "phimoe", "config.longrope.json"},
-               {"qwen2_moe", "qwen2_moe-dense", "config.json"},
-               {"qwen2_moe-stacked", "qwen2_moe-stacked", "config.json"}};
+  } cases[] = {
+      {"llama", "llama", "config.yarn.json"},
+      {"gpt2", "gpt2", "config.json"},
+      {"bert", "bert", "config.json"},
+      {"gemma2", "gemma2", "config.json"},
+      {"dots1", "dots1", "config.json"},
+      {"phimoe", "phimoe", "config.longrope.json"},
+      {"qwen2_moe", "qwen2_moe-dense", "config.json"},
+      {"qwen2_moe-stacked", "qwen2_moe-stacked", "config.json"},
+      {"bloom", "bloom", "config.residual-of-norm.json"},
+      {"mpt", "mpt", "config.clip.json"},
+      {"falcon-rw", "falcon-rw", "config.json"},
+      {"mpnet", "mpnet", "config.json"},
+      {"deberta-v2-convolved", "deberta-v2-convolved", "config.json"},
+      {"deberta-v2-own-projections", "deberta-v2-own-projections", "config.json"},
+      {"esm-absolute", "esm-absolute", "config.json"},
+  };
   for (const auto& [layout, name, config] : cases) {
     SCOPED_TRACE(layout);
     const fs::path folder = kLayoutData / "forward" / name;

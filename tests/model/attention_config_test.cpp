@@ -46,6 +46,7 @@ TEST(AttentionConfig, ScalesAndCapsScores) {
     double expected = 1 / std::sqrt(head_dim);
     if (type == "gpt_neo" || type.starts_with("granite")) expected = 1;
     if (type == "daisy_gpt2") expected = 0.12;
+    if (type == "mpt") expected = 1 / std::sqrt(512.0);  // d_model is not said
     if (type.starts_with("gemma")) expected = 1 / 16.0;
     EXPECT_EQ(scales_of(spec_of(type)), std::vector(3, expected));
     const auto cap = spec_of(type).layers[0].attention.soft_cap;

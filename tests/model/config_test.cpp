@@ -170,12 +170,15 @@ TEST(Config, AnOutputHeadIsTiedAsTransformersTiesIt) {
     config[key] = value;
   }
   const std::map<std::string, bool> expected = {
-      {"albert", true},   {"bert", true},      {"daisy_gpt2", false}, {"distilbert", true},
-      {"gemma", true},    {"gemma2", true},    {"gemma3", true},      {"gpt2", true},
-      {"gpt_neo", true},  {"gpt_neox", false}, {"llama", false},      {"mistral", false},
-      {"opt", true},      {"phi", false},      {"phi3", false},       {"qwen2", false},
-      {"qwen3", false},   {"roberta", true},   {"dots1", false},      {"glm4_moe", false},
-      {"mixtral", false}, {"phimoe", false},   {"qwen2_moe", false},  {"qwen3_moe", false},
+      {"albert", true},     {"bert", true},        {"daisy_gpt2", false}, {"distilbert", true},
+      {"gemma", true},      {"gemma2", true},      {"gemma3", true},      {"gpt2", true},
+      {"gpt_neo", true},    {"gpt_neox", false},   {"llama", false},      {"mistral", false},
+      {"opt", true},        {"phi", false},        {"phi3", false},       {"qwen2", false},
+      {"qwen3", false},     {"roberta", true},     {"dots1", false},      {"glm4_moe", false},
+      {"mixtral", false},   {"phimoe", false},     {"qwen2_moe", false},  {"qwen3_moe", false},
+      {"bloom", true},      {"camembert", true},   {"electra", true},     {"esm", true},
+      {"falcon", true},     {"mpnet", true},       {"mpt", true},         {"nomic_bert", true},
+      {"modernbert", true}, {"xlm-roberta", true}, {"deberta-v2", true},
   };
   std::map<std::string, bool> got;
   config["rotary_dim"] = 4;

@@ -63,12 +63,15 @@ TEST(LayerConfig, EveryArchitectureDescribesItsForwardPass) {
 
 TEST(LayerConfig, NormsStandWhereTheFamilyHasThem) {
   const std::map<std::string, std::string> expected = {
-      {"albert", "36"},   {"bert", "36"},      {"daisy_gpt2", "4h"}, {"distilbert", "36"},
-      {"gemma", "14f"},   {"gemma2", "1245f"}, {"gpt2", "14f"},      {"gemma3_text", "1245fh"},
-      {"gpt_neo", "14f"}, {"gpt_neox", "14f"}, {"llama", "14f"},     {"mistral", "14f"},
-      {"opt", "14f"},     {"phi", "1f"},       {"phi3", "14f"},      {"qwen2", "14f"},
-      {"qwen3", "14fh"},  {"roberta", "36"},   {"dots1", "14fh"},    {"glm4_moe", "14f"},
-      {"mixtral", "14f"}, {"phimoe", "14f"},   {"qwen2_moe", "14f"}, {"qwen3_moe", "14fh"},
+      {"albert", "36"},     {"bert", "36"},        {"daisy_gpt2", "4h"}, {"distilbert", "36"},
+      {"gemma", "14f"},     {"gemma2", "1245f"},   {"gpt2", "14f"},      {"gemma3_text", "1245fh"},
+      {"gpt_neo", "14f"},   {"gpt_neox", "14f"},   {"llama", "14f"},     {"mistral", "14f"},
+      {"opt", "14f"},       {"phi", "1f"},         {"phi3", "14f"},      {"qwen2", "14f"},
+      {"qwen3", "14fh"},    {"roberta", "36"},     {"dots1", "14fh"},    {"glm4_moe", "14f"},
+      {"mixtral", "14f"},   {"phimoe", "14f"},     {"qwen2_moe", "14f"}, {"qwen3_moe", "14fh"},
+      {"bloom", "14f"},     {"camembert", "36"},   {"electra", "36"},    {"esm", "14f"},
+      {"falcon", "1f"},     {"mpnet", "36"},       {"mpt", "14f"},       {"nomic_bert", "36"},
+      {"modernbert", "4f"}, {"xlm-roberta", "36"}, {"deberta-v2", "36"},
   };
   std::map<std::string, std::string> got;
   for (const auto& [type, places] : expected) got[type] = places_of(spec_of(type));
@@ -97,7 +100,7 @@ TEST(LayerConfig, NormsAreOfTheFamilysKind) {
     EXPECT_EQ(norm.kind, rms ? NormKind::rms : NormKind::layer);
     EXPECT_EQ(norm.gain_offset, type.starts_with("gemma") ? 1 : 0);
     EXPECT_EQ(norm.has_gain(), type != "daisy_gpt2");
-    EXPECT_EQ(norm.has_bias(), !rms);
+    EXPECT_EQ(norm.has_bias(), !rms && type != "mpt" && type != "modernbert");
   }
   const ModelSpec gemma3 = spec_of("gemma3_text");
   EXPECT_EQ(gemma3.layers[1].attention.query_norm->gain_offset, 1);
@@ -114,18 +117,24 @@ TEST(LayerConfig, ReadsEpsilonByTheFamilysKey) {
     const char *type, *key;
     double standard;
   } cases[] = {
-      {"bert", "layer_norm_eps", 1e-12},    {"roberta", "layer_norm_eps", 1e-12},
-      {"albert", "layer_norm_eps", 1e-12},  {"distilbert", nullptr, 1e-12},
-      {"gpt2", "layer_norm_epsilon", 1e-5}, {"gpt_neo", "layer_norm_epsilon", 1e-5},
-      {"gpt_neox", "layer_norm_eps", 1e-5}, {"opt", nullptr, 1e-5},
-      {"phi", "layer_norm_eps", 1e-5},      {"llama", "rms_norm_eps", 1e-6},
-      {"mistral", "rms_norm_eps", 1e-6},    {"qwen2", "rms_norm_eps", 1e-6},
-      {"qwen3", "rms_norm_eps", 1e-6},      {"gemma", "rms_norm_eps", 1e-6},
-      {"gemma2", "rms_norm_eps", 1e-6},     {"gemma3_text", "rms_norm_eps", 1e-6},
-      {"mixtral", "rms_norm_eps", 1e-5},    {"phimoe", "rms_norm_eps", 1e-5},
-      {"qwen2_moe", "rms_norm_eps", 1e-6},  {"qwen3_moe", "rms_norm_eps", 1e-6},
-      {"dots1", "rms_norm_eps", 1e-6},      {"glm4_moe", "rms_norm_eps", 1e-5},
-      {"phi3", "rms_norm_eps", 1e-5},       {"daisy_gpt2", nullptr, 1.1920929e-07},
+      {"bert", "layer_norm_eps", 1e-12},       {"roberta", "layer_norm_eps", 1e-12},
+      {"albert", "layer_norm_eps", 1e-12},     {"distilbert", nullptr, 1e-12},
+      {"gpt2", "layer_norm_epsilon", 1e-5},    {"gpt_neo", "layer_norm_epsilon", 1e-5},
+      {"gpt_neox", "layer_norm_eps", 1e-5},    {"opt", nullptr, 1e-5},
+      {"phi", "layer_norm_eps", 1e-5},         {"llama", "rms_norm_eps", 1e-6},
+      {"mistral", "rms_norm_eps", 1e-6},       {"qwen2", "rms_norm_eps", 1e-6},
+      {"qwen3", "rms_norm_eps", 1e-6},         {"gemma", "rms_norm_eps", 1e-6},
+      {"gemma2", "rms_norm_eps", 1e-6},        {"gemma3_text", "rms_norm_eps", 1e-6},
+      {"mixtral", "rms_norm_eps", 1e-5},       {"phimoe", "rms_norm_eps", 1e-5},
+      {"qwen2_moe", "rms_norm_eps", 1e-6},     {"qwen3_moe", "rms_norm_eps", 1e-6},
+      {"dots1", "rms_norm_eps", 1e-6},         {"glm4_moe", "rms_norm_eps", 1e-5},
+      {"phi3", "rms_norm_eps", 1e-5},          {"daisy_gpt2", nullptr, 1.1920929e-07},
+      {"bloom", "layer_norm_epsilon", 1e-5},   {"falcon", "layer_norm_epsilon", 1e-5},
+      {"mpt", "layer_norm_epsilon", 1e-5},     {"mpnet", "layer_norm_eps", 1e-12},
+      {"esm", "layer_norm_eps", 1e-12},        {"electra", "layer_norm_eps", 1e-12},
+      {"camembert", "layer_norm_eps", 1e-12},  {"xlm-roberta", "layer_norm_eps", 1e-12},
+      {"nomic_bert", "layer_norm_eps", 1e-12}, {"modernbert", "norm_eps", 1e-5},
+      {"deberta-v2", "layer_norm_eps", 1e-7},
   };
   for (const auto& row : cases) {
     const char *type = row.type, *key = row.key;  // lambdas cannot hold bindings
@@ -146,12 +155,41 @@ TEST(LayerConfig, ReadsEpsilonByTheFamilysKey) {
 
 TEST(LayerConfig, KnowsWhichProjectionsHaveBiases) {
   const std::map<std::string, std::string> expected = {
-      {"albert", "qkvoud"}, {"bert", "qkvoud"},     {"daisy_gpt2", ""},   {"distilbert", "qkvoud"},
-      {"gemma", ""},        {"gemma2", ""},         {"gemma3_text", ""},  {"gpt2", "qkvoud"},
-      {"gpt_neo", "oud"},   {"gpt_neox", "udqkvo"}, {"llama", ""},        {"mistral", ""},
-      {"opt", "qkvoud"},    {"phi", "qkvoud"},      {"phi3", ""},         {"qwen2", "qkv"},
-      {"qwen3", ""},        {"roberta", "qkvoud"},  {"dots1", ""},        {"glm4_moe", ""},
-      {"mixtral", ""},      {"phimoe", ""},         {"qwen2_moe", "qkv"}, {"qwen3_moe", ""},
+      {"albert", "qkvoud"},
+      {"bert", "qkvoud"},
+      {"daisy_gpt2", ""},
+      {"distilbert", "qkvoud"},
+      {"gemma", ""},
+      {"gemma2", ""},
+      {"gemma3_text", ""},
+      {"gpt2", "qkvoud"},
+      {"gpt_neo", "oud"},
+      {"gpt_neox", "udqkvo"},
+      {"llama", ""},
+      {"mistral", ""},
+      {"opt", "qkvoud"},
+      {"phi", "qkvoud"},
+      {"phi3", ""},
+      {"qwen2", "qkv"},
+      {"qwen3", ""},
+      {"roberta", "qkvoud"},
+      {"dots1", ""},
+      {"glm4_moe", ""},
+      {"mixtral", ""},
+      {"phimoe", ""},
+      {"qwen2_moe", "qkv"},
+      {"qwen3_moe", ""},
+      {"bloom", "qkvoud"},
+      {"camembert", "qkvoud"},
+      {"electra", "qkvoud"},
+      {"esm", "qkvoud"},
+      {"falcon", ""},
+      {"mpnet", "qkvoud"},
+      {"mpt", ""},
+      {"nomic_bert", ""},
+      {"modernbert", ""},
+      {"xlm-roberta", "qkvoud"},
+      {"deberta-v2", "qkvoud"},
   };
   std::map<std::string, std::string> got;
   for (const auto& [type, roles] : expected) got[type] = biased(spec_of(type));
@@ -170,6 +208,8 @@ TEST(LayerConfig, KnowsWhichProjectionsHaveBiases) {
   EXPECT_EQ(biased(spec_of("qwen2_moe", {{"qkv_bias", false}})), "");
   EXPECT_EQ(biased(spec_of("gpt_neox", {{"attention_bias", false}})), "ud");
   EXPECT_EQ(biased(spec_of("opt", {{"enable_bias", false}})), "");
+  EXPECT_EQ(biased(spec_of("falcon", {{"bias", true}})), "qkvoud");
+  EXPECT_EQ(biased(spec_of("modernbert", all)), "qkvogud");
 }
 
 TEST(LayerConfig, ActivationsFallBackToTheFamilys) {
@@ -199,6 +239,17 @@ TEST(LayerConfig, ActivationsFallBackToTheFamilys) {
       {"qwen2_moe", silu},
       {"qwen3_moe", silu},
       {"roberta", gelu},
+      {"bloom", gelu_tanh},
+      {"camembert", gelu},
+      {"electra", gelu},
+      {"esm", gelu},
+      {"falcon", gelu},
+      {"mpnet", gelu},
+      {"mpt", gelu},
+      {"nomic_bert", silu},
+      {"modernbert", gelu},
+      {"xlm-roberta", gelu},
+      {"deberta-v2", gelu},
   };
   std::map<std::string, Activation> got;
   for (const auto& [type, activation] : expected) got[type] = spec_of(type).layers[0].activation;

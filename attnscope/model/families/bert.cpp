@@ -1,4 +1,5 @@
 // BERT and RoBERTa: encoders with one Linear per projection; they differ in prefix and head.
+// XLM-RoBERTa and CamemBERT are RoBERTas.
 // Source: huggingface/transformers, models/bert/modeling_bert.py, BertSelfAttention;
 // models/roberta/modeling_roberta.py.
 #include "attnscope/model/architecture.h"
@@ -64,6 +65,22 @@ Architecture roberta() {
                        .activation = "gelu"};  // whatever the MLP's is
   architecture.head_marker = "lm_head.*";
   architecture.repeated = {{"lm_head.decoder.bias", "lm_head.bias"}};
+  return architecture;
+}
+
+Architecture xlm_roberta() {
+  Architecture architecture = roberta();
+  architecture.name = "xlm-roberta";
+  architecture.model_types = {"xlm-roberta"};
+  architecture.class_families = {"XLMRoberta"};
+  return architecture;
+}
+
+Architecture camembert() {
+  Architecture architecture = roberta();
+  architecture.name = "camembert";
+  architecture.model_types = {"camembert"};
+  architecture.class_families = {"Camembert"};
   return architecture;
 }
 

@@ -11,7 +11,7 @@ Architecture olmo() {
   architecture.norm->kind = NormKind::layer;
   architecture.norm->epsilon = {"", 1e-5};
   architecture.norm->affine = {"", false};
-  architecture.clip = {"clip_qkv"};
+  architecture.scores.clip = {"clip_qkv"};
   return architecture;
 }
 
@@ -20,7 +20,7 @@ Architecture olmoe() {
   Architecture architecture = like_llama("olmoe", "Olmoe");
   architecture.norm->epsilon.fallback = 1e-5;
   norm_heads(architecture, HeadNormAxis::all_heads);
-  architecture.clip = {"clip_qkv"};
+  architecture.scores.clip = {"clip_qkv"};
   remove_mlp(architecture);
   architecture.weights.push_back({Role::router, place + ".gate.weight"});
   architecture.experts =

@@ -1,0 +1,62 @@
+// DeBERTa v2 and v3: BERT's layers whose scores also compare tokens with distances.
+// Source: huggingface/transformers, models/deberta_v2/modeling_deberta_v2.py.
+#include "attnscope/model/architecture.h"
+
+namespace attnscope {
+
+Architecture bert();
+
+Architecture deberta_v2() {
+  using enum Role;
+  Architecture architecture = bert();
+  architecture.name = "deberta-v2";
+  architecture.model_types = {"deberta-v2"};
+  architecture.class_families = {"DebertaV2"};
+  architecture.keys.head_dim = {"attention_head_size"};
+  architecture.keys.context.fallback = 512;
+  architecture.prefixes = {"deberta.", ""};
+  const std::string attention = "encoder.layer.{layer}.attention.self.";
+  for (WeightRule& rule : architecture.weights) {
+    if (rule.role == query) rule.tensor = attention + "query_proj.weight";
+    if (rule.role == key) rule.tensor = attention + "key_proj.weight";
+    if (rule.role == value) rule.tensor = attention + "value_proj.weight";
+  }
+  EmbeddingRule& embedding = architecture.embedding;
+  embedding.has_positions = {"position_biased_input", true};
+  embedding.type_count = {"type_vocab_size", 0};
+  embedding.projection = "embeddings.embed_proj.weight";
+  embedding.projects_if_narrow = true;
+  embedding.norms_projected = true;
+  embedding.width = {"embedding_size"};
+  architecture.norm->epsilon.fallback = 1e-7;
+  architecture.scores.disentangled = DisentangledRule{.enabled = {"relative_attention"},
+                                                      .kinds_key = "pos_att_type",
+                                                      .table = "encoder.rel_embeddings.weight",
+                                                      .norm = "encoder.LayerNorm",
+                                                      .norm_key = "norm_rel_ebd",
+                                                      .buckets = {"position_buckets"},
+                                                      .distant = {"max_relative_positions"},
+                                                      .shared = {"share_att_key"},
+                                                      .query = attention + "pos_query_proj.weight",
+                                                      .key = attention + "pos_key_proj.weight"};
+  architecture.convolution = ConvolutionRule{.kernel = {"conv_kernel_size", 0},
+                                             .groups = {"conv_groups", 1},
+                                             .tensor = "encoder.conv.conv.weight",
+                                             .norm = "encoder.conv.LayerNorm",
+                                             .activation_key = "conv_act",
+                                             .activation = "tanh"};
+  architecture.head = {.weight = {"cls.predictions.decoder.weight"},
+                       .bias = {"cls.predictions.decoder.bias", "cls.predictions.bias",
+                                "lm_predictions.lm_head.bias"},
+                       .needs_bias = true,
+                       .dense = "cls.predictions.transform.dense.weight",
+                       .norm = "cls.predictions.transform.LayerNorm",
+                       // Of v3, whatever its config says of `legacy`.
+                       .other_dense = "lm_predictions.lm_head.dense.weight",
+                       .other_norm = "lm_predictions.lm_head.LayerNorm"};
+  architecture.head_marker = "*predictions.*";
+  architecture.causal = {"", false};
+  return architecture;
+}
+
+}  // namespace attnscope

@@ -1,0 +1,64 @@
+// ModernBERT: an encoder of pre-norm layers without biases, gated MLPs, and rotary positions of two
+// bases: most layers see a window.
+// Source: huggingface/transformers, models/modernbert/modeling_modernbert.py.
+#include "attnscope/model/architecture.h"
+
+namespace attnscope {
+
+Architecture modernbert() {
+  using enum Role;
+  using enum Storage;
+  const std::string fused = "layers.{layer}.attn.Wqkv.weight";
+  const std::string wi = "layers.{layer}.mlp.Wi.weight";
+  const std::vector<Role> qkv = {query, key, value};
+  return {
+      .name = "modernbert",
+      .model_types = {"modernbert"},
+      .class_families = {"ModernBert"},
+      .keys = {.layers = {"num_hidden_layers", 22},
+               .heads = {"num_attention_heads", 12},
+               .width = {"hidden_size", 768},
+               .mlp_width = {"intermediate_size", 1152},
+               .context = {"max_position_embeddings", 8192}},
+      .prefixes = {"model.", ""},
+      .weights =
+          {
+              {query, fused, out_by_in, qkv},
+              {key, fused, out_by_in, qkv},
+              {value, fused, out_by_in, qkv},
+              {output, "layers.{layer}.attn.Wo.weight"},
+              {gate, wi, out_by_in, {gate, up}},
+              {up, wi, out_by_in, {gate, up}},
+              {down, "layers.{layer}.mlp.Wo.weight"},
+          },
+      .biases = {{{query, key, value, output}, {"attention_bias"}},
+                 {{gate, up, down}, {"mlp_bias"}}},
+      .embedding = {.tokens = "embeddings.tok_embeddings.weight", .norm = "embeddings.norm"},
+      .norm = NormRule{.epsilon = {"norm_eps", 1e-5},
+                       .biased = {"norm_bias"},
+                       .attention_input = "layers.{layer}.attn_norm",
+                       .mlp_input = "layers.{layer}.mlp_norm",
+                       .last = "final_norm",
+                       .not_in_first_layer = true},
+      .window = WindowRule{.size = {"local_attention", 128},
+                           .layers = WindowedLayers::but_first_of,
+                           .number = {"global_attn_every_n_layers", 3},
+                           .reads_layer_types = true},
+      .rope = RopeRule{.theta_key = "global_rope_theta",
+                       .theta = 160000,
+                       .local_theta_key = "local_rope_theta"},
+      .activation_key = "hidden_activation",
+      .activation = "gelu",
+      .head = {.weight = {"decoder.weight"},
+               .bias = {"decoder.bias"},
+               .dense = "head.dense.weight",
+               .norm = "head.norm",
+               .activation_key = "classifier_activation",
+               .activation = "gelu"},
+      .head_marker = "decoder.*",
+      .causal = {"", false},
+      .buffers = {"*.rotary_emb.inv_freq"},
+  };
+}
+
+}  // namespace attnscope
