@@ -1,6 +1,7 @@
 // A layout file can say of a forward pass all that config.json and attnscope's own descriptions do.
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -114,6 +115,81 @@ TEST(ForwardLayout, RunsLayersWithoutAnMlp) {
                       "my/layout.json: describes no MLP (say \"mlp\": false");
   layout["mlp"] = false;
   EXPECT_TRUE(running_outputs(open()) == running_outputs(zeros)) << "they differ";
+}
+
+/// Of tests/data/forward/llama, with a sink for each of its 4 heads in both layers.
+std::string with_sinks(const test::TempFolder& folder, const std::vector<float>& sinks) {
+  const Checkpoint whole = Checkpoint::open(kLayoutData / "forward/llama/model.safetensors");
+  std::vector<test::TensorToWrite> tensors;
+  for (const CheckpointTensor& tensor : whole.tensors()) {
+    tensors.push_back({tensor.name, "BF16", tensor.view.shape,
+                       std::string(reinterpret_cast<const char*>(tensor.view.bytes.data()),
+                                   tensor.view.bytes.size())});
+  }
+  const std::string bytes(reinterpret_cast<const char*>(sinks.data()),
+                          sinks.size() * sizeof(float));
+  for (const char* layer : {"0", "1"}) {
+    tensors.push_back(
+        {std::string("model.layers.") + layer + ".sinks", "F32", {std::ssize(sinks)}, bytes});
+  }
+  return folder.write("model.safetensors", test::safetensors_bytes(tensors)).string();
+}
+
+/// The maps of layer 0: of each head (T, T), one after the other.
+std::vector<float> first_maps(const Model& model, const TokenIds& text) {
+  const ForwardPass pass(model, /*copy_weights=*/true, {});
+  std::vector<float> out;
+  const ForwardObserver observer{.on_maps =
+                                     [&](const LayerMaps& layer) {
+                                       for (const MatrixView<const float>& map : layer.maps) {
+                                         out.insert(out.end(), map.data,
+                                                    map.data + map.rows * map.cols);
+                                       }
+                                     },
+                                 .end_after_maps_of = 0};
+  pass.run(std::span(&text, 1), observer, {});
+  return out;
+}
+
+TEST(ForwardLayout, SinksTakeTheirPartOfEveryQuery) {
+  const TokenIds text = {3, 1, 4, 1, 5, 9};
+  const auto tokens = text.size();
+  json layout = json::parse(read_text_file(kLayoutData / "layouts/llama.json", 100'000));
+  const auto spec = [&] { return parse_layout(layout.dump(), "my/layout.json"); };
+  const fs::path plain_file = kLayoutData / "forward/llama/model.safetensors";
+  const std::vector<float> plain = first_maps(Model(Checkpoint::open(plain_file), spec()), text);
+  layout["attention"]["sinks"] = "layers.{layer}.sinks";
+  const std::vector<float> low = {2, 3, 3.5F, 4}, high = {4, 4, 4, 4};
+  const test::TempFolder folder, other;
+  const Model of_low(Checkpoint::open(with_sinks(folder, low)), spec());
+  const Model of_high(Checkpoint::open(with_sinks(other, high)), spec());
+  const std::vector<float> maps = first_maps(of_low, text), others = first_maps(of_high, text);
+  ASSERT_EQ(plain.size(), 4 * tokens * tokens);
+  for (std::size_t row = 0; row < 4 * tokens; ++row) {
+    double sum = 0, other_sum = 0;
+    for (std::size_t key = 0; key < tokens; ++key) {
+      sum += static_cast<double>(maps[row * tokens + key]);
+      other_sum += static_cast<double>(others[row * tokens + key]);
+    }
+    EXPECT_LT(sum, 1 - 1e-5);
+    // With Z the sum of the others' exponentials, e^sink / Z = 1 / sum − 1. Sums err by 5e-7.
+    const std::size_t head = row / tokens;
+    const double ratio = std::exp(static_cast<double>(high[head]) - static_cast<double>(low[head]));
+    const double error = 5e-7 * (1 / (1 - sum) + 1 / (1 - other_sum));
+    EXPECT_NEAR((1 / other_sum - 1) / (1 / sum - 1), ratio, ratio * error);
+    for (std::size_t key = 0; key < tokens; ++key) {
+      EXPECT_NEAR(static_cast<double>(maps[row * tokens + key]) / sum,
+                  static_cast<double>(plain[row * tokens + key]), 1e-6);
+    }
+  }
+  EXPECT_ERROR_SAYING(ErrorKind::format,
+                      ForwardPass(Model(Checkpoint::open(plain_file), spec()), true, {}),
+                      "'model.layers.0.sinks' is missing");
+  const test::TempFolder third;
+  EXPECT_ERROR_SAYING(
+      ErrorKind::format,
+      ForwardPass(Model(Checkpoint::open(with_sinks(third, {1, 2})), spec()), true, {}),
+      "'model.layers.0.sinks'", "[2]", "[4]");
 }
 
 TEST(ForwardLayout, AHeadThatIsNamedMustBeThere) {
