@@ -55,7 +55,8 @@ SIZE_LIMIT = 24_000_000
 # Variants of texts that are written, too: where a longer text turns the keys of earlier tokens otherwise, and with windows.
 ROUTED = 200  # tokens
 GENERATES = {("llama", "dynamic"), ("gpt_neox", "dynamic"), ("phi3", "longrope"), ("phi3", "longrope-su"),
-             ("phi3", "longrope-share"), ("mistral", "window-8"), ("gemma3", ""), ("bloom", ""), ("mpt", ""), ("falcon-rw", "")}
+             ("phi3", "longrope-share"), ("mistral", "window-8"), ("gemma3", ""), ("bloom", ""), ("mpt", ""), ("falcon-rw", ""),
+             ("minicpm3", "")}
 PROMPT, WRITTEN = 6, 24  # tokens
 WITHOUT_MAPS = 1e-4
 FLOAT32_ERROR = 5e-6  # of the largest value: what float32 itself may err by, where tests allow 2e-5

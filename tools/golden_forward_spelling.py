@@ -76,6 +76,8 @@ DEFAULTS |= {
     "seed_oss": {"hidden_act": "silu", "attention_bias": True, "attention_out_bias": False, "mlp_bias": False} | RMS_6,
     "helium": LLAMA_LIKE | {"rms_norm_eps": 1e-8}, "arcee": {"hidden_act": "relu2", "mlp_bias": False, "attention_bias": False} | RMS_5,
     "ernie4_5": {"hidden_act": "silu", "use_bias": False} | RMS_5, "hunyuan_v1_dense": LLAMA_LIKE | RMS_5,
+    "minicpm3": LLAMA_LIKE | RMS_5, "deepseek_v2": LLAMA_LIKE | RMS_6,
+    "deepseek_v3": {"hidden_act": "silu", "attention_bias": False, "rope_interleave": True} | RMS_6,
 }
 # Keys of some families that files once gave other names.
 RENAMED = {
@@ -87,7 +89,7 @@ THETAS = {"nomic_bert": 1e3, "smollm3": 2e6, "cohere": 5e5, "helium": 1e5, "erni
 SHARES = {"glm4_moe": 0.5, "gpt_neox": 0.25, "phi": 0.5, "glm": 0.5, "glm4": 0.5, "nemotron": 0.5, "stablelm": 0.25, "phi3": 1.0}
 UNTIED = {"gpt_neox", "phi", "llama", "mistral", "qwen2", "qwen3", "phi3", "olmo", "olmo2", "granite", "glm", "glm4", "stablelm",
           "nemotron", "seed_oss", "helium", "arcee", "hunyuan_v1_dense", "mixtral", "phimoe", "qwen2_moe",
-          "qwen3_moe", "dots1", "glm4_moe"}
+          "qwen3_moe", "dots1", "glm4_moe", "deepseek_v2", "deepseek_v3"}
 # Of no meaning to the forward pass, or newer than the old spelling.
 DROPPED = {"dtype", "rope_parameters", "transformers_version", "layer_types", "_sliding_window_pattern", "use_cache",
            "initializer_range", "attention_layers", "classifier_dropout", "pretraining_tp", "is_decoder",

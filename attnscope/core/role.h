@@ -14,6 +14,8 @@ namespace attnscope {
 /// Projections as stored, the two circuits that are products of projections, and W_K stacked on
 /// W_V. Of a mixture of experts, `gate`, `up` and `down` are one expert's; `router` gives each
 /// expert its score, and the shared matrices are those of the experts that every token passes.
+/// Multi-head latent attention stores other matrices in place of W_Q, W_K and W_V: from the stream
+/// down to narrow latents, and from these up to heads.
 enum class Role {
   query,
   key,
@@ -26,19 +28,24 @@ enum class Role {
   shared_gate,
   shared_up,
   shared_down,
+  query_down,  // to the queries' latent
+  query_up,
+  kv_down,  // to the latent of keys and values; then the rows of the key that all heads share
+  kv_up,
   qk,
   ov,
   kv
 };
 
-inline constexpr std::array<std::string_view, 14> kRoleNames = {
-    "q",      "k",           "v",         "o",           "gate", "up", "down",
-    "router", "shared_gate", "shared_up", "shared_down", "qk",   "ov", "kv"};
+inline constexpr std::array<std::string_view, 18> kRoleNames = {
+    "q",         "k",           "v",   "o",   "gate", "up",   "down", "router", "shared_gate",
+    "shared_up", "shared_down", "q_a", "q_b", "kv_a", "kv_b", "qk",   "ov",     "kv"};
 
 /// In the order of Role.
 inline constexpr std::array kProjections = {
-    Role::query, Role::key,    Role::value,       Role::output,    Role::gate,       Role::up,
-    Role::down,  Role::router, Role::shared_gate, Role::shared_up, Role::shared_down};
+    Role::query,       Role::key,        Role::value,    Role::output,      Role::gate,
+    Role::up,          Role::down,       Role::router,   Role::shared_gate, Role::shared_up,
+    Role::shared_down, Role::query_down, Role::query_up, Role::kv_down,     Role::kv_up};
 
 inline constexpr std::array kFactorsOfQk = {Role::query, Role::key};
 inline constexpr std::array kFactorsOfOv = {Role::output, Role::value};
@@ -70,7 +77,8 @@ constexpr std::span<const Role> factors_of(Role role) {
   }
 }
 
-/// Whether the role is one matrix of the file. The others are made of two.
+/// Whether the role is no product and no stack of others. Of multi-head latent attention, W_Q, W_K
+/// and W_V are not stored: see Model::parts_of().
 constexpr bool is_projection(Role role) { return factors_of(role).size() == 1; }
 
 /// Whether the matrix is one of an MLP, or of each expert.
@@ -93,28 +101,37 @@ struct HeadShape {
   std::int64_t kv_heads = 0;   // G, divides H
   std::int64_t head_dim = 0;   // d, of Q and K
   std::int64_t value_dim = 0;  // d_v, of V and O
+  /// The last dimensions of every key that all heads have in common (multi-head latent attention);
+  /// of keys made of a latent alone, 0.
+  std::int64_t shared_key_dim = 0;
 
   std::int64_t group_size() const { return heads / kv_heads; }
   std::int64_t kv_head(std::int64_t query_head) const { return query_head / group_size(); }
 
   /// How many heads a role has: key/value heads for K, V and both stacked, query heads for Q, O and
-  /// the circuits, none for the MLP.
+  /// the circuits, none for the MLP and for latents.
   std::int64_t count(Role role) const {
-    if (!is_attention(role)) return 0;
-    return role == Role::key || role == Role::value || role == Role::kv ? kv_heads : heads;
+    if (!is_attention(role) || role == Role::query_down || role == Role::kv_down) return 0;
+    const bool of_kv =
+        role == Role::key || role == Role::value || role == Role::kv || role == Role::kv_up;
+    return of_kv ? kv_heads : heads;
   }
 
   /// The size of one head of the role: rows of W_Q, W_K, W_V and of W_K stacked on W_V; columns of
-  /// W_O; the dimension that a circuit's factors share. 0 for the MLP.
+  /// W_O; the dimension that a circuit's factors share. 0 for the MLP and for latents.
   std::int64_t inner_dim(Role role) const {
     switch (role) {
       case Role::query:
+      case Role::query_up:
       case Role::key:
       case Role::qk: return head_dim;
       case Role::value:
       case Role::output:
       case Role::ov: return value_dim;
       case Role::kv: return head_dim + value_dim;
+      case Role::kv_up: return head_dim - shared_key_dim + value_dim;
+      case Role::query_down:
+      case Role::kv_down:
       case Role::gate:
       case Role::up:
       case Role::down:

@@ -7,6 +7,7 @@
 #include "attnscope/core/error.h"
 #include "attnscope/core/wording.h"
 #include "attnscope/forward/embedding.h"
+#include "attnscope/forward/latent_attention.h"
 #include "attnscope/forward/layer_run.h"
 
 namespace attnscope {
@@ -115,7 +116,7 @@ std::uint64_t run_bytes(const Dimensions& dimensions, std::int64_t sequences, st
   const double of_row = 4 * size(dimensions.width) + size(dimensions.mlp_width) +
                         size(heads.total_dim(Role::query)) + size(heads.total_dim(Role::key)) +
                         2 * size(heads.total_dim(Role::value) + heads.total_dim(Role::output)) +
-                        of_experts;
+                        of_experts + size(latent_row_size(dimensions));
   const double maps = size(sequences) * size(heads.heads) * size(tokens) * size(tokens);
   const double bytes = sizeof(float) * (rows * of_row + maps);
   constexpr double kMost = 1e18;

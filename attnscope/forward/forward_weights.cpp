@@ -147,6 +147,22 @@ class Reader : TensorReader {
     return out;
   }
 
+  LatentWeights read_latent_weights(std::int64_t layer, const LatentSpec& spec) {
+    const LatentRanks& ranks = *spec_.dimensions.latent;
+    const auto one = [&](Role role) { return projections(layer, std::span(&role, 1)); };
+    LatentWeights out{.kv_down = one(Role::kv_down),
+                      .kv_up = one(Role::kv_up),
+                      .query_norm = norm(spec.query_norm, layer, ranks.query),
+                      .kv_norm = norm_of_shape(spec.norm, layer, {ranks.key_value})};
+    if (ranks.query == 0) {
+      out.query = one(Role::query);
+    } else {
+      out.query_down = one(Role::query_down);
+      out.query_up = one(Role::query_up);
+    }
+    return out;
+  }
+
   std::string name_in(std::int64_t layer, const std::string& pattern) const {
     return model_.prefix() + fill_pattern(pattern, layer_numbers(spec_.dimensions, layer));
   }
@@ -182,8 +198,12 @@ class Reader : TensorReader {
         .query_norm = head_norm(layer, Role::query),
         .key_norm = head_norm(layer, Role::key),
         .value_norm = norm(spec.attention.value_norm, layer, spec_.dimensions.heads.value_dim)};
-    constexpr std::array kQkv = {Role::query, Role::key, Role::value};
-    out.qkv = projections(layer, kQkv);
+    if (spec.attention.latent) {
+      out.latent = read_latent_weights(layer, *spec.attention.latent);
+    } else {
+      constexpr std::array kQkv = {Role::query, Role::key, Role::value};
+      out.qkv = projections(layer, kQkv);
+    }
     const auto one = [&](Role role) { return projections(layer, std::span(&role, 1)); };
     out.output = one(Role::output);
     if (spec.experts) {

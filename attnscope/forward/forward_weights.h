@@ -67,11 +67,21 @@ struct ConvolutionWeights {
   Activation activation = Activation::linear;
 };
 
+/// How a layer's queries, keys and values are made of latents.
+struct LatentWeights {
+  SharedLinear query;  // (H d, D), or null where queries have a latent
+  SharedLinear query_down, query_up;
+  SharedLinear kv_down, kv_up;
+  OptionalNorm query_norm;  // of the latents
+  NormWeights kv_norm;
+};
+
 struct LayerWeights {
   OptionalNorm attention_input, attention_output, attention_sum;
   OptionalNorm mlp_input, mlp_output, mlp_sum;
   OptionalNorm query_norm, key_norm, value_norm;
-  SharedLinear qkv;  // rows of Q, of K, of V: (H d + G d + G d_v, D)
+  SharedLinear qkv;  // rows of Q, of K, of V: (H d + G d + G d_v, D); null where there are latents
+  std::optional<LatentWeights> latent;
   SharedLinear output, gate, up, down;
   std::optional<ExpertWeights> experts;  // in place of gate, up and down
   std::optional<ValueEmbedding> value_embedding;

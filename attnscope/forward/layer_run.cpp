@@ -195,7 +195,9 @@ void LayerRun::finish_head(std::int64_t number, const OptionalNorm& norm, std::i
                            const Compute& alone) const {
   const AttentionSpec& spec = spec_.layers[static_cast<std::size_t>(number)].attention;
   const auto turn = [&] {
-    if (table != nullptr) rotate(values, *table, Rotation::forward, alone);
+    if (table == nullptr) return;
+    const std::int64_t turned = spec.rope->last ? 2 * table->cos.cols() : values.cols;
+    rotate(values.col_block(values.cols - turned, turned), *table, Rotation::forward, alone);
   };
   if (spec.norms_after_rotation) turn();
   if (norm && spec.norm_axis == HeadNormAxis::head) apply_norm(*norm, values, values, alone);
@@ -345,8 +347,15 @@ void LayerRun::layer(std::int64_t number, bool maps_only) {
 
   enter(number);
   const MatrixView<const float> input = norm_into(weights.attention_input, normed_);
-  apply(*weights.qkv, input, {}, sized(qkv_, rows_.total, weights.qkv->weights.outputs()),
-        compute_);
+  const HeadShape& heads = spec_.dimensions.heads;
+  const MatrixView<float> qkv = sized(
+      qkv_, rows_.total,
+      heads.total_dim(Role::query) + heads.total_dim(Role::key) + heads.total_dim(Role::value));
+  if (weights.latent) {
+    latents_.run(*weights.latent, spec_.dimensions, input, qkv, compute_);
+  } else {
+    apply(*weights.qkv, input, {}, qkv, compute_);
+  }
   attend_all(number);
   if (maps_only) return;
 

@@ -12,6 +12,7 @@
 
 #include "attnscope/forward/experts.h"
 #include "attnscope/forward/forward_pass.h"
+#include "attnscope/forward/latent_attention.h"
 #include "attnscope/forward/score_bias.h"
 #include "attnscope/numerics/inference/attention.h"
 #include "attnscope/numerics/inference/linear.h"
@@ -85,6 +86,7 @@ class LayerRun {
 
   ExpertRun experts_;
   Matrix<float> normed_, change_, qkv_, context_, wide_;
+  LatentAttention latents_;
   Matrix<float> embedding_;                        // what entered layer 0, where layers ask for it
   std::map<std::int64_t, Matrix<float>> skipped_;  // outputs of layers that later ones take up
   std::vector<Matrix<float>> maps_;                // of one layer

@@ -164,7 +164,9 @@ struct ScoreRule {
   ConfigKey scale_dimension = {};     // 1 / sqrt(this) instead (Gemma 2 and 3)
   ConfigFlag scaled = {"", true};     // false: not scaled at all
   ConfigFlag by_layer = {"", false};  // true: divided by the layer's number, counted from 1
-  ConfigNumber soft_cap = {};         // c tanh(score / c) before the mask
+  /// Of stretched texts: times the square of yarn's gain of `mscale_all_dim` (DeepSeek).
+  bool times_yarn_gain = false;
+  ConfigNumber soft_cap = {};  // c tanh(score / c) before the mask
   TemperatureRule temperature = {};
   ConfigNumber clip =
       {};  // queries, keys and values are cut to ± this after their norms; 0: are not
@@ -235,6 +237,20 @@ struct BothWays {
                                   // each way
   ConfigFlag flag = {"", false};  // of the family (Gemma 3); windows then reach W / 2 each way
   ConfigFlag unclear = {"", false};  // if set, transformers' attention implementations disagree
+};
+
+/// Multi-head latent attention: queries, and keys with values, are made of two narrow latents, each
+/// with a norm. A head's queries and keys are `plain` dimensions, then `rotary` ones, which alone
+/// turn; those of keys come from the stream and serve all heads. The matrices are the roles q_a,
+/// q_b, kv_a and kv_b, or q where queries have no latent. As many key/value heads as heads.
+/// Source: DeepSeek-V2 (arXiv 2405.04434), section 2.1.
+struct LatentRule {
+  ConfigKey query_rank;  // null in the file: queries have no latent
+  ConfigKey rank;        // of the latent of keys and values
+  ConfigKey plain_dim, rotary_dim;
+  ConfigKey value_dim;                     // no value: width / heads
+  std::string query_norm = {}, norm = {};  // of the latents, both RMS norms
+  double epsilon = 1e-6;                   // theirs, whatever that of other norms is
 };
 
 /// Constant factors on the way of the stream.
@@ -323,6 +339,7 @@ struct Architecture {
   EmbeddingRule embedding = {};
   std::optional<NormRule> norm = {};  // none: the forward pass is not described
   ScoreRule scores = {};
+  std::optional<LatentRule> latent = {};
   MultiplierRule multipliers = {};
   std::optional<WindowRule> window = {};
   std::optional<RopeRule> rope = {};  // none: positions are not rotary

@@ -9,6 +9,7 @@
 #include "attnscope/model/config_reader.h"
 #include "attnscope/model/expert_config.h"
 #include "attnscope/model/known_architectures.h"
+#include "attnscope/model/latent_config.h"
 #include "attnscope/model/layer_config.h"
 #include "attnscope/model/spec.h"
 
@@ -132,7 +133,8 @@ std::int64_t default_head_dim(std::int64_t width, std::int64_t heads, const Conf
   return width / heads;
 }
 
-Dimensions read_dimensions(const ConfigReader& config, const ConfigKeys& keys) {
+Dimensions read_dimensions(const ConfigReader& config, const Architecture& architecture) {
+  const ConfigKeys& keys = architecture.keys;
   Dimensions out;
   out.width = config.required(keys.width);
   out.layers_per_group = config.required(keys.layers_per_group);
@@ -141,12 +143,6 @@ Dimensions read_dimensions(const ConfigReader& config, const ConfigKeys& keys) {
 
   HeadShape& heads = out.heads;
   heads.heads = config.required(keys.heads);
-  heads.kv_heads =
-      config.flag(keys.one_kv_head) ? 1 : config.number(keys.kv_heads).value_or(heads.heads);
-  const auto head_dim = config.number(keys.head_dim);
-  heads.head_dim = head_dim ? *head_dim : default_head_dim(out.width, heads.heads, config);
-  heads.value_dim = heads.head_dim;
-
   out.mlp_width = config.number(keys.mlp_width).value_or(4 * out.width);
   out.vocabulary = config.number(keys.vocabulary);
   out.context = config.number(keys.context);
@@ -154,6 +150,15 @@ Dimensions read_dimensions(const ConfigReader& config, const ConfigKeys& keys) {
     if (config.has(keys.context.name)) break;
     out.context = std::max(out.context, config.number({key}));
   }
+  if (architecture.latent) {
+    read_latent(*architecture.latent, config, out);
+    return out;
+  }
+  heads.kv_heads =
+      config.flag(keys.one_kv_head) ? 1 : config.number(keys.kv_heads).value_or(heads.heads);
+  const auto head_dim = config.number(keys.head_dim);
+  heads.head_dim = head_dim ? *head_dim : default_head_dim(out.width, heads.heads, config);
+  heads.value_dim = heads.head_dim;
   return out;
 }
 
@@ -211,13 +216,14 @@ ModelSpec parse_config(std::string_view text, std::string_view where) {
   const Architecture& architecture = layout_of(family, reader);
   refuse_odd_layers(reader);
   ModelSpec spec{.architecture = architecture,
-                 .dimensions = read_dimensions(reader, architecture.keys),
+                 .dimensions = read_dimensions(reader, architecture),
                  .tied = architecture.tied_by_default,
                  .multimodal = is_multimodal(config),
                  .quantisation = quantisation_of(config),
                  .source = std::string(where),
                  .text = std::string(text)};
   check_dimensions(spec.dimensions, where);
+  keep_latent_weights(spec);
   read_expert_dimensions(spec, reader);
   resolve_layers(spec, reader);
   for (const json* level : {&config, &language}) {

@@ -61,6 +61,7 @@ struct MoeRule {
   ConfigNumber jitter = {};                   // of sparsemixer
   std::vector<std::string> choice_bias = {};  // (E,), pattern; the first that a file holds, which
                                               // must hold one. Empty: there is none
+  ConfigCondition grouped = {};               // groups count only where this holds; no key: always
   ConfigKey groups = {"", 1};                 // equal runs of experts
   ConfigKey kept_groups = {"", 1};            // that are chosen from
   GroupScore group_score = GroupScore::best;

@@ -109,6 +109,10 @@ std::vector<TensorRule> sites_of(const Architecture& architecture) {
     add_linear("convolution", architecture.convolution->tensor);
     add("norm", architecture.convolution->norm, ".*");
   }
+  if (architecture.latent) {
+    add("q_a.norm", architecture.latent->query_norm, ".*");
+    add("kv_a.norm", architecture.latent->norm, ".*");
+  }
   if (architecture.daisy) {
     add("scalars", architecture.daisy->scalars);
     add("value_embedding", architecture.daisy->value_tables);

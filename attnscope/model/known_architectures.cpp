@@ -15,6 +15,8 @@ Architecture cohere();
 Architecture cohere2();
 Architecture daisy_gpt2();
 Architecture deberta_v2();
+Architecture deepseek_v2();
+Architecture deepseek_v3();
 Architecture distilbert();
 Architecture dots1();
 Architecture electra();
@@ -41,6 +43,7 @@ Architecture helium();
 Architecture hunyuan_v1_dense();
 Architecture hunyuan_v1_moe();
 Architecture llama();
+Architecture minicpm3();
 Architecture minimax_m2();
 Architecture ministral3();
 Architecture mistral();
@@ -83,6 +86,8 @@ const std::vector<Architecture>& known_architectures() {
       cohere2(),
       daisy_gpt2(),
       deberta_v2(),
+      deepseek_v2(),
+      deepseek_v3(),
       distilbert(),
       dots1(),
       electra(),
@@ -109,6 +114,7 @@ const std::vector<Architecture>& known_architectures() {
       hunyuan_v1_dense(),
       hunyuan_v1_moe(),
       llama(),
+      minicpm3(),
       minimax_m2(),
       ministral3(),
       mistral(),

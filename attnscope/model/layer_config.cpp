@@ -9,6 +9,7 @@
 #include "attnscope/core/text.h"
 #include "attnscope/core/wording.h"
 #include "attnscope/model/expert_config.h"
+#include "attnscope/model/latent_config.h"
 #include "attnscope/model/score_config.h"
 
 namespace attnscope {
@@ -69,6 +70,14 @@ double scale_of(const ScoreRule& rule, const ConfigReader& config, const Dimensi
   return config.flag(rule.by_layer) ? scale / static_cast<double>(layer + 1) : scale;
 }
 
+/// Source: yarn_apply_mscale() of transformers' models/deepseek_v2: of any kind of scaling.
+double stretched_scale(const std::optional<Rope>& rope) {
+  if (!rope || rope->scaling == RopeScaling::none) return 1;
+  const double factor = rope->factor.value_or(rope->context / rope->original_context);
+  const double gain = yarn_gain(rope->mscale_all_dim.value_or(0), factor);
+  return gain * gain;
+}
+
 /// Source: jonathanmiddleton/daisy-wee, models/gpt2/gpt_core.py: the second half of the middle
 /// layers each take up the output of one before them. The number of a layer's skip weight is that
 /// of the layer it comes from.
@@ -124,8 +133,9 @@ std::optional<TemperatureSpec> temperature_of(const TemperatureRule& rule,
 }
 
 double branch_factor(const MultiplierRule& rule, const ConfigReader& config, std::int64_t layers) {
-  const double factor = config.positive(rule.branches).value_or(1);
-  return rule.by_depth ? factor / std::sqrt(static_cast<double>(layers)) : factor;
+  const auto factor = config.positive(rule.branches);
+  if (!factor) return 1;
+  return rule.by_depth ? *factor / std::sqrt(static_cast<double>(layers)) : *factor;
 }
 
 double logits_factor(const MultiplierRule& rule, const ConfigReader& config, std::int64_t width) {
@@ -229,6 +239,9 @@ void resolve_layers(ModelSpec& spec, const ConfigReader& config) {
   }
   LayerSpec common{.parallel = config.flag(architecture.parallel)};
   set_norms(common, *architecture.norm, config);
+  if (architecture.latent) {
+    common.attention.latent = latent_norms(*architecture.latent, spec.dimensions);
+  }
   spec.not_run = set_activation(common.activation, activation);
   if (spec.not_run.empty()) spec.not_run = unknown_mask(architecture, config);
   if (spec.not_run.empty()) spec.not_run = unknown_positions(architecture, config);
@@ -252,6 +265,7 @@ void resolve_layers(ModelSpec& spec, const ConfigReader& config) {
         set_score_biases(own.attention, architecture, config, spec.dimensions);
     if (spec.not_run.empty()) spec.not_run = unknown;
     if (layer == 0 && architecture.norm->not_in_first_layer) own.attention_input.reset();
+    if (architecture.scores.times_yarn_gain) own.attention.scale *= stretched_scale(ropes[at]);
   }
   if (architecture.daisy) set_daisy(spec.layers, *architecture.daisy);
   if (architecture.convolution && !spec.layers.empty()) {

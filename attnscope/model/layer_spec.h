@@ -78,6 +78,12 @@ struct DisentangledSpec {
   bool operator==(const DisentangledSpec&) const = default;
 };
 
+/// The norms of the latents of multi-head latent attention.
+struct LatentSpec {
+  std::optional<NormSpec> query_norm;  // none: queries have no latent
+  NormSpec norm;                       // of the latent of keys and values
+};
+
 struct AttentionSpec {
   std::optional<NormSpec> query_norm, key_norm, value_norm;
   HeadNormAxis norm_axis = HeadNormAxis::head;  // of queries and keys
@@ -89,6 +95,7 @@ struct AttentionSpec {
   MaskSpec mask;
   std::optional<TemperatureSpec> temperature;
   std::optional<ValueEmbeddingSpec> value_embedding;
+  std::optional<LatentSpec> latent;
   std::optional<Alibi> alibi;  // at most one of these three is added to scores
   std::optional<BucketBias> buckets;
   std::optional<DisentangledSpec> disentangled;

@@ -9,6 +9,7 @@
 #include "attnscope/model/layer_config.h"
 #include "attnscope/model/layout_experts.h"
 #include "attnscope/model/layout_forward.h"
+#include "attnscope/model/layout_latent.h"
 #include "attnscope/model/spec.h"
 
 namespace attnscope {
@@ -84,6 +85,7 @@ ModelSpec parse_layout(std::string_view text, std::string_view where) {
   dimensions.mlp_width = fields.number("mlp_width").value_or(0);
   dimensions.vocabulary = fields.number("vocabulary");
   dimensions.context = fields.number("context");
+  parse_layout_latent(fields, spec);
   check_dimensions(dimensions, where);
 
   json config = json::object();
@@ -119,6 +121,7 @@ ModelSpec parse_layout(std::string_view text, std::string_view where) {
     }
     architecture.weights.push_back(std::move(rule));
   }
+  check_layout_latent(fields, spec);
   config.update(parse_layout_forward(fields, spec));
   fields.refuse_unknown();
   resolve_layers(spec, ConfigReader(&config, where));

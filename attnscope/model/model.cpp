@@ -97,6 +97,9 @@ Model::Model(Checkpoint checkpoint, ModelSpec spec, std::string name)
     for (const Role role : kProjections) {
       weights[slot(role)].missing =
           spec_.architecture.name + " has no '" + std::string(role_name(role)) + "'";
+      if (is_stored(role)) continue;
+      weights[slot(role)].missing =
+          "'" + std::string(role_name(role)) + "' is not stored, but made of latents";
     }
     for (const WeightRule& rule : spec_.architecture.weights) {
       std::string none = why_not_in_layer(spec_, rule.role, layer);
@@ -251,18 +254,39 @@ bool Model::has(Role role) const {
   return false;
 }
 
+std::vector<Role> Model::parts_of(Role role) const {
+  std::vector<Role> parts;
+  const auto add = [&](Role part) {
+    if (std::find(parts.begin(), parts.end(), part) == parts.end()) parts.push_back(part);
+  };
+  for (const Role factor : factors_of(role)) {
+    const auto& latent = dimensions().latent;
+    const bool of_queries = factor == Role::query && latent && latent->query > 0;
+    const bool of_keys = (factor == Role::key || factor == Role::value) && latent;
+    if (!of_queries && !of_keys) {
+      add(factor);
+      continue;
+    }
+    add(of_queries ? Role::query_down : Role::kv_down);
+    add(of_queries ? Role::query_up : Role::kv_up);
+  }
+  return parts;
+}
+
+bool Model::is_stored(Role role) const { return parts_of(role) == std::vector{role}; }
+
 bool Model::has(Role role, std::int64_t layer) const {
-  const std::span<const Role> factors = factors_of(role);
-  return std::all_of(factors.begin(), factors.end(),
-                     [&](Role factor) { return weight(layer, factor).tensor != nullptr; });
+  const std::vector<Role> parts = parts_of(role);
+  return std::all_of(parts.begin(), parts.end(),
+                     [&](Role part) { return weight(layer, part).tensor != nullptr; });
 }
 
 bool Model::describes(Role role) const {
   const auto& rules = spec_.architecture.weights;
-  const std::span<const Role> factors = factors_of(role);
-  return std::all_of(factors.begin(), factors.end(), [&](Role factor) {
+  const std::vector<Role> parts = parts_of(role);
+  return std::all_of(parts.begin(), parts.end(), [&](Role part) {
     return std::any_of(rules.begin(), rules.end(),
-                       [&](const WeightRule& rule) { return rule.role == factor; });
+                       [&](const WeightRule& rule) { return rule.role == part; });
   });
 }
 

@@ -69,7 +69,14 @@ class Model {
   const Dimensions& dimensions() const { return spec_.dimensions; }
   const std::string& prefix() const { return prefix_; }
 
-  /// Whether the files hold that projection, or both that the role is made of, for at least one
+  /// The stored matrices that the role is made of: itself, or the factors of a circuit, W_K and W_V
+  /// of both stacked; in place of W_Q, W_K and W_V those of latents, where the model has latents.
+  std::vector<Role> parts_of(Role role) const;
+
+  /// Whether the role is one stored matrix.
+  bool is_stored(Role role) const;
+
+  /// Whether the files hold that projection, or all that the role is made of, for at least one
   /// layer.
   bool has(Role role) const;
 

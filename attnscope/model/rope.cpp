@@ -66,16 +66,13 @@ class YarnRamp {
   double first_ = 0, last_ = 0;
 };
 
-double yarn_gain(const Rope& rope, double factor) {
+double gain_of_yarn(const Rope& rope, double factor) {
   if (rope.attention_factor) return *rope.attention_factor;
-  const auto gain = [&](double mscale) {
-    return factor <= 1 ? 1.0 : 0.1 * mscale * std::log(factor) + 1;
-  };
   // Zero counts as absent, as in the source.
   if (rope.mscale.value_or(0) != 0 && rope.mscale_all_dim.value_or(0) != 0) {
-    return gain(*rope.mscale) / gain(*rope.mscale_all_dim);
+    return yarn_gain(*rope.mscale, factor) / yarn_gain(*rope.mscale_all_dim, factor);
   }
-  return gain(1);
+  return yarn_gain(1, factor);
 }
 
 double longrope_gain(const Rope& rope, double factor) {
@@ -110,6 +107,10 @@ std::vector<float> half_truncated_frequencies(double theta, std::int64_t head_di
 
 }  // namespace
 
+double yarn_gain(double mscale, double factor) {
+  return factor <= 1 ? 1.0 : 0.1 * mscale * std::log(factor) + 1;
+}
+
 RopeFrequencies rope_frequencies(const Rope& rope, std::int64_t head_dim, std::int64_t tokens,
                                  const std::string& where) {
   if (rope.scaling == RopeScaling::unknown) {
@@ -134,7 +135,7 @@ RopeFrequencies rope_frequencies(const Rope& rope, std::int64_t head_dim, std::i
     theta = rope.alpha ? stretched_theta(rope.theta, *rope.alpha, rotated)
                        : dynamic_theta(rope, factor, rotated, tokens);
   } else if (rope.scaling == RopeScaling::yarn) {
-    out.gain = yarn_gain(rope, factor);
+    out.gain = gain_of_yarn(rope, factor);
   } else if (rope.scaling == RopeScaling::longrope) {
     out.gain = longrope_gain(rope, factor);
     const bool is_long = goes_beyond && !rope.short_factors_only;

@@ -35,16 +35,20 @@ struct Rope {
   bool half_truncated = false;                    // daisy's: see RopeRule
   std::optional<std::int64_t> dimensions;         // rotated ones of a head, in place of `fraction`
   RotaryPairs pairs = RotaryPairs::halves;
+  bool last = false;            // the head's last dimensions turn, not its first
   std::optional<double> alpha;  // of dynamic (HunYuan): for every length
 
   bool operator==(const Rope&) const = default;
 };
 
-/// n pairs, which are those of `Rope::pairs`. Dimensions of a head from 2 n on are not rotated.
+/// n pairs, which are those of `Rope::pairs`. Only the head's first, or last, 2 n dimensions turn.
 struct RopeFrequencies {
   std::vector<float> radians_per_token;  // (n,)
   double gain = 1;                       // factor of cosines and sines
 };
+
+/// YaRN's factor of queries and keys of texts that are stretched `factor` times.
+double yarn_gain(double mscale, double factor);
 
 /// For a text of `tokens` tokens, because dynamic and longrope depend on the length. In float32, as
 /// models compute them. Source: transformers, modeling_rope_utils.py. Throws Error(unsupported) for

@@ -23,8 +23,8 @@ std::vector<std::vector<std::int64_t>> layers_that_share(const Model& model, Rol
   for (std::int64_t layer = 0; layer < model.dimensions().layers; ++layer) {
     if (!model.has(role, layer)) continue;
     std::vector<StoredSlice> slices;
-    for (const Role factor : factors_of(role)) {
-      slices.push_back(slice_of(model.weight(layer, factor)));
+    for (const Role part : model.parts_of(role)) {
+      slices.push_back(slice_of(model.weight(layer, part)));
     }
     layers[slices].push_back(layer);
   }

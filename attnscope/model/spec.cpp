@@ -15,17 +15,26 @@ namespace {
 std::int64_t kv_cache_bytes_per_token(const Dimensions& dimensions) {
   constexpr std::int64_t kElementBytes = 2;
   const HeadShape& heads = dimensions.heads;
-  return kElementBytes * dimensions.layers * heads.kv_heads * (heads.head_dim + heads.value_dim);
+  const std::int64_t of_layer = dimensions.latent
+                                    ? dimensions.latent->key_value + heads.shared_key_dim
+                                    : heads.kv_heads * (heads.head_dim + heads.value_dim);
+  return kElementBytes * dimensions.layers * of_layer;
 }
 
 std::pair<std::int64_t, std::int64_t> canonical_shape(const Dimensions& dimensions, Role role) {
   const std::int64_t width = dimensions.width;
+  const LatentRanks ranks = dimensions.latent.value_or(LatentRanks{});
   const std::int64_t of_heads = dimensions.heads.total_dim(role);
+  const std::int64_t shared = dimensions.heads.shared_key_dim;  // once, not in every head
   switch (role) {
-    case Role::query:
     case Role::key:
-    case Role::value:
-    case Role::kv: return {of_heads, width};
+    case Role::kv: return {of_heads - dimensions.heads.kv_heads * shared + shared, width};
+    case Role::query:
+    case Role::value: return {of_heads, width};
+    case Role::query_down: return {ranks.query, width};
+    case Role::query_up: return {of_heads, ranks.query};
+    case Role::kv_down: return {ranks.key_value + shared, width};
+    case Role::kv_up: return {of_heads, ranks.key_value};
     case Role::output: return {width, of_heads};
     case Role::gate:
     case Role::up: return {dimensions.mlp_width, width};
@@ -68,8 +77,14 @@ void check_dimensions(const Dimensions& dimensions, std::string_view where) {
     refuse_spec(where, counted(heads.heads, "head is", "heads are") + " no multiple of " +
                            counted(heads.kv_heads, "key/value head"));
   }
+  const LatentRanks ranks = dimensions.latent.value_or(LatentRanks{});
+  if (ranks.key_value > kMaxSize - heads.shared_key_dim) {
+    refuse_spec(where, "a latent of " + counted(ranks.key_value, "dimension") +
+                           " beside a key of " + std::to_string(heads.shared_key_dim) +
+                           " is over the limit of " + std::to_string(kMaxSize));
+  }
   // What is computed from these sizes then stays far inside 64 bits.
-  for (const std::int64_t size : {heads.head_dim, heads.value_dim}) {
+  for (const std::int64_t size : {heads.head_dim, heads.value_dim, heads.inner_dim(Role::kv_up)}) {
     if (heads.heads > kMaxSize / size) {
       refuse_spec(where, counted(heads.heads, "head") + " of " + counted(size, "dimension") +
                              (heads.heads == 1 ? " is" : " are") + " over the limit of " +

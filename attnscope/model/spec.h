@@ -16,6 +16,12 @@
 
 namespace attnscope {
 
+/// Ranks of the latents of multi-head latent attention.
+struct LatentRanks {
+  std::int64_t query = 0;      // 0: queries have no latent
+  std::int64_t key_value = 0;  // c
+};
+
 struct Dimensions {
   std::int64_t layers = 0;        // counted as run; ALBERT runs its groups several times
   std::int64_t layer_groups = 0;  // groups that share weights; 0: every layer has its own
@@ -28,9 +34,11 @@ struct Dimensions {
   std::int64_t shared_width = 0;  // F of the shared experts together; 0: there are none
   std::optional<std::int64_t> vocabulary;
   std::optional<std::int64_t> context;  // tokens
+  std::optional<LatentRanks> latent;    // none: W_Q, W_K and W_V are stored
 };
 
-/// What a decoder of this shape keeps of each token, at 16 bits: keys and values of every layer.
+/// What a decoder of this shape keeps of each token, at 16 bits: keys and values of every layer, or
+/// the latent that they are made of and the key that all heads share.
 std::int64_t kv_cache_bytes_per_token(const Dimensions& dimensions);
 
 /// The quantization_config of a config.json.

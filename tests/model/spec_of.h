@@ -26,6 +26,7 @@ inline ModelSpec spec_of(const std::string& model_type,
   config["rotary_dim"] = 4;
   for (const char* key : {"n_routed_experts", "num_experts"}) config[key] = 4;
   config["num_experts_per_tok"] = 2;
+  config["first_k_dense_replace"] = 3;  // no layer has experts
   for (const auto& [key, value] : changes.items()) config[key] = value;
   return parse_config(config.dump(), "config.json");
 }

@@ -30,6 +30,20 @@ std::vector<ExpertTensors> usual_expert_tensors(const std::string& place) {
           stacked_experts(place + ".experts.gate_up_proj", place + ".experts.down_proj")};
 }
 
+MoeRule biased_router(const std::string& place) {
+  return {.experts = {"n_routed_experts", "num_local_experts"},
+          .chosen = {"num_experts_per_tok"},
+          .width = {"moe_intermediate_size", 1408},
+          .tensors = usual_expert_tensors(place),
+          .score = RouterScore::sigmoid,
+          .choice_bias = {place + ".gate.e_score_correction_bias"},
+          .groups = {"n_group", 1},
+          .kept_groups = {"topk_group", 1},
+          .group_score = GroupScore::sum_of_two_best,
+          .normalise_epsilon = 1e-20,
+          .times = {"routed_scaling_factor", 1}};
+}
+
 void add_shared_experts(Architecture& architecture, const std::string& place) {
   architecture.weights.push_back({Role::shared_gate, place + ".gate_proj.weight"});
   architecture.weights.push_back({Role::shared_up, place + ".up_proj.weight"});

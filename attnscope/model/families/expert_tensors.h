@@ -22,6 +22,9 @@ ExpertTensors stacked_experts(const std::string& gate_up, const std::string& dow
 /// Both, as one family's files have them: the stacked ones under `<place>.experts`.
 std::vector<ExpertTensors> usual_expert_tensors(const std::string& place);
 
+/// DeepSeek-V3's router, as several families have it: sigmoids, with a bias that only chooses.
+MoeRule biased_router(const std::string& place);
+
 /// Adds the matrices of shared experts under `place`, a pattern.
 void add_shared_experts(Architecture& architecture, const std::string& place);
 

@@ -8,21 +8,6 @@ Architecture qwen3();
 
 namespace {
 
-/// DeepSeek-V3's router.
-MoeRule biased_router(const std::string& place) {
-  return {.experts = {"n_routed_experts", "num_local_experts"},
-          .chosen = {"num_experts_per_tok"},
-          .width = {"moe_intermediate_size", 1408},
-          .tensors = usual_expert_tensors(place),
-          .score = RouterScore::sigmoid,
-          .choice_bias = {place + ".gate.e_score_correction_bias"},
-          .groups = {"n_group", 1},
-          .kept_groups = {"topk_group", 1},
-          .group_score = GroupScore::sum_of_two_best,
-          .normalise_epsilon = 1e-20,
-          .times = {"routed_scaling_factor", 1}};
-}
-
 Architecture with_experts(const char* name, const char* class_family, MoeRule rule,
                           const std::string& place) {
   Architecture architecture = qwen3();

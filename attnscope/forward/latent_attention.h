@@ -1,0 +1,26 @@
+// Queries, keys and values of multi-head latent attention.
+#pragma once
+
+#include <cstdint>
+
+#include "attnscope/forward/forward_weights.h"
+
+namespace attnscope {
+
+/// Keeps its matrices between layers.
+class LatentAttention {
+ public:
+  /// From the attention's input (rows, D) to `qkv` (rows, H d + H d + H d_v): of every head the
+  /// queries, then of every head the keys, then the values. The key that all heads share is the end
+  /// of each head's. Nothing is rotated yet.
+  void run(const LatentWeights& weights, const Dimensions& dimensions,
+           MatrixView<const float> input, MatrixView<float> qkv, const Compute& compute);
+
+ private:
+  Matrix<float> down_, latent_, up_;
+};
+
+/// Numbers that run() keeps of each row; 0 for a model without latents.
+std::int64_t latent_row_size(const Dimensions& dimensions);
+
+}  // namespace attnscope

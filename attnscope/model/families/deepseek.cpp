@@ -1,0 +1,101 @@
+// Families with multi-head latent attention: MiniCPM3, DeepSeek-V2 and V3, Kimi-K2.
+// Source: huggingface/transformers, models/{minicpm3,deepseek_v2,deepseek_v3}.
+#include "attnscope/model/families/expert_tensors.h"
+#include "attnscope/model/families/like_llama.h"
+
+namespace attnscope {
+namespace {
+
+Architecture with_latents(const char* name, const char* class_family) {
+  using enum Role;
+  Architecture architecture = like_llama(name, class_family);
+  architecture.keys.kv_heads = {};  // the key is there, and means nothing
+  architecture.keys.head_dim = {};  // likewise
+  std::erase_if(architecture.weights,
+                [](const WeightRule& rule) { return rule.role == key || rule.role == value; });
+  const std::string place = "layers.{layer}.self_attn.";
+  architecture.weights.push_back({query_down, place + "q_a_proj.weight"});
+  architecture.weights.push_back({query_up, place + "q_b_proj.weight"});
+  architecture.weights.push_back({kv_down, place + "kv_a_proj_with_mqa.weight"});
+  architecture.weights.push_back({kv_up, place + "kv_b_proj.weight"});
+  architecture.biases = {{{query_down, kv_down, output}, {"attention_bias"}},
+                         {{gate, up, down}, {"mlp_bias"}}};
+  architecture.latent = LatentRule{.query_rank = {"q_lora_rank", 1536},
+                                   .rank = {"kv_lora_rank", 512},
+                                   .plain_dim = {"qk_nope_head_dim", 128},
+                                   .rotary_dim = {"qk_rope_head_dim", 64},
+                                   .value_dim = {"v_head_dim", 128},
+                                   .query_norm = place + "q_a_layernorm",
+                                   .norm = place + "kv_a_layernorm"};
+  architecture.scores.times_yarn_gain = true;
+  return architecture;
+}
+
+const std::string kMlpPlace = "layers.{layer}.mlp";
+
+void add_experts(Architecture& architecture, MoeRule rule) {
+  architecture.weights.push_back({Role::router, kMlpPlace + ".gate.weight"});
+  add_shared_experts(architecture, kMlpPlace + ".shared_experts");
+  architecture.experts = std::make_shared<MoeRule>(std::move(rule));
+}
+
+}  // namespace
+
+Architecture minicpm3() {
+  Architecture architecture = with_latents("minicpm3", "MiniCPM3");
+  LatentRule& latent = *architecture.latent;
+  latent.query_rank.fallback = 768;
+  latent.rank.fallback = 256;
+  latent.plain_dim.fallback = 64;
+  latent.rotary_dim.fallback = 32;
+  latent.value_dim.fallback = {};
+  architecture.norm->epsilon.fallback = 1e-5;
+  architecture.multipliers = {.embedding = {"scale_emb", 12},
+                              .branches = {"scale_depth", 1.4},
+                              .by_depth = true,
+                              .logits_width = {"dim_model_base", 256}};
+  architecture.tied_by_default = true;
+  return architecture;
+}
+
+Architecture deepseek_v2() {
+  Architecture architecture = with_latents("deepseek_v2", "DeepseekV2");
+  architecture.rope->neighbours = {"", true};
+  MoeRule rule{.experts = {"n_routed_experts", "num_experts"},
+               .default_experts = 64,
+               .chosen = {"num_experts_per_tok"},
+               .width = {"moe_intermediate_size", 1407},
+               .layers = {.first = {"first_k_dense_replace", 0}},
+               .tensors = usual_expert_tensors(kMlpPlace),
+               .score = RouterScore::softmax,
+               .grouped = {"topk_method", {"\"group_limited_greedy\""}},
+               .groups = {"n_group", 1},
+               .kept_groups = {"topk_group", 1},
+               .group_score = GroupScore::best,
+               .times = {"routed_scaling_factor", 1},
+               .shared_count = {"n_shared_experts", 2}};
+  add_experts(architecture, std::move(rule));
+  return architecture;
+}
+
+Architecture deepseek_v3() {
+  using enum Role;
+  Architecture architecture = with_latents("deepseek_v3", "DeepseekV3");
+  architecture.model_types = {"deepseek_v3", "kimi_k2"};
+  architecture.biases = {{{query_down, kv_down, output}, {"attention_bias"}}};
+  architecture.rope->neighbours = {"rope_interleave", true};
+  MoeRule rule = biased_router(kMlpPlace);
+  rule.default_experts = 256;
+  rule.default_chosen = 8;
+  rule.width.fallback = 2048;
+  rule.layers = {.first = {"first_k_dense_replace", 3}, .types = "mlp_layer_types"};
+  rule.groups.fallback = 8;
+  rule.kept_groups.fallback = 4;
+  rule.normalise = {"norm_topk_prob", true};
+  rule.times.fallback = 2.5;
+  rule.shared_count = {"n_shared_experts", 1};
+  add_experts(architecture, std::move(rule));
+  return architecture;
+}
+
+}  // namespace attnscope

@@ -1,0 +1,54 @@
+"""Cases of golden_forward.py: multi-head latent attention."""
+
+from golden_forward_case import ABSENT, BF16, MAIN, ONLY, Case, Variant, changed, variant
+from golden_forward_rotary import YARN, llama_like, rope, scaled
+
+STRETCHED = YARN | {"mscale": 0.8, "mscale_all_dim": 0.5}
+GAINS = {"q_b_proj": 2.0, "kv_b_proj": 1.5, "kv_a_proj": 1.5}
+EPS = variant("eps", rms_norm_eps=1e-1)  # not that of the latents' norms
+EPS_ABSENT = variant("eps-absent", rms_norm_eps=ABSENT)
+SCALED = (scaled("yarn", YARN), scaled("yarn-mscale", STRETCHED), scaled("yarn-all-dim", YARN | {"mscale_all_dim": 0.7}),
+          scaled("linear-all-dim", rope(rope_type="linear", factor=4.0, mscale_all_dim=0.7)), scaled("base", rope(500.0)))
+
+
+def latent(**changes) -> dict:
+    """All sizes differ: heads of 6 + 4 for queries and keys and of 5 for values, latents of 10 and 8."""
+    config = changed(llama_like(), {"head_dim": ABSENT, "num_key_value_heads": 4})
+    return changed(config | {"q_lora_rank": 10, "kv_lora_rank": 8, "qk_nope_head_dim": 6, "qk_rope_head_dim": 4,
+                             "v_head_dim": 5}, changes)
+
+
+def minicpm(**changes) -> dict:
+    return latent(scale_emb=6.0, scale_depth=0.9, dim_model_base=12, tie_word_embeddings=True) | changes
+
+
+# Every layer is dense, as many of the first are.
+DENSE = {"first_k_dense_replace": 2, "n_routed_experts": 4, "num_experts_per_tok": 2, "n_shared_experts": 1,
+         "moe_intermediate_size": 8, "n_group": 1, "topk_group": 1}
+
+EXPERTS = {"first_k_dense_replace": 1, "n_routed_experts": 8, "num_experts_per_tok": 3, "n_shared_experts": 2,
+           "moe_intermediate_size": 12, "n_group": 4, "topk_group": 2, "topk_method": "group_limited_greedy",
+           "routed_scaling_factor": 1.5}
+
+LATENT = [
+    Case("minicpm3", "MiniCPM3ForCausalLM", minicpm(), (
+        MAIN, EPS, EPS_ABSENT, *SCALED, variant("embedding", scale_emb=3), variant("embedding-absent", scale_emb=ABSENT),
+        variant("depth-absent", scale_depth=ABSENT), variant("depth-null", scale_depth=None),
+        variant("base-absent", dim_model_base=ABSENT), variant("base-null", dim_model_base=None)), BF16, GAINS),
+    Case("minicpm3-no-latent", "MiniCPM3ForCausalLM", minicpm(q_lora_rank=None, v_head_dim=None), (
+        ONLY, variant("value-absent", v_head_dim=ABSENT)), BF16, GAINS),
+    Case("minicpm3-bias", "MiniCPM3ForCausalLM", minicpm(attention_bias=True, mlp_bias=True), (ONLY,), BF16, GAINS),
+    Case("deepseek_v2", "DeepseekV2ForCausalLM", latent(**DENSE), (MAIN, EPS, EPS_ABSENT, *SCALED), BF16, GAINS),
+    Case("deepseek_v2-no-latent", "DeepseekV2ForCausalLM", latent(q_lora_rank=None, attention_bias=True, **DENSE), (ONLY,), BF16, GAINS),
+    Case("deepseek_v3", "DeepseekV3ForCausalLM", latent(**DENSE), (
+        MAIN, EPS, EPS_ABSENT, *SCALED, variant("halves", rope_interleave=False), variant("neighbours-absent", rope_interleave=ABSENT),
+        Variant("kimi", {"model_type": "kimi_k2"})), BF16, GAINS),
+    Case("deepseek_v2-experts", "DeepseekV2ForCausalLM", latent(**EXPERTS), (
+        ONLY, variant("method-absent", topk_method=ABSENT), variant("greedy", topk_method="greedy"),
+        variant("normalised-not-read", norm_topk_prob=True), variant("times", routed_scaling_factor=2.0),
+        variant("one-group", topk_group=1)), BF16, GAINS, routes=True),
+    Case("deepseek_v3-experts", "DeepseekV3ForCausalLM", latent(**EXPERTS), (
+        ONLY, variant("normalised-absent", norm_topk_prob=ABSENT), variant("not-normalised", norm_topk_prob=False),
+        variant("one-group", topk_group=1), variant("times-absent", routed_scaling_factor=ABSENT)), BF16, GAINS, routes=True),
+    Case("deepseek_v3-bias", "DeepseekV3ForCausalLM", latent(attention_bias=True, **DENSE), (ONLY,), BF16, GAINS),
+]
