@@ -3,8 +3,11 @@
 #include <cstdlib>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
+#include "attnscope/analyses/latent_circuit.h"
+#include "attnscope/analyses/norm_gain.h"
 #include "attnscope/analyses/read_weight.h"
 #include "attnscope/analysis/fold.h"
 #include "attnscope/core/error.h"
@@ -13,36 +16,16 @@
 namespace attnscope {
 namespace {
 
-using Gain = std::vector<double>;  // (D,), one factor for each column
-
-/// The gain as a matrix of one row.
-TensorMatrix as_row(const CheckpointTensor& gain, std::int64_t width) {
-  return {.tensor = gain.view,
-          .rows = 1,
-          .cols = width,
-          .row_stride = width,
-          .col_stride = gain.view.stride(0),
-          .block_rows = 1,
-          .block_stride = width};
+/// How the layer's queries and keys turn in a text that is just long enough for the offset.
+RopeFrequencies turns_of(const Model& model, std::int64_t layer, std::int64_t offset) {
+  const ModelSpec& spec = model.spec();
+  const auto& rope = spec.layers[static_cast<std::size_t>(layer)].attention.rope;
+  if (!rope) return {};  // some models have layers that do not rotate
+  return rope_frequencies(*rope, spec.dimensions.heads.head_dim, std::abs(offset) + 1, spec.source);
 }
 
-/// The gain of the norm that the layer's projections read; nothing where it reads none.
-Read<std::optional<Gain>> read_gain(const Model& model, std::int64_t layer) {
-  const auto [norm, site] = model.input_norm(layer);
-  if (!site.missing.empty()) return {{}, "the norm before it: " + site.missing};
-  if (site.tensor == nullptr) return {};
-  const std::int64_t width = model.dimensions().width;
-  const auto read =
-      read_weight_float64(model, {.tensor = site.tensor, .matrix = as_row(*site.tensor, width)});
-  if (!read.skipped.empty()) return {{}, "the norm before it: " + read.skipped};
-  Gain gain;
-  for (std::int64_t col = 0; col < width; ++col) {
-    gain.push_back(norm->gain_offset + read.values(0, col));
-  }
-  return {std::move(gain), ""};
-}
+}  // namespace
 
-/// The matrix with its bias as the last column; zero where it has none. Returns why not, if so.
 std::string append_bias(const Model& model, const Weight& weight, Matrix<double>& matrix) {
   std::span<const double> column;
   Read<Matrix<double>> bias;
@@ -55,21 +38,6 @@ std::string append_bias(const Model& model, const Weight& weight, Matrix<double>
   return "";
 }
 
-/// How the layer's queries and keys turn in a text that is just long enough for the offset.
-RopeFrequencies turns_of(const Model& model, std::int64_t layer, std::int64_t offset) {
-  const ModelSpec& spec = model.spec();
-  const auto& rope = spec.layers[static_cast<std::size_t>(layer)].attention.rope;
-  if (!rope) return {};  // some models have layers that do not rotate
-  return rope_frequencies(*rope, spec.dimensions.heads.head_dim, std::abs(offset) + 1, spec.source);
-}
-
-/// What becomes of every head's keys at that offset.
-struct KeyTurn {
-  std::vector<double> angles;  // of each pair, radians
-  RotaryPairs pairs = RotaryPairs::halves;
-  double factor = 1;  // of all that turns
-};
-
 KeyTurn key_turn(const Model& model, std::int64_t layer, std::int64_t offset) {
   const RopeFrequencies turns = turns_of(model, layer, offset);
   const auto& rope = model.spec().layers[static_cast<std::size_t>(layer)].attention.rope;
@@ -80,8 +48,6 @@ KeyTurn key_turn(const Model& model, std::int64_t layer, std::int64_t offset) {
   }
   return turn;
 }
-
-}  // namespace
 
 CircuitVariant variant_of(const Record& options) {
   const Value* fold = options.find("fold_norm");
@@ -131,7 +97,8 @@ void add_variant_inputs(ItemInputs& inputs, const Model& model, std::int64_t lay
   }
   if (variant.with_bias) {
     Value::List present;
-    for (const Role role : qk ? std::vector{Role::query, Role::key} : std::vector{Role::value}) {
+    for (const Role role : model.parts_of(circuit)) {
+      if (role == Role::output) continue;
       const Weight& weight = model.weight(layer, role);
       present.emplace_back(weight.bias != nullptr);
       if (weight.bias == nullptr) continue;
@@ -145,8 +112,22 @@ void add_variant_inputs(ItemInputs& inputs, const Model& model, std::int64_t lay
   if (turn.pairs == RotaryPairs::neighbours) inputs.add("key_pairs", "neighbours");
 }
 
+SumFactors LoadedCircuit::sum() const {
+  SumFactors out;
+  if (summed_left.rows() > 0) {
+    out.factors = {summed_left.view(), summed_right.view()};
+    return out;
+  }
+  out.left = summed_left_factor(weights());
+  out.factors = {std::as_const(out.left).view(), right.view()};
+  return out;
+}
+
 LoadedCircuit load_circuit(const Model& model, std::int64_t layer, Role circuit,
                            const CircuitVariant& variant) {
+  if (model.dimensions().latent) {
+    return load_latent_circuit(model, layer, circuit, variant, /*narrowed=*/false);
+  }
   LoadedCircuit out{.circuit = circuit, .heads = model.dimensions().heads};
   const bool qk = circuit == Role::qk;
   const Weight& left = model.weight(layer, qk ? Role::query : Role::output);
@@ -163,7 +144,7 @@ LoadedCircuit load_circuit(const Model& model, std::int64_t layer, Role circuit,
     const bool centred = variant.fold_norm == FoldNorm::centred &&
                          model.spec().architecture.norm->kind == NormKind::layer;
     if (!qk && centred) centre_columns(out.left);
-    const auto gain = read_gain(model, layer);
+    const auto gain = read_input_gain(model, layer);
     out.skipped = gain.skipped;
     if (!out.skipped.empty()) return out;
     if (gain.values) {
@@ -172,7 +153,7 @@ LoadedCircuit load_circuit(const Model& model, std::int64_t layer, Role circuit,
       if (qk && centred) centre_rows(out.left);
       if (centred) centre_rows(out.right);
     } else {
-      out.note = "no norm of the model's width feeds it, so nothing was folded in";
+      out.note = kNothingFolded;
     }
   }
   if (variant.with_bias) {
@@ -182,7 +163,7 @@ LoadedCircuit load_circuit(const Model& model, std::int64_t layer, Role circuit,
   }
   if (qk && variant.rope_offset != 0) {
     const KeyTurn turn = key_turn(model, layer, variant.rope_offset);
-    turn_keys(out.right, out.heads.head_dim, turn.angles, turn.pairs, turn.factor);
+    turn_keys(out.right.view(), out.heads.head_dim, turn.angles, turn.pairs, turn.factor);
   }
   return out;
 }

@@ -3,10 +3,12 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "attnscope/analysis/circuit.h"
 #include "attnscope/analysis/fold.h"
 #include "attnscope/core/matrix_view.h"
+#include "attnscope/core/rotary_pairs.h"
 #include "attnscope/model/model.h"
 #include "attnscope/run/item_inputs.h"
 
@@ -27,16 +29,40 @@ CircuitVariant variant_of(const Record& options);
 /// the architecture names no norm; Error(unsupported) for a rotary scaling that is not computed.
 void check_variant(const Model& model, const CircuitVariant& variant);
 
+/// What becomes of keys at a rotary offset.
+struct KeyTurn {
+  std::vector<double> angles;  // of each pair, radians
+  RotaryPairs pairs = RotaryPairs::halves;
+  double factor = 1;  // of all that turns
+};
+
+KeyTurn key_turn(const Model& model, std::int64_t layer, std::int64_t offset);
+
+/// The matrix with its bias as the last column; zero where it has none. Returns why not, if so.
+std::string append_bias(const Model& model, const Weight& weight, Matrix<double>& matrix);
+
+/// What to say where a norm was to be folded in.
+inline constexpr const char* kNothingFolded =
+    "no norm of the model's width feeds it, so nothing was folded in";
+
+/// The factors of a circuit summed over heads, and what they view, if that is theirs alone.
+struct SumFactors {
+  Matrix<double> left;
+  CircuitFactors factors;
+};
+
 /// Owns what CircuitWeights views.
 struct LoadedCircuit {
   Role circuit = Role::qk;
   Matrix<double> left;   // W_Q (H d, D), or W_O (D, H d_v); D + 1 columns of W_Q with biases
   Matrix<double> right;  // W_K (G d, D), or W_V (G d_v, D); D + 1 columns with biases
   HeadShape heads;
+  Matrix<double> summed_left, summed_right;  // of the sum over heads, if not by adding up heads
   std::string skipped;  // why the matrices are empty; itself empty where they are not
   std::string note;     // what a reader should know though the circuit is there
 
   CircuitWeights weights() const { return {circuit, left.view(), right.view(), heads}; }
+  SumFactors sum() const;
 };
 
 /// Why a head's circuit is skipped where one of its numbers is not finite.

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "attnscope/analyses/estimates.h"
+#include "attnscope/analyses/latent_weights.h"
 #include "attnscope/analysis/circuit_measures.h"
 #include "attnscope/core/error.h"
 #include "attnscope/run/runner.h"
@@ -52,12 +53,13 @@ std::vector<Outcome> compute_circuits(const WorkItem& item, const ModelSource& s
 
   std::vector<Outcome> outcomes;
   {
-    const Matrix<double> summed = summed_left_factor(weights);
+    const SumFactors sum = loaded.sum();
     const bool with_eigenvalues =
-        wants_all_eigenvalues(item) || weights.right.rows <= kMaxEigenvalues;
-    outcomes.push_back(measured_circuit(
-        std::nullopt, circuit, make_product_factor(summed.view(), true, compute),
-        make_product_factor(weights.right, true, compute), with_eigenvalues, thresholds, compute));
+        wants_all_eigenvalues(item) || sum.factors.right.rows <= kMaxEigenvalues;
+    outcomes.push_back(measured_circuit(std::nullopt, circuit,
+                                        make_product_factor(sum.factors.left, true, compute),
+                                        make_product_factor(sum.factors.right, true, compute),
+                                        with_eigenvalues, thresholds, compute));
     outcomes.back().note = loaded.note;
   }
   ProductFactor right;  // serves every query head that reads the same key/value head
@@ -79,7 +81,7 @@ double circuit_flops(const Model& model, Role circuit, bool all_eigenvalues) {
   const auto product = [&](double order, bool with_eigenvalues) {
     return 4 * width * order * order + (with_eigenvalues ? 40 : 20) * order * order * order;
   };
-  const double summed = inner * static_cast<double>(shape.kv_heads);
+  const auto summed = static_cast<double>(summed_rank(model.dimensions(), circuit));
   return product(summed, all_eigenvalues || summed <= kMaxEigenvalues) +
          static_cast<double>(shape.heads) * product(inner, true);
 }
@@ -88,7 +90,7 @@ double circuit_flops(const Model& model, Role circuit, bool all_eigenvalues) {
 std::uint64_t circuit_bytes(const Dimensions& dimensions, Role circuit,
                             const CircuitVariant& variant) {
   const std::int64_t width = dimensions.width;
-  const std::int64_t inner = summed_rank(dimensions.heads, circuit);
+  const std::int64_t inner = summed_rank(dimensions, circuit);
   const std::int64_t rank = std::min(inner, width);
   const std::uint64_t factors = circuit_factor_bytes(dimensions, circuit);
   // A factor with its bias is made from the one without.
@@ -176,6 +178,9 @@ void run_circuits(std::span<const Model> models, const CircuitsRequest& request,
     if (own.empty()) sink.add_note(models[index].name() + " has none of these circuits");
     const bool qk = std::find(own.begin(), own.end(), Role::qk) != own.end();
     if (qk && models[index].norms_queries()) sink.add_note(query_norm_note(models[index]));
+    if (!own.empty() && models[index].dimensions().latent) {
+      sink.add_note(latent_note(models[index]));
+    }
   }
   Plan plan{.analysis = &circuits_analysis(), .parameters = request.options};
   add_layers(plan, models, circuits, request.layers);

@@ -168,7 +168,7 @@ Cost composition_cost(const WorkItem& item, const ModelSource& source) {
 
 void add_circuit_inputs(ItemInputs& inputs, const Model& model, std::int64_t layer, Role circuit,
                         const CircuitVariant& variant) {
-  for (const Role role : factors_of(circuit)) inputs.add_weight(model, layer, role);
+  inputs.add_role(model, layer, circuit);
   add_variant_inputs(inputs, model, layer, circuit, variant);
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "attnscope/analyses/latent_weights.h"
 #include "attnscope/forward/forward_weights.h"
 #include "attnscope/numerics/products/factored_product_batch.h"
 
@@ -45,6 +46,9 @@ std::uint64_t product_spectrum_bytes(std::int64_t inner, std::int64_t width) {
 }
 
 std::uint64_t decoded_bytes(const Model& model, std::int64_t layer, Role role) {
+  if (!is_product(role) && model.dimensions().latent && !model.is_stored(role)) {
+    return latent_bytes(model.dimensions(), role);
+  }
   if (role != Role::kv) {
     return projection_bytes(model, layer, role, element_bytes(model, layer, role));
   }
@@ -70,11 +74,27 @@ std::uint64_t copied_weights_bytes(const Model& model, std::uint64_t memory_byte
 std::uint64_t circuit_factor_bytes(const Dimensions& dimensions, Role circuit) {
   const HeadShape& heads = dimensions.heads;
   const std::int64_t inner = circuit == Role::qk ? heads.head_dim : heads.value_dim;
-  return float64_bytes((heads.heads + heads.kv_heads) * inner, dimensions.width);
+  const std::uint64_t factors =
+      float64_bytes((heads.heads + heads.kv_heads) * inner, dimensions.width);
+  if (!dimensions.latent) return factors;
+  // What they are made from, and the factors of the sum.
+  const std::uint64_t of_queries =
+      circuit == Role::qk && dimensions.latent->query > 0
+          ? float64_bytes(heads.heads * inner + dimensions.width, dimensions.latent->query)
+          : 0;
+  const std::int64_t rank = dimensions.latent->key_value + heads.shared_key_dim;
+  return factors + of_queries + float64_bytes(heads.heads * inner + 4 * dimensions.width, rank);
 }
 
-std::int64_t summed_rank(const HeadShape& heads, Role circuit) {
-  return heads.kv_heads * (circuit == Role::qk ? heads.head_dim : heads.value_dim);
+std::int64_t summed_rank(const Dimensions& dimensions, Role circuit) {
+  const HeadShape& heads = dimensions.heads;
+  const bool qk = circuit == Role::qk;
+  if (dimensions.latent) {
+    const std::int64_t rank = dimensions.latent->key_value + (qk ? heads.shared_key_dim : 0);
+    const std::int64_t of_queries = dimensions.latent->query;
+    return qk && of_queries > 0 ? std::min(of_queries, rank) : rank;
+  }
+  return heads.kv_heads * (qk ? heads.head_dim : heads.value_dim);
 }
 
 }  // namespace attnscope

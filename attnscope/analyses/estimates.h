@@ -39,6 +39,6 @@ std::uint64_t copied_weights_bytes(const Model& model, std::uint64_t memory_byte
 std::uint64_t circuit_factor_bytes(const Dimensions& dimensions, Role circuit);
 
 /// The rows of the factors whose product is a circuit summed over heads.
-std::int64_t summed_rank(const HeadShape& heads, Role circuit);
+std::int64_t summed_rank(const Dimensions& dimensions, Role circuit);
 
 }  // namespace attnscope

@@ -50,6 +50,15 @@ M require(Read<M> read, const Model& model, const Weight& weight) {
   return std::move(read.values);
 }
 
+/// The first stored matrix of a role that the files lack, or the first at all.
+const Weight& first_part(const Model& model, std::int64_t layer, Role role) {
+  const std::vector<Role> parts = model.parts_of(role);
+  for (const Role part : parts) {
+    if (model.weight(layer, part).tensor == nullptr) return model.weight(layer, part);
+  }
+  return model.weight(layer, parts.front());
+}
+
 template <class T>
 Matrix<T> copy_of(MatrixView<const T> view) {
   Matrix<T> out(view.rows, view.cols);
@@ -71,10 +80,11 @@ WeightMatrix cut_head(const WeightMatrix& whole, Role role, std::int64_t head,
 
 WeightMatrix extract_product(const Model& model, const MatrixRequest& request) {
   const auto factors = factors_of(request.role);
-  const Weight& left_weight = model.weight(request.layer, factors[0]);
-  const Weight& right_weight = model.weight(request.layer, factors[1]);
-  const auto left = require(read_weight_float64(model, left_weight), model, left_weight);
-  const auto right = require(read_weight_float64(model, right_weight), model, right_weight);
+  const auto factor = [&](Role role) {
+    return require(read_factor(model, request.layer, role), model,
+                   first_part(model, request.layer, role));
+  };
+  const Matrix<double> left = factor(factors[0]), right = factor(factors[1]);
   const CircuitWeights weights{request.role, left.view(), right.view(), model.dimensions().heads};
   if (request.head) {
     const auto [left_head, right_head] = head_factors(weights, *request.head);
@@ -89,9 +99,10 @@ WeightMatrix extract_product(const Model& model, const MatrixRequest& request) {
 WeightMatrix extract_matrix(const Model& model, const MatrixRequest& asked) {
   const MatrixRequest request = resolve_request(model, asked);
   if (is_product(request.role)) return extract_product(model, request);
-  const Weight& weight =
-      model.weight(request.layer, request.role == Role::kv ? Role::key : request.role);
-  WeightMatrix whole = require(read_matrix(model, request.layer, request.role), model, weight);
+  auto read = request.head ? read_heads(model, request.layer, request.role)
+                           : read_matrix(model, request.layer, request.role);
+  WeightMatrix whole =
+      require(std::move(read), model, first_part(model, request.layer, request.role));
   if (!request.head) return whole;
   return cut_head(whole, request.role, *request.head, model.dimensions().heads);
 }

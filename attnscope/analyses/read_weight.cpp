@@ -3,6 +3,7 @@
 #include <cmath>
 #include <utility>
 
+#include "attnscope/analyses/latent_weights.h"
 #include "attnscope/numerics/all_finite.h"
 
 namespace attnscope {
@@ -19,7 +20,33 @@ Read<M> read(const Model& model, const Weight& weight, Decode decode_matrix) {
   return out;
 }
 
+Read<Matrix<double>> read_product(const Model& model, std::int64_t layer, Role role,
+                                  SharedRows shared) {
+  const auto read = read_latent(model, layer, role, shared);
+  if (!read.skipped.empty()) return {{}, read.skipped};
+  return {product_of(read.values), ""};
+}
+
+/// Whether the role is a matrix that latents stand for.
+bool is_of_latents(const Model& model, Role role) {
+  return model.dimensions().latent && !is_product(role) && !model.is_stored(role);
+}
+
+Read<WeightMatrix> as_any(Read<Matrix<double>> read) {
+  return {std::move(read.values), std::move(read.skipped)};
+}
+
 }  // namespace
+
+Read<WeightMatrix> read_heads(const Model& model, std::int64_t layer, Role role) {
+  if (!is_of_latents(model, role)) return read_matrix(model, layer, role);
+  return as_any(read_product(model, layer, role, SharedRows::in_every_head));
+}
+
+Read<Matrix<double>> read_factor(const Model& model, std::int64_t layer, Role role) {
+  if (!is_of_latents(model, role)) return read_weight_float64(model, model.weight(layer, role));
+  return read_product(model, layer, role, SharedRows::in_every_head);
+}
 
 Read<WeightMatrix> read_weight(const Model& model, const Weight& weight) {
   return read<WeightMatrix>(model, weight, decode_exact);
@@ -30,6 +57,9 @@ Read<Matrix<double>> read_weight_float64(const Model& model, const Weight& weigh
 }
 
 Read<WeightMatrix> read_matrix(const Model& model, std::int64_t layer, Role role) {
+  if (is_of_latents(model, role)) {
+    return as_any(read_product(model, layer, role, SharedRows::once));
+  }
   if (role != Role::kv) return read_weight(model, model.weight(layer, role));
   const Weight& key = model.weight(layer, Role::key);
   const Weight& value = model.weight(layer, Role::value);

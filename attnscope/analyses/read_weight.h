@@ -23,8 +23,15 @@ Read<WeightMatrix> read_weight(const Model& model, const Weight& weight);
 Read<Matrix<double>> read_weight_float64(const Model& model, const Weight& weight);
 
 /// The matrix of any role that is no product: a projection, or W_K stacked on W_V, which is float64
-/// where either of them is.
+/// where either of them is; what latents make is float64, too. Rows of keys that all heads share
+/// stand once.
 Read<WeightMatrix> read_matrix(const Model& model, std::int64_t layer, Role role);
+
+/// The same, with all rows of each head together.
+Read<WeightMatrix> read_heads(const Model& model, std::int64_t layer, Role role);
+
+/// The same in float64, of a projection: a factor of a circuit.
+Read<Matrix<double>> read_factor(const Model& model, std::int64_t layer, Role role);
 
 /// "holds NaN or Inf (first at row 3, column 5)".
 std::string not_finite_text(std::int64_t row, std::int64_t col);

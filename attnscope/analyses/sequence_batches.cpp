@@ -88,7 +88,7 @@ Cost batch_cost(const WorkItem& item, const ModelSource& source) {
   double parameters = 0;  // of all layers' products
   const Dimensions& dimensions = source.model->dimensions();
   for (const Role role : kProjections) {
-    if (!source.model->describes(role)) continue;
+    if (!source.model->describes(role) || !source.model->is_stored(role)) continue;
     const auto [rows, cols] = canonical_shape(dimensions, role);
     parameters += static_cast<double>(rows) * static_cast<double>(cols);
   }

@@ -58,7 +58,7 @@ std::vector<Outcome> head_matrix_outcomes(MatrixView<const T> head_rows, std::in
 template <class OutcomesOf>
 std::vector<Outcome> with_matrix(const WorkItem& item, const ModelSource& source,
                                  OutcomesOf outcomes_of) {
-  const auto read = read_matrix(*source.model, *item.layer, *item.role);
+  const auto read = read_heads(*source.model, *item.layer, *item.role);
   if (!read.skipped.empty()) return all_skipped(read.skipped, 0);
   return std::visit([&](const auto& decoded) { return outcomes_of(decoded.view()); }, read.values);
 }

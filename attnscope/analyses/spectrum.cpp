@@ -10,6 +10,8 @@
 
 #include "attnscope/analyses/circuit_weights.h"
 #include "attnscope/analyses/estimates.h"
+#include "attnscope/analyses/latent_circuit.h"
+#include "attnscope/analyses/latent_weights.h"
 #include "attnscope/analyses/read_weight.h"
 #include "attnscope/analyses/requested_rank.h"
 #include "attnscope/analyses/singular_outcome.h"
@@ -50,12 +52,12 @@ Outcome measured_spectrum(std::optional<std::int64_t> head,
 
 /// Of a matrix that is in memory.
 template <class T>
-Outcome whole_spectrum(MatrixView<const T> matrix, const SpectrumFields& wanted,
-                       const Compute& compute) {
+Outcome whole_spectrum(MatrixView<const T> matrix, const SpectrumShape& shape,
+                       const SpectrumFields& wanted, const Compute& compute) {
   if (auto reason = find_not_finite(matrix)) return {.skipped = *reason};
   return measured_spectrum(std::nullopt,
-                           singular_result([&] { return singular_values(matrix, compute); }),
-                           {.rows = matrix.rows, .cols = matrix.cols}, wanted);
+                           singular_result([&] { return singular_values(matrix, compute); }), shape,
+                           wanted);
 }
 
 /// Of one that is read block by block.
@@ -65,10 +67,11 @@ Outcome read_spectrum(const Read<SingularResult>& read, const SpectrumShape& sha
   return measured_spectrum(std::nullopt, read.values, shape, wanted);
 }
 
-/// One outcome for each head's own matrix, in order.
+/// One outcome for each head's own matrix, in order. All are of that shape.
 template <class T>
 std::vector<Outcome> head_spectra(const std::vector<MatrixView<const T>>& heads,
-                                  const SpectrumFields& wanted, const Compute& compute) {
+                                  const SpectrumShape& shape, const SpectrumFields& wanted,
+                                  const Compute& compute) {
   std::vector<Outcome> outcomes;
   std::vector<MatrixView<const T>> finite;
   for (const MatrixView<const T>& matrix : heads) {
@@ -82,17 +85,67 @@ std::vector<Outcome> head_spectra(const std::vector<MatrixView<const T>>& heads,
   std::size_t next = 0;
   for (Outcome& outcome : outcomes) {
     if (!outcome.skipped.empty()) continue;
-    const MatrixView<const T>& matrix = finite[next];
-    outcome = measured_spectrum(outcome.head, results[next++],
-                                {.rows = matrix.rows, .cols = matrix.cols}, wanted);
+    outcome = measured_spectrum(outcome.head, results[next++], shape, wanted);
   }
   return outcomes;
 }
 
-/// One outcome for each product, whole or of a head.
+/// The spectra of the heads of a matrix of that role; `width`: of what they read or write.
+template <class T>
+std::vector<Outcome> spectra_of_heads(MatrixView<const T> matrix, Role role, const HeadShape& shape,
+                                      std::int64_t count, const std::optional<SpectrumShape>& known,
+                                      const SpectrumFields& wanted, const Compute& compute) {
+  std::vector<MatrixView<const T>> own;
+  std::vector<Matrix<T>> stacked;  // heads whose rows do not lie together
+  for (std::int64_t head = 0; head < count; ++head) {
+    if (role == Role::kv) {
+      stacked.push_back(stacked_head(matrix, head, shape));
+      own.push_back(std::as_const(stacked.back()).view());
+    } else {
+      own.push_back(head_slice(matrix, role, head, shape));
+    }
+  }
+  if (own.empty()) return {};
+  const SpectrumShape of_head =
+      known.value_or(SpectrumShape{.rows = own.front().rows, .cols = own.front().cols});
+  return head_spectra(own, of_head, wanted, compute);
+}
+
+/// Of a matrix that latents stand for. Singular values come from the latents' own coordinates.
+std::vector<Outcome> latent_spectra(const WorkItem& item, const Model& model,
+                                    const SpectrumFields& wanted, const Compute& compute) {
+  const Role role = *item.role;
+  const HeadShape& shape = model.dimensions().heads;
+  const std::int64_t heads = spectrum_per_head(item) ? shape.count(role) : 0;
+  std::vector<Outcome> outcomes;
+  for (const SharedRows shared : {SharedRows::once, SharedRows::in_every_head}) {
+    const bool whole = shared == SharedRows::once;
+    if (!whole && heads == 0) break;
+    auto read = read_latent(model, *item.layer, role, shared);
+    if (!read.skipped.empty()) return all_skipped(read.skipped, heads);
+    SpectrumShape own{.rows = read.values.up.rows(),
+                      .cols = model.dimensions().width,
+                      .inner = read.values.down.rows()};
+    narrow(read.values, compute);
+    const Matrix<double> matrix = product_of(read.values, compute);
+    if (whole) {
+      outcomes.push_back(whole_spectrum(matrix.view(), own, wanted, compute));
+      continue;
+    }
+    own.rows = shape.inner_dim(role);
+    for (Outcome& outcome :
+         spectra_of_heads(matrix.view(), role, shape, heads, own, wanted, compute)) {
+      outcomes.push_back(std::move(outcome));
+    }
+  }
+  return outcomes;
+}
+
+/// One outcome for each product (width, width), whole or of a head.
 std::vector<Outcome> product_spectra_of(const std::vector<std::optional<std::int64_t>>& heads,
                                         const std::vector<CircuitFactors>& factors,
-                                        const SpectrumFields& wanted, const Compute& compute) {
+                                        std::int64_t width, const SpectrumFields& wanted,
+                                        const Compute& compute) {
   std::vector<Outcome> outcomes;
   std::vector<FactorPair> finite;
   for (std::size_t index = 0; index < factors.size(); ++index) {
@@ -108,7 +161,7 @@ std::vector<Outcome> product_spectra_of(const std::vector<std::optional<std::int
   std::size_t next = 0;
   for (Outcome& outcome : outcomes) {
     if (!outcome.skipped.empty()) continue;
-    const std::int64_t width = finite[next].left.cols, inner = finite[next].left.rows;
+    const std::int64_t inner = finite[next].left.rows;
     outcome = measured_spectrum(outcome.head, results[next++],
                                 {.rows = width, .cols = width, .inner = inner}, wanted);
   }
@@ -120,6 +173,9 @@ std::vector<Outcome> matrix_spectra(const WorkItem& item, const Model& model,
   const Role role = *item.role;
   const HeadShape& shape = model.dimensions().heads;
   const std::int64_t heads = spectrum_per_head(item) ? shape.count(role) : 0;
+  if (model.dimensions().latent && !model.is_stored(role)) {
+    return latent_spectra(item, model, wanted, compute);
+  }
   if (heads == 0 && is_projection(role)) {
     const Weight& weight = model.weight(*item.layer, role);
     return {read_spectrum(read_singular_values(model, weight, compute),
@@ -129,20 +185,12 @@ std::vector<Outcome> matrix_spectra(const WorkItem& item, const Model& model,
   if (!read.skipped.empty()) return all_skipped(read.skipped, heads);
   return std::visit(
       [&](const auto& matrix) {
-        using T = std::remove_const_t<std::remove_pointer_t<decltype(matrix.data())>>;
-        std::vector<Outcome> outcomes = {whole_spectrum(matrix.view(), wanted, compute)};
-        std::vector<MatrixView<const T>> own;
-        std::vector<Matrix<T>> stacked;  // heads whose rows do not lie together
-        for (std::int64_t head = 0; head < heads; ++head) {
-          if (role == Role::kv) {
-            stacked.push_back(stacked_head(matrix.view(), head, shape));
-            own.push_back(stacked.back().view());
-          } else {
-            own.push_back(head_slice(matrix.view(), role, head, shape));
-          }
-        }
-        for (Outcome& outcome : head_spectra(own, wanted, compute))
+        std::vector<Outcome> outcomes = {whole_spectrum(
+            matrix.view(), {.rows = matrix.rows(), .cols = matrix.cols()}, wanted, compute)};
+        for (Outcome& outcome :
+             spectra_of_heads(matrix.view(), role, shape, heads, std::nullopt, wanted, compute)) {
           outcomes.push_back(std::move(outcome));
+        }
         return outcomes;
       },
       read.values);
@@ -153,26 +201,25 @@ std::vector<Outcome> product_spectra(const WorkItem& item, const Model& model,
   const Role circuit = *item.role;
   const HeadShape& shape = model.dimensions().heads;
   const std::int64_t heads = spectrum_per_head(item) ? shape.count(circuit) : 0;
-  const auto factors_read = factors_of(circuit);
-  const auto left = read_weight_float64(model, model.weight(*item.layer, factors_read[0]));
-  const auto right = read_weight_float64(model, model.weight(*item.layer, factors_read[1]));
-  for (const auto* read : {&left, &right}) {
-    if (!read->skipped.empty()) return all_skipped("a factor: " + read->skipped, heads);
-  }
-  const CircuitWeights weights{circuit, left.values.view(), right.values.view(), shape};
-  const Matrix<double> summed = summed_left_factor(weights);
+  const bool of_latents = model.dimensions().latent.has_value();
+  const LoadedCircuit loaded =
+      of_latents ? load_latent_circuit(model, *item.layer, circuit, {}, /*narrowed=*/true, compute)
+                 : load_circuit(model, *item.layer, circuit, {});
+  if (!loaded.skipped.empty()) return all_skipped(loaded.skipped, heads);
+  const CircuitWeights weights = loaded.weights();
+  const SumFactors sum = loaded.sum();
   std::vector<std::optional<std::int64_t>> ids = {std::nullopt};
-  std::vector<CircuitFactors> factors = {{summed.view(), weights.right}};
+  std::vector<CircuitFactors> factors = {sum.factors};
   for (std::int64_t head = 0; head < heads; ++head) {
     ids.emplace_back(head);
     factors.push_back(head_factors(weights, head));
     // Where no heads are added up, the sum's rows are the heads'.
     CircuitFactors& own = factors.back();
-    if (shape.group_size() == 1) {
-      own.left = summed.view().row_block(head * own.left.rows, own.left.rows);
+    if (shape.group_size() == 1 && !of_latents) {
+      own.left = sum.factors.left.row_block(head * own.left.rows, own.left.rows);
     }
   }
-  return product_spectra_of(ids, factors, wanted, compute);
+  return product_spectra_of(ids, factors, model.dimensions().width, wanted, compute);
 }
 
 double matrices_flops(const Dimensions& dimensions, Role role, bool per_head) {
@@ -181,7 +228,7 @@ double matrices_flops(const Dimensions& dimensions, Role role, bool per_head) {
   const double width = static_cast<double>(dimensions.width);
   if (is_product(role)) {
     const double inner = static_cast<double>(role == Role::qk ? shape.head_dim : shape.value_dim);
-    const double summed = std::min(inner * static_cast<double>(shape.kv_heads), width);
+    const double summed = std::min(static_cast<double>(summed_rank(dimensions, role)), width);
     // Two QR factorisations, the product of the triangles, and its spectrum.
     const auto product = [&](double rank) {
       return 4 * width * rank * rank + 4 * rank * rank * rank;
@@ -199,12 +246,12 @@ double matrices_flops(const Dimensions& dimensions, Role role, bool per_head) {
 std::uint64_t matrices_bytes(const Model& model, std::int64_t layer, Role role, bool per_head) {
   const Dimensions& dimensions = model.dimensions();
   if (is_product(role)) {
-    const std::int64_t inner = summed_rank(dimensions.heads, role);
+    const std::int64_t inner = summed_rank(dimensions, role);
     return circuit_factor_bytes(dimensions, role) + float64_bytes(inner, dimensions.width) +
            product_spectrum_bytes(inner, dimensions.width);
   }
   const bool has_heads = per_head && dimensions.heads.count(role) > 0;
-  if (has_heads || !is_projection(role)) return matrix_spectrum_bytes(model, layer, role);
+  if (has_heads || !model.is_stored(role)) return matrix_spectrum_bytes(model, layer, role);
   return weight_spectrum_bytes(model.weight(layer, role).matrix);
 }
 
@@ -311,6 +358,13 @@ void run_spectrum(std::span<const Model> models, const SpectrumRequest& request,
   Plan plan{.analysis = &spectrum_analysis(), .parameters = request.options};
   plan.parameters.add("per_head", request.per_head);
   add_layers(plan, models, matrices, request.layers);
+  for (std::size_t index = 0; index < models.size(); ++index) {
+    const auto& own = matrices[index];
+    const bool of_latents = std::any_of(own.begin(), own.end(), [&](Role role) {
+      return models[index].dimensions().latent && !models[index].is_stored(role);
+    });
+    if (of_latents) sink.add_note(latent_note(models[index]));
+  }
   run_plan(plan, sources_of(models), std::move(head), context, sink);
 }
 

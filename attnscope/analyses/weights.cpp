@@ -193,7 +193,10 @@ std::optional<BinRule> bins_of(const Record& options) {
 
 void run_weights(std::span<const Model> models, const WeightsRequest& request,
                  const Context& context, RowSink& sink) {
-  const auto matrices = select_matrices(models, request.matrices, sink);
+  auto matrices = select_matrices(models, request.matrices, sink);
+  for (std::size_t index = 0; request.matrices.empty() && index < models.size(); ++index) {
+    std::erase_if(matrices[index], [&](Role role) { return !models[index].is_stored(role); });
+  }
   Plan plan{.analysis = &weights_analysis(), .parameters = request.options};
   add_layers(plan, models, matrices, request.layers);
   ReportHead head{.command = "weights",

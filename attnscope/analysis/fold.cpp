@@ -45,15 +45,15 @@ Matrix<double> with_column(const Matrix<double>& matrix, std::span<const double>
   return wider;
 }
 
-void turn_keys(Matrix<double>& keys, std::int64_t head_dim, std::span<const double> angles,
+void turn_keys(MatrixView<double> keys, std::int64_t head_dim, std::span<const double> angles,
                RotaryPairs pairs, double factor) {
   const std::int64_t count = std::ssize(angles);
   for (std::int64_t pair = 0; pair < count; ++pair) {
     const auto [at, step] = rotary_pair(pairs, pair, count);
     const double angle = angles[static_cast<std::size_t>(pair)];
     const double cosine = factor * std::cos(angle), sine = factor * std::sin(angle);
-    for (std::int64_t first = at; first < keys.rows(); first += head_dim) {
-      for (std::int64_t col = 0; col < keys.cols(); ++col) {
+    for (std::int64_t first = at; first < keys.rows; first += head_dim) {
+      for (std::int64_t col = 0; col < keys.cols; ++col) {
         double& x = keys(first, col);
         double& y = keys(first + step, col);
         const double turned = x * cosine - y * sine;

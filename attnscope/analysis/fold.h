@@ -33,7 +33,7 @@ Matrix<double> with_column(const Matrix<double>& matrix, std::span<const double>
 
 /// R_Δ W_K of keys (G d, D): in every head of `head_dim` rows the two rows of pair p of n =
 /// angles.size() turn by angles[p] radians and are multiplied by `factor`; those from 2 n on stay.
-void turn_keys(Matrix<double>& keys, std::int64_t head_dim, std::span<const double> angles,
+void turn_keys(MatrixView<double> keys, std::int64_t head_dim, std::span<const double> angles,
                RotaryPairs pairs, double factor = 1);
 
 }  // namespace attnscope

@@ -37,6 +37,7 @@ NullModel::NullModel(const SpectrumShape& shape)
     return;
   }
   ratio_ = static_cast<double>(shape.inner) / static_cast<double>(shape.cols);
+  row_ratio_ = static_cast<double>(shape.inner) / static_cast<double>(shape.rows);
   const double step = pi / static_cast<double>(kPanels);
   points_.resize(1);
   for (std::size_t panel = 0; panel < kPanels; ++panel) {
@@ -44,7 +45,7 @@ NullModel::NullModel(const SpectrumShape& shape)
     const Point more = product_step(from, from + step);
     points_.push_back({points_.back().rank + more.rank, points_.back().energy + more.energy});
   }
-  // The law counts `inner` values; where the width is the smaller, the others are zero.
+  // The law counts `inner` values; where a side is the smaller, the others are zero.
   const Point total = points_.back();
   for (Point& point : points_) {
     point.rank /= total.rank;
@@ -61,22 +62,23 @@ NullModel::Point NullModel::matrix_point(double angle) const {
           .energy = (angle - sine * cosine) / pi};
 }
 
-/// With z = e^{i angle} / u, λ is real where u³ - p u - q = 0, p = β² + 2 β, q = 2 β² cos(angle);
+/// With z = e^{i angle} / u, λ is real where u³ - p u - q = 0, p = αβ + α + β, q = 2 αβ cos(angle);
 /// of its three real roots the largest belongs to the density, which is -Im z / (π λ).
 NullModel::Point NullModel::product_step(double from, double to) const {
-  const double b = ratio_, p = b * b + 2 * b;
+  const double a = row_ratio_, b = ratio_, p = a * b + a + b;
   Point sum;
   for (const auto& [node, weight] : kNodes) {
     const double angle = (from + to) / 2 + node * (to - from) / 2;
-    const double q = 2 * b * b * std::cos(angle);
+    const double q = 2 * a * b * std::cos(angle);
     const double cosine = std::clamp(1.5 * q / p * std::sqrt(3 / p), -1.0, 1.0);
     const double u = 2 * std::sqrt(p / 3) * std::cos(std::acos(cosine) / 3);
-    const double slope = -2 * b * b * std::sin(angle) / (3 * u * u - p);  // du / dangle
+    const double slope = -2 * a * b * std::sin(angle) / (3 * u * u - p);  // du / dangle
     const std::complex<double> z = std::polar(1 / u, angle);
     const std::complex<double> z_slope = z * std::complex<double>(-slope / u, 1);
     const double log_slope =
-        std::real((1.0 / (1.0 + z) + 2 * b / (1.0 + b * z) - 1.0 / z) * z_slope);
-    const double value = std::norm(1.0 + b * z) * std::abs(1.0 + z) / std::abs(z);  // λ
+        std::real((1.0 / (1.0 + z) + a / (1.0 + a * z) + b / (1.0 + b * z) - 1.0 / z) * z_slope);
+    const double value =
+        std::abs((1.0 + a * z) * (1.0 + b * z)) * std::abs(1.0 + z) / std::abs(z);  // λ
     const double count = -std::imag(z) / pi * log_slope * weight * (to - from) / 2;
     sum.rank += count;
     sum.energy += count * value;
@@ -99,7 +101,8 @@ NullModel::Point NullModel::point_where(double Point::*measure, double wanted) c
     if (!is_product_) return matrix_point(angle);
     const Point more = product_step(first, angle);
     // The law's values of rank beyond the possible are zeros: shares are of the possible ones.
-    return Point{start.rank + more.rank * std::max(1.0, ratio_), start.energy + more.energy};
+    const double counted = std::max({1.0, ratio_, row_ratio_});
+    return Point{start.rank + more.rank * counted, start.energy + more.energy};
   };
   constexpr int kBisections = 50;
   for (int step = 0; step < kBisections; ++step) {

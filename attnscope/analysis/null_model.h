@@ -22,11 +22,10 @@ struct SpectrumShape {
 ///
 /// A matrix: squared singular values follow Marchenko & Pastur 1967, with closed forms for both
 /// integrals. A product: the free multiplicative convolution of two such laws (Voiculescu 1987),
-/// whose transform z(λ) solves λ z = (1 + z)(1 + β z)² with β = inner / width; integrated
-/// numerically along the curve on which λ is real.
+/// whose transform z(λ) solves λ z = (1 + z)(1 + α z)(1 + β z) with α = inner / rows and β = inner
+/// / columns; integrated numerically along the curve on which λ is real.
 class NullModel {
  public:
-  /// `shape` of a product is square: (D, D).
   explicit NullModel(const SpectrumShape& shape);
 
   /// Smallest r whose largest r singular values are expected to hold `threshold` of the energy;
@@ -58,7 +57,8 @@ class NullModel {
 
   std::int64_t possible_ = 0;
   bool is_product_ = false;
-  double ratio_ = 0;           // beta: short / long side; of a product inner / width
+  double ratio_ = 0;           // beta: short / long side; of a product inner / columns
+  double row_ratio_ = 0;       // of a product inner / rows
   std::vector<Point> points_;  // of a product: at equal steps of the angle, both ends included
 };
 

@@ -17,9 +17,7 @@ std::vector<ModelSource> sources_of(std::span<const Model> models) {
 
 void add_role_inputs(ItemInputs& inputs, const WorkItem& item, const ModelSource& source) {
   inputs.add("role", role_name(*item.role)).add_shape(*source.model);
-  for (const Role factor : factors_of(*item.role)) {
-    inputs.add_weight(*source.model, *item.layer, factor);
-  }
+  inputs.add_role(*source.model, *item.layer, *item.role);
 }
 
 }  // namespace attnscope

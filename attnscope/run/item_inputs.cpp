@@ -6,6 +6,16 @@
 
 namespace attnscope {
 
+TensorMatrix as_row(const CheckpointTensor& tensor, std::int64_t size) {
+  return {.tensor = tensor.view,
+          .rows = 1,
+          .cols = size,
+          .row_stride = size,
+          .col_stride = tensor.view.stride(0),
+          .block_rows = 1,
+          .block_stride = size};
+}
+
 ItemInputs& ItemInputs::add(std::string name, Value value) {
   facts_.add(std::move(name), std::move(value));
   return *this;
@@ -40,6 +50,34 @@ ItemInputs& ItemInputs::add_weight(const Model& model, std::int64_t layer, Role 
   const Weight& weight = model.weight(layer, role);
   if (weight.tensor == nullptr) return add_missing(weight.missing);
   return add_matrix(model.checkpoint(), *weight.tensor, weight.matrix);
+}
+
+ItemInputs& ItemInputs::add_role(const Model& model, std::int64_t layer, Role role) {
+  bool of_queries = false, of_keys = false;
+  for (const Role part : model.parts_of(role)) {
+    add_weight(model, layer, part);
+    of_queries = of_queries || (part == Role::query_down && part != role);
+    of_keys = of_keys || (part == Role::kv_down && part != role);
+  }
+  if ((!of_queries && !of_keys) || model.spec().layers.empty()) return *this;
+  const LatentSpec& norms = *model.spec().layers[static_cast<std::size_t>(layer)].attention.latent;
+  const LatentRanks& ranks = *model.dimensions().latent;
+  const auto add_norm = [&](const char* name, const NormSpec& norm, std::int64_t rank) {
+    add_gain(model, name, model.norm_gain(norm, layer, {rank}), norm.gain_offset, rank);
+  };
+  if (of_queries) add_norm("query_latent", *norms.query_norm, ranks.query);
+  if (of_keys) add_norm("kv_latent", norms.norm, ranks.key_value);
+  const auto [norm, gain] = model.input_norm(layer);  // the rms of latents depends on it
+  return add_gain(model, "input_norm", gain, norm ? norm->gain_offset : 0.0,
+                  model.dimensions().width);
+}
+
+ItemInputs& ItemInputs::add_gain(const Model& model, const std::string& name, const Site& gain,
+                                 double offset, std::int64_t size) {
+  add_missing(gain.missing);
+  add(name, gain.tensor != nullptr).add(name + "_offset", offset);
+  if (gain.tensor == nullptr) return *this;
+  return add_matrix(model.checkpoint(), *gain.tensor, as_row(*gain.tensor, size));
 }
 
 ItemInputs& ItemInputs::add_missing(const std::string& missing) {

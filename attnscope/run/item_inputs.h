@@ -11,6 +11,9 @@
 
 namespace attnscope {
 
+/// A tensor of one dimension as a matrix (1, size).
+TensorMatrix as_row(const CheckpointTensor& tensor, std::int64_t size);
+
 class ItemInputs {
  public:
   struct Read {
@@ -28,6 +31,11 @@ class ItemInputs {
                          const TensorMatrix& matrix);
   /// A projection of a model. If the files lack it, the reason is the input.
   ItemInputs& add_weight(const Model& model, std::int64_t layer, Role role);
+  /// Everything that a role is made of: projections, and the norms of latents.
+  ItemInputs& add_role(const Model& model, std::int64_t layer, Role role);
+  /// The gain of a norm over `size` numbers, under that name; says so where there is none.
+  ItemInputs& add_gain(const Model& model, const std::string& name, const Site& gain, double offset,
+                       std::int64_t size);
   /// What the files lack, and why. Does nothing if `missing` is empty.
   ItemInputs& add_missing(const std::string& missing);
   /// The shape of the model's heads, and its width.

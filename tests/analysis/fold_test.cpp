@@ -113,7 +113,7 @@ TEST(Fold, KeysTurnByNeighbours) {
   Matrix<double> keys = integer_matrix(8, 4, 9, 4);
   const Matrix<double> before = integer_matrix(8, 4, 9, 4);
   // The first pair turns a quarter, the second half a turn.
-  turn_keys(keys, /*head_dim=*/4, std::vector{std::numbers::pi / 2, std::numbers::pi},
+  turn_keys(keys.view(), /*head_dim=*/4, std::vector{std::numbers::pi / 2, std::numbers::pi},
             RotaryPairs::neighbours);
   for (const std::int64_t head : {0, 4}) {
     for (std::int64_t col = 0; col < 4; ++col) {
@@ -129,7 +129,7 @@ TEST(Fold, KeysTurnInPairsHeadByHead) {
   // Two heads of 4 rows; of each the rows 0 and 1 turn a quarter, the others stay.
   Matrix<double> keys = integer_matrix(8, 4, 9, 4);
   const Matrix<double> before = integer_matrix(8, 4, 9, 4);
-  turn_keys(keys, /*head_dim=*/4, std::vector{std::numbers::pi / 2}, RotaryPairs::halves);
+  turn_keys(keys.view(), /*head_dim=*/4, std::vector{std::numbers::pi / 2}, RotaryPairs::halves);
   for (const std::int64_t head : {0, 4}) {
     for (std::int64_t col = 0; col < 4; ++col) {
       EXPECT_NEAR(keys(head, col), -before(head + 1, col), 1e-14);

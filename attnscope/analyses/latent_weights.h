@@ -1,0 +1,45 @@
+// What stands for W_Q, W_K and W_V where a model stores latents in their place: products of two
+// factors. Definitions: docs/metrics.md, "Latents".
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "attnscope/analyses/read_weight.h"
+#include "attnscope/core/matrix_view.h"
+#include "attnscope/model/model.h"
+#include "attnscope/numerics/compute.h"
+
+namespace attnscope {
+
+/// W = up · down. A latent's norm divides each token by its own rms. Here it divides by one number,
+/// the rms for an input of independent numbers that the norm before the attention gave:
+/// ‖W_a diag(gain)‖_F / √rank.
+struct LatentFactors {
+  Matrix<double> up;           // (rows of the role, m)
+  Matrix<double> down;         // (m, D): the latent's rows; then those of the key of all heads
+  Matrix<double> bias_column;  // (m, 1) of `down`; zeros where there is none
+};
+
+/// Whether the key rows that all heads share stand once, after those of all heads, or at the end of
+/// each head's own. Values, where asked for with keys, follow.
+enum class SharedRows { once, in_every_head };
+
+/// `role`: q, k, v, or kv, of a model where it is not stored.
+Read<LatentFactors> read_latent(const Model& model, std::int64_t layer, Role role,
+                                SharedRows shared);
+
+/// (rows of the role, D).
+Matrix<double> product_of(const LatentFactors& factors, const Compute& compute = {});
+
+/// Puts `down` into coordinates of the space that its rows span: (m, min(m, D)), lower triangular.
+/// The singular values of the product stay, and so do those of every product with it.
+void narrow(LatentFactors& factors, const Compute& compute);
+
+/// What to say of a model whose matrices are such products.
+std::string latent_note(const Model& model);
+
+/// What read_latent() and product_of() hold at once, in bytes.
+std::uint64_t latent_bytes(const Dimensions& dimensions, Role role);
+
+}  // namespace attnscope

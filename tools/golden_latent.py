@@ -1,0 +1,121 @@
+#!/usr/bin/env python3
+"""Writes tests/golden/latent/<case>.json: spectra and circuits of tiny models with multi-head latent attention.
+
+    python tools/golden_latent.py
+
+The checkpoints are those of tests/data/forward/<case>. Every matrix is multiplied out in float64, head by head, from the tensors and
+config.json alone, by the definitions of docs/metrics.md, and decomposed by NumPy. Needs numpy, torch and safetensors.
+"""
+
+import json
+from pathlib import Path
+
+import numpy as np
+from safetensors.torch import load_file
+
+ROOT = Path(__file__).resolve().parent.parent
+CASES = ("deepseek_v3", "deepseek_v2-no-latent", "minicpm3")
+OFFSET = -3
+# What `circuits` is asked for: folds the gain, at that rotary offset.
+VARIANTS = {"plain": (False, 0), "fold": (True, 0), "offset": (False, OFFSET), "fold-offset": (True, OFFSET)}
+
+
+class Layer:
+    """The matrices of one layer as its heads use them, gains of the latents' norms over their rms in them."""
+
+    def __init__(self, config: dict, tensors: dict, layer: int, fold: bool):
+        get = lambda name: tensors[f"model.layers.{layer}.{name}.weight"].double().numpy()
+        self.heads, self.rope = config["num_attention_heads"], config["qk_rope_head_dim"]
+        self.own, self.value, rank = config["qk_nope_head_dim"], config["v_head_dim"], config["kv_lora_rank"]
+        gain = get("input_layernorm")
+        folded = gain if fold else np.ones_like(gain)
+        down = get("self_attn.kv_a_proj_with_mqa")
+        rms = lambda rows: np.linalg.norm(rows * gain) / np.sqrt(len(rows))
+        latent = get("self_attn.kv_a_layernorm")[:, None] / rms(down[:rank]) * down[:rank] * folded
+        self.shared = down[rank:] * folded
+        up = get("self_attn.kv_b_proj").reshape(self.heads, self.own + self.value, rank)
+        self.content = [up[head, :self.own] @ latent for head in range(self.heads)]
+        self.v = [up[head, self.own:] @ latent for head in range(self.heads)]
+        if config["q_lora_rank"] is None:
+            queries = get("self_attn.q_proj") * folded
+        else:
+            rows = get("self_attn.q_a_proj")
+            queries = get("self_attn.q_b_proj") @ (get("self_attn.q_a_layernorm")[:, None] / rms(rows) * rows * folded)
+        self.q = np.split(queries, self.heads)
+        self.o = np.split(get("self_attn.o_proj"), self.heads, axis=1)
+
+    def k(self, config: dict, offset: int) -> list[np.ndarray]:
+        pairs = self.rope // 2
+        turned = self.shared.copy()
+        halves = config["model_type"] == "minicpm3"
+        for pair in range(pairs):
+            a, b = (pair, pair + pairs) if halves else (2 * pair, 2 * pair + 1)
+            theta = config["rope_parameters"]["rope_theta"]
+            angle = offset * float(np.float32(1) / np.float32(theta ** np.float64(np.float32(2 * pair) / np.float32(self.rope))))
+            turned[a] = np.cos(angle) * self.shared[a] - np.sin(angle) * self.shared[b]
+            turned[b] = np.cos(angle) * self.shared[b] + np.sin(angle) * self.shared[a]
+        return [np.vstack([content, turned]) for content in self.content]
+
+
+def values(matrix: np.ndarray, count: int) -> list[float]:
+    return np.linalg.svd(matrix, compute_uv=False)[:count].tolist()
+
+
+def spectra(layer: Layer, config: dict) -> dict:
+    """By matrix: the whole, then each head; of products as many values as their rank can be."""
+    queries_rank = config["q_lora_rank"] or config["hidden_size"]
+    rank = config["kv_lora_rank"]
+    joint = rank + layer.rope
+    k = layer.k(config, 0)
+    kv = [np.vstack([key, value]) for key, value in zip(k, layer.v)]
+    qk = [q.T @ key for q, key in zip(layer.q, k)]
+    ov = [o @ value for o, value in zip(layer.o, layer.v)]
+    own = {"q": (np.vstack(layer.q), layer.q, queries_rank),
+           "k": (np.vstack([*layer.content, layer.shared]), k, joint),
+           "v": (np.vstack(layer.v), layer.v, rank),
+           "kv": (np.vstack([*layer.content, layer.shared, *layer.v]), kv, joint)}
+    out = {name: [values(matrix, rank) for matrix in (whole, *heads)] for name, (whole, heads, rank) in own.items()}
+    out["qk"] = [values(sum(qk), min(queries_rank, joint)), *(values(matrix, layer.own + layer.rope) for matrix in qk)]
+    out["ov"] = [values(sum(ov), rank), *(values(matrix, layer.value) for matrix in ov)]
+    return out
+
+
+def measures(matrix: np.ndarray) -> dict[str, float]:
+    width = len(matrix)
+    norm, trace = np.linalg.norm(matrix), np.trace(matrix)
+    symmetric = np.linalg.eigvalsh((matrix + matrix.T) / 2)
+    eigenvalues = np.linalg.eigvals(matrix)
+    return {"frobenius_norm": norm, "identity_cosine": trace / np.sqrt(width) / norm, "identity_scale": trace / width,
+            "symmetry": np.trace(matrix @ matrix) / norm ** 2,
+            "positive_fraction": symmetric[symmetric > 0].sum() / np.abs(symmetric).sum(),
+            "copying_score": eigenvalues.real.sum() / np.abs(eigenvalues).sum()}
+
+
+def circuits(config: dict, tensors: dict, fold: bool, offset: int) -> list[dict]:
+    rows = []
+    for number in range(config["num_hidden_layers"]):
+        layer = Layer(config, tensors, number, fold)
+        products = {"qk": [q.T @ key for q, key in zip(layer.q, layer.k(config, offset))],
+                    "ov": [o @ value for o, value in zip(layer.o, layer.v)]}
+        for circuit, heads in products.items():
+            for head, matrix in enumerate([sum(heads), *heads], -1):
+                rows.append({"layer": number, "circuit": circuit, "head": None if head < 0 else head} | measures(matrix))
+    return rows
+
+
+def main() -> None:
+    folder = ROOT / "tests" / "golden" / "latent"
+    folder.mkdir(exist_ok=True)
+    for case in CASES:
+        data = ROOT / "tests" / "data" / "forward" / case
+        config = json.loads((data / "config.json").read_text())
+        tensors = load_file(data / "model.safetensors")
+        layers = [spectra(Layer(config, tensors, layer, fold=False), config) for layer in range(config["num_hidden_layers"])]
+        result = {"spectra": layers,
+                  "circuits": {name: circuits(config, tensors, *variant) for name, variant in VARIANTS.items()}}
+        (folder / f"{case}.json").write_text(json.dumps(result) + "\n")
+        print(f"latent/{case}")
+
+
+if __name__ == "__main__":
+    main()
