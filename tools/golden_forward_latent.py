@@ -46,9 +46,9 @@ LATENT = [
     Case("deepseek_v2-experts", "DeepseekV2ForCausalLM", latent(**EXPERTS), (
         ONLY, variant("method-absent", topk_method=ABSENT), variant("greedy", topk_method="greedy"),
         variant("normalised-not-read", norm_topk_prob=True), variant("times", routed_scaling_factor=2.0),
-        variant("one-group", topk_group=1)), BF16, GAINS, routes=True),
+        variant("three-groups", topk_group=3)), BF16, GAINS, routes=True),
     Case("deepseek_v3-experts", "DeepseekV3ForCausalLM", latent(**EXPERTS), (
         ONLY, variant("normalised-absent", norm_topk_prob=ABSENT), variant("not-normalised", norm_topk_prob=False),
-        variant("one-group", topk_group=1), variant("times-absent", routed_scaling_factor=ABSENT)), BF16, GAINS, routes=True),
+        variant("three-groups", topk_group=3), variant("times-absent", routed_scaling_factor=ABSENT)), BF16, GAINS, routes=True),
     Case("deepseek_v3-bias", "DeepseekV3ForCausalLM", latent(attention_bias=True, **DENSE), (ONLY,), BF16, GAINS),
 ]
