@@ -70,6 +70,14 @@ OPTIONS = [
     "attention {forward/llama} --induction --length 8 --sequences 1 --layers 0",
     "attention {forward/gpt2} --tokens 3,1,4 --heatmap 1,2 --log",
     "attention {shakespeare-gpt2} --text Hello --heatmap 0,0",
+    "info {forward/qwen2_moe-dense}",
+    "spectrum {forward/qwen2_moe-dense} --per-head",
+    "spectrum {forward/dots1} --experts 0-2,7 --values --matrix up,router,shared_up",
+    "weights {forward/phimoe} --experts all --histogram",
+    "experts {forward/dots1} {forward/mixtral}",
+    "experts {forward/qwen2_moe-dense} --experts 0 --energy 0.5",
+    "experts {forward/phimoe} --tokens 3,1,4,1,5",
+    "experts {forward/mixtral} --tokens 3 --layers 1",
     # Weights that are NaN are skipped; of zero ones many measures are null.
     "spectrum {nan} --per-head --values --rank 2",
     "spectrum {nan} --mla",
@@ -97,6 +105,9 @@ KEPT = [
     ["weights {llama} --histogram", "weights {llama} --histogram --matrix q"],
     ["similarity {llama}", "similarity {llama} --matrix q"],
     ["similarity {llama} --head-matrix 0,0", "similarity {llama} --head-matrix 1,0"],
+    ["spectrum {forward/dots1} --experts 0-2", "spectrum {forward/dots1} --matrix up --experts 0-2"],
+    ["experts {forward/dots1}", "experts {forward/mixtral} --layers 0"],
+    ["experts {forward/mixtral} --tokens 3,1,4"],
     ["attention {forward/gpt2} --tokens 3,1,4", "attention {forward/bert} --tokens 3,1,4"],
     ["attention {forward/llama} --induction --length 8", "attention {forward/gpt2} --induction --length 8"],
 ]
@@ -121,7 +132,7 @@ class Program:
     def __init__(self, binary, folder):
         self.binary, self.folder = binary, folder
         self.names = {name: str(DATA / name) for name in MODELS}
-        for name in ("gpt2", "llama", "bert"):
+        for name in ("gpt2", "llama", "bert", "dots1", "mixtral", "phimoe", "qwen2_moe-dense"):
             self.names[f"forward/{name}"] = str(DATA / "forward" / name)
         self.names["shakespeare-gpt2"] = str(ROOT / "examples/shakespeare-gpt2")
         self.names["nan"] = str(model_with(float("nan"), folder / "nan"))

@@ -7,8 +7,6 @@
 #include "attnscope/analysis/attention_means.h"
 #include "attnscope/analysis/even_attention.h"
 #include "attnscope/forward/layer_run.h"
-#include "attnscope/store/content_hash.h"
-#include "attnscope/store/record_text.h"
 
 namespace attnscope {
 namespace {
@@ -211,17 +209,6 @@ class AttentionRows {
   std::map<std::int64_t, Layer> layers_;
 };
 
-/// Stores keep the rows of each text apart by it: means of several would say nothing.
-std::string hash_of(const std::vector<std::vector<TokenIds>>& sequences) {
-  Value::List models;
-  for (const auto& of_model : sequences) {
-    Value::List ids;
-    for (const TokenIds& sequence : of_model) ids.emplace_back(sequence);
-    models.emplace_back(std::move(ids));
-  }
-  return content_hash(record_text({{"tokens", std::move(models)}}));
-}
-
 }  // namespace
 
 const Analysis& attention_analysis() {
@@ -240,7 +227,7 @@ void run_attention(std::span<const Model> models, const AttentionRequest& reques
                    const Context& context, RowSink& sink) {
   Plan plan{.analysis = &attention_analysis(), .parameters = request.options};
   plan.parameters.add("layers", request.layers.parameter())
-      .add("tokens_hash", hash_of(request.sequences));
+      .add("tokens_hash", tokens_hash(request.sequences));
   const ReadyModels ready(models, context);
   for (std::size_t index = 0; index < models.size(); ++index) {
     const Model& model = models[index];

@@ -78,14 +78,12 @@ void run_info(std::span<const Model> models, const Context& context, RowSink& si
   sink.begin(head);
   for (const Inventory& inventory : inventories) {
     for (const TensorFacts& tensor : inventory.tensors) {
-      sink.add_row({{"model", inventory.facts.name},
-                    {"name", tensor.name},
-                    {"dtype", tensor.dtype},
-                    {"shape", tensor.shape},
-                    {"bytes", tensor.bytes},
-                    {"role", tensor.role},
-                    {"layer", tensor.layer},
-                    {"tied_to", tensor.tied_to}});
+      Record row = {{"model", inventory.facts.name}, {"name", tensor.name},
+                    {"dtype", tensor.dtype},         {"shape", tensor.shape},
+                    {"bytes", tensor.bytes},         {"role", tensor.role},
+                    {"layer", tensor.layer},         {"tied_to", tensor.tied_to}};
+      if (tensor.expert) row.add("expert", *tensor.expert);
+      sink.add_row(std::move(row));
     }
   }
   sink.end();

@@ -54,10 +54,12 @@ std::vector<std::int64_t> LayerSelection::resolve(std::int64_t layers,
 }
 
 std::vector<std::vector<Role>> select_matrices(std::span<const Model> models,
-                                               std::span<const Role> wanted, RowSink& notes) {
+                                               std::span<const Role> wanted, RowSink& notes,
+                                               bool of_experts) {
   // What was asked for by name and is not in the files will be skipped with a reason; what was not
   // asked for by name is left out.
   const auto applies = [&](const Model& model, Role role) {
+    if (of_experts && model.describes_of_expert(role)) return true;
     return wanted.empty() ? model.has(role) : model.describes(role);
   };
   for (const Role role : wanted) {

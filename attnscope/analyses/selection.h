@@ -37,9 +37,11 @@ struct LayerSelection {
 
 /// The matrices to look at in each model: those of `wanted` that its architecture has, in the order
 /// of `wanted`; where nothing is wanted, the projections that its files have. Throws Error(usage)
-/// for a wanted one that no model has. A model that has none of them gives a note.
+/// for a wanted one that no model has. A model that has none of them gives a note. `of_experts`:
+/// those of experts count as the MLP's.
 std::vector<std::vector<Role>> select_matrices(std::span<const Model> models,
-                                               std::span<const Role> wanted, RowSink& notes);
+                                               std::span<const Role> wanted, RowSink& notes,
+                                               bool of_experts = false);
 
 /// An item for each of a model's roles in each chosen layer, layer by layer.
 void add_layers(Plan& plan, std::span<const Model> models, std::span<const std::vector<Role>> roles,

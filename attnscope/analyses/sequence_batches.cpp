@@ -42,6 +42,16 @@ void add_batches(Plan& plan, std::size_t model, std::span<const TokenIds> sequen
   }
 }
 
+std::string tokens_hash(const std::vector<std::vector<TokenIds>>& sequences) {
+  Value::List models;
+  for (const auto& of_model : sequences) {
+    Value::List ids;
+    for (const TokenIds& sequence : of_model) ids.emplace_back(sequence);
+    models.emplace_back(std::move(ids));
+  }
+  return content_hash(record_text({{"tokens", std::move(models)}}));
+}
+
 ReadyModels::ReadyModels(std::span<const Model> models, const Context& context)
     : models_(models), rest_(context) {
   const Compute compute{.kernels = context.kernels, .stop = context.stop};
@@ -91,6 +101,12 @@ Cost batch_cost(const WorkItem& item, const ModelSource& source) {
     if (!source.model->describes(role) || !source.model->is_stored(role)) continue;
     const auto [rows, cols] = canonical_shape(dimensions, role);
     parameters += static_cast<double>(rows) * static_cast<double>(cols);
+  }
+  for (const LayerSpec& layer : source.model->spec().layers) {
+    if (!layer.experts) continue;
+    const std::int64_t wide = layer.experts->chosen * dimensions.expert_width;
+    parameters += 3 * static_cast<double>(wide) * static_cast<double>(dimensions.width);
+    break;
   }
   const double rows = static_cast<double>(sequences) * static_cast<double>(tokens);
   const double maps = 4 * rows * static_cast<double>(tokens) *

@@ -5,6 +5,7 @@
 #include <deque>
 #include <functional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "attnscope/forward/forward_pass.h"
@@ -21,6 +22,10 @@ std::int64_t sequences_at_once(std::int64_t tokens);
 /// Adds the items of one model: batches of sequences_at_once().
 void add_batches(Plan& plan, std::size_t model, std::span<const TokenIds> sequences,
                  const std::vector<std::int64_t>& layers);
+
+/// Of the sequences of all models: stores keep the rows of each text apart by it, since means of
+/// several would say nothing.
+std::string tokens_hash(const std::vector<std::vector<TokenIds>>& sequences);
 
 /// Every model made ready to run, for the items of a plan.
 class ReadyModels {

@@ -168,6 +168,39 @@ std::vector<Outcome> product_spectra_of(const std::vector<std::optional<std::int
   return outcomes;
 }
 
+/// Where the energy ranks of a layer's experts lie.
+void add_rank_spread(Record& fields, const std::vector<const Record*>& experts) {
+  constexpr std::array<std::pair<const char*, double>, 4> kShares = {
+      {{"least_energy_rank", 0},
+       {"lower_quartile_energy_rank", 0.25},
+       {"upper_quartile_energy_rank", 0.75},
+       {"most_energy_rank", 1}}};
+  for (const auto& [name, share] : kShares) {
+    Record by_threshold;
+    for (const auto& entry : expect<Record>(*experts.front(), "energy_rank").fields()) {
+      std::vector<std::int64_t> ranks;
+      for (const Record* expert : experts) {
+        const Record& own = expect<Record>(*expert, "energy_rank");
+        ranks.push_back(expect<std::int64_t>(own, entry.first));
+      }
+      std::sort(ranks.begin(), ranks.end());
+      by_threshold.add(entry.first, lower_quantile(ranks, share));
+    }
+    fields.add(name, std::move(by_threshold));
+  }
+}
+
+std::vector<Outcome> expert_spectra(const WorkItem& item, const Model& model,
+                                    const SpectrumFields& wanted, const Compute& compute) {
+  const auto measure = [&](std::int64_t expert) {
+    compute.check_stop();
+    const Weight weight = model.expert_weight(*item.layer, expert, *item.role);
+    return read_spectrum(read_singular_values(model, weight, compute),
+                         {.rows = weight.matrix.rows, .cols = weight.matrix.cols}, wanted);
+  };
+  return expert_outcomes(item, measure, add_rank_spread);
+}
+
 std::vector<Outcome> matrix_spectra(const WorkItem& item, const Model& model,
                                     const SpectrumFields& wanted, const Compute& compute) {
   const Role role = *item.role;
@@ -270,13 +303,26 @@ std::vector<Outcome> compute_spectra(const WorkItem& item, const ModelSource& so
   }
   const Model& model = *source.model;
   const SpectrumFields wanted = spectrum_fields(item.parameters, model.dimensions().width);
+  if (!item.experts.empty()) return expert_spectra(item, model, wanted, compute);
   return is_product(*item.role) ? product_spectra(item, model, wanted, compute)
                                 : matrix_spectra(item, model, wanted, compute);
+}
+
+Cost expert_spectra_cost(const WorkItem& item, const Model& model) {
+  Cost cost;
+  for (const std::int64_t expert : item.experts) {
+    const Weight weight = model.expert_weight(*item.layer, expert, *item.role);
+    cost.flops += spectrum_flops(static_cast<double>(weight.matrix.rows),
+                                 static_cast<double>(weight.matrix.cols));
+    cost.memory_bytes = std::max(cost.memory_bytes, weight_spectrum_bytes(weight.matrix));
+  }
+  return cost;
 }
 
 Cost spectrum_cost(const WorkItem& item, const ModelSource& source) {
   if (item.tensor.empty()) {
     const Model& model = *source.model;
+    if (!item.experts.empty()) return expert_spectra_cost(item, model);
     return {matrices_flops(model.dimensions(), *item.role, spectrum_per_head(item)),
             matrices_bytes(model, *item.layer, *item.role, spectrum_per_head(item))};
   }
@@ -334,12 +380,15 @@ void refuse_ranks_by_width(const Record& options, const std::string& asked_of) {
 }
 
 const Analysis& spectrum_analysis() {
-  static constexpr std::array kRoles = {Role::query, Role::key, Role::value, Role::output,
-                                        Role::gate,  Role::up,  Role::down,  Role::qk,
-                                        Role::ov,    Role::kv};
+  static constexpr auto kRoles = [] {
+    std::array<Role, kRoleNames.size()> all{};
+    for (std::size_t role = 0; role < all.size(); ++role) all[role] = static_cast<Role>(role);
+    return all;
+  }();
   static constexpr Analysis analysis = {.name = "spectrum",
                                         .command = "spectrum",
                                         .roles = kRoles,
+                                        .takes_experts = true,
                                         .takes_tensors = true,
                                         .compute = compute_spectra,
                                         .cost = spectrum_cost,
@@ -350,14 +399,15 @@ const Analysis& spectrum_analysis() {
 
 void run_spectrum(std::span<const Model> models, const SpectrumRequest& request,
                   const Context& context, RowSink& sink) {
-  const auto matrices = select_matrices(models, request.matrices, sink);
+  const auto matrices = select_matrices(models, request.matrices, sink, /*of_experts=*/true);
   ReportHead head{.command = "spectrum", .parameters = request.options};
   head.parameters.add("matrix", roles_value(request.matrices))
       .add("layers", request.layers.parameter())
       .add("per_head", request.per_head);
+  if (!request.experts.text.empty()) head.parameters.add("experts", request.experts.text);
   Plan plan{.analysis = &spectrum_analysis(), .parameters = request.options};
   plan.parameters.add("per_head", request.per_head);
-  add_layers(plan, models, matrices, request.layers);
+  add_layers_and_experts(plan, models, matrices, request.layers, request.experts, sink);
   for (std::size_t index = 0; index < models.size(); ++index) {
     const auto& own = matrices[index];
     const bool of_latents = std::any_of(own.begin(), own.end(), [&](Role role) {

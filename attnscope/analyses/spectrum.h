@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "attnscope/analyses/expert_selection.h"
 #include "attnscope/analyses/selection.h"
 #include "attnscope/analysis/spectrum.h"
 #include "attnscope/results/sink.h"
@@ -16,6 +17,7 @@ namespace attnscope {
 struct SpectrumRequest {
   std::vector<Role> matrices;  // empty: the projections that each model has
   LayerSelection layers;
+  ExpertSelection experts;
   bool per_head = false;
   Record options;  // what is asked of each: spectrum_fields() reads it, and every report says it
 };

@@ -120,11 +120,9 @@ std::vector<Outcome> streamed_outcomes(const TensorMatrix& stored, Role role,
 
 bool weights_per_head(const WorkItem& item) { return expect<bool>(item.parameters, "per_head"); }
 
-std::vector<Outcome> weights_outcomes(const WorkItem& item, const ModelSource& source,
-                                      const Compute&) {
-  const Model& model = *source.model;
+std::vector<Outcome> outcomes_of_weight(const WorkItem& item, const Model& model,
+                                        const Weight& weight) {
   const Role role = *item.role;
-  const Weight& weight = model.weight(*item.layer, role);
   const TensorMatrix& stored = weight.matrix;
   const HeadShape& shape = model.dimensions().heads;
   const std::int64_t heads = weights_per_head(item) ? shape.count(role) : 0;
@@ -143,6 +141,19 @@ std::vector<Outcome> weights_outcomes(const WorkItem& item, const ModelSource& s
   return outcomes;
 }
 
+std::vector<Outcome> weights_outcomes(const WorkItem& item, const ModelSource& source,
+                                      const Compute& compute) {
+  const Model& model = *source.model;
+  if (item.experts.empty()) {
+    return outcomes_of_weight(item, model, model.weight(*item.layer, *item.role));
+  }
+  return expert_outcomes(item, [&](std::int64_t expert) {
+    compute.check_stop();
+    const Weight weight = model.expert_weight(*item.layer, expert, *item.role);
+    return std::move(outcomes_of_weight(item, model, weight).front());
+  });
+}
+
 /// Values are read in blocks, and those that lie near a quantile are kept: in a head, most do.
 std::uint64_t weights_bytes(const TensorMatrix& stored, bool per_head) {
   constexpr std::uint64_t kTables = 4 << 20;  // counts of bit patterns, or a sample of the values
@@ -153,10 +164,15 @@ std::uint64_t weights_bytes(const TensorMatrix& stored, bool per_head) {
 
 Cost weights_cost(const WorkItem& item, const ModelSource& source) {
   constexpr double kFlopsPerValue = 20;
-  const auto [rows, cols] = canonical_shape(source.model->dimensions(), *item.role);
-  return {
-      kFlopsPerValue * static_cast<double>(rows) * static_cast<double>(cols),
-      weights_bytes(source.model->weight(*item.layer, *item.role).matrix, weights_per_head(item))};
+  const Model& model = *source.model;
+  const auto cost_of = [&](const TensorMatrix& matrix, double count) -> Cost {
+    return {kFlopsPerValue * static_cast<double>(matrix.rows) * static_cast<double>(matrix.cols) *
+                count,
+            weights_bytes(matrix, weights_per_head(item))};
+  };
+  if (item.experts.empty()) return cost_of(model.weight(*item.layer, *item.role).matrix, 1);
+  const Weight first = model.expert_weight(*item.layer, item.experts.front(), *item.role);
+  return cost_of(first.matrix, static_cast<double>(item.experts.size()));
 }
 
 RowMaker make_weights_rows(RowSink& sink) { return rows_with_heads(sink); }
@@ -167,6 +183,7 @@ const Analysis& weights_analysis() {
   static constexpr Analysis analysis = {.name = "weights",
                                         .command = "weights",
                                         .roles = kProjections,
+                                        .takes_experts = true,
                                         .compute = weights_outcomes,
                                         .cost = weights_cost,
                                         .add_inputs = add_role_inputs,
@@ -193,15 +210,16 @@ std::optional<BinRule> bins_of(const Record& options) {
 
 void run_weights(std::span<const Model> models, const WeightsRequest& request,
                  const Context& context, RowSink& sink) {
-  auto matrices = select_matrices(models, request.matrices, sink);
+  auto matrices = select_matrices(models, request.matrices, sink, /*of_experts=*/true);
   for (std::size_t index = 0; request.matrices.empty() && index < models.size(); ++index) {
     std::erase_if(matrices[index], [&](Role role) { return !models[index].is_stored(role); });
   }
   Plan plan{.analysis = &weights_analysis(), .parameters = request.options};
-  add_layers(plan, models, matrices, request.layers);
+  add_layers_and_experts(plan, models, matrices, request.layers, request.experts, sink);
   ReportHead head{.command = "weights",
                   .parameters = {{"matrix", roles_value(request.matrices)},
                                  {"layers", request.layers.parameter()}}};
+  if (!request.experts.text.empty()) head.parameters.add("experts", request.experts.text);
   for (const auto& [name, value] : plan.parameters.fields()) head.parameters.add(name, value);
   run_plan(plan, sources_of(models), std::move(head), context, sink);
 }

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "attnscope/analyses/expert_selection.h"
 #include "attnscope/analyses/selection.h"
 #include "attnscope/analysis/histogram.h"
 #include "attnscope/results/sink.h"
@@ -17,6 +18,7 @@ namespace attnscope {
 struct WeightsRequest {
   std::vector<Role> matrices;  // projections; empty: those that each model has
   LayerSelection layers;
+  ExpertSelection experts;
   /// What is asked of each: "per_head", and what bins_of() reads.
   Record options;
 };

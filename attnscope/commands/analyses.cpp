@@ -36,6 +36,16 @@ void check_role(const Analysis& analysis, const WorkItem& item, const Model& mod
   if (std::find(analysis.roles.begin(), analysis.roles.end(), *item.role) == analysis.roles.end()) {
     refuse_item(item.analysis + " does not take '" + role + "'");
   }
+  if (!item.experts.empty()) {
+    const std::int64_t last = *std::max_element(item.experts.begin(), item.experts.end());
+    if (!analysis.takes_experts) refuse_item(item.analysis + " takes no experts");
+    if (!model.spec().has_experts(*item.layer) || !model.describes_of_expert(*item.role) ||
+        last >= model.dimensions().experts) {
+      refuse_item("layer " + std::to_string(*item.layer) + " of " + model.name() +
+                  " has no such experts");
+    }
+    return;
+  }
   if (!model.describes(*item.role)) refuse_item(model.name() + " has no '" + role + "'");
 }
 

@@ -9,6 +9,7 @@ namespace attnscope {
 // Each in the file of its name.
 Command attention_command();
 Command circuits_command();
+Command experts_command();
 Command export_command();
 Command info_command();
 Command matrix_command();
@@ -19,10 +20,10 @@ Command spectrum_command();
 Command weights_command();
 
 std::span<const Command> commands() {
-  static const std::array all = {info_command(),       spectrum_command(), weights_command(),
-                                 similarity_command(), matrix_command(),   circuits_command(),
-                                 attention_command(),  predict_command(),  report_command(),
-                                 export_command()};
+  static const std::array all = {info_command(),       spectrum_command(),  weights_command(),
+                                 similarity_command(), experts_command(),   matrix_command(),
+                                 circuits_command(),   attention_command(), predict_command(),
+                                 report_command(),     export_command()};
   return all;
 }
 

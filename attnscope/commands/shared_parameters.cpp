@@ -2,6 +2,7 @@
 
 #include <optional>
 
+#include "attnscope/analyses/expert_selection.h"
 #include "attnscope/core/text.h"
 #include "attnscope/output/writers.h"
 
@@ -152,6 +153,14 @@ Parameter energy_parameter(const std::vector<double>& usual) {
 
 Parameter per_head_flag() {
   return {.name = "per_head", .type = flag, .help = "a row for each head too"};
+}
+
+Parameter experts_parameter() {
+  return {.name = "experts",
+          .type = text,
+          .help = "of layers with experts, a row for each of these, such as 0-7,12, or all",
+          .metavariable = "EXPERTS",
+          .default_words = "a sample of " + std::to_string(ExpertSelection::kSample)};
 }
 
 void add_bin_options(Record& options, const Arguments& arguments, const BinRule& usual) {

@@ -32,6 +32,8 @@ std::vector<std::string> store_endings();
 Parameters bin_parameters(const BinRule& usual);
 Parameter energy_parameter(const std::vector<double>& usual);
 Parameter per_head_flag();
+/// Which experts of a layer are looked at; see ExpertSelection.
+Parameter experts_parameter();
 
 /// histogram; with it bins and range, as bins_of(options) reads them.
 void add_bin_options(Record& options, const Arguments& arguments, const BinRule& usual);

@@ -3,6 +3,7 @@
 #include "attnscope/commands/open_models.h"
 #include "attnscope/commands/run_resources.h"
 #include "attnscope/commands/shared_parameters.h"
+#include "attnscope/core/text.h"
 
 namespace attnscope {
 namespace {
@@ -12,6 +13,7 @@ constexpr BinRule kWeightBins = {.bins = 80, .range = ValueRange{-0.8, 0.8}};
 void run_weights_command(const Arguments& arguments, const Session& session, RowSink& sink) {
   WeightsRequest request{.matrices = arguments.roles("matrix"),
                          .layers = arguments.layers("layers"),
+                         .experts = {arguments.text("experts")},
                          .options = {{"per_head", arguments.flag("per_head")}}};
   add_bin_options(request.options, arguments, kWeightBins);
   const std::vector<Model> models = open_models(arguments, session);
@@ -23,13 +25,15 @@ void run_weights_command(const Arguments& arguments, const Session& session, Row
 Parameters weights_parameters() {
   std::vector<std::string> projections;
   for (const Role role : kProjections) projections.emplace_back(role_name(role));
-  return {{.name = "matrix",
-           .type = ParameterType::roles,
-           .metavariable = "NAMES",
-           .choices = projections,
-           .default_words = "those that are there",
-           .rejected_role = "'*' is made of two projections; weights takes q,k,v,o,gate,up,down"},
-          per_head_flag()};
+  return {
+      {.name = "matrix",
+       .type = ParameterType::roles,
+       .metavariable = "NAMES",
+       .choices = projections,
+       .default_words = "those that are there",
+       .rejected_role = "'*' is made of two projections; weights takes " + join(projections, ",")},
+      per_head_flag(),
+      experts_parameter()};
 }
 
 }  // namespace

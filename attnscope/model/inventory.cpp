@@ -15,7 +15,11 @@ namespace {
 struct RoleOfTensor {
   std::string role;
   std::optional<std::int64_t> layer;
+  std::optional<std::int64_t> expert = {};
 };
+
+/// Before the roles of experts' tensors.
+constexpr std::string_view kOfExpert = "expert.";
 
 /// Names of everything the tensor holds: "q+k+v" for a fused one.
 std::string weight_label(const WeightRule& rule) {
@@ -87,7 +91,7 @@ std::vector<TensorRule> sites_of(const Architecture& architecture) {
     add("shared_weight", experts.shared_weight);
     for (const ExpertTensors& tensors : experts.tensors) {
       for (const WeightRule& rule : tensors.weights) {
-        const std::string label = weight_label(rule);
+        const std::string label = std::string(kOfExpert) + weight_label(rule);
         add(label.c_str(), rule.tensor);
         for (const std::string& bias : bias_names(rule.tensor)) {
           add((label + ".bias").c_str(), bias);
@@ -158,7 +162,9 @@ RoleOfTensor other_role(const Model& model, const std::vector<TensorRule>& sites
       return {"embedding", std::nullopt};
     }
     for (const TensorRule& rule : sites) {
-      if (const auto match = match_pattern(rule.tensor, rest)) return {rule.role, match->layer};
+      if (const auto match = match_pattern(rule.tensor, rest)) {
+        return {rule.role, match->layer, match->expert};
+      }
     }
   }
   return {"other", std::nullopt};
@@ -254,6 +260,24 @@ bool same_bytes(const Checkpoint& checkpoint, std::span<const std::byte> one,
   return same;
 }
 
+/// `parameters`: of the files, `of_experts`: those of all experts among them.
+ExpertFacts expert_facts(const Model& model, std::int64_t parameters, std::int64_t of_experts) {
+  const ModelSpec& spec = model.spec();
+  const Dimensions& dimensions = spec.dimensions;
+  ExpertFacts facts{
+      .count = dimensions.experts,
+      .layers = std::count(spec.expert_layers.begin(), spec.expert_layers.end(), true),
+      .width = dimensions.expert_width,
+      .shared_width = dimensions.shared_width};
+  for (const LayerSpec& layer : spec.layers) {
+    if (layer.experts) facts.chosen = layer.experts->chosen;
+  }
+  const std::int64_t chosen = facts.chosen.value_or(facts.count);
+  // Each expert has as many as any other.
+  facts.active_parameters = parameters - of_experts / facts.count * (facts.count - chosen);
+  return facts;
+}
+
 }  // namespace
 
 std::vector<TensorPair> possible_copies(const Model& model) {
@@ -289,6 +313,7 @@ Inventory take_inventory(const Model& model, std::span<const TensorPair> copies)
 
   Inventory inventory;
   ModelFacts& facts = inventory.facts;
+  std::int64_t of_experts = 0;  // parameters
   const auto describe = [](const CheckpointTensor& tensor, const std::string& name) {
     return TensorFacts{.name = name,
                        .dtype = tensor.view.storage_name(),
@@ -303,6 +328,8 @@ Inventory take_inventory(const Model& model, std::span<const TensorPair> copies)
                                   : projection->second;
     row.role = role.role;
     row.layer = role.layer;
+    row.expert = role.expert;
+    if (row.role.starts_with(kOfExpert)) of_experts += tensor.view.element_count();
     const auto original = repeated.find(&tensor);
     if (original != repeated.end()) row.tied_to = original->second->name;
     if (row.role != "buffer" && !row.tied_to) facts.parameters += tensor.view.element_count();
@@ -338,6 +365,7 @@ Inventory take_inventory(const Model& model, std::span<const TensorPair> copies)
   });
   if (facts.causal) facts.kv_cache_bytes_per_token = kv_cache_bytes_per_token(dimensions);
   facts.tied_embedding = is_tied(model, repeated);
+  if (dimensions.experts > 0) facts.experts = expert_facts(model, facts.parameters, of_experts);
   facts.shared_weights = shared_weights(model);
   return inventory;
 }

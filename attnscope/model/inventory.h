@@ -12,6 +12,16 @@
 
 namespace attnscope {
 
+/// Of models that have experts.
+struct ExpertFacts {
+  std::int64_t count = 0;              // in each layer that has some
+  std::int64_t layers = 0;             // that have some
+  std::int64_t width = 0;              // F of one
+  std::int64_t shared_width = 0;       // F of those that every token passes
+  std::optional<std::int64_t> chosen;  // of a token; none if the forward pass is not described
+  std::int64_t active_parameters = 0;  // without the experts that a token does not pass
+};
+
 struct ModelFacts {
   std::string name;
   std::string architecture;
@@ -31,7 +41,8 @@ struct ModelFacts {
   std::optional<bool> tied_embedding;                    // none without an output head
   bool causal = true;                                    // no token sees one after it
   bool rotary = false;                                   // positions turn queries and keys
-  std::vector<SharedWeights> shared_weights;             // empty: each layer has its own
+  std::optional<ExpertFacts> experts;
+  std::vector<SharedWeights> shared_weights;  // empty: each layer has its own
 };
 
 struct TensorFacts {
@@ -42,6 +53,7 @@ struct TensorFacts {
   std::string role;                   // "q", "q+k+v", "q.bias", "norm", "embedding", …, "other"
   std::optional<std::int64_t> layer;  // none if the tensor belongs to no layer, or to several
   std::optional<std::string> tied_to;
+  std::optional<std::int64_t> expert;  // none if the tensor is not one expert's
 };
 
 struct Inventory {

@@ -48,10 +48,16 @@ std::string facts_by_column(const std::vector<Record>& models, const Style& styl
   for (const Record& model : models) lines[0].push_back(style.bold(text_field(model, "name")));
   for (const Field& fact : model_facts()) {
     if (fact.heading.empty()) continue;
+    const auto value_of = [&](const Record& model) {
+      const Value* value = model.find(fact.name);
+      return value == nullptr ? Value() : *value;
+    };
+    const auto has_it = [&](const Record& model) { return model.find(fact.name) != nullptr; };
+    if (fact.optional && std::none_of(models.begin(), models.end(), has_it)) continue;
     // A part of the number above it.
     const char* indent = fact.name == "attention_parameters" ? "  " : "";
     auto& line = lines.emplace_back(std::vector<std::string>{indent + std::string(fact.heading)});
-    for (const Record& model : models) line.push_back(fact_text(*model.find(fact.name)));
+    for (const Record& model : models) line.push_back(fact_text(value_of(model)));
   }
   return align(lines);
 }
@@ -95,6 +101,10 @@ std::vector<TensorLine> group_by_layer(const std::vector<Record>& rows, const st
                     .bytes = integer_field(row, "bytes"),
                     .count = 1};
     constexpr std::int64_t kNone = -1;
+    // Those of all experts of a layer make one line, too.
+    const std::string expert = fmt::format(".{}.", integer_field(row, "expert", kNone));
+    const std::size_t of_expert = line.name.rfind(expert);
+    if (of_expert != std::string::npos) line.name.replace(of_expert, expert.size(), ".*.");
     const std::int64_t layer = integer_field(row, "layer", kNone);
     const std::string number = fmt::format(".{}.", layer);
     const std::size_t at = line.name.find(number);

@@ -24,6 +24,7 @@ std::vector<ModelTable> tables_of(const Report& report) {
     return found != tables.end() ? *found : tables.emplace_back(ModelTable{.name = model});
   };
   for (const Record& row : report.rows) {
+    if (row.find("expert") != nullptr) continue;  // a row of all of them stands for each
     table_of(text_field(row, "model"))
         .add({integer_field(row, "layer"), integer_field(row, "head", kWhole)},
              text_field(row, "matrix"), &row);

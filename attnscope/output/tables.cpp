@@ -48,6 +48,8 @@ constexpr std::array kTables = {
     TableOf{"attention", "", make_collected<write_attention_table>},
     TableOf{"circuits", "composition", make_composition_table},
     TableOf{"circuits", "", make_collected<write_circuits_table>},
+    TableOf{"experts", "source", make_collected<write_routing_table>},
+    TableOf{"experts", "", make_collected<write_experts_table>},
     TableOf{"export", "list", make_collected<write_contents_table>},
     TableOf{"info", "", make_collected<write_info_table>},
     TableOf{"matrix", "", make_matrix_table},

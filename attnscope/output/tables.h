@@ -18,6 +18,8 @@ void write_contents_table(const Report& report, const WriteOptions& options, std
 /// Of commands that have none below.
 void write_plain_table(const Report& report, const WriteOptions& options, std::ostream& out);
 /// The heads of `attention --induction` with the highest scores.
+void write_experts_table(const Report& report, const WriteOptions& options, std::ostream& out);
+void write_routing_table(const Report& report, const WriteOptions& options, std::ostream& out);
 void write_induction_table(const Report& report, const WriteOptions& options, std::ostream& out);
 void write_info_table(const Report& report, const WriteOptions& options, std::ostream& out);
 /// What `spectrum --mla` found.

@@ -12,6 +12,7 @@ void write_weights_table(const Report& report, const WriteOptions& options, std:
   const Style style(options.color);
   LayerGrid grid;
   for (const Record& row : report.rows) {
+    if (row.find("expert") != nullptr) continue;  // a row of all of them stands for each
     grid.set(text_field(row, "model"), integer_field(row, "layer"),
              integer_field(row, "head", LayerGrid::kWhole), text_field(row, "matrix"),
              mean_and_std(row, "{:.2g}", "{:.3g}") + sparkline(row, style));

@@ -17,6 +17,13 @@ std::vector<ModelSource> sources_of(std::span<const Model> models) {
 
 void add_role_inputs(ItemInputs& inputs, const WorkItem& item, const ModelSource& source) {
   inputs.add("role", role_name(*item.role)).add_shape(*source.model);
+  if (!item.experts.empty()) {
+    inputs.add("experts", item.experts);
+    for (const std::int64_t expert : item.experts) {
+      inputs.add_expert(*source.model, *item.layer, expert, *item.role);
+    }
+    return;
+  }
   inputs.add_role(*source.model, *item.layer, *item.role);
 }
 

@@ -49,6 +49,7 @@ struct Analysis {
   CountedNoun items = {"matrix", "matrices"};  // what progress calls the items
   /// Roles that an item may name; empty: items name a layer or a pair of layers, and no role.
   std::span<const Role> roles = {};
+  bool takes_experts = false;  // an item may name experts, whose role it is
   bool takes_tensors = false;  // an item may name a tensor in place of a layer
   bool takes_batches = false;  // an item is a batch of sequences, and names no layer
   /// The item's outcomes, in the order of their rows. Called on any thread, for several items at
@@ -66,7 +67,7 @@ struct Analysis {
   void (*add_model_facts)(Record& facts) = nullptr;
 };
 
-/// The inputs of most analyses: a role of one layer and the shape of its model.
+/// The inputs of most analyses: a role of one layer, or of its experts, and the shape of its model.
 void add_role_inputs(ItemInputs& inputs, const WorkItem& item, const ModelSource& source);
 
 }  // namespace attnscope

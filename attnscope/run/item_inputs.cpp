@@ -80,6 +80,13 @@ ItemInputs& ItemInputs::add_gain(const Model& model, const std::string& name, co
   return add_matrix(model.checkpoint(), *gain.tensor, as_row(*gain.tensor, size));
 }
 
+ItemInputs& ItemInputs::add_expert(const Model& model, std::int64_t layer, std::int64_t expert,
+                                   Role role) {
+  const Weight weight = model.expert_weight(layer, expert, role);
+  if (weight.tensor == nullptr) return add_missing(weight.missing);
+  return add_matrix(model.checkpoint(), *weight.tensor, weight.matrix);
+}
+
 ItemInputs& ItemInputs::add_missing(const std::string& missing) {
   missing_ += missing;
   return *this;

@@ -36,6 +36,8 @@ class ItemInputs {
   /// The gain of a norm over `size` numbers, under that name; says so where there is none.
   ItemInputs& add_gain(const Model& model, const std::string& name, const Site& gain, double offset,
                        std::int64_t size);
+  /// The same matrix of one expert.
+  ItemInputs& add_expert(const Model& model, std::int64_t layer, std::int64_t expert, Role role);
   /// What the files lack, and why. Does nothing if `missing` is empty.
   ItemInputs& add_missing(const std::string& missing);
   /// The shape of the model's heads, and its width.

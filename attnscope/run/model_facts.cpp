@@ -34,6 +34,17 @@ Record facts_record(const ModelFacts& facts) {
                    {"tied_embedding", facts.tied_embedding},
                    {"causal", facts.causal},
                    {"rotary", facts.rotary}};
+  if (facts.experts) {
+    const ExpertFacts& experts = *facts.experts;
+    record.add("experts", experts.count)
+        .add("expert_layers", experts.layers)
+        .add("expert_width", experts.width)
+        .add("shared_width", experts.shared_width);
+    if (experts.chosen) {
+      record.add("chosen_experts", *experts.chosen)
+          .add("active_parameters", experts.active_parameters);
+    }
+  }
   if (!facts.shared_weights.empty()) {
     record.add("shared_weights", shared_value(facts.shared_weights));
   }

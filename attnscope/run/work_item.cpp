@@ -48,6 +48,12 @@ WorkItem item_of(const Record& record) {
                 .tensor = expect<std::string>(record, "tensor")};
   const Value* batch = record.find("batch");
   if (batch != nullptr && !batch->is_null()) item.batch = batch_of(expect<Record>(*batch, "batch"));
+  if (record.find("experts") != nullptr) {
+    item.experts = expect_vector<std::int64_t>(record, "experts");
+    for (const std::int64_t expert : item.experts) {
+      if (expert < 0) refuse_field("experts");
+    }
+  }
   const Value* role = record.find("role");
   if (role == nullptr || role->is_null()) return item;
   item.role = role_from_name(expect<std::string>(*role, "role"));
@@ -68,14 +74,16 @@ std::string WorkItem::matrix_name() const {
 }
 
 std::string work_item_text(const WorkItem& item) {
-  return record_text({{"analysis", item.analysis},
-                      {"parameters", item.parameters},
-                      {"model", static_cast<std::int64_t>(item.model)},
-                      {"layer", item.layer},
-                      {"earlier_layer", item.earlier_layer},
-                      {"role", item.role ? Value(role_name(*item.role)) : Value()},
-                      {"tensor", item.tensor},
-                      {"batch", batch_value(item.batch)}});
+  Record record = {{"analysis", item.analysis},
+                   {"parameters", item.parameters},
+                   {"model", static_cast<std::int64_t>(item.model)},
+                   {"layer", item.layer},
+                   {"earlier_layer", item.earlier_layer},
+                   {"role", item.role ? Value(role_name(*item.role)) : Value()},
+                   {"tensor", item.tensor},
+                   {"batch", batch_value(item.batch)}};
+  if (!item.experts.empty()) record.add("experts", item.experts);
+  return record_text(record);
 }
 
 WorkItem parse_work_item(std::string_view text, std::string_view where) {

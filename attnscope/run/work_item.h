@@ -28,6 +28,7 @@ struct WorkItem {
   std::optional<std::int64_t> layer;          // none: a tensor by name
   std::optional<std::int64_t> earlier_layer;  // of a pair of layers; `layer` is the later one
   std::optional<Role> role;                   // none: a tensor by name, or work on several roles
+  std::vector<std::int64_t> experts = {};     // whose role it is; empty: the layer's own
   std::string tensor;                         // its name in the file; empty: work on a layer
   std::optional<SequenceBatch> batch = {};    // texts; then the item names no layer and no tensor
 

@@ -11,6 +11,7 @@
 
 #include "attnscope/analyses/attention.h"
 #include "attnscope/analyses/circuits.h"
+#include "attnscope/analyses/experts.h"
 #include "attnscope/analyses/mla.h"
 #include "attnscope/analyses/sequence_batches.h"
 #include "attnscope/analyses/similarity.h"
@@ -25,11 +26,10 @@ inline std::filesystem::path model_path(const std::string& name) {
   return std::filesystem::path(ATTNSCOPE_SOURCE_DIR) / "tests/data" / name;
 }
 
-/// Two models of different families, each opened for itself.
-inline std::vector<Model> open_models() {
+/// Of different families, each opened for itself.
+inline std::vector<Model> open_models(const std::vector<std::string>& names = {"llama", "gpt2"}) {
   std::vector<Model> models;
-  models.push_back(Model::open(model_path("llama")));
-  models.push_back(Model::open(model_path("gpt2")));
+  for (const std::string& name : names) models.push_back(Model::open(model_path(name)));
   return models;
 }
 
@@ -40,7 +40,9 @@ struct WorkItemCase {
   Record parameters;
   std::vector<Role> roles;
   std::vector<std::int64_t> layers = {0, 1};
-  std::vector<TokenIds> sequences = {};  // of batches, which name no layer
+  std::vector<TokenIds> sequences = {};    // of batches, which name no layer
+  std::vector<std::int64_t> experts = {};  // whose gates, ups and downs are meant
+  std::vector<std::string> models = {"llama", "gpt2"};
 };
 
 /// The items of all models, layer by layer.
@@ -53,6 +55,12 @@ inline std::vector<WorkItem> items_of(const WorkItemCase& asked, std::span<const
     }
     for (const std::int64_t layer : asked.layers) {
       for (const Role role : asked.roles) {
+        if (is_of_mlp(role) && !asked.experts.empty()) {
+          WorkItem& item = plan.add(model, layer);
+          item.role = role;
+          item.experts = asked.experts;
+          continue;
+        }
         if (models[model].describes(role)) plan.add(model, layer).role = role;
       }
       if (!asked.roles.empty()) continue;
@@ -159,6 +167,25 @@ inline std::vector<WorkItemCase> work_item_cases() {
              run_induction(models, {.sequences = 2, .block = 3, .seed = 5}, {}, sink);
            },
        .sequences = repeated_tokens(2, /*block=*/3, /*seed=*/5)},
+      {.name = "experts",
+       .run =
+           [=](auto models, RowSink& sink) {
+             run_experts(models, {.experts = {"0,2"}, .thresholds = energy}, {}, sink);
+           },
+       .parameters = {{"energy", energy}},
+       .roles = {Role::router, Role::gate, Role::up, Role::down},
+       .experts = {0, 2},
+       .models = {"forward/mixtral", "forward/phimoe"}},
+      {.name = "routing",
+       .run =
+           [=](auto models, RowSink& sink) {
+             RoutingRequest request;
+             request.sequences.resize(models.size(), sequences);
+             run_routing(models, request, {}, sink);
+           },
+       .parameters = {},
+       .sequences = sequences,
+       .models = {"forward/mixtral", "forward/phimoe"}},
   };
 }
 

@@ -49,9 +49,9 @@ TEST(WorkItem, AnalysesHaveTheirOwnNames) {
 }
 
 TEST(WorkItem, IsTheSameAfterItWasText) {
-  const std::vector<Model> models = open_models();
   std::vector<WorkItem> items;
   for (const WorkItemCase& asked : work_item_cases()) {
+    const std::vector<Model> models = open_models(asked.models);
     for (WorkItem& item : items_of(asked, models)) items.push_back(std::move(item));
   }
   items.push_back({.analysis = "spectrum", .model = 7, .tensor = "ä \"quoted\"\n\\ name"});
@@ -65,17 +65,18 @@ TEST(WorkItem, IsTheSameAfterItWasText) {
     EXPECT_EQ(read.layer, item.layer);
     EXPECT_EQ(read.earlier_layer, item.earlier_layer);
     EXPECT_EQ(read.role, item.role);
+    EXPECT_EQ(read.experts, item.experts);
     EXPECT_EQ(read.tensor, item.tensor);
     EXPECT_EQ(work_item_text(read), text);
   }
 }
 
 TEST(WorkItem, GivesTheRunnersRowsWhereverItIsComputed) {
-  const std::vector<Model> models = open_models();
-  const std::vector<Model> opened_anew = open_models();
-  const std::vector<ModelSource> sources = sources_of(opened_anew);
   for (const WorkItemCase& asked : work_item_cases()) {
     SCOPED_TRACE(asked.name);
+    const std::vector<Model> models = open_models(asked.models);
+    const std::vector<Model> opened_anew = open_models(asked.models);
+    const std::vector<ModelSource> sources = sources_of(opened_anew);
     ReportCollector rows;
     asked.run(models, rows);
     EXPECT_FALSE(rows.report().rows.empty());

@@ -117,7 +117,16 @@ std::vector<Field> own_fields() {
   return fields;
 }
 
-std::vector<Field> text_parameters() {
+}  // namespace
+
+Field tokens_hash_parameter() {
+  return {.name = "tokens_hash",
+          .type = text,
+          .meaning = "equal where the same token ids were run",
+          .where = "formats.md#parameters"};
+}
+
+std::vector<Field> text_parameter_fields() {
   constexpr std::string_view kParameters = "formats.md#parameters";
   return {{.name = "source",
            .type = text,
@@ -139,8 +148,6 @@ std::vector<Field> text_parameters() {
            .where = kParameters}};
 }
 
-}  // namespace
-
 RowKind attention_rows() {
   RowKind kind = {.name = "attention",
                   .command = "attention",
@@ -149,7 +156,7 @@ RowKind attention_rows() {
                   .place = place_of_head(),
                   .fields = own_fields(),
                   .models = model_facts(),
-                  .parameters = text_parameters()};
+                  .parameters = text_parameter_fields()};
   kind.parameters.push_back({.name = "energy",
                              .unit = "share of the energy",
                              .meaning = "the threshold of energy_rank and columns",
@@ -159,10 +166,7 @@ RowKind attention_rows() {
                              .meaning = "whether key 0 is left out of energy_rank and columns",
                              .where = "formats.md#parameters"});
   kind.parameters.push_back(layers_parameter());
-  kind.parameters.push_back({.name = "tokens_hash",
-                             .type = text,
-                             .meaning = "equal where the same token ids were run",
-                             .where = "formats.md#parameters"});
+  kind.parameters.push_back(tokens_hash_parameter());
   return kind;
 }
 
@@ -174,7 +178,7 @@ RowKind induction_rows() {
                   .revision = 2,
                   .place = {model_field(), layer_field(), query_head_field()},
                   .models = model_facts(),
-                  .parameters = text_parameters()};
+                  .parameters = text_parameter_fields()};
   add_mean(kind.fields, "induction", "induction_error", "induction",
            "mean weight from a repeated token to the one after its first occurrence",
            /*of_heads=*/true);
@@ -199,7 +203,7 @@ RowKind attention_map_rows() {
                   .meaning = "one row of the attention map of a head: where one query looks",
                   .place = {model_field(), layer_field(), query_head_field()},
                   .models = model_facts(),
-                  .parameters = text_parameters()};
+                  .parameters = text_parameter_fields()};
   kind.fields = {{.name = "query",
                   .type = integer,
                   .meaning = "the place of the query in the sequence, from 0",

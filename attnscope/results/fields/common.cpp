@@ -22,9 +22,34 @@ std::vector<Field> place_of_whole_matrix() {
           layer_field(),
           {.name = "matrix",
            .type = text,
-           .meaning = "the projection or product: q, k, v, o, gate, up, down, qk, ov or kv",
+           .meaning = "the projection or product: q, k, v, o, gate, up, down, router, shared_gate, "
+                      "shared_up, shared_down, qk, ov or kv",
            .where = "metrics.md#matrices",
-           .choices = {"q", "k", "v", "o", "gate", "up", "down", "qk", "ov", "kv"}}};
+           .choices = {"q", "k", "v", "o", "gate", "up", "down", "router", "shared_gate",
+                       "shared_up", "shared_down", "qk", "ov", "kv"}}};
+}
+
+std::vector<Field> expert_fields() {
+  constexpr std::string_view kWhere = "metrics.md#experts";
+  return {{.name = "expert",
+           .type = integer,
+           .meaning = "the expert whose matrix it is, from 0; absent from rows of other matrices",
+           .where = kWhere,
+           .optional = true},
+          {.name = "experts",
+           .type = integer,
+           .meaning = "of a row that sums up the experts of a layer: how many; its numbers are "
+                      "their medians, of two middle ones the lower",
+           .where = kWhere,
+           .optional = true}};
+}
+
+Field experts_parameter_field() {
+  return {.name = "experts",
+          .type = text,
+          .meaning = "the experts of each layer that were asked for",
+          .where = "formats.md#parameters",
+          .with = "experts"};
 }
 
 Field model_field() {

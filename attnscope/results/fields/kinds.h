@@ -10,6 +10,7 @@ RowKind attention_map_rows();
 RowKind attention_rows();
 RowKind circuits_rows();
 RowKind composition_rows();
+RowKind experts_rows();
 RowKind head_matrix_rows();
 RowKind head_overlap_rows();
 RowKind induction_rows();
@@ -18,6 +19,7 @@ RowKind matrix_rows();
 RowKind mla_rows();
 RowKind perplexity_rows();
 RowKind predict_rows();
+RowKind routing_rows();
 RowKind similarity_rows();
 RowKind spectrum_rows();
 RowKind stored_set_rows();
@@ -34,6 +36,9 @@ const std::vector<Field>& mla_facts();
 std::vector<Field> place_of_matrix();
 /// model, layer, matrix: of rows that have none for single heads.
 std::vector<Field> place_of_whole_matrix();
+/// expert, experts: first among the fields of rows that experts may have.
+std::vector<Field> expert_fields();
+Field experts_parameter_field();
 Field model_field();
 Field layer_field();
 Field possible_rank_field();
@@ -49,5 +54,8 @@ Field matrix_parameter();
 Field layers_parameter();
 Field per_head_parameter();
 std::vector<Field> histogram_parameters();
+/// Where the tokens of a run come from (attention.cpp).
+std::vector<Field> text_parameter_fields();
+Field tokens_hash_parameter();
 
 }  // namespace attnscope

@@ -97,6 +97,23 @@ std::vector<Field> spectrum_measures() {
   };
 }
 
+std::vector<Field> spread_of_experts() {
+  const auto spread = [](std::string_view name, std::string_view meaning) {
+    return Field{.name = name,
+                 .type = integer,
+                 .form = by_threshold,
+                 .unit = "singular values",
+                 .meaning = meaning,
+                 .where = "metrics.md#experts",
+                 .optional = true,
+                 .columns = {"0.9", "0.99"}};
+  };
+  return {spread("least_energy_rank", "the smallest energy rank of the experts that a row sums up"),
+          spread("lower_quartile_energy_rank", "the energy rank that a quarter of them lies below"),
+          spread("upper_quartile_energy_rank", "the energy rank that a quarter of them lies above"),
+          spread("most_energy_rank", "the largest energy rank of the experts that a row sums up")};
+}
+
 std::vector<Field> common_parameters() {
   return {energy_parameter(),
           {.name = "values",
@@ -120,11 +137,15 @@ RowKind spectrum_rows() {
                   .meaning = "ranks and norms of one matrix or head",
                   .revision = 3,
                   .place = place_of_matrix(),
-                  .fields = spectrum_measures(),
+                  .fields = expert_fields(),
                   .models = model_facts(),
                   .parameters = common_parameters(),
                   .has_view = true};
-  for (Field field : {matrix_parameter(), layers_parameter(), per_head_parameter()}) {
+  for (const std::vector<Field>& more : {spectrum_measures(), spread_of_experts()}) {
+    kind.fields.insert(kind.fields.end(), more.begin(), more.end());
+  }
+  for (Field field :
+       {matrix_parameter(), layers_parameter(), per_head_parameter(), experts_parameter_field()}) {
     kind.parameters.push_back(std::move(field));
   }
   return kind;

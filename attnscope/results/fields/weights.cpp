@@ -40,8 +40,11 @@ RowKind weights_rows() {
                   .columns = {"0.01", "0.05", "0.25", "0.5", "0.75", "0.95", "0.99"}},
                  histogram_field()},
       .models = model_facts(),
-      .parameters = {matrix_parameter(), layers_parameter(), per_head_parameter()},
+      .parameters = {matrix_parameter(), layers_parameter(), per_head_parameter(),
+                     experts_parameter_field()},
       .has_view = true};
+  const std::vector<Field> of_experts = expert_fields();
+  kind.fields.insert(kind.fields.begin(), of_experts.begin(), of_experts.end());
   for (Field& field : histogram_parameters()) kind.parameters.push_back(std::move(field));
   return kind;
 }

@@ -25,6 +25,7 @@ const kGroups: readonly (readonly Matrix[])[] = [
   ["q", "k", "v", "o"],
   ["qk", "ov", "kv"],
   ["gate", "up", "down"],
+  ["router", "shared_gate", "shared_up", "shared_down"],
 ];
 
 export function atlas_layout(chart: AtlasChart, { width }: Size) {

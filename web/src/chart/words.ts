@@ -41,7 +41,14 @@ export function tspans(words: Words): (Tree | string)[] {
 }
 
 const kProjections: Partial<Record<Matrix, string>> = { q: "Q", k: "K", v: "V", o: "O" };
-const kOthers: Partial<Record<Matrix, string>> = { qk: "QK", ov: "OV", kv: "K+V" };
+const kOthers: Partial<Record<Matrix, string>> = {
+  qk: "QK",
+  ov: "OV",
+  kv: "K+V",
+  shared_gate: "shared gate",
+  shared_up: "shared up",
+  shared_down: "shared down",
+};
 
 /** W with its letter below it, or the name of the product or MLP matrix. */
 export function matrix_words(matrix: Matrix): Words {
@@ -61,6 +68,10 @@ export const kMatrixMeanings: Readonly<Record<Matrix, string>> = {
   gate: "MLP",
   up: "MLP",
   down: "MLP",
+  router: "chooses experts",
+  shared_gate: "shared experts",
+  shared_up: "shared experts",
+  shared_down: "shared experts",
 };
 
 /** Width in pixels that text takes at a size; a guess that needs no page, a little wide rather than narrow. */

@@ -80,7 +80,22 @@ export function skipped_reason(report: Report, id: AnalysisId, place: Place): st
   )?.reason;
 }
 
-const kOrder: readonly Matrix[] = ["q", "k", "v", "o", "qk", "ov", "kv", "gate", "up", "down"];
+const kOrder: readonly Matrix[] = [
+  "q",
+  "k",
+  "v",
+  "o",
+  "qk",
+  "ov",
+  "kv",
+  "gate",
+  "up",
+  "down",
+  "router",
+  "shared_gate",
+  "shared_up",
+  "shared_down",
+];
 
 /** The matrices of rows, in the order in which they are always shown. */
 export function matrices_in(rows: readonly { matrix: Matrix }[]): Matrix[] {

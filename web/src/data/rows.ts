@@ -8,10 +8,14 @@ export interface SpectrumRow {
   model: string;
   /** the layer, from 0 */
   layer: number;
-  /** the projection or product: q, k, v, o, gate, up, down, qk, ov or kv */
-  matrix: "q" | "k" | "v" | "o" | "gate" | "up" | "down" | "qk" | "ov" | "kv";
+  /** the projection or product: q, k, v, o, gate, up, down, router, shared_gate, shared_up, shared_down, qk, ov or kv */
+  matrix: "q" | "k" | "v" | "o" | "gate" | "up" | "down" | "router" | "shared_gate" | "shared_up" | "shared_down" | "qk" | "ov" | "kv";
   /** the head, from 0 (of k, v and kv a key/value head); null: the whole matrix */
   head: number | null;
+  /** the expert whose matrix it is, from 0; absent from rows of other matrices */
+  expert?: number;
+  /** of a row that sums up the experts of a layer: how many; its numbers are their medians, of two middle ones the lower */
+  experts?: number;
   /** rows and columns of the matrix in canonical orientation */
   shape: number[];
   /** the fewest singular values that hold that share of the sum of their squares */
@@ -44,6 +48,14 @@ export interface SpectrumRow {
   singular_values?: NumberList;
   /** singular values that a random matrix of the same shape and norm would have */
   null_singular_values?: ScaledSlice | readonly number[] | null;
+  /** the smallest energy rank of the experts that a row sums up */
+  least_energy_rank?: Readonly<Record<string, number>>;
+  /** the energy rank that a quarter of them lies below */
+  lower_quartile_energy_rank?: Readonly<Record<string, number>>;
+  /** the energy rank that a quarter of them lies above */
+  upper_quartile_energy_rank?: Readonly<Record<string, number>>;
+  /** the largest energy rank of the experts that a row sums up */
+  most_energy_rank?: Readonly<Record<string, number>>;
 }
 
 /** what latent attention would keep of one layer */
@@ -102,10 +114,14 @@ export interface WeightsRow {
   model: string;
   /** the layer, from 0 */
   layer: number;
-  /** the projection or product: q, k, v, o, gate, up, down, qk, ov or kv */
-  matrix: "q" | "k" | "v" | "o" | "gate" | "up" | "down" | "qk" | "ov" | "kv";
+  /** the projection or product: q, k, v, o, gate, up, down, router, shared_gate, shared_up, shared_down, qk, ov or kv */
+  matrix: "q" | "k" | "v" | "o" | "gate" | "up" | "down" | "router" | "shared_gate" | "shared_up" | "shared_down" | "qk" | "ov" | "kv";
   /** the head, from 0 (of k, v and kv a key/value head); null: the whole matrix */
   head: number | null;
+  /** the expert whose matrix it is, from 0; absent from rows of other matrices */
+  expert?: number;
+  /** of a row that sums up the experts of a layer: how many; its numbers are their medians, of two middle ones the lower */
+  experts?: number;
   /** how many values the matrix has */
   count: number;
   /** the mean of the values */
@@ -139,8 +155,8 @@ export interface SimilarityRow {
   model: string;
   /** the layer, from 0 */
   layer: number;
-  /** the projection or product: q, k, v, o, gate, up, down, qk, ov or kv */
-  matrix: "q" | "k" | "v" | "o" | "gate" | "up" | "down" | "qk" | "ov" | "kv";
+  /** the projection or product: q, k, v, o, gate, up, down, router, shared_gate, shared_up, shared_down, qk, ov or kv */
+  matrix: "q" | "k" | "v" | "o" | "gate" | "up" | "down" | "router" | "shared_gate" | "shared_up" | "shared_down" | "qk" | "ov" | "kv";
   /** which pairs: of rows of one head, of two heads, or of all rows */
   scope: "within_head" | "across_head" | "all";
   /** how many pairs of vectors there are */
@@ -168,8 +184,8 @@ export interface HeadOverlapRow {
   model: string;
   /** the layer, from 0 */
   layer: number;
-  /** the projection or product: q, k, v, o, gate, up, down, qk, ov or kv */
-  matrix: "q" | "k" | "v" | "o" | "gate" | "up" | "down" | "qk" | "ov" | "kv";
+  /** the projection or product: q, k, v, o, gate, up, down, router, shared_gate, shared_up, shared_down, qk, ov or kv */
+  matrix: "q" | "k" | "v" | "o" | "gate" | "up" | "down" | "router" | "shared_gate" | "shared_up" | "shared_down" | "qk" | "ov" | "kv";
   /** for each two heads the mean squared cosine between the spaces of their rows; null beside a zero head */
   overlap: NumberMatrix;
   /** the dimension of each head's space */
@@ -373,6 +389,18 @@ export interface ModelFacts {
   causal: boolean;
   /** whether positions turn queries and keys, in some layers or in all */
   rotary: boolean;
+  /** experts of each layer that has some; absent where no layer has */
+  experts?: number;
+  /** how many layers have experts */
+  expert_layers?: number;
+  /** the inner width of one expert */
+  expert_width?: number;
+  /** the inner width of the experts that every token passes, together */
+  shared_width?: number;
+  /** how many experts of a layer a token passes */
+  chosen_experts?: number;
+  /** parameters without those of the experts that a token does not pass */
+  active_parameters?: number;
   /** which layers have one and the same matrix, as ALBERT's do; absent where each layer has its own */
   shared_weights?: ({
     /** the matrices that these layers share */
@@ -388,7 +416,7 @@ export interface Skipped {
   model: string;
   /** the layer, from 0 */
   layer: number | null;
-  /** the projection or product: q, k, v, o, gate, up, down, qk, ov or kv */
+  /** the projection or product: q, k, v, o, gate, up, down, router, shared_gate, shared_up, shared_down, qk, ov or kv */
   matrix: string;
   /** the head, from 0 (of k, v and kv a key/value head); null: the whole matrix */
   head: number | null;

@@ -4,7 +4,7 @@ import { at_threshold, rows_of } from "../data/report";
 import { layers_words, strong } from "../shaping/words";
 import { matrix_name, type Kind } from "./finding";
 
-const kPlain = ["q", "k", "v", "o", "gate", "up", "down"];
+const kPlain = ["q", "k", "v", "o", "gate", "up", "down", "router", "shared_gate", "shared_up", "shared_down"];
 const kMostNamed = 3;
 
 const joined = (named: readonly Word[][]): Word[] => {

@@ -80,7 +80,7 @@ export function head_charts(reading: Reading): HeatmapChart[] {
     .filter((chart) => chart.cells.flat().some((cell) => cell !== "missing"));
 }
 
-const kPlain: readonly Matrix[] = ["q", "k", "v", "o", "gate", "up", "down"];
+const kPlain: readonly Matrix[] = ["q", "k", "v", "o", "gate", "up", "down", "router", "shared_gate", "shared_up", "shared_down"];
 const kMostLines = 16; // in a panel: of deeper models every second, third … layer, and the last
 
 /** A panel a projection, a line a layer: each singular value over what random numbers have at its index. */

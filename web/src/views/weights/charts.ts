@@ -42,7 +42,9 @@ export const whole_rows = (report: Report, model: Model, matrix?: Matrix): Weigh
 export function matrices_of_any(report: Report, models: readonly Model[]): Matrix[] {
   const longest = models.map((model) => matrices_of(report, "weights", model.name));
   const all = new Set(longest.flat());
-  return (["q", "k", "v", "o", "gate", "up", "down"] as const).filter((matrix) => all.has(matrix));
+  return (["q", "k", "v", "o", "gate", "up", "down", "router", "shared_gate", "shared_up", "shared_down"] as const).filter((matrix) =>
+    all.has(matrix),
+  );
 }
 
 /** How a matrix' weights are spread in each layer, a picture a model, all with one range and one scale. */

@@ -1,0 +1,43 @@
+// `experts`: what the experts of a layer have in common, and where its router sends a text.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "attnscope/analyses/expert_selection.h"
+#include "attnscope/analyses/selection.h"
+#include "attnscope/results/sink.h"
+#include "attnscope/run/analysis.h"
+#include "attnscope/run/context.h"
+#include "attnscope/tokens/token_ids.h"
+
+namespace attnscope {
+
+struct ExpertsRequest {
+  LayerSelection layers;
+  ExpertSelection experts;
+  std::vector<double> thresholds = {0.9, 0.99};  // ascending, each in (0, 1)
+};
+
+/// Throws Error(usage) for a model without experts.
+void check_experts(std::span<const Model> models);
+
+const Analysis& experts_analysis();
+
+/// Rows by model, layer, and matrix: router, gate, up, down. Throws as check_experts().
+void run_experts(std::span<const Model> models, const ExpertsRequest& request,
+                 const Context& context, RowSink& sink);
+
+struct RoutingRequest {
+  LayerSelection layers;
+  std::vector<std::vector<TokenIds>> sequences;  // of each model, all of one length
+  Record text;                                   // what the report says of them
+};
+
+const Analysis& routing_analysis();
+
+/// A row for each layer with experts. Throws as check_experts().
+void run_routing(std::span<const Model> models, const RoutingRequest& request,
+                 const Context& context, RowSink& sink);
+
+}  // namespace attnscope

@@ -1,0 +1,83 @@
+#include "attnscope/analysis/routing.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace attnscope {
+
+void RoutingCounts::add(const RoutingCounts& other) {
+  if (tokens == 0) {
+    *this = other;
+    return;
+  }
+  tokens += other.tokens;
+  entropy += other.entropy;
+  for (std::size_t at = 0; at < pairs.size(); ++at) pairs[at] += other.pairs[at];
+  for (std::size_t at = 0; at < weights.size(); ++at) weights[at] += other.weights[at];
+}
+
+RoutingCounts count_routing(MatrixView<const float> logits, std::span<const std::int64_t> chosen,
+                            std::span<const float> weights) {
+  const std::int64_t k = std::ssize(chosen) / logits.rows;
+  RoutingCounts counts{
+      .experts = logits.cols,
+      .chosen = k,
+      .tokens = logits.rows,
+      .pairs = std::vector<std::int64_t>(static_cast<std::size_t>(logits.cols * logits.cols)),
+      .weights = std::vector<double>(static_cast<std::size_t>(k))};
+  for (std::int64_t row = 0; row < logits.rows; ++row) {
+    const auto own = chosen.subspan(static_cast<std::size_t>(row * k), static_cast<std::size_t>(k));
+    for (const std::int64_t a : own) {
+      for (const std::int64_t b : own) {
+        ++counts.pairs[static_cast<std::size_t>(a * logits.cols + b)];
+      }
+    }
+    for (std::int64_t at = 0; at < k; ++at) {
+      counts.weights[static_cast<std::size_t>(at)] +=
+          weights[static_cast<std::size_t>(row * k + at)];
+    }
+    // Entropy of a softmax: log Σ e^x - Σ p x, less the largest logit in both.
+    double largest = logits(row, 0), sum = 0, mean = 0;
+    for (std::int64_t expert = 1; expert < logits.cols; ++expert) {
+      largest = std::max(largest, static_cast<double>(logits(row, expert)));
+    }
+    for (std::int64_t expert = 0; expert < logits.cols; ++expert) {
+      const double less = logits(row, expert) - largest;
+      sum += std::exp(less);
+      mean += std::exp(less) * less;
+    }
+    counts.entropy += std::log(sum) - mean / sum;
+  }
+  return counts;
+}
+
+RoutingMeasures measure_routing(const RoutingCounts& counts) {
+  const auto tokens = static_cast<double>(counts.tokens);
+  const std::int64_t experts = counts.experts;
+  const auto together = [&](std::int64_t a, std::int64_t b) {
+    return static_cast<double>(counts.pairs[static_cast<std::size_t>(a * experts + b)]) / tokens;
+  };
+  RoutingMeasures out{.router_entropy = counts.entropy / tokens};
+  double entropy = 0;
+  for (std::int64_t expert = 0; expert < experts; ++expert) {
+    const double load = together(expert, expert) / static_cast<double>(counts.chosen);
+    out.load.push_back(load);
+    out.largest_load = std::max(out.largest_load, load);
+    if (load > 0) entropy -= load * std::log(load);
+  }
+  out.effective_experts = std::exp(entropy);
+  for (const double sum : counts.weights) out.mean_weights.push_back(sum / tokens);
+  double most = 0;
+  for (std::int64_t a = 0; a < experts; ++a) {
+    for (std::int64_t b = 0; b < experts; ++b) {
+      out.together.push_back(together(a, b));
+      if (a >= b || together(a, b) <= most) continue;
+      most = together(a, b);
+      out.top_pair = std::vector<std::int64_t>{a, b};
+      out.top_pair_lift = most / (together(a, a) * together(b, b));
+    }
+  }
+  return out;
+}
+
+}  // namespace attnscope

@@ -1,0 +1,44 @@
+// Where a router sends the tokens of a text, counted.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "attnscope/core/matrix_view.h"
+
+namespace attnscope {
+
+/// Sums over tokens, of one layer; those of two texts can be added.
+struct RoutingCounts {
+  std::int64_t experts = 0;  // E
+  std::int64_t chosen = 0;   // k, of each token
+  std::int64_t tokens = 0;
+  std::vector<std::int64_t> pairs;  // (E, E): tokens that chose both; on the diagonal, that one
+  std::vector<double> weights;      // (k,): of the best, the second, …
+  double entropy = 0;               // of the softmax of each token's logits, nats
+
+  void add(const RoutingCounts& other);
+};
+
+/// `logits` (rows, E); `chosen` and `weights` (rows, k), the best first.
+RoutingCounts count_routing(MatrixView<const float> logits, std::span<const std::int64_t> chosen,
+                            std::span<const float> weights);
+
+struct RoutingMeasures {
+  std::vector<double> load;      // (E,): shares of all choices
+  double effective_experts = 0;  // e to the entropy of the load
+  double largest_load = 0;
+  double router_entropy = 0;         // mean over tokens, nats
+  std::vector<double> mean_weights;  // (k,)
+  std::vector<double> together;      // (E, E): share of tokens that chose both
+  /// The two that most tokens chose both, and how many times as many as if independent; none where
+  /// tokens choose one.
+  std::optional<std::vector<std::int64_t>> top_pair;
+  std::optional<double> top_pair_lift;
+};
+
+RoutingMeasures measure_routing(const RoutingCounts& counts);
+
+}  // namespace attnscope
