@@ -88,6 +88,8 @@ def randomise(model: torch.nn.Module, case: Case) -> None:
         values = values_of(generator, name, parameter, fan_in)
         for part, factor in case.gains.items():
             values = values * factor if part in name else values
+        if case.snapped:
+            values = case.snapped(name, values)
         with torch.no_grad():
             parameter.copy_(torch.from_numpy(values))
     for name, buffer in model.named_buffers():

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 
+import numpy as np
 import torch
 from golden_forward_spelling import old_spelling
 
@@ -30,6 +31,7 @@ class Case:
     gains: dict[str, float] = field(default_factory=dict)  # part of a parameter's name -> factor on its values
     rewrite: Callable[[dict], dict] | None = None  # of the tensors, after the expected values are known
     rewrite_config: Callable[[dict], dict] | None = None  # and of every config
+    snapped: Callable[[str, np.ndarray], np.ndarray] | None = None  # a parameter's values, to those that a format has
     routes: bool = False  # whether its layers have experts
     loads_back: bool = True  # whether transformers can still read the rewritten files with `model`
     mended: Callable = nullcontext  # in which transformers' eager attention does what it should

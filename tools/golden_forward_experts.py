@@ -2,6 +2,7 @@
 
 import re
 
+import numpy as np
 import torch
 from golden_forward_case import (ABSENT, BF16, MAIN, ONLY, Case, Variant, activation, both, changed, variant)
 from golden_forward_rotary import LONGROPE, llama_like, rope, small
@@ -160,4 +161,72 @@ OTHERS = [
     case("granitemoeshared-none", "GraniteMoeSharedForCausalLM", moe(**GRANITE, num_hidden_layers=1), (ONLY,)),
 ]
 
-EXPERTS = MIXTRALS + QWENS + ROUTERS + OTHERS
+
+# ---- gpt-oss ------------------------------------------------------------------------------------------------------
+
+MXFP4_BLOCK, MXFP4_VALUES = 32, np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6])
+
+
+def is_of_experts(name: str) -> bool:
+    return name.endswith(("experts.gate_up_proj", "experts.down_proj"))
+
+
+def mxfp4_blocks(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(E, in, out) as (E, out, in / 32, 32), and the exponent of each block's scale; none is zero."""
+    experts, inputs, outputs = values.shape
+    blocks = values.transpose(0, 2, 1).reshape(experts, outputs, inputs // MXFP4_BLOCK, MXFP4_BLOCK)
+    return blocks, np.floor(np.log2(np.abs(blocks).max(-1))).astype(int) - 2
+
+
+def mxfp4_codes(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    blocks, exponents = mxfp4_blocks(values)
+    scaled = blocks / 2.0 ** exponents[..., None]
+    codes = np.abs(np.abs(scaled)[..., None] - MXFP4_VALUES).argmin(-1)
+    return codes + 8 * (scaled < 0), exponents
+
+
+def as_mxfp4_values(name: str, values: np.ndarray) -> np.ndarray:
+    if not is_of_experts(name):
+        return values
+    codes, exponents = mxfp4_codes(values)
+    signed = np.where(codes >= 8, -1.0, 1.0) * MXFP4_VALUES[codes % 8] * 2.0 ** exponents[..., None]
+    return signed.reshape(signed.shape[0], signed.shape[1], -1).transpose(0, 2, 1)
+
+
+def as_mxfp4_files(tensors: dict) -> dict:
+    files = {}
+    for name, tensor in tensors.items():
+        if not is_of_experts(name):
+            files[name] = tensor
+            continue
+        codes, exponents = mxfp4_codes(tensor.double().numpy())
+        files[name + "_blocks"] = torch.from_numpy((codes[..., 0::2] | codes[..., 1::2] << 4).astype(np.uint8))
+        files[name + "_scales"] = torch.from_numpy((exponents + 127).astype(np.uint8))
+    return files
+
+
+def with_mxfp4(config: dict) -> dict:
+    kept = ["model.layers.*.self_attn", "model.layers.*.mlp.router", "model.embed_tokens", "lm_head"]
+    return config | {"quantization_config": {"quant_method": "mxfp4", "modules_to_not_convert": kept}}
+
+
+def gpt_oss_like(**changes) -> dict:
+    yarn = rope(150000.0, rope_type="yarn", factor=32.0, beta_fast=32.0, beta_slow=1.0, truncate=False,
+                original_max_position_embeddings=4096)
+    return llama_like(hidden_size=32, intermediate_size=12, num_hidden_layers=3, num_local_experts=5,
+                      num_experts_per_tok=2, sliding_window=4, rope_parameters=yarn) | changes
+
+
+GPT_OSS = [
+    case("gpt_oss", "GptOssForCausalLM", gpt_oss_like(), (
+        MAIN, variant("eps", rms_norm_eps=1e-2), both("limit", swiglu_limit=0.5), both("alpha", swiglu_alpha=0.5),
+        variant("chosen-absent", num_experts_per_tok=ABSENT), variant("window-absent", sliding_window=ABSENT),
+        variant("window-types", layer_types=TYPES), variant("types-absent", layer_types=ABSENT),
+        variant("rope-absent", rope_parameters=ABSENT), variant("base", rope_parameters=rope(500.0)),
+        variant("act-not-read", hidden_act="gelu"))),
+    case("gpt_oss-no-bias", "GptOssForCausalLM", gpt_oss_like(attention_bias=False, num_hidden_layers=1, vocab_size=32), (ONLY,)),
+    case("gpt_oss-mxfp4", "GptOssForCausalLM", gpt_oss_like(intermediate_size=32, num_hidden_layers=2, vocab_size=32), (ONLY,),
+         snapped=as_mxfp4_values, rewrite=as_mxfp4_files, rewrite_config=with_mxfp4, loads_back=False),
+]
+
+EXPERTS = MIXTRALS + QWENS + ROUTERS + OTHERS + GPT_OSS

@@ -39,6 +39,9 @@ DEFAULTS = {
     "qwen3_moe": {"rms_norm_eps": 1e-6, "hidden_act": "silu", "use_sliding_window": False, "sliding_window": 4096,
                   "num_key_value_heads": 4, "attention_bias": False, "decoder_sparse_step": 1, "mlp_only_layers": [],
                   "num_local_experts": 128, "num_experts_per_tok": 8, "moe_intermediate_size": 768, "norm_topk_prob": False},
+    "gpt_oss": {"rms_norm_eps": 1e-5, "num_key_value_heads": 8, "head_dim": 64, "sliding_window": 128,
+                "attention_bias": True, "num_local_experts": 128, "num_experts_per_tok": 4, "intermediate_size": 2880,
+                "hidden_act": "silu", "swiglu_limit": 7.0, "swiglu_alpha": 1.702},
     "dots1": {"rms_norm_eps": 1e-6, "hidden_act": "silu", "sliding_window": 4096, "num_key_value_heads": 32,
               "max_window_layers": 62, "attention_bias": False, "moe_intermediate_size": 1408, "n_group": 1,
               "topk_group": 1, "first_k_dense_replace": 0, "norm_topk_prob": False, "routed_scaling_factor": 1.0},
@@ -89,7 +92,7 @@ THETAS = {"nomic_bert": 1e3, "smollm3": 2e6, "cohere": 5e5, "helium": 1e5, "erni
 SHARES = {"glm4_moe": 0.5, "gpt_neox": 0.25, "phi": 0.5, "glm": 0.5, "glm4": 0.5, "nemotron": 0.5, "stablelm": 0.25, "phi3": 1.0}
 UNTIED = {"gpt_neox", "phi", "llama", "mistral", "qwen2", "qwen3", "phi3", "olmo", "olmo2", "granite", "glm", "glm4", "stablelm",
           "nemotron", "seed_oss", "helium", "arcee", "hunyuan_v1_dense", "mixtral", "phimoe", "qwen2_moe",
-          "qwen3_moe", "dots1", "glm4_moe", "deepseek_v2", "deepseek_v3"}
+          "qwen3_moe", "dots1", "glm4_moe", "deepseek_v2", "deepseek_v3", "gpt_oss"}
 # Of no meaning to the forward pass, or newer than the old spelling.
 DROPPED = {"dtype", "rope_parameters", "transformers_version", "layer_types", "_sliding_window_pattern", "use_cache",
            "initializer_range", "attention_layers", "classifier_dropout", "pretraining_tp", "is_decoder",
@@ -145,7 +148,7 @@ def old_spelling(config: dict) -> dict:
     elif "rope_parameters" in config:
         old |= rope_keys(kind, config["rope_parameters"])
     if old.get("head_dim") == config.get("hidden_size", 0) // config.get("num_attention_heads", 1) \
-            and kind not in ("qwen3", "gemma", "gemma2", "gemma3_text", "helium"):
+            and kind not in ("qwen3", "gemma", "gemma2", "gemma3_text", "helium", "gpt_oss"):
         del old["head_dim"]
     names = RENAMED.get(kind, {})
     return dict(sorted((names.get(key, key), value) for key, value in old.items()))

@@ -229,6 +229,8 @@ struct RopeRule {
   /// Scaled frequencies are those of short texts at every length, and `short_mscale` or, beyond the
   /// original context, `long_mscale` is the gain (PhiMoE).
   bool gains_by_length = false;
+  /// JSON: what rope_parameters are if the file has none. Empty: not scaled.
+  std::string standard = {};
 };
 
 /// Keys that let the tokens of a decoder see each other both ways, as in embedding models.

@@ -58,7 +58,7 @@ Architecture nested_form(Architecture architecture) {
 }
 
 /// Architectures of transformers whose names are near those of known ones, and no slips of them.
-constexpr std::array<std::string_view, 13> kOthers = {"bart",      "beit",   "deberta", "dpt",
+constexpr std::array<std::string_view, 12> kOthers = {"bart",      "beit",   "deberta", "dpt",
                                                       "gemma3n",   "hubert", "ibert",   "llava",
                                                       "ministral", "mllama", "pixtral", "plbart"};
 

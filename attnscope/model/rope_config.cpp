@@ -127,6 +127,11 @@ std::vector<std::optional<Rope>> read_ropes(const Architecture& architecture,
   const nlohmann::json* scaling = config.find("rope_scaling");
   const bool scaled = scaling != nullptr && scaling->is_object() && !scaling->empty();
   if (!by_kind) of_full = scaled ? config.object("rope_scaling") : parameters;
+  nlohmann::json standard;
+  if (!of_full.exists() && !rule.standard.empty()) {
+    standard = nlohmann::json::parse(rule.standard);
+    of_full = ConfigReader(&standard, config.where());
+  }
   // Source: Gemma3TextConfig: an old rope_scaling beside new parameters is laid over those of full
   // layers.
   nlohmann::json merged = nlohmann::json::object();

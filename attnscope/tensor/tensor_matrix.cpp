@@ -67,15 +67,21 @@ void decode_source_block(const TensorMatrix& matrix, std::int64_t first_row, std
       const std::int64_t count = rows_below(matrix, first_row + row, out.rows - row);
       source.decode(start / width, start % width, out.row_block(row, count));
       row += count;
-    } else if (matrix.row_stride == 1 && matrix.col_stride == width) {
-      // Rows of the matrix are columns of the source, as long as they stay in one block.
+    } else if (width > 1 && matrix.row_stride > 0 && matrix.row_stride < kStrip &&
+               matrix.col_stride == width) {
+      // Rows of the matrix are columns of the source, as long as they stay in one block. Between
+      // them may be those of another matrix.
       const std::int64_t block = std::min(matrix.block_rows, matrix.rows);
-      const std::int64_t count =
-          std::min({kStrip, block - (first_row + row) % block, out.rows - row});
-      Matrix<float> columns(out.cols, count);
+      const std::int64_t step = matrix.row_stride;
+      const std::int64_t left_in_source = (width - 1 - start % width) / step + 1;
+      const std::int64_t count = std::min(
+          {kStrip / step, block - (first_row + row) % block, out.rows - row, left_in_source});
+      Matrix<float> columns(out.cols, (count - 1) * step + 1);
       source.decode(start / width, start % width, columns.view());
       for (std::int64_t at = 0; at < count; ++at) {
-        for (std::int64_t col = 0; col < out.cols; ++col) out(row + at, col) = columns(col, at);
+        for (std::int64_t col = 0; col < out.cols; ++col) {
+          out(row + at, col) = columns(col, at * step);
+        }
       }
       row += count;
     } else {

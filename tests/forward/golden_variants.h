@@ -12,6 +12,7 @@
 #include <ostream>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "attnscope/model/model.h"
@@ -57,8 +58,9 @@ inline std::vector<Variant> all_variants() {
 inline Model model_of(const Variant& variant) {
   std::ostringstream config;
   config << std::ifstream(variant.config()).rdbuf();
-  return Model(Checkpoint::open(variant.folder / "model.safetensors"),
-               parse_config(config.str(), variant.config().string()));
+  Checkpoint checkpoint = Checkpoint::open(variant.folder / "model.safetensors");
+  compose_as_config_says(checkpoint);
+  return Model(std::move(checkpoint), parse_config(config.str(), variant.config().string()));
 }
 
 inline std::vector<float> values_of(const CheckpointTensor& tensor) {

@@ -179,6 +179,7 @@ TEST(Config, AnOutputHeadIsTiedAsTransformersTiesIt) {
       {"bloom", true},      {"camembert", true},   {"electra", true},     {"esm", true},
       {"falcon", true},     {"mpnet", true},       {"mpt", true},         {"nomic_bert", true},
       {"modernbert", true}, {"xlm-roberta", true}, {"deberta-v2", true},
+      {"gpt_oss", false},
   };
   std::map<std::string, bool> got;
   config["rotary_dim"] = 4;

@@ -161,6 +161,25 @@ TEST(TensorMatrix, RowsInterleavedAndTransposed) {
                              .block_stride = 2 * kHeadDim});
 }
 
+// gpt-oss keeps (in, out), and rows of gates and ups take turns. Sizes around the strip of a
+// source.
+TEST(TensorMatrix, EverySecondRowTransposed) {
+  for (const std::int64_t outputs : {1, 2, 127, 128, 129, 300}) {
+    const CountingTensor tensor({2, 3, 2 * outputs});
+    for (const std::int64_t first : {0, 1}) {
+      const TensorMatrix stored{.tensor = tensor.view(),
+                                .rows = outputs,
+                                .cols = 3,
+                                .first = 3 * 2 * outputs + first,
+                                .row_stride = 2,
+                                .col_stride = 2 * outputs,
+                                .block_rows = outputs,
+                                .block_stride = 2 * outputs};
+      expect_follows_definition(stored);
+    }
+  }
+}
+
 TEST(TensorMatrix, SliceOfAStackedTensor) {
   const CountingTensor tensor({4, 3, 3});
   const TensorMatrix stored{.tensor = tensor.view(),
