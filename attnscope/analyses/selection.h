@@ -1,6 +1,8 @@
 // Which layers and matrices a command looks at.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -14,6 +16,13 @@
 #include "attnscope/run/runner.h"
 
 namespace attnscope {
+
+/// In the order of Role.
+inline constexpr auto kEveryRole = [] {
+  std::array<Role, kRoleNames.size()> all{};
+  for (std::size_t role = 0; role < all.size(); ++role) all[role] = static_cast<Role>(role);
+  return all;
+}();
 
 /// Both ends are included; a negative number counts from the end.
 struct LayerRange {

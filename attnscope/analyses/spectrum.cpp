@@ -12,6 +12,7 @@
 #include "attnscope/analyses/estimates.h"
 #include "attnscope/analyses/latent_circuit.h"
 #include "attnscope/analyses/latent_weights.h"
+#include "attnscope/analyses/expert_spectra.h"
 #include "attnscope/analyses/read_weight.h"
 #include "attnscope/analyses/requested_rank.h"
 #include "attnscope/analyses/singular_outcome.h"
@@ -168,28 +169,6 @@ std::vector<Outcome> product_spectra_of(const std::vector<std::optional<std::int
   return outcomes;
 }
 
-/// Where the energy ranks of a layer's experts lie.
-void add_rank_spread(Record& fields, const std::vector<const Record*>& experts) {
-  constexpr std::array<std::pair<const char*, double>, 4> kShares = {
-      {{"least_energy_rank", 0},
-       {"lower_quartile_energy_rank", 0.25},
-       {"upper_quartile_energy_rank", 0.75},
-       {"most_energy_rank", 1}}};
-  for (const auto& [name, share] : kShares) {
-    Record by_threshold;
-    for (const auto& entry : expect<Record>(*experts.front(), "energy_rank").fields()) {
-      std::vector<std::int64_t> ranks;
-      for (const Record* expert : experts) {
-        const Record& own = expect<Record>(*expert, "energy_rank");
-        ranks.push_back(expect<std::int64_t>(own, entry.first));
-      }
-      std::sort(ranks.begin(), ranks.end());
-      by_threshold.add(entry.first, lower_quantile(ranks, share));
-    }
-    fields.add(name, std::move(by_threshold));
-  }
-}
-
 std::vector<Outcome> expert_spectra(const WorkItem& item, const Model& model,
                                     const SpectrumFields& wanted, const Compute& compute) {
   const auto measure = [&](std::int64_t expert) {
@@ -308,17 +287,6 @@ std::vector<Outcome> compute_spectra(const WorkItem& item, const ModelSource& so
                                 : matrix_spectra(item, model, wanted, compute);
 }
 
-Cost expert_spectra_cost(const WorkItem& item, const Model& model) {
-  Cost cost;
-  for (const std::int64_t expert : item.experts) {
-    const Weight weight = model.expert_weight(*item.layer, expert, *item.role);
-    cost.flops += spectrum_flops(static_cast<double>(weight.matrix.rows),
-                                 static_cast<double>(weight.matrix.cols));
-    cost.memory_bytes = std::max(cost.memory_bytes, weight_spectrum_bytes(weight.matrix));
-  }
-  return cost;
-}
-
 Cost spectrum_cost(const WorkItem& item, const ModelSource& source) {
   if (item.tensor.empty()) {
     const Model& model = *source.model;
@@ -380,14 +348,9 @@ void refuse_ranks_by_width(const Record& options, const std::string& asked_of) {
 }
 
 const Analysis& spectrum_analysis() {
-  static constexpr auto kRoles = [] {
-    std::array<Role, kRoleNames.size()> all{};
-    for (std::size_t role = 0; role < all.size(); ++role) all[role] = static_cast<Role>(role);
-    return all;
-  }();
   static constexpr Analysis analysis = {.name = "spectrum",
                                         .command = "spectrum",
-                                        .roles = kRoles,
+                                        .roles = kEveryRole,
                                         .takes_experts = true,
                                         .takes_tensors = true,
                                         .compute = compute_spectra,

@@ -7,6 +7,7 @@
 
 #include "attnscope/core/text.h"
 #include "attnscope/model/bias_names.h"
+#include "attnscope/model/expert_facts.h"
 #include "attnscope/model/expert_rule.h"
 
 namespace attnscope {
@@ -86,16 +87,14 @@ std::vector<TensorRule> sites_of(const Architecture& architecture) {
     add("k.norm", norm.key, ".*");
   }
   if (architecture.experts != nullptr) {
-    const MoeRule& experts = *architecture.experts;
-    for (const std::string& bias : experts.choice_bias) add("choice_bias", bias);
-    add("shared_weight", experts.shared_weight);
-    for (const ExpertTensors& tensors : experts.tensors) {
+    for (const std::string& bias : architecture.experts->choice_bias) add("choice_bias", bias);
+    add("shared_weight", architecture.experts->shared_weight);
+    for (const ExpertTensors& tensors : architecture.experts->tensors) {
       for (const WeightRule& rule : tensors.weights) {
         const std::string label = std::string(kOfExpert) + weight_label(rule);
         add(label.c_str(), rule.tensor);
-        for (const std::string& bias : bias_names(rule.tensor)) {
-          add((label + ".bias").c_str(), bias);
-        }
+        const std::string of_bias = label + ".bias";
+        for (const std::string& bias : bias_names(rule.tensor)) add(of_bias.c_str(), bias);
       }
     }
   }
@@ -260,24 +259,6 @@ bool same_bytes(const Checkpoint& checkpoint, std::span<const std::byte> one,
   return same;
 }
 
-/// `parameters`: of the files, `of_experts`: those of all experts among them.
-ExpertFacts expert_facts(const Model& model, std::int64_t parameters, std::int64_t of_experts) {
-  const ModelSpec& spec = model.spec();
-  const Dimensions& dimensions = spec.dimensions;
-  ExpertFacts facts{
-      .count = dimensions.experts,
-      .layers = std::count(spec.expert_layers.begin(), spec.expert_layers.end(), true),
-      .width = dimensions.expert_width,
-      .shared_width = dimensions.shared_width};
-  for (const LayerSpec& layer : spec.layers) {
-    if (layer.experts) facts.chosen = layer.experts->chosen;
-  }
-  const std::int64_t chosen = facts.chosen.value_or(facts.count);
-  // Each expert has as many as any other.
-  facts.active_parameters = parameters - of_experts / facts.count * (facts.count - chosen);
-  return facts;
-}
-
 }  // namespace
 
 std::vector<TensorPair> possible_copies(const Model& model) {
@@ -311,9 +292,9 @@ Inventory take_inventory(const Model& model, std::span<const TensorPair> copies)
   Copies repeated;
   for (const TensorPair& pair : copies) repeated.emplace(pair.copy, pair.original);
 
+  std::int64_t of_experts = 0;  // parameters
   Inventory inventory;
   ModelFacts& facts = inventory.facts;
-  std::int64_t of_experts = 0;  // parameters
   const auto describe = [](const CheckpointTensor& tensor, const std::string& name) {
     return TensorFacts{.name = name,
                        .dtype = tensor.view.storage_name(),

@@ -7,20 +7,11 @@
 #include <string>
 #include <vector>
 
+#include "attnscope/model/expert_facts.h"
 #include "attnscope/model/model.h"
 #include "attnscope/model/shared_weights.h"
 
 namespace attnscope {
-
-/// Of models that have experts.
-struct ExpertFacts {
-  std::int64_t count = 0;              // in each layer that has some
-  std::int64_t layers = 0;             // that have some
-  std::int64_t width = 0;              // F of one
-  std::int64_t shared_width = 0;       // F of those that every token passes
-  std::optional<std::int64_t> chosen;  // of a token; none if the forward pass is not described
-  std::int64_t active_parameters = 0;  // without the experts that a token does not pass
-};
 
 struct ModelFacts {
   std::string name;
