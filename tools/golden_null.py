@@ -46,12 +46,12 @@ def matrix_curve(rows: int, cols: int) -> tuple[np.ndarray, np.ndarray]:
     return shares(values, np.sqrt((high - values) * (values - low)) / values * widths)
 
 
-def product_curve(inner: int, width: int) -> tuple[np.ndarray, np.ndarray]:
-    """λ z = (1 + z)(1 + β z)², by Cardano's formula for the one complex pair of roots there is inside the support."""
-    b = inner / width
-    cubic = np.array([b * b, b * b + 2 * b, 1 + 2 * b, 1])  # λ z less on the left
+def product_curve(inner: int, rows: int, cols: int) -> tuple[np.ndarray, np.ndarray]:
+    """λ z = (1 + z)(1 + α z)(1 + β z), by Cardano's formula for the one complex pair of roots there is inside the support."""
+    a, b = inner / rows, inner / cols
+    cubic = np.array([a * b, a * b + a + b, 1 + a + b, 1])  # λ z less on the left
     # The edges of the support are where λ(z) is stationary.
-    stationary = np.roots([2 * b * b, b * b + 2 * b, 0, -1])
+    stationary = np.roots([2 * a * b, a * b + a + b, 0, -1])
     edges = sorted(np.polyval(cubic, z).real / z.real for z in stationary if abs(z.imag) < 1e-6)
     values, widths = midpoints(max(edges[0], 0), edges[-1])
     second, first = cubic[1] / cubic[0], (cubic[2] - values) / cubic[0]
@@ -77,7 +77,7 @@ def drawn(rows: int, cols: int, inner: int | None) -> np.ndarray:
 
 
 def null_row(rows: int, cols: int, inner: int | None = None) -> dict:
-    count, energy = matrix_curve(rows, cols) if inner is None else product_curve(inner, cols)
+    count, energy = matrix_curve(rows, cols) if inner is None else product_curve(inner, rows, cols)
     possible = min(rows, cols, inner or rows)
     quarters = sorted({max(1, possible * part // 4) for part in (1, 2, 3)})
     result = {
@@ -97,7 +97,7 @@ def null_golden() -> dict:
     matrices = [(4096, 4096), (2048, 4096), (4096, 14336), (1024, 4096), (512, 4096), (64, 768), (768, 64), (128, 4096),
                 (64, 64), (40, 200), (300, 200), (32, 96), (16, 16), (8, 64)]
     products = [(768, 768, 64), (4096, 4096, 128), (4096, 4096, 1024), (192, 192, 32), (100, 100, 100), (100, 100, 50),
-                (100, 100, 250), (64, 64, 16), (48, 48, 64)]
+                (100, 100, 250), (64, 64, 16), (48, 48, 64), (400, 240, 100), (24576, 7168, 1536), (40, 300, 96), (192, 7168, 1536)]
     return {"made_with": {"numpy": np.__version__, "draws": DRAWS},
             "nulls": [null_row(*shape) for shape in matrices] + [null_row(*shape) for shape in products]}
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "attnscope/analyses/estimates.h"
+#include "attnscope/analyses/latent_weights.h"
 #include "attnscope/analyses/read_weight.h"
 #include "attnscope/analyses/singular_outcome.h"
 #include "attnscope/analysis/latent.h"
@@ -25,25 +26,59 @@ std::int64_t at_share(std::int64_t size, std::int64_t width) {
   return rank_at_share(size, kChoice.width, width);
 }
 
+/// Of the choice, or of the model's own latents.
+std::int64_t rank_for(const Model& model, Role role) {
+  const bool of_queries = role == Role::query;
+  if (!model.is_stored(role) && model.dimensions().latent) {
+    return of_queries ? model.dimensions().latent->query : model.dimensions().latent->key_value;
+  }
+  return of_queries ? kChoice.query_rank : kChoice.kv_rank;
+}
+
+/// A matrix, or one of fewer columns with its singular values, and its own shape.
+struct HalfMatrix {
+  WeightMatrix matrix;
+  SpectrumShape shape;
+};
+
+Read<HalfMatrix> read_half(const Model& model, std::int64_t layer, Role role,
+                           const Compute& compute) {
+  if (model.is_stored(role) || !model.dimensions().latent) {
+    auto read = read_matrix(model, layer, role);
+    SpectrumShape shape;
+    std::visit([&](const auto& matrix) { shape = {.rows = matrix.rows(), .cols = matrix.cols()}; },
+               read.values);
+    return {{std::move(read.values), shape}, std::move(read.skipped)};
+  }
+  auto read = read_latent(model, layer, role, SharedRows::once);
+  if (!read.skipped.empty()) return {{}, read.skipped};
+  const SpectrumShape shape = {.rows = read.values.up.rows(),
+                               .cols = model.dimensions().width,
+                               .inner = read.values.down.rows()};
+  narrow(read.values, compute);
+  return {{product_of(read.values, compute), shape}, ""};
+}
+
 std::vector<Outcome> compute_half(const WorkItem& item, const ModelSource& source,
                                   const Compute& compute) {
   const Model& model = *source.model;
   const Role role = *item.role;
   const auto& thresholds = expect_vector<double>(item.parameters, "energy");
-  const auto read = read_matrix(model, *item.layer, role);
+  const auto read = read_half(model, *item.layer, role, compute);
   if (!read.skipped.empty()) return {{.skipped = read.skipped}};
-  const std::int64_t rank = role == Role::query ? kChoice.query_rank : kChoice.kv_rank;
+  const std::int64_t rank = rank_for(model, role);
+  const std::int64_t chosen = role == Role::query ? kChoice.query_rank : kChoice.kv_rank;
   const auto outcome_of = [&](const auto& matrix) -> Outcome {
     if (auto reason = find_not_finite(matrix.view())) return {.skipped = *reason};
     return singular_outcome(
         std::nullopt, singular_result([&] { return singular_values(matrix.view(), compute); }),
         [&](const std::vector<double>& values) {
           return Record{
-              {kLatent, latent_fields(values, {.rows = matrix.rows(), .cols = matrix.cols()}, rank,
-                                      at_share(rank, model.dimensions().width), thresholds)}};
+              {kLatent, latent_fields(values, read.values.shape, rank,
+                                      at_share(chosen, model.dimensions().width), thresholds)}};
         });
   };
-  return {std::visit(outcome_of, read.values)};
+  return {std::visit(outcome_of, read.values.matrix)};
 }
 
 Cost mla_cost(const WorkItem& item, const ModelSource& source) {
@@ -74,7 +109,11 @@ Record cache_record(const Record& model, std::int64_t latent, std::int64_t rope)
 
 void add_caches(Record& model) {
   const std::int64_t width = fact(model, "width");
-  model.add("mla_cache", cache_record(model, kChoice.kv_rank, kChoice.rope_dim))
+  const Value* own = model.find("latent");
+  const Record* latent = own == nullptr ? nullptr : own->get<Record>();
+  const std::int64_t rank = latent == nullptr ? kChoice.kv_rank : fact(*latent, "rank");
+  const std::int64_t rope = latent == nullptr ? kChoice.rope_dim : fact(*latent, "rotary_dim");
+  model.add("mla_cache", cache_record(model, rank, rope))
       .add("mla_cache_at_share", cache_record(model, at_share(kChoice.kv_rank, width),
                                               at_share(kChoice.rope_dim, width)));
 }

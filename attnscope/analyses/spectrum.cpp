@@ -10,9 +10,9 @@
 
 #include "attnscope/analyses/circuit_weights.h"
 #include "attnscope/analyses/estimates.h"
+#include "attnscope/analyses/expert_spectra.h"
 #include "attnscope/analyses/latent_circuit.h"
 #include "attnscope/analyses/latent_weights.h"
-#include "attnscope/analyses/expert_spectra.h"
 #include "attnscope/analyses/read_weight.h"
 #include "attnscope/analyses/requested_rank.h"
 #include "attnscope/analyses/singular_outcome.h"

@@ -345,6 +345,15 @@ Inventory take_inventory(const Model& model, std::span<const TensorPair> copies)
     return layer.attention.rope.has_value();
   });
   if (facts.causal) facts.kv_cache_bytes_per_token = kv_cache_bytes_per_token(dimensions);
+  if (dimensions.latent) {
+    Dimensions full = dimensions;
+    full.latent.reset();
+    LatentFacts& latent = facts.latent.emplace();
+    if (dimensions.latent->query > 0) latent.query_rank = dimensions.latent->query;
+    latent.rank = dimensions.latent->key_value;
+    latent.rotary_dim = heads.shared_key_dim;
+    latent.kv_cache_bytes_of_heads = kv_cache_bytes_per_token(full);
+  }
   facts.tied_embedding = is_tied(model, repeated);
   if (dimensions.experts > 0) facts.experts = expert_facts(model, facts.parameters, of_experts);
   facts.shared_weights = shared_weights(model);

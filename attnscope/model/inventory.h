@@ -13,6 +13,15 @@
 
 namespace attnscope {
 
+/// Of multi-head latent attention.
+struct LatentFacts {
+  std::optional<std::int64_t> query_rank;  // none: queries have no latent
+  std::int64_t rank = 0;                   // of the latent of keys and values
+  std::int64_t rotary_dim = 0;             // of the key beside it
+  /// What the cache would take of each token if it kept the keys and values of all heads.
+  std::int64_t kv_cache_bytes_of_heads = 0;
+};
+
 struct ModelFacts {
   std::string name;
   std::string architecture;
@@ -33,6 +42,7 @@ struct ModelFacts {
   bool causal = true;                                    // no token sees one after it
   bool rotary = false;                                   // positions turn queries and keys
   std::optional<ExpertFacts> experts;
+  std::optional<LatentFacts> latent;          // none: W_Q, W_K and W_V are stored
   std::vector<SharedWeights> shared_weights;  // empty: each layer has its own
 };
 

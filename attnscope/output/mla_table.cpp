@@ -124,8 +124,9 @@ void write_mla_table(const Report& report, const WriteOptions& options, std::ost
   }
   write_skipped(report, out);
   write_legend(
-      "Energy of W_Q (q) and of W_K over W_V (kv) kept at DeepSeek-V2's ranks and at the "
-      "same share of this width; energy ranks; null: a Gaussian matrix.",
+      "Energy of W_Q (q) and of W_K over W_V (kv) kept at DeepSeek-V2's ranks, or those of the "
+      "model's own latents, and at DeepSeek-V2's share of this width; energy ranks; null: a "
+      "Gaussian matrix.",
       options, out);
 }
 

@@ -45,6 +45,13 @@ Record facts_record(const ModelFacts& facts) {
           .add("active_parameters", experts.active_parameters);
     }
   }
+  if (facts.latent) {
+    record.add("latent",
+               Record{{"query_rank", facts.latent->query_rank},
+                      {"rank", facts.latent->rank},
+                      {"rotary_dim", facts.latent->rotary_dim},
+                      {"kv_cache_bytes_of_heads", facts.latent->kv_cache_bytes_of_heads}});
+  }
   if (!facts.shared_weights.empty()) {
     record.add("shared_weights", shared_value(facts.shared_weights));
   }

@@ -178,8 +178,7 @@ TEST(Config, AnOutputHeadIsTiedAsTransformersTiesIt) {
       {"mixtral", false},   {"phimoe", false},     {"qwen2_moe", false},  {"qwen3_moe", false},
       {"bloom", true},      {"camembert", true},   {"electra", true},     {"esm", true},
       {"falcon", true},     {"mpnet", true},       {"mpt", true},         {"nomic_bert", true},
-      {"modernbert", true}, {"xlm-roberta", true}, {"deberta-v2", true},
-      {"gpt_oss", false},
+      {"modernbert", true}, {"xlm-roberta", true}, {"deberta-v2", true},  {"gpt_oss", false},
   };
   std::map<std::string, bool> got;
   config["rotary_dim"] = 4;

@@ -71,8 +71,7 @@ TEST(LayerConfig, NormsStandWhereTheFamilyHasThem) {
       {"mixtral", "14f"},   {"phimoe", "14f"},     {"qwen2_moe", "14f"}, {"qwen3_moe", "14fh"},
       {"bloom", "14f"},     {"camembert", "36"},   {"electra", "36"},    {"esm", "14f"},
       {"falcon", "1f"},     {"mpnet", "36"},       {"mpt", "14f"},       {"nomic_bert", "36"},
-      {"modernbert", "4f"}, {"xlm-roberta", "36"}, {"deberta-v2", "36"},
-      {"gpt_oss", "14f"},
+      {"modernbert", "4f"}, {"xlm-roberta", "36"}, {"deberta-v2", "36"}, {"gpt_oss", "14f"},
   };
   std::map<std::string, std::string> got;
   for (const auto& [type, places] : expected) got[type] = places_of(spec_of(type));
@@ -98,8 +97,7 @@ TEST(LayerConfig, NormsAreOfTheFamilysKind) {
     const bool rms = type == "llama" || type == "mistral" || type == "phi3" ||
                      type == "daisy_gpt2" || type == "mixtral" || type == "dots1" ||
                      type == "glm4_moe" || type.starts_with("qwen") || type.starts_with("gemma");
-      ,
-    EXPECT_EQ(norm.kind, rms ? NormKind::rms : NormKind::layer);
+    , EXPECT_EQ(norm.kind, rms ? NormKind::rms : NormKind::layer);
     EXPECT_EQ(norm.gain_offset, type.starts_with("gemma") ? 1 : 0);
     EXPECT_EQ(norm.has_gain(), type != "daisy_gpt2");
     EXPECT_EQ(norm.has_bias(), !rms && type != "mpt" && type != "modernbert");
@@ -136,8 +134,10 @@ TEST(LayerConfig, ReadsEpsilonByTheFamilysKey) {
       {"esm", "layer_norm_eps", 1e-12},        {"electra", "layer_norm_eps", 1e-12},
       {"camembert", "layer_norm_eps", 1e-12},  {"xlm-roberta", "layer_norm_eps", 1e-12},
       {"nomic_bert", "layer_norm_eps", 1e-12}, {"modernbert", "norm_eps", 1e-5},
-      {"deberta-v2", "layer_norm_eps", 1e-7},
-      {"mixtral", "rms_norm_eps", 1e-5}, {"phimoe", "rms_norm_eps", 1e-5}, {"qwen2_moe", "rms_norm_eps", 1e-6}, {"qwen3_moe", "rms_norm_eps", 1e-6}, {"dots1", "rms_norm_eps", 1e-6}, {"glm4_moe", "rms_norm_eps", 1e-5}, {"gpt_oss", "rms_norm_eps", 1e-5},
+      {"deberta-v2", "layer_norm_eps", 1e-7},  {"mixtral", "rms_norm_eps", 1e-5},
+      {"phimoe", "rms_norm_eps", 1e-5},        {"qwen2_moe", "rms_norm_eps", 1e-6},
+      {"qwen3_moe", "rms_norm_eps", 1e-6},     {"dots1", "rms_norm_eps", 1e-6},
+      {"glm4_moe", "rms_norm_eps", 1e-5},      {"gpt_oss", "rms_norm_eps", 1e-5},
   };
   for (const auto& row : cases) {
     const char *type = row.type, *key = row.key;  // lambdas cannot hold bindings
@@ -194,7 +194,13 @@ TEST(LayerConfig, KnowsWhichProjectionsHaveBiases) {
       {"xlm-roberta", "qkvoud"},
       {"deberta-v2", "qkvoud"},
 
-      {"dots1", ""}, {"glm4_moe", ""}, {"mixtral", ""}, {"phimoe", ""}, {"qwen2_moe", "qkv"}, {"qwen3_moe", ""}, {"gpt_oss", "qkvogud"},
+      {"dots1", ""},
+      {"glm4_moe", ""},
+      {"mixtral", ""},
+      {"phimoe", ""},
+      {"qwen2_moe", "qkv"},
+      {"qwen3_moe", ""},
+      {"gpt_oss", "qkvogud"},
   };
   std::map<std::string, std::string> got;
   for (const auto& [type, roles] : expected) got[type] = biased(spec_of(type));

@@ -26,35 +26,36 @@ Field rank(std::string_view name, std::string_view meaning) {
 }
 
 Field half(std::string_view name, std::string_view heading, std::string_view meaning) {
-  return {
-      .name = name,
-      .type = record,
-      .nulls = Nulls::whole,
-      .heading = heading,
-      .meaning = meaning,
-      .where = kMlaSection,
-      .fields = {possible_rank_field(),
-                 rank("rank", "the latent rank of DeepSeek-V2 for this half: 1536 or 512"),
-                 kept("energy", "the energy kept at that rank", Nulls::whole),
-                 kept("null_energy", "what a Gaussian matrix would keep at it", Nulls::none),
-                 rank("share_rank", "the same share of this model's width: 0.3 or 0.1 of it"),
-                 kept("share_energy", "the energy kept at that share", Nulls::whole),
-                 kept("share_null_energy", "what a Gaussian matrix would keep at it", Nulls::none),
-                 {.name = "energy_rank",
-                  .type = integer,
-                  .form = by_threshold,
-                  .unit = "singular values",
-                  .heading = "for",
-                  .meaning = "the fewest singular values that hold that share of the energy",
-                  .where = kMlaSection,
-                  .columns = {"0.9", "0.99"}},
-                 {.name = "null_energy_rank",
-                  .type = integer,
-                  .form = by_threshold,
-                  .unit = "singular values",
-                  .heading = "null",
-                  .meaning = "the energy rank that a Gaussian matrix is expected to need",
-                  .where = kMlaSection}}};
+  return {.name = name,
+          .type = record,
+          .nulls = Nulls::whole,
+          .heading = heading,
+          .meaning = meaning,
+          .where = kMlaSection,
+          .fields = {
+              possible_rank_field(),
+              rank("rank",
+                   "the latent rank of DeepSeek-V2 for this half, 1536 or 512, or the model's own"),
+              kept("energy", "the energy kept at that rank", Nulls::whole),
+              kept("null_energy", "what a Gaussian matrix would keep at it", Nulls::none),
+              rank("share_rank", "DeepSeek-V2's share of this model's width: 0.3 or 0.1 of it"),
+              kept("share_energy", "the energy kept at that share", Nulls::whole),
+              kept("share_null_energy", "what a Gaussian matrix would keep at it", Nulls::none),
+              {.name = "energy_rank",
+               .type = integer,
+               .form = by_threshold,
+               .unit = "singular values",
+               .heading = "for",
+               .meaning = "the fewest singular values that hold that share of the energy",
+               .where = kMlaSection,
+               .columns = {"0.9", "0.99"}},
+              {.name = "null_energy_rank",
+               .type = integer,
+               .form = by_threshold,
+               .unit = "singular values",
+               .heading = "null",
+               .meaning = "the energy rank that a Gaussian matrix is expected to need",
+               .where = kMlaSection}}};
 }
 
 Field cache(std::string_view name, std::string_view meaning) {
@@ -84,7 +85,7 @@ Field cache(std::string_view name, std::string_view meaning) {
 
 const std::vector<Field>& mla_facts() {
   static const std::vector<Field> facts = {
-      cache("mla_cache", "the KV cache with the latent of DeepSeek-V2"),
+      cache("mla_cache", "the KV cache with the latent of DeepSeek-V2, or the model's own"),
       cache("mla_cache_at_share", "the KV cache with a latent of the same share of this width")};
   return facts;
 }

@@ -68,13 +68,13 @@ export interface MlaRow {
   query: {
     /** the largest rank that a matrix of this shape, or such a product, can have */
     possible_rank: number;
-    /** the latent rank of DeepSeek-V2 for this half: 1536 or 512 */
+    /** the latent rank of DeepSeek-V2 for this half, 1536 or 512, or the model's own */
     rank: number;
     /** the energy kept at that rank */
     energy: number | null;
     /** what a Gaussian matrix would keep at it */
     null_energy: number;
-    /** the same share of this model's width: 0.3 or 0.1 of it */
+    /** DeepSeek-V2's share of this model's width: 0.3 or 0.1 of it */
     share_rank: number;
     /** the energy kept at that share */
     share_energy: number | null;
@@ -89,13 +89,13 @@ export interface MlaRow {
   kv: {
     /** the largest rank that a matrix of this shape, or such a product, can have */
     possible_rank: number;
-    /** the latent rank of DeepSeek-V2 for this half: 1536 or 512 */
+    /** the latent rank of DeepSeek-V2 for this half, 1536 or 512, or the model's own */
     rank: number;
     /** the energy kept at that rank */
     energy: number | null;
     /** what a Gaussian matrix would keep at it */
     null_energy: number;
-    /** the same share of this model's width: 0.3 or 0.1 of it */
+    /** DeepSeek-V2's share of this model's width: 0.3 or 0.1 of it */
     share_rank: number;
     /** the energy kept at that share */
     share_energy: number | null;
@@ -401,6 +401,17 @@ export interface ModelFacts {
   chosen_experts?: number;
   /** parameters without those of the experts that a token does not pass */
   active_parameters?: number;
+  /** the latents that queries, keys and values are made of; absent where W_Q, W_K and W_V are stored */
+  latent?: {
+    /** the width of the queries' latent; null where they have none */
+    query_rank: number | null;
+    /** the width of the latent that keys and values are made of */
+    rank: number;
+    /** the width of the rotary key beside it, which all heads share */
+    rotary_dim: number;
+    /** what all layers would keep of a token, in 16 bits, if it were keys and values of all heads in place of the latent */
+    kv_cache_bytes_of_heads: number;
+  };
   /** which layers have one and the same matrix, as ALBERT's do; absent where each layer has its own */
   shared_weights?: ({
     /** the matrices that these layers share */

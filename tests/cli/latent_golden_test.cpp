@@ -1,0 +1,146 @@
+// `spectrum` and `circuits` of multi-head latent attention, against tests/golden/latent: float64
+// NumPy on products of the stored tensors, head by head (tools/golden_latent.py).
+#include <cmath>
+
+#include "tests/cli/command_line.h"
+
+namespace attnscope::test {
+namespace {
+
+/// Digits printed, and sums of some hundred products of float64.
+constexpr double kLatentTolerance = 1e-9;
+/// Frequencies are float32, off by 6e-8 of themselves: over 3 tokens a pair turns by so much.
+constexpr double kLatentTurnTolerance = 1e-6;
+
+class LatentGolden : public testing::TestWithParam<const char*> {
+ protected:
+  const std::string folder_ = data_path(std::string("forward/") + GetParam());
+  const json golden_ = json::parse(
+      read_file(source_path(std::string("tests/golden/latent/") + GetParam() + ".json")));
+};
+
+TEST_P(LatentGolden, SpectraAreThoseOfProductsHeadByHead) {
+  for (const auto& [matrix, first] : golden_["spectra"][0].items()) {
+    SCOPED_TRACE(matrix);
+    const json report =
+        report_of({"spectrum", folder_, "--matrix", matrix, "--per-head", "--values", "--quiet"});
+    ASSERT_EQ(report["rows"].size(), golden_["spectra"].size() * first.size());
+    for (const json& row : report["rows"]) {
+      const std::size_t at = row["head"].is_null() ? 0 : row["head"].get<std::size_t>() + 1;
+      const auto wanted = golden_["spectra"][row["layer"].get<std::size_t>()][matrix][at]
+                              .get<std::vector<double>>();
+      const auto got = row["singular_values"].get<std::vector<double>>();
+      ASSERT_EQ(got.size(), wanted.size()) << row["head"];
+      EXPECT_EQ(row["possible_rank"], wanted.size());
+      for (std::size_t value = 0; value < got.size(); ++value) {
+        EXPECT_NEAR(got[value], wanted[value], kLatentTolerance * wanted[0]) << row["head"];
+      }
+    }
+  }
+}
+
+TEST_P(LatentGolden, CircuitsAreThoseOfProductsInEveryVariant) {
+  const struct {
+    const char* name;
+    Words options;
+    double tolerance;
+  } variants[] = {{"plain", {}, kLatentTolerance},
+                  {"fold", {"--fold-norm"}, kLatentTolerance},
+                  {"offset", {"--rope-offset", "-3"}, kLatentTurnTolerance},
+                  {"fold-offset", {"--fold-norm", "--rope-offset", "-3"}, kLatentTurnTolerance}};
+  for (const auto& [name, options, tolerance] : variants) {
+    SCOPED_TRACE(name);
+    const json report = report_of(Words{"circuits", folder_, "--quiet"} + options);
+    const json& wanted = golden_["circuits"][name];
+    ASSERT_EQ(report["rows"].size(), wanted.size());
+    std::size_t found = 0;
+    for (const json& row : report["rows"]) {
+      for (const json& other : wanted) {
+        if (row["layer"] != other["layer"] || row["circuit"] != other["circuit"] ||
+            row["head"] != other["head"]) {
+          continue;
+        }
+        ++found;
+        for (const auto& [measure, value] : other.items()) {
+          if (measure == "layer" || measure == "circuit" || measure == "head") continue;
+          EXPECT_NEAR(row[measure].get<double>(), value.get<double>(),
+                      tolerance * std::max(1.0, std::abs(value.get<double>())))
+              << measure << " " << row["circuit"] << " " << row["head"];
+        }
+      }
+    }
+    EXPECT_EQ(found, wanted.size());
+  }
+}
+
+TEST_P(LatentGolden, SaysWhatTheNormsOfLatentsAreTakenToBe) {
+  for (const char* command : {"spectrum", "circuits"}) {
+    EXPECT_TRUE(contains(run_attnscope({command, folder_}).err, "that of white input")) << command;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Cases, LatentGolden,
+                         testing::Values("deepseek_v3", "deepseek_v2-no-latent", "minicpm3"),
+                         [](const testing::TestParamInfo<const char*>& name) {
+                           std::string text = name.param;
+                           std::replace(text.begin(), text.end(), '-', '_');
+                           return text;
+                         });
+
+/// Rows of a `matrix` report.
+std::vector<std::vector<double>> rows_of_matrix(const Words& arguments) {
+  std::vector<std::vector<double>> rows;
+  const json report = report_of(Words{"matrix", data_path("forward/deepseek_v3")} + arguments);
+  for (const json& row : report["rows"]) {
+    rows.push_back(row["values"].get<std::vector<double>>());
+  }
+  return rows;
+}
+
+// Heads of 6 dimensions of their own and 4 that all share, and of 5 for values.
+TEST(LatentMatrix, SharedRowsStandOnceInTheWholeAndInEveryHead) {
+  const auto whole = rows_of_matrix({"--layer", "0", "--matrix", "k"});
+  ASSERT_EQ(whole.size(), 4 * 6 + 4);
+  for (std::size_t head = 0; head < 4; ++head) {
+    const auto own =
+        rows_of_matrix({"--layer", "0", "--matrix", "k", "--head", std::to_string(head)});
+    ASSERT_EQ(own.size(), 10);
+    for (std::size_t row = 0; row < 10; ++row) {
+      const auto& wanted = whole[row < 6 ? head * 6 + row : 4 * 6 + row - 6];
+      for (std::size_t col = 0; col < wanted.size(); ++col) {
+        EXPECT_NEAR(own[row][col], wanted[col], 1e-12) << head << " " << row;
+      }
+    }
+  }
+  EXPECT_EQ(rows_of_matrix({"--layer", "0", "--matrix", "kv"}).size(), 4 * 6 + 4 + 4 * 5);
+  EXPECT_EQ(rows_of_matrix({"--layer", "0", "--matrix", "kv", "--head", "1"}).size(), 15);
+}
+
+TEST(LatentMatrix, ASmallerCacheIsComparedWithTheModelsOwn) {
+  const json report = report_of({"spectrum", data_path("forward/deepseek_v3"), "--mla"});
+  for (const json& row : report["rows"]) {
+    EXPECT_EQ(row["query"]["rank"], 10);
+    EXPECT_NEAR(row["query"]["energy"].get<double>(), 1, 1e-12);
+    EXPECT_EQ(row["kv"]["rank"], 8);
+    EXPECT_EQ(row["kv"]["possible_rank"], 8 + 4);
+  }
+  const json& model = report["models"][0];
+  EXPECT_EQ(model["kv_cache_bytes_per_token"], 2 * 2 * (8 + 4));
+  EXPECT_EQ(model["latent"], json({{"query_rank", 10},
+                                   {"rank", 8},
+                                   {"rotary_dim", 4},
+                                   {"kv_cache_bytes_of_heads", 2 * 2 * 4 * (10 + 5)}}));
+  EXPECT_EQ(model["mla_cache"], json({{"latent", 8}, {"rope", 4}, {"bytes_per_token", 48}}));
+}
+
+TEST(LatentMatrix, WeightsAreThoseThatAreStored) {
+  const json report = report_of({"weights", data_path("forward/deepseek_v3")});
+  for (const json& row : report["rows"]) {
+    const std::string matrix = row["matrix"];
+    EXPECT_TRUE(matrix != "q" && matrix != "k" && matrix != "v") << matrix;
+  }
+  EXPECT_TRUE(report["skipped"].empty());
+}
+
+}  // namespace
+}  // namespace attnscope::test
