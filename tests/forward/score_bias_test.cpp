@@ -81,7 +81,9 @@ TEST(ScoreBias, DisentangledRowsAreThoseOfDeberta) {
   const auto found = [](const DisentangledSpec& spec, std::int64_t first, std::int64_t last) {
     return steps(first, last, [&](std::int64_t before) {
       const std::int64_t row = disentangled_row(spec, -before) - spec.span;
-      if (row < spec.span - 1) EXPECT_EQ(disentangled_row(spec, before), spec.span - row);
+      if (row < spec.span - 1) {
+        EXPECT_EQ(disentangled_row(spec, before), spec.span - row);
+      }
       return row;
     });
   };

@@ -89,15 +89,17 @@ TEST(LayerConfig, NormsStandWhereTheFamilyHasThem) {
 }
 
 TEST(LayerConfig, NormsAreOfTheFamilysKind) {
-  for (const std::string type : {"albert", "bert", "daisy_gpt2", "distilbert", "gemma", "gemma2",
-                                 "gemma3_text", "gpt2", "gpt_neo", "gpt_neox", "llama", "mistral",
-                                 "opt", "phi", "phi3", "qwen2", "qwen3", "roberta"}) {
+  for (const std::string type :
+       {"albert", "bert",       "daisy_gpt2", "distilbert", "gemma",   "gemma2", "gemma3_text",
+        "gpt2",   "gpt_neo",    "gpt_neox",   "llama",      "mistral", "opt",    "phi",
+        "phi3",   "qwen2",      "qwen3",      "roberta",    "mixtral", "dots1",  "glm4_moe",
+        "mpt",    "modernbert", "bloom",      "esm"}) {
     SCOPED_TRACE(type);
     const NormSpec norm = norm_of(spec_of(type));
     const bool rms = type == "llama" || type == "mistral" || type == "phi3" ||
                      type == "daisy_gpt2" || type == "mixtral" || type == "dots1" ||
                      type == "glm4_moe" || type.starts_with("qwen") || type.starts_with("gemma");
-    , EXPECT_EQ(norm.kind, rms ? NormKind::rms : NormKind::layer);
+    EXPECT_EQ(norm.kind, rms ? NormKind::rms : NormKind::layer);
     EXPECT_EQ(norm.gain_offset, type.starts_with("gemma") ? 1 : 0);
     EXPECT_EQ(norm.has_gain(), type != "daisy_gpt2");
     EXPECT_EQ(norm.has_bias(), !rms && type != "mpt" && type != "modernbert");
