@@ -29,6 +29,8 @@ DENSE = {"first_k_dense_replace": 2, "n_routed_experts": 4, "num_experts_per_tok
 EXPERTS = {"first_k_dense_replace": 1, "n_routed_experts": 8, "num_experts_per_tok": 3, "n_shared_experts": 2,
            "moe_intermediate_size": 12, "n_group": 4, "topk_group": 2, "topk_method": "group_limited_greedy",
            "routed_scaling_factor": 1.5}
+# As many keys as tokens, so that the index selects all.
+INDEXED = {"index_topk": 16, "index_head_dim": 8, "index_n_heads": 2}
 
 LATENT = [
     Case("minicpm3", "MiniCPM3ForCausalLM", minicpm(), (
@@ -50,5 +52,11 @@ LATENT = [
     Case("deepseek_v3-experts", "DeepseekV3ForCausalLM", latent(**EXPERTS), (
         ONLY, variant("normalised-absent", norm_topk_prob=ABSENT), variant("not-normalised", norm_topk_prob=False),
         variant("three-groups", topk_group=3), variant("times-absent", routed_scaling_factor=ABSENT)), BF16, GAINS, routes=True),
+    Case("deepseek_v32", "DeepseekV32ForCausalLM", latent(**DENSE, **INDEXED), (
+        Variant("", lengths=(10, 1, 16)), EPS, EPS_ABSENT, variant("yarn-mscale", rope_parameters=STRETCHED),
+        variant("index-absent", index_topk=ABSENT, mlp_layer_types=ABSENT)), BF16, GAINS),
+    Case("glm_moe_dsa", "GlmMoeDsaForCausalLM", latent(**DENSE, **INDEXED), (
+        Variant("", lengths=(10, 1, 16)), EPS, EPS_ABSENT, variant("base", rope_parameters=rope(500.0)),
+        variant("index-absent", index_topk=ABSENT, mlp_layer_types=ABSENT)), BF16, GAINS),
     Case("deepseek_v3-bias", "DeepseekV3ForCausalLM", latent(attention_bias=True, **DENSE), (ONLY,), BF16, GAINS),
 ]

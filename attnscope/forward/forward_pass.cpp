@@ -32,7 +32,10 @@ SequenceRows rows_of(std::span<const TokenIds> sequences, std::span<const KeyVal
 ForwardPass::ForwardPass(const Model& model, bool copy_weights, const Compute& compute)
     : model_(model), weights_(ForwardWeights::read(model, copy_weights, compute)) {}
 
-std::int64_t ForwardPass::longest() const { return longest_text(model_.spec(), weights_); }
+std::int64_t ForwardPass::longest() const {
+  const std::int64_t by_positions = longest_text(model_.spec(), weights_);
+  return std::min(by_positions, model_.spec().selected_keys.value_or(by_positions));
+}
 
 std::int64_t ForwardPass::output_width() const {
   return weights_.last_projection == nullptr ? model_.dimensions().width
@@ -54,6 +57,11 @@ void ForwardPass::check(const TokenIds& sequence, std::int64_t past) const {
            "): " + model_.name() + " has ids 0 to " + std::to_string(vocabulary() - 1));
   }
   const std::int64_t tokens = past + std::ssize(sequence);
+  if (tokens > model_.spec().selected_keys.value_or(tokens)) {
+    refuse("a text of " + counted(tokens, "token") + " is longer than the " +
+           counted(longest(), "key") + " that each query of " + model_.name() +
+           " selects, and which they are is not computed");
+  }
   if (tokens > longest()) {
     refuse("a text of " + counted(tokens, "token") + " is longer than the " +
            std::to_string(longest()) + " that " + model_.name() + " has positions for");

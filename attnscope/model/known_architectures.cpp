@@ -17,6 +17,7 @@ Architecture daisy_gpt2();
 Architecture deberta_v2();
 Architecture deepseek_v2();
 Architecture deepseek_v3();
+Architecture deepseek_v32();
 Architecture distilbert();
 Architecture dots1();
 Architecture electra();
@@ -31,6 +32,7 @@ Architecture gemma3();
 Architecture glm();
 Architecture glm4();
 Architecture glm4_moe();
+Architecture glm_moe_dsa();
 Architecture gpt2();
 Architecture gpt_bigcode();
 Architecture gpt_neo();
@@ -77,75 +79,7 @@ Architecture xlm_roberta();
 
 const std::vector<Architecture>& known_architectures() {
   static const std::vector<Architecture> all = {
-      albert(),
-      arcee(),
-      bert(),
-      bloom(),
-      camembert(),
-      codegen(),
-      cohere(),
-      cohere2(),
-      daisy_gpt2(),
-      deberta_v2(),
-      deepseek_v2(),
-      deepseek_v3(),
-      distilbert(),
-      dots1(),
-      electra(),
-      ernie4_5(),
-      ernie4_5_moe(),
-      esm(),
-      exaone4(),
-      falcon(),
-      gemma(),
-      gemma2(),
-      gemma3(),
-      glm(),
-      glm4(),
-      glm4_moe(),
-      gpt2(),
-      gpt_bigcode(),
-      gpt_neo(),
-      gpt_neox(),
-      gpt_oss(),
-      gptj(),
-      granite(),
-      granitemoe(),
-      granitemoeshared(),
-      helium(),
-      hunyuan_v1_dense(),
-      hunyuan_v1_moe(),
-      llama(),
-      minicpm3(),
-      minimax_m2(),
-      ministral3(),
-      mistral(),
-      mixtral(),
-      modernbert(),
-      mpnet(),
-      mpt(),
-      nemotron(),
-      nomic_bert(),
-      olmo(),
-      olmo2(),
-      olmo3(),
-      olmoe(),
-      opt(),
-      phi(),
-      phi3(),
-      phimoe(),
-      qwen2(),
-      qwen2_moe(),
-      qwen2_vl(),
-      qwen3(),
-      qwen3_moe(),
-      qwen3_vl(),
-      roberta(),
-      seed_oss(),
-      smollm3(),
-      stablelm(),
-      starcoder2(),
-      xlm_roberta(),
+      albert(), arcee(), bert(), bloom(), camembert(), codegen(), cohere(), cohere2(), daisy_gpt2(), deberta_v2(), deepseek_v2(), deepseek_v3(), deepseek_v32(), distilbert(), dots1(), electra(), ernie4_5(), ernie4_5_moe(), esm(), exaone4(), falcon(), gemma(), gemma2(), gemma3(), glm(), glm4(), glm4_moe(), glm_moe_dsa(), gpt2(), gpt_bigcode(), gpt_neo(), gpt_neox(), gpt_oss(), gptj(), granite(), granitemoe(), granitemoeshared(), helium(), hunyuan_v1_dense(), hunyuan_v1_moe(), llama(), minicpm3(), minimax_m2(), ministral3(), mistral(), mixtral(), modernbert(), mpnet(), mpt(), nemotron(), nomic_bert(), olmo(), olmo2(), olmo3(), olmoe(), opt(), phi(), phi3(), phimoe(), qwen2(), qwen2_moe(), qwen2_vl(), qwen3(), qwen3_moe(), qwen3_vl(), roberta(), seed_oss(), smollm3(), stablelm(), starcoder2(), xlm_roberta(),
   };
   return all;
 }

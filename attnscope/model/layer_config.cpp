@@ -245,6 +245,7 @@ void resolve_layers(ModelSpec& spec, const ConfigReader& config) {
   spec.not_run = set_activation(common.activation, activation);
   if (spec.not_run.empty()) spec.not_run = unknown_mask(architecture, config);
   if (spec.not_run.empty()) spec.not_run = unknown_positions(architecture, config);
+  spec.selected_keys = config.number(architecture.selected_keys);
   common.attention.soft_cap = config.positive(architecture.scores.soft_cap);
   common.attention.temperature = temperature_of(architecture.scores.temperature, config);
   common.branch_factor = branch_factor(architecture.multipliers, config, layers);

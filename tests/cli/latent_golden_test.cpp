@@ -133,6 +133,18 @@ TEST(LatentMatrix, ASmallerCacheIsComparedWithTheModelsOwn) {
   EXPECT_EQ(model["mla_cache"], json({{"latent", 8}, {"rope", 4}, {"bytes_per_token", 48}}));
 }
 
+TEST(LatentMatrix, TextsBeyondTheSelectedKeysAreNotRun) {
+  const std::string path = data_path("forward/deepseek_v32");
+  const std::string sixteen = "1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16";
+  EXPECT_EQ(run_attnscope({"predict", path, "--tokens", sixteen}).exit_code, 0);
+  const RunResult longer = run_attnscope({"predict", path, "--tokens", sixteen + ",17"});
+  EXPECT_EQ(longer.exit_code, 2);
+  EXPECT_TRUE(contains(longer.err,
+                       "a text of 17 tokens is longer than the 16 keys that each query "
+                       "of deepseek_v32 selects"))
+      << longer.err;
+}
+
 TEST(LatentMatrix, WeightsAreThoseThatAreStored) {
   const json report = report_of({"weights", data_path("forward/deepseek_v3")});
   for (const json& row : report["rows"]) {

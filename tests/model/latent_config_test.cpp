@@ -22,10 +22,11 @@ TEST(LatentConfig, SizesWhereTheFileIsSilent) {
   const struct {
     const char* type;
     std::int64_t query_rank, rank, head_dim, rotary, value_dim;
-  } families[] = {{"minicpm3", 768, 256, 96, 32, 8},  // values: width / heads
-                  {"deepseek_v2", 1536, 512, 192, 64, 128},
-                  {"deepseek_v3", 1536, 512, 192, 64, 128},
-                  {"kimi_k2", 1536, 512, 192, 64, 128}};
+  } families[] = {
+      {"glm_moe_dsa", 2048, 512, 256, 64, 256}, {"deepseek_v32", 1536, 512, 192, 64, 128},
+      {"minicpm3", 768, 256, 96, 32, 8},  // values: width / heads
+      {"deepseek_v2", 1536, 512, 192, 64, 128}, {"deepseek_v3", 1536, 512, 192, 64, 128},
+      {"kimi_k2", 1536, 512, 192, 64, 128}};
   for (const auto& family : families) {
     SCOPED_TRACE(family.type);
     const Dimensions dimensions = spec_of(family.type, {{"num_key_value_heads", 2}}).dimensions;
@@ -110,6 +111,10 @@ TEST(LatentConfig, ModelsWithExpertsSayWhyTheyAreNotRun) {
   EXPECT_EQ(why("deepseek_v3", {{"num_hidden_layers", 4}}), "layers from 3 on " + experts);
   EXPECT_EQ(why("deepseek_v3", {}), "");  // 3 layers
   EXPECT_EQ(why("deepseek_v2", {}), "");
+  const json kinds = {"dense", "sparse", "dense"};
+  EXPECT_EQ(why("deepseek_v32", {{"mlp_layer_types", kinds}}), "layers from 1 on " + experts);
+  EXPECT_EQ(why("glm_moe_dsa", {{"mlp_layer_types", {"dense", "dense", "dense"}}}), "");
+  EXPECT_EQ(why("deepseek_v3", {{"mlp_layer_types", kinds}}), "");  // not read
 }
 
 TEST(LatentConfig, RefusesSizesThatMakeNoSense) {

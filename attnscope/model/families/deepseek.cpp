@@ -1,5 +1,6 @@
-// Families with multi-head latent attention: MiniCPM3, DeepSeek-V2 and V3, Kimi-K2.
-// Source: huggingface/transformers, models/{minicpm3,deepseek_v2,deepseek_v3}.
+// Families with multi-head latent attention: MiniCPM3, DeepSeek-V2, V3 and V3.2, Kimi-K2, GLM-5.
+// Source: huggingface/transformers, models/{minicpm3,deepseek_v2,deepseek_v3,deepseek_v32,
+// glm_moe_dsa}.
 #include "attnscope/model/families/expert_tensors.h"
 #include "attnscope/model/families/like_llama.h"
 
@@ -95,6 +96,30 @@ Architecture deepseek_v3() {
   rule.times.fallback = 2.5;
   rule.shared_count = {"n_shared_experts", 1};
   add_experts(architecture, std::move(rule));
+  return architecture;
+}
+
+Architecture deepseek_v32() {
+  Architecture architecture = deepseek_v3();
+  architecture.name = "deepseek_v32";
+  architecture.model_types = {"deepseek_v32"};
+  architecture.class_families = {"DeepseekV32"};
+  architecture.rope->neighbours = {"", true};
+  architecture.selected_keys = {"index_topk", 2048};
+  architecture.others = {{"indexer", "layers.{layer}.self_attn.indexer.*"}};
+  return architecture;
+}
+
+Architecture glm_moe_dsa() {
+  Architecture architecture = deepseek_v32();
+  architecture.name = "glm_moe_dsa";
+  architecture.model_types = {"glm_moe_dsa"};
+  architecture.class_families = {"GlmMoeDsa"};
+  LatentRule& latent = *architecture.latent;
+  latent.query_rank.fallback = 2048;
+  latent.plain_dim.fallback = 192;
+  latent.value_dim.fallback = 256;
+  architecture.norm->epsilon.fallback = 1e-5;
   return architecture;
 }
 
