@@ -65,7 +65,7 @@ NullModel::Point NullModel::matrix_point(double angle) const {
 /// With z = e^{i angle} / u, λ is real where u³ - p u - q = 0, p = αβ + α + β, q = 2 αβ cos(angle);
 /// of its three real roots the largest belongs to the density, which is -Im z / (π λ).
 NullModel::Point NullModel::product_step(double from, double to) const {
-  const double a = row_ratio_, b = ratio_, p = a * b + a + b;
+  const double a = row_ratio_, b = ratio_, p = a * b + (a + b);
   Point sum;
   for (const auto& [node, weight] : kNodes) {
     const double angle = (from + to) / 2 + node * (to - from) / 2;
@@ -76,9 +76,9 @@ NullModel::Point NullModel::product_step(double from, double to) const {
     const std::complex<double> z = std::polar(1 / u, angle);
     const std::complex<double> z_slope = z * std::complex<double>(-slope / u, 1);
     const double log_slope =
-        std::real((1.0 / (1.0 + z) + a / (1.0 + a * z) + b / (1.0 + b * z) - 1.0 / z) * z_slope);
-    const double value =
-        std::abs((1.0 + a * z) * (1.0 + b * z)) * std::abs(1.0 + z) / std::abs(z);  // λ
+        std::real((1.0 / (1.0 + z) + (a / (1.0 + a * z) + b / (1.0 + b * z)) - 1.0 / z) * z_slope);
+    const double sides = std::sqrt(std::norm(1.0 + a * z) * std::norm(1.0 + b * z));
+    const double value = sides * std::abs(1.0 + z) / std::abs(z);  // λ
     const double count = -std::imag(z) / pi * log_slope * weight * (to - from) / 2;
     sum.rank += count;
     sum.energy += count * value;

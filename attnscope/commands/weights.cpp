@@ -25,15 +25,14 @@ void run_weights_command(const Arguments& arguments, const Session& session, Row
 Parameters weights_parameters() {
   std::vector<std::string> projections;
   for (const Role role : kProjections) projections.emplace_back(role_name(role));
-  return {
-      {.name = "matrix",
-       .type = ParameterType::roles,
-       .metavariable = "NAMES",
-       .choices = projections,
-       .default_words = "those that are there",
-       .rejected_role = "'*' is made of two projections; weights takes " + join(projections, ",")},
-      per_head_flag(),
-      experts_parameter()};
+  return {{.name = "matrix",
+           .type = ParameterType::roles,
+           .metavariable = "NAMES",
+           .choices = projections,
+           .default_words = "those that are there",
+           .rejected_role = "'*' is no stored matrix; weights takes those that are"},
+          per_head_flag(),
+          experts_parameter()};
 }
 
 }  // namespace

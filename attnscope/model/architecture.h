@@ -349,8 +349,8 @@ struct Architecture {
   /// A query sees only as many keys, which a learned index selects. That is not computed, so longer
   /// texts are not run (DeepSeek-V3.2).
   ConfigKey selected_keys = {};
-  std::string activation_key = {};    // of the MLP
-  std::string activation = {};        // if the file has none
+  std::string activation_key = {};  // of the MLP
+  std::string activation = {};      // if the file has none
   /// What the file's "gelu" means (Gemma); empty: gelu.
   std::string gelu_means = {};
   ConfigFlag parallel = {"", false};  // attention and MLP read the same stream

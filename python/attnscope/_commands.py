@@ -88,7 +88,7 @@ def spectrum(
       on the Hugging Face hub: ORG/NAME, ORG/NAME@REVISION, ORG/NAME@step*
     - layout: a JSON file that describes the checkpoint, in place of config.json
     - remote: of models on the hub, read only what is needed, and keep nothing
-    - matrix: of q,k,v,o,gate,up,down,qk,ov,kv (default: the projections that are there)
+    - matrix: of q,k,v,o,gate,up,down,q_a,q_b,kv_a,kv_b,qk,ov,kv (default: the projections that are there)
     - per_head: a row for each head too
     - energy: thresholds of the energy ranks (default: 0.9,0.99)
     - rank: also the share of energy kept at these ranks: 512, or 0.1D for a share of the width
@@ -166,7 +166,7 @@ def weights(
       on the Hugging Face hub: ORG/NAME, ORG/NAME@REVISION, ORG/NAME@step*
     - layout: a JSON file that describes the checkpoint, in place of config.json
     - remote: of models on the hub, read only what is needed, and keep nothing
-    - matrix: of q,k,v,o,gate,up,down (default: those that are there)
+    - matrix: of q,k,v,o,gate,up,down,q_a,q_b,kv_a,kv_b (default: those that are there)
     - per_head: a row for each head too
     - histogram: add histograms: edges, counts, density, and how many fell outside
     - bins: a number of equal bins, or fd for the Freedman-Diaconis rule (default: 80)
@@ -267,7 +267,7 @@ def matrix(
     models: Models,
     *,
     layer: int,
-    matrix: Literal["q", "k", "v", "o", "gate", "up", "down", "qk", "ov", "kv"],
+    matrix: Literal["q", "k", "v", "o", "gate", "up", "down", "q_a", "q_b", "kv_a", "kv_b", "qk", "ov", "kv"],
     head: int | None = None,
     layout: Path | None = None,
     remote: bool = False,
@@ -277,7 +277,7 @@ def matrix(
     - models: folders with config.json and weights, weights files beside their config.json, or names
       on the Hugging Face hub: ORG/NAME, ORG/NAME@REVISION, ORG/NAME@step*
     - layer: the layer (negative counts from the end)
-    - matrix: one of q,k,v,o,gate,up,down,qk,ov,kv
+    - matrix: one of q,k,v,o,gate,up,down,q_a,q_b,kv_a,kv_b,qk,ov,kv
     - head: one head of it: a query head, for k, v and kv a key/value head
     - layout: a JSON file that describes the checkpoint, in place of config.json
     - remote: of models on the hub, read only what is needed, and keep nothing
@@ -648,7 +648,7 @@ class ModelCommands:
     ) -> Table:
         """Singular values and ranks of every projection, layer and head.
 
-        - matrix: of q,k,v,o,gate,up,down,qk,ov,kv (default: the projections that are there)
+        - matrix: of q,k,v,o,gate,up,down,q_a,q_b,kv_a,kv_b,qk,ov,kv (default: the projections that are there)
         - per_head: a row for each head too
         - energy: thresholds of the energy ranks (default: 0.9,0.99)
         - rank: also the share of energy kept at these ranks: 512, or 0.1D for a share of the width
@@ -685,7 +685,7 @@ class ModelCommands:
     ) -> Table:
         """Moments, quantiles and histograms of every projection, layer and head.
 
-        - matrix: of q,k,v,o,gate,up,down (default: those that are there)
+        - matrix: of q,k,v,o,gate,up,down,q_a,q_b,kv_a,kv_b (default: those that are there)
         - per_head: a row for each head too
         - histogram: add histograms: edges, counts, density, and how many fell outside
         - bins: a number of equal bins, or fd for the Freedman-Diaconis rule (default: 80)
@@ -745,13 +745,13 @@ class ModelCommands:
         self,
         *,
         layer: int,
-        matrix: Literal["q", "k", "v", "o", "gate", "up", "down", "qk", "ov", "kv"],
+        matrix: Literal["q", "k", "v", "o", "gate", "up", "down", "q_a", "q_b", "kv_a", "kv_b", "qk", "ov", "kv"],
         head: int | None = None,
     ) -> Table:
         """One matrix in canonical orientation, as the analyses see it.
 
         - layer: the layer (negative counts from the end)
-        - matrix: one of q,k,v,o,gate,up,down,qk,ov,kv
+        - matrix: one of q,k,v,o,gate,up,down,q_a,q_b,kv_a,kv_b,qk,ov,kv
         - head: one head of it: a query head, for k, v and kv a key/value head
         """
         return run("matrix", locals())

@@ -133,6 +133,55 @@ TEST(LatentMatrix, ASmallerCacheIsComparedWithTheModelsOwn) {
   EXPECT_EQ(model["mla_cache"], json({{"latent", 8}, {"rope", 4}, {"bytes_per_token", 48}}));
 }
 
+TEST(LatentMatrix, ALayoutFileSaysTheSameAsTheConfig) {
+  const std::string attention = "layers.{layer}.self_attn.", mlp = "layers.{layer}.mlp.";
+  json weights = json::array();
+  const auto add = [&](const char* role, const std::string& tensor) {
+    weights.push_back({{"role", role}, {"tensor", tensor + ".weight"}});
+  };
+  add("q_a", attention + "q_a_proj");
+  add("q_b", attention + "q_b_proj");
+  add("kv_a", attention + "kv_a_proj_with_mqa");
+  add("kv_b", attention + "kv_b_proj");
+  add("o", attention + "o_proj");
+  add("gate", mlp + "gate_proj");
+  add("up", mlp + "up_proj");
+  add("down", mlp + "down_proj");
+  const json layout = {{"schema", "attnscope-layout/1"},
+                       {"prefix", "model."},
+                       {"layers", 2},
+                       {"width", 24},
+                       {"heads", 4},
+                       {"head_dim", 10},
+                       {"value_dim", 5},
+                       {"mlp_width", 40},
+                       {"latent",
+                        {{"query_rank", 10},
+                         {"rank", 8},
+                         {"rotary_dim", 4},
+                         {"query_norm", attention + "q_a_layernorm"},
+                         {"norm", attention + "kv_a_layernorm"}}},
+                       {"weights", weights},
+                       {"embedding", "embed_tokens.weight"},
+                       {"output_head", "lm_head.weight"},
+                       {"norms",
+                        {{"kind", "rms"},
+                         {"epsilon", 1e-6},
+                         {"attention_input", "layers.{layer}.input_layernorm"},
+                         {"mlp_input", "layers.{layer}.post_attention_layernorm"},
+                         {"last", "norm"}}},
+                       {"rope", {{"theta", 10000}, {"pairs", "neighbours"}}},
+                       {"activation", "silu"}};
+  const TempFolder folder;
+  const std::string file = folder.write("layout.json", layout.dump()).string();
+  const std::string model = data_path("forward/deepseek_v3/model.safetensors");
+  for (const Words& command : {Words{"predict", model, "--tokens", "4,17,29,33"},
+                               Words{"circuits", model, "--rope-offset", "-2", "--quiet"}}) {
+    EXPECT_EQ(report_of(command)["rows"], report_of(command + Words{"--layout", file})["rows"])
+        << command[0];
+  }
+}
+
 TEST(LatentMatrix, TextsBeyondTheSelectedKeysAreNotRun) {
   const std::string path = data_path("forward/deepseek_v32");
   const std::string sixteen = "1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16";
