@@ -1,4 +1,6 @@
 // A model from its checkpoint and what describes it: config.json, or a layout file.
+#include <algorithm>
+
 #include "attnscope/core/error.h"
 #include "attnscope/model/adapter.h"
 #include "attnscope/model/layout_offer.h"
@@ -16,6 +18,7 @@ constexpr std::uint64_t kMaxConfigBytes = 10'000'000;
 /// The same error, with a layout file that may fit.
 Error with_offer(const Error& error, const std::string& layout) {
   ErrorParts parts = error.parts();
+  parts.problem.resize(std::min(parts.problem.size(), parts.problem.find("; known: ")));
   parts.hint =
       "its tensors are named as Llama's are; if it computes as Llama does, save this and "
       "give it with {layout}: " +

@@ -90,7 +90,7 @@ TEST(ExpertConfig, RefusesWhatCannotBe) {
        {{"num_local_experts", -3}},
        "'num_local_experts' is -3, expected a whole number from 0"},
       {"mixtral", {{"num_local_experts", 2.5}}, "'num_local_experts' is 2.5, expected a whole"},
-      {"mixtral", {{"num_experts_per_tok", 9}}, "chooses 9 of 8 experts"},
+      {"mixtral", {{"num_experts_per_tok", 9}}, "chooses 9 of 4 experts"},
       {"mixtral", {{"num_experts_per_tok", 0}}, "'num_experts_per_tok' is 0, expected a whole"},
       {"mixtral", {{"intermediate_size", -1}}, "'intermediate_size' is -1, expected a whole"},
       {"phimoe",

@@ -102,19 +102,23 @@ TEST(LatentConfig, StretchedTextsScaleScores) {
                    usual * gain * gain);
 }
 
-TEST(LatentConfig, ModelsWithExpertsSayWhyTheyAreNotRun) {
-  const auto why = [](const char* type, const json& changes) {
-    return spec_of(type, changes).not_run;
+TEST(LatentConfig, LayersHaveExpertsWhereConfigsSaySo) {
+  const auto experts = [](const char* type, const json& changes) {
+    const ModelSpec spec = spec_of(type, changes);
+    EXPECT_EQ(spec.not_run, "") << type << ' ' << changes;
+    std::string layers;
+    for (std::int64_t layer = 0; layer < spec.dimensions.layers; ++layer) {
+      layers += spec.has_experts(layer) ? 'x' : '-';
+    }
+    return layers;
   };
-  const std::string experts = "have experts, which are not run";
-  EXPECT_EQ(why("deepseek_v2", {{"first_k_dense_replace", 0}}), "layers from 0 on " + experts);
-  EXPECT_EQ(why("deepseek_v3", {{"num_hidden_layers", 4}}), "layers from 3 on " + experts);
-  EXPECT_EQ(why("deepseek_v3", {}), "");  // 3 layers
-  EXPECT_EQ(why("deepseek_v2", {}), "");
+  EXPECT_EQ(experts("deepseek_v2", json::object()), "xxx");
+  EXPECT_EQ(experts("deepseek_v2", {{"first_k_dense_replace", 1}}), "-xx");
+  EXPECT_EQ(experts("deepseek_v3", json::object()), "---");  // from layer 3 on
+  EXPECT_EQ(experts("deepseek_v3", {{"num_hidden_layers", 4}}), "---x");
   const json kinds = {"dense", "sparse", "dense"};
-  EXPECT_EQ(why("deepseek_v32", {{"mlp_layer_types", kinds}}), "layers from 1 on " + experts);
-  EXPECT_EQ(why("glm_moe_dsa", {{"mlp_layer_types", {"dense", "dense", "dense"}}}), "");
-  EXPECT_EQ(why("deepseek_v3", {{"mlp_layer_types", kinds}}), "");  // not read
+  EXPECT_EQ(experts("deepseek_v32", {{"mlp_layer_types", kinds}}), "-x-");
+  EXPECT_EQ(experts("glm_moe_dsa", {{"mlp_layer_types", {"dense", "dense", "dense"}}}), "---");
 }
 
 TEST(LatentConfig, RefusesSizesThatMakeNoSense) {

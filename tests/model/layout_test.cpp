@@ -156,14 +156,13 @@ TEST(Layout, RejectsMalformedLayouts) {
       {"no weights", R"({"weights":null})", "'weights' is not a list of 1 to 15"},
       {"weights is an object", R"({"weights":{"q":"q"}})", "'weights' is not a list"},
       {"weights is empty", R"({"weights":[]})", "'weights' is not a list of 1 to 15"},
-      {"twelve weights", R"({"weights":[1,2,3,4,5,6,7,8,9,10,11,12]})",
+      {"sixteen weights", R"({"weights":[1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16]})",
        "'weights' is not a list of 1 to 15"},
       {"weight is a string", R"({"weights":["q"]})", "weights[0]: is not a JSON object"},
       {"no role", R"({"weights":[{"tensor":"q"}]})", "weights[0]: has no 'role'"},
       {"unknown role", R"({"weights":[{"role":"z","tensor":"q"}]})",
        "weights[0]: unknown role 'z' (roles: q, k, v, o, gate, up, down, router, shared_gate, "
-       "shared_up, "
-       "shared_down, q_a, q_b, kv_a, kv_b)"},
+       "shared_up, shared_down, q_a, q_b, kv_a, kv_b)"},
       {"a product is no role", R"({"weights":[{"role":"qk","tensor":"q"}]})", "unknown role 'qk'"},
       {"two that are stacked are no role", R"({"weights":[{"role":"kv","tensor":"kv"}]})",
        "unknown role 'kv'"},

@@ -24,9 +24,9 @@ inline ModelSpec spec_of(const std::string& model_type,
   for (const char* key : {"hidden_size", "n_embd", "dim", "model_dim"}) config[key] = 32;
   config["vocab_size"] = 9;
   config["rotary_dim"] = 4;
-  for (const char* key : {"n_routed_experts", "num_experts"}) config[key] = 4;
+  config["num_experts"] = 4;
+  config["n_routed_experts"] = 16;  // two for each of DeepSeek-V3's 8 groups
   config["num_experts_per_tok"] = 2;
-  config["first_k_dense_replace"] = 3;  // no layer has experts
   for (const auto& [key, value] : changes.items()) config[key] = value;
   return parse_config(config.dump(), "config.json");
 }
