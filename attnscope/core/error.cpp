@@ -11,10 +11,10 @@ namespace {
 
 /// Names from files can be megabytes long; a message is a line that somebody reads.
 std::string short_line(std::string_view text) {
-  constexpr std::size_t kMost = 1000;
-  if (text.size() <= kMost) return printable(text);
-  return printable(text.substr(0, kMost / 2)) + " ... " +
-         printable(text.substr(text.size() - kMost / 2));
+  constexpr std::size_t kMax = 3000;  // a layout file that is offered takes 1,200
+  if (text.size() <= kMax) return printable(text);
+  return printable(text.substr(0, kMax / 2)) + " ... " +
+         printable(text.substr(text.size() - kMax / 2));
 }
 
 bool is_name(std::string_view text) {

@@ -33,7 +33,8 @@ TEST(Field, IsFoundByItsNameAndByItsPath) {
   const auto ranks = find_fields("energy_rank");
   std::set<std::string> kinds;
   for (const FieldPlace& place : ranks) kinds.emplace(place.kind->name);
-  EXPECT_EQ(kinds, (std::set<std::string>{"attention", "circuits", "experts", "mla", "spectrum", "tensor"}));
+  EXPECT_EQ(kinds, (std::set<std::string>{"attention", "circuits", "experts", "mla", "spectrum",
+                                          "tensor"}));
 
   const auto half = find_fields("kv.energy_rank");
   ASSERT_EQ(half.size(), 1u);
