@@ -52,9 +52,10 @@ def info(
     - dtype: its type, or how a quantised weight is stored
     - shape: its dimensions, as they are in the file
     - bytes: its size in the file
-    - role: what it is to the model: q, q+k+v, q.bias, norm, embedding, …
+    - role: what it is to the model: q, q+k+v, q.bias, expert.up, norm, embedding, …
     - layer: its layer, from 0; null where it belongs to none or to several
     - tied_to: the tensor that it is the same as
+    - expert: its expert, from 0; absent where it is not one expert's
 
     Rows, with system: one fact of this machine.
     - item: what it is about: attnscope, cpu, cores, memory, kernels, blas, …
@@ -70,6 +71,7 @@ def spectrum(
     remote: bool = False,
     matrix: Names | None = None,
     per_head: bool = False,
+    experts: str | None = None,
     energy: Shares | None = None,
     rank: Ranks | None = None,
     values: bool = False,
@@ -88,8 +90,12 @@ def spectrum(
       on the Hugging Face hub: ORG/NAME, ORG/NAME@REVISION, ORG/NAME@step*
     - layout: a JSON file that describes the checkpoint, in place of config.json
     - remote: of models on the hub, read only what is needed, and keep nothing
-    - matrix: of q,k,v,o,gate,up,down,q_a,q_b,kv_a,kv_b,qk,ov,kv (default: the projections that are there)
+    - matrix: of
+      q,k,v,o,gate,up,down,router,shared_gate,shared_up,shared_down,q_a,q_b,kv_a,kv_b,qk,ov,kv
+      (default: the projections that are there)
     - per_head: a row for each head too
+    - experts: of layers with experts, a row for each of these, such as 0-7,12, or all (default: a
+      sample of 8)
     - energy: thresholds of the energy ranks (default: 0.9,0.99)
     - rank: also the share of energy kept at these ranks: 512, or 0.1D for a share of the width
     - values: in csv and json: the singular values and their cumulative energy
@@ -107,8 +113,12 @@ def spectrum(
     Rows: ranks and norms of one matrix or head.
     - model: the model, by its name in models
     - layer: the layer, from 0
-    - matrix: the projection or product: q, k, v, o, gate, up, down, qk, ov or kv
+    - matrix: the projection or product: q, k, v, o, gate, up, down, router, shared_gate, shared_up,
+      shared_down, qk, ov or kv
     - head: the head, from 0 (of k, v and kv a key/value head); null: the whole matrix
+    - expert: the expert whose matrix it is, from 0; absent from rows of other matrices
+    - experts: of a row that sums up the experts of a layer: how many; its numbers are their
+      medians, of two middle ones the lower
     - shape: rows and columns of the matrix in canonical orientation
     - energy_rank: the fewest singular values that hold that share of the sum of their squares
     - null_energy_rank: the energy rank that a Gaussian matrix of this shape is expected to need
@@ -130,6 +140,10 @@ def spectrum(
       values
     - null_singular_values: singular values that a random matrix of the same shape and norm would
       have
+    - least_energy_rank: the smallest energy rank of the experts that a row sums up
+    - lower_quartile_energy_rank: the energy rank that a quarter of them lies below
+    - upper_quartile_energy_rank: the energy rank that a quarter of them lies above
+    - most_energy_rank: the largest energy rank of the experts that a row sums up
 
     Rows, with tensor: the same of one tensor, by its name in the file.
     - matrix: the tensor's name; its layer and head are null
@@ -150,6 +164,7 @@ def weights(
     remote: bool = False,
     matrix: Names | None = None,
     per_head: bool = False,
+    experts: str | None = None,
     histogram: bool = False,
     bins: Bins | None = None,
     range: Range | None = None,
@@ -166,8 +181,11 @@ def weights(
       on the Hugging Face hub: ORG/NAME, ORG/NAME@REVISION, ORG/NAME@step*
     - layout: a JSON file that describes the checkpoint, in place of config.json
     - remote: of models on the hub, read only what is needed, and keep nothing
-    - matrix: of q,k,v,o,gate,up,down,q_a,q_b,kv_a,kv_b (default: those that are there)
+    - matrix: of q,k,v,o,gate,up,down,router,shared_gate,shared_up,shared_down,q_a,q_b,kv_a,kv_b
+      (default: those that are there)
     - per_head: a row for each head too
+    - experts: of layers with experts, a row for each of these, such as 0-7,12, or all (default: a
+      sample of 8)
     - histogram: add histograms: edges, counts, density, and how many fell outside
     - bins: a number of equal bins, or fd for the Freedman-Diaconis rule (default: 80)
     - range: what the bins span (default: -0.8,0.8; with fd from smallest to largest)
@@ -183,8 +201,12 @@ def weights(
     Rows: how the values of one matrix or head are distributed.
     - model: the model, by its name in models
     - layer: the layer, from 0
-    - matrix: the projection or product: q, k, v, o, gate, up, down, qk, ov or kv
+    - matrix: the projection or product: q, k, v, o, gate, up, down, router, shared_gate, shared_up,
+      shared_down, qk, ov or kv
     - head: the head, from 0 (of k, v and kv a key/value head); null: the whole matrix
+    - expert: the expert whose matrix it is, from 0; absent from rows of other matrices
+    - experts: of a row that sums up the experts of a layer: how many; its numbers are their
+      medians, of two middle ones the lower
     - count: how many values the matrix has
     - mean: the mean of the values
     - std: their standard deviation, of the population
@@ -242,7 +264,8 @@ def similarity(
     Rows: cosines between the weight vectors of one projection.
     - model: the model, by its name in models
     - layer: the layer, from 0
-    - matrix: the projection or product: q, k, v, o, gate, up, down, qk, ov or kv
+    - matrix: the projection or product: q, k, v, o, gate, up, down, router, shared_gate, shared_up,
+      shared_down, qk, ov or kv
     - scope: which pairs: of rows of one head, of two heads, or of all rows
     - pairs: how many pairs of vectors there are
     - zero_vectors: how many vectors have no direction, and are left out of the pairs
@@ -263,11 +286,90 @@ def similarity(
     return run("similarity", locals())
 
 
+def experts(
+    models: Models,
+    *,
+    layout: Path | None = None,
+    remote: bool = False,
+    text: str | None = None,
+    text_file: Path | None = None,
+    tokens: Ids | None = None,
+    token_file: Path | None = None,
+    sequences: int | None = None,
+    length: int | None = None,
+    sample: int | None = None,
+    experts: str | None = None,
+    energy: Shares | None = None,
+    layers: Layers | None = None,
+    threads: int | None = None,
+    memory: Size | None = None,
+    store: Path | None = None,
+    progress: bool | None = None,
+    executor: Executor | None = None,
+) -> Table:
+    """What experts share; on a text, where routers send its tokens.
+
+    - models: folders with config.json and weights, weights files beside their config.json, or names
+      on the Hugging Face hub: ORG/NAME, ORG/NAME@REVISION, ORG/NAME@step*
+    - layout: a JSON file that describes the checkpoint, in place of config.json
+    - remote: of models on the hub, read only what is needed, and keep nothing
+    - text: a text
+    - text_file: a file of text, in UTF-8
+    - tokens: token ids, such as 464,3290, for models without a tokenizer
+    - token_file: a shard of token ids (.bin: header, then uint16)
+    - sequences: windows of a file (default: 100, or as many as there are; of random tokens 8)
+    - length: tokens of each window (default: 100)
+    - sample: random windows by this seed (default: one after the other from the start)
+    - experts: of layers with experts, a row for each of these, such as 0-7,12, or all (default: a
+      sample of 8)
+    - energy: thresholds of the energy ranks (default: 0.9,0.99)
+    - layers: layers, such as 0-3,-4-, where a negative number counts from the end (default: all)
+    - threads: threads to work on; they never change a result (default: all cores)
+    - memory: of matrices in work at once, such as 2G or 512M; it never changes a result (default: a
+      half of what is free)
+    - store: keep finished rows in this SQLite file, and compute none that it has
+    - progress: whether a line tells how far the run is (default: on a terminal and in a notebook)
+    - executor: computes elsewhere: any executor of concurrent.futures, whose workers open the
+      models themselves; threads are then those of each worker (default: 1)
+
+    Rows: what the experts of a layer have in common, or the rows of its router.
+    - model: the model, by its name in models
+    - layer: the layer, from 0
+    - matrix: the projection or product: q, k, v, o, gate, up, down, router, shared_gate, shared_up,
+      shared_down, qk, ov or kv
+    - experts: how many experts were compared
+    - shape: rows and columns of all of them stacked
+    - energy_rank: the energy rank of all of them stacked
+    - null_energy_rank: that of a Gaussian matrix of this shape
+    - single_energy_rank: the median energy rank of one of them; null: of a router
+    - mean_similarity: the mean over pairs: of experts the cosine of what they do to the stream's
+      second moments, of a router's rows their cosine
+    - least_similarity: that of the least similar pair
+    - most_similarity: that of the most similar pair
+    - null_similarity: that of independent Gaussian matrices
+
+    Rows, with source: where the router of a layer sends the tokens of a text.
+    - experts: how many experts there are to choose from
+    - chosen: how many experts each token passes
+    - tokens: how many tokens were routed
+    - load: the share of all choices that fell on each expert
+    - effective_experts: e to the entropy of the load
+    - largest_load: the load of the expert that was chosen most
+    - router_entropy: the mean over tokens of the entropy of the softmax of all logits
+    - mean_weights: the mean weight of the best expert of a token, of the second, …
+    - top_pair: the two experts that most tokens chose both; null where each token chooses one
+    - top_pair_lift: how many times as many tokens chose both as if independently
+    - together: for each two experts the share of tokens that chose both; of an expert with itself,
+      that chose it
+    """
+    return run("experts", locals())
+
+
 def matrix(
     models: Models,
     *,
     layer: int,
-    matrix: Literal["q", "k", "v", "o", "gate", "up", "down", "q_a", "q_b", "kv_a", "kv_b", "qk", "ov", "kv"],
+    matrix: Literal["q", "k", "v", "o", "gate", "up", "down", "router", "shared_gate", "shared_up", "shared_down", "q_a", "q_b", "kv_a", "kv_b", "qk", "ov", "kv"],
     head: int | None = None,
     layout: Path | None = None,
     remote: bool = False,
@@ -277,7 +379,8 @@ def matrix(
     - models: folders with config.json and weights, weights files beside their config.json, or names
       on the Hugging Face hub: ORG/NAME, ORG/NAME@REVISION, ORG/NAME@step*
     - layer: the layer (negative counts from the end)
-    - matrix: one of q,k,v,o,gate,up,down,q_a,q_b,kv_a,kv_b,qk,ov,kv
+    - matrix: one of
+      q,k,v,o,gate,up,down,router,shared_gate,shared_up,shared_down,q_a,q_b,kv_a,kv_b,qk,ov,kv
     - head: one head of it: a query head, for k, v and kv a key/value head
     - layout: a JSON file that describes the checkpoint, in place of config.json
     - remote: of models on the hub, read only what is needed, and keep nothing
@@ -285,7 +388,8 @@ def matrix(
     Rows: one row of a matrix in canonical orientation.
     - model: the model, by its name in models
     - layer: the layer, from 0
-    - matrix: the projection or product: q, k, v, o, gate, up, down, qk, ov or kv
+    - matrix: the projection or product: q, k, v, o, gate, up, down, router, shared_gate, shared_up,
+      shared_down, qk, ov or kv
     - head: the head, from 0 (of k, v and kv a key/value head); null: the whole matrix
     - row: the row of the matrix, from 0
     - values: the entries of that row; null: not finite
@@ -634,6 +738,7 @@ class ModelCommands:
         *,
         matrix: Names | None = None,
         per_head: bool = False,
+        experts: str | None = None,
         energy: Shares | None = None,
         rank: Ranks | None = None,
         values: bool = False,
@@ -648,8 +753,12 @@ class ModelCommands:
     ) -> Table:
         """Singular values and ranks of every projection, layer and head.
 
-        - matrix: of q,k,v,o,gate,up,down,q_a,q_b,kv_a,kv_b,qk,ov,kv (default: the projections that are there)
+        - matrix: of
+          q,k,v,o,gate,up,down,router,shared_gate,shared_up,shared_down,q_a,q_b,kv_a,kv_b,qk,ov,kv
+          (default: the projections that are there)
         - per_head: a row for each head too
+        - experts: of layers with experts, a row for each of these, such as 0-7,12, or all (default:
+          a sample of 8)
         - energy: thresholds of the energy ranks (default: 0.9,0.99)
         - rank: also the share of energy kept at these ranks: 512, or 0.1D for a share of the width
         - values: in csv and json: the singular values and their cumulative energy
@@ -673,6 +782,7 @@ class ModelCommands:
         *,
         matrix: Names | None = None,
         per_head: bool = False,
+        experts: str | None = None,
         histogram: bool = False,
         bins: Bins | None = None,
         range: Range | None = None,
@@ -685,8 +795,11 @@ class ModelCommands:
     ) -> Table:
         """Moments, quantiles and histograms of every projection, layer and head.
 
-        - matrix: of q,k,v,o,gate,up,down,q_a,q_b,kv_a,kv_b (default: those that are there)
+        - matrix: of q,k,v,o,gate,up,down,router,shared_gate,shared_up,shared_down,q_a,q_b,kv_a,kv_b
+          (default: those that are there)
         - per_head: a row for each head too
+        - experts: of layers with experts, a row for each of these, such as 0-7,12, or all (default:
+          a sample of 8)
         - histogram: add histograms: edges, counts, density, and how many fell outside
         - bins: a number of equal bins, or fd for the Freedman-Diaconis rule (default: 80)
         - range: what the bins span (default: -0.8,0.8; with fd from smallest to largest)
@@ -741,17 +854,62 @@ class ModelCommands:
         """
         return run("similarity", locals())
 
+    def experts(
+        self,
+        text: str | None = None,
+        *,
+        text_file: Path | None = None,
+        tokens: Ids | None = None,
+        token_file: Path | None = None,
+        sequences: int | None = None,
+        length: int | None = None,
+        sample: int | None = None,
+        experts: str | None = None,
+        energy: Shares | None = None,
+        layers: Layers | None = None,
+        threads: int | None = None,
+        memory: Size | None = None,
+        store: Path | None = None,
+        progress: bool | None = None,
+        executor: Executor | None = None,
+    ) -> Table:
+        """What experts share; on a text, where routers send its tokens.
+
+        - text: a text
+        - text_file: a file of text, in UTF-8
+        - tokens: token ids, such as 464,3290, for models without a tokenizer
+        - token_file: a shard of token ids (.bin: header, then uint16)
+        - sequences: windows of a file (default: 100, or as many as there are; of random tokens 8)
+        - length: tokens of each window (default: 100)
+        - sample: random windows by this seed (default: one after the other from the start)
+        - experts: of layers with experts, a row for each of these, such as 0-7,12, or all (default:
+          a sample of 8)
+        - energy: thresholds of the energy ranks (default: 0.9,0.99)
+        - layers: layers, such as 0-3,-4-, where a negative number counts from the end (default:
+          all)
+        - threads: threads to work on; they never change a result (default: all cores)
+        - memory: of matrices in work at once, such as 2G or 512M; it never changes a result
+          (default: a half of what is free)
+        - store: keep finished rows in this SQLite file, and compute none that it has
+        - progress: whether a line tells how far the run is (default: on a terminal and in a
+          notebook)
+        - executor: computes elsewhere: any executor of concurrent.futures, whose workers open the
+          models themselves; threads are then those of each worker (default: 1)
+        """
+        return run("experts", locals())
+
     def matrix(
         self,
         *,
         layer: int,
-        matrix: Literal["q", "k", "v", "o", "gate", "up", "down", "q_a", "q_b", "kv_a", "kv_b", "qk", "ov", "kv"],
+        matrix: Literal["q", "k", "v", "o", "gate", "up", "down", "router", "shared_gate", "shared_up", "shared_down", "q_a", "q_b", "kv_a", "kv_b", "qk", "ov", "kv"],
         head: int | None = None,
     ) -> Table:
         """One matrix in canonical orientation, as the analyses see it.
 
         - layer: the layer (negative counts from the end)
-        - matrix: one of q,k,v,o,gate,up,down,q_a,q_b,kv_a,kv_b,qk,ov,kv
+        - matrix: one of
+          q,k,v,o,gate,up,down,router,shared_gate,shared_up,shared_down,q_a,q_b,kv_a,kv_b,qk,ov,kv
         - head: one head of it: a query head, for k, v and kv a key/value head
         """
         return run("matrix", locals())
