@@ -13,6 +13,7 @@ from attnscope._arrays import attention_rank
 from attnscope._commands import (
     attention,
     circuits,
+    experts,
     export,
     info,
     matrix,
@@ -51,6 +52,7 @@ __all__ = [
     "attention",
     "attention_rank",
     "circuits",
+    "experts",
     "export",
     "info",
     "matrix",

@@ -16,7 +16,11 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 TEXT = "To be, or not to be, that is the question"
 Keywords = dict[str, Any]
 
-REFUSED = {("attention", "energy"): "takes one share"}
+REFUSED = {
+    ("attention", "energy"): "takes one share",
+    ("experts", "text"): "experts",  # no model here has both experts and a tokenizer
+    ("experts", "text_file"): "experts",
+}
 """Where not every value of a type has a meaning, and what is said of it."""
 
 BY_TYPE: dict[str, list[Any]] = {
@@ -47,7 +51,7 @@ def layout_of_llama(folder: pathlib.Path) -> str:
 
 def tokens_file(folder: pathlib.Path) -> str:
     """A shard of token ids: 256 numbers, of which the first three count, and then the ids."""
-    ids = np.arange(1, 401, dtype="<u2")
+    ids = (np.arange(400) % 30 + 1).astype("<u2")
     head = np.zeros(256, dtype="<i4")
     head[:3] = 20240520, 1, len(ids)
     file = folder / "tokens.bin"
@@ -71,12 +75,19 @@ def by_name(folder: pathlib.Path, llama: str) -> dict[str, list[Any]]:
         "maps": [True, str(folder / "maps.safetensors")],
         "save": [True, str(folder / "run.safetensors")],
         "store": [str(folder / "new.sqlite")],
-        "layout": [layout_of_llama(folder)],
+        "layout": [layout_of_llama(folder), str(ROOT / "tests/data/layouts/phimoe.json")],
+        "experts": ["0", "0,2", "all"],
         "file": [store],
         "command": ["spectrum", "weights"],
         "set": [1, 2],
         "model": ["shakespeare-llama"],
     }
+
+
+def models_of_each_kind(llama: str) -> list[list[asc.Model]]:
+    """Between them they have every matrix: plain, with experts, with shared ones, with latents."""
+    tiny = ROOT / "tests/data/forward"
+    return [[asc.open(path)] for path in (llama, tiny / "phimoe", tiny / "granitemoeshared", tiny / "deepseek_v3")]
 
 
 def options(command: dict[str, Any], named: dict[str, list[Any]]) -> Iterator[Keywords]:

@@ -1,5 +1,6 @@
 """Every command gives the same bytes of JSON and CSV as the command line."""
 
+import pathlib
 import re
 import subprocess
 from typing import Any
@@ -8,6 +9,7 @@ import pytest
 
 import attnscope as asc
 
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 TEXT = "To be, or not to be, that is the question"
 
 CASES: list[tuple[str, dict[str, Any], list[str]]] = [
@@ -61,7 +63,19 @@ def test_every_command_is_a_case() -> None:
     from attnscope import _core
 
     rows = {command["name"] for command in _core.commands() if command["gives_rows"]}
-    assert rows == {name for name, _, _ in CASES} | {"export"}
+    assert rows == {name for name, _, _ in CASES} | {"export", "experts"}
+
+
+@pytest.mark.parametrize(("keywords", "words"), [
+    ({}, []),
+    ({"experts": "0,2", "energy": 0.9}, ["--experts", "0,2", "--energy", "0.9"]),
+    ({"tokens": [1, 2, 3, 4, 5]}, ["--tokens", "1,2,3,4,5"]),
+])
+def test_experts(keywords: dict[str, Any], words: list[str], program: str) -> None:
+    path = str(ROOT / "tests/data/forward/mixtral")
+    table = asc.open(path).experts(**keywords)
+    assert table.to_json() == printed(program, ["experts", path, *words, "--format", "json"])
+    assert table.to_csv() == printed(program, ["experts", path, *words, "--format", "csv"])
 
 
 def test_two_models(gpt2: str, llama: str, program: str) -> None:

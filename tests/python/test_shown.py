@@ -29,8 +29,8 @@ def table_of(command: str, models: list[Any], keywords: Keywords) -> asc.Table:
 
 @pytest.mark.parametrize("command", shown.with_rows(), ids=lambda command: command["name"])
 def test_every_keyword(command: dict[str, Any], named: dict[str, list[Any]], llama: str) -> None:
-    of_model = [] if command["name"] == "export" else [asc.open(llama)]
-    beside = list(itertools.product([of_model, []], shown.contexts(command, named)))
+    of_models = [] if command["name"] == "export" else shown.models_of_each_kind(llama)
+    beside = list(itertools.product([*of_models, []], shown.contexts(command, named)))
     for option in [{}, *shown.options(command, named)]:
         refusals = []
         for models, context in beside:
@@ -51,7 +51,7 @@ def test_every_keyword(command: dict[str, Any], named: dict[str, list[Any]], lla
 def test_every_kind_of_rows_of_two_models(
     command: dict[str, Any], named: dict[str, list[Any]], gpt2: str, llama: str
 ) -> None:
-    if command["name"] in ("export", "matrix"):  # of one model, or of a file
+    if command["name"] in ("export", "matrix", "experts"):  # of one model, of a file, of others
         return
     kinds: set[tuple[str, ...]] = set()
     for context in shown.contexts(command, named):
