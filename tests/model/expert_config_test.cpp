@@ -119,7 +119,10 @@ TEST(ExpertConfig, RefusesWhatCannotBe) {
       {"qwen2_moe", {{"mlp_only_layers", 1}}, "'mlp_only_layers' is not a list of layers"},
       {"qwen2_moe", {{"decoder_sparse_step", 0}}, "'decoder_sparse_step' is 0, expected a whole"},
   };
-  for (const auto& [type, changes, problem] : cases) {
+  for (const auto& row : cases) {
+    const auto& type = row.type;  // lambdas cannot hold bindings
+    const auto& changes = row.changes;
+    const auto& problem = row.problem;
     SCOPED_TRACE(std::string(type) + " " + changes.dump());
     EXPECT_ERROR_SAYING(ErrorKind::format, spec_of(type, changes), problem);
   }
