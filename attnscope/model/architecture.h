@@ -222,6 +222,7 @@ struct RopeRule {
   std::int64_t original_context = 0;  // if the file has none; 0: its context
   std::string local_theta_key = {};   // theta of windowed layers (Gemma 3), which are never scaled
   double local_theta = 10000;
+  std::string alpha_key = {};         // of dynamic scaling, see Rope::alpha; empty: not read
   bool yarn_is_longrope = false;  // as old files of Phi-3 name it
   /// Frequencies theta^(-k / (n - 1)) for the first n = head_dim / 4 pairs, zero for the next n,
   /// rotated in the opposite direction (daisy).

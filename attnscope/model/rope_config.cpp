@@ -38,7 +38,7 @@ Rope read_rope(const RopeRule& rule, const ConfigReader& config, const ConfigRea
             .dimensions = config.number(rule.dimensions),
             .pairs = config.flag(rule.neighbours) ? RotaryPairs::neighbours : RotaryPairs::halves,
             .last = dimensions.latent.has_value(),
-            .alpha = parameters.positive({"alpha"})};
+            .alpha = parameters.positive({rule.alpha_key})};
   if (dimensions.latent) rope.dimensions = dimensions.heads.shared_key_dim;
   if (rope.dimensions.value_or(0) > dimensions.heads.head_dim) {
     config.refuse("'" + rule.dimensions.name + "' is more than the " +

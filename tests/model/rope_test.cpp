@@ -62,6 +62,12 @@ TEST(Rope, ReadsOldAndNewForms) {
   }
 }
 
+TEST(Rope, AlphaIsHunYuansAlone) {
+  const std::string scaling = R"(,"rope_scaling":{"type":"dynamic","factor":2,"alpha":50})";
+  EXPECT_EQ(rope_of(spec_of("llama", scaling), 0).alpha, std::nullopt);
+  EXPECT_EQ(rope_of(spec_of("hunyuan_v1_dense", scaling), 0).alpha, 50);
+}
+
 TEST(Rope, KnowsLocalAndGlobalLayersOfGemma3) {
   const auto old_form =
       spec_of("gemma3_text",

@@ -11,6 +11,7 @@ Architecture hunyuan_v1_dense() {
   architecture.norm->query = "layers.{layer}.self_attn.query_layernorm";
   architecture.norm->key = "layers.{layer}.self_attn.key_layernorm";
   architecture.norm->after_rotation = true;
+  architecture.rope->alpha_key = "alpha";
   return architecture;
 }
 
