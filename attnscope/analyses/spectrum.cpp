@@ -1,29 +1,18 @@
 #include "attnscope/analyses/spectrum.h"
 
 #include <algorithm>
-#include <array>
-#include <cmath>
 #include <optional>
-#include <type_traits>
 #include <utility>
-#include <variant>
 
-#include "attnscope/analyses/circuit_weights.h"
 #include "attnscope/analyses/estimates.h"
 #include "attnscope/analyses/expert_spectra.h"
-#include "attnscope/analyses/latent_circuit.h"
 #include "attnscope/analyses/latent_weights.h"
 #include "attnscope/analyses/read_weight.h"
 #include "attnscope/analyses/requested_rank.h"
-#include "attnscope/analyses/singular_outcome.h"
+#include "attnscope/analyses/spectrum_outcomes.h"
 #include "attnscope/analyses/weight_spectrum.h"
-#include "attnscope/analysis/circuit.h"
-#include "attnscope/analysis/heads.h"
 #include "attnscope/core/error.h"
 #include "attnscope/core/text.h"
-#include "attnscope/numerics/products/factored_product_batch.h"
-#include "attnscope/numerics/singular_values/batched_singular_values.h"
-#include "attnscope/numerics/singular_values/singular_values.h"
 #include "attnscope/run/runner.h"
 
 namespace attnscope {
@@ -37,201 +26,6 @@ std::vector<Rank> ranks_of(const Record& options) {
     ranks.push_back(parse_rank(expect<std::string>(text, "rank")));
   }
   return ranks;
-}
-
-bool spectrum_per_head(const WorkItem& item) { return expect<bool>(item.parameters, "per_head"); }
-
-Outcome measured_spectrum(std::optional<std::int64_t> head,
-                          const std::variant<SingularValues, Error>& result,
-                          const SpectrumShape& shape, const SpectrumFields& wanted) {
-  return singular_outcome(head, result, [&](const std::vector<double>& values) {
-    Record fields;
-    add_spectrum_fields(fields, values, shape, wanted);
-    return fields;
-  });
-}
-
-/// Of a matrix that is in memory.
-template <class T>
-Outcome whole_spectrum(MatrixView<const T> matrix, const SpectrumShape& shape,
-                       const SpectrumFields& wanted, const Compute& compute) {
-  if (auto reason = find_not_finite(matrix)) return {.skipped = *reason};
-  return measured_spectrum(std::nullopt,
-                           singular_result([&] { return singular_values(matrix, compute); }), shape,
-                           wanted);
-}
-
-/// Of one that is read block by block.
-Outcome read_spectrum(const Read<SingularResult>& read, const SpectrumShape& shape,
-                      const SpectrumFields& wanted) {
-  if (!read.skipped.empty()) return {.skipped = read.skipped};
-  return measured_spectrum(std::nullopt, read.values, shape, wanted);
-}
-
-/// One outcome for each head's own matrix, in order. All are of that shape.
-template <class T>
-std::vector<Outcome> head_spectra(const std::vector<MatrixView<const T>>& heads,
-                                  const SpectrumShape& shape, const SpectrumFields& wanted,
-                                  const Compute& compute) {
-  std::vector<Outcome> outcomes;
-  std::vector<MatrixView<const T>> finite;
-  for (const MatrixView<const T>& matrix : heads) {
-    Outcome& outcome = outcomes.emplace_back();
-    outcome.head = std::ssize(outcomes) - 1;
-    auto reason = find_not_finite(matrix);
-    if (reason) outcome.skipped = *reason;
-    if (!reason) finite.push_back(matrix);
-  }
-  const auto results = singular_values_of_each(finite, compute);
-  std::size_t next = 0;
-  for (Outcome& outcome : outcomes) {
-    if (!outcome.skipped.empty()) continue;
-    outcome = measured_spectrum(outcome.head, results[next++], shape, wanted);
-  }
-  return outcomes;
-}
-
-/// The spectra of the heads of a matrix of that role; `width`: of what they read or write.
-template <class T>
-std::vector<Outcome> spectra_of_heads(MatrixView<const T> matrix, Role role, const HeadShape& shape,
-                                      std::int64_t count, const std::optional<SpectrumShape>& known,
-                                      const SpectrumFields& wanted, const Compute& compute) {
-  std::vector<MatrixView<const T>> own;
-  std::vector<Matrix<T>> stacked;  // heads whose rows do not lie together
-  for (std::int64_t head = 0; head < count; ++head) {
-    if (role == Role::kv) {
-      stacked.push_back(stacked_head(matrix, head, shape));
-      own.push_back(std::as_const(stacked.back()).view());
-    } else {
-      own.push_back(head_slice(matrix, role, head, shape));
-    }
-  }
-  if (own.empty()) return {};
-  const SpectrumShape of_head =
-      known.value_or(SpectrumShape{.rows = own.front().rows, .cols = own.front().cols});
-  return head_spectra(own, of_head, wanted, compute);
-}
-
-/// Of a matrix that latents stand for. Singular values come from the latents' own coordinates.
-std::vector<Outcome> latent_spectra(const WorkItem& item, const Model& model,
-                                    const SpectrumFields& wanted, const Compute& compute) {
-  const Role role = *item.role;
-  const HeadShape& shape = model.dimensions().heads;
-  const std::int64_t heads = spectrum_per_head(item) ? shape.count(role) : 0;
-  std::vector<Outcome> outcomes;
-  for (const SharedRows shared : {SharedRows::once, SharedRows::in_every_head}) {
-    const bool whole = shared == SharedRows::once;
-    if (!whole && heads == 0) break;
-    auto read = read_latent(model, *item.layer, role, shared);
-    if (!read.skipped.empty()) return all_skipped(read.skipped, heads);
-    SpectrumShape own{.rows = read.values.up.rows(),
-                      .cols = model.dimensions().width,
-                      .inner = read.values.down.rows()};
-    narrow(read.values, compute);
-    const Matrix<double> matrix = product_of(read.values, compute);
-    if (whole) {
-      outcomes.push_back(whole_spectrum(matrix.view(), own, wanted, compute));
-      continue;
-    }
-    own.rows = shape.inner_dim(role);
-    for (Outcome& outcome :
-         spectra_of_heads(matrix.view(), role, shape, heads, own, wanted, compute)) {
-      outcomes.push_back(std::move(outcome));
-    }
-  }
-  return outcomes;
-}
-
-/// One outcome for each product (width, width), whole or of a head.
-std::vector<Outcome> product_spectra_of(const std::vector<std::optional<std::int64_t>>& heads,
-                                        const std::vector<CircuitFactors>& factors,
-                                        std::int64_t width, const SpectrumFields& wanted,
-                                        const Compute& compute) {
-  std::vector<Outcome> outcomes;
-  std::vector<FactorPair> finite;
-  for (std::size_t index = 0; index < factors.size(); ++index) {
-    Outcome& outcome = outcomes.emplace_back();
-    outcome.head = heads[index];
-    if (find_not_finite(factors[index].left) || find_not_finite(factors[index].right)) {
-      outcome.skipped = kFactorNotFinite;
-    } else {
-      finite.push_back({factors[index].left, factors[index].right});
-    }
-  }
-  const auto results = factored_products_singular_values(finite, compute);
-  std::size_t next = 0;
-  for (Outcome& outcome : outcomes) {
-    if (!outcome.skipped.empty()) continue;
-    const std::int64_t inner = finite[next].left.rows;
-    outcome = measured_spectrum(outcome.head, results[next++],
-                                {.rows = width, .cols = width, .inner = inner}, wanted);
-  }
-  return outcomes;
-}
-
-std::vector<Outcome> expert_spectra(const WorkItem& item, const Model& model,
-                                    const SpectrumFields& wanted, const Compute& compute) {
-  const auto measure = [&](std::int64_t expert) {
-    compute.check_stop();
-    const Weight weight = model.expert_weight(*item.layer, expert, *item.role);
-    return read_spectrum(read_singular_values(model, weight, compute),
-                         {.rows = weight.matrix.rows, .cols = weight.matrix.cols}, wanted);
-  };
-  return expert_outcomes(item, measure, add_rank_spread);
-}
-
-std::vector<Outcome> matrix_spectra(const WorkItem& item, const Model& model,
-                                    const SpectrumFields& wanted, const Compute& compute) {
-  const Role role = *item.role;
-  const HeadShape& shape = model.dimensions().heads;
-  const std::int64_t heads = spectrum_per_head(item) ? shape.count(role) : 0;
-  if (model.dimensions().latent && !model.is_stored(role)) {
-    return latent_spectra(item, model, wanted, compute);
-  }
-  if (heads == 0 && is_projection(role)) {
-    const Weight& weight = model.weight(*item.layer, role);
-    return {read_spectrum(read_singular_values(model, weight, compute),
-                          {.rows = weight.matrix.rows, .cols = weight.matrix.cols}, wanted)};
-  }
-  const auto read = read_matrix(model, *item.layer, role);
-  if (!read.skipped.empty()) return all_skipped(read.skipped, heads);
-  return std::visit(
-      [&](const auto& matrix) {
-        std::vector<Outcome> outcomes = {whole_spectrum(
-            matrix.view(), {.rows = matrix.rows(), .cols = matrix.cols()}, wanted, compute)};
-        for (Outcome& outcome :
-             spectra_of_heads(matrix.view(), role, shape, heads, std::nullopt, wanted, compute)) {
-          outcomes.push_back(std::move(outcome));
-        }
-        return outcomes;
-      },
-      read.values);
-}
-
-std::vector<Outcome> product_spectra(const WorkItem& item, const Model& model,
-                                     const SpectrumFields& wanted, const Compute& compute) {
-  const Role circuit = *item.role;
-  const HeadShape& shape = model.dimensions().heads;
-  const std::int64_t heads = spectrum_per_head(item) ? shape.count(circuit) : 0;
-  const bool of_latents = model.dimensions().latent.has_value();
-  const LoadedCircuit loaded =
-      of_latents ? load_latent_circuit(model, *item.layer, circuit, {}, /*narrowed=*/true, compute)
-                 : load_circuit(model, *item.layer, circuit, {});
-  if (!loaded.skipped.empty()) return all_skipped(loaded.skipped, heads);
-  const CircuitWeights weights = loaded.weights();
-  const SumFactors sum = loaded.sum();
-  std::vector<std::optional<std::int64_t>> ids = {std::nullopt};
-  std::vector<CircuitFactors> factors = {sum.factors};
-  for (std::int64_t head = 0; head < heads; ++head) {
-    ids.emplace_back(head);
-    factors.push_back(head_factors(weights, head));
-    // Where no heads are added up, the sum's rows are the heads'.
-    CircuitFactors& own = factors.back();
-    if (shape.group_size() == 1 && !of_latents) {
-      own.left = sum.factors.left.row_block(head * own.left.rows, own.left.rows);
-    }
-  }
-  return product_spectra_of(ids, factors, model.dimensions().width, wanted, compute);
 }
 
 double matrices_flops(const Dimensions& dimensions, Role role, bool per_head) {
@@ -265,26 +59,6 @@ std::uint64_t matrices_bytes(const Model& model, std::int64_t layer, Role role, 
   const bool has_heads = per_head && dimensions.heads.count(role) > 0;
   if (has_heads || !model.is_stored(role)) return matrix_spectrum_bytes(model, layer, role);
   return weight_spectrum_bytes(model.weight(layer, role).matrix);
-}
-
-std::vector<Outcome> tensor_spectrum(const WorkItem& item, const ModelSource& source,
-                                     const SpectrumFields& wanted, const Compute& compute) {
-  const CheckpointTensor& tensor = *source.checkpoint->find(item.tensor);
-  const Shape& shape = tensor.view.shape;
-  return {read_spectrum(read_singular_values(*source.checkpoint, tensor, compute),
-                        {.rows = shape[0], .cols = shape[1]}, wanted)};
-}
-
-std::vector<Outcome> compute_spectra(const WorkItem& item, const ModelSource& source,
-                                     const Compute& compute) {
-  if (!item.tensor.empty()) {
-    return tensor_spectrum(item, source, spectrum_fields(item.parameters, /*width=*/0), compute);
-  }
-  const Model& model = *source.model;
-  const SpectrumFields wanted = spectrum_fields(item.parameters, model.dimensions().width);
-  if (!item.experts.empty()) return expert_spectra(item, model, wanted, compute);
-  return is_product(*item.role) ? product_spectra(item, model, wanted, compute)
-                                : matrix_spectra(item, model, wanted, compute);
 }
 
 Cost spectrum_cost(const WorkItem& item, const ModelSource& source) {

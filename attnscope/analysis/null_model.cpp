@@ -189,8 +189,8 @@ std::vector<double> NullModel::singular_values(double frobenius_norm) const {
 double NullModel::angle_of_rank(double wanted, double from, double to) const {
   double low = from, high = to, low_rank = 0, high_rank = law_step(from, to).rank;
   double angle = to;
-  constexpr int kMost = 60;
-  for (int step = 0; step < kMost && high - low > 1e-15 * to; ++step) {
+  constexpr int kMax = 60;
+  for (int step = 0; step < kMax && high - low > 1e-15 * to; ++step) {
     // Where the counts say nothing more, or every third time, halves.
     const double share = (wanted - low_rank) / (high_rank - low_rank);
     angle = step % 3 != 2 && share > 0 && share < 1 ? low + share * (high - low) : (low + high) / 2;

@@ -127,8 +127,8 @@ std::uint64_t run_bytes(const Dimensions& dimensions, std::int64_t sequences, st
                         of_experts + size(latent_row_size(dimensions));
   const double maps = size(sequences) * size(heads.heads) * size(tokens) * size(tokens);
   const double bytes = sizeof(float) * (rows * of_row + maps);
-  constexpr double kMost = 1e18;
-  return static_cast<std::uint64_t>(std::min(bytes, kMost));
+  constexpr double kMax = 1e18;
+  return static_cast<std::uint64_t>(std::min(bytes, kMax));
 }
 
 }  // namespace attnscope

@@ -47,10 +47,10 @@ std::string plain_etag(std::string_view etag) {
 
 /// It becomes the name of a file.
 bool is_plain_name(std::string_view etag) {
-  constexpr std::size_t kMost = 200;
+  constexpr std::size_t kMax = 200;
   constexpr std::string_view kLetters =
       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.";
-  return !etag.empty() && etag.size() <= kMost && etag.front() != '.' &&
+  return !etag.empty() && etag.size() <= kMax && etag.front() != '.' &&
          etag.find_first_not_of(kLetters) == etag.npos;
 }
 

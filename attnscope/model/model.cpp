@@ -3,10 +3,7 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "attnscope/checkpoint/quantised/quantised.h"
 #include "attnscope/core/error.h"
-#include "attnscope/core/text.h"
-#include "attnscope/model/bias_names.h"
 
 namespace attnscope {
 namespace {
@@ -16,59 +13,6 @@ constexpr std::string_view kBiasEnding = ".bias";
 
 std::size_t slot(Role role) { return static_cast<std::size_t>(role); }
 
-std::int64_t output_size(const Dimensions& dimensions, Role role) {
-  return canonical_shape(dimensions, role).first;
-}
-
-/// Where one role's outputs lie on the output axis of a tensor that may hold several.
-struct OutputSlice {
-  std::int64_t total = 0;       // outputs that the tensor holds
-  std::int64_t first = 0;       // the role's first
-  std::int64_t block = 0;       // consecutive outputs of the role
-  std::int64_t block_step = 0;  // from one block's first output to the next's
-  std::int64_t row_step = 1;    // from one output of a block to the next
-};
-
-OutputSlice output_slice(const WeightRule& rule, const Dimensions& dimensions) {
-  const std::int64_t own = output_size(dimensions, rule.role);
-  if (rule.fused.empty()) return {.total = own, .first = 0, .block = own, .block_step = own};
-
-  std::int64_t repeats = rule.groups;
-  if (rule.groups == kPerKvHead) repeats = dimensions.heads.kv_heads;
-  if (rule.groups == kPerRow) repeats = own;
-  OutputSlice slice{.block = own / repeats};
-  for (const Role part : rule.fused) {
-    if (part == rule.role) slice.first = slice.block_step;
-    slice.block_step += output_size(dimensions, part) / repeats;
-  }
-  slice.total = slice.block_step * repeats;
-  if (rule.groups != kPerRow) return slice;
-  return {.total = slice.total,
-          .first = slice.first,
-          .block = own,
-          .block_step = slice.total,
-          .row_step = slice.block_step};
-}
-
-/// The shape that the numbers demand; -1 for the free first axis of a stacked tensor.
-Shape expected_shape(const WeightRule& rule, Storage storage, std::int64_t outputs,
-                     std::int64_t inputs) {
-  Shape shape = storage == Storage::out_by_in ? Shape{outputs, inputs} : Shape{inputs, outputs};
-  if (rule.index) shape.insert(shape.begin(), -1);
-  return shape;
-}
-
-/// Axes of 1 at the end do not matter: Conv1d keeps (outputs, inputs, 1).
-bool shape_fits(const Shape& found, const Shape& expected) {
-  if (found.size() < expected.size()) return false;
-  const auto end = found.begin() + std::ssize(expected);
-  return std::equal(found.begin(), end, expected.begin(),
-                    [](std::int64_t size, std::int64_t wanted) {
-                      return wanted == -1 || size == wanted;
-                    }) &&
-         std::all_of(end, found.end(), [](std::int64_t size) { return size == 1; });
-}
-
 /// Why a layer of the model lacks a role that its architecture has; empty where it has it.
 std::string why_not_in_layer(const ModelSpec& spec, Role role, std::int64_t layer) {
   const std::string number = "layer " + std::to_string(layer);
@@ -77,12 +21,6 @@ std::string why_not_in_layer(const ModelSpec& spec, Role role, std::int64_t laye
   if (!spec.has_experts(layer)) return number + " has no experts";
   if (role != Role::router && spec.dimensions.shared_width == 0) return "has no shared experts";
   return "";
-}
-
-std::string expected_text(const Shape& expected) {
-  std::string text = shape_text(expected);
-  const auto any = text.find("-1");
-  return any == std::string::npos ? text : text.replace(any, 2, "any");
 }
 
 }  // namespace
@@ -148,103 +86,6 @@ void Model::choose_prefix() {
     }
   }
   prefix_ = prefixes.front();  // the missing tensor is then named with the usual prefix
-}
-
-Weight Model::locate(const WeightRule& rule, std::int64_t layer, const Dimensions& sizes) const {
-  const std::string tensor_name =
-      prefix_ + fill_pattern(rule.tensor, layer_numbers(dimensions(), layer));
-  const std::string& method = spec_.quantisation.method;
-  const bool quantised = !method.empty() && !is_known_quantisation(method);
-  const auto not_read = [&]() -> std::string {
-    if (!quantised) return "";
-    return "quantised checkpoint: " + verbatim(method) + " is not read yet";
-  };
-  const CheckpointTensor* tensor = checkpoint_->find(tensor_name);
-  if (tensor == nullptr) {
-    const std::string problem =
-        "tensor '" + tensor_name + "' is missing" + checkpoint_->missing_note(tensor_name);
-    if (quantised) {
-      throw Error(ErrorKind::unsupported, {.file = checkpoint_->main_file().string(),
-                                           .tensor = tensor_name,
-                                           .layer = layer,
-                                           .problem = verbatim(problem),
-                                           .hint = not_read()});
-    }
-    return {.missing = problem};
-  }
-
-  const auto fail = [&](ErrorKind kind, const std::string& problem) {
-    ErrorParts parts = checkpoint_->parts_of(*tensor, verbatim(problem), not_read());
-    parts.layer = layer;
-    throw Error(kind, std::move(parts));
-  };
-  if (rule.groups > 1 && output_size(sizes, rule.role) % rule.groups != 0) {
-    fail(ErrorKind::format, "the rows of '" + std::string(role_name(rule.role)) +
-                                "' are no multiple of its " + std::to_string(rule.groups) +
-                                " groups");
-  }
-  const OutputSlice slice = output_slice(rule, sizes);
-  const std::int64_t inputs = canonical_shape(sizes, rule.role).second;
-  const Storage storage = tensor->is_linear ? Storage::out_by_in : rule.storage;
-  const Shape expected = expected_shape(rule, storage, slice.total, inputs);
-  const Shape& found = tensor->view.shape;
-  if (!shape_fits(found, expected) || (rule.index && *rule.index >= found[0])) {
-    std::string problem = "shape " + shape_text(found) + " is not the " + expected_text(expected) +
-                          " that " + spec_.source + " demands";
-    if (rule.index && shape_fits(found, expected)) {
-      problem = "shape " + shape_text(found) + " has no slice " + std::to_string(*rule.index);
-    }
-    fail(quantised ? ErrorKind::unsupported : ErrorKind::format, problem);
-  }
-  const DTypeInfo& dtype = dtype_info(tensor->view.dtype);
-  if (quantised && dtype.kind == DTypeClass::integer) {
-    fail(ErrorKind::unsupported, "dtype " + std::string(dtype.name) + " holds no real numbers");
-  }
-
-  const std::size_t axes = expected.size();
-  const std::size_t output_axis = axes - (storage == Storage::out_by_in ? 2 : 1);
-  const std::size_t input_axis = axes - (storage == Storage::out_by_in ? 1 : 2);
-  const std::int64_t output_stride = tensor->view.stride(output_axis);
-  const std::int64_t stack_offset = rule.index ? *rule.index * tensor->view.stride(0) : 0;
-
-  Weight weight{.tensor = tensor,
-                .matrix = {.tensor = tensor->view,
-                           .rows = output_size(sizes, rule.role),
-                           .cols = inputs,
-                           .first = stack_offset + slice.first * output_stride,
-                           .row_stride = slice.row_step * output_stride,
-                           .col_stride = tensor->view.stride(input_axis),
-                           .block_rows = slice.block,
-                           .block_stride = slice.block_step * output_stride}};
-  weight.bias = find_bias(rule, tensor_name, layer);
-  if (weight.bias == nullptr) return weight;
-  const TensorView& bias = weight.bias->view;
-  Shape bias_shape = {slice.total};
-  if (rule.index) bias_shape.insert(bias_shape.begin(), found[0]);
-  if (bias.shape != bias_shape) {
-    throw Error(ErrorKind::format, wrong_shape(*weight.bias, bias_shape, layer));
-  }
-  const std::int64_t step = bias.stride(bias_shape.size() - 1);
-  const std::int64_t start = rule.index ? *rule.index * bias.stride(0) : 0;
-  weight.bias_column = {.tensor = bias,
-                        .rows = weight.matrix.rows,
-                        .cols = 1,
-                        .first = start + slice.first * step,
-                        .row_stride = slice.row_step * step,
-                        .block_rows = slice.block,
-                        .block_stride = slice.block_step * step};
-  return weight;
-}
-
-const CheckpointTensor* Model::find_bias(const WeightRule& rule, const std::string& weight,
-                                         std::int64_t layer) const {
-  if (rule.bias.empty()) return checkpoint_->find_first(bias_names(weight));
-  const Site site = find(prefix_ + fill_pattern(rule.bias, layer_numbers(dimensions(), layer)));
-  if (site.tensor != nullptr) return site.tensor;
-  throw Error(ErrorKind::format, {.file = checkpoint_->main_file().string(),
-                                  .layer = layer,
-                                  .problem = verbatim(site.missing),
-                                  .hint = "a bias in " + spec_.source});
 }
 
 bool Model::has(Role role) const {

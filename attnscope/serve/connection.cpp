@@ -59,11 +59,11 @@ Connection::~Connection() { close(socket_); }
 void Connection::drain() {
   if (all_read_) return;
   shutdown(socket_, SHUT_WR);
-  constexpr std::size_t kMost = 1 << 20;
+  constexpr std::size_t kMax = 1 << 20;
   constexpr std::chrono::milliseconds kMoment{300};
   const auto end = Clock::now() + kMoment;
   std::array<char, 16384> ignored;
-  for (std::size_t count = 0; count < kMost && wait(POLLIN, end);) {
+  for (std::size_t count = 0; count < kMax && wait(POLLIN, end);) {
     const ssize_t read = recv(socket_, ignored.data(), ignored.size(), MSG_DONTWAIT);
     if (read <= 0) break;
     count += static_cast<std::size_t>(read);

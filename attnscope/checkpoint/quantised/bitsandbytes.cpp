@@ -171,8 +171,8 @@ class StateReader {
   }
 
   std::int64_t as_size(const json& value, const char* key) const {
-    constexpr std::int64_t kMost = 1'000'000'000;
-    if (!value.is_number_integer() || value < 1 || value > kMost) refuse(key);
+    constexpr std::int64_t kMax = 1'000'000'000;
+    if (!value.is_number_integer() || value < 1 || value > kMax) refuse(key);
     return value.get<std::int64_t>();
   }
 

@@ -17,8 +17,8 @@ class SchemeReader {
                             .strategy = text("strategy"),
                             .is_symmetric = !is_false("symmetric"),
                             .has_group_order = text("actorder") == "group"};
-    constexpr std::int64_t kMost = 1'000'000'000;
-    scheme.group_size = size("group_size", kMost).value_or(0);
+    constexpr std::int64_t kMax = 1'000'000'000;
+    scheme.group_size = size("group_size", kMax).value_or(0);
     // What the library infers where nothing is said.
     if (scheme.strategy.empty()) scheme.strategy = scheme.group_size > 0 ? "group" : "tensor";
     const bool grouped = scheme.strategy == "group" || scheme.strategy == "tensor_group";
@@ -28,8 +28,8 @@ class SchemeReader {
       if (block == weights_.end() || !block->is_array() || block->size() != 2) {
         refuse("block_structure");
       }
-      scheme.block_rows = as_size((*block)[0], "block_structure", kMost);
-      scheme.block_cols = as_size((*block)[1], "block_structure", kMost);
+      scheme.block_rows = as_size((*block)[0], "block_structure", kMax);
+      scheme.block_cols = as_size((*block)[1], "block_structure", kMax);
     } else if (!grouped && scheme.strategy != "tensor" && scheme.strategy != "channel") {
       refuse("strategy");
     }

@@ -81,8 +81,8 @@ void WeightParts::refuse_config(const std::string& problem) const {
 std::optional<std::int64_t> WeightParts::number(std::string_view key) const {
   const auto found = config_.find(key);
   if (found == config_.end() || found->is_null()) return std::nullopt;
-  constexpr std::int64_t kMost = 1'000'000'000;
-  if (!found->is_number_integer() || *found < -1 || *found > kMost) {
+  constexpr std::int64_t kMax = 1'000'000'000;
+  if (!found->is_number_integer() || *found < -1 || *found > kMax) {
     refuse_config("'" + std::string(key) + "' is no size");
   }
   return found->get<std::int64_t>();

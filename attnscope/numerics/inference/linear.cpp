@@ -180,12 +180,12 @@ LinearWeights::LinearWeights(std::vector<TensorMatrix> parts, bool packed, const
 }
 
 std::int64_t LinearWeights::packed_bytes(std::int64_t outputs, std::int64_t inputs) {
-  constexpr auto kMost = std::numeric_limits<std::int64_t>::max();
+  constexpr auto kMax = std::numeric_limits<std::int64_t>::max();
   const auto panels =
       static_cast<std::uint64_t>(outputs / kPanelOutputs + (outputs % kPanelOutputs != 0));
   const auto bytes = checked_mul(panels, static_cast<std::uint64_t>(kPanelOutputs) * sizeof(float));
-  const auto all = checked_mul(bytes.value_or(kMost), static_cast<std::uint64_t>(inputs));
-  return static_cast<std::int64_t>(std::min<std::uint64_t>(all.value_or(kMost), kMost));
+  const auto all = checked_mul(bytes.value_or(kMax), static_cast<std::uint64_t>(inputs));
+  return static_cast<std::int64_t>(std::min<std::uint64_t>(all.value_or(kMax), kMax));
 }
 
 void apply_linear(MatrixView<const float> x, const LinearWeights& weights,

@@ -68,10 +68,10 @@ void solve_small(std::span<const FactorPair> pairs, std::vector<PreparedProduct>
 
 /// M; nothing where its elements might overflow or vanish.
 std::optional<Matrix<double>> formed_product(const FactorPair& pair, const Compute& compute) {
-  constexpr double kMost = 1e100;
+  constexpr double kMax = 1e100;
   for (const MatrixView<const double> factor : {pair.left, pair.right}) {
     const double largest = largest_magnitude(factor, compute);
-    if (!(largest < kMost && largest > 1 / kMost)) return std::nullopt;
+    if (!(largest < kMax && largest > 1 / kMax)) return std::nullopt;
   }
   return multiply_transposed(pair.left.transposed(), pair.right.transposed(), compute);
 }

@@ -363,10 +363,10 @@ TEST(AttendOneHead, LastQueriesHaveTheBytesThatTheyHaveAmongAll) {
 }
 
 TEST(AttendOneHead, CountsTheMemoryOfKeysAndValuesWithoutOverflow) {
-  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+  constexpr std::int64_t kMax = std::numeric_limits<std::int64_t>::max();
   EXPECT_GE(*KeysAndValues::bytes(100, 8, 8), 100u * 16 * sizeof(float));
-  EXPECT_FALSE(KeysAndValues::bytes(kMost, 8, 8));
-  EXPECT_FALSE(KeysAndValues::bytes(8, kMost, kMost));
+  EXPECT_FALSE(KeysAndValues::bytes(kMax, 8, 8));
+  EXPECT_FALSE(KeysAndValues::bytes(8, kMax, kMax));
 }
 
 TEST(AttendOneHead, AQueryWithNaNHasOnlyNaNWeightsAndNoOtherHasAny) {

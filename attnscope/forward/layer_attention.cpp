@@ -1,0 +1,236 @@
+// The attention of one layer, from its queries, keys and values to what its heads give.
+#include <algorithm>
+#include <cmath>
+
+#include "attnscope/forward/layer_run.h"
+#include "attnscope/forward/sized.h"
+#include "attnscope/model/rope.h"
+
+namespace attnscope {
+namespace {
+
+/// Of a norm that has a gain for each head, that head's.
+NormWeights part_of(const NormWeights& norm, std::int64_t head, std::int64_t size) {
+  const auto part = [&](const std::vector<float>& all) {
+    if (all.empty()) return all;
+    return std::vector<float>(all.begin() + head * size, all.begin() + (head + 1) * size);
+  };
+  return {.spec = norm.spec, .gain = part(norm.gain), .bias = part(norm.bias)};
+}
+
+void heat(const TemperatureSpec& temperature, std::int64_t first, MatrixView<float> queries) {
+  for (std::int64_t row = 0; row < queries.rows; ++row) {
+    const auto periods = static_cast<float>((first + row) / temperature.period);
+    const float factor = 1 + static_cast<float>(temperature.growth) * std::log(1 + periods);
+    for (std::int64_t col = 0; col < queries.cols; ++col) queries(row, col) *= factor;
+  }
+}
+
+}  // namespace
+
+AttentionMask mask_of(const MaskSpec& spec) {
+  const std::int64_t reach = spec.reach.value_or(AttentionMask::kAll);
+  return {.keys_before = reach, .keys_after = spec.causal ? 0 : reach};
+}
+
+LayerRun::Positions LayerRun::rotary_tables(std::int64_t layer) {
+  const auto& rope = spec_.layers[static_cast<std::size_t>(layer)].attention.rope;
+  if (!rope) return {};
+  Positions out;
+  for (std::size_t sequence = 0; sequence < sequences_.size(); ++sequence) {
+    const std::int64_t first = rows_.first_position(sequence), tokens = rows_.tokens(sequence);
+    const auto known = std::find_if(tables_.begin(), tables_.end(), [&](const KnownTable& table) {
+      return table.first == first && table.tokens == tokens && table.rope == *rope;
+    });
+    if (known != tables_.end()) {
+      out.push_back(&known->table);
+      continue;
+    }
+    const RopeFrequencies turns =
+        rope_frequencies(*rope, spec_.dimensions.heads.head_dim, tokens, spec_.source);
+    tables_.push_back({*rope, first, tokens,
+                       make_rotary_table(turns.radians_per_token, static_cast<float>(turns.gain),
+                                         rope->pairs, first, rows_.length[sequence])});
+    out.push_back(&tables_.back().table);
+  }
+  return out;
+}
+
+std::unique_ptr<LayerRun::Scratch> LayerRun::take_scratch() {
+  const std::lock_guard lock(scratch_mutex_);
+  if (scratch_.empty()) return std::make_unique<Scratch>();
+  std::unique_ptr<Scratch> taken = std::move(scratch_.back());
+  scratch_.pop_back();
+  return taken;
+}
+
+void LayerRun::give_back(std::unique_ptr<Scratch> scratch) {
+  const std::lock_guard lock(scratch_mutex_);
+  scratch_.push_back(std::move(scratch));
+}
+
+void LayerRun::add_value_embedding(const ValueEmbedding& embedding, MatrixView<float> values) {
+  std::vector<float> added(static_cast<std::size_t>(values.cols));
+  std::int64_t row = 0;
+  for (const TokenIds& ids : sequences_) {
+    for (const std::int64_t id : ids) {
+      if (embedding.table.tensor != nullptr) embedding.table.read(id, added);
+      for (std::int64_t col = 0; col < values.cols; ++col) {
+        values(row, col) = embedding.of_value * values(row, col) +
+                           embedding.of_table * added[static_cast<std::size_t>(col)];
+      }
+      ++row;
+    }
+  }
+}
+
+/// The rows of a sequence in what all sequences lie in.
+MatrixView<float> LayerRun::rows_of(std::size_t sequence, MatrixView<float> all) const {
+  return all.row_block(rows_.first[sequence], rows_.length[sequence]);
+}
+
+/// What one head of a sequence has in qkv_, of the queries, keys or values.
+MatrixView<float> LayerRun::head_of(Role role, std::size_t sequence, std::int64_t head) {
+  const HeadShape& heads = spec_.dimensions.heads;
+  std::int64_t first = 0;
+  if (role != Role::query) first += heads.total_dim(Role::query);
+  if (role == Role::value) first += heads.total_dim(Role::key);
+  const std::int64_t columns = role == Role::value ? heads.value_dim : heads.head_dim;
+  return rows_of(sequence, qkv_.view().col_block(first + head * columns, columns));
+}
+
+void LayerRun::clip(std::int64_t number, MatrixView<float> head) const {
+  const auto& limit = spec_.layers[static_cast<std::size_t>(number)].attention.clip;
+  if (!limit) return;
+  const auto most = static_cast<float>(*limit);
+  for (std::int64_t row = 0; row < head.rows; ++row) {
+    for (std::int64_t col = 0; col < head.cols; ++col) {
+      float& value = head(row, col);
+      if (value > most) value = most;  // NaN stays NaN
+      if (value < -most) value = -most;
+    }
+  }
+}
+
+/// Norm, clipping and rotation of one head of queries or keys. `table`: none, or of its rows.
+void LayerRun::finish_head(std::int64_t number, const OptionalNorm& norm, std::int64_t head,
+                           const RotaryTable* table, MatrixView<float> values,
+                           const Compute& alone) const {
+  const AttentionSpec& spec = spec_.layers[static_cast<std::size_t>(number)].attention;
+  const auto turn = [&] {
+    if (table == nullptr) return;
+    const std::int64_t turned = spec.rope->last ? 2 * table->cos.cols() : values.cols;
+    rotate(values.col_block(values.cols - turned, turned), *table, Rotation::forward, alone);
+  };
+  if (spec.norms_after_rotation) turn();
+  if (norm && spec.norm_axis == HeadNormAxis::head) apply_norm(*norm, values, values, alone);
+  if (norm && spec.norm_axis == HeadNormAxis::each_head) {
+    apply_norm(part_of(*norm, head, values.cols), values, values, alone);
+  }
+  clip(number, values);
+  if (!spec.norms_after_rotation) turn();
+}
+
+/// Norms of queries and keys that are taken over all heads.
+void LayerRun::norm_all_heads(std::int64_t number) {
+  const LayerWeights& weights = weights_.layers[static_cast<std::size_t>(number)];
+  const AttentionSpec& spec = spec_.layers[static_cast<std::size_t>(number)].attention;
+  if (spec.norm_axis != HeadNormAxis::all_heads) return;
+  const std::int64_t queries = spec_.dimensions.heads.total_dim(Role::query);
+  const std::int64_t keys = spec_.dimensions.heads.total_dim(Role::key);
+  const MatrixView<float> query = qkv_.view().col_block(0, queries);
+  const MatrixView<float> key = qkv_.view().col_block(queries, keys);
+  if (weights.query_norm) apply_norm(*weights.query_norm, query, query, compute_);
+  if (weights.key_norm) apply_norm(*weights.key_norm, key, key, compute_);
+}
+
+/// In qkv_, and from there in the caches: norms and rotation of every key and value head.
+void LayerRun::finish_keys_and_values(std::int64_t number, const Positions& tables) {
+  const LayerWeights& weights = weights_.layers[static_cast<std::size_t>(number)];
+  const HeadShape& heads = spec_.dimensions.heads;
+  const Compute alone{.kernels = compute_.kernels, .stop = compute_.stop};  // of one part
+  const auto for_heads = [&](const auto& visit) {
+    const auto kv_heads = static_cast<std::size_t>(heads.kv_heads);
+    run_parts(compute_, sequences_.size() * kv_heads, [&](std::size_t part) {
+      visit(part / kv_heads, static_cast<std::int64_t>(part % kv_heads));
+    });
+  };
+  for_heads([&](std::size_t sequence, std::int64_t head) {
+    finish_head(number, weights.key_norm, head, tables.empty() ? nullptr : tables[sequence],
+                head_of(Role::key, sequence, head), alone);
+    const MatrixView<float> value = head_of(Role::value, sequence, head);
+    if (weights.value_norm) apply_norm(*weights.value_norm, value, value, alone);
+    clip(number, value);
+  });
+  if (weights.value_embedding) {
+    const std::int64_t columns = heads.total_dim(Role::value);
+    add_value_embedding(*weights.value_embedding,
+                        qkv_.view().col_block(qkv_.cols() - columns, columns));
+  }
+  if (caches_.empty()) return;
+  for_heads([&](std::size_t sequence, std::int64_t head) {
+    caches_[sequence]
+        .head(number, head)
+        .put(rows_.first_position(sequence), head_of(Role::key, sequence, head),
+             head_of(Role::value, sequence, head), compute_.kernels);
+  });
+}
+
+/// From qkv_ to context_: norms, rotation and attention of every head of every sequence.
+void LayerRun::attend_all(std::int64_t number) {
+  const LayerWeights& weights = weights_.layers[static_cast<std::size_t>(number)];
+  const AttentionSpec& spec = spec_.layers[static_cast<std::size_t>(number)].attention;
+  const HeadShape& heads = spec_.dimensions.heads;
+  const Compute alone{.kernels = compute_.kernels, .stop = compute_.stop};  // of one part
+  const Positions tables = rotary_tables(number);
+  norm_all_heads(number);
+  biases_.enter(number);
+  // Every key and value head is finished before a query head reads it.
+  finish_keys_and_values(number, tables);
+
+  const bool with_maps =
+      observer_.on_maps && (!observer_.wants_maps || observer_.wants_maps(number));
+  const auto query_heads = static_cast<std::size_t>(heads.heads);
+  const std::size_t parts = sequences_.size() * query_heads;
+  LayerMaps shown{.layer = number, .heads = heads.heads};
+  if (with_maps) {
+    maps_.resize(parts);
+    for (std::size_t part = 0; part < parts; ++part) {
+      const std::size_t sequence = part / query_heads;
+      shown.maps.push_back(sized(maps_[part], rows_.length[sequence], rows_.tokens(sequence)));
+    }
+  }
+  const AttentionRule rule{.scale = static_cast<float>(spec.scale),
+                           .soft_cap = static_cast<float>(spec.soft_cap.value_or(0)),
+                           .mask = mask_of(spec.mask)};
+  const MatrixView<float> context = sized(context_, rows_.total, heads.heads * heads.value_dim);
+  run_parts(compute_, parts, [&](std::size_t part) {
+    const std::size_t sequence = part / query_heads;
+    const auto head = static_cast<std::int64_t>(part % query_heads);
+    const std::int64_t kv_head = heads.kv_head(head);
+    const MatrixView<float> query = head_of(Role::query, sequence, head);
+    finish_head(number, weights.query_norm, head, tables.empty() ? nullptr : tables[sequence],
+                query, alone);
+    if (spec.temperature) heat(*spec.temperature, rows_.first_position(sequence), query);
+    const MatrixView<float> map = with_maps ? maps_[part].view() : MatrixView<float>{};
+    const MatrixView<float> out =
+        rows_of(sequence, context.col_block(head * heads.value_dim, heads.value_dim));
+    const MatrixView<float> keys = head_of(Role::key, sequence, kv_head);
+    std::unique_ptr<Scratch> scratch = take_scratch();
+    AttentionRule own = rule;
+    own.bias = biases_.of(sequence, head, query, keys, scratch->bias);
+    if (!weights.sinks.empty()) own.sink = weights.sinks[static_cast<std::size_t>(head)];
+    if (caches_.empty()) {
+      attend(query, keys, head_of(Role::value, sequence, kv_head), own, map, out,
+             scratch->attention, alone);
+    } else {
+      attend(query, caches_[sequence].head(number, kv_head), rows_.tokens(sequence), own, map, out,
+             scratch->attention.scores, alone);
+    }
+    give_back(std::move(scratch));
+  });
+  check_states(weights_, context, "the attention of layer " + std::to_string(number));
+  if (with_maps) observer_.on_maps(shown);
+}
+
+}  // namespace attnscope

@@ -1,0 +1,224 @@
+#include "attnscope/forward/layer_reader.h"
+
+#include <algorithm>
+#include <array>
+
+#include "attnscope/model/bias_names.h"
+#include "attnscope/model/name_pattern.h"
+
+namespace attnscope {
+namespace {
+
+constexpr std::string_view kHeadMark = "{head}";
+
+}  // namespace
+
+SharedLinear LayerReader::projections(std::int64_t layer, std::span<const Role> roles) {
+  if (!model_.describes(roles.front())) {
+    if (roles.front() == Role::gate) return nullptr;  // most MLPs have none
+    refuse(model_.weight(layer, roles.front()).missing, layer);
+  }
+  std::vector<const CheckpointTensor*> key;
+  for (const Role role : roles) key.push_back(model_.weight(layer, role).tensor);
+  key.push_back(nullptr);
+  for (const Role role : roles) key.push_back(model_.weight(layer, role).bias);
+  auto& shared = shared_[{key, roles.front()}];
+  if (shared != nullptr) return shared;
+
+  std::vector<TensorMatrix> parts;
+  std::vector<float> bias;
+  for (const Role role : roles) {
+    const Weight& weight = model_.weight(layer, role);
+    if (weight.tensor == nullptr) refuse(weight.missing, layer);
+    check_dtype(*weight.tensor);
+    parts.push_back(weight.matrix);
+    const auto rows = static_cast<std::size_t>(weight.matrix.rows);
+    const std::size_t before = bias.size();
+    if (weight.bias != nullptr) {
+      check_dtype(*weight.bias);
+      const std::vector<float> own = values(weight.bias_column);
+      bias.insert(bias.end(), own.begin(), own.end());
+    } else {
+      require_none(layer, role, weight);
+      bias.resize(before + rows, 0.0F);
+    }
+  }
+  if (std::all_of(roles.begin(), roles.end(),
+                  [&](Role role) { return model_.weight(layer, role).bias == nullptr; })) {
+    bias.clear();
+  }
+  const bool copied = copies(parts);
+  shared = make_linear(std::move(parts), std::move(bias), copied);
+  for (const Role role : roles) {
+    const CheckpointTensor& tensor = *model_.weight(layer, role).tensor;
+    model_.checkpoint().check_intact(tensor);
+    if (copied) model_.checkpoint().release(tensor);
+  }
+  return shared;
+}
+
+void LayerReader::require_none(std::int64_t layer, Role role, const Weight& weight) const {
+  const auto& biased = spec_.layers[static_cast<std::size_t>(layer)].biased;
+  if (std::find(biased.begin(), biased.end(), role) == biased.end()) return;
+  const std::string& name = weight.tensor->name;
+  refuse("the bias of '" + name + "' is missing", layer);
+}
+
+OptionalNorm LayerReader::head_norm(std::int64_t layer, Role role) const {
+  const AttentionSpec& spec = spec_.layers[static_cast<std::size_t>(layer)].attention;
+  const std::optional<NormSpec>& of = role == Role::query ? spec.query_norm : spec.key_norm;
+  const HeadShape& heads = spec_.dimensions.heads;
+  if (spec.norm_axis == HeadNormAxis::head) return norm(of, layer, heads.head_dim);
+  if (spec.norm_axis == HeadNormAxis::all_heads) return norm(of, layer, heads.total_dim(role));
+  if (!of) return std::nullopt;
+  const auto mark = of->tensor.find(kHeadMark);
+  if (mark == std::string::npos) {
+    return norm_of_shape(*of, layer, {heads.count(role), heads.head_dim});
+  }
+  NormWeights all{.spec = *of};
+  for (std::int64_t head = 0; head < heads.count(role); ++head) {
+    NormSpec own = *of;
+    own.tensor.replace(mark, kHeadMark.size(), std::to_string(head));
+    const OptionalNorm found = norm(own, layer, heads.head_dim);
+    all.gain.insert(all.gain.end(), found->gain.begin(), found->gain.end());
+    all.bias.insert(all.bias.end(), found->bias.begin(), found->bias.end());
+  }
+  return all;
+}
+
+ExpertWeights LayerReader::read_experts_of(std::int64_t layer, const ExpertSpec& spec) {
+  for (std::int64_t expert = 0; expert < spec_.dimensions.experts; ++expert) {
+    compute_.check_stop();
+    for (const Role role : {Role::gate, Role::up, Role::down}) {
+      if (role == Role::gate && !model_.describes_of_expert(role)) continue;
+      const Weight weight = model_.expert_weight(layer, expert, role);
+      if (weight.tensor == nullptr) refuse(weight.missing, layer);
+      check_dtype(*weight.tensor);
+      if (weight.bias == nullptr) require_none(layer, role, weight);
+    }
+  }
+  const auto one = [&](Role role) { return projections(layer, std::span(&role, 1)); };
+  ExpertWeights out{.model = &model_, .router = one(Role::router)};
+  const Dimensions& dimensions = spec_.dimensions;
+  if (!spec.choice_bias.empty()) out.choice_bias = choice_bias(layer, spec);
+  if (dimensions.shared_width == 0) return out;
+  if (model_.describes(Role::shared_gate)) out.shared_gate = one(Role::shared_gate);
+  out.shared_up = one(Role::shared_up);
+  out.shared_down = one(Role::shared_down);
+  if (!spec.shared_weight.empty()) {
+    out.shared_weight = linear(name_in(layer, spec.shared_weight), 1, dimensions.width);
+  }
+  return out;
+}
+
+LatentWeights LayerReader::read_latent_weights(std::int64_t layer, const LatentSpec& spec) {
+  const LatentRanks& ranks = *spec_.dimensions.latent;
+  const auto one = [&](Role role) { return projections(layer, std::span(&role, 1)); };
+  LatentWeights out{.kv_down = one(Role::kv_down),
+                    .kv_up = one(Role::kv_up),
+                    .query_norm = norm(spec.query_norm, layer, ranks.query),
+                    .kv_norm = norm_of_shape(spec.norm, layer, {ranks.key_value})};
+  if (ranks.query == 0) {
+    out.query = one(Role::query);
+  } else {
+    out.query_down = one(Role::query_down);
+    out.query_up = one(Role::query_up);
+  }
+  return out;
+}
+
+std::string LayerReader::name_in(std::int64_t layer, const std::string& pattern) const {
+  return model_.prefix() + fill_pattern(pattern, layer_numbers(spec_.dimensions, layer));
+}
+
+std::vector<float> LayerReader::choice_bias(std::int64_t layer, const ExpertSpec& spec) const {
+  std::vector<std::string> names;
+  for (const std::string& pattern : spec.choice_bias) names.push_back(name_in(layer, pattern));
+  const CheckpointTensor* found = model_.checkpoint().find_first(names);
+  const CheckpointTensor& tensor =
+      need(model_.find(found == nullptr ? names.front() : found->name), layer);
+  const std::int64_t experts = spec_.dimensions.experts;
+  if (tensor.view.element_count() != experts) {
+    refuse("'" + tensor.name + "' has " + std::to_string(tensor.view.element_count()) +
+               " values for " + std::to_string(experts) + " experts",
+           layer);
+  }
+  return values(tensor);
+}
+
+LayerWeights LayerReader::read(std::int64_t layer) {
+  const LayerSpec& spec = spec_.layers[static_cast<std::size_t>(layer)];
+  const auto own = [&](const std::optional<NormSpec>& of) {
+    return norm(of, layer, spec_.dimensions.width);
+  };
+  LayerWeights out{
+      .attention_input = own(spec.attention_input),
+      .attention_output = own(spec.attention_output),
+      .attention_sum = own(spec.attention_sum),
+      .mlp_input = own(spec.mlp_input),
+      .mlp_output = own(spec.mlp_output),
+      .mlp_sum = own(spec.mlp_sum),
+      .query_norm = head_norm(layer, Role::query),
+      .key_norm = head_norm(layer, Role::key),
+      .value_norm = norm(spec.attention.value_norm, layer, spec_.dimensions.heads.value_dim)};
+  if (spec.attention.latent) {
+    out.latent = read_latent_weights(layer, *spec.attention.latent);
+  } else {
+    constexpr std::array kQkv = {Role::query, Role::key, Role::value};
+    out.qkv = projections(layer, kQkv);
+  }
+  const auto one = [&](Role role) { return projections(layer, std::span(&role, 1)); };
+  out.output = one(Role::output);
+  if (spec.experts) {
+    out.experts = read_experts_of(layer, *spec.experts);
+  } else if (spec_.architecture.has_mlp) {
+    out.gate = one(Role::gate);
+    out.up = one(Role::up);
+    out.down = one(Role::down);
+  }
+  if (spec.attention.value_embedding) {
+    const ValueEmbeddingSpec& value = *spec.attention.value_embedding;
+    out.value_embedding =
+        ValueEmbedding{.of_value = scalar(value.of_value),
+                       .of_table = scalar(value.of_table),
+                       .table = table_under_prefix(value.table, spec_.dimensions.width)};
+    const RowTable& table = out.value_embedding->table;
+    if (table.tensor != nullptr && table.rows < tokens_) {
+      refuse("'" + table.tensor->name + "' has fewer rows than there are tokens", layer);
+    }
+  }
+  if (spec.input) {
+    out.input = LayerInput{.skip_from = spec.input->skip_from,
+                           .skip = scalar(spec.input->skip),
+                           .of_stream = scalar(spec.input->of_stream),
+                           .of_embedding = scalar(spec.input->of_embedding)};
+  }
+  score_biases_.read(layer, out);
+  if (spec.convolution) out.convolution = read_convolution(*spec.convolution, layer);
+  return out;
+}
+
+ConvolutionWeights LayerReader::read_convolution(const ConvolutionSpec& spec,
+                                                 std::int64_t layer) const {
+  const std::int64_t width = spec_.dimensions.width;
+  const std::string name = model_.prefix() + spec.tensor;
+  const CheckpointTensor& tensor = need(model_.find(name, Shape{width, width, spec.kernel}), layer);
+  TensorMatrix taps{.tensor = tensor.view,
+                    .rows = width,
+                    .cols = width * spec.kernel,
+                    .row_stride = tensor.view.stride(0),
+                    .col_stride = tensor.view.stride(2),
+                    .block_rows = width};
+  if (tensor.view.stride(1) != spec.kernel * taps.col_stride) {
+    refuse("'" + name + "' is not stored row by row", layer);
+  }
+  const CheckpointTensor* bias = model_.checkpoint().find_first(bias_names(name));
+  std::vector<float> of_outputs;
+  if (bias != nullptr) of_outputs = values(need(model_.find(bias->name, Shape{width}), layer));
+  return {.kernel = spec.kernel,
+          .taps = make_linear({std::move(taps)}, std::move(of_outputs), /*copied=*/false),
+          .norm = norm(spec.norm, layer, width),
+          .activation = spec.activation};
+}
+
+}  // namespace attnscope

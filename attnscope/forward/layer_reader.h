@@ -1,0 +1,49 @@
+// The weights of one layer, as a forward pass reads them of a checkpoint.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "attnscope/forward/score_bias_weights.h"
+#include "attnscope/forward/tensor_reader.h"
+
+namespace attnscope {
+
+class LayerReader : TensorReader {
+ public:
+  /// `tokens`: that the embedding has rows for. See TensorReader for the rest.
+  LayerReader(const Model& model, bool copy_weights, std::int64_t tokens, const Compute& compute)
+      : TensorReader(model, copy_weights, compute),
+        score_biases_(model, copy_weights, compute),
+        tokens_(tokens) {}
+
+  /// Layers are read in order: one that shares weights with an earlier one gets the same. Throws as
+  /// TensorReader does.
+  LayerWeights read(std::int64_t layer);
+
+ private:
+  /// Of projections stacked by rows. Null where the architecture has none of them.
+  SharedLinear projections(std::int64_t layer, std::span<const Role> roles);
+  /// A layer whose architecture has biases is not computed without them.
+  void require_none(std::int64_t layer, Role role, const Weight& weight) const;
+  /// The norm of a layer's queries or keys: gains of all heads, one after another, where each head
+  /// has its own.
+  OptionalNorm head_norm(std::int64_t layer, Role role) const;
+  /// Their own matrices are only located: each must be there.
+  ExpertWeights read_experts_of(std::int64_t layer, const ExpertSpec& spec);
+  LatentWeights read_latent_weights(std::int64_t layer, const LatentSpec& spec);
+  std::string name_in(std::int64_t layer, const std::string& pattern) const;
+  /// Of any shape with as many values as there are experts: Ernie's is (1, E).
+  std::vector<float> choice_bias(std::int64_t layer, const ExpertSpec& spec) const;
+  ConvolutionWeights read_convolution(const ConvolutionSpec& spec, std::int64_t layer) const;
+
+  ScoreBiasReader score_biases_;
+  std::int64_t tokens_;
+  std::map<std::pair<std::vector<const CheckpointTensor*>, Role>, SharedLinear> shared_;
+};
+
+}  // namespace attnscope

@@ -1,0 +1,123 @@
+// The way of an architecture's stream, as data: embedding, norms, factors, output head.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "attnscope/model/config_keys.h"
+
+namespace attnscope {
+
+enum class NormKind {
+  layer,  // (x - mean) / sqrt(variance + epsilon)
+  rms,    // x / sqrt(mean of squares + epsilon)
+};
+
+/// What one norm of queries or keys is taken over, and the shape of its gain.
+enum class HeadNormAxis {
+  head,       // each head, all with one gain (d,)
+  each_head,  // each head, with a gain of its own: (H, d), or a tensor for each `{head}`
+  all_heads,  // all heads together, before they are cut: (H d,)
+};
+
+/// All norms of an architecture are of one kind. Names are patterns under the prefix, without the
+/// `.weight` (or `.gamma`, as old files have it) of the gain and the `.bias` (`.beta`) after it. An
+/// empty name means that there is no such norm.
+struct NormRule {
+  NormKind kind = NormKind::layer;
+  ConfigNumber epsilon = {};
+  ConfigNumber gain_offset = {"", 0};  // the gain is this + the stored value; 1 for Gemma
+  ConfigFlag affine = {"", true};      // false: norms have neither gain nor bias
+  ConfigFlag biased = {"", true};      // false: norms of kind `layer` have a gain only
+  std::string attention_input = {};    // of the attention's input
+  std::string attention_output = {};   // of its output, before that is added to the stream
+  std::string attention_sum = {};      // of the stream after the addition
+  std::string mlp_input = {};
+  std::string mlp_output = {};
+  std::string mlp_sum = {};
+  std::string last = {};  // after the last layer
+  /// False: the norms of inputs are norms of sums instead, and there is none after the last layer
+  /// (OPT).
+  ConfigFlag first = {"", true};
+  /// True: there is no norm after the last layer (OPT).
+  ConfigFlag without_last = {"", false};
+  std::string query = {}, key = {};          // of each head
+  ConfigFlag queries_and_keys = {"", true};  // whether those two exist
+  HeadNormAxis head_axis = HeadNormAxis::head;
+  bool heads_biased = true;         // false: those two have a gain only
+  bool after_rotation = false;      // queries and keys are rotated before their norms
+  bool shared_if_parallel = false;  // of parallel layers, attention and MLP read one norm
+  bool bare_heads = false;          // norms without gains for queries, keys and values
+  bool bare_stream = false;         // likewise for the embedding and the inputs of MLPs and head
+  /// True: layer 0 has no norm of its attention's input (ModernBERT).
+  bool not_in_first_layer = false;
+  /// True: attention and MLP are added to their normed input, not to what the norm read (BLOOM).
+  ConfigFlag replaces_stream = {"", false};
+};
+
+/// Constant factors on the way of the stream.
+struct MultiplierRule {
+  ConfigNumber embedding = {};
+  ConfigNumber branches = {};  // of what attention and MLP add to the stream
+  bool by_depth = false;       // that number is divided by the square root of the layers (MiniCPM)
+  ConfigNumber logits = {};
+  ConfigNumber logits_divisor = {};
+  ConfigKey logits_width = {};  // logits are divided by width / this (MiniCPM)
+};
+
+/// The stream before layer 0. Names are under the prefix.
+struct EmbeddingRule {
+  std::string tokens = {};     // (V, E)
+  std::string positions = {};  // learned, (context, D)
+  ConfigFlag has_positions = {"", true};
+  std::int64_t position_offset = 0;      // the first token's row
+  bool positions_after_padding = false;  // rows are counted from pad_token_id (RoBERTa)
+  std::string types = {};                // of tokens, (types, D); row 0 is added
+  ConfigKey type_count = {};             // 0: there are none
+  std::string norm = {};                 // of their sum; named as in NormRule
+  ConfigFlag has_norm = {"", true};
+  std::string projection = {};  // E → D: of the norm's output; of tokens if projects_tokens
+  bool projects_tokens = false;
+  bool projects_if_narrow = false;  // where E is D, there is none
+  bool norms_projected = false;     // the norm, of D, is of the projection's output
+  ConfigKey width = {};             // E; no name, or null: D
+  /// True: `masked_token` is embedded as zeros, and all others are multiplied by 0.88 and divided
+  /// by their share of the text (ESM).
+  ConfigFlag drops_masked = {"", false};
+  ConfigKey masked_token = {};
+  bool times_sqrt_width = false;
+  std::string last_projection = {};  // D → E, after the last norm
+};
+
+/// From the last hidden state to logits. Full names.
+struct HeadRule {
+  std::vector<std::string> weight = {};  // (V, E); the first that a file holds
+  bool needed = false;                   // false: files without a head are valid
+  std::vector<std::string> bias = {};    // likewise
+  bool needs_bias = false;
+  std::string dense = {}, norm = {};  // before the weight, in masked-language models
+  /// Their names in other files, which are used where a file holds no `dense`.
+  std::string other_dense = {}, other_norm = {};
+  std::string activation_key = {};  // of config.json: of the one after `dense`
+  std::string activation = {};      // if the file has none; empty: the MLP's
+  ConfigNumber soft_cap = {};
+};
+
+/// Layer 0 gives norm(x + activation(the embedding, convolved along the text)), x what it gave
+/// (DeBERTa). Names are under the prefix.
+struct ConvolutionRule {
+  ConfigKey kernel;    // tokens; 0: there is none
+  ConfigKey groups;    // only 1 is run
+  std::string tensor;  // (D, D, kernel)
+  std::string norm;
+  std::string activation_key, activation;
+};
+
+/// What daisy's layers have beside attention and MLP. Full names.
+struct DaisyRule {
+  std::string scalars;       // weights of skips, of the stream and the embedding, of values
+  std::string value_tables;  // pattern; `*` stands for 0, 1, 2
+};
+
+}  // namespace attnscope

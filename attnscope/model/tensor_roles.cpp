@@ -1,0 +1,160 @@
+#include "attnscope/model/tensor_roles.h"
+
+#include <algorithm>
+
+#include "attnscope/core/text.h"
+#include "attnscope/model/bias_names.h"
+#include "attnscope/model/expert_rule.h"
+
+namespace attnscope {
+namespace {
+
+/// Names of everything the tensor holds: "q+k+v" for a fused one.
+std::string weight_label(const WeightRule& rule) {
+  if (rule.fused.empty()) return std::string(role_name(rule.role));
+  std::vector<std::string> names;
+  for (const Role part : rule.fused) names.emplace_back(role_name(part));
+  return join(names, "+");
+}
+
+/// A stacked tensor is named by several rules: "q+k+v+o".
+void add_label(std::map<const CheckpointTensor*, RoleOfTensor>& roles,
+               const CheckpointTensor* tensor, const std::string& label, std::int64_t layer,
+               bool stacked) {
+  const auto [found, fresh] = roles.emplace(tensor, RoleOfTensor{label, layer});
+  if (fresh) return;
+  if (stacked && found->second.layer == layer) found->second.role += "+" + label;
+  if (found->second.layer != layer) found->second.layer = std::nullopt;
+}
+
+bool matches_any(const std::vector<std::string>& patterns, std::string_view name) {
+  return std::any_of(patterns.begin(), patterns.end(),
+                     [&](const std::string& pattern) { return match_pattern(pattern, name); });
+}
+
+bool contains(const std::vector<std::string>& names, const std::string& name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+/// "output_head" or its bias; empty for tensors of no head.
+std::string role_in_head(const Architecture& architecture, const std::string& name) {
+  const HeadRule& head = architecture.head;
+  if (contains(head.weight, name)) return "output_head";
+  for (const std::string& weight : head.weight) {
+    if (contains(bias_names(weight), name)) return "output_head.bias";
+  }
+  if (!architecture.head_marker.empty() && match_pattern(architecture.head_marker, name)) {
+    return "output_head";
+  }
+  if (contains(head.bias, name)) return "output_head.bias";
+  const auto is_before = [&](const std::string& dense, const std::string& norm) {
+    return !dense.empty() &&
+           (name == dense || contains(bias_names(dense), name) || name.starts_with(norm + "."));
+  };
+  const bool before =
+      is_before(head.dense, head.norm) || is_before(head.other_dense, head.other_norm);
+  return before ? "output_head" : "";
+}
+
+}  // namespace
+
+std::map<const CheckpointTensor*, RoleOfTensor> projection_roles(const Model& model) {
+  std::map<const CheckpointTensor*, RoleOfTensor> roles;
+  for (std::int64_t layer = 0; layer < model.dimensions().layers; ++layer) {
+    for (const WeightRule& rule : model.spec().architecture.weights) {
+      const Weight& weight = model.weight(layer, rule.role);
+      if (weight.tensor == nullptr) continue;
+      const std::string label = weight_label(rule);
+      add_label(roles, weight.tensor, label, layer, rule.index.has_value());
+      if (weight.bias != nullptr) add_label(roles, weight.bias, label + ".bias", layer, false);
+    }
+  }
+  return roles;
+}
+
+std::vector<TensorRule> sites_of(const Architecture& architecture) {
+  std::vector<TensorRule> sites;
+  const auto add = [&](const char* role, const std::string& tensor, const char* ending = "") {
+    if (!tensor.empty()) sites.push_back({role, tensor + ending});
+  };
+  const auto add_linear = [&](const char* role, const std::string& tensor) {
+    if (tensor.empty()) return;
+    add(role, tensor);
+    for (const std::string& bias : bias_names(tensor)) add(role, bias);
+  };
+  const EmbeddingRule& embedding = architecture.embedding;
+  add("position_embedding", embedding.positions);
+  add("token_type_embedding", embedding.types);
+  add_linear("embedding_projection", embedding.projection);
+  add_linear("embedding_projection", embedding.last_projection);
+  add("norm", embedding.norm, ".*");
+  if (architecture.norm) {
+    const NormRule& norm = *architecture.norm;
+    for (const std::string& tensor :
+         {norm.attention_input, norm.attention_output, norm.attention_sum, norm.mlp_input,
+          norm.mlp_output, norm.mlp_sum, norm.last}) {
+      add("norm", tensor, ".*");
+    }
+    add("q.norm", norm.query, ".*");
+    add("k.norm", norm.key, ".*");
+  }
+  if (architecture.experts != nullptr) {
+    for (const std::string& bias : architecture.experts->choice_bias) add("choice_bias", bias);
+    add("shared_weight", architecture.experts->shared_weight);
+    for (const ExpertTensors& tensors : architecture.experts->tensors) {
+      for (const WeightRule& rule : tensors.weights) {
+        const std::string label = std::string(kOfExpert) + weight_label(rule);
+        add(label.c_str(), rule.tensor);
+        const std::string of_bias = label + ".bias";
+        for (const std::string& bias : bias_names(rule.tensor)) add(of_bias.c_str(), bias);
+      }
+    }
+  }
+  const ScoreRule& scores = architecture.scores;
+  add("sinks", scores.sinks);
+  if (scores.buckets) add("position_bias", scores.buckets->table);
+  if (scores.disentangled) {
+    const DisentangledRule& rule = *scores.disentangled;
+    add("distance_embedding", rule.table);
+    add("norm", rule.norm, ".*");
+    add_linear("distance_q", rule.query);
+    add_linear("distance_k", rule.key);
+  }
+  if (architecture.convolution) {
+    add_linear("convolution", architecture.convolution->tensor);
+    add("norm", architecture.convolution->norm, ".*");
+  }
+  if (architecture.latent) {
+    add("q_a.norm", architecture.latent->query_norm, ".*");
+    add("kv_a.norm", architecture.latent->norm, ".*");
+  }
+  if (architecture.daisy) {
+    add("scalars", architecture.daisy->scalars);
+    add("value_embedding", architecture.daisy->value_tables);
+  }
+  sites.insert(sites.end(), architecture.others.begin(), architecture.others.end());
+  return sites;
+}
+
+RoleOfTensor other_role(const Model& model, const std::vector<TensorRule>& sites,
+                        const std::string& name) {
+  const Architecture& architecture = model.spec().architecture;
+  if (matches_any(architecture.buffers, name)) return {"buffer", std::nullopt};
+  if (std::string role = role_in_head(architecture, name); !role.empty()) {
+    return {std::move(role), std::nullopt};
+  }
+  if (name.starts_with(model.prefix())) {
+    const std::string_view rest = std::string_view(name).substr(model.prefix().size());
+    if (!architecture.embedding.tokens.empty() && rest == architecture.embedding.tokens) {
+      return {"embedding", std::nullopt};
+    }
+    for (const TensorRule& rule : sites) {
+      if (const auto match = match_pattern(rule.tensor, rest)) {
+        return {rule.role, match->layer, match->expert};
+      }
+    }
+  }
+  return {"other", std::nullopt};
+}
+
+}  // namespace attnscope
