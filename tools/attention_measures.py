@@ -4,9 +4,10 @@ import numpy as np
 
 TOP_COLUMNS = 8
 COLLAPSED_KEYS = 16  # of fewer no collapse is said
+LEAST_UNATTENDED = 1e-6  # below it is rounding
 ROUNDING = 1e-12  # a threshold that is met but for that part of it counts as met
 FIELDS = ("energy_rank", "columns", "first_column_share", "entropy", "sink_mass", "previous_token", "diagonal",
-          "mean_distance")
+          "mean_distance", "unattended")
 
 
 def fewest(values: np.ndarray, share: float) -> tuple[int, float]:
@@ -32,6 +33,7 @@ def measure(weights: np.ndarray, energy: float, without_first: bool) -> dict:
     if without_first:
         order = order[order != 0]
     columns, clear_columns = fewest(squares[order], energy)
+    unattended = 1 - weights.sum() / length
     logarithms = np.log(np.where(weights > 0, weights, 1))
     return {
         "energy_rank": rank,
@@ -43,6 +45,7 @@ def measure(weights: np.ndarray, energy: float, without_first: bool) -> dict:
         "previous_token": np.diagonal(weights, -1).mean() if length > 1 else None,
         "diagonal": np.diagonal(weights).mean(),
         "mean_distance": (weights * np.abs(queries - keys)).sum() / length,
+        "unattended": unattended if unattended >= LEAST_UNATTENDED else 0.0,
         "clear": min(clear_rank, clear_columns),
     }
 

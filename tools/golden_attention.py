@@ -18,7 +18,7 @@ from attention_measures import even_map, repeated, rows_of
 
 ROOT = Path(__file__).resolve().parent.parent
 DATA, GOLDEN = ROOT / "tests/data/forward", ROOT / "tests/golden/attention"
-CASES = {"gpt2": 16, "llama": 24, "gemma3": 16, "bert": 16}  # tokens of each sequence: as many as have positions
+CASES = {"gpt2": 16, "llama": 24, "gemma3": 16, "bert": 16, "gpt_oss": 16}  # tokens of each sequence: as many as have positions
 SEQUENCES = 3
 ASKED = ((0.9, False), (0.6, False), (0.9, True))  # energy, without the first key
 # Float32 maps of two programs differ by 1e-7: ranks and columns of what is clearer than this are the same.

@@ -29,6 +29,10 @@ namespace {
 /// A sum that meets its threshold but for rounding counts as meeting it, as for energy_rank.
 constexpr double kSumRounding = 1e-12;
 
+/// A query that leaves less than this is one whose weights sum to 1: those of float32 miss it by
+/// far less, and a learned sink that takes as little does nothing.
+constexpr double kLeastUnattended = 1e-6;
+
 /// Maps that are worked on together: as many as the widest registers hold in one call.
 constexpr std::size_t kMapsPerPart = 32;
 
@@ -84,6 +88,11 @@ std::optional<double> mean_distance(const MapFacts& facts) {
   return facts.sums.distance / facts.queries();
 }
 
+std::optional<double> mean_unattended(const MapFacts& facts) {
+  const double left = 1 - facts.sums.weights / facts.queries();
+  return left < kLeastUnattended ? 0 : left;
+}
+
 std::optional<double> even_on_first(const EvenAttention& even) { return sink_mass(even); }
 
 /// Every measure of maps, in the order in which rows have them.
@@ -98,6 +107,8 @@ constexpr std::array kMapMeasures = {
     MapMeasure{"previous_token", "previous_token", mean_on_previous, previous_token},
     MapMeasure{"diagonal", "diagonal", mean_on_own},
     MapMeasure{"distance", "mean_distance", mean_distance},
+    // 1 − Σ_k A_qk: what a learned sink takes.
+    MapMeasure{"unattended", "unattended", mean_unattended},
 };
 
 /// The map with zeros for key 0: the singular values of what is left, and one that is 0.

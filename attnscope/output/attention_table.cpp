@@ -151,11 +151,14 @@ struct Trait {
   const char* format;
   const char* error_format;
   const char* unit = "";
-  bool least = false;  // the smallest first
+  bool least = false;     // the smallest first
+  bool of_sinks = false;  // not shown where no head has any
 };
 constexpr std::array kTraits = {
     Trait{"most on previous token", "previous_token", "{:.2f}", "{:.2f}"},
     Trait{"most on first token", "sink_mass", "{:.2f}", "{:.2f}"},
+    Trait{"most on no token", "unattended", "{:.2f}", "{:.2f}", "", /*least=*/false,
+          /*of_sinks=*/true},
     Trait{"most on itself", "diagonal", "{:.2f}", "{:.2f}"},
     Trait{"farthest, in tokens", "mean_distance", "{:.1f}", "{:.1f}"},
     Trait{"most diffuse, in nats", "entropy", "{:.2f}", "{:.2f}"},
@@ -182,6 +185,7 @@ std::string outstanding_text(const ModelRows& rows, const Style& style, int widt
     if (order.empty()) continue;
     std::stable_sort(order.begin(), order.end(),
                      [](const auto& a, const auto& b) { return a.first < b.first; });
+    if (trait.of_sinks && order.front().first == 0) continue;
     auto& line = lines.emplace_back(std::vector<std::string>{trait.name});
     for (std::size_t at = 0; at < std::min(shown, order.size()); ++at) {
       const Record& head = *order[at].second;

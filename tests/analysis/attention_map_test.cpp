@@ -63,10 +63,28 @@ TEST(AttentionMap, MeasuresByHand) {
   EXPECT_DOUBLE_EQ(got.value("previous_token").value(), (0.5 + 0.25 + 0) / 3);
   EXPECT_DOUBLE_EQ(got.value("diagonal").value(), (1 + 0.5 + 0.25 + 0.5) / 4);
   EXPECT_DOUBLE_EQ(got.value("distance").value(), (0 + 0.5 + (1 + 0.25) + 1) / 4);
+  EXPECT_EQ(got.value("unattended"), 0);
   // Squares of the columns: 1.5, 0.5625, 0.0625, 0.25 of 2.375; three hold 0.97, two 0.87.
   EXPECT_EQ(got.value("columns"), 3);
   EXPECT_EQ(got.top_columns, (std::vector<std::int64_t>{0, 1, 3}));
   EXPECT_DOUBLE_EQ(got.value("first_column_share").value(), 1.5 / 2.375);
+}
+
+TEST(AttentionMap, OfALearnedSinkLeavesWhatTheSinkTakes) {
+  const Matrix<float> map =
+      map_of({{0.25, 0, 0, 0}, {0.5, 0.25, 0, 0}, {0.5, 0.25, 0.25, 0}, {0, 0, 0, 0}});
+  for (const bool causal : {false, true}) {
+    const AttentionMapMeasures got = measured(map, {.causal = causal});
+    EXPECT_DOUBLE_EQ(got.value("unattended").value(), (0.75 + 0.25 + 0 + 1) / 4);
+    EXPECT_DOUBLE_EQ(got.value("sink_mass").value(), 1.25 / 4) << "not divided by what is left";
+  }
+}
+
+TEST(AttentionMap, TakesRoundingForNothingUnattended) {
+  for (const std::int64_t tokens : {3, 100, 1000}) {
+    const Matrix<float> map = softmax_map(tokens, 8, 2.0, /*causal=*/true, 5);
+    EXPECT_EQ(measured(map, {.causal = true}).value("unattended"), 0) << tokens;
+  }
 }
 
 TEST(AttentionMap, LeavesTheFirstKeyOutOfRankAndColumnsAlone) {

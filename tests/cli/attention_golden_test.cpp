@@ -60,7 +60,8 @@ TEST_P(AttentionGolden, EvenAttentionOfRepeatedTokensIsNumPys) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Cases, AttentionGolden, testing::Values("gpt2", "llama", "gemma3", "bert"),
+INSTANTIATE_TEST_SUITE_P(Cases, AttentionGolden,
+                         testing::Values("gpt2", "llama", "gemma3", "bert", "gpt_oss"),
                          [](const auto& golden) { return golden.param; });
 
 }  // namespace

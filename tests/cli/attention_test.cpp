@@ -46,8 +46,8 @@ TEST_F(Attention, MeansAreOverTheWindowsOfAFile) {
     const bool whole = row["head"].is_null();
     const Words names =
         whole ? Words{"mean_max_rank", "mean_columns"}
-              : Words{"energy_rank", "columns",        "first_column_share", "entropy",
-                      "sink_mass",   "previous_token", "diagonal",           "mean_distance"};
+              : Words{"energy_rank",    "columns",  "first_column_share", "entropy",   "sink_mass",
+                      "previous_token", "diagonal", "mean_distance",      "unattended"};
     for (const std::string& name : names) {
       double sum = 0, squares = 0;
       for (const json& one : each) {

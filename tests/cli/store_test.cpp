@@ -124,9 +124,9 @@ TEST_F(CliStore, ViewsOfAttentionHoldTheMeans) {
   const Words command = Words{"attention", tiny_model("gpt2"), "--format", "json"} + windows;
   const json rows = json::parse(output_of(stored(command)))["rows"];
   EXPECT_GT(items(), 1);
-  const Words fields = {"sequences",     "energy_rank",   "columns",        "first_column_share",
-                        "entropy",       "sink_mass",     "previous_token", "diagonal",
-                        "mean_distance", "mean_max_rank", "mean_columns"};
+  const Words fields = {"sequences",     "energy_rank", "columns",        "first_column_share",
+                        "entropy",       "sink_mass",   "previous_token", "diagonal",
+                        "mean_distance", "unattended",  "mean_max_rank",  "mean_columns"};
   expect_means(rows, query(store(), "SELECT layer, head, " + join(fields) + " FROM attention"),
                fields);
   EXPECT_EQ(number("SELECT count(DISTINCT sequence) FROM attention_maps"), 70);

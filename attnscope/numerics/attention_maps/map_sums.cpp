@@ -16,6 +16,7 @@ MapSums plain_sums(MatrixView<const float> map, bool causal, double* column_squa
     for (std::int64_t col = 0; col < (causal ? row + 1 : map.cols); ++col) {
       const double weight = line[col];
       column_squares[col] += weight * weight;
+      sums.weights += weight;
       sums.distance += weight * static_cast<double>(std::abs(row - col));
       if (weight > 0) sums.entropy -= weight * std::log(weight);
     }

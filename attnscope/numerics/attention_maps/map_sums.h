@@ -9,6 +9,7 @@
 namespace attnscope {
 
 struct MapSums {
+  double weights = 0;   // Σ a
   double entropy = 0;   // Σ −a ln a, where 0 ln 0 = 0; each logarithm within 1e-11 of itself
   double distance = 0;  // Σ a |row − column|
 };

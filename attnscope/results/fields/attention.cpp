@@ -90,6 +90,9 @@ std::vector<Field> own_fields() {
   of_head("mean_distance", "mean_distance_error", "distance",
           "of a head: mean distance from query to key, by weight", "tokens");
   fields[fields.size() - 2].mean_of = "distance";
+  of_head("unattended", "unattended_error", "unattended",
+          "of a head: weight that a query gives to no key, mean over queries; 0 without learned "
+          "sinks");
   fields.push_back({.name = "max_rank",
                     .nulls = Nulls::whole,
                     .unit = "singular values",
@@ -152,7 +155,7 @@ RowKind attention_rows() {
   RowKind kind = {.name = "attention",
                   .command = "attention",
                   .meaning = "what the attention maps of one head, or of a layer, are like on text",
-                  .revision = 2,
+                  .revision = 3,
                   .place = place_of_head(),
                   .fields = own_fields(),
                   .models = model_facts(),
@@ -219,7 +222,8 @@ RowKind attention_map_rows() {
                   .where = "formats.md#rows"},
                  {.name = "weights",
                   .form = list,
-                  .meaning = "how much the query looks at each key, from 0: they sum to 1",
+                  .meaning = "how much the query looks at each key, from 0: they sum to 1, but for "
+                             "what a learned sink takes",
                   .where = kAttentionSection}};
   const std::vector<Field> own = {{.name = "heatmap",
                                    .type = integer,

@@ -311,6 +311,10 @@ export interface AttentionRow {
   mean_distance?: number | null;
   /** the standard error of the mean before it; null of one sequence */
   mean_distance_error?: number | null;
+  /** of a head: weight that a query gives to no key, mean over queries; 0 without learned sinks */
+  unattended?: number | null;
+  /** the standard error of the mean before it; null of one sequence */
+  unattended_error?: number | null;
   /** of a layer: the largest of its heads' mean energy ranks */
   max_rank?: number | null;
   /** of a layer: the largest energy rank among its heads, mean over sequences */

@@ -44,7 +44,7 @@ HWY_INLINE Vector logarithm(Vector x) {
 MapSums sums(MatrixView<const float> map, bool causal, double* column_squares) {
   const Doubles d;
   Vector first_columns = hn::Iota(d, 0.0);
-  Vector entropy = hn::Zero(d), distance = hn::Zero(d);
+  Vector weights = hn::Zero(d), entropy = hn::Zero(d), distance = hn::Zero(d);
   for (std::int64_t row = 0; row < map.rows; ++row) {
     const float* line = map.data + row * map.row_stride;
     const auto count = static_cast<std::size_t>(causal ? row + 1 : map.cols);
@@ -52,6 +52,7 @@ MapSums sums(MatrixView<const float> map, bool causal, double* column_squares) {
     const auto add = [&](std::size_t col, Vector weight) {
       const Vector squares = hn::LoadU(d, column_squares + col);
       hn::StoreU(hn::MulAdd(weight, weight, squares), d, column_squares + col);
+      weights = hn::Add(weights, weight);
       distance = hn::MulAdd(weight, hn::Abs(offset), distance);
       offset = hn::Add(offset, hn::Set(d, static_cast<double>(kLanes)));
       entropy = hn::NegMulAdd(weight, logarithm(weight), entropy);
@@ -63,7 +64,8 @@ MapSums sums(MatrixView<const float> map, bool causal, double* column_squares) {
     std::copy(line + col, line + count, rest);
     add(col, load_float64(rest));
   }
-  return {.entropy = hn::GetLane(hn::SumOfLanes(d, entropy)),
+  return {.weights = hn::GetLane(hn::SumOfLanes(d, weights)),
+          .entropy = hn::GetLane(hn::SumOfLanes(d, entropy)),
           .distance = hn::GetLane(hn::SumOfLanes(d, distance))};
 }
 
