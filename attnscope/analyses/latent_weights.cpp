@@ -141,14 +141,19 @@ std::string latent_note(const Model& model) {
          "of white input";
 }
 
-std::uint64_t latent_bytes(const Dimensions& dimensions, Role role) {
+std::int64_t latent_inner(const Dimensions& dimensions, Role role) {
+  if (role == Role::query) return dimensions.latent->query;
+  return dimensions.latent->key_value + dimensions.heads.shared_key_dim;
+}
+
+std::uint64_t latent_bytes(const Dimensions& dimensions, Role role, std::int64_t cols) {
   const bool of_queries = role == Role::query;
   const std::int64_t rank = of_queries ? dimensions.latent->query : dimensions.latent->key_value;
-  const std::int64_t inner = of_queries ? rank : rank + dimensions.heads.shared_key_dim;
+  const std::int64_t inner = latent_inner(dimensions, role);
   const std::int64_t rows = dimensions.heads.total_dim(role);
   const std::int64_t stored = dimensions.heads.total_dim(of_queries ? Role::query_up : Role::kv_up);
   return float64_bytes(stored, rank) + float64_bytes(rows, inner) +
-         2 * float64_bytes(inner, dimensions.width) + float64_bytes(rows, dimensions.width);
+         2 * float64_bytes(inner, dimensions.width) + float64_bytes(rows, cols);
 }
 
 }  // namespace attnscope

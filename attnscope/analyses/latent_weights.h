@@ -39,7 +39,11 @@ void narrow(LatentFactors& factors, const Compute& compute);
 /// What to say of a model whose matrices are such products.
 std::string latent_note(const Model& model);
 
-/// What read_latent() and product_of() hold at once, in bytes.
-std::uint64_t latent_bytes(const Dimensions& dimensions, Role role);
+/// The dimension that the factors share, with that of the shared key where there may be one.
+std::int64_t latent_inner(const Dimensions& dimensions, Role role);
+
+/// What read_latent() and product_of() hold at once, in bytes. `cols`: of the product, D or, of
+/// narrow factors, latent_inner().
+std::uint64_t latent_bytes(const Dimensions& dimensions, Role role, std::int64_t cols);
 
 }  // namespace attnscope

@@ -28,7 +28,8 @@ std::vector<Rank> ranks_of(const Record& options) {
   return ranks;
 }
 
-double matrices_flops(const Dimensions& dimensions, Role role, bool per_head) {
+double matrices_flops(const Model& model, Role role, bool per_head) {
+  const Dimensions& dimensions = model.dimensions();
   const HeadShape& shape = dimensions.heads;
   const double heads = per_head ? static_cast<double>(shape.count(role)) : 0;
   const double width = static_cast<double>(dimensions.width);
@@ -41,11 +42,13 @@ double matrices_flops(const Dimensions& dimensions, Role role, bool per_head) {
     };
     return product(summed) + heads * product(inner);
   }
-  const auto [rows, cols] = canonical_shape(dimensions, role);
+  const auto [rows, of_stream] = canonical_shape(dimensions, role);
+  const std::int64_t cols =
+      model.is_stored(role) ? of_stream : std::min(latent_inner(dimensions, role), of_stream);
   const double slice =
       static_cast<double>(role == Role::kv ? shape.head_dim + shape.value_dim : shape.head_dim);
   return spectrum_flops(static_cast<double>(rows), static_cast<double>(cols)) +
-         heads * spectrum_flops(slice, width);
+         heads * spectrum_flops(slice, static_cast<double>(cols));
 }
 
 /// The whole matrix takes more than any head of it.
@@ -56,6 +59,11 @@ std::uint64_t matrices_bytes(const Model& model, std::int64_t layer, Role role, 
     return circuit_factor_bytes(dimensions, role) + float64_bytes(inner, dimensions.width) +
            product_spectrum_bytes(inner, dimensions.width);
   }
+  if (dimensions.latent && !model.is_stored(role)) {
+    const std::int64_t inner = std::min(latent_inner(dimensions, role), dimensions.width);
+    const std::int64_t rows = canonical_shape(dimensions, role).first;
+    return latent_bytes(dimensions, role, inner) + spectrum_bytes(rows, inner);
+  }
   const bool has_heads = per_head && dimensions.heads.count(role) > 0;
   if (has_heads || !model.is_stored(role)) return matrix_spectrum_bytes(model, layer, role);
   return weight_spectrum_bytes(model.weight(layer, role).matrix);
@@ -65,7 +73,7 @@ Cost spectrum_cost(const WorkItem& item, const ModelSource& source) {
   if (item.tensor.empty()) {
     const Model& model = *source.model;
     if (!item.experts.empty()) return expert_spectra_cost(item, model);
-    return {matrices_flops(model.dimensions(), *item.role, spectrum_per_head(item)),
+    return {matrices_flops(model, *item.role, spectrum_per_head(item)),
             matrices_bytes(model, *item.layer, *item.role, spectrum_per_head(item))};
   }
   const TensorView& view = source.checkpoint->find(item.tensor)->view;

@@ -37,6 +37,31 @@ auto read_intact(std::span<const MappedFile> files, Read read) {
   }
 }
 
+/// The tensors that an index puts into one shard.
+struct NamesInShard {
+  std::size_t count = 0;
+  std::uint64_t bytes = 0;
+
+  void add(const std::string& tensor) {
+    ++count;
+    bytes += tensor.size();
+  }
+
+  /// Of a file that is elsewhere: what its reader will probably read of it, in one request.
+  void prefetch_start(const MappedFile& file) const {
+    if (!file.is_remote()) return;
+    const std::string name = file.path().filename().string();
+    for (const FileFormat& format : file_formats()) {
+      if (format.start_bytes_of_tensor == 0) continue;
+      if (!name.ends_with(format.endings.front())) continue;
+      const std::size_t size = file.bytes().size();
+      const std::uint64_t of_tensor =
+          format.start_bytes_of_tensor + 2 * std::to_string(size).size();
+      file.prefetch(file.bytes().first(std::min<std::size_t>(bytes + count * of_tensor, size)));
+    }
+  }
+};
+
 }  // namespace
 
 Checkpoint Checkpoint::open(const fs::path& path) {
@@ -92,7 +117,7 @@ void Checkpoint::open_parts(const CheckpointFolder& folder, const std::string& n
   std::vector<fs::path> names = {name};
   if (format.parts != nullptr) names = format.parts(name);
   if (format.read_parts == nullptr) {
-    for (const fs::path& part : names) add_file(folder, part.string());
+    for (const fs::path& part : names) add_file(folder.open(part.string()));
     return;
   }
   std::vector<MappedFile> files;
@@ -105,8 +130,7 @@ void Checkpoint::open_parts(const CheckpointFolder& folder, const std::string& n
   }
 }
 
-void Checkpoint::add_file(const CheckpointFolder& folder, const std::string& name) {
-  MappedFile file = folder.open(name);
+void Checkpoint::add_file(MappedFile file) {
   const FileFormat& format = format_of(file);
   FileContents contents = read_intact({&file, 1}, [&] {
     if (format.read == nullptr) return std::move(format.read_parts({&file, 1}).front());
@@ -148,15 +172,18 @@ void Checkpoint::open_sharded(const CheckpointFolder& folder) {
   const fs::path& index_path = main_file_;
   const auto shard_of = parse_shard_index(
       folder.read_text(index_path.filename().string(), kMaxIndexBytes), index_path.string());
-  std::map<std::string, std::size_t> shards;  // and how many tensors the index puts there
-  for (const auto& [tensor, shard] : shard_of) ++shards[shard];
-  for (const auto& [shard, count] : shards) {
+  std::map<std::string, NamesInShard> shards;
+  for (const auto& [tensor, shard] : shard_of) shards[shard].add(tensor);
+  std::vector<MappedFile> files;
+  for (const auto& [shard, names] : shards) {
     if (folder.has(shard)) {
-      add_file(folder, shard);
+      // The start of every shard is on its way before the first is read.
+      names.prefetch_start(files.emplace_back(folder.open(shard)));
     } else {
       absent_shards_.insert(shard);
     }
   }
+  for (MappedFile& file : files) add_file(std::move(file));
   // A part of a checkpoint is enough for what it holds.
   const std::string named = "this shard is named by " + verbatim(index_path.filename().string());
   if (files_.empty()) {
@@ -164,7 +191,7 @@ void Checkpoint::open_sharded(const CheckpointFolder& folder) {
                   "download it");
   }
   for (const std::string& shard : absent_shards_) {
-    const std::size_t count = shards.at(shard);
+    const std::size_t count = shards.at(shard).count;
     warnings_.push_back(
         {.file = folder.place_of(shard),
          .problem = named + " but is missing, and with it " + counted(count, "tensor"),

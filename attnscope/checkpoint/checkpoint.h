@@ -115,7 +115,7 @@ class Checkpoint {
  private:
   /// Opens the file and all others that belong to it.
   void open_parts(const CheckpointFolder& folder, const std::string& name);
-  void add_file(const CheckpointFolder& folder, const std::string& name);
+  void add_file(MappedFile file);
   void add_contents(MappedFile file, FileContents contents);
   /// Prefers the config and tokenizer of the weights' own file to files beside it.
   void use_own_texts();

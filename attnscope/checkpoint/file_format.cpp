@@ -14,6 +14,7 @@ std::span<const FileFormat> file_formats() {
        .endings = {".safetensors"},
        .recognises = nullptr,
        .read = read_safetensors,
+       .start_bytes_of_tensor = 58,  // {"dtype":"F8_E4M3","shape":[2048,7168],"data_offsets":[,]}
        .may_bring_config = false},
       {"PyTorch", "pytorch_model.bin", {".bin", ".pt", ".pth", ".ckpt"}, is_pytorch, read_pytorch},
       {"GGUF", "", {".gguf"}, recognises_gguf, nullptr, gguf_parts, read_gguf},

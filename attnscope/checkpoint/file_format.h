@@ -49,6 +49,9 @@ struct FileFormat {
   /// In place of `read`, for formats whose parts must be read together: all parts, in the order of
   /// `parts`. Returns the contents of each.
   std::vector<FileContents> (*read_parts)(std::span<const MappedFile> parts) = nullptr;
+  /// About what a file's start holds of each tensor beside its name and two places in the file, in
+  /// bytes, where a reader needs the start alone; 0: it needs more.
+  std::uint64_t start_bytes_of_tensor = 0;
   bool may_bring_config = true;  // its files can hold a config.json's content
 };
 

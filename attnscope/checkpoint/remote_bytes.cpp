@@ -86,7 +86,8 @@ void RemoteBytes::fetch(std::unique_lock<std::mutex>& lock, std::uint64_t begin,
   const auto own = stretches_.emplace(begin, Stretch{end, false}).first;
   lock.unlock();
   auto& connections = file_.fetcher->connections();
-  connections.acquire();
+  const bool large = end - begin >= Fetcher::kLargeBytes;
+  if (large) connections.acquire();
   std::exception_ptr failure;
   try {
     file_.source->read(begin, memory_.subspan(static_cast<std::size_t>(begin),
@@ -94,7 +95,7 @@ void RemoteBytes::fetch(std::unique_lock<std::mutex>& lock, std::uint64_t begin,
   } catch (...) {
     failure = std::current_exception();
   }
-  connections.release();
+  if (large) connections.release();
   lock.lock();
   if (failure) {
     stretches_.erase(own);

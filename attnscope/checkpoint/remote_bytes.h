@@ -27,10 +27,12 @@ class RangeSource {
   virtual void read(std::uint64_t offset, std::span<std::byte> out) = 0;
 };
 
-/// Runs tasks in the background, two at a time: more would not make a connection faster.
+/// Runs tasks in the background. Of large reads there are two at a time: more would not make a
+/// connection faster. Small ones only wait for their answers, which they can do side by side.
 class Fetcher {
  public:
-  static constexpr int kAtOnce = 2;
+  static constexpr int kAtOnce = 8, kLargeAtOnce = 2;
+  static constexpr std::uint64_t kLargeBytes = std::uint64_t{1} << 20;  // and above
 
   Fetcher();
   ~Fetcher();  // drops tasks that have not begun
@@ -39,8 +41,8 @@ class Fetcher {
 
   void run(std::function<void()> task);
 
-  /// Held during every read, in the background or not.
-  std::counting_semaphore<kAtOnce>& connections() { return connections_; }
+  /// Held during every large read, in the background or not.
+  std::counting_semaphore<kLargeAtOnce>& connections() { return connections_; }
 
  private:
   void work();
@@ -49,7 +51,7 @@ class Fetcher {
   std::condition_variable wake_;
   std::deque<std::function<void()>> tasks_;
   bool ending_ = false;
-  std::counting_semaphore<kAtOnce> connections_{kAtOnce};
+  std::counting_semaphore<kLargeAtOnce> connections_{kLargeAtOnce};
   std::vector<std::thread> threads_;  // last: they use the others
 };
 

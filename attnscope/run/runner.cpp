@@ -1,5 +1,6 @@
 #include "attnscope/run/runner.h"
 
+#include <algorithm>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -97,11 +98,20 @@ class Run {
                 },
             .prefetch =
                 [this, &job] {
-                  if (context_.compute_elsewhere) return;
+                  if (context_.compute_elsewhere || is_stored_elsewhere(job)) return;
                   for (const ItemInputs::Read& read : job.inputs.reads()) {
                     read.checkpoint->prefetch(bytes_of(read));
                   }
                 }};
+  }
+
+  /// Bytes of files elsewhere that nobody will read are not fetched.
+  bool is_stored_elsewhere(const Job& job) {
+    const auto& reads = job.inputs.reads();
+    const bool elsewhere =
+        std::any_of(reads.begin(), reads.end(),
+                    [](const ItemInputs::Read& read) { return read.checkpoint->is_remote(); });
+    return stored_ && elsewhere && job.inputs.complete() && stored_->holds(job.inputs);
   }
 
   std::vector<Outcome> outcomes_of(const Job& job, const Compute& compute) {

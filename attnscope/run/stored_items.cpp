@@ -51,10 +51,27 @@ StoredTensor hash_tensor(const Checkpoint& checkpoint, const CheckpointTensor& t
   return hashed;
 }
 
-/// Whether its file alone says if it is still what was hashed.
+/// Whether its file alone says if it is still what was hashed. The path of a file elsewhere is that
+/// of a commit, which never changes, nor do the files beside it.
 bool is_of_one_file(const Checkpoint& checkpoint, const CheckpointTensor& tensor) {
   if (checkpoint.is_in_memory()) return false;
+  if (checkpoint.is_remote()) return true;
   return tensor.view.source == nullptr || checkpoint.files().size() == 1;
+}
+
+/// What the outcomes of an item depend on. `tensors`: those that it reads, in order.
+std::string inputs_text(const ItemInputs& inputs, std::span<const StoredTensor> tensors) {
+  Record named = inputs.facts();
+  Value::List matrices;
+  for (std::size_t index = 0; index < tensors.size(); ++index) {
+    Record matrix = {{"hash", tensors[index].hash}};
+    for (const auto& [name, value] : inputs.reads()[index].geometry.fields()) {
+      matrix.add(name, value);
+    }
+    matrices.emplace_back(std::move(matrix));
+  }
+  named.add("matrices", std::move(matrices));
+  return record_text(named);
 }
 
 }  // namespace
@@ -103,17 +120,9 @@ StoredItems::StoredItems(Store& store, const StoredRun& run) : store_(store) { s
 
 std::vector<Outcome> StoredItems::get(const ItemInputs& inputs, std::vector<StoredPlace> places,
                                       const std::function<std::vector<Outcome>()>& compute) {
-  Record named = inputs.facts();
-  Value::List matrices;
   std::vector<StoredTensor> tensors;
-  for (const ItemInputs::Read& read : inputs.reads()) {
-    tensors.push_back(tensor_of(read));
-    Record matrix = {{"hash", tensors.back().hash}};
-    for (const auto& [name, value] : read.geometry.fields()) matrix.add(name, value);
-    matrices.emplace_back(std::move(matrix));
-  }
-  named.add("matrices", std::move(matrices));
-  const std::string text = record_text(named);
+  for (const ItemInputs::Read& read : inputs.reads()) tensors.push_back(tensor_of(read));
+  const std::string text = inputs_text(inputs, tensors);
   for (StoredPlace& place : places) place.tensors = tensors;
 
   const Claim claim(*this, text);
@@ -133,6 +142,22 @@ std::vector<Outcome> StoredItems::get(const ItemInputs& inputs, std::vector<Stor
   return outcomes;
 }
 
+bool StoredItems::holds(const ItemInputs& inputs) {
+  std::vector<StoredTensor> tensors;
+  for (const ItemInputs::Read& read : inputs.reads()) {
+    auto known = known_tensor(read);
+    if (!known) return false;
+    tensors.push_back(*std::move(known));
+  }
+  return store_.find(inputs_text(inputs, tensors), {}).has_value();
+}
+
+std::optional<StoredTensor> StoredItems::known_tensor(const ItemInputs::Read& read) {
+  if (!is_of_one_file(*read.checkpoint, *read.tensor)) return std::nullopt;
+  const MappedFile& file = read.checkpoint->files()[read.tensor->file];
+  return store_.known_tensor(stored_file(file), read.tensor->name);
+}
+
 StoredTensor StoredItems::tensor_of(const ItemInputs::Read& read) {
   std::promise<StoredTensor> promise;
   std::shared_future<StoredTensor> result;
@@ -147,11 +172,7 @@ StoredTensor StoredItems::tensor_of(const ItemInputs::Read& read) {
   }
   if (result.valid()) return result.get();
   try {
-    std::optional<StoredTensor> known;
-    if (is_of_one_file(*read.checkpoint, *read.tensor)) {
-      const MappedFile& file = read.checkpoint->files()[read.tensor->file];
-      known = store_.known_tensor(stored_file(file), read.tensor->name);
-    }
+    auto known = known_tensor(read);
     StoredTensor tensor = known ? *std::move(known) : hash_tensor(*read.checkpoint, *read.tensor);
     promise.set_value(tensor);
     return tensor;

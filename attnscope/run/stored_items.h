@@ -6,6 +6,7 @@
 #include <future>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -30,11 +31,16 @@ class StoredItems {
   std::vector<Outcome> get(const ItemInputs& inputs, std::vector<StoredPlace> places,
                            const std::function<std::vector<Outcome>()>& compute);
 
+  /// Whether the item's outcomes are in the store, as far as that can be said without reading its
+  /// matrices.
+  bool holds(const ItemInputs& inputs);
+
   void finish() { store_.finish(); }
 
  private:
   class Claim;
 
+  std::optional<StoredTensor> known_tensor(const ItemInputs::Read& read);
   StoredTensor tensor_of(const ItemInputs::Read& read);
 
   Store& store_;

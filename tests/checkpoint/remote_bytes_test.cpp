@@ -118,7 +118,7 @@ TEST(RemoteBytes, ThreadsAndTheBackgroundShareTheWork) {
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(text_of(file.bytes()), text);
   EXPECT_EQ(fixture.source->given, text.size());
-  EXPECT_EQ(fixture.source->most_at_once, Fetcher::kAtOnce);
+  EXPECT_EQ(fixture.source->most_at_once, Fetcher::kLargeAtOnce);
 }
 
 TEST(RemoteBytes, WhatWasReleasedComesAgain) {

@@ -1,4 +1,5 @@
 // `--remote`: the same figures, with no more bytes than they need and none kept.
+#include "attnscope/core/text.h"
 #include "tests/cli/tiny_llama.h"
 #include "tests/support/test_hub.h"
 
@@ -97,6 +98,69 @@ TEST(HubRemote, RefusesServersWithoutRanges) {
   expect_refusal({"spectrum", "org/gpt2", "--remote"}, 3,
                  {"gives no parts of files", "leave --remote out"}, hub.options());
   EXPECT_EQ(hub.sent_bytes() > 0, true);
+}
+
+/// What a checkpoint's safetensors files hold, in bytes.
+struct StoredBytes {
+  std::uint64_t headers = 0, attention = 0;
+};
+
+/// `layers`: those below it count.
+StoredBytes stored_bytes_of(const fs::path& folder, std::int64_t layers) {
+  StoredBytes out;
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    if (entry.path().extension() != ".safetensors") continue;
+    std::ifstream file(entry.path(), std::ios::binary);
+    std::uint64_t length = 0;
+    file.read(reinterpret_cast<char*>(&length), sizeof length);
+    std::string header(length, ' ');
+    file.read(header.data(), static_cast<std::streamsize>(length));
+    out.headers += sizeof length + length;
+    const json tensors = json::parse(header);
+    for (const auto& [name, tensor] : tensors.items()) {
+      const Words parts = split(name, '.');
+      if (parts.size() < 5 || parts[3] != "self_attn" || std::stoll(parts[2]) >= layers) continue;
+      out.attention += tensor["data_offsets"][1].get<std::uint64_t>() -
+                       tensor["data_offsets"][0].get<std::uint64_t>();
+    }
+  }
+  return out;
+}
+
+/// 61 layers in 163 shards as DeepSeek-V3's, whose experts are not read.
+TEST(HubRemote, ReadsTheAttentionOfALargeModelAloneAndGoesOnAfterAStop) {
+  TestHub hub;
+  const fs::path folder = hub.folder_of("org/deepseek");
+  const std::string make = "python3 '" + source_path("tools/make_sparse_deepseek.py") + "' '" +
+                           folder.string() + "' --experts 16";
+  ASSERT_EQ(std::system(make.c_str()), 0);
+  const fs::path store = hub.home().parent_path() / "rows.db";
+  const auto rows_of = [&](const std::string& layers, const Words& how) {
+    hub.forget_requests();
+    const Words command = {"spectrum", "--matrix", "q,k,v,o,kv", "--layers",
+                           layers,     "--format", "json",       "--quiet"};
+    json rows = json::parse(output_of(command + how, hub.options()))["rows"];
+    for (json& row : rows) row.erase("model");
+    return rows;
+  };
+  const Words remote = {"org/deepseek", "--remote", "--store", store.string()};
+  // How long a header is, is only known when it has come.
+  const auto at_most = [](std::uint64_t headers, std::uint64_t bytes) {
+    return headers + headers / 20 + bytes + bytes / 100;
+  };
+
+  rows_of("0-2", remote);
+  const StoredBytes three = stored_bytes_of(folder, 3), six = stored_bytes_of(folder, 6);
+  EXPECT_LE(hub.sent_bytes(), at_most(three.headers, three.attention));
+  EXPECT_GE(hub.sent_bytes(), three.attention);
+  // An index, then the start of each shard, in one request there and one here.
+  EXPECT_LT(hub.requests().size(), 2u * 163 + 3 * 60);
+
+  const json found = rows_of("0-5", remote);
+  EXPECT_LE(hub.sent_bytes(), at_most(six.headers, six.attention - three.attention));
+  EXPECT_EQ(found, rows_of("0-5", {folder.string()}));
+  EXPECT_EQ(found, rows_of("0-5", remote));
+  EXPECT_LE(hub.sent_bytes(), at_most(six.headers, 0)) << "all of it is stored";
 }
 
 TEST(HubRevisions, AreModelsSideBySide) {
