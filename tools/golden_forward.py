@@ -19,7 +19,7 @@ An expected file holds, for inputs N = 0, 1, ...:
     tokens.N         [T] int32
     logits.N         [T, V] float32; absent where the checkpoint has no head
     hidden_states.N  [L + 1, T, D] float32, as transformers gives them: the last after the final norm
-    attentions.N     [L, H, T, T] float32, after softmax
+    attentions.N     [L, H, T, T] float32, after softmax; of layers that attend alone
 Where the last hidden state is narrower than D (OPT with projections), hidden_states.N has L entries and
 last_hidden_state.N [T, E] the last. The metadata's "batches", a JSON list such as [[2, 3]], says which inputs were
 run together, padded on the right and masked; only real rows are written down.
@@ -56,7 +56,7 @@ SIZE_LIMIT = 24_000_000
 ROUTED = 200  # tokens
 GENERATES = {("llama", "dynamic"), ("gpt_neox", "dynamic"), ("phi3", "longrope"), ("phi3", "longrope-su"),
              ("phi3", "longrope-share"), ("mistral", "window-8"), ("gemma3", ""), ("bloom", ""), ("mpt", ""), ("falcon-rw", ""),
-             ("minicpm3", "")}
+             ("minicpm3", ""), ("qwen3_next", ""), ("qwen3_5-long", ""), ("lfm2", "")}
 PROMPT, WRITTEN = 6, 24  # tokens
 WITHOUT_MAPS = 1e-4
 FLOAT32_ERROR = 5e-6  # of the largest value: what float32 itself may err by, where tests allow 2e-5
@@ -72,6 +72,8 @@ EMBEDDINGS = ("embed", "wte", "wpe")
 def values_of(generator: np.random.Generator, name: str, parameter: torch.Tensor, fan_in: int) -> np.ndarray:
     """Scores far from uniform, small embeddings (so that a norm's epsilon shows), gains far from 1, no bias 0."""
     noise = generator.standard_normal(tuple(parameter.shape))
+    if name.endswith("A_log"):  # which starts at random
+        return noise
     if parameter.dim() == 1:
         return 0.3 * noise if name.endswith("bias") else parameter.detach().numpy() + 0.3 * noise
     if any(part in name for part in EMBEDDINGS) and "mapping" not in name and "embeddings_project" not in name:

@@ -3,10 +3,11 @@
 from golden_forward_biased import BIASED
 from golden_forward_case import Case
 from golden_forward_experts import EXPERTS
+from golden_forward_hybrid import HYBRIDS
 from golden_forward_latent import LATENT
 from golden_forward_learned import DECODERS, ENCODERS
 from golden_forward_llama_like import LLAMA_LIKE
 from golden_forward_rotary import ROTARY
 from golden_forward_towers import TOWERS
 
-CASES: list[Case] = ENCODERS + DECODERS + ROTARY + LLAMA_LIKE + BIASED + EXPERTS + LATENT + TOWERS
+CASES: list[Case] = ENCODERS + DECODERS + ROTARY + LLAMA_LIKE + BIASED + EXPERTS + LATENT + TOWERS + HYBRIDS

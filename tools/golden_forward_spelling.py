@@ -82,17 +82,28 @@ DEFAULTS |= {
     "minicpm3": LLAMA_LIKE | RMS_5, "deepseek_v2": LLAMA_LIKE | RMS_6,
     "deepseek_v3": {"hidden_act": "silu", "attention_bias": False, "rope_interleave": True} | RMS_6,
 }
+DELTA_NET = {"hidden_act": "silu", "attention_bias": False, "head_dim": 256, "linear_num_key_heads": 16, "linear_num_value_heads": 32,
+             "linear_key_head_dim": 128, "linear_value_head_dim": 128, "linear_conv_kernel_dim": 4} | RMS_6
+DELTA_NET_EXPERTS = {"num_key_value_heads": 2, "moe_intermediate_size": 512, "shared_expert_intermediate_size": 512}
+DEFAULTS |= {
+    "qwen3_next": DELTA_NET | DELTA_NET_EXPERTS | {"num_experts": 512, "num_experts_per_tok": 10, "norm_topk_prob": True,
+                                                   "decoder_sparse_step": 1, "mlp_only_layers": []},
+    "qwen3_5_text": DELTA_NET | {"num_key_value_heads": 4},
+    "qwen3_5_moe_text": DELTA_NET | DELTA_NET_EXPERTS | {"num_experts": 256, "num_experts_per_tok": 8},
+    "lfm2": {"norm_eps": 1e-5, "num_key_value_heads": 8, "intermediate_size": 12288, "conv_L_cache": 3, "conv_bias": False,
+             "block_auto_adjust_ff_dim": True, "block_ffn_dim_multiplier": 1.0, "block_multiple_of": 256},
+}
 # Keys of some families that files once gave other names.
 RENAMED = {
     "bloom": {"hidden_size": "n_embed", "n_head": "num_attention_heads", "n_layer": "num_hidden_layers"},
     "falcon": {"hidden_size": "n_embed"},
 }
 # The base where a file has none.
-THETAS = {"nomic_bert": 1e3, "smollm3": 2e6, "cohere": 5e5, "helium": 1e5, "ernie4_5": 5e5}
-SHARES = {"glm4_moe": 0.5, "gpt_neox": 0.25, "phi": 0.5, "glm": 0.5, "glm4": 0.5, "nemotron": 0.5, "stablelm": 0.25, "phi3": 1.0}
+THETAS = {"lfm2": 1e6, "nomic_bert": 1e3, "smollm3": 2e6, "cohere": 5e5, "helium": 1e5, "ernie4_5": 5e5}
+SHARES = {"qwen3_next": 0.25, "qwen3_5_text": 0.25, "qwen3_5_moe_text": 0.25, "glm4_moe": 0.5, "gpt_neox": 0.25, "phi": 0.5, "glm": 0.5, "glm4": 0.5, "nemotron": 0.5, "stablelm": 0.25, "phi3": 1.0}
 UNTIED = {"gpt_neox", "phi", "llama", "mistral", "qwen2", "qwen3", "phi3", "olmo", "olmo2", "granite", "glm", "glm4", "stablelm",
           "nemotron", "seed_oss", "helium", "arcee", "hunyuan_v1_dense", "mixtral", "phimoe", "qwen2_moe",
-          "qwen3_moe", "dots1", "glm4_moe", "deepseek_v2", "deepseek_v3", "gpt_oss"}
+          "qwen3_moe", "qwen3_next", "qwen3_5_text", "qwen3_5_moe_text", "dots1", "glm4_moe", "deepseek_v2", "deepseek_v3", "gpt_oss"}
 # Of no meaning to the forward pass, or newer than the old spelling.
 DROPPED = {"dtype", "rope_parameters", "transformers_version", "layer_types", "_sliding_window_pattern", "use_cache",
            "initializer_range", "attention_layers", "classifier_dropout", "pretraining_tp", "is_decoder",
@@ -147,8 +158,10 @@ def old_spelling(config: dict) -> dict:
         old |= modernbert_keys(config)
     elif "rope_parameters" in config:
         old |= rope_keys(kind, config["rope_parameters"])
+    if kind == "lfm2":
+        old["full_attn_idxs"] = [layer for layer, of in enumerate(config["layer_types"]) if of != "conv"]
     if old.get("head_dim") == config.get("hidden_size", 0) // config.get("num_attention_heads", 1) \
-            and kind not in ("qwen3", "gemma", "gemma2", "gemma3_text", "helium", "gpt_oss"):
+            and kind not in ("qwen3", "qwen3_next", "gemma", "gemma2", "gemma3_text", "helium", "gpt_oss"):
         del old["head_dim"]
     names = RENAMED.get(kind, {})
     return dict(sorted((names.get(key, key), value) for key, value in old.items()))

@@ -233,7 +233,7 @@ void run_attention(std::span<const Model> models, const AttentionRequest& reques
     const Model& model = models[index];
     for (const TokenIds& sequence : request.sequences[index]) ready.pass(index).check(sequence);
     add_batches(plan, index, request.sequences[index],
-                request.layers.resolve(model.dimensions().layers, model.name()));
+                attention_layers(request.layers, model, &sink));
   }
   ReportHead head{.command = "attention", .parameters = request.text};
   for (const auto& [name, value] : plan.parameters.fields()) head.parameters.add(name, value);

@@ -24,6 +24,11 @@ HeadPlace resolve_place(const Model& model, HeadPlace place) {
   }
   if (place.head >= dimensions.heads.heads) refuse_place(model, "heads", dimensions.heads.heads);
   if (place.layer < 0) place.layer += dimensions.layers;
+  if (!dimensions.attends(place.layer)) {
+    throw Error(ErrorKind::usage, {.parameter = "heatmap",
+                                   .problem = model.name() + ": " +
+                                              why_not_mixed(dimensions, Role::query, place.layer)});
+  }
   return place;
 }
 

@@ -183,7 +183,7 @@ void run_circuits(std::span<const Model> models, const CircuitsRequest& request,
     }
   }
   Plan plan{.analysis = &circuits_analysis(), .parameters = request.options};
-  add_layers(plan, models, circuits, request.layers);
+  add_layers(plan, models, circuits, request.layers, sink);
   run_plan(plan, sources_of(models),
            {.command = "circuits", .parameters = circuits_parameters(request)}, context, sink);
 }

@@ -255,7 +255,10 @@ void run_composition(std::span<const Model> models, const CircuitsRequest& reque
     }
     check_variant(model, variant);
     if (model.norms_queries()) sink.add_note(query_norm_note(model));
-    const auto layers = request.layers.resolve(model.dimensions().layers, model.name());
+    auto layers = request.layers.resolve(model.dimensions().layers, model.name());
+    std::erase_if(layers, [&](std::int64_t layer) {
+      return is_passed_over(request.layers, model, Role::qk, layer);
+    });
     for (std::size_t later = 0; later < layers.size(); ++later) {
       plan.add(index, layers[later]);
       for (std::size_t earlier = 0; earlier < later; ++earlier) {

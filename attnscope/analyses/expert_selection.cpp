@@ -115,6 +115,7 @@ void add_layers_and_experts(Plan& plan, std::span<const Model> models,
                             std::span<const std::vector<Role>> roles, const LayerSelection& layers,
                             const ExpertSelection& experts, RowSink& notes) {
   bool any = false;
+  note_other_mixers(models, roles, layers, notes);
   for (std::size_t index = 0; index < models.size(); ++index) {
     const Model& model = models[index];
     const std::int64_t count = model.dimensions().experts;
@@ -125,6 +126,7 @@ void add_layers_and_experts(Plan& plan, std::span<const Model> models,
       for (const Role role : roles[index]) {
         const bool of_experts = model.spec().has_experts(layer) && is_of_mlp(role);
         if (!of_experts && !model.describes(role)) continue;
+        if (!of_experts && is_passed_over(layers, model, role, layer)) continue;
         if (is_beside_experts(role) && !model.spec().has_experts(layer)) continue;
         WorkItem& item = plan.add(index, layer);
         item.role = role;

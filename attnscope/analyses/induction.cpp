@@ -152,8 +152,7 @@ void run_induction(std::span<const Model> models, const InductionRequest& reques
     const std::vector<TokenIds> sequences =
         repeated_tokens(request, ready.pass(index).vocabulary());
     ready.pass(index).check(sequences.front());
-    add_batches(plan, index, sequences,
-                request.layers.resolve(model.dimensions().layers, model.name()));
+    add_batches(plan, index, sequences, attention_layers(request.layers, model, &sink));
   }
   ReportHead head{.command = "attention",
                   .parameters = {{"induction", true}, {"source", "random"}}};

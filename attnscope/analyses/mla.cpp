@@ -99,12 +99,18 @@ std::int64_t fact(const Record& model, const char* name) {
   return number == nullptr ? 0 : *number;
 }
 
+/// How many layers attend.
+std::int64_t attending(const Record& model) {
+  if (model.find("attention_layers") == nullptr) return fact(model, "layers");
+  return std::ssize(expect_vector<std::int64_t>(model, "attention_layers"));
+}
+
 /// The cache at one choice; null bytes where the model is not causal.
 Record cache_record(const Record& model, std::int64_t latent, std::int64_t rope) {
   Record record = {{"latent", latent}, {"rope", rope}};
   const bool has_cache = fact(model, "kv_cache_bytes_per_token") != 0;
   return record.add("bytes_per_token",
-                    has_cache ? Value(cache_bytes(fact(model, "layers"), latent, rope)) : Value());
+                    has_cache ? Value(cache_bytes(attending(model), latent, rope)) : Value());
 }
 
 void add_caches(Record& model) {
@@ -182,7 +188,7 @@ void run_mla(std::span<const Model> models, const SpectrumRequest& request, cons
   }
   const auto& thresholds = expect_vector<double>(request.options, "energy");
   Plan plan{.analysis = &mla_analysis(), .parameters = {{"energy", thresholds}}};
-  add_layers(plan, models, std::vector(models.size(), roles), request.layers);
+  add_layers(plan, models, std::vector(models.size(), roles), request.layers, sink);
   run_plan(plan, sources_of(models),
            {.command = "spectrum",
             .parameters = {{"mla", true},

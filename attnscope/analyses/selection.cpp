@@ -3,15 +3,35 @@
 #include <algorithm>
 #include <set>
 #include <utility>
+#include <vector>
 
 #include "attnscope/core/error.h"
 #include "attnscope/core/text.h"
+#include "attnscope/core/wording.h"
 
 namespace attnscope {
 namespace {
 
 [[noreturn]] void refuse_selection(std::string problem) {
   throw Error(ErrorKind::usage, {.parameter = "layers", .problem = std::move(problem)});
+}
+
+/// "layers 0-2, 4 have Gated DeltaNet in place of attention".
+std::string other_mixers(const Dimensions& dimensions, std::span<const std::int64_t> layers) {
+  std::vector<std::pair<std::string, std::vector<std::int64_t>>> of_name;
+  for (const std::int64_t layer : layers) {
+    const std::string& name = dimensions.mixers->layers[static_cast<std::size_t>(layer)].name;
+    auto found = std::find_if(of_name.begin(), of_name.end(),
+                              [&](const auto& each) { return each.first == name; });
+    if (found == of_name.end()) found = of_name.insert(found, {name, {}});
+    found->second.push_back(layer);
+  }
+  std::vector<std::string> parts;
+  for (const auto& [name, own] : of_name) {
+    parts.push_back(noun_for(own.size(), "layer") + " " + runs_text(own) +
+                    (own.size() == 1 ? " has " : " have ") + name);
+  }
+  return join(parts, ", ") + " in place of attention";
 }
 
 }  // namespace
@@ -86,12 +106,52 @@ std::vector<std::vector<Role>> select_matrices(std::span<const Model> models,
   return selected;
 }
 
+std::vector<std::int64_t> attention_layers(const LayerSelection& layers, const Model& model,
+                                           RowSink* notes) {
+  const Dimensions& dimensions = model.dimensions();
+  std::vector<std::int64_t> attending, others;
+  for (const std::int64_t layer : layers.resolve(dimensions.layers, model.name())) {
+    (dimensions.attends(layer) ? attending : others).push_back(layer);
+  }
+  if (attending.empty()) {
+    refuse_selection(model.name() + ": " + why_not_mixed(dimensions, Role::query, others.front()));
+  }
+  if (notes != nullptr && !others.empty()) {
+    notes->add_note(model.name() + ": " + other_mixers(dimensions, others));
+  }
+  return attending;
+}
+
+bool is_passed_over(const LayerSelection& layers, const Model& model, Role role,
+                    std::int64_t layer) {
+  return layers.ranges.empty() && std::ranges::any_of(model.parts_of(role), [&](Role part) {
+           return !why_not_mixed(model.dimensions(), part, layer).empty();
+         });
+}
+
+void note_other_mixers(std::span<const Model> models, std::span<const std::vector<Role>> roles,
+                       const LayerSelection& layers, RowSink& notes) {
+  if (!layers.ranges.empty()) return;
+  for (std::size_t index = 0; index < models.size(); ++index) {
+    const Dimensions& dimensions = models[index].dimensions();
+    std::vector<std::int64_t> others;
+    for (std::int64_t layer = 0; layer < dimensions.layers; ++layer) {
+      if (!dimensions.attends(layer)) others.push_back(layer);
+    }
+    if (others.empty() || !std::ranges::any_of(roles[index], is_attention)) continue;
+    notes.add_note(models[index].name() + ": " + other_mixers(dimensions, others));
+  }
+}
+
 void add_layers(Plan& plan, std::span<const Model> models, std::span<const std::vector<Role>> roles,
-                const LayerSelection& layers) {
+                const LayerSelection& layers, RowSink& notes) {
+  note_other_mixers(models, roles, layers, notes);
   for (std::size_t index = 0; index < models.size(); ++index) {
     const Model& model = models[index];
     for (const std::int64_t layer : layers.resolve(model.dimensions().layers, model.name())) {
-      for (const Role role : roles[index]) plan.add(index, layer).role = role;
+      for (const Role role : roles[index]) {
+        if (!is_passed_over(layers, model, role, layer)) plan.add(index, layer).role = role;
+      }
     }
   }
 }

@@ -52,9 +52,23 @@ std::vector<std::vector<Role>> select_matrices(std::span<const Model> models,
                                                std::span<const Role> wanted, RowSink& notes,
                                                bool of_experts = false);
 
-/// An item for each of a model's roles in each chosen layer, layer by layer.
+/// The chosen layers that attend; a note names those that do not. Throws Error(usage) where none
+/// does.
+std::vector<std::int64_t> attention_layers(const LayerSelection& layers, const Model& model,
+                                           RowSink* notes = nullptr);
+
+/// Whether nobody asked by number for a layer that has no matrix of that role by its kind.
+bool is_passed_over(const LayerSelection& layers, const Model& model, Role role,
+                    std::int64_t layer);
+
+/// Says which layers of each model have something else than attention, where one of its roles is
+/// the attention's and no layer was asked for by number.
+void note_other_mixers(std::span<const Model> models, std::span<const std::vector<Role>> roles,
+                       const LayerSelection& layers, RowSink& notes);
+
+/// An item for each of a model's roles in each chosen layer that has it, layer by layer.
 void add_layers(Plan& plan, std::span<const Model> models, std::span<const std::vector<Role>> roles,
-                const LayerSelection& layers);
+                const LayerSelection& layers, RowSink& notes);
 
 /// The names of roles as a list; null where there are none.
 Value roles_value(std::span<const Role> roles);

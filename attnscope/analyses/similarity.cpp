@@ -241,7 +241,7 @@ void run_similarity(std::span<const Model> models, const SimilarityRequest& requ
     layers = {{{request.head_matrix->layer, request.head_matrix->layer}}};
   }
   Plan plan = plan_of(request);
-  add_layers(plan, models, matrices, layers);
+  add_layers(plan, models, matrices, layers, sink);
   run_plan(plan, sources_of(models), similarity_head(request, wanted, plan), context, sink);
 }
 

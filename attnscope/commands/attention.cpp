@@ -2,6 +2,7 @@
 
 #include "attnscope/analyses/attention_map.h"
 #include "attnscope/analyses/kept_maps.h"
+#include "attnscope/analyses/selection.h"
 #include "attnscope/commands/open_models.h"
 #include "attnscope/commands/run_resources.h"
 #include "attnscope/commands/shared_parameters.h"
@@ -63,7 +64,7 @@ void run_saving_maps(const Arguments& arguments, const Session& session, const M
   const std::int64_t heads = model.dimensions().heads.heads;
   const std::vector<TokenIds>& sequences = request.sequences.front();
   KeptMapsRequest kept{.sequences = sequences,
-                       .layers = request.layers.resolve(model.dimensions().layers, model.name()),
+                       .layers = attention_layers(request.layers, model),
                        .mean = arguments.text("maps_of") == "mean"};
   const std::int64_t shown = kept.mean ? std::ssize(sequences) : 1;
   const std::int64_t layers = std::ssize(kept.layers), length = std::ssize(sequences.front());

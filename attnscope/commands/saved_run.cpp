@@ -31,12 +31,19 @@ PromptWatcher SavedRun::watcher() {
 void SavedRun::begin(const ForwardPass& pass) {
   const Dimensions& dimensions = pass.model().dimensions();
   const std::int64_t layers = dimensions.layers, width = dimensions.width;
-  const auto tokens = std::ssize(tokens_);
+  const std::vector<std::int64_t> attending = dimensions.attention_layers();
+  const auto tokens = std::ssize(tokens_), maps = std::ssize(attending);
   const bool same_width = pass.output_width() == width;
   std::vector<SavedTensor> tensors = {
-      {.name = "tokens", .type = SavedTensor::Type::int64, .shape = {tokens}},
-      {.name = "attentions", .shape = {layers, dimensions.heads.heads, tokens, tokens}},
-      {.name = "hidden_states", .shape = {layers + (same_width ? 1 : 0), tokens, width}}};
+      {.name = "tokens", .type = SavedTensor::Type::int64, .shape = {tokens}}};
+  if (maps < layers) {
+    tensors.push_back(
+        {.name = "attention_layers", .type = SavedTensor::Type::int64, .shape = {maps}});
+  }
+  tensors.push_back(
+      {.name = "attentions", .shape = {maps, dimensions.heads.heads, tokens, tokens}});
+  tensors.push_back(
+      {.name = "hidden_states", .shape = {layers + (same_width ? 1 : 0), tokens, width}});
   if (!same_width) {
     tensors.push_back({.name = "last_hidden_state", .shape = {tokens, pass.output_width()}});
   }
@@ -45,6 +52,7 @@ void SavedRun::begin(const ForwardPass& pass) {
   }
   file_.emplace(std::move(tensors), out_);
   file_->write(tokens_);
+  if (maps < layers) file_->write(attending);
 }
 
 void SavedRun::keep(MatrixView<const float> states) {

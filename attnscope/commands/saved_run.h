@@ -13,10 +13,11 @@ namespace attnscope {
 
 /// Writes, in this order: `tokens` (T), int64; `attentions` (L, H, T, T), `hidden_states`
 /// (L + 1, T, D) and `logits` (T, V), float32. Logits are left out where the model has none. Where
-/// the last hidden state has another width E than the others (OPT's projection), those are
-/// `hidden_states` (L, T, D), and it is `last_hidden_state` (T, E).
-/// Maps go to the file as they come. Hidden states wait until these are whole: in memory up to 64
-/// MB, and then in a temporary file.
+/// some layers do not attend, `attentions` are those of the A others, whose numbers come before
+/// them as `attention_layers` (A), int64. Where the last hidden state has another width E than the
+/// others (OPT's projection), those are `hidden_states` (L, T, D), and it is `last_hidden_state`
+/// (T, E). Maps go to the file as they come. Hidden states wait until these are whole: in memory up
+/// to 64 MB, and then in a temporary file.
 class SavedRun {
  public:
   /// Both must outlive it.

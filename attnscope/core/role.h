@@ -15,7 +15,8 @@ namespace attnscope {
 /// W_V. Of a mixture of experts, `gate`, `up` and `down` are one expert's; `router` gives each
 /// expert its score, and the shared matrices are those of the experts that every token passes.
 /// Multi-head latent attention stores other matrices in place of W_Q, W_K and W_V: from the stream
-/// down to narrow latents, and from these up to heads.
+/// down to narrow latents, and from these up to heads. An attention gate multiplies what heads give
+/// before W_O, after a sigmoid.
 enum class Role {
   query,
   key,
@@ -32,20 +33,23 @@ enum class Role {
   query_up,
   kv_down,  // to the latent of keys and values; then the rows of the key that all heads share
   kv_up,
+  attention_gate,
   qk,
   ov,
   kv
 };
 
-inline constexpr std::array<std::string_view, 18> kRoleNames = {
-    "q",         "k",           "v",   "o",   "gate", "up",   "down", "router", "shared_gate",
-    "shared_up", "shared_down", "q_a", "q_b", "kv_a", "kv_b", "qk",   "ov",     "kv"};
+inline constexpr std::array<std::string_view, 19> kRoleNames = {
+    "q",           "k",         "v",           "o",   "gate", "up",   "down", "router",
+    "shared_gate", "shared_up", "shared_down", "q_a", "q_b",  "kv_a", "kv_b", "attention_gate",
+    "qk",          "ov",        "kv"};
 
 /// In the order of Role.
 inline constexpr std::array kProjections = {
-    Role::query,       Role::key,        Role::value,    Role::output,      Role::gate,
-    Role::up,          Role::down,       Role::router,   Role::shared_gate, Role::shared_up,
-    Role::shared_down, Role::query_down, Role::query_up, Role::kv_down,     Role::kv_up};
+    Role::query,       Role::key,       Role::value,       Role::output,
+    Role::gate,        Role::up,        Role::down,        Role::router,
+    Role::shared_gate, Role::shared_up, Role::shared_down, Role::query_down,
+    Role::query_up,    Role::kv_down,   Role::kv_up,       Role::attention_gate};
 
 inline constexpr std::array kFactorsOfQk = {Role::query, Role::key};
 inline constexpr std::array kFactorsOfOv = {Role::output, Role::value};
@@ -127,6 +131,7 @@ struct HeadShape {
       case Role::qk: return head_dim;
       case Role::value:
       case Role::output:
+      case Role::attention_gate:
       case Role::ov: return value_dim;
       case Role::kv: return head_dim + value_dim;
       case Role::kv_up: return head_dim - shared_key_dim + value_dim;

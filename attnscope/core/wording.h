@@ -29,6 +29,9 @@ std::vector<std::string> list_parts(std::string_view list);
 /// "a", "a or b", "a, b or c".
 std::string join_alternatives(std::span<const std::string> words);
 
+/// "0-2, 4, 6-7" of ascending numbers.
+std::string runs_text(std::span<const std::int64_t> numbers);
+
 /// "12 MB", or in bytes below 1 MB.
 std::string memory_text(std::uint64_t bytes);
 

@@ -124,7 +124,8 @@ std::uint64_t run_bytes(const Dimensions& dimensions, std::int64_t sequences, st
   const double of_row = 4 * size(dimensions.width) + size(dimensions.mlp_width) +
                         size(heads.total_dim(Role::query)) + size(heads.total_dim(Role::key)) +
                         2 * size(heads.total_dim(Role::value) + heads.total_dim(Role::output)) +
-                        of_experts + size(latent_row_size(dimensions));
+                        of_experts + size(latent_row_size(dimensions)) +
+                        (dimensions.mixers == nullptr ? 0 : size(dimensions.mixers->row));
   const double maps = size(sequences) * size(heads.heads) * size(tokens) * size(tokens);
   const double bytes = sizeof(float) * (rows * of_row + maps);
   constexpr double kMax = 1e18;

@@ -6,6 +6,7 @@
 
 #include "attnscope/core/error.h"
 #include "attnscope/forward/layer_reader.h"
+#include "attnscope/forward/mixer_reader.h"
 #include "attnscope/forward/tensor_reader.h"
 #include "attnscope/tensor/decode.h"
 
@@ -171,7 +172,7 @@ std::uint64_t forward_weights_bytes(const Model& model) {
           static_cast<std::uint64_t>(weight.matrix.rows * weight.matrix.cols) * sizeof(float);
     }
   }
-  std::uint64_t total = 0;
+  std::uint64_t total = mixer_weights_bytes(model);
   for (const auto& [tensor, bytes] : bytes_of) total += bytes;
   return total;
 }

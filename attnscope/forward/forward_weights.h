@@ -76,12 +76,16 @@ struct LatentWeights {
   NormWeights kv_norm;
 };
 
+struct MixerWeights;  // mixer_weights.h
+
 struct LayerWeights {
   OptionalNorm attention_input, attention_output, attention_sum;
   OptionalNorm mlp_input, mlp_output, mlp_sum;
   OptionalNorm query_norm, key_norm, value_norm;
   SharedLinear qkv;  // rows of Q, of K, of V: (H d + G d + G d_v, D); null where there are latents
   std::optional<LatentWeights> latent;
+  std::shared_ptr<const MixerWeights> mixer;  // in place of all attention; null: the layer attends
+  SharedLinear attention_gate;                // null: none
   SharedLinear output, gate, up, down;
   std::optional<ExpertWeights> experts;  // in place of gate, up and down
   std::optional<ValueEmbedding> value_embedding;

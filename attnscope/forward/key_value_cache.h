@@ -1,7 +1,9 @@
-// What a run leaves of a text for the tokens that follow it: keys and values of every layer.
+// What a run leaves of a text for the tokens that follow it: keys and values of every layer that
+// attends, and the states of the others.
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "attnscope/model/spec.h"
@@ -24,18 +26,25 @@ class KeyValueCache {
   const TokenIds& tokens() const { return tokens_; }
   std::int64_t room() const { return room_; }
 
-  /// Forgets all tokens but the first `count`, after which others may then follow.
-  void keep(std::int64_t count) { tokens_.resize(static_cast<std::size_t>(count)); }
+  /// Forgets all tokens but the first `count`, after which others may then follow. States cannot go
+  /// back: a cache that has some then forgets all tokens.
+  void keep(std::int64_t count);
 
   // For ForwardPass:
   KeysAndValues& head(std::int64_t layer, std::int64_t kv_head);
-  /// Tokens of which every head holds keys and values.
-  void add(const TokenIds& tokens) { tokens_.insert(tokens_.end(), tokens.begin(), tokens.end()); }
+  /// What a layer that does not attend has left of the tokens; empty where there are none.
+  std::span<const float> state(std::int64_t layer) const;
+  /// Where it puts what it leaves of these and of those that add() will be told of.
+  std::span<float> next_state(std::int64_t layer);
+  /// Tokens of which every head holds keys and values, and every next state what they left.
+  void add(const TokenIds& tokens);
 
  private:
   TokenIds tokens_;
-  std::int64_t room_, kv_heads_;
-  std::vector<KeysAndValues> heads_;  // of layer 0, of layer 1, …
+  std::int64_t room_, kv_heads_, state_size_ = 0;
+  std::vector<std::int64_t> place_;   // of each layer among those that attend, or among the others
+  std::vector<KeysAndValues> heads_;  // of the first layer that attends, of the second, …
+  std::vector<float> states_, next_states_;  // likewise of the layers that do not
 };
 
 /// Whether a text of `tokens` tokens may be run from a cache of its first `past`. Not where the run

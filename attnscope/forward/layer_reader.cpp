@@ -146,21 +146,16 @@ std::vector<float> LayerReader::choice_bias(std::int64_t layer, const ExpertSpec
   return values(tensor);
 }
 
-LayerWeights LayerReader::read(std::int64_t layer) {
+void LayerReader::read_mixing(std::int64_t layer, LayerWeights& out) {
   const LayerSpec& spec = spec_.layers[static_cast<std::size_t>(layer)];
-  const auto own = [&](const std::optional<NormSpec>& of) {
-    return norm(of, layer, spec_.dimensions.width);
-  };
-  LayerWeights out{
-      .attention_input = own(spec.attention_input),
-      .attention_output = own(spec.attention_output),
-      .attention_sum = own(spec.attention_sum),
-      .mlp_input = own(spec.mlp_input),
-      .mlp_output = own(spec.mlp_output),
-      .mlp_sum = own(spec.mlp_sum),
-      .query_norm = head_norm(layer, Role::query),
-      .key_norm = head_norm(layer, Role::key),
-      .value_norm = norm(spec.attention.value_norm, layer, spec_.dimensions.heads.value_dim)};
+  if (spec.mixer) {
+    out.mixer = mixers_.read(layer, *spec.mixer);
+    out.output = out.mixer->output;
+    return;
+  }
+  out.query_norm = head_norm(layer, Role::query);
+  out.key_norm = head_norm(layer, Role::key);
+  out.value_norm = norm(spec.attention.value_norm, layer, spec_.dimensions.heads.value_dim);
   if (spec.attention.latent) {
     out.latent = read_latent_weights(layer, *spec.attention.latent);
   } else {
@@ -168,7 +163,24 @@ LayerWeights LayerReader::read(std::int64_t layer) {
     out.qkv = projections(layer, kQkv);
   }
   const auto one = [&](Role role) { return projections(layer, std::span(&role, 1)); };
+  if (model_.describes(Role::attention_gate)) out.attention_gate = one(Role::attention_gate);
   out.output = one(Role::output);
+  score_biases_.read(layer, out);
+}
+
+LayerWeights LayerReader::read(std::int64_t layer) {
+  const LayerSpec& spec = spec_.layers[static_cast<std::size_t>(layer)];
+  const auto own = [&](const std::optional<NormSpec>& of) {
+    return norm(of, layer, spec_.dimensions.width);
+  };
+  LayerWeights out{.attention_input = own(spec.attention_input),
+                   .attention_output = own(spec.attention_output),
+                   .attention_sum = own(spec.attention_sum),
+                   .mlp_input = own(spec.mlp_input),
+                   .mlp_output = own(spec.mlp_output),
+                   .mlp_sum = own(spec.mlp_sum)};
+  read_mixing(layer, out);
+  const auto one = [&](Role role) { return projections(layer, std::span(&role, 1)); };
   if (spec.experts) {
     out.experts = read_experts_of(layer, *spec.experts);
   } else if (spec_.architecture.has_mlp) {
@@ -193,7 +205,6 @@ LayerWeights LayerReader::read(std::int64_t layer) {
                            .of_stream = scalar(spec.input->of_stream),
                            .of_embedding = scalar(spec.input->of_embedding)};
   }
-  score_biases_.read(layer, out);
   if (spec.convolution) out.convolution = read_convolution(*spec.convolution, layer);
   return out;
 }

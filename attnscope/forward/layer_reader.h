@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "attnscope/forward/mixer_reader.h"
 #include "attnscope/forward/score_bias_weights.h"
 #include "attnscope/forward/tensor_reader.h"
 
@@ -19,6 +20,7 @@ class LayerReader : TensorReader {
   LayerReader(const Model& model, bool copy_weights, std::int64_t tokens, const Compute& compute)
       : TensorReader(model, copy_weights, compute),
         score_biases_(model, copy_weights, compute),
+        mixers_(model, copy_weights, compute),
         tokens_(tokens) {}
 
   /// Layers are read in order: one that shares weights with an earlier one gets the same. Throws as
@@ -35,6 +37,8 @@ class LayerReader : TensorReader {
   OptionalNorm head_norm(std::int64_t layer, Role role) const;
   /// Their own matrices are only located: each must be there.
   ExpertWeights read_experts_of(std::int64_t layer, const ExpertSpec& spec);
+  /// What the attention has, or what stands in its place.
+  void read_mixing(std::int64_t layer, LayerWeights& out);
   LatentWeights read_latent_weights(std::int64_t layer, const LatentSpec& spec);
   std::string name_in(std::int64_t layer, const std::string& pattern) const;
   /// Of any shape with as many values as there are experts: Ernie's is (1, E).
@@ -42,6 +46,7 @@ class LayerReader : TensorReader {
   ConvolutionWeights read_convolution(const ConvolutionSpec& spec, std::int64_t layer) const;
 
   ScoreBiasReader score_biases_;
+  MixerReader mixers_;
   std::int64_t tokens_;
   std::map<std::pair<std::vector<const CheckpointTensor*>, Role>, SharedLinear> shared_;
 };

@@ -69,6 +69,7 @@ LayerRun::LayerRun(const ModelSpec& spec, const ForwardWeights& weights,
       compute_(compute),
       caches_(caches),
       experts_(spec, observer, compute),
+      mixers_(rows, compute, caches),
       biases_(spec, weights, rows, compute) {
   bool mixes = false;
   for (const LayerWeights& layer : weights.layers) {
@@ -108,6 +109,29 @@ void LayerRun::add_to_stream(const Matrix<float>& change, double factor) {
   mix(states_, 1, change, static_cast<float>(factor));
 }
 
+void LayerRun::mix_tokens(std::int64_t number, MatrixView<const float> input) {
+  const LayerWeights& weights = weights_.layers[static_cast<std::size_t>(number)];
+  if (weights.mixer != nullptr) {
+    const std::int64_t columns = weights.output->weights.inputs();
+    mixers_.run(number, *weights.mixer, input, sized(context_, rows_.total, columns));
+    return;
+  }
+  const HeadShape& heads = spec_.dimensions.heads;
+  const MatrixView<float> qkv = sized(
+      qkv_, rows_.total,
+      heads.total_dim(Role::query) + heads.total_dim(Role::key) + heads.total_dim(Role::value));
+  if (weights.latent) {
+    latents_.run(*weights.latent, spec_.dimensions, input, qkv, compute_);
+  } else {
+    apply(*weights.qkv, input, {}, qkv, compute_);
+  }
+  attend_all(number);
+  if (weights.attention_gate == nullptr) return;
+  const MatrixView<float> context = context_.view();
+  apply(*weights.attention_gate, input, {.activation = Activation::sigmoid, .multiply = context},
+        context, compute_);
+}
+
 void LayerRun::layer(std::int64_t number, bool maps_only) {
   const LayerSpec& spec = spec_.layers[static_cast<std::size_t>(number)];
   const LayerWeights& weights = weights_.layers[static_cast<std::size_t>(number)];
@@ -125,16 +149,7 @@ void LayerRun::layer(std::int64_t number, bool maps_only) {
 
   enter(number);
   const MatrixView<const float> input = norm_into(weights.attention_input, normed_);
-  const HeadShape& heads = spec_.dimensions.heads;
-  const MatrixView<float> qkv = sized(
-      qkv_, rows_.total,
-      heads.total_dim(Role::query) + heads.total_dim(Role::key) + heads.total_dim(Role::value));
-  if (weights.latent) {
-    latents_.run(*weights.latent, spec_.dimensions, input, qkv, compute_);
-  } else {
-    apply(*weights.qkv, input, {}, qkv, compute_);
-  }
-  attend_all(number);
+  mix_tokens(number, input);
   if (maps_only) return;
 
   // In the parallel form the MLP reads the stream as it was before the attention.

@@ -13,6 +13,7 @@
 #include "attnscope/forward/experts.h"
 #include "attnscope/forward/forward_pass.h"
 #include "attnscope/forward/latent_attention.h"
+#include "attnscope/forward/mixer_run.h"
 #include "attnscope/forward/score_bias.h"
 #include "attnscope/numerics/inference/attention.h"
 #include "attnscope/numerics/inference/linear.h"
@@ -71,6 +72,8 @@ class LayerRun {
   void norm_all_heads(std::int64_t number);
   void finish_keys_and_values(std::int64_t number, const Positions& tables);
   void attend_all(std::int64_t number);
+  /// From a layer's normed input to context_, which its output projection reads.
+  void mix_tokens(std::int64_t number, MatrixView<const float> input);
   void mlp(std::int64_t number, MatrixView<const float> input, MatrixView<float> out, bool add);
   void add_convolution(const ConvolutionWeights& convolution);
   void add_to_stream(const Matrix<float>& change, double factor);
@@ -87,6 +90,7 @@ class LayerRun {
   ExpertRun experts_;
   Matrix<float> normed_, change_, qkv_, context_, wide_;
   LatentAttention latents_;
+  MixerRun mixers_;
   Matrix<float> embedding_;                        // what entered layer 0, where layers ask for it
   std::map<std::int64_t, Matrix<float>> skipped_;  // outputs of layers that later ones take up
   std::vector<Matrix<float>> maps_;                // of one layer

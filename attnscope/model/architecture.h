@@ -20,8 +20,8 @@ namespace attnscope {
 /// Linear keeps (out, in) and computes y = W x; Conv1D keeps (in, out) and computes y = x W.
 enum class Storage { out_by_in, in_by_out };
 
-/// In place of a number of groups: one for each kv head, or for each row of a part.
-inline constexpr std::int64_t kPerKvHead = 0, kPerRow = -1;
+/// In place of a number of groups: one for each kv head, for each row of a part, or for each head.
+inline constexpr std::int64_t kPerKvHead = 0, kPerRow = -1, kPerHead = -2;
 
 /// Where one projection is stored. Tensor names are patterns without the model's optional prefix:
 /// `{layer}` stands for the layer's number, `{group}` and `{inner}` for ALBERT's shared groups.
@@ -50,7 +50,8 @@ struct BiasRule {
   ConfigFlag needed = {"", true};
 };
 
-struct MoeRule;  // expert_rule.h
+struct MoeRule;    // expert_rule.h
+struct MixerRule;  // mixer_rule.h
 
 struct Architecture {
   std::string name;
@@ -81,7 +82,8 @@ struct Architecture {
   ConfigFlag parallel = {"", false};  // attention and MLP read the same stream
   HeadRule head = {};
   std::optional<DaisyRule> daisy = {};
-  std::shared_ptr<const MoeRule> experts = {};  // null: every layer has a dense MLP
+  std::shared_ptr<const MoeRule> experts = {};   // null: every layer has a dense MLP
+  std::shared_ptr<const MixerRule> mixers = {};  // null: every layer attends
   std::optional<ConvolutionRule> convolution = {};
   std::vector<TensorRule> others = {};  // under the prefix
   /// A tensor (full name, `*` matches any text) that exists only if the model has an output head,
@@ -89,9 +91,10 @@ struct Architecture {
   std::string head_marker = "";
   /// Tensors (full names) that repeat another one if a file holds both: {copy, original}.
   std::vector<std::pair<std::string, std::string>> repeated = {};
-  bool tied_by_default = true;     // if config.json has no tie_word_embeddings
-  ConfigFlag causal = {"", true};  // decoders keep a KV cache, encoders do not
-  ConfigKey padding_token = {};    // its id
+  bool tied_by_default = true;      // if config.json has no tie_word_embeddings
+  std::string other_tied_key = {};  // which counts where the file has it
+  ConfigFlag causal = {"", true};   // decoders keep a KV cache, encoders do not
+  ConfigKey padding_token = {};     // its id
   BothWays both_ways = {};
   /// Families whose files differ in more than numbers: the first of these whose conditions all hold
   /// is used in place of this.

@@ -11,6 +11,7 @@
 #include "attnscope/model/known_architectures.h"
 #include "attnscope/model/latent_config.h"
 #include "attnscope/model/layer_config.h"
+#include "attnscope/model/mixer_config.h"
 #include "attnscope/model/spec.h"
 
 namespace attnscope {
@@ -133,17 +134,36 @@ std::int64_t default_head_dim(std::int64_t width, std::int64_t heads, const Conf
   return width / heads;
 }
 
+std::int64_t adjusted(std::int64_t width, const AdjustedWidth& rule, const ConfigReader& config) {
+  if (!config.flag(rule.enabled)) return width;
+  width = static_cast<std::int64_t>(static_cast<double>(2 * width) / 3);
+  const auto factor = config.positive(rule.factor);
+  if (!factor) return width;
+  const std::int64_t multiple = config.required(rule.multiple);
+  const double times = *factor * static_cast<double>(width);
+  if (!(times < static_cast<double>(kMaxSize))) {
+    config.refuse("'" + rule.factor.name + "' makes an MLP that is over the limit of " +
+                  std::to_string(kMaxSize));
+  }
+  width = static_cast<std::int64_t>(times);
+  return (width + multiple - 1) / multiple * multiple;
+}
+
 Dimensions read_dimensions(const ConfigReader& config, const Architecture& architecture) {
   const ConfigKeys& keys = architecture.keys;
   Dimensions out;
   out.width = config.required(keys.width);
   out.layers_per_group = config.required(keys.layers_per_group);
   if (!keys.layer_groups.name.empty()) out.layer_groups = config.required(keys.layer_groups);
-  out.layers = config.required(keys.layers) * out.layers_per_group;
+  std::optional<std::int64_t> listed;
+  if (architecture.mixers != nullptr) listed = listed_layer_count(*architecture.mixers, config);
+  out.layers = (listed ? *listed : config.required(keys.layers)) * out.layers_per_group;
+  if (architecture.mixers != nullptr) out.attention_streams = architecture.mixers->streams;
 
   HeadShape& heads = out.heads;
   heads.heads = config.required(keys.heads);
-  out.mlp_width = config.number(keys.mlp_width).value_or(4 * out.width);
+  out.mlp_width =
+      adjusted(config.number(keys.mlp_width).value_or(4 * out.width), keys.mlp_adjusted, config);
   out.vocabulary = config.number(keys.vocabulary);
   out.context = config.number(keys.context);
   for (const std::string& key : keys.contexts) {
@@ -157,7 +177,9 @@ Dimensions read_dimensions(const ConfigReader& config, const Architecture& archi
   heads.kv_heads =
       config.flag(keys.one_kv_head) ? 1 : config.number(keys.kv_heads).value_or(heads.heads);
   const auto head_dim = config.number(keys.head_dim);
-  heads.head_dim = head_dim ? *head_dim : default_head_dim(out.width, heads.heads, config);
+  heads.head_dim = head_dim
+                       ? *head_dim
+                       : default_head_dim(out.attention_streams * out.width, heads.heads, config);
   heads.value_dim = heads.head_dim;
   return out;
 }
@@ -224,11 +246,14 @@ ModelSpec parse_config(std::string_view text, std::string_view where) {
                  .text = std::string(text)};
   check_dimensions(spec.dimensions, where);
   keep_latent_weights(spec);
+  read_mixers(spec, reader);
   read_expert_dimensions(spec, reader);
   resolve_layers(spec, reader);
-  for (const json* level : {&config, &language}) {
-    const auto tied = level->find("tie_word_embeddings");
-    if (tied != level->end() && tied->is_boolean()) spec.tied = tied->get<bool>();
+  for (const std::string& key : {std::string("tie_word_embeddings"), architecture.other_tied_key}) {
+    for (const json* level : {&config, &language}) {
+      const auto tied = level->find(key);
+      if (tied != level->end() && tied->is_boolean()) spec.tied = tied->get<bool>();
+    }
   }
   return spec;
 }

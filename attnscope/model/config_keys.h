@@ -28,6 +28,14 @@ struct ConfigFlag {
   bool fallback = false;
 };
 
+/// LFM2's MLPs: two thirds of the width that the file says, times a factor, and of that the next
+/// multiple. Where the factor is null, only two thirds.
+struct AdjustedWidth {
+  ConfigFlag enabled = {"", false};
+  ConfigNumber factor = {};
+  ConfigKey multiple = {};
+};
+
 struct ConfigKeys {
   ConfigKey layers;
   ConfigKey layer_groups = {"", 1};      // groups that share weights (ALBERT); no name: not grouped
@@ -38,6 +46,7 @@ struct ConfigKeys {
   ConfigKey head_dim = {};               // no name or no value: width / heads
   ConfigKey width;
   ConfigKey mlp_width;  // no value: 4 * width
+  AdjustedWidth mlp_adjusted = {};
   ConfigKey vocabulary = {"vocab_size"};
   ConfigKey context = {"max_position_embeddings"};
   std::vector<std::string> contexts = {};  // without `context`, the largest of these

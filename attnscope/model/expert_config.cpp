@@ -75,13 +75,14 @@ std::vector<bool> read_expert_layers(const ExpertLayersRule& rule, const ConfigR
   if (config.find(rule.types) != nullptr) return typed_layers(config, rule.types, count);
   if (config.find(rule.listed) != nullptr) return layers_in(config, rule.listed, count);
   const std::int64_t every = config.number(rule.every).value_or(1);
+  const std::int64_t offset = config.number(rule.offset, /*least=*/0).value_or(every - 1);
   const std::int64_t first = config.number(rule.first, /*least=*/0).value_or(0);
   std::int64_t last = config.number(rule.last, /*least=*/-1).value_or(-1);
   if (last == -1) last = layers - 1;
   const std::vector<bool> dense = layers_in(config, rule.dense, count);
   std::vector<bool> sparse;
   for (std::int64_t layer = 0; layer < layers; ++layer) {
-    sparse.push_back((layer + 1) % every == 0 && layer >= first && layer <= last &&
+    sparse.push_back(layer % every == offset && layer >= first && layer <= last &&
                      !dense[static_cast<std::size_t>(layer)]);
   }
   return sparse;
@@ -120,7 +121,7 @@ void read_expert_dimensions(ModelSpec& spec, const ConfigReader& config) {
     config.refuse(std::to_string(*experts.value) + " experts are over the limit of " +
                   std::to_string(kMaxExperts));
   }
-  if (*experts.value == 0) return;
+  if (*experts.value <= rule.dense_up_to) return;
   std::vector<bool> sparse = read_expert_layers(rule.layers, config, dimensions.layers);
   const auto has = [&](bool value) {
     return std::find(sparse.begin(), sparse.end(), value) != sparse.end();

@@ -27,7 +27,8 @@ enum class GroupScore { best, sum_of_two_best };
 
 /// Which layers have experts: those for which all of this holds. The others have a dense MLP.
 struct ExpertLayersRule {
-  ConfigKey every = {"", 1};  // layer + 1 is a multiple of this
+  ConfigKey every = {"", 1};  // layer % this is the next number; none: layer + 1 is a multiple
+  ConfigKey offset = {};
   ConfigKey first = {"", 0};  // from this layer on
   ConfigKey last = {};        // to this layer; none or -1: to the end
   std::string dense = {};     // a key that lists layers without experts
@@ -51,6 +52,7 @@ struct MoeRule {
   /// E, by the first of these keys that the file has. 0: no layer has experts.
   std::vector<std::string> experts;
   std::optional<std::int64_t> default_experts = {};
+  std::int64_t dense_up_to = 0;     // so few experts are a dense MLP (Jamba: 1)
   std::vector<std::string> chosen;  // k, likewise
   std::optional<std::int64_t> default_chosen = {};
   ConfigKey width;  // F of one expert

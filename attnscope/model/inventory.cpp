@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "attnscope/core/text.h"
 #include "attnscope/model/expert_facts.h"
 #include "attnscope/model/tensor_roles.h"
 
@@ -58,6 +59,19 @@ std::string main_dtype(const Checkpoint& checkpoint) {
       std::max_element(bytes_of.begin(), bytes_of.end(),
                        [](const auto& a, const auto& b) { return a.second < b.second; });
   return most == bytes_of.end() ? "" : std::string(most->first);
+}
+
+void add_mixers(const Dimensions& dimensions, ModelFacts& facts) {
+  if (dimensions.mixers == nullptr) return;
+  std::vector<std::string> names;
+  for (const LayerMixer& layer : dimensions.mixers->layers) {
+    if (layer.name.empty() || std::find(names.begin(), names.end(), layer.name) != names.end()) {
+      continue;
+    }
+    names.push_back(layer.name);
+  }
+  facts.attention_layers = dimensions.attention_layers();
+  facts.mixer = join(names, ", ");
 }
 
 /// The pairs under these names that the files hold as two tensors of one dtype and shape.
@@ -197,6 +211,7 @@ Inventory take_inventory(const Model& model, std::span<const TensorPair> copies)
     latent.kv_cache_bytes_of_heads = kv_cache_bytes_per_token(full);
   }
   facts.tied_embedding = is_tied(model, repeated);
+  add_mixers(dimensions, facts);
   if (dimensions.experts > 0) facts.experts = expert_facts(model, facts.parameters, of_experts);
   facts.shared_weights = shared_weights(model);
   return inventory;

@@ -42,8 +42,10 @@ struct ModelFacts {
   bool causal = true;                                    // no token sees one after it
   bool rotary = false;                                   // positions turn queries and keys
   std::optional<ExpertFacts> experts;
-  std::optional<LatentFacts> latent;          // none: W_Q, W_K and W_V are stored
-  std::vector<SharedWeights> shared_weights;  // empty: each layer has its own
+  std::vector<std::int64_t> attention_layers;  // where some do not attend; empty: all do
+  std::string mixer;                           // what stands in their place, or beside attention
+  std::optional<LatentFacts> latent;           // none: W_Q, W_K and W_V are stored
+  std::vector<SharedWeights> shared_weights;   // empty: each layer has its own
 };
 
 struct TensorFacts {

@@ -26,6 +26,7 @@ Architecture ernie4_5_moe();
 Architecture esm();
 Architecture exaone4();
 Architecture falcon();
+Architecture falcon_h1();
 Architecture gemma();
 Architecture gemma2();
 Architecture gemma3();
@@ -41,10 +42,14 @@ Architecture gpt_oss();
 Architecture gptj();
 Architecture granite();
 Architecture granitemoe();
+Architecture granitemoehybrid();
 Architecture granitemoeshared();
 Architecture helium();
 Architecture hunyuan_v1_dense();
 Architecture hunyuan_v1_moe();
+Architecture jamba();
+Architecture kimi_linear();
+Architecture lfm2();
 Architecture llama();
 Architecture minicpm3();
 Architecture minimax_m2();
@@ -55,6 +60,7 @@ Architecture modernbert();
 Architecture mpnet();
 Architecture mpt();
 Architecture nemotron();
+Architecture nemotron_h();
 Architecture nomic_bert();
 Architecture olmo();
 Architecture olmo2();
@@ -68,7 +74,10 @@ Architecture qwen2();
 Architecture qwen2_moe();
 Architecture qwen2_vl();
 Architecture qwen3();
+Architecture qwen3_5();
+Architecture qwen3_5_moe();
 Architecture qwen3_moe();
+Architecture qwen3_next();
 Architecture qwen3_vl();
 Architecture roberta();
 Architecture seed_oss();
@@ -76,6 +85,7 @@ Architecture smollm3();
 Architecture stablelm();
 Architecture starcoder2();
 Architecture xlm_roberta();
+Architecture zamba2();
 
 const std::vector<Architecture>& known_architectures() {
   static const std::vector<Architecture> all = {
@@ -100,6 +110,7 @@ const std::vector<Architecture>& known_architectures() {
       esm(),
       exaone4(),
       falcon(),
+      falcon_h1(),
       gemma(),
       gemma2(),
       gemma3(),
@@ -115,10 +126,14 @@ const std::vector<Architecture>& known_architectures() {
       gptj(),
       granite(),
       granitemoe(),
+      granitemoehybrid(),
       granitemoeshared(),
       helium(),
       hunyuan_v1_dense(),
       hunyuan_v1_moe(),
+      jamba(),
+      kimi_linear(),
+      lfm2(),
       llama(),
       minicpm3(),
       minimax_m2(),
@@ -129,6 +144,7 @@ const std::vector<Architecture>& known_architectures() {
       mpnet(),
       mpt(),
       nemotron(),
+      nemotron_h(),
       nomic_bert(),
       olmo(),
       olmo2(),
@@ -142,7 +158,10 @@ const std::vector<Architecture>& known_architectures() {
       qwen2_moe(),
       qwen2_vl(),
       qwen3(),
+      qwen3_5(),
+      qwen3_5_moe(),
       qwen3_moe(),
+      qwen3_next(),
       qwen3_vl(),
       roberta(),
       seed_oss(),
@@ -150,6 +169,7 @@ const std::vector<Architecture>& known_architectures() {
       stablelm(),
       starcoder2(),
       xlm_roberta(),
+      zamba2(),
   };
   return all;
 }

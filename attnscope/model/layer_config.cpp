@@ -10,6 +10,7 @@
 #include "attnscope/core/wording.h"
 #include "attnscope/model/expert_config.h"
 #include "attnscope/model/latent_config.h"
+#include "attnscope/model/mixer_config.h"
 #include "attnscope/model/score_config.h"
 
 namespace attnscope {
@@ -223,7 +224,8 @@ void resolve_layers(ModelSpec& spec, const ConfigReader& config) {
   const Architecture& architecture = spec.architecture;
   spec.causal = reads_one_way(architecture, config);
   if (!architecture.norm) {
-    spec.not_run = "does not describe the forward pass";
+    spec.not_run = unknown_mixer(spec);
+    if (spec.not_run.empty()) spec.not_run = "does not describe the forward pass";
     return;
   }
   const std::int64_t layers = spec.dimensions.layers;
@@ -245,6 +247,8 @@ void resolve_layers(ModelSpec& spec, const ConfigReader& config) {
   spec.not_run = set_activation(common.activation, activation);
   if (spec.not_run.empty()) spec.not_run = unknown_mask(architecture, config);
   if (spec.not_run.empty()) spec.not_run = unknown_positions(architecture, config);
+  if (spec.not_run.empty()) spec.not_run = unknown_mixer(spec);
+  const std::optional<MixerSpec> mixer = mixer_spec(spec, config, common.activation);
   spec.selected_keys = config.number(architecture.selected_keys);
   common.attention.soft_cap = config.positive(architecture.scores.soft_cap);
   common.attention.temperature = temperature_of(architecture.scores.temperature, config);
@@ -262,6 +266,7 @@ void resolve_layers(ModelSpec& spec, const ConfigReader& config) {
     own.attention.mask = masks[at];
     own.attention.rope = ropes[at];
     if (spec.has_experts(layer)) own.experts = experts;
+    if (!spec.dimensions.attends(layer)) own.mixer = mixer;
     const std::string unknown =
         set_score_biases(own.attention, architecture, config, spec.dimensions);
     if (spec.not_run.empty()) spec.not_run = unknown;

@@ -10,6 +10,7 @@
 #include "attnscope/core/activation.h"
 #include "attnscope/model/architecture.h"
 #include "attnscope/model/expert_spec.h"
+#include "attnscope/model/mixer_spec.h"
 #include "attnscope/model/rope.h"
 
 namespace attnscope {
@@ -125,6 +126,7 @@ struct LayerSpec {
   double branch_factor = 1;           // of what attention and MLP add to the stream
   bool norms_replace_stream = false;  // attention and MLP are added to their normed inputs
   AttentionSpec attention;
+  std::optional<MixerSpec> mixer;              // in place of the attention; none: the layer attends
   Activation activation = Activation::linear;  // of the MLP, which is gated if there is a `gate`
   std::vector<Role> biased;                    // projections that must have a bias
   std::optional<ExpertSpec> experts;           // none: the MLP is dense

@@ -15,6 +15,7 @@ std::size_t slot(Role role) { return static_cast<std::size_t>(role); }
 
 /// Why a layer of the model lacks a role that its architecture has; empty where it has it.
 std::string why_not_in_layer(const ModelSpec& spec, Role role, std::int64_t layer) {
+  if (std::string why = why_not_mixed(spec.dimensions, role, layer); !why.empty()) return why;
   const std::string number = "layer " + std::to_string(layer);
   if (is_of_mlp(role) && spec.has_experts(layer)) return number + " has experts instead";
   if (!is_beside_experts(role)) return "";
@@ -117,12 +118,17 @@ std::vector<Role> Model::parts_of(Role role) const {
 bool Model::is_stored(Role role) const { return parts_of(role) == std::vector{role}; }
 
 bool Model::has(Role role, std::int64_t layer) const {
+  if (!has_circuits() && is_product(role)) return false;
   const std::vector<Role> parts = parts_of(role);
   return std::all_of(parts.begin(), parts.end(),
                      [&](Role part) { return weight(layer, part).tensor != nullptr; });
 }
 
+/// Circuits map the stream to itself: not where attention reads more than the stream.
+bool Model::has_circuits() const { return dimensions().attention_streams == 1; }
+
 bool Model::describes(Role role) const {
+  if (!has_circuits() && is_product(role)) return false;
   const auto& rules = spec_.architecture.weights;
   const std::vector<Role> parts = parts_of(role);
   return std::all_of(parts.begin(), parts.end(), [&](Role part) {

@@ -112,6 +112,7 @@ class Model {
   bool norms_queries() const;
 
  private:
+  bool has_circuits() const;
   void choose_prefix();
   ErrorParts wrong_shape(const CheckpointTensor& tensor, const Shape& expected,
                          std::optional<std::int64_t> layer = std::nullopt) const;

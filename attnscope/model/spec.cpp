@@ -18,7 +18,26 @@ std::int64_t kv_cache_bytes_per_token(const Dimensions& dimensions) {
   const std::int64_t of_layer = dimensions.latent
                                     ? dimensions.latent->key_value + heads.shared_key_dim
                                     : heads.kv_heads * (heads.head_dim + heads.value_dim);
-  return kElementBytes * dimensions.layers * of_layer;
+  return kElementBytes * std::ssize(dimensions.attention_layers()) * of_layer;
+}
+
+std::vector<std::int64_t> Dimensions::attention_layers() const {
+  std::vector<std::int64_t> all;
+  for (std::int64_t layer = 0; layer < layers; ++layer) {
+    if (attends(layer)) all.push_back(layer);
+  }
+  return all;
+}
+
+std::string why_not_mixed(const Dimensions& dimensions, Role role, std::int64_t layer) {
+  if (dimensions.mixers == nullptr) return "";
+  const LayerMixer& own = dimensions.mixers->layers[static_cast<std::size_t>(layer)];
+  const std::string has = "layer " + std::to_string(layer) + " has ";
+  if (is_attention(role)) {
+    return own.attends ? "" : has + own.name + " in place of attention";
+  }
+  if (own.after != AfterMixer::nothing) return "";
+  return has + (own.attends ? "attention" : own.name) + " alone";
 }
 
 std::pair<std::int64_t, std::int64_t> canonical_shape(const Dimensions& dimensions, Role role) {
@@ -26,14 +45,16 @@ std::pair<std::int64_t, std::int64_t> canonical_shape(const Dimensions& dimensio
   const LatentRanks ranks = dimensions.latent.value_or(LatentRanks{});
   const std::int64_t of_heads = dimensions.heads.total_dim(role);
   const std::int64_t shared = dimensions.heads.shared_key_dim;  // once, not in every head
+  const std::int64_t inputs = dimensions.attention_streams * width;
   switch (role) {
     case Role::key:
-    case Role::kv: return {of_heads - dimensions.heads.kv_heads * shared + shared, width};
+    case Role::kv: return {of_heads - dimensions.heads.kv_heads * shared + shared, inputs};
     case Role::query:
-    case Role::value: return {of_heads, width};
-    case Role::query_down: return {ranks.query, width};
+    case Role::attention_gate:
+    case Role::value: return {of_heads, inputs};
+    case Role::query_down: return {ranks.query, inputs};
     case Role::query_up: return {of_heads, ranks.query};
-    case Role::kv_down: return {ranks.key_value + shared, width};
+    case Role::kv_down: return {ranks.key_value + shared, inputs};
     case Role::kv_up: return {of_heads, ranks.key_value};
     case Role::output: return {width, of_heads};
     case Role::gate:
@@ -56,6 +77,10 @@ Dimensions of_expert(const Dimensions& dimensions) {
 }
 
 LayerNumbers layer_numbers(const Dimensions& dimensions, std::int64_t layer) {
+  if (dimensions.mixers != nullptr) {
+    return {.layer = layer,
+            .group = dimensions.mixers->layers[static_cast<std::size_t>(layer)].weights_of};
+  }
   if (dimensions.layer_groups == 0) return {.layer = layer};
   // Source: AlbertTransformer.forward: each pass runs all inner layers of its group.
   const auto pass = static_cast<double>(layer / dimensions.layers_per_group);

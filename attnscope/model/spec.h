@@ -12,6 +12,7 @@
 #include "attnscope/core/role.h"
 #include "attnscope/model/architecture.h"
 #include "attnscope/model/layer_spec.h"
+#include "attnscope/model/mixer_spec.h"
 #include "attnscope/model/name_pattern.h"
 
 namespace attnscope {
@@ -35,10 +36,22 @@ struct Dimensions {
   std::optional<std::int64_t> vocabulary;
   std::optional<std::int64_t> context;  // tokens
   std::optional<LatentRanks> latent;    // none: W_Q, W_K and W_V are stored
+  std::int64_t attention_streams = 1;   // so many of width D, side by side, are attention's input
+  std::shared_ptr<const MixerSizes> mixers;  // null: every layer attends, and has nothing beside
+
+  bool attends(std::int64_t layer) const {
+    return mixers == nullptr || mixers->layers[static_cast<std::size_t>(layer)].attends;
+  }
+  /// Those that attend, ascending.
+  std::vector<std::int64_t> attention_layers() const;
 };
 
-/// What a decoder of this shape keeps of each token, at 16 bits: keys and values of every layer, or
-/// the latent that they are made of and the key that all heads share.
+/// Why a layer has no matrix of that role: it does not attend, or is one block alone. Empty where
+/// neither is so.
+std::string why_not_mixed(const Dimensions& dimensions, Role role, std::int64_t layer);
+
+/// What a decoder of this shape keeps of each token, at 16 bits: keys and values of every layer
+/// that attends, or the latent that they are made of and the key that all heads share.
 std::int64_t kv_cache_bytes_per_token(const Dimensions& dimensions);
 
 /// The quantization_config of a config.json.

@@ -5,6 +5,7 @@
 #include "attnscope/core/text.h"
 #include "attnscope/model/bias_names.h"
 #include "attnscope/model/expert_rule.h"
+#include "attnscope/model/mixer_rule.h"
 
 namespace attnscope {
 namespace {
@@ -127,6 +128,11 @@ std::vector<TensorRule> sites_of(const Architecture& architecture) {
   if (architecture.latent) {
     add("q_a.norm", architecture.latent->query_norm, ".*");
     add("kv_a.norm", architecture.latent->norm, ".*");
+  }
+  if (architecture.mixers != nullptr) {
+    const MixerRule& rule = *architecture.mixers;
+    if (rule.delta_net) add("mixer", rule.delta_net->place, ".*");
+    if (rule.short_convolution) add("mixer", rule.short_convolution->place, ".*");
   }
   if (architecture.daisy) {
     add("scalars", architecture.daisy->scalars);

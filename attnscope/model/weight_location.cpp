@@ -30,6 +30,7 @@ OutputSlice output_slice(const WeightRule& rule, const Dimensions& dimensions) {
   std::int64_t repeats = rule.groups;
   if (rule.groups == kPerKvHead) repeats = dimensions.heads.kv_heads;
   if (rule.groups == kPerRow) repeats = own;
+  if (rule.groups == kPerHead) repeats = dimensions.heads.heads;
   OutputSlice slice{.block = own / repeats};
   for (const Role part : rule.fused) {
     if (part == rule.role) slice.first = slice.block_step;

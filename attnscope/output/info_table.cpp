@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "attnscope/core/text.h"
+#include "attnscope/core/wording.h"
 #include "attnscope/output/legend.h"
 #include "attnscope/output/tables.h"
 #include "attnscope/output/terminal.h"
@@ -32,6 +33,10 @@ std::string fact_text(const Value& value) {
   if (const auto* number = value.get<std::int64_t>()) {
     return *number < 10'000 ? std::to_string(*number)
                             : grouped(*number) + " (" + scaled(static_cast<double>(*number)) + ")";
+  }
+  if (const auto* numbers = value.get<Array>()) {
+    const auto* whole = std::get_if<std::vector<std::int64_t>>(&numbers->data);
+    if (whole != nullptr) return runs_text(*whole);
   }
   return "-";
 }

@@ -45,6 +45,9 @@ Record facts_record(const ModelFacts& facts) {
           .add("active_parameters", experts.active_parameters);
     }
   }
+  if (!facts.mixer.empty()) {
+    record.add("attention_layers", facts.attention_layers).add("mixer", facts.mixer);
+  }
   if (facts.latent) {
     record.add("latent",
                Record{{"query_rank", facts.latent->query_rank},

@@ -4,6 +4,7 @@
 #include <array>
 #include <chrono>
 
+#include "attnscope/analyses/selection.h"
 #include "attnscope/commands/open_models.h"
 #include "attnscope/commands/report/empty_report.h"
 #include "attnscope/commands/report/left_out.h"
@@ -166,8 +167,7 @@ void LiveReport::check_size(std::span<const Chosen> chosen) {
   std::uint64_t bytes = 0;
   for (const auto& [report, text, error] : chosen) {
     const Model& model = report.model;
-    const auto layers =
-        report.arguments.layers("layers").resolve(model.dimensions().layers, model.name());
+    const auto layers = attention_layers(report.arguments.layers("layers"), model);
     const std::uint64_t tokens = text ? text->tokens.of_model.front().size() : 0;
     const auto maps =
         static_cast<std::uint64_t>(std::ssize(layers) * model.dimensions().heads.heads);

@@ -36,7 +36,10 @@ std::optional<HeadPlace> named_head(const ReportModel& model) {
   HeadPlace head = *given;
   if (head.layer < 0) head.layer += dimensions.layers;
   if (head.layer >= 0 && head.layer < dimensions.layers && head.head < dimensions.heads.heads) {
-    return head;
+    if (dimensions.attends(head.layer)) return head;
+    throw Error(ErrorKind::usage, {.parameter = "maps",
+                                   .problem = verbatim(model.model.name()) + ": " +
+                                              why_not_mixed(dimensions, Role::query, head.layer)});
   }
   throw Error(ErrorKind::usage,
               {.parameter = "maps",

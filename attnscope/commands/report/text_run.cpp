@@ -1,5 +1,6 @@
 #include "attnscope/commands/report/text_run.h"
 
+#include "attnscope/analyses/selection.h"
 #include "attnscope/commands/attention.h"
 #include "attnscope/commands/report/left_out.h"
 #include "attnscope/commands/report/map_keeper.h"
@@ -19,8 +20,7 @@ void TextRun::add_rows_and_maps(const Options& options, ReportFile& file) const 
   NotableHeads notable(*sink);
   const Model& model = text_.model.model;
   HeldMaps maps(model, {.sequences = text_.tokens.of_model,
-                        .layers = text_.model.arguments.layers("layers").resolve(
-                            model.dimensions().layers, model.name())});
+                        .layers = attention_layers(text_.model.arguments.layers("layers"), model)});
   add_rows(part_, maps.watching(session_.context), notable);
   try {
     add_tokens(file);

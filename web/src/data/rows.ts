@@ -405,6 +405,10 @@ export interface ModelFacts {
   chosen_experts?: number;
   /** parameters without those of the experts that a token does not pass */
   active_parameters?: number;
+  /** the layers that have attention, from 0; absent where no layer has anything else */
+  attention_layers?: number[];
+  /** what other layers have in place of attention, or layers beside it */
+  mixer?: string;
   /** the latents that queries, keys and values are made of; absent where W_Q, W_K and W_V are stored */
   latent?: {
     /** the width of the queries' latent; null where they have none */

@@ -1,0 +1,50 @@
+// LFM2: short gated convolutions in most layers, attention in the others.
+// Source: huggingface/transformers, models/lfm2.
+#include "attnscope/model/families/like_llama.h"
+#include "attnscope/model/mixer_rule.h"
+
+namespace attnscope {
+
+Architecture lfm2() {
+  using enum Role;
+  const std::string attention = "layers.{layer}.self_attn.", mlp = "layers.{layer}.feed_forward.";
+  Architecture architecture = like_llama("lfm2", "Lfm2");
+  ConfigKeys& keys = architecture.keys;
+  keys.kv_heads.fallback = 8;
+  keys.mlp_width = {"intermediate_size", 12288, "block_ff_dim"};
+  keys.mlp_adjusted = {.enabled = {"block_auto_adjust_ff_dim", true},
+                       .factor = {"block_ffn_dim_multiplier", 1},
+                       .multiple = {"block_multiple_of", 256}};
+  architecture.head.weight = {"lm_head.weight"};
+  architecture.weights = {{query, attention + "q_proj.weight"},
+                          {key, attention + "k_proj.weight"},
+                          {value, attention + "v_proj.weight"},
+                          {output, attention + "out_proj.weight"},
+                          {gate, mlp + "w1.weight"},
+                          {up, mlp + "w3.weight"},
+                          {down, mlp + "w2.weight"}};
+  architecture.biases.clear();
+  architecture.norm = NormRule{.kind = NormKind::rms,
+                               .epsilon = {"norm_eps", 1e-5},
+                               .attention_input = "layers.{layer}.operator_norm",
+                               .mlp_input = "layers.{layer}.ffn_norm",
+                               .last = "embedding_norm",
+                               .query = attention + "q_layernorm",
+                               .key = attention + "k_layernorm"};
+  architecture.rope = RopeRule{.theta = 1e6};
+  architecture.activation_key.clear();
+  architecture.tied_by_default = true;
+  architecture.other_tied_key = "tie_embedding";
+  architecture.mixers = std::make_shared<MixerRule>(
+      MixerRule{.kinds = {{.name = "full_attention", .attends = true},
+                          {.name = "attention", .attends = true},
+                          {.name = "conv", .mixer = "a short convolution"}},
+                .list_keys = {"layer_types"},
+                .attending_key = "full_attn_idxs",
+                .short_convolution = ShortConvolutionRule{.kernel = {"conv_L_cache", 3},
+                                                          .place = "layers.{layer}.conv",
+                                                          .biased = {"conv_bias", false}}});
+  return architecture;
+}
+
+}  // namespace attnscope

@@ -1,0 +1,55 @@
+#include "attnscope/numerics/inference/delta_rule.h"
+
+#include <cstddef>
+#include <vector>
+
+#include "attnscope/numerics/aligned_buffer.h"
+#include "attnscope/numerics/inference/kernels/delta_rule.h"
+
+namespace attnscope {
+namespace {
+
+/// For CPUs without kernels.
+void apply_plainly(const DeltaRuleTokens& tokens, MatrixView<float> state, MatrixView<float> out) {
+  const std::int64_t depth = state.rows, columns = state.cols;
+  std::vector<float> change(static_cast<std::size_t>(columns));
+  for (std::int64_t token = 0; token < out.rows; ++token) {
+    const auto at = static_cast<std::size_t>(token);
+    const float decay = tokens.decays[at];
+    for (std::int64_t col = 0; col < columns; ++col) {
+      float known = 0;
+      for (std::int64_t k = 0; k < depth; ++k) known += state(k, col) * tokens.keys(token, k);
+      change[static_cast<std::size_t>(col)] =
+          tokens.steps[at] * (tokens.values(token, col) - decay * known);
+      out(token, col) = 0;
+    }
+    for (std::int64_t k = 0; k < depth; ++k) {
+      const float key = tokens.keys(token, k), query = tokens.queries(token, k);
+      for (std::int64_t col = 0; col < columns; ++col) {
+        float& value = state(k, col);
+        value = decay * value + key * change[static_cast<std::size_t>(col)];
+        out(token, col) += value * query;
+      }
+    }
+  }
+}
+
+}  // namespace
+
+void delta_rule(const DeltaRuleTokens& tokens, MatrixView<float> state, MatrixView<float> out,
+                const Compute& compute) {
+  compute.check_stop();
+  if (!compute.kernels.available()) return apply_plainly(tokens, state, out);
+  AlignedBuffer<float> memory;
+  const auto count = static_cast<std::size_t>((state.rows + 1) * kernels::kDeltaRuleColumns);
+  kernels::apply_delta_rule(compute.kernels, {.queries = tokens.queries,
+                                              .keys = tokens.keys,
+                                              .values = tokens.values,
+                                              .decays = tokens.decays.data(),
+                                              .steps = tokens.steps.data(),
+                                              .state = state,
+                                              .out = out,
+                                              .scratch = memory.reserve(count)});
+}
+
+}  // namespace attnscope

@@ -1,0 +1,25 @@
+// The recurrence of Gated DeltaNet, in float32.
+#pragma once
+
+#include <span>
+
+#include "attnscope/core/matrix_view.h"
+#include "attnscope/numerics/compute.h"
+
+namespace attnscope {
+
+/// What the tokens of one head bring. Rows are contiguous.
+struct DeltaRuleTokens {
+  MatrixView<const float> queries, keys;  // (tokens, d_k)
+  MatrixView<const float> values;         // (tokens, d_v)
+  std::span<const float> decays, steps;   // of each token
+};
+
+/// For each token in turn, with S the state (d_k, d_v), contiguous: S = decay S; S += key ⊗ step
+/// (value − Sᵀ key); its row of out (tokens, d_v) is Sᵀ query. Each column of S, and so each digit
+/// of a token's row, depends on the tokens before it alone. Source: transformers,
+/// torch_recurrent_gated_delta_rule().
+void delta_rule(const DeltaRuleTokens& tokens, MatrixView<float> state, MatrixView<float> out,
+                const Compute& compute);
+
+}  // namespace attnscope
