@@ -270,16 +270,24 @@ def write_generated(case: Case, variant: Variant, folder: Path, config: dict) ->
     save_file({"prompt": prompt, "tokens": tokens}, folder / file_name("generated", variant.name, "safetensors"))
 
 
-def experts_of(model: torch.nn.Module) -> list[torch.nn.Module]:
-    return [module for module in model.modules() if type(module).__name__.endswith("Experts")]
+def routes_of(model: torch.nn.Module) -> list:
+    """Will hold what the modules that run experts are given to run; or what they were given for, if they are not told."""
+    chosen = []
+    for module in model.modules():
+        if type(module).__name__ == "Llama4Router":
+            def add(router, _, output):
+                scores, _ = output
+                experts = scores.topk(router.top_k).indices
+                chosen.append((experts, scores.gather(1, experts)))
+            module.register_forward_hook(add)
+        elif type(module).__name__.endswith("Experts") and not type(module).__name__.startswith("Llama4"):
+            module.register_forward_pre_hook(lambda _, arguments: chosen.append(arguments[1:3]))
+    return chosen
 
 
 def write_routing(case: Case, variant: Variant, folder: Path, config: dict) -> None:
-    """What the modules that run experts are given to run."""
     model = load(case, folder / "model.safetensors", config)
-    chosen = []
-    for module in experts_of(model):
-        module.register_forward_pre_hook(lambda _, arguments: chosen.append(arguments[1:3]))
+    chosen = routes_of(model)
     tokens = tokens_of(case, config["vocab_size"], None, ROUTED, 0)
     with torch.no_grad():
         model(input_ids=torch.from_numpy(tokens).long()[None])

@@ -32,6 +32,14 @@ EXPERTS = {"first_k_dense_replace": 1, "n_routed_experts": 8, "num_experts_per_t
 # As many keys as tokens, so that the index selects all.
 INDEXED = {"index_topk": 16, "index_head_dim": 8, "index_n_heads": 2}
 
+TUNED = YARN | {"original_max_position_embeddings": 3, "llama_4_scaling_beta": 0.4, "mscale_all_dim": 1.0, "mscale": 1.0}
+MISTRAL4 = changed(EXPERTS, {"topk_method": ABSENT}) | {"rope_parameters": TUNED}
+
+
+def tuned(name: str, **parameters) -> Variant:
+    return variant(name, rope_parameters=TUNED | parameters)
+
+
 LATENT = [
     Case("minicpm3", "MiniCPM3ForCausalLM", minicpm(), (
         MAIN, EPS, EPS_ABSENT, *SCALED, variant("embedding", scale_emb=3), variant("embedding-absent", scale_emb=ABSENT),
@@ -58,5 +66,16 @@ LATENT = [
     Case("glm_moe_dsa", "GlmMoeDsaForCausalLM", latent(**DENSE, **INDEXED), (
         Variant("", lengths=(10, 1, 16)), EPS, EPS_ABSENT, variant("base", rope_parameters=rope(500.0)),
         variant("index-absent", index_topk=ABSENT, mlp_layer_types=ABSENT)), BF16, GAINS),
+    Case("mistral4", "Mistral4ForCausalLM", latent(**MISTRAL4), (
+        Variant("", lengths=(10, 1, 16)), EPS, EPS_ABSENT, tuned("period", original_max_position_embeddings=5), tuned("growth", llama_4_scaling_beta=0.9),
+        tuned("mscale", mscale=0.8, mscale_all_dim=0.5), variant("rope-absent", rope_parameters=ABSENT),
+        variant("halves", rope_interleave=False), variant("neighbours-absent", rope_interleave=ABSENT),
+        variant("normalised-absent", norm_topk_prob=ABSENT), variant("not-normalised", norm_topk_prob=False),
+        variant("three-groups", topk_group=3), variant("groups-absent", n_group=ABSENT, topk_group=ABSENT),
+        variant("chosen-absent", num_experts_per_tok=ABSENT), variant("times", routed_scaling_factor=2.0)), BF16, GAINS, routes=True),
+    Case("mistral4-no-latent", "Mistral4ForCausalLM", latent(**MISTRAL4 | {"q_lora_rank": None, "attention_bias": True}), (ONLY,), BF16,
+         GAINS, routes=True),
+    Case("mistral4-all", "Mistral4ForCausalLM", latent(**MISTRAL4 | {"first_k_dense_replace": 0, "n_shared_experts": 1}), (
+        variant("", first_k_dense_replace=ABSENT, n_shared_experts=ABSENT),), BF16, GAINS, routes=True),
     Case("deepseek_v3-bias", "DeepseekV3ForCausalLM", latent(attention_bias=True, **DENSE), (ONLY,), BF16, GAINS),
 ]

@@ -81,6 +81,9 @@ DEFAULTS |= {
     "ernie4_5": {"hidden_act": "silu", "use_bias": False} | RMS_5, "hunyuan_v1_dense": LLAMA_LIKE | RMS_5,
     "minicpm3": LLAMA_LIKE | RMS_5, "deepseek_v2": LLAMA_LIKE | RMS_6,
     "deepseek_v3": {"hidden_act": "silu", "attention_bias": False, "rope_interleave": True} | RMS_6,
+    "llama4_text": {"hidden_act": "silu", "attention_bias": False, "attention_chunk_size": 8192, "attn_scale": 0.1,
+                    "attn_temperature_tuning": True, "floor_scale": 8192, "use_qk_norm": True, "num_experts_per_tok": 1,
+                    "interleave_moe_layer_step": 1, "router_jitter_noise": 0.0} | RMS_5,
 }
 DELTA_NET = {"hidden_act": "silu", "attention_bias": False, "head_dim": 256, "linear_num_key_heads": 16, "linear_num_value_heads": 32,
              "linear_key_head_dim": 128, "linear_value_head_dim": 128, "linear_conv_kernel_dim": 4} | RMS_6
@@ -99,11 +102,11 @@ RENAMED = {
     "falcon": {"hidden_size": "n_embed"},
 }
 # The base where a file has none.
-THETAS = {"lfm2": 1e6, "nomic_bert": 1e3, "smollm3": 2e6, "cohere": 5e5, "helium": 1e5, "ernie4_5": 5e5}
+THETAS = {"lfm2": 1e6, "nomic_bert": 1e3, "smollm3": 2e6, "cohere": 5e5, "helium": 1e5, "ernie4_5": 5e5, "llama4_text": 5e5}
 SHARES = {"qwen3_next": 0.25, "qwen3_5_text": 0.25, "qwen3_5_moe_text": 0.25, "glm4_moe": 0.5, "gpt_neox": 0.25, "phi": 0.5, "glm": 0.5, "glm4": 0.5, "nemotron": 0.5, "stablelm": 0.25, "phi3": 1.0}
 UNTIED = {"gpt_neox", "phi", "llama", "mistral", "qwen2", "qwen3", "phi3", "olmo", "olmo2", "granite", "glm", "glm4", "stablelm",
           "nemotron", "seed_oss", "helium", "arcee", "hunyuan_v1_dense", "mixtral", "phimoe", "qwen2_moe",
-          "qwen3_moe", "qwen3_next", "qwen3_5_text", "qwen3_5_moe_text", "dots1", "glm4_moe", "deepseek_v2", "deepseek_v3", "gpt_oss"}
+          "qwen3_moe", "qwen3_next", "qwen3_5_text", "qwen3_5_moe_text", "dots1", "glm4_moe", "deepseek_v2", "deepseek_v3", "gpt_oss", "llama4_text"}
 # Of no meaning to the forward pass, or newer than the old spelling.
 DROPPED = {"dtype", "rope_parameters", "transformers_version", "layer_types", "_sliding_window_pattern", "use_cache",
            "initializer_range", "attention_layers", "classifier_dropout", "pretraining_tp", "is_decoder",

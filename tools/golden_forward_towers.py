@@ -46,4 +46,7 @@ TOWERS = [
          nested("qwen2_5_vl", "qwen2_5_vl_text")),
     case("qwen3_vl", "Qwen3ForCausalLM", llama_like(rope_parameters=rope(5e6)), with_pictures("model.visual", inside_model),
          nested("qwen3_vl", "qwen3_vl_text")),
+    case("llama4-multimodal", "Llama4ForCausalLM",
+         small(intermediate_size=8, intermediate_size_mlp=12, num_local_experts=3, interleave_moe_layer_step=2, attention_chunk_size=5,
+               no_rope_layers=[1, 0]), with_pictures("vision_model", inside_language_model), nested("llama4", "llama4_text")),
 ]

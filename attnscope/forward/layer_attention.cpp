@@ -20,7 +20,8 @@ NormWeights part_of(const NormWeights& norm, std::int64_t head, std::int64_t siz
 
 void heat(const TemperatureSpec& temperature, std::int64_t first, MatrixView<float> queries) {
   for (std::int64_t row = 0; row < queries.rows; ++row) {
-    const auto periods = static_cast<float>((first + row) / temperature.period);
+    const std::int64_t position = first + row + temperature.first;
+    const auto periods = static_cast<float>(position / temperature.period);
     const float factor = 1 + static_cast<float>(temperature.growth) * std::log(1 + periods);
     for (std::int64_t col = 0; col < queries.cols; ++col) queries(row, col) *= factor;
   }
@@ -30,7 +31,9 @@ void heat(const TemperatureSpec& temperature, std::int64_t first, MatrixView<flo
 
 AttentionMask mask_of(const MaskSpec& spec) {
   const std::int64_t reach = spec.reach.value_or(AttentionMask::kAll);
-  return {.keys_before = reach, .keys_after = spec.causal ? 0 : reach};
+  return {.keys_before = reach,
+          .keys_after = spec.causal ? 0 : reach,
+          .chunk = spec.chunk.value_or(AttentionMask::kAll)};
 }
 
 LayerRun::Positions LayerRun::rotary_tables(std::int64_t layer) {

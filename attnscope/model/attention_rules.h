@@ -10,11 +10,14 @@
 
 namespace attnscope {
 
-/// Queries of later positions t are larger: q (1 + `growth` ln(1 + floor(t / `period`))). Both are
-/// keys of rope_parameters (Ministral 3).
+/// Queries of later positions t are larger: q (1 + `growth` ln(1 + floor(t / `period`))).
 struct TemperatureRule {
   ConfigNumber growth = {};  // no value: queries stay as they are
   ConfigKey period = {};     // tokens
+  bool in_rope = true;       // both are keys of rope_parameters (Ministral 3)
+  ConfigFlag enabled = {"", true};
+  std::int64_t first = 0;       // t of the first token
+  bool unrotated_only = false;  // only in layers that do not rotate (Llama 4)
 };
 
 /// DeBERTa's disentangled attention: of each distance there is an embedding, with a query and a key
@@ -60,7 +63,8 @@ enum class WindowedLayers {
   even_below,    // likewise, below a layer number in config.json
   from_layer,    // from a layer number in config.json on
   but_every,     // all but every n-th
-  unrotated,     // those that do not rotate
+  rotated,       // those that rotate
+  unrotated,     // those that do not
   but_first_of,  // all but layers 0, n, 2 n …
   listed_kinds,  // "local" in GPT-Neo's attention_layers or attention_types
 };
@@ -68,10 +72,12 @@ enum class WindowedLayers {
 /// A token sees itself and the W - 1 tokens before it.
 struct WindowRule {
   ConfigKey size;                   // W; no value: no layer has a window
+  bool chunked = false;             // runs of W tokens see only each other instead (Llama 4)
   ConfigFlag enabled = {"", true};  // false: no layer has one
   WindowedLayers layers = WindowedLayers::all;
-  ConfigKey number = {};           // of even_below, from_layer, but_every and but_first_of
-  bool reads_layer_types = false;  // `layer_types` ("sliding_attention") overrides `layers`
+  ConfigKey number = {};  // of even_below, from_layer, but_every and but_first_of
+  /// `layer_types` overrides `layers`: "sliding_attention", or "chunked_attention" if `chunked`.
+  bool reads_layer_types = false;
 };
 
 /// Which layers rotate queries and keys.

@@ -51,10 +51,12 @@ Architecture jamba();
 Architecture kimi_linear();
 Architecture lfm2();
 Architecture llama();
+Architecture llama4();
 Architecture minicpm3();
 Architecture minimax_m2();
 Architecture ministral3();
 Architecture mistral();
+Architecture mistral4();
 Architecture mixtral();
 Architecture modernbert();
 Architecture mpnet();
@@ -135,10 +137,12 @@ const std::vector<Architecture>& known_architectures() {
       kimi_linear(),
       lfm2(),
       llama(),
+      llama4(),
       minicpm3(),
       minimax_m2(),
       ministral3(),
       mistral(),
+      mistral4(),
       mixtral(),
       modernbert(),
       mpnet(),

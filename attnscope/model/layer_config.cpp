@@ -53,9 +53,10 @@ void set_norms(LayerSpec& layer, const NormRule& rule, const ConfigReader& confi
   layer.attention.norm_axis = rule.head_axis;
   layer.attention.norms_after_rotation = rule.after_rotation;
   const NormSpec bare = norm_named(rule, config, "");
-  if (rule.bare_heads) {
-    layer.attention.query_norm = layer.attention.key_norm = layer.attention.value_norm = bare;
+  if (config.flag(rule.bare_heads)) {
+    layer.attention.query_norm = layer.attention.key_norm = bare;
   }
+  if (rule.bare_values) layer.attention.value_norm = bare;
   if (rule.bare_stream) layer.mlp_input = bare;
   if (layer.parallel && rule.shared_if_parallel) layer.mlp_input.reset();
   layer.norms_replace_stream = config.flag(rule.replaces_stream);
@@ -124,13 +125,17 @@ void set_daisy(std::vector<LayerSpec>& specs, const DaisyRule& rule) {
   }
 }
 
-std::optional<TemperatureSpec> temperature_of(const TemperatureRule& rule,
+std::optional<TemperatureSpec> temperature_of(const Architecture& architecture,
                                               const ConfigReader& config) {
-  const ConfigReader parameters = config.object("rope_parameters");
+  const TemperatureRule& rule = architecture.scores.temperature;
+  if (!config.flag(rule.enabled)) return std::nullopt;
+  nlohmann::json standard;
+  const ConfigReader parameters =
+      rule.in_rope ? rope_parameters(architecture, config, standard) : config;
   const auto growth = parameters.positive(rule.growth);
   const auto period = parameters.number(rule.period);
   if (!growth || !period) return std::nullopt;
-  return TemperatureSpec{.growth = *growth, .period = *period};
+  return TemperatureSpec{.growth = *growth, .period = *period, .first = rule.first};
 }
 
 double branch_factor(const MultiplierRule& rule, const ConfigReader& config, std::int64_t layers) {
@@ -251,7 +256,7 @@ void resolve_layers(ModelSpec& spec, const ConfigReader& config) {
   const std::optional<MixerSpec> mixer = mixer_spec(spec, config, common.activation);
   spec.selected_keys = config.number(architecture.selected_keys);
   common.attention.soft_cap = config.positive(architecture.scores.soft_cap);
-  common.attention.temperature = temperature_of(architecture.scores.temperature, config);
+  common.attention.temperature = temperature_of(architecture, config);
   common.branch_factor = branch_factor(architecture.multipliers, config, layers);
   for (const BiasRule& rule : architecture.biases) {
     if (!config.flag(rule.needed)) continue;
@@ -265,6 +270,13 @@ void resolve_layers(ModelSpec& spec, const ConfigReader& config) {
     own.attention.scale = scale_of(architecture.scores, config, spec.dimensions, layer);
     own.attention.mask = masks[at];
     own.attention.rope = ropes[at];
+    if (!ropes[at] && architecture.norm->heads_if_rotated) {
+      own.attention.query_norm.reset();
+      own.attention.key_norm.reset();
+    }
+    if (ropes[at] && architecture.scores.temperature.unrotated_only) {
+      own.attention.temperature.reset();
+    }
     if (spec.has_experts(layer)) own.experts = experts;
     if (!spec.dimensions.attends(layer)) own.mixer = mixer;
     const std::string unknown =

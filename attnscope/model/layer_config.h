@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
@@ -33,6 +34,11 @@ std::vector<MaskSpec> read_masks(const Architecture& architecture, const ConfigR
 
 /// Why the mask is unknown; empty if it is known.
 std::string unknown_mask(const Architecture& architecture, const ConfigReader& config);
+
+/// What config.json says of scaled rotation, or what the architecture takes if it says nothing. Not
+/// of files that say it for each kind of layer. `standard`: holds the latter, and must outlive it.
+ConfigReader rope_parameters(const Architecture& architecture, const ConfigReader& config,
+                             nlohmann::json& standard);
 
 /// How each layer rotates queries and keys; none where it does not. `windowed`: see
 /// windowed_layers(). Source: transformers, modeling_rope_utils.py, and Gemma3TextConfig for two

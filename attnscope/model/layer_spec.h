@@ -57,12 +57,14 @@ struct MaskSpec {
   bool causal = true;  // no query sees a later key
   std::optional<std::int64_t>
       reach;  // keys before the query, and after it if not causal; none: all
+  std::optional<std::int64_t> chunk;  // tokens; only keys of the query's own are seen; none: all
 };
 
 /// The query at position t is multiplied by 1 + growth ln(1 + floor(t / period)).
 struct TemperatureSpec {
   double growth = 0;
   std::int64_t period = 1;  // tokens
+  std::int64_t first = 0;   // t of the first token
 };
 
 /// DisentangledRule, resolved.

@@ -20,6 +20,7 @@ NormRule parse_norms(LayoutFields fields) {
       fields.choice<NormKind>("kind", {{"layer", NormKind::layer}, {"rms", NormKind::rms}});
   const auto epsilon = fields.not_negative("epsilon");
   if (!epsilon) fields.fail("has no 'epsilon'");
+  const bool bare_heads = fields.flag("bare_heads", false);
   NormRule norms{.kind = kind,
                  .epsilon = constant(epsilon),
                  .gain_offset = {"", fields.not_negative("gain_offset").value_or(0)},
@@ -40,7 +41,9 @@ NormRule parse_norms(LayoutFields fields) {
                                                            {"all_heads", HeadNormAxis::all_heads}}),
                  .heads_biased = fields.flag("heads_biased", true),
                  .after_rotation = fields.flag("after_rotation", false),
-                 .bare_heads = fields.flag("bare_heads", false),
+                 .bare_heads = {"", bare_heads || fields.flag("bare_queries_and_keys", false)},
+                 .bare_values = bare_heads,
+                 .heads_if_rotated = fields.flag("heads_if_rotated", false),
                  .bare_stream = fields.flag("bare_stream", false),
                  .not_in_first_layer = fields.flag("not_in_first_layer", false),
                  .replaces_stream = {"", fields.flag("replaces_stream", false)}};
@@ -64,13 +67,16 @@ json listed_layers(const LayoutFields& fields, const json& list, std::int64_t la
 
 /// Says in `config` which layers see the window, as config.json would.
 WindowRule parse_window(LayoutFields fields, std::int64_t layers, json& config) {
-  const WindowRule window{.size = {"", fields.required_number("size")}, .reads_layer_types = true};
+  const WindowRule window{.size = {"", fields.required_number("size")},
+                          .chunked = fields.flag("chunked", false),
+                          .reads_layer_types = true};
   const json* listed = fields.find("layers");
   fields.refuse_unknown();
   if (listed == nullptr) return window;
   json kinds = json::array();
   for (const json& windowed : listed_layers(fields, *listed, layers)) {
-    kinds.push_back(windowed == 1 ? "sliding_attention" : "full_attention");
+    const char* narrow = window.chunked ? "chunked_attention" : "sliding_attention";
+    kinds.push_back(windowed == 1 ? narrow : "full_attention");
   }
   config["layer_types"] = std::move(kinds);
   return window;
@@ -81,8 +87,11 @@ void parse_attention(LayoutFields fields, ModelSpec& spec, json& config) {
                               .by_layer = {"", fields.flag("by_layer", false)},
                               .soft_cap = constant(fields.positive("soft_cap"))};
   if (auto temperature = fields.object("temperature")) {
-    spec.architecture.scores.temperature = {.growth = constant(temperature->positive("growth")),
-                                            .period = {"", temperature->required_number("period")}};
+    spec.architecture.scores.temperature = {
+        .growth = constant(temperature->positive("growth")),
+        .period = {"", temperature->required_number("period")},
+        .first = temperature->number("first", /*least=*/0).value_or(0),
+        .unrotated_only = temperature->flag("unrotated_only", false)};
     temperature->refuse_unknown();
   }
   parse_layout_scores(fields, spec, config);

@@ -11,7 +11,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr const char *kLayerTypes = "layer_types", *kWindowedType = "sliding_attention";
+constexpr const char* kLayerTypes = "layer_types";
 constexpr const char* kIsCausal = "is_causal";
 
 /// GPT-Neo's kinds of layers: a list of them, or repeated lists.
@@ -50,7 +50,12 @@ std::vector<bool> listed_kinds(const ConfigReader& config, std::size_t layers) {
   return local;
 }
 
-std::optional<std::vector<bool>> by_layer_types(const ConfigReader& config, std::size_t layers) {
+const char* windowed_type(const WindowRule& rule) {
+  return rule.chunked ? "chunked_attention" : "sliding_attention";
+}
+
+std::optional<std::vector<bool>> by_layer_types(const WindowRule& rule, const ConfigReader& config,
+                                                std::size_t layers) {
   if (config.find(kLayerTypes) == nullptr) return std::nullopt;
   const std::vector<std::string> types = config.texts(kLayerTypes);
   if (types.size() < layers) {
@@ -59,7 +64,7 @@ std::optional<std::vector<bool>> by_layer_types(const ConfigReader& config, std:
   }
   std::vector<bool> windowed;
   for (std::size_t layer = 0; layer < layers; ++layer) {
-    windowed.push_back(types[layer] == kWindowedType);
+    windowed.push_back(types[layer] == windowed_type(rule));
   }
   return windowed;
 }
@@ -68,7 +73,7 @@ std::optional<std::vector<bool>> by_layer_types(const ConfigReader& config, std:
 std::string unknown_layer_type(const Architecture& architecture, const ConfigReader& config) {
   if (!architecture.window || !architecture.window->reads_layer_types) return "";
   for (const std::string& type : config.texts(kLayerTypes)) {
-    if (type != kWindowedType && type != "full_attention") {
+    if (type != windowed_type(*architecture.window) && type != "full_attention") {
       return "layer type '" + printable(type) + "' is not known";
     }
   }
@@ -123,12 +128,12 @@ std::vector<bool> windowed_layers(const Architecture& architecture, const Config
   const WindowRule& rule = *architecture.window;
   if (!config.flag(rule.enabled)) return windowed;
   if (rule.reads_layer_types) {
-    if (auto listed = by_layer_types(config, windowed.size())) return *std::move(listed);
+    if (auto listed = by_layer_types(rule, config, windowed.size())) return *std::move(listed);
   }
   if (rule.layers == WindowedLayers::listed_kinds) return listed_kinds(config, windowed.size());
-  if (rule.layers == WindowedLayers::unrotated) {
+  if (rule.layers == WindowedLayers::rotated || rule.layers == WindowedLayers::unrotated) {
     windowed = listed_rotation(*architecture.rope, config, windowed.size());
-    windowed.flip();
+    if (rule.layers == WindowedLayers::unrotated) windowed.flip();
     return windowed;
   }
   const std::int64_t number = config.number(rule.number, /*least=*/0).value_or(0);
@@ -151,17 +156,17 @@ std::vector<bool> windowed_layers(const Architecture& architecture, const Config
 std::vector<MaskSpec> read_masks(const Architecture& architecture, const ConfigReader& config,
                                  const std::vector<bool>& windowed) {
   const bool causal = reads_one_way(architecture, config);
-  std::optional<std::int64_t> reach;
+  MaskSpec full{.causal = causal}, narrow = full;
   // Where windows are off, Qwen2-MoE's files say 0 of their size.
   if (architecture.window && config.flag(architecture.window->enabled)) {
-    if (const auto window = config.number(architecture.window->size)) {
-      reach = reach_of(*window, causal, architecture, config);
+    const auto window = config.number(architecture.window->size);
+    if (window && architecture.window->chunked) narrow.chunk = window;
+    if (window && !architecture.window->chunked) {
+      narrow.reach = reach_of(*window, causal, architecture, config);
     }
   }
   std::vector<MaskSpec> masks;
-  for (const bool is_windowed : windowed) {
-    masks.push_back({.causal = causal, .reach = is_windowed ? reach : std::nullopt});
-  }
+  for (const bool is_windowed : windowed) masks.push_back(is_windowed ? narrow : full);
   return masks;
 }
 

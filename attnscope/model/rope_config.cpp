@@ -114,6 +114,16 @@ std::vector<bool> listed_rotation(const RopeRule& rule, const ConfigReader& conf
   return rotated;
 }
 
+ConfigReader rope_parameters(const Architecture& architecture, const ConfigReader& config,
+                             nlohmann::json& standard) {
+  const nlohmann::json* scaling = config.find("rope_scaling");
+  const bool scaled = scaling != nullptr && scaling->is_object() && !scaling->empty();
+  const ConfigReader own = config.object(scaled ? "rope_scaling" : "rope_parameters");
+  if (own.exists() || !architecture.rope || architecture.rope->standard.empty()) return own;
+  standard = nlohmann::json::parse(architecture.rope->standard);
+  return ConfigReader(&standard, config.where());
+}
+
 std::vector<std::optional<Rope>> read_ropes(const Architecture& architecture,
                                             const ConfigReader& config,
                                             const std::vector<bool>& windowed,
@@ -126,12 +136,8 @@ std::vector<std::optional<Rope>> read_ropes(const Architecture& architecture,
   const bool by_kind = of_full.exists() || of_windowed.exists();
   const nlohmann::json* scaling = config.find("rope_scaling");
   const bool scaled = scaling != nullptr && scaling->is_object() && !scaling->empty();
-  if (!by_kind) of_full = scaled ? config.object("rope_scaling") : parameters;
   nlohmann::json standard;
-  if (!of_full.exists() && !rule.standard.empty()) {
-    standard = nlohmann::json::parse(rule.standard);
-    of_full = ConfigReader(&standard, config.where());
-  }
+  if (!by_kind) of_full = rope_parameters(architecture, config, standard);
   // Source: Gemma3TextConfig: an old rope_scaling beside new parameters is laid over those of full
   // layers.
   nlohmann::json merged = nlohmann::json::object();

@@ -45,11 +45,13 @@ struct NormRule {
   std::string query = {}, key = {};          // of each head
   ConfigFlag queries_and_keys = {"", true};  // whether those two exist
   HeadNormAxis head_axis = HeadNormAxis::head;
-  bool heads_biased = true;         // false: those two have a gain only
-  bool after_rotation = false;      // queries and keys are rotated before their norms
-  bool shared_if_parallel = false;  // of parallel layers, attention and MLP read one norm
-  bool bare_heads = false;          // norms without gains for queries, keys and values
-  bool bare_stream = false;         // likewise for the embedding and the inputs of MLPs and head
+  bool heads_biased = true;             // false: those two have a gain only
+  bool after_rotation = false;          // queries and keys are rotated before their norms
+  bool shared_if_parallel = false;      // of parallel layers, attention and MLP read one norm
+  ConfigFlag bare_heads = {"", false};  // norms without gains for queries and keys
+  bool bare_values = false;             // likewise for values
+  bool heads_if_rotated = false;        // norms of queries and keys only in layers that rotate
+  bool bare_stream = false;  // likewise for the embedding and the inputs of MLPs and head
   /// True: layer 0 has no norm of its attention's input (ModernBERT).
   bool not_in_first_layer = false;
   /// True: attention and MLP are added to their normed input, not to what the norm read (BLOOM).

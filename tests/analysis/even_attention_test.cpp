@@ -67,6 +67,8 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{"causal_window", AttentionMask::causal(10), true},
                     Case{"causal_window_of_one", AttentionMask::causal(1), true},
                     Case{"two_sided", AttentionMask::bidirectional(), false},
+                    Case{"chunks", AttentionMask{.chunk = 7}, true},
+                    Case{"chunked_window", AttentionMask{.keys_before = 3, .chunk = 8}, true},
                     Case{"bidiagonal_window", AttentionMask::bidirectional(3), false}),
     [](const auto& each) { return std::string(each.param.name); });
 

@@ -48,6 +48,7 @@ TEST(AttentionConfig, ScalesAndCapsScores) {
     if (type == "daisy_gpt2") expected = 0.12;
     if (type == "mpt") expected = 1 / std::sqrt(512.0);  // d_model is not said
     if (type.starts_with("gemma")) expected = 1 / 16.0;
+    if (type == "mistral4") expected *= std::pow(0.1 * std::log(128.0) + 1, 2);  // yarn's gain
     EXPECT_EQ(scales_of(spec_of(type)), std::vector(3, expected));
     const auto cap = spec_of(type).layers[0].attention.soft_cap;
     EXPECT_EQ(cap.value_or(0), type == "gemma2" ? 50 : 0);
@@ -127,6 +128,46 @@ TEST(AttentionConfig, WindowsAreThoseOfTheFamily) {
     EXPECT_EQ(windows_of(spec_of(expected.type, expected.changes)), expected.windows)
         << expected.type << ": " << expected.why;
   }
+}
+
+/// Llama 4 with 4 layers, of which the last does not rotate.
+ModelSpec llama4_of(json changes = json::object()) {
+  changes["num_hidden_layers"] = 4;
+  return spec_of("llama4_text", changes);
+}
+
+TEST(AttentionConfig, LayersThatRotateSeeChunks) {
+  const auto chunks_of = [](const json& changes) {
+    std::vector<std::int64_t> chunks;
+    for (const LayerSpec& layer : llama4_of(changes).layers) {
+      EXPECT_FALSE(layer.attention.mask.reach);
+      chunks.push_back(layer.attention.mask.chunk.value_or(0));
+    }
+    return chunks;
+  };
+  using Chunks = std::vector<std::int64_t>;
+  EXPECT_EQ(chunks_of({}), (Chunks{8192, 8192, 8192, 0}));
+  EXPECT_EQ(chunks_of({{"attention_chunk_size", 5}, {"no_rope_layers", {0, 1, 1, 0}}}),
+            (Chunks{0, 5, 5, 0}));
+  const json kinds = {"chunked_attention", "full_attention", "full_attention", "chunked_attention"};
+  EXPECT_EQ(chunks_of({{"attention_chunk_size", 5}, {"layer_types", kinds}}), (Chunks{5, 0, 0, 5}));
+  const json windows = {"sliding_attention", "full_attention", "full_attention", "full_attention"};
+  EXPECT_EQ(llama4_of({{"layer_types", windows}}).not_run,
+            "layer type 'sliding_attention' is not known");
+}
+
+TEST(AttentionConfig, LayersThatDoNotRotateTuneTheirQueries) {
+  const ModelSpec spec = llama4_of({{"floor_scale", 7}});
+  const AttentionSpec &rotates = spec.layers[0].attention, &does_not = spec.layers[3].attention;
+  EXPECT_TRUE(rotates.rope && rotates.query_norm && rotates.key_norm && !rotates.temperature);
+  EXPECT_FALSE(rotates.query_norm->has_gain() || rotates.value_norm);
+  EXPECT_FALSE(does_not.rope || does_not.query_norm || does_not.key_norm);
+  ASSERT_TRUE(does_not.temperature);
+  EXPECT_EQ(does_not.temperature->growth, 0.1);
+  EXPECT_EQ(does_not.temperature->period, 7);
+  EXPECT_EQ(does_not.temperature->first, 1);
+  EXPECT_FALSE(llama4_of({{"attn_temperature_tuning", false}}).layers[3].attention.temperature);
+  EXPECT_FALSE(llama4_of({{"use_qk_norm", false}}).layers[0].attention.query_norm);
 }
 
 TEST(AttentionConfig, MasksSayWhatIsCausal) {

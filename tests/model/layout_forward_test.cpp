@@ -96,6 +96,24 @@ TEST(LayoutForward, SaysHowHeadsAreNormedAndTurned) {
   EXPECT_EQ(spec.head.factor, 0.25);
 }
 
+TEST(LayoutForward, LayersMayRotateInChunks) {
+  auto layout = running_layout();
+  layout["norms"]["bare_queries_and_keys"] = true;
+  layout["norms"]["heads_if_rotated"] = true;
+  layout["attention"] = {
+      {"window", {{"size", 7}, {"chunked", true}, {"layers", {1}}}},
+      {"temperature", {{"growth", 1}, {"period", 10}, {"first", 1}, {"unrotated_only", true}}}};
+  layout["rope"] = {{"layers", {1}}};
+  const ModelSpec spec = parse_layout(layout.dump(), "layout.json");
+  EXPECT_EQ(spec.not_run, "");
+  const AttentionSpec &first = spec.layers[0].attention, &second = spec.layers[1].attention;
+  EXPECT_FALSE(first.rope || first.mask.chunk || first.query_norm || first.value_norm);
+  EXPECT_EQ(first.temperature->first, 1);
+  EXPECT_EQ(second.mask.chunk, 7);
+  EXPECT_FALSE(second.mask.reach || second.temperature || second.value_norm);
+  EXPECT_TRUE(second.query_norm && second.key_norm && !second.key_norm->has_gain());
+}
+
 TEST(LayoutForward, LayersMayEndWithTheirAttention) {
   json layout = running_layout();
   layout.erase("mlp_width");

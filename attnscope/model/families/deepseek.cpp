@@ -1,6 +1,6 @@
-// Families with multi-head latent attention: MiniCPM3, DeepSeek-V2, V3 and V3.2, Kimi-K2, GLM-5.
-// Source: huggingface/transformers, models/{minicpm3,deepseek_v2,deepseek_v3,deepseek_v32,
-// glm_moe_dsa}.
+// Families with multi-head latent attention: MiniCPM3, DeepSeek-V2, V3 and V3.2, Kimi-K2, Mistral
+// 4, GLM-5. Source: huggingface/transformers,
+// models/{minicpm3,deepseek_v2,deepseek_v3,deepseek_v32,mistral4, glm_moe_dsa}.
 #include "attnscope/model/families/expert_tensors.h"
 #include "attnscope/model/families/like_llama.h"
 
@@ -96,6 +96,34 @@ Architecture deepseek_v3() {
   rule.times.fallback = 2.5;
   rule.shared_count = {"n_shared_experts", 1};
   add_experts(architecture, std::move(rule));
+  return architecture;
+}
+
+Architecture mistral4() {
+  using enum Role;
+  Architecture architecture = deepseek_v3();
+  architecture.name = "mistral4";
+  architecture.model_types = {"mistral4"};
+  architecture.class_families = {"Mistral4"};
+  LatentRule& latent = *architecture.latent;
+  latent.query_rank.fallback = 1024;
+  latent.rank.fallback = 256;
+  latent.plain_dim.fallback = 64;
+  architecture.scores.temperature = {.growth = {"llama_4_scaling_beta"},
+                                     .period = {"original_max_position_embeddings"}};
+  architecture.rope->standard =
+      R"({"rope_type": "yarn", "factor": 128, "original_max_position_embeddings": 8192,
+          "beta_fast": 32, "beta_slow": 1, "mscale_all_dim": 1, "mscale": 1,
+          "llama_4_scaling_beta": 0.1})";
+  MoeRule rule = *architecture.experts;
+  rule.default_experts = 128;
+  rule.default_chosen = 4;
+  rule.score = RouterScore::softmax;
+  rule.choice_bias.clear();
+  rule.layers = {.first = {"first_k_dense_replace", 0}};
+  rule.groups.fallback = rule.kept_groups.fallback = 1;
+  rule.times.fallback = 1;
+  architecture.experts = std::make_shared<MoeRule>(std::move(rule));
   return architecture;
 }
 

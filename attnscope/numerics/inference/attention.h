@@ -14,12 +14,14 @@
 
 namespace attnscope {
 
-/// Which keys a query sees: its own position, `keys_before` before it and `keys_after` after it.
+/// Which keys a query sees: its own position, `keys_before` before it and `keys_after` after it, of
+/// these those of its own chunk.
 struct AttentionMask {
   static constexpr std::int64_t kAll = std::numeric_limits<std::int64_t>::max();
 
   std::int64_t keys_before = kAll;
   std::int64_t keys_after = 0;
+  std::int64_t chunk = kAll;  // runs of so many tokens, from the first on, see only each other
 
   /// Decoders: the query's own key and those before it; with a window (> 0) `window` keys in all.
   static AttentionMask causal(std::int64_t window = 0) {
@@ -31,9 +33,11 @@ struct AttentionMask {
   }
 
   /// The query's keys among `tokens` are first_key … end_key − 1.
-  std::int64_t first_key(std::int64_t query) const { return query - std::min(query, keys_before); }
+  std::int64_t first_key(std::int64_t query) const {
+    return query - std::min(query % chunk, keys_before);
+  }
   std::int64_t end_key(std::int64_t query, std::int64_t tokens) const {
-    return query + 1 + std::min(tokens - 1 - query, keys_after);
+    return query + 1 + std::min({tokens - 1 - query, keys_after, chunk - 1 - query % chunk});
   }
 };
 

@@ -40,6 +40,7 @@ Head gaussian_head(std::int64_t tokens, std::int64_t depth, std::int64_t value_c
 }
 
 bool sees(const AttentionMask& mask, std::int64_t query, std::int64_t key) {
+  if (key / mask.chunk != query / mask.chunk) return false;
   return key <= query ? query - key <= mask.keys_before : key - query <= mask.keys_after;
 }
 
@@ -141,10 +142,19 @@ void expect_attention(const Head& head, const AttentionRule& rule, double tolera
 }
 
 std::vector<AttentionMask> masks() {
-  return {AttentionMask::causal(),         AttentionMask::causal(1),
-          AttentionMask::causal(7),        AttentionMask::causal(64),
-          AttentionMask::bidirectional(),  AttentionMask::bidirectional(0),
-          AttentionMask::bidirectional(4), AttentionMask{.keys_before = 0, .keys_after = 50}};
+  return {AttentionMask::causal(),
+          AttentionMask::causal(1),
+          AttentionMask::causal(7),
+          AttentionMask::causal(64),
+          AttentionMask::bidirectional(),
+          AttentionMask::bidirectional(0),
+          AttentionMask::bidirectional(4),
+          AttentionMask{.keys_before = 0, .keys_after = 50},
+          AttentionMask{.chunk = 1},
+          AttentionMask{.chunk = 7},
+          AttentionMask{.chunk = 64},
+          AttentionMask{.keys_before = 20, .chunk = 50},
+          AttentionMask{.keys_after = AttentionMask::kAll, .chunk = 33}};
 }
 
 std::string described(const Head& head, const AttentionRule& rule) {
@@ -153,7 +163,8 @@ std::string described(const Head& head, const AttentionRule& rule) {
   };
   return "T " + std::to_string(head.tokens) + " d " + std::to_string(head.depth) + " d_v " +
          std::to_string(head.value_columns) + ", keys before " + number(rule.mask.keys_before) +
-         ", after " + number(rule.mask.keys_after) + ", cap " + std::to_string(rule.soft_cap);
+         ", after " + number(rule.mask.keys_after) + ", chunk " + number(rule.mask.chunk) +
+         ", cap " + std::to_string(rule.soft_cap);
 }
 
 TEST(AttendOneHead, EqualsTheDefinitionForEveryShapeMaskAndCap) {
@@ -273,6 +284,13 @@ TEST(AttendOneHead, WindowsCountKeysAsTransformersDoes) {
   EXPECT_EQ(both.end_key(19, 20), 20);
   EXPECT_EQ(AttentionMask::bidirectional().first_key(19), 0);
   EXPECT_EQ(AttentionMask::bidirectional().end_key(0, 20), 20);
+  const AttentionMask chunks{.chunk = 8};  // query / 8 = key / 8, key ≤ query
+  EXPECT_EQ(chunks.first_key(7), 0);
+  EXPECT_EQ(chunks.first_key(8), 8);
+  EXPECT_EQ(chunks.end_key(13, 20), 14);
+  const AttentionMask both_ways{.keys_after = AttentionMask::kAll, .chunk = 8};
+  EXPECT_EQ(both_ways.end_key(3, 20), 8);
+  EXPECT_EQ(both_ways.end_key(17, 20), 20);
 }
 
 // Integers, so that scores are exact: what is left is the softmax.
