@@ -156,7 +156,11 @@ def run_attention(attention: torch.nn.Module, inputs: torch.Tensor) -> None:
     if "position_embeddings" in accepted or type(attention).__name__ == "EsmAttention":
         inner = getattr(attention, "self", attention)
         rotated = getattr(inner, "rotary_ndims", getattr(inner, "head_dim", getattr(inner, "attention_head_size", None)))
+        if type(attention).__name__ == "GptOssAttention":
+            rotated //= 2  # it has an angle a pair
         arguments["position_embeddings"] = (inputs.new_ones(1, 1, rotated), inputs.new_zeros(1, 1, rotated))
+    if "position_ids" in accepted:
+        arguments["position_ids"] = torch.zeros(len(inputs), 1, dtype=torch.long)
     if type(attention).__name__ not in MULTIPLY_BY_THEMSELVES:
         with golden_forward.InFloat64():  # some rotate in float32
             attention(**arguments)
