@@ -10,6 +10,8 @@
 #include "attnscope/model/layout_experts.h"
 #include "attnscope/model/layout_forward.h"
 #include "attnscope/model/layout_latent.h"
+#include "attnscope/model/layout_mixers.h"
+#include "attnscope/model/mixer_config.h"
 #include "attnscope/model/spec.h"
 
 namespace attnscope {
@@ -29,8 +31,10 @@ WeightRule parse_layout_weight(LayoutFields fields) {
   rule.tensor = fields.required_text("tensor");
   rule.storage = fields.choice<Storage>(
       "storage", {{"out_by_in", Storage::out_by_in}, {"in_by_out", Storage::in_by_out}});
-  rule.groups = fields.choice<std::int64_t>(
-      "order", {{"blocks", 1}, {"per_kv_head", kPerKvHead}, {"alternating", kPerRow}});
+  rule.groups = fields.choice<std::int64_t>("order", {{"blocks", 1},
+                                                      {"per_kv_head", kPerKvHead},
+                                                      {"per_head", kPerHead},
+                                                      {"alternating", kPerRow}});
   if (const auto groups = fields.number("groups")) {
     if (rule.groups != 1) fields.fail("'groups' and 'order' exclude each other");
     rule.groups = *groups;
@@ -46,6 +50,9 @@ WeightRule parse_layout_weight(LayoutFields fields) {
     const bool per_head = part == Role::query || part == Role::key || part == Role::value;
     if (rule.groups == kPerKvHead && !per_head) {
       fields.fail("only q, k and v can be fused per_kv_head");
+    }
+    if (rule.groups == kPerHead && part != Role::query && part != Role::attention_gate) {
+      fields.fail("only q and attention_gate can be fused per_head");
     }
     if (rule.groups == kPerRow &&
         canonical_shape({.width = 2, .mlp_width = 1, .shared_width = 1}, part).first != 1) {
@@ -92,6 +99,8 @@ ModelSpec parse_layout(std::string_view text, std::string_view where) {
   if (const auto experts = fields.object("experts")) {
     parse_layout_experts(*experts, spec, config);
   }
+  if (const auto mixers = fields.object("mixers")) parse_layout_mixers(*mixers, spec, config);
+  read_mixers(spec, ConfigReader(&config, where));
   read_expert_dimensions(spec, ConfigReader(&config, where));
 
   const json* weights = fields.find("weights");

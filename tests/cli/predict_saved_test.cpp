@@ -77,7 +77,8 @@ TEST_P(SavedRuns, HoldWhatTransformersGives) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Golden, SavedRuns,
-                         testing::Values("llama", "gpt2", "bert", "albert", "gemma2", "opt"));
+                         testing::Values("llama", "gpt2", "bert", "albert", "gemma2", "opt",
+                                         "qwen3_next", "lfm2"));
 
 }  // namespace
 }  // namespace attnscope::test

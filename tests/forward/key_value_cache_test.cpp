@@ -147,8 +147,9 @@ Variant variant_of(const std::string& folder, const std::string& name = "") {
 
 // So long that attention is cut into several blocks.
 TEST(KeyValueCache, HoldsLongTexts) {
-  for (const Variant& variant : {variant_of("llama"), variant_of("mistral", ".window-8"),
-                                 variant_of("gemma3"), variant_of("gpt_neox")}) {
+  for (const Variant& variant :
+       {variant_of("llama"), variant_of("mistral", ".window-8"), variant_of("gemma3"),
+        variant_of("gpt_neox"), variant_of("qwen3_next"), variant_of("lfm2")}) {
     const Model model = model_of(variant);
     const ForwardPass pass(model, true, test_compute());
     TokenIds text;
@@ -179,8 +180,35 @@ TEST(KeyValueCache, OfOnePromptServesSeveralTexts) {
   }
 }
 
-TEST(KeyValueCache, OfEachSequenceIsItsOwn) {
-  const Model model = model_of(variant_of("gemma2"));
+// A state cannot go back: the text is then run from its begin.
+TEST(KeyValueCache, ForgetsAllWhereLayersHaveStates) {
+  const Model model = model_of(variant_of("lfm2"));
+  const ForwardPass pass(model, true, test_compute());
+  KeyValueCache cache(model.dimensions(), 10);
+  const TokenIds prompt = {5, 6, 7, 8, 9}, more = {10, 11};
+  last_rows(pass, prompt, std::span(&cache, 1));
+  cache.keep(5);
+  EXPECT_EQ(cache.tokens(), prompt);
+  cache.keep(3);
+  EXPECT_EQ(cache.tokens(), TokenIds());
+  expect_same(last_rows(pass, more, std::span(&cache, 1)), last_rows(pass, more, {}));
+  EXPECT_EQ(cache.tokens(), more);
+}
+
+TEST(KeyValueCache, TakesTheMemoryOfStatesBesideThatOfKeys) {
+  const Dimensions lfm2 = model_of(variant_of("lfm2")).dimensions();  // one of 3 layers attends
+  Dimensions attention = lfm2;
+  attention.layers = 1;
+  attention.mixers = nullptr;
+  EXPECT_EQ(KeyValueCache::bytes(lfm2, 10),
+            KeyValueCache::bytes(attention, 10) + 2 * 2 * (3 - 1) * 24 * sizeof(float));
+}
+
+class CachesOfSequences : public testing::TestWithParam<const char*> {};
+INSTANTIATE_TEST_SUITE_P(Cases, CachesOfSequences, testing::Values("gemma2", "qwen3_next", "lfm2"));
+
+TEST_P(CachesOfSequences, AreEachItsOwn) {
+  const Model model = model_of(variant_of(GetParam()));
   const ForwardPass pass(model, true, test_compute());
   std::vector<KeyValueCache> caches;
   for (int sequence = 0; sequence < 2; ++sequence) caches.emplace_back(model.dimensions(), 12);

@@ -62,6 +62,8 @@ TEST(ForwardLayout, RunsAsWithConfigJson) {
       {"deberta-v2-convolved", "deberta-v2-convolved", "config.json"},
       {"deberta-v2-own-projections", "deberta-v2-own-projections", "config.json"},
       {"esm-absolute", "esm-absolute", "config.json"},
+      {"qwen3_next-dense", "qwen3_next-dense", "config.json"},
+      {"lfm2-bias", "lfm2-bias", "config.json"},
   };
   for (const auto& [layout, name, config] : cases) {
     SCOPED_TRACE(layout);

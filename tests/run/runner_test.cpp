@@ -262,9 +262,9 @@ TEST(Runner, EqualWeightsAreComputedOnce) {
       .analysis = &counted,
       .parameters = {{"energy", std::vector<double>{0.9}}, {"values", true}, {"per_head", true}}};
   const std::vector<Role> roles = {Role::query, Role::up, Role::ov};
-  add_layers(plan, models, std::vector<std::vector<Role>>{roles}, {});
-  computed = 0;
   ReportCollector rows;
+  add_layers(plan, models, std::vector<std::vector<Role>>{roles}, {}, rows);
+  computed = 0;
   run_plan(plan, sources_of(models), {.command = "spectrum"}, {.threads = 2}, rows);
   // Four layers are two groups.
   EXPECT_EQ(layers, 4);

@@ -1,0 +1,112 @@
+#include "attnscope/numerics/inference/delta_rule.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+#include <vector>
+
+#include "tests/support/compute.h"
+
+namespace attnscope {
+namespace {
+
+using namespace test;
+
+/// Tokens of one head: unit keys, decays below 1, steps from 0 to 1.
+struct DrawnTokens {
+  DrawnTokens(std::int64_t tokens, std::int64_t depth, std::int64_t columns)
+      : queries(tokens, depth), keys(tokens, depth), values(tokens, columns) {
+    std::mt19937 generator(11);
+    std::normal_distribution<float> normal;
+    std::uniform_real_distribution<float> share(0.1F, 0.99F);
+    for (std::int64_t token = 0; token < tokens; ++token) {
+      float squares = 0;
+      for (std::int64_t k = 0; k < depth; ++k) {
+        queries(token, k) = normal(generator);
+        keys(token, k) = normal(generator);
+        squares += keys(token, k) * keys(token, k);
+      }
+      for (std::int64_t k = 0; k < depth; ++k) keys(token, k) /= std::sqrt(squares);
+      for (std::int64_t col = 0; col < columns; ++col) values(token, col) = normal(generator);
+      decays.push_back(share(generator));
+      steps.push_back(share(generator));
+    }
+  }
+
+  DeltaRuleTokens part(std::int64_t first, std::int64_t count) const {
+    const auto at = static_cast<std::size_t>(first), size = static_cast<std::size_t>(count);
+    return {.queries = queries.view().row_block(first, count),
+            .keys = keys.view().row_block(first, count),
+            .values = values.view().row_block(first, count),
+            .decays = std::span(decays).subspan(at, size),
+            .steps = std::span(steps).subspan(at, size)};
+  }
+
+  Matrix<float> queries, keys, values;
+  std::vector<float> decays, steps;
+};
+
+Matrix<float> zeros(std::int64_t rows, std::int64_t cols) {
+  Matrix<float> out(rows, cols);
+  std::fill_n(out.data(), rows * cols, 0.0F);
+  return out;
+}
+
+/// Of the largest output: rounding of some hundred steps of float32.
+constexpr double kDeltaTolerance = 5e-6;
+
+TEST(DeltaRule, IsTheRecurrenceInFloat64) {
+  // Columns that fill vectors of no width, and more than are computed together.
+  for (const std::int64_t columns : {1, 5, 16, 33, 128, 130}) {
+    SCOPED_TRACE(columns);
+    constexpr std::int64_t kTokens = 70, kDepth = 24;
+    const DrawnTokens tokens(kTokens, kDepth, columns);
+    Matrix<float> state = zeros(kDepth, columns), out(kTokens, columns);
+    delta_rule(tokens.part(0, kTokens), state.view(), out.view(), test_compute());
+
+    Matrix<double> exact(kDepth, columns);
+    std::fill_n(exact.data(), kDepth * columns, 0.0);
+    double largest = 0, error = 0;
+    for (std::int64_t token = 0; token < kTokens; ++token) {
+      const auto at = static_cast<std::size_t>(token);
+      for (std::int64_t col = 0; col < columns; ++col) {
+        double known = 0, given = 0;
+        for (std::int64_t k = 0; k < kDepth; ++k) {
+          exact(k, col) *= static_cast<double>(tokens.decays[at]);
+          known += exact(k, col) * static_cast<double>(tokens.keys(token, k));
+        }
+        const double change = static_cast<double>(tokens.steps[at]) *
+                              (static_cast<double>(tokens.values(token, col)) - known);
+        for (std::int64_t k = 0; k < kDepth; ++k) {
+          exact(k, col) += static_cast<double>(tokens.keys(token, k)) * change;
+          given += exact(k, col) * static_cast<double>(tokens.queries(token, k));
+        }
+        largest = std::max(largest, std::abs(given));
+        error = std::max(error, std::abs(given - static_cast<double>(out(token, col))));
+      }
+    }
+    EXPECT_LE(error, kDeltaTolerance * largest);
+    EXPECT_GT(largest, 0.5);
+  }
+}
+
+TEST(DeltaRule, PartsOfATextGiveTheDigitsOfTheWhole) {
+  constexpr std::int64_t kTokens = 9, kDepth = 7, kColumns = 21;
+  const DrawnTokens tokens(kTokens, kDepth, kColumns);
+  Matrix<float> whole_state = zeros(kDepth, kColumns), state = zeros(kDepth, kColumns);
+  Matrix<float> whole(kTokens, kColumns), parts(kTokens, kColumns);
+  delta_rule(tokens.part(0, kTokens), whole_state.view(), whole.view(), test_compute());
+  delta_rule(tokens.part(0, 4), state.view(), parts.view().row_block(0, 4), test_compute());
+  delta_rule(tokens.part(4, 1), state.view(), parts.view().row_block(4, 1), test_compute());
+  delta_rule(tokens.part(5, 4), state.view(), parts.view().row_block(5, 4), test_compute());
+  for (std::int64_t at = 0; at < kTokens * kColumns; ++at) {
+    ASSERT_EQ(parts.data()[at], whole.data()[at]) << at;
+  }
+  for (std::int64_t at = 0; at < kDepth * kColumns; ++at) {
+    ASSERT_EQ(state.data()[at], whole_state.data()[at]) << at;
+  }
+}
+
+}  // namespace
+}  // namespace attnscope
