@@ -56,7 +56,8 @@ SIZE_LIMIT = 24_000_000
 ROUTED = 200  # tokens
 GENERATES = {("llama", "dynamic"), ("gpt_neox", "dynamic"), ("phi3", "longrope"), ("phi3", "longrope-su"),
              ("phi3", "longrope-share"), ("mistral", "window-8"), ("gemma3", ""), ("bloom", ""), ("mpt", ""), ("falcon-rw", ""),
-             ("minicpm3", ""), ("qwen3_next", ""), ("qwen3_5-long", ""), ("lfm2", "")}
+             ("minicpm3", ""), ("qwen3_next", ""), ("qwen3_5-long", ""), ("lfm2", ""),
+             ("gemma4", ""), ("gemma4-same-matrix", "")}
 PROMPT, WRITTEN = 6, 24  # tokens
 WITHOUT_MAPS = 1e-4
 FLOAT32_ERROR = 5e-6  # of the largest value: what float32 itself may err by, where tests allow 2e-5
@@ -97,6 +98,8 @@ def randomise(model: torch.nn.Module, case: Case) -> None:
     for name, buffer in model.named_buffers():
         if name.endswith("e_score_correction_bias"):  # as far apart as the scores, or it would choose nothing
             buffer.copy_(torch.from_numpy(0.3 * generator.standard_normal(tuple(buffer.shape))))
+        if name.endswith("layer_scalar"):
+            buffer.copy_(torch.from_numpy(1 + 0.3 * generator.standard_normal(tuple(buffer.shape))))
 
 
 # ---- Running ------------------------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 file of their own."""
 
 import torch
+from golden_forward_by_layer import plain
 from golden_forward_case import BF16, ONLY, Case
 from golden_forward_rotary import inside_language_model, inside_model, llama_like, rope, small
 
@@ -46,6 +47,8 @@ TOWERS = [
          nested("qwen2_5_vl", "qwen2_5_vl_text")),
     case("qwen3_vl", "Qwen3ForCausalLM", llama_like(rope_parameters=rope(5e6)), with_pictures("model.visual", inside_model),
          nested("qwen3_vl", "qwen3_vl_text")),
+    case("gemma4-multimodal", "Gemma4ForCausalLM", plain(num_kv_shared_layers=2, hidden_size_per_layer_input=6, vocab_size_per_layer_input=32),
+         with_pictures("model.vision_tower", inside_model), nested("gemma4", "gemma4_text")),
     case("llama4-multimodal", "Llama4ForCausalLM",
          small(intermediate_size=8, intermediate_size_mlp=12, num_local_experts=3, interleave_moe_layer_step=2, attention_chunk_size=5,
                no_rope_layers=[1, 0]), with_pictures("vision_model", inside_language_model), nested("llama4", "llama4_text")),

@@ -50,7 +50,7 @@ void add_map_rows(const Model& model, const HeadPlace& place, const ShownTokens&
 /// Says so where a text needs more memory than there should be: all maps of a layer are made
 /// together.
 void note_memory(const Model& model, std::int64_t tokens, const Context& context, RowSink& sink) {
-  const std::uint64_t bytes = run_bytes(model.dimensions(), /*sequences=*/1, tokens);
+  const std::uint64_t bytes = run_bytes(model.spec(), /*sequences=*/1, tokens);
   if (bytes <= context.memory_bytes) return;
   sink.add_note(model.name() + ": a text of " + counted(tokens, "token") + " takes about " +
                 memory_text(bytes) + ", more than {memory} allows");

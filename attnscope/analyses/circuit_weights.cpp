@@ -21,7 +21,8 @@ RopeFrequencies turns_of(const Model& model, std::int64_t layer, std::int64_t of
   const ModelSpec& spec = model.spec();
   const auto& rope = spec.layers[static_cast<std::size_t>(layer)].attention.rope;
   if (!rope) return {};  // some models have layers that do not rotate
-  return rope_frequencies(*rope, spec.dimensions.heads.head_dim, std::abs(offset) + 1, spec.source);
+  return rope_frequencies(*rope, spec.dimensions_of(layer).heads.head_dim, std::abs(offset) + 1,
+                          spec.source);
 }
 
 }  // namespace
@@ -128,7 +129,7 @@ LoadedCircuit load_circuit(const Model& model, std::int64_t layer, Role circuit,
   if (model.dimensions().latent) {
     return load_latent_circuit(model, layer, circuit, variant, /*narrowed=*/false);
   }
-  LoadedCircuit out{.circuit = circuit, .heads = model.dimensions().heads};
+  LoadedCircuit out{.circuit = circuit, .heads = model.dimensions(layer).heads};
   const bool qk = circuit == Role::qk;
   const Weight& left = model.weight(layer, qk ? Role::query : Role::output);
   const Weight& right = model.weight(layer, qk ? Role::key : Role::value);

@@ -45,7 +45,7 @@ std::vector<Outcome> compute_circuits(const WorkItem& item, const ModelSource& s
   const Model& model = *source.model;
   const Role circuit = *item.role;
   const auto& thresholds = expect_vector<double>(item.parameters, "energy");
-  const HeadShape& shape = model.dimensions().heads;
+  const HeadShape& shape = model.dimensions(*item.layer).heads;
   const LoadedCircuit loaded =
       load_circuit(model, *item.layer, circuit, variant_of(item.parameters));
   if (!loaded.skipped.empty()) return all_skipped(loaded.skipped, shape.heads);
@@ -73,15 +73,15 @@ std::vector<Outcome> compute_circuits(const WorkItem& item, const ModelSource& s
   return outcomes;
 }
 
-double circuit_flops(const Model& model, Role circuit, bool all_eigenvalues) {
-  const HeadShape& shape = model.dimensions().heads;
-  const auto width = static_cast<double>(model.dimensions().width);
+double circuit_flops(const Dimensions& dimensions, Role circuit, bool all_eigenvalues) {
+  const HeadShape& shape = dimensions.heads;
+  const auto width = static_cast<double>(dimensions.width);
   const auto inner = static_cast<double>(circuit == Role::qk ? shape.head_dim : shape.value_dim);
   // Gram matrices and the head-space product; then eigenvalues, symmetric and not.
   const auto product = [&](double order, bool with_eigenvalues) {
     return 4 * width * order * order + (with_eigenvalues ? 40 : 20) * order * order * order;
   };
-  const auto summed = static_cast<double>(summed_rank(model.dimensions(), circuit));
+  const auto summed = static_cast<double>(summed_rank(dimensions, circuit));
   return product(summed, all_eigenvalues || summed <= kMaxEigenvalues) +
          static_cast<double>(shape.heads) * product(inner, true);
 }
@@ -105,8 +105,9 @@ std::uint64_t circuit_bytes(const Dimensions& dimensions, Role circuit,
 }
 
 Cost circuits_cost(const WorkItem& item, const ModelSource& source) {
-  return {circuit_flops(*source.model, *item.role, wants_all_eigenvalues(item)),
-          circuit_bytes(source.model->dimensions(), *item.role, variant_of(item.parameters))};
+  const Dimensions& dimensions = source.model->dimensions(*item.layer);
+  return {circuit_flops(dimensions, *item.role, wants_all_eigenvalues(item)),
+          circuit_bytes(dimensions, *item.role, variant_of(item.parameters))};
 }
 
 void add_circuits_inputs(ItemInputs& inputs, const WorkItem& item, const ModelSource& source) {

@@ -106,8 +106,8 @@ std::uint64_t writers_bytes(const Dimensions& dimensions) {
 std::vector<Outcome> pair_outcomes(const Model& model, PreparedLayers& layers,
                                    std::int64_t earlier_layer, std::int64_t layer,
                                    const CircuitVariant& variant, const Compute& compute) {
-  const std::uint64_t reading = readers_bytes(model.dimensions());
-  const std::uint64_t writing = writers_bytes(model.dimensions());
+  const std::uint64_t reading = readers_bytes(model.dimensions(layer));
+  const std::uint64_t writing = writers_bytes(model.dimensions(earlier_layer));
   const PreparedLayers::Room room(layers, reading + writing);
   // Writers first: of pairs that start together each has its own, while the readers are one's.
   std::vector<Outcome> out;
@@ -160,7 +160,7 @@ std::uint64_t pair_bytes(const Dimensions& dimensions) {
 }
 
 Cost composition_cost(const WorkItem& item, const ModelSource& source) {
-  const Dimensions& dimensions = source.model->dimensions();
+  const Dimensions dimensions = largest_dimensions(source.model->spec());
   if (item.earlier_layer) return {pair_flops(dimensions), pair_bytes(dimensions)};
   // A layer alone is only checked for what will be skipped.
   return {0.01 * pair_flops(dimensions), factor_bytes(dimensions)};
@@ -177,10 +177,13 @@ void add_composition_inputs(ItemInputs& inputs, const WorkItem& item, const Mode
   const Model& model = *source.model;
   const CircuitVariant variant = variant_of(item.parameters);
   std::vector<std::int64_t> layers;  // rows say their numbers
-  inputs.add_shape(model);
+  inputs.add_shape(model, *item.layer);
   add_circuit_inputs(inputs, model, *item.layer, Role::qk, variant);
   add_circuit_inputs(inputs, model, *item.layer, Role::ov, variant);
   if (item.earlier_layer) {
+    if (!model.spec().own_dimensions.empty()) {
+      inputs.add("writing_dim", model.dimensions(*item.earlier_layer).heads.value_dim);
+    }
     layers.push_back(*item.earlier_layer);
     add_circuit_inputs(inputs, model, *item.earlier_layer, Role::ov, variant);
   }

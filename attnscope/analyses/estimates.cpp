@@ -59,7 +59,7 @@ std::uint64_t decoded_bytes(const Model& model, std::int64_t layer, Role role) {
 }
 
 std::uint64_t matrix_spectrum_bytes(const Model& model, std::int64_t layer, Role role) {
-  const auto [rows, cols] = canonical_shape(model.dimensions(), role);
+  const auto [rows, cols] = canonical_shape(model.dimensions(layer), role);
   const std::uint64_t decoded = decoded_bytes(model, layer, role);
   // W_K stacked on W_V is made from both.
   const std::uint64_t reading = role == Role::kv ? decoded : 0;

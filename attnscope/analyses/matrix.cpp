@@ -27,7 +27,7 @@ MatrixRequest resolve_request(const Model& model, MatrixRequest request) {
   if (!model.has(request.role)) {
     refuse_parameter("matrix", name + " has no '" + std::string(role_name(request.role)) + "'");
   }
-  const std::int64_t heads = model.dimensions().heads.count(request.role);
+  const std::int64_t heads = model.dimensions(request.layer).heads.count(request.role);
   if (request.head && heads == 0) {
     refuse_parameter("head", "the MLP has no heads");
   }
@@ -85,7 +85,8 @@ WeightMatrix extract_product(const Model& model, const MatrixRequest& request) {
                    first_part(model, request.layer, role));
   };
   const Matrix<double> left = factor(factors[0]), right = factor(factors[1]);
-  const CircuitWeights weights{request.role, left.view(), right.view(), model.dimensions().heads};
+  const CircuitWeights weights{request.role, left.view(), right.view(),
+                               model.dimensions(request.layer).heads};
   if (request.head) {
     const auto [left_head, right_head] = head_factors(weights, *request.head);
     return multiply_transposed(left_head.transposed(), right_head.transposed());
@@ -104,7 +105,7 @@ WeightMatrix extract_matrix(const Model& model, const MatrixRequest& asked) {
   WeightMatrix whole =
       require(std::move(read), model, first_part(model, request.layer, request.role));
   if (!request.head) return whole;
-  return cut_head(whole, request.role, *request.head, model.dimensions().heads);
+  return cut_head(whole, request.role, *request.head, model.dimensions(request.layer).heads);
 }
 
 void run_matrix(std::span<const Model> models, const MatrixRequest& request, RowSink& sink) {

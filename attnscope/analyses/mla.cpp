@@ -82,7 +82,7 @@ std::vector<Outcome> compute_half(const WorkItem& item, const ModelSource& sourc
 }
 
 Cost mla_cost(const WorkItem& item, const ModelSource& source) {
-  const auto [rows, cols] = canonical_shape(source.model->dimensions(), *item.role);
+  const auto [rows, cols] = canonical_shape(source.model->dimensions(*item.layer), *item.role);
   return {spectrum_flops(static_cast<double>(rows), static_cast<double>(cols)),
           matrix_spectrum_bytes(*source.model, *item.layer, *item.role)};
 }

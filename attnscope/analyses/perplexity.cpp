@@ -102,7 +102,7 @@ void run_perplexity(std::span<const Model> models, const PerplexityRequest& requ
       const std::size_t count = std::min(each, of_model.all.size() - first);
       items.push_back({.flops = static_cast<double>(count) * static_cast<double>(length) *
                                 static_cast<double>(forward_weights_bytes(models[index])),
-                       .memory_bytes = run_bytes(models[index].dimensions(),
+                       .memory_bytes = run_bytes(models[index].spec(),
                                                  static_cast<std::int64_t>(count), length),
                        .run = [&, index, first, count](const Compute& compute) {
                          Windows& own = windows[index];

@@ -93,7 +93,7 @@ class PromptRun {
   void make_cache() {
     const std::int64_t room =
         std::min(std::ssize(prompt_.tokens) + *request_.generate, pass_.longest());
-    const std::uint64_t bytes = KeyValueCache::bytes(model_.dimensions(), room);
+    const std::uint64_t bytes = KeyValueCache::bytes(model_.spec(), room);
     const std::uint64_t left =
         context_.memory_bytes - copied_weights_bytes(model_, context_.memory_bytes);
     if (bytes > left) {
@@ -105,7 +105,7 @@ class PromptRun {
                       memory_text(left) + " that {memory} leaves beside its weights",
            .hint = "write fewer tokens"});
     }
-    cache_.emplace_back(model_.dimensions(), room);
+    cache_.emplace_back(model_.spec(), room);
   }
 
   Matrix<float> run_pass() {
@@ -250,10 +250,9 @@ std::uint64_t prompt_run_bytes(const Model& model, const Prompt& prompt,
   const std::int64_t tokens = std::ssize(prompt.tokens);
   std::optional<std::uint64_t> bytes =
       checked_add(copied_weights_bytes(model, context.memory_bytes),
-                  run_bytes(model.dimensions(), /*sequences=*/1, tokens));
+                  run_bytes(model.spec(), /*sequences=*/1, tokens));
   if (bytes && request.generate) {
-    bytes =
-        checked_add(*bytes, KeyValueCache::bytes(model.dimensions(), tokens + *request.generate));
+    bytes = checked_add(*bytes, KeyValueCache::bytes(model.spec(), tokens + *request.generate));
   }
   return bytes.value_or(std::numeric_limits<std::uint64_t>::max());
 }

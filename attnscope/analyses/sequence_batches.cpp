@@ -96,7 +96,7 @@ Cost batch_cost(const WorkItem& item, const ModelSource& source) {
   const SequenceBatch& batch = *item.batch;
   const auto sequences = std::ssize(batch.tokens), tokens = std::ssize(batch.tokens.front());
   double parameters = 0;  // of all layers' products
-  const Dimensions& dimensions = source.model->dimensions();
+  const Dimensions dimensions = largest_dimensions(source.model->spec());
   for (const Role role : kProjections) {
     if (!source.model->describes(role) || !source.model->is_stored(role)) continue;
     const auto [rows, cols] = canonical_shape(dimensions, role);
@@ -112,7 +112,7 @@ Cost batch_cost(const WorkItem& item, const ModelSource& source) {
   const double maps = 4 * rows * static_cast<double>(tokens) *
                       static_cast<double>(dimensions.heads.total_dim(Role::query));
   return {.flops = static_cast<double>(batch.layers.back() + 1) * (2 * rows * parameters + maps),
-          .memory_bytes = run_bytes(dimensions, sequences, tokens)};
+          .memory_bytes = run_bytes(source.model->spec(), sequences, tokens)};
 }
 
 void add_batch_inputs(ItemInputs& inputs, const WorkItem& item, const ModelSource& source) {

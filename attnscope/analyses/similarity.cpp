@@ -64,7 +64,7 @@ std::vector<Outcome> with_matrix(const WorkItem& item, const ModelSource& source
 }
 
 std::int64_t head_rows_of(const WorkItem& item, const ModelSource& source) {
-  return source.model->dimensions().heads.inner_dim(*item.role);
+  return source.model->dimensions(*item.layer).heads.inner_dim(*item.role);
 }
 
 std::vector<Outcome> compute_cosines(const WorkItem& item, const ModelSource& source,
@@ -88,7 +88,7 @@ std::vector<Outcome> compute_head_matrix(const WorkItem& item, const ModelSource
                                          const Compute& compute) {
   const auto head = expect<std::int64_t>(item.parameters, "head");
   return with_matrix(item, source, [&](const auto& matrix) -> std::vector<Outcome> {
-    const HeadShape& shape = source.model->dimensions().heads;
+    const HeadShape& shape = source.model->dimensions(*item.layer).heads;
     if (head < 0 || head >= shape.count(*item.role)) refuse_field("head");
     const auto rows = head_slice(matrix, *item.role, head, shape);
     if (const auto reason = find_not_finite(rows)) return {{.head = head, .skipped = *reason}};
@@ -101,7 +101,7 @@ constexpr std::int64_t kPanel = 512;  // rows whose products with as many others
 /// Of the products of all `vectors` rows with each other; memory beside the decoded matrix.
 Cost cost_of(const WorkItem& item, const ModelSource& source, std::int64_t vectors,
              std::uint64_t bytes) {
-  const auto [rows, cols] = canonical_shape(source.model->dimensions(), *item.role);
+  const auto [rows, cols] = canonical_shape(source.model->dimensions(*item.layer), *item.role);
   const auto count = static_cast<double>(vectors);
   return {count * count * static_cast<double>(cols),
           decoded_bytes(*source.model, *item.layer, *item.role) + bytes + kPackedBytes};
@@ -113,13 +113,13 @@ std::uint64_t panel_bytes(std::int64_t vectors, std::int64_t cols) {
 }
 
 Cost cosines_cost(const WorkItem& item, const ModelSource& source) {
-  const auto [rows, cols] = canonical_shape(source.model->dimensions(), *item.role);
+  const auto [rows, cols] = canonical_shape(source.model->dimensions(*item.layer), *item.role);
   return cost_of(item, source, rows, panel_bytes(rows, cols));
 }
 
 /// All bases, the QR of one head, its products with the others.
 Cost overlap_cost(const WorkItem& item, const ModelSource& source) {
-  const auto [rows, cols] = canonical_shape(source.model->dimensions(), *item.role);
+  const auto [rows, cols] = canonical_shape(source.model->dimensions(*item.layer), *item.role);
   const std::int64_t head_rows = head_rows_of(item, source);
   return cost_of(item, source, rows,
                  float64_bytes(rows, cols) + 3 * float64_bytes(head_rows, cols) +
@@ -127,7 +127,7 @@ Cost overlap_cost(const WorkItem& item, const ModelSource& source) {
 }
 
 Cost head_matrix_cost(const WorkItem& item, const ModelSource& source) {
-  const auto [rows, cols] = canonical_shape(source.model->dimensions(), *item.role);
+  const auto [rows, cols] = canonical_shape(source.model->dimensions(*item.layer), *item.role);
   const std::int64_t head_rows = head_rows_of(item, source);
   return cost_of(item, source, head_rows,
                  panel_bytes(head_rows, cols) + float64_bytes(head_rows, head_rows));

@@ -28,8 +28,8 @@ std::vector<Rank> ranks_of(const Record& options) {
   return ranks;
 }
 
-double matrices_flops(const Model& model, Role role, bool per_head) {
-  const Dimensions& dimensions = model.dimensions();
+double matrices_flops(const Model& model, std::int64_t layer, Role role, bool per_head) {
+  const Dimensions& dimensions = model.dimensions(layer);
   const HeadShape& shape = dimensions.heads;
   const double heads = per_head ? static_cast<double>(shape.count(role)) : 0;
   const double width = static_cast<double>(dimensions.width);
@@ -53,7 +53,7 @@ double matrices_flops(const Model& model, Role role, bool per_head) {
 
 /// The whole matrix takes more than any head of it.
 std::uint64_t matrices_bytes(const Model& model, std::int64_t layer, Role role, bool per_head) {
-  const Dimensions& dimensions = model.dimensions();
+  const Dimensions& dimensions = model.dimensions(layer);
   if (is_product(role)) {
     const std::int64_t inner = summed_rank(dimensions, role);
     return circuit_factor_bytes(dimensions, role) + float64_bytes(inner, dimensions.width) +
@@ -73,7 +73,7 @@ Cost spectrum_cost(const WorkItem& item, const ModelSource& source) {
   if (item.tensor.empty()) {
     const Model& model = *source.model;
     if (!item.experts.empty()) return expert_spectra_cost(item, model);
-    return {matrices_flops(model, *item.role, spectrum_per_head(item)),
+    return {matrices_flops(model, *item.layer, *item.role, spectrum_per_head(item)),
             matrices_bytes(model, *item.layer, *item.role, spectrum_per_head(item))};
   }
   const TensorView& view = source.checkpoint->find(item.tensor)->view;

@@ -96,7 +96,7 @@ std::vector<Outcome> spectra_of_heads(MatrixView<const T> matrix, Role role, con
 std::vector<Outcome> latent_spectra(const WorkItem& item, const Model& model,
                                     const SpectrumFields& wanted, const Compute& compute) {
   const Role role = *item.role;
-  const HeadShape& shape = model.dimensions().heads;
+  const HeadShape& shape = model.dimensions(*item.layer).heads;
   const std::int64_t heads = spectrum_per_head(item) ? shape.count(role) : 0;
   std::vector<Outcome> outcomes;
   for (const SharedRows shared : {SharedRows::once, SharedRows::in_every_head}) {
@@ -163,7 +163,7 @@ std::vector<Outcome> expert_spectra(const WorkItem& item, const Model& model,
 std::vector<Outcome> matrix_spectra(const WorkItem& item, const Model& model,
                                     const SpectrumFields& wanted, const Compute& compute) {
   const Role role = *item.role;
-  const HeadShape& shape = model.dimensions().heads;
+  const HeadShape& shape = model.dimensions(*item.layer).heads;
   const std::int64_t heads = spectrum_per_head(item) ? shape.count(role) : 0;
   if (model.dimensions().latent && !model.is_stored(role)) {
     return latent_spectra(item, model, wanted, compute);
@@ -191,7 +191,7 @@ std::vector<Outcome> matrix_spectra(const WorkItem& item, const Model& model,
 std::vector<Outcome> product_spectra(const WorkItem& item, const Model& model,
                                      const SpectrumFields& wanted, const Compute& compute) {
   const Role circuit = *item.role;
-  const HeadShape& shape = model.dimensions().heads;
+  const HeadShape& shape = model.dimensions(*item.layer).heads;
   const std::int64_t heads = spectrum_per_head(item) ? shape.count(circuit) : 0;
   const bool of_latents = model.dimensions().latent.has_value();
   const LoadedCircuit loaded =

@@ -124,7 +124,7 @@ std::vector<Outcome> outcomes_of_weight(const WorkItem& item, const Model& model
                                         const Weight& weight) {
   const Role role = *item.role;
   const TensorMatrix& stored = weight.matrix;
-  const HeadShape& shape = model.dimensions().heads;
+  const HeadShape& shape = model.dimensions(*item.layer).heads;
   const std::int64_t heads = weights_per_head(item) ? shape.count(role) : 0;
   if (weight.tensor == nullptr) return all_skipped(weight.missing, heads);
   if (const auto reason = why_not_analysed(model.checkpoint(), *weight.tensor)) {

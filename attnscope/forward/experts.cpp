@@ -43,13 +43,23 @@ struct ExpertRun::Visit {
   std::vector<float> weights;
 };
 
-void ExpertRun::run(std::int64_t layer, const ExpertWeights& weights, MatrixView<const float> input,
+void ExpertRun::run(std::int64_t layer, const ExpertWeights& weights,
+                    MatrixView<const float> stream, MatrixView<const float> input,
                     MatrixView<float> out, bool add) {
   const ExpertSpec& spec = *spec_.layers[static_cast<std::size_t>(layer)].experts;
   const std::int64_t experts = spec_.dimensions.experts;
+  const auto norm_stream = [&](const OptionalNorm& norm) {
+    if (!norm) return input;
+    const MatrixView<float> to = sized(normed_, stream.rows, stream.cols);
+    apply_norm(*norm, stream, to, compute_);
+    return MatrixView<const float>(to);
+  };
   const MatrixView<float> logits = sized(logits_, input.rows, experts);
-  apply(*weights.router, input, {}, logits, compute_);
-  const ChosenExperts chosen = choose_experts(spec, logits, weights.choice_bias, compute_);
+  apply(*weights.router, norm_stream(weights.router_norm), {}, logits, compute_);
+  ChosenExperts chosen = choose_experts(spec, logits, weights.choice_bias, compute_);
+  for (std::size_t at = 0; !weights.factors.empty() && at < chosen.weights.size(); ++at) {
+    chosen.weights[at] *= weights.factors[static_cast<std::size_t>(chosen.experts[at])];
+  }
   if (observer_.on_routing) {
     observer_.on_routing({.layer = layer,
                           .chosen = chosen.chosen,
@@ -66,6 +76,7 @@ void ExpertRun::run(std::int64_t layer, const ExpertWeights& weights, MatrixView
   }
   const MatrixView<float> sum = sized(sum_, input.rows, input.cols);
   std::fill_n(sum.data, sum.rows * sum.cols, 0.0F);
+  const MatrixView<const float> read = norm_stream(weights.input_norm);
   // One after another, each shared by all threads: so their order, and with it every digit of a
   // row, is that of a run of other rows too.
   for (std::int64_t expert = 0; expert < experts; ++expert) {
@@ -73,8 +84,9 @@ void ExpertRun::run(std::int64_t layer, const ExpertWeights& weights, MatrixView
     if (visit.rows.empty()) continue;
     compute_.check_stop();
     visit.expert = expert;
-    run_expert(layer, weights, visit, input);
+    run_expert(layer, weights, visit, read);
   }
+  if (weights.output_norm) apply_norm(*weights.output_norm, sum, sum, compute_);
   if (weights.shared_up != nullptr) run_shared(layer, weights, input);
   for (std::int64_t row = 0; row < out.rows; ++row) {
     for (std::int64_t col = 0; col < out.cols; ++col) {
@@ -133,7 +145,8 @@ void ExpertRun::run_shared(std::int64_t layer, const ExpertWeights& weights,
                            MatrixView<const float> input) {
   const Activation activation = spec_.layers[static_cast<std::size_t>(layer)].activation;
   const bool gated = weights.shared_gate != nullptr;
-  const MatrixView<float> wide = sized(shared_wide_, input.rows, spec_.dimensions.shared_width);
+  const MatrixView<float> wide =
+      sized(shared_wide_, input.rows, spec_.dimensions_of(layer).shared_width);
   apply(*weights.shared_up, input, {.activation = gated ? Activation::linear : activation}, wide,
         compute_);
   if (gated) {
@@ -141,14 +154,18 @@ void ExpertRun::run_shared(std::int64_t layer, const ExpertWeights& weights,
           compute_);
   }
   const MatrixView<float> sum = sum_.view();
-  if (weights.shared_weight == nullptr) {
+  if (weights.shared_weight == nullptr && !weights.shared_norm) {
     apply(*weights.shared_down, wide, {.add = sum}, sum, compute_);
     return;
   }
   const MatrixView<float> factor = sized(shared_weight_, input.rows, 1);
-  apply(*weights.shared_weight, input, {.activation = Activation::sigmoid}, factor, compute_);
+  std::fill_n(factor.data, factor.rows, 1.0F);
+  if (weights.shared_weight != nullptr) {
+    apply(*weights.shared_weight, input, {.activation = Activation::sigmoid}, factor, compute_);
+  }
   const MatrixView<float> given = sized_at_least(given_, input.rows, input.cols);
   apply(*weights.shared_down, wide, {}, given, compute_);
+  if (weights.shared_norm) apply_norm(*weights.shared_norm, given, given, compute_);
   for (std::int64_t row = 0; row < sum.rows; ++row) {
     for (std::int64_t col = 0; col < sum.cols; ++col) {
       sum(row, col) += factor(row, 0) * given(row, col);

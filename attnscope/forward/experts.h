@@ -17,10 +17,11 @@ class ExpertRun {
       : spec_(spec), observer_(observer), compute_(compute) {}
 
   /// out = Σ weight · expert(input) + shared(input), (rows, D), or that added to what `out` holds.
-  /// `out` may be `input` itself. Each expert that some row chose runs once, over all of those
+  /// Experts with norms of their own read `stream`, which is what the norm of `input` read. `out`
+  /// may be one of these itself. Each expert that some row chose runs once, over all of those
   /// rows; its weights are decoded while it runs. Throws as the reading of weights does.
-  void run(std::int64_t layer, const ExpertWeights& weights, MatrixView<const float> input,
-           MatrixView<float> out, bool add);
+  void run(std::int64_t layer, const ExpertWeights& weights, MatrixView<const float> stream,
+           MatrixView<const float> input, MatrixView<float> out, bool add);
 
  private:
   struct Visit;  // of one expert by some of the rows
@@ -32,7 +33,8 @@ class ExpertRun {
   const ModelSpec& spec_;
   const ForwardObserver& observer_;
   const Compute& compute_;
-  Matrix<float> logits_, sum_, gathered_, wide_, gate_, given_, shared_wide_, shared_weight_;
+  Matrix<float> logits_, sum_, gathered_, wide_, gate_, given_, shared_wide_, shared_weight_,
+      normed_;
 };
 
 }  // namespace attnscope

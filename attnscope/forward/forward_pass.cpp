@@ -1,6 +1,7 @@
 #include "attnscope/forward/forward_pass.h"
 
 #include <algorithm>
+#include <set>
 #include <stdexcept>
 #include <string>
 
@@ -25,6 +26,19 @@ SequenceRows rows_of(std::span<const TokenIds> sequences, std::span<const KeyVal
     }
   }
   return rows;
+}
+
+/// Numbers of a token that stay while later layers may read them.
+std::int64_t kept_row_size(const ModelSpec& spec) {
+  std::int64_t numbers = 0;
+  std::set<std::int64_t> kept;
+  for (const KeyValueSharing& sharing : spec.key_values) {
+    if (!sharing.from || !kept.insert(*sharing.from).second) continue;
+    const HeadShape& heads = spec.dimensions_of(*sharing.from).heads;
+    numbers += heads.total_dim(Role::key) + heads.total_dim(Role::value);
+  }
+  const bool keeps_embedding = !spec.layers.empty() && spec.layers.front().own_input.has_value();
+  return keeps_embedding ? numbers + 2 * spec.dimensions.width : numbers;
 }
 
 }  // namespace
@@ -111,7 +125,8 @@ Matrix<float> ForwardPass::run(std::span<const TokenIds> sequences, const Forwar
   return states;
 }
 
-std::uint64_t run_bytes(const Dimensions& dimensions, std::int64_t sequences, std::int64_t tokens) {
+std::uint64_t run_bytes(const ModelSpec& spec, std::int64_t sequences, std::int64_t tokens) {
+  const Dimensions dimensions = largest_dimensions(spec);
   const HeadShape& heads = dimensions.heads;
   const auto size = [](std::int64_t count) { return static_cast<double>(count); };
   const double rows = size(sequences) * size(tokens);
@@ -124,7 +139,7 @@ std::uint64_t run_bytes(const Dimensions& dimensions, std::int64_t sequences, st
   const double of_row = 4 * size(dimensions.width) + size(dimensions.mlp_width) +
                         size(heads.total_dim(Role::query)) + size(heads.total_dim(Role::key)) +
                         2 * size(heads.total_dim(Role::value) + heads.total_dim(Role::output)) +
-                        of_experts + size(latent_row_size(dimensions)) +
+                        of_experts + size(latent_row_size(dimensions)) + size(kept_row_size(spec)) +
                         (dimensions.mixers == nullptr ? 0 : size(dimensions.mixers->row));
   const double maps = size(sequences) * size(heads.heads) * size(tokens) * size(tokens);
   const double bytes = sizeof(float) * (rows * of_row + maps);

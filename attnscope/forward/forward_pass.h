@@ -114,6 +114,6 @@ class ForwardPass {
 
 /// What one run holds at once beside the weights, in bytes, for so many sequences of so many
 /// tokens.
-std::uint64_t run_bytes(const Dimensions& dimensions, std::int64_t sequences, std::int64_t tokens);
+std::uint64_t run_bytes(const ModelSpec& spec, std::int64_t sequences, std::int64_t tokens);
 
 }  // namespace attnscope

@@ -150,8 +150,9 @@ class Reader : TensorReader {
 
 void RowTable::read(std::int64_t row, std::span<float> out) const {
   TensorMatrix matrix = whole_matrix(tensor->view);
-  matrix.first = matrix.row_start(row);
+  matrix.first = matrix.row_start(row) + first_col * matrix.col_stride;
   matrix.rows = 1;
+  matrix.cols = cols;
   checkpoint->need(byte_ranges(matrix));
   decode_block<float>(matrix, 0, 0, {out.data(), 1, cols, cols, 1});
 }

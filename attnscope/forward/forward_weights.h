@@ -32,6 +32,7 @@ struct RowTable {
   const Checkpoint* checkpoint = nullptr;
   const CheckpointTensor* tensor = nullptr;  // null: there is no such table
   std::int64_t rows = 0, cols = 0;
+  std::int64_t first_col = 0;  // of the tensor
 
   /// (cols,). Throws Error(io) where the file is elsewhere and cannot be read.
   void read(std::int64_t row, std::span<float> out) const;
@@ -50,6 +51,14 @@ struct LayerInput {
   float skip = 0, of_stream = 1, of_embedding = 0;
 };
 
+/// What a layer gets of each token beside the stream (Gemma 4).
+struct PerLayerInputWeights {
+  std::int64_t width = 0;  // P
+  RowTable table;
+  SharedLinear projection, gate, up;
+  OptionalNorm projection_norm, norm;
+};
+
 /// Of a layer with experts, whose own matrices stay in the files until they run.
 struct ExpertWeights {
   const Model* model = nullptr;
@@ -57,6 +66,8 @@ struct ExpertWeights {
   std::vector<float> choice_bias;                    // empty: there is none
   SharedLinear shared_gate, shared_up, shared_down;  // null: there are no shared experts
   SharedLinear shared_weight;                        // null: they count in full
+  std::vector<float> factors;                        // of the weight of each expert; empty: 1
+  OptionalNorm router_norm, input_norm, output_norm, shared_norm;  // see ExpertNorms
 };
 
 /// What is added to the output of DeBERTa's layer 0.
@@ -82,7 +93,8 @@ struct LayerWeights {
   OptionalNorm attention_input, attention_output, attention_sum;
   OptionalNorm mlp_input, mlp_output, mlp_sum;
   OptionalNorm query_norm, key_norm, value_norm;
-  SharedLinear qkv;  // rows of Q, of K, of V: (H d + G d + G d_v, D); null where there are latents
+  /// Rows of Q, of K, of V: (H d + G d + G d_v, D), or of Q alone; null where there are latents.
+  SharedLinear qkv;
   std::optional<LatentWeights> latent;
   std::shared_ptr<const MixerWeights> mixer;  // in place of all attention; null: the layer attends
   SharedLinear attention_gate;                // null: none
@@ -91,6 +103,8 @@ struct LayerWeights {
   std::optional<ValueEmbedding> value_embedding;
   std::optional<LayerInput> input;
   std::optional<ConvolutionWeights> convolution;
+  std::optional<PerLayerInputWeights> own_input;
+  float output_factor = 1;
   std::vector<float> sinks;                        // (H,); empty: none
   std::vector<float> bucket_table;                 // (buckets, H), row by row; empty: none
   std::shared_ptr<const Matrix<float>> distances;  // embeddings, (2 span, D); null: none

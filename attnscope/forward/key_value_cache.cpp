@@ -2,45 +2,50 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
 
 #include "attnscope/core/checked.h"
 
 namespace attnscope {
 
-KeyValueCache::KeyValueCache(const Dimensions& dimensions, std::int64_t room)
-    : room_(room), kv_heads_(dimensions.heads.kv_heads) {
-  std::int64_t attending = 0, others = 0;
+KeyValueCache::KeyValueCache(const ModelSpec& spec, std::int64_t room) : room_(room) {
+  const Dimensions& dimensions = spec.dimensions;
+  std::int64_t others = 0;
   for (std::int64_t layer = 0; layer < dimensions.layers; ++layer) {
-    place_.push_back(dimensions.attends(layer) ? attending++ : others++);
+    auto& heads = layers_.emplace_back();
+    place_.push_back(others);
+    if (!dimensions.attends(layer)) ++others;
+    if (!dimensions.attends(layer) || spec.sharing_of(layer).from) continue;
+    const HeadShape& shape = spec.dimensions_of(layer).heads;
+    heads.resize(static_cast<std::size_t>(shape.kv_heads));
+    for (KeysAndValues& head : heads) head.reserve(room, shape.head_dim, shape.value_dim);
   }
   if (others > 0) state_size_ = dimensions.mixers->state;
   states_.resize(static_cast<std::size_t>(others * state_size_));
   next_states_.resize(states_.size());
-  heads_.resize(static_cast<std::size_t>(attending * kv_heads_));
-  for (KeysAndValues& head : heads_) {
-    head.reserve(room, dimensions.heads.head_dim, dimensions.heads.value_dim);
-  }
 }
 
-std::uint64_t KeyValueCache::bytes(const Dimensions& dimensions, std::int64_t room) {
-  const HeadShape& heads = dimensions.heads;
-  auto bytes = KeysAndValues::bytes(room, heads.head_dim, heads.value_dim);
-  const std::int64_t attending = std::ssize(dimensions.attention_layers());
-  for (const std::int64_t count : {attending, heads.kv_heads}) {
-    if (bytes) bytes = checked_mul(*bytes, static_cast<std::uint64_t>(count));
+std::uint64_t KeyValueCache::bytes(const ModelSpec& spec, std::int64_t room) {
+  const Dimensions& dimensions = spec.dimensions;
+  std::optional<std::uint64_t> sum = 0;
+  const auto add = [&](std::optional<std::uint64_t> own) {
+    if (sum) sum = own ? checked_add(*sum, *own) : std::nullopt;
+  };
+  for (std::int64_t layer = 0; layer < dimensions.layers; ++layer) {
+    if (!dimensions.attends(layer)) {  // its state, and the next one
+      add(checked_mul(2 * sizeof(float), static_cast<std::uint64_t>(dimensions.mixers->state)));
+      continue;
+    }
+    if (spec.sharing_of(layer).from) continue;
+    const HeadShape& heads = spec.dimensions_of(layer).heads;
+    const auto of_head = KeysAndValues::bytes(room, heads.head_dim, heads.value_dim);
+    add(of_head ? checked_mul(*of_head, static_cast<std::uint64_t>(heads.kv_heads)) : std::nullopt);
   }
-  if (bytes && attending < dimensions.layers) {
-    const auto others = static_cast<std::uint64_t>(dimensions.layers - attending);
-    const auto state = static_cast<std::uint64_t>(dimensions.mixers->state);
-    const auto of_states = checked_mul(2 * sizeof(float) * state, others);  // and the next ones
-    bytes = of_states ? checked_add(*bytes, *of_states) : std::nullopt;
-  }
-  return bytes.value_or(std::numeric_limits<std::uint64_t>::max());
+  return sum.value_or(std::numeric_limits<std::uint64_t>::max());
 }
 
 KeysAndValues& KeyValueCache::head(std::int64_t layer, std::int64_t kv_head) {
-  const std::int64_t place = place_[static_cast<std::size_t>(layer)];
-  return heads_[static_cast<std::size_t>(place * kv_heads_ + kv_head)];
+  return layers_[static_cast<std::size_t>(layer)][static_cast<std::size_t>(kv_head)];
 }
 
 std::span<const float> KeyValueCache::state(std::int64_t layer) const {

@@ -17,10 +17,10 @@ namespace attnscope {
 class KeyValueCache {
  public:
   /// Room for `room` tokens. Throws std::bad_alloc.
-  KeyValueCache(const Dimensions& dimensions, std::int64_t room);
+  KeyValueCache(const ModelSpec& spec, std::int64_t room);
 
   /// What the constructor takes, in bytes; the largest integer where that is more.
-  static std::uint64_t bytes(const Dimensions& dimensions, std::int64_t room);
+  static std::uint64_t bytes(const ModelSpec& spec, std::int64_t room);
 
   /// Those whose keys and values it holds.
   const TokenIds& tokens() const { return tokens_; }
@@ -41,10 +41,11 @@ class KeyValueCache {
 
  private:
   TokenIds tokens_;
-  std::int64_t room_, kv_heads_, state_size_ = 0;
-  std::vector<std::int64_t> place_;   // of each layer among those that attend, or among the others
-  std::vector<KeysAndValues> heads_;  // of the first layer that attends, of the second, …
-  std::vector<float> states_, next_states_;  // likewise of the layers that do not
+  std::int64_t room_, state_size_ = 0;
+  /// Of each layer; none where it does not attend, or takes those of an earlier one.
+  std::vector<std::vector<KeysAndValues>> layers_;
+  std::vector<std::int64_t> place_;          // of each layer among those that do not attend
+  std::vector<float> states_, next_states_;  // of these
 };
 
 /// Whether a text of `tokens` tokens may be run from a cache of its first `past`. Not where the run

@@ -18,6 +18,14 @@ NormWeights part_of(const NormWeights& norm, std::int64_t head, std::int64_t siz
   return {.spec = norm.spec, .gain = part(norm.gain), .bias = part(norm.bias)};
 }
 
+Matrix<float> copy_of_view(MatrixView<const float> view) {
+  Matrix<float> out(view.rows, view.cols);
+  for (std::int64_t row = 0; row < view.rows; ++row) {
+    std::copy_n(&view(row, 0), view.cols, &out(row, 0));
+  }
+  return out;
+}
+
 void heat(const TemperatureSpec& temperature, std::int64_t first, MatrixView<float> queries) {
   for (std::int64_t row = 0; row < queries.rows; ++row) {
     const std::int64_t position = first + row + temperature.first;
@@ -43,15 +51,15 @@ LayerRun::Positions LayerRun::rotary_tables(std::int64_t layer) {
   for (std::size_t sequence = 0; sequence < sequences_.size(); ++sequence) {
     const std::int64_t first = rows_.first_position(sequence), tokens = rows_.tokens(sequence);
     const auto known = std::find_if(tables_.begin(), tables_.end(), [&](const KnownTable& table) {
-      return table.first == first && table.tokens == tokens && table.rope == *rope;
+      return table.first == first && table.tokens == tokens && table.rope == *rope &&
+             table.head_dim == heads_.head_dim;
     });
     if (known != tables_.end()) {
       out.push_back(&known->table);
       continue;
     }
-    const RopeFrequencies turns =
-        rope_frequencies(*rope, spec_.dimensions.heads.head_dim, tokens, spec_.source);
-    tables_.push_back({*rope, first, tokens,
+    const RopeFrequencies turns = rope_frequencies(*rope, heads_.head_dim, tokens, spec_.source);
+    tables_.push_back({*rope, heads_.head_dim, first, tokens,
                        make_rotary_table(turns.radians_per_token, static_cast<float>(turns.gain),
                                          rope->pairs, first, rows_.length[sequence])});
     out.push_back(&tables_.back().table);
@@ -92,14 +100,24 @@ MatrixView<float> LayerRun::rows_of(std::size_t sequence, MatrixView<float> all)
   return all.row_block(rows_.first[sequence], rows_.length[sequence]);
 }
 
-/// What one head of a sequence has in qkv_, of the queries, keys or values.
-MatrixView<float> LayerRun::head_of(Role role, std::size_t sequence, std::int64_t head) {
-  const HeadShape& heads = spec_.dimensions.heads;
-  std::int64_t first = 0;
-  if (role != Role::query) first += heads.total_dim(Role::query);
-  if (role == Role::value) first += heads.total_dim(Role::key);
-  const std::int64_t columns = role == Role::value ? heads.value_dim : heads.head_dim;
-  return rows_of(sequence, qkv_.view().col_block(first + head * columns, columns));
+MatrixView<float> LayerRun::query_of(std::size_t sequence, std::int64_t head) {
+  return rows_of(sequence, qkv_.view().col_block(head * heads_.head_dim, heads_.head_dim));
+}
+
+/// Of the layer under way, its own or those that it takes: (rows, G d + G d_v).
+MatrixView<float> LayerRun::keys_and_values(std::int64_t number) {
+  if (const auto from = spec_.sharing_of(number).from) return kept_.at(*from).view();
+  const std::int64_t queries = heads_.total_dim(Role::query);
+  return qkv_.view().col_block(queries, qkv_.cols() - queries);
+}
+
+/// What one head of a sequence has of keys or values.
+MatrixView<float> LayerRun::head_of(Role role, std::int64_t number, std::size_t sequence,
+                                    std::int64_t head) {
+  const bool value = role == Role::value;
+  const std::int64_t first = value ? heads_.total_dim(Role::key) : 0;
+  const std::int64_t columns = value ? heads_.value_dim : heads_.head_dim;
+  return rows_of(sequence, keys_and_values(number).col_block(first + head * columns, columns));
 }
 
 void LayerRun::clip(std::int64_t number, MatrixView<float> head) const {
@@ -139,18 +157,20 @@ void LayerRun::norm_all_heads(std::int64_t number) {
   const LayerWeights& weights = weights_.layers[static_cast<std::size_t>(number)];
   const AttentionSpec& spec = spec_.layers[static_cast<std::size_t>(number)].attention;
   if (spec.norm_axis != HeadNormAxis::all_heads) return;
-  const std::int64_t queries = spec_.dimensions.heads.total_dim(Role::query);
-  const std::int64_t keys = spec_.dimensions.heads.total_dim(Role::key);
+  const std::int64_t queries = heads_.total_dim(Role::query);
   const MatrixView<float> query = qkv_.view().col_block(0, queries);
-  const MatrixView<float> key = qkv_.view().col_block(queries, keys);
   if (weights.query_norm) apply_norm(*weights.query_norm, query, query, compute_);
-  if (weights.key_norm) apply_norm(*weights.key_norm, key, key, compute_);
+  if (!weights.key_norm) return;
+  const MatrixView<float> key = qkv_.view().col_block(queries, heads_.total_dim(Role::key));
+  apply_norm(*weights.key_norm, key, key, compute_);
 }
 
-/// In qkv_, and from there in the caches: norms and rotation of every key and value head.
+/// In qkv_, and from there in the caches: norms and rotation of every key and value head. Those
+/// that an earlier layer made are finished.
 void LayerRun::finish_keys_and_values(std::int64_t number, const Positions& tables) {
+  if (spec_.sharing_of(number).from) return;
   const LayerWeights& weights = weights_.layers[static_cast<std::size_t>(number)];
-  const HeadShape& heads = spec_.dimensions.heads;
+  const HeadShape& heads = heads_;
   const Compute alone{.kernels = compute_.kernels, .stop = compute_.stop};  // of one part
   const auto for_heads = [&](const auto& visit) {
     const auto kv_heads = static_cast<std::size_t>(heads.kv_heads);
@@ -160,8 +180,8 @@ void LayerRun::finish_keys_and_values(std::int64_t number, const Positions& tabl
   };
   for_heads([&](std::size_t sequence, std::int64_t head) {
     finish_head(number, weights.key_norm, head, tables.empty() ? nullptr : tables[sequence],
-                head_of(Role::key, sequence, head), alone);
-    const MatrixView<float> value = head_of(Role::value, sequence, head);
+                head_of(Role::key, number, sequence, head), alone);
+    const MatrixView<float> value = head_of(Role::value, number, sequence, head);
     if (weights.value_norm) apply_norm(*weights.value_norm, value, value, alone);
     clip(number, value);
   });
@@ -170,12 +190,16 @@ void LayerRun::finish_keys_and_values(std::int64_t number, const Positions& tabl
     add_value_embedding(*weights.value_embedding,
                         qkv_.view().col_block(qkv_.cols() - columns, columns));
   }
-  if (caches_.empty()) return;
+  if (caches_.empty()) {
+    const auto kept = kept_.find(number);
+    if (kept != kept_.end()) kept->second = copy_of_view(keys_and_values(number));
+    return;
+  }
   for_heads([&](std::size_t sequence, std::int64_t head) {
     caches_[sequence]
         .head(number, head)
-        .put(rows_.first_position(sequence), head_of(Role::key, sequence, head),
-             head_of(Role::value, sequence, head), compute_.kernels);
+        .put(rows_.first_position(sequence), head_of(Role::key, number, sequence, head),
+             head_of(Role::value, number, sequence, head), compute_.kernels);
   });
 }
 
@@ -183,7 +207,7 @@ void LayerRun::finish_keys_and_values(std::int64_t number, const Positions& tabl
 void LayerRun::attend_all(std::int64_t number) {
   const LayerWeights& weights = weights_.layers[static_cast<std::size_t>(number)];
   const AttentionSpec& spec = spec_.layers[static_cast<std::size_t>(number)].attention;
-  const HeadShape& heads = spec_.dimensions.heads;
+  const HeadShape& heads = heads_;
   const Compute alone{.kernels = compute_.kernels, .stop = compute_.stop};  // of one part
   const Positions tables = rotary_tables(number);
   norm_all_heads(number);
@@ -193,6 +217,7 @@ void LayerRun::attend_all(std::int64_t number) {
 
   const bool with_maps =
       observer_.on_maps && (!observer_.wants_maps || observer_.wants_maps(number));
+  const std::int64_t source = spec_.sharing_of(number).from.value_or(number);  // of the keys
   const auto query_heads = static_cast<std::size_t>(heads.heads);
   const std::size_t parts = sequences_.size() * query_heads;
   LayerMaps shown{.layer = number, .heads = heads.heads};
@@ -211,23 +236,25 @@ void LayerRun::attend_all(std::int64_t number) {
     const std::size_t sequence = part / query_heads;
     const auto head = static_cast<std::int64_t>(part % query_heads);
     const std::int64_t kv_head = heads.kv_head(head);
-    const MatrixView<float> query = head_of(Role::query, sequence, head);
+    const MatrixView<float> query = query_of(sequence, head);
     finish_head(number, weights.query_norm, head, tables.empty() ? nullptr : tables[sequence],
                 query, alone);
     if (spec.temperature) heat(*spec.temperature, rows_.first_position(sequence), query);
     const MatrixView<float> map = with_maps ? maps_[part].view() : MatrixView<float>{};
     const MatrixView<float> out =
         rows_of(sequence, context.col_block(head * heads.value_dim, heads.value_dim));
-    const MatrixView<float> keys = head_of(Role::key, sequence, kv_head);
     std::unique_ptr<Scratch> scratch = take_scratch();
     AttentionRule own = rule;
+    const bool kept_elsewhere = source != number && !caches_.empty();
+    const MatrixView<float> keys =
+        kept_elsewhere ? MatrixView<float>{} : head_of(Role::key, number, sequence, kv_head);
     own.bias = biases_.of(sequence, head, query, keys, scratch->bias);
     if (!weights.sinks.empty()) own.sink = weights.sinks[static_cast<std::size_t>(head)];
     if (caches_.empty()) {
-      attend(query, keys, head_of(Role::value, sequence, kv_head), own, map, out,
+      attend(query, keys, head_of(Role::value, number, sequence, kv_head), own, map, out,
              scratch->attention, alone);
     } else {
-      attend(query, caches_[sequence].head(number, kv_head), rows_.tokens(sequence), own, map, out,
+      attend(query, caches_[sequence].head(source, kv_head), rows_.tokens(sequence), own, map, out,
              scratch->attention.scores, alone);
     }
     give_back(std::move(scratch));

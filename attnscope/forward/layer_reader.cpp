@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "attnscope/model/bias_names.h"
 #include "attnscope/model/name_pattern.h"
@@ -67,7 +68,7 @@ void LayerReader::require_none(std::int64_t layer, Role role, const Weight& weig
 OptionalNorm LayerReader::head_norm(std::int64_t layer, Role role) const {
   const AttentionSpec& spec = spec_.layers[static_cast<std::size_t>(layer)].attention;
   const std::optional<NormSpec>& of = role == Role::query ? spec.query_norm : spec.key_norm;
-  const HeadShape& heads = spec_.dimensions.heads;
+  const HeadShape& heads = spec_.dimensions_of(layer).heads;
   if (spec.norm_axis == HeadNormAxis::head) return norm(of, layer, heads.head_dim);
   if (spec.norm_axis == HeadNormAxis::all_heads) return norm(of, layer, heads.total_dim(role));
   if (!of) return std::nullopt;
@@ -101,6 +102,11 @@ ExpertWeights LayerReader::read_experts_of(std::int64_t layer, const ExpertSpec&
   ExpertWeights out{.model = &model_, .router = one(Role::router)};
   const Dimensions& dimensions = spec_.dimensions;
   if (!spec.choice_bias.empty()) out.choice_bias = choice_bias(layer, spec);
+  if (!spec.expert_factors.empty()) {
+    const std::string name = name_in(layer, spec.expert_factors);
+    out.factors = values(need(model_.find(name, Shape{dimensions.experts}), layer));
+  }
+  if (spec.norms) read_expert_norms(layer, *spec.norms, out);
   if (dimensions.shared_width == 0) return out;
   if (model_.describes(Role::shared_gate)) out.shared_gate = one(Role::shared_gate);
   out.shared_up = one(Role::shared_up);
@@ -109,6 +115,24 @@ ExpertWeights LayerReader::read_experts_of(std::int64_t layer, const ExpertSpec&
     out.shared_weight = linear(name_in(layer, spec.shared_weight), 1, dimensions.width);
   }
   return out;
+}
+
+void LayerReader::read_expert_norms(std::int64_t layer, const ExpertNorms& norms,
+                                    ExpertWeights& out) const {
+  const std::int64_t width = spec_.dimensions.width;
+  NormSpec own = *spec_.layers[static_cast<std::size_t>(layer)].mlp_input;
+  const auto norm_called = [&](const std::string& tensor) {
+    own.tensor = tensor;
+    return norm(own, layer, width);
+  };
+  out.input_norm = norm_called(norms.input);
+  out.output_norm = norm_called(norms.output);
+  out.shared_norm = norm_called(norms.shared_output);
+  own.tensor.clear();
+  NormWeights& router = out.router_norm.emplace(NormWeights{.spec = own});
+  router.gain = values(need(model_.find(name_in(layer, norms.router_gain), Shape{width}), layer));
+  const auto root = static_cast<float>(std::sqrt(static_cast<double>(width)));
+  for (float& gain : router.gain) gain /= root;
 }
 
 LatentWeights LayerReader::read_latent_weights(std::int64_t layer, const LatentSpec& spec) {
@@ -154,13 +178,15 @@ void LayerReader::read_mixing(std::int64_t layer, LayerWeights& out) {
     return;
   }
   out.query_norm = head_norm(layer, Role::query);
-  out.key_norm = head_norm(layer, Role::key);
-  out.value_norm = norm(spec.attention.value_norm, layer, spec_.dimensions.heads.value_dim);
+  const bool shares = spec_.sharing_of(layer).from.has_value();
+  if (!shares) out.key_norm = head_norm(layer, Role::key);
+  out.value_norm =
+      norm(spec.attention.value_norm, layer, spec_.dimensions_of(layer).heads.value_dim);
   if (spec.attention.latent) {
     out.latent = read_latent_weights(layer, *spec.attention.latent);
   } else {
     constexpr std::array kQkv = {Role::query, Role::key, Role::value};
-    out.qkv = projections(layer, kQkv);
+    out.qkv = projections(layer, shares ? std::span(kQkv).first(1) : std::span(kQkv));
   }
   const auto one = [&](Role role) { return projections(layer, std::span(&role, 1)); };
   if (model_.describes(Role::attention_gate)) out.attention_gate = one(Role::attention_gate);
@@ -205,8 +231,38 @@ LayerWeights LayerReader::read(std::int64_t layer) {
                            .of_stream = scalar(spec.input->of_stream),
                            .of_embedding = scalar(spec.input->of_embedding)};
   }
+  if (spec.own_input) out.own_input = read_own_input(*spec.own_input, layer);
+  out.output_factor = output_factor(layer, spec.output_factor);
   if (spec.convolution) out.convolution = read_convolution(*spec.convolution, layer);
   return out;
+}
+
+PerLayerInputWeights LayerReader::read_own_input(const PerLayerInputSpec& spec,
+                                                 std::int64_t layer) const {
+  const std::int64_t width = spec_.dimensions.width, all = spec_.dimensions.layers * spec.width;
+  PerLayerInputWeights out{.width = spec.width,
+                           .table = table_under_prefix(spec.table, all),
+                           .gate = linear(name_in(layer, spec.gate), spec.width, width),
+                           .up = linear(name_in(layer, spec.up), width, spec.width),
+                           .projection_norm = norm(spec.projection_norm, 0, spec.width),
+                           .norm = norm(spec.norm, layer, width)};
+  if (out.table.rows < tokens_) {
+    refuse("'" + out.table.tensor->name + "' has fewer rows than there are tokens", layer);
+  }
+  out.table.first_col = layer * spec.width;
+  out.table.cols = spec.width;
+  const std::string name = model_.prefix() + spec.projection;
+  TensorMatrix rows = whole_matrix(need(model_.find(name, Shape{all, width}), layer).view);
+  rows.first = rows.row_start(layer * spec.width);
+  rows.rows = rows.block_rows = spec.width;
+  out.projection = make_linear({std::move(rows)}, {}, /*copied=*/false);
+  return out;
+}
+
+float LayerReader::output_factor(std::int64_t layer, const std::string& pattern) const {
+  if (pattern.empty()) return 1;
+  const Site site = model_.find(name_in(layer, pattern), Shape{1});
+  return site.tensor == nullptr ? 1 : values(need(site, layer)).front();
 }
 
 ConvolutionWeights LayerReader::read_convolution(const ConvolutionSpec& spec,

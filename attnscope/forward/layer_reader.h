@@ -43,6 +43,9 @@ class LayerReader : TensorReader {
   std::string name_in(std::int64_t layer, const std::string& pattern) const;
   /// Of any shape with as many values as there are experts: Ernie's is (1, E).
   std::vector<float> choice_bias(std::int64_t layer, const ExpertSpec& spec) const;
+  void read_expert_norms(std::int64_t layer, const ExpertNorms& norms, ExpertWeights& out) const;
+  PerLayerInputWeights read_own_input(const PerLayerInputSpec& spec, std::int64_t layer) const;
+  float output_factor(std::int64_t layer, const std::string& pattern) const;
   ConvolutionWeights read_convolution(const ConvolutionSpec& spec, std::int64_t layer) const;
 
   ScoreBiasReader score_biases_;

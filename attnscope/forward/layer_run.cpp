@@ -73,10 +73,13 @@ LayerRun::LayerRun(const ModelSpec& spec, const ForwardWeights& weights,
       biases_(spec, weights, rows, compute) {
   bool mixes = false;
   for (const LayerWeights& layer : weights.layers) {
-    if (layer.input || layer.convolution) mixes = true;
+    if (layer.input || layer.convolution || layer.own_input) mixes = true;
     if (layer.input && layer.input->skip_from) skipped_.try_emplace(*layer.input->skip_from);
   }
   if (mixes) embedding_ = copy_of(states);
+  for (const KeyValueSharing& sharing : spec.key_values) {
+    if (sharing.from) kept_.try_emplace(*sharing.from);
+  }
 }
 
 /// What a layer does to the stream before its attention (daisy).
@@ -93,7 +96,9 @@ void LayerRun::enter(std::int64_t number) {
 void LayerRun::mlp(std::int64_t number, MatrixView<const float> input, MatrixView<float> out,
                    bool add) {
   const LayerWeights& weights = weights_.layers[static_cast<std::size_t>(number)];
-  if (weights.experts) return experts_.run(number, *weights.experts, input, out, add);
+  if (weights.experts) {
+    return experts_.run(number, *weights.experts, states_.view(), input, out, add);
+  }
   const Activation activation = spec_.layers[static_cast<std::size_t>(number)].activation;
   const MatrixView<float> wide = sized(wide_, rows_.total, weights.up->weights.outputs());
   const bool gated = weights.gate != nullptr;
@@ -116,10 +121,11 @@ void LayerRun::mix_tokens(std::int64_t number, MatrixView<const float> input) {
     mixers_.run(number, *weights.mixer, input, sized(context_, rows_.total, columns));
     return;
   }
-  const HeadShape& heads = spec_.dimensions.heads;
-  const MatrixView<float> qkv = sized(
-      qkv_, rows_.total,
-      heads.total_dim(Role::query) + heads.total_dim(Role::key) + heads.total_dim(Role::value));
+  heads_ = spec_.dimensions_of(number).heads;
+  const bool shares = spec_.sharing_of(number).from.has_value();
+  const std::int64_t of_keys =
+      shares ? 0 : heads_.total_dim(Role::key) + heads_.total_dim(Role::value);
+  const MatrixView<float> qkv = sized(qkv_, rows_.total, heads_.total_dim(Role::query) + of_keys);
   if (weights.latent) {
     latents_.run(*weights.latent, spec_.dimensions, input, qkv, compute_);
   } else {
@@ -192,6 +198,11 @@ void LayerRun::layer(std::int64_t number, bool maps_only) {
     norm_stream(weights.mlp_sum);
   }
   if (weights.convolution) add_convolution(*weights.convolution);
+  if (weights.own_input) {
+    own_inputs_.add(*weights.own_input, spec.activation, sequences_, embedding_.view(), stream,
+                    compute_);
+  }
+  if (weights.output_factor != 1) mix(states_, weights.output_factor, states_, 0);
   const auto taken_up = skipped_.find(number);
   if (taken_up != skipped_.end()) taken_up->second = copy_of(states_);
   check_states(weights_, stream, "layer " + std::to_string(number));

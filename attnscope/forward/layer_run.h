@@ -14,6 +14,7 @@
 #include "attnscope/forward/forward_pass.h"
 #include "attnscope/forward/latent_attention.h"
 #include "attnscope/forward/mixer_run.h"
+#include "attnscope/forward/per_layer_input.h"
 #include "attnscope/forward/score_bias.h"
 #include "attnscope/numerics/inference/attention.h"
 #include "attnscope/numerics/inference/linear.h"
@@ -65,12 +66,15 @@ class LayerRun {
   void enter(std::int64_t number);
   void add_value_embedding(const ValueEmbedding& embedding, MatrixView<float> values);
   MatrixView<float> rows_of(std::size_t sequence, MatrixView<float> all) const;
-  MatrixView<float> head_of(Role role, std::size_t sequence, std::int64_t head);
+  MatrixView<float> query_of(std::size_t sequence, std::int64_t head);
+  MatrixView<float> head_of(Role role, std::int64_t number, std::size_t sequence,
+                            std::int64_t head);
   void clip(std::int64_t number, MatrixView<float> head) const;
   void finish_head(std::int64_t number, const OptionalNorm& norm, std::int64_t head,
                    const RotaryTable* table, MatrixView<float> values, const Compute& alone) const;
   void norm_all_heads(std::int64_t number);
   void finish_keys_and_values(std::int64_t number, const Positions& tables);
+  MatrixView<float> keys_and_values(std::int64_t number);
   void attend_all(std::int64_t number);
   /// From a layer's normed input to context_, which its output projection reads.
   void mix_tokens(std::int64_t number, MatrixView<const float> input);
@@ -91,11 +95,16 @@ class LayerRun {
   Matrix<float> normed_, change_, qkv_, context_, wide_;
   LatentAttention latents_;
   MixerRun mixers_;
-  Matrix<float> embedding_;                        // what entered layer 0, where layers ask for it
+  PerLayerInput own_inputs_;
+  HeadShape heads_;  // of the layer under way
+  std::map<std::int64_t, Matrix<float>>
+      kept_;                 // keys, then values, of layers that later ones share
+  Matrix<float> embedding_;  // what entered layer 0, where layers ask for it
   std::map<std::int64_t, Matrix<float>> skipped_;  // outputs of layers that later ones take up
   std::vector<Matrix<float>> maps_;                // of one layer
   struct KnownTable {
     Rope rope;
+    std::int64_t head_dim;
     std::int64_t first, tokens;  // position of its first row, and of the whole text
     RotaryTable table;
   };

@@ -13,6 +13,8 @@
 #include "attnscope/core/role.h"
 #include "attnscope/model/attention_rules.h"
 #include "attnscope/model/config_keys.h"
+#include "attnscope/model/layer_shapes.h"
+#include "attnscope/model/per_layer_input.h"
 #include "attnscope/model/stream_rules.h"
 
 namespace attnscope {
@@ -70,6 +72,7 @@ struct Architecture {
   std::optional<LatentRule> latent = {};
   MultiplierRule multipliers = {};
   std::optional<WindowRule> window = {};
+  std::optional<LayerShapeRule> shapes = {};
   std::optional<RopeRule> rope = {};  // none: positions are not rotary
   bool has_mlp = true;                // false: layers end with their attention
   /// A query sees only as many keys, which a learned index selects. That is not computed, so longer
@@ -85,6 +88,9 @@ struct Architecture {
   std::shared_ptr<const MoeRule> experts = {};   // null: every layer has a dense MLP
   std::shared_ptr<const MixerRule> mixers = {};  // null: every layer attends
   std::optional<ConvolutionRule> convolution = {};
+  std::optional<PerLayerInputRule> per_layer_input = {};
+  /// Why the forward pass cannot be computed, of families whose weights alone are described.
+  std::string not_run = {};
   std::vector<TensorRule> others = {};  // under the prefix
   /// A tensor (full name, `*` matches any text) that exists only if the model has an output head,
   /// stored or tied. Empty: the model always has one.

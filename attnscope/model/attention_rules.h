@@ -75,7 +75,8 @@ struct WindowRule {
   bool chunked = false;             // runs of W tokens see only each other instead (Llama 4)
   ConfigFlag enabled = {"", true};  // false: no layer has one
   WindowedLayers layers = WindowedLayers::all;
-  ConfigKey number = {};  // of even_below, from_layer, but_every and but_first_of
+  ConfigKey number = {};      // of even_below, from_layer, but_every and but_first_of
+  bool last_is_full = false;  // the last layer has none, whatever else is said
   /// `layer_types` overrides `layers`: "sliding_attention", or "chunked_attention" if `chunked`.
   bool reads_layer_types = false;
 };
@@ -111,15 +112,17 @@ struct RopeRule {
   /// Scaled frequencies are those of short texts at every length, and `short_mscale` or, beyond the
   /// original context, `long_mscale` is the gain (PhiMoE).
   bool gains_by_length = false;
-  /// JSON: what rope_parameters are if the file has none. Empty: not scaled.
+  /// JSON: what rope_parameters are if the file has none, for all layers or for each kind. Empty:
+  /// not scaled.
   std::string standard = {};
 };
 
 /// Keys that let the tokens of a decoder see each other both ways, as in embedding models.
 struct BothWays {
-  bool by_is_causal = true;       // config.json's "is_causal": false; windows then reach W tokens
-                                  // each way
-  ConfigFlag flag = {"", false};  // of the family (Gemma 3); windows then reach W / 2 each way
+  bool by_is_causal = true;        // config.json's "is_causal": false; windows then reach W tokens
+                                   // each way
+  ConfigFlag flag = {"", false};   // of the family (Gemma 3); windows then reach W / 2 each way
+  ConfigCondition condition = {};  // likewise (Gemma 4); windows then reach W / 2 + 1 each way
   ConfigFlag unclear = {"", false};  // if set, transformers' attention implementations disagree
 };
 

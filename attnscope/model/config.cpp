@@ -12,6 +12,7 @@
 #include "attnscope/model/latent_config.h"
 #include "attnscope/model/layer_config.h"
 #include "attnscope/model/mixer_config.h"
+#include "attnscope/model/layer_shapes_config.h"
 #include "attnscope/model/spec.h"
 
 namespace attnscope {
@@ -55,6 +56,7 @@ Architecture nested_form(Architecture architecture) {
                             {&keys.context, sizes.context}}) {
     if (!key->fallback && size > 0) key->fallback = size;
   }
+  for (Architecture& layout : architecture.layouts) layout = nested_form(std::move(layout));
   return architecture;
 }
 
@@ -162,8 +164,10 @@ Dimensions read_dimensions(const ConfigReader& config, const Architecture& archi
 
   HeadShape& heads = out.heads;
   heads.heads = config.required(keys.heads);
-  out.mlp_width =
-      adjusted(config.number(keys.mlp_width).value_or(4 * out.width), keys.mlp_adjusted, config);
+  const auto widths = listed_mlp_widths(config, architecture, out.layers);
+  const std::int64_t one_width = config.number(keys.mlp_width).value_or(4 * out.width);
+  out.mlp_width = widths.empty() ? adjusted(one_width, keys.mlp_adjusted, config)
+                                 : *std::max_element(widths.begin(), widths.end());
   out.vocabulary = config.number(keys.vocabulary);
   out.context = config.number(keys.context);
   for (const std::string& key : keys.contexts) {
@@ -182,17 +186,6 @@ Dimensions read_dimensions(const ConfigReader& config, const Architecture& archi
                        : default_head_dim(out.attention_streams * out.width, heads.heads, config);
   heads.value_dim = heads.head_dim;
   return out;
-}
-
-/// Of transformers 5: layers with numbers of their own, or without their attention.
-void refuse_odd_layers(const ConfigReader& config) {
-  constexpr const char* kKey = "per_layer_config";
-  const json* found = config.find(kKey);
-  if (found == nullptr || found->empty()) return;
-  throw Error(
-      ErrorKind::unsupported,
-      {.file = config.where(),
-       .problem = std::string("'") + kKey + "': layers that differ in their numbers are not read"});
 }
 
 /// As messages name it. bitsandbytes once wrote no `quant_method`.
@@ -236,7 +229,6 @@ ModelSpec parse_config(std::string_view text, std::string_view where) {
   const ConfigReader reader(&language, where);
   const Architecture family = find_architecture(config, where);
   const Architecture& architecture = layout_of(family, reader);
-  refuse_odd_layers(reader);
   ModelSpec spec{.architecture = architecture,
                  .dimensions = read_dimensions(reader, architecture),
                  .tied = architecture.tied_by_default,
@@ -248,6 +240,7 @@ ModelSpec parse_config(std::string_view text, std::string_view where) {
   keep_latent_weights(spec);
   read_mixers(spec, reader);
   read_expert_dimensions(spec, reader);
+  read_layer_shapes(spec, reader);
   resolve_layers(spec, reader);
   for (const std::string& key : {std::string("tie_word_embeddings"), architecture.other_tied_key}) {
     for (const json* level : {&config, &language}) {

@@ -160,7 +160,9 @@ ExpertSpec read_experts(const ModelSpec& spec, const ConfigReader& config) {
                  .weighs_input = rule.weighs_input,
                  .clamp = config.positive(rule.clamp),
                  .alpha = config.real(rule.alpha).value_or(1),
-                 .shared_weight = spec.dimensions.shared_width > 0 ? rule.shared_weight : ""};
+                 .shared_weight = spec.dimensions.shared_width > 0 ? rule.shared_weight : "",
+                 .expert_factors = rule.expert_factors,
+                 .norms = rule.norms};
   if (!rule.grouped.key.empty() && !config.meets(rule.grouped)) out.groups = out.kept_groups = 1;
   if (out.chosen > experts) {
     config.refuse("chooses " + std::to_string(out.chosen) + " of " + counted(experts, "expert"));

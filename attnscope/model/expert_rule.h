@@ -46,6 +46,15 @@ struct ExpertTensors {
   bool either_way = false;
 };
 
+/// Norms of a mixture of experts, which then read the stream x itself, while the shared experts
+/// read what an MLP would: y = output(Σ weight · expert(input(x))) + shared_output(shared(…)).
+/// Patterns under the prefix, named as in NormRule.
+struct ExpertNorms {
+  std::string input, output, shared_output;
+  /// The router reads rms(x) times this (D,), divided by √D.
+  std::string router_gain;
+};
+
 /// For each token: scores of its logits; of scores + bias, the best groups, and of these the best
 /// experts; their weights by the scores alone; y = Σ weight · expert(x) + shared(x).
 struct MoeRule {
@@ -77,9 +86,11 @@ struct MoeRule {
   ConfigNumber clamp = {};
   ConfigNumber alpha = {"", 1};
 
-  ConfigKey shared_width = {};     // F of the shared experts together
-  ConfigKey shared_count = {};     // or how many there are, each as wide as an expert
-  std::string shared_weight = {};  // (1, D), pattern: the shared experts' output · σ(of this)
+  ConfigKey shared_width = {};      // F of the shared experts together
+  ConfigKey shared_count = {};      // or how many there are, each as wide as an expert
+  std::string shared_weight = {};   // (1, D), pattern: the shared experts' output · σ(of this)
+  std::string expert_factors = {};  // (E,), pattern: factor of each expert's weight, at last
+  std::optional<ExpertNorms> norms = {};
 };
 
 }  // namespace attnscope

@@ -24,7 +24,9 @@ struct ExpertSpec {
   bool weighs_input = false;
   std::optional<double> clamp;
   double alpha = 1;
-  std::string shared_weight;  // pattern under the prefix; empty: shared experts count in full
+  std::string shared_weight;   // pattern under the prefix; empty: shared experts count in full
+  std::string expert_factors;  // likewise; empty: all are 1
+  std::optional<ExpertNorms> norms;
 };
 
 }  // namespace attnscope

@@ -200,7 +200,7 @@ Inventory take_inventory(const Model& model, std::span<const TensorPair> copies)
   facts.rotary = std::any_of(specs.begin(), specs.end(), [](const LayerSpec& layer) {
     return layer.attention.rope.has_value();
   });
-  if (facts.causal) facts.kv_cache_bytes_per_token = kv_cache_bytes_per_token(dimensions);
+  if (facts.causal) facts.kv_cache_bytes_per_token = kv_cache_bytes_per_token(model.spec());
   if (dimensions.latent) {
     Dimensions full = dimensions;
     full.latent.reset();

@@ -30,6 +30,7 @@ Architecture falcon_h1();
 Architecture gemma();
 Architecture gemma2();
 Architecture gemma3();
+Architecture gemma4();
 Architecture glm();
 Architecture glm4();
 Architecture glm4_moe();
@@ -116,6 +117,7 @@ const std::vector<Architecture>& known_architectures() {
       gemma(),
       gemma2(),
       gemma3(),
+      gemma4(),
       glm(),
       glm4(),
       glm4_moe(),

@@ -204,6 +204,22 @@ std::string set_activation(Activation& activation, const std::string& name) {
   return "";
 }
 
+std::optional<PerLayerInputSpec> own_input_of(const PerLayerInputRule& rule, const NormRule& norms,
+                                              const ConfigReader& config, std::int64_t width) {
+  const std::int64_t own = config.number(rule.width, /*least=*/0).value_or(0);
+  if (own == 0) return std::nullopt;
+  PerLayerInputSpec spec{.width = own,
+                         .table = rule.table,
+                         .projection = rule.projection,
+                         .gate = rule.gate,
+                         .up = rule.up,
+                         .projection_norm = norm_named(norms, config, rule.projection_norm),
+                         .norm = norm_named(norms, config, rule.norm)};
+  // That of y / √D with this epsilon is that of y with D times it.
+  spec.projection_norm.epsilon *= static_cast<double>(width);
+  return spec;
+}
+
 /// Why the layer cannot be computed; empty where it can.
 std::string set_convolution(LayerSpec& layer, const Architecture& architecture,
                             const ConfigReader& config) {
@@ -230,6 +246,7 @@ void resolve_layers(ModelSpec& spec, const ConfigReader& config) {
   spec.causal = reads_one_way(architecture, config);
   if (!architecture.norm) {
     spec.not_run = unknown_mixer(spec);
+    if (spec.not_run.empty()) spec.not_run = architecture.not_run;
     if (spec.not_run.empty()) spec.not_run = "does not describe the forward pass";
     return;
   }
@@ -257,6 +274,11 @@ void resolve_layers(ModelSpec& spec, const ConfigReader& config) {
   spec.selected_keys = config.number(architecture.selected_keys);
   common.attention.soft_cap = config.positive(architecture.scores.soft_cap);
   common.attention.temperature = temperature_of(architecture, config);
+  common.output_factor = architecture.multipliers.layer_output;
+  if (architecture.per_layer_input) {
+    common.own_input = own_input_of(*architecture.per_layer_input, *architecture.norm, config,
+                                    spec.dimensions.width);
+  }
   common.branch_factor = branch_factor(architecture.multipliers, config, layers);
   for (const BiasRule& rule : architecture.biases) {
     if (!config.flag(rule.needed)) continue;
@@ -267,7 +289,7 @@ void resolve_layers(ModelSpec& spec, const ConfigReader& config) {
   for (std::int64_t layer = 0; layer < layers; ++layer) {
     const auto at = static_cast<std::size_t>(layer);
     LayerSpec& own = spec.layers.emplace_back(common);
-    own.attention.scale = scale_of(architecture.scores, config, spec.dimensions, layer);
+    own.attention.scale = scale_of(architecture.scores, config, spec.dimensions_of(layer), layer);
     own.attention.mask = masks[at];
     own.attention.rope = ropes[at];
     if (!ropes[at] && architecture.norm->heads_if_rotated) {
@@ -279,6 +301,9 @@ void resolve_layers(ModelSpec& spec, const ConfigReader& config) {
     }
     if (spec.has_experts(layer)) own.experts = experts;
     if (!spec.dimensions.attends(layer)) own.mixer = mixer;
+    if (own.experts && own.experts->norms && !own.mlp_input && spec.not_run.empty()) {
+      spec.not_run = "experts have norms of their own, and the MLP's input has none";
+    }
     const std::string unknown =
         set_score_biases(own.attention, architecture, config, spec.dimensions);
     if (spec.not_run.empty()) spec.not_run = unknown;

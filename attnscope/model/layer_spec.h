@@ -116,6 +116,14 @@ struct ConvolutionSpec {
   Activation activation = Activation::linear;
 };
 
+/// PerLayerInputRule, of one layer.
+struct PerLayerInputSpec {
+  std::int64_t width = 0;  // P
+  std::string table, projection, gate, up;
+  NormSpec projection_norm;  // of the projection's output before it is divided by √D
+  NormSpec norm;
+};
+
 /// One layer. With x the stream, an absent norm the identity:
 ///   sequential: x = attention_sum(x + attention_output(attention(attention_input(x))))
 ///               x = mlp_sum(x + mlp_output(mlp(mlp_input(x))))
@@ -134,6 +142,8 @@ struct LayerSpec {
   std::optional<ExpertSpec> experts;           // none: the MLP is dense
   std::optional<LayerInputSpec> input;
   std::optional<ConvolutionSpec> convolution;  // of the embedding, after all else
+  std::optional<PerLayerInputSpec> own_input;  // after the MLP
+  std::string output_factor;  // pattern, (1,): of what the layer gives; empty or not there: 1
 
   /// The last norm of what the layer gives; none where it gives a sum.
   std::optional<NormSpec> output_norm() const {

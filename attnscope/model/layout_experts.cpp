@@ -86,6 +86,15 @@ void parse_layout_experts(LayoutFields fields, ModelSpec& spec, json& config) {
   rule.alpha = {"", fields.positive("alpha").value_or(1)};
   rule.shared_width = {"", fields.number("shared_width", /*least=*/0)};
   rule.shared_weight = fields.text("shared_weight");
+  rule.expert_factors = fields.text("factors");
+  if (auto norms = fields.object("norms")) {
+    rule.norms = ExpertNorms{.input = norms->required_text("input"),
+                             .output = norms->required_text("output"),
+                             .shared_output = norms->required_text("shared_output"),
+                             .router_gain = norms->required_text("router_gain")};
+    norms->refuse_unknown();
+    if (rule.shared_width.fallback.value_or(0) == 0) fields.fail("'norms' needs a 'shared_width'");
+  }
   fields.refuse_unknown();
   spec.architecture.experts = std::make_shared<MoeRule>(std::move(rule));
 }

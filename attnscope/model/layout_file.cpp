@@ -12,6 +12,7 @@
 #include "attnscope/model/layout_latent.h"
 #include "attnscope/model/layout_mixers.h"
 #include "attnscope/model/mixer_config.h"
+#include "attnscope/model/layout_shapes.h"
 #include "attnscope/model/spec.h"
 
 namespace attnscope {
@@ -102,6 +103,7 @@ ModelSpec parse_layout(std::string_view text, std::string_view where) {
   if (const auto mixers = fields.object("mixers")) parse_layout_mixers(*mixers, spec, config);
   read_mixers(spec, ConfigReader(&config, where));
   read_expert_dimensions(spec, ConfigReader(&config, where));
+  parse_layout_shapes(fields, spec);
 
   const json* weights = fields.find("weights");
   if (weights == nullptr || !weights->is_array() || weights->empty() ||

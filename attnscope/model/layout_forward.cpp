@@ -6,6 +6,7 @@
 
 #include "attnscope/model/bias_names.h"
 #include "attnscope/model/layout_scores.h"
+#include "attnscope/model/layout_shapes.h"
 
 namespace attnscope {
 namespace {
@@ -42,7 +43,7 @@ NormRule parse_norms(LayoutFields fields) {
                  .heads_biased = fields.flag("heads_biased", true),
                  .after_rotation = fields.flag("after_rotation", false),
                  .bare_heads = {"", bare_heads || fields.flag("bare_queries_and_keys", false)},
-                 .bare_values = bare_heads,
+                 .bare_values = bare_heads || fields.flag("bare_values", false),
                  .heads_if_rotated = fields.flag("heads_if_rotated", false),
                  .bare_stream = fields.flag("bare_stream", false),
                  .not_in_first_layer = fields.flag("not_in_first_layer", false),
@@ -250,8 +251,12 @@ json parse_layout_forward(LayoutFields& fields, ModelSpec& spec) {
   if (auto multipliers = fields.object("multipliers")) {
     architecture.multipliers = {.embedding = constant(multipliers->positive("embedding")),
                                 .branches = constant(multipliers->positive("branches")),
-                                .logits = constant(multipliers->positive("logits"))};
+                                .logits = constant(multipliers->positive("logits")),
+                                .layer_output = multipliers->text("layer_output")};
     multipliers->refuse_unknown();
+  }
+  if (const auto layer_input = fields.object("layer_input")) {
+    architecture.per_layer_input = parse_layout_layer_input(*layer_input);
   }
   if (const auto convolution = fields.object("convolution")) {
     architecture.convolution = parse_convolution(*convolution);
@@ -263,8 +268,8 @@ json parse_layout_forward(LayoutFields& fields, ModelSpec& spec) {
   }
   architecture.has_mlp = fields.flag("mlp", true);
   if (!architecture.norm) {
-    for (const char* key : {"attention", "rope", "multipliers", "convolution", "activation",
-                            "parallel", "biases", "mlp"}) {
+    for (const char* key : {"attention", "rope", "multipliers", "layer_input", "convolution",
+                            "activation", "parallel", "biases", "mlp"}) {
       if (fields.find(key) != nullptr) {
         fields.fail("'" + std::string(key) + "' means nothing without 'norms'");
       }

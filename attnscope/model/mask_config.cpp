@@ -105,23 +105,21 @@ std::string unclear_mask(const Architecture& architecture, const ConfigReader& c
   return "";
 }
 
+bool is_met(const ConfigCondition& condition, const ConfigReader& config) {
+  return !condition.key.empty() && config.meets(condition);
+}
+
 /// How many keys before a query, and after it where it sees those, a window of W tokens leaves.
 std::int64_t reach_of(std::int64_t window, bool causal, const Architecture& architecture,
                       const ConfigReader& config) {
   if (causal) return window - 1;
+  if (is_met(architecture.both_ways.condition, config)) return window / 2 + 1;
   if (!is_causal_is_false(architecture, config)) return window / 2;
   // Gemma3TextConfig halves its window, and adds 1 for a bound that is_causal's masks include.
   return config.flag(architecture.both_ways.flag) ? window / 2 + 1 : window;
 }
 
-}  // namespace
-
-bool reads_one_way(const Architecture& architecture, const ConfigReader& config) {
-  return config.flag(architecture.causal) && !config.flag(architecture.both_ways.flag) &&
-         !is_causal_is_false(architecture, config);
-}
-
-std::vector<bool> windowed_layers(const Architecture& architecture, const ConfigReader& config,
+std::vector<bool> kinds_of_layers(const Architecture& architecture, const ConfigReader& config,
                                   std::int64_t layers) {
   std::vector<bool> windowed(static_cast<std::size_t>(layers), false);
   if (!architecture.window) return windowed;
@@ -150,6 +148,21 @@ std::vector<bool> windowed_layers(const Architecture& architecture, const Config
     }
     windowed[static_cast<std::size_t>(layer)] = is_windowed;
   }
+  return windowed;
+}
+
+}  // namespace
+
+bool reads_one_way(const Architecture& architecture, const ConfigReader& config) {
+  return config.flag(architecture.causal) && !config.flag(architecture.both_ways.flag) &&
+         !is_met(architecture.both_ways.condition, config) &&
+         !is_causal_is_false(architecture, config);
+}
+
+std::vector<bool> windowed_layers(const Architecture& architecture, const ConfigReader& config,
+                                  std::int64_t layers) {
+  std::vector<bool> windowed = kinds_of_layers(architecture, config, layers);
+  if (architecture.window && architecture.window->last_is_full) windowed.back() = false;
   return windowed;
 }
 

@@ -13,10 +13,26 @@ constexpr std::string_view kBiasEnding = ".bias";
 
 std::size_t slot(Role role) { return static_cast<std::size_t>(role); }
 
+/// The rule for a role in one layer: values may be made by W_K.
+WeightRule rule_in_layer(const ModelSpec& spec, const WeightRule& rule, std::int64_t layer) {
+  if (rule.role != Role::value || !spec.sharing_of(layer).values_are_keys) return rule;
+  for (const WeightRule& other : spec.architecture.weights) {
+    if (other.role != Role::key) continue;
+    WeightRule same = other;
+    same.role = Role::value;
+    return same;
+  }
+  return rule;
+}
+
 /// Why a layer of the model lacks a role that its architecture has; empty where it has it.
 std::string why_not_in_layer(const ModelSpec& spec, Role role, std::int64_t layer) {
   if (std::string why = why_not_mixed(spec.dimensions, role, layer); !why.empty()) return why;
   const std::string number = "layer " + std::to_string(layer);
+  const auto shared = spec.sharing_of(layer).from;
+  if (shared && (role == Role::key || role == Role::value)) {
+    return number + " takes keys and values of layer " + std::to_string(*shared);
+  }
   if (is_of_mlp(role) && spec.has_experts(layer)) return number + " has experts instead";
   if (!is_beside_experts(role)) return "";
   if (!spec.has_experts(layer)) return number + " has no experts";
@@ -43,7 +59,8 @@ Model::Model(Checkpoint checkpoint, ModelSpec spec, std::string name)
     for (const WeightRule& rule : spec_.architecture.weights) {
       std::string none = why_not_in_layer(spec_, rule.role, layer);
       weights[slot(rule.role)] =
-          none.empty() ? locate(rule, layer, dimensions()) : Weight{.missing = std::move(none)};
+          none.empty() ? locate(rule_in_layer(spec_, rule, layer), layer, dimensions(layer))
+                       : Weight{.missing = std::move(none)};
     }
   }
   expert_tensors_ = choose_expert_tensors();

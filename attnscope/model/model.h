@@ -67,6 +67,8 @@ class Model {
   std::shared_ptr<const Checkpoint> shared_checkpoint() const { return checkpoint_; }
   const ModelSpec& spec() const { return spec_; }
   const Dimensions& dimensions() const { return spec_.dimensions; }
+  /// Of a layer, whose heads and MLP may have shapes of their own.
+  const Dimensions& dimensions(std::int64_t layer) const { return spec_.dimensions_of(layer); }
   const std::string& prefix() const { return prefix_; }
 
   /// The stored matrices that the role is made of: itself, or the factors of a circuit, W_K and W_V

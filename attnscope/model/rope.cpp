@@ -80,6 +80,18 @@ double longrope_gain(const Rope& rope, double factor) {
   return factor <= 1 ? 1.0 : std::sqrt(1 + std::log(factor) / std::log(rope.original_context));
 }
 
+/// The first pairs turn as they would if all of the head did; the others do not (Gemma 4).
+std::vector<float> proportional_frequencies(const Rope& rope, std::int64_t head_dim) {
+  const auto turning =
+      static_cast<std::int64_t>(std::floor(rope.fraction * static_cast<double>(head_dim) / 2));
+  std::vector<float> frequencies(static_cast<std::size_t>(head_dim / 2), 0.0F);
+  for (std::int64_t pair = 0; pair < std::min(turning, head_dim / 2); ++pair) {
+    frequencies[static_cast<std::size_t>(pair)] =
+        1 / wave_number(rope.theta, pair, head_dim) / static_cast<float>(rope.factor.value_or(1));
+  }
+  return frequencies;
+}
+
 /// The base that stretches the longest wave `growth` times.
 double stretched_theta(double theta, double growth, std::int64_t rotated) {
   const double power = static_cast<double>(rotated) / static_cast<double>(rotated - 2);
@@ -117,10 +129,13 @@ RopeFrequencies rope_frequencies(const Rope& rope, std::int64_t head_dim, std::i
     throw Error(ErrorKind::unsupported,
                 {.file = where,
                  .problem = "rotary scaling '" + verbatim(rope.scaling_name) + "' is not known",
-                 .hint = "known: default, linear, dynamic, llama3, yarn, longrope"});
+                 .hint = "known: default, linear, dynamic, llama3, yarn, longrope, proportional"});
   }
   if (rope.half_truncated) {
     return {.radians_per_token = half_truncated_frequencies(rope.theta, head_dim)};
+  }
+  if (rope.scaling == RopeScaling::proportional) {
+    return {.radians_per_token = proportional_frequencies(rope, head_dim)};
   }
   const auto rotated = rope.dimensions.value_or(
       static_cast<std::int64_t>(static_cast<double>(head_dim) * rope.fraction));
@@ -156,6 +171,7 @@ RopeFrequencies rope_frequencies(const Rope& rope, std::int64_t head_dim, std::i
     switch (rope.scaling) {
       case RopeScaling::none:
       case RopeScaling::dynamic:
+      case RopeScaling::proportional:
       case RopeScaling::unknown: break;
       case RopeScaling::linear: frequency /= static_cast<float>(factor); break;
       case RopeScaling::llama3: frequency = llama3_frequency(rope, frequency, factor); break;

@@ -11,14 +11,15 @@
 namespace attnscope {
 
 /// How a model was extended beyond the context that it was trained with.
-enum class RopeScaling { none, linear, dynamic, llama3, yarn, longrope, unknown };
+enum class RopeScaling { none, linear, dynamic, llama3, yarn, longrope, proportional, unknown };
 
 /// How one layer's queries and keys are rotated.
 struct Rope {
   RopeScaling scaling = RopeScaling::none;
   std::string scaling_name = "default";  // as in the file
   double theta = 10000;
-  double fraction = 1;           // of the head's dimensions, from the first on
+  double fraction = 1;           // of the head's dimensions, from the first on; proportional: of
+                                 // its pairs, and the others keep their places
   std::optional<double> factor;  // of all scalings; none: context / original_context
   double context = 0;            // max_position_embeddings, tokens
   double original_context = 0;   // tokens

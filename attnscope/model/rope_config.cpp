@@ -13,7 +13,7 @@ namespace {
 constexpr double kUsualContext = 2048;
 
 RopeScaling scaling_of(const RopeRule& rule, std::string_view name) {
-  constexpr std::array<std::pair<std::string_view, RopeScaling>, 7> kNames = {{
+  constexpr std::array<std::pair<std::string_view, RopeScaling>, 8> kNames = {{
       {"default", RopeScaling::none},
       {"mrope", RopeScaling::none},  // pictures have positions of three axes, text has one
       {"linear", RopeScaling::linear},
@@ -21,6 +21,7 @@ RopeScaling scaling_of(const RopeRule& rule, std::string_view name) {
       {"llama3", RopeScaling::llama3},
       {"yarn", RopeScaling::yarn},
       {"longrope", RopeScaling::longrope},
+      {"proportional", RopeScaling::proportional},
   }};
   if (rule.yarn_is_longrope && (name == "su" || name == "yarn")) return RopeScaling::longrope;
   for (const auto& [known, scaling] : kNames) {
@@ -57,6 +58,9 @@ Rope read_rope(const RopeRule& rule, const ConfigReader& config, const ConfigRea
     const double share =
         config.positive({rule.fraction_key, rule.fraction}).value_or(rule.fraction);
     rope.fraction = std::min(1.0, own("partial_rotary_factor", share));
+  }
+  if (rope.scaling == RopeScaling::proportional) {
+    rope.fraction = std::min(1.0, own("partial_rotary_factor", rule.fraction));
   }
   rope.factor = parameters.positive({"factor"});
   rope.context = dimensions.context ? static_cast<double>(*dimensions.context) : kUsualContext;
@@ -130,13 +134,17 @@ std::vector<std::optional<Rope>> read_ropes(const Architecture& architecture,
                                             const Dimensions& dimensions) {
   if (!architecture.rope) return std::vector<std::optional<Rope>>(windowed.size());
   const RopeRule& rule = *architecture.rope;
-  const ConfigReader parameters = config.object("rope_parameters");
+  ConfigReader parameters = config.object("rope_parameters");
+  nlohmann::json standard;
+  if (!parameters.exists() && !rule.standard.empty()) {
+    standard = nlohmann::json::parse(rule.standard);
+    parameters = ConfigReader(&standard, config.where());
+  }
   ConfigReader of_full = parameters.object("full_attention");
   const ConfigReader of_windowed = parameters.object("sliding_attention");
   const bool by_kind = of_full.exists() || of_windowed.exists();
   const nlohmann::json* scaling = config.find("rope_scaling");
   const bool scaled = scaling != nullptr && scaling->is_object() && !scaling->empty();
-  nlohmann::json standard;
   if (!by_kind) of_full = rope_parameters(architecture, config, standard);
   // Source: Gemma3TextConfig: an old rope_scaling beside new parameters is laid over those of full
   // layers.

@@ -54,6 +54,11 @@ std::string why_not_mixed(const Dimensions& dimensions, Role role, std::int64_t 
 /// that attends, or the latent that they are made of and the key that all heads share.
 std::int64_t kv_cache_bytes_per_token(const Dimensions& dimensions);
 
+struct ModelSpec;
+
+/// The same, of layers that differ. Those that take an earlier layer's keys and values keep none.
+std::int64_t kv_cache_bytes_per_token(const ModelSpec& spec);
+
 /// The quantization_config of a config.json.
 struct Quantisation {
   std::string method;  // empty if there is none
@@ -63,10 +68,12 @@ struct Quantisation {
 struct ModelSpec {
   Architecture architecture;
   Dimensions dimensions;
-  bool tied = false;                // tie_word_embeddings
-  bool causal = true;               // a decoder, which keeps a KV cache
-  std::vector<LayerSpec> layers;    // empty if the forward pass is not described
-  std::vector<bool> expert_layers;  // which layers have experts; empty: none
+  std::vector<Dimensions> own_dimensions;   // of each layer; empty: all have `dimensions`
+  std::vector<KeyValueSharing> key_values;  // of each layer; empty: all make their own
+  bool tied = false;                        // tie_word_embeddings
+  bool causal = true;                       // a decoder, which keeps a KV cache
+  std::vector<LayerSpec> layers;            // empty if the forward pass is not described
+  std::vector<bool> expert_layers;          // which layers have experts; empty: none
   StreamSpec stream;
   HeadSpec head;
   std::optional<std::int64_t> selected_keys;  // see Architecture; none: texts may be longer
@@ -79,7 +86,16 @@ struct ModelSpec {
   bool has_experts(std::int64_t layer) const {
     return !expert_layers.empty() && expert_layers[static_cast<std::size_t>(layer)];
   }
+  const Dimensions& dimensions_of(std::int64_t layer) const {
+    return own_dimensions.empty() ? dimensions : own_dimensions[static_cast<std::size_t>(layer)];
+  }
+  KeyValueSharing sharing_of(std::int64_t layer) const {
+    return key_values.empty() ? KeyValueSharing{} : key_values[static_cast<std::size_t>(layer)];
+  }
 };
+
+/// Of each size the largest that a layer has: what memory is estimated by.
+Dimensions largest_dimensions(const ModelSpec& spec);
 
 /// Shape in canonical orientation, (rows, cols). Of the MLP's roles, the shape in layers without
 /// experts.

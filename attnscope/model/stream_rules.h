@@ -66,6 +66,8 @@ struct MultiplierRule {
   ConfigNumber logits = {};
   ConfigNumber logits_divisor = {};
   ConfigKey logits_width = {};  // logits are divided by width / this (MiniCPM)
+  /// A pattern under the prefix, (1,): factor of all that a layer gives, where files hold it.
+  std::string layer_output = {};
 };
 
 /// The stream before layer 0. Names are under the prefix.

@@ -66,7 +66,9 @@ std::map<const CheckpointTensor*, RoleOfTensor> projection_roles(const Model& mo
       const Weight& weight = model.weight(layer, rule.role);
       if (weight.tensor == nullptr) continue;
       const std::string label = weight_label(rule);
-      add_label(roles, weight.tensor, label, layer, rule.index.has_value());
+      const bool of_keys =
+          rule.role == Role::value && model.spec().sharing_of(layer).values_are_keys;
+      add_label(roles, weight.tensor, label, layer, rule.index.has_value() || of_keys);
       if (weight.bias != nullptr) add_label(roles, weight.bias, label + ".bias", layer, false);
     }
   }
@@ -102,6 +104,13 @@ std::vector<TensorRule> sites_of(const Architecture& architecture) {
   if (architecture.experts != nullptr) {
     for (const std::string& bias : architecture.experts->choice_bias) add("choice_bias", bias);
     add("shared_weight", architecture.experts->shared_weight);
+    add("expert_factors", architecture.experts->expert_factors);
+    if (const auto& norms = architecture.experts->norms) {
+      for (const std::string& norm : {norms->input, norms->output, norms->shared_output}) {
+        add("norm", norm, ".*");
+      }
+      add("router_gain", norms->router_gain);
+    }
     for (const ExpertTensors& tensors : architecture.experts->tensors) {
       for (const WeightRule& rule : tensors.weights) {
         const std::string label = std::string(kOfExpert) + weight_label(rule);
@@ -125,6 +134,16 @@ std::vector<TensorRule> sites_of(const Architecture& architecture) {
     add_linear("convolution", architecture.convolution->tensor);
     add("norm", architecture.convolution->norm, ".*");
   }
+  if (architecture.per_layer_input) {
+    const PerLayerInputRule& rule = *architecture.per_layer_input;
+    add("layer_embedding", rule.table);
+    add_linear("layer_projection", rule.projection);
+    add_linear("layer_gate", rule.gate);
+    add_linear("layer_up", rule.up);
+    add("norm", rule.projection_norm, ".*");
+    add("norm", rule.norm, ".*");
+  }
+  add("layer_factor", architecture.multipliers.layer_output);
   if (architecture.latent) {
     add("q_a.norm", architecture.latent->query_norm, ".*");
     add("kv_a.norm", architecture.latent->norm, ".*");

@@ -16,7 +16,7 @@ std::vector<ModelSource> sources_of(std::span<const Model> models) {
 }
 
 void add_role_inputs(ItemInputs& inputs, const WorkItem& item, const ModelSource& source) {
-  inputs.add("role", role_name(*item.role)).add_shape(*source.model);
+  inputs.add("role", role_name(*item.role)).add_shape(*source.model, *item.layer);
   if (!item.experts.empty()) {
     inputs.add("experts", item.experts);
     for (const std::int64_t expert : item.experts) {

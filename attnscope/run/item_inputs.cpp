@@ -92,8 +92,8 @@ ItemInputs& ItemInputs::add_missing(const std::string& missing) {
   return *this;
 }
 
-ItemInputs& ItemInputs::add_shape(const Model& model) {
-  const HeadShape& shape = model.dimensions().heads;
+ItemInputs& ItemInputs::add_shape(const Model& model, std::int64_t layer) {
+  const HeadShape& shape = model.dimensions(layer).heads;
   return add("heads", shape.heads)
       .add("kv_heads", shape.kv_heads)
       .add("head_dim", shape.head_dim)

@@ -41,7 +41,7 @@ class ItemInputs {
   /// What the files lack, and why. Does nothing if `missing` is empty.
   ItemInputs& add_missing(const std::string& missing);
   /// The shape of the model's heads, and its width.
-  ItemInputs& add_shape(const Model& model);
+  ItemInputs& add_shape(const Model& model, std::int64_t layer);
 
   /// Facts that were added by name.
   const Record& facts() const { return facts_; }

@@ -131,7 +131,7 @@ TEST_F(BrokenModels, AMistypedArchitectureIsSuggested) {
   for (const char* other :
        {"llava",  "llama5", "mllama",  "ministral", "mistral3", "pixtral", "bart",
         "plbart", "beit",   "ibert",   "hubert",    "deberta",  "dpt",     "gemma3n",
-        "gemma4", "qwen4",  "qwen3_5", "t5gemma2",  "phi5",     "gpt3"}) {
+        "gemma5", "qwen4",  "qwen3_5", "t5gemma2",  "phi5",     "gpt3"}) {
     with_config(other, json{{"model_type", other}}.dump());
     const RunResult run = run_attnscope({"info", path(other)});
     EXPECT_TRUE(contains(run.err, "is not known; known: albert")) << other << ": " << run.err;

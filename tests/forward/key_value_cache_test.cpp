@@ -78,7 +78,7 @@ TEST_P(CachedRun, OfPartsIsThatOfTheWholeText) {
     text.resize(
         static_cast<std::size_t>(std::min(std::ssize(text), same_positions_up_to(model.spec()))));
     for (const std::size_t step : {1, 2, 5}) {
-      KeyValueCache cache(model.dimensions(), std::ssize(text) + 1);
+      KeyValueCache cache(model.spec(), std::ssize(text) + 1);
       while (cache.tokens().size() < text.size()) {
         const std::size_t end = std::min(text.size(), cache.tokens().size() + step);
         if (!can_continue(model.spec(), std::ssize(cache.tokens()),
@@ -115,7 +115,7 @@ TokenIds written_without_cache(const ForwardPass& pass, TokenIds text, std::int6
 }
 
 Generated written_with_cache(const ForwardPass& pass, const TokenIds& prompt, std::int64_t count) {
-  KeyValueCache text(pass.model().dimensions(), std::ssize(prompt) + count);
+  KeyValueCache text(pass.model().spec(), std::ssize(prompt) + count);
   pass.run(std::span(&prompt, 1), {}, test_compute(), std::span(&text, 1));
   TokenIds seen;
   const Generated written = generate_greedily(
@@ -154,7 +154,7 @@ TEST(KeyValueCache, HoldsLongTexts) {
     const ForwardPass pass(model, true, test_compute());
     TokenIds text;
     for (std::int64_t at = 0; at < 250; ++at) text.push_back(3 + at * at % 29);
-    KeyValueCache cache(model.dimensions(), 250);
+    KeyValueCache cache(model.spec(), 250);
     for (const std::size_t part : {90, 1, 1, 4, 1, 1, 100, 1, 51}) {
       const auto begin = text.begin() + std::ssize(cache.tokens());
       const TokenIds more(begin, begin + static_cast<std::ptrdiff_t>(part));
@@ -169,7 +169,7 @@ TEST(KeyValueCache, HoldsLongTexts) {
 TEST(KeyValueCache, OfOnePromptServesSeveralTexts) {
   const Model model = model_of(variant_of("llama"));
   const ForwardPass pass(model, true, test_compute());
-  KeyValueCache cache(model.dimensions(), 40);
+  KeyValueCache cache(model.spec(), 40);
   const TokenIds prompt = {5, 6, 7, 8, 9};
   last_rows(pass, prompt, std::span(&cache, 1));
   for (const TokenIds& more : {TokenIds{10, 11, 12}, TokenIds(20, 13), TokenIds{14}}) {
@@ -211,7 +211,7 @@ TEST_P(CachesOfSequences, AreEachItsOwn) {
   const Model model = model_of(variant_of(GetParam()));
   const ForwardPass pass(model, true, test_compute());
   std::vector<KeyValueCache> caches;
-  for (int sequence = 0; sequence < 2; ++sequence) caches.emplace_back(model.dimensions(), 12);
+  for (int sequence = 0; sequence < 2; ++sequence) caches.emplace_back(model.spec(), 12);
   const std::vector<TokenIds> first = {{1, 2, 3, 4, 5, 6}, {7, 8}}, second = {{9}, {10, 11, 12}};
   pass.run(first, {}, test_compute(), caches);
   const Matrix<float> states = pass.run(second, {}, test_compute(), caches);
@@ -227,7 +227,7 @@ TEST_P(CachesOfSequences, AreEachItsOwn) {
 TEST(KeyValueCache, IsWhatItWasAfterARunThatFailed) {
   const Model model = model_of(variant_of("llama"));
   const ForwardPass pass(model, true, test_compute());
-  KeyValueCache cache(model.dimensions(), 8);
+  KeyValueCache cache(model.spec(), 8);
   last_rows(pass, {1, 2, 3}, std::span(&cache, 1));
   std::stop_source stop;
   const ForwardObserver observer{.on_maps = [&](const LayerMaps&) { stop.request_stop(); }};
@@ -241,12 +241,13 @@ TEST(KeyValueCache, IsWhatItWasAfterARunThatFailed) {
 }
 
 TEST(KeyValueCache, CountsItsMemoryWithoutOverflow) {
-  const Dimensions dimensions = model_of(variant_of("llama")).dimensions();
+  const ModelSpec spec = model_of(variant_of("llama")).spec();
+  const Dimensions& dimensions = spec.dimensions;
   const HeadShape& heads = dimensions.heads;
   const auto numbers =
       static_cast<std::uint64_t>(dimensions.layers * heads.kv_heads * 1000 * 2 * heads.head_dim);
-  EXPECT_GE(KeyValueCache::bytes(dimensions, 1000), numbers * sizeof(float));
-  EXPECT_EQ(KeyValueCache::bytes(dimensions, std::numeric_limits<std::int64_t>::max()),
+  EXPECT_GE(KeyValueCache::bytes(spec, 1000), numbers * sizeof(float));
+  EXPECT_EQ(KeyValueCache::bytes(spec, std::numeric_limits<std::int64_t>::max()),
             std::numeric_limits<std::uint64_t>::max());
 }
 

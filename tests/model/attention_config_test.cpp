@@ -48,6 +48,7 @@ TEST(AttentionConfig, ScalesAndCapsScores) {
     if (type == "daisy_gpt2") expected = 0.12;
     if (type == "mpt") expected = 1 / std::sqrt(512.0);  // d_model is not said
     if (type.starts_with("gemma")) expected = 1 / 16.0;
+    if (type == "gemma4_text") expected = 1;
     if (type == "mistral4") expected *= std::pow(0.1 * std::log(128.0) + 1, 2);  // yarn's gain
     EXPECT_EQ(scales_of(spec_of(type)), std::vector(3, expected));
     const auto cap = spec_of(type).layers[0].attention.soft_cap;

@@ -33,7 +33,7 @@ void add_image(const Model& model, std::int64_t layer, Role role, const Session&
 /// NaN or infinity have none.
 void add_cosines(const Model& model, std::int64_t layer, std::int64_t& room, const Compute& compute,
                  ReportFile& file) {
-  const HeadShape& heads = model.dimensions().heads;
+  const HeadShape& heads = model.dimensions(layer).heads;
   const std::int64_t bytes = heads.head_dim * heads.head_dim;
   if (!model.has(Role::query, layer) || room < bytes) return;
   const auto read = read_matrix(model, layer, Role::query);

@@ -1,0 +1,91 @@
+// Gemma 4: full layers have wider heads than those with a window, and may have no W_V; the last
+// layers may take keys and values of earlier ones; every layer may have an input of its own for
+// each token. With experts, these and the MLP have norms of their own. Source:
+// huggingface/transformers, models/gemma4.
+#include "attnscope/model/families/expert_tensors.h"
+#include "attnscope/model/families/like_llama.h"
+
+namespace attnscope {
+namespace {
+
+/// Every layer has experts; its MLP is the expert that every token passes.
+Architecture with_experts(Architecture architecture) {
+  const std::string place = "layers.{layer}";
+  remove_mlp(architecture);
+  architecture.weights.push_back({Role::router, place + ".router.proj.weight"});
+  add_shared_experts(architecture, place + ".mlp");
+  architecture.experts = std::make_shared<MoeRule>(MoeRule{
+      .experts = {"num_experts"},
+      .chosen = {"top_k_experts"},
+      .width = {"moe_intermediate_size"},
+      .tensors = {stacked_experts(place + ".experts.gate_up_proj", place + ".experts.down_proj"),
+                  tensors_of_each_expert(place)},
+      .normalise = {"", true},
+      .shared_width = {"intermediate_size", 9216},
+      .expert_factors = place + ".router.per_expert_scale",
+      .norms = ExpertNorms{.input = place + ".pre_feedforward_layernorm_2",
+                           .output = place + ".post_feedforward_layernorm_2",
+                           .shared_output = place + ".post_feedforward_layernorm_1",
+                           .router_gain = place + ".router.scale"}});
+  architecture.conditions = {{"enable_moe_block", {"true"}}};
+  return architecture;
+}
+
+}  // namespace
+
+Architecture gemma4() {
+  using enum Role;
+  const std::string place = "layers.{layer}.";
+  Architecture architecture = like_llama("gemma4", "Gemma4");
+  architecture.model_types = {"gemma4_text", "gemma4"};
+  architecture.keys.kv_heads.fallback = 4;
+  architecture.keys.head_dim.fallback = 256;
+  architecture.keys.mlp_width.fallback = 9216;
+  architecture.nested_sizes = {.layers = 30,
+                               .heads = 8,
+                               .width = 2304,
+                               .mlp_width = 9216,
+                               .vocabulary = 262144,
+                               .context = 131072};
+  architecture.biases = {{{query, key, value, output}, {"attention_bias"}}};
+  architecture.embedding.times_sqrt_width = true;
+  NormRule& norm = *architecture.norm;
+  norm.attention_output = place + "post_attention_layernorm";
+  norm.mlp_input = place + "pre_feedforward_layernorm";
+  norm.mlp_output = place + "post_feedforward_layernorm";
+  norm_heads(architecture, HeadNormAxis::head);
+  norm.bare_values = true;
+  architecture.scores.scaled = {"", false};
+  architecture.window = WindowRule{.size = {"sliding_window", 512},
+                                   .layers = WindowedLayers::but_every,
+                                   .number = {"", 6},
+                                   .last_is_full = true,
+                                   .reads_layer_types = true};
+  architecture.shapes = LayerShapeRule{.full_head_dim = {"global_head_dim", 512},
+                                       .full_kv_heads = {"num_global_key_value_heads"},
+                                       .values_are_keys = {"attention_k_eq_v"},
+                                       .sharing_layers = {"num_kv_shared_layers", 0},
+                                       .doubles_sharing = {"use_double_wide_mlp"}};
+  architecture.rope->standard =
+      R"({"full_attention": {"rope_type": "proportional", "partial_rotary_factor": 0.25,
+                             "rope_theta": 1000000},
+          "sliding_attention": {"rope_type": "default", "rope_theta": 10000}})";
+  architecture.per_layer_input =
+      PerLayerInputRule{.width = {"hidden_size_per_layer_input", 256},
+                        .table = "embed_tokens_per_layer.weight",
+                        .projection = "per_layer_model_projection.weight",
+                        .projection_norm = "per_layer_projection_norm",
+                        .gate = place + "per_layer_input_gate.weight",
+                        .up = place + "per_layer_projection.weight",
+                        .norm = place + "post_per_layer_input_norm"};
+  architecture.multipliers.layer_output = place + "layer_scalar";
+  architecture.activation_key = "hidden_activation";
+  architecture.activation = "gelu_pytorch_tanh";
+  architecture.head.soft_cap = {"final_logit_softcapping"};
+  architecture.tied_by_default = true;
+  architecture.both_ways.condition = {"use_bidirectional_attention", {"\"all\""}};
+  architecture.layouts = {with_experts(architecture)};
+  return architecture;
+}
+
+}  // namespace attnscope
