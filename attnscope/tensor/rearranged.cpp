@@ -90,17 +90,23 @@ class ElementsInOrder : public ValueSource {
   RowOrder order_;
 };
 
+/// A block of the transpose.
+void decode_turned(const TensorView& stored, std::int64_t first_row, std::int64_t first_col,
+                   MatrixView<float> out) {
+  Matrix<float> block(out.cols, out.rows);
+  decode_part(stored, first_col, first_row, block.view());
+  for (std::int64_t row = 0; row < out.rows; ++row) {
+    for (std::int64_t col = 0; col < out.cols; ++col) out(row, col) = block(col, row);
+  }
+}
+
 class Turned : public ValueSource {
  public:
   explicit Turned(TensorView stored) : stored_(std::move(stored)) {}
 
   void decode(std::int64_t first_row, std::int64_t first_col,
               MatrixView<float> out) const override {
-    Matrix<float> block(out.cols, out.rows);
-    decode_part(stored_, first_col, first_row, block.view());
-    for (std::int64_t row = 0; row < out.rows; ++row) {
-      for (std::int64_t col = 0; col < out.cols; ++col) out(row, col) = block(col, row);
-    }
+    decode_turned(stored_, first_row, first_col, out);
   }
 
   Bytes reads(std::int64_t first_row, std::int64_t rows, std::int64_t first_col,
@@ -110,6 +116,65 @@ class Turned : public ValueSource {
 
  private:
   TensorView stored_;  // of a source
+};
+
+class RowsOfParts : public ValueSource {
+ public:
+  explicit RowsOfParts(std::vector<RowPart> parts) : parts_(std::move(parts)) {
+    for (const RowPart& part : parts_) ends_.push_back(rows() + part.rows());
+  }
+
+  std::int64_t rows() const { return ends_.empty() ? 0 : ends_.back(); }
+
+  void decode(std::int64_t first_row, std::int64_t first_col,
+              MatrixView<float> out) const override {
+    in_each(first_row, out.rows, [&](const RowPart& part, std::int64_t first, std::int64_t done,
+                                     std::int64_t count) {
+      const MatrixView<float> own = out.row_block(done, count);
+      if (part.turned) return decode_turned(part.stored, first, first_col, own);
+      decode_part(part.stored, first, first_col, own);
+    });
+  }
+
+  Bytes reads(std::int64_t first_row, std::int64_t rows, std::int64_t,
+              std::int64_t) const override {
+    Bytes out;
+    in_each(first_row, rows, [&](const RowPart& part, std::int64_t first, std::int64_t,
+                                 std::int64_t count) {
+      // A column takes bytes of every row.
+      const bool all = part.turned;
+      const auto own = bytes_of_rows(part.stored, all ? 0 : first,
+                                     all ? part.stored.shape[0] : count);
+      out.insert(out.end(), own.begin(), own.end());
+    });
+    return out;
+  }
+
+ private:
+  /// Calls `use` with each part that has some of the rows: the first of them in the part, how many
+  /// came before, and how many there are.
+  template <class Use>
+  void in_each(std::int64_t first_row, std::int64_t rows, const Use& use) const {
+    auto at = std::upper_bound(ends_.begin(), ends_.end(), first_row);
+    for (std::int64_t done = 0; done < rows; ++at) {
+      const RowPart& part = parts_[static_cast<std::size_t>(at - ends_.begin())];
+      const std::int64_t count = std::min(rows - done, *at - first_row - done);
+      use(part, first_row + done - (*at - part.rows()), done, count);
+      done += count;
+    }
+  }
+
+  std::vector<RowPart> parts_;
+  std::vector<std::int64_t> ends_;  // of each part, the row after its last
+};
+
+class Zeros : public ValueSource {
+ public:
+  void decode(std::int64_t, std::int64_t, MatrixView<float> out) const override {
+    for (std::int64_t row = 0; row < out.rows; ++row) std::fill_n(&out(row, 0), out.cols, 0.0F);
+  }
+
+  Bytes reads(std::int64_t, std::int64_t, std::int64_t, std::int64_t) const override { return {}; }
 };
 
 }  // namespace
@@ -134,6 +199,27 @@ TensorView transposed(const TensorView& stored) {
   out.shape = shape;
   out.strides = {stored.stride(1), stored.stride(0)};
   return out;
+}
+
+TensorView one_after_another(std::vector<RowPart> parts) {
+  TensorView out{.dtype = parts.front().stored.dtype};
+  std::vector<std::string> storages;
+  for (const RowPart& part : parts) {
+    if (part.stored.dtype != out.dtype) out.dtype = DType::f32;
+    const std::string name(part.stored.storage_name());
+    if (std::find(storages.begin(), storages.end(), name) != storages.end()) continue;
+    out.stored_as += (storages.empty() ? "" : "+") + name;
+    storages.push_back(name);
+  }
+  const std::int64_t cols = parts.front().cols();
+  const auto source = std::make_shared<RowsOfParts>(std::move(parts));
+  out.shape = {source->rows(), cols};
+  out.source = source;
+  return out;
+}
+
+TensorView rows_of_zeros(const TensorView& like, std::int64_t rows) {
+  return view_of(like, {rows, like.shape[1]}, std::make_shared<Zeros>());
 }
 
 }  // namespace attnscope

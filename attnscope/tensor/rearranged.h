@@ -1,7 +1,8 @@
-// Tensors whose rows a file keeps in another order, or transposed.
+// Tensors whose rows a file keeps in another order, transposed, or in several tensors.
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "attnscope/tensor/tensor_view.h"
 
@@ -26,5 +27,22 @@ TensorView with_rows_in_order(const TensorView& stored, const RowOrder& order);
 
 /// The transpose of a tensor of two axes.
 TensorView transposed(const TensorView& stored);
+
+/// Some rows of a tensor: those of `stored`, which has two axes and is not transposed by strides,
+/// or of its transpose.
+struct RowPart {
+  TensorView stored;
+  bool turned = false;
+
+  std::int64_t rows() const { return stored.shape[turned ? 1 : 0]; }
+  std::int64_t cols() const { return stored.shape[turned ? 0 : 1]; }
+};
+
+/// The rows of all parts, one part after another. There is at least one; all have as many columns,
+/// and none is float64.
+TensorView one_after_another(std::vector<RowPart> parts);
+
+/// Rows of zeros, of the dtype and width of `like`, which has two axes. They take no bytes.
+TensorView rows_of_zeros(const TensorView& like, std::int64_t rows);
 
 }  // namespace attnscope

@@ -129,6 +129,85 @@ TEST(CliGguf, SaysWhatIsWrongInOneLine) {
   }
 }
 
+/// Counts of experts, heads and draft layers that do not fit the tensors, or anything.
+TEST(CliGguf, RefusesCountsThatDoNotFit) {
+  const auto text = [](const char* key, const char* value) {
+    return gguf_pair(key, gguf_string, gguf_text(value));
+  };
+  const auto model = [&](const std::string& name, std::vector<std::string> more,
+                         std::vector<std::string> entries) {
+    std::vector<std::string> values = {arch(name), whole(name + ".attention.head_count", 2),
+                                       whole(name + ".embedding_length", 8),
+                                       whole(name + ".block_count", 1)};
+    values.insert(values.end(), more.begin(), more.end());
+    entries.insert(entries.begin(), gguf_entry("token_embd.weight", {8, 4}, 0, 0));
+    return gguf_bytes(values, entries, 4096);
+  };
+  const auto latent = [&](std::vector<std::string> more, std::vector<std::string> entries = {}) {
+    more.insert(more.end(), {whole("deepseek2.attention.key_length_mla", 6),
+                             whole("deepseek2.attention.value_length_mla", 4)});
+    return model("deepseek2", std::move(more), std::move(entries));
+  };
+  const auto rotary = whole("deepseek2.rope.dimension_count", 2);
+  const auto windows = [](const std::string& items) {
+    return gguf_pair("exaone4.attention.sliding_window_pattern", gguf_array,
+                     gguf_array_of(gguf_bool, items.size(), items));
+  };
+  const struct {
+    std::string fault, file, said;
+  } files[] = {
+      {"more experts than there are",
+       model("qwen3moe", {whole("qwen3moe.expert_count", 1'000'000'000)},
+             {gguf_entry("blk.0.ffn_up_exps.weight", {8, 4, 3}, 0, 128)}),
+       "tensor 'blk.0.ffn_up_exps.weight': has 3 experts, the file says 1000000000"},
+      {"experts of nothing",
+       model("qwen3moe", {whole("qwen3moe.expert_count", 3)},
+             {gguf_entry("blk.0.ffn_up_exps.weight", {0, 4, 1'000'000'000}, 0, 128)}),
+       "tensor 'blk.0.ffn_up_exps.weight': shape [1000000000, 4, 0] stacks no tensors"},
+      {"one expert only",
+       model("qwen3moe", {}, {gguf_entry("blk.0.ffn_up_exps.weight", {8}, 0, 128)}),
+       "tensor 'blk.0.ffn_up_exps.weight': shape [8] stacks no tensors"},
+      {"a text for a count", model("qwen3moe", {text("qwen3moe.expert_count", "8")}, {}),
+       "the value of 'qwen3moe.expert_count' is not a whole number"},
+      {"draft layers only", model("glm4moe", {whole("glm4moe.nextn_predict_layers", 1)}, {}),
+       "says that 1 layer of 1 draft tokens"},
+      {"no size of keys", model("deepseek2", {rotary}, {}),
+       "has no 'deepseek2.attention.key_length'"},
+      {"keys that rotate whole", latent({whole("deepseek2.rope.dimension_count", 6)}),
+       "keys of 6 dimensions leave none beside 6 that rotate"},
+      {"no size of what rotates", latent({}), "has no 'deepseek2.rope.dimension_count'"},
+      {"heads that do not fit",
+       latent({rotary}, {gguf_entry("blk.0.attn_k_b.weight", {4, 3, 5}, 0, 128),
+                         gguf_entry("blk.0.attn_v_b.weight", {3, 4, 5}, 0, 384)}),
+       "tensor 'blk.0.attn_k_b.weight': has 5 heads, the file says 2"},
+      {"latents that differ",
+       latent({rotary}, {gguf_entry("blk.0.attn_k_b.weight", {4, 3, 2}, 0, 128),
+                         gguf_entry("blk.0.attn_v_b.weight", {2, 4, 2}, 0, 384)}),
+       "'blk.0.attn_v_b.weight', [2, 3, 4] and [2, 4, 2], differ in columns"},
+      {"rows that no kv heads share",
+       model("falcon", {whole("falcon.attention.head_count_kv", 2),
+                        whole("falcon.attention.head_count", 4)},
+             {}),
+       "the key 'falcon.attention.head_count' occurs twice"},
+      {"too few kinds of layers",
+       model("exaone4", {whole("exaone4.attention.sliding_window", 4), windows("")}, {}),
+       "'exaone4.attention.sliding_window_pattern' lists 0 of 1 layer"},
+      {"no kv heads", model("granitemoe", {whole("granitemoe.attention.head_count_kv", 0)}, {}),
+       "has no 'granitemoe.attention.head_count_kv'"},
+  };
+  const TempFolder folder;
+  for (const auto& [fault, bytes, said] : files) {
+    SCOPED_TRACE(fault);
+    const fs::path path = folder.write("model.gguf", bytes);
+    const RunResult result = run_attnscope({"info", path.string()});
+    EXPECT_NE(result.exit_code, 0);
+    EXPECT_EQ(result.out, "");
+    EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
+    EXPECT_NE(result.err.find(path.string()), std::string::npos) << result.err;
+    EXPECT_NE(result.err.find(said), std::string::npos) << result.err;
+  }
+}
+
 TEST(CliGguf, SaysThatTokensSeeBothWays) {
   const TempFolder folder;
   for (const bool causal : {false, true}) {

@@ -78,5 +78,40 @@ TEST(Rearranged, TurnsPlainTensorsAndSources) {
   EXPECT_EQ(stored_bytes(source), 24u);
 }
 
+TEST(Rearranged, PutsPartsOneAfterAnother) {
+  // Two rows, the two rows of a transpose, one of zeros, one row.
+  const Counting rows({2, 3}), columns({3, 2}), last({1, 3});
+  const TensorView view = one_after_another({{.stored = rows.view},
+                                             {.stored = columns.view, .turned = true},
+                                             {.stored = rows_of_zeros(rows.view, 1)},
+                                             {.stored = last.view}});
+  EXPECT_EQ(view.shape, (Shape{6, 3}));
+  EXPECT_EQ(values_of(view), (std::vector<float>{0, 1, 2, 3, 4, 5, 0, 2, 4, 1, 3, 5, 0, 0, 0, 0, 1, 2}));
+  EXPECT_EQ(view.storage_name(), "F32");
+  EXPECT_EQ(stored_bytes(view), (6u + 6 + 3) * 4);
+  // A block across parts, and not from the first column.
+  Matrix<float> block(4, 2);
+  view.source->decode(1, 1, block.view());
+  EXPECT_EQ(std::vector<float>(block.data(), block.data() + 8),
+            (std::vector<float>{4, 5, 2, 4, 3, 5, 0, 0}));
+  // Of a transpose, all bytes; of others, those of the rows.
+  const auto read = view.source->reads(1, 2, 0, 3);
+  ASSERT_EQ(read.size(), 2u);
+  EXPECT_EQ(read[0].data(), rows.view.bytes.data() + 12);
+  EXPECT_EQ(read[0].size(), 12u);
+  EXPECT_EQ(read[1].size(), 24u);
+}
+
+TEST(Rearranged, NamesTheStoragesOfParts) {
+  const Counting rows({2, 2});
+  TensorView halves = rows.view;
+  halves.dtype = DType::f16;
+  halves.bytes = halves.bytes.first(8);
+  const TensorView both = one_after_another({{.stored = halves}, {.stored = rows.view}});
+  EXPECT_EQ(both.storage_name(), "F16+F32");
+  EXPECT_EQ(both.dtype, DType::f32);
+  EXPECT_EQ(one_after_another({{.stored = halves}, {.stored = halves}}).dtype, DType::f16);
+}
+
 }  // namespace
 }  // namespace attnscope

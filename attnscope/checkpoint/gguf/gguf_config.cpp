@@ -12,6 +12,8 @@ namespace {
 
 using nlohmann::json;
 
+constexpr std::string_view kWindowPattern = "attention.sliding_window_pattern";
+
 std::string family_key(const GgufFamily& family, std::string_view key) {
   return std::string(family.name) + "." + std::string(key);
 }
@@ -41,7 +43,8 @@ std::int64_t required_size(const GgufFile& file, const std::string& key) {
 json rope_parameters(const GgufFile& file, const GgufFamily& family, const GgufFacts& facts,
                      const GgufHeads& heads) {
   const auto number = [&](std::string_view key) { return file.number(family_key(family, key)); };
-  json rope = {{"rope_type", "default"}, {"rope_theta", number("rope.freq_base").value_or(10000)}};
+  json rope = {{"rope_type", "default"},
+               {"rope_theta", number("rope.freq_base").value_or(family.base)}};
   if (family.partly_rotary) {
     const auto rotated = file.whole(family_key(family, "rope.dimension_count"));
     const auto head_dim = static_cast<double>(heads.head_dim);
@@ -67,8 +70,99 @@ json rope_parameters(const GgufFile& file, const GgufFamily& family, const GgufF
     rope["factor"] = *factor;
     const auto original = file.whole(family_key(family, "rope.scaling.original_context_length"));
     if (original) rope["original_max_position_embeddings"] = *original;
+    const auto copy = [&](const char* ours, std::string_view theirs) {
+      const auto value = number(theirs);
+      if (value && *value > 0) rope[ours] = *value;
+    };
+    copy("beta_fast", "rope.scaling.yarn_beta_fast");
+    copy("beta_slow", "rope.scaling.yarn_beta_slow");
+    copy("attention_factor", "rope.scaling.yarn_attn_factor");
+    // The converter writes a tenth of DeepSeek's number, which all published models have twice.
+    const auto tenth = number("rope.scaling.yarn_log_multiplier");
+    if (family.latent && tenth) rope["mscale"] = rope["mscale_all_dim"] = *tenth * 10;
+    if (!family.rope_assumed.empty()) rope.update(json::parse(family.rope_assumed));
   }
   return rope;
+}
+
+/// Of layers with a window, which are never scaled.
+json windowed_rope(const GgufFile& file, const GgufFamily& family, const json& full) {
+  json rope = {{"rope_type", "default"}, {"rope_theta", 10000}};
+  // Olmo 3's have the same base as the others.
+  if (!family.base_by_kind) rope["rope_theta"] = full["rope_theta"];
+  const auto own = file.number(family_key(family, "rope.freq_base_swa"));
+  if (own) rope["rope_theta"] = *own;
+  return rope;
+}
+
+/// DeepSeek-V2 and V3 choose among groups of experts; older files do not say so.
+void add_expert_groups(json& config, const GgufFamily& family, std::vector<std::string>& notes) {
+  const auto experts = config.value("n_routed_experts", std::int64_t{0});
+  if (!config.contains("n_group")) {
+    const bool large = family.name == "deepseek2" && (experts == 160 || experts == 256);
+    config["n_group"] = large ? 8 : 1;
+    config["topk_group"] = !large ? 1 : experts == 160 ? 3 : 4;
+    if (large) {
+      notes.push_back("its " + std::to_string(experts) +
+                      " experts are taken to be in groups as those of the published models");
+    }
+  }
+  const bool grouped = config["n_group"] != 1;
+  config["topk_method"] = grouped ? "group_limited_greedy" : "greedy";
+}
+
+void add_latent_sizes(json& config, const GgufFile& file, const GgufFamily& family) {
+  const auto either = [&](std::string_view own, std::string_view older) {
+    const auto size = size_at(file, family_key(family, own));
+    return size ? *size : required_size(file, family_key(family, older));
+  };
+  const auto key = either("attention.key_length_mla", "attention.key_length");
+  const auto rotary = required_size(file, family_key(family, "rope.dimension_count"));
+  if (rotary >= key) {
+    file.refuse("keys of " + counted(key, "dimension") + " leave none beside " +
+                std::to_string(rotary) + " that rotate");
+  }
+  config["qk_rope_head_dim"] = rotary;
+  config["qk_nope_head_dim"] = key - rotary;
+  config["v_head_dim"] = either("attention.value_length_mla", "attention.value_length");
+}
+
+/// Falcon's layouts, by the numbers of heads.
+void add_falcon_layout(json& config, const GgufFacts& facts, const GgufHeads& heads) {
+  const bool two_norms = config["num_ln_in_parallel_attn"] == 2;
+  config["multi_query"] = heads.kv_heads == 1;
+  config["num_kv_heads"] = heads.kv_heads;
+  config["new_decoder_architecture"] =
+      two_norms || (heads.kv_heads != 1 && heads.kv_heads != heads.heads);
+  if (config["new_decoder_architecture"] == false) config["num_ln_in_parallel_attn"] = nullptr;
+  config["bias"] = facts.attention_bias;
+}
+
+/// The kind of each layer, where the file lists which have a window.
+void add_layer_types(json& config, const GgufFile& file, const GgufFamily& family,
+                     std::int64_t layers) {
+  const auto windowed = file.flags(family_key(family, kWindowPattern));
+  if (!windowed) return;
+  if (std::ssize(*windowed) < layers) {
+    file.refuse("'" + family_key(family, kWindowPattern) + "' lists " +
+                std::to_string(windowed->size()) + " of " + counted(layers, "layer"));
+  }
+  json types = json::array();
+  for (std::int64_t layer = 0; layer < layers; ++layer) {
+    types.push_back((*windowed)[static_cast<std::size_t>(layer)] ? "sliding_attention"
+                                                                : "full_attention");
+  }
+  config["layer_types"] = types;
+}
+
+/// Puts a value under a key, or into the object that the key names before a dot.
+void put(json& config, std::string_view key, json value) {
+  const std::size_t dot = key.find('.');
+  if (dot == std::string_view::npos) {
+    config[std::string(key)] = std::move(value);
+  } else {
+    config[std::string(key.substr(0, dot))][std::string(key.substr(dot + 1))] = std::move(value);
+  }
 }
 
 /// What Gemma 2 and 3 divide scores by the root of. The files do not say: the largest model of each
@@ -77,6 +171,13 @@ std::int64_t score_dimension(const GgufFamily& family, std::int64_t layers,
                              const GgufHeads& heads) {
   const bool largest = layers == (family.name == "gemma2" ? 46 : 62);
   return largest ? heads.width / heads.heads : heads.head_dim;
+}
+
+/// Whether the first positions are cut off.
+bool after_padding(const GgufFamily& family) {
+  return std::any_of(family.tensors.begin(), family.tensors.end(), [](const GgufName& name) {
+    return name.conversion == Conversion::after_padding;
+  });
 }
 
 /// Whether the model's name, which says nothing else, says that it is a Mistral.
@@ -93,13 +194,19 @@ bool names_mistral(const GgufFile& file) {
 
 }  // namespace
 
-GgufHeads heads_of(const GgufFile& file) {
-  const std::string prefix = std::string(file.text("general.architecture").value_or("")) + ".";
-  GgufHeads out{.heads = required_size(file, prefix + "attention.head_count"),
-                .width = required_size(file, prefix + "embedding_length")};
-  out.kv_heads = size_at(file, prefix + "attention.head_count_kv").value_or(out.heads);
-  out.head_dim = size_at(file, prefix + "attention.key_length").value_or(out.width / out.heads);
-  const auto value_dim = size_at(file, prefix + "attention.value_length");
+GgufHeads heads_of(const GgufFile& file, const GgufFamily& family) {
+  constexpr std::int64_t kFarthestPadding = 1000;
+  const auto key = [&](std::string_view own) { return family_key(family, own); };
+  GgufHeads out{.heads = required_size(file, key("attention.head_count")),
+                .width = required_size(file, key("embedding_length")),
+                .experts = file.whole(key("expert_count"))};
+  out.kv_heads = size_at(file, key("attention.head_count_kv")).value_or(out.heads);
+  if (out.kv_heads == 0) file.refuse("has no '" + key("attention.head_count_kv") + "'");
+  out.head_dim = size_at(file, key("attention.key_length")).value_or(out.width / out.heads);
+  out.padding_rows = file.whole("tokenizer.ggml.padding_token_id").value_or(1) + 1;
+  if (out.padding_rows > kFarthestPadding) out.padding_rows = 2;  // 2^32 - 1 stands for none
+  const auto value_dim = size_at(file, key("attention.value_length"));
+  if (family.latent) return out;
   if (value_dim && *value_dim != out.head_dim) {
     throw Error(ErrorKind::unsupported,
                 {.file = file.name,
@@ -111,45 +218,78 @@ GgufHeads heads_of(const GgufFile& file) {
 
 std::string gguf_config(const GgufFile& file, const GgufFamily& family, const GgufFacts& facts,
                         std::vector<std::string>& notes) {
-  const GgufHeads heads = heads_of(file);
+  const GgufHeads heads = heads_of(file, family);
   json config = {{"model_type", family.model_type}, {"vocab_size", facts.vocabulary}};
+  if (!family.assumed.empty()) config.update(json::parse(family.assumed));
   for (const GgufKey& key : family.sizes) {
+    if (key.gguf == kWindowPattern && file.flags(family_key(family, kWindowPattern))) continue;
     const auto size = size_at(file, family_key(family, key.gguf));
     // Zero means that there is none: no window.
-    if (size && *size > 0) config[std::string(key.transformers)] = *size;
+    if (size && *size > 0) put(config, key.transformers, *size);
+  }
+  for (const GgufKey& key : family.counts) {
+    const auto count = size_at(file, family_key(family, key.gguf));
+    if (count) put(config, key.transformers, *count);
   }
   for (const GgufKey& key : family.numbers) {
     const auto number = file.number(family_key(family, key.gguf));
-    if (number) config[std::string(key.transformers)] = *number;
+    if (number) put(config, key.transformers, *number);
+  }
+  for (const GgufKey& key : family.flags) {
+    const auto flag = file.flag(family_key(family, key.gguf));
+    if (flag) put(config, key.transformers, *flag);
   }
   const auto has_key = [&](const char* key) {
     return std::any_of(family.sizes.begin(), family.sizes.end(),
                        [&](const GgufKey& known) { return known.transformers == key; });
   };
   // Where these are absent, transformers would take a number of its own.
-  if (has_key("num_key_value_heads")) config["num_key_value_heads"] = heads.kv_heads;
-  if (has_key("head_dim")) config["head_dim"] = heads.head_dim;
+  if (has_key("num_key_value_heads") && !family.latent) {
+    config["num_key_value_heads"] = heads.kv_heads;
+  }
+  if (has_key("head_dim") && !family.latent) config["head_dim"] = heads.head_dim;
+
+  const auto blocks = required_size(file, family_key(family, "block_count"));
+  const auto drafts = file.whole(family_key(family, "nextn_predict_layers")).value_or(0);
+  if (drafts > 0) {
+    if (drafts >= blocks) {
+      file.refuse("says that " + counted(drafts, "layer") + " of " + std::to_string(blocks) +
+                  " draft tokens");
+    }
+    config["num_hidden_layers"] = blocks - drafts;
+    config["num_nextn_predict_layers"] = drafts;
+  }
+  const std::int64_t layers = blocks - drafts;
+  if (!family.last_expert_layer.empty() && facts.last_expert_layer) {
+    config[std::string(family.last_expert_layer)] = *facts.last_expert_layer;
+  }
+  add_layer_types(config, file, family, layers);
 
   if (family.rotary) config["rope_parameters"] = rope_parameters(file, family, facts, heads);
-  if (family.name == "gemma3") {
-    const json windowed = {
-        {"rope_type", "default"},
-        {"rope_theta", file.number("gemma3.rope.freq_base_swa").value_or(10000)}};
-    config["rope_parameters"] = {{"full_attention", config["rope_parameters"]},
-                                 {"sliding_attention", windowed}};
+  if (family.base_by_kind || family.model_type == "olmo3") {
+    const json full = config["rope_parameters"];
+    config["rope_parameters"] = {{"full_attention", full},
+                                 {"sliding_attention", windowed_rope(file, family, full)}};
   }
   if (family.name == "gemma2" || family.name == "gemma3") {
-    const auto layers = required_size(file, family_key(family, "block_count"));
-    config["query_pre_attn_scalar"] = score_dimension(family, layers, heads);
+    config["query_pre_attn_scalar"] = score_dimension(family, blocks, heads);
   }
+  if (family.latent) {
+    add_latent_sizes(config, file, family);
+    add_expert_groups(config, family, notes);
+  }
+  if (family.name == "falcon") add_falcon_layout(config, facts, heads);
   if (const auto parallel = file.flag(family_key(family, "use_parallel_residual"))) {
     config["use_parallel_residual"] = *parallel;
   }
-  if (file.flag(family_key(family, "attention.causal")) == false) config["is_causal"] = false;
+  if (family.causal && file.flag(family_key(family, "attention.causal")) == false) {
+    config["is_causal"] = false;
+  }
   if (family.whole_gains) config["norm_gain_offset"] = 0;
   if (family.has_head) config["tie_word_embeddings"] = facts.tied;
-  config["attention_bias"] = facts.attention_bias;
+  config[std::string(family.bias_key)] = facts.attention_bias;
   config["mlp_bias"] = facts.mlp_bias;
+  if (!family.head_norm_key.empty()) config[std::string(family.head_norm_key)] = facts.head_norms;
   const std::pair<const char*, const char*> kTokens[] = {
       {"bos_token_id", "tokenizer.ggml.bos_token_id"},
       {"eos_token_id", "tokenizer.ggml.eos_token_id"},
@@ -158,8 +298,13 @@ std::string gguf_config(const GgufFile& file, const GgufFamily& family, const Gg
     const auto id = file.whole(theirs);
     if (id && *id < facts.vocabulary) config[ours] = *id;  // 2^32 - 1 stands for none
   }
+  if (after_padding(family) && config.contains("max_position_embeddings")) {
+    config["max_position_embeddings"] =
+        config["max_position_embeddings"].get<std::int64_t>() + heads.padding_rows;
+    config["pad_token_id"] = heads.padding_rows - 1;
+  }
   if (!family.lost.empty()) notes.emplace_back(family.lost);
-  if (family.name == "llama" && names_mistral(file)) {
+  if (family.model_type == "llama" && names_mistral(file)) {
     notes.emplace_back("GGUF does not keep Mistral's sliding window: none is taken");
   }
   return config.dump();

@@ -1,6 +1,7 @@
 // The config.json of a GGUF file's model.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,10 +16,12 @@ struct GgufHeads {
   std::int64_t kv_heads = 0;
   std::int64_t width = 0;     // of the model
   std::int64_t head_dim = 0;  // of queries and keys
+  std::optional<std::int64_t> experts = {};
+  std::int64_t padding_rows = 0;  // of positions up to that of padding
 };
 
 /// Throws Error(format) if the file lacks them, Error(unsupported) if they differ between layers.
-GgufHeads heads_of(const GgufFile& file);
+GgufHeads heads_of(const GgufFile& file, const GgufFamily& family);
 
 /// Facts that follow from the tensors, not from the file's values.
 struct GgufFacts {
@@ -26,6 +29,8 @@ struct GgufFacts {
   bool tied = false;            // no head, or one that repeats the embedding
   bool attention_bias = false;
   bool mlp_bias = false;
+  bool head_norms = false;  // of queries and keys
+  std::optional<std::int64_t> last_expert_layer;
   std::vector<float> rope_divisors;                  // of frequencies, (rotated / 2,); empty: none
   std::vector<float> short_divisors, long_divisors;  // Phi-3's, likewise
 };

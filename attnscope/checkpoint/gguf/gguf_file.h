@@ -70,6 +70,8 @@ struct GgufFile {
   std::optional<std::vector<std::string_view>> texts(std::string_view key) const;
   std::optional<std::vector<std::int64_t>> wholes(std::string_view key) const;
   std::optional<std::vector<float>> numbers(std::string_view key) const;
+  /// One for each item of a list; nothing also for a value that is no list.
+  std::optional<std::vector<bool>> flags(std::string_view key) const;
   bool has(std::string_view key) const { return values.count(key) > 0; }
 
   [[noreturn]] void refuse(std::string problem) const;

@@ -1,150 +1,20 @@
 #include "attnscope/checkpoint/gguf/gguf_reader.h"
 
 #include <algorithm>
-#include <array>
 #include <cctype>
 #include <cstring>
 
 #include "attnscope/checkpoint/gguf/block_source.h"
 #include "attnscope/checkpoint/gguf/gguf_config.h"
 #include "attnscope/checkpoint/gguf/gguf_family.h"
+#include "attnscope/checkpoint/gguf/gguf_tensors.h"
 #include "attnscope/checkpoint/gguf/gguf_tokenizer.h"
 #include "attnscope/core/error.h"
 #include "attnscope/core/text.h"
 #include "attnscope/core/wording.h"
-#include "attnscope/tensor/decode.h"
-#include "attnscope/tensor/rearranged.h"
 
 namespace attnscope {
 namespace {
-
-constexpr std::string_view kHead = "output.weight", kEmbedding = "token_embd.weight";
-
-/// Which tensors hold numbers that config.json has.
-constexpr std::array<std::string_view, 3> kRopeTensors = {
-    "rope_freqs.weight", "rope_factors_short.weight", "rope_factors_long.weight"};
-
-bool is_rope_tensor(std::string_view name) {
-  return std::find(kRopeTensors.begin(), kRopeTensors.end(), name) != kRopeTensors.end();
-}
-
-const GgufTensor* find_tensor(std::span<const GgufFile> parts, std::string_view name) {
-  for (const GgufFile& part : parts) {
-    for (const GgufTensor& tensor : part.tensors) {
-      if (tensor.name == name) return &tensor;
-    }
-  }
-  return nullptr;
-}
-
-bool ends_with_any(std::span<const GgufFile> parts,
-                   std::initializer_list<std::string_view> endings) {
-  return std::any_of(parts.begin(), parts.end(), [&](const GgufFile& part) {
-    return std::any_of(part.tensors.begin(), part.tensors.end(), [&](const GgufTensor& tensor) {
-      return std::any_of(endings.begin(), endings.end(),
-                         [&](std::string_view ending) { return tensor.name.ends_with(ending); });
-    });
-  });
-}
-
-/// Old files repeat the embedding of tied models. Compared piece by piece: those of a model that is
-/// not tied differ in the first.
-bool same_bytes(const GgufTensor& a, const GgufTensor& b, const NeedBytes& need) {
-  constexpr std::size_t kPiece = 1 << 16;
-  if (a.type != b.type || a.shape != b.shape || a.bytes.size() != b.bytes.size()) return false;
-  for (std::size_t at = 0; at < a.bytes.size(); at += kPiece) {
-    const std::size_t size = std::min(kPiece, a.bytes.size() - at);
-    const auto ours = a.bytes.subspan(at, size), theirs = b.bytes.subspan(at, size);
-    if (need) {
-      need(ours);
-      need(theirs);
-    }
-    if (std::memcmp(ours.data(), theirs.data(), size) != 0) return false;
-  }
-  return true;
-}
-
-std::vector<float> small_values(std::span<const GgufFile> parts, std::string_view name,
-                                const NeedBytes& need) {
-  const GgufTensor* tensor = find_tensor(parts, name);
-  constexpr std::size_t kMaxBytes = 65536;  // as many as there are pairs in a head
-  if (tensor == nullptr) return {};
-  const TensorView view = view_of(*tensor, parts.front().big_endian);
-  if (view.dtype != DType::f32 || tensor->bytes.size() > kMaxBytes) {
-    throw Error(ErrorKind::format, {.file = parts.front().name,
-                                    .tensor = std::string(name),
-                                    .problem = "is not a short list of F32 numbers"});
-  }
-  if (need) need(tensor->bytes);
-  std::vector<float> out(static_cast<std::size_t>(view.element_count()));
-  decode_elements(view, 0, 1, std::ssize(out), out.data());
-  return out;
-}
-
-GgufFacts facts_of(std::span<const GgufFile> parts, const NeedBytes& need) {
-  const GgufTensor* embedding = find_tensor(parts, kEmbedding);
-  const GgufTensor* head = find_tensor(parts, kHead);
-  if (embedding == nullptr || embedding->shape.size() != 2) {
-    parts.front().refuse("has no embedding '" + std::string(kEmbedding) + "' of two dimensions");
-  }
-  return {.vocabulary = embedding->shape[0],
-          .tied = head == nullptr || same_bytes(*head, *embedding, need),
-          .attention_bias = ends_with_any(parts, {".attn_q.bias", ".attn_qkv.bias"}),
-          .mlp_bias = ends_with_any(parts, {".ffn_up.bias"}),
-          .rope_divisors = small_values(parts, "rope_freqs.weight", need),
-          .short_divisors = small_values(parts, "rope_factors_short.weight", need),
-          .long_divisors = small_values(parts, "rope_factors_long.weight", need)};
-}
-
-/// The order in which a converted tensor's rows lie.
-RowOrder order_of(Conversion conversion, const GgufHeads& heads, std::int64_t rows) {
-  if (conversion == Conversion::heads_of_blocks) {
-    return {.groups = 1, .outer = heads.heads, .inner = 3, .run = rows / (3 * heads.heads)};
-  }
-  const std::int64_t count = conversion == Conversion::query_pairs ? heads.heads : heads.kv_heads;
-  return {.groups = count, .outer = 2, .inner = rows / (2 * count), .run = 1};
-}
-
-TensorView reverted(const TensorView& stored, Conversion conversion, const GgufHeads& heads,
-                    const GgufFile& file, const std::string& name) {
-  const auto refuse = [&](ErrorKind kind, std::string problem) {
-    throw Error(kind, {.file = file.name, .tensor = name, .problem = std::move(problem)});
-  };
-  if (conversion == Conversion::none || stored.dtype == DType::packed) return stored;
-  const std::size_t axes = stored.shape.size();
-  if (axes != 2 && (conversion == Conversion::turned || axes != 1)) {
-    refuse(ErrorKind::format, "shape " + shape_text(stored.shape) + " has not two dimensions");
-  }
-  if (conversion == Conversion::turned) return transposed(stored);
-  if (dtype_info(stored.dtype).kind != DTypeClass::real || stored.dtype == DType::f64) {
-    refuse(ErrorKind::unsupported, "rows of " + std::string(stored.storage_name()) +
-                                       " that llama.cpp has put in another order are not read");
-  }
-  const RowOrder order = order_of(conversion, heads, stored.shape[0]);
-  if (order.rows() != stored.shape[0]) {
-    refuse(ErrorKind::format, counted(stored.shape[0], "row") + " cannot be shared out to " +
-                                  counted(heads.heads, "head"));
-  }
-  return with_rows_in_order(stored, order);
-}
-
-/// The tensors of one part, as a model of the family has them.
-std::vector<NamedTensor> tensors_of(const GgufFile& part, const GgufFamily& family,
-                                    const GgufHeads& heads, bool tied, std::size_t& unknown) {
-  std::vector<NamedTensor> out;
-  for (const GgufTensor& tensor : part.tensors) {
-    if (is_rope_tensor(tensor.name) || (tied && tensor.name == kHead)) continue;
-    const TensorView stored = view_of(tensor, part.big_endian);
-    const auto place = renamed(family, tensor.name);
-    if (place) {
-      out.push_back({place->name, reverted(stored, place->conversion, heads, part, tensor.name)});
-    } else {
-      ++unknown;
-      out.push_back({tensor.name, stored});
-    }
-  }
-  return out;
-}
 
 /// What keeps the parts of a split file from being one model.
 void check_parts(std::span<const GgufFile> parts) {
@@ -214,7 +84,7 @@ std::vector<FileContents> gguf_contents(std::span<const GgufFile> parts, const N
   const GgufFile& head = parts.front();
   FileContents& first = out.front();
   const std::string architecture(head.text("general.architecture").value_or(""));
-  const GgufFamily* family = find_gguf_family(architecture);
+  const GgufFamily* family = find_gguf_family(parts);
   if (family == nullptr) {
     for (std::size_t index = 0; index < parts.size(); ++index) {
       for (const GgufTensor& tensor : parts[index].tensors) {
@@ -224,12 +94,13 @@ std::vector<FileContents> gguf_contents(std::span<const GgufFile> parts, const N
     first.notes.push_back("its architecture '" + printable(architecture) +
                           "' is not known: tensors keep their names");
   } else {
-    const GgufHeads heads = heads_of(head);
-    const GgufFacts facts = facts_of(parts, need);
-    std::size_t unknown = 0;
+    const GgufHeads heads = heads_of(head, *family);
+    const GgufFacts facts = gguf_facts(parts, need);
+    GgufTensors read(parts, *family, heads, facts.tied);
     for (std::size_t index = 0; index < parts.size(); ++index) {
-      out[index].tensors = tensors_of(parts[index], *family, heads, facts.tied, unknown);
+      out[index].tensors = read.of_part(parts[index]);
     }
+    const std::size_t unknown = read.unknown();
     if (unknown > 0) {
       first.notes.push_back(std::to_string(unknown) + " of its tensors " +
                             (unknown == 1 ? "is" : "are") + " unknown to '" + architecture +

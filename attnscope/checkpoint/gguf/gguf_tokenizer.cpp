@@ -55,11 +55,17 @@ struct Vocabulary {
 };
 
 /// Adds the first and last token to texts where the file says so, or does not and it is usual.
-json ends_of(const GgufFile& file, const Vocabulary& vocabulary, const json& ids, bool begins) {
+json ends_of(const GgufFile& file, const Vocabulary& vocabulary, const json& ids, bool begins,
+             bool ends = false) {
   const bool first = file.flag(tokenizer_key("add_bos_token")).value_or(begins);
-  const bool last = file.flag(tokenizer_key("add_eos_token")).value_or(false);
-  return template_of(ids, first ? vocabulary.named(file, "bos_token_id") : "",
-                     last ? vocabulary.named(file, "eos_token_id") : "");
+  const bool last = file.flag(tokenizer_key("add_eos_token")).value_or(ends);
+  const auto either = [&](bool wanted, const char* key, const char* of_encoders) {
+    if (!wanted) return std::string();
+    const std::string named = vocabulary.named(file, key);
+    return named.empty() && ends ? vocabulary.named(file, of_encoders) : named;
+  };
+  return template_of(ids, either(first, "bos_token_id", "cls_token_id"),
+                     either(last, "eos_token_id", "seperator_token_id"));
 }
 
 /// SentencePiece's, as transformers writes it for Llama and Gemma: pairs are joined by their
@@ -97,6 +103,9 @@ json sentence_piece(const GgufFile& file, const Vocabulary& vocabulary) {
 }
 
 json pre_tokenizer_of(const PreTokenizer& known) {
+  if (!known.steps.empty()) {
+    return {{"type", "Sequence"}, {"pretokenizers", json::parse(known.steps)}};
+  }
   if (known.pattern.empty() && !known.single_digits) return byte_level(false);
   json steps = json::array();
   if (known.single_digits) steps.push_back({{"type", "Digits"}, {"individual_digits", true}});
@@ -135,7 +144,7 @@ json byte_pairs(const GgufFile& file, const Vocabulary& vocabulary) {
   json out = tokenizer_of(std::move(model), byte_level(true));
   if (known->normalizes) out["normalizer"] = {{"type", "NFC"}};
   out["pre_tokenizer"] = pre_tokenizer_of(*known);
-  out["post_processor"] = ends_of(file, vocabulary, ids, known->begins);
+  out["post_processor"] = ends_of(file, vocabulary, ids, known->begins, known->ends);
   return out;
 }
 

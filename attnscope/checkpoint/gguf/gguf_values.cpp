@@ -136,6 +136,20 @@ std::optional<std::vector<std::int64_t>> GgufFile::wholes(std::string_view key) 
   });
 }
 
+std::optional<std::vector<bool>> GgufFile::flags(std::string_view key) const {
+  const auto found = values.find(key);
+  if (found == values.end() || !std::holds_alternative<GgufArray>(found->second)) {
+    return std::nullopt;
+  }
+  const GgufArray& array = std::get<GgufArray>(found->second);
+  if (array.item != GgufType::boolean) {
+    refuse("the value of '" + verbatim(key) + "' is not a list of true and false");
+  }
+  return items<bool>(array, [](const std::byte* at) {
+    return std::optional<bool>(*at != std::byte{0});
+  });
+}
+
 std::optional<std::vector<float>> GgufFile::numbers(std::string_view key) const {
   return converted(*this, key, "a list of float32 numbers", [&](const GgufValue& value) {
     const auto* array = std::get_if<GgufArray>(&value);

@@ -35,7 +35,8 @@ Architecture gpt_oss() {
       .default_chosen = 4,
       .width = {"intermediate_size", 2880},
       .tensors = {stacked_experts(place + ".experts.gate_up_proj", place + ".experts.down_proj",
-                                  Storage::in_by_out, kPerRow)},
+                                  Storage::in_by_out, kPerRow),
+                  tensors_of_each_expert(place)},  // GGUF
       .score = RouterScore::softmax_of_chosen,
       .clamp = {"swiglu_limit", 7},
       .alpha = {"swiglu_alpha", 1.702}});

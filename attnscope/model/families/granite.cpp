@@ -28,7 +28,8 @@ Architecture granitemoe() {
       .chosen = {"num_experts_per_tok"},
       .default_chosen = 2,
       .width = {"intermediate_size", 11008},
-      .tensors = {stacked_experts(place + ".input_linear.weight", place + ".output_linear.weight")},
+      .tensors = {stacked_experts(place + ".input_linear.weight", place + ".output_linear.weight"),
+                  tensors_of_each_expert(place)},  // GGUF
       .score = RouterScore::softmax_of_chosen});
   return architecture;
 }

@@ -9,7 +9,7 @@ Architecture nemotron() {
   remove_gate(architecture);
   architecture.norm->kind = NormKind::layer;
   architecture.norm->epsilon = {"norm_eps", 1e-5};
-  architecture.norm->gain_offset = {"", 1};
+  architecture.norm->gain_offset = {"norm_gain_offset", 1};  // GGUF keeps gains whole
   architecture.rope->fraction_key = "partial_rotary_factor";
   architecture.rope->fraction = 0.5;
   architecture.activation = "relu2";

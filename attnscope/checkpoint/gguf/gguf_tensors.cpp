@@ -1,0 +1,346 @@
+#include "attnscope/checkpoint/gguf/gguf_tensors.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstring>
+
+#include "attnscope/checkpoint/gguf/block_source.h"
+#include "attnscope/core/error.h"
+#include "attnscope/core/text.h"
+#include "attnscope/core/wording.h"
+#include "attnscope/tensor/decode.h"
+#include "attnscope/tensor/rearranged.h"
+
+namespace attnscope {
+namespace {
+
+constexpr std::string_view kHead = "output.weight", kEmbedding = "token_embd.weight";
+
+/// DeepSeek-V3 has 44,544 matrices of experts, Kimi-K2 69,120.
+constexpr std::size_t kMaxNumbered = 300'000;
+
+/// Which tensors hold numbers that config.json has.
+constexpr std::array<std::string_view, 3> kRopeTensors = {
+    "rope_freqs.weight", "rope_factors_short.weight", "rope_factors_long.weight"};
+
+/// Those of the whole model, or of a layer each, as some files have them.
+bool is_rope_tensor(std::string_view name) {
+  const auto of_layer = layer_tensor_name(name);
+  const std::string_view own = of_layer ? of_layer->rest : name;
+  return std::find(kRopeTensors.begin(), kRopeTensors.end(), own) != kRopeTensors.end();
+}
+
+template <class Use>
+void for_each_tensor(std::span<const GgufFile> parts, const Use& use) {
+  for (const GgufFile& part : parts) {
+    for (const GgufTensor& tensor : part.tensors) use(tensor);
+  }
+}
+
+bool ends_with_any(std::span<const GgufFile> parts,
+                   std::initializer_list<std::string_view> endings) {
+  bool found = false;
+  for_each_tensor(parts, [&](const GgufTensor& tensor) {
+    found = found || std::any_of(endings.begin(), endings.end(), [&](std::string_view ending) {
+              return tensor.name.ends_with(ending);
+            });
+  });
+  return found;
+}
+
+/// Old files repeat the embedding of tied models. Compared piece by piece: those of a model that is
+/// not tied differ in the first.
+bool same_bytes(const GgufTensor& a, const GgufTensor& b, const NeedBytes& need) {
+  constexpr std::size_t kPiece = 1 << 16;
+  if (a.type != b.type || a.shape != b.shape || a.bytes.size() != b.bytes.size()) return false;
+  for (std::size_t at = 0; at < a.bytes.size(); at += kPiece) {
+    const std::size_t size = std::min(kPiece, a.bytes.size() - at);
+    const auto ours = a.bytes.subspan(at, size), theirs = b.bytes.subspan(at, size);
+    if (need) {
+      need(ours);
+      need(theirs);
+    }
+    if (std::memcmp(ours.data(), theirs.data(), size) != 0) return false;
+  }
+  return true;
+}
+
+std::vector<float> small_values(std::span<const GgufFile> parts, std::string_view name,
+                                const NeedBytes& need) {
+  const GgufTensor* tensor = find_tensor(parts, name);
+  constexpr std::size_t kMaxBytes = 65536;  // as many as there are pairs in a head
+  if (tensor == nullptr) return {};
+  const TensorView view = view_of(*tensor, parts.front().big_endian);
+  if (view.dtype != DType::f32 || tensor->bytes.size() > kMaxBytes) {
+    throw Error(ErrorKind::format, {.file = parts.front().name,
+                                    .tensor = std::string(name),
+                                    .problem = "is not a short list of F32 numbers"});
+  }
+  if (need) need(tensor->bytes);
+  std::vector<float> out(static_cast<std::size_t>(view.element_count()));
+  decode_elements(view, 0, 1, std::ssize(out), out.data());
+  return out;
+}
+
+/// The last layer that has this tensor.
+std::optional<std::int64_t> last_with(std::span<const GgufFile> parts, std::string_view rest) {
+  std::optional<std::int64_t> last;
+  for_each_tensor(parts, [&](const GgufTensor& tensor) {
+    const auto name = layer_tensor_name(tensor.name);
+    std::int64_t layer = 0;
+    if (!name || name->rest != rest) return;
+    const char* end = name->layer.data() + name->layer.size();
+    const bool read = std::from_chars(name->layer.data(), end, layer).ec == std::errc();
+    if (read && layer >= last.value_or(0)) last = layer;
+  });
+  return last;
+}
+
+/// What an error says of: a tensor of a file.
+struct TensorPlace {
+  const GgufFile& file;
+  const std::string& name;
+
+  [[noreturn]] void refuse(ErrorKind kind, std::string problem) const {
+    throw Error(kind, {.file = file.name, .tensor = name, .problem = std::move(problem)});
+  }
+};
+
+/// Values that are put in another order are computed as float32.
+void check_reordered(const TensorView& stored, const TensorPlace& place) {
+  if (dtype_info(stored.dtype).kind != DTypeClass::real || stored.dtype == DType::f64) {
+    place.refuse(ErrorKind::unsupported, "rows of " + std::string(stored.storage_name()) +
+                                             " that llama.cpp has put in another order are not "
+                                             "read");
+  }
+}
+
+/// Items of the first axis of a tensor that is not empty.
+GgufTensor run_of_rows(const GgufTensor& tensor, std::int64_t first, std::int64_t rows) {
+  GgufTensor out = tensor;
+  const auto row_bytes = tensor.bytes.size() / static_cast<std::size_t>(tensor.shape[0]);
+  out.bytes = tensor.bytes.subspan(static_cast<std::size_t>(first) * row_bytes,
+                                   static_cast<std::size_t>(rows) * row_bytes);
+  out.shape[0] = rows;
+  return out;
+}
+
+/// Item `index` of the first axis.
+GgufTensor item_of(const GgufTensor& tensor, std::int64_t index) {
+  GgufTensor out = run_of_rows(tensor, index, 1);
+  out.shape.erase(out.shape.begin());
+  return out;
+}
+
+/// The queries of each kv head, its key and its value, of a tensor of all Q, all K, all V.
+TensorView of_kv_heads(const GgufTensor& tensor, const GgufHeads& heads, const TensorPlace& place,
+                       bool big_endian) {
+  const std::int64_t rows = tensor.shape[0], groups = heads.kv_heads;
+  const std::int64_t sharing = heads.heads / groups;  // heads with the same key
+  const std::int64_t head = rows / (groups * (sharing + 2));
+  if (heads.heads % groups != 0 || rows == 0 || head * groups * (sharing + 2) != rows) {
+    place.refuse(ErrorKind::format, counted(rows, "row") + " cannot be shared out to " +
+                                        counted(heads.heads, "head") + " and " +
+                                        counted(groups, "kv head"));
+  }
+  const std::int64_t keys = heads.heads * head, values = keys + groups * head;
+  std::vector<RowPart> parts;
+  const auto take = [&](std::int64_t first, std::int64_t count) {
+    parts.push_back({.stored = view_of(run_of_rows(tensor, first, count), big_endian)});
+  };
+  for (std::int64_t group = 0; group < groups; ++group) {
+    take(group * sharing * head, sharing * head);
+    take(keys + group * head, head);
+    take(values + group * head, head);
+  }
+  return one_after_another(std::move(parts));
+}
+
+/// The order in which a converted tensor's rows lie.
+RowOrder order_of(Conversion conversion, const GgufHeads& heads, std::int64_t rows) {
+  if (conversion == Conversion::heads_of_blocks) {
+    return {.groups = 1, .outer = heads.heads, .inner = 3, .run = rows / (3 * heads.heads)};
+  }
+  const std::int64_t count = conversion == Conversion::query_pairs ? heads.heads : heads.kv_heads;
+  return {.groups = count, .outer = 2, .inner = rows / (2 * count), .run = 1};
+}
+
+TensorView reverted(const GgufTensor& tensor, Conversion conversion, const GgufHeads& heads,
+                    const TensorPlace& place, bool big_endian) {
+  TensorView stored = view_of(tensor, big_endian);
+  if (conversion == Conversion::none || stored.dtype == DType::packed) return stored;
+  const std::size_t axes = stored.shape.size();
+  if (conversion == Conversion::one_row) {
+    if (axes == 1) stored.shape.insert(stored.shape.begin(), 1);
+    return stored;
+  }
+  const bool of_two = conversion == Conversion::turned || conversion == Conversion::after_padding;
+  if (axes != 2 && (of_two || axes != 1)) {
+    place.refuse(ErrorKind::format,
+                 "shape " + shape_text(stored.shape) + " has not two dimensions");
+  }
+  if (conversion == Conversion::turned) return transposed(stored);
+  const bool grouped = conversion == Conversion::heads_of_blocks && heads.kv_heads != heads.heads;
+  if (grouped && heads.kv_heads == 1) return stored;  // there is nothing to put in order
+  check_reordered(stored, place);
+  if (conversion == Conversion::after_padding) {
+    return one_after_another({{.stored = rows_of_zeros(stored, heads.padding_rows)},
+                              {.stored = stored}});
+  }
+  if (grouped && axes == 2) return of_kv_heads(tensor, heads, place, big_endian);
+  if (grouped) {
+    place.refuse(ErrorKind::unsupported, "biases of groups of heads that llama.cpp has put in "
+                                         "another order are not read");
+  }
+  const RowOrder order = order_of(conversion, heads, stored.shape[0]);
+  if (order.rows() != stored.shape[0]) {
+    place.refuse(ErrorKind::format, counted(stored.shape[0], "row") +
+                                        " cannot be shared out to " +
+                                        counted(heads.heads, "head"));
+  }
+  return with_rows_in_order(stored, order);
+}
+
+bool has_axes(const GgufTensor& tensor, std::size_t axes) {
+  return tensor.shape.size() == axes &&
+         std::all_of(tensor.shape.begin(), tensor.shape.end(),
+                     [](std::int64_t size) { return size > 0; });
+}
+
+/// The name of another tensor of the same layer.
+std::string beside(std::string_view layer, std::string_view rest) {
+  return "blk." + std::string(layer) + "." + std::string(rest);
+}
+
+}  // namespace
+
+GgufFacts gguf_facts(std::span<const GgufFile> parts, const NeedBytes& need) {
+  const GgufTensor* embedding = find_tensor(parts, kEmbedding);
+  const GgufTensor* head = find_tensor(parts, kHead);
+  if (embedding == nullptr || embedding->shape.size() != 2) {
+    parts.front().refuse("has no embedding '" + std::string(kEmbedding) + "' of two dimensions");
+  }
+  return {.vocabulary = embedding->shape[0],
+          .tied = head == nullptr || same_bytes(*head, *embedding, need),
+          .attention_bias = ends_with_any(parts, {".attn_q.bias", ".attn_qkv.bias"}),
+          .mlp_bias = ends_with_any(parts, {".ffn_up.bias"}),
+          .head_norms = ends_with_any(parts, {".attn_q_norm.weight"}),
+          .last_expert_layer = last_with(parts, "ffn_gate_inp.weight"),
+          .rope_divisors = small_values(parts, "rope_freqs.weight", need),
+          .short_divisors = small_values(parts, "rope_factors_short.weight", need),
+          .long_divisors = small_values(parts, "rope_factors_long.weight", need)};
+}
+
+GgufTensors::GgufTensors(std::span<const GgufFile> parts, const GgufFamily& family,
+                         const GgufHeads& heads, bool tied)
+    : family_(family), heads_(heads), tied_(tied) {
+  for_each_tensor(parts, [&](const GgufTensor& tensor) { by_name_.emplace(tensor.name, &tensor); });
+  for (const GgufFile& part : parts) {
+    for (const GgufTensor& tensor : part.tensors) {
+      const auto name = layer_tensor_name(tensor.name);
+      for (const GgufJoin& join : family.joins) {
+        if (!name || name->rest != join.first || !joined(part, tensor)) continue;
+        seconds_.insert(beside(name->layer, join.second));
+      }
+    }
+  }
+}
+
+std::optional<NamedTensor> GgufTensors::joined(const GgufFile& part,
+                                               const GgufTensor& tensor) const {
+  const auto name = layer_tensor_name(tensor.name);
+  const auto join = std::find_if(family_.joins.begin(), family_.joins.end(),
+                                 [&](const GgufJoin& own) { return name && own.first == name->rest; });
+  if (join == family_.joins.end()) return std::nullopt;
+  const std::string second_name = beside(name->layer, join->second);
+  const auto found = by_name_.find(second_name);
+  const std::size_t axes = join->by_heads ? 3 : 2;
+  if (found == by_name_.end() || !has_axes(tensor, axes)) return std::nullopt;
+  const GgufTensor* second = found->second;
+  if (!has_axes(*second, axes)) return std::nullopt;
+  const bool big = part.big_endian;
+  for (const GgufTensor* own : {&tensor, second}) {
+    const TensorView stored = view_of(*own, big);
+    if (stored.dtype == DType::packed) return std::nullopt;
+    check_reordered(stored, {part, own->name});
+  }
+  const auto differ = [&](const std::string& what) {
+    const std::string shapes = shape_text(tensor.shape) + " and " + shape_text(second->shape);
+    TensorPlace{part, tensor.name}.refuse(
+        ErrorKind::format,
+        "its shape and that of '" + second_name + "', " + shapes + ", differ in " + what);
+  };
+  std::vector<RowPart> rows;
+  if (join->by_heads) {
+    if (tensor.shape[0] != heads_.heads) {
+      TensorPlace{part, tensor.name}.refuse(
+          ErrorKind::format, "has " + counted(tensor.shape[0], "head") + ", the file says " +
+                                 std::to_string(heads_.heads));
+    }
+    if (tensor.shape[0] != second->shape[0]) differ("heads");
+    if (tensor.shape[1] != second->shape[2]) differ("columns");
+    for (std::int64_t head = 0; head < tensor.shape[0]; ++head) {
+      rows.push_back({.stored = view_of(item_of(tensor, head), big), .turned = true});
+      rows.push_back({.stored = view_of(item_of(*second, head), big)});
+    }
+  } else {
+    if (tensor.shape[1] != second->shape[1]) differ("columns");
+    rows = {{.stored = view_of(tensor, big)}, {.stored = view_of(*second, big)}};
+  }
+  return NamedTensor{std::string(family_.layer_prefix) + std::string(name->layer) + "." +
+                         join->transformers,
+                     one_after_another(std::move(rows))};
+}
+
+void GgufTensors::add_numbered(const GgufFile& part, const GgufTensor& tensor,
+                               const std::string& name, std::vector<NamedTensor>& out) {
+  constexpr std::string_view kPlace = "{number}";
+  const TensorPlace place{part, tensor.name};
+  const bool empty = std::find(tensor.shape.begin(), tensor.shape.end(), 0) != tensor.shape.end();
+  if (tensor.shape.size() < 2 || empty) {
+    place.refuse(ErrorKind::format, "shape " + shape_text(tensor.shape) + " stacks no tensors");
+  }
+  const std::int64_t count = tensor.shape[0];
+  if (tensor.name.find("_exps.") != std::string::npos && heads_.experts.value_or(count) != count) {
+    place.refuse(ErrorKind::format, "has " + counted(count, "expert") + ", the file says " +
+                                        std::to_string(*heads_.experts));
+  }
+  numbered_ += static_cast<std::size_t>(count);
+  if (numbered_ > kMaxNumbered) {
+    place.refuse(ErrorKind::unsupported, "with it, there are more than " +
+                                             std::to_string(kMaxNumbered) +
+                                             " matrices of experts, which is not read");
+  }
+  const std::size_t at = name.find(kPlace);
+  for (std::int64_t index = 0; index < count; ++index) {
+    std::string own = name;
+    own.replace(at, kPlace.size(), std::to_string(index));
+    out.push_back({std::move(own), view_of(item_of(tensor, index), part.big_endian)});
+  }
+}
+
+std::vector<NamedTensor> GgufTensors::of_part(const GgufFile& part) {
+  std::vector<NamedTensor> out;
+  for (const GgufTensor& tensor : part.tensors) {
+    if (is_rope_tensor(tensor.name) || (tied_ && tensor.name == kHead)) continue;
+    if (seconds_.contains(tensor.name)) continue;
+    if (auto whole = joined(part, tensor)) {
+      out.push_back(std::move(*whole));
+      continue;
+    }
+    const auto place = renamed(family_, tensor.name);
+    if (!place) {
+      ++unknown_;
+      out.push_back({tensor.name, view_of(tensor, part.big_endian)});
+    } else if (place->conversion == Conversion::numbered) {
+      add_numbered(part, tensor, place->name, out);
+    } else {
+      out.push_back({place->name, reverted(tensor, place->conversion, heads_,
+                                           {part, tensor.name}, part.big_endian)});
+    }
+  }
+  return out;
+}
+
+}  // namespace attnscope
