@@ -1,6 +1,7 @@
 #include "attnscope/cli/explain_command.h"
 
 #include "attnscope/cli/command_line.h"
+#include "attnscope/model/family_table.h"
 #include "attnscope/output/explain.h"
 #include "attnscope/output/json_schema.h"
 
@@ -13,6 +14,8 @@ void print_explanation(const Arguments& arguments, const Session&, std::ostream&
   const std::string field = arguments.text("field");
   if (arguments.flag("schema")) {
     out << json_schema_text();
+  } else if (arguments.flag("families")) {
+    out << family_table();
   } else if (arguments.text("format") == "json") {
     write_explanation_json(field, out);
   } else {
@@ -25,7 +28,7 @@ void print_explanation(const Arguments& arguments, const Session&, std::ostream&
 Command explain_command() {
   return {.name = "explain",
           .summary = "what a field of a report means, or all of them",
-          .examples = {{{"field", "energy_rank"}}, {{"schema", ""}}},
+          .examples = {{{"field", "energy_rank"}}, {{"schema", ""}}, {{"families", ""}}},
           .parameters = {{.name = "field",
                           .type = text,
                           .help = "a field of a report; none: all, a line each",
@@ -39,8 +42,12 @@ Command explain_command() {
                           .noun = "format"},
                          {.name = "schema",
                           .type = flag,
-                          .help = "instead: the JSON Schema of every report"}},
-          .exclusions = {{"schema", {"field", "format"}, "describes all fields"}},
+                          .help = "instead: the JSON Schema of every report"},
+                         {.name = "families",
+                          .type = flag,
+                          .help = "instead: the families of models that are known"}},
+          .exclusions = {{"schema", {"field", "format", "families"}, "describes all fields"},
+                         {"families", {"field", "format"}, "describes no field"}},
           .write = print_explanation};
 }
 
