@@ -124,6 +124,12 @@ def of_bloom(tensors: Tensors, config: dict) -> Tensors:
     return {name.removeprefix("transformer."): values for name, values in tensors.items()}
 
 
+def of_text_model(tensors: Tensors, config: dict) -> Tensors:
+    """Other towers have a file of their own."""
+    return {name.replace("model.language_model.", "model."): values for name, values in tensors.items()
+            if "visual." not in name and "projector" not in name}
+
+
 def of_stablelm(tensors: Tensors, config: dict) -> Tensors:
     out, stacks = {}, {}
     for name, values in tensors.items():
@@ -147,7 +153,8 @@ def of_encoder(tensors: Tensors, config: dict) -> Tensors:
 
 
 OWN = {"gpt-oss": of_gpt_oss, "granitemoe": of_granitemoe, "deepseek2": of_deepseek, "glm-dsa": of_deepseek,
-       "stablelm": of_stablelm, "bloom": of_bloom} | {name: of_encoder for name in ENCODERS}
+       "stablelm": of_stablelm, "bloom": of_bloom,
+       "qwen2vl": of_text_model, "qwen3vl": of_text_model} | {name: of_encoder for name in ENCODERS}
 
 
 def one_by_one(case: Case, name: str, values: np.ndarray, config: dict) -> np.ndarray:

@@ -52,6 +52,8 @@ CASES = [
     Case("hunyuan_v1_moe", "hunyuan-moe"),
     Case("granitemoe", "granitemoe"),
     Case("granitemoeshared", "granitemoe"),
+    Case("qwen2_vl", "qwen2vl"),
+    Case("qwen3_vl", "qwen3vl"),
     Case("granite", "granite"),
     Case("smollm3", "smollm3"),
     Case("arcee", "arcee"),
@@ -134,7 +136,8 @@ def add_draft_layer(tensors: dict[str, np.ndarray], config: dict) -> None:
 
 
 def write_case(case: Case) -> None:
-    folder, config = FORWARD / (case.weights or case.name), config_of(case)
+    folder, whole = FORWARD / (case.weights or case.name), config_of(case)
+    config = whole | whole.get("text_config", {})
     half = {entry["dtype"] for name, entry in header_of(folder).items() if name != "__metadata__"} & {"F16", "BF16"}
     tensors = gguf_tensors(case, read_safetensors(folder / "model.safetensors"), config)
     if case.name == "glm4_moe":
@@ -160,8 +163,8 @@ def write_case(case: Case) -> None:
     for name, blocks in (mxfp4_blocks(folder) if "mxfp4" in case.name else {}).items():
         writer.add_tensor(name, blocks, raw_dtype=gguf.GGMLQuantizationType.MXFP4)
     finish(writer)
-    if config != json.loads((folder / "config.json").read_text()):
-        (OUT / f"{case.name}.json").write_text(json.dumps(config, indent=1) + "\n")
+    if whole != json.loads((folder / "config.json").read_text()):
+        (OUT / f"{case.name}.json").write_text(json.dumps(whole, indent=1) + "\n")
 
 
 def write_all() -> None:

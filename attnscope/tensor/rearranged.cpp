@@ -128,25 +128,25 @@ class RowsOfParts : public ValueSource {
 
   void decode(std::int64_t first_row, std::int64_t first_col,
               MatrixView<float> out) const override {
-    in_each(first_row, out.rows, [&](const RowPart& part, std::int64_t first, std::int64_t done,
-                                     std::int64_t count) {
-      const MatrixView<float> own = out.row_block(done, count);
-      if (part.turned) return decode_turned(part.stored, first, first_col, own);
-      decode_part(part.stored, first, first_col, own);
-    });
+    in_each(first_row, out.rows,
+            [&](const RowPart& part, std::int64_t first, std::int64_t done, std::int64_t count) {
+              const MatrixView<float> own = out.row_block(done, count);
+              if (part.turned) return decode_turned(part.stored, first, first_col, own);
+              decode_part(part.stored, first, first_col, own);
+            });
   }
 
   Bytes reads(std::int64_t first_row, std::int64_t rows, std::int64_t,
               std::int64_t) const override {
     Bytes out;
-    in_each(first_row, rows, [&](const RowPart& part, std::int64_t first, std::int64_t,
-                                 std::int64_t count) {
-      // A column takes bytes of every row.
-      const bool all = part.turned;
-      const auto own = bytes_of_rows(part.stored, all ? 0 : first,
-                                     all ? part.stored.shape[0] : count);
-      out.insert(out.end(), own.begin(), own.end());
-    });
+    in_each(first_row, rows,
+            [&](const RowPart& part, std::int64_t first, std::int64_t, std::int64_t count) {
+              // A column takes bytes of every row.
+              const bool all = part.turned;
+              const auto own =
+                  bytes_of_rows(part.stored, all ? 0 : first, all ? part.stored.shape[0] : count);
+              out.insert(out.end(), own.begin(), own.end());
+            });
     return out;
   }
 

@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/temp_folder.h"
+
 namespace attnscope::test {
 
 struct GgufFamilyCase {
@@ -18,6 +20,12 @@ struct GgufFamilyCase {
 };
 
 inline void PrintTo(const GgufFamilyCase& model, std::ostream* out) { *out << model.name; }
+
+/// Transformers' form, as a folder.
+inline void write_original(const GgufFamilyCase& model, const TempFolder& folder) {
+  std::filesystem::copy_file(model.config, folder.path() / "config.json");
+  std::filesystem::create_symlink(model.weights, folder.path() / "model.safetensors");
+}
 
 /// As a part of a test's name.
 inline std::string test_name(std::string name) {

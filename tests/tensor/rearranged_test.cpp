@@ -86,7 +86,8 @@ TEST(Rearranged, PutsPartsOneAfterAnother) {
                                              {.stored = rows_of_zeros(rows.view, 1)},
                                              {.stored = last.view}});
   EXPECT_EQ(view.shape, (Shape{6, 3}));
-  EXPECT_EQ(values_of(view), (std::vector<float>{0, 1, 2, 3, 4, 5, 0, 2, 4, 1, 3, 5, 0, 0, 0, 0, 1, 2}));
+  EXPECT_EQ(values_of(view),
+            (std::vector<float>{0, 1, 2, 3, 4, 5, 0, 2, 4, 1, 3, 5, 0, 0, 0, 0, 1, 2}));
   EXPECT_EQ(view.storage_name(), "F32");
   EXPECT_EQ(stored_bytes(view), (6u + 6 + 3) * 4);
   // A block across parts, and not from the first column.

@@ -68,8 +68,7 @@ std::map<std::string, std::string> published() {
   return nlohmann::json::parse(file).get<std::map<std::string, std::string>>();
 }
 
-class PreTokenizerOf
-    : public testing::TestWithParam<std::pair<const std::string, std::string>> {};
+class PreTokenizerOf : public testing::TestWithParam<std::pair<const std::string, std::string>> {};
 
 TEST_P(PreTokenizerOf, CutsAsThePublishedOneDoes) {
   const auto& [name, wanted] = GetParam();

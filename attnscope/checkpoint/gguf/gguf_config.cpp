@@ -4,6 +4,7 @@
 #include <cctype>
 #include <nlohmann/json.hpp>
 
+#include "attnscope/checkpoint/gguf/gguf_rope.h"
 #include "attnscope/core/error.h"
 #include "attnscope/core/wording.h"
 
@@ -13,10 +14,6 @@ namespace {
 using nlohmann::json;
 
 constexpr std::string_view kWindowPattern = "attention.sliding_window_pattern";
-
-std::string family_key(const GgufFamily& family, std::string_view key) {
-  return std::string(family.name) + "." + std::string(key);
-}
 
 /// A whole number, or a list of one for each layer where all are equal.
 std::optional<std::int64_t> size_at(const GgufFile& file, const std::string& key) {
@@ -37,62 +34,6 @@ std::int64_t required_size(const GgufFile& file, const std::string& key) {
   const auto size = size_at(file, key);
   if (!size || *size == 0) file.refuse("has no '" + verbatim(key) + "'");
   return *size;
-}
-
-/// As config.json's rope_parameters, of transformers 5: the kind of scaling with its numbers.
-json rope_parameters(const GgufFile& file, const GgufFamily& family, const GgufFacts& facts,
-                     const GgufHeads& heads) {
-  const auto number = [&](std::string_view key) { return file.number(family_key(family, key)); };
-  json rope = {{"rope_type", "default"},
-               {"rope_theta", number("rope.freq_base").value_or(family.base)}};
-  if (family.partly_rotary) {
-    const auto rotated = file.whole(family_key(family, "rope.dimension_count"));
-    const auto head_dim = static_cast<double>(heads.head_dim);
-    rope["partial_rotary_factor"] = rotated ? static_cast<double>(*rotated) / head_dim : 1.0;
-  }
-  if (!facts.long_divisors.empty()) {
-    rope["rope_type"] = "longrope";
-    rope["long_factor"] = facts.long_divisors;
-    rope["short_factor"] = facts.short_divisors;
-    return rope;
-  }
-  if (!facts.rope_divisors.empty()) {
-    // What is left of Llama 3's scaling. Frequencies divided one by one is what longrope is too.
-    rope["rope_type"] = "longrope";
-    rope["long_factor"] = rope["short_factor"] = facts.rope_divisors;
-    rope["attention_factor"] = 1;
-    return rope;
-  }
-  const auto kind = file.text(family_key(family, "rope.scaling.type")).value_or("none");
-  const auto factor = number("rope.scaling.factor");
-  if (kind != "none" && kind != "longrope" && factor && *factor > 0) {
-    rope["rope_type"] = kind;
-    rope["factor"] = *factor;
-    const auto original = file.whole(family_key(family, "rope.scaling.original_context_length"));
-    if (original) rope["original_max_position_embeddings"] = *original;
-    const auto copy = [&](const char* ours, std::string_view theirs) {
-      const auto value = number(theirs);
-      if (value && *value > 0) rope[ours] = *value;
-    };
-    copy("beta_fast", "rope.scaling.yarn_beta_fast");
-    copy("beta_slow", "rope.scaling.yarn_beta_slow");
-    copy("attention_factor", "rope.scaling.yarn_attn_factor");
-    // The converter writes a tenth of DeepSeek's number, which all published models have twice.
-    const auto tenth = number("rope.scaling.yarn_log_multiplier");
-    if (family.latent && tenth) rope["mscale"] = rope["mscale_all_dim"] = *tenth * 10;
-    if (!family.rope_assumed.empty()) rope.update(json::parse(family.rope_assumed));
-  }
-  return rope;
-}
-
-/// Of layers with a window, which are never scaled.
-json windowed_rope(const GgufFile& file, const GgufFamily& family, const json& full) {
-  json rope = {{"rope_type", "default"}, {"rope_theta", 10000}};
-  // Olmo 3's have the same base as the others.
-  if (!family.base_by_kind) rope["rope_theta"] = full["rope_theta"];
-  const auto own = file.number(family_key(family, "rope.freq_base_swa"));
-  if (own) rope["rope_theta"] = *own;
-  return rope;
 }
 
 /// DeepSeek-V2 and V3 choose among groups of experts; older files do not say so.
@@ -150,7 +91,7 @@ void add_layer_types(json& config, const GgufFile& file, const GgufFamily& famil
   json types = json::array();
   for (std::int64_t layer = 0; layer < layers; ++layer) {
     types.push_back((*windowed)[static_cast<std::size_t>(layer)] ? "sliding_attention"
-                                                                : "full_attention");
+                                                                 : "full_attention");
   }
   config["layer_types"] = types;
 }
@@ -266,11 +207,6 @@ std::string gguf_config(const GgufFile& file, const GgufFamily& family, const Gg
   add_layer_types(config, file, family, layers);
 
   if (family.rotary) config["rope_parameters"] = rope_parameters(file, family, facts, heads);
-  if (family.base_by_kind || family.model_type == "olmo3") {
-    const json full = config["rope_parameters"];
-    config["rope_parameters"] = {{"full_attention", full},
-                                 {"sliding_attention", windowed_rope(file, family, full)}};
-  }
   if (family.name == "gemma2" || family.name == "gemma3") {
     config["query_pre_attn_scalar"] = score_dimension(family, blocks, heads);
   }

@@ -58,6 +58,10 @@ std::optional<std::string_view> number_in(std::string_view pattern, std::string_
 
 }  // namespace
 
+std::string family_key(const GgufFamily& family, std::string_view key) {
+  return std::string(family.name) + "." + std::string(key);
+}
+
 const GgufTensor* find_tensor(std::span<const GgufFile> parts, std::string_view name) {
   for (const GgufFile& part : parts) {
     for (const GgufTensor& tensor : part.tensors) {

@@ -79,6 +79,7 @@ struct GgufFamily {
   bool partly_rotary = false;  // rope.dimension_count may be less than a head
   double base = 10000;         // of frequencies, where the file does not say
   bool base_by_kind = false;   // layers with a window have a base of their own
+  bool rope_by_kind = false;   // layers with a window are not scaled
   bool latent = false;         // keys and values come from a latent vector
   bool causal = true;          // unless the file says otherwise
   bool has_head = true;        // in the file: kept, or tied to the embedding
@@ -106,6 +107,9 @@ struct LayerTensorName {
   std::string_view layer, rest;
 };
 std::optional<LayerTensorName> layer_tensor_name(std::string_view name);
+
+/// The family's name, a dot, and the key.
+std::string family_key(const GgufFamily& family, std::string_view key);
 
 /// The tensor of that name in any part; null if there is none.
 const GgufTensor* find_tensor(std::span<const GgufFile> parts, std::string_view name);

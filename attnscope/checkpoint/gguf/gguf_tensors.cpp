@@ -2,20 +2,17 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
-#include <cstring>
 
 #include "attnscope/checkpoint/gguf/block_source.h"
 #include "attnscope/core/error.h"
 #include "attnscope/core/text.h"
 #include "attnscope/core/wording.h"
-#include "attnscope/tensor/decode.h"
 #include "attnscope/tensor/rearranged.h"
 
 namespace attnscope {
 namespace {
 
-constexpr std::string_view kHead = "output.weight", kEmbedding = "token_embd.weight";
+constexpr std::string_view kHead = "output.weight";
 
 /// DeepSeek-V3 has 44,544 matrices of experts, Kimi-K2 69,120.
 constexpr std::size_t kMaxNumbered = 300'000;
@@ -29,72 +26,6 @@ bool is_rope_tensor(std::string_view name) {
   const auto of_layer = layer_tensor_name(name);
   const std::string_view own = of_layer ? of_layer->rest : name;
   return std::find(kRopeTensors.begin(), kRopeTensors.end(), own) != kRopeTensors.end();
-}
-
-template <class Use>
-void for_each_tensor(std::span<const GgufFile> parts, const Use& use) {
-  for (const GgufFile& part : parts) {
-    for (const GgufTensor& tensor : part.tensors) use(tensor);
-  }
-}
-
-bool ends_with_any(std::span<const GgufFile> parts,
-                   std::initializer_list<std::string_view> endings) {
-  bool found = false;
-  for_each_tensor(parts, [&](const GgufTensor& tensor) {
-    found = found || std::any_of(endings.begin(), endings.end(), [&](std::string_view ending) {
-              return tensor.name.ends_with(ending);
-            });
-  });
-  return found;
-}
-
-/// Old files repeat the embedding of tied models. Compared piece by piece: those of a model that is
-/// not tied differ in the first.
-bool same_bytes(const GgufTensor& a, const GgufTensor& b, const NeedBytes& need) {
-  constexpr std::size_t kPiece = 1 << 16;
-  if (a.type != b.type || a.shape != b.shape || a.bytes.size() != b.bytes.size()) return false;
-  for (std::size_t at = 0; at < a.bytes.size(); at += kPiece) {
-    const std::size_t size = std::min(kPiece, a.bytes.size() - at);
-    const auto ours = a.bytes.subspan(at, size), theirs = b.bytes.subspan(at, size);
-    if (need) {
-      need(ours);
-      need(theirs);
-    }
-    if (std::memcmp(ours.data(), theirs.data(), size) != 0) return false;
-  }
-  return true;
-}
-
-std::vector<float> small_values(std::span<const GgufFile> parts, std::string_view name,
-                                const NeedBytes& need) {
-  const GgufTensor* tensor = find_tensor(parts, name);
-  constexpr std::size_t kMaxBytes = 65536;  // as many as there are pairs in a head
-  if (tensor == nullptr) return {};
-  const TensorView view = view_of(*tensor, parts.front().big_endian);
-  if (view.dtype != DType::f32 || tensor->bytes.size() > kMaxBytes) {
-    throw Error(ErrorKind::format, {.file = parts.front().name,
-                                    .tensor = std::string(name),
-                                    .problem = "is not a short list of F32 numbers"});
-  }
-  if (need) need(tensor->bytes);
-  std::vector<float> out(static_cast<std::size_t>(view.element_count()));
-  decode_elements(view, 0, 1, std::ssize(out), out.data());
-  return out;
-}
-
-/// The last layer that has this tensor.
-std::optional<std::int64_t> last_with(std::span<const GgufFile> parts, std::string_view rest) {
-  std::optional<std::int64_t> last;
-  for_each_tensor(parts, [&](const GgufTensor& tensor) {
-    const auto name = layer_tensor_name(tensor.name);
-    std::int64_t layer = 0;
-    if (!name || name->rest != rest) return;
-    const char* end = name->layer.data() + name->layer.size();
-    const bool read = std::from_chars(name->layer.data(), end, layer).ec == std::errc();
-    if (read && layer >= last.value_or(0)) last = layer;
-  });
-  return last;
 }
 
 /// What an error says of: a tensor of a file.
@@ -185,27 +116,26 @@ TensorView reverted(const GgufTensor& tensor, Conversion conversion, const GgufH
   if (grouped && heads.kv_heads == 1) return stored;  // there is nothing to put in order
   check_reordered(stored, place);
   if (conversion == Conversion::after_padding) {
-    return one_after_another({{.stored = rows_of_zeros(stored, heads.padding_rows)},
-                              {.stored = stored}});
+    return one_after_another(
+        {{.stored = rows_of_zeros(stored, heads.padding_rows)}, {.stored = stored}});
   }
   if (grouped && axes == 2) return of_kv_heads(tensor, heads, place, big_endian);
   if (grouped) {
-    place.refuse(ErrorKind::unsupported, "biases of groups of heads that llama.cpp has put in "
-                                         "another order are not read");
+    place.refuse(ErrorKind::unsupported,
+                 "biases of groups of heads that llama.cpp has put in "
+                 "another order are not read");
   }
   const RowOrder order = order_of(conversion, heads, stored.shape[0]);
   if (order.rows() != stored.shape[0]) {
-    place.refuse(ErrorKind::format, counted(stored.shape[0], "row") +
-                                        " cannot be shared out to " +
+    place.refuse(ErrorKind::format, counted(stored.shape[0], "row") + " cannot be shared out to " +
                                         counted(heads.heads, "head"));
   }
   return with_rows_in_order(stored, order);
 }
 
 bool has_axes(const GgufTensor& tensor, std::size_t axes) {
-  return tensor.shape.size() == axes &&
-         std::all_of(tensor.shape.begin(), tensor.shape.end(),
-                     [](std::int64_t size) { return size > 0; });
+  return tensor.shape.size() == axes && std::all_of(tensor.shape.begin(), tensor.shape.end(),
+                                                    [](std::int64_t size) { return size > 0; });
 }
 
 /// The name of another tensor of the same layer.
@@ -215,27 +145,12 @@ std::string beside(std::string_view layer, std::string_view rest) {
 
 }  // namespace
 
-GgufFacts gguf_facts(std::span<const GgufFile> parts, const NeedBytes& need) {
-  const GgufTensor* embedding = find_tensor(parts, kEmbedding);
-  const GgufTensor* head = find_tensor(parts, kHead);
-  if (embedding == nullptr || embedding->shape.size() != 2) {
-    parts.front().refuse("has no embedding '" + std::string(kEmbedding) + "' of two dimensions");
-  }
-  return {.vocabulary = embedding->shape[0],
-          .tied = head == nullptr || same_bytes(*head, *embedding, need),
-          .attention_bias = ends_with_any(parts, {".attn_q.bias", ".attn_qkv.bias"}),
-          .mlp_bias = ends_with_any(parts, {".ffn_up.bias"}),
-          .head_norms = ends_with_any(parts, {".attn_q_norm.weight"}),
-          .last_expert_layer = last_with(parts, "ffn_gate_inp.weight"),
-          .rope_divisors = small_values(parts, "rope_freqs.weight", need),
-          .short_divisors = small_values(parts, "rope_factors_short.weight", need),
-          .long_divisors = small_values(parts, "rope_factors_long.weight", need)};
-}
-
 GgufTensors::GgufTensors(std::span<const GgufFile> parts, const GgufFamily& family,
                          const GgufHeads& heads, bool tied)
     : family_(family), heads_(heads), tied_(tied) {
-  for_each_tensor(parts, [&](const GgufTensor& tensor) { by_name_.emplace(tensor.name, &tensor); });
+  for (const GgufFile& part : parts) {
+    for (const GgufTensor& tensor : part.tensors) by_name_.emplace(tensor.name, &tensor);
+  }
   for (const GgufFile& part : parts) {
     for (const GgufTensor& tensor : part.tensors) {
       const auto name = layer_tensor_name(tensor.name);
@@ -250,8 +165,9 @@ GgufTensors::GgufTensors(std::span<const GgufFile> parts, const GgufFamily& fami
 std::optional<NamedTensor> GgufTensors::joined(const GgufFile& part,
                                                const GgufTensor& tensor) const {
   const auto name = layer_tensor_name(tensor.name);
-  const auto join = std::find_if(family_.joins.begin(), family_.joins.end(),
-                                 [&](const GgufJoin& own) { return name && own.first == name->rest; });
+  const auto join =
+      std::find_if(family_.joins.begin(), family_.joins.end(),
+                   [&](const GgufJoin& own) { return name && own.first == name->rest; });
   if (join == family_.joins.end()) return std::nullopt;
   const std::string second_name = beside(name->layer, join->second);
   const auto found = by_name_.find(second_name);
@@ -288,9 +204,9 @@ std::optional<NamedTensor> GgufTensors::joined(const GgufFile& part,
     if (tensor.shape[1] != second->shape[1]) differ("columns");
     rows = {{.stored = view_of(tensor, big)}, {.stored = view_of(*second, big)}};
   }
-  return NamedTensor{std::string(family_.layer_prefix) + std::string(name->layer) + "." +
-                         join->transformers,
-                     one_after_another(std::move(rows))};
+  return NamedTensor{
+      std::string(family_.layer_prefix) + std::string(name->layer) + "." + join->transformers,
+      one_after_another(std::move(rows))};
 }
 
 void GgufTensors::add_numbered(const GgufFile& part, const GgufTensor& tensor,
@@ -336,8 +252,8 @@ std::vector<NamedTensor> GgufTensors::of_part(const GgufFile& part) {
     } else if (place->conversion == Conversion::numbered) {
       add_numbered(part, tensor, place->name, out);
     } else {
-      out.push_back({place->name, reverted(tensor, place->conversion, heads_,
-                                           {part, tensor.name}, part.big_endian)});
+      out.push_back({place->name, reverted(tensor, place->conversion, heads_, {part, tensor.name},
+                                           part.big_endian)});
     }
   }
   return out;

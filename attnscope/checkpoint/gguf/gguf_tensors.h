@@ -16,17 +16,14 @@
 
 namespace attnscope {
 
-/// Throws Error(format) if there is no embedding, or a list of divisors is none.
-GgufFacts gguf_facts(std::span<const GgufFile> parts, const NeedBytes& need);
-
 class GgufTensors {
  public:
   /// `parts`, all of the checkpoint, and `family` must outlive it. Tied: a head is left out.
   GgufTensors(std::span<const GgufFile> parts, const GgufFamily& family, const GgufHeads& heads,
               bool tied);
 
-  /// Those whose first bytes are in that part, in the order of their bytes. Throws Error(format) for
-  /// a tensor that cannot be converted back.
+  /// Those whose first bytes are in that part, in the order of their bytes. Throws Error(format)
+  /// for a tensor that cannot be converted back.
   std::vector<NamedTensor> of_part(const GgufFile& part);
 
   /// How many the family has no name for: they keep theirs.

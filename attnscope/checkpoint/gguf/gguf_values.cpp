@@ -145,9 +145,8 @@ std::optional<std::vector<bool>> GgufFile::flags(std::string_view key) const {
   if (array.item != GgufType::boolean) {
     refuse("the value of '" + verbatim(key) + "' is not a list of true and false");
   }
-  return items<bool>(array, [](const std::byte* at) {
-    return std::optional<bool>(*at != std::byte{0});
-  });
+  return items<bool>(array,
+                     [](const std::byte* at) { return std::optional<bool>(*at != std::byte{0}); });
 }
 
 std::optional<std::vector<float>> GgufFile::numbers(std::string_view key) const {

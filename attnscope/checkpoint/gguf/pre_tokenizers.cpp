@@ -44,7 +44,8 @@ constexpr std::string_view kFalcon = R"([
   {"type": "Split", "pattern": {"Regex": "[0-9][0-9][0-9]"}, "behavior": "Isolated",
    "invert": false}])";
 /// Letters that another normal form would make others of are given by number.
-constexpr std::string_view kDeepseekLlm = R"([
+constexpr std::string_view kDeepseekLlm =
+    R"([
   {"type": "Split", "pattern": {"Regex": "[\r\n]"}, "behavior": "Isolated", "invert": false},
   {"type": "Split", "pattern": {"Regex": "\\s?[A-Za-zµÀ-ÖØ-öø-ƺƼ-ƿǄ-ʓʕ-ʯͰ-ͳͶͷͻ-ͽͿΆΈ-ΊΌΎ-ΡΣ-ϵ)"
     R"(Ϸ-ҁҊ-ԯԱ-ՖႠ-ჅᎠ-Ᏽᏸ-ᏽᲐ-ᲺᲽ-Ჿᴀ-ᴫᵫ-ᵷᵹ-ᶚ)"
@@ -70,7 +71,8 @@ constexpr std::string_view kDeepseekCoder = R"([
    "invert": false},
   {"type": "Digits", "individual_digits": true},
   {"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true, "use_regex": false}])";
-constexpr std::string_view kDeepseekV3 = R"([
+constexpr std::string_view kDeepseekV3 =
+    R"([
   {"type": "Split", "pattern": {"Regex": "\\p{N}{1,3}"}, "behavior": "Isolated", "invert": false},
   {"type": "Split", "pattern": {"Regex": "[一-龥぀-ゟ゠-ヿ]+"}, "behavior": "Isolated",
    "invert": false},

@@ -8,7 +8,7 @@ namespace attnscope {
 
 struct PreTokenizer {
   std::string_view name;
-  std::string_view pattern;    // of words, as Hugging Face's Split has it; empty: GPT-2's
+  std::string_view pattern;  // of words, as Hugging Face's Split has it; empty: GPT-2's
   /// In place of the pattern, all steps as a tokenizer.json lists them; the last cuts into bytes.
   std::string_view steps = {};
   bool normalizes = false;     // texts are brought into NFC first

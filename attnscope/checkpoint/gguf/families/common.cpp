@@ -66,9 +66,8 @@ Names head_norms() {
 }
 
 void use_layer_norm(GgufFamily& family, std::string_view epsilon) {
-  std::erase_if(family.numbers, [](const GgufKey& key) {
-    return key.gguf == "attention.layer_norm_rms_epsilon";
-  });
+  std::erase_if(family.numbers,
+                [](const GgufKey& key) { return key.gguf == "attention.layer_norm_rms_epsilon"; });
   family.numbers.push_back({"attention.layer_norm_epsilon", epsilon});
 }
 

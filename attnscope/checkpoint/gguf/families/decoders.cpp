@@ -6,8 +6,8 @@
 namespace attnscope::gguf {
 namespace {
 
-GgufFamily qwen3() {
-  GgufFamily family = like_qwen2("qwen3", "qwen3");
+GgufFamily qwen3(std::string_view name, std::string_view model_type) {
+  GgufFamily family = like_qwen2(name, model_type);
   set(family.layer_tensors, head_norms());
   return family;
 }
@@ -57,9 +57,8 @@ GgufFamily phi3() {
   GgufFamily family = like_qwen2("phi3", "phi3");
   drop(family.layer_tensors, {"attn_q", "attn_k", "attn_v", "ffn_gate"});
   set(family.layer_tensors, {{"attn_qkv", "self_attn.qkv_proj"}, {"ffn_up", "mlp.gate_up_proj"}});
-  add(family.sizes,
-      {{"attention.sliding_window", "sliding_window"},
-       {"rope.scaling.original_context_length", "original_max_position_embeddings"}});
+  add(family.sizes, {{"attention.sliding_window", "sliding_window"},
+                     {"rope.scaling.original_context_length", "original_max_position_embeddings"}});
   family.partly_rotary = true;
   return family;
 }
@@ -75,7 +74,8 @@ GgufFamily granite() {
 
 GgufFamily smollm3() {
   GgufFamily family = like_llama("smollm3", "smollm3");
-  family.lost = "which layers do not rotate is taken to be as in the published models: every fourth";
+  family.lost =
+      "which layers do not rotate is taken to be as in the published models: every fourth";
   return family;
 }
 
@@ -107,6 +107,7 @@ GgufFamily olmo2(std::string_view model_type) {
 GgufFamily olmo3() {
   GgufFamily family = olmo2("olmo3");
   family.only_if = {.key = "olmo2.attention.sliding_window"};
+  family.rope_by_kind = true;
   add(family.sizes, {{"attention.sliding_window", "sliding_window"}});
   return family;
 }
@@ -174,8 +175,8 @@ GgufFamily ernie4_5() {
 
 GgufFamily hunyuan_dense() {
   GgufFamily family = like_qwen2("hunyuan-dense", "hunyuan_v1_dense");
-  set(family.layer_tensors, {{"attn_q_norm", "self_attn.query_layernorm"},
-                             {"attn_k_norm", "self_attn.key_layernorm"}});
+  set(family.layer_tensors,
+      {{"attn_q_norm", "self_attn.query_layernorm"}, {"attn_k_norm", "self_attn.key_layernorm"}});
   return family;
 }
 
@@ -218,7 +219,8 @@ std::vector<GgufFamily> dense_decoders() {
   return {like_llama("llama", "llama"),
           like_qwen2("qwen2", "qwen2"),
           like_qwen2("qwen2vl", "qwen2_vl"),
-          qwen3(),
+          qwen3("qwen3", "qwen3"),
+          qwen3("qwen3vl", "qwen3_vl_text"),
           gemma("gemma", "gemma"),
           gemma2("gemma2", "gemma2"),
           gemma3(),

@@ -41,9 +41,8 @@ GgufFamily mixtral() {
 GgufFamily phimoe() {
   GgufFamily family = like_qwen2("phimoe", "phimoe");
   add_block_sparse(family);
-  add(family.sizes,
-      {{"attention.sliding_window", "sliding_window"},
-       {"rope.scaling.original_context_length", "original_max_position_embeddings"}});
+  add(family.sizes, {{"attention.sliding_window", "sliding_window"},
+                     {"rope.scaling.original_context_length", "original_max_position_embeddings"}});
   family.lost = "the jitter of its router is taken to be 0.01";
   return family;
 }
@@ -52,10 +51,9 @@ GgufFamily minimax_m2() {
   GgufFamily family = like_qwen2("minimax-m2", "minimax_m2");
   add_block_sparse(family);
   set(family.layer_tensors, head_norms());
-  set(family.layer_tensors,
-      {{.gguf = "exp_probs_b",
-        .transformers = "block_sparse_moe.e_score_correction_bias",
-        .bare = true}});
+  set(family.layer_tensors, {{.gguf = "exp_probs_b",
+                              .transformers = "block_sparse_moe.e_score_correction_bias",
+                              .bare = true}});
   family.partly_rotary = true;
   return family;
 }
@@ -96,8 +94,9 @@ GgufFamily qwen2moe() {
   family.flags = {{"expert_weights_norm", "norm_topk_prob"}};
   family.assumed = R"({"norm_topk_prob": false})";
   family.bias_key = "qkv_bias";
-  family.lost = "weights of the chosen experts are taken not to be normalised, as in the published "
-                "models";
+  family.lost =
+      "weights of the chosen experts are taken not to be normalised, as in the published "
+      "models";
   return family;
 }
 
@@ -107,8 +106,9 @@ GgufFamily qwen3moe() {
   set(family.layer_tensors, head_norms());
   family.flags = {{"expert_weights_norm", "norm_topk_prob"}};
   family.assumed = R"({"norm_topk_prob": true})";
-  family.lost = "weights of the chosen experts are taken to be normalised, as in the published "
-                "models";
+  family.lost =
+      "weights of the chosen experts are taken to be normalised, as in the published "
+      "models";
   return family;
 }
 
@@ -128,10 +128,9 @@ GgufFamily glm4moe() {
   set(family.layer_tensors, head_norms());
   set(family.layer_tensors, draft_names());
   drop(family.layer_tensors, {"ffn_norm"});
-  set(family.layer_tensors, {{"post_attention_norm", "post_attention_layernorm"},
-                             {.gguf = "exp_probs_b",
-                              .transformers = "mlp.gate.e_score_correction_bias",
-                              .bare = true}});
+  set(family.layer_tensors,
+      {{"post_attention_norm", "post_attention_layernorm"},
+       {.gguf = "exp_probs_b", .transformers = "mlp.gate.e_score_correction_bias", .bare = true}});
   add(family.sizes, {{"expert_group_count", "n_group"}, {"expert_group_used_count", "topk_group"}});
   family.counts = {{"expert_shared_count", "n_shared_experts"},
                    {"leading_dense_block_count", "first_k_dense_replace"}};
@@ -206,9 +205,9 @@ GgufFamily gpt_oss() {
 }  // namespace
 
 std::vector<GgufFamily> decoders_with_experts() {
-  return {mixtral(),   phimoe(),  minimax_m2(), granitemoeshared(), granitemoe(),  qwen2moe(),
-          qwen3moe(),  olmoe(),   glm4moe(),    dots1(),            ernie4_5_moe(), hunyuan_moe(),
-          gpt_oss()};
+  return {mixtral(),      phimoe(),      minimax_m2(), granitemoeshared(), granitemoe(),
+          qwen2moe(),     qwen3moe(),    olmoe(),      glm4moe(),          dots1(),
+          ernie4_5_moe(), hunyuan_moe(), gpt_oss()};
 }
 
 }  // namespace attnscope::gguf

@@ -8,16 +8,15 @@ namespace {
 GgufFamily deepseek2(std::string_view model_type) {
   GgufFamily family = like_qwen2("deepseek2", model_type);
   drop(family.layer_tensors, {"attn_k", "attn_v"});
-  set(family.layer_tensors, {{"attn_q_a", "self_attn.q_a_proj"},
-                             {"attn_q_a_norm", "self_attn.q_a_layernorm"},
-                             {"attn_q_b", "self_attn.q_b_proj"},
-                             {"attn_kv_a_mqa", "self_attn.kv_a_proj_with_mqa"},
-                             {"attn_kv_a_norm", "self_attn.kv_a_layernorm"},
-                             {"attn_kv_b", "self_attn.kv_b_proj"},
-                             {"ffn_gate_inp", "mlp.gate"},
-                             {.gguf = "exp_probs_b",
-                              .transformers = "mlp.gate.e_score_correction_bias",
-                              .bare = true}});
+  set(family.layer_tensors,
+      {{"attn_q_a", "self_attn.q_a_proj"},
+       {"attn_q_a_norm", "self_attn.q_a_layernorm"},
+       {"attn_q_b", "self_attn.q_b_proj"},
+       {"attn_kv_a_mqa", "self_attn.kv_a_proj_with_mqa"},
+       {"attn_kv_a_norm", "self_attn.kv_a_layernorm"},
+       {"attn_kv_b", "self_attn.kv_b_proj"},
+       {"ffn_gate_inp", "mlp.gate"},
+       {.gguf = "exp_probs_b", .transformers = "mlp.gate.e_score_correction_bias", .bare = true}});
   set(family.layer_tensors, expert_names("mlp"));
   set(family.layer_tensors, shared_expert_names("mlp.shared_experts"));
   set(family.layer_tensors, draft_names());
