@@ -10,7 +10,7 @@ import gguf
 import numpy as np
 
 Tensors = dict[str, np.ndarray]
-PERMUTED = {"llama", "granite", "granitemoe", "smollm3", "arcee", "olmo"}
+PERMUTED = {"llama", "granite", "granitemoe", "smollm3", "arcee", "olmo", "mistral3"}
 ENCODERS = {"bert", "nomic-bert", "modern-bert"}
 EXPERT = re.compile(r"(.*layers\.\d+)\.(\w+)\.experts\.(\d+)\.(\w+)\.weight$")
 
@@ -251,6 +251,8 @@ def rope_values(case: Case, config: dict) -> dict:
                 out[f"rope.scaling.{ours}"] = float(rope[theirs])
         if rope.get("mscale_all_dim") is not None:
             out["rope.scaling.yarn_log_multiplier"] = 0.1 * rope["mscale_all_dim"]
+    if rope.get("llama_4_scaling_beta") is not None:
+        out["attention.temperature_scale"] = rope["llama_4_scaling_beta"]
     return out
 
 
@@ -259,6 +261,8 @@ def latent_values(case: Case, config: dict) -> dict:
     if case.older:
         return {"attention.head_count_kv": config["num_attention_heads"], "attention.key_length": key,
                 "attention.value_length": config["v_head_dim"]}
+    if case.architecture == "minicpm3":
+        return {"attention.key_length": key}
     sigmoid = config["model_type"] != "deepseek_v2"
     return {"attention.head_count_kv": 1, "attention.key_length": config["kv_lora_rank"] + config["qk_rope_head_dim"],
             "attention.value_length": config["kv_lora_rank"], "attention.key_length_mla": key,
@@ -283,6 +287,7 @@ def gguf_values(case: Case, config: dict) -> dict:
         out.pop("nextn_predict_layers", None)
     out |= rope_values(case, config)
     if "kv_lora_rank" in config:
+        out.pop("attention.value_length", None)
         out |= latent_values(case, config)
     if config.get("norm_topk_prob") is not None and case.architecture not in ("qwen2moe", "qwen3moe", "olmoe"):
         out["expert_weights_norm"] = config["norm_topk_prob"]

@@ -43,6 +43,8 @@ CASES = [
         "beta_fast": 8.0, "beta_slow": 1.0, "mscale": 0.5, "mscale_all_dim": 0.5}}),
     Case("deepseek_v3-experts", "deepseek2"),
     Case("glm_moe_dsa", "glm-dsa"),
+    Case("minicpm3", "minicpm3", changed={"scale_emb": 12, "scale_depth": 1.4, "dim_model_base": 256}),
+    Case("ministral3", "mistral3"),
     Case("glm4_moe", "glm4moe"),
     Case("glm4_moe-qk-norm", "glm4moe"),
     Case("dots1", "dots1"),

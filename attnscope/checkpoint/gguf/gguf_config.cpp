@@ -52,20 +52,26 @@ void add_expert_groups(json& config, const GgufFamily& family, std::vector<std::
   config["topk_method"] = grouped ? "group_limited_greedy" : "greedy";
 }
 
-void add_latent_sizes(json& config, const GgufFile& file, const GgufFamily& family) {
+void add_latent_sizes(json& config, const GgufFile& file, const GgufFamily& family,
+                      const GgufFacts& facts, const GgufHeads& heads) {
   const auto either = [&](std::string_view own, std::string_view older) {
     const auto size = size_at(file, family_key(family, own));
-    return size ? *size : required_size(file, family_key(family, older));
+    return size ? size : size_at(file, family_key(family, older));
   };
   const auto key = either("attention.key_length_mla", "attention.key_length");
+  if (!key) file.refuse("has no '" + family_key(family, "attention.key_length") + "'");
   const auto rotary = required_size(file, family_key(family, "rope.dimension_count"));
-  if (rotary >= key) {
-    file.refuse("keys of " + counted(key, "dimension") + " leave none beside " +
+  if (rotary >= *key) {
+    file.refuse("keys of " + counted(*key, "dimension") + " leave none beside " +
                 std::to_string(rotary) + " that rotate");
   }
   config["qk_rope_head_dim"] = rotary;
-  config["qk_nope_head_dim"] = key - rotary;
-  config["v_head_dim"] = either("attention.value_length_mla", "attention.value_length");
+  config["qk_nope_head_dim"] = *key - rotary;
+  const auto value = either("attention.value_length_mla", "attention.value_length");
+  // MiniCPM3's files do not say.
+  if (value || facts.values_width) {
+    config["v_head_dim"] = value ? *value : *facts.values_width / heads.heads;
+  }
 }
 
 /// Falcon's layouts, by the numbers of heads.
@@ -211,8 +217,8 @@ std::string gguf_config(const GgufFile& file, const GgufFamily& family, const Gg
     config["query_pre_attn_scalar"] = score_dimension(family, blocks, heads);
   }
   if (family.latent) {
-    add_latent_sizes(config, file, family);
-    add_expert_groups(config, family, notes);
+    add_latent_sizes(config, file, family, facts, heads);
+    if (config.contains("n_routed_experts")) add_expert_groups(config, family, notes);
   }
   if (family.name == "falcon") add_falcon_layout(config, facts, heads);
   if (const auto parallel = file.flag(family_key(family, "use_parallel_residual"))) {

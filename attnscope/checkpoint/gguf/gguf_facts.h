@@ -18,6 +18,7 @@ struct GgufFacts {
   bool mlp_bias = false;
   bool head_norms = false;  // of queries and keys
   std::optional<std::int64_t> last_expert_layer;
+  std::optional<std::int64_t> values_width;          // of all heads of the first layer together
   std::vector<float> rope_divisors;                  // of frequencies, (rotated / 2,); empty: none
   std::vector<float> short_divisors, long_divisors;  // Phi-3's, likewise
 };

@@ -27,8 +27,8 @@ bool value_holds(const GgufCondition& condition, const GgufFile& file) {
   if (std::holds_alternative<std::string_view>(found->second)) {
     return std::get<std::string_view>(found->second) == condition.value;
   }
-  const std::int64_t number = file.whole(condition.key).value();
-  return condition.value.empty() ? number != 0 : std::to_string(number) == condition.value;
+  if (condition.value.empty()) return file.number(condition.key).value() != 0;
+  return std::to_string(file.whole(condition.key).value()) == condition.value;
 }
 
 bool condition_holds(const GgufCondition& condition, std::span<const GgufFile> parts) {

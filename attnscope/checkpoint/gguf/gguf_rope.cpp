@@ -44,9 +44,13 @@ json of_full_layers(const GgufFile& file, const GgufFamily& family, const GgufFa
     copy("beta_fast", "rope.scaling.yarn_beta_fast");
     copy("beta_slow", "rope.scaling.yarn_beta_slow");
     copy("attention_factor", "rope.scaling.yarn_attn_factor");
-    // The converter writes a tenth of DeepSeek's number, which all published models have twice.
-    const auto tenth = number("rope.scaling.yarn_log_multiplier");
-    if (family.latent && tenth) rope["mscale"] = rope["mscale_all_dim"] = *tenth * 10;
+    // All published models have this number twice. Of DeepSeek's, the converter writes a tenth.
+    const auto multiplier = number("rope.scaling.yarn_log_multiplier");
+    if (multiplier) {
+      rope["mscale"] = rope["mscale_all_dim"] = *multiplier * (family.latent ? 10 : 1);
+    }
+    const auto growth = number("attention.temperature_scale");
+    if (growth) rope["llama_4_scaling_beta"] = *growth;
     if (!family.rope_assumed.empty()) rope.update(json::parse(family.rope_assumed));
   }
   return rope;

@@ -63,6 +63,19 @@ GgufFamily phi3() {
   return family;
 }
 
+/// Mistral Small 3, and Ministral 3, whose queries grow with their position.
+GgufFamily mistral3(std::string_view model_type) {
+  GgufFamily family = like_llama("mistral3", model_type);
+  family.assumed = R"({"sliding_window": null})";
+  return family;
+}
+
+GgufFamily ministral3() {
+  GgufFamily family = mistral3("ministral3");
+  family.only_if = {.key = "mistral3.attention.temperature_scale"};
+  return family;
+}
+
 GgufFamily granite() {
   GgufFamily family = like_llama("granite", "granite");
   add(family.numbers, {{"attention.scale", "attention_multiplier"},
@@ -226,6 +239,8 @@ std::vector<GgufFamily> dense_decoders() {
           gemma3(),
           phi2(),
           phi3(),
+          ministral3(),
+          mistral3("mistral"),
           granite(),
           smollm3(),
           arcee(),

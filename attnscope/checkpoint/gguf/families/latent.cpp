@@ -1,5 +1,5 @@
-// DeepSeek's: multi-head latent attention. llama.cpp counts its keys and values as those of one
-// head of the latent's size; the true sizes have keys of their own.
+// DeepSeek's and others': multi-head latent attention. llama.cpp counts its keys and values as
+// those of one head of the latent's size; the true sizes have keys of their own.
 #include "attnscope/checkpoint/gguf/families/common.h"
 
 namespace attnscope::gguf {
@@ -47,6 +47,22 @@ GgufFamily deepseek_v3() {
   return family;
 }
 
+GgufFamily minicpm3() {
+  GgufFamily family = deepseek2("minicpm3");
+  family.name = "minicpm3";
+  family.sizes =
+      sizes_with({{"attention.q_lora_rank", "q_lora_rank"},
+                  {"attention.kv_lora_rank", "kv_lora_rank"},
+                  {"rope.scaling.original_context_length", "original_max_position_embeddings"}});
+  family.counts = {};
+  family.assumed = R"({"q_lora_rank": null})";
+  family.lost =
+      "what the embedding, branches and logits are multiplied by is taken to be as in the "
+      "published "
+      "models";
+  return family;
+}
+
 GgufFamily glm_dsa() {
   GgufFamily family = deepseek2("glm_moe_dsa");
   family.name = "glm-dsa";
@@ -63,7 +79,7 @@ GgufFamily glm_dsa() {
 }  // namespace
 
 std::vector<GgufFamily> latent_decoders() {
-  return {deepseek_v3(), deepseek2("deepseek_v2"), glm_dsa()};
+  return {deepseek_v3(), deepseek2("deepseek_v2"), glm_dsa(), minicpm3()};
 }
 
 }  // namespace attnscope::gguf
