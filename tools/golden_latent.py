@@ -34,12 +34,15 @@ class Layer:
         latent = get("self_attn.kv_a_layernorm")[:, None] / rms(down[:rank]) * down[:rank] * folded
         self.shared = down[rank:] * folded
         up = get("self_attn.kv_b_proj").reshape(self.heads, self.own + self.value, rank)
+        self.keys_up, self.values_up = up[:, :self.own], up[:, self.own:]
         self.content = [up[head, :self.own] @ latent for head in range(self.heads)]
         self.v = [up[head, self.own:] @ latent for head in range(self.heads)]
         if config["q_lora_rank"] is None:
             queries = get("self_attn.q_proj") * folded
+            self.queries_up = np.split(queries, self.heads)
         else:
             rows = get("self_attn.q_a_proj")
+            self.queries_up = np.split(get("self_attn.q_b_proj"), self.heads)
             queries = get("self_attn.q_b_proj") @ (get("self_attn.q_a_layernorm")[:, None] / rms(rows) * rows * folded)
         self.q = np.split(queries, self.heads)
         self.o = np.split(get("self_attn.o_proj"), self.heads, axis=1)
@@ -77,6 +80,13 @@ def spectra(layer: Layer, config: dict) -> dict:
     out = {name: [values(matrix, rank) for matrix in (whole, *heads)] for name, (whole, heads, rank) in own.items()}
     out["qk"] = [values(sum(qk), min(queries_rank, joint)), *(values(matrix, layer.own + layer.rope) for matrix in qk)]
     out["ov"] = [values(sum(ov), rank), *(values(matrix, layer.value) for matrix in ov)]
+    parts = {"qk_content": ([q[:layer.own].T @ key for q, key in zip(layer.q, layer.content)], min(queries_rank, rank)),
+             "qk_rotary": ([q[layer.own:].T @ layer.shared for q in layer.q], min(queries_rank, layer.rope)),
+             "qk_latent": ([q[:layer.own].T @ key for q, key in zip(layer.queries_up, layer.keys_up)], min(queries_rank, rank)),
+             "ov_latent": ([o @ value for o, value in zip(layer.o, layer.values_up)], rank)}
+    inner = {"qk_content": layer.own, "qk_rotary": layer.rope, "qk_latent": layer.own, "ov_latent": layer.value}
+    for name, (heads, possible) in parts.items():
+        out[name] = [values(sum(heads), possible), *(values(matrix, inner[name]) for matrix in heads)]
     return out
 
 

@@ -73,13 +73,13 @@ std::uint64_t copied_weights_bytes(const Model& model, std::uint64_t memory_byte
 
 std::uint64_t circuit_factor_bytes(const Dimensions& dimensions, Role circuit) {
   const HeadShape& heads = dimensions.heads;
-  const std::int64_t inner = circuit == Role::qk ? heads.head_dim : heads.value_dim;
+  const std::int64_t inner = is_of_queries(circuit) ? heads.head_dim : heads.value_dim;
   const std::uint64_t factors =
       float64_bytes((heads.heads + heads.kv_heads) * inner, dimensions.width);
   if (!dimensions.latent) return factors;
   // What they are made from, and the factors of the sum.
   const std::uint64_t of_queries =
-      circuit == Role::qk && dimensions.latent->query > 0
+      is_of_queries(circuit) && dimensions.latent->query > 0
           ? float64_bytes(heads.heads * inner + dimensions.width, dimensions.latent->query)
           : 0;
   const std::int64_t rank = dimensions.latent->key_value + heads.shared_key_dim;
@@ -88,7 +88,7 @@ std::uint64_t circuit_factor_bytes(const Dimensions& dimensions, Role circuit) {
 
 std::int64_t summed_rank(const Dimensions& dimensions, Role circuit) {
   const HeadShape& heads = dimensions.heads;
-  const bool qk = circuit == Role::qk;
+  const bool qk = is_of_queries(circuit);
   if (dimensions.latent) {
     const std::int64_t rank = dimensions.latent->key_value + (qk ? heads.shared_key_dim : 0);
     const std::int64_t of_queries = dimensions.latent->query;

@@ -1,5 +1,6 @@
 #include "attnscope/analyses/matrix.h"
 
+#include "attnscope/analyses/latent_products.h"
 #include "attnscope/analyses/read_weight.h"
 #include "attnscope/analysis/circuit.h"
 #include "attnscope/analysis/heads.h"
@@ -78,7 +79,23 @@ WeightMatrix cut_head(const WeightMatrix& whole, Role role, std::int64_t head,
       whole);
 }
 
+/// (rows, columns) of a circuit whose factors are loaded, of one head or of their sum.
+WeightMatrix multiplied(const LoadedCircuit& loaded, std::optional<std::int64_t> head) {
+  const SumFactors sum = loaded.sum();
+  const CircuitFactors factors = head ? head_factors(loaded.weights(), *head) : sum.factors;
+  return multiply_transposed(factors.left.transposed(), factors.right.transposed());
+}
+
 WeightMatrix extract_product(const Model& model, const MatrixRequest& request) {
+  if (is_latent_product(request.role)) {
+    const LoadedCircuit loaded =
+        load_latent_product(model, request.layer, request.role, /*narrowed=*/false);
+    if (!loaded.skipped.empty()) {
+      throw Error(ErrorKind::numerical,
+                  {.file = model.name(), .layer = request.layer, .problem = loaded.skipped});
+    }
+    return multiplied(loaded, request.head);
+  }
   const auto factors = factors_of(request.role);
   const auto factor = [&](Role role) {
     return require(read_factor(model, request.layer, role), model,

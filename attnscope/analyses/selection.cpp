@@ -80,7 +80,8 @@ std::vector<std::vector<Role>> select_matrices(std::span<const Model> models,
   // asked for by name is left out.
   const auto applies = [&](const Model& model, Role role) {
     if (of_experts && model.describes_of_expert(role)) return true;
-    return wanted.empty() ? model.has(role) : model.describes(role);
+    if (wanted.empty()) return model.has(role) && !is_latent_product(role);
+    return model.describes(role);
   };
   for (const Role role : wanted) {
     const bool known = std::any_of(models.begin(), models.end(),

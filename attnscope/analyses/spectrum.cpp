@@ -34,7 +34,8 @@ double matrices_flops(const Model& model, std::int64_t layer, Role role, bool pe
   const double heads = per_head ? static_cast<double>(shape.count(role)) : 0;
   const double width = static_cast<double>(dimensions.width);
   if (is_product(role)) {
-    const double inner = static_cast<double>(role == Role::qk ? shape.head_dim : shape.value_dim);
+    const double inner =
+        static_cast<double>(is_of_queries(role) ? shape.head_dim : shape.value_dim);
     const double summed = std::min(static_cast<double>(summed_rank(dimensions, role)), width);
     // Two QR factorisations, the product of the triangles, and its spectrum.
     const auto product = [&](double rank) {

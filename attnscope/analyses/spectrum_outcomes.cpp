@@ -7,6 +7,7 @@
 #include "attnscope/analyses/circuit_weights.h"
 #include "attnscope/analyses/expert_spectra.h"
 #include "attnscope/analyses/latent_circuit.h"
+#include "attnscope/analyses/latent_products.h"
 #include "attnscope/analyses/latent_weights.h"
 #include "attnscope/analyses/read_weight.h"
 #include "attnscope/analyses/singular_outcome.h"
@@ -122,11 +123,11 @@ std::vector<Outcome> latent_spectra(const WorkItem& item, const Model& model,
   return outcomes;
 }
 
-/// One outcome for each product (width, width), whole or of a head.
+/// One outcome for each product (rows, columns), whole or of a head.
 std::vector<Outcome> product_spectra_of(const std::vector<std::optional<std::int64_t>>& heads,
                                         const std::vector<CircuitFactors>& factors,
-                                        std::int64_t width, const SpectrumFields& wanted,
-                                        const Compute& compute) {
+                                        std::pair<std::int64_t, std::int64_t> shape,
+                                        const SpectrumFields& wanted, const Compute& compute) {
   std::vector<Outcome> outcomes;
   std::vector<FactorPair> finite;
   for (std::size_t index = 0; index < factors.size(); ++index) {
@@ -143,8 +144,9 @@ std::vector<Outcome> product_spectra_of(const std::vector<std::optional<std::int
   for (Outcome& outcome : outcomes) {
     if (!outcome.skipped.empty()) continue;
     const std::int64_t inner = finite[next].left.rows;
-    outcome = measured_spectrum(outcome.head, results[next++],
-                                {.rows = width, .cols = width, .inner = inner}, wanted);
+    outcome =
+        measured_spectrum(outcome.head, results[next++],
+                          {.rows = shape.first, .cols = shape.second, .inner = inner}, wanted);
   }
   return outcomes;
 }
@@ -194,9 +196,16 @@ std::vector<Outcome> product_spectra(const WorkItem& item, const Model& model,
   const HeadShape& shape = model.dimensions(*item.layer).heads;
   const std::int64_t heads = spectrum_per_head(item) ? shape.count(circuit) : 0;
   const bool of_latents = model.dimensions().latent.has_value();
-  const LoadedCircuit loaded =
-      of_latents ? load_latent_circuit(model, *item.layer, circuit, {}, /*narrowed=*/true, compute)
-                 : load_circuit(model, *item.layer, circuit, {});
+  const bool of_parts = is_latent_product(circuit);
+  const auto load = [&] {
+    if (of_parts) {
+      return load_latent_product(model, *item.layer, circuit, /*narrowed=*/true, compute);
+    }
+    return of_latents
+               ? load_latent_circuit(model, *item.layer, circuit, {}, /*narrowed=*/true, compute)
+               : load_circuit(model, *item.layer, circuit, {});
+  };
+  const LoadedCircuit loaded = load();
   if (!loaded.skipped.empty()) return all_skipped(loaded.skipped, heads);
   const CircuitWeights weights = loaded.weights();
   const SumFactors sum = loaded.sum();
@@ -211,7 +220,10 @@ std::vector<Outcome> product_spectra(const WorkItem& item, const Model& model,
       own.left = sum.factors.left.row_block(head * own.left.rows, own.left.rows);
     }
   }
-  return product_spectra_of(ids, factors, model.dimensions().width, wanted, compute);
+  const Dimensions& dimensions = model.dimensions();
+  const auto stream = std::pair(dimensions.width, dimensions.width);
+  return product_spectra_of(
+      ids, factors, of_parts ? latent_product_shape(dimensions, circuit) : stream, wanted, compute);
 }
 
 std::vector<Outcome> tensor_spectrum(const WorkItem& item, const ModelSource& source,

@@ -36,13 +36,22 @@ enum class Role {
   attention_gate,
   qk,
   ov,
-  kv
+  kv,
+  // Of latents alone: the part of W_Qᵀ W_K that does not turn, the one that does, and products of
+  // the matrices from the latents up.
+  qk_content,
+  qk_rotary,
+  qk_latent,
+  ov_latent
 };
 
-inline constexpr std::array<std::string_view, 19> kRoleNames = {
-    "q",           "k",         "v",           "o",   "gate", "up",   "down", "router",
-    "shared_gate", "shared_up", "shared_down", "q_a", "q_b",  "kv_a", "kv_b", "attention_gate",
-    "qk",          "ov",        "kv"};
+inline constexpr std::array<std::string_view, 23> kRoleNames = {
+    "q",           "k",         "v",           "o",
+    "gate",        "up",        "down",        "router",
+    "shared_gate", "shared_up", "shared_down", "q_a",
+    "q_b",         "kv_a",      "kv_b",        "attention_gate",
+    "qk",          "ov",        "kv",          "qk_content",
+    "qk_rotary",   "qk_latent", "ov_latent"};
 
 /// In the order of Role.
 inline constexpr std::array kProjections = {
@@ -68,14 +77,31 @@ constexpr std::optional<Role> role_from_name(std::string_view name) {
 
 inline std::vector<std::string> role_names() { return {kRoleNames.begin(), kRoleNames.end()}; }
 
-constexpr bool is_product(Role role) { return role == Role::qk || role == Role::ov; }
+/// Whether only multi-head latent attention has it.
+constexpr bool is_latent_product(Role role) {
+  return role == Role::qk_content || role == Role::qk_rotary || role == Role::qk_latent ||
+         role == Role::ov_latent;
+}
+
+constexpr bool is_product(Role role) {
+  return role == Role::qk || role == Role::ov || is_latent_product(role);
+}
+
+/// Whether a product is one of queries and keys.
+constexpr bool is_of_queries(Role product) {
+  return product != Role::ov && product != Role::ov_latent;
+}
 
 /// What a role is made of: the left and the right factor of a circuit (W_Qᵀ W_K, W_O W_V), the
 /// upper and the lower part of kv, or the projection itself.
 constexpr std::span<const Role> factors_of(Role role) {
   switch (role) {
-    case Role::qk: return kFactorsOfQk;
-    case Role::ov: return kFactorsOfOv;
+    case Role::qk:
+    case Role::qk_content:
+    case Role::qk_rotary:
+    case Role::qk_latent: return kFactorsOfQk;
+    case Role::ov:
+    case Role::ov_latent: return kFactorsOfOv;
     case Role::kv: return kPartsOfKv;
     default: return std::span(kProjections).subspan(static_cast<std::size_t>(role), 1);
   }
@@ -132,7 +158,11 @@ struct HeadShape {
       case Role::value:
       case Role::output:
       case Role::attention_gate:
-      case Role::ov: return value_dim;
+      case Role::ov:
+      case Role::ov_latent: return value_dim;
+      case Role::qk_content:
+      case Role::qk_latent: return head_dim - shared_key_dim;
+      case Role::qk_rotary: return shared_key_dim;
       case Role::kv: return head_dim + value_dim;
       case Role::kv_up: return head_dim - shared_key_dim + value_dim;
       case Role::query_down:

@@ -11,8 +11,8 @@
 #include "attnscope/model/known_architectures.h"
 #include "attnscope/model/latent_config.h"
 #include "attnscope/model/layer_config.h"
-#include "attnscope/model/mixer_config.h"
 #include "attnscope/model/layer_shapes_config.h"
+#include "attnscope/model/mixer_config.h"
 #include "attnscope/model/spec.h"
 
 namespace attnscope {

@@ -11,8 +11,8 @@
 #include "attnscope/model/layout_forward.h"
 #include "attnscope/model/layout_latent.h"
 #include "attnscope/model/layout_mixers.h"
-#include "attnscope/model/mixer_config.h"
 #include "attnscope/model/layout_shapes.h"
+#include "attnscope/model/mixer_config.h"
 #include "attnscope/model/spec.h"
 
 namespace attnscope {

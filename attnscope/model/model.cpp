@@ -136,6 +136,7 @@ bool Model::is_stored(Role role) const { return parts_of(role) == std::vector{ro
 
 bool Model::has(Role role, std::int64_t layer) const {
   if (!has_circuits() && is_product(role)) return false;
+  if (is_latent_product(role) && !dimensions().latent) return false;
   const std::vector<Role> parts = parts_of(role);
   return std::all_of(parts.begin(), parts.end(),
                      [&](Role part) { return weight(layer, part).tensor != nullptr; });
@@ -146,6 +147,7 @@ bool Model::has_circuits() const { return dimensions().attention_streams == 1; }
 
 bool Model::describes(Role role) const {
   if (!has_circuits() && is_product(role)) return false;
+  if (is_latent_product(role) && !dimensions().latent) return false;
   const auto& rules = spec_.architecture.weights;
   const std::vector<Role> parts = parts_of(role);
   return std::all_of(parts.begin(), parts.end(), [&](Role part) {

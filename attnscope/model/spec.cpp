@@ -92,7 +92,11 @@ std::pair<std::int64_t, std::int64_t> canonical_shape(const Dimensions& dimensio
     case Role::shared_up: return {dimensions.shared_width, width};
     case Role::shared_down: return {width, dimensions.shared_width};
     case Role::qk:
-    case Role::ov: break;
+    case Role::ov:
+    case Role::qk_content:
+    case Role::qk_rotary:
+    case Role::qk_latent:
+    case Role::ov_latent: break;
   }
   return {width, width};
 }

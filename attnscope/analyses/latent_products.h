@@ -1,0 +1,19 @@
+// Parts of the circuits of layers with latents: what the rotation leaves alone, what turns, and
+// both as the latents' own matrices have them. Definitions: docs/metrics.md, "Latents".
+#pragma once
+
+#include <cstdint>
+#include <utility>
+
+#include "attnscope/analyses/circuit_weights.h"
+
+namespace attnscope {
+
+/// What load_circuit() gives, for a product of parts. `narrowed`: as load_latent_circuit() has it.
+LoadedCircuit load_latent_product(const Model& model, std::int64_t layer, Role role, bool narrowed,
+                                  const Compute& compute = {});
+
+/// Rows and columns of such a product: of the stream, or of the latents.
+std::pair<std::int64_t, std::int64_t> latent_product_shape(const Dimensions& dimensions, Role role);
+
+}  // namespace attnscope
