@@ -24,7 +24,7 @@ import type { NumberList, NumberMatrix, ScaledSlice } from "./packed";
 """
 
 KINDS = ("spectrum", "mla", "weights", "similarity", "head_overlap", "circuits", "composition", "attention",
-         "induction")
+         "induction", "experts", "routing")
 
 # As ReportFile (attnscope/page/report_file.cpp) packs rows: the page adds these up itself, and a null that several
 # rows share has a scale in each.
@@ -62,6 +62,14 @@ def type_of(schema, indent):
     return f"Readonly<Record<string, {type_of(schema['additionalProperties'], indent)}>>"
 
 
+def declared(name, optional, kind, indent):
+    """A choice of many takes lines of their own, as the page's formatter has them."""
+    line = f"{indent}{name}{optional}: {kind};\n"
+    if len(line) <= COLUMNS + 1 or " | " not in kind:
+        return line
+    return f"{indent}{name}{optional}:\n" + "\n".join(f"{indent}  | {each}" for each in kind.split(" | ")) + ";\n"
+
+
 def comment(text, indent):
     line = f"{indent}/** {text} */\n"
     if len(line) <= COLUMNS + 1:
@@ -77,7 +85,7 @@ def members(schema, indent):
             continue
         optional = "" if name in schema["required"] else "?"
         kind = SCALED.get(name) or type_of(field, indent)
-        text += f"{comment(field['description'], indent)}{indent}{name}{optional}: {kind};\n"
+        text += f"{comment(field['description'], indent)}" + declared(name, optional, kind, indent)
     return text
 
 

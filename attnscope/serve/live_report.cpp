@@ -27,9 +27,9 @@ using Clock = std::chrono::steady_clock;
 constexpr const char* kMatrices = "matrices";
 
 /// As they were measured on models of 6 to 12 layers. Composition grows with the square of heads.
-constexpr std::array kQuickestFirst = {"similarity", kMatrices,  "mla",
-                                       "overlap",    "weights",  "induction",
-                                       "spectrum",   "circuits", "composition"};
+constexpr std::array kQuickestFirst = {"similarity", kMatrices,   "mla",        "overlap",
+                                       "weights",    "induction", "experts",    "expert_spectra",
+                                       "spectrum",   "circuits",  "composition"};
 
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
@@ -86,6 +86,7 @@ std::string LiveReport::command_line(const std::string& id) const {
   }
   std::vector<std::string> lines;
   for (const ReportModel& model : reports_) {
+    if (!is_of_model(id, model.model)) continue;
     try {
       lines.push_back(part_line(analysis_part(id, model), session_));
     } catch (const Error&) {  // said to whoever runs the analysis
@@ -104,8 +105,10 @@ std::optional<Error> LiveReport::fill(State& state, const std::string& id,
   state.file.remove_part(id);
   const Session open = with_open_models(session, report_, models_);
   std::optional<Error> first;
-  std::size_t failed = 0;
+  std::size_t failed = 0, asked = 0;
   for (const ReportModel& model : reports_) {
+    if (!is_of_model(id, model.model)) continue;
+    ++asked;
     try {
       fill_part(analysis_part(id, model), open, state.file);
     } catch (const Error& error) {
@@ -113,7 +116,7 @@ std::optional<Error> LiveReport::fill(State& state, const std::string& id,
       if (failed++ == 0) first = error;
     }
   }
-  if (failed == reports_.size()) return first;
+  if (asked > 0 && failed == asked) return first;
   state.parts.insert(id);
   return std::nullopt;
 }
@@ -208,7 +211,7 @@ std::int64_t LiveReport::run_text(const TextRequest& request, const Session& giv
   check_size(chosen);
 
   State state = state_;
-  for (const char* id : {kAttention, kWithoutFirst}) {
+  for (const char* id : {kAttention, kWithoutFirst, kRouting}) {
     state.file.remove_part(id);
     state.parts.erase(id);
   }
@@ -238,6 +241,8 @@ void LiveReport::run_text_of(ModelText text, const TextRequest& request, std::si
   };
   run.add_rows_and_maps({.models = models, .take = keep}, state.file);
   state.parts.insert(kAttention);
+  run.add_routing(state.file);
+  state.parts.insert(kRouting);
   if (!request.without_first) return;
   run.add_without_first(state.file);
   state.parts.insert(kWithoutFirst);

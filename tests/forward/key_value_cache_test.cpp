@@ -184,7 +184,7 @@ TEST(KeyValueCache, OfOnePromptServesSeveralTexts) {
 TEST(KeyValueCache, ForgetsAllWhereLayersHaveStates) {
   const Model model = model_of(variant_of("lfm2"));
   const ForwardPass pass(model, true, test_compute());
-  KeyValueCache cache(model.dimensions(), 10);
+  KeyValueCache cache(model.spec(), 10);
   const TokenIds prompt = {5, 6, 7, 8, 9}, more = {10, 11};
   last_rows(pass, prompt, std::span(&cache, 1));
   cache.keep(5);
@@ -196,10 +196,10 @@ TEST(KeyValueCache, ForgetsAllWhereLayersHaveStates) {
 }
 
 TEST(KeyValueCache, TakesTheMemoryOfStatesBesideThatOfKeys) {
-  const Dimensions lfm2 = model_of(variant_of("lfm2")).dimensions();  // one of 3 layers attends
-  Dimensions attention = lfm2;
-  attention.layers = 1;
-  attention.mixers = nullptr;
+  const ModelSpec lfm2 = model_of(variant_of("lfm2")).spec();  // one of 3 layers attends
+  ModelSpec attention = lfm2;
+  attention.dimensions.layers = 1;
+  attention.dimensions.mixers = nullptr;
   EXPECT_EQ(KeyValueCache::bytes(lfm2, 10),
             KeyValueCache::bytes(attention, 10) + 2 * 2 * (3 - 1) * 24 * sizeof(float));
 }

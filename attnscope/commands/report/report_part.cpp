@@ -25,6 +25,15 @@ ArgumentTexts spectrum_arguments(const ReportModel& model) {
           {"energy", "0.6,0.8,0.9,0.99"}};
 }
 
+/// Of the usual sample of experts.
+ArgumentTexts expert_arguments(const ReportModel& model) {
+  std::vector<std::string> roles;
+  for (const Role role : {Role::gate, Role::up, Role::down}) {
+    if (model.model.describes_of_expert(role)) roles.emplace_back(role_name(role));
+  }
+  return {{"matrix", join(roles, ",")}};
+}
+
 /// Where the usual number of tokens is more than the model takes, as many as it does.
 ArgumentTexts induction_arguments(const ReportModel& model) {
   if (model.not_run) throw *model.not_run;
@@ -39,6 +48,8 @@ ArgumentTexts induction_arguments(const ReportModel& model) {
                                             "short to repeat tokens"});
 }
 
+bool has_experts(const Model& model) { return model.dimensions().experts > 0; }
+
 struct Kind {
   const char* id;
   const char* command;
@@ -46,6 +57,7 @@ struct Kind {
   ArgumentTexts (*own_of)(const ReportModel& model) = nullptr;  // where they depend on the model
   const char* order_by = "";
   std::size_t most = SIZE_MAX;
+  bool (*of_model)(const Model& model) = nullptr;  // null: of every model
 };
 
 const std::vector<Kind>& kinds() {
@@ -63,8 +75,18 @@ const std::vector<Kind>& kinds() {
        .own = {{"composition", ""}},
        .order_by = "excess",
        .most = 2000},
+      {.id = "experts", .command = "experts", .of_model = has_experts},
+      {.id = "expert_spectra",
+       .command = "spectrum",
+       .own_of = expert_arguments,
+       .of_model = has_experts},
       {.id = "induction", .command = "attention", .own_of = induction_arguments}};
   return all;
+}
+
+const Kind& kind_of(const std::string& id) {
+  return *std::find_if(kinds().begin(), kinds().end(),
+                       [&](const Kind& each) { return each.id == id; });
 }
 
 /// Those of the report's arguments that the parts of that command take, too.
@@ -97,13 +119,21 @@ std::vector<std::string> analysis_ids() {
 }
 
 ReportPart analysis_part(const std::string& id, const ReportModel& model) {
-  const Kind& kind = *std::find_if(kinds().begin(), kinds().end(),
-                                   [&](const Kind& each) { return each.id == id; });
+  const Kind& kind = kind_of(id);
   ReportPart part =
       part_of(model, id, kind.command, kind.own_of == nullptr ? kind.own : kind.own_of(model));
   part.order_by = kind.order_by;
   part.most = kind.most;
   return part;
+}
+
+bool is_of_model(const std::string& id, const Model& model) {
+  const Kind& kind = kind_of(id);
+  return kind.of_model == nullptr || kind.of_model(model);
+}
+
+ReportPart routing_part(const ReportModel& model) {
+  return part_of(model, kRouting, "experts", {}, kTextParameters);
 }
 
 ReportPart attention_part(const ReportModel& model) {

@@ -25,12 +25,17 @@ struct ReportPart {
 /// Ids of the parts that need no text, in the order in which a report has them.
 std::vector<std::string> analysis_ids();
 
+/// Whether a report of such a model has that part at all: one without experts has none of theirs.
+bool is_of_model(const std::string& id, const Model& model);
+
 /// One of them. Throws Error where the model cannot have it.
 ReportPart analysis_part(const std::string& id, const ReportModel& model);
 
 /// Those of a text, which the model's arguments name.
 inline constexpr const char* kAttention = "attention";
 inline constexpr const char* kWithoutFirst = "attention_without_first";
+inline constexpr const char* kRouting = "routing";  // of models with experts
+ReportPart routing_part(const ReportModel& model);
 ReportPart attention_part(const ReportModel& model);
 ReportPart without_first_part(const ReportModel& model);
 

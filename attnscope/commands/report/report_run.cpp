@@ -32,7 +32,9 @@ ReportRun::ReportRun(const Arguments& arguments, const Session& session)
 ReportFile ReportRun::run() {
   run_on_texts();
   for (const std::string& id : analysis_ids()) {
-    for (const ReportModel& model : reports_) run_analysis(id, model);
+    for (const ReportModel& model : reports_) {
+      if (is_of_model(id, model.model)) run_analysis(id, model);
+    }
   }
   add_matrix_images(models_, arguments_.layers("layers"), session_, file_);
   return std::move(file_);
@@ -86,6 +88,7 @@ void ReportRun::run_on_text(const ReportModel& model) {
                     session_);
   run.add_rows_and_maps({.models = reports_.size()}, file_);
   run.add_without_first(file_);
+  run.add_routing(file_);
 }
 
 }  // namespace attnscope

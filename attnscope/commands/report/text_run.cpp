@@ -1,5 +1,6 @@
 #include "attnscope/commands/report/text_run.h"
 
+#include "attnscope/analyses/experts.h"
 #include "attnscope/analyses/selection.h"
 #include "attnscope/commands/attention.h"
 #include "attnscope/commands/report/left_out.h"
@@ -36,6 +37,22 @@ void TextRun::add_without_first(ReportFile& file) const {
     add_rows(part, session_.context, *part_sink(part, session_, file));
   } catch (const Error& error) {
     leave_out(kWithoutFirst, text_.model, error, session_, file);
+  }
+}
+
+void TextRun::add_routing(ReportFile& file) const {
+  const Model& model = text_.model.model;
+  if (model.dimensions().experts == 0) return;
+  try {
+    const ReportPart part = routing_part(text_.model);
+    const auto sink = part_sink(part, session_, file);
+    const RoutingRequest request{.layers = text_.model.arguments.layers("layers"),
+                                 .sequences = {text_.tokens.of_model},
+                                 .text = text_.tokens.parameters};
+    run_routing(std::span(&model, 1), request, StoringContext(part_arguments(part), session_),
+                *sink);
+  } catch (const Error& error) {
+    leave_out(kRouting, text_.model, error, session_, file);
   }
 }
 

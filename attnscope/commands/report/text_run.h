@@ -30,6 +30,9 @@ class TextRun {
   /// The rows of `attention` without key 0, or why the file lacks them.
   void add_without_first(ReportFile& file) const;
 
+  /// Where routers send the text, of a model with experts, or why the file lacks it.
+  void add_routing(ReportFile& file) const;
+
  private:
   void add_rows(const ReportPart& part, const Context& context, RowSink& sink) const;
   void add_tokens(ReportFile& file) const;

@@ -1,4 +1,5 @@
 // Fields that rows of several kinds have.
+#include "attnscope/core/role.h"
 #include "attnscope/results/fields/kinds.h"
 
 namespace attnscope {
@@ -22,11 +23,9 @@ std::vector<Field> place_of_whole_matrix() {
           layer_field(),
           {.name = "matrix",
            .type = text,
-           .meaning = "the projection or product: q, k, v, o, gate, up, down, router, shared_gate, "
-                      "shared_up, shared_down, qk, ov or kv",
+           .meaning = "the projection or product, by its name: q, gate, qk, …",
            .where = "metrics.md#matrices",
-           .choices = {"q", "k", "v", "o", "gate", "up", "down", "router", "shared_gate",
-                       "shared_up", "shared_down", "qk", "ov", "kv"}}};
+           .choices = {kRoleNames.begin(), kRoleNames.end()}}};
 }
 
 std::vector<Field> expert_fields() {

@@ -22,6 +22,23 @@ export const kFont = "Inter, system-ui, sans-serif";
 export const kMono = "ui-monospace, SFMono-Regular, Menlo, Consolas, monospace";
 export const kDash = "4 3"; // of every null
 
+type Roles = Theme["roles"];
+type Kin = "q_a" | "q_b" | "kv_a" | "kv_b" | "attention_gate" | "qk_content" | "qk_rotary" | "qk_latent" | "ov_latent";
+
+/** Matrices of latents, and parts of circuits, have the colours of what they are made for. */
+const with_kin = (roles: Omit<Roles, Kin>): Roles => ({
+  ...roles,
+  q_a: roles.router,
+  q_b: roles.q,
+  kv_a: roles.shared_gate,
+  kv_b: roles.kv,
+  attention_gate: roles.shared_up,
+  qk_content: roles.qk,
+  qk_rotary: roles.k,
+  qk_latent: roles.down,
+  ov_latent: roles.ov,
+});
+
 export const kLight: Theme = {
   name: "light",
   ground: "#FAFAF7",
@@ -33,7 +50,7 @@ export const kLight: Theme = {
   accent: "#1F5FBF",
   null_line: "#8A8F98",
   mark: "#B3261E",
-  roles: {
+  roles: with_kin({
     q: "#2375D9",
     k: "#2E9AC2",
     v: "#A96000",
@@ -48,7 +65,7 @@ export const kLight: Theme = {
     shared_gate: "#4A8A7B",
     shared_up: "#4F7416",
     shared_down: "#C268A8",
-  },
+  }),
   sequential: ramp(["#F1F3EC", "#D9E8DC", "#A5D3C4", "#63B5B4", "#3390AA", "#256899", "#24407E", "#1B1B4B"]),
   diverging: ramp(["#8A2F0B", "#C4622D", "#E5A57E", "#F2D9C9", "#F1F1EC", "#CFE0EC", "#8DB8D9", "#3E7FB8", "#14477F"]),
   models: ["#2375D9", "#A96000", "#A1217F", "#779C48", "#5A33A8", "#6B777C"],
@@ -65,7 +82,7 @@ export const kDark: Theme = {
   accent: "#8AB4FF",
   null_line: "#7C8492",
   mark: "#FF6B4A",
-  roles: {
+  roles: with_kin({
     q: "#6F92FB",
     k: "#70ECFF",
     v: "#EC9F00",
@@ -80,7 +97,7 @@ export const kDark: Theme = {
     shared_gate: "#4F8F7A",
     shared_up: "#8FB451",
     shared_down: "#EFA6D6",
-  },
+  }),
   sequential: ramp(["#12151B", "#1E2550", "#254A80", "#2B7196", "#3E98A0", "#6DBE9F", "#B4DD9F", "#F6F7C1"]),
   diverging: ramp(["#FFC9A3", "#E08A55", "#A9532A", "#5B3324", "#20242C", "#233E5C", "#2F6EA8", "#68A8DD", "#C3E2FB"]),
   models: ["#6F92FB", "#EC9F00", "#D15FAC", "#BDE981", "#7A62EA", "#8A857C"],

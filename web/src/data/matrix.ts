@@ -1,12 +1,17 @@
 // Matrices that rows and images hold.
+import type { NumberMatrix } from "./packed";
 import { numbers, type Report } from "./report";
 import type { MatrixImage, HeadOverlapRow } from "./report_file";
 
-/** Heads × heads, null where a head is zero. Few numbers stand in the row itself, others in the block of values. */
-export function overlap_matrix(report: Report, { overlap }: HeadOverlapRow): (number | null)[][] {
-  if (Array.isArray(overlap)) return overlap;
-  const [rows, columns] = overlap.shape;
-  const all = numbers(report, overlap);
+/** Heads × heads, null where a head is zero. */
+export const overlap_matrix = (report: Report, { overlap }: HeadOverlapRow): (number | null)[][] => number_rows(report, overlap);
+
+/** Row by row, null where there is no number. Few numbers stand in the row itself, others in the block of values. */
+export function number_rows(report: Report, matrix: NumberMatrix): (number | null)[][] {
+  if (Array.isArray(matrix)) return matrix as (number | null)[][];
+  const { shape } = matrix as Exclude<NumberMatrix, readonly unknown[]>;
+  const [rows, columns] = shape;
+  const all = numbers(report, matrix as Exclude<NumberMatrix, readonly unknown[]>);
   return Array.from({ length: rows }, (_, row) =>
     Array.from(all.subarray(row * columns, (row + 1) * columns), (value) => (Number.isFinite(value) ? value : null)),
   );

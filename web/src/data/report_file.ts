@@ -4,10 +4,12 @@ import type {
   AttentionRow,
   CircuitsRow,
   CompositionRow,
+  ExpertsRow,
   HeadOverlapRow,
   InductionRow,
   MlaRow,
   ModelFacts,
+  RoutingRow,
   SimilarityRow,
   Skipped,
   SpectrumRow,
@@ -17,9 +19,11 @@ import type {
 export type {
   CircuitsRow,
   CompositionRow,
+  ExpertsRow,
   HeadOverlapRow,
   InductionRow,
   MlaRow,
+  RoutingRow,
   SimilarityRow,
   Skipped,
   SpectrumRow,
@@ -51,6 +55,9 @@ export interface RowsOf {
   attention: AttentionHeadRow | AttentionLayerRow;
   attention_without_first: AttentionHeadRow | AttentionLayerRow;
   induction: InductionRow;
+  experts: ExpertsRow;
+  expert_spectra: SpectrumRow;
+  routing: RoutingRow;
 }
 
 export type AnalysisId = keyof RowsOf;

@@ -8,8 +8,31 @@ export interface SpectrumRow {
   model: string;
   /** the layer, from 0 */
   layer: number;
-  /** the projection or product: q, k, v, o, gate, up, down, router, shared_gate, shared_up, shared_down, qk, ov or kv */
-  matrix: "q" | "k" | "v" | "o" | "gate" | "up" | "down" | "router" | "shared_gate" | "shared_up" | "shared_down" | "qk" | "ov" | "kv";
+  /** the projection or product, by its name: q, gate, qk, … */
+  matrix:
+    | "q"
+    | "k"
+    | "v"
+    | "o"
+    | "gate"
+    | "up"
+    | "down"
+    | "router"
+    | "shared_gate"
+    | "shared_up"
+    | "shared_down"
+    | "q_a"
+    | "q_b"
+    | "kv_a"
+    | "kv_b"
+    | "attention_gate"
+    | "qk"
+    | "ov"
+    | "kv"
+    | "qk_content"
+    | "qk_rotary"
+    | "qk_latent"
+    | "ov_latent";
   /** the head, from 0 (of k, v and kv a key/value head); null: the whole matrix */
   head: number | null;
   /** the expert whose matrix it is, from 0; absent from rows of other matrices */
@@ -65,47 +88,55 @@ export interface MlaRow {
   /** the layer, from 0 */
   layer: number;
   /** of W_Q; null where it was skipped */
-  query: {
+  query:
+    | {
     /** the largest rank that a matrix of this shape, or such a product, can have */
     possible_rank: number;
     /** the latent rank of DeepSeek-V2 for this half, 1536 or 512, or the model's own */
     rank: number;
     /** the energy kept at that rank */
-    energy: number | null;
+    energy: number
+    | null;
     /** what a Gaussian matrix would keep at it */
     null_energy: number;
     /** DeepSeek-V2's share of this model's width: 0.3 or 0.1 of it */
     share_rank: number;
     /** the energy kept at that share */
-    share_energy: number | null;
+    share_energy: number
+    | null;
     /** what a Gaussian matrix would keep at it */
     share_null_energy: number;
     /** the fewest singular values that hold that share of the energy */
     energy_rank: Readonly<Record<string, number>>;
     /** the energy rank that a Gaussian matrix is expected to need */
     null_energy_rank: Readonly<Record<string, number>>;
-  } | null;
+  }
+    | null;
   /** of W_K over W_V; null where it was skipped */
-  kv: {
+  kv:
+    | {
     /** the largest rank that a matrix of this shape, or such a product, can have */
     possible_rank: number;
     /** the latent rank of DeepSeek-V2 for this half, 1536 or 512, or the model's own */
     rank: number;
     /** the energy kept at that rank */
-    energy: number | null;
+    energy: number
+    | null;
     /** what a Gaussian matrix would keep at it */
     null_energy: number;
     /** DeepSeek-V2's share of this model's width: 0.3 or 0.1 of it */
     share_rank: number;
     /** the energy kept at that share */
-    share_energy: number | null;
+    share_energy: number
+    | null;
     /** what a Gaussian matrix would keep at it */
     share_null_energy: number;
     /** the fewest singular values that hold that share of the energy */
     energy_rank: Readonly<Record<string, number>>;
     /** the energy rank that a Gaussian matrix is expected to need */
     null_energy_rank: Readonly<Record<string, number>>;
-  } | null;
+  }
+    | null;
 }
 
 /** how the values of one matrix or head are distributed */
@@ -114,8 +145,31 @@ export interface WeightsRow {
   model: string;
   /** the layer, from 0 */
   layer: number;
-  /** the projection or product: q, k, v, o, gate, up, down, router, shared_gate, shared_up, shared_down, qk, ov or kv */
-  matrix: "q" | "k" | "v" | "o" | "gate" | "up" | "down" | "router" | "shared_gate" | "shared_up" | "shared_down" | "qk" | "ov" | "kv";
+  /** the projection or product, by its name: q, gate, qk, … */
+  matrix:
+    | "q"
+    | "k"
+    | "v"
+    | "o"
+    | "gate"
+    | "up"
+    | "down"
+    | "router"
+    | "shared_gate"
+    | "shared_up"
+    | "shared_down"
+    | "q_a"
+    | "q_b"
+    | "kv_a"
+    | "kv_b"
+    | "attention_gate"
+    | "qk"
+    | "ov"
+    | "kv"
+    | "qk_content"
+    | "qk_rotary"
+    | "qk_latent"
+    | "ov_latent";
   /** the head, from 0 (of k, v and kv a key/value head); null: the whole matrix */
   head: number | null;
   /** the expert whose matrix it is, from 0; absent from rows of other matrices */
@@ -139,14 +193,16 @@ export interface WeightsRow {
   /** the values below which that fraction of all values lies */
   quantiles: Readonly<Record<string, number>>;
   /** how many values lie in each bin */
-  histogram?: {
+  histogram?:
+    | {
     /** the edges of the bins, ascending, one more than bins */
     edges: NumberList;
     /** how many values each bin holds; the last one has both its edges */
     counts: number[];
     /** how many values lie in no bin */
     outside: number;
-  } | null;
+  }
+    | null;
 }
 
 /** cosines between the weight vectors of one projection */
@@ -155,8 +211,31 @@ export interface SimilarityRow {
   model: string;
   /** the layer, from 0 */
   layer: number;
-  /** the projection or product: q, k, v, o, gate, up, down, router, shared_gate, shared_up, shared_down, qk, ov or kv */
-  matrix: "q" | "k" | "v" | "o" | "gate" | "up" | "down" | "router" | "shared_gate" | "shared_up" | "shared_down" | "qk" | "ov" | "kv";
+  /** the projection or product, by its name: q, gate, qk, … */
+  matrix:
+    | "q"
+    | "k"
+    | "v"
+    | "o"
+    | "gate"
+    | "up"
+    | "down"
+    | "router"
+    | "shared_gate"
+    | "shared_up"
+    | "shared_down"
+    | "q_a"
+    | "q_b"
+    | "kv_a"
+    | "kv_b"
+    | "attention_gate"
+    | "qk"
+    | "ov"
+    | "kv"
+    | "qk_content"
+    | "qk_rotary"
+    | "qk_latent"
+    | "ov_latent";
   /** which pairs: of rows of one head, of two heads, or of all rows */
   scope: "within_head" | "across_head" | "all";
   /** how many pairs of vectors there are */
@@ -168,14 +247,16 @@ export interface SimilarityRow {
   /** their standard deviation, of the population; null likewise */
   std: number | null;
   /** how many values lie in each bin */
-  histogram?: {
+  histogram?:
+    | {
     /** the edges of the bins, ascending, one more than bins */
     edges: NumberList;
     /** how many values each bin holds; the last one has both its edges */
     counts: number[];
     /** how many values lie in no bin */
     outside: number;
-  } | null;
+  }
+    | null;
 }
 
 /** how far the heads of one projection read or write the same space */
@@ -184,8 +265,31 @@ export interface HeadOverlapRow {
   model: string;
   /** the layer, from 0 */
   layer: number;
-  /** the projection or product: q, k, v, o, gate, up, down, router, shared_gate, shared_up, shared_down, qk, ov or kv */
-  matrix: "q" | "k" | "v" | "o" | "gate" | "up" | "down" | "router" | "shared_gate" | "shared_up" | "shared_down" | "qk" | "ov" | "kv";
+  /** the projection or product, by its name: q, gate, qk, … */
+  matrix:
+    | "q"
+    | "k"
+    | "v"
+    | "o"
+    | "gate"
+    | "up"
+    | "down"
+    | "router"
+    | "shared_gate"
+    | "shared_up"
+    | "shared_down"
+    | "q_a"
+    | "q_b"
+    | "kv_a"
+    | "kv_b"
+    | "attention_gate"
+    | "qk"
+    | "ov"
+    | "kv"
+    | "qk_content"
+    | "qk_rotary"
+    | "qk_latent"
+    | "ov_latent";
   /** for each two heads the mean squared cosine between the spaces of their rows; null beside a zero head */
   overlap: NumberMatrix;
   /** the dimension of each head's space */
@@ -355,6 +459,87 @@ export interface InductionRow {
   null_duplicate_token: number;
 }
 
+/** what the experts of a layer have in common, or the rows of its router */
+export interface ExpertsRow {
+  /** the model, by its name in models */
+  model: string;
+  /** the layer, from 0 */
+  layer: number;
+  /** the projection or product, by its name: q, gate, qk, … */
+  matrix:
+    | "q"
+    | "k"
+    | "v"
+    | "o"
+    | "gate"
+    | "up"
+    | "down"
+    | "router"
+    | "shared_gate"
+    | "shared_up"
+    | "shared_down"
+    | "q_a"
+    | "q_b"
+    | "kv_a"
+    | "kv_b"
+    | "attention_gate"
+    | "qk"
+    | "ov"
+    | "kv"
+    | "qk_content"
+    | "qk_rotary"
+    | "qk_latent"
+    | "ov_latent";
+  /** how many experts were compared */
+  experts: number;
+  /** rows and columns of all of them stacked */
+  shape: number[];
+  /** the energy rank of all of them stacked */
+  energy_rank: Readonly<Record<string, number>>;
+  /** that of a Gaussian matrix of this shape */
+  null_energy_rank: Readonly<Record<string, number>>;
+  /** the median energy rank of one of them; null: of a router */
+  single_energy_rank: Readonly<Record<string, number>> | null;
+  /** the mean over pairs: of experts the cosine of what they do to the stream's second moments, of a router's rows their cosine */
+  mean_similarity: number | null;
+  /** that of the least similar pair */
+  least_similarity: number | null;
+  /** that of the most similar pair */
+  most_similarity: number | null;
+  /** that of independent Gaussian matrices */
+  null_similarity: number | null;
+}
+
+/** where the router of a layer sends the tokens of a text */
+export interface RoutingRow {
+  /** the model, by its name in models */
+  model: string;
+  /** the layer, from 0 */
+  layer: number;
+  /** how many experts there are to choose from */
+  experts: number;
+  /** how many experts each token passes */
+  chosen: number;
+  /** how many tokens were routed */
+  tokens: number;
+  /** the share of all choices that fell on each expert */
+  load: NumberList;
+  /** e to the entropy of the load */
+  effective_experts: number;
+  /** the load of the expert that was chosen most */
+  largest_load: number;
+  /** the mean over tokens of the entropy of the softmax of all logits */
+  router_entropy: number;
+  /** the mean weight of the best expert of a token, of the second, … */
+  mean_weights: NumberList;
+  /** the two experts that most tokens chose both; null where each token chooses one */
+  top_pair: number[] | null;
+  /** how many times as many tokens chose both as if independently */
+  top_pair_lift: number | null;
+  /** for each two experts the share of tokens that chose both; of an expert with itself, that chose it */
+  together: NumberMatrix;
+}
+
 /** what is known of a model before it is analysed */
 export interface ModelFacts {
   /** that the model's rows carry: its folder or file */
@@ -410,9 +595,11 @@ export interface ModelFacts {
   /** what other layers have in place of attention, or layers beside it */
   mixer?: string;
   /** the latents that queries, keys and values are made of; absent where W_Q, W_K and W_V are stored */
-  latent?: {
+  latent?:
+    | {
     /** the width of the queries' latent; null where they have none */
-    query_rank: number | null;
+    query_rank: number
+    | null;
     /** the width of the latent that keys and values are made of */
     rank: number;
     /** the width of the rotary key beside it, which all heads share */
@@ -435,7 +622,7 @@ export interface Skipped {
   model: string;
   /** the layer, from 0 */
   layer: number | null;
-  /** the projection or product: q, k, v, o, gate, up, down, router, shared_gate, shared_up, shared_down, qk, ov or kv */
+  /** the projection or product, by its name: q, gate, qk, … */
   matrix: string;
   /** the head, from 0 (of k, v and kv a key/value head); null: the whole matrix */
   head: number | null;

@@ -4,7 +4,10 @@ import { attention_depth } from "./attention_depth";
 import { collapsed_layers } from "./collapsed";
 import { composition } from "./composition";
 import { copying_heads } from "./copying";
+import { dead_experts } from "./dead_experts";
 import { duplicate_heads } from "./duplicate_heads";
+import { expert_twins } from "./expert_twins";
+import { experts_one_space } from "./experts_one_space";
 import { fewest_directions } from "./fewest_directions";
 import type { Finding, Kind } from "./finding";
 import { heavy_tails } from "./heavy_tails";
@@ -46,6 +49,9 @@ const kOthers: readonly Kind[] = [
   sink_heads,
   latent,
   heavy_tails,
+  dead_experts,
+  expert_twins,
+  experts_one_space,
 ];
 
 /** Furthest from the null first, at most six. Of a model in which nothing stands out, just that. */

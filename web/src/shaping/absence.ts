@@ -13,6 +13,9 @@ const kCommands: Readonly<Record<AnalysisId, string>> = {
   attention: "attention MODEL --text-file FILE",
   attention_without_first: "attention MODEL --text-file FILE --without-first",
   induction: "attention MODEL --induction",
+  experts: "experts MODEL",
+  expert_spectra: "spectrum MODEL --matrix gate,up,down",
+  routing: "experts MODEL --text-file FILE",
 };
 
 export interface Absence {

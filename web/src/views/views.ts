@@ -2,6 +2,7 @@
 import type { Views } from "../page/view";
 import { attention_view } from "./attention/view";
 import { data_view } from "./data/view";
+import { experts_view } from "./experts/view";
 import { heads_view } from "./heads/view";
 import { models_view } from "./models/view";
 import { overview_view } from "./overview/view";
@@ -16,6 +17,7 @@ export const kViews: Views = [
   weights_view,
   similarity_view,
   attention_view,
+  experts_view,
   models_view,
   data_view,
 ];

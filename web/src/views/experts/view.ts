@@ -1,0 +1,115 @@
+// Mixtures of experts: load beside rank, what experts share, and which are chosen together.
+import type { Chart } from "../../chart/chart";
+import { matrix_words } from "../../chart/words";
+import { rows_of } from "../../data/report";
+import type { Matrix } from "../../data/report_file";
+import { chart_frame } from "../../page/frame";
+import { h } from "../../page/h";
+import { absent_analysis, choice, controls, even_row, section, skipped_lines } from "../../page/parts";
+import type { Context, View } from "../../page/view";
+import type { Reading } from "../../shaping/reading";
+import { choice_param, index_param } from "../../shaping/state";
+import {
+  balance_chart,
+  expert_matrices,
+  kMostPairs,
+  load_chart,
+  rank_chart,
+  routing_rows,
+  similarity_chart,
+  space_chart,
+  together_chart,
+} from "./charts";
+
+const charts = (reading: Reading): Chart[] =>
+  [
+    load_chart(reading),
+    ...expert_matrices(reading).map((matrix) => rank_chart(reading, matrix)),
+    space_chart(reading),
+    similarity_chart(reading),
+    balance_chart(reading),
+    ...routing_rows(reading).map(({ layer }) => together_chart(reading, layer)),
+  ].flatMap((chart) => chart ?? []);
+
+function load_and_rank(context: Context): HTMLElement {
+  const matrices = expert_matrices(context);
+  const matrix = choice_param(context.state, "matrix", (matrices.length > 0 ? matrices : ["gate"]) as [Matrix, ...Matrix[]]);
+  const [load, rank] = [load_chart(context), rank_chart(context, matrix)];
+  return section(
+    "Load beside rank",
+    "A row a layer, a column an expert. Choose a layer of the load for the pairs that are chosen together.",
+    controls(
+      choice(
+        "matrix",
+        matrices.map((each) => ({ value: each, label: matrix_words(each) })),
+        matrix,
+        (value) => context.go({ matrix: value }),
+      ),
+    ),
+    even_row(
+      context,
+      420,
+      load
+        ? chart_frame(load, context.theme, { on_choose: ({ row }) => context.go({ l: routing_rows(context)[row]?.layer ?? 0 }) })
+        : absent_analysis(context, "How often each expert is chosen", "routing"),
+      rank ? chart_frame(rank, context.theme) : absent_analysis(context, "The rank of each expert", "expert_spectra"),
+    ),
+  );
+}
+
+function shared(context: Context): HTMLElement {
+  const found = [space_chart(context), similarity_chart(context)].flatMap((chart) => chart ?? []);
+  return section(
+    "What experts share",
+    null,
+    ...(found.length > 0
+      ? found.map((chart) => chart_frame(chart, context.theme))
+      : [absent_analysis(context, "What experts have in common", "experts")]),
+  );
+}
+
+function routing(context: Context): HTMLElement | null {
+  const rows = routing_rows(context);
+  const [first] = rows;
+  if (!first) return null;
+  const layer = index_param(context.state, "l", context.model.layers) ?? first.layer;
+  const [balance, together] = [balance_chart(context), together_chart(context, layer)];
+  const why =
+    first.chosen < 2
+      ? "Each token passes one expert, so none are chosen together."
+      : first.experts > kMostPairs
+        ? `The pairs of ${first.experts} experts are too many to be shown; the view Data has the pair of each layer that stands out.`
+        : `Layer ${layer} has no experts.`;
+  return section(
+    "Where routers send the text",
+    null,
+    even_row(
+      context,
+      420,
+      balance ? chart_frame(balance, context.theme) : null,
+      together ? chart_frame(together, context.theme) : h("p", { class: "absent" }, why),
+    ),
+  );
+}
+
+function draw(context: Context): HTMLElement {
+  const { report, model } = context;
+  const none = rows_of(report, "experts", model.name).length === 0 && model.experts === undefined;
+  return h(
+    "div",
+    {},
+    h("div", { class: "view-head" }, h("h1", { class: "view" }, "Experts")),
+    skipped_lines(context, "experts", "expert_spectra", "routing"),
+    ...(none
+      ? [h("p", { class: "absent" }, `${model.name} has no experts.`)]
+      : [load_and_rank(context), shared(context), routing(context)]),
+  );
+}
+
+export const experts_view: View = {
+  id: "experts",
+  title: "Experts",
+  named: (report) => report.file.models.some((model) => model.experts !== undefined),
+  charts,
+  draw,
+};
