@@ -176,7 +176,11 @@ void run_circuits(std::span<const Model> models, const CircuitsRequest& request,
   for (std::size_t index = 0; index < models.size(); ++index) {
     check_variant(models[index], variant);
     const auto& own = circuits[index];
-    if (own.empty()) sink.add_note(models[index].name() + " has none of these circuits");
+    if (own.empty()) {
+      const bool reads_more = models[index].dimensions().attention_streams > 1;
+      sink.add_note(models[index].name() + " has none of these circuits" +
+                    (reads_more ? ": its attention reads more than the residual stream" : ""));
+    }
     const bool qk = std::find(own.begin(), own.end(), Role::qk) != own.end();
     if (qk && models[index].norms_queries()) sink.add_note(query_norm_note(models[index]));
     if (!own.empty() && models[index].dimensions().latent) {

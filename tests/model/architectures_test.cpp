@@ -75,10 +75,13 @@ TEST(Architectures, AllHaveACheckpoint) {
   for (const std::string& name : checkpoints()) {
     seen.insert(Model::open(kTests / "data" / name).spec().architecture.name);
   }
-  // Families that differ from these in what the forward pass does are run, not measured.
-  for (const auto& entry : fs::directory_iterator(kTests / "data" / "forward")) {
-    if (!fs::exists(entry.path() / "config.json")) continue;
-    seen.insert(Model::open(entry.path()).spec().architecture.name);
+  // Families that differ from these in what the forward pass does are run, not measured; hybrids
+  // have goldens of their own.
+  for (const char* folder : {"forward", "hybrid"}) {
+    for (const auto& entry : fs::directory_iterator(kTests / "data" / folder)) {
+      if (!fs::exists(entry.path() / "config.json")) continue;
+      seen.insert(Model::open(entry.path()).spec().architecture.name);
+    }
   }
   for (const Architecture& architecture : known_architectures()) {
     EXPECT_EQ(seen.count(architecture.name), 1u) << architecture.name;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -31,12 +32,15 @@ inline ModelSpec spec_of(const std::string& model_type,
   return parse_config(config.dump(), "config.json");
 }
 
-/// The model_type of each. What most families take where config.json is silent is held by the
+/// The model_type of each that is run; tests/model/mixer_config_test.cpp holds why the others are
+/// not. What most families take where config.json is silent is held by the
 /// variants of tests/data/forward that leave keys out, not by a table for each fact.
 inline std::vector<std::string> known_types() {
+  const std::set<std::string> not_run = {"falcon_h1",   "granitemoehybrid", "jamba",
+                                         "kimi_linear", "nemotron_h",       "zamba2"};
   std::vector<std::string> types;
   for (const Architecture& architecture : known_architectures()) {
-    types.push_back(architecture.model_types.front());
+    if (!not_run.contains(architecture.name)) types.push_back(architecture.model_types.front());
   }
   return types;
 }
