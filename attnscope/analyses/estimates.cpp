@@ -46,7 +46,7 @@ std::uint64_t product_spectrum_bytes(std::int64_t inner, std::int64_t width) {
 }
 
 std::uint64_t decoded_bytes(const Model& model, std::int64_t layer, Role role) {
-  if (!is_product(role) && model.dimensions().latent && !model.is_stored(role)) {
+  if (!is_product(role) && model.is_of_latents(role)) {
     return latent_bytes(model.dimensions(), role, model.dimensions().width);
   }
   if (role != Role::kv) {

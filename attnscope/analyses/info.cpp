@@ -3,8 +3,11 @@
 #include <sys/utsname.h>
 
 #include <fstream>
+#include <map>
 #include <string>
 
+#include "attnscope/core/text.h"
+#include "attnscope/core/wording.h"
 #include "attnscope/numerics/libraries.h"
 #include "attnscope/run/free_memory.h"
 #include "attnscope/run/model_facts.h"
@@ -34,6 +37,41 @@ std::string operating_system() {
 std::string free_memory_text() {
   const auto free = free_memory();
   return free ? std::to_string(*free >> 20) + " MiB free" : "unknown";
+}
+
+std::string layers_text(const std::vector<std::int64_t>& layers) {
+  std::vector<std::string> numbers;
+  for (const std::int64_t layer : layers) numbers.push_back(std::to_string(layer));
+  return (layers.size() == 1 ? "layer " : "layers ") + join(numbers);
+}
+
+/// Whose keys and values layers take, and where heads and MLPs have another shape than the facts
+/// say.
+std::vector<std::string> notes_of_shapes(const ModelSpec& spec) {
+  std::map<std::int64_t, std::vector<std::int64_t>> takers;
+  std::map<std::string, std::vector<std::int64_t>> shaped;
+  const HeadShape& usual = spec.dimensions.heads;
+  for (std::int64_t layer = 0; layer < spec.dimensions.layers; ++layer) {
+    if (const auto from = spec.sharing_of(layer).from) takers[*from].push_back(layer);
+    const Dimensions& own = spec.dimensions_of(layer);
+    if (own.heads.head_dim != usual.head_dim || own.heads.kv_heads != usual.kv_heads) {
+      shaped[counted(own.heads.kv_heads, "key/value head") + ", heads of " +
+             counted(own.heads.head_dim, "dimension")]
+          .push_back(layer);
+    }
+    if (own.mlp_width != spec.dimensions.mlp_width) {
+      shaped["an MLP of width " + std::to_string(own.mlp_width)].push_back(layer);
+    }
+  }
+  std::vector<std::string> notes;
+  for (const auto& [shape, layers] : shaped) {
+    notes.push_back(layers_text(layers) + (layers.size() == 1 ? " has " : " have ") + shape);
+  }
+  for (const auto& [from, layers] : takers) {
+    notes.push_back(layers_text(layers) + (layers.size() == 1 ? " takes" : " take") +
+                    " keys and values of layer " + std::to_string(from));
+  }
+  return notes;
 }
 
 /// Of each model the tensors that repeat others byte for byte.
@@ -76,6 +114,11 @@ void run_info(std::span<const Model> models, const Context& context, RowSink& si
     head.models.push_back(facts_record(inventories.back().facts));
   }
   sink.begin(head);
+  for (const Model& model : models) {
+    for (const std::string& note : notes_of_shapes(model.spec())) {
+      sink.add_note(model.name() + ": " + note);
+    }
+  }
   for (const Inventory& inventory : inventories) {
     for (const TensorFacts& tensor : inventory.tensors) {
       Record row = {{"model", inventory.facts.name}, {"name", tensor.name},

@@ -90,6 +90,10 @@ LoadedCircuit load_latent_circuit(const Model& model, std::int64_t layer, Role c
                                   const Compute& compute) {
   LoadedCircuit out{.circuit = circuit, .heads = model.dimensions().heads};
   const bool qk = circuit == Role::qk;
+  if (model.dimensions().latent->key_value == 0) {
+    out.skipped = "queries of a latent with keys that have none are not multiplied";
+    return out;
+  }
   auto right = read_latent(model, layer, qk ? Role::key : Role::value, SharedRows::in_every_head);
   if (!right.skipped.empty()) out.skipped = "a factor: " + right.skipped;
   Sides sides;

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "attnscope/analyses/circuit_weights.h"
+#include "attnscope/numerics/compute.h"
 
 namespace attnscope {
 

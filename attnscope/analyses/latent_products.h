@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "attnscope/analyses/circuit_weights.h"
+#include "attnscope/numerics/compute.h"
 
 namespace attnscope {
 

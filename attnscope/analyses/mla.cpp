@@ -29,7 +29,7 @@ std::int64_t at_share(std::int64_t size, std::int64_t width) {
 /// Of the choice, or of the model's own latents.
 std::int64_t rank_for(const Model& model, Role role) {
   const bool of_queries = role == Role::query;
-  if (!model.is_stored(role) && model.dimensions().latent) {
+  if (model.is_of_latents(role)) {
     return of_queries ? model.dimensions().latent->query : model.dimensions().latent->key_value;
   }
   return of_queries ? kChoice.query_rank : kChoice.kv_rank;
@@ -43,7 +43,7 @@ struct HalfMatrix {
 
 Read<HalfMatrix> read_half(const Model& model, std::int64_t layer, Role role,
                            const Compute& compute) {
-  if (model.is_stored(role) || !model.dimensions().latent) {
+  if (!model.is_of_latents(role)) {
     auto read = read_matrix(model, layer, role);
     SpectrumShape shape;
     std::visit([&](const auto& matrix) { shape = {.rows = matrix.rows(), .cols = matrix.cols()}; },

@@ -29,7 +29,7 @@ Read<Matrix<double>> read_product(const Model& model, std::int64_t layer, Role r
 
 /// Whether the role is a matrix that latents stand for.
 bool is_of_latents(const Model& model, Role role) {
-  return model.dimensions().latent && !is_product(role) && !model.is_stored(role);
+  return !is_product(role) && model.is_of_latents(role);
 }
 
 Read<WeightMatrix> as_any(Read<Matrix<double>> read) {

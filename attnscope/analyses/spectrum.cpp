@@ -45,7 +45,7 @@ double matrices_flops(const Model& model, std::int64_t layer, Role role, bool pe
   }
   const auto [rows, of_stream] = canonical_shape(dimensions, role);
   const std::int64_t cols =
-      model.is_stored(role) ? of_stream : std::min(latent_inner(dimensions, role), of_stream);
+      model.is_of_latents(role) ? std::min(latent_inner(dimensions, role), of_stream) : of_stream;
   const double slice =
       static_cast<double>(role == Role::kv ? shape.head_dim + shape.value_dim : shape.head_dim);
   return spectrum_flops(static_cast<double>(rows), static_cast<double>(cols)) +
@@ -60,7 +60,7 @@ std::uint64_t matrices_bytes(const Model& model, std::int64_t layer, Role role, 
     return circuit_factor_bytes(dimensions, role) + float64_bytes(inner, dimensions.width) +
            product_spectrum_bytes(inner, dimensions.width);
   }
-  if (dimensions.latent && !model.is_stored(role)) {
+  if (model.is_of_latents(role)) {
     const std::int64_t inner = std::min(latent_inner(dimensions, role), dimensions.width);
     const std::int64_t rows = canonical_shape(dimensions, role).first;
     return latent_bytes(dimensions, role, inner) + spectrum_bytes(rows, inner);
@@ -156,9 +156,8 @@ void run_spectrum(std::span<const Model> models, const SpectrumRequest& request,
   add_layers_and_experts(plan, models, matrices, request.layers, request.experts, sink);
   for (std::size_t index = 0; index < models.size(); ++index) {
     const auto& own = matrices[index];
-    const bool of_latents = std::any_of(own.begin(), own.end(), [&](Role role) {
-      return models[index].dimensions().latent && !models[index].is_stored(role);
-    });
+    const bool of_latents = std::any_of(
+        own.begin(), own.end(), [&](Role role) { return models[index].is_of_latents(role); });
     if (of_latents) sink.add_note(latent_note(models[index]));
   }
   run_plan(plan, sources_of(models), std::move(head), context, sink);

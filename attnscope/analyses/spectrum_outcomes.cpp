@@ -167,7 +167,7 @@ std::vector<Outcome> matrix_spectra(const WorkItem& item, const Model& model,
   const Role role = *item.role;
   const HeadShape& shape = model.dimensions(*item.layer).heads;
   const std::int64_t heads = spectrum_per_head(item) ? shape.count(role) : 0;
-  if (model.dimensions().latent && !model.is_stored(role)) {
+  if (model.is_of_latents(role)) {
     return latent_spectra(item, model, wanted, compute);
   }
   if (heads == 0 && is_projection(role)) {

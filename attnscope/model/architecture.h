@@ -89,6 +89,8 @@ struct Architecture {
   std::shared_ptr<const MixerRule> mixers = {};  // null: every layer attends
   std::optional<ConvolutionRule> convolution = {};
   std::optional<PerLayerInputRule> per_layer_input = {};
+  /// A decoder keeps other things than the keys and values of every token (DeepSeek-V4).
+  bool compresses_keys = false;
   /// Why the forward pass cannot be computed, of families whose weights alone are described.
   std::string not_run = {};
   std::vector<TensorRule> others = {};  // under the prefix

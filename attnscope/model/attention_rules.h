@@ -138,6 +138,9 @@ struct LatentRule {
   ConfigKey value_dim;                     // no value: width / heads
   std::string query_norm = {}, norm = {};  // of the latents, both RMS norms
   double epsilon = 1e-6;                   // theirs, whatever that of other norms is
+  /// Keys and values are made of the stream itself, so only `query_rank` and `query_norm` count
+  /// (DeepSeek-V4).
+  bool of_queries_alone = false;
 };
 
 }  // namespace attnscope

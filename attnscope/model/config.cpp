@@ -61,9 +61,9 @@ Architecture nested_form(Architecture architecture) {
 }
 
 /// Architectures of transformers whose names are near those of known ones, and no slips of them.
-constexpr std::array<std::string_view, 12> kOthers = {"bart",      "beit",   "deberta", "dpt",
-                                                      "gemma3n",   "hubert", "ibert",   "llava",
-                                                      "ministral", "mllama", "pixtral", "plbart"};
+constexpr std::array<std::string_view, 11> kOthers = {"bart",   "beit",    "deberta", "dpt",
+                                                      "hubert", "ibert",   "llava",   "ministral",
+                                                      "mllama", "pixtral", "plbart"};
 
 std::string digits_of(std::string text) {
   std::erase_if(text, [](char c) { return c < '0' || c > '9'; });
@@ -174,7 +174,9 @@ Dimensions read_dimensions(const ConfigReader& config, const Architecture& archi
     if (config.has(keys.context.name)) break;
     out.context = std::max(out.context, config.number({key}));
   }
-  if (architecture.latent) {
+  if (architecture.latent && architecture.latent->of_queries_alone) {
+    out.latent = LatentRanks{.query = config.required(architecture.latent->query_rank)};
+  } else if (architecture.latent) {
     read_latent(*architecture.latent, config, out);
     return out;
   }

@@ -18,6 +18,7 @@ Architecture deberta_v2();
 Architecture deepseek_v2();
 Architecture deepseek_v3();
 Architecture deepseek_v32();
+Architecture deepseek_v4();
 Architecture distilbert();
 Architecture dots1();
 Architecture electra();
@@ -30,6 +31,7 @@ Architecture falcon_h1();
 Architecture gemma();
 Architecture gemma2();
 Architecture gemma3();
+Architecture gemma3n();
 Architecture gemma4();
 Architecture glm();
 Architecture glm4();
@@ -82,6 +84,7 @@ Architecture qwen3_5_moe();
 Architecture qwen3_moe();
 Architecture qwen3_next();
 Architecture qwen3_vl();
+Architecture qwen3_vl_moe();
 Architecture roberta();
 Architecture seed_oss();
 Architecture smollm3();
@@ -105,6 +108,7 @@ const std::vector<Architecture>& known_architectures() {
       deepseek_v2(),
       deepseek_v3(),
       deepseek_v32(),
+      deepseek_v4(),
       distilbert(),
       dots1(),
       electra(),
@@ -117,6 +121,7 @@ const std::vector<Architecture>& known_architectures() {
       gemma(),
       gemma2(),
       gemma3(),
+      gemma3n(),
       gemma4(),
       glm(),
       glm4(),
@@ -169,6 +174,7 @@ const std::vector<Architecture>& known_architectures() {
       qwen3_moe(),
       qwen3_next(),
       qwen3_vl(),
+      qwen3_vl_moe(),
       roberta(),
       seed_oss(),
       smollm3(),

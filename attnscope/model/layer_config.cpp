@@ -246,7 +246,6 @@ void resolve_layers(ModelSpec& spec, const ConfigReader& config) {
   spec.causal = reads_one_way(architecture, config);
   if (!architecture.norm) {
     spec.not_run = unknown_mixer(spec);
-    if (spec.not_run.empty()) spec.not_run = architecture.not_run;
     if (spec.not_run.empty()) spec.not_run = "does not describe the forward pass";
     return;
   }
@@ -329,6 +328,7 @@ void resolve_layers(ModelSpec& spec, const ConfigReader& config) {
     const std::string unknown = set_activation(spec.head.activation, of_head);
     if (spec.not_run.empty()) spec.not_run = unknown;
   }
+  if (!architecture.not_run.empty()) spec.not_run = architecture.not_run;
   spec.head.soft_cap = config.positive(architecture.head.soft_cap);
   spec.head.factor = logits_factor(architecture.multipliers, config, spec.dimensions.width);
 }

@@ -42,12 +42,16 @@ void parse_layout_shapes(LayoutFields& fields, ModelSpec& spec) {
     LayoutFields own((*list)[entry], spec.source, "layer_shapes[" + std::to_string(entry) + "]");
     const std::vector<std::int64_t> shaped = shaped_layers(own, layers);
     const auto kv_heads = own.number("kv_heads"), head_dim = own.number("head_dim"),
-               value_dim = own.number("value_dim"), mlp_width = own.number("mlp_width");
+               value_dim = own.number("value_dim"), mlp_width = own.number("mlp_width"),
+               shared_width = own.number("shared_width");
     const bool values_are_keys = own.flag("values_are_keys", false);
     const auto from = own.number("keys_and_values_of", /*least=*/0);
     own.refuse_unknown();
     if (spec.dimensions.latent) own.fail("layers with latents do not differ in shape");
     if (mlp_width && spec.dimensions.mlp_width == 0) own.fail("there is no MLP of a 'mlp_width'");
+    if (shared_width && spec.dimensions.shared_width == 0) {
+      own.fail("there are no shared experts of a 'shared_width'");
+    }
     for (const std::int64_t layer : shaped) {
       Dimensions& dimensions = spec.own_dimensions[static_cast<std::size_t>(layer)];
       HeadShape& heads = dimensions.heads;
@@ -55,11 +59,13 @@ void parse_layout_shapes(LayoutFields& fields, ModelSpec& spec) {
       if (head_dim) heads.head_dim = heads.value_dim = *head_dim;
       heads.value_dim = value_dim.value_or(heads.value_dim);
       dimensions.mlp_width = mlp_width.value_or(dimensions.mlp_width);
+      dimensions.shared_width = shared_width.value_or(dimensions.shared_width);
       check_dimensions(dimensions, spec.source);
       if (values_are_keys && heads.head_dim != heads.value_dim) {
         own.fail("'values_are_keys' needs values of the size of keys");
       }
-      spec.key_values[static_cast<std::size_t>(layer)].values_are_keys = values_are_keys;
+      auto& sharing = spec.key_values[static_cast<std::size_t>(layer)];
+      sharing.values_are_keys = sharing.values_are_keys || values_are_keys;
       if (from) share_keys_and_values(spec, layer, *from, spec.source);
     }
   }

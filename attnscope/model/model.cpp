@@ -4,6 +4,7 @@
 #include <stdexcept>
 
 #include "attnscope/core/error.h"
+#include "attnscope/core/text.h"
 
 namespace attnscope {
 namespace {
@@ -121,7 +122,8 @@ std::vector<Role> Model::parts_of(Role role) const {
   for (const Role factor : factors_of(role)) {
     const auto& latent = dimensions().latent;
     const bool of_queries = factor == Role::query && latent && latent->query > 0;
-    const bool of_keys = (factor == Role::key || factor == Role::value) && latent;
+    const bool of_keys =
+        (factor == Role::key || factor == Role::value) && latent && latent->key_value > 0;
     if (!of_queries && !of_keys) {
       add(factor);
       continue;
@@ -133,6 +135,13 @@ std::vector<Role> Model::parts_of(Role role) const {
 }
 
 bool Model::is_stored(Role role) const { return parts_of(role) == std::vector{role}; }
+
+bool Model::is_of_latents(Role role) const {
+  const std::vector<Role> parts = parts_of(role);
+  return std::any_of(parts.begin(), parts.end(), [&](Role part) {
+    return part != role && (part == Role::query_down || part == Role::kv_down);
+  });
+}
 
 bool Model::has(Role role, std::int64_t layer) const {
   if (!has_circuits() && is_product(role)) return false;

@@ -78,6 +78,9 @@ class Model {
   /// Whether the role is one stored matrix.
   bool is_stored(Role role) const;
 
+  /// Whether the role is made of latents' matrices.
+  bool is_of_latents(Role role) const;
+
   /// Whether the files hold that projection, or all that the role is made of, for at least one
   /// layer.
   bool has(Role role) const;

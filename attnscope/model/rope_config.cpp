@@ -163,7 +163,8 @@ std::vector<std::optional<Rope>> read_ropes(const Architecture& architecture,
   if (by_kind && of_windowed.exists()) {
     local = read_rope(rule, config, of_windowed, dimensions);
   } else if (!rule.local_theta_key.empty()) {
-    local = {.fraction = full.fraction,
+    const bool proportional = full.scaling == RopeScaling::proportional;
+    local = {.fraction = proportional ? 1 : full.fraction,
              .context = full.context,
              .original_context = full.original_context};
   }

@@ -15,7 +15,7 @@ namespace {
 std::int64_t layer_cache_bytes(const Dimensions& dimensions) {
   constexpr std::int64_t kElementBytes = 2;
   const HeadShape& heads = dimensions.heads;
-  const std::int64_t of_layer = dimensions.latent
+  const std::int64_t of_layer = dimensions.latent && dimensions.latent->key_value > 0
                                     ? dimensions.latent->key_value + heads.shared_key_dim
                                     : heads.kv_heads * (heads.head_dim + heads.value_dim);
   return kElementBytes * of_layer;

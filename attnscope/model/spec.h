@@ -20,7 +20,7 @@ namespace attnscope {
 /// Ranks of the latents of multi-head latent attention.
 struct LatentRanks {
   std::int64_t query = 0;      // 0: queries have no latent
-  std::int64_t key_value = 0;  // c
+  std::int64_t key_value = 0;  // c; 0: keys and values have none, but W_K and W_V
 };
 
 struct Dimensions {

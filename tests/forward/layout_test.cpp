@@ -64,6 +64,8 @@ TEST(ForwardLayout, RunsAsWithConfigJson) {
       {"esm-absolute", "esm-absolute", "config.json"},
       {"qwen3_next-dense", "qwen3_next-dense", "config.json"},
       {"lfm2-bias", "lfm2-bias", "config.json"},
+      {"gemma4-experts", "gemma4-experts", "config.json"},
+      {"llama4", "llama4", "config.json"},
   };
   for (const auto& [layout, name, config] : cases) {
     SCOPED_TRACE(layout);

@@ -77,7 +77,7 @@ TEST(Architectures, AllHaveACheckpoint) {
   }
   // Families that differ from these in what the forward pass does are run, not measured; hybrids
   // have goldens of their own.
-  for (const char* folder : {"forward", "hybrid"}) {
+  for (const char* folder : {"forward", "hybrid", "weights_only"}) {
     for (const auto& entry : fs::directory_iterator(kTests / "data" / folder)) {
       if (!fs::exists(entry.path() / "config.json")) continue;
       seen.insert(Model::open(entry.path()).spec().architecture.name);

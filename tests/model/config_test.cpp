@@ -166,6 +166,7 @@ TEST(Config, AnOutputHeadIsTiedAsTransformersTiesIt) {
                                    {"model_dim", 32},
                                    {"n_routed_experts", 4},
                                    {"num_experts_per_tok", 2},
+                                   {"num_kv_shared_layers", 0},
                                    {"num_key_value_heads", 2}}) {
     config[key] = value;
   }

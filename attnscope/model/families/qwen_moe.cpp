@@ -1,6 +1,6 @@
 // Qwen's mixtures of experts: Qwen1.5-MoE and Qwen2-MoE (shared experts, windows in even layers),
-// Qwen3-MoE.
-// Source: huggingface/transformers, models/{qwen2_moe,qwen3_moe}.
+// Qwen3-MoE, Qwen3-VL-MoE.
+// Source: huggingface/transformers, models/{qwen2_moe,qwen3_moe,qwen3_vl_moe}.
 #include "attnscope/model/families/expert_tensors.h"
 
 namespace attnscope {
@@ -59,6 +59,26 @@ Architecture qwen3_moe() {
   rule.default_experts = 128;
   rule.default_chosen = 8;
   rule.width = {"moe_intermediate_size", 768};
+  architecture.experts = std::make_shared<MoeRule>(std::move(rule));
+  return architecture;
+}
+
+Architecture qwen3_vl_moe() {
+  Architecture architecture = qwen3_moe();
+  architecture.name = "qwen3_vl_moe";
+  architecture.model_types = {"qwen3_vl_moe", "qwen3_vl_moe_text"};
+  architecture.class_families = {"Qwen3VLMoe"};
+  architecture.keys.kv_heads.fallback = 16;
+  architecture.rope->theta = 500000;
+  architecture.window = {};
+  MoeRule rule = *architecture.experts;
+  rule.default_experts = 60;
+  rule.default_chosen = 4;
+  rule.width.fallback = 1408;
+  rule.normalise = {"", true};
+  rule.tensors = {tensors_of_each_expert(kPlace),
+                  stacked_experts(kPlace + ".experts.gate_up_proj", kPlace + ".experts.down_proj",
+                                  Storage::in_by_out)};
   architecture.experts = std::make_shared<MoeRule>(std::move(rule));
   return architecture;
 }

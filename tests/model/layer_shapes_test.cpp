@@ -1,0 +1,190 @@
+// Layers that differ in shape, and layers that share keys and values, by config.json and layout.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <vector>
+
+#include "attnscope/model/model.h"
+#include "tests/model/described_model.h"
+#include "tests/model/spec_of.h"
+#include "tests/support/expect_error.h"
+
+namespace attnscope::test {
+namespace {
+
+using nlohmann::json;
+namespace fs = std::filesystem;
+
+const fs::path kShapeData = fs::path(ATTNSCOPE_SOURCE_DIR) / "tests" / "data";
+
+/// Gemma 4 whose layers 1 and 3 are full.
+ModelSpec gemma4_of(const json& changes = json::object()) {
+  json config = {{"num_hidden_layers", 4},
+                 {"head_dim", 8},
+                 {"global_head_dim", 12},
+                 {"intermediate_size", 20},
+                 {"layer_types",
+                  {"sliding_attention", "full_attention", "sliding_attention", "full_attention"}}};
+  config.merge_patch(changes);
+  return spec_of("gemma4_text", config);
+}
+
+std::vector<std::int64_t> head_dims(const ModelSpec& spec) {
+  std::vector<std::int64_t> out;
+  for (std::int64_t layer = 0; layer < spec.dimensions.layers; ++layer) {
+    EXPECT_EQ(spec.dimensions_of(layer).heads.head_dim, spec.dimensions_of(layer).heads.value_dim);
+    out.push_back(spec.dimensions_of(layer).heads.head_dim);
+  }
+  return out;
+}
+
+std::vector<std::int64_t> kv_heads(const ModelSpec& spec) {
+  std::vector<std::int64_t> out;
+  for (std::int64_t layer = 0; layer < spec.dimensions.layers; ++layer) {
+    out.push_back(spec.dimensions_of(layer).heads.kv_heads);
+  }
+  return out;
+}
+
+std::vector<std::int64_t> mlp_widths(const ModelSpec& spec) {
+  std::vector<std::int64_t> out;
+  for (std::int64_t layer = 0; layer < spec.dimensions.layers; ++layer) {
+    out.push_back(spec.dimensions_of(layer).mlp_width);
+  }
+  return out;
+}
+
+using Sizes = std::vector<std::int64_t>;
+
+TEST(LayerShapes, FullLayersHaveHeadsOfTheirOwn) {
+  const ModelSpec spec = gemma4_of({{"num_global_key_value_heads", 2}});
+  EXPECT_EQ(head_dims(spec), (Sizes{8, 12, 8, 12}));
+  EXPECT_EQ(kv_heads(spec), (Sizes{4, 4, 4, 4})) << "read only where values are keys";
+  EXPECT_FALSE(spec.sharing_of(1).values_are_keys);
+  const ModelSpec same = gemma4_of({{"num_global_key_value_heads", 2}, {"attention_k_eq_v", true}});
+  EXPECT_EQ(kv_heads(same), (Sizes{4, 2, 4, 2}));
+  EXPECT_TRUE(same.sharing_of(1).values_are_keys);
+  EXPECT_FALSE(same.sharing_of(2).values_are_keys);
+  EXPECT_EQ(largest_dimensions(same).heads.head_dim, 12);
+  EXPECT_EQ(largest_dimensions(same).heads.kv_heads, 4);
+  // 16 bits of keys and values, which are two though one matrix makes them.
+  EXPECT_EQ(kv_cache_bytes_per_token(same), 2 * 2 * (2 * 4 * 8 + 2 * 2 * 12));
+  EXPECT_EQ(head_dims(spec_of("gemma4_text", {{"num_hidden_layers", 7}})),
+            (Sizes{256, 256, 256, 256, 256, 512, 512}))
+      << "the last is full";
+}
+
+TEST(LayerShapes, ALayersOwnNumbersStandInPlaceOfThoseOfItsKind) {
+  const json own = {{"1", {{"head_dim", 16}, {"num_key_value_heads", 1}}}};
+  const ModelSpec spec = gemma4_of({{"per_layer_config", own}});
+  EXPECT_EQ(head_dims(spec), (Sizes{8, 16, 8, 8}));
+  EXPECT_EQ(kv_heads(spec), (Sizes{4, 1, 4, 4}));
+  EXPECT_EQ(head_dims(gemma4_of({{"per_layer_config", json::object()}})), (Sizes{8, 8, 8, 8}));
+}
+
+TEST(LayerShapes, TheLastLayersTakeKeysAndValuesOfTheirKind) {
+  const ModelSpec spec = gemma4_of({{"num_kv_shared_layers", 2}, {"use_double_wide_mlp", true}});
+  EXPECT_EQ(spec.sharing_of(0).from, std::nullopt);
+  EXPECT_EQ(spec.sharing_of(1).from, std::nullopt);
+  EXPECT_EQ(spec.sharing_of(2).from, 0);
+  EXPECT_EQ(spec.sharing_of(3).from, 1);
+  EXPECT_EQ(mlp_widths(spec), (Sizes{20, 20, 40, 40}));
+  EXPECT_EQ(kv_cache_bytes_per_token(spec), 2 * 2 * 4 * (8 + 12));
+  EXPECT_EQ(mlp_widths(gemma4_of({{"num_kv_shared_layers", 2}})), (Sizes{20, 20, 20, 20}));
+}
+
+TEST(LayerShapes, MlpsMayHaveAWidthEach) {
+  const ModelSpec spec = spec_of(
+      "gemma3n_text", {{"intermediate_size", {8, 12, 16, 99}}, {"num_kv_shared_layers", 0}});
+  EXPECT_EQ(mlp_widths(spec), (Sizes{8, 12, 16}));
+  EXPECT_EQ(spec.not_run, "its layers mix several streams (AltUp), which is not computed");
+}
+
+TEST(LayerShapes, RejectsContradictions) {
+  const struct {
+    json changes;
+    std::string_view said;
+  } cases[] = {
+      {{{"num_kv_shared_layers", 4}}, "'num_kv_shared_layers' is 4 of 4 layers"},
+      {{{"num_kv_shared_layers", 3}},
+       "layer 1 is to take keys and values of an earlier layer of its kind, and there is none"},
+      {{{"num_kv_shared_layers", 2}, {"per_layer_config", {{"3", {{"head_dim", 4}}}}}},
+       "layer 3 cannot take keys and values of layer 1, whose heads have another shape"},
+      {{{"intermediate_size", {8, 8}}}, "'intermediate_size' lists 2 of 4 layers"},
+      {{{"per_layer_config", {{"4", {{"head_dim", 4}}}}}}, "no layer from 0 to 3"},
+      {{{"per_layer_config", {{"x", {{"head_dim", 4}}}}}}, "names 'x'"},
+      {{{"per_layer_config", {{"1", 4}}}}, "'per_layer_config' holds no objects"},
+      {{{"per_layer_config", {{"1", {{"num_key_value_heads", 3}}}}}},
+       "4 heads are no multiple of 3 key/value heads"},
+      {{{"global_head_dim", 1'000'000'000}}, "over the limit"},
+  };
+  for (const auto& [changes, said] : cases) {
+    EXPECT_ERROR_SAYING(ErrorKind::format, gemma4_of(changes), said);
+  }
+  const json window = {{"per_layer_config", {{"1", {{"sliding_window", 4}}}}}};
+  EXPECT_ERROR_SAYING(ErrorKind::unsupported, gemma4_of(window),
+                      "layers that differ in 'sliding_window' are not read");
+}
+
+TEST(LayerShapes, ALayoutSaysThemToo) {
+  json layout = small_layout();
+  layout["layers"] = 4;
+  layout["mlp_width"] = 6;
+  layout["weights"] = {{{"role", "q"}, {"tensor", "q"}}};
+  layout["layer_shapes"] = {
+      {{"layers", {1, 3}}, {"kv_heads", 1}, {"head_dim", 3}, {"values_are_keys", true}},
+      {{"layers", {2}}, {"mlp_width", 9}, {"keys_and_values_of", 0}}};
+  const ModelSpec spec = parse_layout(layout.dump(), "layout.json");
+  EXPECT_EQ(head_dims(spec), (Sizes{2, 3, 2, 3}));
+  EXPECT_EQ(kv_heads(spec), (Sizes{2, 1, 2, 1}));
+  EXPECT_EQ(mlp_widths(spec), (Sizes{6, 6, 9, 6}));
+  EXPECT_TRUE(spec.sharing_of(3).values_are_keys);
+  EXPECT_EQ(spec.sharing_of(2).from, 0);
+  const std::pair<json, std::string_view> wrong[] = {
+      {{{"layers", {4}}}, "does not list layers from 0 to 3"},
+      {{{"layers", {2, 1}}}, "in ascending order"},
+      {{{"kv_heads", 1}}, "'layers' is not a list of layers"},
+      {{{"layers", {1}}, {"keys_and_values_of", 2}}, "layer 2, which is no earlier one"},
+      {{{"layers", {1}}, {"head_dim", 5}, {"keys_and_values_of", 0}}, "have another shape"},
+      {{{"layers", {1, 2}}, {"keys_and_values_of", 1}}, "which is no earlier one"},
+      {{{"layers", {1}}, {"value_dim", 1}, {"values_are_keys", true}}, "of the size of keys"},
+      {{{"layers", {1}}, {"width", 1}}, "'width'"}};
+  for (const auto& [entry, said] : wrong) {
+    layout["layer_shapes"] = json::array({entry});
+    EXPECT_ERROR_SAYING(ErrorKind::format, parse_layout(layout.dump(), "layout.json"), said);
+  }
+}
+
+TEST(LayerShapes, LayersThatShareHaveNoKeysOfTheirOwn) {
+  const Model model = Model::open(kShapeData / "forward" / "gemma4");
+  EXPECT_EQ(model.weight(1, Role::query).matrix.rows, 4 * 12);
+  EXPECT_EQ(model.weight(2, Role::key).missing, "layer 2 takes keys and values of layer 0");
+  EXPECT_EQ(model.weight(3, Role::value).missing, "layer 3 takes keys and values of layer 1");
+  EXPECT_FALSE(model.has(Role::qk, 2));
+  const Model same = Model::open(kShapeData / "forward" / "gemma4-same-matrix");
+  EXPECT_EQ(same.weight(1, Role::value).tensor, same.weight(1, Role::key).tensor);
+  EXPECT_NE(same.weight(0, Role::value).tensor, same.weight(0, Role::key).tensor);
+}
+
+TEST(LayerShapes, EveryTensorOfFamiliesThatAreNotRunHasARole) {
+  for (const char* family : {"deepseek_v4", "gemma3n"}) {
+    SCOPED_TRACE(family);
+    const Model model = Model::open(kShapeData / "weights_only" / family);
+    EXPECT_FALSE(model.spec().not_run.empty());
+    for (const Role role : {Role::query, Role::key, Role::value, Role::qk}) {
+      EXPECT_TRUE(model.has(role, 0)) << role_name(role);
+    }
+    for (const TensorFacts& tensor : inventory_of(model).tensors) {
+      EXPECT_NE(tensor.role, "other") << tensor.name;
+    }
+  }
+  const Model model = Model::open(kShapeData / "weights_only" / "deepseek_v4");
+  EXPECT_TRUE(model.is_of_latents(Role::query));
+  EXPECT_TRUE(model.is_stored(Role::key));
+  EXPECT_EQ(model.weight(0, Role::key).tensor, model.weight(0, Role::value).tensor);
+  EXPECT_FALSE(model.describes(Role::output));
+  EXPECT_EQ(inventory_of(model).facts.kv_cache_bytes_per_token, std::nullopt);
+}
+
+}  // namespace
+}  // namespace attnscope::test
