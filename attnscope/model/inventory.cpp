@@ -200,7 +200,8 @@ Inventory take_inventory(const Model& model, std::span<const TensorPair> copies)
   facts.rotary = std::any_of(specs.begin(), specs.end(), [](const LayerSpec& layer) {
     return layer.attention.rope.has_value();
   });
-  if (facts.causal && !model.spec().architecture.compresses_keys) facts.kv_cache_bytes_per_token = kv_cache_bytes_per_token(model.spec());
+  if (facts.causal && !model.spec().architecture.compresses_keys)
+    facts.kv_cache_bytes_per_token = kv_cache_bytes_per_token(model.spec());
   if (dimensions.latent && dimensions.latent->key_value > 0) {
     Dimensions full = dimensions;
     full.latent.reset();

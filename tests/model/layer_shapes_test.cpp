@@ -118,8 +118,8 @@ TEST(LayerShapes, RejectsContradictions) {
        "4 heads are no multiple of 3 key/value heads"},
       {{{"global_head_dim", 1'000'000'000}}, "over the limit"},
   };
-  for (const auto& [changes, said] : cases) {
-    EXPECT_ERROR_SAYING(ErrorKind::format, gemma4_of(changes), said);
+  for (const auto& each : cases) {
+    EXPECT_ERROR_SAYING(ErrorKind::format, gemma4_of(each.changes), each.said);
   }
   const json window = {{"per_layer_config", {{"1", {{"sliding_window", 4}}}}}};
   EXPECT_ERROR_SAYING(ErrorKind::unsupported, gemma4_of(window),

@@ -89,6 +89,30 @@ TEST(Rope, KnowsLocalAndGlobalLayersOfGemma3) {
   }
 }
 
+TEST(Rope, KnowsWindowedAndFullLayersOfGemma4) {
+  const ModelSpec spec = spec_of("gemma4_text", "");
+  const Rope local = rope_of(spec, 0), full = rope_of(spec, 1);
+  EXPECT_EQ(local.scaling, RopeScaling::none);
+  EXPECT_EQ(local.theta, 10000);
+  EXPECT_EQ(local.fraction, 1);
+  EXPECT_EQ(full.scaling, RopeScaling::proportional);
+  EXPECT_EQ(full.theta, 1e6);
+  EXPECT_EQ(full.fraction, 0.25);
+}
+
+TEST(RopeFrequencies, OfAShareOfThePairsAreThoseOfTheWholeHead) {
+  const Rope rope{
+      .scaling = RopeScaling::proportional, .theta = 16, .fraction = 0.6, .factor = 4.0};
+  // Of 5 pairs 3, and each turns by 16^(-pair / 5) / 4.
+  const std::vector<float> turns = rope_frequencies(rope, 10, 8, "config.json").radians_per_token;
+  ASSERT_EQ(turns.size(), 5u);
+  for (std::size_t pair = 0; pair < 3; ++pair) {
+    EXPECT_NEAR(turns[pair], std::pow(16.0, -static_cast<double>(pair) / 5) / 4, 1e-7);
+  }
+  EXPECT_EQ(turns[3], 0);
+  EXPECT_EQ(turns[4], 0);
+}
+
 TEST(Rope, RefusesWhatIsNoNumber) {
   for (const char* fields :
        {R"(,"rope_theta":"many")", R"(,"rope_theta":0)", R"(,"rope_theta":-1)",
