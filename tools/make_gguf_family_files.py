@@ -153,6 +153,9 @@ def write_case(case: Case) -> None:
     if case.architecture == "bert":
         writer.add_tokenizer_model({"xlm-roberta": "t5", "roberta": "gpt2"}[config["model_type"]])
         writer.add_token_list([f"t{index}" for index in range(config["vocab_size"])])
+        if config["model_type"] == "xlm-roberta":
+            writer.add_token_scores([0.0] * config["vocab_size"])
+            writer.add_token_types([gguf.TokenType.UNKNOWN] + [gguf.TokenType.NORMAL] * (config["vocab_size"] - 1))
         writer.add_pad_token_id(config["pad_token_id"])
     for name, values in tensors.items():
         if values.ndim < 2 or not half:

@@ -1,16 +1,26 @@
 #!/usr/bin/env python3
-"""Writes tests/data/gguf-families/pre_tokenizers.json: what Hugging Face's tokenizers make of difficult texts, for each of
-llama.cpp's names of a way to cut texts into words (tokenizer.ggml.pre).
+"""Writes into tests/data/gguf-families what tests of tokenizers in GGUF files compare with.
 
     python tools/make_pre_tokenizers.py
 
-Each has the pre-tokenizer and normalizer of the published tokenizer.json, and a vocabulary that shows where words end: every byte,
-and every pair of bytes, joined in order. All ids of all texts make one number of 64 bits. Needs tokenizers; no test needs it.
+pre_tokenizers.json: what Hugging Face's tokenizers make of difficult texts, for each of llama.cpp's names of a way to cut texts into
+words (tokenizer.ggml.pre). pieces.gguf, pieces.json: a tokenizer of XLM-RoBERTa's kind in both forms.
+
+Of the former, each has the pre-tokenizer and normalizer of the published tokenizer.json, and a vocabulary that shows where words end: every byte,
+and every pair of bytes, joined in order. All ids of all texts make one number of 64 bits. Needs tokenizers, sentencepiece, protobuf and gguf; no test needs
+them.
 """
 
+import base64
+import io
 import json
+import tempfile
 from pathlib import Path
 
+import gguf
+import sentencepiece
+from make_gguf_files import finish
+from sentencepiece.sentencepiece_model_pb2 import ModelProto
 from tokenizers import Tokenizer
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -95,6 +105,60 @@ def all_words(steps: list[dict], normalizer: dict | None, texts: list[str]) -> s
     return f"{value:016x}"
 
 
+def trained_pieces(texts: list[str]) -> ModelProto:
+    """SentencePiece's model of all texts, with a small table of characters that stand for others."""
+    with tempfile.TemporaryDirectory() as name:
+        rules = Path(name, "rules.tsv")
+        rules.write_text("FF11\t31\nFF12\t32\nFB01\t66 69\n2026\t2E 2E 2E\n")
+        model = io.BytesIO()
+        sentencepiece.SentencePieceTrainer.train(
+            sentence_iterator=iter(text for text in texts if text.strip()), model_writer=model, vocab_size=900, model_type="unigram",
+            normalization_rule_tsv=str(rules), hard_vocab_limit=False, num_threads=1, minloglevel=2)
+    proto = ModelProto()
+    proto.ParseFromString(model.getvalue())
+    return proto
+
+
+def write_pieces(texts: list[str]) -> None:
+    """As transformers 4 wrote XLM-RoBERTa's, and as llama.cpp's converter writes its GGUF file."""
+    proto = trained_pieces(texts)
+    pieces = [("<s>", 0.0), ("<pad>", 0.0), ("</s>", 0.0), ("<unk>", 0.0),
+              *((piece.piece, piece.score) for piece in proto.pieces[3:]), ("<mask>", 0.0)]
+    charsmap = proto.normalizer_spec.precompiled_charsmap
+    space = {"type": "Metaspace", "replacement": "\u2581", "prepend_scheme": "always", "split": True}
+    special = {name: index for index, (name, _) in enumerate(pieces) if name in ("<s>", "<pad>", "</s>", "<unk>", "<mask>")}
+
+    def put(name: str) -> dict:
+        return {"SpecialToken": {"id": name, "type_id": 0}}
+
+    single = [put("<s>"), {"Sequence": {"id": "A", "type_id": 0}}, put("</s>")]
+    whole = {"version": "1.0", "truncation": None, "padding": None,
+             "added_tokens": [{"id": index, "content": name, "single_word": False, "lstrip": False, "rstrip": False,
+                               "normalized": False, "special": True} for name, index in special.items()],
+             "normalizer": {"type": "Precompiled", "precompiled_charsmap": base64.b64encode(charsmap).decode()},
+             "pre_tokenizer": {"type": "Sequence", "pretokenizers": [{"type": "WhitespaceSplit"}, space]},
+             "post_processor": {"type": "TemplateProcessing", "single": single,
+                                "pair": [*single, {"Sequence": {"id": "B", "type_id": 0}}, put("</s>")],
+                                "special_tokens": {name: {"id": name, "ids": [special[name]], "tokens": [name]}
+                                                   for name in ("<s>", "</s>")}},
+             "decoder": space, "model": {"type": "Unigram", "unk_id": 3, "vocab": pieces}}
+    Tokenizer.from_str(json.dumps(whole))  # it is one
+    (OUT.parent / "pieces.json").write_text(json.dumps(whole, ensure_ascii=False) + "\n")
+    kinds = {"<unk>": gguf.TokenType.UNKNOWN} | {name: gguf.TokenType.CONTROL for name in special if name != "<unk>"}
+    writer = gguf.GGUFWriter(OUT.parent / "pieces.gguf", "bert")
+    writer.add_tokenizer_model("t5")
+    writer.add_tokenizer_pre("default")
+    writer.add_token_list([name for name, _ in pieces])
+    writer.add_token_scores([score for _, score in pieces])
+    writer.add_token_types([kinds.get(name, gguf.TokenType.NORMAL) for name, _ in pieces])
+    writer.add_add_space_prefix(True)
+    writer.add_remove_extra_whitespaces(True)
+    writer.add_precompiled_charsmap(charsmap)
+    for kind, name in (("bos", "<s>"), ("eos", "</s>"), ("unk", "<unk>"), ("pad", "<pad>"), ("mask", "<mask>")):
+        getattr(writer, f"add_{kind}_token_id")(special[name])
+    finish(writer)
+
+
 def main() -> None:
     texts = json.loads((TOKENIZERS / "texts.json").read_text())
     out = {}
@@ -103,6 +167,7 @@ def main() -> None:
     different = {json.dumps(published) for published in PUBLISHED.values()}
     print(f"{len(out)} names, {len(different)} ways, {len(set(out.values()))} told apart by the texts")
     OUT.write_text(json.dumps(out, indent=1) + "\n")
+    write_pieces(texts)
 
 
 if __name__ == "__main__":

@@ -11,9 +11,6 @@ namespace attnscope {
 /// A gzip file of the bytes (RFC 1952). Throws std::bad_alloc.
 std::string gzip(std::string_view bytes);
 
-/// RFC 4648, with padding, without line breaks.
-std::string base64(std::string_view bytes);
-
 /// float32 numbers as four planes: all lowest bytes, then all next ones, …. Neighbours in a
 /// spectrum have equal high bytes, so planes compress to little more than half.
 std::string byte_planes(std::span<const float> numbers);

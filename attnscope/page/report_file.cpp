@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "attnscope/core/base64.h"
 #include "attnscope/core/error.h"
 #include "attnscope/output/json_text.h"
 #include "attnscope/page/encoding.h"

@@ -7,6 +7,8 @@
 #include <cstring>
 #include <vector>
 
+#include "attnscope/core/base64.h"
+
 namespace attnscope {
 namespace {
 

@@ -53,6 +53,34 @@ TEST_P(GgufTokenizer, DoesWhatItsTokenizerJsonDoes) {
   }
 }
 
+/// XLM-RoBERTa's kind (tools/make_pre_tokenizers.py): the likeliest pieces, with a table of
+/// characters that stand for others.
+TEST(GgufTokenizerOfPieces, DoesWhatItsTokenizerJsonDoes) {
+  const auto folder = kRoot / "tests/data/gguf-families";
+  const MappedFile mapped(folder / "pieces.gguf");
+  std::vector<std::string> notes;
+  const auto make =
+      gguf_tokenizer(std::make_shared<const GgufFile>(parse_gguf(mapped.bytes(), "p")), notes);
+  ASSERT_TRUE(make);
+  EXPECT_TRUE(notes.empty());
+  const Tokenizer got = Tokenizer::of_json(make(), "gguf");
+  const auto wanted = Tokenizer::of_json(text_of(folder / "pieces.json"), "pieces.json");
+  EXPECT_EQ(got.count(), wanted.count());
+  const nlohmann::json texts = nlohmann::json::parse(std::ifstream(kOutside / "texts.json"));
+  std::size_t known = 0;
+  for (const std::string entry : texts) {
+    for (const bool special : {false, true}) {
+      const auto ids = wanted.encode(entry, special);
+      ASSERT_EQ(got.encode(entry, special), ids) << entry;
+      ASSERT_EQ(got.decode(ids, special), wanted.decode(ids, special)) << entry;
+      known += ids.size();
+    }
+  }
+  EXPECT_GT(known, 1000u);
+  // A character that stands for another.
+  EXPECT_EQ(got.encode("\uFF11", false), got.encode("1", false));
+}
+
 INSTANTIATE_TEST_SUITE_P(EveryKind, GgufTokenizer,
                          testing::Values("gpt2", "bert", "llama", "llama3"),
                          [](const auto& kind) { return std::string(kind.param); });
@@ -81,9 +109,9 @@ TEST(GgufTokenizerNotes, SayWhatIsNotRead) {
   std::vector<std::string> notes;
   EXPECT_EQ(gguf_tokenizer({}, notes), "");
   EXPECT_TRUE(notes.empty());
-  EXPECT_EQ(gguf_tokenizer({kind("t5"), list_of("tokenizer.ggml.tokens", {"a"})}, notes), "");
+  EXPECT_EQ(gguf_tokenizer({kind("rwkv"), list_of("tokenizer.ggml.tokens", {"a"})}, notes), "");
   ASSERT_EQ(notes.size(), 1u);
-  EXPECT_EQ(notes[0], "its tokenizer 't5' is not read: give token ids instead");
+  EXPECT_EQ(notes[0], "its tokenizer 'rwkv' is not read: give token ids instead");
   EXPECT_EQ(gguf_tokenizer({kind("llama")}, notes), "");
   const auto pre = gguf_pair("tokenizer.ggml.pre", gguf_string, gguf_text("new"));
   EXPECT_NE(gguf_tokenizer({kind("gpt2"), pre, list_of("tokenizer.ggml.tokens", {"a"})}, notes),
@@ -102,6 +130,12 @@ TEST(GgufTokenizerErrors, NameTheFault) {
   EXPECT_ERROR_SAYING(ErrorKind::format,
                       gguf_tokenizer({kind("gpt2"), tokens, merges("b a")}, notes),
                       "the merge 'b a' needs a token that is not there");
+  EXPECT_ERROR_SAYING(ErrorKind::format, gguf_tokenizer({kind("t5"), tokens}, notes),
+                      "m.gguf: its tokenizer has 3 tokens and 0 scores");
+  const auto scores = gguf_pair("tokenizer.ggml.scores", gguf_array,
+                                gguf_array_of(gguf_f32, 3, std::string(12, '\0')));
+  EXPECT_ERROR_SAYING(ErrorKind::format, gguf_tokenizer({kind("t5"), tokens, scores}, notes),
+                      "m.gguf: its tokenizer has no token for what it does not know");
   const auto flat = gguf_pair("tokenizer.ggml.tokens", gguf_u32, number_bytes<std::uint32_t>(3));
   EXPECT_ERROR_SAYING(ErrorKind::format, gguf_tokenizer({kind("llama"), flat}, notes),
                       "the value of 'tokenizer.ggml.tokens' is not a list of texts");

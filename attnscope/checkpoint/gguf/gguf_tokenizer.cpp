@@ -7,8 +7,10 @@
 #include "attnscope/checkpoint/gguf/pre_tokenizers.h"
 #include "attnscope/checkpoint/gguf/score_merges.h"
 #include "attnscope/checkpoint/tokenizer_json.h"
+#include "attnscope/core/base64.h"
 #include "attnscope/core/error.h"
 #include "attnscope/core/text.h"
+#include "attnscope/core/wording.h"
 
 namespace attnscope {
 namespace {
@@ -99,6 +101,41 @@ json sentence_piece(const GgufFile& file, const Vocabulary& vocabulary) {
   json out = tokenizer_of(std::move(model), {{"type", "Sequence"}, {"decoders", decoders}});
   out["normalizer"] = {{"type", "Sequence"}, {"normalizers", normalizers}};
   out["post_processor"] = ends_of(file, vocabulary, out["model"]["vocab"], /*begins=*/true);
+  return out;
+}
+
+/// SentencePiece's as transformers writes it for T5 and XLM-RoBERTa: the likeliest pieces.
+json likeliest_pieces(const GgufFile& file, const Vocabulary& vocabulary) {
+  const auto scores = file.numbers(tokenizer_key("scores")).value_or(std::vector<float>());
+  if (scores.size() != vocabulary.tokens.size()) {
+    file.refuse("its tokenizer has " + counted(std::ssize(vocabulary.tokens), "token") + " and " +
+                counted(std::ssize(scores), "score"));
+  }
+  json pieces = json::array();
+  json other = nullptr;
+  for (std::size_t id = 0; id < scores.size(); ++id) {
+    const double score = std::isfinite(scores[id]) ? scores[id] : 0;
+    pieces.push_back({std::string(vocabulary.tokens[id]), score});
+    if (other.is_null() && vocabulary.is(id, unknown)) other = id;
+  }
+  if (other.is_null()) file.refuse("its tokenizer has no token for what it does not know");
+
+  json out = tokenizer_of({{"type", "Unigram"}, {"unk_id", other}, {"vocab", pieces}}, nullptr);
+  if (const auto charsmap = file.wholes(tokenizer_key("precompiled_charsmap"))) {
+    std::string bytes;
+    for (const std::int64_t byte : *charsmap) bytes += static_cast<char>(byte);
+    out["normalizer"] = {{"type", "Precompiled"}, {"precompiled_charsmap", base64(bytes)}};
+  }
+  const bool prefix = file.flag(tokenizer_key("add_space_prefix")).value_or(true);
+  const json spaces = {{"type", "Metaspace"},
+                       {"replacement", kSpace},
+                       {"prepend_scheme", prefix ? "always" : "never"},
+                       {"split", true}};
+  out["decoder"] = spaces;
+  out["pre_tokenizer"] = {{"type", "Sequence"},
+                          {"pretokenizers", {{{"type", "WhitespaceSplit"}}, spaces}}};
+  const bool encoder = file.text("general.architecture").value_or("") == "bert";
+  out["post_processor"] = ends_of(file, vocabulary, vocabulary.ids(), encoder, /*ends=*/true);
   return out;
 }
 
@@ -206,6 +243,7 @@ std::string tokenizer_text(const GgufFile& file) {
   if (kind == "llama") out = sentence_piece(file, vocabulary);
   if (kind == "gpt2") out = byte_pairs(file, vocabulary);
   if (kind == "bert") out = word_pieces(file, vocabulary);
+  if (kind == "t5") out = likeliest_pieces(file, vocabulary);
   if (out["added_tokens"].empty()) out["added_tokens"] = vocabulary.added();
   // Spellings that are not UTF-8 can stand for no text.
   return out.dump(-1, ' ', false, json::error_handler_t::replace);
@@ -217,7 +255,7 @@ std::function<std::string()> gguf_tokenizer(std::shared_ptr<const GgufFile> file
                                             std::vector<std::string>& notes) {
   const auto kind = file->text(tokenizer_key("model"));
   if (!kind) return nullptr;
-  if (*kind != "llama" && *kind != "gpt2" && *kind != "bert") {
+  if (*kind != "llama" && *kind != "gpt2" && *kind != "bert" && *kind != "t5") {
     notes.push_back("its tokenizer '" + printable(*kind) + "' is not read: give token ids instead");
     return nullptr;
   }
