@@ -40,7 +40,7 @@ std::int64_t required_size(const GgufFile& file, const std::string& key) {
 void add_expert_groups(json& config, const GgufFamily& family, std::vector<std::string>& notes) {
   const auto experts = config.value("n_routed_experts", std::int64_t{0});
   if (!config.contains("n_group")) {
-    const bool large = family.name == "deepseek2" && (experts == 160 || experts == 256);
+    const bool large = family.published_groups && (experts == 160 || experts == 256);
     config["n_group"] = large ? 8 : 1;
     config["topk_group"] = !large ? 1 : experts == 160 ? 3 : 4;
     if (large) {
@@ -220,7 +220,7 @@ std::string gguf_config(const GgufFile& file, const GgufFamily& family, const Gg
     add_latent_sizes(config, file, family, facts, heads);
     if (config.contains("n_routed_experts")) add_expert_groups(config, family, notes);
   }
-  if (family.name == "falcon") add_falcon_layout(config, facts, heads);
+  if (family.layout_by_heads) add_falcon_layout(config, facts, heads);
   if (const auto parallel = file.flag(family_key(family, "use_parallel_residual"))) {
     config["use_parallel_residual"] = *parallel;
   }

@@ -76,13 +76,16 @@ struct GgufFamily {
   std::string_view assumed = {};
   std::string_view rope_assumed = {};  // the same of scaled rope_parameters
   bool rotary = true;
-  bool partly_rotary = false;  // rope.dimension_count may be less than a head
-  double base = 10000;         // of frequencies, where the file does not say
-  bool base_by_kind = false;   // layers with a window have a base of their own
-  bool rope_by_kind = false;   // layers with a window are not scaled
-  bool latent = false;         // keys and values come from a latent vector
-  bool causal = true;          // unless the file says otherwise
-  bool has_head = true;        // in the file: kept, or tied to the embedding
+  bool partly_rotary = false;    // rope.dimension_count may be less than a head
+  double base = 10000;           // of frequencies, where the file does not say
+  bool base_by_kind = false;     // layers with a window have a base of their own
+  bool rope_by_kind = false;     // layers with a window are not scaled
+  bool layout_by_heads = false;  // Falcon: which of its layouts it is, its kv heads and norms show
+  /// DeepSeek: where the file does not say, groups of experts are those of the published models.
+  bool published_groups = false;
+  bool latent = false;   // keys and values come from a latent vector
+  bool causal = true;    // unless the file says otherwise
+  bool has_head = true;  // in the file: kept, or tied to the embedding
   /// Gains of norms are kept with 1 added.
   bool whole_gains = false;
   /// Keys of config.json that say what the tensors show; empty: there is none.

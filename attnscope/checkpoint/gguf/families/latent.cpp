@@ -38,6 +38,7 @@ GgufFamily deepseek2(std::string_view model_type) {
   family.assumed =
       R"({"q_lora_rank": null, "norm_topk_prob": false, "routed_scaling_factor": 1.0})";
   family.latent = true;
+  family.published_groups = true;
   return family;
 }
 
@@ -66,6 +67,7 @@ GgufFamily minicpm3() {
 GgufFamily glm_dsa() {
   GgufFamily family = deepseek2("glm_moe_dsa");
   family.name = "glm-dsa";
+  family.published_groups = false;
   set(family.layer_tensors, {{"indexer.k_norm", "self_attn.indexer.k_norm"},
                              {"indexer.proj", "self_attn.indexer.weights_proj"},
                              {"indexer.attn_k", "self_attn.indexer.wk"},

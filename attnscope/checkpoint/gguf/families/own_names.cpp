@@ -85,6 +85,7 @@ GgufFamily falcon() {
       .numbers = {{"attention.layer_norm_epsilon", "layer_norm_epsilon"}},
       // llama.cpp runs no others.
       .assumed = R"({"alibi": false, "parallel_attn": true, "num_ln_in_parallel_attn": 1})",
+      .layout_by_heads = true,
       .bias_key = "bias",
       .lost = "the activation of the MLP is taken to be gelu",
   };
