@@ -145,10 +145,14 @@ bool Model::is_of_latents(Role role) const {
 
 bool Model::has(Role role, std::int64_t layer) const {
   if (!has_circuits() && is_product(role)) return false;
-  if (is_latent_product(role) && !dimensions().latent) return false;
+  if (is_latent_product(role) && !has_latent_keys()) return false;
   const std::vector<Role> parts = parts_of(role);
   return std::all_of(parts.begin(), parts.end(),
                      [&](Role part) { return weight(layer, part).tensor != nullptr; });
+}
+
+bool Model::has_latent_keys() const {
+  return dimensions().latent && dimensions().latent->key_value > 0;
 }
 
 /// Circuits map the stream to itself: not where attention reads more than the stream.
@@ -156,7 +160,7 @@ bool Model::has_circuits() const { return dimensions().attention_streams == 1; }
 
 bool Model::describes(Role role) const {
   if (!has_circuits() && is_product(role)) return false;
-  if (is_latent_product(role) && !dimensions().latent) return false;
+  if (is_latent_product(role) && !has_latent_keys()) return false;
   const auto& rules = spec_.architecture.weights;
   const std::vector<Role> parts = parts_of(role);
   return std::all_of(parts.begin(), parts.end(), [&](Role part) {

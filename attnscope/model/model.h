@@ -118,6 +118,7 @@ class Model {
 
  private:
   bool has_circuits() const;
+  bool has_latent_keys() const;
   void choose_prefix();
   ErrorParts wrong_shape(const CheckpointTensor& tensor, const Shape& expected,
                          std::optional<std::int64_t> layer = std::nullopt) const;
