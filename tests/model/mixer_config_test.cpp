@@ -128,7 +128,10 @@ TEST(MixerConfig, RefusesWhatCannotBe) {
       {"jamba", {{"attn_layer_offset", 8}}, "'attn_layer_offset' is 8"},
       {"nemotron_h", {{"hybrid_override_pattern", 7}}, "'hybrid_override_pattern'"},
   };
-  for (const auto& [type, changes, problem] : cases) {
+  for (const auto& row : cases) {
+    const auto& type = row.type;  // lambdas cannot hold bindings
+    const auto& changes = row.changes;
+    const auto& problem = row.problem;
     SCOPED_TRACE(problem);
     EXPECT_ERROR_SAYING(ErrorKind::format, spec_of(type, changes), problem);
   }
