@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "attnscope/analyses/attention.h"
+#include "attnscope/analyses/expert_selection.h"
 #include "attnscope/commands/report/report_text.h"
 #include "attnscope/core/text.h"
 
@@ -25,13 +26,25 @@ ArgumentTexts spectrum_arguments(const ReportModel& model) {
           {"energy", "0.6,0.8,0.9,0.99"}};
 }
 
-/// Of the usual sample of experts.
+/// Named, so that each has a row of its own: all of few, else those that stand for a layer
+/// elsewhere.
+std::string shown_experts(const Model& model) {
+  constexpr std::int64_t kFew = 16;
+  const std::int64_t experts = model.dimensions().experts;
+  if (experts <= kFew) return "all";
+  std::vector<std::string> shown;
+  for (const std::int64_t expert : ExpertSelection().resolve(experts, model.name())) {
+    shown.push_back(std::to_string(expert));
+  }
+  return join(shown, ",");
+}
+
 ArgumentTexts expert_arguments(const ReportModel& model) {
   std::vector<std::string> roles;
   for (const Role role : {Role::gate, Role::up, Role::down}) {
     if (model.model.describes_of_expert(role)) roles.emplace_back(role_name(role));
   }
-  return {{"matrix", join(roles, ",")}};
+  return {{"matrix", join(roles, ",")}, {"experts", shown_experts(model.model)}};
 }
 
 /// Where the usual number of tokens is more than the model takes, as many as it does.
