@@ -165,9 +165,11 @@ Dimensions read_dimensions(const ConfigReader& config, const Architecture& archi
   HeadShape& heads = out.heads;
   heads.heads = config.required(keys.heads);
   const auto widths = listed_mlp_widths(config, architecture, out.layers);
-  const std::int64_t one_width = config.number(keys.mlp_width).value_or(4 * out.width);
-  out.mlp_width = widths.empty() ? adjusted(one_width, keys.mlp_adjusted, config)
-                                 : *std::max_element(widths.begin(), widths.end());
+  const auto one_width = [&] {
+    return adjusted(config.number(keys.mlp_width).value_or(4 * out.width), keys.mlp_adjusted,
+                    config);
+  };
+  out.mlp_width = widths.empty() ? one_width() : *std::max_element(widths.begin(), widths.end());
   out.vocabulary = config.number(keys.vocabulary);
   out.context = config.number(keys.context);
   for (const std::string& key : keys.contexts) {

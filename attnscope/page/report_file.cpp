@@ -55,7 +55,8 @@ class ReportFile::PartSink : public RowSink {
   void begin(const ReportHead& head) override { head_ = head; }
 
   void add_row(Record row) override {
-    if (row.find("expert") != nullptr) return;  // a row of all of them stands for each
+    // Elsewhere a row of all of them stands for each.
+    if (!part_.of_experts && row.find("expert") != nullptr) return;
     const double order = part_.order_by.empty() ? 0 : number_or(row, part_.order_by, -1);
     rows_.push_back({order, json_text(file_.pack(row))});
     // Twice as many as are kept are cut down at once: each costs a few comparisons.

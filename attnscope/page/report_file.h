@@ -44,6 +44,7 @@ class ReportFile {
     SpellParameter spell = {};  // of notes; may be empty
     std::string order_by = {};
     std::size_t most = SIZE_MAX;
+    bool of_experts = false;  // keeps rows of single experts
   };
   std::unique_ptr<RowSink> sink(Part part);
 

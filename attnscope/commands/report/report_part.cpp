@@ -137,6 +137,7 @@ ReportPart analysis_part(const std::string& id, const ReportModel& model) {
       part_of(model, id, kind.command, kind.own_of == nullptr ? kind.own : kind.own_of(model));
   part.order_by = kind.order_by;
   part.most = kind.most;
+  part.of_experts = kind.of_model == has_experts;
   return part;
 }
 
@@ -172,7 +173,8 @@ std::unique_ptr<RowSink> part_sink(const ReportPart& part, const Session& sessio
                     .again = part_line(part, session),
                     .spell = session.spell,
                     .order_by = part.order_by,
-                    .most = part.most});
+                    .most = part.most,
+                    .of_experts = part.of_experts});
 }
 
 void fill_part(const ReportPart& part, const Session& session, ReportFile& file) {

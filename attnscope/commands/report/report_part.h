@@ -20,6 +20,7 @@ struct ReportPart {
   /// Of parts that grow with the square of the heads: the strongest rows are kept.
   std::string order_by = {};
   std::size_t most = SIZE_MAX;
+  bool of_experts = false;  // its rows are of single experts
 };
 
 /// Ids of the parts that need no text, in the order in which a report has them.
