@@ -159,13 +159,30 @@ void write_tensor_rows(const Report& report, const WriteOptions& options, std::o
   out << fold(lines, static_cast<std::size_t>(options.width), std::move(groups));
 }
 
+/// What numbers of layers with experts are: a row sums up those that were measured.
+std::string experts_words(const Report& report) {
+  std::int64_t least = 0, most = 0;
+  for (const Record& row : report.rows) {
+    const auto experts = number_of(row, "experts");
+    if (!experts) continue;
+    const auto count = static_cast<std::int64_t>(*experts);
+    least = least == 0 ? count : std::min(least, count);
+    most = std::max(most, count);
+  }
+  if (most == 0) return "";
+  const std::string many =
+      least == most ? std::to_string(most) : fmt::format("{} to {}", least, most);
+  return fmt::format("; of experts: the median of {}", many);
+}
+
 /// What the numbers mean; thresholds, of which there is one at least, and totals as there are.
 std::string spectrum_legend(const Report& report, const std::vector<std::string>& thresholds) {
   const bool shared = std::any_of(report.models.begin(), report.models.end(), shares_weights);
   return fmt::format(
       "Singular values that hold {} of the squared sum; %: of the possible rank; null: random "
-      "numbers'{}",
-      join_words(thresholds), shared ? "; total: what layers share once" : "");
+      "numbers'{}{}",
+      join_words(thresholds), experts_words(report),
+      shared ? "; total: what layers share once" : "");
 }
 
 /// The keys of a row's map, of the first row that there is.

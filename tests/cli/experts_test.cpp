@@ -10,6 +10,12 @@ std::string routed(const std::string& name) { return data_path("forward/" + name
 /// Silent about samples.
 json rows_of(const Words& arguments) { return report_of(arguments + Words{"--quiet"})["rows"]; }
 
+/// As one line, however a legend is wrapped.
+std::string joined_lines(std::string text) {
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  return text;
+}
+
 /// Of a row, what is measured.
 json measures_of(json row) {
   for (const char* name : {"model", "layer", "matrix", "head", "expert"}) row.erase(name);
@@ -48,6 +54,13 @@ TEST(CliExperts, StackedExpertsAreThoseOfTheirSlices) {
       rows_of({"spectrum", routed("qwen2_moe-stacked"), "--matrix", "up", "--experts", "3"});
   const json alone = rows_of({"spectrum", file.string(), "--tensor", "up"});
   EXPECT_EQ(measures_of(rows[1]), measures_of(alone[0]));
+}
+
+TEST(CliExperts, TablesSayThatALayersNumberIsAMedian) {
+  const std::string table = output_of({"spectrum", routed("mixtral"), "--matrix", "gate,q"});
+  EXPECT_TRUE(contains(joined_lines(table), "of experts: the median of 5")) << table;
+  const std::string dense = output_of({"spectrum", routed("mixtral"), "--matrix", "q"});
+  EXPECT_FALSE(contains(joined_lines(dense), "median")) << dense;
 }
 
 TEST(CliExperts, ARowSumsThemUp) {
