@@ -163,9 +163,9 @@ void write_tensor_rows(const Report& report, const WriteOptions& options, std::o
 std::string experts_words(const Report& report) {
   std::int64_t least = 0, most = 0;
   for (const Record& row : report.rows) {
-    const auto experts = number_of(row, "experts");
-    if (!experts) continue;
-    const auto count = static_cast<std::int64_t>(*experts);
+    const Value* experts = row.find("experts");
+    if (experts == nullptr) continue;
+    const auto count = expect<std::int64_t>(*experts, "experts");
     least = least == 0 ? count : std::min(least, count);
     most = std::max(most, count);
   }
