@@ -90,9 +90,9 @@ def spectrum(
       on the Hugging Face hub: ORG/NAME, ORG/NAME@REVISION, ORG/NAME@step*
     - layout: a JSON file that describes the checkpoint, in place of config.json
     - remote: of models on the hub, read only what is needed, and keep nothing
-    - matrix: of
-      q,k,v,o,gate,up,down,router,shared_gate,shared_up,shared_down,q_a,q_b,kv_a,kv_b,qk,ov,kv
-      (default: the projections that are there)
+    - matrix: of q,k,v,o,gate,up,down,router,shared_gate,shared_up,shared_down,q_a,q_b,kv_a,kv_b,att
+      ention_gate,qk,ov,kv,qk_content,qk_rotary,qk_latent,ov_latent (default: the projections that
+      are there)
     - per_head: a row for each head too
     - experts: of layers with experts, a row for each of these, such as 0-7,12, or all (default: a
       sample of 8)
@@ -113,8 +113,7 @@ def spectrum(
     Rows: ranks and norms of one matrix or head.
     - model: the model, by its name in models
     - layer: the layer, from 0
-    - matrix: the projection or product: q, k, v, o, gate, up, down, router, shared_gate, shared_up,
-      shared_down, qk, ov or kv
+    - matrix: the projection or product, by its name: q, gate, qk, …
     - head: the head, from 0 (of k, v and kv a key/value head); null: the whole matrix
     - expert: the expert whose matrix it is, from 0; absent from rows of other matrices
     - experts: of a row that sums up the experts of a layer: how many; its numbers are their
@@ -181,7 +180,8 @@ def weights(
       on the Hugging Face hub: ORG/NAME, ORG/NAME@REVISION, ORG/NAME@step*
     - layout: a JSON file that describes the checkpoint, in place of config.json
     - remote: of models on the hub, read only what is needed, and keep nothing
-    - matrix: of q,k,v,o,gate,up,down,router,shared_gate,shared_up,shared_down,q_a,q_b,kv_a,kv_b
+    - matrix: of
+      q,k,v,o,gate,up,down,router,shared_gate,shared_up,shared_down,q_a,q_b,kv_a,kv_b,attention_gate
       (default: those that are there)
     - per_head: a row for each head too
     - experts: of layers with experts, a row for each of these, such as 0-7,12, or all (default: a
@@ -201,8 +201,7 @@ def weights(
     Rows: how the values of one matrix or head are distributed.
     - model: the model, by its name in models
     - layer: the layer, from 0
-    - matrix: the projection or product: q, k, v, o, gate, up, down, router, shared_gate, shared_up,
-      shared_down, qk, ov or kv
+    - matrix: the projection or product, by its name: q, gate, qk, …
     - head: the head, from 0 (of k, v and kv a key/value head); null: the whole matrix
     - expert: the expert whose matrix it is, from 0; absent from rows of other matrices
     - experts: of a row that sums up the experts of a layer: how many; its numbers are their
@@ -264,8 +263,7 @@ def similarity(
     Rows: cosines between the weight vectors of one projection.
     - model: the model, by its name in models
     - layer: the layer, from 0
-    - matrix: the projection or product: q, k, v, o, gate, up, down, router, shared_gate, shared_up,
-      shared_down, qk, ov or kv
+    - matrix: the projection or product, by its name: q, gate, qk, …
     - scope: which pairs: of rows of one head, of two heads, or of all rows
     - pairs: how many pairs of vectors there are
     - zero_vectors: how many vectors have no direction, and are left out of the pairs
@@ -335,8 +333,7 @@ def experts(
     Rows: what the experts of a layer have in common, or the rows of its router.
     - model: the model, by its name in models
     - layer: the layer, from 0
-    - matrix: the projection or product: q, k, v, o, gate, up, down, router, shared_gate, shared_up,
-      shared_down, qk, ov or kv
+    - matrix: the projection or product, by its name: q, gate, qk, …
     - experts: how many experts were compared
     - shape: rows and columns of all of them stacked
     - energy_rank: the energy rank of all of them stacked
@@ -369,7 +366,7 @@ def matrix(
     models: Models,
     *,
     layer: int,
-    matrix: Literal["q", "k", "v", "o", "gate", "up", "down", "router", "shared_gate", "shared_up", "shared_down", "q_a", "q_b", "kv_a", "kv_b", "qk", "ov", "kv"],
+    matrix: Literal["q", "k", "v", "o", "gate", "up", "down", "router", "shared_gate", "shared_up", "shared_down", "q_a", "q_b", "kv_a", "kv_b", "attention_gate", "qk", "ov", "kv", "qk_content", "qk_rotary", "qk_latent", "ov_latent"],
     head: int | None = None,
     layout: Path | None = None,
     remote: bool = False,
@@ -379,8 +376,8 @@ def matrix(
     - models: folders with config.json and weights, weights files beside their config.json, or names
       on the Hugging Face hub: ORG/NAME, ORG/NAME@REVISION, ORG/NAME@step*
     - layer: the layer (negative counts from the end)
-    - matrix: one of
-      q,k,v,o,gate,up,down,router,shared_gate,shared_up,shared_down,q_a,q_b,kv_a,kv_b,qk,ov,kv
+    - matrix: one of q,k,v,o,gate,up,down,router,shared_gate,shared_up,shared_down,q_a,q_b,kv_a,kv_b
+      ,attention_gate,qk,ov,kv,qk_content,qk_rotary,qk_latent,ov_latent
     - head: one head of it: a query head, for k, v and kv a key/value head
     - layout: a JSON file that describes the checkpoint, in place of config.json
     - remote: of models on the hub, read only what is needed, and keep nothing
@@ -388,8 +385,7 @@ def matrix(
     Rows: one row of a matrix in canonical orientation.
     - model: the model, by its name in models
     - layer: the layer, from 0
-    - matrix: the projection or product: q, k, v, o, gate, up, down, router, shared_gate, shared_up,
-      shared_down, qk, ov or kv
+    - matrix: the projection or product, by its name: q, gate, qk, …
     - head: the head, from 0 (of k, v and kv a key/value head); null: the whole matrix
     - row: the row of the matrix, from 0
     - values: the entries of that row; null: not finite
@@ -559,6 +555,9 @@ def attention(
     - diagonal_error: the standard error of the mean before it; null of one sequence
     - mean_distance: of a head: mean distance from query to key, by weight
     - mean_distance_error: the standard error of the mean before it; null of one sequence
+    - unattended: of a head: weight that a query gives to no key, mean over queries; 0 without
+      learned sinks
+    - unattended_error: the standard error of the mean before it; null of one sequence
     - max_rank: of a layer: the largest of its heads' mean energy ranks
     - mean_max_rank: of a layer: the largest energy rank among its heads, mean over sequences
     - mean_max_rank_error: the standard error of the layer's mean before it; null of one sequence
@@ -581,7 +580,8 @@ def attention(
     - query: the place of the query in the sequence, from 0
     - token: the id of the token there
     - text: the token as people read it; null of a model without a tokenizer
-    - weights: how much the query looks at each key, from 0: they sum to 1
+    - weights: how much the query looks at each key, from 0: they sum to 1, but for what a learned
+      sink takes
     """
     return run("attention", locals())
 
@@ -753,9 +753,9 @@ class ModelCommands:
     ) -> Table:
         """Singular values and ranks of every projection, layer and head.
 
-        - matrix: of
-          q,k,v,o,gate,up,down,router,shared_gate,shared_up,shared_down,q_a,q_b,kv_a,kv_b,qk,ov,kv
-          (default: the projections that are there)
+        - matrix: of q,k,v,o,gate,up,down,router,shared_gate,shared_up,shared_down,q_a,q_b,kv_a,kv_b
+          ,attention_gate,qk,ov,kv,qk_content,qk_rotary,qk_latent,ov_latent (default: the
+          projections that are there)
         - per_head: a row for each head too
         - experts: of layers with experts, a row for each of these, such as 0-7,12, or all (default:
           a sample of 8)
@@ -796,7 +796,7 @@ class ModelCommands:
         """Moments, quantiles and histograms of every projection, layer and head.
 
         - matrix: of q,k,v,o,gate,up,down,router,shared_gate,shared_up,shared_down,q_a,q_b,kv_a,kv_b
-          (default: those that are there)
+          ,attention_gate (default: those that are there)
         - per_head: a row for each head too
         - experts: of layers with experts, a row for each of these, such as 0-7,12, or all (default:
           a sample of 8)
@@ -902,14 +902,14 @@ class ModelCommands:
         self,
         *,
         layer: int,
-        matrix: Literal["q", "k", "v", "o", "gate", "up", "down", "router", "shared_gate", "shared_up", "shared_down", "q_a", "q_b", "kv_a", "kv_b", "qk", "ov", "kv"],
+        matrix: Literal["q", "k", "v", "o", "gate", "up", "down", "router", "shared_gate", "shared_up", "shared_down", "q_a", "q_b", "kv_a", "kv_b", "attention_gate", "qk", "ov", "kv", "qk_content", "qk_rotary", "qk_latent", "ov_latent"],
         head: int | None = None,
     ) -> Table:
         """One matrix in canonical orientation, as the analyses see it.
 
         - layer: the layer (negative counts from the end)
-        - matrix: one of
-          q,k,v,o,gate,up,down,router,shared_gate,shared_up,shared_down,q_a,q_b,kv_a,kv_b,qk,ov,kv
+        - matrix: one of q,k,v,o,gate,up,down,router,shared_gate,shared_up,shared_down,q_a,q_b,kv_a,
+          kv_b,attention_gate,qk,ov,kv,qk_content,qk_rotary,qk_latent,ov_latent
         - head: one head of it: a query head, for k, v and kv a key/value head
         """
         return run("matrix", locals())
