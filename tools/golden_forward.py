@@ -43,14 +43,13 @@ import torch
 import transformers
 from golden_forward_case import Case, Variant, changed
 from golden_forward_cases import CASES
+from golden_forward_values import SEED, randomise
 from safetensors.numpy import save_file
 from safetensors.torch import load_file as read_tensors
 from safetensors.torch import save_file as save_tensors
 from torch.overrides import TorchFunctionMode
-from transformers.pytorch_utils import Conv1D
 
 FORWARD = Path(__file__).resolve().parent.parent / "tests" / "data" / "forward"
-SEED = 17
 SIZE_LIMIT = 24_000_000
 # Variants of texts that are written, too: where a longer text turns the keys of earlier tokens otherwise, and with windows.
 ROUTED = 200  # tokens
@@ -62,47 +61,6 @@ PROMPT, WRITTEN = 6, 24  # tokens
 WITHOUT_MAPS = 1e-4
 FLOAT32_ERROR = 5e-6  # of the largest value: what float32 itself may err by, where tests allow 2e-5
 
-
-# ---- Weights ------------------------------------------------------------------------------------------------------
-
-QUERY_OR_KEY = ("query.", "key.", "q_lin", "k_lin", "q_proj", "k_proj", "c_attn", "query_key_value", "qkv_proj", "Wqkv",
-                "attn.q.", "attn.k.", "query_proj", "key_proj")
-EMBEDDINGS = ("embed", "wte", "wpe")
-
-
-def values_of(generator: np.random.Generator, name: str, parameter: torch.Tensor, fan_in: int) -> np.ndarray:
-    """Scores far from uniform, small embeddings (so that a norm's epsilon shows), gains far from 1, no bias 0."""
-    noise = generator.standard_normal(tuple(parameter.shape))
-    if name.endswith("A_log"):  # which starts at random
-        return noise
-    if parameter.dim() == 1:
-        return 0.3 * noise if name.endswith("bias") else parameter.detach().numpy() + 0.3 * noise
-    if any(part in name for part in EMBEDDINGS) and "mapping" not in name and "embeddings_project" not in name:
-        return 0.03 * noise
-    return (1.5 if any(part in name for part in QUERY_OR_KEY) else 1.0) * noise / np.sqrt(fan_in)
-
-
-def randomise(model: torch.nn.Module, case: Case) -> None:
-    """Replaces every parameter. NumPy's generator, because its stream is the same on every machine."""
-    generator = np.random.default_rng([SEED, zlib.crc32(case.name.encode())])
-    transposed = {id(module.weight) for module in model.modules() if isinstance(module, Conv1D)}
-    for name, parameter in model.named_parameters():
-        fan_in = parameter.shape[0 if id(parameter) in transposed else -1]
-        values = values_of(generator, name, parameter, fan_in)
-        for part, factor in case.gains.items():
-            values = values * factor if part in name else values
-        if case.snapped:
-            values = case.snapped(name, values)
-        with torch.no_grad():
-            parameter.copy_(torch.from_numpy(values))
-    for name, buffer in model.named_buffers():
-        if name.endswith("e_score_correction_bias"):  # as far apart as the scores, or it would choose nothing
-            buffer.copy_(torch.from_numpy(0.3 * generator.standard_normal(tuple(buffer.shape))))
-        if name.endswith("layer_scalar"):
-            buffer.copy_(torch.from_numpy(1 + 0.3 * generator.standard_normal(tuple(buffer.shape))))
-
-
-# ---- Running ------------------------------------------------------------------------------------------------------
 
 def load(case: Case, weights: Path, config: dict, attention: str = "eager") -> torch.nn.Module:
     with tempfile.TemporaryDirectory() as folder:
