@@ -170,7 +170,7 @@ HttpAnswer Api::models(const HttpRequest&, const PathNumbers&) {
   for (const Model& model : report_.models()) {
     models.emplace_back(facts_record(model_facts(model)));
   }
-  for (const std::string& id : live_analysis_ids()) {
+  for (const std::string& id : report_.analysis_ids()) {
     const char* state = snapshot->parts.contains(id) ? "done"
                         : will_come(under_way, id)   ? "under_way"
                                                      : "absent";

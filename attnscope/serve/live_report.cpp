@@ -80,6 +80,16 @@ std::shared_ptr<const Snapshot> LiveReport::snapshot() const {
   return snapshot_;
 }
 
+std::vector<std::string> LiveReport::analysis_ids() const {
+  std::vector<std::string> ids = live_analysis_ids();
+  std::erase_if(ids, [&](const std::string& id) {
+    return id != kMatrices && std::none_of(models_.begin(), models_.end(), [&](const Model& model) {
+             return is_of_model(id, model);
+           });
+  });
+  return ids;
+}
+
 std::string LiveReport::command_line(const std::string& id) const {
   if (id == kMatrices) {
     return report_line(report_, session_);
@@ -129,6 +139,7 @@ void LiveReport::show_stored(const Session& given) {
   const auto start = Clock::now();
   State state = state_;
   for (const std::string& id : analysis_ids()) {
+    if (id == kMatrices) continue;
     try {
       // What no model can have is said to whoever asks for it.
       if (fill(state, id, session)) state.file.remove_part(id);
@@ -150,7 +161,7 @@ std::int64_t LiveReport::run_analysis(const std::string& id, const Session& sess
 
 std::int64_t LiveReport::run_missing(const Session& given) {
   const auto start = Clock::now();
-  std::vector<std::string> ids = live_analysis_ids();
+  std::vector<std::string> ids = analysis_ids();
   std::erase_if(ids, [&](const std::string& id) { return state_.parts.contains(id); });
   Session session = given;
   session.context.on_progress = {};  // counts analyses, not what one of them does

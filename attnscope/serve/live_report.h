@@ -46,6 +46,8 @@ class LiveReport {
 
   const std::vector<Model>& models() const { return models_; }
   std::shared_ptr<const Snapshot> snapshot() const;
+  /// Those of live_analysis_ids() that one of the models can have.
+  std::vector<std::string> analysis_ids() const;
   /// The commands that print the analysis' rows, a line for each model that supports it.
   std::string command_line(const std::string& id) const;
 
