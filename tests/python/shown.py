@@ -85,9 +85,10 @@ def by_name(folder: pathlib.Path, llama: str) -> dict[str, list[Any]]:
 
 
 def models_of_each_kind(llama: str) -> list[list[asc.Model]]:
-    """Between them they have every matrix: plain, with experts, with shared ones, with latents."""
+    """Between them they have every matrix: plain, with experts, with shared ones, with latents, with gated heads."""
     tiny = ROOT / "tests/data/forward"
-    return [[asc.open(path)] for path in (llama, tiny / "phimoe", tiny / "granitemoeshared", tiny / "deepseek_v3")]
+    others = ("phimoe", "granitemoeshared", "deepseek_v3", "qwen3_next-kernel")
+    return [[asc.open(path)] for path in (llama, *(tiny / name for name in others))]
 
 
 def options(command: dict[str, Any], named: dict[str, list[Any]]) -> Iterator[Keywords]:
