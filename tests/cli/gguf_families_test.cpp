@@ -85,7 +85,8 @@ TEST(GgufFamilies, ListDraftLayersOnly) {
   EXPECT_GT(listed, 20u);
   EXPECT_TRUE(joins);
   for (const char* command : {"spectrum", "weights", "experts"}) {
-    for (const json& row : report_of({command, found->gguf.string(), "--quiet"})["rows"]) {
+    const json report = report_of({command, found->gguf.string(), "--quiet"});
+    for (const json& row : report["rows"]) {
       EXPECT_LT(row["layer"].get<std::int64_t>(), layers) << command;
     }
   }
