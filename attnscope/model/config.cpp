@@ -82,12 +82,12 @@ std::string meant_architecture(const std::string& named, const std::vector<std::
 Architecture find_architecture(const json& config, std::string_view where) {
   const std::string model_type = text_field(config, "model_type");
   const json* nested = nested_language(config);
-  if (const auto* found = find_architecture_by_type(model_type)) {
+  if (const auto found = find_architecture_by_type(model_type)) {
     return nested == nullptr ? *found : nested_form(*found);
   }
   if (nested != nullptr) {
-    const auto* found = find_architecture_by_type(text_field(*nested, "model_type"));
-    if (found != nullptr) return nested_form(*found);
+    const auto found = find_architecture_by_type(text_field(*nested, "model_type"));
+    if (found) return nested_form(*found);
   }
 
   std::string named = model_type;
@@ -96,7 +96,7 @@ Architecture find_architecture(const json& config, std::string_view where) {
     for (const json& name : *classes) {
       if (!name.is_string()) continue;
       const auto& text = name.get_ref<const std::string&>();
-      if (const auto* found = find_architecture_by_class(text)) return *found;
+      if (auto found = find_architecture_by_class(text)) return *std::move(found);
       if (named.empty()) named = text;
     }
   }

@@ -5,196 +5,143 @@
 namespace attnscope {
 
 // One function per family, each in the file of its name in families/ (close relatives share one).
-Architecture albert();
-Architecture arcee();
-Architecture bert();
-Architecture bloom();
-Architecture camembert();
-Architecture codegen();
-Architecture cohere();
-Architecture cohere2();
-Architecture daisy_gpt2();
-Architecture deberta_v2();
-Architecture deepseek_v2();
-Architecture deepseek_v3();
-Architecture deepseek_v32();
-Architecture deepseek_v4();
-Architecture distilbert();
-Architecture dots1();
-Architecture electra();
-Architecture ernie4_5();
-Architecture ernie4_5_moe();
-Architecture esm();
-Architecture exaone4();
-Architecture falcon();
-Architecture falcon_h1();
-Architecture gemma();
-Architecture gemma2();
-Architecture gemma3();
-Architecture gemma3n();
-Architecture gemma4();
-Architecture glm();
-Architecture glm4();
-Architecture glm4_moe();
-Architecture glm_moe_dsa();
-Architecture gpt2();
-Architecture gpt_bigcode();
-Architecture gpt_neo();
-Architecture gpt_neox();
-Architecture gpt_oss();
-Architecture gptj();
-Architecture granite();
-Architecture granitemoe();
-Architecture granitemoehybrid();
-Architecture granitemoeshared();
-Architecture helium();
-Architecture hunyuan_v1_dense();
-Architecture hunyuan_v1_moe();
-Architecture jamba();
-Architecture kimi_linear();
-Architecture lfm2();
-Architecture llama();
-Architecture llama4();
-Architecture minicpm3();
-Architecture minimax_m2();
-Architecture ministral3();
-Architecture mistral();
-Architecture mistral4();
-Architecture mixtral();
-Architecture modernbert();
-Architecture mpnet();
-Architecture mpt();
-Architecture nemotron();
-Architecture nemotron_h();
-Architecture nomic_bert();
-Architecture olmo();
-Architecture olmo2();
-Architecture olmo3();
-Architecture olmoe();
-Architecture opt();
-Architecture phi();
-Architecture phi3();
-Architecture phimoe();
-Architecture qwen2();
-Architecture qwen2_moe();
-Architecture qwen2_vl();
-Architecture qwen3();
-Architecture qwen3_5();
-Architecture qwen3_5_moe();
-Architecture qwen3_moe();
-Architecture qwen3_next();
-Architecture qwen3_vl();
-Architecture qwen3_vl_moe();
-Architecture roberta();
-Architecture seed_oss();
-Architecture smollm3();
-Architecture stablelm();
-Architecture starcoder2();
-Architecture xlm_roberta();
-Architecture zamba2();
+#define ATTNSCOPE_FAMILIES(FAMILY) \
+  FAMILY(albert)                   \
+  FAMILY(arcee)                    \
+  FAMILY(bert)                     \
+  FAMILY(bloom)                    \
+  FAMILY(camembert)                \
+  FAMILY(codegen)                  \
+  FAMILY(cohere)                   \
+  FAMILY(cohere2)                  \
+  FAMILY(daisy_gpt2)               \
+  FAMILY(deberta_v2)               \
+  FAMILY(deepseek_v2)              \
+  FAMILY(deepseek_v3)              \
+  FAMILY(deepseek_v32)             \
+  FAMILY(deepseek_v4)              \
+  FAMILY(distilbert)               \
+  FAMILY(dots1)                    \
+  FAMILY(electra)                  \
+  FAMILY(ernie4_5)                 \
+  FAMILY(ernie4_5_moe)             \
+  FAMILY(esm)                      \
+  FAMILY(exaone4)                  \
+  FAMILY(falcon)                   \
+  FAMILY(falcon_h1)                \
+  FAMILY(gemma)                    \
+  FAMILY(gemma2)                   \
+  FAMILY(gemma3)                   \
+  FAMILY(gemma3n)                  \
+  FAMILY(gemma4)                   \
+  FAMILY(glm)                      \
+  FAMILY(glm4)                     \
+  FAMILY(glm4_moe)                 \
+  FAMILY(glm_moe_dsa)              \
+  FAMILY(gpt2)                     \
+  FAMILY(gpt_bigcode)              \
+  FAMILY(gpt_neo)                  \
+  FAMILY(gpt_neox)                 \
+  FAMILY(gpt_oss)                  \
+  FAMILY(gptj)                     \
+  FAMILY(granite)                  \
+  FAMILY(granitemoe)               \
+  FAMILY(granitemoehybrid)         \
+  FAMILY(granitemoeshared)         \
+  FAMILY(helium)                   \
+  FAMILY(hunyuan_v1_dense)         \
+  FAMILY(hunyuan_v1_moe)           \
+  FAMILY(jamba)                    \
+  FAMILY(kimi_linear)              \
+  FAMILY(lfm2)                     \
+  FAMILY(llama)                    \
+  FAMILY(llama4)                   \
+  FAMILY(minicpm3)                 \
+  FAMILY(minimax_m2)               \
+  FAMILY(ministral3)               \
+  FAMILY(mistral)                  \
+  FAMILY(mistral4)                 \
+  FAMILY(mixtral)                  \
+  FAMILY(modernbert)               \
+  FAMILY(mpnet)                    \
+  FAMILY(mpt)                      \
+  FAMILY(nemotron)                 \
+  FAMILY(nemotron_h)               \
+  FAMILY(nomic_bert)               \
+  FAMILY(olmo)                     \
+  FAMILY(olmo2)                    \
+  FAMILY(olmo3)                    \
+  FAMILY(olmoe)                    \
+  FAMILY(opt)                      \
+  FAMILY(phi)                      \
+  FAMILY(phi3)                     \
+  FAMILY(phimoe)                   \
+  FAMILY(qwen2)                    \
+  FAMILY(qwen2_moe)                \
+  FAMILY(qwen2_vl)                 \
+  FAMILY(qwen3)                    \
+  FAMILY(qwen3_5)                  \
+  FAMILY(qwen3_5_moe)              \
+  FAMILY(qwen3_moe)                \
+  FAMILY(qwen3_next)               \
+  FAMILY(qwen3_vl)                 \
+  FAMILY(qwen3_vl_moe)             \
+  FAMILY(roberta)                  \
+  FAMILY(seed_oss)                 \
+  FAMILY(smollm3)                  \
+  FAMILY(stablelm)                 \
+  FAMILY(starcoder2)               \
+  FAMILY(xlm_roberta)              \
+  FAMILY(zamba2)
+
+#define ATTNSCOPE_DECLARE(family) Architecture family();
+ATTNSCOPE_FAMILIES(ATTNSCOPE_DECLARE)
+#undef ATTNSCOPE_DECLARE
+
+namespace {
+
+struct Family {
+  std::string_view name;  // most often its model_type
+  Architecture (*describe)();
+};
+
+constexpr Family kFamilies[] = {
+#define ATTNSCOPE_ENTRY(family) {#family, family},
+    ATTNSCOPE_FAMILIES(ATTNSCOPE_ENTRY)
+#undef ATTNSCOPE_ENTRY
+};
+#undef ATTNSCOPE_FAMILIES
+
+bool has(const std::vector<std::string>& names, std::string_view name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+}  // namespace
 
 const std::vector<Architecture>& known_architectures() {
-  static const std::vector<Architecture> all = {
-      albert(),
-      arcee(),
-      bert(),
-      bloom(),
-      camembert(),
-      codegen(),
-      cohere(),
-      cohere2(),
-      daisy_gpt2(),
-      deberta_v2(),
-      deepseek_v2(),
-      deepseek_v3(),
-      deepseek_v32(),
-      deepseek_v4(),
-      distilbert(),
-      dots1(),
-      electra(),
-      ernie4_5(),
-      ernie4_5_moe(),
-      esm(),
-      exaone4(),
-      falcon(),
-      falcon_h1(),
-      gemma(),
-      gemma2(),
-      gemma3(),
-      gemma3n(),
-      gemma4(),
-      glm(),
-      glm4(),
-      glm4_moe(),
-      glm_moe_dsa(),
-      gpt2(),
-      gpt_bigcode(),
-      gpt_neo(),
-      gpt_neox(),
-      gpt_oss(),
-      gptj(),
-      granite(),
-      granitemoe(),
-      granitemoehybrid(),
-      granitemoeshared(),
-      helium(),
-      hunyuan_v1_dense(),
-      hunyuan_v1_moe(),
-      jamba(),
-      kimi_linear(),
-      lfm2(),
-      llama(),
-      llama4(),
-      minicpm3(),
-      minimax_m2(),
-      ministral3(),
-      mistral(),
-      mistral4(),
-      mixtral(),
-      modernbert(),
-      mpnet(),
-      mpt(),
-      nemotron(),
-      nemotron_h(),
-      nomic_bert(),
-      olmo(),
-      olmo2(),
-      olmo3(),
-      olmoe(),
-      opt(),
-      phi(),
-      phi3(),
-      phimoe(),
-      qwen2(),
-      qwen2_moe(),
-      qwen2_vl(),
-      qwen3(),
-      qwen3_5(),
-      qwen3_5_moe(),
-      qwen3_moe(),
-      qwen3_next(),
-      qwen3_vl(),
-      qwen3_vl_moe(),
-      roberta(),
-      seed_oss(),
-      smollm3(),
-      stablelm(),
-      starcoder2(),
-      xlm_roberta(),
-      zamba2(),
-  };
+  static const std::vector<Architecture> all = [] {
+    std::vector<Architecture> described;
+    described.reserve(std::size(kFamilies));
+    for (const Family& family : kFamilies) described.push_back(family.describe());
+    return described;
+  }();
   return all;
 }
 
-const Architecture* find_architecture_by_type(std::string_view model_type) {
-  for (const Architecture& architecture : known_architectures()) {
-    const auto& types = architecture.model_types;
-    if (std::find(types.begin(), types.end(), model_type) != types.end()) return &architecture;
+std::optional<Architecture> find_architecture_by_type(std::string_view model_type) {
+  // To describe all families takes as long as a small model's forward pass: the likely one first.
+  for (const Family& family : kFamilies) {
+    if (family.name != model_type) continue;
+    Architecture likely = family.describe();
+    if (has(likely.model_types, model_type)) return likely;
   }
-  return nullptr;
+  for (const Architecture& architecture : known_architectures()) {
+    if (has(architecture.model_types, model_type)) return architecture;
+  }
+  return std::nullopt;
 }
 
-const Architecture* find_architecture_by_class(std::string_view class_name) {
+std::optional<Architecture> find_architecture_by_class(std::string_view class_name) {
   // "GPT2LMHeadModel", "BertForMaskedLM", "OPTModel": the family, then what it is used for.
   std::size_t end = class_name.size();
   for (const std::string_view use : {"For", "LMHead", "DoubleHeads", "Model", "PreTrained"}) {
@@ -202,12 +149,9 @@ const Architecture* find_architecture_by_class(std::string_view class_name) {
   }
   const std::string_view family = class_name.substr(0, end);
   for (const Architecture& architecture : known_architectures()) {
-    const auto& families = architecture.class_families;
-    if (std::find(families.begin(), families.end(), family) != families.end()) {
-      return &architecture;
-    }
+    if (has(architecture.class_families, family)) return architecture;
   }
-  return nullptr;
+  return std::nullopt;
 }
 
 std::vector<std::string> architecture_names() {

@@ -60,8 +60,8 @@ TEST(Architectures, AgreeWithTransformersOnEveryFact) {
     SCOPED_TRACE(name);
     auto golden = golden_facts(name);
     // The golden file has the literal model_type.
-    const auto* family = find_architecture_by_type(golden["architecture"].get<std::string>());
-    ASSERT_NE(family, nullptr);
+    const auto family = find_architecture_by_type(golden["architecture"].get<std::string>());
+    ASSERT_TRUE(family);
     golden["architecture"] = family->name;
 
     const Model model = Model::open(kTests / "data" / name);

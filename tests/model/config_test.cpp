@@ -99,12 +99,12 @@ TEST(Config, FindsTheArchitectureByItsClass) {
       {"PhiForCausalLM", "phi"},          {"Phi3ForCausalLM", "phi3"},
   };
   for (const auto& [class_name, name] : cases) {
-    const Architecture* found = find_architecture_by_class(class_name);
-    ASSERT_NE(found, nullptr) << class_name;
+    const auto found = find_architecture_by_class(class_name);
+    ASSERT_TRUE(found) << class_name;
     EXPECT_EQ(found->name, name) << class_name;
   }
   for (const char* unknown : {"", "Model", "GPTBForCausalLM", "T5Model", "BertX", "bertModel"}) {
-    EXPECT_EQ(find_architecture_by_class(unknown), nullptr) << unknown;
+    EXPECT_FALSE(find_architecture_by_class(unknown)) << unknown;
   }
 
   auto config = old_llama();
@@ -118,13 +118,17 @@ TEST(Config, FindsTheArchitectureByItsClass) {
 TEST(Config, EveryArchitectureIsFoundByItsType) {
   for (const Architecture& architecture : known_architectures()) {
     for (const std::string& type : architecture.model_types) {
-      EXPECT_EQ(find_architecture_by_type(type), &architecture) << type;
+      const auto found = find_architecture_by_type(type);
+      ASSERT_TRUE(found) << type;
+      EXPECT_EQ(found->name, architecture.name) << type;
     }
     for (const std::string& family : architecture.class_families) {
-      EXPECT_EQ(find_architecture_by_class(family + "Model"), &architecture) << family;
+      const auto found = find_architecture_by_class(family + "Model");
+      ASSERT_TRUE(found) << family;
+      EXPECT_EQ(found->name, architecture.name) << family;
     }
   }
-  EXPECT_EQ(find_architecture_by_type(""), nullptr);
+  EXPECT_FALSE(find_architecture_by_type(""));
 }
 
 // The text_config of the first Gemma 3 files leaves out what transformers' defaults say.
