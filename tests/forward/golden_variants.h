@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <fstream>
 #include <ostream>
+#include <set>
 #include <sstream>
 #include <string>
 #include <utility>
@@ -23,42 +24,62 @@ namespace attnscope::test {
 
 /// One config over the weights of a folder.
 struct Variant {
-  std::filesystem::path folder;
+  std::string model;     // the folder's name
   std::string name;      // "" for the main one, ".eps"
   std::string spelling;  // "", ".old"
+  bool has_routing = false, has_generated = false;
 
-  std::filesystem::path config() const { return folder / ("config" + name + spelling + ".json"); }
-  std::filesystem::path expected() const { return folder / ("expected" + name + ".safetensors"); }
-  std::filesystem::path routing() const { return folder / ("routing" + name + ".safetensors"); }
-  std::filesystem::path generated() const { return folder / ("generated" + name + ".safetensors"); }
+  std::filesystem::path folder() const {
+    return std::filesystem::path(ATTNSCOPE_SOURCE_DIR) / "tests/data/forward" / model;
+  }
+  std::filesystem::path config() const { return folder() / ("config" + name + spelling + ".json"); }
+  std::filesystem::path expected() const { return of("expected"); }
+  std::filesystem::path routing() const { return of("routing"); }
+  std::filesystem::path generated() const { return of("generated"); }
+
+ private:
+  std::filesystem::path of(const char* what) const {
+    return folder() / (what + name + ".safetensors");
+  }
 };
 
 inline void PrintTo(const Variant& variant, std::ostream* out) {
-  *out << variant.folder.filename().string() << "/" << variant.config().filename().string();
+  *out << variant.model << "/config" << variant.name << variant.spelling << ".json";
 }
 
-inline std::vector<Variant> all_variants() {
-  std::vector<Variant> out;
-  const auto cases = std::filesystem::path(ATTNSCOPE_SOURCE_DIR) / "tests/data/forward";
-  for (const auto& folder : std::filesystem::directory_iterator(cases)) {
-    for (const auto& file : std::filesystem::directory_iterator(folder)) {
-      std::string name = file.path().filename().string();
-      if (!name.starts_with("config") || !name.ends_with(".json")) continue;
-      name = name.substr(6, name.size() - 11);
-      const bool old = name.ends_with(".old");
-      if (old) name.resize(name.size() - 4);
-      out.push_back({folder.path(), name, old ? ".old" : ""});
+/// What every test's process asks for several times before it runs its one test: so it is listed
+/// once, and no file but folders is touched.
+inline const std::vector<Variant>& all_variants() {
+  static const std::vector<Variant> all = [] {
+    std::vector<Variant> out;
+    const auto models = std::filesystem::path(ATTNSCOPE_SOURCE_DIR) / "tests/data/forward";
+    for (const auto& folder : std::filesystem::directory_iterator(models)) {
+      const std::string model = folder.path().filename().string();
+      std::set<std::string> files;
+      for (const auto& file : std::filesystem::directory_iterator(folder)) {
+        files.insert(file.path().filename().string());
+      }
+      for (const std::string& file : files) {
+        if (!file.starts_with("config") || !file.ends_with(".json")) continue;
+        std::string name = file.substr(6, file.size() - 11);
+        const bool old = name.ends_with(".old");
+        if (old) name.resize(name.size() - 4);
+        out.push_back({model, name, old ? ".old" : "",
+                       files.contains("routing" + name + ".safetensors"),
+                       files.contains("generated" + name + ".safetensors")});
+      }
     }
-  }
-  std::sort(out.begin(), out.end(),
-            [](const Variant& a, const Variant& b) { return a.config() < b.config(); });
-  return out;
+    std::stable_sort(out.begin(), out.end(),
+                     [](const Variant& a, const Variant& b) { return a.model < b.model; });
+    return out;
+  }();
+  return all;
 }
 
 inline Model model_of(const Variant& variant) {
   std::ostringstream config;
   config << std::ifstream(variant.config()).rdbuf();
-  Checkpoint checkpoint = Checkpoint::open(variant.folder / "model.safetensors");
+  Checkpoint checkpoint = Checkpoint::open(variant.folder() / "model.safetensors");
   compose_as_config_says(checkpoint);
   return Model(std::move(checkpoint), parse_config(config.str(), variant.config().string()));
 }
@@ -90,8 +111,7 @@ inline std::vector<TokenIds> inputs_of(const Checkpoint& expected) {
 
 /// For INSTANTIATE_TEST_SUITE_P.
 inline std::string name_of_case(const testing::TestParamInfo<Variant>& variant) {
-  std::string name =
-      variant.param.folder.filename().string() + variant.param.name + variant.param.spelling;
+  std::string name = variant.param.model + variant.param.name + variant.param.spelling;
   for (char& c : name) {
     if (std::isalnum(static_cast<unsigned char>(c)) == 0) c = '_';
   }

@@ -141,15 +141,12 @@ TEST_P(CachedRun, WritesWhatRunningTheWholeTextForEachTokenWrites) {
 
 INSTANTIATE_TEST_SUITE_P(Cases, CachedRun, testing::ValuesIn(all_variants()), name_of_case);
 
-Variant variant_of(const std::string& folder, const std::string& name = "") {
-  return {std::filesystem::path(ATTNSCOPE_SOURCE_DIR) / "tests/data/forward" / folder, name, ""};
-}
 
 // So long that attention is cut into several blocks.
 TEST(KeyValueCache, HoldsLongTexts) {
   for (const Variant& variant :
-       {variant_of("llama"), variant_of("mistral", ".window-8"), variant_of("gemma3"),
-        variant_of("gpt_neox"), variant_of("qwen3_next"), variant_of("lfm2")}) {
+       {Variant{"llama"}, Variant{"mistral", ".window-8"}, Variant{"gemma3"},
+        Variant{"gpt_neox"}, Variant{"qwen3_next"}, Variant{"lfm2"}}) {
     const Model model = model_of(variant);
     const ForwardPass pass(model, true, test_compute());
     TokenIds text;
@@ -160,14 +157,14 @@ TEST(KeyValueCache, HoldsLongTexts) {
       const TokenIds more(begin, begin + static_cast<std::ptrdiff_t>(part));
       const Rows got = last_rows(pass, more, std::span(&cache, 1));
       ASSERT_NO_FATAL_FAILURE(expect_same(got, last_rows(pass, cache.tokens(), {})))
-          << variant.folder << ' ' << cache.tokens().size();
+          << variant.model << ' ' << cache.tokens().size();
     }
     EXPECT_EQ(cache.tokens(), text);
   }
 }
 
 TEST(KeyValueCache, OfOnePromptServesSeveralTexts) {
-  const Model model = model_of(variant_of("llama"));
+  const Model model = model_of(Variant{"llama"});
   const ForwardPass pass(model, true, test_compute());
   KeyValueCache cache(model.spec(), 40);
   const TokenIds prompt = {5, 6, 7, 8, 9};
@@ -182,7 +179,7 @@ TEST(KeyValueCache, OfOnePromptServesSeveralTexts) {
 
 // A state cannot go back: the text is then run from its begin.
 TEST(KeyValueCache, ForgetsAllWhereLayersHaveStates) {
-  const Model model = model_of(variant_of("lfm2"));
+  const Model model = model_of(Variant{"lfm2"});
   const ForwardPass pass(model, true, test_compute());
   KeyValueCache cache(model.spec(), 10);
   const TokenIds prompt = {5, 6, 7, 8, 9}, more = {10, 11};
@@ -196,7 +193,7 @@ TEST(KeyValueCache, ForgetsAllWhereLayersHaveStates) {
 }
 
 TEST(KeyValueCache, TakesTheMemoryOfStatesBesideThatOfKeys) {
-  const ModelSpec lfm2 = model_of(variant_of("lfm2")).spec();  // one of 3 layers attends
+  const ModelSpec lfm2 = model_of(Variant{"lfm2"}).spec();  // one of 3 layers attends
   ModelSpec attention = lfm2;
   attention.dimensions.layers = 1;
   attention.dimensions.mixers = nullptr;
@@ -208,7 +205,7 @@ class CachesOfSequences : public testing::TestWithParam<const char*> {};
 INSTANTIATE_TEST_SUITE_P(Cases, CachesOfSequences, testing::Values("gemma2", "qwen3_next", "lfm2"));
 
 TEST_P(CachesOfSequences, AreEachItsOwn) {
-  const Model model = model_of(variant_of(GetParam()));
+  const Model model = model_of(Variant{GetParam()});
   const ForwardPass pass(model, true, test_compute());
   std::vector<KeyValueCache> caches;
   for (int sequence = 0; sequence < 2; ++sequence) caches.emplace_back(model.spec(), 12);
@@ -225,7 +222,7 @@ TEST_P(CachesOfSequences, AreEachItsOwn) {
 }
 
 TEST(KeyValueCache, IsWhatItWasAfterARunThatFailed) {
-  const Model model = model_of(variant_of("llama"));
+  const Model model = model_of(Variant{"llama"});
   const ForwardPass pass(model, true, test_compute());
   KeyValueCache cache(model.spec(), 8);
   last_rows(pass, {1, 2, 3}, std::span(&cache, 1));
@@ -241,7 +238,7 @@ TEST(KeyValueCache, IsWhatItWasAfterARunThatFailed) {
 }
 
 TEST(KeyValueCache, CountsItsMemoryWithoutOverflow) {
-  const ModelSpec spec = model_of(variant_of("llama")).spec();
+  const ModelSpec spec = model_of(Variant{"llama"}).spec();
   const Dimensions& dimensions = spec.dimensions;
   const HeadShape& heads = dimensions.heads;
   const auto numbers =
@@ -267,7 +264,7 @@ TEST_P(GeneratedText, IsThatOfTransformersWithItsCache) {
 std::vector<Variant> generated_variants() {
   std::vector<Variant> variants = all_variants();
   std::erase_if(variants, [](const Variant& variant) {
-    return !variant.spelling.empty() || !std::filesystem::exists(variant.generated());
+    return !variant.spelling.empty() || !variant.has_generated;
   });
   return variants;
 }
