@@ -163,7 +163,7 @@ void print_rows(const Command& command, const Arguments& arguments, const Sessio
     run_for(output, command, arguments, session, for_people ? &text : nullptr,
             [&](Session running) {
               running.for_people = for_people;
-              command.run(arguments, running, rows);
+              run_rows(command, arguments, running, rows);
             });
   } catch (const Stopped&) {
     text.break_off();

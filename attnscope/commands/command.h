@@ -42,10 +42,10 @@ struct Session {
   /// What it reads and writes: see files_of().
   std::shared_ptr<RunFiles> files = std::make_shared<RunFiles>();
   std::shared_ptr<Hub> hub;  // where models are looked up by name; null: only paths name them
-  /// The model that an argument names so, where the program keeps it open; nothing: it is opened.
-  /// May be empty.
+  /// The stacks of the model that an argument names so, where the program keeps it open; nothing:
+  /// it is opened. May be empty.
   /// `layout`: the file that the command was given to describe it; empty: none.
-  std::function<std::optional<Model>(const std::string& model, const std::string& layout)>
+  std::function<std::vector<Model>(const std::string& model, const std::string& layout)>
       find_open_model;
   bool keeps_names =
       false;  // of those models: else a command names the models that it is given apart
@@ -84,6 +84,10 @@ struct Command {
   /// none to give.
   WeightMatrix (*array)(const Arguments&, const Session&) = nullptr;
 };
+
+/// Runs a command that gives rows, those of a model's stacks with their names.
+void run_rows(const Command& command, const Arguments& arguments, const Session& session,
+              RowSink& sink);
 
 /// Every command that any front end can offer.
 std::span<const Command> commands();

@@ -3,6 +3,7 @@
 
 #include "attnscope/commands/command.h"
 #include "attnscope/core/error.h"
+#include "attnscope/results/stack_rows.h"
 
 namespace attnscope {
 
@@ -25,6 +26,12 @@ std::span<const Command> commands() {
                                  circuits_command(),   attention_command(), predict_command(),
                                  report_command(),     export_command()};
   return all;
+}
+
+void run_rows(const Command& command, const Arguments& arguments, const Session& session,
+              RowSink& sink) {
+  StackRows rows(sink);
+  command.run(arguments, session, rows);
 }
 
 const Command* find_command(std::span<const Command> among, std::string_view name) {

@@ -59,10 +59,47 @@ void warn_of_other_towers(const Model& model, const Session& session) {
                       .problem = verbatim("its language model is read, and not " + join(parts))});
 }
 
-std::optional<Model> find_open_model(const NamedModel& model, const Arguments& arguments,
-                                     const Session& session) {
-  if (!session.find_open_model) return std::nullopt;
+std::vector<Model> find_open_model(const NamedModel& model, const Arguments& arguments,
+                                   const Session& session) {
+  if (!session.find_open_model) return {};
   return session.find_open_model(model.text, arguments.text("layout"));
+}
+
+std::string with_stack(const std::string& name, const Model& model) {
+  return model.stack().empty() ? name : name + ":" + model.stack();
+}
+
+/// Its stacks, all of them.
+std::vector<Model> open_named(const NamedModel& named, const std::string& name,
+                              const Arguments& arguments, const Session& session) {
+  std::vector<Model> open = find_open_model(named, arguments, session);
+  if (!open.empty()) {
+    if (session.keeps_names) return open;
+    for (Model& model : open) model = model.named(with_stack(name, model));
+    return open;
+  }
+  std::optional<std::filesystem::path> layout;
+  if (arguments.given("layout")) layout = arguments.text("layout");
+  open =
+      Model::open_stacks(open_checkpoint(named, arguments.flag("remote"), session), layout, name);
+  warn(open.front().checkpoint(), session);
+  if (layout) warn_of_undescribed(open.front(), session);
+  warn_of_other_towers(open.front(), session);
+  return open;
+}
+
+/// Leaves the stack of that name alone; all where it is empty.
+void choose_stack(const std::string& stack, const NamedModel& named, std::vector<Model>& stacks) {
+  if (stack.empty()) return;
+  std::vector<std::string> names;
+  for (const Model& model : stacks) names.push_back(model.stack());
+  std::erase_if(stacks, [&](const Model& model) { return model.stack() != stack; });
+  if (!stacks.empty()) return;
+  const bool single = names.size() == 1 && names.front().empty();
+  throw Error(ErrorKind::usage,
+              {.parameter = "stack",
+               .problem = verbatim("'" + named.path + "' has no stack '" + stack + "', but " +
+                                   (single ? "one that has no name" : join(names, ", ")))});
 }
 
 }  // namespace
@@ -70,37 +107,49 @@ std::optional<Model> find_open_model(const NamedModel& model, const Arguments& a
 std::vector<Model> open_models(const Arguments& arguments, const Session& session) {
   const std::vector<NamedModel> named = named_models(arguments, session);
   const std::vector<std::string> names = names_of(named);
-  std::optional<std::filesystem::path> layout;
-  if (arguments.given("layout")) layout = arguments.text("layout");
   std::vector<Model> opened;
   for (std::size_t index = 0; index < named.size(); ++index) {
-    if (const auto open = find_open_model(named[index], arguments, session)) {
-      opened.push_back(session.keeps_names ? *open : open->named(names[index]));
-    } else {
-      opened.push_back(Model::open(open_checkpoint(named[index], arguments.flag("remote"), session),
-                                   layout, names[index]));
-      warn(opened.back().checkpoint(), session);
-      if (layout) warn_of_undescribed(opened.back(), session);
-      warn_of_other_towers(opened.back(), session);
-    }
-    session.files->add_model(opened.back().checkpoint(), opened.back().name(),
+    std::vector<Model> stacks = open_named(named[index], names[index], arguments, session);
+    session.files->add_model(stacks.front().checkpoint(), stacks.front().name(),
                              is_folder(named[index]));
+    choose_stack(named[index].stack, named[index], stacks);
+    choose_stack(arguments.text("stack"), named[index], stacks);
+    for (Model& model : stacks) opened.push_back(std::move(model));
   }
   return opened;
+}
+
+std::vector<std::string> texts_of(const std::vector<Model>& models, const Arguments& arguments,
+                                  const Session& session) {
+  const std::vector<NamedModel> named = named_models(arguments, session);
+  const std::vector<std::string> names = names_of(named);
+  std::vector<std::string> texts;
+  for (const Model& model : models) {
+    for (std::size_t index = 0; index < named.size(); ++index) {
+      const NamedModel& of = named[index];
+      if (with_stack(names[index], model) != model.name()) continue;
+      if (!of.stack.empty() && of.stack != model.stack()) continue;
+      texts.push_back(with_stack(of.path, model));
+      break;
+    }
+  }
+  return texts;
 }
 
 Session with_open_models(const Session& session, const Arguments& arguments,
                          const std::vector<Model>& models) {
   Session out = session;
   out.keeps_names = true;
-  out.find_open_model =
-      [named = named_models(arguments, session), layout = arguments.text("layout"), models](
-          const std::string& model, const std::string& wanted) -> std::optional<Model> {
-    if (wanted != layout) return std::nullopt;
-    for (std::size_t index = 0; index < named.size(); ++index) {
-      if (named[index].text == model) return models[index];
+  out.find_open_model = [texts = texts_of(models, arguments, session),
+                         layout = arguments.text("layout"),
+                         models](const std::string& model, const std::string& wanted) {
+    std::vector<Model> found;
+    if (wanted != layout) return found;
+    for (std::size_t index = 0; index < models.size(); ++index) {
+      const std::string& text = texts[index];
+      if (text == model || text == with_stack(model, models[index])) found.push_back(models[index]);
     }
-    return std::nullopt;
+    return found;
   };
   return out;
 }
@@ -109,8 +158,9 @@ NamedCheckpoints open_checkpoints(const Arguments& arguments, const Session& ses
   const std::vector<NamedModel> named = named_models(arguments, session);
   NamedCheckpoints opened{.names = names_of(named)};
   for (std::size_t index = 0; index < named.size(); ++index) {
-    if (const auto open = find_open_model(named[index], arguments, session)) {
-      opened.checkpoints.push_back(open->shared_checkpoint());
+    const auto open = find_open_model(named[index], arguments, session);
+    if (!open.empty()) {
+      opened.checkpoints.push_back(open.front().shared_checkpoint());
     } else {
       Checkpoint checkpoint = open_checkpoint(named[index], arguments.flag("remote"), session);
       compose_as_config_says(checkpoint);

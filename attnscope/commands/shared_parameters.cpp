@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "attnscope/analyses/expert_selection.h"
+#include "attnscope/commands/named_models.h"
 #include "attnscope/core/text.h"
 #include "attnscope/output/writers.h"
 
@@ -53,7 +54,12 @@ Parameters model_parameters() {
       {.name = "layout",
        .type = file,
        .help = "a JSON file that describes the checkpoint, in place of config.json",
-       .metavariable = "FILE"}};
+       .metavariable = "FILE"},
+      {.name = "stack",
+       .type = choice,
+       .help = "of models of several stacks, this one; MODEL:STACK says the same",
+       .metavariable = "STACK",
+       .choices = stack_names()}};
 }
 
 Parameters remote_model_parameters() {

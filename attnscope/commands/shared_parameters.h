@@ -15,7 +15,7 @@ Parameters joined(std::initializer_list<Parameters> groups);
 std::vector<Exclusion> joined_exclusions(std::vector<Exclusion> some,
                                          const std::vector<Exclusion>& more);
 
-/// models, layout.
+/// models, layout, stack.
 Parameters model_parameters();
 /// Of commands that read a model's weights once: `remote` too.
 Parameters remote_model_parameters();

@@ -57,6 +57,8 @@ struct MixerRule;  // mixer_rule.h
 
 struct Architecture {
   std::string name;
+  /// Which part of a model this describes, where a model has several: see `stacks`.
+  std::string stack = {};
   std::vector<std::string> model_types;  // config.json: model_type
   /// The family part of the class names in config.json's `architectures`: "GPT2" of
   /// "GPT2LMHeadModel". Used if there is no known model_type.
@@ -108,6 +110,12 @@ struct Architecture {
   /// is used in place of this.
   std::vector<Architecture> layouts = {};
   std::vector<ConfigCondition> conditions = {};
+  /// The stacks of layers of a model that has several, each described as a model of its own, with
+  /// its name in `stack`: an encoder, a decoder, and the cross attention of its layers; a text and
+  /// a vision tower. Nothing else of this description counts then but its names.
+  std::vector<Architecture> stacks = {};
+  /// The object of config.json that holds a stack's numbers; empty, or not there: the whole.
+  std::string section = {};
   /// Buffers in old files, which are not parameters. Full names, `*` matches any text.
   std::vector<std::string> buffers = {};
 };

@@ -36,6 +36,12 @@ struct DisentangledRule {
   std::string query = {}, key = {};  // else the weights of theirs, patterns under the prefix
 };
 
+/// BucketBias, by config.json.
+struct BucketRule {
+  std::string table;
+  ConfigKey count = {"", 32}, distant = {"", 128};
+};
+
 /// How scores are scaled before the softmax.
 struct ScoreRule {
   ConfigNumber scale = {};            // factor of q k; none: 1 / sqrt(head dimension)
@@ -50,7 +56,7 @@ struct ScoreRule {
       {};  // queries, keys and values are cut to ± this after their norms; 0: are not
   // What is added to scores; at most one of these.
   std::optional<Alibi> alibi = {};
-  std::optional<BucketBias> buckets = {};
+  std::optional<BucketRule> buckets = {};
   std::optional<DisentangledRule> disentangled = {};
   /// A pattern under the prefix, (H,): scores of a column that has no key and no value.
   std::string sinks = {};

@@ -61,9 +61,8 @@ Architecture nested_form(Architecture architecture) {
 }
 
 /// Architectures of transformers whose names are near those of known ones, and no slips of them.
-constexpr std::array<std::string_view, 11> kOthers = {"bart",   "beit",    "deberta", "dpt",
-                                                      "hubert", "ibert",   "llava",   "ministral",
-                                                      "mllama", "pixtral", "plbart"};
+constexpr std::array<std::string_view, 9> kOthers = {
+    "beit", "deberta", "dpt", "ibert", "llava", "ministral", "mllama", "pixtral", "plbart"};
 
 std::string digits_of(std::string text) {
   std::erase_if(text, [](char c) { return c < '0' || c > '9'; });
@@ -166,8 +165,9 @@ Dimensions read_dimensions(const ConfigReader& config, const Architecture& archi
   heads.heads = config.required(keys.heads);
   const auto widths = listed_mlp_widths(config, architecture, out.layers);
   const auto one_width = [&] {
-    return adjusted(config.number(keys.mlp_width).value_or(4 * out.width), keys.mlp_adjusted,
-                    config);
+    return adjusted(
+        config.number(keys.mlp_width).value_or(config.required(keys.mlp_ratio) * out.width),
+        keys.mlp_adjusted, config);
   };
   out.mlp_width = widths.empty() ? one_width() : *std::max_element(widths.begin(), widths.end());
   out.vocabulary = config.number(keys.vocabulary);
@@ -215,28 +215,15 @@ Quantisation quantisation_of(const json& config) {
   return {};
 }
 
-}  // namespace
-
-Quantisation parse_quantisation(std::string_view text, std::string_view where) {
-  const json config = parse_json(text, where);
-  if (!config.is_object()) refuse_config(where, "is not a JSON object");
-  return quantisation_of(config);
-}
-
-ModelSpec parse_config(std::string_view text, std::string_view where) {
-  const json config = parse_json(text, where);
-  if (!config.is_object()) refuse_config(where, "is not a JSON object");
-
-  const json* nested = nested_language(config);
-  const json& language = nested != nullptr ? *nested : config;
-
-  const ConfigReader reader(&language, where);
-  const Architecture family = find_architecture(config, where);
+/// `family`: of the whole model or of a stack; `own`: the part of the file that describes it.
+ModelSpec spec_of(const Architecture& family, const json& own, const json& config,
+                  std::string_view text, std::string_view where) {
+  const ConfigReader reader(&own, where);
   const Architecture& architecture = layout_of(family, reader);
   ModelSpec spec{.architecture = architecture,
                  .dimensions = read_dimensions(reader, architecture),
                  .tied = architecture.tied_by_default,
-                 .multimodal = is_multimodal(config),
+                 .multimodal = architecture.stack.empty() && is_multimodal(config),
                  .quantisation = quantisation_of(config),
                  .source = std::string(where),
                  .text = std::string(text)};
@@ -247,12 +234,46 @@ ModelSpec parse_config(std::string_view text, std::string_view where) {
   read_layer_shapes(spec, reader);
   resolve_layers(spec, reader);
   for (const std::string& key : {std::string("tie_word_embeddings"), architecture.other_tied_key}) {
-    for (const json* level : {&config, &language}) {
+    for (const json* level : {&config, &own}) {
       const auto tied = level->find(key);
       if (tied != level->end() && tied->is_boolean()) spec.tied = tied->get<bool>();
     }
   }
   return spec;
+}
+
+const json& section_of(const json& config, const std::string& name) {
+  const auto found = name.empty() ? config.end() : config.find(name);
+  return found != config.end() && found->is_object() ? *found : config;
+}
+
+}  // namespace
+
+Quantisation parse_quantisation(std::string_view text, std::string_view where) {
+  const json config = parse_json(text, where);
+  if (!config.is_object()) refuse_config(where, "is not a JSON object");
+  return quantisation_of(config);
+}
+
+std::vector<ModelSpec> parse_stacks(std::string_view text, std::string_view where) {
+  const json config = parse_json(text, where);
+  if (!config.is_object()) refuse_config(where, "is not a JSON object");
+  const Architecture family = find_architecture(config, where);
+  std::vector<ModelSpec> specs;
+  for (const Architecture& stack : family.stacks) {
+    specs.push_back(spec_of(stack, section_of(config, stack.section), config, text, where));
+  }
+  if (!specs.empty()) return specs;
+  const json* nested = nested_language(config);
+  specs.push_back(spec_of(family, nested != nullptr ? *nested : config, config, text, where));
+  return specs;
+}
+
+ModelSpec parse_config(std::string_view text, std::string_view where) {
+  std::vector<ModelSpec> specs = parse_stacks(text, where);
+  if (specs.size() == 1) return std::move(specs.front());
+  throw Error(ErrorKind::unsupported,
+              {.file = std::string(where), .problem = "describes a model of several stacks"});
 }
 
 }  // namespace attnscope

@@ -45,7 +45,8 @@ struct ConfigKeys {
   ConfigFlag one_kv_head = {"", false};  // true: one, whatever kv_heads says
   ConfigKey head_dim = {};               // no name or no value: width / heads
   ConfigKey width;
-  ConfigKey mlp_width;  // no value: 4 * width
+  ConfigKey mlp_width;  // no value: `mlp_ratio` * width
+  ConfigKey mlp_ratio = {"", 4};
   AdjustedWidth mlp_adjusted = {};
   ConfigKey vocabulary = {"vocab_size"};
   ConfigKey context = {"max_position_embeddings"};

@@ -56,8 +56,10 @@ constexpr std::array kFamilyGroups = {
                 [](const Architecture& each) { return is_run(each) && each.mixers != nullptr; }},
     FamilyGroup{"encoders",
                 [](const Architecture& each) { return is_run(each) && is_encoder(each); }},
+    FamilyGroup{"of several stacks, whose weights are analysed",
+                [](const Architecture& each) { return !each.stacks.empty(); }},
     FamilyGroup{"whose weights alone are analysed",
-                [](const Architecture& each) { return !is_run(each); }},
+                [](const Architecture& each) { return !is_run(each) && each.stacks.empty(); }},
 };
 
 /// The names of its files; those of a text model inside a multimodal one are not said twice.

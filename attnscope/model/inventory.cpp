@@ -25,6 +25,7 @@ std::optional<bool> is_tied(const Model& model, const Copies& copies) {
     const auto copy = copies.find(head);
     return head == embedding || (copy != copies.end() && copy->second == embedding);
   }
+  if (!model.stack().empty() && architecture.head.weight.empty()) return std::nullopt;
   const std::string& marker = architecture.head_marker;
   const auto& tensors = checkpoint.tensors();
   const bool has_head =
@@ -158,6 +159,7 @@ Inventory take_inventory(const Model& model, std::span<const TensorPair> copies)
                        .bytes = stored_bytes(tensor.view)};
   };
   for (const CheckpointTensor& tensor : checkpoint.tensors()) {
+    if (!model.owns(tensor.name)) continue;
     TensorFacts row = describe(tensor, tensor.name);
     const auto projection = projections.find(&tensor);
     const RoleOfTensor role = projection == projections.end()
@@ -173,6 +175,7 @@ Inventory take_inventory(const Model& model, std::span<const TensorPair> copies)
     inventory.tensors.push_back(std::move(row));
   }
   for (const auto& [alias, name] : checkpoint.aliases()) {
+    if (!model.owns(alias)) continue;
     TensorFacts row = describe(*checkpoint.find(name), alias);
     const RoleOfTensor role = other_role(model, sites, alias);
     row.role = role.role;
@@ -183,6 +186,7 @@ Inventory take_inventory(const Model& model, std::span<const TensorPair> copies)
   }
 
   facts.name = model.name();
+  facts.stack = model.stack();
   facts.architecture = model.spec().architecture.name;
   facts.attention_parameters = count_attention_parameters(model);
   facts.layers = dimensions.layers;

@@ -24,6 +24,7 @@ struct LatentFacts {
 
 struct ModelFacts {
   std::string name;
+  std::string stack;  // see Model::stack()
   std::string architecture;
   std::int64_t parameters = 0;            // shared and tied ones counted once; no buffers
   std::int64_t attention_parameters = 0;  // weights and biases of Q, K, V, O
@@ -36,7 +37,7 @@ struct ModelFacts {
   std::optional<std::int64_t> vocabulary;
   std::optional<std::int64_t> context;                   // tokens
   std::string dtype;                                     // the dtype of most bytes
-  std::uint64_t bytes = 0;                               // of the files
+  std::uint64_t bytes = 0;                               // of the files, with all their stacks
   std::optional<std::int64_t> kv_cache_bytes_per_token;  // at 16 bits; none if not causal
   std::optional<bool> tied_embedding;                    // none without an output head
   bool causal = true;                                    // no token sees one after it

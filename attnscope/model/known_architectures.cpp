@@ -8,9 +8,11 @@ namespace attnscope {
 #define ATTNSCOPE_FAMILIES(FAMILY) \
   FAMILY(albert)                   \
   FAMILY(arcee)                    \
+  FAMILY(bart)                     \
   FAMILY(bert)                     \
   FAMILY(bloom)                    \
   FAMILY(camembert)                \
+  FAMILY(clip)                     \
   FAMILY(codegen)                  \
   FAMILY(cohere)                   \
   FAMILY(cohere2)                  \
@@ -20,6 +22,10 @@ namespace attnscope {
   FAMILY(deepseek_v3)              \
   FAMILY(deepseek_v32)             \
   FAMILY(deepseek_v4)              \
+  FAMILY(deit)                     \
+  FAMILY(dinov2)                   \
+  FAMILY(dinov2_with_registers)    \
+  FAMILY(dinov3_vit)               \
   FAMILY(distilbert)               \
   FAMILY(dots1)                    \
   FAMILY(electra)                  \
@@ -49,6 +55,7 @@ namespace attnscope {
   FAMILY(granitemoehybrid)         \
   FAMILY(granitemoeshared)         \
   FAMILY(helium)                   \
+  FAMILY(hubert)                   \
   FAMILY(hunyuan_v1_dense)         \
   FAMILY(hunyuan_v1_moe)           \
   FAMILY(jamba)                    \
@@ -56,6 +63,9 @@ namespace attnscope {
   FAMILY(lfm2)                     \
   FAMILY(llama)                    \
   FAMILY(llama4)                   \
+  FAMILY(m2m_100)                  \
+  FAMILY(marian)                   \
+  FAMILY(mbart)                    \
   FAMILY(minicpm3)                 \
   FAMILY(minimax_m2)               \
   FAMILY(ministral3)               \
@@ -65,6 +75,7 @@ namespace attnscope {
   FAMILY(modernbert)               \
   FAMILY(mpnet)                    \
   FAMILY(mpt)                      \
+  FAMILY(mt5)                      \
   FAMILY(nemotron)                 \
   FAMILY(nemotron_h)               \
   FAMILY(nomic_bert)               \
@@ -73,6 +84,7 @@ namespace attnscope {
   FAMILY(olmo3)                    \
   FAMILY(olmoe)                    \
   FAMILY(opt)                      \
+  FAMILY(pegasus)                  \
   FAMILY(phi)                      \
   FAMILY(phi3)                     \
   FAMILY(phimoe)                   \
@@ -88,9 +100,15 @@ namespace attnscope {
   FAMILY(qwen3_vl_moe)             \
   FAMILY(roberta)                  \
   FAMILY(seed_oss)                 \
+  FAMILY(siglip)                   \
   FAMILY(smollm3)                  \
   FAMILY(stablelm)                 \
   FAMILY(starcoder2)               \
+  FAMILY(t5)                       \
+  FAMILY(umt5)                     \
+  FAMILY(vit)                      \
+  FAMILY(wav2vec2)                 \
+  FAMILY(whisper)                  \
   FAMILY(xlm_roberta)              \
   FAMILY(zamba2)
 

@@ -167,7 +167,7 @@ void set_stream(ModelSpec& spec, const ConfigReader& config) {
   const bool if_narrow = embedding.projects_tokens || embedding.projects_if_narrow;
   stream.has_projection =
       !embedding.projection.empty() && (!if_narrow || stream.embedding_width != width);
-  stream.embedding_factor = stream.embedding.times_sqrt_width
+  stream.embedding_factor = config.flag(embedding.times_sqrt_width)
                                 ? std::sqrt(static_cast<double>(width))
                                 : config.positive(architecture.multipliers.embedding).value_or(1);
   if (config.flag(embedding.drops_masked)) {

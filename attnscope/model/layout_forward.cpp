@@ -161,7 +161,7 @@ void parse_embedding(LayoutFields& fields, Architecture& architecture) {
                .projects_tokens = own.flag("projects_tokens", false),
                .norms_projected = own.flag("norms_projected", false),
                .width = {"", own.number("width")},
-               .times_sqrt_width = own.flag("times_sqrt_width", false),
+               .times_sqrt_width = {"", own.flag("times_sqrt_width", false)},
                .last_projection = own.text("last_projection")};
   if (const auto padding = own.number("positions_after_padding", /*least=*/0)) {
     embedding.positions_after_padding = true;

@@ -16,12 +16,12 @@ Alibi parse_alibi(LayoutFields& attention) {
   return {.of_larger_power = kind == Kind::larger_power, .in_bfloat16 = kind == Kind::bfloat16};
 }
 
-BucketBias parse_buckets(LayoutFields fields) {
-  BucketBias buckets{.table = fields.required_text("table")};
-  buckets.count = fields.number("count", /*least=*/4).value_or(buckets.count);
-  buckets.distant = fields.number("distant").value_or(buckets.distant);
-  if (buckets.distant <= buckets.count / 2)
-    fields.fail("'distant' is no more than half of 'count'");
+BucketRule parse_buckets(LayoutFields fields) {
+  const BucketBias standard;
+  const std::int64_t count = fields.number("count", /*least=*/4).value_or(standard.count);
+  const std::int64_t distant = fields.number("distant").value_or(standard.distant);
+  if (distant <= count / 2) fields.fail("'distant' is no more than half of 'count'");
+  const BucketRule buckets{fields.required_text("table"), {"", count}, {"", distant}};
   fields.refuse_unknown();
   return buckets;
 }

@@ -44,9 +44,11 @@ std::string why_not_in_layer(const ModelSpec& spec, Role role, std::int64_t laye
 }  // namespace
 
 Model::Model(Checkpoint checkpoint, ModelSpec spec, std::string name)
-    : name_(std::move(name)),
-      checkpoint_(std::make_shared<const Checkpoint>(std::move(checkpoint))),
-      spec_(std::move(spec)) {
+    : Model(std::make_shared<const Checkpoint>(std::move(checkpoint)), std::move(spec),
+            std::move(name)) {}
+
+Model::Model(std::shared_ptr<const Checkpoint> checkpoint, ModelSpec spec, std::string name)
+    : name_(std::move(name)), checkpoint_(std::move(checkpoint)), spec_(std::move(spec)) {
   choose_prefix();
   for (std::int64_t layer = 0; layer < dimensions().layers; ++layer) {
     auto& weights = layers_.emplace_back();

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -57,12 +58,27 @@ class Model {
   static Model open(Checkpoint checkpoint, const std::optional<std::filesystem::path>& layout,
                     std::string name);
 
+  /// The stacks of a model that has several, an encoder and a decoder say, as models of their own
+  /// that share the checkpoint, named `name`:encoder and so on; else the model alone. A stack of
+  /// which the files hold nothing is left out.
+  static std::vector<Model> open_stacks(Checkpoint checkpoint,
+                                        const std::optional<std::filesystem::path>& layout,
+                                        std::string name);
+
   Model(Checkpoint checkpoint, ModelSpec spec, std::string name = "");
+  Model(std::shared_ptr<const Checkpoint> checkpoint, ModelSpec spec, std::string name);
 
   /// The same model under another name in rows.
   Model named(std::string name) const;
 
   const std::string& name() const { return name_; }
+  /// Which stack of a model with several this is; empty: it is the whole model.
+  const std::string& stack() const { return spec_.architecture.stack; }
+  /// False for tensors that another stack of the model names, or that several name and that count
+  /// to the first of them. What no stack names counts to the first stack.
+  bool owns(const std::string& tensor) const {
+    return of_other_stacks_ == nullptr || !of_other_stacks_->contains(tensor);
+  }
   const Checkpoint& checkpoint() const { return *checkpoint_; }
   std::shared_ptr<const Checkpoint> shared_checkpoint() const { return checkpoint_; }
   const ModelSpec& spec() const { return spec_; }
@@ -119,6 +135,7 @@ class Model {
  private:
   bool has_circuits() const;
   bool has_latent_keys() const;
+  static void share_out(std::vector<Model>& stacks);
   void choose_prefix();
   ErrorParts wrong_shape(const CheckpointTensor& tensor, const Shape& expected,
                          std::optional<std::int64_t> layer = std::nullopt) const;
@@ -136,6 +153,7 @@ class Model {
   std::shared_ptr<const Checkpoint> checkpoint_;
   ModelSpec spec_;
   std::string prefix_;
+  std::shared_ptr<const std::set<std::string>> of_other_stacks_;  // null: there are none
   std::vector<std::array<Weight, kProjections.size()>> layers_;
   const ExpertTensors* expert_tensors_ = nullptr;  // of the rule; null: there are no experts
 };

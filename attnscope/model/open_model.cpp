@@ -1,11 +1,13 @@
 // A model from its checkpoint and what describes it: config.json, or a layout file.
 #include <algorithm>
+#include <iterator>
 
 #include "attnscope/core/error.h"
 #include "attnscope/model/adapter.h"
 #include "attnscope/model/layout_offer.h"
 #include "attnscope/model/model.h"
 #include "attnscope/model/model_names.h"
+#include "attnscope/model/tensor_roles.h"
 
 namespace attnscope {
 namespace {
@@ -26,10 +28,10 @@ Error with_offer(const Error& error, const std::string& layout) {
   return {error.kind(), std::move(parts)};
 }
 
-ModelSpec spec_of_config(const Checkpoint& checkpoint, const std::string& text,
-                         const std::string& source) {
+std::vector<ModelSpec> specs_of_config(const Checkpoint& checkpoint, const std::string& text,
+                                       const std::string& source) {
   try {
-    return parse_config(text, source);
+    return parse_stacks(text, source);
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::unsupported) throw;
     const std::string layout = offered_layout(checkpoint, text);
@@ -38,22 +40,11 @@ ModelSpec spec_of_config(const Checkpoint& checkpoint, const std::string& text,
   }
 }
 
-}  // namespace
-
-Model Model::open(const fs::path& path, const std::optional<fs::path>& layout, std::string name) {
-  return open(Checkpoint::open(path), layout,
-              name.empty() ? distinct_names({path}).front() : std::move(name));
-}
-
-Model Model::open(Checkpoint checkpoint, const std::optional<fs::path>& layout, std::string name) {
-  const auto compose = [&](const ModelSpec& spec) {
-    checkpoint.compose_quantised(spec.quantisation.method, spec.quantisation.config, spec.source);
-  };
+/// What a layout file, the checkpoint itself or the config.json beside it says.
+std::vector<ModelSpec> specs_of(const Checkpoint& checkpoint,
+                                const std::optional<fs::path>& layout) {
   if (!layout && checkpoint.config()) {
-    ModelSpec spec =
-        spec_of_config(checkpoint, *checkpoint.config(), checkpoint.main_file().string());
-    compose(spec);
-    return {std::move(checkpoint), std::move(spec), std::move(name)};
+    return specs_of_config(checkpoint, *checkpoint.config(), checkpoint.main_file().string());
   }
   const CheckpointFolder& folder = checkpoint.folder();
   const std::string source = layout ? layout->string() : folder.place_of(kConfig);
@@ -64,11 +55,81 @@ Model Model::open(Checkpoint checkpoint, const std::optional<fs::path>& layout, 
                                            "beside them",
                                 .hint = "or describe them with {layout} FILE.json"});
   }
-  const std::string text = layout ? read_text_file(*layout, kMaxConfigBytes)
-                                  : folder.read_text(kConfig, kMaxConfigBytes);
-  ModelSpec spec = layout ? parse_layout(text, source) : spec_of_config(checkpoint, text, source);
-  compose(spec);
-  return {std::move(checkpoint), std::move(spec), std::move(name)};
+  if (layout) return {parse_layout(read_text_file(*layout, kMaxConfigBytes), source)};
+  return specs_of_config(checkpoint, folder.read_text(kConfig, kMaxConfigBytes), source);
+}
+
+/// Whether the files hold any of the stack's projections.
+bool holds(const Checkpoint& checkpoint, const ModelSpec& spec) {
+  const auto& tensors = checkpoint.tensors();
+  const Architecture& architecture = spec.architecture;
+  return std::any_of(tensors.begin(), tensors.end(), [&](const CheckpointTensor& tensor) {
+    return std::any_of(
+        architecture.prefixes.begin(), architecture.prefixes.end(), [&](const auto& prefix) {
+          return std::any_of(architecture.weights.begin(), architecture.weights.end(),
+                             [&](const WeightRule& rule) {
+                               return match_pattern(prefix + rule.tensor, tensor.name).has_value();
+                             });
+        });
+  });
+}
+
+}  // namespace
+
+std::vector<Model> Model::open_stacks(Checkpoint checkpoint, const std::optional<fs::path>& layout,
+                                      std::string name) {
+  std::vector<ModelSpec> specs = specs_of(checkpoint, layout);
+  const ModelSpec& first = specs.front();
+  checkpoint.compose_quantised(first.quantisation.method, first.quantisation.config, first.source);
+  const auto shared = std::make_shared<const Checkpoint>(std::move(checkpoint));
+  if (specs.size() > 1) {
+    std::vector<ModelSpec> held;
+    std::copy_if(specs.begin(), specs.end(), std::back_inserter(held),
+                 [&](const ModelSpec& spec) { return holds(*shared, spec); });
+    if (held.empty()) held.push_back(specs.front());  // whose error names what is missing
+    specs = std::move(held);
+  }
+  std::vector<Model> models;
+  for (ModelSpec& spec : specs) {
+    const std::string& stack = spec.architecture.stack;
+    models.emplace_back(shared, std::move(spec), stack.empty() ? name : name + ":" + stack);
+  }
+  if (models.size() > 1) share_out(models);
+  return models;
+}
+
+/// Tells each stack which tensors are those of the others.
+void Model::share_out(std::vector<Model>& stacks) {
+  std::set<std::string> all, taken;
+  const Checkpoint& checkpoint = stacks.front().checkpoint();
+  for (const CheckpointTensor& tensor : checkpoint.tensors()) all.insert(tensor.name);
+  for (const auto& [alias, name] : checkpoint.aliases()) all.insert(alias);
+  std::vector<std::set<std::string>> own;
+  for (const Model& stack : stacks) {
+    std::set<std::string>& named = own.emplace_back(named_tensors(stack));
+    std::erase_if(named, [&](const std::string& name) { return !taken.insert(name).second; });
+  }
+  for (const std::string& name : all) {
+    if (!taken.contains(name)) own.front().insert(name);
+  }
+  for (std::size_t stack = 0; stack < stacks.size(); ++stack) {
+    std::set<std::string> others;
+    std::set_difference(all.begin(), all.end(), own[stack].begin(), own[stack].end(),
+                        std::inserter(others, others.end()));
+    stacks[stack].of_other_stacks_ = std::make_shared<const std::set<std::string>>(others);
+  }
+}
+
+Model Model::open(const fs::path& path, const std::optional<fs::path>& layout, std::string name) {
+  return open(Checkpoint::open(path), layout,
+              name.empty() ? distinct_names({path}).front() : std::move(name));
+}
+
+Model Model::open(Checkpoint checkpoint, const std::optional<fs::path>& layout, std::string name) {
+  std::vector<Model> stacks = open_stacks(std::move(checkpoint), layout, std::move(name));
+  if (stacks.size() == 1) return std::move(stacks.front());
+  throw Error(ErrorKind::unsupported, {.file = stacks.front().spec().source,
+                                       .problem = "describes a model of several stacks"});
 }
 
 void compose_as_config_says(Checkpoint& checkpoint) {

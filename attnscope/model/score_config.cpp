@@ -69,10 +69,18 @@ std::string set_score_biases(AttentionSpec& spec, const Architecture& architectu
                              const ConfigReader& config, const Dimensions& dimensions) {
   const ScoreRule& rule = architecture.scores;
   spec.alibi = rule.alibi;
-  spec.buckets = rule.buckets;
   spec.sinks = rule.sinks;
   const double clip = config.real(rule.clip).value_or(0);
   if (clip > 0) spec.clip = clip;
+  if (rule.buckets) {
+    spec.buckets = BucketBias{.table = rule.buckets->table,
+                              .count = config.required(rule.buckets->count),
+                              .distant = config.required(rule.buckets->distant)};
+    if (spec.buckets->count < 4 || spec.buckets->distant <= spec.buckets->count / 2) {
+      return counted(spec.buckets->count, "bucket") + " of distances up to " +
+             std::to_string(spec.buckets->distant) + " are too few";
+    }
+  }
   return rule.disentangled ? set_disentangled(spec, architecture, config, dimensions) : "";
 }
 

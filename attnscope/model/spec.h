@@ -111,8 +111,11 @@ LayerNumbers layer_numbers(const Dimensions& dimensions, std::int64_t layer);
 Quantisation parse_quantisation(std::string_view text, std::string_view where);
 
 /// From the text of a config.json. Throws Error(format) for a contradiction or a missing number,
-/// Error(unsupported) for an architecture that is not in the list.
+/// Error(unsupported) for an architecture that is not in the list, or has several stacks.
 ModelSpec parse_config(std::string_view text, std::string_view where);
+
+/// Of each stack of a model that has several; else the model alone.
+std::vector<ModelSpec> parse_stacks(std::string_view text, std::string_view where);
 
 /// From the text of a layout file, "attnscope-layout/1"; see docs/formats.md.
 ModelSpec parse_layout(std::string_view text, std::string_view where);

@@ -90,7 +90,7 @@ struct EmbeddingRule {
   /// by their share of the text (ESM).
   ConfigFlag drops_masked = {"", false};
   ConfigKey masked_token = {};
-  bool times_sqrt_width = false;
+  ConfigFlag times_sqrt_width = {"", false};
   std::string last_projection = {};  // D → E, after the last norm
 };
 

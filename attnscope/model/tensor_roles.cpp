@@ -182,4 +182,19 @@ RoleOfTensor other_role(const Model& model, const std::vector<TensorRule>& sites
   return {"other", std::nullopt};
 }
 
+std::set<std::string> named_tensors(const Model& model) {
+  const Checkpoint& checkpoint = model.checkpoint();
+  const auto projections = projection_roles(model);
+  const std::vector<TensorRule> sites = sites_of(model.spec().architecture);
+  std::set<std::string> named;
+  const auto look_at = [&](const std::string& name, const CheckpointTensor* tensor) {
+    if (projections.contains(tensor) || other_role(model, sites, name).role != "other") {
+      named.insert(name);
+    }
+  };
+  for (const CheckpointTensor& tensor : checkpoint.tensors()) look_at(tensor.name, &tensor);
+  for (const auto& [alias, name] : checkpoint.aliases()) look_at(alias, checkpoint.find(name));
+  return named;
+}
+
 }  // namespace attnscope

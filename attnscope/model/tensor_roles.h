@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -30,5 +31,8 @@ std::vector<TensorRule> sites_of(const Architecture& architecture);
 /// Of a tensor that holds no projection; "other" where nothing names it.
 RoleOfTensor other_role(const Model& model, const std::vector<TensorRule>& sites,
                         const std::string& name);
+
+/// Of all the checkpoint's tensors and aliases, those that the model's description names.
+std::set<std::string> named_tensors(const Model& model);
 
 }  // namespace attnscope

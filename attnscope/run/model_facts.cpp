@@ -34,6 +34,7 @@ Record facts_record(const ModelFacts& facts) {
                    {"tied_embedding", facts.tied_embedding},
                    {"causal", facts.causal},
                    {"rotary", facts.rotary}};
+  if (!facts.stack.empty()) record.add("stack", facts.stack);
   if (facts.experts) {
     const ExpertFacts& experts = *facts.experts;
     record.add("experts", experts.count)

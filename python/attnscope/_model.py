@@ -33,10 +33,19 @@ class Model(ModelCommands):
         return self._core.name
 
     @cached_property
-    def facts(self) -> dict[str, Any]:
-        """Architecture, layers, heads, widths: what reports say of each model."""
-        facts: dict[str, Any] = json.loads(self._core.facts)
+    def _stacks(self) -> list[dict[str, Any]]:
+        facts: list[dict[str, Any]] = json.loads(self._core.facts)
         return facts
+
+    @cached_property
+    def facts(self) -> dict[str, Any]:
+        """Architecture, layers, heads, widths: what reports say of each model.
+
+        Of a model of several stacks, an encoder and a decoder say: `stacks`, by their names.
+        """
+        if len(self._stacks) == 1:
+            return self._stacks[0]
+        return {"name": self.name, "stacks": {stack["stack"]: stack for stack in self._stacks}}
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self._core.is_in_memory:
@@ -44,7 +53,7 @@ class Model(ModelCommands):
         return _reopened, (self._core.name, self._core.layout, self._core.is_remote)
 
     def _repr_html_(self) -> builtins.str:
-        return _html.facts([self.facts])
+        return _html.facts(self._stacks)
 
     def __repr__(self) -> builtins.str:
         return f"<attnscope.Model {self.path}>"

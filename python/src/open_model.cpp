@@ -10,6 +10,7 @@
 #include <optional>
 #include <utility>
 
+#include "attnscope/commands/named_models.h"
 #include "attnscope/commands/open_models.h"
 #include "attnscope/core/error.h"
 #include "attnscope/hub/hub.h"
@@ -39,7 +40,7 @@ Progress progress_of(const DownloadProgress& download) {
 
 struct Opening {
   std::vector<std::string> warnings;
-  std::optional<Model> model;
+  std::vector<Model> models;
 };
 
 std::unique_ptr<OpenModel> open_model(const std::string& name, const std::string& layout,
@@ -51,19 +52,19 @@ std::unique_ptr<OpenModel> open_model(const std::string& name, const std::string
   run_interruptibly(
       [opening, arguments = arguments_of(find_command_named("info"), given),
        name](const Waiter& waiter) {
-        const std::vector<Model> models =
-            open_models(arguments, session_of(waiter, opening->warnings));
-        if (models.size() != 1) {
+        const Session session = session_of(waiter, opening->warnings);
+        const std::size_t named = named_models(arguments, session).size();
+        if (named != 1) {
           throw Error(ErrorKind::usage, {.parameter = "models",
                                          .problem = "'" + verbatim(name) + "' names " +
-                                                    std::to_string(models.size()) + " models",
+                                                    std::to_string(named) + " models",
                                          .hint = "a command takes all of them"});
         }
-        opening->model = models.front();
+        opening->models = open_models(arguments, session);
       },
       show_progress);
   return std::make_unique<OpenModel>(
-      OpenModel{*opening->model, name, layout, remote, opening->warnings});
+      OpenModel{opening->models, name, layout, remote, opening->warnings});
 }
 
 using Arrays = std::vector<AnyArray>;
@@ -101,11 +102,11 @@ std::unique_ptr<OpenModel> open_in_memory(
         Checkpoint checkpoint = Checkpoint::in_memory(std::move(*shared));
         std::optional<std::filesystem::path> file;
         if (!layout.empty()) file = layout;
-        opening->model = Model::open(std::move(checkpoint), file,
-                                     std::filesystem::path(called).filename().string());
+        opening->models = Model::open_stacks(std::move(checkpoint), file,
+                                             std::filesystem::path(called).filename().string());
       },
       nb::none());
-  return std::make_unique<OpenModel>(OpenModel{*opening->model, name, layout});
+  return std::make_unique<OpenModel>(OpenModel{opening->models, name, layout});
 }
 
 }  // namespace
@@ -136,12 +137,25 @@ void bind_models(nb::module_& module) {
       .def_ro("layout", &OpenModel::layout)
       .def_ro("is_remote", &OpenModel::is_remote)
       .def_ro("warnings", &OpenModel::warnings)
-      .def_prop_ro("is_in_memory",
-                   [](const OpenModel& self) { return self.model.checkpoint().is_in_memory(); })
-      .def_prop_ro("row_name", [](const OpenModel& self) { return self.model.name(); })
-      .def_prop_ro("facts", [](const OpenModel& self) {
-        return json_text(facts_record(model_facts(self.model)));
-      });
+      .def_prop_ro(
+          "is_in_memory",
+          [](const OpenModel& self) { return self.models.front().checkpoint().is_in_memory(); })
+      .def_prop_ro("row_name",
+                   [](const OpenModel& self) {
+                     const Model& first = self.models.front();
+                     const std::size_t ending = first.stack().size() + 1;
+                     if (self.models.size() == 1) return first.name();
+                     return first.name().substr(0, first.name().size() - ending);
+                   })
+      .def_prop_ro(
+          "facts",
+          [](const OpenModel& self) {
+            Value::List facts;
+            for (const Model& model : self.models)
+              facts.emplace_back(facts_record(model_facts(model)));
+            return json_text(Value(std::move(facts)));
+          },
+          "Of each of its stacks, as a JSON list.");
   module.def("open_model", &open_model, nb::arg("name"), nb::arg("layout"), nb::arg("remote"),
              nb::arg("show_progress").none(),
              nb::sig("def open_model(name: str, layout: str, remote: bool, show_progress: "

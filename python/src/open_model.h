@@ -12,7 +12,7 @@ namespace attnscope::python {
 
 /// Its files stay mapped, and tensors of the program stay where they are, as long as this lives.
 struct OpenModel {
-  Model model;
+  std::vector<Model> models;  // its stacks, most often one
   std::string name;  // as an argument names it: a path, a name of the hub, or what memory is called
   std::string layout;      // the layout file that describes it, or nothing
   bool is_remote = false;  // it is read on the hub

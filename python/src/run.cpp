@@ -16,7 +16,7 @@
 #include <utility>
 
 #include "attnscope/commands/analyses.h"
-#include "attnscope/commands/named_models.h"
+#include "attnscope/commands/open_models.h"
 #include "attnscope/commands/run_resources.h"
 #include "attnscope/core/error.h"
 #include "attnscope/core/text.h"
@@ -40,28 +40,27 @@ using Texts = std::vector<std::string>;
 /// None where it was stopped.
 class Elsewhere {
  public:
-  Elsewhere(PyObject* call, std::vector<NamedModel> models)
-      : call_(call), models_(std::move(models)) {}
+  /// `models`: how arguments would name the models of the run.
+  Elsewhere(PyObject* call, Texts models) : call_(call), models_(std::move(models)) {}
 
   std::vector<Outcome> operator()(const WorkItem& item, const std::stop_token& stop) const {
     const nb::gil_scoped_acquire lock;
     const auto stopped = nb::cpp_function([stop] { return stop.stop_requested(); });
-    const nb::object text =
-        nb::handle(call_)(models_[item.model].text, work_item_text(item), stopped);
+    const nb::object text = nb::handle(call_)(models_[item.model], work_item_text(item), stopped);
     if (text.is_none()) throw Stopped();
     return parse_outcomes(nb::cast<std::string>(text), "outcomes of another process");
   }
 
  private:
   PyObject* call_;  // that the caller of the run keeps
-  std::vector<NamedModel> models_;
+  Texts models_;
 };
 
 /// All of a run: it is shared with the thread that works, which may outlive the call.
 struct Run {
   const Command* command = nullptr;
   ArgumentTexts arguments;
-  std::map<std::string, Model> models = {};  // that are open, by their names
+  std::map<std::string, std::vector<Model>> models = {};  // stacks of those open, by their names
 
   std::shared_ptr<RunFiles> files = {};
 
@@ -111,14 +110,15 @@ Session session_of(Run& run, const Arguments& arguments, const Waiter& waiter) {
   session.context.threads = asked.threads;
   session.context.memory_bytes = asked.memory_bytes;
   session.context.kernels = kernels_of_environment();
-  if (run.elsewhere != nullptr) {
-    session.context.compute_elsewhere = Elsewhere(run.elsewhere, named_models(arguments, session));
-  }
   session.find_open_model = [&run](const std::string& name,
-                                   const std::string&) -> std::optional<Model> {
+                                   const std::string&) -> std::vector<Model> {
     const auto found = run.models.find(name);
-    return found == run.models.end() ? std::nullopt : std::optional(found->second);
+    return found == run.models.end() ? std::vector<Model>() : found->second;
   };
+  if (run.elsewhere != nullptr) {
+    session.context.compute_elsewhere =
+        Elsewhere(run.elsewhere, texts_of(open_models(arguments, session), arguments, session));
+  }
   session.on_note = [&run](const std::string& note) {
     run.notes.push_back(spell_parameters(note, keyword));
   };
@@ -135,7 +135,7 @@ void work(Run& run, const Waiter& waiter) {
   if (run.command->write != nullptr) {
     run.command->write(arguments, session, run.own);
   } else {
-    run.command->run(arguments, session, run.rows);
+    run_rows(*run.command, arguments, session, run.rows);
   }
 }
 
@@ -154,7 +154,7 @@ nb::dict run_command(const std::string& name, ArgumentTexts arguments,
                      const nb::object& show_progress, nb::object elsewhere) {
   const auto run = std::make_shared<Run>(
       Run{.command = &find_command_named(name), .arguments = std::move(arguments)});
-  for (const auto& [name_of_it, open] : models) run->models.emplace(name_of_it, open->model);
+  for (const auto& [name_of_it, open] : models) run->models.emplace(name_of_it, open->models);
   if (!elsewhere.is_none()) run->elsewhere = elsewhere.ptr();
   run_interruptibly([run](const Waiter& waiter) { work(*run, waiter); }, show_progress,
                     std::move(elsewhere));
@@ -181,7 +181,7 @@ std::string compute_here(const std::string& item, const OpenModel& open, int thr
     std::string text;
   };
   const auto work = std::make_shared<Work>(
-      Work{.item = parse_work_item(item, "work item"), .models = {open.model}});
+      Work{.item = parse_work_item(item, "work item"), .models = open.models});
   work->item.model = 0;
   run_interruptibly(
       [work, threads](const Waiter& waiter) {

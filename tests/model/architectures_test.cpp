@@ -83,6 +83,10 @@ TEST(Architectures, AllHaveACheckpoint) {
       seen.insert(Model::open(entry.path()).spec().architecture.name);
     }
   }
+  for (const auto& entry : fs::directory_iterator(kTests / "data/stacks")) {
+    const auto stacks = Model::open_stacks(Checkpoint::open(entry.path()), std::nullopt, "");
+    seen.insert(stacks.front().spec().architecture.name);
+  }
   for (const Architecture& architecture : known_architectures()) {
     EXPECT_EQ(seen.count(architecture.name), 1u) << architecture.name;
   }

@@ -103,7 +103,7 @@ TEST(Config, FindsTheArchitectureByItsClass) {
     ASSERT_TRUE(found) << class_name;
     EXPECT_EQ(found->name, name) << class_name;
   }
-  for (const char* unknown : {"", "Model", "GPTBForCausalLM", "T5Model", "BertX", "bertModel"}) {
+  for (const char* unknown : {"", "Model", "GPTBForCausalLM", "T6Model", "BertX", "bertModel"}) {
     EXPECT_FALSE(find_architecture_by_class(unknown)) << unknown;
   }
 
@@ -189,6 +189,7 @@ TEST(Config, AnOutputHeadIsTiedAsTransformersTiesIt) {
   config["rotary_dim"] = 4;
   config["num_experts"] = 4;
   for (const Architecture& architecture : known_architectures()) {
+    if (!architecture.stacks.empty()) continue;
     config["model_type"] = architecture.model_types.front();
     const std::string name(architecture.name);
     if (expected.contains(name)) got[name] = parse(config).tied;

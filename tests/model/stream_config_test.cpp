@@ -31,8 +31,8 @@ TEST(StreamConfig, EmbeddingsAreThoseOfTheFamily) {
   EXPECT_EQ(spec_of("roberta", {{"pad_token_id", 0}}).stream.padding_token, 0);
   EXPECT_EQ(spec_of("bert").stream.embedding_norm->tensor, "embeddings.LayerNorm");
   EXPECT_EQ(spec_of("gpt2").stream.embedding_norm, std::nullopt);
-  EXPECT_TRUE(spec_of("gemma3_text").stream.embedding.times_sqrt_width);
-  EXPECT_FALSE(spec_of("qwen3").stream.embedding.times_sqrt_width);
+  EXPECT_TRUE(spec_of("gemma3_text").stream.embedding.times_sqrt_width.fallback);
+  EXPECT_FALSE(spec_of("qwen3").stream.embedding.times_sqrt_width.fallback);
 }
 
 TEST(StreamConfig, DaisyTakesUpLayersAndEmbeddings) {

@@ -21,7 +21,7 @@ std::optional<ReportModel> with_text_that_runs(const ReportModel& model, const S
   ReportCollector rows;
   try {
     const ReportPart part = attention_part(*with);
-    find_command_named(part.command).run(part_arguments(part), session, rows);
+    run_rows(find_command_named(part.command), part_arguments(part), session, rows);
   } catch (const Error&) {  // why the text is left out is said already
     return std::nullopt;
   }

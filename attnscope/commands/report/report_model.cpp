@@ -2,20 +2,20 @@
 
 #include <algorithm>
 
-#include "attnscope/commands/named_models.h"
+#include "attnscope/commands/open_models.h"
 #include "attnscope/forward/forward_pass.h"
 
 namespace attnscope {
 
 std::vector<ReportModel> report_models(const Arguments& report, const std::vector<Model>& models,
                                        const Session& session) {
-  const std::vector<NamedModel> named = named_models(report, session);
+  const std::vector<std::string> texts = texts_of(models, report, session);
   const Compute compute{.kernels = session.context.kernels, .stop = session.context.stop};
   std::vector<ReportModel> out;
   for (std::size_t index = 0; index < models.size(); ++index) {
     const Model& model = models[index];
     out.push_back({.model = model,
-                   .arguments = report.with("models", std::vector{named[index].text}),
+                   .arguments = report.with("models", std::vector{texts[index]}),
                    .is_alone = models.size() == 1});
     ReportModel& one = out.back();
     try {

@@ -180,7 +180,7 @@ std::unique_ptr<RowSink> part_sink(const ReportPart& part, const Session& sessio
 void fill_part(const ReportPart& part, const Session& session, ReportFile& file) {
   const Command& command = find_command_named(part.command);
   const auto sink = part_sink(part, session, file);
-  command.run(part_arguments(part), session, *sink);
+  run_rows(command, part_arguments(part), session, *sink);
 }
 
 }  // namespace attnscope

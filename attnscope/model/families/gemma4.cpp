@@ -48,7 +48,7 @@ Architecture gemma4() {
                                .vocabulary = 262144,
                                .context = 131072};
   architecture.biases = {{{query, key, value, output}, {"attention_bias"}}};
-  architecture.embedding.times_sqrt_width = true;
+  architecture.embedding.times_sqrt_width = {"", true};
   NormRule& norm = *architecture.norm;
   norm.attention_output = place + "post_attention_layernorm";
   norm.mlp_input = place + "pre_feedforward_layernorm";

@@ -113,7 +113,7 @@ Architecture gemma() {
   architecture.keys.kv_heads.fallback = 16;
   architecture.keys.head_dim.fallback = 256;
   architecture.biases = qwen3().biases;
-  architecture.embedding.times_sqrt_width = true;
+  architecture.embedding.times_sqrt_width = {"", true};
   architecture.norm->gain_offset = {"norm_gain_offset", 1};  // GGUF keeps gains whole
   architecture.activation = "gelu_pytorch_tanh";
   architecture.gelu_means = "gelu_pytorch_tanh";

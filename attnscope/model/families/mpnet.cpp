@@ -33,7 +33,7 @@ Architecture mpnet() {
       .norm = NormRule{.epsilon = {"layer_norm_eps", 1e-12},
                        .attention_sum = "encoder.layer.{layer}.attention.LayerNorm",
                        .mlp_sum = "encoder.layer.{layer}.output.LayerNorm"},
-      .scores = {.buckets = BucketBias{.table = "encoder.relative_attention_bias.weight"}},
+      .scores = {.buckets = BucketRule{.table = "encoder.relative_attention_bias.weight"}},
       .activation_key = "hidden_act",
       .activation = "gelu",
       .head = {.weight = {"lm_head.decoder.weight"},

@@ -47,6 +47,7 @@ Field query_head_field() {
 
 std::vector<Field> place_of_head() {
   return {model_field(),
+          stack_field(),
           layer_field(),
           {.name = "head",
            .type = integer,
@@ -179,7 +180,7 @@ RowKind induction_rows() {
                   .option = "induction",
                   .meaning = "how much a head looks at what followed a token before",
                   .revision = 2,
-                  .place = {model_field(), layer_field(), query_head_field()},
+                  .place = {model_field(), stack_field(), layer_field(), query_head_field()},
                   .models = model_facts(),
                   .parameters = text_parameter_fields()};
   add_mean(kind.fields, "induction", "induction_error", "induction",
@@ -204,7 +205,7 @@ RowKind attention_map_rows() {
                   .command = "attention",
                   .option = "heatmap",
                   .meaning = "one row of the attention map of a head: where one query looks",
-                  .place = {model_field(), layer_field(), query_head_field()},
+                  .place = {model_field(), stack_field(), layer_field(), query_head_field()},
                   .models = model_facts(),
                   .parameters = text_parameter_fields()};
   kind.fields = {{.name = "query",

@@ -153,7 +153,7 @@ RowKind composition_rows() {
           .option = "composition",
           .meaning = "how much a later head's weights align with an earlier one's",
           .revision = 3,
-          .place = {model_field()},
+          .place = {model_field(), stack_field()},
           .fields = {{.name = "kind",
                       .type = text,
                       .heading = "by",

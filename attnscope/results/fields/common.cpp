@@ -20,6 +20,7 @@ std::vector<Field> place_of_matrix() {
 
 std::vector<Field> place_of_whole_matrix() {
   return {model_field(),
+          stack_field(),
           layer_field(),
           {.name = "matrix",
            .type = text,
@@ -57,6 +58,16 @@ Field model_field() {
           .heading = "model",
           .meaning = "the model, by its name in models",
           .where = "formats.md#rows"};
+}
+
+Field stack_field() {
+  return {.name = "stack",
+          .type = text,
+          .meaning =
+              "which stack of the model: encoder, decoder, cross (the decoder's attention "
+              "to what the encoder gives), text or vision; absent where it has one",
+          .where = "formats.md#stacks",
+          .optional = true};
 }
 
 Field layer_field() {

@@ -66,7 +66,7 @@ RowKind routing_rows() {
       .command = "experts",
       .option = "source",
       .meaning = "where the router of a layer sends the tokens of a text",
-      .place = {model_field(), layer_field()},
+      .place = {model_field(), stack_field(), layer_field()},
       .fields = {{.name = "experts",
                   .type = integer,
                   .meaning = "how many experts there are to choose from",

@@ -119,6 +119,13 @@ const std::vector<Field>& model_facts() {
        .heading = "rotary positions",
        .meaning = "whether positions turn queries and keys, in some layers or in all",
        .where = kWhereModels},
+      {.name = "stack",
+       .type = text,
+       .heading = "stack",
+       .meaning = "which stack of a model with several this is, as if a model of its own: encoder, "
+                  "decoder, cross, text, vision; absent where a model has one",
+       .where = kWhereModels,
+       .optional = true},
       {.name = "experts",
        .type = integer,
        .heading = "experts",
@@ -221,6 +228,7 @@ const std::vector<Field>& model_facts() {
 const std::vector<Field>& skipped_fields() {
   static const std::vector<Field> fields = [] {
     std::vector<Field> all = place_of_matrix();
+    std::erase_if(all, [](const Field& field) { return field.name == "stack"; });
     for (Field& field : all) {
       field.where = "formats.md#skipped";
       if (field.name == "layer") field.nulls = Nulls::whole;
@@ -239,7 +247,7 @@ RowKind info_rows() {
   return {.name = "info",
           .command = "info",
           .meaning = "one tensor of a file, and what it is to the model",
-          .place = {model_field()},
+          .place = {model_field(), stack_field()},
           .fields = {{.name = "name",
                       .type = text,
                       .heading = "name",

@@ -40,6 +40,8 @@ std::vector<Field> place_of_whole_matrix();
 std::vector<Field> expert_fields();
 Field experts_parameter_field();
 Field model_field();
+/// Of models of several stacks.
+Field stack_field();
 Field layer_field();
 Field possible_rank_field();
 Field frobenius_norm_field();

@@ -96,7 +96,7 @@ RowKind mla_rows() {
                   .option = "mla",
                   .meaning = "what latent attention would keep of one layer",
                   .revision = 2,
-                  .place = {model_field(), layer_field()},
+                  .place = {model_field(), stack_field(), layer_field()},
                   .fields = {half("query", "q", "of W_Q; null where it was skipped"),
                              half("kv", "kv", "of W_K over W_V; null where it was skipped")},
                   .models = model_facts(),

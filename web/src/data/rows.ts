@@ -6,6 +6,11 @@ import type { NumberList, NumberMatrix, ScaledSlice } from "./packed";
 export interface SpectrumRow {
   /** the model, by its name in models */
   model: string;
+  /**
+   * which stack of the model: encoder, decoder, cross (the decoder's attention to what the encoder gives), text or vision; absent where it
+   * has one
+   */
+  stack?: string;
   /** the layer, from 0 */
   layer: number;
   /** the projection or product, by its name: q, gate, qk, … */
@@ -85,6 +90,11 @@ export interface SpectrumRow {
 export interface MlaRow {
   /** the model, by its name in models */
   model: string;
+  /**
+   * which stack of the model: encoder, decoder, cross (the decoder's attention to what the encoder gives), text or vision; absent where it
+   * has one
+   */
+  stack?: string;
   /** the layer, from 0 */
   layer: number;
   /** of W_Q; null where it was skipped */
@@ -143,6 +153,11 @@ export interface MlaRow {
 export interface WeightsRow {
   /** the model, by its name in models */
   model: string;
+  /**
+   * which stack of the model: encoder, decoder, cross (the decoder's attention to what the encoder gives), text or vision; absent where it
+   * has one
+   */
+  stack?: string;
   /** the layer, from 0 */
   layer: number;
   /** the projection or product, by its name: q, gate, qk, … */
@@ -209,6 +224,11 @@ export interface WeightsRow {
 export interface SimilarityRow {
   /** the model, by its name in models */
   model: string;
+  /**
+   * which stack of the model: encoder, decoder, cross (the decoder's attention to what the encoder gives), text or vision; absent where it
+   * has one
+   */
+  stack?: string;
   /** the layer, from 0 */
   layer: number;
   /** the projection or product, by its name: q, gate, qk, … */
@@ -263,6 +283,11 @@ export interface SimilarityRow {
 export interface HeadOverlapRow {
   /** the model, by its name in models */
   model: string;
+  /**
+   * which stack of the model: encoder, decoder, cross (the decoder's attention to what the encoder gives), text or vision; absent where it
+   * has one
+   */
+  stack?: string;
   /** the layer, from 0 */
   layer: number;
   /** the projection or product, by its name: q, gate, qk, … */
@@ -300,6 +325,11 @@ export interface HeadOverlapRow {
 export interface CircuitsRow {
   /** the model, by its name in models */
   model: string;
+  /**
+   * which stack of the model: encoder, decoder, cross (the decoder's attention to what the encoder gives), text or vision; absent where it
+   * has one
+   */
+  stack?: string;
   /** the layer, from 0 */
   layer: number;
   /** qk: W_Q^T W_K, scores of pairs; ov: W_O W_V, what is written */
@@ -351,6 +381,11 @@ export interface CircuitsRow {
 export interface CompositionRow {
   /** the model, by its name in models */
   model: string;
+  /**
+   * which stack of the model: encoder, decoder, cross (the decoder's attention to what the encoder gives), text or vision; absent where it
+   * has one
+   */
+  stack?: string;
   /** the later head's side: its queries, keys or values */
   kind: "q" | "k" | "v";
   /** the earlier head's layer, from 0 */
@@ -371,6 +406,11 @@ export interface CompositionRow {
 export interface AttentionRow {
   /** the model, by its name in models */
   model: string;
+  /**
+   * which stack of the model: encoder, decoder, cross (the decoder's attention to what the encoder gives), text or vision; absent where it
+   * has one
+   */
+  stack?: string;
   /** the layer, from 0 */
   layer: number;
   /** the query head, from 0; null: the layer as a whole */
@@ -441,6 +481,11 @@ export interface AttentionRow {
 export interface InductionRow {
   /** the model, by its name in models */
   model: string;
+  /**
+   * which stack of the model: encoder, decoder, cross (the decoder's attention to what the encoder gives), text or vision; absent where it
+   * has one
+   */
+  stack?: string;
   /** the layer, from 0 */
   layer: number;
   /** the query head, from 0 */
@@ -463,6 +508,11 @@ export interface InductionRow {
 export interface ExpertsRow {
   /** the model, by its name in models */
   model: string;
+  /**
+   * which stack of the model: encoder, decoder, cross (the decoder's attention to what the encoder gives), text or vision; absent where it
+   * has one
+   */
+  stack?: string;
   /** the layer, from 0 */
   layer: number;
   /** the projection or product, by its name: q, gate, qk, … */
@@ -514,6 +564,11 @@ export interface ExpertsRow {
 export interface RoutingRow {
   /** the model, by its name in models */
   model: string;
+  /**
+   * which stack of the model: encoder, decoder, cross (the decoder's attention to what the encoder gives), text or vision; absent where it
+   * has one
+   */
+  stack?: string;
   /** the layer, from 0 */
   layer: number;
   /** how many experts there are to choose from */
@@ -578,6 +633,11 @@ export interface ModelFacts {
   causal: boolean;
   /** whether positions turn queries and keys, in some layers or in all */
   rotary: boolean;
+  /**
+   * which stack of a model with several this is, as if a model of its own: encoder, decoder, cross, text, vision; absent where a model has
+   * one
+   */
+  stack?: string;
   /** experts of each layer that has some; absent where no layer has */
   experts?: number;
   /** how many layers have experts */

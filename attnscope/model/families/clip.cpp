@@ -1,0 +1,83 @@
+// CLIP and SigLIP: a tower for texts beside one for images.
+// Source: huggingface/transformers, models/{clip,siglip}.
+#include "attnscope/model/families/bart.h"
+#include "attnscope/model/families/stacks.h"
+
+namespace attnscope {
+namespace {
+
+using enum Role;
+
+/// `tower`: "text" or "vision".
+Architecture clip_tower(const std::string& tower, std::int64_t width, std::int64_t heads) {
+  const std::string model = tower + "_model.", layer = model + "encoder.layers.{layer}.";
+  Architecture out{.stack = tower,
+                   .keys = {.layers = {"num_hidden_layers", 12},
+                            .heads = {"num_attention_heads", heads},
+                            .width = {"hidden_size", width},
+                            .mlp_width = {"intermediate_size", 4 * width},
+                            .vocabulary = {},
+                            .context = {}},
+                   .weights = bart_attention(layer + "self_attn"),
+                   .biases = {{{query, key, value, output, up, down}}},
+                   .norm = NormRule{.epsilon = {"layer_norm_eps", 1e-5},
+                                    .attention_input = layer + "layer_norm1",
+                                    .mlp_input = layer + "layer_norm2"},
+                   .activation_key = "hidden_act",
+                   .activation = "quick_gelu",
+                   .tied_by_default = false,
+                   .causal = {"", false},
+                   .section = tower + "_config",
+                   .buffers = {model + "embeddings.position_ids"}};
+  out.weights.insert(out.weights.end(),
+                     {{up, layer + "mlp.fc1.weight"}, {down, layer + "mlp.fc2.weight"}});
+  return out;
+}
+
+Architecture text_tower(std::int64_t width, std::int64_t heads, std::int64_t vocabulary,
+                        std::int64_t context) {
+  Architecture out = clip_tower("text", width, heads);
+  out.keys.vocabulary = {"vocab_size", vocabulary};
+  out.keys.context = {"max_position_embeddings", context};
+  out.embedding = {.tokens = "text_model.embeddings.token_embedding.weight",
+                   .positions = "text_model.embeddings.position_embedding.weight"};
+  out.norm->last = "text_model.final_layer_norm";
+  out.others = {{"text_projection", "text_projection.weight"},
+                {"score_scale", "logit_scale"},
+                {"score_bias", "logit_bias"},
+                {"text_projection", "text_model.head.*"}};
+  return out;
+}
+
+Architecture image_tower() {
+  Architecture out = clip_tower("vision", 768, 12);
+  out.norm->last = "vision_model.post_layernorm";
+  out.others = {{"class_token", "vision_model.embeddings.class_embedding"},
+                {"patch_embedding", "vision_model.embeddings.patch_embedding.*"},
+                {"position_embedding", "vision_model.embeddings.position_embedding.weight"},
+                {"norm", "vision_model.pre_layrnorm.*"},
+                {"pooler", "vision_model.head.*"},
+                {"image_projection", "visual_projection.weight"}};
+  set_not_run(out, "its input is images, which are not run");
+  return out;
+}
+
+}  // namespace
+
+Architecture clip() {
+  Architecture text = text_tower(512, 8, 49408, 77);
+  text.causal = {"", true};
+  return of_stacks("clip", "CLIP", {text, image_tower()});
+}
+
+Architecture siglip() {
+  Architecture whole =
+      of_stacks("siglip", "Siglip", {text_tower(768, 12, 32000, 64), image_tower()});
+  for (Architecture& tower : whole.stacks) {
+    tower.norm->epsilon.fallback = 1e-6;
+    tower.activation = "gelu_pytorch_tanh";
+  }
+  return whole;
+}
+
+}  // namespace attnscope

@@ -1,0 +1,109 @@
+// T5, mT5 and UMT5: an encoder and a decoder without biases, positions by learned numbers for
+// distances, scores that are not scaled.
+// Source: huggingface/transformers, models/{t5,mt5,umt5}.
+#include "attnscope/model/architecture.h"
+#include "attnscope/model/families/stacks.h"
+
+namespace attnscope {
+namespace {
+
+using enum Role;
+
+/// A norm for each branch of a layer, counted from 0.
+std::string norm_of(const std::string& layer, int branch) {
+  return layer + std::to_string(branch) + ".layer_norm";
+}
+
+std::vector<WeightRule> attention_weights(const std::string& place) {
+  return {{query, place + ".q.weight"},
+          {key, place + ".k.weight"},
+          {value, place + ".v.weight"},
+          {output, place + ".o.weight"}};
+}
+
+Architecture common(const std::string& stack, const std::string& layers) {
+  return {.stack = stack,
+          .keys = {.layers = {"num_layers", 6, layers},
+                   .heads = {"num_heads", 8},
+                   .head_dim = {"d_kv", 64},
+                   .width = {"d_model", 512},
+                   .mlp_width = {"d_ff", 2048},
+                   .context = {}},
+          .norm = NormRule{.kind = NormKind::rms, .epsilon = {"layer_norm_epsilon", 1e-6}},
+          .scores = {.scaled = {"", false}}};
+}
+
+/// With an MLP of two halves, one of which gates the other.
+Architecture gated(Architecture stack, const std::string& mlp, const std::string& activation,
+                   const std::string& said) {
+  stack.weights.insert(stack.weights.end(), {{gate, mlp + ".DenseReluDense.wi_0.weight"},
+                                             {up, mlp + ".DenseReluDense.wi_1.weight"},
+                                             {down, mlp + ".DenseReluDense.wo.weight"}});
+  stack.activation = activation;
+  stack.conditions = {{"feed_forward_proj", {said}}};
+  return stack;
+}
+
+/// `branches`: of a layer. `gated_by_default`: what a file without `feed_forward_proj` means.
+Architecture stack_of_layers(const std::string& stack, const std::string& layers, int branches,
+                             bool table_in_each_layer, bool gated_by_default) {
+  const std::string layer = stack + ".block.{layer}.layer.";
+  const std::string attention = layer + "0.SelfAttention";
+  const std::string mlp = layer + std::to_string(branches - 1);
+  const std::string table =
+      table_in_each_layer ? attention : stack + ".block.0.layer.0.SelfAttention";
+  Architecture out = common(stack, layers);
+  out.weights = attention_weights(attention);
+  out.embedding.tokens = "shared.weight";
+  out.norm->attention_input = norm_of(layer, 0);
+  out.norm->mlp_input = norm_of(layer, branches - 1);
+  out.norm->last = stack + ".final_layer_norm";
+  out.scores.buckets = BucketRule{.table = table + ".relative_attention_bias.weight",
+                                  .count = {"relative_attention_num_buckets", 32},
+                                  .distant = {"relative_attention_max_distance", 128}};
+  out.causal = {"", stack == "decoder"};
+  out.others = {{"embedding", stack + ".embed_tokens.weight"}};
+  const std::vector<Architecture> forms = {gated(out, mlp, "gelu_new", "\"gated-gelu\""),
+                                           gated(out, mlp, "silu", "\"gated-silu\"")};
+  Architecture plain = out;
+  plain.weights.insert(plain.weights.end(), {{up, mlp + ".DenseReluDense.wi.weight"},
+                                             {down, mlp + ".DenseReluDense.wo.weight"}});
+  plain.activation = "relu";
+  if (gated_by_default) {
+    out = forms.front();
+    plain.conditions = {{"feed_forward_proj", {"\"relu\""}}};
+    out.conditions.clear();
+    out.layouts = {forms.back(), plain};
+  } else {
+    out = plain;
+    out.layouts = forms;
+  }
+  return out;
+}
+
+Architecture cross_attention() {
+  const std::string layer = "decoder.block.{layer}.layer.";
+  Architecture out = common("cross", "num_decoder_layers");
+  out.weights = attention_weights(layer + "1.EncDecAttention");
+  out.norm->attention_input = norm_of(layer, 1);
+  out.has_mlp = false;
+  out.others = {{"unused", layer + "1.EncDecAttention.relative_attention_bias.weight"}};
+  return as_cross(std::move(out));
+}
+
+Architecture like_t5(const std::string& name, const std::string& family, bool table_in_each_layer,
+                     bool gated_by_default) {
+  Architecture encoder =
+      stack_of_layers("encoder", "num_layers", 2, table_in_each_layer, gated_by_default);
+  Architecture decoder = as_decoder(
+      stack_of_layers("decoder", "num_decoder_layers", 3, table_in_each_layer, gated_by_default));
+  return of_stacks(name, family, {encoder, decoder, cross_attention()});
+}
+
+}  // namespace
+
+Architecture t5() { return like_t5("t5", "T5", false, false); }
+Architecture mt5() { return like_t5("mt5", "MT5", false, true); }
+Architecture umt5() { return like_t5("umt5", "UMT5", true, true); }
+
+}  // namespace attnscope

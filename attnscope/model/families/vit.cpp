@@ -1,0 +1,116 @@
+// Encoders of images: ViT, DeiT, DINOv2 (with and without registers) and DINOv3.
+// Source: huggingface/transformers, models/{vit,deit,dinov2,dinov2_with_registers,dinov3_vit}.
+#include "attnscope/model/architecture.h"
+
+namespace attnscope {
+namespace {
+
+using enum Role;
+
+Architecture like_vit(const std::string& name, const std::string& family) {
+  const std::string layer = "encoder.layer.{layer}.", attention = layer + "attention.attention.";
+  return {
+      .name = name,
+      .model_types = {name},
+      .class_families = {family},
+      .keys = {.layers = {"num_hidden_layers", 12},
+               .heads = {"num_attention_heads", 12},
+               .width = {"hidden_size", 768},
+               .mlp_width = {"intermediate_size", 3072},
+               .vocabulary = {},
+               .context = {}},
+      .prefixes = {name + ".", ""},
+      .weights = {{query, attention + "query.weight"},
+                  {key, attention + "key.weight"},
+                  {value, attention + "value.weight"},
+                  {output, layer + "attention.output.dense.weight"},
+                  {up, layer + "intermediate.dense.weight"},
+                  {down, layer + "output.dense.weight"}},
+      .biases = {{{query, key, value}, {"qkv_bias", true}}, {{output, up, down}}},
+      .norm = NormRule{.epsilon = {"layer_norm_eps", 1e-12},
+                       .attention_input = layer + "layernorm_before",
+                       .mlp_input = layer + "layernorm_after",
+                       .last = "layernorm"},
+      .activation_key = "hidden_act",
+      .activation = "gelu",
+      .not_run = "its input is images, which are not run",
+      .others = {{"class_token", "embeddings.cls_token"},
+                 {"distillation_token", "embeddings.distillation_token"},
+                 {"mask_token", "embeddings.mask_token"},
+                 {"register_tokens", "embeddings.register_tokens"},
+                 {"patch_embedding", "embeddings.patch_embeddings.*"},
+                 {"position_embedding", "embeddings.position_embeddings"},
+                 {"pooler", "pooler.*"}},
+      .tied_by_default = false,
+      .causal = {"", false},
+  };
+}
+
+/// With an MLP whose first matrix holds two halves, one of which gates the other.
+Architecture like_dinov2(const std::string& name, const std::string& family) {
+  const std::string layer = "encoder.layer.{layer}.";
+  Architecture plain = like_vit(name, family);
+  plain.keys.mlp_width = {};
+  plain.keys.mlp_ratio = {"mlp_ratio", 4};
+  plain.norm->epsilon.fallback = 1e-6;
+  plain.norm->attention_input = layer + "norm1";
+  plain.norm->mlp_input = layer + "norm2";
+  plain.others.push_back({"branch_factors", layer + "layer_scale1.lambda1"});
+  plain.others.push_back({"branch_factors", layer + "layer_scale2.lambda1"});
+  Architecture gated = plain;
+  plain.weights[4].tensor = layer + "mlp.fc1.weight";
+  plain.weights[5].tensor = layer + "mlp.fc2.weight";
+  const std::string both = layer + "mlp.weights_in.weight";
+  gated.weights[4] = {.role = gate, .tensor = both, .fused = {gate, up}};
+  gated.weights[5] = {.role = up, .tensor = both, .fused = {gate, up}};
+  gated.weights.push_back({down, layer + "mlp.weights_out.weight"});
+  gated.keys.mlp_adjusted = {.enabled = {"", true}, .factor = {"", 1}, .multiple = {"", 8}};
+  gated.activation_key.clear();
+  gated.activation = "silu";
+  gated.biases.back().roles.push_back(gate);
+  gated.conditions = {{"use_swiglu_ffn", {"true"}}};
+  plain.layouts = {gated};
+  return plain;
+}
+
+}  // namespace
+
+Architecture vit() { return like_vit("vit", "ViT"); }
+Architecture deit() { return like_vit("deit", "DeiT"); }
+Architecture dinov2() { return like_dinov2("dinov2", "Dinov2"); }
+
+Architecture dinov2_with_registers() {
+  return like_dinov2("dinov2_with_registers", "Dinov2WithRegisters");
+}
+
+Architecture dinov3_vit() {
+  const std::string layer = "layer.{layer}.", attention = layer + "attention.",
+                    mlp = layer + "mlp.";
+  Architecture plain = like_vit("dinov3_vit", "DINOv3ViT");
+  plain.prefixes = {"", "model.", "dinov3_vit."};
+  plain.keys.heads.fallback = 6;
+  plain.keys.width.fallback = 384;
+  plain.keys.mlp_width.fallback = 1536;
+  plain.weights = {{query, attention + "q_proj.weight"}, {key, attention + "k_proj.weight"},
+                   {value, attention + "v_proj.weight"}, {output, attention + "o_proj.weight"},
+                   {up, mlp + "up_proj.weight"},         {down, mlp + "down_proj.weight"}};
+  plain.biases = {{{query}, {"query_bias", true}},
+                  {{key}, {"key_bias", false}},
+                  {{value}, {"value_bias", true}},
+                  {{output}, {"proj_bias", true}},
+                  {{up, down}, {"mlp_bias", true}}};
+  plain.norm = NormRule{.epsilon = {"layer_norm_eps", 1e-5},
+                        .attention_input = layer + "norm1",
+                        .mlp_input = layer + "norm2",
+                        .last = "norm"};
+  plain.others.push_back({"branch_factors", layer + "layer_scale1.lambda1"});
+  plain.others.push_back({"branch_factors", layer + "layer_scale2.lambda1"});
+  Architecture gated = plain;
+  gated.weights.push_back({gate, mlp + "gate_proj.weight"});
+  gated.biases.back().roles.push_back(gate);
+  gated.conditions = {{"use_gated_mlp", {"true"}}};
+  plain.layouts = {gated};
+  return plain;
+}
+
+}  // namespace attnscope

@@ -1,0 +1,34 @@
+// Whisper: BART's layers over frames of sound; keys have no biases.
+// Source: huggingface/transformers, models/whisper/modeling_whisper.py.
+#include "attnscope/model/families/bart.h"
+#include "attnscope/model/families/stacks.h"
+
+namespace attnscope {
+
+Architecture whisper() {
+  using enum Role;
+  constexpr BartSizes kTiny = {.layers = 4, .heads = 6, .mlp_width = 1536};
+  const BartNorms norms = {.of_inputs = true};
+  Architecture whole = of_stacks("whisper", "Whisper",
+                                 {bart_stack("encoder", kTiny, norms),
+                                  bart_stack("decoder", kTiny, norms), bart_cross(kTiny, norms)});
+  for (Architecture& stack : whole.stacks) {
+    stack.keys.width.fallback = 384;
+    stack.biases = {{{query, value, output}}};
+    if (stack.has_mlp)
+      stack.biases.front().roles.insert(stack.biases.front().roles.end(), {up, down});
+  }
+  Architecture &encoder = whole.stacks[0], &decoder = whole.stacks[1];
+  encoder.keys.vocabulary = {};
+  encoder.keys.context = {"max_source_positions", 1500};
+  encoder.embedding.tokens.clear();
+  encoder.others = {{"convolution", "encoder.conv1.*"}, {"convolution", "encoder.conv2.*"}};
+  set_not_run(encoder, "its input is sound, which is not run");
+  decoder.keys.context = {"max_target_positions", 448};
+  decoder.embedding.tokens = "decoder.embed_tokens.weight";
+  decoder.head = {.weight = {"proj_out.weight"}};
+  whole.stacks[2].keys.context = decoder.keys.context;
+  return whole;
+}
+
+}  // namespace attnscope

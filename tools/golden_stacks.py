@@ -1,0 +1,163 @@
+#!/usr/bin/env python3
+"""Writes tests/data/stacks/<case>/: tiny encoder-decoders, towers of texts and images, encoders of images and sound.
+
+    python tools/golden_stacks.py [CASE...]
+
+Each folder is a checkpoint that transformers saved, random but for its gains, and golden.json: the singular values of what the
+attention and MLP of every stack hold, in float64, taken from the modules of the loaded model, and cut into heads here. Needs numpy,
+torch, transformers and safetensors; no test needs them.
+"""
+
+import json
+import os
+import sys
+from pathlib import Path
+
+os.environ["HF_HUB_OFFLINE"] = "1"
+
+import numpy as np
+import torch
+import transformers as hf
+from safetensors import safe_open
+
+DATA = Path(__file__).resolve().parent.parent / "tests/data/stacks"
+DIGITS = 10
+
+TWO_SIDES = dict(d_model=16, encoder_layers=2, decoder_layers=3, encoder_attention_heads=4, decoder_attention_heads=2,
+                 encoder_ffn_dim=24, decoder_ffn_dim=20, vocab_size=24, max_position_embeddings=12, pad_token_id=1)
+T5 = dict(vocab_size=24, d_model=16, d_kv=6, d_ff=24, num_layers=2, num_decoder_layers=3, num_heads=4)
+IMAGES = dict(hidden_size=16, num_hidden_layers=2, num_attention_heads=4, intermediate_size=24, image_size=16, patch_size=8)
+TEXTS = dict(hidden_size=12, num_hidden_layers=3, num_attention_heads=2, intermediate_size=20, vocab_size=24,
+             max_position_embeddings=12, eos_token_id=2, bos_token_id=1, pad_token_id=0)
+SOUND = dict(hidden_size=16, num_hidden_layers=2, num_attention_heads=4, intermediate_size=24, vocab_size=8, conv_dim=(4, 4),
+             conv_stride=(2, 2), conv_kernel=(3, 3), num_feat_extract_layers=2, num_conv_pos_embeddings=4,
+             num_conv_pos_embedding_groups=2)
+WITHOUT_RATIO = {key: value for key, value in IMAGES.items() if key != "intermediate_size"}
+WHISPER = {key: value for key, value in TWO_SIDES.items() if key != "max_position_embeddings"} | dict(
+    num_mel_bins=4, max_source_positions=10, max_target_positions=8, bos_token_id=0, eos_token_id=2, decoder_start_token_id=0)
+
+# Where each stack's layers are, and its matrices in a layer.
+T5_MLP = ("layer.{last}.DenseReluDense.wi_0", "layer.{last}.DenseReluDense.wi_1", "layer.{last}.DenseReluDense.wo")
+PLAIN_T5_MLP = (None, "layer.{last}.DenseReluDense.wi", "layer.{last}.DenseReluDense.wo")
+
+
+def t5_stacks(mlp):
+    attention = [f"{{}}.{name}" for name in "qkvo"]
+    own, cross = ([part.format(place) for part in attention] for place in ("layer.0.SelfAttention", "layer.1.EncDecAttention"))
+    encoder, decoder = ([path and path.format(last=last) for path in mlp] for last in (1, 2))
+    return {"encoder": ("encoder.block", own, encoder), "decoder": ("decoder.block", own, decoder),
+            "cross": ("decoder.block", cross, None)}
+
+
+def projections(place, ending="_proj", output="out_proj"):
+    return [f"{place}.q{ending}", f"{place}.k{ending}", f"{place}.v{ending}", f"{place}.{output}"]
+
+
+BART_MLP = (None, "fc1", "fc2")
+BART = {"encoder": ("model.encoder.layers", projections("self_attn"), BART_MLP),
+        "decoder": ("model.decoder.layers", projections("self_attn"), BART_MLP),
+        "cross": ("model.decoder.layers", projections("encoder_attn"), None)}
+TOWER = (projections("self_attn"), (None, "mlp.fc1", "mlp.fc2"))
+TOWERS = {"text": ("text_model.encoder.layers", *TOWER), "vision": ("vision_model.encoder.layers", *TOWER)}
+IMAGE = projections("attention", output="o_proj")
+TWO_MATRICES, GATED = (None, "mlp.fc1", "mlp.fc2"), ("mlp.gate_proj", "mlp.up_proj", "mlp.down_proj")
+WAV2VEC2 = (projections("attention"), (None, "feed_forward.intermediate_dense", "feed_forward.output_dense"))
+
+CASES = {
+    "t5": (hf.T5ForConditionalGeneration, hf.T5Config, T5, t5_stacks(PLAIN_T5_MLP)),
+    "t5-gated": (hf.T5ForConditionalGeneration, hf.T5Config,
+                 T5 | dict(feed_forward_proj="gated-gelu", tie_word_embeddings=False), t5_stacks(T5_MLP)),
+    "mt5": (hf.MT5ForConditionalGeneration, hf.MT5Config, T5, t5_stacks(T5_MLP)),
+    "umt5": (hf.UMT5ForConditionalGeneration, hf.UMT5Config, T5, t5_stacks(T5_MLP)),
+    "bart": (hf.BartForConditionalGeneration, hf.BartConfig, TWO_SIDES, BART),
+    "mbart": (hf.MBartForConditionalGeneration, hf.MBartConfig, TWO_SIDES | dict(scale_embedding=True), BART),
+    "marian": (hf.MarianMTModel, hf.MarianConfig, TWO_SIDES | dict(decoder_start_token_id=1), BART),
+    "pegasus": (hf.PegasusForConditionalGeneration, hf.PegasusConfig, TWO_SIDES, BART),
+    "m2m_100": (hf.M2M100ForConditionalGeneration, hf.M2M100Config, TWO_SIDES, BART),
+    "whisper": (hf.WhisperForConditionalGeneration, hf.WhisperConfig, WHISPER, BART),
+    "clip": (hf.CLIPModel, hf.CLIPConfig, dict(text_config=TEXTS, vision_config=IMAGES, projection_dim=6), TOWERS),
+    "siglip": (hf.SiglipModel, hf.SiglipConfig, dict(text_config=TEXTS | dict(projection_size=12), vision_config=IMAGES),
+               TOWERS),
+    "vit": (hf.ViTForImageClassification, hf.ViTConfig, IMAGES, {"": ("vit.layers", IMAGE, TWO_MATRICES)}),
+    "deit": (hf.DeiTForImageClassification, hf.DeiTConfig, IMAGES, {"": ("deit.layers", IMAGE, TWO_MATRICES)}),
+    "dinov2": (hf.Dinov2Model, hf.Dinov2Config, WITHOUT_RATIO | dict(mlp_ratio=2), {"": ("encoder.layer", IMAGE, TWO_MATRICES)}),
+    "dinov2-swiglu": (hf.Dinov2Model, hf.Dinov2Config, WITHOUT_RATIO | dict(use_swiglu_ffn=True),
+                      {"": ("encoder.layer", IMAGE, GATED)}),
+    "dinov2_with_registers": (hf.Dinov2WithRegistersModel, hf.Dinov2WithRegistersConfig,
+                              WITHOUT_RATIO | dict(num_register_tokens=3), {"": ("encoder.layer", IMAGE, TWO_MATRICES)}),
+    "dinov3_vit": (hf.DINOv3ViTModel, hf.DINOv3ViTConfig, IMAGES,
+                   {"": ("model.layer", IMAGE, (None, "mlp.up_proj", "mlp.down_proj"))}),
+    "dinov3_vit-gated": (hf.DINOv3ViTModel, hf.DINOv3ViTConfig, IMAGES | dict(use_gated_mlp=True), {"": ("model.layer", IMAGE, GATED)}),
+    "wav2vec2": (hf.Wav2Vec2ForCTC, hf.Wav2Vec2Config, SOUND, {"": ("wav2vec2.encoder.layers", *WAV2VEC2)}),
+    "wav2vec2-stable": (hf.Wav2Vec2ForCTC, hf.Wav2Vec2Config,
+                        SOUND | dict(do_stable_layer_norm=True, feat_extract_norm="layer"),
+                        {"": ("wav2vec2.encoder.layers", *WAV2VEC2)}),
+    "hubert": (hf.HubertModel, hf.HubertConfig, SOUND, {"": ("encoder.layers", *WAV2VEC2)}),
+}
+
+
+def weight_of(layer, path):
+    return layer.get_submodule(path).weight.detach().numpy()
+
+
+def heads_of(layer, attention):
+    """How many heads the attention's own module has."""
+    module = layer.get_submodule(attention[0].rsplit(".", 1)[0])
+    names = ("num_heads", "n_heads", "num_attention_heads")
+    return next(getattr(module, name) for name in names if hasattr(module, name))
+
+
+def values(matrix, most=None):
+    return [float(f"{value:.{DIGITS}g}") for value in np.linalg.svd(matrix, compute_uv=False)[:most]]
+
+
+def rows_of(stack, number, layer, attention, mlp):
+    q, k, v, o = (weight_of(layer, path) for path in attention)
+    heads = heads_of(layer, attention)
+    rows = []
+
+    def add(name, head, matrix, most=None):
+        rows.append({"stack": stack, "layer": number, "matrix": name, "head": head, "values": values(matrix, most)})
+
+    cuts = {"q": np.split(q, heads), "k": np.split(k, heads), "v": np.split(v, heads), "o": np.split(o, heads, axis=1)}
+    for name, whole in zip("qkvo", (q, k, v, o)):
+        add(name, None, whole)
+        for head, part in enumerate(cuts[name]):
+            add(name, head, part)
+    inner = len(cuts["q"][0])
+    for head in range(heads):
+        add("qk", head, cuts["q"][head].T @ cuts["k"][head], inner)
+        add("ov", head, cuts["o"][head] @ cuts["v"][head], inner)
+    for name, path in zip(("gate", "up", "down"), mlp or ()):
+        if path:
+            add(name, None, weight_of(layer, path))
+    return rows
+
+
+def make(case):
+    model_class, config_class, sizes, stacks = CASES[case]
+    torch.manual_seed(len(case))
+    model = model_class(config_class(**sizes))
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.normal_(std=0.3) if parameter.dim() > 1 else parameter.uniform_(0.5, 1.5)
+    folder = DATA / case
+    model.save_pretrained(folder)
+    (folder / "generation_config.json").unlink(missing_ok=True)
+    model = model_class.from_pretrained(folder).double().eval()
+    rows = []
+    for stack, (path, attention, mlp) in stacks.items():
+        for number, layer in enumerate(model.get_submodule(path)):
+            rows += rows_of(stack, number, layer, attention, mlp)
+    text = ",\n".join(json.dumps(row, separators=(",", ":")) for row in rows)
+    with safe_open(folder / "model.safetensors", "np") as saved:  # which leaves out waves that are computed
+        absent = [name for name, _ in model.named_parameters() if "embed_positions" in name and name not in saved.keys()]
+    parameters = sum(parameter.numel() for name, parameter in model.named_parameters() if name not in absent)
+    (folder / "golden.json").write_text(f'{{"parameters": {parameters}, "rows": [\n{text}]}}\n')
+    print(f"{case}: {len(rows)} rows")
+
+
+if __name__ == "__main__":
+    hf.logging.set_verbosity_error()
+    for case in sys.argv[1:] or CASES:
+        make(case)
