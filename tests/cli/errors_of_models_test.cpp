@@ -129,8 +129,8 @@ TEST_F(BrokenModels, AMistypedArchitectureIsSuggested) {
   expect_refusal({"info", path("gpt-neox")}, kUnsupported, {"did you mean 'gpt_neox'"});
   // Near, and of another kind: all that transformers knows, and generations to come.
   for (const char* other :
-       {"llava", "llama5", "mllama", "ministral", "mistral3", "pixtral", "plbart", "beit",
-        "ibert", "deberta", "dpt", "gemma5", "qwen4", "t5gemma2", "phi5", "gpt3"}) {
+       {"llava", "llama5", "mllama", "ministral", "mistral3", "pixtral", "plbart", "beit", "ibert",
+        "deberta", "dpt", "gemma5", "qwen4", "t5gemma2", "phi5", "gpt3"}) {
     with_config(other, json{{"model_type", other}}.dump());
     const RunResult run = run_attnscope({"info", path(other)});
     EXPECT_TRUE(contains(run.err, "is not known; known: albert")) << other << ": " << run.err;
