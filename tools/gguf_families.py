@@ -152,7 +152,11 @@ def of_encoder(tensors: Tensors, config: dict) -> Tensors:
     return out
 
 
-OWN = {"gpt-oss": of_gpt_oss, "granitemoe": of_granitemoe, "deepseek2": of_deepseek, "glm-dsa": of_deepseek,
+def of_lfm2(tensors: Tensors, config: dict) -> Tensors:
+    return {name: values.squeeze(1) if ".conv.conv." in name else values for name, values in tensors.items()}
+
+
+OWN = {"lfm2": of_lfm2, "gpt-oss": of_gpt_oss, "granitemoe": of_granitemoe, "deepseek2": of_deepseek, "glm-dsa": of_deepseek,
        "stablelm": of_stablelm, "bloom": of_bloom,
        "qwen2vl": of_text_model, "qwen3vl": of_text_model} | {name: of_encoder for name in ENCODERS}
 
@@ -269,6 +273,15 @@ def latent_values(case: Case, config: dict) -> dict:
             "attention.value_length_mla": config["v_head_dim"], "expert_gating_func": 2 if sigmoid else 1}
 
 
+def lfm2_mlp_width(config: dict) -> int:
+    """What config.json's is adjusted to."""
+    width = config["intermediate_size"]
+    if not config["block_auto_adjust_ff_dim"]:
+        return width
+    multiple = config["block_multiple_of"]
+    return -(-int(config["block_ffn_dim_multiplier"] * int(2 * width / 3)) // multiple) * multiple
+
+
 def gguf_values(case: Case, config: dict) -> dict:
     blocks = config.get("num_hidden_layers", config.get("n_layer", config.get("n_layers")))
     drafts = config.get("num_nextn_predict_layers") or 0
@@ -303,6 +316,11 @@ def gguf_values(case: Case, config: dict) -> dict:
             out["attention.clamp_kqv"] = float(clip)
     if case.architecture == "gpt-oss":
         out["expert_feed_forward_length"] = config["intermediate_size"]
+    if case.architecture == "lfm2":
+        out["attention.layer_norm_rms_epsilon"] = out.pop("attention.layer_norm_epsilon")
+        out["attention.head_count_kv"] = [0 if kind == "conv" else config["num_key_value_heads"]
+                                          for kind in config["layer_types"]]
+        out["shortconv.l_cache"], out["feed_forward_length"] = config["conv_L_cache"], lfm2_mlp_width(config)
     if case.architecture == "stablelm":
         out["use_parallel_residual"] = config["use_parallel_residual"]
     if case.architecture in ENCODERS:

@@ -75,6 +75,7 @@ CASES = [
     Case("nemotron", "nemotron", loads=True),
     Case("glm", "chatglm"),
     Case("glm4", "glm4"),
+    Case("lfm2", "lfm2"),
     Case("falcon", "falcon", loads=True),
     Case("falcon-per-head", "falcon"),
     Case("falcon-groups", "falcon"),
@@ -87,6 +88,8 @@ CASES = [
     Case("nomic_bert", "nomic-bert"),
     Case("modernbert", "modern-bert"),
 ]
+
+WHOLE_FLOATS = ("conv.conv.weight", "conv1d.weight")  # kernels of convolutions, which the converter never narrows
 
 
 def config_of(case: Case) -> dict:
@@ -158,7 +161,7 @@ def write_case(case: Case) -> None:
             writer.add_token_types([gguf.TokenType.UNKNOWN] + [gguf.TokenType.NORMAL] * (config["vocab_size"] - 1))
         writer.add_pad_token_id(config["pad_token_id"])
     for name, values in tensors.items():
-        if values.ndim < 2 or not half:
+        if values.ndim < 2 or not half or name.endswith(WHOLE_FLOATS):
             writer.add_tensor(name, values)
         elif "F16" in half:
             writer.add_tensor(name, values.astype(np.float16))

@@ -65,6 +65,7 @@ PUBLISHED = {
     "gpt-2": ([GPT2], None), "exaone4": ([GPT2], None), "mpt": ([GPT2], NFC), "modern-bert": ([GPT2], NFC),
     "roberta-bpe": ([GPT2], None), "dbrx": ([*split(LLAMA3), BYTES], None), "smaug-bpe": ([*split(LLAMA3), BYTES], None),
     "chatglm-bpe": ([*split(LLAMA3), BYTES], None), "glm4": ([*split(LLAMA3), BYTES], None),
+    "lfm2": ([*split(LLAMA3), BYTES], None),
     "qwen2": ([*split(QWEN2), BYTES], NFC), "stablelm2": ([*split(QWEN2), BYTES], None),
     "hunyuan": ([*split(QWEN2), BYTES], None), "gpt-4o": ([*split(O200K), BYTES], None),
     "llama4": ([*split(O200K), BYTES], None), "minimax-m2": ([*split(O200K), BYTES], None),

@@ -135,10 +135,10 @@ TEST(CliGguf, RefusesCountsThatDoNotFit) {
     return gguf_pair(key, gguf_string, gguf_text(value));
   };
   const auto model = [&](const std::string& name, std::vector<std::string> more,
-                         std::vector<std::string> entries) {
+                         std::vector<std::string> entries, std::uint32_t layers = 1) {
     std::vector<std::string> values = {arch(name), whole(name + ".attention.head_count", 2),
                                        whole(name + ".embedding_length", 8),
-                                       whole(name + ".block_count", 1)};
+                                       whole(name + ".block_count", layers)};
     values.insert(values.end(), more.begin(), more.end());
     entries.insert(entries.begin(), gguf_entry("token_embd.weight", {8, 4}, 0, 0));
     return gguf_bytes(values, entries, 4096);
@@ -152,6 +152,10 @@ TEST(CliGguf, RefusesCountsThatDoNotFit) {
   const auto windows = [](const std::string& items) {
     return gguf_pair("exaone4.attention.sliding_window_pattern", gguf_array,
                      gguf_array_of(gguf_bool, items.size(), items));
+  };
+  const auto kv_heads = [](const std::string& name, const std::string& items) {
+    return gguf_pair(name + ".attention.head_count_kv", gguf_array,
+                     gguf_array_of(gguf_u8, items.size(), items));
   };
   const struct {
     std::string fault, file, said;
@@ -191,6 +195,12 @@ TEST(CliGguf, RefusesCountsThatDoNotFit) {
       {"too few kinds of layers",
        model("exaone4", {whole("exaone4.attention.sliding_window", 4), windows("")}, {}),
        "'exaone4.attention.sliding_window_pattern' lists 0 of 1 layer"},
+      {"layers that all do not attend", model("lfm2", {kv_heads("lfm2", "")}, {}),
+       "has no 'lfm2.attention.head_count_kv'"},
+      {"kv heads of no layer past the first", model("lfm2", {kv_heads("lfm2", "\2")}, {}, 3),
+       "'lfm2.attention.head_count_kv' lists 1 of 3 layers"},
+      {"layers with other kv heads", model("lfm2", {kv_heads("lfm2", "\2\1")}, {}, 2),
+       "layers differ in 'lfm2.attention.head_count_kv', which is not read"},
       {"no kv heads", model("granitemoe", {whole("granitemoe.attention.head_count_kv", 0)}, {}),
        "has no 'granitemoe.attention.head_count_kv'"},
   };

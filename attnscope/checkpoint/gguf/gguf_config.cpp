@@ -14,6 +14,13 @@ namespace {
 using nlohmann::json;
 
 constexpr std::string_view kWindowPattern = "attention.sliding_window_pattern";
+constexpr std::string_view kKvHeads = "attention.head_count_kv";
+
+[[noreturn]] void refuse_differing(const GgufFile& file, const std::string& key) {
+  throw Error(ErrorKind::unsupported,
+              {.file = file.name,
+               .problem = "layers differ in '" + verbatim(key) + "', which is not read"});
+}
 
 /// A whole number, or a list of one for each layer where all are equal.
 std::optional<std::int64_t> size_at(const GgufFile& file, const std::string& key) {
@@ -23,9 +30,7 @@ std::optional<std::int64_t> size_at(const GgufFile& file, const std::string& key
   const auto list = file.wholes(key).value();
   if (list.empty()) return std::nullopt;
   if (std::any_of(list.begin(), list.end(), [&](std::int64_t own) { return own != list[0]; })) {
-    throw Error(ErrorKind::unsupported,
-                {.file = file.name,
-                 .problem = "layers differ in '" + verbatim(key) + "', which is not read"});
+    refuse_differing(file, key);
   }
   return list.front();
 }
@@ -34,6 +39,31 @@ std::int64_t required_size(const GgufFile& file, const std::string& key) {
   const auto size = size_at(file, key);
   if (!size || *size == 0) file.refuse("has no '" + verbatim(key) + "'");
   return *size;
+}
+
+/// The kv heads of each layer, where the file lists them.
+std::optional<std::vector<std::int64_t>> listed_kv_heads(const GgufFile& file,
+                                                         const GgufFamily& family) {
+  const std::string key = family_key(family, kKvHeads);
+  const auto found = file.values.find(key);
+  if (found == file.values.end() || !std::holds_alternative<GgufArray>(found->second)) {
+    return std::nullopt;
+  }
+  return file.wholes(key);
+}
+
+/// Those of a layer; where some layers do not attend, of one that does.
+std::optional<std::int64_t> kv_heads_of(const GgufFile& file, const GgufFamily& family) {
+  const std::string key = family_key(family, kKvHeads);
+  const auto listed = listed_kv_heads(file, family);
+  if (family.kind_without_kv.empty() || !listed) return size_at(file, key);
+  std::optional<std::int64_t> out;
+  for (const std::int64_t own : *listed) {
+    if (own == 0) continue;
+    if (out && own != *out) refuse_differing(file, key);
+    out = own;
+  }
+  return out.value_or(0);
 }
 
 /// DeepSeek-V2 and V3 choose among groups of experts; older files do not say so.
@@ -85,19 +115,33 @@ void add_falcon_layout(json& config, const GgufFacts& facts, const GgufHeads& he
   config["bias"] = facts.attention_bias;
 }
 
-/// The kind of each layer, where the file lists which have a window.
+void check_listed(const GgufFile& file, const std::string& key, std::size_t listed,
+                  std::int64_t layers) {
+  if (static_cast<std::int64_t>(listed) >= layers) return;
+  file.refuse("'" + key + "' lists " + std::to_string(listed) + " of " + counted(layers, "layer"));
+}
+
+/// The kind of each layer, where the file lists which have a window, or which attend.
 void add_layer_types(json& config, const GgufFile& file, const GgufFamily& family,
                      std::int64_t layers) {
-  const auto windowed = file.flags(family_key(family, kWindowPattern));
-  if (!windowed) return;
-  if (std::ssize(*windowed) < layers) {
-    file.refuse("'" + family_key(family, kWindowPattern) + "' lists " +
-                std::to_string(windowed->size()) + " of " + counted(layers, "layer"));
-  }
+  const std::string windows = family_key(family, kWindowPattern);
+  const auto windowed = file.flags(windows);
+  const auto kv_heads = listed_kv_heads(file, family);
   json types = json::array();
-  for (std::int64_t layer = 0; layer < layers; ++layer) {
-    types.push_back((*windowed)[static_cast<std::size_t>(layer)] ? "sliding_attention"
-                                                                 : "full_attention");
+  if (windowed) {
+    check_listed(file, windows, windowed->size(), layers);
+    for (std::int64_t layer = 0; layer < layers; ++layer) {
+      types.push_back((*windowed)[static_cast<std::size_t>(layer)] ? "sliding_attention"
+                                                                   : "full_attention");
+    }
+  } else if (kv_heads && !family.kind_without_kv.empty()) {
+    check_listed(file, family_key(family, kKvHeads), kv_heads->size(), layers);
+    for (std::int64_t layer = 0; layer < layers; ++layer) {
+      const bool attends = (*kv_heads)[static_cast<std::size_t>(layer)] > 0;
+      types.push_back(attends ? "full_attention" : std::string(family.kind_without_kv));
+    }
+  } else {
+    return;
   }
   config["layer_types"] = types;
 }
@@ -147,8 +191,8 @@ GgufHeads heads_of(const GgufFile& file, const GgufFamily& family) {
   GgufHeads out{.heads = required_size(file, key("attention.head_count")),
                 .width = required_size(file, key("embedding_length")),
                 .experts = file.whole(key("expert_count"))};
-  out.kv_heads = size_at(file, key("attention.head_count_kv")).value_or(out.heads);
-  if (out.kv_heads == 0) file.refuse("has no '" + key("attention.head_count_kv") + "'");
+  out.kv_heads = kv_heads_of(file, family).value_or(out.heads);
+  if (out.kv_heads == 0) file.refuse("has no '" + key(kKvHeads) + "'");
   out.head_dim = size_at(file, key("attention.key_length")).value_or(out.width / out.heads);
   out.padding_rows = file.whole("tokenizer.ggml.padding_token_id").value_or(1) + 1;
   if (out.padding_rows > kFarthestPadding) out.padding_rows = 2;  // 2^32 - 1 stands for none
@@ -170,6 +214,7 @@ std::string gguf_config(const GgufFile& file, const GgufFamily& family, const Gg
   if (!family.assumed.empty()) config.update(json::parse(family.assumed));
   for (const GgufKey& key : family.sizes) {
     if (key.gguf == kWindowPattern && file.flags(family_key(family, kWindowPattern))) continue;
+    if (key.gguf == kKvHeads) continue;  // heads_of() reads it
     const auto size = size_at(file, family_key(family, key.gguf));
     // Zero means that there is none: no window.
     if (size && *size > 0) put(config, key.transformers, *size);

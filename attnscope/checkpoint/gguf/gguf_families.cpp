@@ -12,8 +12,8 @@ const std::vector<GgufFamily>& gguf_families() {
   static const std::vector<GgufFamily> all = [] {
     std::vector<GgufFamily> made;
     for (const auto& some :
-         {gguf::decoders_with_experts(), gguf::latent_decoders(), gguf::dense_decoders(),
-          gguf::decoders_of_own_names(), gguf::encoders()}) {
+         {gguf::decoders_with_experts(), gguf::latent_decoders(), gguf::hybrid_decoders(),
+          gguf::dense_decoders(), gguf::decoders_of_own_names(), gguf::encoders()}) {
       made.insert(made.end(), some.begin(), some.end());
     }
     return made;

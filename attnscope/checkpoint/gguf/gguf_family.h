@@ -23,6 +23,7 @@ enum class Conversion {
   /// One tensor each, stacked along a new first axis; `{number}` in the name stands for its place.
   numbered,
   one_row,        // the row of a matrix that has no other
+  one_channel,    // (channels, tokens) of a convolution that has an axis of one between
   after_padding,  // rows of positions: those that no token of a text has, cut off
 };
 
@@ -83,6 +84,8 @@ struct GgufFamily {
   bool layout_by_heads = false;  // Falcon: which of its layouts it is, its kv heads and norms show
   /// DeepSeek: where the file does not say, groups of experts are those of the published models.
   bool published_groups = false;
+  /// What layers without kv heads are called in config.json's `layer_types`; empty: all attend.
+  std::string_view kind_without_kv = {};
   bool latent = false;   // keys and values come from a latent vector
   bool causal = true;    // unless the file says otherwise
   bool has_head = true;  // in the file: kept, or tied to the embedding

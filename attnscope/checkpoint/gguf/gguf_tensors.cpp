@@ -106,6 +106,10 @@ TensorView reverted(const GgufTensor& tensor, Conversion conversion, const GgufH
     if (axes == 1) stored.shape.insert(stored.shape.begin(), 1);
     return stored;
   }
+  if (conversion == Conversion::one_channel) {
+    if (axes == 2) stored.shape.insert(stored.shape.begin() + 1, 1);
+    return stored;
+  }
   const bool of_two = conversion == Conversion::turned || conversion == Conversion::after_padding;
   if (axes != 2 && (of_two || axes != 1)) {
     place.refuse(ErrorKind::format,

@@ -95,6 +95,7 @@ constexpr std::array kPreTokenizers = {
     PreTokenizer{.name = "llama-bpe", .pattern = kLlama3, .whole_words = true, .begins = true},
     PreTokenizer{.name = "llama3", .pattern = kLlama3, .whole_words = true, .begins = true},
     PreTokenizer{.name = "llama-v3", .pattern = kLlama3, .whole_words = true, .begins = true},
+    PreTokenizer{.name = "lfm2", .pattern = kLlama3, .whole_words = true, .begins = true},
     PreTokenizer{.name = "dbrx", .pattern = kLlama3},
     PreTokenizer{.name = "smaug-bpe", .pattern = kLlama3},
     PreTokenizer{.name = "chatglm-bpe", .pattern = kLlama3},

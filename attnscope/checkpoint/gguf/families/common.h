@@ -39,6 +39,7 @@ std::vector<GgufFamily> dense_decoders();
 std::vector<GgufFamily> decoders_of_own_names();
 std::vector<GgufFamily> decoders_with_experts();
 std::vector<GgufFamily> latent_decoders();
+std::vector<GgufFamily> hybrid_decoders();
 std::vector<GgufFamily> encoders();
 
 /// Experts of a layer, one tensor each, under `place`: "mlp".
