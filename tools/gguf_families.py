@@ -156,7 +156,22 @@ def of_lfm2(tensors: Tensors, config: dict) -> Tensors:
     return {name: values.squeeze(1) if ".conv.conv." in name else values for name, values in tensors.items()}
 
 
-OWN = {"lfm2": of_lfm2, "gpt-oss": of_gpt_oss, "granitemoe": of_granitemoe, "deepseek2": of_deepseek, "glm-dsa": of_deepseek,
+def of_llama4(tensors: Tensors, config: dict) -> Tensors:
+    """Experts of (E, inputs, outputs), gates before ups."""
+    out = {}
+    for name, values in tensors.items():
+        if name.endswith("experts.gate_up_proj"):
+            gate, up = np.split(values.swapaxes(1, 2), 2, axis=1)
+            out[name.replace("gate_up_proj", "gate_proj.weight")] = gate
+            out[name.replace("gate_up_proj", "up_proj.weight")] = up
+        elif name.endswith("experts.down_proj"):
+            out[f"{name}.weight"] = values.swapaxes(1, 2)
+        else:
+            out[name] = values
+    return out
+
+
+OWN = {"llama4": of_llama4, "lfm2": of_lfm2, "gpt-oss": of_gpt_oss, "granitemoe": of_granitemoe, "deepseek2": of_deepseek, "glm-dsa": of_deepseek,
        "stablelm": of_stablelm, "bloom": of_bloom,
        "qwen2vl": of_text_model, "qwen3vl": of_text_model} | {name: of_encoder for name in ENCODERS}
 
@@ -316,6 +331,9 @@ def gguf_values(case: Case, config: dict) -> dict:
             out["attention.clamp_kqv"] = float(clip)
     if case.architecture == "gpt-oss":
         out["expert_feed_forward_length"] = config["intermediate_size"]
+    if case.architecture == "llama4":
+        out["expert_feed_forward_length"], out["feed_forward_length"] = config["intermediate_size"], config["intermediate_size_mlp"]
+        out["interleave_moe_layer_step"] = config["interleave_moe_layer_step"]
     if case.architecture == "lfm2":
         out["attention.layer_norm_rms_epsilon"] = out.pop("attention.layer_norm_epsilon")
         out["attention.head_count_kv"] = [0 if kind == "conv" else config["num_key_value_heads"]

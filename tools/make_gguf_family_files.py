@@ -76,6 +76,8 @@ CASES = [
     Case("glm", "chatglm"),
     Case("glm4", "glm4"),
     Case("lfm2", "lfm2"),
+    Case("llama4", "llama4", changed={"attention_chunk_size": 8192, "attn_scale": 0.1, "floor_scale": 8192}),
+    Case("llama4-every", "llama4", changed={"interleave_moe_layer_step": 1, "num_local_experts": 16}),
     Case("falcon", "falcon", loads=True),
     Case("falcon-per-head", "falcon"),
     Case("falcon-groups", "falcon"),

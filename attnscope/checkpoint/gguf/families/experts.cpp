@@ -202,12 +202,59 @@ GgufFamily gpt_oss() {
   return family;
 }
 
+/// Rows of queries and keys lie as in transformers' form, whose pairs are adjacent too.
+GgufFamily llama4() {
+  const std::string place = "feed_forward";
+  GgufFamily family = like_qwen2("llama4", "llama4_text");
+  set(family.layer_tensors, {{"ffn_gate", place + ".gate_proj"},
+                             {"ffn_up", place + ".up_proj"},
+                             {"ffn_down", place + ".down_proj"},
+                             {"ffn_gate_inp", place + ".router"}});
+  set(family.layer_tensors, expert_names(place));
+  set(family.layer_tensors, shared_expert_names(place + ".shared_expert"));
+  std::erase_if(family.sizes, [](const GgufKey& key) { return key.gguf == "feed_forward_length"; });
+  add(family.sizes, {{"feed_forward_length", "intermediate_size_mlp"},
+                     {"expert_feed_forward_length", "intermediate_size"},
+                     {"expert_count", "num_local_experts"},
+                     {"expert_used_count", "num_experts_per_tok"},
+                     {"interleave_moe_layer_step", "interleave_moe_layer_step"}});
+  family.lost =
+      "which layers do not rotate, the chunks that the others see, how queries grow, and that "
+      "queries and keys have norms, are taken to be as in Llama 4 Scout";
+  return family;
+}
+
+/// Maverick, whose queries and keys have no norms. llama.cpp tells it by its experts, too.
+GgufFamily llama4_maverick() {
+  GgufFamily family = llama4();
+  family.only_if = {.key = "llama4.expert_count", .value = "128"};
+  family.assumed = R"({"use_qk_norm": false})";
+  family.lost =
+      "which layers do not rotate, the chunks that the others see, how queries grow, and that "
+      "queries and keys have no norms, are taken to be as in Llama 4 Maverick";
+  return family;
+}
+
+/// Files that say so have neither chunks nor layers that do not rotate.
+GgufFamily llama4_without_chunks() {
+  GgufFamily family = llama4();
+  family.only_if = {.key = "llama4.attention.sliding_window", .value = "0"};
+  family.assumed = R"({"attention_chunk_size": null, "no_rope_layer_interval": 1000000})";
+  family.lost = "that queries and keys have norms is taken to be as in Llama 4 Scout";
+  return family;
+}
+
 }  // namespace
 
 std::vector<GgufFamily> decoders_with_experts() {
-  return {mixtral(),      phimoe(),      minimax_m2(), granitemoeshared(), granitemoe(),
-          qwen2moe(),     qwen3moe(),    olmoe(),      glm4moe(),          dots1(),
-          ernie4_5_moe(), hunyuan_moe(), gpt_oss()};
+  return {mixtral(),         phimoe(),
+          minimax_m2(),      granitemoeshared(),
+          granitemoe(),      qwen2moe(),
+          qwen3moe(),        olmoe(),
+          glm4moe(),         dots1(),
+          ernie4_5_moe(),    hunyuan_moe(),
+          gpt_oss(),         llama4_without_chunks(),
+          llama4_maverick(), llama4()};
 }
 
 }  // namespace attnscope::gguf
