@@ -8,6 +8,7 @@
 #include "attnscope/core/error.h"
 #include "attnscope/core/wording.h"
 #include "attnscope/forward/embedding.h"
+#include "attnscope/forward/key_selection.h"
 #include "attnscope/forward/latent_attention.h"
 #include "attnscope/forward/layer_run.h"
 
@@ -47,8 +48,7 @@ ForwardPass::ForwardPass(const Model& model, bool copy_weights, const Compute& c
     : model_(model), weights_(ForwardWeights::read(model, copy_weights, compute)) {}
 
 std::int64_t ForwardPass::longest() const {
-  const std::int64_t by_positions = longest_text(model_.spec(), weights_);
-  return std::min(by_positions, model_.spec().selected_keys.value_or(by_positions));
+  return longest_text(model_.spec(), weights_);
 }
 
 std::int64_t ForwardPass::output_width() const {
@@ -71,11 +71,6 @@ void ForwardPass::check(const TokenIds& sequence, std::int64_t past) const {
            "): " + model_.name() + " has ids 0 to " + std::to_string(vocabulary() - 1));
   }
   const std::int64_t tokens = past + std::ssize(sequence);
-  if (tokens > model_.spec().selected_keys.value_or(tokens)) {
-    refuse("a text of " + counted(tokens, "token") + " is longer than the " +
-           counted(longest(), "key") + " that each query of " + model_.name() +
-           " selects, and which they are is not computed");
-  }
   if (tokens > longest()) {
     refuse("a text of " + counted(tokens, "token") + " is longer than the " +
            std::to_string(longest()) + " that " + model_.name() + " has positions for");
@@ -140,8 +135,11 @@ std::uint64_t run_bytes(const ModelSpec& spec, std::int64_t sequences, std::int6
                         size(heads.total_dim(Role::query)) + size(heads.total_dim(Role::key)) +
                         2 * size(heads.total_dim(Role::value) + heads.total_dim(Role::output)) +
                         of_experts + size(latent_row_size(dimensions)) + size(kept_row_size(spec)) +
+                        size(selection_row_size(spec)) +
                         (dimensions.mixers == nullptr ? 0 : size(dimensions.mixers->row));
-  const double maps = size(sequences) * size(heads.heads) * size(tokens) * size(tokens);
+  const bool selects = tokens > kept_keys(spec).value_or(tokens);
+  const double maps = size(sequences) * (size(heads.heads) + (selects ? 1 : 0)) * size(tokens) *
+                      size(tokens);
   const double bytes = sizeof(float) * (rows * of_row + maps);
   constexpr double kMax = 1e18;
   return static_cast<std::uint64_t>(std::min(bytes, kMax));

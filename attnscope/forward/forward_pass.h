@@ -96,8 +96,7 @@ class ForwardPass {
   /// Throws Error(format) where a head that the model's description needs is not whole.
   void check_head() const;
   std::int64_t vocabulary() const { return weights_.tokens.rows; }
-  /// The longest text that can be run: that there are positions for, and whose keys are not more
-  /// than each query selects. The largest int64 where nothing limits it.
+  /// The longest text that there are positions for. The largest int64 where nothing limits it.
   std::int64_t longest() const;
   /// Columns of the last hidden states, E, and of logits, V, where there are some.
   std::int64_t output_width() const;

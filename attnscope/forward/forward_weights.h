@@ -87,6 +87,14 @@ struct LatentWeights {
   NormWeights kv_norm;
 };
 
+/// Of a layer that selects keys itself: see IndexerRule.
+struct IndexerWeights {
+  SharedLinear query;    // (H d, rank of the latent of queries), H and d the indexer's
+  SharedLinear key;      // (d, D)
+  SharedLinear weights;  // (H, D)
+  NormWeights key_norm;
+};
+
 struct MixerWeights;  // mixer_weights.h
 
 struct LayerWeights {
@@ -96,6 +104,7 @@ struct LayerWeights {
   /// Rows of Q, of K, of V: (H d + G d + G d_v, D), or of Q alone; null where there are latents.
   SharedLinear qkv;
   std::optional<LatentWeights> latent;
+  std::optional<IndexerWeights> indexer;
   std::shared_ptr<const MixerWeights> mixer;  // in place of all attention; null: the layer attends
   SharedLinear attention_gate;                // null: none
   SharedLinear output, gate, up, down;

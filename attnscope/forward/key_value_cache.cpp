@@ -8,11 +8,24 @@
 
 namespace attnscope {
 
+namespace {
+
+/// Dimensions of the keys of a layer's own indexer; 0 where it has none.
+std::int64_t indexer_dim(const ModelSpec& spec, std::int64_t layer) {
+  if (spec.layers.empty()) return 0;
+  const auto& indexer = spec.layers[static_cast<std::size_t>(layer)].attention.indexer;
+  return indexer && !indexer->shared ? indexer->head_dim : 0;
+}
+
+}  // namespace
+
 KeyValueCache::KeyValueCache(const ModelSpec& spec, std::int64_t room) : room_(room) {
   const Dimensions& dimensions = spec.dimensions;
   std::int64_t others = 0;
   for (std::int64_t layer = 0; layer < dimensions.layers; ++layer) {
     auto& heads = layers_.emplace_back();
+    const std::int64_t of_indexer = indexer_dim(spec, layer);
+    indexer_keys_.push_back(of_indexer > 0 ? Matrix<float>(room, of_indexer) : Matrix<float>());
     place_.push_back(others);
     if (!dimensions.attends(layer)) ++others;
     if (!dimensions.attends(layer) || spec.sharing_of(layer).from) continue;
@@ -40,6 +53,8 @@ std::uint64_t KeyValueCache::bytes(const ModelSpec& spec, std::int64_t room) {
     const HeadShape& heads = spec.dimensions_of(layer).heads;
     const auto of_head = KeysAndValues::bytes(room, heads.head_dim, heads.value_dim);
     add(of_head ? checked_mul(*of_head, static_cast<std::uint64_t>(heads.kv_heads)) : std::nullopt);
+    add(checked_mul(sizeof(float) * static_cast<std::uint64_t>(room),
+                    static_cast<std::uint64_t>(indexer_dim(spec, layer))));
   }
   return sum.value_or(std::numeric_limits<std::uint64_t>::max());
 }

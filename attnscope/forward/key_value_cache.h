@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "attnscope/core/matrix_view.h"
 #include "attnscope/model/spec.h"
 #include "attnscope/numerics/inference/keys_and_values.h"
 #include "attnscope/tokens/token_ids.h"
@@ -32,6 +33,10 @@ class KeyValueCache {
 
   // For ForwardPass:
   KeysAndValues& head(std::int64_t layer, std::int64_t kv_head);
+  /// (room, d) of the keys of a layer's own indexer, rotated.
+  MatrixView<float> indexer_keys(std::int64_t layer) {
+    return indexer_keys_[static_cast<std::size_t>(layer)].view();
+  }
   /// What a layer that does not attend has left of the tokens; empty where there are none.
   std::span<const float> state(std::int64_t layer) const;
   /// Where it puts what it leaves of these and of those that add() will be told of.
@@ -44,6 +49,7 @@ class KeyValueCache {
   std::int64_t room_, state_size_ = 0;
   /// Of each layer; none where it does not attend, or takes those of an earlier one.
   std::vector<std::vector<KeysAndValues>> layers_;
+  std::vector<Matrix<float>> indexer_keys_;  // of each layer; empty where it has no indexer
   std::vector<std::int64_t> place_;          // of each layer among those that do not attend
   std::vector<float> states_, next_states_;  // of these
 };

@@ -16,6 +16,9 @@ class LatentAttention {
   void run(const LatentWeights& weights, const Dimensions& dimensions,
            MatrixView<const float> input, MatrixView<float> qkv, const Compute& compute);
 
+  /// The latent of queries that run() made last, after its norm; no data where they have none.
+  MatrixView<const float> of_queries() const { return latent_.view(); }
+
  private:
   Matrix<float> down_, latent_, up_;
 };

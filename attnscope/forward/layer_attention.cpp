@@ -44,8 +44,7 @@ AttentionMask mask_of(const MaskSpec& spec) {
           .chunk = spec.chunk.value_or(AttentionMask::kAll)};
 }
 
-LayerRun::Positions LayerRun::rotary_tables(std::int64_t layer) {
-  const auto& rope = spec_.layers[static_cast<std::size_t>(layer)].attention.rope;
+LayerRun::Positions LayerRun::rotary_tables(const std::optional<Rope>& rope) {
   if (!rope) return {};
   Positions out;
   for (std::size_t sequence = 0; sequence < sequences_.size(); ++sequence) {
@@ -65,6 +64,15 @@ LayerRun::Positions LayerRun::rotary_tables(std::int64_t layer) {
     out.push_back(&tables_.back().table);
   }
   return out;
+}
+
+/// Once the latents are known.
+void LayerRun::select_keys(std::int64_t number, MatrixView<const float> input) {
+  const AttentionSpec& spec = spec_.layers[static_cast<std::size_t>(number)].attention;
+  if (!spec.indexer) return;
+  std::optional<Rope> rope = spec.rope;
+  if (rope) rope->pairs = spec.indexer->pairs;
+  selection_.enter(number, input, latents_.of_queries(), rotary_tables(rope));
 }
 
 std::unique_ptr<LayerRun::Scratch> LayerRun::take_scratch() {
@@ -209,7 +217,7 @@ void LayerRun::attend_all(std::int64_t number) {
   const AttentionSpec& spec = spec_.layers[static_cast<std::size_t>(number)].attention;
   const HeadShape& heads = heads_;
   const Compute alone{.kernels = compute_.kernels, .stop = compute_.stop};  // of one part
-  const Positions tables = rotary_tables(number);
+  const Positions tables = rotary_tables(spec.rope);
   norm_all_heads(number);
   biases_.enter(number);
   // Every key and value head is finished before a query head reads it.
@@ -248,7 +256,8 @@ void LayerRun::attend_all(std::int64_t number) {
     const bool kept_elsewhere = source != number && !caches_.empty();
     const MatrixView<float> keys =
         kept_elsewhere ? MatrixView<float>{} : head_of(Role::key, number, sequence, kv_head);
-    own.bias = biases_.of(sequence, head, query, keys, scratch->bias);
+    own.bias = spec.indexer ? selection_.of(sequence)
+                            : biases_.of(sequence, head, query, keys, scratch->bias);
     if (!weights.sinks.empty()) own.sink = weights.sinks[static_cast<std::size_t>(head)];
     if (caches_.empty()) {
       attend(query, keys, head_of(Role::value, number, sequence, kv_head), own, map, out,

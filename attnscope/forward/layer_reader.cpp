@@ -151,6 +151,15 @@ LatentWeights LayerReader::read_latent_weights(std::int64_t layer, const LatentS
   return out;
 }
 
+IndexerWeights LayerReader::read_indexer(std::int64_t layer, const IndexerSpec& spec) const {
+  const Dimensions& dimensions = spec_.dimensions;
+  return {.query = linear(name_in(layer, spec.query), spec.heads * spec.head_dim,
+                          dimensions.latent->query),
+          .key = linear(name_in(layer, spec.key), spec.head_dim, dimensions.width),
+          .weights = linear(name_in(layer, spec.weights), spec.heads, dimensions.width),
+          .key_norm = norm_of_shape(spec.key_norm, layer, {spec.head_dim})};
+}
+
 std::string LayerReader::name_in(std::int64_t layer, const std::string& pattern) const {
   return model_.prefix() + fill_pattern(pattern, layer_numbers(spec_.dimensions, layer));
 }
@@ -188,6 +197,8 @@ void LayerReader::read_mixing(std::int64_t layer, LayerWeights& out) {
     constexpr std::array kQkv = {Role::query, Role::key, Role::value};
     out.qkv = projections(layer, shares ? std::span(kQkv).first(1) : std::span(kQkv));
   }
+  const std::optional<IndexerSpec>& indexer = spec.attention.indexer;
+  if (indexer && !indexer->shared) out.indexer = read_indexer(layer, *indexer);
   const auto one = [&](Role role) { return projections(layer, std::span(&role, 1)); };
   if (model_.describes(Role::attention_gate)) out.attention_gate = one(Role::attention_gate);
   out.output = one(Role::output);

@@ -70,7 +70,8 @@ LayerRun::LayerRun(const ModelSpec& spec, const ForwardWeights& weights,
       caches_(caches),
       experts_(spec, observer, compute),
       mixers_(rows, compute, caches),
-      biases_(spec, weights, rows, compute) {
+      biases_(spec, weights, rows, compute),
+      selection_(spec, weights, rows, compute, caches) {
   bool mixes = false;
   for (const LayerWeights& layer : weights.layers) {
     if (layer.input || layer.convolution || layer.own_input) mixes = true;
@@ -128,6 +129,7 @@ void LayerRun::mix_tokens(std::int64_t number, MatrixView<const float> input) {
   const MatrixView<float> qkv = sized(qkv_, rows_.total, heads_.total_dim(Role::query) + of_keys);
   if (weights.latent) {
     latents_.run(*weights.latent, spec_.dimensions, input, qkv, compute_);
+    select_keys(number, input);
   } else {
     apply(*weights.qkv, input, {}, qkv, compute_);
   }

@@ -12,6 +12,7 @@
 
 #include "attnscope/forward/experts.h"
 #include "attnscope/forward/forward_pass.h"
+#include "attnscope/forward/key_selection.h"
 #include "attnscope/forward/latent_attention.h"
 #include "attnscope/forward/mixer_run.h"
 #include "attnscope/forward/per_layer_input.h"
@@ -60,9 +61,10 @@ class LayerRun {
   std::unique_ptr<Scratch> take_scratch();
   void give_back(std::unique_ptr<Scratch> scratch);
 
-  using Positions = std::vector<const RotaryTable*>;  // of each sequence
+  using Positions = std::vector<const RotaryTable*>;  // of each sequence; empty: nothing turns
 
-  Positions rotary_tables(std::int64_t layer);
+  Positions rotary_tables(const std::optional<Rope>& rope);
+  void select_keys(std::int64_t number, MatrixView<const float> input);
   void enter(std::int64_t number);
   void add_value_embedding(const ValueEmbedding& embedding, MatrixView<float> values);
   MatrixView<float> rows_of(std::size_t sequence, MatrixView<float> all) const;
@@ -112,6 +114,7 @@ class LayerRun {
   std::mutex scratch_mutex_;
   std::vector<std::unique_ptr<Scratch>> scratch_;  // that no thread uses
   ScoreBiases biases_;
+  KeySelection selection_;
 };
 
 }  // namespace attnscope

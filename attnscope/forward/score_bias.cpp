@@ -3,10 +3,9 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <span>
 
 #include "attnscope/forward/layer_run.h"
-#include "attnscope/tensor/tensor_matrix.h"
+#include "attnscope/forward/multiply_rows.h"
 
 namespace attnscope {
 namespace {
@@ -25,19 +24,6 @@ float natural_logarithm(float value) {
 
 /// How many there are up to and from the query on, both with the query's own.
 std::int64_t distances(std::int64_t tokens) { return 2 * tokens - 1; }
-
-/// out = x · rowsᵀ.
-void multiply_rows(MatrixView<const float> x, MatrixView<const float> rows, Matrix<float>& out,
-                   const Compute& compute) {
-  if (out.rows() != x.rows || out.cols() != rows.rows) out = Matrix<float>(x.rows, rows.rows);
-  const auto elements = static_cast<std::size_t>((rows.rows - 1) * rows.row_stride + rows.cols);
-  const TensorView view{.dtype = DType::f32,
-                        .shape = {rows.rows, rows.cols},
-                        .bytes = std::as_bytes(std::span(rows.data, elements)),
-                        .strides = {rows.row_stride, 1}};
-  apply_linear(x, LinearWeights({whole_matrix(view)}, /*packed=*/false, compute), {}, out.view(),
-               compute);
-}
 
 }  // namespace
 

@@ -77,9 +77,7 @@ struct Architecture {
   std::optional<LayerShapeRule> shapes = {};
   std::optional<RopeRule> rope = {};  // none: positions are not rotary
   bool has_mlp = true;                // false: layers end with their attention
-  /// A query sees only as many keys, which a learned index selects. That is not computed, so longer
-  /// texts are not run (DeepSeek-V3.2).
-  ConfigKey selected_keys = {};
+  std::optional<IndexerRule> indexer = {};  // none: no keys are selected
   std::string activation_key = {};  // of the MLP
   std::string activation = {};      // if the file has none
   /// What the file's "gelu" means (Gemma); empty: gelu.

@@ -149,4 +149,22 @@ struct LatentRule {
   bool of_queries_alone = false;
 };
 
+/// Which keys each query sees, where a small attention beside the layer's own, the indexer, selects
+/// them. Its queries are made of the latent of queries, its one head of keys of the stream, with a
+/// LayerNorm; of both as many dimensions turn as of the layer's heads, the first ones. Key j has
+/// for query i the score Σ_h w_ih relu(q_ih · k_j), where w is made of the stream; the best are
+/// seen. Source: DeepSeek-V3.2 (arXiv 2512.02556), section 2.1.
+struct IndexerRule {
+  ConfigKey kept;  // keys that each query sees
+  ConfigKey heads, head_dim;
+  bool neighbours = false;                    // which dimensions turn together
+  std::string query, key, key_norm, weights;  // tensors, the norm's without its ending
+  double epsilon = 1e-6;                      // of the norm
+  /// Layers may see the keys that the one before them sees: those that are "shared" in a list of
+  /// all layers' kinds; without it, those that are S, and not F, in a text; without both, all but
+  /// each `period`-th from `offset` on. No names: no layer does.
+  std::string kinds = {}, pattern = {};
+  ConfigKey period = {}, offset = {};
+};
+
 }  // namespace attnscope

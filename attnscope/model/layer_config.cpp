@@ -9,6 +9,7 @@
 #include "attnscope/core/text.h"
 #include "attnscope/core/wording.h"
 #include "attnscope/model/expert_config.h"
+#include "attnscope/model/indexer_config.h"
 #include "attnscope/model/latent_config.h"
 #include "attnscope/model/mixer_config.h"
 #include "attnscope/model/score_config.h"
@@ -270,7 +271,6 @@ void resolve_layers(ModelSpec& spec, const ConfigReader& config) {
   if (spec.not_run.empty()) spec.not_run = unknown_positions(architecture, config);
   if (spec.not_run.empty()) spec.not_run = unknown_mixer(spec);
   const std::optional<MixerSpec> mixer = mixer_spec(spec, config, common.activation);
-  spec.selected_keys = config.number(architecture.selected_keys);
   common.attention.soft_cap = config.positive(architecture.scores.soft_cap);
   common.attention.temperature = temperature_of(architecture, config);
   common.output_factor = architecture.multipliers.layer_output;
@@ -309,6 +309,8 @@ void resolve_layers(ModelSpec& spec, const ConfigReader& config) {
     if (layer == 0 && architecture.norm->not_in_first_layer) own.attention_input.reset();
     if (architecture.scores.times_yarn_gain) own.attention.scale *= stretched_scale(ropes[at]);
   }
+  const std::string unknown_indexer = set_indexers(spec, config);
+  if (spec.not_run.empty()) spec.not_run = unknown_indexer;
   if (architecture.daisy) set_daisy(spec.layers, *architecture.daisy);
   if (architecture.convolution && !spec.layers.empty()) {
     const std::string unknown = set_convolution(spec.layers.front(), architecture, config);

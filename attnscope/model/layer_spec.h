@@ -87,6 +87,16 @@ struct LatentSpec {
   NormSpec norm;                       // of the latent of keys and values
 };
 
+/// IndexerRule, resolved for one layer.
+struct IndexerSpec {
+  bool shared = false;    // the keys that the last layer with an indexer selected are seen
+  std::int64_t kept = 0;  // keys that each query sees
+  std::int64_t heads = 0, head_dim = 0;
+  RotaryPairs pairs = RotaryPairs::halves;
+  std::string query, key, weights;
+  NormSpec key_norm;
+};
+
 struct AttentionSpec {
   std::optional<NormSpec> query_norm, key_norm, value_norm;
   HeadNormAxis norm_axis = HeadNormAxis::head;  // of queries and keys
@@ -99,9 +109,10 @@ struct AttentionSpec {
   std::optional<TemperatureSpec> temperature;
   std::optional<ValueEmbeddingSpec> value_embedding;
   std::optional<LatentSpec> latent;
-  std::optional<Alibi> alibi;  // at most one of these three is added to scores
+  std::optional<Alibi> alibi;  // at most one of these four changes scores
   std::optional<BucketBias> buckets;
   std::optional<DisentangledSpec> disentangled;
+  std::optional<IndexerSpec> indexer;  // none: all keys are seen that the mask leaves
   std::string sinks;  // scores (H,) of a column without key and value; empty: none
 
   /// Whether something is added to scores by the places of query and key.

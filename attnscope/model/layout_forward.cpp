@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "attnscope/model/bias_names.h"
+#include "attnscope/model/layout_indexer.h"
 #include "attnscope/model/layout_scores.h"
 #include "attnscope/model/layout_shapes.h"
 
@@ -96,6 +97,7 @@ void parse_attention(LayoutFields fields, ModelSpec& spec, json& config) {
     temperature->refuse_unknown();
   }
   parse_layout_scores(fields, spec, config);
+  parse_layout_indexer(fields, spec, config);
   if (const auto window = fields.object("window")) {
     spec.architecture.window = parse_window(*window, spec.dimensions.layers, config);
   }

@@ -76,7 +76,6 @@ struct ModelSpec {
   std::vector<bool> expert_layers;          // which layers have experts; empty: none
   StreamSpec stream;
   HeadSpec head;
-  std::optional<std::int64_t> selected_keys;  // see Architecture; none: texts may be longer
   std::string not_run;      // why the forward pass cannot be computed; empty: it can
   bool multimodal = false;  // the files hold other models beside this one
   Quantisation quantisation;

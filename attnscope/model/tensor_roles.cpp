@@ -148,6 +148,13 @@ std::vector<TensorRule> sites_of(const Architecture& architecture) {
     add("q_a.norm", architecture.latent->query_norm, ".*");
     add("kv_a.norm", architecture.latent->norm, ".*");
   }
+  if (architecture.indexer) {
+    const IndexerRule& rule = *architecture.indexer;
+    for (const std::string& tensor : {rule.query, rule.key, rule.weights}) {
+      add_linear("indexer", tensor);
+    }
+    add("indexer", rule.key_norm, ".*");
+  }
   if (architecture.mixers != nullptr) {
     const MixerRule& rule = *architecture.mixers;
     if (rule.delta_net) add("mixer", rule.delta_net->place, ".*");

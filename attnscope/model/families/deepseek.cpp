@@ -133,8 +133,15 @@ Architecture deepseek_v32() {
   architecture.model_types = {"deepseek_v32"};
   architecture.class_families = {"DeepseekV32"};
   architecture.rope->neighbours = {"", true};
-  architecture.selected_keys = {"index_topk", 2048};
-  architecture.others = {{"indexer", "layers.{layer}.self_attn.indexer.*"}};
+  const std::string place = "layers.{layer}.self_attn.indexer.";
+  architecture.indexer = IndexerRule{.kept = {"index_topk", 2048},
+                                     .heads = {"index_n_heads", 64},
+                                     .head_dim = {"index_head_dim", 128},
+                                     .query = place + "wq_b.weight",
+                                     .key = place + "wk.weight",
+                                     .key_norm = place + "k_norm",
+                                     .weights = place + "weights_proj.weight"};
+  architecture.others = {{"indexer", place + "*"}};  // of layers beyond those that run, too
   return architecture;
 }
 
@@ -148,6 +155,13 @@ Architecture glm_moe_dsa() {
   latent.plain_dim.fallback = 192;
   latent.value_dim.fallback = 256;
   architecture.norm->epsilon.fallback = 1e-5;
+  IndexerRule& indexer = *architecture.indexer;
+  indexer.heads.fallback = 32;
+  indexer.neighbours = true;
+  indexer.kinds = "indexer_types";
+  indexer.pattern = "index_topk_pattern";
+  indexer.period = {"index_topk_freq", 1};
+  indexer.offset = {"index_skip_topk_offset", 2};
   return architecture;
 }
 
