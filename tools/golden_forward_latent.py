@@ -1,5 +1,8 @@
 """Cases of golden_forward.py: multi-head latent attention."""
 
+from contextlib import contextmanager
+
+import torch
 from golden_forward_case import ABSENT, BF16, MAIN, ONLY, Case, Variant, changed, variant
 from golden_forward_rotary import YARN, llama_like, rope, scaled
 
@@ -31,6 +34,39 @@ EXPERTS = {"first_k_dense_replace": 1, "n_routed_experts": 8, "num_experts_per_t
            "routed_scaling_factor": 1.5}
 # As many keys as tokens, so that the index selects all.
 INDEXED = {"index_topk": 16, "index_head_dim": 8, "index_n_heads": 2}
+
+# Fewer keys than tokens. So many heads that hardly a score is exactly 0, where any choice would be right.
+SELECTING = {"index_topk": 4, "index_head_dim": 6, "index_n_heads": 8, "num_hidden_layers": 3, "max_position_embeddings": 32,
+             "first_k_dense_replace": 3, "intermediate_size": 16}
+LEAST_MARGIN = 1e-4  # between the last key that a query sees and the best that it does not, of the largest score
+
+
+def selecting(name: str, *lengths: int, **config) -> Variant:
+    return Variant(name, config, lengths=lengths or (10,))
+
+
+@contextmanager
+def clear_choices():
+    """In which topk() of tensors may not choose between values that rounding could exchange."""
+    topk = torch.Tensor.topk
+
+    def checked(values, k, dim=-1):
+        assert dim == -1
+        if k < values.shape[-1]:
+            best = values.sort(dim=-1, descending=True).values.double()
+            last, next_best = best[..., k - 1], best[..., k]
+            rows = next_best > torch.finfo(torch.float32).min / 2  # that have more keys than are chosen
+            scale = values.double().masked_fill(values < torch.finfo(torch.float32).min / 2, 0).abs().amax(-1)
+            margins = ((last - next_best) / scale)[rows]
+            assert not rows.any() or margins.min() > LEAST_MARGIN, f"a choice by {margins.min():.1e} of the largest value"
+        return topk(values, k, dim=dim)
+
+    torch.Tensor.topk = checked
+    try:
+        yield
+    finally:
+        torch.Tensor.topk = topk
+
 
 TUNED = YARN | {"original_max_position_embeddings": 3, "llama_4_scaling_beta": 0.4, "mscale_all_dim": 1.0, "mscale": 1.0}
 MISTRAL4 = changed(EXPERTS, {"topk_method": ABSENT}) | {"rope_parameters": TUNED}
@@ -66,6 +102,16 @@ LATENT = [
     Case("glm_moe_dsa", "GlmMoeDsaForCausalLM", latent(**DENSE, **INDEXED), (
         Variant("", lengths=(10, 1, 16)), EPS, EPS_ABSENT, variant("base", rope_parameters=rope(500.0)),
         variant("index-absent", index_topk=ABSENT, mlp_layer_types=ABSENT)), BF16, GAINS),
+    Case("deepseek_v32-selects", "DeepseekV32ForCausalLM", latent(**DENSE | SELECTING), (
+        selecting("", 20, 1, 5), selecting("seven", index_topk=7), selecting("one", index_topk=1),
+        selecting("yarn-mscale", rope_parameters=STRETCHED), selecting("base", rope_parameters=rope(500.0))),
+         BF16, GAINS, mended=clear_choices),
+    Case("glm_moe_dsa-selects", "GlmMoeDsaForCausalLM", latent(**DENSE | SELECTING), (
+        selecting("", 16, 1), selecting("shared", indexer_types=["full", "shared", "shared"]),
+        selecting("pattern", indexer_types=ABSENT, index_topk_pattern="FSF"),
+        selecting("period", indexer_types=ABSENT, index_topk_freq=2),
+        selecting("offset", indexer_types=ABSENT, index_topk_freq=3, index_skip_topk_offset=1),
+        selecting("seven", index_topk=7)), BF16, GAINS, mended=clear_choices),
     Case("mistral4", "Mistral4ForCausalLM", latent(**MISTRAL4), (
         Variant("", lengths=(10, 1, 16)), EPS, EPS_ABSENT, tuned("period", original_max_position_embeddings=5), tuned("growth", llama_4_scaling_beta=0.9),
         tuned("mscale", mscale=0.8, mscale_all_dim=0.5), variant("rope-absent", rope_parameters=ABSENT),

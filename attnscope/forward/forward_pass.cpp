@@ -47,9 +47,7 @@ std::int64_t kept_row_size(const ModelSpec& spec) {
 ForwardPass::ForwardPass(const Model& model, bool copy_weights, const Compute& compute)
     : model_(model), weights_(ForwardWeights::read(model, copy_weights, compute)) {}
 
-std::int64_t ForwardPass::longest() const {
-  return longest_text(model_.spec(), weights_);
-}
+std::int64_t ForwardPass::longest() const { return longest_text(model_.spec(), weights_); }
 
 std::int64_t ForwardPass::output_width() const {
   return weights_.last_projection == nullptr ? model_.dimensions().width
@@ -138,8 +136,8 @@ std::uint64_t run_bytes(const ModelSpec& spec, std::int64_t sequences, std::int6
                         size(selection_row_size(spec)) +
                         (dimensions.mixers == nullptr ? 0 : size(dimensions.mixers->row));
   const bool selects = tokens > kept_keys(spec).value_or(tokens);
-  const double maps = size(sequences) * (size(heads.heads) + (selects ? 1 : 0)) * size(tokens) *
-                      size(tokens);
+  const double maps =
+      size(sequences) * (size(heads.heads) + (selects ? 1 : 0)) * size(tokens) * size(tokens);
   const double bytes = sizeof(float) * (rows * of_row + maps);
   constexpr double kMax = 1e18;
   return static_cast<std::uint64_t>(std::min(bytes, kMax));

@@ -72,8 +72,7 @@ void KeySelection::enter(std::int64_t layer, MatrixView<const float> input,
     const std::int64_t queries = rows_.length[sequence], tokens = rows_.tokens(sequence);
     if (tokens <= spec.kept) continue;
     sized(seen_[sequence], queries, tokens);
-    const std::int64_t at_once =
-        std::max<std::int64_t>(kScoresAtOnce / spec.heads / tokens, 1);
+    const std::int64_t at_once = std::max<std::int64_t>(kScoresAtOnce / spec.heads / tokens, 1);
     for (std::int64_t first = 0; first < queries; first += at_once) {
       blocks.push_back({sequence, first, std::min(at_once, queries - first)});
     }
@@ -90,8 +89,7 @@ void KeySelection::make_keys(std::int64_t layer, MatrixView<const float> input,
   apply(*weights.key, input, {}, keys, compute_);
   apply_norm(weights.key_norm, keys, keys, compute_);
   for (std::size_t sequence = 0; sequence < seen_.size(); ++sequence) {
-    const MatrixView<float> own =
-        keys.row_block(rows_.first[sequence], rows_.length[sequence]);
+    const MatrixView<float> own = keys.row_block(rows_.first[sequence], rows_.length[sequence]);
     if (!tables.empty()) rotate(own, *tables[sequence], Rotation::forward, compute_);
     if (caches_.empty()) continue;
     const MatrixView<float> kept = caches_[sequence].indexer_keys(layer);
@@ -105,7 +103,8 @@ void KeySelection::make_queries(std::int64_t layer, MatrixView<const float> inpu
                                 MatrixView<const float> latents,
                                 std::span<const RotaryTable* const> tables) {
   const IndexerWeights& weights = *weights_.layers[static_cast<std::size_t>(layer)].indexer;
-  const std::int64_t dim = weights.key->weights.outputs(), heads = weights.weights->weights.outputs();
+  const std::int64_t dim = weights.key->weights.outputs(),
+                     heads = weights.weights->weights.outputs();
   const MatrixView<float> queries = sized(queries_, rows_.total, heads * dim);
   apply(*weights.query, latents, {}, queries, compute_);
   apply(*weights.weights, input, {}, sized(parts_, rows_.total, heads), compute_);
@@ -115,9 +114,9 @@ void KeySelection::make_queries(std::int64_t layer, MatrixView<const float> inpu
   run_parts(compute_, seen_.size() * count, [&](std::size_t part) {
     const std::size_t sequence = part / count;
     const auto head = static_cast<std::int64_t>(part % count);
-    rotate(queries.row_block(rows_.first[sequence], rows_.length[sequence])
-               .col_block(head * dim, dim),
-           *tables[sequence], Rotation::forward, alone);
+    rotate(
+        queries.row_block(rows_.first[sequence], rows_.length[sequence]).col_block(head * dim, dim),
+        *tables[sequence], Rotation::forward, alone);
   });
 }
 

@@ -75,11 +75,11 @@ struct Architecture {
   MultiplierRule multipliers = {};
   std::optional<WindowRule> window = {};
   std::optional<LayerShapeRule> shapes = {};
-  std::optional<RopeRule> rope = {};  // none: positions are not rotary
-  bool has_mlp = true;                // false: layers end with their attention
+  std::optional<RopeRule> rope = {};        // none: positions are not rotary
+  bool has_mlp = true;                      // false: layers end with their attention
   std::optional<IndexerRule> indexer = {};  // none: no keys are selected
-  std::string activation_key = {};  // of the MLP
-  std::string activation = {};      // if the file has none
+  std::string activation_key = {};          // of the MLP
+  std::string activation = {};              // if the file has none
   /// What the file's "gelu" means (Gemma); empty: gelu.
   std::string gelu_means = {};
   ConfigFlag parallel = {"", false};  // attention and MLP read the same stream

@@ -20,8 +20,7 @@ std::vector<bool> listed_as_shared(const ConfigReader& config, const std::string
   std::vector<bool> out;
   for (std::size_t layer = 0; layer < layers; ++layer) {
     if (kinds[layer] != full && kinds[layer] != shared) {
-      config.refuse("'" + key + "' lists what is neither \"" + full + "\" nor \"" + shared +
-                    "\"");
+      config.refuse("'" + key + "' lists what is neither \"" + full + "\" nor \"" + shared + "\"");
     }
     out.push_back(kinds[layer] == shared);
   }

@@ -113,7 +113,7 @@ struct AttentionSpec {
   std::optional<BucketBias> buckets;
   std::optional<DisentangledSpec> disentangled;
   std::optional<IndexerSpec> indexer;  // none: all keys are seen that the mask leaves
-  std::string sinks;  // scores (H,) of a column without key and value; empty: none
+  std::string sinks;                   // scores (H,) of a column without key and value; empty: none
 
   /// Whether something is added to scores by the places of query and key.
   bool biased_by_position() const { return alibi || buckets || disentangled; }

@@ -16,8 +16,7 @@ json kinds_of_indexers(const LayoutFields& fields, const json& shared, std::int6
     const bool is_layer = layer.is_number_unsigned() &&
                           layer.get<std::uint64_t>() < static_cast<std::uint64_t>(layers);
     if (!is_layer) {
-      fields.fail("'shared_layers' lists what is no layer from 0 to " +
-                  std::to_string(layers - 1));
+      fields.fail("'shared_layers' lists what is no layer from 0 to " + std::to_string(layers - 1));
     }
     kinds[layer.get<std::size_t>()] = "shared";
   }
