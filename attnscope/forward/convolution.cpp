@@ -7,7 +7,7 @@ namespace attnscope {
 void LayerRun::add_convolution(const ConvolutionWeights& convolution) {
   const std::int64_t kernel = convolution.kernel, width = embedding_.cols();
   Matrix<float> places(rows_.total, width * kernel);
-  for (std::size_t sequence = 0; sequence < sequences_.size(); ++sequence) {
+  for (std::size_t sequence = 0; sequence < rows_.first.size(); ++sequence) {
     const MatrixView<float> text = rows_of(sequence, embedding_.view());
     const MatrixView<float> out = rows_of(sequence, places.view());
     for (std::int64_t token = 0; token < text.rows; ++token) {

@@ -29,6 +29,17 @@ SequenceRows rows_of(std::span<const TokenIds> sequences, std::span<const KeyVal
   return rows;
 }
 
+SequenceRows rows_of(std::span<const std::int64_t> lengths) {
+  SequenceRows rows;
+  for (const std::int64_t length : lengths) {
+    rows.first.push_back(rows.total);
+    rows.length.push_back(length);
+    rows.past.emplace_back();
+    rows.total += length;
+  }
+  return rows;
+}
+
 /// Numbers of a token that stay while later layers may read them.
 std::int64_t kept_row_size(const ModelSpec& spec) {
   std::int64_t numbers = 0;
@@ -84,16 +95,34 @@ void ForwardPass::check_head() const {
 
 Matrix<float> ForwardPass::run(std::span<const TokenIds> sequences, const ForwardObserver& observer,
                                const Compute& compute, std::span<KeyValueCache> caches) const {
-  const ModelSpec& spec = model_.spec();
   const SequenceRows rows = rows_of(sequences, caches);
   for (std::size_t at = 0; at < sequences.size(); ++at) {
     check(sequences[at], rows.first_position(at));
   }
-  const auto show = [&](std::int64_t index, MatrixView<const float> states) {
-    if (observer.on_hidden_states) observer.on_hidden_states(index, states);
-  };
+  Matrix<float> states = embed(model_.spec(), weights_, sequences, rows, compute);
+  return run_layers(std::move(states), sequences, rows, observer, compute, caches);
+}
 
-  Matrix<float> states = embed(spec, weights_, sequences, rows, compute);
+Matrix<float> ForwardPass::run(PreparedStates prepared, const ForwardObserver& observer,
+                               const Compute& compute) const {
+  const SequenceRows rows = rows_of(prepared.lengths);
+  const bool fits = rows.total > 0 && prepared.states.rows() == rows.total &&
+                    prepared.states.cols() == model_.dimensions().width;
+  const bool reads_tokens = std::any_of(
+      weights_.layers.begin(), weights_.layers.end(),
+      [](const LayerWeights& layer) { return layer.value_embedding || layer.own_input; });
+  if (!fits || reads_tokens) throw std::invalid_argument("states that are not those of the model");
+  return run_layers(std::move(prepared.states), {}, rows, observer, compute, {});
+}
+
+Matrix<float> ForwardPass::run_layers(Matrix<float> states, std::span<const TokenIds> sequences,
+                                      const SequenceRows& rows, const ForwardObserver& observer,
+                                      const Compute& compute,
+                                      std::span<KeyValueCache> caches) const {
+  const ModelSpec& spec = model_.spec();
+  const auto show = [&](std::int64_t index, MatrixView<const float> shown) {
+    if (observer.on_hidden_states) observer.on_hidden_states(index, shown);
+  };
   check_states(weights_, states.view(), "the embedding");
   LayerRun run(spec, weights_, sequences, rows, states, observer, compute, caches);
   show(0, states.view());

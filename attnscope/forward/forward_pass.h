@@ -34,6 +34,12 @@ struct SequenceRows {
   }
 };
 
+/// What enters layer 0, where that is made of no token ids.
+struct PreparedStates {
+  Matrix<float> states = {};               // (rows, D)
+  std::vector<std::int64_t> lengths = {};  // rows of each sequence, which lie one below the other
+};
+
 /// The attention of one layer over all sequences, after softmax: rows are queries, columns keys,
 /// those of a cache before the sequence's own.
 struct LayerMaps {
@@ -91,6 +97,12 @@ class ForwardPass {
   Matrix<float> run(std::span<const TokenIds> sequences, const ForwardObserver& observer,
                     const Compute& compute, std::span<KeyValueCache> caches = {}) const;
 
+  /// The same of states that were prepared, positions and norms of the embedding included. Throws
+  /// std::invalid_argument where they are not of this shape, or the model reads the ids of tokens
+  /// in its layers.
+  Matrix<float> run(PreparedStates prepared, const ForwardObserver& observer,
+                    const Compute& compute) const;
+
   /// Why there are no logits; empty where there are.
   const std::string& no_logits() const { return weights_.no_head; }
   /// Throws Error(format) where a head that the model's description needs is not whole.
@@ -107,6 +119,11 @@ class ForwardPass {
   Matrix<float> logits(MatrixView<const float> states, const Compute& compute) const;
 
  private:
+  /// From what enters layer 0 to what run() gives.
+  Matrix<float> run_layers(Matrix<float> states, std::span<const TokenIds> sequences,
+                           const SequenceRows& rows, const ForwardObserver& observer,
+                           const Compute& compute, std::span<KeyValueCache> caches) const;
+
   const Model& model_;
   ForwardWeights weights_;
 };

@@ -28,7 +28,7 @@ class Reader : TensorReader {
                                       .problem = "describes no MLP",
                                       .hint = "say \"mlp\": false of layers that have none"});
     }
-    ForwardWeights out;
+    ForwardWeights out{.checkpoint = &model_.checkpoint()};
     read_stream(out);
     LayerReader layers(model_, copy_, out.tokens.rows, compute_);
     for (std::int64_t layer = 0; layer < spec_.dimensions.layers; ++layer) {

@@ -128,6 +128,7 @@ struct HeadWeights {
 
 /// Views into the model, which must outlive it.
 struct ForwardWeights {
+  const Checkpoint* checkpoint = nullptr;
   RowTable tokens, positions, types;
   OptionalNorm embedding_norm;
   SharedLinear projection, last_projection;

@@ -47,7 +47,7 @@ AttentionMask mask_of(const MaskSpec& spec) {
 LayerRun::Positions LayerRun::rotary_tables(const std::optional<Rope>& rope) {
   if (!rope) return {};
   Positions out;
-  for (std::size_t sequence = 0; sequence < sequences_.size(); ++sequence) {
+  for (std::size_t sequence = 0; sequence < rows_.first.size(); ++sequence) {
     const std::int64_t first = rows_.first_position(sequence), tokens = rows_.tokens(sequence);
     const auto known = std::find_if(tables_.begin(), tables_.end(), [&](const KnownTable& table) {
       return table.first == first && table.tokens == tokens && table.rope == *rope &&
@@ -182,7 +182,7 @@ void LayerRun::finish_keys_and_values(std::int64_t number, const Positions& tabl
   const Compute alone{.kernels = compute_.kernels, .stop = compute_.stop};  // of one part
   const auto for_heads = [&](const auto& visit) {
     const auto kv_heads = static_cast<std::size_t>(heads.kv_heads);
-    run_parts(compute_, sequences_.size() * kv_heads, [&](std::size_t part) {
+    run_parts(compute_, rows_.first.size() * kv_heads, [&](std::size_t part) {
       visit(part / kv_heads, static_cast<std::int64_t>(part % kv_heads));
     });
   };
@@ -227,7 +227,7 @@ void LayerRun::attend_all(std::int64_t number) {
       observer_.on_maps && (!observer_.wants_maps || observer_.wants_maps(number));
   const std::int64_t source = spec_.sharing_of(number).from.value_or(number);  // of the keys
   const auto query_heads = static_cast<std::size_t>(heads.heads);
-  const std::size_t parts = sequences_.size() * query_heads;
+  const std::size_t parts = rows_.first.size() * query_heads;
   LayerMaps shown{.layer = number, .heads = heads.heads};
   if (with_maps) {
     maps_.resize(parts);

@@ -40,11 +40,11 @@ void apply_norm(const NormWeights& norm, MatrixView<const float> x, MatrixView<f
 
 void check_states(const ForwardWeights& weights, MatrixView<const float> states,
                   const std::string& of) {
-  for (const MappedFile& file : weights.tokens.checkpoint->files()) file.check_intact();
+  for (const MappedFile& file : weights.checkpoint->files()) file.check_intact();
   for (std::int64_t row = 0; row < states.rows; ++row) {
     if (all_finite(states.row_block(row, 1))) continue;
     throw Error(ErrorKind::numerical,
-                {.file = weights.tokens.checkpoint->main_file().string(),
+                {.file = weights.checkpoint->main_file().string(),
                  .problem = of + " gives NaN or infinity (first at row " + std::to_string(row) +
                             "), so that nothing after it can be computed"});
   }

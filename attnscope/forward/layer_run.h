@@ -42,8 +42,9 @@ void check_states(const ForwardWeights& weights, MatrixView<const float> states,
 /// Holds what one pass needs between its layers.
 class LayerRun {
  public:
-  /// `states`: the stream (rows, D), which layers change. `caches`: none, or of each sequence, to
-  /// which keys and values are put. All must outlive this.
+  /// `sequences`: none where their states were prepared elsewhere. `states`: the stream (rows, D),
+  /// which layers change. `caches`: none, or of each sequence, to which keys and values are put.
+  /// All must outlive this.
   LayerRun(const ModelSpec& spec, const ForwardWeights& weights,
            std::span<const TokenIds> sequences, const SequenceRows& rows, Matrix<float>& states,
            const ForwardObserver& observer, const Compute& compute,

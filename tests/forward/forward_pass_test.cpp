@@ -3,10 +3,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <fstream>
 #include <limits>
 #include <sstream>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -75,6 +77,27 @@ TEST(ForwardPass, RefusesWhatIsNoText) {
   pass.check(TokenIds(static_cast<std::size_t>(context), 1));
   EXPECT_ERROR_SAYING(ErrorKind::usage, pass.check(TokenIds(static_cast<std::size_t>(context) + 1)),
                       "longer than the " + std::to_string(context));
+}
+
+TEST(ForwardPass, RunsPreparedStatesAsItRunsTokens) {
+  const Model model = model_of("gpt2");
+  const ForwardPass pass(model, true, {});
+  const std::vector<TokenIds> texts = {{3, 1, 4, 1, 5}, {9, 2, 6}};
+  PreparedStates prepared{.lengths = {5, 3}};
+  const ForwardObserver keep{
+      .on_hidden_states = [&](std::int64_t index, MatrixView<const float> states) {
+        if (index > 0) return;
+        prepared.states = Matrix<float>(states.rows, states.cols);
+        std::copy_n(states.data, states.rows * states.cols, prepared.states.data());
+      }};
+  const Matrix<float> expected = pass.run(texts, keep, {});
+  const Matrix<float> got = pass.run(std::move(prepared), {}, {});
+  ASSERT_EQ(got.rows(), expected.rows());
+  EXPECT_EQ(std::memcmp(got.data(), expected.data(),
+                        static_cast<std::size_t>(got.rows() * got.cols()) * sizeof(float)),
+            0);
+  EXPECT_THROW(pass.run(PreparedStates{.states = Matrix<float>(2, 3), .lengths = {2}}, {}, {}),
+               std::invalid_argument);
 }
 
 TEST(ForwardPass, RotaryPositionsHaveNoEnd) {
