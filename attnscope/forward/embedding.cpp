@@ -31,6 +31,28 @@ std::vector<std::int64_t> position_rows(const StreamSpec& stream,
   return rows;
 }
 
+/// Where positions are counted from it, padding has one of its own, which is zero.
+bool is_padding(const StreamSpec& stream, std::int64_t position) {
+  return stream.embedding.positions_after_padding && position == stream.padding_token;
+}
+
+/// out += what WaveRule says of a position, where transformers rounds to float32.
+void add_waves(const WaveRule& rule, std::int64_t position, std::span<float> out) {
+  const std::size_t half = out.size() / 2;
+  const double steps = static_cast<double>(rule.to_last ? half - 1 : half);
+  const double step = -std::log(10000.0) / steps;
+  for (std::size_t at = 0; at < half; ++at) {
+    double angle = static_cast<double>(position) * std::exp(static_cast<double>(at) * step);
+    if (rule.to_last) {
+      const float exponent = static_cast<float>(at) * static_cast<float>(step);
+      angle = static_cast<float>(position) *
+              static_cast<float>(std::exp(static_cast<double>(exponent)));
+    }
+    out[at] += static_cast<float>(std::sin(angle));
+    out[half + at] += static_cast<float>(std::cos(angle));
+  }
+}
+
 /// out += the table's row.
 void add_row(const RowTable& table, std::int64_t row, std::vector<float>& buffer, float* out) {
   if (table.tensor == nullptr) return;
@@ -56,8 +78,12 @@ void drop_masked(std::int64_t mask, const TokenIds& ids, MatrixView<float> state
 }  // namespace
 
 std::int64_t longest_text(const ModelSpec& spec, const ForwardWeights& weights) {
-  if (weights.positions.tensor == nullptr) return std::numeric_limits<std::int64_t>::max();
   const StreamSpec& stream = spec.stream;
+  if (weights.positions.tensor == nullptr) {
+    const auto& waves = stream.embedding.waves;
+    const std::int64_t endless = std::numeric_limits<std::int64_t>::max();
+    return waves && !waves->endless ? spec.dimensions.context.value_or(endless) : endless;
+  }
   const bool counted = stream.embedding.positions_after_padding;
   const std::int64_t before = counted ? stream.padding_token + 1 : stream.embedding.position_offset;
   return std::max<std::int64_t>(weights.positions.rows - before, 0);
@@ -98,6 +124,10 @@ Matrix<float> embed(const ModelSpec& spec, const ForwardWeights& weights,
     for (const std::int64_t position : position_rows(spec.stream, rows.past[at], sequences[at])) {
       float* out = states.view().row_block(row++, 1).data;
       add_row(weights.positions, position, buffer, out);
+      const bool has_waves = rule.waves && weights.positions.tensor == nullptr;
+      if (has_waves && !is_padding(spec.stream, position)) {
+        add_waves(*rule.waves, position, {out, static_cast<std::size_t>(states.cols())});
+      }
       add_row(weights.types, 0, buffer, out);
     }
   }

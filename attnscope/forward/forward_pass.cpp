@@ -40,6 +40,19 @@ SequenceRows rows_of(std::span<const std::int64_t> lengths) {
   return rows;
 }
 
+/// The stack of that name, of the model of which this is one.
+const Model& stack_of(const Model& model, std::string_view stack) {
+  if (model.stack() == stack) return model;
+  if (const Model* other = model.sibling(stack)) return *other;
+  throw Error(ErrorKind::format, {.file = model.checkpoint().main_file().string(),
+                                  .problem = "holds no " + std::string(stack) +
+                                             " attention, without which no decoder is run"});
+}
+
+bool is_of_decoder(const Model& model) {
+  return model.stack() == "decoder" || model.stack() == "cross";
+}
+
 /// Numbers of a token that stay while later layers may read them.
 std::int64_t kept_row_size(const ModelSpec& spec) {
   std::int64_t numbers = 0;
@@ -55,8 +68,23 @@ std::int64_t kept_row_size(const ModelSpec& spec) {
 
 }  // namespace
 
-ForwardPass::ForwardPass(const Model& model, bool copy_weights, const Compute& compute)
-    : model_(model), weights_(ForwardWeights::read(model, copy_weights, compute)) {}
+ForwardPass::ForwardPass(const Model& model, bool copy_weights, const Compute& compute,
+                         std::shared_ptr<const ForwardPass> encoder)
+    : model_(is_of_decoder(model) ? stack_of(model, "decoder") : model),
+      encoder_(std::move(encoder)),
+      weights_(ForwardWeights::read(model_, copy_weights, compute)) {
+  if (!is_of_decoder(model)) return;
+  stack_of(model, "cross");
+  if (encoder_ != nullptr) return;
+  encoder_ = std::make_shared<const ForwardPass>(stack_of(model, "encoder"), copy_weights, compute);
+}
+
+Memory ForwardPass::encode(std::span<const TokenIds> sources, const ForwardObserver& observer,
+                           const Compute& compute) const {
+  Memory memory{.states = encoder_->run(sources, observer, compute), .lengths = {}};
+  for (const TokenIds& source : sources) memory.lengths.push_back(std::ssize(source));
+  return memory;
+}
 
 std::int64_t ForwardPass::longest() const { return longest_text(model_.spec(), weights_); }
 
@@ -94,13 +122,14 @@ void ForwardPass::check_head() const {
 }
 
 Matrix<float> ForwardPass::run(std::span<const TokenIds> sequences, const ForwardObserver& observer,
-                               const Compute& compute, std::span<KeyValueCache> caches) const {
+                               const Compute& compute, std::span<KeyValueCache> caches,
+                               const Memory* memory) const {
   const SequenceRows rows = rows_of(sequences, caches);
   for (std::size_t at = 0; at < sequences.size(); ++at) {
     check(sequences[at], rows.first_position(at));
   }
   Matrix<float> states = embed(model_.spec(), weights_, sequences, rows, compute);
-  return run_layers(std::move(states), sequences, rows, observer, compute, caches);
+  return run_layers(std::move(states), sequences, rows, observer, compute, caches, memory);
 }
 
 Matrix<float> ForwardPass::run(PreparedStates prepared, const ForwardObserver& observer,
@@ -112,25 +141,33 @@ Matrix<float> ForwardPass::run(PreparedStates prepared, const ForwardObserver& o
       weights_.layers.begin(), weights_.layers.end(),
       [](const LayerWeights& layer) { return layer.value_embedding || layer.own_input; });
   if (!fits || reads_tokens) throw std::invalid_argument("states that are not those of the model");
-  return run_layers(std::move(prepared.states), {}, rows, observer, compute, {});
+  return run_layers(std::move(prepared.states), {}, rows, observer, compute, {},
+                    /*memory=*/nullptr);
 }
 
 Matrix<float> ForwardPass::run_layers(Matrix<float> states, std::span<const TokenIds> sequences,
                                       const SequenceRows& rows, const ForwardObserver& observer,
-                                      const Compute& compute,
-                                      std::span<KeyValueCache> caches) const {
+                                      const Compute& compute, std::span<KeyValueCache> caches,
+                                      const Memory* memory) const {
   const ModelSpec& spec = model_.spec();
   const auto show = [&](std::int64_t index, MatrixView<const float> shown) {
     if (observer.on_hidden_states) observer.on_hidden_states(index, shown);
   };
+  const bool remembers = !caches.empty() && caches.front().memory() > 0;
+  if (encoder_ != nullptr && memory == nullptr && !remembers) {
+    throw needs_source(model_);
+  }
+  for (std::size_t at = 0; memory != nullptr && at < caches.size(); ++at) {
+    caches[at].look_at(memory->lengths[at]);
+  }
   check_states(weights_, states.view(), "the embedding");
-  LayerRun run(spec, weights_, sequences, rows, states, observer, compute, caches);
+  LayerRun run(spec, weights_, sequences, rows, states, observer, compute, caches, memory);
   show(0, states.view());
   const std::int64_t layers = spec.dimensions.layers;
   for (std::int64_t layer = 0; layer < layers; ++layer) {
     const bool ends = layer == observer.end_after_maps_of;
     compute.check_stop();
-    run.layer(layer, ends);
+    run.layer(layer, ends, ends && observer.ends_across);
     if (ends) return {};
     if (layer + 1 < layers) show(layer + 1, states.view());
   }
@@ -145,6 +182,11 @@ Matrix<float> ForwardPass::run_layers(Matrix<float> states, std::span<const Toke
   show(layers, states.view());
   for (std::size_t at = 0; at < caches.size(); ++at) caches[at].add(sequences[at]);
   return states;
+}
+
+Error needs_source(const Model& decoder) {
+  return {ErrorKind::unsupported,
+          {.problem = verbatim(decoder.name()) + " runs on what its encoder gives of a source"}};
 }
 
 std::uint64_t run_bytes(const ModelSpec& spec, std::int64_t sequences, std::int64_t tokens) {

@@ -5,10 +5,12 @@
 #include <cstdint>
 #include <functional>
 #include <iterator>
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
 
+#include "attnscope/core/error.h"
 #include "attnscope/core/matrix_view.h"
 #include "attnscope/forward/forward_weights.h"
 #include "attnscope/forward/key_value_cache.h"
@@ -40,12 +42,19 @@ struct PreparedStates {
   std::vector<std::int64_t> lengths = {};  // rows of each sequence, which lie one below the other
 };
 
+/// What an encoder gave of several sequences, after its last norm: what its decoder's layers look
+/// at.
+struct Memory {
+  Matrix<float> states;               // (rows, D)
+  std::vector<std::int64_t> lengths;  // rows of each sequence, which lie one below the other
+};
+
 /// The attention of one layer over all sequences, after softmax: rows are queries, columns keys,
-/// those of a cache before the sequence's own.
+/// those of a cache before the sequence's own; of cross attention those of the encoder's sequence.
 struct LayerMaps {
   std::int64_t layer = 0;
   std::int64_t heads = 0;
-  std::vector<MatrixView<const float>> maps;  // (T, T) of each head of sequence 0, then of 1, …
+  std::vector<MatrixView<const float>> maps;  // of each head of sequence 0, then of 1, …
 
   MatrixView<const float> map(std::int64_t sequence, std::int64_t head) const {
     return maps[static_cast<std::size_t>(sequence * heads + head)];
@@ -71,19 +80,34 @@ struct ForwardObserver {
   std::function<void(const LayerMaps&)> on_maps = {};
   /// Of which layers; empty: of all. Attention costs less without them.
   std::function<bool(std::int64_t layer)> wants_maps = {};
+  /// The same of a decoder's attention to what its encoder gives: (T, S).
+  std::function<void(const LayerMaps&)> on_cross_maps = {};
+  std::function<bool(std::int64_t layer)> wants_cross_maps = {};
   /// Of layers with experts.
   std::function<void(const LayerRouting&)> on_routing = {};
   /// The pass ends with the maps of this layer, whose output nobody needs.
   std::optional<std::int64_t> end_after_maps_of = {};
+  bool ends_across = false;  // with those of its cross attention
 };
 
 /// A model that is ready to run. Any number of threads may run it at once.
 class ForwardPass {
  public:
   /// `copy_weights`: see ForwardWeights::read(), whose errors it throws. The model must outlive it.
-  ForwardPass(const Model& model, bool copy_weights, const Compute& compute);
+  /// Of a decoder, or of its cross attention, this is the pass of the decoder. `encoder`: of that
+  /// decoder; null: it makes its own. Throws Error(format) where the files lack a stack that such a
+  /// pass needs.
+  ForwardPass(const Model& model, bool copy_weights, const Compute& compute,
+              std::shared_ptr<const ForwardPass> encoder = nullptr);
 
+  /// Of which stack it is, where the model has several.
   const Model& model() const { return model_; }
+
+  /// Of a decoder: the pass of its encoder; else null.
+  const ForwardPass* encoder() const { return encoder_.get(); }
+  /// A decoder's encoder, run on the sources of the texts that the decoder will be run on.
+  Memory encode(std::span<const TokenIds> sources, const ForwardObserver& observer,
+                const Compute& compute) const;
 
   /// Throws Error(usage) for a sequence that is empty or, after `past` other tokens, longer than
   /// learned positions reach, and for an id that is no token of the model.
@@ -94,8 +118,11 @@ class ForwardPass {
   /// added unless the pass ends early or throws. There must be room for it, and can_continue() must
   /// hold; what is computed then has the digits of a run of the whole text. Throws Error(numerical)
   /// naming the first layer that gives NaN or infinity, and Stopped.
+  /// `memory`: of decoders, which throw needs_source() without it; null where the caches were given
+  /// it before.
   Matrix<float> run(std::span<const TokenIds> sequences, const ForwardObserver& observer,
-                    const Compute& compute, std::span<KeyValueCache> caches = {}) const;
+                    const Compute& compute, std::span<KeyValueCache> caches = {},
+                    const Memory* memory = nullptr) const;
 
   /// The same of states that were prepared, positions and norms of the embedding included. Throws
   /// std::invalid_argument where they are not of this shape, or the model reads the ids of tokens
@@ -122,11 +149,16 @@ class ForwardPass {
   /// From what enters layer 0 to what run() gives.
   Matrix<float> run_layers(Matrix<float> states, std::span<const TokenIds> sequences,
                            const SequenceRows& rows, const ForwardObserver& observer,
-                           const Compute& compute, std::span<KeyValueCache> caches) const;
+                           const Compute& compute, std::span<KeyValueCache> caches,
+                           const Memory* memory) const;
 
   const Model& model_;
+  std::shared_ptr<const ForwardPass> encoder_;
   ForwardWeights weights_;
 };
+
+/// Why such a pass cannot run without a source: of decoders.
+Error needs_source(const Model& decoder);
 
 /// What one run holds at once beside the weights, in bytes, for so many sequences of so many
 /// tokens.

@@ -31,9 +31,14 @@ class Reader : TensorReader {
     ForwardWeights out{.checkpoint = &model_.checkpoint()};
     read_stream(out);
     LayerReader layers(model_, copy_, out.tokens.rows, compute_);
+    std::optional<LayerReader> across;
+    if (const Model* cross = model_.sibling("cross")) {
+      if (model_.stack() == "decoder") across.emplace(*cross, copy_, 0, compute_);
+    }
     for (std::int64_t layer = 0; layer < spec_.dimensions.layers; ++layer) {
       compute_.check_stop();
       out.layers.push_back(layers.read(layer));
+      if (across) out.layers.back().cross = across->read_cross(layer);
     }
     out.last_norm = norm(spec_.stream.last_norm, 0, spec_.dimensions.width);
     read_head(out);
@@ -55,7 +60,9 @@ class Reader : TensorReader {
     if (out.tokens.rows == 0) {
       refuse("'" + out.tokens.tensor->name + "' has no rows", std::nullopt);
     }
-    out.positions = table_under_prefix(rule.positions, sum_width);
+    const bool computed =
+        rule.waves && model_.checkpoint().find(model_.prefix() + rule.positions) == nullptr;
+    if (!computed) out.positions = table_under_prefix(rule.positions, sum_width);
     out.types = table_under_prefix(rule.types, sum_width);
     if (out.types.tensor != nullptr && out.types.rows == 0) {
       refuse("'" + out.types.tensor->name + "' has no rows", std::nullopt);
@@ -103,6 +110,8 @@ class Reader : TensorReader {
 
   void read_head(ForwardWeights& out) {
     const HeadRule& rule = spec_.head.rule;
+    out.no_head = rule.none;
+    if (!out.no_head.empty()) return;
     const CheckpointTensor* weight = model_.checkpoint().find_first(rule.weight);
     if (weight == nullptr && spec_.tied) weight = out.tokens.tensor;
     HeadWeights head;
@@ -139,6 +148,7 @@ class Reader : TensorReader {
   std::vector<float> head_bias(std::int64_t rows, std::string& missing) const {
     const HeadRule& rule = spec_.head.rule;
     if (const CheckpointTensor* bias = model_.checkpoint().find_first(rule.bias)) {
+      if (bias->view.shape == Shape{1, rows}) return values(need(model_.find(bias->name)));
       return values(need(model_.find(bias->name, Shape{rows})));
     }
     if (rule.needs_bias) missing = model_.find(rule.bias.back()).missing;

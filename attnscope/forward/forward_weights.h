@@ -95,6 +95,16 @@ struct IndexerWeights {
   NormWeights key_norm;
 };
 
+/// Of a decoder's layer: its attention to what the encoder gives, between its own and the MLP.
+/// Queries are made of the stream, keys and values of that.
+struct CrossWeights {
+  OptionalNorm input, sum;
+  SharedLinear query, output;
+  SharedLinear keys_and_values;  // rows of K, then of V: (G d + G d_v, D)
+  HeadShape heads;
+  float scale = 1;
+};
+
 struct MixerWeights;  // mixer_weights.h
 
 struct LayerWeights {
@@ -107,6 +117,7 @@ struct LayerWeights {
   std::optional<IndexerWeights> indexer;
   std::shared_ptr<const MixerWeights> mixer;  // in place of all attention; null: the layer attends
   SharedLinear attention_gate;                // null: none
+  std::optional<CrossWeights> cross;          // none: the model has no encoder
   SharedLinear output, gate, up, down;
   std::optional<ExpertWeights> experts;  // in place of gate, up and down
   std::optional<ValueEmbedding> value_embedding;

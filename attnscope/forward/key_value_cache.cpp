@@ -32,13 +32,14 @@ KeyValueCache::KeyValueCache(const ModelSpec& spec, std::int64_t room) : room_(r
     const HeadShape& shape = spec.dimensions_of(layer).heads;
     heads.resize(static_cast<std::size_t>(shape.kv_heads));
     for (KeysAndValues& head : heads) head.reserve(room, shape.head_dim, shape.value_dim);
+    cross_.emplace_back(heads.size());
   }
   if (others > 0) state_size_ = dimensions.mixers->state;
   states_.resize(static_cast<std::size_t>(others * state_size_));
   next_states_.resize(states_.size());
 }
 
-std::uint64_t KeyValueCache::bytes(const ModelSpec& spec, std::int64_t room) {
+std::uint64_t KeyValueCache::bytes(const ModelSpec& spec, std::int64_t room, std::int64_t memory) {
   const Dimensions& dimensions = spec.dimensions;
   std::optional<std::uint64_t> sum = 0;
   const auto add = [&](std::optional<std::uint64_t> own) {
@@ -51,8 +52,11 @@ std::uint64_t KeyValueCache::bytes(const ModelSpec& spec, std::int64_t room) {
     }
     if (spec.sharing_of(layer).from) continue;
     const HeadShape& heads = spec.dimensions_of(layer).heads;
-    const auto of_head = KeysAndValues::bytes(room, heads.head_dim, heads.value_dim);
-    add(of_head ? checked_mul(*of_head, static_cast<std::uint64_t>(heads.kv_heads)) : std::nullopt);
+    for (const std::int64_t tokens : {room, memory}) {
+      const auto of_head = KeysAndValues::bytes(tokens, heads.head_dim, heads.value_dim);
+      add(of_head ? checked_mul(*of_head, static_cast<std::uint64_t>(heads.kv_heads))
+                  : std::nullopt);
+    }
     add(checked_mul(sizeof(float) * static_cast<std::uint64_t>(room),
                     static_cast<std::uint64_t>(indexer_dim(spec, layer))));
   }
@@ -61,6 +65,10 @@ std::uint64_t KeyValueCache::bytes(const ModelSpec& spec, std::int64_t room) {
 
 KeysAndValues& KeyValueCache::head(std::int64_t layer, std::int64_t kv_head) {
   return layers_[static_cast<std::size_t>(layer)][static_cast<std::size_t>(kv_head)];
+}
+
+KeysAndValues& KeyValueCache::cross_head(std::int64_t layer, std::int64_t kv_head) {
+  return cross_[static_cast<std::size_t>(layer)][static_cast<std::size_t>(kv_head)];
 }
 
 std::span<const float> KeyValueCache::state(std::int64_t layer) const {

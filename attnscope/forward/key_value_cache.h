@@ -20,8 +20,9 @@ class KeyValueCache {
   /// Room for `room` tokens. Throws std::bad_alloc.
   KeyValueCache(const ModelSpec& spec, std::int64_t room);
 
-  /// What the constructor takes, in bytes; the largest integer where that is more.
-  static std::uint64_t bytes(const ModelSpec& spec, std::int64_t room);
+  /// What it takes, in bytes; the largest integer where that is more. `memory`: tokens of an
+  /// encoder, see look_at().
+  static std::uint64_t bytes(const ModelSpec& spec, std::int64_t room, std::int64_t memory = 0);
 
   /// Those whose keys and values it holds.
   const TokenIds& tokens() const { return tokens_; }
@@ -32,6 +33,11 @@ class KeyValueCache {
   void keep(std::int64_t count);
 
   // For ForwardPass:
+  /// The text is that of a decoder, whose layers look at so many tokens of an encoder.
+  void look_at(std::int64_t memory) { memory_ = memory; }
+  std::int64_t memory() const { return memory_; }
+  /// Keys and values that a layer made of them when the text was begun.
+  KeysAndValues& cross_head(std::int64_t layer, std::int64_t kv_head);
   KeysAndValues& head(std::int64_t layer, std::int64_t kv_head);
   /// (room, d) of the keys of a layer's own indexer, rotated.
   MatrixView<float> indexer_keys(std::int64_t layer) {
@@ -46,12 +52,13 @@ class KeyValueCache {
 
  private:
   TokenIds tokens_;
-  std::int64_t room_, state_size_ = 0;
+  std::int64_t room_, state_size_ = 0, memory_ = 0;
   /// Of each layer; none where it does not attend, or takes those of an earlier one.
   std::vector<std::vector<KeysAndValues>> layers_;
-  std::vector<Matrix<float>> indexer_keys_;  // of each layer; empty where it has no indexer
-  std::vector<std::int64_t> place_;          // of each layer among those that do not attend
-  std::vector<float> states_, next_states_;  // of these
+  std::vector<std::vector<KeysAndValues>> cross_;  // likewise
+  std::vector<Matrix<float>> indexer_keys_;        // of each layer; empty where it has no indexer
+  std::vector<std::int64_t> place_;                // of each layer among those that do not attend
+  std::vector<float> states_, next_states_;        // of these
 };
 
 /// Whether a text of `tokens` tokens may be run from a cache of its first `past`. Not where the run

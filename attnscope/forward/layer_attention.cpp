@@ -211,6 +211,18 @@ void LayerRun::finish_keys_and_values(std::int64_t number, const Positions& tabl
   });
 }
 
+/// For maps of every head of every sequence, which has so many keys.
+LayerMaps LayerRun::make_room_for_maps(std::int64_t number, const std::vector<std::int64_t>& keys) {
+  const auto heads = static_cast<std::size_t>(heads_.heads);
+  LayerMaps shown{.layer = number, .heads = heads_.heads, .maps = {}};
+  maps_.resize(keys.size() * heads);
+  for (std::size_t part = 0; part < maps_.size(); ++part) {
+    const std::size_t sequence = part / heads;
+    shown.maps.push_back(sized(maps_[part], rows_.length[sequence], keys[sequence]));
+  }
+  return shown;
+}
+
 /// From qkv_ to context_: norms, rotation and attention of every head of every sequence.
 void LayerRun::attend_all(std::int64_t number) {
   const LayerWeights& weights = weights_.layers[static_cast<std::size_t>(number)];
@@ -228,13 +240,13 @@ void LayerRun::attend_all(std::int64_t number) {
   const std::int64_t source = spec_.sharing_of(number).from.value_or(number);  // of the keys
   const auto query_heads = static_cast<std::size_t>(heads.heads);
   const std::size_t parts = rows_.first.size() * query_heads;
-  LayerMaps shown{.layer = number, .heads = heads.heads};
+  LayerMaps shown;
   if (with_maps) {
-    maps_.resize(parts);
-    for (std::size_t part = 0; part < parts; ++part) {
-      const std::size_t sequence = part / query_heads;
-      shown.maps.push_back(sized(maps_[part], rows_.length[sequence], rows_.tokens(sequence)));
+    std::vector<std::int64_t> keys;
+    for (std::size_t sequence = 0; sequence < rows_.first.size(); ++sequence) {
+      keys.push_back(rows_.tokens(sequence));
     }
+    shown = make_room_for_maps(number, keys);
   }
   const AttentionRule rule{.scale = static_cast<float>(spec.scale),
                            .soft_cap = static_cast<float>(spec.soft_cap.value_or(0)),

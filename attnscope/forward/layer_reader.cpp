@@ -248,6 +248,20 @@ LayerWeights LayerReader::read(std::int64_t layer) {
   return out;
 }
 
+CrossWeights LayerReader::read_cross(std::int64_t layer) {
+  const LayerSpec& spec = spec_.layers[static_cast<std::size_t>(layer)];
+  const std::int64_t width = spec_.dimensions.width;
+  constexpr std::array kQuery = {Role::query}, kOutput = {Role::output};
+  constexpr std::array kKeysAndValues = {Role::key, Role::value};
+  return {.input = norm(spec.attention_input, layer, width),
+          .sum = norm(spec.attention_sum, layer, width),
+          .query = projections(layer, kQuery),
+          .output = projections(layer, kOutput),
+          .keys_and_values = projections(layer, kKeysAndValues),
+          .heads = spec_.dimensions.heads,
+          .scale = static_cast<float>(spec.attention.scale)};
+}
+
 PerLayerInputWeights LayerReader::read_own_input(const PerLayerInputSpec& spec,
                                                  std::int64_t layer) const {
   const std::int64_t width = spec_.dimensions.width, all = spec_.dimensions.layers * spec.width;

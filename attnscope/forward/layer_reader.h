@@ -27,6 +27,9 @@ class LayerReader : TensorReader {
   /// TensorReader does.
   LayerWeights read(std::int64_t layer);
 
+  /// Of a model that is the cross attention of a decoder's layers.
+  CrossWeights read_cross(std::int64_t layer);
+
  private:
   /// Of projections stacked by rows. Null where the architecture has none of them.
   SharedLinear projections(std::int64_t layer, std::span<const Role> roles);

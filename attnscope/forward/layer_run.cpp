@@ -59,7 +59,7 @@ void apply(const LinearLayer& layer, MatrixView<const float> x, LinearEpilogue a
 LayerRun::LayerRun(const ModelSpec& spec, const ForwardWeights& weights,
                    std::span<const TokenIds> sequences, const SequenceRows& rows,
                    Matrix<float>& states, const ForwardObserver& observer, const Compute& compute,
-                   std::span<KeyValueCache> caches)
+                   std::span<KeyValueCache> caches, const Memory* memory)
     : spec_(spec),
       weights_(weights),
       sequences_(sequences),
@@ -68,6 +68,7 @@ LayerRun::LayerRun(const ModelSpec& spec, const ForwardWeights& weights,
       observer_(observer),
       compute_(compute),
       caches_(caches),
+      memory_(memory),
       experts_(spec, observer, compute),
       mixers_(rows, compute, caches),
       biases_(spec, weights, rows, compute),
@@ -140,7 +141,7 @@ void LayerRun::mix_tokens(std::int64_t number, MatrixView<const float> input) {
         context, compute_);
 }
 
-void LayerRun::layer(std::int64_t number, bool maps_only) {
+void LayerRun::layer(std::int64_t number, bool maps_only, bool ends_across) {
   const LayerSpec& spec = spec_.layers[static_cast<std::size_t>(number)];
   const LayerWeights& weights = weights_.layers[static_cast<std::size_t>(number)];
   const MatrixView<float> stream = states_.view();
@@ -158,7 +159,7 @@ void LayerRun::layer(std::int64_t number, bool maps_only) {
   enter(number);
   const MatrixView<const float> input = norm_into(weights.attention_input, normed_);
   mix_tokens(number, input);
-  if (maps_only) return;
+  if (maps_only && !ends_across) return;
 
   // In the parallel form the MLP reads the stream as it was before the attention.
   Matrix<float> of_mlp;
@@ -187,6 +188,8 @@ void LayerRun::layer(std::int64_t number, bool maps_only) {
   } else {
     norm_stream(weights.attention_sum);
   }
+  if (weights.cross) look_across(number, maps_only);
+  if (maps_only) return;
   if (!spec.parallel && (weights.up != nullptr || weights.experts)) {
     const MatrixView<const float> mlp_input = norm_into(weights.mlp_input, normed_);
     if (weights.mlp_output || scaled) {

@@ -44,14 +44,15 @@ class LayerRun {
  public:
   /// `sequences`: none where their states were prepared elsewhere. `states`: the stream (rows, D),
   /// which layers change. `caches`: none, or of each sequence, to which keys and values are put.
-  /// All must outlive this.
+  /// `memory`: of a decoder whose caches do not have it yet; else null. All must outlive this.
   LayerRun(const ModelSpec& spec, const ForwardWeights& weights,
            std::span<const TokenIds> sequences, const SequenceRows& rows, Matrix<float>& states,
-           const ForwardObserver& observer, const Compute& compute,
-           std::span<KeyValueCache> caches);
+           const ForwardObserver& observer, const Compute& compute, std::span<KeyValueCache> caches,
+           const Memory* memory);
 
-  /// Runs one layer, or as far as its maps; the observer is shown these. Throws as check_states().
-  void layer(std::int64_t number, bool maps_only);
+  /// Runs one layer, or as far as its maps, those of its cross attention where it ends across; the
+  /// observer is shown these. Throws as check_states().
+  void layer(std::int64_t number, bool maps_only, bool ends_across = false);
 
  private:
   /// What a thread needs for a head.
@@ -79,6 +80,9 @@ class LayerRun {
   void finish_keys_and_values(std::int64_t number, const Positions& tables);
   MatrixView<float> keys_and_values(std::int64_t number);
   void attend_all(std::int64_t number);
+  void look_across(std::int64_t number, bool maps_only);
+  void attend_across_all(std::int64_t number, MatrixView<const float> made);
+  LayerMaps make_room_for_maps(std::int64_t number, const std::vector<std::int64_t>& keys);
   /// From a layer's normed input to context_, which its output projection reads.
   void mix_tokens(std::int64_t number, MatrixView<const float> input);
   void mlp(std::int64_t number, MatrixView<const float> input, MatrixView<float> out, bool add);
@@ -93,9 +97,11 @@ class LayerRun {
   const ForwardObserver& observer_;
   const Compute& compute_;
   std::span<KeyValueCache> caches_;
+  const Memory* memory_;
 
   ExpertRun experts_;
   Matrix<float> normed_, change_, qkv_, context_, wide_;
+  Matrix<float> made_across_;  // keys and values of the memory
   LatentAttention latents_;
   MixerRun mixers_;
   PerLayerInput own_inputs_;

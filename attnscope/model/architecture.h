@@ -101,8 +101,10 @@ struct Architecture {
   std::vector<std::pair<std::string, std::string>> repeated = {};
   bool tied_by_default = true;      // if config.json has no tie_word_embeddings
   std::string other_tied_key = {};  // which counts where the file has it
-  ConfigFlag causal = {"", true};   // decoders keep a KV cache, encoders do not
-  ConfigKey padding_token = {};     // its id
+  /// Files without a head of their own have the embedding, whatever these say (T5).
+  bool always_tied = false;
+  ConfigFlag causal = {"", true};  // decoders keep a KV cache, encoders do not
+  ConfigKey padding_token = {};    // its id
   BothWays both_ways = {};
   /// Families whose files differ in more than numbers: the first of these whose conditions all hold
   /// is used in place of this.

@@ -236,7 +236,8 @@ ModelSpec spec_of(const Architecture& family, const json& own, const json& confi
   for (const std::string& key : {std::string("tie_word_embeddings"), architecture.other_tied_key}) {
     for (const json* level : {&config, &own}) {
       const auto tied = level->find(key);
-      if (tied != level->end() && tied->is_boolean()) spec.tied = tied->get<bool>();
+      if (!architecture.always_tied && tied != level->end() && tied->is_boolean())
+        spec.tied = tied->get<bool>();
     }
   }
   return spec;

@@ -26,6 +26,7 @@ struct ConfigNumber {
 struct ConfigFlag {
   std::string name;  // empty: always the fallback
   bool fallback = false;
+  std::string other_name = {};  // which counts where the file has it
 };
 
 /// LFM2's MLPs: two thirds of the width that the file says, times a factor, and of that the next

@@ -126,6 +126,7 @@ std::vector<std::int64_t> ConfigReader::numbers(const std::string& key, std::int
 }
 
 bool ConfigReader::flag(const ConfigFlag& key) const {
+  if (has(key.other_name)) return flag({key.other_name, key.fallback});
   if (!has(key.name)) return key.fallback;
   const json* found = find(key.name);
   if (found == nullptr) return false;

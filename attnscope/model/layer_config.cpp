@@ -150,7 +150,9 @@ double logits_factor(const MultiplierRule& rule, const ConfigReader& config, std
   const auto of_width = config.number(rule.logits_width);
   const double widths =
       of_width ? static_cast<double>(width) / static_cast<double>(*of_width) : 1.0;
-  return config.positive(rule.logits).value_or(1) / divisor / widths;
+  const double root =
+      config.flag(rule.logits_by_root) ? std::sqrt(static_cast<double>(width)) : 1.0;
+  return config.positive(rule.logits).value_or(1) / divisor / widths / root;
 }
 
 void set_stream(ModelSpec& spec, const ConfigReader& config) {
@@ -164,6 +166,10 @@ void set_stream(ModelSpec& spec, const ConfigReader& config) {
   if (!config.flag(embedding.has_norm)) embedding.norm.clear();
   stream.embedding_norm = norm_at(norms, config, embedding.norm);
   const std::int64_t width = spec.dimensions.width;
+  if (embedding.waves && (width % 2 != 0 || width < 4) && spec.not_run.empty()) {
+    spec.not_run =
+        "its positions are waves, which a width of " + std::to_string(width) + " has no room for";
+  }
   stream.embedding_width = config.number(embedding.width).value_or(width);
   const bool if_narrow = embedding.projects_tokens || embedding.projects_if_narrow;
   stream.has_projection =

@@ -8,6 +8,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "attnscope/checkpoint/checkpoint.h"
@@ -74,6 +75,9 @@ class Model {
   const std::string& name() const { return name_; }
   /// Which stack of a model with several this is; empty: it is the whole model.
   const std::string& stack() const { return spec_.architecture.stack; }
+  /// That stack of the same model; null where it has none, or the files hold nothing of it. Lives
+  /// as long as some copy of this model.
+  const Model* sibling(std::string_view stack) const;
   /// False for tensors that another stack of the model names, or that several name and that count
   /// to the first of them. What no stack names counts to the first stack.
   bool owns(const std::string& tensor) const {
@@ -154,6 +158,7 @@ class Model {
   ModelSpec spec_;
   std::string prefix_;
   std::shared_ptr<const std::set<std::string>> of_other_stacks_;  // null: there are none
+  std::shared_ptr<const std::vector<Model>> stacks_;  // all of the model's; null: it is the whole
   std::vector<std::array<Weight, kProjections.size()>> layers_;
   const ExpertTensors* expert_tensors_ = nullptr;  // of the rule; null: there are no experts
 };

@@ -98,7 +98,7 @@ std::vector<Model> Model::open_stacks(Checkpoint checkpoint, const std::optional
   return models;
 }
 
-/// Tells each stack which tensors are those of the others.
+/// Tells each stack which tensors are those of the others, and which others there are.
 void Model::share_out(std::vector<Model>& stacks) {
   std::set<std::string> all, taken;
   const Checkpoint& checkpoint = stacks.front().checkpoint();
@@ -118,6 +118,15 @@ void Model::share_out(std::vector<Model>& stacks) {
                         std::inserter(others, others.end()));
     stacks[stack].of_other_stacks_ = std::make_shared<const std::set<std::string>>(others);
   }
+  const auto all_stacks = std::make_shared<const std::vector<Model>>(stacks);
+  for (Model& stack : stacks) stack.stacks_ = all_stacks;
+}
+
+const Model* Model::sibling(std::string_view stack) const {
+  if (stacks_ == nullptr) return nullptr;
+  const auto found = std::find_if(stacks_->begin(), stacks_->end(),
+                                  [&](const Model& other) { return other.stack() == stack; });
+  return found == stacks_->end() ? nullptr : &*found;
 }
 
 Model Model::open(const fs::path& path, const std::optional<fs::path>& layout, std::string name) {

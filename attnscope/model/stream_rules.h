@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -65,9 +66,18 @@ struct MultiplierRule {
   bool by_depth = false;       // that number is divided by the square root of the layers (MiniCPM)
   ConfigNumber logits = {};
   ConfigNumber logits_divisor = {};
-  ConfigKey logits_width = {};  // logits are divided by width / this (MiniCPM)
+  ConfigKey logits_width = {};              // logits are divided by width / this (MiniCPM)
+  ConfigFlag logits_by_root = {"", false};  // logits are divided by √width (T5)
   /// A pattern under the prefix, (1,): factor of all that a layer gives, where files hold it.
   std::string layer_output = {};
+};
+
+/// Positions that are computed: sin(t rate_k) of all k, then cos(t rate_k), rate_k = 10000^(-k / n)
+/// for k below half of the width. Source: transformers, MarianSinusoidalPositionalEmbedding and
+/// M2M100SinusoidalPositionalEmbedding.
+struct WaveRule {
+  bool to_last = false;  // n is such that the last rate is 1 / 10000; else half of the width
+  bool endless = false;  // they go on where the file's context is over
 };
 
 /// The stream before layer 0. Names are under the prefix.
@@ -75,6 +85,7 @@ struct EmbeddingRule {
   std::string tokens = {};     // (V, E)
   std::string positions = {};  // learned, (context, D)
   ConfigFlag has_positions = {"", true};
+  std::optional<WaveRule> waves = {};    // positions of files that hold none
   std::int64_t position_offset = 0;      // the first token's row
   bool positions_after_padding = false;  // rows are counted from pad_token_id (RoBERTa)
   std::string types = {};                // of tokens, (types, D); row 0 is added
@@ -96,6 +107,7 @@ struct EmbeddingRule {
 
 /// From the last hidden state to logits. Full names.
 struct HeadRule {
+  std::string none = {};  // why there is no head, whatever the files hold; empty: there may be one
   std::vector<std::string> weight = {};  // (V, E); the first that a file holds
   bool needed = false;                   // false: files without a head are valid
   std::vector<std::string> bias = {};    // likewise

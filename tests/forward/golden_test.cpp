@@ -2,47 +2,17 @@
 // and how they are made: tools/golden_forward.py.
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <cmath>
 #include <string>
 #include <vector>
 
 #include "attnscope/forward/forward_pass.h"
+#include "tests/forward/golden_comparison.h"
 #include "tests/forward/golden_variants.h"
 
 namespace attnscope {
 namespace {
 
 using namespace test;
-
-/// Of the largest value.
-constexpr double kStatesTolerance = 2e-5;
-constexpr double kMapsTolerance = 5e-5;
-
-/// The largest difference, of the largest value. `parts`: equal parts, such as the hidden states of
-/// each layer, that are judged each by its own largest value; the worst of them counts.
-double error_of(const std::vector<float>& got, const std::vector<float>& wanted,
-                std::int64_t parts) {
-  if (got.size() != wanted.size()) return INFINITY;
-  const std::size_t size = wanted.size() / static_cast<std::size_t>(parts);
-  double worst = 0;
-  for (std::size_t first = 0; first < wanted.size(); first += size) {
-    double largest = 0, difference = 0;
-    for (std::size_t at = first; at < first + size; ++at) {
-      largest = std::max(largest, std::abs(static_cast<double>(wanted[at])));
-      const double off = std::abs(static_cast<double>(got[at]) - static_cast<double>(wanted[at]));
-      if (!(off <= difference)) difference = off;  // NaN counts
-    }
-    if (!(difference / largest <= worst)) worst = difference / largest;
-  }
-  return worst;
-}
-
-void append(std::vector<float>& out, MatrixView<const float> matrix) {
-  for (std::int64_t row = 0; row < matrix.rows; ++row) {
-    out.insert(out.end(), &matrix(row, 0), &matrix(row, 0) + matrix.cols);
-  }
-}
 
 /// What one run gave of each of its sequences, in the order of the expected tensors.
 struct Outputs {

@@ -1,5 +1,6 @@
-// The golden models of tests/data/forward: weights, the configs to read them by, and what they must
-// give. What the files hold, and how they are made: tools/golden_forward.py.
+// The golden models of tests/data/forward and tests/data/seq2seq: weights, the configs to read them
+// by, and what they must give. What the files hold, and how they are made: tools/golden_forward.py
+// and golden_seq2seq.py.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -28,9 +29,10 @@ struct Variant {
   std::string name;      // "" for the main one, ".eps"
   std::string spelling;  // "", ".old"
   bool has_routing = false, has_generated = false;
+  std::string data = "forward";  // which of those folders
 
   std::filesystem::path folder() const {
-    return std::filesystem::path(ATTNSCOPE_SOURCE_DIR) / "tests/data/forward" / model;
+    return std::filesystem::path(ATTNSCOPE_SOURCE_DIR) / "tests/data" / data / model;
   }
   std::filesystem::path config() const { return folder() / ("config" + name + spelling + ".json"); }
   std::filesystem::path expected() const { return of("expected"); }
@@ -47,32 +49,35 @@ inline void PrintTo(const Variant& variant, std::ostream* out) {
   *out << variant.model << "/config" << variant.name << variant.spelling << ".json";
 }
 
+/// All of tests/data/forward or tests/data/seq2seq.
+inline std::vector<Variant> variants_in(const std::string& data) {
+  std::vector<Variant> out;
+  const auto models = std::filesystem::path(ATTNSCOPE_SOURCE_DIR) / "tests/data" / data;
+  for (const auto& folder : std::filesystem::directory_iterator(models)) {
+    const std::string model = folder.path().filename().string();
+    std::set<std::string> files;
+    for (const auto& file : std::filesystem::directory_iterator(folder)) {
+      files.insert(file.path().filename().string());
+    }
+    for (const std::string& file : files) {
+      if (!file.starts_with("config") || !file.ends_with(".json")) continue;
+      std::string name = file.substr(6, file.size() - 11);
+      const bool old = name.ends_with(".old");
+      if (old) name.resize(name.size() - 4);
+      out.push_back({model, name, old ? ".old" : "",
+                     files.contains("routing" + name + ".safetensors"),
+                     files.contains("generated" + name + ".safetensors"), data});
+    }
+  }
+  std::stable_sort(out.begin(), out.end(),
+                   [](const Variant& a, const Variant& b) { return a.model < b.model; });
+  return out;
+}
+
 /// What every test's process asks for several times before it runs its one test: so it is listed
 /// once, and no file but folders is touched.
 inline const std::vector<Variant>& all_variants() {
-  static const std::vector<Variant> all = [] {
-    std::vector<Variant> out;
-    const auto models = std::filesystem::path(ATTNSCOPE_SOURCE_DIR) / "tests/data/forward";
-    for (const auto& folder : std::filesystem::directory_iterator(models)) {
-      const std::string model = folder.path().filename().string();
-      std::set<std::string> files;
-      for (const auto& file : std::filesystem::directory_iterator(folder)) {
-        files.insert(file.path().filename().string());
-      }
-      for (const std::string& file : files) {
-        if (!file.starts_with("config") || !file.ends_with(".json")) continue;
-        std::string name = file.substr(6, file.size() - 11);
-        const bool old = name.ends_with(".old");
-        if (old) name.resize(name.size() - 4);
-        out.push_back({model, name, old ? ".old" : "",
-                       files.contains("routing" + name + ".safetensors"),
-                       files.contains("generated" + name + ".safetensors")});
-      }
-    }
-    std::stable_sort(out.begin(), out.end(),
-                     [](const Variant& a, const Variant& b) { return a.model < b.model; });
-    return out;
-  }();
+  static const std::vector<Variant> all = variants_in("forward");
   return all;
 }
 

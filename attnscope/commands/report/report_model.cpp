@@ -20,6 +20,7 @@ std::vector<ReportModel> report_models(const Arguments& report, const std::vecto
     ReportModel& one = out.back();
     try {
       const ForwardPass pass(model, /*copy_weights=*/false, compute);
+      if (pass.encoder() != nullptr) throw needs_source(model);
       one.longest = std::min(pass.longest(), model.dimensions().context.value_or(pass.longest()));
       one.vocabulary = pass.vocabulary();
     } catch (const Error& error) {

@@ -29,6 +29,7 @@ Architecture bart_stack(const std::string& stack, const BartSizes& sizes, const 
                    .biases = {{{query, key, value, output, up, down}}},
                    .embedding = {.tokens = "shared.weight",
                                  .positions = stack + ".embed_positions.weight",
+                                 .waves = norms.waves,
                                  .position_offset = norms.position_offset,
                                  .times_sqrt_width = {"scale_embedding", norms.scaled_by_default}},
                    .norm = NormRule{.epsilon = {"", 1e-5}},
@@ -42,8 +43,7 @@ Architecture bart_stack(const std::string& stack, const BartSizes& sizes, const 
   (norms.of_inputs ? norm.attention_input : norm.attention_sum) = layer + "self_attn_layer_norm";
   (norms.of_inputs ? norm.mlp_input : norm.mlp_sum) = layer + "final_layer_norm";
   if (norms.of_inputs) norm.last = stack + ".layer_norm";
-  if (stack == "decoder") out = as_decoder(std::move(out));
-  return out;
+  return stack == "encoder" ? as_encoder(std::move(out)) : out;
 }
 
 Architecture bart_cross(const BartSizes& sizes, const BartNorms& norms) {
@@ -67,7 +67,7 @@ Architecture like_bart(const std::string& name, const std::string& family, const
                                  {bart_stack("encoder", sizes, norms),
                                   bart_stack("decoder", sizes, norms), bart_cross(sizes, norms)});
   Architecture& decoder = whole.stacks[1];
-  decoder.head = {.weight = {"lm_head.weight"}};
+  decoder.head = {.weight = {"lm_head.weight"}, .bias = {"final_logits_bias"}};
   decoder.others.push_back({"output_head.bias", "final_logits_bias"});
   decoder.buffers = {"final_logits_bias"};
   return whole;
@@ -86,20 +86,35 @@ Architecture mbart() {
                    {.of_inputs = true, .of_embedding = true, .position_offset = 2});
 }
 
-Architecture marian() { return like_bart("marian", "Marian", kLarge, {}); }
+Architecture marian() {
+  Architecture whole = like_bart("marian", "Marian", kLarge, {.waves = WaveRule{}});
+  // Some have a vocabulary for each language.
+  for (Architecture& stack : whole.stacks) {
+    if (stack.stack == "cross") continue;
+    Architecture apart = stack;
+    apart.embedding.tokens = stack.stack + ".embed_tokens.weight";
+    if (stack.stack == "decoder") apart.keys.vocabulary.other_name = "decoder_vocab_size";
+    apart.conditions = {{"share_encoder_decoder_embeddings", {"false"}}};
+    stack.layouts = {std::move(apart)};
+  }
+  return whole;
+}
 
-Architecture pegasus() { return like_bart("pegasus", "Pegasus", kLarge, {.of_inputs = true}); }
+Architecture pegasus() {
+  return like_bart("pegasus", "Pegasus", kLarge, {.of_inputs = true, .waves = WaveRule{}});
+}
 
 Architecture m2m_100() {
-  Architecture whole =
-      like_bart("m2m_100", "M2M100", kLarge,
-                {.of_inputs = true, .scaled_by_default = true, .activation = "relu"});
+  Architecture whole = like_bart("m2m_100", "M2M100", kLarge,
+                                 {.of_inputs = true,
+                                  .scaled_by_default = true,
+                                  .waves = WaveRule{.to_last = true, .endless = true},
+                                  .activation = "relu"});
   for (Architecture& stack : whole.stacks) {
     stack.embedding.positions.clear();
+    stack.embedding.positions_after_padding = true;
+    stack.padding_token = {"pad_token_id", 1};
     stack.buffers.push_back("*.embed_positions.weights");
-    if (stack.not_run.empty()) {
-      stack.not_run = "its positions are waves that no file holds, which are not computed";
-    }
   }
   return whole;
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,7 +20,8 @@ struct BartNorms {
   bool of_inputs = false;     // of attention and MLP; else of the sums after them
   bool of_embedding = false;  // the embedding has a norm
   std::int64_t position_offset = 0;
-  bool scaled_by_default = false;  // the embedding is multiplied by √D
+  bool scaled_by_default = false;      // the embedding is multiplied by √D
+  std::optional<WaveRule> waves = {};  // positions of files that hold none
   std::string activation = "gelu";
 };
 

@@ -25,9 +25,11 @@ inline void set_not_run(Architecture& stack, const std::string& why) {
   for (Architecture& layout : stack.layouts) layout.not_run = why;
 }
 
-/// A decoder, whose layers also attend to what an encoder gives.
-inline Architecture as_decoder(Architecture stack) {
-  set_not_run(stack, "a decoder runs on what its encoder gives, which is not computed");
+/// An encoder, for whose states there is a decoder.
+inline Architecture as_encoder(Architecture stack) {
+  const std::string why = "what comes next is foretold by its decoder";
+  stack.head.none = why;
+  for (Architecture& layout : stack.layouts) layout.head.none = why;
   return stack;
 }
 
@@ -35,7 +37,6 @@ inline Architecture as_decoder(Architecture stack) {
 inline Architecture as_cross(Architecture stack) {
   stack.stack = "cross";
   stack.causal = {"", false};
-  set_not_run(stack, "cross attention runs with its decoder, which is not computed");
   return stack;
 }
 

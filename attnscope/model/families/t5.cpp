@@ -30,7 +30,8 @@ Architecture common(const std::string& stack, const std::string& layers) {
                    .mlp_width = {"d_ff", 2048},
                    .context = {}},
           .norm = NormRule{.kind = NormKind::rms, .epsilon = {"layer_norm_epsilon", 1e-6}},
-          .scores = {.scaled = {"", false}}};
+          .scores = {.scaled = {"", false}},
+          .always_tied = true};
 }
 
 /// With an MLP of two halves, one of which gates the other.
@@ -44,14 +45,21 @@ Architecture gated(Architecture stack, const std::string& mlp, const std::string
   return stack;
 }
 
-/// `branches`: of a layer. `gated_by_default`: what a file without `feed_forward_proj` means.
+/// What tells relatives of T5 apart.
+struct T5Kind {
+  bool table_in_each_layer = false;
+  bool gated_by_default = false;  // what a file without `feed_forward_proj` means
+  ConfigFlag scaled_logits = {"", false};
+};
+
+/// `branches`: of a layer.
 Architecture stack_of_layers(const std::string& stack, const std::string& layers, int branches,
-                             bool table_in_each_layer, bool gated_by_default) {
+                             const T5Kind& kind) {
   const std::string layer = stack + ".block.{layer}.layer.";
   const std::string attention = layer + "0.SelfAttention";
   const std::string mlp = layer + std::to_string(branches - 1);
   const std::string table =
-      table_in_each_layer ? attention : stack + ".block.0.layer.0.SelfAttention";
+      kind.table_in_each_layer ? attention : stack + ".block.0.layer.0.SelfAttention";
   Architecture out = common(stack, layers);
   out.weights = attention_weights(attention);
   out.embedding.tokens = "shared.weight";
@@ -62,18 +70,23 @@ Architecture stack_of_layers(const std::string& stack, const std::string& layers
                                   .count = {"relative_attention_num_buckets", 32},
                                   .distant = {"relative_attention_max_distance", 128}};
   out.causal = {"", stack == "decoder"};
+  if (stack == "decoder") out.head.weight = {"lm_head.weight"};
+  out.multipliers.logits_by_root = kind.scaled_logits;
   out.others = {{"embedding", stack + ".embed_tokens.weight"}};
   const std::vector<Architecture> forms = {gated(out, mlp, "gelu_new", "\"gated-gelu\""),
-                                           gated(out, mlp, "silu", "\"gated-silu\"")};
+                                           gated(out, mlp, "silu", "\"gated-silu\""),
+                                           gated(out, mlp, "relu", "\"gated-relu\"")};
   Architecture plain = out;
   plain.weights.insert(plain.weights.end(), {{up, mlp + ".DenseReluDense.wi.weight"},
                                              {down, mlp + ".DenseReluDense.wo.weight"}});
+  plain.activation_key = "feed_forward_proj";
   plain.activation = "relu";
-  if (gated_by_default) {
+  if (kind.gated_by_default) {
     out = forms.front();
-    plain.conditions = {{"feed_forward_proj", {"\"relu\""}}};
     out.conditions.clear();
-    out.layouts = {forms.back(), plain};
+    plain.conditions = {
+        {"feed_forward_proj", {"\"relu\"", "\"gelu\"", "\"gelu_new\"", "\"silu\""}}};
+    out.layouts = {forms[1], forms[2], plain};
   } else {
     out = plain;
     out.layouts = forms;
@@ -91,19 +104,25 @@ Architecture cross_attention() {
   return as_cross(std::move(out));
 }
 
-Architecture like_t5(const std::string& name, const std::string& family, bool table_in_each_layer,
-                     bool gated_by_default) {
-  Architecture encoder =
-      stack_of_layers("encoder", "num_layers", 2, table_in_each_layer, gated_by_default);
-  Architecture decoder = as_decoder(
-      stack_of_layers("decoder", "num_decoder_layers", 3, table_in_each_layer, gated_by_default));
-  return of_stacks(name, family, {encoder, decoder, cross_attention()});
+Architecture like_t5(const std::string& name, const std::string& family, const T5Kind& kind) {
+  return of_stacks(name, family,
+                   {as_encoder(stack_of_layers("encoder", "num_layers", 2, kind)),
+                    stack_of_layers("decoder", "num_decoder_layers", 3, kind), cross_attention()});
 }
 
 }  // namespace
 
-Architecture t5() { return like_t5("t5", "T5", false, false); }
-Architecture mt5() { return like_t5("mt5", "MT5", false, true); }
-Architecture umt5() { return like_t5("umt5", "UMT5", true, true); }
+// The first T5 was trained with a head that is the embedding, and smaller states before it; later
+// ones have a head of their own, which their files tell by tie_word_embeddings.
+Architecture t5() {
+  return like_t5("t5", "T5",
+                 {.scaled_logits = {"tie_word_embeddings", true, "scale_decoder_outputs"}});
+}
+Architecture mt5() { return like_t5("mt5", "MT5", {.gated_by_default = true}); }
+Architecture umt5() {
+  return like_t5(
+      "umt5", "UMT5",
+      {.table_in_each_layer = true, .gated_by_default = true, .scaled_logits = {"", true}});
+}
 
 }  // namespace attnscope

@@ -14,6 +14,7 @@ Architecture whisper() {
                                   bart_stack("decoder", kTiny, norms), bart_cross(kTiny, norms)});
   for (Architecture& stack : whole.stacks) {
     stack.keys.width.fallback = 384;
+    stack.embedding.times_sqrt_width = {"", false};
     stack.biases = {{{query, value, output}}};
     if (stack.has_mlp)
       stack.biases.front().roles.insert(stack.biases.front().roles.end(), {up, down});

@@ -49,14 +49,14 @@ void softmax(float* scores, std::int64_t count, std::optional<float> sink) {
 }
 
 /// For CPUs without kernels.
-void attend_plainly(MatrixView<const float> q, MatrixView<const float> k, MatrixView<const float> v,
-                    const AttentionRule& rule, MatrixView<float> maps, MatrixView<float> out,
-                    AlignedBuffer<float>& scores, const Compute& compute) {
+void attend_plainly(MatrixView<const float> q, std::int64_t first_query, MatrixView<const float> k,
+                    MatrixView<const float> v, const AttentionRule& rule, MatrixView<float> maps,
+                    MatrixView<float> out, AlignedBuffer<float>& scores, const Compute& compute) {
   const std::int64_t tokens = k.rows;
   float* weights = reserve(scores, 1, tokens);
   for (std::int64_t row = 0; row < q.rows; ++row) {
     if (row % kQueries == 0) compute.check_stop();
-    const std::int64_t query = tokens - q.rows + row;
+    const std::int64_t query = first_query + row;
     const std::int64_t first = rule.mask.first_key(query), end = rule.mask.end_key(query, tokens);
     for (std::int64_t key = first; key < end; ++key) {
       float score = rule.scale * dot(&q(row, 0), &k(key, 0), q.cols);
@@ -82,13 +82,13 @@ void attend_plainly(MatrixView<const float> q, MatrixView<const float> k, Matrix
   }
 }
 
-}  // namespace
-
-void attend(MatrixView<const float> q, const KeysAndValues& keys_and_values, std::int64_t tokens,
-            const AttentionRule& rule, MatrixView<float> maps, MatrixView<float> out,
-            AlignedBuffer<float>& scores, const Compute& compute) {
+/// Of consecutive queries, whose places decide what the mask lets them see.
+void attend_from(MatrixView<const float> q, std::int64_t first_query,
+                 const KeysAndValues& keys_and_values, std::int64_t tokens,
+                 const AttentionRule& rule, MatrixView<float> maps, MatrixView<float> out,
+                 AlignedBuffer<float>& scores, const Compute& compute) {
   if (!compute.kernels.available()) {
-    return attend_plainly(q, {keys_and_values.keys(), tokens, q.cols, q.cols},
+    return attend_plainly(q, first_query, {keys_and_values.keys(), tokens, q.cols, q.cols},
                           {keys_and_values.values(), tokens, out.cols, out.cols}, rule, maps, out,
                           scores, compute);
   }
@@ -96,7 +96,7 @@ void attend(MatrixView<const float> q, const KeysAndValues& keys_and_values, std
   for (std::int64_t row = 0; row < q.rows; row += count) {
     compute.check_stop();
     // Blocks lie where they lie among the queries of all tokens: sums then have the same order.
-    const std::int64_t first = tokens - q.rows + row, block = first / kQueries * kQueries;
+    const std::int64_t first = first_query + row, block = first / kQueries * kQueries;
     count = std::min(block + kQueries - first, q.rows - row);
     const kernels::AttentionColumns columns =
         kernels::attention_columns(rule.mask, block, first + count - block, tokens);
@@ -117,6 +117,23 @@ void attend(MatrixView<const float> q, const KeysAndValues& keys_and_values, std
                                             .maps = maps.data ? maps.row_block(row, count) : maps,
                                             .out = out.row_block(row, count)});
   }
+}
+
+}  // namespace
+
+void attend(MatrixView<const float> q, const KeysAndValues& keys_and_values, std::int64_t tokens,
+            const AttentionRule& rule, MatrixView<float> maps, MatrixView<float> out,
+            AlignedBuffer<float>& scores, const Compute& compute) {
+  attend_from(q, tokens - q.rows, keys_and_values, tokens, rule, maps, out, scores, compute);
+}
+
+void attend_across(MatrixView<const float> q, std::int64_t first_query,
+                   const KeysAndValues& keys_and_values, std::int64_t tokens,
+                   const AttentionRule& rule, MatrixView<float> maps, MatrixView<float> out,
+                   AlignedBuffer<float>& scores, const Compute& compute) {
+  AttentionRule own = rule;
+  own.mask = AttentionMask::bidirectional();
+  attend_from(q, first_query, keys_and_values, tokens, own, maps, out, scores, compute);
 }
 
 void attend(MatrixView<const float> q, MatrixView<const float> k, MatrixView<const float> v,

@@ -83,4 +83,12 @@ void attend(MatrixView<const float> q, const KeysAndValues& keys_and_values, std
             const AttentionRule& rule, MatrixView<float> maps, MatrixView<float> out,
             AlignedBuffer<float>& scores, const Compute& compute);
 
+/// The same for queries of another text, each of which sees all `tokens` keys: q (n, d), of which
+/// the first has position `first_query` in its text, maps (n, tokens), out (n, d_v). The rule's
+/// mask does not count.
+void attend_across(MatrixView<const float> q, std::int64_t first_query,
+                   const KeysAndValues& keys_and_values, std::int64_t tokens,
+                   const AttentionRule& rule, MatrixView<float> maps, MatrixView<float> out,
+                   AlignedBuffer<float>& scores, const Compute& compute);
+
 }  // namespace attnscope

@@ -1,0 +1,149 @@
+// Encoder-decoders, each family and variant, against transformers. What the files hold, and how
+// they are made: tools/golden_seq2seq.py.
+#include <gtest/gtest.h>
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "attnscope/forward/forward_pass.h"
+#include "tests/forward/golden_comparison.h"
+#include "tests/forward/golden_variants.h"
+#include "tests/support/temp_folder.h"
+
+namespace attnscope {
+namespace {
+
+using namespace test;
+
+/// A folder in which the variant's config is the model's.
+class VariantFolder {
+ public:
+  explicit VariantFolder(const Variant& variant) {
+    std::filesystem::create_symlink(variant.folder() / "model.safetensors",
+                                    folder_.path() / "model.safetensors");
+    std::filesystem::copy_file(variant.config(), folder_.path() / "config.json");
+  }
+  std::vector<Model> open() const {
+    return Model::open_stacks(Checkpoint::open(folder_.path()), std::nullopt, "model");
+  }
+
+ private:
+  TempFolder folder_;
+};
+
+const Model& decoder_of(const std::vector<Model>& stacks) { return stacks.at(1); }
+
+using Named = std::map<std::string, std::vector<float>>;
+
+/// Takes what a pass shows, of each of its sequences, by the names of the golden tensors.
+ForwardObserver taking(std::vector<Named>& out, const std::vector<TokenIds>& sequences,
+                       const std::string& prefix) {
+  const auto add_maps = [&out](const LayerMaps& layer, const std::string& name) {
+    for (std::size_t at = 0; at < out.size(); ++at) {
+      for (std::int64_t head = 0; head < layer.heads; ++head) {
+        append(out[at][name], layer.map(static_cast<std::int64_t>(at), head));
+      }
+    }
+  };
+  return {.on_hidden_states =
+              [&out, &sequences, prefix](std::int64_t, MatrixView<const float> states) {
+                std::int64_t first = 0;
+                for (std::size_t at = 0; at < out.size(); ++at) {
+                  const auto rows = std::ssize(sequences[at]);
+                  append(out[at][prefix + "hidden_states"], states.row_block(first, rows));
+                  first += rows;
+                }
+              },
+          .on_maps = [=](const LayerMaps& layer) { add_maps(layer, prefix + "attentions"); },
+          .on_cross_maps = [=](const LayerMaps& layer) { add_maps(layer, "cross_attentions"); }};
+}
+
+std::vector<Named> run(const ForwardPass& pass, const std::vector<TokenIds>& sources,
+                       const std::vector<TokenIds>& targets) {
+  std::vector<Named> out(sources.size());
+  const Memory memory = pass.encode(sources, taking(out, sources, "encoder_"), {});
+  const Matrix<float> last = pass.run(targets, taking(out, targets, ""), {}, {}, &memory);
+  const Matrix<float> logits = pass.logits(last.view(), {});
+  std::int64_t first = 0;
+  for (std::size_t at = 0; at < out.size(); ++at) {
+    append(out[at]["logits"], logits.view().row_block(first, std::ssize(targets[at])));
+    first += std::ssize(targets[at]);
+  }
+  return out;
+}
+
+std::vector<TokenIds> golden_ids(const Checkpoint& expected, const std::string& name) {
+  std::vector<TokenIds> out;
+  while (const auto* ids = expected.find(name + "." + std::to_string(out.size()))) {
+    out.push_back(ids_of(*ids));
+  }
+  return out;
+}
+
+/// The largest difference of any tensor, in units of what is allowed of it.
+double worst_of(const std::vector<Named>& got, const Checkpoint& expected) {
+  double worst = 0;
+  for (std::size_t at = 0; at < got.size(); ++at) {
+    EXPECT_EQ(got[at].size(), 6U);
+    for (const auto& [name, values] : got[at]) {
+      const CheckpointTensor* wanted = expected.find(name + "." + std::to_string(at));
+      if (wanted == nullptr) return INFINITY;
+      const Shape& shape = wanted->view.shape;
+      const double allowed = name.ends_with("attentions") ? kMapsTolerance : kStatesTolerance;
+      const double error = error_of(values, values_of(*wanted), shape.size() > 2 ? shape[0] : 1);
+      worst = std::max(worst, error / allowed);
+    }
+  }
+  return worst;
+}
+
+class Seq2SeqGolden : public testing::TestWithParam<Variant> {};
+
+TEST_P(Seq2SeqGolden, EqualsTransformers) {
+  const VariantFolder folder(GetParam());
+  const std::vector<Model> stacks = folder.open();
+  const Checkpoint expected = Checkpoint::open(GetParam().expected());
+  const auto sources = golden_ids(expected, "sources"), targets = golden_ids(expected, "targets");
+  ASSERT_EQ(sources.size(), 3U);
+  for (const bool copy_weights : {true, false}) {
+    const ForwardPass pass(decoder_of(stacks), copy_weights, {});
+    EXPECT_LE(worst_of(run(pass, sources, targets), expected), 1) << "together";
+    for (std::size_t at = 0; at < sources.size(); ++at) {
+      const std::vector<Named> alone = run(pass, {sources[at]}, {targets[at]});
+      for (const auto& [name, values] : alone.front()) {
+        const CheckpointTensor* wanted = expected.find(name + "." + std::to_string(at));
+        ASSERT_NE(wanted, nullptr) << name;
+        const std::int64_t parts = wanted->view.shape.size() > 2 ? wanted->view.shape[0] : 1;
+        EXPECT_LE(error_of(values, values_of(*wanted), parts),
+                  name.ends_with("attentions") ? kMapsTolerance : kStatesTolerance)
+            << name << " of pair " << at;
+      }
+    }
+  }
+}
+
+/// A config of the same weights does not pass for another one.
+TEST_P(Seq2SeqGolden, TellsVariantsApart) {
+  const Variant& own = GetParam();
+  const Checkpoint expected = Checkpoint::open(own.expected());
+  const auto sources = golden_ids(expected, "sources"), targets = golden_ids(expected, "targets");
+  for (const Variant& other : variants_in("seq2seq")) {
+    const bool same = other.name == own.name ||
+                      (own.model == "t5" && other.name == ".untied" && own.name == ".unscaled");
+    if (other.model != own.model || same || (other.name == ".unscaled" && own.name == ".untied")) {
+      continue;
+    }
+    const VariantFolder folder(other);
+    const std::vector<Model> stacks = folder.open();
+    EXPECT_GT(worst_of(run(ForwardPass(decoder_of(stacks), true, {}), sources, targets), expected),
+              2)
+        << "as " << other.name;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Cases, Seq2SeqGolden, testing::ValuesIn(variants_in("seq2seq")),
+                         name_of_case);
+
+}  // namespace
+}  // namespace attnscope

@@ -1,0 +1,262 @@
+#!/usr/bin/env python3
+"""Writes tests/data/seq2seq/<case>/: tiny encoder-decoders and what their forward pass and generation must give.
+
+    python tools/golden_seq2seq.py [--only CASE] [--check]
+
+One folder is one file of weights, with one or more configs to read it by:
+    model.safetensors
+    config.json                  the main variant
+    config.<variant>.json        another variant of the same weights
+    config[.<variant>].old.json  the same variant without the keys that have transformers' default value
+    expected[.<variant>].safetensors
+    generated.json               of the main variant: generation_config.json's keys, a source, and what generate() writes
+An expected file holds, for pairs of a source and a target N = 0, 1, ...:
+    sources.N [S], targets.N [T] int32; logits.N [T, V]; hidden_states.N [L + 1, T, D]; attentions.N [L, H, T, T];
+    cross_attentions.N [L, H, T, S]; encoder_hidden_states.N [L + 1, S, D]; encoder_attentions.N [L, H, S, S]
+Of models that hear, there are no sources.N: the first of encoder_hidden_states.N is what enters their layers.
+
+All of it comes from transformers, eager and float32. `--check` also runs everything in float64 and prints how far float32 is
+from it. Needs numpy, torch, transformers and safetensors; no test needs them.
+"""
+
+import argparse
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import torch
+import transformers
+from golden_forward import FLOAT32_ERROR, InFloat64, file_name, largest_difference, load, write_config
+from golden_forward_case import ABSENT, F16, Case, Variant, changed
+from golden_forward_values import SEED, randomise
+from safetensors.numpy import save_file
+from safetensors.torch import load_file as read_tensors
+from safetensors.torch import save_file as save_tensors
+
+FOLDER = Path(__file__).resolve().parent.parent / "tests" / "data" / "seq2seq"
+PAIRS = ((10, 7), (1, 1), (5, 12))  # tokens of source and target
+WRITTEN = 12
+MAPS = ("attentions", "cross_attentions", "encoder_attentions")
+STATES = ("hidden_states", "encoder_hidden_states")
+
+TOKENS = {"pad_token_id": 1, "bos_token_id": 0, "eos_token_id": 2, "decoder_start_token_id": 2}
+TWO_SIDES = TOKENS | dict(d_model=16, encoder_layers=2, decoder_layers=3, encoder_attention_heads=4, decoder_attention_heads=2,
+                          encoder_ffn_dim=24, decoder_ffn_dim=20, vocab_size=24, max_position_embeddings=12)
+T5 = dict(vocab_size=24, d_model=16, d_kv=6, d_ff=24, num_layers=2, num_decoder_layers=3, num_heads=4, pad_token_id=0,
+          eos_token_id=1, decoder_start_token_id=0)
+WHISPER = {key: value for key, value in TWO_SIDES.items() if key != "max_position_embeddings"} | dict(
+    num_mel_bins=4, max_source_positions=10, max_target_positions=12, suppress_tokens=None, begin_suppress_tokens=None)
+
+
+def without_defaults(config: dict) -> dict:
+    """As an older file has it that says only what is not transformers' default."""
+    standard = transformers.CONFIG_MAPPING[config["model_type"]]().to_dict()
+    kept = {key: value for key, value in config.items() if key in ("model_type", "architectures") or standard.get(key, ABSENT) != value}
+    if kept.get("num_decoder_layers") == kept.get("num_layers"):
+        kept.pop("num_decoder_layers", None)
+    return kept
+
+
+def main(**config) -> Variant:
+    return Variant("", config, old=without_defaults)
+
+
+def variant(name: str, **config) -> Variant:
+    return Variant(name, config)
+
+
+def mlp(name: str, said: str) -> Variant:
+    return Variant(name, {"feed_forward_proj": said, "dense_act_fn": ABSENT, "is_gated_act": ABSENT})
+
+
+def own_vocabularies(**changes) -> dict:
+    return TWO_SIDES | dict(share_encoder_decoder_embeddings=False, decoder_vocab_size=20, vocab_size=24) | changes
+
+
+def with_waves(tensors: dict) -> dict:
+    """As older files hold the waves of positions; these are no waves, to tell that they are read."""
+    generator = np.random.default_rng(SEED)
+    return tensors | {f"model.{side}.embed_positions.weight": torch.from_numpy(
+        0.3 * generator.standard_normal((12, 16))).to(F16) for side in ("encoder", "decoder")}
+
+
+def with_final_bias(tensors: dict) -> dict:
+    generator = np.random.default_rng(SEED)
+    return tensors | {"final_logits_bias": torch.from_numpy(generator.standard_normal((1, 24))).float()}
+
+
+SMALL_SCORES = {".q.": 0.5, ".k.": 0.5}  # where scores are not scaled, float32 would err by more than tests allow
+CASES = [
+    Case("t5", "T5ForConditionalGeneration", T5, (
+        main(), variant("eps", layer_norm_epsilon=1e-2), variant("near", relative_attention_max_distance=17),
+        variant("unscaled", scale_decoder_outputs=False), Variant("untied", {"tie_word_embeddings": False, "scale_decoder_outputs": ABSENT}),
+        mlp("gelu", "gelu"), mlp("silu", "silu")), F16, SMALL_SCORES),
+    Case("t5-gated", "T5ForConditionalGeneration", T5 | dict(feed_forward_proj="gated-gelu", num_decoder_layers=2), (
+        main(), mlp("silu", "gated-silu"), mlp("relu", "gated-relu")), F16, SMALL_SCORES,
+        rewrite=lambda tensors: tensors | {"lm_head.weight": torch.flip(tensors["shared.weight"], (0,)) * 3}),
+    Case("mt5", "MT5ForConditionalGeneration", T5, (main(), mlp("silu", "gated-silu")), F16, SMALL_SCORES),
+    Case("mt5-plain", "MT5ForConditionalGeneration", T5 | dict(feed_forward_proj="relu"), (main(),), F16, SMALL_SCORES),
+    Case("umt5", "UMT5ForConditionalGeneration", T5, (main(), variant("near", relative_attention_max_distance=17)), F16, SMALL_SCORES),
+    Case("bart", "BartForConditionalGeneration", TWO_SIDES, (
+        main(), variant("scaled", scale_embedding=True), variant("relu", activation_function="relu")), F16),
+    Case("bart-bias", "BartForConditionalGeneration", TWO_SIDES, (main(),), F16, rewrite=with_final_bias),
+    Case("mbart", "MBartForConditionalGeneration", TWO_SIDES, (
+        main(), variant("scaled", scale_embedding=True), variant("relu", activation_function="relu")), F16),
+    Case("marian", "MarianMTModel", TWO_SIDES, (
+        main(), variant("scaled", scale_embedding=True), variant("swish", activation_function="swish")), F16),
+    Case("marian-stored", "MarianMTModel", TWO_SIDES, (main(),), F16, rewrite=with_waves),
+    Case("marian-apart", "MarianMTModel", own_vocabularies(), (main(),), F16),
+    Case("pegasus", "PegasusForConditionalGeneration", TWO_SIDES, (
+        main(), variant("scaled", scale_embedding=True), variant("relu", activation_function="relu")), F16),
+    Case("m2m_100", "M2M100ForConditionalGeneration", TWO_SIDES, (
+        main(), variant("unscaled", scale_embedding=False), variant("gelu", activation_function="gelu"),
+        variant("other-pad", pad_token_id=3)), F16),
+    Case("whisper", "WhisperForConditionalGeneration", WHISPER, (main(), variant("relu", activation_function="relu")), F16),
+]
+
+
+def generation_rules(plain: list[int]) -> list[dict]:
+    """Keys of generation_config.json that change a text which is `plain` without them, after its start token."""
+    first, others = plain[1], sorted(set(plain[1:]) - {2})
+    pair = next(([a, b] for a, b in zip(plain[1:], plain[2:]) if a != b), [first, first])
+    return [
+        {"forced_bos_token_id": first + 1}, {"forced_eos_token_id": 2}, {"suppress_tokens": others[:2]},
+        {"begin_suppress_tokens": [first, first + 1]}, {"bad_words_ids": [[others[-1]], pair]},
+        {"no_repeat_ngram_size": 2}, {"repetition_penalty": 1.7}, {"min_length": 6}, {"min_new_tokens": 7},
+        {"forced_bos_token_id": first, "forced_eos_token_id": 2, "no_repeat_ngram_size": 3, "bad_words_ids": [[1]], "num_beams": 4}]
+
+
+def hears(case: Case) -> bool:
+    return case.name.startswith("whisper")
+
+
+def inputs_of(case: Case, config: dict) -> list[dict[str, np.ndarray]]:
+    """Each a source and a target; the first source has padding in its midst, which M2M-100's positions take notice of."""
+    inputs = []
+    for index, (source, target) in enumerate(PAIRS):
+        generator = np.random.default_rng([SEED, index, len(case.name)])
+        words = config.get("decoder_vocab_size") or config["vocab_size"]
+        ids = np.concatenate([[config["decoder_start_token_id"]], generator.integers(3, words, target - 1)]).astype(np.int32)
+        if hears(case):
+            inputs.append({"features": generator.standard_normal((config["num_mel_bins"], 20)).astype(np.float32), "targets": ids})
+            continue
+        given = generator.integers(3, config["vocab_size"], source).astype(np.int32)
+        if len(given) > 4:
+            given[4] = config["pad_token_id"]
+        if len(ids) > 4 and index == 2:
+            ids[4] = config["pad_token_id"]
+        inputs.append({"sources": given, "targets": ids})
+    return inputs
+
+
+def given_to(model: torch.nn.Module, pair: dict[str, np.ndarray]) -> dict[str, torch.Tensor]:
+    if "features" in pair:
+        return {"input_features": torch.from_numpy(pair["features"])[None].to(model.dtype)}
+    ids = torch.from_numpy(pair["sources"]).long()[None]
+    return {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
+
+
+def outputs(model: torch.nn.Module, pair: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    with torch.no_grad():
+        result = model(**given_to(model, pair), decoder_input_ids=torch.from_numpy(pair["targets"]).long()[None],
+                       output_hidden_states=True, output_attentions=True, use_cache=False)
+    lists = {"hidden_states": result.decoder_hidden_states, "attentions": result.decoder_attentions,
+             "cross_attentions": result.cross_attentions, "encoder_hidden_states": result.encoder_hidden_states,
+             "encoder_attentions": result.encoder_attentions}
+    rows = {name: np.stack([each[0].numpy() for each in of_layers]) for name, of_layers in lists.items()}
+    return rows | {"logits": result.logits[0].numpy()}
+
+
+def run(case: Case, folder: Path, config: dict, inputs: list) -> list[dict[str, np.ndarray]]:
+    model = load(case, folder / "model.safetensors", config)
+    return [outputs(model, pair) for pair in inputs]
+
+
+def check_float32(case: Case, name: str, folder: Path, config: dict, inputs: list, rows: list) -> None:
+    model = load(case, folder / "model.safetensors", config).double()
+    worst: dict[str, float] = {}
+    with InFloat64():
+        for pair, row in zip(inputs, rows, strict=True):
+            for key, exact in outputs(model, pair).items():
+                parts = zip(row[key], exact) if key in MAPS + STATES else [(row[key], exact)]
+                worst[key] = max(worst.get(key, 0), *(largest_difference(got, wanted, "") for got, wanted in parts))
+    print(f"{case.name:16} {name:10}", "  ".join(f"{key} {value:.1e}" for key, value in worst.items()))
+    assert max(worst.values()) < FLOAT32_ERROR, f"{case.name} {name}: float32 errs"
+
+
+def generated(case: Case, folder: Path, config: dict, pair: dict[str, np.ndarray]) -> list[dict]:
+    model = load(case, folder / "model.safetensors", config)
+
+    def write(rules: dict, tokens: dict) -> dict:
+        model.generation_config = transformers.GenerationConfig(**(tokens | rules))
+        ids = model.generate(**given_to(model, pair), do_sample=False, num_beams=1, max_new_tokens=WRITTEN, use_cache=False)
+        return {"rules": rules | {key: tokens[key] for key in ("eos_token_id",)}, "tokens": ids[0].tolist()}
+    tokens = {key: config[key] for key in TOKENS if key in config}
+    written = [write({}, tokens)]
+    for rules in generation_rules(written[0]["tokens"]):
+        # A shorter text is one that ended.
+        ends = {"eos_token_id": written[0]["tokens"][3]} if any("min" in key for key in rules) else {}
+        plain = write({}, tokens | ends) if ends else written[0]
+        written += [plain] if ends else []
+        written.append(write(rules, tokens | ends))
+        if written[-1]["tokens"] == plain["tokens"]:
+            print(f"{case.name}: {rules} changes nothing")
+    return written
+
+
+def make(case: Case, check: bool) -> None:
+    folder = FOLDER / case.name
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    model_class = getattr(transformers, case.model)
+    model = model_class(model_class.config_class(**changed({}, case.config)))
+    randomise(model, case)
+    model.to(case.dtype).save_pretrained(folder)
+    (folder / "generation_config.json").unlink(missing_ok=True)
+    main_config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").unlink()
+    if case.rewrite:
+        path = folder / "model.safetensors"
+        tensors = {name: tensor.contiguous() for name, tensor in case.rewrite(read_tensors(path)).items()}
+        save_tensors(tensors, path, metadata={"format": "pt"})
+    for each in case.variants:
+        config = changed(main_config, each.config)
+        inputs = inputs_of(case, config)
+        rows = run(case, folder, config, inputs)
+        tensors = {}
+        for index, (pair, row) in enumerate(zip(inputs, rows, strict=True)):
+            tensors |= {f"{name}.{index}": np.ascontiguousarray(value) for name, value in (pair | row).items() if name != "features"}
+        assert all(np.isfinite(value).all() for value in tensors.values())
+        save_file(tensors, folder / file_name("expected", each.name, "safetensors"))
+        write_config(folder / file_name("config", each.name, "json"), config)
+        if each.old:
+            old = each.old(config)
+            write_config(folder / file_name("config", each.name, "old.json"), old)
+            for row, again in zip(rows, run(case, folder, old, inputs), strict=True):
+                assert all(np.array_equal(value, again[name]) for name, value in row.items()), f"{case.name}: old spelling"
+        if check:
+            check_float32(case, each.name, folder, config, inputs, rows)
+    if not hears(case) and "-" not in case.name:
+        config = json.loads((folder / "config.json").read_text())
+        pair = inputs_of(case, config)[0]
+        text = ",\n".join(json.dumps(each) for each in generated(case, folder, config, pair))
+        (folder / "generated.json").write_text(f'{{"source": {pair["sources"].tolist()}, "count": {WRITTEN}, "written": [\n{text}]}}\n')
+
+
+def make_all(only: str | None = None, check: bool = False) -> None:
+    torch.set_num_threads(1)  # sums of the same order on every machine
+    for case in CASES:
+        if only in (None, case.name):
+            make(case, check)
+            print(f"seq2seq/{case.name}")
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--only", metavar="CASE")
+    parser.add_argument("--check", action="store_true")
+    arguments = parser.parse_args()
+    transformers.logging.set_verbosity_error()
+    transformers.logging.disable_progress_bar()
+    make_all(arguments.only, arguments.check)
