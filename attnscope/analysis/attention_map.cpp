@@ -20,6 +20,7 @@ struct MapFacts {
   MapSums sums;
   std::vector<std::size_t> columns;  // fewest with the energy asked for, see largest_columns()
   std::span<const double> column_squares;  // of all that count
+  bool across;                             // as in AttentionMapOptions
 
   double queries() const { return static_cast<double>(map.rows); }
 };
@@ -73,10 +74,12 @@ std::optional<double> mean_on_first(const MapFacts& facts) {
 
 /// Of the queries that have a token before them; none where T = 1.
 std::optional<double> mean_on_previous(const MapFacts& facts) {
+  if (facts.across) return std::nullopt;
   return mean_behind(facts.map, 1, 1, facts.map.rows);
 }
 
 std::optional<double> mean_on_own(const MapFacts& facts) {
+  if (facts.across) return std::nullopt;
   return mean_behind(facts.map, 0, 0, facts.map.rows);
 }
 
@@ -85,6 +88,7 @@ std::optional<double> mean_entropy(const MapFacts& facts) {
 }
 
 std::optional<double> mean_distance(const MapFacts& facts) {
+  if (facts.across) return std::nullopt;
   return facts.sums.distance / facts.queries();
 }
 
@@ -182,7 +186,8 @@ std::vector<AttentionMapMeasures> measure_attention_maps(
                        .energy_rank = ranks[index],
                        .sums = sums,
                        .columns = largest_columns(squares, first_column, options.energy),
-                       .column_squares = std::span(squares).subspan(first_column)});
+                       .column_squares = std::span(squares).subspan(first_column),
+                       .across = options.across});
     }
   });
   return out;

@@ -18,12 +18,13 @@ struct AttentionMapOptions {
   double energy = 0.9;         // of energy_rank and columns, between 0 and 1
   bool without_first = false;  // key 0 is left out of energy_rank and of the columns' figures
   bool causal = false;         // what is above the diagonal is zero, in every map
+  bool across = false;         // queries and keys are of two texts, whose places do not compare
 };
 
 struct EvenAttention;
 struct MapFacts;  // what measures are read from; attention_map.cpp
 
-/// A measure of a map A (T, T) after softmax, rows = queries, columns = keys. The table of them is
+/// A measure of a map A (T, S) after softmax, rows = queries, columns = keys. The table of them is
 /// in attention_map.cpp: stored records, means over sequences and rows follow from it.
 struct MapMeasure {
   std::string_view name;   // of its numbers in stores, one for each sequence and head
@@ -50,9 +51,10 @@ inline constexpr std::size_t kTopColumns = 8;
 /// Its place in map_measures(). Throws std::out_of_range.
 std::size_t map_measure_index(std::string_view name);
 
-/// The measures of maps (T, T), all of one order T > 0, whose weights are finite, not negative, and
-/// lie together in each row. Statistics are accumulated in float64; ranks are those of the float64
-/// singular values. Throws Error(numerical) where no solver finds these.
+/// The measures of maps (T, S), all of one shape, T and S > 0, whose weights are finite, not
+/// negative, and lie together in each row. T = S but for cross maps. Statistics are accumulated in
+/// float64; ranks are those of the float64 singular values. Throws Error(numerical) where no solver
+/// finds these.
 std::vector<AttentionMapMeasures> measure_attention_maps(
     std::span<const MatrixView<const float>> maps, const AttentionMapOptions& options = {},
     const Compute& compute = {});

@@ -8,7 +8,7 @@ namespace {
 /// Mean weight from query t to key t − back, over queries from `first` on.
 std::optional<double> even_mean_behind(const EvenAttention& even, std::int64_t back,
                                        std::int64_t first) {
-  if (first >= even.tokens) return std::nullopt;
+  if (first >= even.tokens || even.queries) return std::nullopt;
   double sum = 0;
   for (std::int64_t query = first; query < even.tokens; ++query) {
     sum += even.weight(query, query - back);

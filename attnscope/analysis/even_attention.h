@@ -15,6 +15,7 @@ namespace attnscope {
 struct EvenAttention {
   std::int64_t tokens = 1;
   AttentionMask mask;
+  std::optional<std::int64_t> queries = {};  // of another text, which see all keys; none: its own
 
   double weight(std::int64_t query, std::int64_t key) const;
 };

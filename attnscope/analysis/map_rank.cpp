@@ -1,6 +1,7 @@
 #include "attnscope/analysis/map_rank.h"
 
 #include <cstddef>
+#include <utility>
 
 #include "attnscope/analysis/spectrum.h"
 #include "attnscope/numerics/attention_maps/certified_rank.h"
@@ -28,6 +29,24 @@ std::int64_t rank_from(std::span<const double> values, MatrixView<const float> m
   return energy_rank(solve_in_turn(fallback_solvers(), exact.view(), compute).values, threshold);
 }
 
+/// Of maps whose queries and keys are of two texts.
+std::vector<std::int64_t> rectangular_ranks(std::span<const MatrixView<const float>> maps,
+                                            double threshold, const Compute& compute) {
+  std::vector<Matrix<double>> exact;
+  std::vector<MatrixView<const double>> views;
+  for (const MatrixView<const float>& map : maps) {
+    views.push_back(std::as_const(exact.emplace_back(as_float64(map))).view());
+  }
+  std::vector<std::int64_t> ranks;
+  const std::vector<SingularResult> found = singular_values_of_each(views, compute);
+  for (std::size_t index = 0; index < maps.size(); ++index) {
+    if (const auto* failure = std::get_if<Error>(&found[index])) throw *failure;
+    const auto& values = std::get<SingularValues>(found[index]).values;
+    ranks.push_back(rank_from(values, maps[index], threshold, compute));
+  }
+  return ranks;
+}
+
 }  // namespace
 
 std::vector<std::int64_t> map_energy_ranks(std::span<const MatrixView<const float>> maps,
@@ -36,6 +55,7 @@ std::vector<std::int64_t> map_energy_ranks(std::span<const MatrixView<const floa
   if (maps.empty()) return ranks;
   const auto order = static_cast<std::size_t>(maps.front().rows);
   if (order == 0) return std::vector<std::int64_t>(maps.size(), 0);
+  if (maps.front().rows != maps.front().cols) return rectangular_ranks(maps, threshold, compute);
   if (maps.front().rows <= kLargestSmallOrder) {
     std::vector<double> values(maps.size() * order);
     small_singular_values(maps, values.data(), compute);

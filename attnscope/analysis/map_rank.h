@@ -10,7 +10,7 @@
 
 namespace attnscope {
 
-/// The energy rank of each map (T, T), all of one order and finite: that of the singular values
+/// The energy rank of each map (T, S), all of one shape and finite: that of the singular values
 /// that LAPACK finds in float64. Throws Error(numerical) where no solver converges.
 std::vector<std::int64_t> map_energy_ranks(std::span<const MatrixView<const float>> maps,
                                            double threshold, const Compute& compute = {});

@@ -279,5 +279,39 @@ TEST(RepeatedTokens, HaveNoScoreWithoutASecondBlock) {
   EXPECT_TRUE(induction_score(map.view(), 3));
 }
 
+TEST(AttentionMap, AcrossTwoTextsHasNoMeasuresOfPlaces) {
+  // 3 queries over 5 keys: rows of rank 2 by hand.
+  Matrix<float> map(3, 5);
+  const float weights[3][5] = {{1, 0, 0, 0, 0}, {1, 0, 0, 0, 0}, {0, 0.5, 0.5, 0, 0}};
+  for (std::int64_t query = 0; query < 3; ++query) {
+    for (std::int64_t key = 0; key < 5; ++key) map(query, key) = weights[query][key];
+  }
+  const AttentionMapMeasures got = measured(map, {.energy = 0.9, .across = true});
+  EXPECT_EQ(got.value("energy_rank"), 2);  // energies 2 and 0.5
+  EXPECT_EQ(got.value("columns"), 2);      // 2, 0.25, 0.25: 0.9 of them is 2.25
+  EXPECT_NEAR(got.value("sink_mass").value(), 2.0 / 3, 1e-7);
+  EXPECT_NEAR(got.value("entropy").value(), std::log(2.0) / 3, 1e-7);
+  for (const char* of_places : {"previous_token", "diagonal", "distance"}) {
+    EXPECT_FALSE(got.value(of_places)) << of_places;
+  }
+}
+
+TEST(AttentionMap, OfAnyShapeHasTheRankOfItsSingularValues) {
+  for (const auto& [rows, cols] : {std::pair<std::int64_t, std::int64_t>{7, 40}, {150, 20}}) {
+    const Matrix<float> square = softmax_map(std::max(rows, cols), 6, 3, /*causal=*/false, 5);
+    const MatrixView<const float> map = square.view().block(0, rows, 0, cols);
+    Matrix<double> exact(rows, cols);
+    for (std::int64_t row = 0; row < rows; ++row) {
+      for (std::int64_t col = 0; col < cols; ++col) exact(row, col) = map(row, col);
+    }
+    const auto values = plain_singular_values(std::as_const(exact).view()).values;
+    const std::vector<MatrixView<const float>> views = {map};
+    EXPECT_EQ(measure_attention_maps(views, {.across = true}, test_compute())
+                  .front()
+                  .value("energy_rank"),
+              static_cast<double>(energy_rank(values, 0.9)));
+  }
+}
+
 }  // namespace
 }  // namespace attnscope

@@ -90,5 +90,13 @@ TEST(EvenAttention, WithoutASecondBlockHasNoScore) {
   EXPECT_FALSE(repeated_token({.tokens = 4, .mask = {}}, 4, 3));
 }
 
+TEST(EvenAttention, AcrossTwoTextsSeesEveryKey) {
+  const EvenAttention even = {.tokens = 20, .mask = AttentionMask::bidirectional(), .queries = 3};
+  EXPECT_DOUBLE_EQ(sink_mass(even), 0.05);
+  EXPECT_EQ(columns(even, 0.9, false), 18);
+  EXPECT_EQ(columns(even, 0.9, true), 18);  // of 19
+  EXPECT_FALSE(previous_token(even));
+}
+
 }  // namespace
 }  // namespace attnscope
