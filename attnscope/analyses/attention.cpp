@@ -1,53 +1,12 @@
 #include "attnscope/analyses/attention.h"
 
-#include <map>
-
+#include "attnscope/analyses/attention_outcomes.h"
 #include "attnscope/analyses/sequence_batches.h"
 #include "attnscope/analysis/attention_map.h"
-#include "attnscope/analysis/attention_means.h"
-#include "attnscope/analysis/even_attention.h"
 #include "attnscope/forward/layer_run.h"
 
 namespace attnscope {
 namespace {
-
-/// What stands for "none" in an array, where every value is a share.
-constexpr double kNone = -1;
-
-/// Measures of one layer's maps, sequence by sequence and head by head, as arrays (sequences,
-/// heads) that a store can keep.
-Record layer_record(const LayerMaps& layer, double energy,
-                    std::span<const AttentionMapMeasures> maps) {
-  Record record = {{"layer", layer.layer}, {"energy", energy}};
-  const std::vector<std::int64_t> shape = {std::ssize(maps) / layer.heads, layer.heads};
-  for (std::size_t at = 0; at < map_measures().size(); ++at) {
-    const MapMeasure& measure = map_measures()[at];
-    std::vector<double> numbers;
-    for (const AttentionMapMeasures& map : maps) numbers.push_back(map.values[at].value_or(kNone));
-    Array array{shape, std::vector<std::int64_t>(numbers.begin(), numbers.end())};
-    if (!measure.whole) array.data = std::move(numbers);
-    record.add(std::string(measure.name), std::move(array));
-  }
-  std::vector<std::int64_t> top_columns;
-  for (const AttentionMapMeasures& map : maps) {
-    for (std::size_t at = 0; at < kTopColumns; ++at) {
-      top_columns.push_back(at < map.top_columns.size() ? map.top_columns[at] : -1);
-    }
-  }
-  return record.add("top_columns", Array{{std::ssize(maps), static_cast<std::int64_t>(kTopColumns)},
-                                         std::move(top_columns)});
-}
-
-/// What is the same for every sequence and head of a layer: how many keys its ranks are of, and
-/// what even attention has.
-void add_nulls(Record& record, const EvenAttention& even, const AttentionMapOptions& options) {
-  record.add("keys", even.tokens - (options.without_first ? 1 : 0))
-      .add("null_columns", columns(even, options.energy, options.without_first));
-  for (const MapMeasure& measure : map_measures()) {
-    if (measure.of_even == nullptr) continue;
-    record.add("null_" + std::string(measure.name), measure.of_even(even).value_or(kNone));
-  }
-}
 
 std::vector<Outcome> attention_outcomes(const WorkItem& item, const ModelSource& source,
                                         const Compute& compute) {
@@ -59,155 +18,12 @@ std::vector<Outcome> attention_outcomes(const WorkItem& item, const ModelSource&
   run_batch(item, source, compute, [&](const LayerMaps& layer) {
     const MaskSpec& mask = layers[static_cast<std::size_t>(layer.layer)].attention.mask;
     options.causal = mask.causal;
-    Record fields =
-        layer_record(layer, options.energy, measure_attention_maps(layer.maps, options, compute));
-    add_nulls(fields, {.tokens = tokens, .mask = mask_of(mask)}, options);
-    outcomes.push_back({.fields = std::move(fields)});
+    outcomes.push_back(attention_outcome(layer.layer, layer.heads,
+                                         measure_attention_maps(layer.maps, options, compute),
+                                         {.tokens = tokens, .mask = mask_of(mask)}, options));
   });
   return outcomes;
 }
-
-std::optional<double> value_of(double number) {
-  return number == kNone ? std::nullopt : std::optional(number);
-}
-
-/// What add_nulls() was given.
-struct LayerNulls {
-  std::int64_t keys = 0, columns = 0;
-  std::vector<std::optional<double>> of_even;  // of map_measures(), in their order
-};
-
-LayerNulls read_nulls(const Record& record) {
-  LayerNulls nulls = {.keys = expect<std::int64_t>(record, "keys"),
-                      .columns = expect<std::int64_t>(record, "null_columns")};
-  for (const MapMeasure& measure : map_measures()) {
-    auto& value = nulls.of_even.emplace_back();
-    if (measure.of_even == nullptr) continue;
-    value = value_of(expect<double>(record, "null_" + std::string(measure.name)));
-  }
-  return nulls;
-}
-
-/// The measures of one sequence's maps, one for each head.
-using HeadMaps = std::vector<AttentionMapMeasures>;
-
-/// Adds to each map of each sequence its number of this measure, which `array` holds.
-template <class T>
-void add_numbers(MatrixView<const T> array, const MapMeasure& measure,
-                 std::vector<HeadMaps>& sequences) {
-  if (array.rows != std::ssize(sequences)) refuse_field(measure.name);
-  for (std::int64_t sequence = 0; sequence < array.rows; ++sequence) {
-    HeadMaps& heads = sequences[static_cast<std::size_t>(sequence)];
-    if (array.cols != std::ssize(heads)) refuse_field(measure.name);
-    for (std::int64_t head = 0; head < array.cols; ++head) {
-      const auto number = static_cast<double>(array(sequence, head));
-      heads[static_cast<std::size_t>(head)].values.push_back(measure.whole ? std::optional(number)
-                                                                           : value_of(number));
-    }
-  }
-}
-
-/// What layer_record() was given.
-std::vector<HeadMaps> read_maps(const Record& record) {
-  const auto ranks = expect_matrix<std::int64_t>(record, "energy_rank");
-  const auto top = expect_matrix<std::int64_t>(record, "top_columns");
-  if (top.rows != ranks.rows * ranks.cols) refuse_field("top_columns");
-  std::vector<HeadMaps> sequences(static_cast<std::size_t>(ranks.rows),
-                                  HeadMaps(static_cast<std::size_t>(ranks.cols)));
-  for (const MapMeasure& measure : map_measures()) {
-    if (measure.whole) {
-      add_numbers(expect_matrix<std::int64_t>(record, measure.name), measure, sequences);
-    } else {
-      add_numbers(expect_matrix<double>(record, measure.name), measure, sequences);
-    }
-  }
-  std::int64_t row = 0;
-  for (HeadMaps& heads : sequences) {
-    for (AttentionMapMeasures& map : heads) {
-      for (std::int64_t at = 0; at < top.cols; ++at) {
-        if (top(row, at) >= 0) map.top_columns.push_back(top(row, at));
-      }
-      ++row;
-    }
-  }
-  return sequences;
-}
-
-void add_mean(Record& row, const std::string& name, const MeanWithError& value) {
-  row.add(name, value.mean).add(name + "_error", value.standard_error);
-}
-
-/// Adds up batches and gives the rows of a model when its last one has come.
-class AttentionRows {
- public:
-  explicit AttentionRows(RowSink& sink) : sink_(sink) {}
-
-  void add(const RowPlace& place, std::span<const Outcome> outcomes) {
-    if (place.model != model_) finish();
-    model_ = place.model;
-    for (const Outcome& outcome : outcomes) {
-      const auto layer = expect<std::int64_t>(outcome.fields, "layer");
-      const std::vector<HeadMaps> sequences = read_maps(outcome.fields);
-      const std::size_t heads = sequences.empty() ? 0 : sequences.front().size();
-      Layer& of_layer = layers_.try_emplace(layer, heads).first->second;
-      if (heads != of_layer.heads) refuse_field("energy_rank");
-      for (const HeadMaps& maps : sequences) of_layer.sums.add(maps);
-      of_layer.sequences += std::ssize(sequences);
-      of_layer.energy = expect<double>(outcome.fields, "energy");
-      of_layer.nulls = read_nulls(outcome.fields);
-    }
-  }
-
-  void finish() {
-    for (const auto& [layer, sums] : layers_) add_rows(layer, sums);
-    layers_.clear();
-    model_.clear();
-  }
-
- private:
-  struct Layer {
-    explicit Layer(std::size_t count) : heads(count), sums(count) {}
-    std::size_t heads;
-    LayerSums sums;
-    std::int64_t sequences = 0;
-    double energy = 0;
-    LayerNulls nulls;
-  };
-
-  void add_rows(std::int64_t layer, const Layer& of_layer) {
-    const LayerMeans means = of_layer.sums.means();
-    const std::int64_t sequences = of_layer.sequences;
-    std::int64_t number = 0;
-    for (const HeadMeans& head : means.heads) {
-      Record row = {
-          {"model", model_}, {"layer", layer}, {"head", number++}, {"sequences", sequences}};
-      for (std::size_t at = 0; at < map_measures().size(); ++at) {
-        const MapMeasure& measure = map_measures()[at];
-        const std::string field(measure.field);
-        add_mean(row, field, head.means[at]);
-        if (measure.name == "columns") row.add("top_columns", head.top_columns);
-        if (measure.of_even != nullptr) row.add("null_" + field, of_layer.nulls.of_even[at]);
-      }
-      sink_.add_row(std::move(row));
-    }
-    Record row = {{"model", model_},
-                  {"layer", layer},
-                  {"head", Value()},
-                  {"sequences", sequences},
-                  {"max_rank", means.max_rank}};
-    add_mean(row, "mean_max_rank", means.mean_max_rank);
-    add_mean(row, "mean_columns", means.mean_columns);
-    row.add("null_columns", of_layer.nulls.columns);
-    const bool judged =
-        of_layer.energy == kCollapsedEnergy && of_layer.nulls.keys >= kCollapsedKeys;
-    row.add("collapsed", judged ? Value(means.collapsed) : Value());
-    sink_.add_row(std::move(row));
-  }
-
-  RowSink& sink_;
-  std::string model_;
-  std::map<std::int64_t, Layer> layers_;
-};
 
 }  // namespace
 
@@ -219,7 +35,7 @@ const Analysis& attention_analysis() {
                                         .compute = attention_outcomes,
                                         .cost = batch_cost,
                                         .add_inputs = add_batch_inputs,
-                                        .make_rows = gathered_rows<AttentionRows>};
+                                        .make_rows = attention_row_maker};
   return analysis;
 }
 

@@ -65,11 +65,17 @@ std::string model_title(const Record& model) {
   const auto add = [&](const std::string& part) { text += ", " + part; };
   add(counted(integer_field(model, "layers"), "layer") +
       (shares_weights(model) ? " with shared weights" : ""));
-  const std::int64_t heads = integer_field(model, "heads"), kv = integer_field(model, "kv_heads");
-  add(counted(heads, "head") + (kv == heads ? "" : fmt::format(" ({} key/value)", kv)) +
-      fmt::format(" of {}", integer_field(model, "head_dim")));
-  add(fmt::format("width {}", integer_field(model, "width")));
-  add(text_field(model, "dtype"));
+  const auto known = [&](const char* fact) {
+    const Value* value = model.find(fact);
+    const auto* number = value == nullptr ? nullptr : value->get<std::int64_t>();
+    return number == nullptr ? std::nullopt : std::optional(*number);
+  };
+  const std::int64_t heads = integer_field(model, "heads");
+  const auto kv = known("kv_heads"), head_dim = known("head_dim"), width = known("width");
+  add(counted(heads, "head") + (kv && *kv != heads ? fmt::format(" ({} key/value)", *kv) : "") +
+      (head_dim ? fmt::format(" of {}", *head_dim) : ""));
+  if (width) add(fmt::format("width {}", *width));
+  if (const std::string dtype = text_field(model, "dtype"); !dtype.empty()) add(dtype);
   return text;
 }
 

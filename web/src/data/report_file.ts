@@ -41,7 +41,12 @@ export type Histogram = NonNullable<WeightsRow["histogram"]>;
 export type AttentionHeadRow = AttentionRow & { head: number };
 export type AttentionLayerRow = AttentionRow & { head: null };
 
-export type Model = ModelFacts;
+/**
+ * Of a model whose weights were read, as those of a report are. Charts of a live model's maps are drawn from a file too, in which
+ * facts of weights are null: they have no part that looks at these.
+ */
+export type Model = ModelFacts & { [Fact in FactOfWeights]: NonNullable<ModelFacts[Fact]> };
+type FactOfWeights = "parameters" | "attention_parameters" | "kv_heads" | "head_dim" | "width" | "dtype" | "bytes" | "rotary";
 
 /** The row type of each analysis, by the id it has in a report. */
 export interface RowsOf {

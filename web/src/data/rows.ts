@@ -602,19 +602,19 @@ export interface ModelFacts {
   /** the family that the weights are read as */
   architecture: string;
   /** all weights and biases; tied and shared ones once, buffers left out */
-  parameters: number;
+  parameters: number | null;
   /** those of Q, K, V and O, with their biases */
-  attention_parameters: number;
+  attention_parameters: number | null;
   /** how many layers there are */
   layers: number;
   /** query heads of a layer */
   heads: number;
   /** key/value heads of a layer, fewer than heads where queries share them */
-  kv_heads: number;
+  kv_heads: number | null;
   /** the dimension of a head's queries and keys */
-  head_dim: number;
+  head_dim: number | null;
   /** the width of the residual stream */
-  width: number;
+  width: number | null;
   /** the inner width of a layer's MLP */
   mlp_width: number | null;
   /** how many tokens the model knows */
@@ -622,9 +622,9 @@ export interface ModelFacts {
   /** the longest input that the model was made for */
   context: number | null;
   /** the type that most of the weights' bytes have */
-  dtype: string;
+  dtype: string | null;
   /** the size of the files that hold the weights */
-  bytes: number;
+  bytes: number | null;
   /** what all layers keep of a token, in 16 bits; null where tokens see both ways */
   kv_cache_bytes_per_token: number | null;
   /** whether the output head is the embedding; null where there is none */
@@ -632,7 +632,7 @@ export interface ModelFacts {
   /** whether a token sees none after it; false for encoders, and for decoders whose config lets tokens see both ways */
   causal: boolean;
   /** whether positions turn queries and keys, in some layers or in all */
-  rotary: boolean;
+  rotary: boolean | null;
   /**
    * which stack of a model with several this is, as if a model of its own: encoder, decoder, cross, text, vision; absent where a model has
    * one
