@@ -23,11 +23,12 @@ HEAD = '''"""Every command, as a function and as a method of models.
 Written by tools/make_python_sources.py; change the descriptions of commands instead.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import Executor
 from typing import TYPE_CHECKING, Any, Literal, Union
 
 from attnscope._arrays import names_models, spectrum_of
+from attnscope._live import attention_of, gives_maps, refuse_live
 from attnscope._page import Page
 from attnscope._run import run, run_page
 from attnscope._table import Table
@@ -67,6 +68,23 @@ TYPES = {
     "models": "Models",
 }
 MODELS_OF = {"spectrum": "Models | Any"}  # an array of any library, too
+# What functions of the module take beside a command's parameters: a live module, or its maps.
+LIVE = {
+    "attention": {
+        "models": ("models", "Models | Any", "None", "models, as for every command; or a live module "
+                   "of PyTorch that gives attention maps, of any architecture"),
+        "inputs": ("inputs", "Any", "None", "of a live module: what it is called with, a dict or a "
+                   "tensor, or a list of these"),
+        "maps": ("maps", "Path | bool | Iterable[Any] | None", "None", "keep maps in this "
+                 ".safetensors file too; or without models: pairs of a layer, by number or name, and "
+                 "its maps (..., H, T, S)"),
+        "mask": ("mask", "Any", "None", "of such maps: (N, T), not zero at tokens; a pair of "
+                 "masks, of queries and of keys, for maps across two texts"),
+        "sinks": ("sinks", "bool | None", "None", "of a live module or maps: whether a query may "
+                  "leave some of its weight to no key (default: where a module has learned sinks)"),
+        "name": ("name", "str | None", "None", "of a live module or maps: what rows call the model"),
+    }
+}
 OF_OPENING = ("models", "layout", "remote")  # what a model was opened with
 PROGRESS = ("progress", "bool | None", "None", "whether a line tells how far the run is (default: "
             "on a terminal and in a notebook)")
@@ -104,12 +122,22 @@ def keywords_of(command, is_method):
         elif kind != "Models | Any":
             kind += " | None"
         (placed if by_place else named).append((parameter["name"], kind, default, parameter["help"]))
+    if not is_method and command["name"] in LIVE:
+        placed, named = with_live(LIVE[command["name"]], placed, named)
     named.sort(key=lambda keyword: keyword[2] != "")
     if any(parameter["name"] == "progress" for parameter in command["parameters"]):
         named.append(PROGRESS)
     if command["has_items"]:
         named.append(EXECUTOR)
     return placed, named
+
+
+def with_live(live, placed, named):
+    """Keywords of a live module in place of those of their names, or after them."""
+    placed = [live.get(keyword[0], keyword) for keyword in placed] + [live["inputs"]]
+    named = [live.get(keyword[0], keyword) for keyword in named]
+    known = {keyword[0] for keyword in placed + named}
+    return placed, named + [keyword for own, keyword in live.items() if own not in known]
 
 
 def signature(name, placed, named, result, is_method):
@@ -166,6 +194,9 @@ def function(command, is_method):
     indent = "        " if is_method else "    "
     if name in MODELS_OF and not is_method:
         text += f"{indent}if not names_models(models):\n{indent}    return spectrum_of(models, locals())\n"
+    if name in LIVE and not is_method:
+        text += f"{indent}if gives_maps(models, maps):\n{indent}    return attention_of(locals())\n"
+        text += f"{indent}refuse_live(inputs=inputs, mask=mask, sinks=sinks, name=name)\n"
     return text + f'{indent}return {runs}("{name}", locals())\n'
 
 

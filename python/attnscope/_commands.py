@@ -3,11 +3,12 @@
 Written by tools/make_python_sources.py; change the descriptions of commands instead.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import Executor
 from typing import TYPE_CHECKING, Any, Literal, Union
 
 from attnscope._arrays import names_models, spectrum_of
+from attnscope._live import attention_of, gives_maps, refuse_live
 from attnscope._page import Page
 from attnscope._run import run, run_page
 from attnscope._table import Table
@@ -35,6 +36,7 @@ def info(
     models: Models | None = None,
     *,
     layout: Path | None = None,
+    stack: Literal["encoder", "decoder", "cross", "text", "vision"] | None = None,
     remote: bool = False,
     system: bool = False,
 ) -> Table:
@@ -43,11 +45,15 @@ def info(
     - models: folders with config.json and weights, weights files beside their config.json, or names
       on the Hugging Face hub: ORG/NAME, ORG/NAME@REVISION, ORG/NAME@step*
     - layout: a JSON file that describes the checkpoint, in place of config.json
+    - stack: of models of several stacks, this one; MODEL:STACK says the same: encoder, decoder,
+      cross, text or vision
     - remote: of models on the hub, read only what is needed, and keep nothing
     - system: this machine, its kernels and libraries; no model
 
     Rows: one tensor of a file, and what it is to the model.
     - model: the model, by its name in models
+    - stack: which stack of the model: encoder, decoder, cross (the decoder's attention to what the
+      encoder gives), text or vision; absent where it has one
     - name: the tensor's name
     - dtype: its type, or how a quantised weight is stored
     - shape: its dimensions, as they are in the file
@@ -68,6 +74,7 @@ def spectrum(
     models: Models | Any,
     *,
     layout: Path | None = None,
+    stack: Literal["encoder", "decoder", "cross", "text", "vision"] | None = None,
     remote: bool = False,
     matrix: Names | None = None,
     per_head: bool = False,
@@ -89,6 +96,8 @@ def spectrum(
     - models: folders with config.json and weights, weights files beside their config.json, or names
       on the Hugging Face hub: ORG/NAME, ORG/NAME@REVISION, ORG/NAME@step*
     - layout: a JSON file that describes the checkpoint, in place of config.json
+    - stack: of models of several stacks, this one; MODEL:STACK says the same: encoder, decoder,
+      cross, text or vision
     - remote: of models on the hub, read only what is needed, and keep nothing
     - matrix: of q,k,v,o,gate,up,down,router,shared_gate,shared_up,shared_down,q_a,q_b,kv_a,kv_b,att
       ention_gate,qk,ov,kv,qk_content,qk_rotary,qk_latent,ov_latent (default: the projections that
@@ -112,6 +121,8 @@ def spectrum(
 
     Rows: ranks and norms of one matrix or head.
     - model: the model, by its name in models
+    - stack: which stack of the model: encoder, decoder, cross (the decoder's attention to what the
+      encoder gives), text or vision; absent where it has one
     - layer: the layer, from 0
     - matrix: the projection or product, by its name: q, gate, qk, …
     - head: the head, from 0 (of k, v and kv a key/value head); null: the whole matrix
@@ -160,6 +171,7 @@ def weights(
     models: Models,
     *,
     layout: Path | None = None,
+    stack: Literal["encoder", "decoder", "cross", "text", "vision"] | None = None,
     remote: bool = False,
     matrix: Names | None = None,
     per_head: bool = False,
@@ -179,6 +191,8 @@ def weights(
     - models: folders with config.json and weights, weights files beside their config.json, or names
       on the Hugging Face hub: ORG/NAME, ORG/NAME@REVISION, ORG/NAME@step*
     - layout: a JSON file that describes the checkpoint, in place of config.json
+    - stack: of models of several stacks, this one; MODEL:STACK says the same: encoder, decoder,
+      cross, text or vision
     - remote: of models on the hub, read only what is needed, and keep nothing
     - matrix: of
       q,k,v,o,gate,up,down,router,shared_gate,shared_up,shared_down,q_a,q_b,kv_a,kv_b,attention_gate
@@ -200,6 +214,8 @@ def weights(
 
     Rows: how the values of one matrix or head are distributed.
     - model: the model, by its name in models
+    - stack: which stack of the model: encoder, decoder, cross (the decoder's attention to what the
+      encoder gives), text or vision; absent where it has one
     - layer: the layer, from 0
     - matrix: the projection or product, by its name: q, gate, qk, …
     - head: the head, from 0 (of k, v and kv a key/value head); null: the whole matrix
@@ -224,6 +240,7 @@ def similarity(
     models: Models,
     *,
     layout: Path | None = None,
+    stack: Literal["encoder", "decoder", "cross", "text", "vision"] | None = None,
     remote: bool = False,
     matrix: Names | None = None,
     overlap: bool = False,
@@ -243,6 +260,8 @@ def similarity(
     - models: folders with config.json and weights, weights files beside their config.json, or names
       on the Hugging Face hub: ORG/NAME, ORG/NAME@REVISION, ORG/NAME@step*
     - layout: a JSON file that describes the checkpoint, in place of config.json
+    - stack: of models of several stacks, this one; MODEL:STACK says the same: encoder, decoder,
+      cross, text or vision
     - remote: of models on the hub, read only what is needed, and keep nothing
     - matrix: of q,k,v (default: all three)
     - overlap: instead: how far the row spaces of heads overlap, a heads x heads matrix a layer
@@ -262,6 +281,8 @@ def similarity(
 
     Rows: cosines between the weight vectors of one projection.
     - model: the model, by its name in models
+    - stack: which stack of the model: encoder, decoder, cross (the decoder's attention to what the
+      encoder gives), text or vision; absent where it has one
     - layer: the layer, from 0
     - matrix: the projection or product, by its name: q, gate, qk, …
     - scope: which pairs: of rows of one head, of two heads, or of all rows
@@ -288,6 +309,7 @@ def experts(
     models: Models,
     *,
     layout: Path | None = None,
+    stack: Literal["encoder", "decoder", "cross", "text", "vision"] | None = None,
     remote: bool = False,
     text: str | None = None,
     text_file: Path | None = None,
@@ -310,6 +332,8 @@ def experts(
     - models: folders with config.json and weights, weights files beside their config.json, or names
       on the Hugging Face hub: ORG/NAME, ORG/NAME@REVISION, ORG/NAME@step*
     - layout: a JSON file that describes the checkpoint, in place of config.json
+    - stack: of models of several stacks, this one; MODEL:STACK says the same: encoder, decoder,
+      cross, text or vision
     - remote: of models on the hub, read only what is needed, and keep nothing
     - text: a text
     - text_file: a file of text, in UTF-8
@@ -332,6 +356,8 @@ def experts(
 
     Rows: what the experts of a layer have in common, or the rows of its router.
     - model: the model, by its name in models
+    - stack: which stack of the model: encoder, decoder, cross (the decoder's attention to what the
+      encoder gives), text or vision; absent where it has one
     - layer: the layer, from 0
     - matrix: the projection or product, by its name: q, gate, qk, …
     - experts: how many experts were compared
@@ -369,6 +395,7 @@ def matrix(
     matrix: Literal["q", "k", "v", "o", "gate", "up", "down", "router", "shared_gate", "shared_up", "shared_down", "q_a", "q_b", "kv_a", "kv_b", "attention_gate", "qk", "ov", "kv", "qk_content", "qk_rotary", "qk_latent", "ov_latent"],
     head: int | None = None,
     layout: Path | None = None,
+    stack: Literal["encoder", "decoder", "cross", "text", "vision"] | None = None,
     remote: bool = False,
 ) -> Table:
     """One matrix in canonical orientation, as the analyses see it.
@@ -380,10 +407,14 @@ def matrix(
       ,attention_gate,qk,ov,kv,qk_content,qk_rotary,qk_latent,ov_latent
     - head: one head of it: a query head, for k, v and kv a key/value head
     - layout: a JSON file that describes the checkpoint, in place of config.json
+    - stack: of models of several stacks, this one; MODEL:STACK says the same: encoder, decoder,
+      cross, text or vision
     - remote: of models on the hub, read only what is needed, and keep nothing
 
     Rows: one row of a matrix in canonical orientation.
     - model: the model, by its name in models
+    - stack: which stack of the model: encoder, decoder, cross (the decoder's attention to what the
+      encoder gives), text or vision; absent where it has one
     - layer: the layer, from 0
     - matrix: the projection or product, by its name: q, gate, qk, …
     - head: the head, from 0 (of k, v and kv a key/value head); null: the whole matrix
@@ -397,6 +428,7 @@ def circuits(
     models: Models,
     *,
     layout: Path | None = None,
+    stack: Literal["encoder", "decoder", "cross", "text", "vision"] | None = None,
     remote: bool = False,
     circuit: Names | None = None,
     energy: Shares | None = None,
@@ -417,6 +449,8 @@ def circuits(
     - models: folders with config.json and weights, weights files beside their config.json, or names
       on the Hugging Face hub: ORG/NAME, ORG/NAME@REVISION, ORG/NAME@step*
     - layout: a JSON file that describes the checkpoint, in place of config.json
+    - stack: of models of several stacks, this one; MODEL:STACK says the same: encoder, decoder,
+      cross, text or vision
     - remote: of models on the hub, read only what is needed, and keep nothing
     - circuit: of qk,ov (default: both)
     - energy: thresholds of the energy ranks (default: 0.9,0.99)
@@ -439,6 +473,8 @@ def circuits(
 
     Rows: what one circuit of a layer or head is like, by its weights.
     - model: the model, by its name in models
+    - stack: which stack of the model: encoder, decoder, cross (the decoder's attention to what the
+      encoder gives), text or vision; absent where it has one
     - layer: the layer, from 0
     - circuit: qk: W_Q^T W_K, scores of pairs; ov: W_O W_V, what is written
     - head: the query head, from 0; null: the sum over heads
@@ -475,9 +511,11 @@ def circuits(
 
 
 def attention(
-    models: Models,
+    models: Models | Any = None,
+    inputs: Any = None,
     *,
     layout: Path | None = None,
+    stack: Literal["encoder", "decoder", "cross", "text", "vision"] | None = None,
     remote: bool = False,
     text: str | None = None,
     text_file: Path | None = None,
@@ -490,21 +528,27 @@ def attention(
     without_first: bool = False,
     induction: bool = False,
     heatmap: Head | None = None,
-    maps: Path | bool | None = None,
+    maps: Path | bool | Iterable[Any] | None = None,
     maps_of: Literal["first", "mean"] | None = None,
     log: bool = False,
     layers: Layers | None = None,
     threads: int | None = None,
     memory: Size | None = None,
     store: Path | None = None,
+    mask: Any = None,
+    sinks: bool | None = None,
+    name: str | None = None,
     progress: bool | None = None,
     executor: Executor | None = None,
 ) -> Table:
     """What attention maps are like on text: their rank, columns, and where they look.
 
-    - models: folders with config.json and weights, weights files beside their config.json, or names
-      on the Hugging Face hub: ORG/NAME, ORG/NAME@REVISION, ORG/NAME@step*
+    - models: models, as for every command; or a live module of PyTorch that gives attention maps,
+      of any architecture
+    - inputs: of a live module: what it is called with, a dict or a tensor, or a list of these
     - layout: a JSON file that describes the checkpoint, in place of config.json
+    - stack: of models of several stacks, this one; MODEL:STACK says the same: encoder, decoder,
+      cross, text or vision
     - remote: of models on the hub, read only what is needed, and keep nothing
     - text: a text
     - text_file: a file of text, in UTF-8
@@ -517,7 +561,8 @@ def attention(
     - without_first: leave key 0 out of ranks and columns: an attention sink hides the rest
     - induction: instead: induction and duplicate-token heads, on random tokens repeated twice
     - heatmap: instead: the map of one head on the first sequence, drawn in a table
-    - maps: keep maps in this .safetensors file too
+    - maps: keep maps in this .safetensors file too; or without models: pairs of a layer, by number
+      or name, and its maps (..., H, T, S)
     - maps_of: the first sequence, or the mean over all: first or mean (default: first)
     - log: draw it on a logarithmic scale
     - layers: layers, such as 0-3,-4-, where a negative number counts from the end (default: all)
@@ -525,12 +570,19 @@ def attention(
     - memory: of matrices in work at once, such as 2G or 512M; it never changes a result (default: a
       half of what is free)
     - store: keep finished rows in this SQLite file, and compute none that it has
+    - mask: of such maps: (N, T), not zero at tokens; a pair of masks, of queries and of keys, for
+      maps across two texts
+    - sinks: of a live module or maps: whether a query may leave some of its weight to no key
+      (default: where a module has learned sinks)
+    - name: of a live module or maps: what rows call the model
     - progress: whether a line tells how far the run is (default: on a terminal and in a notebook)
     - executor: computes elsewhere: any executor of concurrent.futures, whose workers open the
       models themselves; threads are then those of each worker (default: 1)
 
     Rows: what the attention maps of one head, or of a layer, are like on text.
     - model: the model, by its name in models
+    - stack: which stack of the model: encoder, decoder, cross (the decoder's attention to what the
+      encoder gives), text or vision; absent where it has one
     - layer: the layer, from 0
     - head: the query head, from 0; null: the layer as a whole
     - sequences: how many sequences the means are over
@@ -583,6 +635,9 @@ def attention(
     - weights: how much the query looks at each key, from 0: they sum to 1, but for what a learned
       sink takes
     """
+    if gives_maps(models, maps):
+        return attention_of(locals())
+    refuse_live(inputs=inputs, mask=mask, sinks=sinks, name=name)
     return run("attention", locals())
 
 
@@ -590,6 +645,7 @@ def predict(
     models: Models,
     *,
     layout: Path | None = None,
+    stack: Literal["encoder", "decoder", "cross", "text", "vision"] | None = None,
     remote: bool = False,
     text: str | None = None,
     text_file: Path | None = None,
@@ -608,6 +664,8 @@ def predict(
     - models: folders with config.json and weights, weights files beside their config.json, or names
       on the Hugging Face hub: ORG/NAME, ORG/NAME@REVISION, ORG/NAME@step*
     - layout: a JSON file that describes the checkpoint, in place of config.json
+    - stack: of models of several stacks, this one; MODEL:STACK says the same: encoder, decoder,
+      cross, text or vision
     - remote: of models on the hub, read only what is needed, and keep nothing
     - text: a text
     - text_file: a file of text, in UTF-8
@@ -625,6 +683,8 @@ def predict(
 
     Rows: one of the tokens that a model takes for the likeliest at a place.
     - model: the model, by its name in models
+    - stack: which stack of the model: encoder, decoder, cross (the decoder's attention to what the
+      encoder gives), text or vision; absent where it has one
     - position: where the token would stand: after the prompt, or in place of a mask
     - rank: 1: the likeliest
     - token_id: the token's id
@@ -646,6 +706,7 @@ def report(
     models: Models,
     *,
     layout: Path | None = None,
+    stack: Literal["encoder", "decoder", "cross", "text", "vision"] | None = None,
     text: str | None = None,
     text_file: Path | None = None,
     tokens: Ids | None = None,
@@ -666,6 +727,8 @@ def report(
     - models: folders with config.json and weights, weights files beside their config.json, or names
       on the Hugging Face hub: ORG/NAME, ORG/NAME@REVISION, ORG/NAME@step*
     - layout: a JSON file that describes the checkpoint, in place of config.json
+    - stack: of models of several stacks, this one; MODEL:STACK says the same: encoder, decoder,
+      cross, text or vision
     - text: a text
     - text_file: a file of text, in UTF-8
     - tokens: token ids, such as 464,3290, for models without a tokenizer
@@ -725,10 +788,13 @@ class ModelCommands:
     def info(
         self,
         *,
+        stack: Literal["encoder", "decoder", "cross", "text", "vision"] | None = None,
         system: bool = False,
     ) -> Table:
         """Facts of models, and every tensor with its role.
 
+        - stack: of models of several stacks, this one; MODEL:STACK says the same: encoder, decoder,
+          cross, text or vision
         - system: this machine, its kernels and libraries; no model
         """
         return run("info", locals())
@@ -736,6 +802,7 @@ class ModelCommands:
     def spectrum(
         self,
         *,
+        stack: Literal["encoder", "decoder", "cross", "text", "vision"] | None = None,
         matrix: Names | None = None,
         per_head: bool = False,
         experts: str | None = None,
@@ -753,6 +820,8 @@ class ModelCommands:
     ) -> Table:
         """Singular values and ranks of every projection, layer and head.
 
+        - stack: of models of several stacks, this one; MODEL:STACK says the same: encoder, decoder,
+          cross, text or vision
         - matrix: of q,k,v,o,gate,up,down,router,shared_gate,shared_up,shared_down,q_a,q_b,kv_a,kv_b
           ,attention_gate,qk,ov,kv,qk_content,qk_rotary,qk_latent,ov_latent (default: the
           projections that are there)
@@ -780,6 +849,7 @@ class ModelCommands:
     def weights(
         self,
         *,
+        stack: Literal["encoder", "decoder", "cross", "text", "vision"] | None = None,
         matrix: Names | None = None,
         per_head: bool = False,
         experts: str | None = None,
@@ -795,6 +865,8 @@ class ModelCommands:
     ) -> Table:
         """Moments, quantiles and histograms of every projection, layer and head.
 
+        - stack: of models of several stacks, this one; MODEL:STACK says the same: encoder, decoder,
+          cross, text or vision
         - matrix: of q,k,v,o,gate,up,down,router,shared_gate,shared_up,shared_down,q_a,q_b,kv_a,kv_b
           ,attention_gate (default: those that are there)
         - per_head: a row for each head too
@@ -819,6 +891,7 @@ class ModelCommands:
     def similarity(
         self,
         *,
+        stack: Literal["encoder", "decoder", "cross", "text", "vision"] | None = None,
         matrix: Names | None = None,
         overlap: bool = False,
         head_matrix: Head | None = None,
@@ -834,6 +907,8 @@ class ModelCommands:
     ) -> Table:
         """Cosines between the weight vectors of heads, and duplicate heads.
 
+        - stack: of models of several stacks, this one; MODEL:STACK says the same: encoder, decoder,
+          cross, text or vision
         - matrix: of q,k,v (default: all three)
         - overlap: instead: how far the row spaces of heads overlap, a heads x heads matrix a layer
         - head_matrix: instead: all cosines of one head's rows, by layer and head (of k and v: a
@@ -858,6 +933,7 @@ class ModelCommands:
         self,
         text: str | None = None,
         *,
+        stack: Literal["encoder", "decoder", "cross", "text", "vision"] | None = None,
         text_file: Path | None = None,
         tokens: Ids | None = None,
         token_file: Path | None = None,
@@ -876,6 +952,8 @@ class ModelCommands:
         """What experts share; on a text, where routers send its tokens.
 
         - text: a text
+        - stack: of models of several stacks, this one; MODEL:STACK says the same: encoder, decoder,
+          cross, text or vision
         - text_file: a file of text, in UTF-8
         - tokens: token ids, such as 464,3290, for models without a tokenizer
         - token_file: a shard of token ids (.bin: header, then uint16)
@@ -904,6 +982,7 @@ class ModelCommands:
         layer: int,
         matrix: Literal["q", "k", "v", "o", "gate", "up", "down", "router", "shared_gate", "shared_up", "shared_down", "q_a", "q_b", "kv_a", "kv_b", "attention_gate", "qk", "ov", "kv", "qk_content", "qk_rotary", "qk_latent", "ov_latent"],
         head: int | None = None,
+        stack: Literal["encoder", "decoder", "cross", "text", "vision"] | None = None,
     ) -> Table:
         """One matrix in canonical orientation, as the analyses see it.
 
@@ -911,12 +990,15 @@ class ModelCommands:
         - matrix: one of q,k,v,o,gate,up,down,router,shared_gate,shared_up,shared_down,q_a,q_b,kv_a,
           kv_b,attention_gate,qk,ov,kv,qk_content,qk_rotary,qk_latent,ov_latent
         - head: one head of it: a query head, for k, v and kv a key/value head
+        - stack: of models of several stacks, this one; MODEL:STACK says the same: encoder, decoder,
+          cross, text or vision
         """
         return run("matrix", locals())
 
     def circuits(
         self,
         *,
+        stack: Literal["encoder", "decoder", "cross", "text", "vision"] | None = None,
         circuit: Names | None = None,
         energy: Shares | None = None,
         fold_norm: Literal["gain", "centred"] | bool | None = None,
@@ -933,6 +1015,8 @@ class ModelCommands:
     ) -> Table:
         """What the circuits QK and OV of layers and heads are like, by their weights.
 
+        - stack: of models of several stacks, this one; MODEL:STACK says the same: encoder, decoder,
+          cross, text or vision
         - circuit: of qk,ov (default: both)
         - energy: thresholds of the energy ranks (default: 0.9,0.99)
         - fold_norm: multiply Q, K and V by the gain of the norm that feeds them; centred also takes
@@ -961,6 +1045,7 @@ class ModelCommands:
         self,
         text: str | None = None,
         *,
+        stack: Literal["encoder", "decoder", "cross", "text", "vision"] | None = None,
         text_file: Path | None = None,
         tokens: Ids | None = None,
         token_file: Path | None = None,
@@ -984,6 +1069,8 @@ class ModelCommands:
         """What attention maps are like on text: their rank, columns, and where they look.
 
         - text: a text
+        - stack: of models of several stacks, this one; MODEL:STACK says the same: encoder, decoder,
+          cross, text or vision
         - text_file: a file of text, in UTF-8
         - tokens: token ids, such as 464,3290, for models without a tokenizer
         - token_file: a shard of token ids (.bin: header, then uint16)
@@ -1014,6 +1101,7 @@ class ModelCommands:
         self,
         text: str | None = None,
         *,
+        stack: Literal["encoder", "decoder", "cross", "text", "vision"] | None = None,
         text_file: Path | None = None,
         tokens: Ids | None = None,
         top: int | None = None,
@@ -1028,6 +1116,8 @@ class ModelCommands:
         """What comes next in a text, what fills a mask, and how well a text is foretold.
 
         - text: a text
+        - stack: of models of several stacks, this one; MODEL:STACK says the same: encoder, decoder,
+          cross, text or vision
         - text_file: a file of text, in UTF-8
         - tokens: token ids, such as 464,3290, for models without a tokenizer
         - top: how many of the likeliest tokens (default: 5)
@@ -1048,6 +1138,7 @@ class ModelCommands:
         self,
         text: str | None = None,
         *,
+        stack: Literal["encoder", "decoder", "cross", "text", "vision"] | None = None,
         text_file: Path | None = None,
         tokens: Ids | None = None,
         token_file: Path | None = None,
@@ -1065,6 +1156,8 @@ class ModelCommands:
         """Everything about models on one page, an HTML file that needs nothing else.
 
         - text: a text
+        - stack: of models of several stacks, this one; MODEL:STACK says the same: encoder, decoder,
+          cross, text or vision
         - text_file: a file of text, in UTF-8
         - tokens: token ids, such as 464,3290, for models without a tokenizer
         - token_file: a shard of token ids (.bin: header, then uint16)

@@ -72,7 +72,8 @@ class OpenModel:
     def row_name(self) -> str: ...
 
     @property
-    def facts(self) -> str: ...
+    def facts(self) -> str:
+        """Of each of its stacks, as a JSON list."""
 
 def open_model(name: str, layout: str, remote: bool, show_progress: Callable[..., None] | None) -> OpenModel: ...
 
@@ -98,3 +99,23 @@ def attention_rank(maps: numpy.typing.NDArray[numpy.float32], energy: float) -> 
 
 def charts(report: Report) -> list[tuple[str, str]]:
     """Names and Vega-Lite specifications."""
+
+class LiveRun:
+    """Maps that are measured as they come."""
+
+    def __init__(self, arguments: Sequence[tuple[str, str]], source: str, sequences: int, length: int, tokens_hash: str) -> None: ...
+
+    def add_model(self, name: str, stack: str, architecture: str, parameters: int | None, layers: int | None, width: int | None) -> int:
+        """Its number."""
+
+    def wants(self, model: int, layer: int) -> bool: ...
+
+    def put(self, model: int, layer: int, name: str, maps: Any, cross: bool, sinks: bool, queries: Sequence[Sequence[int]], keys: Sequence[Sequence[int]], layer_bytes: int) -> float:
+        """
+        Maps (N, H, T, S) of one layer, or a part of them. Seconds that it waited for room.
+        """
+
+    def wait(self) -> float:
+        """Until all is measured: how many seconds."""
+
+    def report(self, notes: Sequence[str]) -> Report: ...

@@ -48,7 +48,7 @@ def _tokenizer_text(tokenizer: Any) -> str | None:
     return str(fast.to_str())
 
 
-def _name_of(model: Any, config: Any) -> str:
+def name_of_live(model: Any, config: Any) -> str:
     name = getattr(config, "name_or_path", "") or getattr(config, "_name_or_path", "")
     last = re.split(r"[/\\]", str(name).rstrip("/\\"))[-1]
     return last or ("model" if isinstance(model, Mapping) else type(model).__name__)
@@ -77,7 +77,7 @@ def in_memory(model: Any, config: Any, tokenizer: Any, name: str | None) -> InMe
         _unwrapped(tensors),
         _config_text(config),
         _tokenizer_text(tokenizer),
-        name or _name_of(model, config),
+        name or name_of_live(model, config),
     )
 
 

@@ -7,6 +7,7 @@
 #include <limits>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "attnscope/core/checked.h"
 
@@ -80,6 +81,13 @@ TensorView view_of(const AnyArray& array) {
   view.bytes = {static_cast<const std::byte*>(array.data()),
                 static_cast<std::size_t>(last + 1) * array.itemsize()};
   return view;
+}
+
+std::shared_ptr<const void> kept_by_library(std::vector<AnyArray> arrays) {
+  return {new std::vector<AnyArray>(std::move(arrays)), [](const std::vector<AnyArray>* owned) {
+            const nb::gil_scoped_acquire lock;
+            delete owned;
+          }};
 }
 
 }  // namespace attnscope::python

@@ -20,5 +20,6 @@ void bind_models(nb::module_& module);
 void bind_run(nb::module_& module);
 void bind_arrays(nb::module_& module);
 void bind_charts(nb::module_& module);
+void bind_live(nb::module_& module);
 
 }  // namespace attnscope::python

@@ -14,4 +14,5 @@ NB_MODULE(_core, module) {
   bind_run(module);
   bind_arrays(module);
   bind_charts(module);
+  bind_live(module);
 }

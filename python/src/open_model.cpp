@@ -67,23 +67,13 @@ std::unique_ptr<OpenModel> open_model(const std::string& name, const std::string
       OpenModel{opening->models, name, layout, remote, opening->warnings});
 }
 
-using Arrays = std::vector<AnyArray>;
-
-/// Keeps arrays of Python's, and lets them go where that may be done.
-std::shared_ptr<const void> owner_of(Arrays arrays) {
-  return {new Arrays(std::move(arrays)), [](const Arrays* owned) {
-            const nb::gil_scoped_acquire lock;
-            delete owned;
-          }};
-}
-
 std::unique_ptr<OpenModel> open_in_memory(
     const std::string& name, const std::vector<std::pair<std::string, nb::object>>& tensors,
     std::optional<std::string> config, std::optional<std::string> tokenizer,
     const std::string& layout) {
   TensorsInMemory memory{
       .name = name, .config = std::move(config), .tokenizer = std::move(tokenizer)};
-  Arrays arrays;
+  std::vector<AnyArray> arrays;
   for (const auto& [tensor, object] : tensors) {
     try {
       arrays.push_back(array_of(object));
@@ -93,7 +83,7 @@ std::unique_ptr<OpenModel> open_in_memory(
                                   ("tensor '" + tensor + "': " + error.what()).c_str());
     }
   }
-  memory.owner = owner_of(std::move(arrays));
+  memory.owner = kept_by_library(std::move(arrays));
   const auto opening = std::make_shared<Opening>();
   const auto shared = std::make_shared<TensorsInMemory>(std::move(memory));
   run_interruptibly(

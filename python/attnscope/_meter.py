@@ -1,0 +1,127 @@
+"""Measures attention maps as they come, from models that run elsewhere."""
+
+import hashlib
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from attnscope import _core
+from attnscope._arrays import readable
+from attnscope._padding import Kept
+from attnscope._run import table_of
+from attnscope._stacks import Stack
+from attnscope._table import Table
+
+BLOCK_BYTES = 256 << 20
+"""Of a device's maps that are moved at a time, at least those of one sequence."""
+
+
+class Meter:
+    """Measures maps as they come, on threads of its own."""
+
+    def __init__(
+        self,
+        arguments: list[tuple[str, str]],
+        source: str,
+        facts: Mapping[str, Any],
+        sequences: int | None,
+        tokens_hash: str | None,
+    ) -> None:
+        self._arguments = arguments
+        self._source = source
+        self._facts = facts
+        self._sequences = sequences
+        self._hash = tokens_hash
+        self._run: _core.LiveRun | None = None
+        self._stacks: dict[str, int] = {}
+        self._heads: dict[tuple[str, int], int] = {}
+        self._started = time.monotonic()
+        self._waited = 0.0
+        self.notes: list[str] = []
+
+    @property
+    def has_maps(self) -> bool:
+        return self._run is not None
+
+    def _model_of(self, stack: Stack, maps: Any) -> int:
+        if self._run is None:
+            tokens_hash = self._hash or hash_of([np.ascontiguousarray(as_numpy(maps))])
+            sequences = self._sequences or int(maps.shape[0])
+            self._run = _core.LiveRun(
+                self._arguments, self._source, sequences, int(maps.shape[2]), tokens_hash
+            )
+        if stack.name not in self._stacks:
+            facts = self._facts
+            name = f"{facts['name']}:{stack.name}" if stack.name else facts["name"]
+            self._stacks[stack.name] = self._run.add_model(
+                name, stack.name, facts["architecture"], facts["parameters"], stack.layers,
+                facts["width"],
+            )
+        return self._stacks[stack.name]
+
+    def put(
+        self, stack: Stack, layer: int, name: str, maps: Any, cross: bool, sinks: bool,
+        queries: Kept, keys: Kept,
+    ) -> None:
+        """Maps (N, H, T, S) of a layer. Raises what measuring earlier ones raised."""
+        model = self._model_of(stack, maps)
+        run = self._run
+        assert run is not None
+        if not run.wants(model, layer):
+            return
+        heads = self._heads.setdefault((stack.name, layer), int(maps.shape[1]))
+        if heads != maps.shape[1]:
+            raise ValueError(f"maps of {name}: {maps.shape[1]} heads, where there were {heads}")
+        for block, first in _blocks(maps):
+            last = first + int(block.shape[0])
+            self._waited += run.put(
+                model, layer, name, block, cross, sinks, queries[first:last], keys[first:last],
+                int(np.prod(maps.shape)) * _item_bytes(maps),
+            )
+
+    def table(self) -> Table:
+        run = self._run
+        assert run is not None
+        self._waited += run.wait()
+        taken = time.monotonic() - self._started
+        share = 100 * self._waited / taken if taken > 0 else 0
+        waits = "the model waited for measuring" if self._source == "inputs" else "measuring took"
+        self.notes.append(f"{waits} {self._waited:.2f} s of {taken:.2f} s ({share:.0f} %)")
+        return table_of(run.report(self.notes))
+
+
+def _item_bytes(maps: Any) -> int:
+    return int(getattr(maps.dtype, "itemsize", 4))
+
+
+def as_numpy(array: Any) -> Any:
+    """For hashing: values that NumPy has no type for are widened."""
+    array = readable(array)
+    if isinstance(array, np.ndarray):
+        return array
+    try:
+        return np.from_dlpack(array)
+    except (AttributeError, BufferError, RuntimeError, TypeError, ValueError):
+        return np.asarray(array.float() if hasattr(array, "float") else array)
+
+
+def hash_of(arrays: Iterable[Any]) -> str:
+    hashed = hashlib.blake2b(digest_size=16)
+    for array in arrays:
+        hashed.update(f"{array.dtype}{array.shape}".encode())
+        hashed.update(np.ascontiguousarray(array).view(np.uint8).data)
+    return hashed.hexdigest()
+
+
+def _blocks(maps: Any) -> Iterator[tuple[Any, int]]:
+    """What is on another device sequence by sequence; the rest as it is. With the first's number."""
+    device = getattr(getattr(maps, "device", None), "type", "cpu")
+    if device == "cpu":
+        yield readable(maps), 0
+        return
+    each = int(np.prod(maps.shape[1:])) * _item_bytes(maps)
+    together = max(1, BLOCK_BYTES // max(1, each))
+    for first in range(0, int(maps.shape[0]), together):
+        yield readable(maps[first : first + together]), first

@@ -1,0 +1,140 @@
+"""Where in a model an attention module stands: its stack and the number of its layer, by its name."""
+
+import re
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+_ATTENTION = re.compile(r"attention|attn", re.IGNORECASE)
+_NAMED_ATTENTION = re.compile(r"(.*_)?(attn|attention)", re.IGNORECASE)
+_CROSS = re.compile(r"cross|encoder_attn|enc_?dec", re.IGNORECASE)
+
+# What stacks are called, by what stands in the names of their modules.
+_WORDS = (
+    ("vision", ("vision", "visual", "image")),
+    ("text", ("text", "language")),
+    ("audio", ("audio", "speech")),
+    ("encoder", ("encoder",)),
+    ("decoder", ("decoder",)),
+)
+
+
+class Place(NamedTuple):
+    """Of a module: the list of layers that it is in, and which of them."""
+
+    layers: tuple[str, ...] | None  # the list's name, cut at its points; None: it is in none
+    number: int | None
+
+
+class Stack(NamedTuple):
+    """What `stack` of rows says; empty: the model has one."""
+
+    name: str
+    layers: int | None
+
+
+def place_of(module: str) -> Place:
+    parts = module.split(".")
+    for index, part in enumerate(parts):
+        if part.isdecimal():
+            return Place(tuple(parts[:index]), int(part))
+    return Place(None, None)
+
+
+def is_cross(module: str) -> bool:
+    """Whether its name says that keys come from another stack."""
+    return _CROSS.search(module) is not None
+
+
+def _are_attention(modules: list[tuple[str, Any]]) -> list[str]:
+    """Names of the modules that look like attention, of those within each other the innermost."""
+    names = [
+        name
+        for name, module in modules
+        if name
+        and (
+            _ATTENTION.search(type(module).__name__)
+            or _NAMED_ATTENTION.fullmatch(name.rpartition(".")[2])
+        )
+    ]
+    return [name for name in names if not any(other.startswith(name + ".") for other in names)]
+
+
+def _word_of(part: str) -> str:
+    for word, parts in _WORDS:
+        if any(one in part.lower() for one in parts):
+            return word
+    return part
+
+
+def _names_of_lists(lists: list[tuple[str, ...]]) -> dict[tuple[str, ...], str]:
+    """By the first part of their names in which they differ."""
+    if len(lists) < 2:
+        return dict.fromkeys(lists, "")
+    shortest = min(len(one) for one in lists)
+    differs = next((at for at in range(shortest) if len({one[at] for one in lists}) > 1), shortest)
+    parts = {one: one[differs] if differs < len(one) else ".".join(one) for one in lists}
+    words = {one: _word_of(part) for one, part in parts.items()}
+    if len(set(words.values())) == len(lists):
+        return words
+    return {one: ".".join(one) for one in lists}
+
+
+class Layers:
+    """Says of each module that gives maps which stack and layer they are of.
+
+    Layers have the numbers that their modules have in the lists of a model. Where several modules
+    of one item of a list attend, or one module serves several layers, they are numbered in the
+    order in which they give maps.
+    """
+
+    def __init__(self, modules: Iterable[tuple[str, Any]], layers: int | None) -> None:
+        named = list(modules)
+        attention = _are_attention(named)
+        lists: dict[tuple[str, ...], list[str]] = {}
+        for name in attention:
+            place = place_of(name)
+            if place.layers is not None:
+                lists.setdefault(place.layers, []).append(name)
+        self._names = _names_of_lists(list(lists))
+        self._lengths: dict[tuple[str, ...], int] = {}
+        for name, _ in named:
+            place = place_of(name)
+            if place.layers is not None and place.number is not None:
+                length = self._lengths.get(place.layers, 0)
+                self._lengths[place.layers] = max(length, place.number + 1)
+        self._layers = layers if len(lists) == 1 else None
+        self.has_encoder = {"encoder", "decoder"} <= set(self._names.values())
+        self._has_cross = any(is_cross(name) for name in attention)
+        self._given: dict[str, dict[int, str]] = {}  # of each stack: what its layers are of
+        self._numbers: dict[str, int | None] = {}
+        for names in lists.values():
+            for kind in (False, True):
+                alike = [name for name in names if is_cross(name) is kind]
+                numbers: list[int | None] = [place_of(name).number for name in alike]
+                if len(set(numbers)) < len(numbers):
+                    numbers = list(range(len(alike)))
+                self._numbers.update(zip(alike, numbers, strict=True))
+
+    def start(self) -> None:
+        """Before the next forward pass, which numbers the same layers."""
+        self._given = {}
+
+    def stack_of(self, module: str, cross: bool) -> Stack:
+        layers = place_of(module).layers
+        name = "" if layers is None else self._names.get(layers, "")
+        if cross:
+            name = "cross"
+        elif self._has_cross and not name:
+            name = "decoder"
+        length = None if layers is None else self._lengths.get(layers)
+        if self._layers is not None:
+            length = max(length or 0, self._layers)
+        return Stack(name, length)
+
+    def number_of(self, module: str, stack: Stack) -> int:
+        given = self._given.setdefault(stack.name, {})
+        number = self._numbers.get(module, place_of(module).number)
+        if number is None or number in given:
+            number = max(given, default=-1) + 1
+        given[number] = module
+        return number
