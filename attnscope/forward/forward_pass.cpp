@@ -11,6 +11,7 @@
 #include "attnscope/forward/key_selection.h"
 #include "attnscope/forward/latent_attention.h"
 #include "attnscope/forward/layer_run.h"
+#include "attnscope/forward/patch_embedding.h"
 
 namespace attnscope {
 namespace {
@@ -101,6 +102,7 @@ void ForwardPass::check(const TokenIds& sequence, std::int64_t past) const {
   const auto refuse = [&](const std::string& problem) {
     throw Error(ErrorKind::usage, {.problem = problem});
   };
+  if (reads_images()) refuse(model_.name() + " reads images, and no text");
   if (sequence.empty()) refuse("a text without tokens cannot be run");
   for (std::size_t at = 0; at < sequence.size(); ++at) {
     if (sequence[at] >= 0 && sequence[at] < vocabulary()) continue;
@@ -134,7 +136,8 @@ Matrix<float> ForwardPass::run(std::span<const TokenIds> sequences, const Forwar
 
 Matrix<float> ForwardPass::run(PreparedStates prepared, const ForwardObserver& observer,
                                const Compute& compute) const {
-  const SequenceRows rows = rows_of(prepared.lengths);
+  SequenceRows rows = rows_of(prepared.lengths);
+  rows.grid = prepared.grid;
   const bool fits = rows.total > 0 && prepared.states.rows() == rows.total &&
                     prepared.states.cols() == model_.dimensions().width;
   const bool reads_tokens = std::any_of(
@@ -144,6 +147,13 @@ Matrix<float> ForwardPass::run(PreparedStates prepared, const ForwardObserver& o
   return run_layers(std::move(prepared.states), {}, rows, observer, compute, {},
                     /*memory=*/nullptr);
 }
+
+Matrix<float> ForwardPass::run(std::span<const Signal> images, const ForwardObserver& observer,
+                               const Compute& compute) const {
+  return run(embed_images(model_, weights_, images, compute), observer, compute);
+}
+
+PatchGrid ForwardPass::grid_of(const Signal& image) const { return grid_of_image(model_, image); }
 
 Matrix<float> ForwardPass::run_layers(Matrix<float> states, std::span<const TokenIds> sequences,
                                       const SequenceRows& rows, const ForwardObserver& observer,
@@ -172,6 +182,7 @@ Matrix<float> ForwardPass::run_layers(Matrix<float> states, std::span<const Toke
     if (layer + 1 < layers) show(layer + 1, states.view());
   }
 
+  if (!spec.stream.shows_last_normed) show(layers, states.view());
   if (weights_.last_norm) apply_norm(*weights_.last_norm, states.view(), states.view(), compute);
   if (weights_.last_projection != nullptr) {
     Matrix<float> narrow(rows.total, weights_.last_projection->weights.outputs());
@@ -179,7 +190,7 @@ Matrix<float> ForwardPass::run_layers(Matrix<float> states, std::span<const Toke
     states = std::move(narrow);
   }
   check_states(weights_, states.view(), "the last norm");
-  show(layers, states.view());
+  if (spec.stream.shows_last_normed) show(layers, states.view());
   for (std::size_t at = 0; at < caches.size(); ++at) caches[at].add(sequences[at]);
   return states;
 }

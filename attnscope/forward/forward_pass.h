@@ -12,6 +12,8 @@
 
 #include "attnscope/core/error.h"
 #include "attnscope/core/matrix_view.h"
+#include "attnscope/core/patch_grid.h"
+#include "attnscope/core/signal.h"
 #include "attnscope/forward/forward_weights.h"
 #include "attnscope/forward/key_value_cache.h"
 #include "attnscope/model/model.h"
@@ -28,6 +30,7 @@ struct SequenceRows {
   /// The tokens before each, of which a cache holds what an earlier run made of them.
   std::vector<std::span<const std::int64_t>> past;
   std::int64_t total = 0;
+  std::optional<PatchGrid> grid = {};  // of each, where they are images
 
   /// Position of a sequence's first token, and tokens in all.
   std::int64_t first_position(std::size_t sequence) const { return std::ssize(past[sequence]); }
@@ -40,6 +43,7 @@ struct SequenceRows {
 struct PreparedStates {
   Matrix<float> states = {};               // (rows, D)
   std::vector<std::int64_t> lengths = {};  // rows of each sequence, which lie one below the other
+  std::optional<PatchGrid> grid = {};      // of each, where they are images
 };
 
 /// What an encoder gave of several sequences, after its last norm: what its decoder's layers look
@@ -55,6 +59,7 @@ struct LayerMaps {
   std::int64_t layer = 0;
   std::int64_t heads = 0;
   std::vector<MatrixView<const float>> maps;  // of each head of sequence 0, then of 1, …
+  std::optional<PatchGrid> grid = {};         // of their rows and columns, where they are images
 
   MatrixView<const float> map(std::int64_t sequence, std::int64_t head) const {
     return maps[static_cast<std::size_t>(sequence * heads + head)];
@@ -74,8 +79,8 @@ struct LayerRouting {
 /// thread that runs the pass.
 struct ForwardObserver {
   /// Hidden states as transformers returns them: index 0 is what enters layer 0, index k what layer
-  /// k - 1 gave, the last after the final norm. (rows, D); the last of OPT with projections (rows,
-  /// E).
+  /// k - 1 gave, the last after the final norm; of images before it. (rows, D); the last of OPT
+  /// with projections (rows, E).
   std::function<void(std::int64_t index, MatrixView<const float> states)> on_hidden_states = {};
   std::function<void(const LayerMaps&)> on_maps = {};
   /// Of which layers; empty: of all. Attention costs less without them.
@@ -129,6 +134,23 @@ class ForwardPass {
   /// in its layers.
   Matrix<float> run(PreparedStates prepared, const ForwardObserver& observer,
                     const Compute& compute) const;
+
+  /// The same of images, all of one shape (C, rows, columns), as the model's processor gives them.
+  /// Throws Error(usage) for a shape that the model does not read, or NaN.
+  Matrix<float> run(std::span<const Signal> images, const ForwardObserver& observer,
+                    const Compute& compute) const;
+
+  /// Whether images are read, and no tokens.
+  bool reads_images() const { return weights_.patches.has_value(); }
+  /// How the rows of such an image lie in it. Throws as run().
+  PatchGrid grid_of(const Signal& image) const;
+
+  /// Columns of pooled(); 0 where the model has nothing that reads a sequence as a whole.
+  std::int64_t pooled_width() const;
+  /// Labels' logits of an image, or what a tower of texts and images compares: of one sequence's
+  /// rows of run()'s result, and the ids of its tokens where it has some. In pooled_head.cpp.
+  std::vector<float> pooled(MatrixView<const float> states, std::span<const std::int64_t> tokens,
+                            const Compute& compute) const;
 
   /// Why there are no logits; empty where there are.
   const std::string& no_logits() const { return weights_.no_head; }

@@ -7,13 +7,15 @@
 #include "attnscope/core/error.h"
 #include "attnscope/forward/layer_reader.h"
 #include "attnscope/forward/mixer_reader.h"
+#include "attnscope/forward/patch_weights.h"
+#include "attnscope/forward/pooled_head.h"
 #include "attnscope/forward/tensor_reader.h"
 #include "attnscope/tensor/decode.h"
 
 namespace attnscope {
 namespace {
 
-class Reader : TensorReader {
+class Reader : public TensorReader {
  public:
   using TensorReader::TensorReader;
 
@@ -41,7 +43,12 @@ class Reader : TensorReader {
       if (across) out.layers.back().cross = across->read_cross(layer);
     }
     out.last_norm = norm(spec_.stream.last_norm, 0, spec_.dimensions.width);
-    read_head(out);
+    if (spec_.head.rule.pooling == Pooling::none) {
+      read_head(out);
+    } else {
+      out.no_head = "its head reads a whole sequence at once";
+      out.pooled = read_pooled_head(*this);
+    }
     return out;
   }
 
@@ -52,6 +59,11 @@ class Reader : TensorReader {
     const std::int64_t width = spec_.dimensions.width, own_width = stream.embedding_width;
     // OPT's positions are added after the projection, ALBERT's before it.
     const std::int64_t sum_width = rule.projects_tokens ? width : own_width;
+    if (stream.patches) {
+      out.patches = read_patch_weights(*this, *stream.patches);
+      out.embedding_norm = norm(stream.embedding_norm, 0, width);
+      return;
+    }
     if (rule.tokens.empty()) {
       throw Error(ErrorKind::unsupported,
                   {.file = spec_.source, .problem = "does not say which tensor is the embedding"});

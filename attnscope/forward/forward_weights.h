@@ -125,10 +125,34 @@ struct LayerWeights {
   std::optional<ConvolutionWeights> convolution;
   std::optional<PerLayerInputWeights> own_input;
   float output_factor = 1;
-  std::vector<float> sinks;                        // (H,); empty: none
-  std::vector<float> bucket_table;                 // (buckets, H), row by row; empty: none
-  std::shared_ptr<const Matrix<float>> distances;  // embeddings, (2 span, D); null: none
-  SharedLinear distance_query, distance_key;       // unless those of tokens make theirs
+  std::vector<float> attention_factors, mlp_factors;  // (D,) of what they add; empty: 1
+  std::vector<float> sinks;                           // (H,); empty: none
+  std::vector<float> bucket_table;                    // (buckets, H), row by row; empty: none
+  std::shared_ptr<const Matrix<float>> distances;     // embeddings, (2 span, D); null: none
+  SharedLinear distance_query, distance_key;          // unless those of tokens make theirs
+};
+
+/// How an image becomes rows of the stream.
+struct PatchWeights {
+  SharedLinear projection;  // (D, channels p p)
+  Matrix<float> before;     // (B, D): what stands before the patches, its positions added
+  Matrix<float> positions;  // (n, D), of the patches of an image of the usual size; empty: none
+};
+
+/// Of a learned query, which sees a sequence's last states.
+struct PoolingAttention {
+  std::int64_t heads = 1;
+  Matrix<float> query;            // (1, D), projected
+  SharedLinear key_value;         // (2 D, D)
+  SharedLinear output, up, down;  // (D, D), (F, D), (D, F)
+  NormWeights norm;
+  Activation activation = Activation::linear;
+};
+
+/// What reads a sequence as a whole: see Pooling.
+struct PooledHead {
+  SharedLinear weight, second;  // null: what was pooled is given as it is, there is no second row
+  std::optional<PoolingAttention> attention;
 };
 
 struct HeadWeights {
@@ -141,12 +165,14 @@ struct HeadWeights {
 struct ForwardWeights {
   const Checkpoint* checkpoint = nullptr;
   RowTable tokens, positions, types;
+  std::optional<PatchWeights> patches;  // in place of tokens
   OptionalNorm embedding_norm;
   SharedLinear projection, last_projection;
   std::vector<LayerWeights> layers;
   OptionalNorm last_norm;
   std::optional<HeadWeights> head;
   std::string no_head;  // why there are no logits; empty where there are
+  std::optional<PooledHead> pooled;
 
   /// Reads norms and biases. Projections of float32 are laid out in memory where `copy_weights`
   /// allows it, and need no decoding then. Throws Error(unsupported) where the pass cannot be

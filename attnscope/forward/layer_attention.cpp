@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "attnscope/forward/layer_run.h"
+#include "attnscope/forward/patch_embedding.h"
 #include "attnscope/forward/sized.h"
 #include "attnscope/model/rope.h"
 
@@ -42,6 +43,14 @@ AttentionMask mask_of(const MaskSpec& spec) {
   return {.keys_before = reach,
           .keys_after = spec.causal ? 0 : reach,
           .chunk = spec.chunk.value_or(AttentionMask::kAll)};
+}
+
+LayerRun::Positions LayerRun::rotary_tables(const AttentionSpec& spec) {
+  if (!spec.patch_rotation || !rows_.grid) return rotary_tables(spec.rope);
+  if (!patch_table_) {
+    patch_table_ = patch_rotary_table(*spec.patch_rotation, heads_.head_dim, *rows_.grid);
+  }
+  return Positions(rows_.first.size(), &*patch_table_);
 }
 
 LayerRun::Positions LayerRun::rotary_tables(const std::optional<Rope>& rope) {
@@ -148,7 +157,8 @@ void LayerRun::finish_head(std::int64_t number, const OptionalNorm& norm, std::i
   const AttentionSpec& spec = spec_.layers[static_cast<std::size_t>(number)].attention;
   const auto turn = [&] {
     if (table == nullptr) return;
-    const std::int64_t turned = spec.rope->last ? 2 * table->cos.cols() : values.cols;
+    const bool last = spec.rope && spec.rope->last;
+    const std::int64_t turned = last ? 2 * table->cos.cols() : values.cols;
     rotate(values.col_block(values.cols - turned, turned), *table, Rotation::forward, alone);
   };
   if (spec.norms_after_rotation) turn();
@@ -229,7 +239,7 @@ void LayerRun::attend_all(std::int64_t number) {
   const AttentionSpec& spec = spec_.layers[static_cast<std::size_t>(number)].attention;
   const HeadShape& heads = heads_;
   const Compute alone{.kernels = compute_.kernels, .stop = compute_.stop};  // of one part
-  const Positions tables = rotary_tables(spec.rope);
+  const Positions tables = rotary_tables(spec);
   norm_all_heads(number);
   biases_.enter(number);
   // Every key and value head is finished before a query head reads it.
@@ -247,6 +257,7 @@ void LayerRun::attend_all(std::int64_t number) {
       keys.push_back(rows_.tokens(sequence));
     }
     shown = make_room_for_maps(number, keys);
+    shown.grid = rows_.grid;
   }
   const AttentionRule rule{.scale = static_cast<float>(spec.scale),
                            .soft_cap = static_cast<float>(spec.soft_cap.value_or(0)),

@@ -244,6 +244,8 @@ LayerWeights LayerReader::read(std::int64_t layer) {
   }
   if (spec.own_input) out.own_input = read_own_input(*spec.own_input, layer);
   out.output_factor = output_factor(layer, spec.output_factor);
+  out.attention_factors = factors(layer, spec.attention_factors);
+  out.mlp_factors = factors(layer, spec.mlp_factors);
   if (spec.convolution) out.convolution = read_convolution(*spec.convolution, layer);
   return out;
 }
@@ -288,6 +290,12 @@ float LayerReader::output_factor(std::int64_t layer, const std::string& pattern)
   if (pattern.empty()) return 1;
   const Site site = model_.find(name_in(layer, pattern), Shape{1});
   return site.tensor == nullptr ? 1 : values(need(site, layer)).front();
+}
+
+std::vector<float> LayerReader::factors(std::int64_t layer, const std::string& pattern) const {
+  if (pattern.empty()) return {};
+  const Shape shape{spec_.dimensions.width};
+  return values(need(model_.find(name_in(layer, pattern), shape), layer));
 }
 
 ConvolutionWeights LayerReader::read_convolution(const ConvolutionSpec& spec,

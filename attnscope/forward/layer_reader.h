@@ -50,6 +50,8 @@ class LayerReader : TensorReader {
   void read_expert_norms(std::int64_t layer, const ExpertNorms& norms, ExpertWeights& out) const;
   PerLayerInputWeights read_own_input(const PerLayerInputSpec& spec, std::int64_t layer) const;
   float output_factor(std::int64_t layer, const std::string& pattern) const;
+  /// (D,); empty where the pattern is.
+  std::vector<float> factors(std::int64_t layer, const std::string& pattern) const;
   ConvolutionWeights read_convolution(const ConvolutionSpec& spec, std::int64_t layer) const;
 
   ScoreBiasReader score_biases_;

@@ -26,6 +26,15 @@ void mix(Matrix<float>& out, float a, const Matrix<float>& x, float b) {
   for (std::int64_t at = 0; at < count; ++at) values[at] = a * values[at] + b * other[at];
 }
 
+/// Each column times its factor; none: as they are.
+void scale_columns(MatrixView<float> rows, const std::vector<float>& factors) {
+  if (factors.empty()) return;
+  for (std::int64_t row = 0; row < rows.rows; ++row) {
+    float* values = &rows(row, 0);
+    for (std::size_t col = 0; col < factors.size(); ++col) values[col] *= factors[col];
+  }
+}
+
 }  // namespace
 
 void apply_norm(const NormWeights& norm, MatrixView<const float> x, MatrixView<float> out,
@@ -173,12 +182,13 @@ void LayerRun::layer(std::int64_t number, bool maps_only, bool ends_across) {
 
   // What a branch gives is added as it is computed, unless something comes between.
   const bool scaled = spec.branch_factor != 1;
-  if (weights.attention_output || scaled) {
+  if (weights.attention_output || scaled || !weights.attention_factors.empty()) {
     const MatrixView<float> change = sized(change_, stream.rows, stream.cols);
     apply(*weights.output, context_.view(), {}, change, compute_);
     if (weights.attention_output) {
       apply_norm(*weights.attention_output, change, change, compute_);
     }
+    scale_columns(change, weights.attention_factors);
     add_to_stream(change_, spec.branch_factor);
   } else {
     apply(*weights.output, context_.view(), {.add = stream}, stream, compute_);
@@ -192,10 +202,11 @@ void LayerRun::layer(std::int64_t number, bool maps_only, bool ends_across) {
   if (maps_only) return;
   if (!spec.parallel && (weights.up != nullptr || weights.experts)) {
     const MatrixView<const float> mlp_input = norm_into(weights.mlp_input, normed_);
-    if (weights.mlp_output || scaled) {
+    if (weights.mlp_output || scaled || !weights.mlp_factors.empty()) {
       const MatrixView<float> change = sized(change_, stream.rows, stream.cols);
       mlp(number, mlp_input, change, /*add=*/false);
       if (weights.mlp_output) apply_norm(*weights.mlp_output, change, change, compute_);
+      scale_columns(change, weights.mlp_factors);
       add_to_stream(change_, spec.branch_factor);
     } else {
       mlp(number, mlp_input, stream, /*add=*/true);

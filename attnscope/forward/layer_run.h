@@ -65,6 +65,7 @@ class LayerRun {
 
   using Positions = std::vector<const RotaryTable*>;  // of each sequence; empty: nothing turns
 
+  Positions rotary_tables(const AttentionSpec& spec);
   Positions rotary_tables(const std::optional<Rope>& rope);
   void select_keys(std::int64_t number, MatrixView<const float> input);
   void enter(std::int64_t number);
@@ -118,6 +119,7 @@ class LayerRun {
     RotaryTable table;
   };
   std::deque<KnownTable> tables_;
+  std::optional<RotaryTable> patch_table_;  // of every image: all layers turn alike
   std::mutex scratch_mutex_;
   std::vector<std::unique_ptr<Scratch>> scratch_;  // that no thread uses
   ScoreBiases biases_;

@@ -118,11 +118,44 @@ SharedLinear TensorReader::make_linear(std::vector<TensorMatrix> parts, std::vec
 SharedLinear TensorReader::linear(const std::string& name, std::int64_t outputs,
                                   std::int64_t inputs) const {
   const CheckpointTensor& tensor = need(model_.find(name, Shape{outputs, inputs}));
-  std::vector<float> bias;
-  if (const CheckpointTensor* found = model_.checkpoint().find_first(bias_names(name))) {
-    bias = values(need(model_.find(found->name, Shape{outputs})));
+  return make_linear({whole_matrix(tensor.view)}, bias_of(name, outputs), /*copied=*/false);
+}
+
+std::vector<float> TensorReader::bias_of(const std::string& name, std::int64_t outputs) const {
+  const CheckpointTensor* found = model_.checkpoint().find_first(bias_names(name));
+  if (found == nullptr) return {};
+  return values(need(model_.find(found->name, Shape{outputs})));
+}
+
+TensorMatrix TensorReader::rows_of(const CheckpointTensor& tensor) const {
+  const TensorView& view = tensor.view;
+  if (view.shape.size() == 2) return whole_matrix(view);
+  std::int64_t cols = 1;
+  for (std::size_t axis = view.shape.size(); axis-- > 1;) {
+    if (view.stride(axis) != cols) refuse("'" + tensor.name + "' is not stored row by row", {});
+    cols *= view.shape[axis];
   }
-  return make_linear({whole_matrix(tensor.view)}, std::move(bias), /*copied=*/false);
+  return {.tensor = view,
+          .rows = view.shape.front(),
+          .cols = cols,
+          .row_stride = view.stride(0),
+          .block_rows = view.shape.front()};
+}
+
+Matrix<float> TensorReader::rows_of_width(const CheckpointTensor& tensor, std::int64_t cols) const {
+  const std::int64_t count = tensor.view.element_count();
+  if (count % cols != 0 || tensor.view.shape.back() != cols) {
+    refuse("'" + tensor.name + "' has no rows of " + std::to_string(cols), {});
+  }
+  std::vector<float> all;
+  if (tensor.view.shape.size() == 1) {
+    all = values(tensor);
+  } else {
+    all = values(rows_of(tensor));
+  }
+  Matrix<float> out(count / cols, cols);
+  std::copy(all.begin(), all.end(), out.data());
+  return out;
 }
 
 }  // namespace attnscope

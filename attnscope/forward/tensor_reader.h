@@ -28,6 +28,10 @@ class TensorReader {
   std::vector<float> values(const TensorMatrix& matrix) const;
   std::vector<float> values(const CheckpointTensor& tensor) const;
   float scalar(const ScalarSite& site) const;
+  /// All of a tensor with more axes as a matrix whose rows are its first one's.
+  TensorMatrix rows_of(const CheckpointTensor& tensor) const;
+  /// All values as rows of so many columns.
+  Matrix<float> rows_of_width(const CheckpointTensor& tensor, std::int64_t cols) const;
 
   /// (size,); with no layer, the norm's name is a full name.
   OptionalNorm norm(const std::optional<NormSpec>& norm, std::optional<std::int64_t> layer,
@@ -45,6 +49,11 @@ class TensorReader {
                            bool copied) const;
   /// A linear layer that is no projection, its bias beside it where the file has one.
   SharedLinear linear(const std::string& name, std::int64_t outputs, std::int64_t inputs) const;
+  /// Its bias, by the usual names; empty where the file has none.
+  std::vector<float> bias_of(const std::string& name, std::int64_t outputs) const;
+
+  const Model& model() const { return model_; }
+  const Compute& compute() const { return compute_; }
 
  protected:
   const Model& model_;

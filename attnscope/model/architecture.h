@@ -13,6 +13,7 @@
 #include "attnscope/core/role.h"
 #include "attnscope/model/attention_rules.h"
 #include "attnscope/model/config_keys.h"
+#include "attnscope/model/input_rules.h"
 #include "attnscope/model/layer_shapes.h"
 #include "attnscope/model/per_layer_input.h"
 #include "attnscope/model/stream_rules.h"
@@ -39,7 +40,7 @@ struct WeightRule {
   std::string bias = {};                   // its tensor, which must exist; empty: see bias_names()
 };
 
-/// Names a tensor that the forward pass does not read. `*` in the pattern matches any text.
+/// Names a tensor that no other rule names. `*` in the pattern matches any text.
 struct TensorRule {
   std::string role;  // as `info` prints it
   std::string tensor;
@@ -69,7 +70,8 @@ struct Architecture {
   std::vector<WeightRule> weights;
   std::vector<BiasRule> biases = {};
   EmbeddingRule embedding = {};
-  std::optional<NormRule> norm = {};  // none: the forward pass is not described
+  std::optional<PatchRule> patches = {};  // of images, which are read in place of tokens
+  std::optional<NormRule> norm = {};      // none: the forward pass is not described
   ScoreRule scores = {};
   std::optional<LatentRule> latent = {};
   MultiplierRule multipliers = {};

@@ -36,6 +36,13 @@ bool has_experts(const Architecture& architecture) {
                        [](const Architecture& layout) { return layout.experts != nullptr; });
 }
 
+/// With one of its stacks, where it has several.
+bool reads_images(const Architecture& architecture) {
+  const auto& stacks = architecture.stacks;
+  return architecture.patches.has_value() ||
+         std::any_of(stacks.begin(), stacks.end(), reads_images);
+}
+
 bool is_encoder(const Architecture& architecture) { return !architecture.causal.fallback; }
 
 struct FamilyGroup {
@@ -54,8 +61,13 @@ constexpr std::array kFamilyGroups = {
                 [](const Architecture& each) { return is_run(each) && each.latent.has_value(); }},
     FamilyGroup{"with attention in some layers",
                 [](const Architecture& each) { return is_run(each) && each.mixers != nullptr; }},
-    FamilyGroup{"encoders",
-                [](const Architecture& each) { return is_run(each) && is_encoder(each); }},
+    FamilyGroup{
+        "encoders",
+        [](const Architecture& each) { return is_run(each) && is_encoder(each) && !each.patches; }},
+    FamilyGroup{"encoders of images",
+                [](const Architecture& each) {
+                  return (is_run(each) || !each.stacks.empty()) && reads_images(each);
+                }},
     FamilyGroup{"of several stacks, whose weights are analysed",
                 [](const Architecture& each) { return !each.stacks.empty(); }},
     FamilyGroup{"whose weights alone are analysed",

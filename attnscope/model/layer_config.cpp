@@ -189,6 +189,14 @@ void set_stream(ModelSpec& spec, const ConfigReader& config) {
     stream.last_norm = norm_at(norms, config, norms.last);
   }
   if (norms.bare_stream) stream.embedding_norm = norm_named(norms, config, "");
+  stream.shows_last_normed = norms.shows_last;
+  if (!architecture.patches) return;
+  const PatchRule& patches = *architecture.patches;
+  stream.patches = PatchSpec{.rule = patches,
+                             .image_size = config.required(patches.image_size),
+                             .size = config.required(patches.patch_size),
+                             .channels = config.required(patches.channels),
+                             .registers = config.number(patches.register_count, 0).value_or(0)};
 }
 
 /// Why the file's kind of positions cannot be computed; empty where it can. Of older files of BERT:
@@ -279,6 +287,11 @@ void resolve_layers(ModelSpec& spec, const ConfigReader& config) {
   const std::optional<MixerSpec> mixer = mixer_spec(spec, config, common.activation);
   common.attention.soft_cap = config.positive(architecture.scores.soft_cap);
   common.attention.temperature = temperature_of(architecture, config);
+  if (architecture.patches) {
+    common.attention.patch_rotation = config.positive(architecture.patches->rotation);
+  }
+  common.attention_factors = architecture.multipliers.attention;
+  common.mlp_factors = architecture.multipliers.mlp;
   common.output_factor = architecture.multipliers.layer_output;
   if (architecture.per_layer_input) {
     common.own_input = own_input_of(*architecture.per_layer_input, *architecture.norm, config,
@@ -338,6 +351,7 @@ void resolve_layers(ModelSpec& spec, const ConfigReader& config) {
   }
   if (!architecture.not_run.empty()) spec.not_run = architecture.not_run;
   spec.head.soft_cap = config.positive(architecture.head.soft_cap);
+  spec.head.end_token = config.number(architecture.head.end_token, /*least=*/0);
   spec.head.factor = logits_factor(architecture.multipliers, config, spec.dimensions.width);
 }
 

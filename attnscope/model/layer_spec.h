@@ -103,6 +103,7 @@ struct AttentionSpec {
   bool norms_after_rotation = false;            // likewise
   std::optional<double> clip;                   // of queries, keys and values, after their norms
   std::optional<Rope> rope;                     // none: positions are not rotary
+  std::optional<double> patch_rotation;         // see PatchSpec; none: patches do not turn
   double scale = 1;                             // of q k
   std::optional<double> soft_cap;               // c tanh(score / c), before the mask
   MaskSpec mask;
@@ -144,8 +145,9 @@ struct LayerSpec {
   std::optional<NormSpec> attention_input, attention_output, attention_sum;
   std::optional<NormSpec> mlp_input, mlp_output, mlp_sum;
   bool parallel = false;
-  double branch_factor = 1;           // of what attention and MLP add to the stream
-  bool norms_replace_stream = false;  // attention and MLP are added to their normed inputs
+  double branch_factor = 1;                    // of what attention and MLP add to the stream
+  std::string attention_factors, mlp_factors;  // likewise: patterns, (D,); empty: none
+  bool norms_replace_stream = false;           // attention and MLP are added to their normed inputs
   AttentionSpec attention;
   std::optional<MixerSpec> mixer;              // in place of the attention; none: the layer attends
   Activation activation = Activation::linear;  // of the MLP, which is gated if there is a `gate`
@@ -162,6 +164,16 @@ struct LayerSpec {
   }
 };
 
+/// PatchRule, resolved. Where patches turn: with p = 2 (k + 0.5) / n - 1 for the k-th of n rows,
+/// the first d / 4 pairs of a head's d dimensions turn by 2π p base^(-4 m / d), m = 0, 1, …; the
+/// others likewise by column. Rows of no place do not turn. Source: transformers,
+/// modeling_dinov3_vit.py.
+struct PatchSpec {
+  PatchRule rule;
+  std::int64_t image_size = 0, size = 0, channels = 0;  // pixels, pixels, and colours
+  std::int64_t registers = 0;
+};
+
 /// The stream before layer 0, and after the last layer.
 struct StreamSpec {
   EmbeddingRule embedding;
@@ -172,11 +184,14 @@ struct StreamSpec {
   double embedding_factor = 1;       // of the tokens' rows
   std::optional<std::int64_t> dropped_token;  // see EmbeddingRule::drops_masked
   std::optional<NormSpec> last_norm;
+  bool shows_last_normed = true;     // false: hidden states end before the last norm
+  std::optional<PatchSpec> patches;  // images are read; none: tokens are
 };
 
 struct HeadSpec {
   HeadRule rule;
-  std::optional<NormSpec> norm;  // of what the weight reads; its tensor is a full name
+  std::optional<std::int64_t> end_token;  // of that pooling
+  std::optional<NormSpec> norm;           // of what the weight reads; its tensor is a full name
   Activation activation = Activation::linear;
   std::optional<double> soft_cap;
   double factor = 1;  // of logits

@@ -43,6 +43,8 @@ struct NormRule {
   ConfigFlag first = {"", true};
   /// True: there is no norm after the last layer (OPT).
   ConfigFlag without_last = {"", false};
+  /// False: hidden states end with what the last layer gives, before that norm (images).
+  bool shows_last = true;
   std::string query = {}, key = {};          // of each head
   ConfigFlag queries_and_keys = {"", true};  // whether those two exist
   HeadNormAxis head_axis = HeadNormAxis::head;
@@ -68,6 +70,8 @@ struct MultiplierRule {
   ConfigNumber logits_divisor = {};
   ConfigKey logits_width = {};              // logits are divided by width / this (MiniCPM)
   ConfigFlag logits_by_root = {"", false};  // logits are divided by √width (T5)
+  /// Patterns under the prefix, (D,): factors of what attention, and the MLP, add to the stream.
+  std::string attention = {}, mlp = {};
   /// A pattern under the prefix, (1,): factor of all that a layer gives, where files hold it.
   std::string layer_output = {};
 };
@@ -105,12 +109,29 @@ struct EmbeddingRule {
   std::string last_projection = {};  // D → E, after the last norm
 };
 
+/// What a head reads of a sequence's last states, where it does not read each of them.
+enum class Pooling {
+  none,               // it reads each
+  first,              // row 0
+  first_two,          // rows 0 and 1, each with a weight of its own; of both the mean is taken
+  first_and_mean,     // row 0 and, beside it, the mean of all others
+  first_and_patches,  // row 0 and, beside it, the mean of patches
+  attention,          // what one learned query sees in them
+  last,               // the last row
+  end_token,          // the row of the first end of text
+};
+
 /// From the last hidden state to logits. Full names.
 struct HeadRule {
   std::string none = {};  // why there is no head, whatever the files hold; empty: there may be one
-  std::vector<std::string> weight = {};  // (V, E); the first that a file holds
-  bool needed = false;                   // false: files without a head are valid
-  std::vector<std::string> bias = {};    // likewise
+  Pooling pooling = Pooling::none;
+  std::string second = {};     // the weight of row 1
+  std::string attention = {};  // what the tensors of that pooling's names begin with
+  ConfigKey end_token = {};
+  std::string score_scale = {}, score_bias = {};  // of texts and images: ln of a factor, and a term
+  std::vector<std::string> weight = {};           // (V, E); the first that a file holds
+  bool needed = false;                            // false: files without a head are valid
+  std::vector<std::string> bias = {};             // likewise
   bool needs_bias = false;
   std::string dense = {}, norm = {};  // before the weight, in masked-language models
   /// Their names in other files, which are used where a file holds no `dense`.

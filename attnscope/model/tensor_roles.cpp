@@ -144,6 +144,14 @@ std::vector<TensorRule> sites_of(const Architecture& architecture) {
     add("norm", rule.norm, ".*");
   }
   add("layer_factor", architecture.multipliers.layer_output);
+  add("branch_factors", architecture.multipliers.attention);
+  add("branch_factors", architecture.multipliers.mlp);
+  if (architecture.patches) {
+    const PatchRule& rule = *architecture.patches;
+    add_linear("patch_embedding", rule.projection);
+    add("position_embedding", rule.positions);
+    add("register_tokens", rule.registers);
+  }
   if (architecture.latent) {
     add("q_a.norm", architecture.latent->query_norm, ".*");
     add("kv_a.norm", architecture.latent->norm, ".*");

@@ -22,7 +22,8 @@ Architecture clip_tower(const std::string& tower, std::int64_t width, std::int64
                    .biases = {{{query, key, value, output, up, down}}},
                    .norm = NormRule{.epsilon = {"layer_norm_eps", 1e-5},
                                     .attention_input = layer + "layer_norm1",
-                                    .mlp_input = layer + "layer_norm2"},
+                                    .mlp_input = layer + "layer_norm2",
+                                    .shows_last = false},
                    .activation_key = "hidden_act",
                    .activation = "quick_gelu",
                    .tied_by_default = false,
@@ -42,23 +43,19 @@ Architecture text_tower(std::int64_t width, std::int64_t heads, std::int64_t voc
   out.embedding = {.tokens = "text_model.embeddings.token_embedding.weight",
                    .positions = "text_model.embeddings.position_embedding.weight"};
   out.norm->last = "text_model.final_layer_norm";
-  out.others = {{"text_projection", "text_projection.weight"},
-                {"score_scale", "logit_scale"},
-                {"score_bias", "logit_bias"},
-                {"text_projection", "text_model.head.*"}};
+  out.head = {.pooling = Pooling::end_token, .end_token = {"eos_token_id", 49407}};
+  out.others = {{"score_scale", "logit_scale"}, {"score_bias", "logit_bias"}};
   return out;
 }
 
 Architecture image_tower() {
   Architecture out = clip_tower("vision", 768, 12);
   out.norm->last = "vision_model.post_layernorm";
+  out.patches = PatchRule{.projection = "vision_model.embeddings.patch_embedding.weight",
+                          .positions = "vision_model.embeddings.position_embedding.weight"};
+  out.head = {.score_scale = "logit_scale", .score_bias = "logit_bias"};
   out.others = {{"class_token", "vision_model.embeddings.class_embedding"},
-                {"patch_embedding", "vision_model.embeddings.patch_embedding.*"},
-                {"position_embedding", "vision_model.embeddings.position_embedding.weight"},
-                {"norm", "vision_model.pre_layrnorm.*"},
-                {"pooler", "vision_model.head.*"},
-                {"image_projection", "visual_projection.weight"}};
-  set_not_run(out, "its input is images, which are not run");
+                {"pooler", "vision_model.head.*"}};
   return out;
 }
 
@@ -67,12 +64,25 @@ Architecture image_tower() {
 Architecture clip() {
   Architecture text = text_tower(512, 8, 49408, 77);
   text.causal = {"", true};
-  return of_stacks("clip", "CLIP", {text, image_tower()});
+  text.head.weight = {"text_projection.weight"};
+  Architecture image = image_tower();
+  image.patches->patch_size.fallback = 32;
+  image.patches->tokens = {"vision_model.embeddings.class_embedding"};
+  image.embedding.norm = "vision_model.pre_layrnorm";
+  image.head.pooling = Pooling::first;
+  image.head.weight = {"visual_projection.weight"};
+  return of_stacks("clip", "CLIP", {text, image});
 }
 
 Architecture siglip() {
-  Architecture whole =
-      of_stacks("siglip", "Siglip", {text_tower(768, 12, 32000, 64), image_tower()});
+  Architecture text = text_tower(768, 12, 32000, 64), image = image_tower();
+  text.head = {.pooling = Pooling::last,
+               .weight = {"text_model.head.weight"},
+               .bias = {"text_model.head.bias"}};
+  text.padding_token = {"pad_token_id", 1};
+  image.head.pooling = Pooling::attention;
+  image.head.attention = "vision_model.head";
+  Architecture whole = of_stacks("siglip", "Siglip", {text, image});
   for (Architecture& tower : whole.stacks) {
     tower.norm->epsilon.fallback = 1e-6;
     tower.activation = "gelu_pytorch_tanh";

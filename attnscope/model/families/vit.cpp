@@ -27,19 +27,22 @@ Architecture like_vit(const std::string& name, const std::string& family) {
                   {up, layer + "intermediate.dense.weight"},
                   {down, layer + "output.dense.weight"}},
       .biases = {{{query, key, value}, {"qkv_bias", true}}, {{output, up, down}}},
+      .patches = PatchRule{.projection = "embeddings.patch_embeddings.projection.weight",
+                           .tokens = {"embeddings.cls_token"},
+                           .positions = "embeddings.position_embeddings"},
       .norm = NormRule{.epsilon = {"layer_norm_eps", 1e-12},
                        .attention_input = layer + "layernorm_before",
                        .mlp_input = layer + "layernorm_after",
-                       .last = "layernorm"},
+                       .last = "layernorm",
+                       .shows_last = false},
       .activation_key = "hidden_act",
       .activation = "gelu",
-      .not_run = "its input is images, which are not run",
+      .head = {.pooling = Pooling::first,
+               .weight = {"classifier.weight"},
+               .bias = {"classifier.bias"}},
       .others = {{"class_token", "embeddings.cls_token"},
                  {"distillation_token", "embeddings.distillation_token"},
                  {"mask_token", "embeddings.mask_token"},
-                 {"register_tokens", "embeddings.register_tokens"},
-                 {"patch_embedding", "embeddings.patch_embeddings.*"},
-                 {"position_embedding", "embeddings.position_embeddings"},
                  {"pooler", "pooler.*"}},
       .tied_by_default = false,
       .causal = {"", false},
@@ -50,13 +53,15 @@ Architecture like_vit(const std::string& name, const std::string& family) {
 Architecture like_dinov2(const std::string& name, const std::string& family) {
   const std::string layer = "encoder.layer.{layer}.";
   Architecture plain = like_vit(name, family);
+  plain.patches->other_sizes = OtherSizes::cubic;
+  plain.head.pooling = Pooling::first_and_mean;
   plain.keys.mlp_width = {};
   plain.keys.mlp_ratio = {"mlp_ratio", 4};
   plain.norm->epsilon.fallback = 1e-6;
   plain.norm->attention_input = layer + "norm1";
   plain.norm->mlp_input = layer + "norm2";
-  plain.others.push_back({"branch_factors", layer + "layer_scale1.lambda1"});
-  plain.others.push_back({"branch_factors", layer + "layer_scale2.lambda1"});
+  plain.multipliers.attention = layer + "layer_scale1.lambda1";
+  plain.multipliers.mlp = layer + "layer_scale2.lambda1";
   Architecture gated = plain;
   plain.weights[4].tensor = layer + "mlp.fc1.weight";
   plain.weights[5].tensor = layer + "mlp.fc2.weight";
@@ -76,11 +81,34 @@ Architecture like_dinov2(const std::string& name, const std::string& family) {
 }  // namespace
 
 Architecture vit() { return like_vit("vit", "ViT"); }
-Architecture deit() { return like_vit("deit", "DeiT"); }
+
+Architecture deit() {
+  Architecture out = like_vit("deit", "DeiT");
+  out.patches->tokens.emplace_back("embeddings.distillation_token");
+  // With the teacher's head beside its own.
+  Architecture taught = out;
+  taught.head = {.pooling = Pooling::first_two,
+                 .second = "distillation_classifier.weight",
+                 .weight = {"cls_classifier.weight"},
+                 .bias = {"cls_classifier.bias"}};
+  taught.conditions = {{"architectures", {R"(["DeiTForImageClassificationWithTeacher"])"}}};
+  out.layouts = {taught};
+  return out;
+}
+
 Architecture dinov2() { return like_dinov2("dinov2", "Dinov2"); }
 
 Architecture dinov2_with_registers() {
-  return like_dinov2("dinov2_with_registers", "Dinov2WithRegisters");
+  Architecture out = like_dinov2("dinov2_with_registers", "Dinov2WithRegisters");
+  const auto with_registers = [](Architecture& architecture) {
+    architecture.patches->registers = "embeddings.register_tokens";
+    architecture.patches->register_count = {"num_register_tokens", 4};
+    architecture.patches->other_sizes = OtherSizes::wide_cubic;
+    architecture.head.pooling = Pooling::first_and_patches;
+  };
+  with_registers(out);
+  for (Architecture& layout : out.layouts) with_registers(layout);
+  return out;
 }
 
 Architecture dinov3_vit() {
@@ -99,12 +127,20 @@ Architecture dinov3_vit() {
                   {{value}, {"value_bias", true}},
                   {{output}, {"proj_bias", true}},
                   {{up, down}, {"mlp_bias", true}}};
+  plain.patches = PatchRule{.projection = "embeddings.patch_embeddings.weight",
+                            .tokens = {"embeddings.cls_token"},
+                            .registers = "embeddings.register_tokens",
+                            .register_count = {"num_register_tokens", 0},
+                            .other_sizes = OtherSizes::as_they_come,
+                            .rotation = {"rope_theta", 100}};
+  plain.head = {};
   plain.norm = NormRule{.epsilon = {"layer_norm_eps", 1e-5},
                         .attention_input = layer + "norm1",
                         .mlp_input = layer + "norm2",
-                        .last = "norm"};
-  plain.others.push_back({"branch_factors", layer + "layer_scale1.lambda1"});
-  plain.others.push_back({"branch_factors", layer + "layer_scale2.lambda1"});
+                        .last = "norm",
+                        .shows_last = false};
+  plain.multipliers.attention = layer + "layer_scale1.lambda1";
+  plain.multipliers.mlp = layer + "layer_scale2.lambda1";
   Architecture gated = plain;
   gated.weights.push_back({gate, mlp + "gate_proj.weight"});
   gated.biases.back().roles.push_back(gate);

@@ -1,0 +1,169 @@
+#include "attnscope/forward/patch_embedding.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+#include <string>
+
+#include "attnscope/core/error.h"
+#include "attnscope/core/resampling.h"
+#include "attnscope/forward/layer_run.h"
+
+namespace attnscope {
+namespace {
+
+std::string size_text(std::int64_t rows, std::int64_t cols) {
+  return std::to_string(rows) + " × " + std::to_string(cols);
+}
+
+[[noreturn]] void refuse_image(const std::string& problem) {
+  throw Error(ErrorKind::usage, {.problem = problem});
+}
+
+void check_image(const Model& model, const Signal& image) {
+  if (!model.spec().stream.patches) {
+    refuse_image(model.name() + " reads no images");
+  }
+  const PatchSpec& spec = *model.spec().stream.patches;
+  const auto& shape = image.shape;
+  if (shape.size() != 3 || shape[0] != spec.channels || shape[1] < spec.size ||
+      shape[2] < spec.size) {
+    std::string own;
+    for (const std::int64_t axis : shape) own += (own.empty() ? "" : " × ") + std::to_string(axis);
+    refuse_image("an image of " + own + " values is not one of " + std::to_string(spec.channels) +
+                 " channels and at least one patch of " + size_text(spec.size, spec.size) +
+                 " pixels, which " + model.name() + " reads");
+  }
+  const bool any_size = spec.rule.other_sizes != OtherSizes::refused;
+  if (!any_size && (shape[1] != spec.image_size || shape[2] != spec.image_size)) {
+    refuse_image("an image of " + size_text(shape[1], shape[2]) + " pixels: " + model.name() +
+                 " has positions for " + size_text(spec.image_size, spec.image_size) + " alone");
+  }
+  const auto wrong = std::find_if(image.values.begin(), image.values.end(),
+                                  [](float value) { return !std::isfinite(value); });
+  if (wrong != image.values.end()) {
+    refuse_image("value " + std::to_string(wrong - image.values.begin()) +
+                 " of the image is NaN or infinite");
+  }
+}
+
+/// What the projection reads of a patch: its channels, one after another, each row by row.
+void cut_patch(const Signal& image, const PatchSpec& spec, std::int64_t row, std::int64_t col,
+               float* out) {
+  const std::int64_t rows = image.shape[1], cols = image.shape[2];
+  for (std::int64_t channel = 0; channel < spec.channels; ++channel) {
+    for (std::int64_t line = 0; line < spec.size; ++line) {
+      const std::int64_t from = (channel * rows + row * spec.size + line) * cols + col * spec.size;
+      out = std::copy_n(image.values.data() + from, spec.size, out);
+    }
+  }
+}
+
+/// Of an image's patches, (rows cols, D): the learned ones, or what lies between them.
+Matrix<float> positions_of(const PatchSpec& spec, const Matrix<float>& learned,
+                           const PatchGrid& grid) {
+  const std::int64_t side = spec.image_size / spec.size, width = learned.cols();
+  const auto taps = [&](std::int64_t to) {
+    return spec.rule.other_sizes == OtherSizes::wide_cubic
+               ? resample_taps(ResampleFilter::bicubic, side, to)
+               : plain_cubic_taps(side, to);
+  };
+  const std::vector<ResampleTaps> of_rows = taps(grid.rows), of_cols = taps(grid.cols);
+  Matrix<float> out(grid.patches(), width);
+  std::vector<double> sums(static_cast<std::size_t>(width));
+  for (std::int64_t row = 0; row < grid.rows; ++row) {
+    const ResampleTaps& down = of_rows[static_cast<std::size_t>(row)];
+    for (std::int64_t col = 0; col < grid.cols; ++col) {
+      const ResampleTaps& across = of_cols[static_cast<std::size_t>(col)];
+      std::fill(sums.begin(), sums.end(), 0.0);
+      for (std::size_t y = 0; y < down.weights.size(); ++y) {
+        for (std::size_t x = 0; x < across.weights.size(); ++x) {
+          const double weight = down.weights[y] * across.weights[x];
+          const float* from = &learned((down.first + static_cast<std::int64_t>(y)) * side +
+                                           across.first + static_cast<std::int64_t>(x),
+                                       0);
+          for (std::size_t at = 0; at < sums.size(); ++at) {
+            sums[at] += weight * static_cast<double>(from[at]);
+          }
+        }
+      }
+      float* to = &out(row * grid.cols + col, 0);
+      for (std::size_t at = 0; at < sums.size(); ++at) to[at] = static_cast<float>(sums[at]);
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+PatchGrid grid_of_image(const Model& model, const Signal& image) {
+  check_image(model, image);
+  const PatchSpec& spec = *model.spec().stream.patches;
+  return {.before = static_cast<std::int64_t>(spec.rule.tokens.size()) + spec.registers,
+          .rows = image.shape[1] / spec.size,
+          .cols = image.shape[2] / spec.size};
+}
+
+PreparedStates embed_images(const Model& model, const ForwardWeights& weights,
+                            std::span<const Signal> images, const Compute& compute) {
+  if (images.empty()) refuse_image("there is no image");
+  const PatchSpec& spec = *model.spec().stream.patches;
+  const PatchGrid grid = grid_of_image(model, images.front());
+  const std::int64_t width = model.dimensions().width;
+  const PatchWeights& of = *weights.patches;
+  Matrix<float> positions;
+  if (of.positions.rows() > 0) positions = positions_of(spec, of.positions, grid);
+
+  const auto count = static_cast<std::int64_t>(images.size());
+  PreparedStates out{.states = Matrix<float>(count * grid.length(), width), .grid = grid};
+  Matrix<float> pixels(grid.patches(), spec.channels * spec.size * spec.size);
+  std::int64_t first = 0;
+  for (const Signal& image : images) {
+    check_image(model, image);
+    if (image.shape != images.front().shape) refuse_image("the images are of several sizes");
+    for (std::int64_t patch = 0; patch < grid.patches(); ++patch) {
+      cut_patch(image, spec, patch / grid.cols, patch % grid.cols, &pixels(patch, 0));
+    }
+    const MatrixView<float> own = out.states.view().row_block(first, grid.length());
+    const MatrixView<float> patches = own.row_block(grid.before, grid.patches());
+    if (grid.before > 0) std::copy_n(of.before.data(), grid.before * width, &own(0, 0));
+    apply(*of.projection, pixels.view(), {.add = positions.view()}, patches, compute);
+    out.lengths.push_back(grid.length());
+    first += grid.length();
+  }
+  if (weights.embedding_norm) {
+    apply_norm(*weights.embedding_norm, out.states.view(), out.states.view(), compute);
+  }
+  return out;
+}
+
+RotaryTable patch_rotary_table(double base, std::int64_t head_dim, const PatchGrid& grid) {
+  const std::int64_t each = head_dim / 4;  // pairs that turn by row, and by column
+  RotaryTable table{.cos = Matrix<float>(grid.length(), 2 * each),
+                    .sin = Matrix<float>(grid.length(), 2 * each)};
+  for (std::int64_t row = 0; row < grid.before; ++row) {
+    std::fill_n(&table.cos(row, 0), 2 * each, 1.0F);
+    std::fill_n(&table.sin(row, 0), 2 * each, 0.0F);
+  }
+  const auto place = [](std::int64_t at, std::int64_t of) {
+    const float center = (static_cast<float>(at) + 0.5F) / static_cast<float>(of);
+    return 2 * center - 1;
+  };
+  constexpr auto kTurn = static_cast<float>(2 * std::numbers::pi);
+  for (std::int64_t patch = 0; patch < grid.patches(); ++patch) {
+    const float places[] = {place(patch / grid.cols, grid.rows),
+                            place(patch % grid.cols, grid.cols)};
+    for (std::int64_t pair = 0; pair < 2 * each; ++pair) {
+      const float power = static_cast<float>(4 * (pair % each)) / static_cast<float>(head_dim);
+      const float slowing = std::pow(static_cast<float>(base), power);
+      const float angle = kTurn * places[pair / each] * (1 / slowing);
+      table.cos(grid.before + patch, pair) =
+          static_cast<float>(std::cos(static_cast<double>(angle)));
+      table.sin(grid.before + patch, pair) =
+          static_cast<float>(std::sin(static_cast<double>(angle)));
+    }
+  }
+  return table;
+}
+
+}  // namespace attnscope

@@ -1,0 +1,22 @@
+// From images to what enters layer 0.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "attnscope/forward/forward_pass.h"
+#include "attnscope/numerics/inference/rotary.h"
+
+namespace attnscope {
+
+/// Throws Error(usage) for an image that the model does not read.
+PatchGrid grid_of_image(const Model& model, const Signal& image);
+
+/// Throws likewise, and for images of several shapes.
+PreparedStates embed_images(const Model& model, const ForwardWeights& weights,
+                            std::span<const Signal> images, const Compute& compute);
+
+/// See PatchSpec. Angles are rounded to float32 at each step, as transformers computes them.
+RotaryTable patch_rotary_table(double base, std::int64_t head_dim, const PatchGrid& grid);
+
+}  // namespace attnscope

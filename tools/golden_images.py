@@ -1,0 +1,80 @@
+#!/usr/bin/env python3
+"""Writes tests/data/stacks/<case>/images.safetensors: what encoders of images must make of some, in float32.
+
+    python tools/golden_images.py [CASE...]
+
+The checkpoints are those of tools/golden_stacks.py. A file holds, for inputs N = 0, 1, ..., of which some are of another
+size where the model reads such:
+    pixel_values.N   [C, H, W]
+    hidden_states.N  [L + 1, T, D], as transformers gives them: the last before the final norm
+    attentions.N     [L, H, T, T], after softmax
+    last.N           [T, D], after the final norm
+    pooled.N         [V]: logits of labels, or what texts are compared with; absent where the model has neither
+and of models that compare images with texts, of texts of which none is padded:
+    tokens.N         [T], text_states.N [L + 1, T, D], text_pooled.N [V]
+    scores           [images, texts]; absent where the towers' widths differ
+All of it comes from transformers, eager and float32. Needs numpy, torch, transformers and safetensors; no test needs them.
+"""
+
+import sys
+
+import golden_stacks
+import numpy as np
+import torch
+import transformers as hf
+from safetensors.numpy import save_file
+
+SIZES = {"dinov2": [(16, 16), (24, 32), (19, 40)], "dinov3": [(16, 16), (24, 40)]}
+TEXTS = [[1, 5, 9, 2], [1, 7, 4, 11, 3, 2], [1, 2]]
+CASES = [case for case in golden_stacks.CASES if case.split("-")[0].split("_")[0] in
+         ("vit", "deit", "dinov2", "dinov3", "clip", "siglip")]
+
+
+def rows_of(tower, pixels):
+    with torch.no_grad():
+        result = tower(pixel_values=torch.from_numpy(pixels)[None], output_hidden_states=True, output_attentions=True)
+    hidden = torch.cat(result.hidden_states)
+    last = result.last_hidden_state if "last_hidden_state" in result else None
+    return result, hidden.numpy(), torch.cat(result.attentions).numpy(), last
+
+
+def make(case):
+    model_class = golden_stacks.CASES[case][0]
+    folder = golden_stacks.DATA / case
+    model = model_class.from_pretrained(folder, attn_implementation="eager").float().eval()
+    generator = np.random.default_rng(len(case))
+    two_towers = hasattr(model, "vision_model") and hasattr(model, "text_model")
+    out, seen = {}, []
+    for at, size in enumerate(SIZES.get(case.split("-")[0].split("_")[0], [(16, 16), (16, 16)])):
+        pixels = generator.normal(size=(3, *size)).astype(np.float32)
+        seen.append(pixels)
+        tower = model.vision_model if two_towers else model
+        result, hidden, attentions, last = rows_of(tower, pixels)
+        out |= {f"pixel_values.{at}": pixels, f"hidden_states.{at}": hidden, f"attentions.{at}": attentions}
+        if last is not None and not two_towers:
+            out[f"last.{at}"] = last[0].numpy()
+        if "logits" in result:
+            out[f"pooled.{at}"] = result.logits[0].numpy()
+    if two_towers:
+        images = torch.from_numpy(np.stack(seen))
+        with torch.no_grad():
+            for at, values in enumerate(model.get_image_features(pixel_values=images).pooler_output):
+                out[f"pooled.{at}"] = values.numpy()
+            scores = []
+            for at, text in enumerate(TEXTS):
+                ids = torch.tensor([text])
+                states = model.text_model(input_ids=ids, output_hidden_states=True).hidden_states
+                out |= {f"tokens.{at}": np.array(text, np.float32), f"text_states.{at}": torch.cat(states).numpy(),
+                        f"text_pooled.{at}": model.get_text_features(input_ids=ids).pooler_output[0].numpy()}
+                if out["pooled.0"].shape == out["text_pooled.0"].shape:
+                    scores.append(model(input_ids=ids, pixel_values=images).logits_per_image[:, 0].numpy())
+            if scores:
+                out["scores"] = np.stack(scores, 1)
+    save_file({name: np.ascontiguousarray(value) for name, value in sorted(out.items())}, folder / "images.safetensors")
+    print(f"{case}: {[name for name in out]}")
+
+
+if __name__ == "__main__":
+    hf.logging.set_verbosity_error()
+    for case in sys.argv[1:] or CASES:
+        make(case)
