@@ -1,0 +1,22 @@
+// Pictures of other sizes.
+#pragma once
+
+#include <cstdint>
+
+#include "attnscope/core/resampling.h"
+#include "attnscope/core/signal.h"
+#include "attnscope/tokens/picture.h"
+
+namespace attnscope {
+
+/// As Pillow's resize(): columns first, then rows, each rounded to 8 bits. Source: Pillow,
+/// Resample.c.
+Picture resized(const Picture& picture, std::int64_t rows, std::int64_t cols,
+                ResampleFilter filter);
+
+/// The same of numbers, (channels, rows, columns), which are not rounded: torch's
+/// interpolate(antialias=True).
+Signal resized_numbers(const Signal& image, std::int64_t rows, std::int64_t cols,
+                       ResampleFilter filter);
+
+}  // namespace attnscope
