@@ -13,14 +13,14 @@ std::vector<Outcome> attention_outcomes(const WorkItem& item, const ModelSource&
   AttentionMapOptions options{.energy = expect<double>(item.parameters, "energy"),
                               .without_first = expect<bool>(item.parameters, "without_first")};
   const std::vector<LayerSpec>& layers = source.model->spec().layers;
-  const std::int64_t tokens = std::ssize(item.batch->tokens.front());
   std::vector<Outcome> outcomes;
   run_batch(item, source, compute, [&](const LayerMaps& layer) {
     const MaskSpec& mask = layers[static_cast<std::size_t>(layer.layer)].attention.mask;
     options.causal = mask.causal;
-    outcomes.push_back(attention_outcome(layer.layer, layer.heads,
-                                         measure_attention_maps(layer.maps, options, compute),
-                                         {.tokens = tokens, .mask = mask_of(mask)}, options));
+    options.grid = layer.grid;
+    outcomes.push_back(attention_outcome(
+        layer.layer, layer.heads, measure_attention_maps(layer.maps, options, compute),
+        {.tokens = layer.maps.front().rows, .mask = mask_of(mask), .grid = layer.grid}, options));
   });
   return outcomes;
 }
@@ -42,14 +42,22 @@ const Analysis& attention_analysis() {
 void run_attention(std::span<const Model> models, const AttentionRequest& request,
                    const Context& context, RowSink& sink) {
   Plan plan{.analysis = &attention_analysis(), .parameters = request.options};
+  std::vector<Signal> all;
+  for (const auto& images : request.images) all.insert(all.end(), images.begin(), images.end());
   plan.parameters.add("layers", request.layers.parameter())
-      .add("tokens_hash", tokens_hash(request.sequences));
+      .add("tokens_hash", all.empty() ? tokens_hash(request.sequences) : signals_hash(all));
   const ReadyModels ready(models, context);
   for (std::size_t index = 0; index < models.size(); ++index) {
     const Model& model = models[index];
+    const std::vector<std::int64_t> layers = attention_layers(request.layers, model, &sink);
+    if (!request.images.empty()) {
+      const std::vector<Signal>& images = request.images[index];
+      for (const Signal& image : images) ready.pass(index).grid_of(image);
+      add_batches(plan, index, images, ready.pass(index).grid_of(images.front()).length(), layers);
+      continue;
+    }
     for (const TokenIds& sequence : request.sequences[index]) ready.pass(index).check(sequence);
-    add_batches(plan, index, request.sequences[index],
-                attention_layers(request.layers, model, &sink));
+    add_batches(plan, index, request.sequences[index], layers);
   }
   ReportHead head{.command = "attention", .parameters = request.text};
   for (const auto& [name, value] : plan.parameters.fields()) head.parameters.add(name, value);

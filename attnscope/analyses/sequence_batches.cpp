@@ -5,6 +5,7 @@
 
 #include "attnscope/analyses/estimates.h"
 #include "attnscope/core/text.h"
+#include "attnscope/forward/patch_embedding.h"
 #include "attnscope/store/content_hash.h"
 #include "attnscope/store/record_text.h"
 
@@ -40,6 +41,26 @@ void add_batches(Plan& plan, std::size_t model, std::span<const TokenIds> sequen
                                                         .tokens = {batch.begin(), batch.end()},
                                                         .layers = layers};
   }
+}
+
+void add_batches(Plan& plan, std::size_t model, std::span<const Signal> images, std::int64_t length,
+                 const std::vector<std::int64_t>& layers) {
+  const auto each = static_cast<std::size_t>(sequences_at_once(length));
+  for (std::size_t first = 0; first < images.size(); first += each) {
+    const auto batch = images.subspan(first, std::min(each, images.size() - first));
+    plan.add(model, std::nullopt).batch = SequenceBatch{.first = static_cast<std::int64_t>(first),
+                                                        .signals = {batch.begin(), batch.end()},
+                                                        .layers = layers};
+  }
+}
+
+std::string signals_hash(std::span<const Signal> signals) {
+  std::string all;
+  for (const Signal& signal : signals) {
+    all += content_hash(record_text({{"shape", signal.shape}}));
+    all += content_hash(std::as_bytes(std::span(signal.values)));
+  }
+  return content_hash(all);
 }
 
 std::string tokens_hash(const std::vector<std::vector<TokenIds>>& sequences) {
@@ -89,12 +110,19 @@ void run_batch(const WorkItem& item, const ModelSource& source, const Compute& c
                                                                  batch.layers.end(), layer);
                                      },
                                  .end_after_maps_of = batch.layers.back()};
-  pass.run(batch.tokens, observer, compute);
+  if (batch.signals.empty()) {
+    pass.run(batch.tokens, observer, compute);
+  } else {
+    pass.run(batch.signals, observer, compute);
+  }
 }
 
 Cost batch_cost(const WorkItem& item, const ModelSource& source) {
   const SequenceBatch& batch = *item.batch;
-  const auto sequences = std::ssize(batch.tokens), tokens = std::ssize(batch.tokens.front());
+  const std::int64_t sequences = batch.count();
+  const std::int64_t tokens = batch.signals.empty()
+                                  ? std::ssize(batch.tokens.front())
+                                  : grid_of_image(*source.model, batch.signals.front()).length();
   double parameters = 0;  // of all layers' products
   const Dimensions dimensions = largest_dimensions(source.model->spec());
   for (const Role role : kProjections) {
@@ -119,6 +147,7 @@ void add_batch_inputs(ItemInputs& inputs, const WorkItem& item, const ModelSourc
   const SequenceBatch& batch = *item.batch;
   Value::List tokens;
   for (const TokenIds& sequence : batch.tokens) tokens.emplace_back(sequence);
+  if (!batch.signals.empty()) inputs.add("signals", signals_hash(batch.signals));
   inputs.add("tokens", std::move(tokens))
       .add("layers", batch.layers)
       .add("config", content_hash(source.model->spec().text));

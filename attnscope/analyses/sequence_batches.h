@@ -23,9 +23,14 @@ std::int64_t sequences_at_once(std::int64_t tokens);
 void add_batches(Plan& plan, std::size_t model, std::span<const TokenIds> sequences,
                  const std::vector<std::int64_t>& layers);
 
+/// The same of images, which are `length` rows each.
+void add_batches(Plan& plan, std::size_t model, std::span<const Signal> images, std::int64_t length,
+                 const std::vector<std::int64_t>& layers);
+
 /// Of the sequences of all models: stores keep the rows of each text apart by it, since means of
 /// several would say nothing.
 std::string tokens_hash(const std::vector<std::vector<TokenIds>>& sequences);
+std::string signals_hash(std::span<const Signal> signals);
 
 /// Every model made ready to run, for the items of a plan.
 class ReadyModels {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <numeric>
 #include <stdexcept>
 #include <string>
@@ -21,6 +22,7 @@ struct MapFacts {
   std::vector<std::size_t> columns;  // fewest with the energy asked for, see largest_columns()
   std::span<const double> column_squares;  // of all that count
   bool across;                             // as in AttentionMapOptions
+  std::optional<PatchGrid> grid;
 
   double queries() const { return static_cast<double>(map.rows); }
 };
@@ -97,6 +99,32 @@ std::optional<double> mean_unattended(const MapFacts& facts) {
   return left < kLeastUnattended ? 0 : left;
 }
 
+/// Of maps of images: mean over queries that are patches, of the weights on keys that are, which
+/// count as if they summed to 1. Source: Dosovitskiy et al. 2021 (arXiv 2010.11929), figure 7.
+std::optional<double> mean_patch_distance(const MapFacts& facts) {
+  if (!facts.grid) return std::nullopt;
+  const PatchGrid& grid = *facts.grid;
+  const Matrix<double> distances = patch_distances(grid);
+  double sum = 0, queries = 0;
+  for (std::int64_t query = 0; query < grid.patches(); ++query) {
+    const std::int64_t row = query / grid.cols, col = query % grid.cols;
+    const float* weight = &facts.map(grid.before + query, grid.before);
+    double far = 0, all = 0;
+    for (std::int64_t other = 0; other < grid.rows; ++other) {
+      const double* of_row = &distances(std::abs(row - other), 0);
+      for (std::int64_t at = 0; at < grid.cols; ++at) {
+        const auto own = static_cast<double>(*weight++);
+        all += own;
+        far += own * of_row[std::abs(col - at)];
+      }
+    }
+    if (all == 0) continue;
+    sum += far / all;
+    ++queries;
+  }
+  return queries == 0 ? std::nullopt : std::optional(sum / queries);
+}
+
 std::optional<double> even_on_first(const EvenAttention& even) { return sink_mass(even); }
 
 /// Every measure of maps, in the order in which rows have them.
@@ -113,6 +141,8 @@ constexpr std::array kMapMeasures = {
     MapMeasure{"distance", "mean_distance", mean_distance},
     // 1 − Σ_k A_qk: what a learned sink takes.
     MapMeasure{"unattended", "unattended", mean_unattended},
+    MapMeasure{"patch_distance", "patch_distance", mean_patch_distance, patch_distance,
+               /*whole=*/false, /*of_images=*/true},
 };
 
 /// The map with zeros for key 0: the singular values of what is left, and one that is 0.
@@ -187,7 +217,8 @@ std::vector<AttentionMapMeasures> measure_attention_maps(
                        .sums = sums,
                        .columns = largest_columns(squares, first_column, options.energy),
                        .column_squares = std::span(squares).subspan(first_column),
-                       .across = options.across});
+                       .across = options.across,
+                       .grid = options.grid});
     }
   });
   return out;

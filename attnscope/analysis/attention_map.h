@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "attnscope/core/matrix_view.h"
+#include "attnscope/core/patch_grid.h"
 #include "attnscope/numerics/compute.h"
 
 namespace attnscope {
@@ -19,6 +20,7 @@ struct AttentionMapOptions {
   bool without_first = false;  // key 0 is left out of energy_rank and of the columns' figures
   bool causal = false;         // what is above the diagonal is zero, in every map
   bool across = false;         // queries and keys are of two texts, whose places do not compare
+  std::optional<PatchGrid> grid = {};  // of maps of images
 };
 
 struct EvenAttention;
@@ -33,7 +35,8 @@ struct MapMeasure {
   std::optional<double> (*of_map)(const MapFacts&);
   /// Of even attention, where rows have that beside the mean.
   std::optional<double> (*of_even)(const EvenAttention&) = nullptr;
-  bool whole = false;  // an integer, which there always is
+  bool whole = false;      // an integer, which there always is
+  bool of_images = false;  // rows of other maps have no such field
 };
 std::span<const MapMeasure> map_measures();
 

@@ -1,5 +1,6 @@
 #include "attnscope/analysis/even_attention.h"
 
+#include <cmath>
 #include <vector>
 
 namespace attnscope {
@@ -31,6 +32,34 @@ double sink_mass(const EvenAttention& even) {
 
 std::optional<double> previous_token(const EvenAttention& even) {
   return even_mean_behind(even, 1, 1);
+}
+
+Matrix<double> patch_distances(const PatchGrid& grid) {
+  Matrix<double> out(grid.rows, grid.cols);
+  for (std::int64_t row = 0; row < grid.rows; ++row) {
+    for (std::int64_t col = 0; col < grid.cols; ++col) {
+      out(row, col) = std::hypot(static_cast<double>(row), static_cast<double>(col));
+    }
+  }
+  return out;
+}
+
+/// The mean over all pairs of patches: of n rows, 2 (n - r) pairs are r > 0 rows apart.
+std::optional<double> patch_distance(const EvenAttention& even) {
+  if (!even.grid) return std::nullopt;
+  const PatchGrid& grid = *even.grid;
+  const Matrix<double> distances = patch_distances(grid);
+  const auto pairs = [](std::int64_t size, std::int64_t apart) {
+    return static_cast<double>((apart == 0 ? 1 : 2) * (size - apart));
+  };
+  double sum = 0;
+  for (std::int64_t row = 0; row < grid.rows; ++row) {
+    for (std::int64_t col = 0; col < grid.cols; ++col) {
+      sum += pairs(grid.rows, row) * pairs(grid.cols, col) * distances(row, col);
+    }
+  }
+  const auto patches = static_cast<double>(grid.patches());
+  return sum / (patches * patches);
 }
 
 std::int64_t columns(const EvenAttention& even, double energy, bool without_first) {

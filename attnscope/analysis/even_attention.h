@@ -16,13 +16,19 @@ struct EvenAttention {
   std::int64_t tokens = 1;
   AttentionMask mask;
   std::optional<std::int64_t> queries = {};  // of another text, which see all keys; none: its own
+  std::optional<PatchGrid> grid = {};        // of images
 
   double weight(std::int64_t query, std::int64_t key) const;
 };
 
+/// From a patch to another, in patches, by how many rows and columns lie between them: (rows,
+/// cols).
+Matrix<double> patch_distances(const PatchGrid& grid);
+
 // As AttentionMapMeasures has them:
 double sink_mass(const EvenAttention& even);
 std::optional<double> previous_token(const EvenAttention& even);
+std::optional<double> patch_distance(const EvenAttention& even);
 std::int64_t columns(const EvenAttention& even, double energy, bool without_first);
 
 /// As induction_score() and duplicate_token_score(): `back` is block − 1, and block.

@@ -3,10 +3,12 @@
 #include "attnscope/analyses/attention_map.h"
 #include "attnscope/analyses/kept_maps.h"
 #include "attnscope/analyses/selection.h"
+#include "attnscope/commands/image_parameters.h"
 #include "attnscope/commands/open_models.h"
 #include "attnscope/commands/run_resources.h"
 #include "attnscope/commands/shared_parameters.h"
 #include "attnscope/core/error.h"
+#include "attnscope/forward/patch_embedding.h"
 #include "attnscope/output/safetensors_file.h"
 
 namespace attnscope {
@@ -90,9 +92,22 @@ void run_saving_maps(const Arguments& arguments, const Session& session, const M
   file.end();
 }
 
+void run_on_images(const Arguments& arguments, const Session& session,
+                   const std::vector<Model>& models, AttentionRequest request,
+                   const Context& context, RowSink& sink) {
+  for (const Model& model : models) request.images.push_back(images_of(arguments, session, model));
+  const std::vector<Signal>& images = request.images.front();
+  request.text = {{"source", image_source(arguments)},
+                  {"sequences", std::ssize(images)},
+                  {"length", grid_of_image(models.front(), images.front()).length()},
+                  {"sample", Value()}};
+  run_attention(models, request, context, sink);
+}
+
 void run_attention_command(const Arguments& arguments, const Session& session, RowSink& sink) {
   AttentionRequest request = attention_request(arguments);
-  const std::vector<Model> models = open_models(arguments, session);
+  std::vector<Model> models = open_models(arguments, session);
+  if (!arguments.flag("induction")) keep_readers(arguments, models);
   if (arguments.given("maps") && models.size() > 1) {
     throw Error(ErrorKind::usage, {.parameter = "maps", .problem = "holds the maps of one model"});
   }
@@ -107,6 +122,10 @@ void run_attention_command(const Arguments& arguments, const Session& session, R
   if (arguments.given("heatmap")) {
     return run_heatmap_of(arguments, session, models, context, sink);
   }
+  if (names_images(arguments)) {
+    run_on_images(arguments, session, models, std::move(request), context, sink);
+    return;
+  }
   for (const Model& model : models) {
     add_sequences(request, token_sequences(arguments, session, model), sink);
   }
@@ -115,6 +134,16 @@ void run_attention_command(const Arguments& arguments, const Session& session, R
   }
   run_attention(models, request, context, sink);
 }
+
+/// What has no meaning beside an image.
+const std::vector<std::string> kNoPictures = {"text",      "text_file", "tokens", "token_file",
+                                              "sequences", "length",    "sample", "heatmap",
+                                              "maps",      "maps_of"};
+const std::vector<std::string> kNoTexts = [] {
+  std::vector<std::string> all = kNoPictures;
+  all.emplace_back("pixel_values");
+  return all;
+}();
 
 Parameters attention_parameters() {
   return {energy_parameter({0.9}),
@@ -172,17 +201,21 @@ Command attention_command() {
                     {"maps", "maps.safetensors"},
                     {"maps_of", "mean"}},
                    {{"models", "MODEL"}, {"induction", ""}},
+                   {{"models", "MODEL"}, {"image", "cat.jpg"}},
                    {{"models", "examples/shakespeare-gpt2"},
                     {"text", "To be, or not to be"},
                     {"heatmap", "3,0"},
                     {"log", ""}}},
       .parameters = joined({remote_model_parameters(), text_parameters(), window_parameters(),
-                            attention_parameters(), work_parameters(), output_parameters()}),
+                            image_parameters(), attention_parameters(), work_parameters(),
+                            output_parameters()}),
       .exclusions = joined_exclusions(
           {{"induction",
             {"heatmap", "maps", "maps_of", "text", "text_file", "tokens", "token_file", "energy",
-             "without_first"},
+             "without_first", "image", "pixel_values"},
             "runs random tokens"},
+           {"image", kNoTexts, "is the input"},
+           {"pixel_values", kNoPictures, "holds the input"},
            {"heatmap",
             {"maps", "maps_of", "sequences", "layers", "store", "energy", "without_first"},
             "gives one map as it is"}},

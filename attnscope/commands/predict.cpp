@@ -1,14 +1,17 @@
 #include "attnscope/analyses/predict.h"
+#include "attnscope/analyses/image_prediction.h"
 
 #include <deque>
 #include <optional>
 
+#include "attnscope/commands/image_parameters.h"
 #include "attnscope/commands/open_models.h"
 #include "attnscope/commands/run_resources.h"
 #include "attnscope/commands/saved_run.h"
 #include "attnscope/commands/shared_parameters.h"
 #include "attnscope/commands/text_parameters.h"
 #include "attnscope/core/error.h"
+#include "attnscope/core/text.h"
 
 namespace attnscope {
 namespace {
@@ -33,8 +36,69 @@ void run_perplexity_of(const Arguments& arguments, const std::vector<Model>& mod
   run_perplexity(models, request, context, sink);
 }
 
+/// The lines of a text, as a tower of texts reads them.
+std::vector<Caption> captions_of(const Arguments& arguments, const Session& session,
+                                 const Model& texts) {
+  const Tokenizer tokenizer = tokenizer_of(texts);
+  std::vector<Caption> captions;
+  for (const std::string& line : split(text_to_encode(arguments, session), '\n')) {
+    if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
+    Caption caption{.text = line, .tokens = tokenizer.encode(line, /*special=*/true)};
+    const auto length = static_cast<std::size_t>(texts.dimensions().context.value_or(0));
+    // Where the last row counts, texts are trained at one length.
+    if (texts.spec().head.rule.pooling == Pooling::last && caption.tokens.size() < length) {
+      caption.tokens.resize(length, texts.spec().stream.padding_token);
+    }
+    captions.push_back(std::move(caption));
+  }
+  return captions;
+}
+
+/// The tower that reads texts beside one that reads images; null where there is none.
+const Model* texts_beside(const Model& images, const std::vector<Model>& models) {
+  for (const Model& model : models) {
+    const bool same = model.shared_checkpoint() == images.shared_checkpoint();
+    if (same && !model.spec().stream.patches) return &model;
+  }
+  return nullptr;
+}
+
+void run_on_image(const Arguments& arguments, const Session& session,
+                  const std::vector<Model>& opened, RowSink& sink) {
+  std::vector<Model> models = opened;
+  keep_readers(arguments, models);
+  if (models.size() > 1 && arguments.given("save")) {
+    throw Error(ErrorKind::usage,
+                {.parameter = "save", .problem = "a .safetensors file holds the run of one model"});
+  }
+  ImagePredictRequest request{.source = image_source(arguments), .top = *arguments.integer("top")};
+  const bool asks_texts = arguments.given("text") || arguments.given("text_file");
+  for (const Model& model : models) {
+    ImageQuestion& question = request.questions.emplace_back();
+    question.image = images_of(arguments, session, model).front();
+    if (!asks_texts) continue;
+    question.texts = texts_beside(model, opened);
+    if (question.texts == nullptr) {
+      throw Error(ErrorKind::usage, {.parameter = arguments.given("text") ? "text" : "text_file",
+                                     .problem = "has no meaning with {image}: " +
+                                                verbatim(model.name()) + " reads no texts"});
+    }
+    question.captions = captions_of(arguments, session, *question.texts);
+  }
+  std::optional<SavedRun> saved;
+  PromptWatcher watcher;
+  if (arguments.given("save")) {
+    saved.emplace(request.questions.front().image, open_output(arguments, session, "save"));
+    watcher = saved->watcher();
+    request.watcher = &watcher;
+  }
+  run_image_prediction(models, request, session.context, sink);
+}
+
 void run_predict_command(const Arguments& arguments, const Session& session, RowSink& sink) {
-  const std::vector<Model> models = open_models(arguments, session);
+  std::vector<Model> models = open_models(arguments, session);
+  if (names_images(arguments)) return run_on_image(arguments, session, models, sink);
+  keep_readers(arguments, models);
   if (models.size() > 1 && arguments.given("save")) {
     throw Error(ErrorKind::usage,
                 {.parameter = "save", .problem = "a .safetensors file holds the run of one model"});
@@ -102,16 +166,22 @@ Parameters predict_parameters() {
 Command predict_command() {
   return {
       .name = "predict",
-      .summary = "what comes next in a text, what fills a mask, and how well a text is foretold",
+      .summary =
+          "what comes next in a text, what fills a mask, how well a text is foretold, what an "
+          "image shows",
       .examples = {{{"models", "MODEL"}, {"text", "Once upon a time"}, {"generate", "40"}},
                    {{"models", "MODEL"}, {"text", "Paris is the [MASK] of France."}},
                    {{"models", "MODEL"}, {"text_file", "examples/README.md"}, {"perplexity", ""}},
-                   {{"models", "MODEL"}, {"tokens", "46,32,90"}, {"save", "run.safetensors"}}},
-      .parameters = joined({remote_model_parameters(), text_parameters(), predict_parameters(),
-                            run_parameters(), output_parameters()}),
-      .exclusions =
-          joined_exclusions(text_exclusions(/*with_windows=*/false),
-                            {{"perplexity", {"top", "generate", "save"}, "is of a whole text"}}),
+                   {{"models", "MODEL"}, {"tokens", "46,32,90"}, {"save", "run.safetensors"}},
+                   {{"models", "MODEL"}, {"image", "cat.jpg"}},
+                   {{"models", "CLIP"}, {"image", "cat.jpg"}, {"text_file", "texts.txt"}}},
+      .parameters = joined({remote_model_parameters(), text_parameters(), image_parameters(),
+                            predict_parameters(), run_parameters(), output_parameters()}),
+      .exclusions = joined_exclusions(
+          text_exclusions(/*with_windows=*/false),
+          {{"perplexity", {"top", "generate", "save"}, "is of a whole text"},
+           {"image", {"pixel_values", "tokens", "generate", "perplexity", "stride"}, "is no text"},
+           {"pixel_values", {"tokens", "generate", "perplexity", "stride"}, "holds no text"}}),
       .run = run_predict_command};
 }
 

@@ -9,7 +9,7 @@
 namespace attnscope {
 
 PromptWatcher SavedRun::watcher() {
-  return {.begin = [this](const ForwardPass& pass, std::int64_t) { begin(pass); },
+  return {.begin = [this](const ForwardPass& pass, std::int64_t tokens) { begin(pass, tokens); },
           .observer = {.on_hidden_states = [this](std::int64_t,
                                                   MatrixView<const float> states) { keep(states); },
                        .on_maps =
@@ -28,14 +28,18 @@ PromptWatcher SavedRun::watcher() {
               }};
 }
 
-void SavedRun::begin(const ForwardPass& pass) {
+SavedTensor SavedRun::input(std::int64_t tokens) const {
+  if (image_ != nullptr) return {.name = "pixel_values", .shape = image_->shape};
+  return {.name = "tokens", .type = SavedTensor::Type::int64, .shape = {tokens}};
+}
+
+void SavedRun::begin(const ForwardPass& pass, std::int64_t tokens) {
   const Dimensions& dimensions = pass.model().dimensions();
   const std::int64_t layers = dimensions.layers, width = dimensions.width;
   const std::vector<std::int64_t> attending = dimensions.attention_layers();
-  const auto tokens = std::ssize(tokens_), maps = std::ssize(attending);
+  const auto maps = std::ssize(attending);
   const bool same_width = pass.output_width() == width;
-  std::vector<SavedTensor> tensors = {
-      {.name = "tokens", .type = SavedTensor::Type::int64, .shape = {tokens}}};
+  std::vector<SavedTensor> tensors = {input(tokens)};
   if (maps < layers) {
     tensors.push_back(
         {.name = "attention_layers", .type = SavedTensor::Type::int64, .shape = {maps}});
@@ -50,8 +54,17 @@ void SavedRun::begin(const ForwardPass& pass) {
   if (pass.no_logits().empty()) {
     tensors.push_back({.name = "logits", .shape = {tokens, pass.logits_width()}});
   }
+  if (image_ != nullptr && pass.pooled_width() > 0) {
+    const bool compares = !pass.model().spec().head.rule.score_scale.empty();
+    tensors.push_back(
+        {.name = compares ? "image_embedding" : "logits", .shape = {pass.pooled_width()}});
+  }
   file_.emplace(std::move(tensors), out_);
-  file_->write(tokens_);
+  if (image_ != nullptr) {
+    file_->write(image_->values);
+  } else {
+    file_->write(*tokens_);
+  }
   if (maps < layers) file_->write(attending);
 }
 

@@ -6,6 +6,7 @@
 #include <ostream>
 
 #include "attnscope/analyses/predict.h"
+#include "attnscope/core/signal.h"
 #include "attnscope/core/spool.h"
 #include "attnscope/output/safetensors_file.h"
 
@@ -16,12 +17,14 @@ namespace attnscope {
 /// some layers do not attend, `attentions` are those of the A others, whose numbers come before
 /// them as `attention_layers` (A), int64. Where the last hidden state has another width E than the
 /// others (OPT's projection), those are `hidden_states` (L, T, D), and it is `last_hidden_state`
-/// (T, E). Maps go to the file as they come. Hidden states wait until these are whole: in memory up
-/// to 64 MB, and then in a temporary file.
+/// (T, E). Of an image `pixel_values` (C, H, W) stand first; `logits` (labels) or, where images are
+/// compared with texts, `image_embedding` last. Maps go to the file as they come. Hidden states
+/// wait until these are whole: in memory up to 64 MB, and then in a temporary file.
 class SavedRun {
  public:
   /// Both must outlive it.
-  SavedRun(const TokenIds& tokens, std::ostream& out) : tokens_(tokens), out_(out) {}
+  SavedRun(const TokenIds& tokens, std::ostream& out) : tokens_(&tokens), out_(out) {}
+  SavedRun(const Signal& image, std::ostream& out) : image_(&image), out_(out) {}
   SavedRun(const SavedRun&) = delete;
   SavedRun& operator=(const SavedRun&) = delete;
 
@@ -29,12 +32,14 @@ class SavedRun {
   PromptWatcher watcher();
 
  private:
-  void begin(const ForwardPass& pass);
+  void begin(const ForwardPass& pass, std::int64_t tokens);
+  SavedTensor input(std::int64_t tokens) const;
   void keep(MatrixView<const float> states);
   void write_kept();
   void write(MatrixView<const float> rows);
 
-  const TokenIds& tokens_;
+  const TokenIds* tokens_ = nullptr;  // one of these
+  const Signal* image_ = nullptr;
   std::ostream& out_;
   std::optional<SafetensorsWriter> file_;
   Spool hidden_states_{std::size_t{64} << 20};

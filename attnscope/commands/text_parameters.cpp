@@ -51,23 +51,6 @@ void check_text(std::string_view text, ErrorParts where) {
   }
 }
 
-/// The text of `text` or `text_file`. Throws Error(usage) where neither is given, or it is empty.
-std::string text_to_encode(const Arguments& arguments, const Session& session) {
-  if (arguments.given("text")) {
-    std::string text = arguments.text("text");
-    check_text(text, {.parameter = "text"});
-    return text;
-  }
-  if (arguments.given("text_file")) {
-    const std::string file = arguments.text("text_file");
-    std::string text = session.files->read_text(file, kTextLimitBytes);
-    check_text(text, {.file = file});
-    return text;
-  }
-  throw Error(ErrorKind::usage,
-              {.parameter = "text", .problem = "is needed, or {text_file}, or {tokens}"});
-}
-
 /// Of texts that come whole, there is one sequence.
 TokenSequences one_sequence(TokenIds ids, const char* source) {
   const auto length = std::ssize(ids);
@@ -84,6 +67,22 @@ std::string unknown_note(const Model& model, const UnknownTokens& unknown) {
 }
 
 }  // namespace
+
+std::string text_to_encode(const Arguments& arguments, const Session& session) {
+  if (arguments.given("text")) {
+    std::string text = arguments.text("text");
+    check_text(text, {.parameter = "text"});
+    return text;
+  }
+  if (arguments.given("text_file")) {
+    const std::string file = arguments.text("text_file");
+    std::string text = session.files->read_text(file, kTextLimitBytes);
+    check_text(text, {.file = file});
+    return text;
+  }
+  throw Error(ErrorKind::usage,
+              {.parameter = "text", .problem = "is needed, or {text_file}, or {tokens}"});
+}
 
 Parameters text_parameters() {
   return {{.name = "text", .type = text, .help = "a text", .metavariable = "TEXT"},

@@ -20,6 +20,9 @@ Parameters window_parameters();
 /// Ways to name tokens that exclude each other.
 std::vector<Exclusion> text_exclusions(bool with_windows);
 
+/// The text of `text` or `text_file`. Throws Error(usage) where neither is given, or it is empty.
+std::string text_to_encode(const Arguments& arguments, const Session& session);
+
 /// The tokenizer beside a model. Throws Error(usage) where it has none, which says what to do.
 Tokenizer tokenizer_of(const Model& model);
 

@@ -50,7 +50,8 @@ const std::vector<RowKind>& row_kinds() {
       mla_rows(),         weights_rows(),    similarity_rows(),    head_overlap_rows(),
       head_matrix_rows(), matrix_rows(),     circuits_rows(),      composition_rows(),
       attention_rows(),   induction_rows(),  attention_map_rows(), predict_rows(),
-      perplexity_rows(),  stored_set_rows(), experts_rows(),       routing_rows(),
+      label_rows(),       perplexity_rows(), stored_set_rows(),    experts_rows(),
+      routing_rows(),
   };
   return kinds;
 }

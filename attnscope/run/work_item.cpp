@@ -14,7 +14,26 @@ std::optional<std::int64_t> optional_layer(const Record& record, std::string_vie
   return layer;
 }
 
+/// Signals are one array, the first axis counts them.
+void add_signals(const Array& array, SequenceBatch& batch) {
+  const auto* values = std::get_if<std::vector<double>>(&array.data);
+  if (values == nullptr || array.shape.size() < 2 || array.shape.front() < 1) {
+    refuse_field("signals");
+  }
+  const std::vector<std::int64_t> shape(array.shape.begin() + 1, array.shape.end());
+  const auto each = std::ssize(*values) / array.shape.front();
+  for (auto first = values->begin(); first != values->end(); first += each) {
+    batch.signals.push_back({.shape = shape, .values = {first, first + each}});
+  }
+}
+
 SequenceBatch batch_of(const Record& record) {
+  if (const Value* signals = record.find("signals")) {
+    SequenceBatch batch{.first = expect<std::int64_t>(record, "first"),
+                        .layers = expect_vector<std::int64_t>(record, "layers")};
+    add_signals(expect<Array>(*signals, "signals"), batch);
+    return batch;
+  }
   const MatrixView<const std::int64_t> tokens = expect_matrix<std::int64_t>(record, "tokens");
   if (tokens.rows == 0 || tokens.cols == 0) refuse_field("tokens");
   SequenceBatch batch{.first = expect<std::int64_t>(record, "first"),
@@ -27,6 +46,16 @@ SequenceBatch batch_of(const Record& record) {
 
 Value batch_value(const std::optional<SequenceBatch>& batch) {
   if (!batch) return {};
+  if (!batch->signals.empty()) {
+    Array all{.shape = batch->signals.front().shape};
+    all.shape.insert(all.shape.begin(), std::ssize(batch->signals));
+    std::vector<double> values;
+    for (const Signal& each : batch->signals) {
+      values.insert(values.end(), each.values.begin(), each.values.end());
+    }
+    all.data = std::move(values);
+    return Record{{"first", batch->first}, {"signals", all}, {"layers", batch->layers}};
+  }
   std::vector<std::int64_t> ids;
   for (const auto& sequence : batch->tokens)
     ids.insert(ids.end(), sequence.begin(), sequence.end());
@@ -67,7 +96,7 @@ std::string WorkItem::matrix_name() const {
   if (role) return std::string(role_name(*role));
   if (!tensor.empty()) return tensor;
   if (batch) {
-    const std::int64_t last = batch->first + std::ssize(batch->tokens) - 1;
+    const std::int64_t last = batch->first + batch->count() - 1;
     return "sequences " + std::to_string(batch->first) + "-" + std::to_string(last);
   }
   return earlier_layer ? "layer " + std::to_string(*earlier_layer) : "";

@@ -4,21 +4,26 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "attnscope/core/role.h"
+#include "attnscope/core/signal.h"
 #include "attnscope/results/record.h"
 
 namespace attnscope {
 
-/// Whole texts to run through the model, for analyses of attention maps.
+/// Whole texts, or images, to run through the model, for analyses of attention maps.
 struct SequenceBatch {
   std::int64_t first = 0;  // index of the first of them among all texts of the run
   std::vector<std::vector<std::int64_t>> tokens;  // ids of each sequence, all of one length
+  std::vector<Signal> signals = {};               // in their place, all of one shape
   std::vector<std::int64_t> layers;               // layers to analyse, ascending
+
+  std::int64_t count() const { return std::ssize(tokens) + std::ssize(signals); }
 };
 
 struct WorkItem {

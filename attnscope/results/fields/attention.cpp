@@ -94,6 +94,11 @@ std::vector<Field> own_fields() {
   of_head("unattended", "unattended_error", "unattended",
           "of a head: weight that a query gives to no key, mean over queries; 0 without learned "
           "sinks");
+  of_head("patch_distance", "patch_distance_error", "patches away",
+          "of a head, on images: mean distance from a patch to the patches that it looks at, by "
+          "weight",
+          "patches");
+  fields.push_back(null_of("null_patch_distance", "of a head, on images: that of even attention"));
   fields.push_back({.name = "max_rank",
                     .nulls = Nulls::whole,
                     .unit = "singular values",
@@ -153,14 +158,15 @@ std::vector<Field> text_parameter_fields() {
 }
 
 RowKind attention_rows() {
-  RowKind kind = {.name = "attention",
-                  .command = "attention",
-                  .meaning = "what the attention maps of one head, or of a layer, are like on text",
-                  .revision = 3,
-                  .place = place_of_head(),
-                  .fields = own_fields(),
-                  .models = model_facts(),
-                  .parameters = text_parameter_fields()};
+  RowKind kind = {
+      .name = "attention",
+      .command = "attention",
+      .meaning = "what the attention maps of one head, or of a layer, are like on text or images",
+      .revision = 4,
+      .place = place_of_head(),
+      .fields = own_fields(),
+      .models = model_facts(),
+      .parameters = text_parameter_fields()};
   kind.parameters.push_back({.name = "energy",
                              .unit = "share of the energy",
                              .meaning = "the threshold of energy_rank and columns",

@@ -15,6 +15,7 @@ RowKind head_matrix_rows();
 RowKind head_overlap_rows();
 RowKind induction_rows();
 RowKind info_rows();
+RowKind label_rows();
 RowKind matrix_rows();
 RowKind mla_rows();
 RowKind perplexity_rows();

@@ -72,6 +72,22 @@ std::vector<Field> prompt_facts() {
                    .where = kModels}}}};
 }
 
+std::vector<Field> model_facts_with_patches() {
+  std::vector<Field> facts = model_facts();
+  facts.push_back(
+      {.name = "patches",
+       .type = record,
+       .meaning = "how the rows of a map lie in the image",
+       .where = kModels,
+       .fields = {{.name = "rows", .type = integer, .meaning = "of patches", .where = kModels},
+                  {.name = "columns", .type = integer, .meaning = "of patches", .where = kModels},
+                  {.name = "before",
+                   .type = integer,
+                   .meaning = "rows before the first patch: class token, registers",
+                   .where = kModels}}});
+  return facts;
+}
+
 Field source_parameter() {
   return {.name = "source",
           .type = text,
@@ -137,6 +153,53 @@ RowKind predict_rows() {
                       .where = kParameters}}};
   for (Field& fact : prompt_facts()) kind.models.push_back(std::move(fact));
   return kind;
+}
+
+RowKind label_rows() {
+  return {
+      .name = "label",
+      .command = "predict",
+      .option = "image",
+      .meaning =
+          "a label that a model takes for likely of an image, or a text that it compares "
+          "with it",
+      .place = {model_field(),
+                stack_field(),
+                {.name = "rank",
+                 .type = integer,
+                 .heading = "rank",
+                 .meaning = "1: the likeliest",
+                 .where = kPredictSection}},
+      .fields = {{.name = "label_id",
+                  .type = integer,
+                  .heading = "id",
+                  .meaning = "the label's id; of texts their place, from 0",
+                  .where = kPredictSection},
+                 {.name = "text",
+                  .type = text,
+                  .nulls = Nulls::whole,
+                  .heading = "text",
+                  .meaning = "the label's name, or the text; null where the config names none",
+                  .where = kPredictSection},
+                 {.name = "logit",
+                  .heading = "logit",
+                  .meaning = "what the model's head gives for it",
+                  .where = kPredictSection},
+                 {.name = "probability",
+                  .heading = "probability",
+                  .meaning = "softmax of the logits of all labels or texts; of a model with a bias "
+                             "of scores (SigLIP) of each text alone",
+                  .where = kPredictSection}},
+      .models = model_facts_with_patches(),
+      .parameters = {{.name = "image",
+                      .type = FieldType::text,
+                      .meaning = "the image's file",
+                      .where = kParameters},
+                     {.name = "top",
+                      .type = integer,
+                      .unit = "labels",
+                      .meaning = "how many labels there are rows for",
+                      .where = kParameters}}};
 }
 
 RowKind perplexity_rows() {

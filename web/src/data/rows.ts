@@ -402,7 +402,7 @@ export interface CompositionRow {
   excess: number | null;
 }
 
-/** what the attention maps of one head, or of a layer, are like on text */
+/** what the attention maps of one head, or of a layer, are like on text or images */
 export interface AttentionRow {
   /** the model, by its name in models */
   model: string;
@@ -459,6 +459,12 @@ export interface AttentionRow {
   unattended?: number | null;
   /** the standard error of the mean before it; null of one sequence */
   unattended_error?: number | null;
+  /** of a head, on images: mean distance from a patch to the patches that it looks at, by weight */
+  patch_distance?: number | null;
+  /** the standard error of the mean before it; null of one sequence */
+  patch_distance_error?: number | null;
+  /** of a head, on images: that of even attention */
+  null_patch_distance?: number;
   /** of a layer: the largest of its heads' mean energy ranks */
   max_rank?: number | null;
   /** of a layer: the largest energy rank among its heads, mean over sequences */
