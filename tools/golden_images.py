@@ -16,6 +16,7 @@ and of models that compare images with texts, of texts of which none is padded:
 All of it comes from transformers, eager and float32. Needs numpy, torch, transformers and safetensors; no test needs them.
 """
 
+import json
 import sys
 
 import golden_stacks
@@ -25,6 +26,8 @@ import transformers as hf
 from safetensors.numpy import save_file
 
 SIZES = {"dinov2": [(16, 16), (24, 32), (19, 40)], "dinov3": [(16, 16), (24, 40)]}
+PREPARED = {"vit": {"image_processor_type": "ViTImageProcessor", "size": {"height": 16, "width": 16}},
+            "clip": {"image_processor_type": "CLIPImageProcessor", "size": {"shortest_edge": 16}, "crop_size": 16}}
 TEXTS = [[1, 5, 9, 2], [1, 7, 4, 11, 3, 2], [1, 2]]
 CASES = [case for case in golden_stacks.CASES if case.split("-")[0].split("_")[0] in
          ("vit", "deit", "dinov2", "dinov3", "clip", "siglip")]
@@ -70,6 +73,8 @@ def make(case):
                     scores.append(model(input_ids=ids, pixel_values=images).logits_per_image[:, 0].numpy())
             if scores:
                 out["scores"] = np.stack(scores, 1)
+    if case in PREPARED:
+        (folder / "preprocessor_config.json").write_text(json.dumps(PREPARED[case]) + "\n")
     save_file({name: np.ascontiguousarray(value) for name, value in sorted(out.items())}, folder / "images.safetensors")
     print(f"{case}: {[name for name in out]}")
 

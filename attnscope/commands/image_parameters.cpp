@@ -77,7 +77,14 @@ std::vector<Signal> images_of(const Arguments& arguments, const Session& session
     const std::string file = arguments.text("image");
     const ImagePreparation preparation = read_image_preparation(model.checkpoint().folder());
     const std::string bytes = session.files->read_text(file, kImageFileLimitBytes);
-    return {prepare_image(read_picture(bytes, file), preparation)};
+    const Picture picture = read_picture(bytes, file);
+    if (picture.clipped && session.on_warning) {
+      session.on_warning({.file = file,
+                          .problem = "its grey values of 16 bits are cut at 255, as transformers' "
+                                     "loader cuts them",
+                          .hint = "divide them by 257 before"});
+    }
+    return {prepare_image(picture, preparation)};
   }
   const std::string file = arguments.text("pixel_values");
   return arrays_of(read_npy(session.files->read_text(file, kImageFileLimitBytes), file), file);

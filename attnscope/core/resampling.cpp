@@ -38,7 +38,8 @@ double weight_at(ResampleFilter filter, double x) {
     case ResampleFilter::bilinear: return std::max(0.0, 1 - std::abs(x));
     case ResampleFilter::hamming:
       if (std::abs(x) >= 1) return 0;
-      return sinc(x) * (0.54 + 0.46 * std::cos(std::numbers::pi * x));
+      return sinc(x) *
+             (double{0.54F} + double{0.46F} * std::cos(std::numbers::pi * x));  // float32 there
     case ResampleFilter::bicubic: return cubic(x, -0.5);
     case ResampleFilter::lanczos: return std::abs(x) < 3 ? sinc(x) * sinc(x / 3) : 0;
   }
@@ -52,12 +53,14 @@ std::vector<ResampleTaps> resample_taps(ResampleFilter filter, std::int64_t from
   const double stretch = std::max(step, 1.0);
   const double support = support_of(filter) * stretch;
   std::vector<ResampleTaps> all;
+  double place = 0.5 * step;  // summed up, as Pillow does: rounding decides between neighbours
   for (std::int64_t at = 0; at < to; ++at) {
-    const double center = (static_cast<double>(at) + 0.5) * step;
     if (filter == ResampleFilter::nearest) {
-      all.push_back({std::min(static_cast<std::int64_t>(center), from - 1), {1}});
+      all.push_back({std::min(static_cast<std::int64_t>(place), from - 1), {1}});
+      place += step;
       continue;
     }
+    const double center = (static_cast<double>(at) + 0.5) * step;
     const auto first =
         std::max<std::int64_t>(static_cast<std::int64_t>(std::floor(center - support + 0.5)), 0);
     const auto end =

@@ -153,14 +153,25 @@ struct Trait {
   const char* unit = "";
   bool least = false;     // the smallest first
   bool of_sinks = false;  // not shown where no head has any
+  bool of_texts = false;  // not shown of images, whose rows follow each other line by line
 };
 constexpr std::array kTraits = {
-    Trait{"most on previous token", "previous_token", "{:.2f}", "{:.2f}"},
+    Trait{.name = "most on previous token",
+          .field = "previous_token",
+          .format = "{:.2f}",
+          .error_format = "{:.2f}",
+          .of_texts = true},
     Trait{"most on first token", "sink_mass", "{:.2f}", "{:.2f}"},
     Trait{"most on no token", "unattended", "{:.2f}", "{:.2f}", "", /*least=*/false,
           /*of_sinks=*/true},
     Trait{"most on itself", "diagonal", "{:.2f}", "{:.2f}"},
-    Trait{"farthest, in tokens", "mean_distance", "{:.1f}", "{:.1f}"},
+    Trait{.name = "farthest, in tokens",
+          .field = "mean_distance",
+          .format = "{:.1f}",
+          .error_format = "{:.1f}",
+          .of_texts = true},
+    Trait{"farthest, in patches", "patch_distance", "{:.1f}", "{:.1f}"},
+    Trait{"nearest, in patches", "patch_distance", "{:.1f}", "{:.1f}", "", /*least=*/true},
     Trait{"most diffuse, in nats", "entropy", "{:.2f}", "{:.2f}"},
     Trait{"most focused, in nats", "entropy", "{:.2f}", "{:.2f}", "", /*least=*/true},
     Trait{"highest rank", "energy_rank", "{:.1f}", "{:.1f}"},
@@ -174,8 +185,10 @@ std::string outstanding_text(const ModelRows& rows, const Style& style, int widt
     heads.insert(heads.end(), of_layer.heads.begin(), of_layer.heads.end());
   }
   if (heads.size() <= shown) return "";
+  const bool of_images = number_of(*heads.front(), "patch_distance").has_value();
   std::vector<std::vector<std::string>> lines;
   for (const Trait& trait : kTraits) {
+    if (of_images && trait.of_texts) continue;
     std::vector<std::pair<double, const Record*>> order;
     for (const Record* head : heads) {
       if (const auto value = number_of(*head, trait.field)) {

@@ -72,7 +72,8 @@ Signal read_npy(std::string_view bytes, const std::string& where) {
   }
   const char version = bytes[kNpyMagic.size()];
   if (version < 1 || version > 3) refuse_npy(where, "its version is not known");
-  const std::size_t length_bytes = version == 1 ? 2 : 4, before = kNpyMagic.size() + 2 + length_bytes;
+  const std::size_t length_bytes = version == 1 ? 2 : 4,
+                    before = kNpyMagic.size() + 2 + length_bytes;
   const std::uint64_t length = little_endian(bytes.substr(kNpyMagic.size() + 2, length_bytes));
   if (length > bytes.size() - before) refuse_npy(where, "its header is cut");
   const std::string_view header = bytes.substr(before, static_cast<std::size_t>(length));

@@ -40,7 +40,8 @@ Picture turned(const Picture& stored, int orientation) {
       orientation == 2 || orientation == 3 || orientation == 6 || orientation == 7;
   Picture out{.rows = swaps ? stored.cols : stored.rows,
               .cols = swaps ? stored.rows : stored.cols,
-              .rgb = std::vector<std::uint8_t>(stored.rgb.size())};
+              .rgb = std::vector<std::uint8_t>(stored.rgb.size()),
+              .clipped = stored.clipped};
   for (std::int64_t row = 0; row < out.rows; ++row) {
     std::uint8_t* to = out.row(row);
     for (std::int64_t col = 0; col < out.cols; ++col) {

@@ -11,6 +11,7 @@ namespace attnscope {
 struct Picture {
   std::int64_t rows = 0, cols = 0;
   std::vector<std::uint8_t> rgb;  // (rows, cols, 3)
+  bool clipped = false;           // grey of 16 bits was more than 255 somewhere
 
   std::uint8_t* row(std::int64_t at) { return rgb.data() + at * cols * 3; }
   const std::uint8_t* row(std::int64_t at) const { return rgb.data() + at * cols * 3; }
@@ -20,9 +21,9 @@ struct Picture {
 inline constexpr std::int64_t kMaxPictureSide = 65'000, kMaxPicturePixels = 100'000'000;
 
 /// The pixels as Pillow's convert("RGB") gives them: grey repeated, alpha dropped, of 16 bits the
-/// upper 8; turned as EXIF's orientation says. `where` names the file. Throws Error(format) for
-/// what is no PNG or JPEG, is cut or broken, or has four inks (CMYK), Error(unsupported) for a
-/// picture over the limits.
+/// upper 8, but grey of 16 bits cut at 255; turned as EXIF's orientation says. `where` names the
+/// file. Throws Error(format) for what is no PNG or JPEG, is cut or broken, or has four inks
+/// (CMYK), Error(unsupported) for a picture over the limits.
 Picture read_picture(std::string_view bytes, const std::string& where);
 
 // For read_picture(): pixels as they lie in the file.

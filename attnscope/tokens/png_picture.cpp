@@ -50,17 +50,28 @@ bool read_header(PngFile& file) {
   return true;
 }
 
-/// To 8 bits each of red, green and blue.
-bool read_rows(PngFile& file, png_bytepp rows) {
+/// To 8 bits each of red, green and blue; `raw`: as they are.
+bool read_rows(PngFile& file, bool raw, png_bytepp rows) {
   if (setjmp(png_jmpbuf(file.png)) != 0) return false;
-  png_set_expand(file.png);
-  png_set_strip_16(file.png);
-  png_set_strip_alpha(file.png);
-  png_set_gray_to_rgb(file.png);
+  if (!raw) {
+    png_set_expand(file.png);
+    png_set_strip_16(file.png);
+    png_set_strip_alpha(file.png);
+    png_set_gray_to_rgb(file.png);
+  }
   png_read_update_info(file.png, file.info);
   png_read_image(file.png, rows);
   png_read_end(file.png, file.info);
   return true;
+}
+
+/// Grey of 16 bits, the upper byte first.
+void clip_grey(const std::vector<std::uint8_t>& wide, Picture& picture) {
+  for (std::size_t at = 0; at < wide.size(); at += 2) {
+    const std::uint8_t grey = wide[at] > 0 ? 255 : wide[at + 1];
+    picture.clipped = picture.clipped || wide[at] > 0;
+    std::fill_n(picture.rgb.begin() + static_cast<std::ptrdiff_t>(at / 2 * 3), 3, grey);
+  }
 }
 
 [[noreturn]] void refuse_png(const PngFile& file, const std::string& where) {
@@ -84,11 +95,16 @@ StoredPicture read_png(std::string_view bytes, const std::string& where) {
   StoredPicture out;
   out.picture = {.rows = rows, .cols = cols, .rgb = {}};
   out.picture.rgb.resize(std::size_t{rows} * cols * 3);
+  const bool wide_grey = png_get_bit_depth(file.png, file.info) == 16 &&
+                         png_get_color_type(file.png, file.info) == PNG_COLOR_TYPE_GRAY;
+  std::vector<std::uint8_t> wide(wide_grey ? std::size_t{rows} * cols * 2 : 0);
   std::vector<png_bytep> lines(rows);
   for (std::size_t row = 0; row < lines.size(); ++row) {
-    lines[row] = out.picture.row(static_cast<std::int64_t>(row));
+    lines[row] =
+        wide_grey ? wide.data() + row * cols * 2 : out.picture.row(static_cast<std::int64_t>(row));
   }
-  if (!read_rows(file, lines.data())) refuse_png(file, where);
+  if (!read_rows(file, wide_grey, lines.data())) refuse_png(file, where);
+  if (wide_grey) clip_grey(wide, out.picture);
   png_bytep exif = nullptr;
   png_uint_32 exif_bytes = 0;
   if (png_get_eXIf_1(file.png, file.info, &exif_bytes, &exif) != 0) {

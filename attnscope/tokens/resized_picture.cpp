@@ -68,7 +68,9 @@ Picture with_rows(const Picture& picture, std::int64_t rows, ResampleFilter filt
 
 Picture resized(const Picture& picture, std::int64_t rows, std::int64_t cols,
                 ResampleFilter filter) {
-  Picture out = cols == picture.cols ? picture : with_cols(picture, cols, filter);
+  const bool rows_first = rows < picture.rows && picture.rows - rows > 2 * (picture.cols - cols);
+  Picture out = rows_first ? with_rows(picture, rows, filter) : picture;
+  if (cols != out.cols) out = with_cols(out, cols, filter);
   return rows == out.rows ? out : with_rows(out, rows, filter);
 }
 

@@ -9,8 +9,8 @@
 
 namespace attnscope {
 
-/// As Pillow's resize(): columns first, then rows, each rounded to 8 bits. Source: Pillow,
-/// Resample.c.
+/// As resize() of Pillow 13: columns first, then rows, each rounded to 8 bits; rows first where
+/// they shrink by more than twice as many. Source: Pillow, Resample.c.
 Picture resized(const Picture& picture, std::int64_t rows, std::int64_t cols,
                 ResampleFilter filter);
 

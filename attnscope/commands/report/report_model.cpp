@@ -21,6 +21,12 @@ std::vector<ReportModel> report_models(const Arguments& report, const std::vecto
     try {
       const ForwardPass pass(model, /*copy_weights=*/false, compute);
       if (pass.encoder() != nullptr) throw needs_source(model);
+      if (pass.reads_images()) {
+        throw Error(ErrorKind::unsupported,
+                    {.file = model.checkpoint().main_file().string(),
+                     .problem = "is a model of images, and reads no text",
+                     .hint = "'attention' and 'predict' run it on a picture"});
+      }
       one.longest = std::min(pass.longest(), model.dimensions().context.value_or(pass.longest()));
       one.vocabulary = pass.vocabulary();
     } catch (const Error& error) {

@@ -1,0 +1,20 @@
+// Arrays of NumPy: as many values as the shape says.
+#include "attnscope/tokens/npy_array.h"
+
+#include <cstdint>
+
+#include "attnscope/core/error.h"
+
+using namespace attnscope;
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  try {
+    const Signal signal =
+        read_npy(std::string_view(reinterpret_cast<const char*>(data), size), "input");
+    std::int64_t count = 1;
+    for (const std::int64_t axis : signal.shape) count *= axis;
+    if (count != std::ssize(signal.values)) __builtin_trap();
+  } catch (const Error&) {
+  }
+  return 0;
+}

@@ -1,0 +1,20 @@
+// Pictures: whatever a file says, its pixels are as many as its size, or there is one clear error.
+#include "attnscope/tokens/picture.h"
+
+#include <cstdint>
+
+#include "attnscope/core/error.h"
+
+using namespace attnscope;
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::string_view bytes(reinterpret_cast<const char*>(data), size);
+  const int orientation = exif_orientation(bytes);
+  if (orientation < 1 || orientation > 8) __builtin_trap();
+  try {
+    const Picture picture = read_picture(bytes, "input");
+    if (std::ssize(picture.rgb) != picture.rows * picture.cols * 3) __builtin_trap();
+  } catch (const Error&) {
+  }
+  return 0;
+}

@@ -1,0 +1,96 @@
+#!/usr/bin/env python3
+"""Writes tests/data/pictures/: ten pictures, processors' configs, and what transformers' processors make of them.
+
+    python tools/golden_pictures.py
+
+    NAME.png, NAME.jpg               the pictures: odd sizes, grey, alpha, 16 bits, a palette, turned by EXIF
+    PROCESSOR/preprocessor_config.json
+    PROCESSOR/expected.safetensors   pil.NAME and torchvision.NAME [3, H, W]: by both kinds of processors, where there are both
+    pixels.safetensors               NAME [H, W, 3]: what load_image() gives
+    pixels.npy                       [2, 3, 16, 16]: images that are prepared
+
+Needs numpy, pillow, torch, torchvision, transformers and safetensors; no test needs them.
+"""
+
+import json
+import os
+from pathlib import Path
+
+os.environ["HF_HUB_OFFLINE"] = "1"
+
+import numpy as np
+import transformers as hf
+from PIL import Image
+from safetensors.numpy import save_file
+from transformers.image_utils import load_image
+
+FOLDER = Path(__file__).resolve().parent.parent / "tests/data/pictures"
+SMALL = {"size": {"height": 12, "width": 9}}
+CASES = {
+    "vit": ("ViT", SMALL), "vit-nearest": ("ViT", SMALL | {"resample": 0}), "vit-lanczos": ("ViT", SMALL | {"resample": 1}),
+    "vit-box": ("ViT", SMALL | {"resample": 4}), "vit-hamming": ("ViT", SMALL | {"resample": 5}),
+    "vit-plain": ("ViT", {"size": {"height": 30, "width": 40}, "do_normalize": False}),
+    "deit": ("DeiT", {"size": {"height": 14, "width": 14}, "crop_size": {"height": 9, "width": 11}}),
+    "dinov2": ("Bit", {"size": {"shortest_edge": 11}, "crop_size": {"height": 8, "width": 8}}),
+    "clip": ("CLIP", {"size": {"shortest_edge": 7}, "crop_size": {"height": 10, "width": 8}}),
+    "siglip": ("Siglip", SMALL), "dinov3": ("DINOv3ViT", SMALL),
+}
+ONLY_TORCHVISION = {"clip", "dinov3"}  # the kind that transformers takes; pil pads small pictures otherwise, or is not there
+ONLY_PIL = {"vit-nearest", "vit-lanczos", "vit-box", "vit-hamming"}  # torchvision has others, or none
+
+
+def smooth(rows, cols, channels, seed):
+    """Edges and slopes, not noise alone: rounding shows in both."""
+    generator = np.random.default_rng(seed)
+    y, x = np.mgrid[0:rows, 0:cols]
+    waves = [128 + 100 * np.sin(generator.uniform(0.05, 0.9) * x + generator.uniform(0.05, 0.9) * y + at)
+             + generator.normal(0, 20, (rows, cols)) for at in range(channels)]
+    return np.clip(np.stack(waves, -1), 0, 255).astype(np.uint8)
+
+
+def make_pictures():
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    rgb = smooth(23, 37, 3, 1)
+    Image.fromarray(rgb).save(FOLDER / "odd.png")
+    Image.fromarray(smooth(41, 17, 3, 2)).save(FOLDER / "tall.jpg", quality=92)
+    Image.fromarray(smooth(16, 24, 3, 3)).save(FOLDER / "chroma.jpg", quality=75, subsampling=2)
+    Image.fromarray(smooth(19, 28, 1, 4)[..., 0]).save(FOLDER / "grey.png")
+    Image.fromarray(smooth(20, 13, 1, 5)[..., 0]).save(FOLDER / "grey.jpg", quality=90)
+    Image.fromarray(smooth(18, 21, 4, 6), "RGBA").save(FOLDER / "alpha.png")
+    Image.fromarray(smooth(15, 15, 1, 7)[..., 0].astype(np.uint16) * 257 - 3).save(FOLDER / "grey16.png")
+    Image.fromarray(smooth(14, 26, 3, 8)).quantize(31).save(FOLDER / "palette.png", transparency=3)
+    np.save(FOLDER / "pixels.npy", np.random.default_rng(3).normal(size=(2, 3, 16, 16)).astype(np.float32))
+    Image.fromarray(smooth(9, 8, 4, 10), "CMYK").save(FOLDER / "four-inks.jpeg", quality=80)  # which is refused
+    exif = Image.Exif()
+    for turn in (6, 7):
+        exif[0x0112] = turn
+        Image.fromarray(smooth(13, 22, 3, 9)).save(FOLDER / f"turned{turn}.jpg", quality=95, exif=exif)
+
+
+def main():
+    make_pictures()
+    pictures = sorted(path for path in FOLDER.iterdir() if path.suffix in (".png", ".jpg"))
+    # As arrays: a picture that remembers a transparent colour would get another background from some processors.
+    loaded = {path.name: Image.fromarray(np.asarray(load_image(str(path)))) for path in pictures}
+    save_file({name: np.asarray(picture).copy() for name, picture in loaded.items()}, FOLDER / "pixels.safetensors")
+    for case, (name, options) in CASES.items():
+        folder = FOLDER / case
+        folder.mkdir(exist_ok=True)
+        config = {"image_processor_type": name + "ImageProcessor"} | options
+        (folder / "preprocessor_config.json").write_text(json.dumps(config) + "\n")
+        out = {}
+        for kind, ending in (("pil", "ImageProcessorPil"), ("torchvision", "ImageProcessor")):
+            if (kind == "torchvision" and case in ONLY_PIL) or (kind == "pil" and case in ONLY_TORCHVISION):
+                continue
+            processor = getattr(hf, name + ending)(**options)
+            for picture, pixels in loaded.items():
+                out[f"{kind}.{picture}"] = np.asarray(processor(images=pixels, return_tensors="np")["pixel_values"][0],
+                                                      np.float32).copy()
+        both = [np.abs(out[f"pil.{name}"] - out[f"torchvision.{name}"]).max() for name in loaded if f"torchvision.{name}" in out
+                and f"pil.{name}" in out]
+        print(case, len(out), "largest difference between the two kinds:", max(both, default=0))
+        save_file(out, folder / "expected.safetensors")
+
+
+if __name__ == "__main__":
+    main()
