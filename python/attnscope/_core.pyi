@@ -100,6 +100,9 @@ def attention_rank(maps: numpy.typing.NDArray[numpy.float32], energy: float) -> 
 def charts(report: Report) -> list[tuple[str, str]]:
     """Names and Vega-Lite specifications."""
 
+def page(report: Report, created: str) -> bytes:
+    """The page of a report that has these rows alone."""
+
 class LiveRun:
     """Maps that are measured as they come."""
 

@@ -47,7 +47,7 @@ class Meter:
 
     def _model_of(self, stack: Stack, maps: Any) -> int:
         if self._run is None:
-            tokens_hash = self._hash or hash_of([np.ascontiguousarray(as_numpy(maps))])
+            tokens_hash = self._hash or hash_of([as_numpy(maps[0, 0])])
             sequences = self._sequences or int(maps.shape[0])
             self._run = _core.LiveRun(
                 self._arguments, self._source, sequences, int(maps.shape[2]), tokens_hash

@@ -11,7 +11,7 @@ from attnscope._safetensors import Bytes
 class Page:
     """Everything about models on one page. A notebook shows it; `save` writes it."""
 
-    def __init__(self, content: Bytes, notes: list[str], files: _core.RunFiles) -> None:
+    def __init__(self, content: Bytes, notes: list[str], files: _core.RunFiles | None) -> None:
         self._content = content
         self._files = files
         self.notes = notes
@@ -23,7 +23,8 @@ class Page:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Whole or not at all; never over a file that the report was made of."""
         name = os.fsdecode(os.fspath(path))
-        self._files.check_output(name)
+        if self._files is not None:
+            self._files.check_output(name)
         write(name, self._content)
 
     def __len__(self) -> int:

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from datetime import datetime, timezone
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, overload
 
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 
 from attnscope import _core, _html
 from attnscope._columns import Buffers, array_of, valid_of, values_of
+from attnscope._page import Page
 from attnscope._picture import Picture, reduced
 from attnscope._words import counted
 
@@ -20,6 +22,9 @@ if TYPE_CHECKING:
     import pyarrow
 
 MOST_LINES = 60  # of a table in a terminal
+
+OF_PAGES = ("spectrum", "weights", "similarity", "circuits", "attention")
+"""Commands whose rows a report has."""
 
 OF_ONE_HEAD = ("head-among-heads", "attention-heads-of-layer")
 """Charts of the page that follow what is chosen there; here they show the first head or layer."""
@@ -161,6 +166,14 @@ class Table:
         if values is None or not len(self):
             return []
         return list(_pictures(self, values))
+
+    def page(self) -> Page:
+        """The page of a report that has these rows alone; a notebook shows it, and it can be saved."""
+        if self.command not in OF_PAGES or self._pictures:
+            raise ValueError(f"rows of {self.command} with these keywords have no page")
+        created = datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+        content = np.frombuffer(_core.page(self._report, created), np.uint8)
+        return Page(content, self.notes, None)
 
     def plot(self, name: str | None = None) -> "altair.Chart":
         """One of `charts` as an Altair chart; the first where none is named.

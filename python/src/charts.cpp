@@ -1,12 +1,17 @@
-// The charts of a table: those that the page of a report draws from the same rows.
+// A table as the page of a report shows it: its charts, and the page itself.
 #include "attnscope/page/chart_files.h"
 
+#include <nanobind/ndarray.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <array>
 #include <memory>
+#include <sstream>
+#include <utility>
 
+#include "attnscope/core/error.h"
 #include "attnscope/output/terminal.h"
 #include "attnscope/page/template.h"
 #include "attnscope/results/field.h"
@@ -49,6 +54,52 @@ Value thresholds_of(const Report& report) {
   return several ? *energy : Value(std::vector<double>{0.9});
 }
 
+/// `created`: when, in UTC.
+ReportFile report_file_of(const Report& report, const std::string& created) {
+  const PartsOfPage parts = parts_of(report);
+  ReportFile file({{"version", ATTNSCOPE_VERSION},
+                   {"created", created},
+                   {"command", ""},
+                   {"thresholds", thresholds_of(report)}},
+                  parts.models);
+  if (parts.models.empty()) send(report, *file.sink({.id = parts.id}));
+  for (const Record& model : parts.models) {
+    const std::string name = text_field(model, "name");
+    send_part(report, name, *file.sink({.id = parts.id, .model = name}));
+  }
+  return file;
+}
+
+/// What a page has of a model whose weights were read and that was run by this program.
+constexpr std::array kOtherParts = {"spectrum",
+                                    "weights",
+                                    "similarity",
+                                    "overlap",
+                                    "circuits",
+                                    "composition",
+                                    "attention_without_first",
+                                    "induction",
+                                    "maps",
+                                    "matrices"};
+
+std::string page_of(const Report& report, const std::string& created) {
+  if (page_template().empty()) {
+    throw Error(ErrorKind::unsupported, "page", "this build has none", "build with Node");
+  }
+  ReportFile file = report_file_of(report, created);
+  for (const Record& model : report.models) {
+    for (const char* part : kOtherParts) {
+      file.add_left_out({.part = part,
+                         .model = text_field(model, "name"),
+                         .why = "the table that this page shows has none",
+                         .command = ""});
+    }
+  }
+  std::ostringstream page;
+  file.write(page_template(), /*seconds=*/0, page);
+  return std::move(page).str();
+}
+
 using NamedText = std::pair<std::string, std::string>;
 
 std::vector<NamedText> charts_of(const std::shared_ptr<const Report>& report) {
@@ -56,17 +107,7 @@ std::vector<NamedText> charts_of(const std::shared_ptr<const Report>& report) {
   const auto charts = std::make_shared<std::vector<NamedText>>();
   run_interruptibly(
       [report, charts](const Waiter& waiter) {
-        const PartsOfPage parts = parts_of(*report);
-        ReportFile file({{"version", ATTNSCOPE_VERSION},
-                         {"created", ""},
-                         {"command", ""},
-                         {"thresholds", thresholds_of(*report)}},
-                        parts.models);
-        if (parts.models.empty()) send(*report, *file.sink({.id = parts.id}));
-        for (const Record& model : parts.models) {
-          const std::string name = text_field(model, "name");
-          send_part(*report, name, *file.sink({.id = parts.id, .model = name}));
-        }
+        const ReportFile file = report_file_of(*report, /*created=*/"");
         for (ChartFile& chart : chart_files(charts_script(), file, /*seconds=*/0, waiter.stop)) {
           charts->emplace_back(std::move(chart.name), std::move(chart.vega_lite));
         }
@@ -81,6 +122,13 @@ void bind_charts(nb::module_& module) {
   module.def(
       "charts", [](const TableReport& report) { return charts_of(report.shared()); },
       nb::arg("report"), "Names and Vega-Lite specifications.");
+  module.def(
+      "page",
+      [](const TableReport& report, const std::string& created) {
+        const std::string page = page_of(report.report(), created);
+        return nb::bytes(page.data(), page.size());
+      },
+      nb::arg("report"), nb::arg("created"), "The page of a report that has these rows alone.");
 }
 
 }  // namespace attnscope::python

@@ -1,6 +1,10 @@
 """Attention maps of models that run elsewhere, with modules that are none of PyTorch's."""
 
+import base64
+import gzip
+import json
 import pathlib
+import re
 import sqlite3
 from typing import Any
 
@@ -263,3 +267,16 @@ def test_a_layer_that_is_no_map_stops_the_run() -> None:
     parts[1].maps = parts[1].maps * 3
     with pytest.raises(asc.NumericalError, match=r"maps of layers\.1\.attn: sequence 0, head"):
         asc.attention(Model(layers=parts), {"tokens": np.zeros((1, 6), int)})
+
+
+def test_the_page_of_a_table_has_its_rows() -> None:
+    table = asc.attention(maps={"encoder.0": softmax_maps(1, 2, 8, 8)}, name="mine")
+    html = table.page().html
+    blocks = re.findall(r'<script type="application/gzip;base64"[^>]*>([^<]+)</script>', html)
+    results = json.loads(gzip.decompress(base64.b64decode(blocks[0])))
+    assert [model["name"] for model in results["models"]] == ["mine:encoder"]
+    assert [part["id"] for part in results["reports"]] == ["attention"]
+    assert len(results["reports"][0]["rows"]) == len(table)
+    assert {entry["part"] for entry in results["left_out"]} >= {"spectrum", "maps"}
+    with pytest.raises(ValueError, match="have no page"):
+        asc.info(system=True).page()

@@ -41,10 +41,10 @@ export type Histogram = NonNullable<WeightsRow["histogram"]>;
 export type AttentionHeadRow = AttentionRow & { head: number };
 export type AttentionLayerRow = AttentionRow & { head: null };
 
-/**
- * Of a model whose weights were read, as those of a report are. Charts of a live model's maps are drawn from a file too, in which
- * facts of weights are null: they have no part that looks at these.
- */
+/** Of a live model whose maps alone are known, facts that weights say are null. */
+export type AnyModel = ModelFacts;
+
+/** Of a model whose weights were read. What looks at its weights' facts has rows of them to say something of. */
 export type Model = ModelFacts & { [Fact in FactOfWeights]: NonNullable<ModelFacts[Fact]> };
 type FactOfWeights = "parameters" | "attention_parameters" | "kv_heads" | "head_dim" | "width" | "dtype" | "bytes" | "rotary";
 

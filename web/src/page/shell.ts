@@ -3,6 +3,7 @@ import { bytes_words } from "../chart/number_format";
 import { kLight, type Theme } from "../chart/theme";
 import { s, type Tree } from "../chart/tree";
 import { model_at, type Report } from "../data/report";
+import type { AnyModel } from "../data/report_file";
 import { changed, fragment_of, index_param, parse_state, type State } from "../shaping/state";
 import { draw_frames, forget_frames } from "./frame";
 import { h, mount } from "./h";
@@ -210,7 +211,10 @@ function foot_words(report: Report): HTMLElement[] {
   const { file } = report;
   return [
     h("span", {}, `attnscope ${file.version}`),
-    ...file.models.map((model) => h("span", {}, `${model.name}, ${model.dtype}, ${bytes_words(model.bytes)}`)),
+    ...file.models.map((model: AnyModel) => {
+      const weights = model.dtype === null || model.bytes === null ? [] : [model.dtype, bytes_words(model.bytes)];
+      return h("span", {}, [model.name, ...weights].join(", "));
+    }),
     h("span", {}, "Energy: Σσ². Null: Marchenko–Pastur, free convolution for products."),
     // A served page may be open on another machine than its server's, behind a forwarded port too.
     h(

@@ -5,7 +5,7 @@ import { count_words } from "../../chart/number_format";
 import { matrix_words } from "../../chart/words";
 import { range } from "../../data/numbers";
 import { layers_of, rows_of } from "../../data/report";
-import type { AttentionLayerRow, CircuitsRow, Model } from "../../data/report_file";
+import type { AnyModel, AttentionLayerRow, CircuitsRow } from "../../data/report_file";
 import { chart_frame } from "../../page/frame";
 import { h } from "../../page/h";
 import { absent, absent_analysis, row, section } from "../../page/parts";
@@ -142,15 +142,20 @@ export function models_charts(reading: Reading): LinesChart[] {
   );
 }
 
-const kFacts: readonly [string, (model: Model) => string][] = [
+function heads_words({ heads, kv_heads, head_dim }: AnyModel): string {
+  const of_keys = kv_heads !== null && kv_heads < heads ? ` (${kv_heads} of keys)` : "";
+  return `${heads}${of_keys}${head_dim === null ? "" : ` × ${head_dim}`}`;
+}
+
+const kFacts: readonly [string, (model: AnyModel) => string][] = [
   ["architecture", (model) => model.architecture],
-  ["parameters", (model) => count_words(model.parameters)],
+  ["parameters", (model) => (model.parameters === null ? "–" : count_words(model.parameters))],
   ["layers", (model) => String(model.layers)],
-  ["heads", (model) => `${model.heads}${model.kv_heads < model.heads ? ` (${model.kv_heads} of keys)` : ""} × ${model.head_dim}`],
-  ["width", (model) => String(model.width)],
+  ["heads", heads_words],
+  ["width", (model) => (model.width === null ? "–" : String(model.width))],
   ["MLP", (model) => (model.mlp_width == null ? "–" : String(model.mlp_width))],
   ["vocabulary", (model) => (model.vocabulary == null ? "–" : count_words(model.vocabulary))],
-  ["dtype", (model) => model.dtype],
+  ["dtype", (model) => model.dtype ?? "–"],
 ];
 
 function draw(context: Context): HTMLElement {

@@ -2,7 +2,7 @@ import type { Chart } from "../../chart/chart";
 import { bytes_words, count_words } from "../../chart/number_format";
 import { draw_spark } from "../../chart/spark";
 import { map_places, rows_of } from "../../data/report";
-import type { AnalysisId, Model } from "../../data/report_file";
+import type { AnalysisId, AnyModel } from "../../data/report_file";
 import type { Finding } from "../../findings/finding";
 import { findings } from "../../findings/kinds";
 import { live_panel, missing_button } from "../../live/panel";
@@ -28,19 +28,21 @@ function charts(reading: Reading): Chart[] {
 }
 
 /** What the model is, each a figure and what it counts. */
-export function fact_list(model: Model): [string, string][] {
-  const grouped = model.kv_heads !== model.heads;
-  const facts: [string, string][] = [
-    ["", model.architecture],
-    [count_words(model.parameters), "parameters"],
+export function fact_list(model: AnyModel): [string, string][] {
+  const { kv_heads } = model;
+  const facts: [string, string][] = [["", model.architecture]];
+  if (model.parameters !== null) facts.push([count_words(model.parameters), "parameters"]);
+  const heads = model.heads === 1 ? "head" : "heads";
+  facts.push(
     [String(model.layers), model.layers === 1 ? "layer" : "layers"],
-    [String(model.heads), `${model.heads === 1 ? "head" : "heads"} of ${model.head_dim}`],
-  ];
-  if (grouped) facts.push([String(model.kv_heads), `key/value ${model.kv_heads === 1 ? "head" : "heads"}`]);
-  facts.push([model.width.toLocaleString("en"), "wide"]);
+    [String(model.heads), model.head_dim === null ? heads : `${heads} of ${model.head_dim}`],
+  );
+  if (kv_heads !== null && kv_heads !== model.heads) facts.push([String(kv_heads), `key/value ${kv_heads === 1 ? "head" : "heads"}`]);
+  if (model.width !== null) facts.push([model.width.toLocaleString("en"), "wide"]);
   if (model.vocabulary) facts.push([model.vocabulary.toLocaleString("en"), "tokens"]);
   if (model.context) facts.push([model.context.toLocaleString("en"), "context"]);
-  facts.push(["", model.dtype], ["", bytes_words(model.bytes)]);
+  if (model.dtype !== null) facts.push(["", model.dtype]);
+  if (model.bytes !== null) facts.push(["", bytes_words(model.bytes)]);
   if (model.causal === false) facts.push(["", "no cache: sees both ways"]);
   else if (model.kv_cache_bytes_per_token) facts.push([bytes_words(model.kv_cache_bytes_per_token), "cache a token"]);
   return facts;
