@@ -124,6 +124,22 @@ describe("charts", () => {
     expect(charts.some((chart) => chart.name === "attention-induction")).toBe(false);
   });
 
+  test("heatmaps of measures that no head has are left out, those of patches stand where there are some", () => {
+    const names = (of: (row: Record<string, unknown>) => Record<string, unknown>) => {
+      const reports = report.file.reports.map((part) => ({
+        ...part,
+        rows: part.rows.map((row) => of(row as unknown as Record<string, unknown>)),
+      }));
+      const changed = reading_of({ ...report, file: { ...report.file, reports: reports as never } }, { l: "1", h: "0" });
+      return text_heatmaps(changed, attention_choice(changed)).map((chart) => chart.name);
+    };
+    expect(names((row) => row)).not.toContain("attention-patches");
+    expect(names((row) => ({ ...row, patch_distance: row.head === null ? null : 2 }))).toContain("attention-patches");
+    const across = names((row) => ({ ...row, previous_token: null, diagonal: null, mean_distance: undefined }));
+    expect(across).toContain("attention-entropy");
+    for (const of_places of ["previous", "itself", "distance"]) expect(across).not.toContain(`attention-${of_places}`);
+  });
+
   test("collapsed layers are named in runs, and only where the report says so", () => {
     const fields = { attention: [{ name: "collapsed", type: "flag", meaning: "", words: "as thin as a line" }] };
     const named = (collapsed: (boolean | null)[]) =>

@@ -81,6 +81,15 @@ export function text_heatmaps(reading: Reading, choice: AttentionChoice): Heatma
       scale: (values) => limit_scale(Math.max(length / 2, most(values)), ".0f"),
       value: on_text((row) => row.mean_distance),
     },
+    {
+      id: part_of(choice),
+      name: "attention-patches",
+      title: "Distance in patches",
+      note: "From a patch to the patches that it looks at, by weight.",
+      format: ".1f",
+      scale: (values) => limit_scale(most(values), ".1f"),
+      value: on_text((row) => row.patch_distance),
+    },
   ];
   const of_induction: HeadFigure[] =
     induction.size === 0
@@ -103,5 +112,8 @@ export function text_heatmaps(reading: Reading, choice: AttentionChoice): Heatma
             value: repeated((row) => row.duplicate_token),
           },
         ];
-  return [...(rows.size > 0 ? figures : []), ...of_induction].map((figure) => head_chart(reading, figure, choice.place));
+  // Of maps across two texts, or of texts, some have no value in any head.
+  const places = [...rows.values()];
+  const measured = figures.filter(({ value }) => places.some((place) => value(place) != null));
+  return [...measured, ...of_induction].map((figure) => head_chart(reading, figure, choice.place));
 }
