@@ -4,34 +4,38 @@
     python tools/golden_latent.py
 
 The checkpoints are those of tests/data/forward/<case>. Every matrix is multiplied out in float64, head by head, from the tensors and
-config.json alone, by the definitions of docs/metrics.md, and decomposed by NumPy. Needs numpy, torch and safetensors.
+config.json alone, by the definitions of docs/metrics.md, and decomposed by NumPy. What the latents' norms divide by on a text is seen by hooks on
+transformers' norms. Needs numpy, torch, safetensors and transformers.
 """
 
 import json
 from pathlib import Path
 
 import numpy as np
+import torch
 from safetensors.torch import load_file
+from transformers import AutoModelForCausalLM
 
 ROOT = Path(__file__).resolve().parent.parent
 CASES = ("deepseek_v3", "deepseek_v2-no-latent", "minicpm3")
 OFFSET = -3
 # What `circuits` is asked for: folds the gain, at that rotary offset.
+TEXT = [4, 17, 29, 33, 8, 12, 40, 3, 21]
 VARIANTS = {"plain": (False, 0), "fold": (True, 0), "offset": (False, OFFSET), "fold-offset": (True, OFFSET)}
 
 
 class Layer:
-    """The matrices of one layer as its heads use them, gains of the latents' norms over their rms in them."""
+    """The matrices of one layer as its heads use them, gains of the latents' norms over their rms in them: `on_text`, or on white input."""
 
-    def __init__(self, config: dict, tensors: dict, layer: int, fold: bool):
+    def __init__(self, config: dict, tensors: dict, layer: int, fold: bool, on_text: dict | None = None):
         get = lambda name: tensors[f"model.layers.{layer}.{name}.weight"].double().numpy()
         self.heads, self.rope = config["num_attention_heads"], config["qk_rope_head_dim"]
         self.own, self.value, rank = config["qk_nope_head_dim"], config["v_head_dim"], config["kv_lora_rank"]
         gain = get("input_layernorm")
         folded = gain if fold else np.ones_like(gain)
         down = get("self_attn.kv_a_proj_with_mqa")
-        rms = lambda rows: np.linalg.norm(rows * gain) / np.sqrt(len(rows))
-        latent = get("self_attn.kv_a_layernorm")[:, None] / rms(down[:rank]) * down[:rank] * folded
+        rms = lambda name, rows: on_text[name] if on_text else np.linalg.norm(rows * gain) / np.sqrt(len(rows))
+        latent = get("self_attn.kv_a_layernorm")[:, None] / rms("kv", down[:rank]) * down[:rank] * folded
         self.shared = down[rank:] * folded
         up = get("self_attn.kv_b_proj").reshape(self.heads, self.own + self.value, rank)
         self.keys_up, self.values_up = up[:, :self.own], up[:, self.own:]
@@ -43,7 +47,7 @@ class Layer:
         else:
             rows = get("self_attn.q_a_proj")
             self.queries_up = np.split(get("self_attn.q_b_proj"), self.heads)
-            queries = get("self_attn.q_b_proj") @ (get("self_attn.q_a_layernorm")[:, None] / rms(rows) * rows * folded)
+            queries = get("self_attn.q_b_proj") @ (get("self_attn.q_a_layernorm")[:, None] / rms("q", rows) * rows * folded)
         self.q = np.split(queries, self.heads)
         self.o = np.split(get("self_attn.o_proj"), self.heads, axis=1)
 
@@ -101,16 +105,45 @@ def measures(matrix: np.ndarray) -> dict[str, float]:
             "copying_score": eigenvalues.real.sum() / np.abs(eigenvalues).sum()}
 
 
-def circuits(config: dict, tensors: dict, fold: bool, offset: int) -> list[dict]:
+def circuits(config: dict, tensors: dict, fold: bool, offset: int, on_text: list[dict] | None = None) -> list[dict]:
     rows = []
     for number in range(config["num_hidden_layers"]):
-        layer = Layer(config, tensors, number, fold)
+        layer = Layer(config, tensors, number, fold, on_text and on_text[number])
         products = {"qk": [q.T @ key for q, key in zip(layer.q, layer.k(config, offset))],
                     "ov": [o @ value for o, value in zip(layer.o, layer.v)]}
         for circuit, heads in products.items():
             for head, matrix in enumerate([sum(heads), *heads], -1):
                 rows.append({"layer": number, "circuit": circuit, "head": None if head < 0 else head} | measures(matrix))
     return rows
+
+
+def rms_on_text(data: Path, layers: int) -> list[dict[str, float]]:
+    """Of each layer: the mean over tokens of what the norms of its latents divided by, as transformers ran it."""
+    model = AutoModelForCausalLM.from_pretrained(data, attn_implementation="eager", dtype=torch.float32)
+    seen = [{} for _ in range(layers)]
+
+    def watch(norm, found: dict, name: str) -> None:
+        def hook(module, inputs):
+            rows = inputs[0][0].double()
+            found[name] = (rows.pow(2).mean(-1) + module.variance_epsilon).sqrt().mean().item()
+        norm.register_forward_pre_hook(hook)
+
+    for found, layer in zip(seen, model.model.layers):
+        for name in ("q", "kv"):
+            norm = getattr(layer.self_attn, f"{name}_a_layernorm", None)
+            if norm is not None:
+                watch(norm, found, name)
+    with torch.no_grad():
+        model(torch.tensor([TEXT]))
+    return seen
+
+
+def on_text(data: Path, config: dict, tensors: dict) -> dict:
+    layers = range(config["num_hidden_layers"])
+    rms = rms_on_text(data, len(layers))
+    found = [spectra(Layer(config, tensors, layer, fold=False, on_text=rms[layer]), config) for layer in layers]
+    return {"tokens": TEXT, "latent_rms": rms, "spectra": [{name: layer[name] for name in ("k", "kv", "qk")} for layer in found],
+            "circuits": circuits(config, tensors, True, OFFSET, rms)}
 
 
 def main() -> None:
@@ -122,7 +155,8 @@ def main() -> None:
         tensors = load_file(data / "model.safetensors")
         layers = [spectra(Layer(config, tensors, layer, fold=False), config) for layer in range(config["num_hidden_layers"])]
         result = {"spectra": layers,
-                  "circuits": {name: circuits(config, tensors, *variant) for name, variant in VARIANTS.items()}}
+                  "circuits": {name: circuits(config, tensors, *variant) for name, variant in VARIANTS.items()},
+                  "on_text": on_text(data, config, tensors)}
         (folder / f"{case}.json").write_text(json.dumps(result) + "\n")
         print(f"latent/{case}")
 

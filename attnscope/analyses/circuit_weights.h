@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,7 @@ struct CircuitVariant {
   FoldNorm fold_norm = FoldNorm::none;  // of the norm before Q, K and V
   bool with_bias = false;               // biases of Q, K, V as one more input coordinate
   std::int64_t rope_offset = 0;         // key position − query position, in tokens
+  std::optional<LatentRms> latent_rms = {};  // on a text; none: on white input
 };
 
 /// The variant of these options: "fold_norm" (false, true or "centred"), "with_bias" and
@@ -58,6 +60,7 @@ struct LoadedCircuit {
   Matrix<double> right;  // W_K (G d, D), or W_V (G d_v, D); D + 1 columns with biases
   HeadShape heads;
   Matrix<double> summed_left, summed_right;  // of the sum over heads, if not by adding up heads
+  LatentRms latent_rms = {};  // what its factors' latents were divided by
   std::string skipped;  // why the matrices are empty; itself empty where they are not
   std::string note;     // what a reader should know though the circuit is there
 

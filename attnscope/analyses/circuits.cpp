@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <utility>
 
 #include "attnscope/analyses/estimates.h"
 #include "attnscope/analyses/latent_weights.h"
@@ -46,8 +47,9 @@ std::vector<Outcome> compute_circuits(const WorkItem& item, const ModelSource& s
   const Role circuit = *item.role;
   const auto& thresholds = expect_vector<double>(item.parameters, "energy");
   const HeadShape& shape = model.dimensions(*item.layer).heads;
-  const LoadedCircuit loaded =
-      load_circuit(model, *item.layer, circuit, variant_of(item.parameters));
+  CircuitVariant variant = variant_of(item.parameters);
+  variant.latent_rms = item.latent_rms;
+  const LoadedCircuit loaded = load_circuit(model, *item.layer, circuit, variant);
   if (!loaded.skipped.empty()) return all_skipped(loaded.skipped, shape.heads);
   const CircuitWeights weights = loaded.weights();
 
@@ -70,6 +72,7 @@ std::vector<Outcome> compute_circuits(const WorkItem& item, const ModelSource& s
                                         make_product_factor(factors.left, true, compute), right,
                                         /*with_eigenvalues=*/true, thresholds, compute));
   }
+  add_latent_rms(outcomes, loaded.latent_rms);
   return outcomes;
 }
 
@@ -184,13 +187,15 @@ void run_circuits(std::span<const Model> models, const CircuitsRequest& request,
     const bool qk = std::find(own.begin(), own.end(), Role::qk) != own.end();
     if (qk && models[index].norms_queries()) sink.add_note(query_norm_note(models[index]));
     if (!own.empty() && models[index].dimensions().latent) {
-      sink.add_note(latent_note(models[index]));
+      sink.add_note(latent_note(models[index], request.text.has_value()));
     }
   }
   Plan plan{.analysis = &circuits_analysis(), .parameters = request.options};
+  ReportHead head{.command = "circuits", .parameters = circuits_parameters(request)};
+  add_text_parameters(head.parameters, plan.parameters, request.text);
   add_layers(plan, models, circuits, request.layers, sink);
-  run_plan(plan, sources_of(models),
-           {.command = "circuits", .parameters = circuits_parameters(request)}, context, sink);
+  measure_latents(plan, models, request.text, context);
+  run_plan(plan, sources_of(models), std::move(head), context, sink);
 }
 
 }  // namespace attnscope

@@ -2,11 +2,13 @@
 // with `composition`, pairs of heads of different layers.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "attnscope/analyses/circuit_weights.h"
+#include "attnscope/analyses/latent_text.h"
 #include "attnscope/analyses/selection.h"
 #include "attnscope/results/sink.h"
 #include "attnscope/run/analysis.h"
@@ -21,6 +23,7 @@ struct CircuitsRequest {
   /// reads; "all_eigenvalues", copying scores of sums over heads above order 1024 too.
   Record options;
   bool composition = false;  // pairs of heads instead of heads
+  std::optional<LatentText> text = {};  // of models with latents; none: on white input
 };
 
 /// The report's parameters, which say all of it.

@@ -94,12 +94,15 @@ LoadedCircuit load_latent_circuit(const Model& model, std::int64_t layer, Role c
     out.skipped = "queries of a latent with keys that have none are not multiplied";
     return out;
   }
-  auto right = read_latent(model, layer, qk ? Role::key : Role::value, SharedRows::in_every_head);
+  auto right = read_latent(model, layer, qk ? Role::key : Role::value, SharedRows::in_every_head,
+                           variant.latent_rms);
   if (!right.skipped.empty()) out.skipped = "a factor: " + right.skipped;
   Sides sides;
   if (qk && !model.is_stored(Role::query)) {
-    auto left = read_latent(model, layer, Role::query, SharedRows::in_every_head);
+    auto left = read_latent(model, layer, Role::query, SharedRows::in_every_head,
+                            variant.latent_rms);
     if (!left.skipped.empty()) out.skipped = "a factor: " + left.skipped;
+    out.latent_rms.queries = left.values.rms;
     sides.left = std::move(left.values);
   } else {
     auto left = read_factor(model, layer, qk ? Role::query : Role::output);
@@ -107,6 +110,7 @@ LoadedCircuit load_latent_circuit(const Model& model, std::int64_t layer, Role c
     sides.plain_left = std::move(left.values);
   }
   if (!out.skipped.empty()) return out;
+  out.latent_rms.keys_and_values = right.values.rms;
   sides.right = std::move(right.values);
 
   if (variant.fold_norm != FoldNorm::none) {

@@ -35,13 +35,16 @@ struct RightSide {
   std::optional<Matrix<double>> down;
 };
 
-/// The queries' rows, of all dimensions: in the latent, or in the stream.
+/// The queries' rows, of all dimensions: in the latent, or in the stream. `divided_by` gets what
+/// their latent was divided by.
 Read<Matrix<double>> read_queries(const Model& model, std::int64_t layer, bool in_latent,
-                                  bool narrowed, const Compute& compute) {
+                                  bool narrowed, LatentRms& divided_by,
+                                  const std::optional<LatentRms>& rms, const Compute& compute) {
   if (model.is_stored(Role::query)) return read_factor(model, layer, Role::query);
   if (in_latent) return read_weight_float64(model, model.weight(layer, Role::query_up));
-  auto read = read_latent(model, layer, Role::query, SharedRows::in_every_head);
+  auto read = read_latent(model, layer, Role::query, SharedRows::in_every_head, rms);
   if (!read.skipped.empty()) return {{}, read.skipped};
+  divided_by.queries = read.values.rms;
   if (narrowed) narrow(read.values, compute);
   return {product_of(read.values, compute), ""};
 }
@@ -56,7 +59,8 @@ std::pair<std::int64_t, std::int64_t> latent_product_shape(const Dimensions& dim
   return {ranks.query > 0 ? ranks.query : dimensions.width, ranks.key_value};
 }
 
-LoadedCircuit load_latent_product(const Model& model, std::int64_t layer, Role role, bool narrowed,
+LoadedCircuit load_latent_product(const Model& model, std::int64_t layer, Role role,
+                                  const std::optional<LatentRms>& rms, bool narrowed,
                                   const Compute& compute) {
   const HeadShape& heads = model.dimensions(layer).heads;
   const std::int64_t turned = heads.shared_key_dim, own = heads.head_dim - turned;
@@ -75,9 +79,10 @@ LoadedCircuit load_latent_product(const Model& model, std::int64_t layer, Role r
                                of_values ? own : 0, of_values ? heads.value_dim : own);
     }
   } else {
-    auto keys = read_latent(model, layer, Role::key, SharedRows::in_every_head);
+    auto keys = read_latent(model, layer, Role::key, SharedRows::in_every_head, rms);
     if (!keys.skipped.empty()) out.skipped = "a factor: " + keys.skipped;
     if (out.skipped.empty()) {
+      if (!rotary) out.latent_rms.keys_and_values = keys.values.rms;
       if (narrowed) narrow(keys.values, compute);
       const std::int64_t first = rotary ? rank : 0, count = rotary ? turned : rank;
       const Matrix<double> rows = rows_of_heads(keys.values.up.view(), heads.heads, heads.head_dim,
@@ -89,7 +94,8 @@ LoadedCircuit load_latent_product(const Model& model, std::int64_t layer, Role r
   if (!out.skipped.empty()) return out;
 
   auto left = of_values ? read_factor(model, layer, Role::output)
-                        : read_queries(model, layer, in_latent, narrowed, compute);
+                        : read_queries(model, layer, in_latent, narrowed, out.latent_rms, rms,
+                                       compute);
   if (!left.skipped.empty()) {
     out.skipped = "a factor: " + left.skipped;
     return out;

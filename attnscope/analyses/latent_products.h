@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <utility>
 
 #include "attnscope/analyses/circuit_weights.h"
@@ -11,7 +12,9 @@
 namespace attnscope {
 
 /// What load_circuit() gives, for a product of parts. `narrowed`: as load_latent_circuit() has it.
-LoadedCircuit load_latent_product(const Model& model, std::int64_t layer, Role role, bool narrowed,
+/// `rms`: of latents on a text; none: on white input.
+LoadedCircuit load_latent_product(const Model& model, std::int64_t layer, Role role,
+                                  const std::optional<LatentRms>& rms, bool narrowed,
                                   const Compute& compute = {});
 
 /// Rows and columns of such a product: of the stream, or of the latents.

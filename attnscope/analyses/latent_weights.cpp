@@ -86,7 +86,7 @@ Read<Matrix<double>> read_bias_column(const Model& model, const Weight& weight) 
 }  // namespace
 
 Read<LatentFactors> read_latent(const Model& model, std::int64_t layer, Role role,
-                                SharedRows shared) {
+                                SharedRows shared, const std::optional<LatentRms>& known) {
   const bool of_queries = role == Role::query;
   const Weight& up = model.weight(layer, of_queries ? Role::query_up : Role::kv_up);
   const Weight& down = model.weight(layer, of_queries ? Role::query_down : Role::kv_down);
@@ -104,13 +104,17 @@ Read<LatentFactors> read_latent(const Model& model, std::int64_t layer, Role rol
   if (!gain.skipped.empty()) return {{}, "the norm of its latent: " + gain.skipped};
   if (!input_gain.skipped.empty()) return {{}, input_gain.skipped};
 
-  const double rms =
-      rms_of(rows.values.view().row_block(0, rank), input_gain.values.value_or(Gain{}));
+  std::optional<double> on_text;
+  if (known) on_text = of_queries ? known->queries : known->keys_and_values;
+  const double rms = on_text ? *on_text
+                             : rms_of(rows.values.view().row_block(0, rank),
+                                      input_gain.values.value_or(Gain{}));
   LatentFactors out{.up = of_queries
                               ? std::move(stored.values)
                               : up_rows(stored.values, role, model.dimensions().heads, shared),
                     .down = std::move(rows.values),
-                    .bias_column = std::move(bias.values)};
+                    .bias_column = std::move(bias.values),
+                    .rms = rms};
   const Gain own = gain.values.empty() ? Gain(static_cast<std::size_t>(rank), 1.0) : gain.values;
   scale_rows(out.down.view(), own, rms);
   scale_rows(out.bias_column.view(), own, rms);
@@ -135,10 +139,18 @@ void narrow(LatentFactors& factors, const Compute& compute) {
   factors.down = std::move(down);
 }
 
-std::string latent_note(const Model& model) {
+void add_latent_rms(std::vector<Outcome>& outcomes, const LatentRms& divided_by) {
+  const Record rms = latent_rms_record(divided_by);
+  if (rms.fields().empty()) return;
+  for (Outcome& outcome : outcomes) {
+    if (outcome.skipped.empty()) outcome.fields.add("latent_rms", rms);
+  }
+}
+
+std::string latent_note(const Model& model, bool on_a_text) {
   return model.name() +
-         ": q, k and v are made of latents, whose norms are taken to divide by one rms each, that "
-         "of white input";
+         ": q, k and v are made of latents, whose norms are taken to divide by one rms each, " +
+         (on_a_text ? "the mean on the text" : "that of white input");
 }
 
 std::int64_t latent_inner(const Dimensions& dimensions, Role role) {

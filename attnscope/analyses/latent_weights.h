@@ -3,31 +3,37 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "attnscope/analyses/read_weight.h"
 #include "attnscope/core/matrix_view.h"
 #include "attnscope/model/model.h"
 #include "attnscope/numerics/compute.h"
+#include "attnscope/results/outcome.h"
+#include "attnscope/run/work_item.h"
 
 namespace attnscope {
 
-/// W = up · down. A latent's norm divides each token by its own rms. Here it divides by one number,
-/// the rms for an input of independent numbers that the norm before the attention gave:
-/// ‖W_a diag(gain)‖_F / √rank.
+/// W = up · down. A latent's norm divides each token by its own rms. Here it divides by one number:
+/// its mean on a text; or the rms for an input of independent numbers that the norm before the
+/// attention gave, ‖W_a diag(gain)‖_F / √rank.
 struct LatentFactors {
   Matrix<double> up;           // (rows of the role, m)
   Matrix<double> down;         // (m, D): the latent's rows; then those of the key of all heads
   Matrix<double> bias_column;  // (m, 1) of `down`; zeros where there is none
+  double rms = 0;              // that number
 };
 
 /// Whether the key rows that all heads share stand once, after those of all heads, or at the end of
 /// each head's own. Values, where asked for with keys, follow.
 enum class SharedRows { once, in_every_head };
 
-/// `role`: q, k, v, or kv, of a model where it is not stored.
+/// `role`: q, k, v, or kv, of a model where it is not stored. `rms`: on a text; none: on white
+/// input.
 Read<LatentFactors> read_latent(const Model& model, std::int64_t layer, Role role,
-                                SharedRows shared);
+                                SharedRows shared, const std::optional<LatentRms>& rms = {});
 
 /// (rows of the role, D).
 Matrix<double> product_of(const LatentFactors& factors, const Compute& compute = {});
@@ -36,8 +42,11 @@ Matrix<double> product_of(const LatentFactors& factors, const Compute& compute =
 /// The singular values of the product stay, and so do those of every product with it.
 void narrow(LatentFactors& factors, const Compute& compute);
 
+/// Says in each row what its latents were divided by.
+void add_latent_rms(std::vector<Outcome>& outcomes, const LatentRms& divided_by);
+
 /// What to say of a model whose matrices are such products.
-std::string latent_note(const Model& model);
+std::string latent_note(const Model& model, bool on_a_text);
 
 /// The dimension that the factors share, with that of the shared key where there may be one.
 std::int64_t latent_inner(const Dimensions& dimensions, Role role);

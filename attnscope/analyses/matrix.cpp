@@ -89,7 +89,7 @@ WeightMatrix multiplied(const LoadedCircuit& loaded, std::optional<std::int64_t>
 WeightMatrix extract_product(const Model& model, const MatrixRequest& request) {
   if (is_latent_product(request.role)) {
     const LoadedCircuit loaded =
-        load_latent_product(model, request.layer, request.role, /*narrowed=*/false);
+        load_latent_product(model, request.layer, request.role, /*rms=*/{}, /*narrowed=*/false);
     if (!loaded.skipped.empty()) {
       throw Error(ErrorKind::numerical,
                   {.file = model.name(), .layer = request.layer, .problem = loaded.skipped});
@@ -101,15 +101,11 @@ WeightMatrix extract_product(const Model& model, const MatrixRequest& request) {
     return require(read_factor(model, request.layer, role), model,
                    first_part(model, request.layer, role));
   };
-  const Matrix<double> left = factor(factors[0]), right = factor(factors[1]);
-  const CircuitWeights weights{request.role, left.view(), right.view(),
-                               model.dimensions(request.layer).heads};
-  if (request.head) {
-    const auto [left_head, right_head] = head_factors(weights, *request.head);
-    return multiply_transposed(left_head.transposed(), right_head.transposed());
-  }
-  const Matrix<double> summed = summed_left_factor(weights);
-  return multiply_transposed(summed.view().transposed(), weights.right.transposed());
+  return multiplied({.circuit = request.role,
+                     .left = factor(factors[0]),
+                     .right = factor(factors[1]),
+                     .heads = model.dimensions(request.layer).heads},
+                    request.head);
 }
 
 }  // namespace

@@ -153,13 +153,15 @@ void run_spectrum(std::span<const Model> models, const SpectrumRequest& request,
   if (!request.experts.text.empty()) head.parameters.add("experts", request.experts.text);
   Plan plan{.analysis = &spectrum_analysis(), .parameters = request.options};
   plan.parameters.add("per_head", request.per_head);
+  add_text_parameters(head.parameters, plan.parameters, request.text);
   add_layers_and_experts(plan, models, matrices, request.layers, request.experts, sink);
   for (std::size_t index = 0; index < models.size(); ++index) {
     const auto& own = matrices[index];
     const bool of_latents = std::any_of(
         own.begin(), own.end(), [&](Role role) { return models[index].is_of_latents(role); });
-    if (of_latents) sink.add_note(latent_note(models[index]));
+    if (of_latents) sink.add_note(latent_note(models[index], request.text.has_value()));
   }
+  measure_latents(plan, models, request.text, context);
   run_plan(plan, sources_of(models), std::move(head), context, sink);
 }
 

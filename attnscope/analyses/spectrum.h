@@ -1,11 +1,13 @@
 // `spectrum`: models × layers × matrices (× heads) → rows of spectra.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "attnscope/analyses/expert_selection.h"
+#include "attnscope/analyses/latent_text.h"
 #include "attnscope/analyses/selection.h"
 #include "attnscope/analysis/spectrum.h"
 #include "attnscope/results/sink.h"
@@ -20,6 +22,7 @@ struct SpectrumRequest {
   ExpertSelection experts;
   bool per_head = false;
   Record options;  // what is asked of each: spectrum_fields() reads it, and every report says it
+  std::optional<LatentText> text = {};  // of models with latents; none: on white input
 };
 
 /// The fields of a row that these options ask for, by the names of the command's parameters:

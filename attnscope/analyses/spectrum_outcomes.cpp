@@ -100,11 +100,13 @@ std::vector<Outcome> latent_spectra(const WorkItem& item, const Model& model,
   const HeadShape& shape = model.dimensions(*item.layer).heads;
   const std::int64_t heads = spectrum_per_head(item) ? shape.count(role) : 0;
   std::vector<Outcome> outcomes;
+  LatentRms divided_by;
   for (const SharedRows shared : {SharedRows::once, SharedRows::in_every_head}) {
     const bool whole = shared == SharedRows::once;
     if (!whole && heads == 0) break;
-    auto read = read_latent(model, *item.layer, role, shared);
+    auto read = read_latent(model, *item.layer, role, shared, item.latent_rms);
     if (!read.skipped.empty()) return all_skipped(read.skipped, heads);
+    (role == Role::query ? divided_by.queries : divided_by.keys_and_values) = read.values.rms;
     SpectrumShape own{.rows = read.values.up.rows(),
                       .cols = model.dimensions().width,
                       .inner = read.values.down.rows()};
@@ -120,6 +122,7 @@ std::vector<Outcome> latent_spectra(const WorkItem& item, const Model& model,
       outcomes.push_back(std::move(outcome));
     }
   }
+  add_latent_rms(outcomes, divided_by);
   return outcomes;
 }
 
@@ -197,13 +200,15 @@ std::vector<Outcome> product_spectra(const WorkItem& item, const Model& model,
   const std::int64_t heads = spectrum_per_head(item) ? shape.count(circuit) : 0;
   const bool of_latents = model.dimensions().latent.has_value();
   const bool of_parts = is_latent_product(circuit);
+  const CircuitVariant variant{.latent_rms = item.latent_rms};
   const auto load = [&] {
     if (of_parts) {
-      return load_latent_product(model, *item.layer, circuit, /*narrowed=*/true, compute);
+      return load_latent_product(model, *item.layer, circuit, item.latent_rms, /*narrowed=*/true,
+                                 compute);
     }
-    return of_latents
-               ? load_latent_circuit(model, *item.layer, circuit, {}, /*narrowed=*/true, compute)
-               : load_circuit(model, *item.layer, circuit, {});
+    return of_latents ? load_latent_circuit(model, *item.layer, circuit, variant, /*narrowed=*/true,
+                                            compute)
+                      : load_circuit(model, *item.layer, circuit, variant);
   };
   const LoadedCircuit loaded = load();
   if (!loaded.skipped.empty()) return all_skipped(loaded.skipped, heads);
@@ -222,8 +227,10 @@ std::vector<Outcome> product_spectra(const WorkItem& item, const Model& model,
   }
   const Dimensions& dimensions = model.dimensions();
   const auto stream = std::pair(dimensions.width, dimensions.width);
-  return product_spectra_of(
+  auto outcomes = product_spectra_of(
       ids, factors, of_parts ? latent_product_shape(dimensions, circuit) : stream, wanted, compute);
+  add_latent_rms(outcomes, loaded.latent_rms);
+  return outcomes;
 }
 
 std::vector<Outcome> tensor_spectrum(const WorkItem& item, const ModelSource& source,

@@ -1,5 +1,9 @@
 #include "attnscope/analyses/circuits.h"
 
+#include <utility>
+#include <vector>
+
+#include "attnscope/commands/latent_text_parameters.h"
 #include "attnscope/commands/open_models.h"
 #include "attnscope/commands/run_resources.h"
 #include "attnscope/commands/shared_parameters.h"
@@ -26,6 +30,7 @@ void run_circuits_command(const Arguments& arguments, const Session& session, Ro
                           .options = circuits_options(arguments),
                           .composition = arguments.flag("composition")};
   const std::vector<Model> models = open_models(arguments, session);
+  request.text = latent_text_of(arguments, session, models, sink);
   const StoringContext context(arguments, session);
   (request.composition ? run_composition : run_circuits)(models, request, context, sink);
 }
@@ -68,6 +73,12 @@ Parameters circuits_parameters() {
 }  // namespace
 
 Command circuits_command() {
+  std::vector<Exclusion> exclusions = latent_text_exclusions({"composition"});
+  exclusions.push_back(
+      {"composition", {"circuit", "energy", "all_eigenvalues"}, "compares pairs of heads"});
+  exclusions.push_back({"composition",
+                        {"with_bias"},
+                        "reads what heads write, where no bias is a coordinate"});
   return {
       .name = "circuits",
       .summary = "what the circuits QK and OV of layers and heads are like, by their weights",
@@ -75,11 +86,9 @@ Command circuits_command() {
           {{{"models", "examples/shakespeare-llama"}},
            {{"models", "MODEL"}, {"fold_norm", ""}, {"rope_offset", "-1"}, {"circuit", "qk"}},
            {{"models", "MODEL"}, {"composition", ""}, {"format", "csv"}, {"out", "pairs.csv"}}},
-      .parameters = joined({remote_model_parameters(), circuits_parameters(), work_parameters(),
-                            output_parameters()}),
-      .exclusions =
-          {{"composition", {"circuit", "energy", "all_eigenvalues"}, "compares pairs of heads"},
-           {"composition", {"with_bias"}, "reads what heads write, where no bias is a coordinate"}},
+      .parameters = joined({remote_model_parameters(), circuits_parameters(),
+                            latent_text_parameters(), work_parameters(), output_parameters()}),
+      .exclusions = std::move(exclusions),
       .analyses = {&circuits_analysis(), &composition_analysis()},
       .run = run_circuits_command};
 }

@@ -8,13 +8,6 @@
 namespace attnscope {
 namespace {
 
-bool names_a_text(const Arguments& arguments) {
-  for (const char* name : {"text", "text_file", "tokens", "token_file"}) {
-    if (arguments.given(name)) return true;
-  }
-  return false;
-}
-
 void run_experts_command(const Arguments& arguments, const Session& session, RowSink& sink) {
   const std::vector<Model> models = open_models(arguments, session);
   check_experts(models);

@@ -1,6 +1,10 @@
 #include "attnscope/commands/spectrum.h"
 
+#include <utility>
+#include <vector>
+
 #include "attnscope/analyses/mla.h"
+#include "attnscope/commands/latent_text_parameters.h"
 #include "attnscope/commands/open_models.h"
 #include "attnscope/commands/run_resources.h"
 #include "attnscope/commands/shared_parameters.h"
@@ -11,11 +15,11 @@ namespace {
 using enum ParameterType;
 
 void run_spectrum_command(const Arguments& arguments, const Session& session, RowSink& sink) {
-  const SpectrumRequest request{.matrices = arguments.roles("matrix"),
-                                .layers = arguments.layers("layers"),
-                                .experts = {arguments.text("experts")},
-                                .per_head = arguments.flag("per_head"),
-                                .options = spectrum_options(arguments)};
+  SpectrumRequest request{.matrices = arguments.roles("matrix"),
+                          .layers = arguments.layers("layers"),
+                          .experts = {arguments.text("experts")},
+                          .per_head = arguments.flag("per_head"),
+                          .options = spectrum_options(arguments)};
   if (arguments.given("tensor")) {
     const NamedCheckpoints opened = open_checkpoints(arguments, session);
     const StoringContext context(arguments, session);
@@ -23,6 +27,7 @@ void run_spectrum_command(const Arguments& arguments, const Session& session, Ro
                                request.options, context, sink);
   }
   const std::vector<Model> models = open_models(arguments, session);
+  request.text = latent_text_of(arguments, session, models, sink);
   const StoringContext context(arguments, session);
   (arguments.flag("mla") ? run_mla : run_spectrum)(models, request, context, sink);
 }
@@ -66,6 +71,12 @@ Record spectrum_options(const Arguments& arguments) {
 }
 
 Command spectrum_command() {
+  std::vector<Exclusion> exclusions = latent_text_exclusions({"mla", "tensor"});
+  exclusions.push_back({"mla",
+                        {"matrix", "per_head", "experts", "values", "rank", "tensor"},
+                        "asks of queries, and of keys and values, at ranks of its own"});
+  exclusions.push_back(
+      {"tensor", {"matrix", "layers", "per_head", "experts", "layout"}, "names one tensor"});
   return {.name = "spectrum",
           .summary = "singular values and ranks of every projection, layer and head",
           .examples = {{{"models", "examples/shakespeare-llama"}},
@@ -86,14 +97,9 @@ Command spectrum_command() {
                        {{"models", "MODEL"}, {"mla", ""}},
                        {{"models", "MODEL"}, {"matrix", "router,up"}, {"experts", "0-7"}},
                        {{"models", "MODEL"}, {"store", "rows.sqlite"}}},
-          .parameters = joined({remote_model_parameters(), spectrum_parameters(), work_parameters(),
-                                output_parameters()}),
-          .exclusions = {{"mla",
-                          {"matrix", "per_head", "experts", "values", "rank", "tensor"},
-                          "asks of queries, and of keys and values, at ranks of its own"},
-                         {"tensor",
-                          {"matrix", "layers", "per_head", "experts", "layout"},
-                          "names one tensor"}},
+          .parameters = joined({remote_model_parameters(), spectrum_parameters(),
+                                latent_text_parameters(), work_parameters(), output_parameters()}),
+          .exclusions = std::move(exclusions),
           .analyses = {&spectrum_analysis(), &mla_analysis()},
           .run = run_spectrum_command};
 }

@@ -124,6 +124,13 @@ Parameters window_parameters() {
            .default_words = "one after the other from the start"}};
 }
 
+bool names_a_text(const Arguments& arguments) {
+  for (const char* name : {"text", "text_file", "tokens", "token_file"}) {
+    if (arguments.given(name)) return true;
+  }
+  return false;
+}
+
 std::vector<Exclusion> text_exclusions(bool with_windows) {
   std::vector<Exclusion> out = {{"text", {"text_file", "tokens"}, "is the text"},
                                 {"text_file", {"tokens"}, "holds the text"}};

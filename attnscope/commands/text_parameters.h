@@ -17,6 +17,8 @@ namespace attnscope {
 Parameters text_parameters();
 /// token_file, sequences, length, sample: windows of long texts.
 Parameters window_parameters();
+/// Whether there is one, or a shard of tokens.
+bool names_a_text(const Arguments& arguments);
 /// Ways to name tokens that exclude each other.
 std::vector<Exclusion> text_exclusions(bool with_windows);
 

@@ -75,6 +75,13 @@ struct LayerRouting {
   std::span<const float> weights;         // (rows, k)
 };
 
+/// What the latents of one layer are, of all sequences, before their norms.
+struct LayerLatents {
+  std::int64_t layer = 0;
+  MatrixView<const float> queries;          // (rows, q); no data where queries have no latent
+  MatrixView<const float> keys_and_values;  // (rows, c)
+};
+
 /// Who looks at a pass while it runs. What it is given is valid during the call. Called on the
 /// thread that runs the pass.
 struct ForwardObserver {
@@ -90,6 +97,8 @@ struct ForwardObserver {
   std::function<bool(std::int64_t layer)> wants_cross_maps = {};
   /// Of layers with experts.
   std::function<void(const LayerRouting&)> on_routing = {};
+  /// Of layers with latents.
+  std::function<void(const LayerLatents&)> on_latents = {};
   /// The pass ends with the maps of this layer, whose output nobody needs.
   std::optional<std::int64_t> end_after_maps_of = {};
   bool ends_across = false;  // with those of its cross attention

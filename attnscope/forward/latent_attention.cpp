@@ -22,24 +22,28 @@ void copy_columns(MatrixView<const float> from, MatrixView<float> to) {
 }  // namespace
 
 void LatentAttention::run(const LatentWeights& weights, const Dimensions& dimensions,
-                          MatrixView<const float> input, MatrixView<float> qkv,
+                          MatrixView<const float> input, MatrixView<float> qkv, const Look& look,
                           const Compute& compute) {
   const HeadShape& heads = dimensions.heads;
   const std::int64_t rows = input.rows, queries = heads.total_dim(Role::query);
   const MatrixView<float> query = qkv.col_block(0, queries);
-  if (weights.query != nullptr) {
-    apply(*weights.query, input, {}, query, compute);
-  } else {
-    const MatrixView<float> latent = shaped(latent_, rows, dimensions.latent->query);
-    apply(*weights.query_down, input, {}, latent, compute);
-    apply_norm(*weights.query_norm, latent, latent, compute);
-    apply(*weights.query_up, latent, {}, query, compute);
-  }
-
   const std::int64_t rank = dimensions.latent->key_value, shared = heads.shared_key_dim;
   const MatrixView<float> down = shaped(down_, rows, rank + shared);
   apply(*weights.kv_down, input, {}, down, compute);
   const MatrixView<float> latent = down.col_block(0, rank);
+  MatrixView<float> of_query;
+  if (weights.query == nullptr) {
+    of_query = shaped(latent_, rows, dimensions.latent->query);
+    apply(*weights.query_down, input, {}, of_query, compute);
+  }
+  if (look) look(of_query, latent);
+
+  if (weights.query != nullptr) {
+    apply(*weights.query, input, {}, query, compute);
+  } else {
+    apply_norm(*weights.query_norm, of_query, of_query, compute);
+    apply(*weights.query_up, of_query, {}, query, compute);
+  }
   apply_norm(weights.kv_norm, latent, latent, compute);
   const MatrixView<float> up = shaped(up_, rows, heads.total_dim(Role::kv_up));
   apply(*weights.kv_up, latent, {}, up, compute);

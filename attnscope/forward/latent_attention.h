@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 
 #include "attnscope/forward/forward_weights.h"
 
@@ -12,9 +13,12 @@ class LatentAttention {
  public:
   /// From the attention's input (rows, D) to `qkv` (rows, H d + H d + H d_v): of every head the
   /// queries, then of every head the keys, then the values. The key that all heads share is the end
-  /// of each head's. Nothing is rotated yet.
+  /// of each head's. Nothing is rotated yet. `look`: none, or who is shown the latents before their
+  /// norms, those of queries (no data where they have none), and those of keys and values.
+  using Look = std::function<void(MatrixView<const float>, MatrixView<const float>)>;
   void run(const LatentWeights& weights, const Dimensions& dimensions,
-           MatrixView<const float> input, MatrixView<float> qkv, const Compute& compute);
+           MatrixView<const float> input, MatrixView<float> qkv, const Look& look,
+           const Compute& compute);
 
   /// The latent of queries that run() made last, after its norm; no data where they have none.
   MatrixView<const float> of_queries() const { return latent_.view(); }

@@ -138,7 +138,13 @@ void LayerRun::mix_tokens(std::int64_t number, MatrixView<const float> input) {
       shares ? 0 : heads_.total_dim(Role::key) + heads_.total_dim(Role::value);
   const MatrixView<float> qkv = sized(qkv_, rows_.total, heads_.total_dim(Role::query) + of_keys);
   if (weights.latent) {
-    latents_.run(*weights.latent, spec_.dimensions, input, qkv, compute_);
+    LatentAttention::Look look;
+    if (observer_.on_latents) {
+      look = [&](MatrixView<const float> queries, MatrixView<const float> keys_and_values) {
+        observer_.on_latents({number, queries, keys_and_values});
+      };
+    }
+    latents_.run(*weights.latent, spec_.dimensions, input, qkv, look, compute_);
     select_keys(number, input);
   } else {
     apply(*weights.qkv, input, {}, qkv, compute_);

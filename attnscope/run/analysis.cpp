@@ -25,6 +25,7 @@ void add_role_inputs(ItemInputs& inputs, const WorkItem& item, const ModelSource
     return;
   }
   inputs.add_role(*source.model, *item.layer, *item.role);
+  if (item.latent_rms) inputs.add("latent_rms", latent_rms_record(*item.latent_rms));
 }
 
 }  // namespace attnscope

@@ -65,6 +65,13 @@ Value batch_value(const std::optional<SequenceBatch>& batch) {
                 {"layers", batch->layers}};
 }
 
+std::optional<double> positive_number(const Record& record, std::string_view name) {
+  if (record.find(name) == nullptr) return std::nullopt;
+  const auto number = expect<double>(record, name);
+  if (!(number > 0)) refuse_field(name);
+  return number;
+}
+
 WorkItem item_of(const Record& record) {
   const auto model = expect<std::int64_t>(record, "model");
   if (model < 0) refuse_field("model");
@@ -82,6 +89,10 @@ WorkItem item_of(const Record& record) {
     for (const std::int64_t expert : item.experts) {
       if (expert < 0) refuse_field("experts");
     }
+  }
+  if (record.find("latent_rms") != nullptr) {
+    const auto& rms = expect<Record>(record, "latent_rms");
+    item.latent_rms = {positive_number(rms, "q"), positive_number(rms, "kv")};
   }
   const Value* role = record.find("role");
   if (role == nullptr || role->is_null()) return item;
@@ -102,6 +113,13 @@ std::string WorkItem::matrix_name() const {
   return earlier_layer ? "layer " + std::to_string(*earlier_layer) : "";
 }
 
+Record latent_rms_record(const LatentRms& rms) {
+  Record record;
+  if (rms.queries) record.add("q", *rms.queries);
+  if (rms.keys_and_values) record.add("kv", *rms.keys_and_values);
+  return record;
+}
+
 std::string work_item_text(const WorkItem& item) {
   Record record = {{"analysis", item.analysis},
                    {"parameters", item.parameters},
@@ -112,6 +130,7 @@ std::string work_item_text(const WorkItem& item) {
                    {"tensor", item.tensor},
                    {"batch", batch_value(item.batch)}};
   if (!item.experts.empty()) record.add("experts", item.experts);
+  if (item.latent_rms) record.add("latent_rms", latent_rms_record(*item.latent_rms));
   return record_text(record);
 }
 

@@ -26,6 +26,11 @@ struct SequenceBatch {
   std::int64_t count() const { return std::ssize(tokens) + std::ssize(signals); }
 };
 
+/// What the norms of a layer's latents are taken to divide by.
+struct LatentRms {
+  std::optional<double> queries, keys_and_values;  // none: there is no such latent
+};
+
 struct WorkItem {
   std::string analysis;   // its name in the list of analyses
   Record parameters;      // all parameters that decide the numbers, as the analysis defines
@@ -36,10 +41,14 @@ struct WorkItem {
   std::vector<std::int64_t> experts = {};     // whose role it is; empty: the layer's own
   std::string tensor;                         // its name in the file; empty: work on a layer
   std::optional<SequenceBatch> batch = {};    // texts; then the item names no layer and no tensor
+  std::optional<LatentRms> latent_rms = {};   // on a text; none: on white input
 
   /// The `matrix` of its rows: the role, the tensor, the earlier layer of a pair, the sequences.
   std::string matrix_name() const;
 };
+
+/// `q` and `kv`, those that there are.
+Record latent_rms_record(const LatentRms& rms);
 
 /// As JSON, and back. parse_work_item() throws Error(format) for text that is no item; the error
 /// names `where` as its place.

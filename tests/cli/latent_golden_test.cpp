@@ -1,5 +1,6 @@
 // `spectrum` and `circuits` of multi-head latent attention, against tests/golden/latent: float64
 // NumPy on products of the stored tensors, head by head (tools/golden_latent.py).
+#include <algorithm>
 #include <cmath>
 
 #include "tests/cli/command_line.h"
@@ -11,6 +12,8 @@ namespace {
 constexpr double kLatentTolerance = 1e-9;
 /// Frequencies are float32, off by 6e-8 of themselves: over 3 tokens a pair turns by so much.
 constexpr double kLatentTurnTolerance = 1e-6;
+/// Latents of both runs are float32, and means of them better.
+constexpr double kLatentRunTolerance = 1e-6;
 
 class LatentGolden : public testing::TestWithParam<const char*> {
  protected:
@@ -19,23 +22,50 @@ class LatentGolden : public testing::TestWithParam<const char*> {
       read_file(source_path(std::string("tests/golden/latent/") + GetParam() + ".json")));
 };
 
+/// The values of one matrix by layer, and there of the whole, then of each head.
+void expect_spectra(const json& rows, const json& golden, const std::string& matrix,
+                    double tolerance) {
+  ASSERT_EQ(rows.size(), golden.size() * golden[0][matrix].size());
+  for (const json& row : rows) {
+    const std::size_t at = row["head"].is_null() ? 0 : row["head"].get<std::size_t>() + 1;
+    const auto wanted =
+        golden[row["layer"].get<std::size_t>()][matrix][at].get<std::vector<double>>();
+    const auto got = row["singular_values"].get<std::vector<double>>();
+    ASSERT_EQ(got.size(), wanted.size()) << row["head"];
+    EXPECT_EQ(row["possible_rank"], wanted.size());
+    for (std::size_t value = 0; value < got.size(); ++value) {
+      EXPECT_NEAR(got[value], wanted[value], tolerance * wanted[0]) << row["head"];
+    }
+  }
+}
+
+void expect_circuits(const json& rows, const json& wanted, double tolerance) {
+  ASSERT_EQ(rows.size(), wanted.size());
+  std::size_t found = 0;
+  for (const json& row : rows) {
+    for (const json& other : wanted) {
+      if (row["layer"] != other["layer"] || row["circuit"] != other["circuit"] ||
+          row["head"] != other["head"]) {
+        continue;
+      }
+      ++found;
+      for (const auto& [measure, value] : other.items()) {
+        if (measure == "layer" || measure == "circuit" || measure == "head") continue;
+        EXPECT_NEAR(row[measure].get<double>(), value.get<double>(),
+                    tolerance * std::max(1.0, std::abs(value.get<double>())))
+            << measure << " " << row["circuit"] << " " << row["head"];
+      }
+    }
+  }
+  EXPECT_EQ(found, wanted.size());
+}
+
 TEST_P(LatentGolden, SpectraAreThoseOfProductsHeadByHead) {
   for (const auto& [matrix, first] : golden_["spectra"][0].items()) {
     SCOPED_TRACE(matrix);
     const json report =
         report_of({"spectrum", folder_, "--matrix", matrix, "--per-head", "--values", "--quiet"});
-    ASSERT_EQ(report["rows"].size(), golden_["spectra"].size() * first.size());
-    for (const json& row : report["rows"]) {
-      const std::size_t at = row["head"].is_null() ? 0 : row["head"].get<std::size_t>() + 1;
-      const auto wanted = golden_["spectra"][row["layer"].get<std::size_t>()][matrix][at]
-                              .get<std::vector<double>>();
-      const auto got = row["singular_values"].get<std::vector<double>>();
-      ASSERT_EQ(got.size(), wanted.size()) << row["head"];
-      EXPECT_EQ(row["possible_rank"], wanted.size());
-      for (std::size_t value = 0; value < got.size(); ++value) {
-        EXPECT_NEAR(got[value], wanted[value], kLatentTolerance * wanted[0]) << row["head"];
-      }
-    }
+    expect_spectra(report["rows"], golden_["spectra"], matrix, kLatentTolerance);
   }
 }
 
@@ -51,25 +81,43 @@ TEST_P(LatentGolden, CircuitsAreThoseOfProductsInEveryVariant) {
   for (const auto& [name, options, tolerance] : variants) {
     SCOPED_TRACE(name);
     const json report = report_of(Words{"circuits", folder_, "--quiet"} + options);
-    const json& wanted = golden_["circuits"][name];
-    ASSERT_EQ(report["rows"].size(), wanted.size());
-    std::size_t found = 0;
-    for (const json& row : report["rows"]) {
-      for (const json& other : wanted) {
-        if (row["layer"] != other["layer"] || row["circuit"] != other["circuit"] ||
-            row["head"] != other["head"]) {
-          continue;
-        }
-        ++found;
-        for (const auto& [measure, value] : other.items()) {
-          if (measure == "layer" || measure == "circuit" || measure == "head") continue;
-          EXPECT_NEAR(row[measure].get<double>(), value.get<double>(),
-                      tolerance * std::max(1.0, std::abs(value.get<double>())))
-              << measure << " " << row["circuit"] << " " << row["head"];
-        }
-      }
+    expect_circuits(report["rows"], golden_["circuits"][name], tolerance);
+  }
+}
+
+// Their norms divide by what those of transformers' modules do, seen by hooks.
+TEST_P(LatentGolden, OnATextLatentsHaveTheMeanOfItsTokens) {
+  const json& golden = golden_["on_text"];
+  std::string tokens;
+  for (const json& token : golden["tokens"]) {
+    tokens += (tokens.empty() ? "" : ",") + token.dump();
+  }
+  const Words text = {"--tokens", tokens, "--quiet"};
+  const auto expect_rms = [&](const json& row, const std::vector<const char*>& latents) {
+    const json& wanted = golden["latent_rms"][row["layer"].get<std::size_t>()];
+    std::size_t there = 0;
+    for (const char* latent : latents) {
+      if (!wanted.contains(latent)) continue;
+      ++there;
+      EXPECT_NEAR(row["latent_rms"][latent].get<double>(), wanted[latent].get<double>(),
+                  kLatentRunTolerance * wanted[latent].get<double>());
     }
-    EXPECT_EQ(found, wanted.size());
+    EXPECT_EQ(row["latent_rms"].size(), there);
+  };
+  for (const auto& [matrix, first] : golden["spectra"][0].items()) {
+    SCOPED_TRACE(matrix);
+    const json report =
+        report_of(Words{"spectrum", folder_, "--matrix", matrix, "--per-head", "--values"} + text);
+    expect_spectra(report["rows"], golden["spectra"], matrix, kLatentRunTolerance);
+    for (const json& row : report["rows"]) {
+      expect_rms(row, matrix == "qk" ? std::vector{"q", "kv"} : std::vector{"kv"});
+    }
+  }
+  const json report =
+      report_of(Words{"circuits", folder_, "--fold-norm", "--rope-offset", "-3"} + text);
+  expect_circuits(report["rows"], golden["circuits"], kLatentTurnTolerance);
+  for (const json& row : report["rows"]) {
+    expect_rms(row, row["circuit"] == "qk" ? std::vector{"q", "kv"} : std::vector{"kv"});
   }
 }
 
@@ -182,16 +230,29 @@ TEST(LatentMatrix, ALayoutFileSaysTheSameAsTheConfig) {
   }
 }
 
-TEST(LatentMatrix, TextsBeyondTheSelectedKeysAreNotRun) {
-  const std::string path = data_path("forward/deepseek_v32");
-  const std::string sixteen = "1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16";
-  EXPECT_EQ(run_attnscope({"predict", path, "--tokens", sixteen}).exit_code, 0);
-  const RunResult longer = run_attnscope({"predict", path, "--tokens", sixteen + ",17"});
-  EXPECT_EQ(longer.exit_code, 2);
-  EXPECT_TRUE(contains(longer.err,
-                       "a text of 17 tokens is longer than the 16 keys that each query "
-                       "of deepseek_v32 selects"))
-      << longer.err;
+TEST(LatentMatrix, ATextIsRefusedWhereNothingDependsOnIt) {
+  const RunResult dense = run_attnscope({"circuits", data_path("llama"), "--tokens", "1,2"});
+  EXPECT_EQ(dense.exit_code, 2);
+  EXPECT_TRUE(contains(dense.err, "llama has no latents: its weights do not depend on a text"))
+      << dense.err;
+  const std::string path = data_path("forward/deepseek_v3");
+  for (const Words& other : {Words{"spectrum", "--mla"}, Words{"spectrum", "--tensor", "lm_head.weight"},
+                             Words{"circuits", "--composition"}}) {
+    const RunResult refused = run_attnscope(other + Words{path, "--tokens", "1,2"});
+    EXPECT_EQ(refused.exit_code, 2) << other[1];
+    EXPECT_TRUE(contains(refused.err, "reads no text")) << refused.err;
+  }
+}
+
+TEST(LatentMatrix, LongTextsSeeAsManyKeysAsAreSelected) {
+  const json report = report_of({"attention", data_path("forward/deepseek_v32-selects"), "--tokens",
+                                 "1,2,3,4,5,6,7,8,9,10,11,12", "--heatmap", "1,2"});
+  ASSERT_EQ(report["rows"].size(), 12);
+  for (const json& row : report["rows"]) {
+    const auto weights = row["weights"].get<std::vector<double>>();
+    const auto seen = std::count_if(weights.begin(), weights.end(), [](double w) { return w > 0; });
+    EXPECT_EQ(seen, std::min<std::int64_t>(row["query"].get<std::int64_t>() + 1, 4));
+  }
 }
 
 TEST(LatentMatrix, WeightsAreThoseThatAreStored) {

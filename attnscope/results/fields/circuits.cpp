@@ -1,4 +1,6 @@
 // Rows of `circuits`: what QK and OV of layers and heads do, and how heads feed later ones.
+#include <utility>
+
 #include "attnscope/results/fields/kinds.h"
 
 namespace attnscope {
@@ -81,6 +83,7 @@ std::vector<Field> circuit_measures() {
             "sum of the real parts of the eigenvalues over the sum of their magnitudes, -1 to 1"),
       frobenius_norm_field(),
       possible_rank_field(),
+      latent_rms_field(),
   };
 }
 
@@ -123,6 +126,8 @@ std::vector<Field> circuit_parameters() {
 }  // namespace
 
 RowKind circuits_rows() {
+  std::vector<Field> parameters = circuit_parameters();
+  for (Field& field : latent_text_parameter_fields()) parameters.push_back(std::move(field));
   std::vector<Field> place = place_of_matrix();
   for (Field& field : place) {
     if (field.name == "matrix") {
@@ -138,11 +143,11 @@ RowKind circuits_rows() {
   return {.name = "circuits",
           .command = "circuits",
           .meaning = "what one circuit of a layer or head is like, by its weights",
-          .revision = 3,
+          .revision = 4,
           .place = std::move(place),
           .fields = circuit_measures(),
           .models = model_facts(),
-          .parameters = circuit_parameters(),
+          .parameters = std::move(parameters),
           .variant = {"fold_norm", "with_bias", "rope_offset"},
           .has_view = true};
 }

@@ -94,6 +94,30 @@ Field frobenius_norm_field() {
           .where = "metrics.md#spectrum"};
 }
 
+Field latent_rms_field() {
+  constexpr std::string_view kWhere = "metrics.md#latents";
+  return {.name = "latent_rms",
+          .type = record,
+          .meaning = "of a matrix that is made of latents: what their norms are taken to divide by",
+          .where = kWhere,
+          .optional = true,
+          .fields = {{.name = "q",
+                      .meaning = "that of the latent of queries, where they have one",
+                      .where = kWhere,
+                      .optional = true},
+                     {.name = "kv",
+                      .meaning = "that of the latent of keys and values, where it is in the matrix",
+                      .where = kWhere,
+                      .optional = true}}};
+}
+
+std::vector<Field> latent_text_parameter_fields() {
+  std::vector<Field> fields = text_parameter_fields();
+  fields.push_back(tokens_hash_parameter());
+  for (Field& field : fields) field.with = "tokens_hash";
+  return fields;
+}
+
 Field histogram_field() {
   constexpr std::string_view kWhere = "metrics.md#distribution-of-weights";
   return {.name = "histogram",

@@ -46,6 +46,8 @@ Field stack_field();
 Field layer_field();
 Field possible_rank_field();
 Field frobenius_norm_field();
+/// Of rows of models with latents.
+Field latent_rms_field();
 /// Added by `histogram`.
 Field histogram_field();
 /// One row of a matrix.
@@ -60,5 +62,7 @@ std::vector<Field> histogram_parameters();
 /// Where the tokens of a run come from (attention.cpp).
 std::vector<Field> text_parameter_fields();
 Field tokens_hash_parameter();
+/// The same of commands that need no text.
+std::vector<Field> latent_text_parameter_fields();
 
 }  // namespace attnscope

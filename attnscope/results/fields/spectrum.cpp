@@ -135,7 +135,7 @@ RowKind spectrum_rows() {
   RowKind kind = {.name = "spectrum",
                   .command = "spectrum",
                   .meaning = "ranks and norms of one matrix or head",
-                  .revision = 3,
+                  .revision = 4,
                   .place = place_of_matrix(),
                   .fields = expert_fields(),
                   .models = model_facts(),
@@ -144,10 +144,12 @@ RowKind spectrum_rows() {
   for (const std::vector<Field>& more : {spectrum_measures(), spread_of_experts()}) {
     kind.fields.insert(kind.fields.end(), more.begin(), more.end());
   }
+  kind.fields.push_back(latent_rms_field());
   for (Field field :
        {matrix_parameter(), layers_parameter(), per_head_parameter(), experts_parameter_field()}) {
     kind.parameters.push_back(std::move(field));
   }
+  for (Field& field : latent_text_parameter_fields()) kind.parameters.push_back(std::move(field));
   return kind;
 }
 

@@ -84,6 +84,13 @@ export interface SpectrumRow {
   upper_quartile_energy_rank?: Readonly<Record<string, number>>;
   /** the largest energy rank of the experts that a row sums up */
   most_energy_rank?: Readonly<Record<string, number>>;
+  /** of a matrix that is made of latents: what their norms are taken to divide by */
+  latent_rms?: {
+    /** that of the latent of queries, where they have one */
+    q?: number;
+    /** that of the latent of keys and values, where it is in the matrix */
+    kv?: number;
+  };
 }
 
 /** what latent attention would keep of one layer */
@@ -375,6 +382,13 @@ export interface CircuitsRow {
   frobenius_norm: number;
   /** the largest rank that a matrix of this shape, or such a product, can have */
   possible_rank: number;
+  /** of a matrix that is made of latents: what their norms are taken to divide by */
+  latent_rms?: {
+    /** that of the latent of queries, where they have one */
+    q?: number;
+    /** that of the latent of keys and values, where it is in the matrix */
+    kv?: number;
+  };
 }
 
 /** how much a later head's weights align with an earlier one's */

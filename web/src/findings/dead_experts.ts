@@ -21,7 +21,7 @@ export const dead_experts: Kind = ({ report, model }) => {
   return {
     kind: "dead_experts",
     figure: `${count} of ${all}`,
-    unit: count === 1 ? "expert is never chosen" : "experts are never chosen",
+    unit: `experts ${count === 1 ? "is" : "are"} never chosen`,
     words: [
       "on the ",
       strong(first.tokens),
