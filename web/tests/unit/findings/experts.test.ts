@@ -12,7 +12,7 @@ const routed = (load: number[], tokens: number, chosen = 2): Made => ({
 describe("dead experts", () => {
   test("counts those that a long text never reaches", () => {
     expect(said(dead_experts, routed([0.5, 0.25, 0.25, 0], 100))).toBe(
-      "1 of 4 expert is never chosen on the 100 tokens of the text, in layer 3; most, 1, in layer 3. Routers that chose evenly would " +
+      "1 of 4 experts is never chosen on the 100 tokens of the text, in layer 3; most, 1, in layer 3. Routers that chose evenly would " +
         "have reached every one.",
     );
   });
