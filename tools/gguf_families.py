@@ -21,7 +21,7 @@ class Case:
     architecture: str
     weights: str = ""  # a folder of tests/data/forward; empty: `name`
     config: str = "config.json"
-    changed: dict = field(default_factory=dict)  # of config.json, where a GGUF file cannot say it
+    changed: dict = field(default_factory=dict)  # of config.json, where a GGUF file cannot say it; None: without that key
     older: bool = False  # as converters of before 2025 wrote it
     loads: bool = False  # transformers' own loader of GGUF files knows the architecture
 
@@ -171,7 +171,71 @@ def of_llama4(tensors: Tensors, config: dict) -> Tensors:
     return out
 
 
-OWN = {"llama4": of_llama4, "lfm2": of_lfm2, "gpt-oss": of_gpt_oss, "granitemoe": of_granitemoe, "deepseek2": of_deepseek, "glm-dsa": of_deepseek,
+def heads_in_turn(values: np.ndarray, config: dict, axis: int = 0) -> np.ndarray:
+    """Value heads that share a key head lie far apart: the first of each key head, then the second of each."""
+    keys, heads = config["linear_num_key_heads"], config["linear_num_value_heads"]
+    shape = values.shape
+    split = values.reshape(*shape[:axis], keys, heads // keys, shape[axis] // heads, *shape[axis + 1:])
+    return split.swapaxes(axis, axis + 1).reshape(shape)
+
+
+def of_qwen_hybrid(tensors: Tensors, config: dict) -> Tensors:
+    """Rates of decay themselves, gains with 1 added. Of Qwen3-Next all queries, all keys, all values and all gates; of Qwen3.5 value heads
+    in another order."""
+    keys = config["linear_num_key_heads"] * config["linear_key_head_dim"]
+    out = {}
+    for name, values in tensors.items():
+        layer, tiled = name.split(".")[2] if ".layers." in name else "", config["model_type"] != "qwen3_next"
+        if name.endswith("linear_attn.in_proj_qkvz.weight"):
+            groups, own = config["linear_num_key_heads"], config["linear_key_head_dim"]
+            runs = values.reshape(groups, -1, values.shape[-1])
+            of_head = (runs.shape[1] - 2 * own) // 2
+            q, k, v, z = np.split(runs, [own, 2 * own, 2 * own + of_head], axis=1)
+            out[f"blk.{layer}.attn_qkv.weight"] = np.concatenate([part.reshape(-1, values.shape[-1]) for part in (q, k, v)])
+            out[f"blk.{layer}.attn_gate.weight"] = z.reshape(-1, values.shape[-1])
+            continue
+        if ".linear_attn." in name and tiled:
+            if name.endswith(("in_proj_qkv.weight", "conv1d.weight")):
+                values = np.concatenate([values[:2 * keys], heads_in_turn(values[2 * keys:], config)])
+            elif name.endswith("out_proj.weight"):
+                values = heads_in_turn(values, config, axis=1)
+            elif not name.endswith("linear_attn.norm.weight"):
+                values = heads_in_turn(values, config)
+        if name.endswith(".A_log"):
+            values = -np.exp(values.astype(np.float64)).astype(np.float32)
+        elif name.endswith(".dt_bias"):
+            name = name.replace(".dt_bias", ".dt_proj.bias")
+        elif name.endswith("conv1d.weight"):
+            values = values.squeeze(1)
+        elif name.endswith("norm.weight") and not name.endswith("linear_attn.norm.weight"):
+            values = values + np.float32(1)
+        if name.endswith("experts.gate_up_proj"):
+            gate, up = np.split(values, 2, axis=1)
+            out[name.replace("gate_up_proj", "gate_proj.weight")], out[name.replace("gate_up_proj", "up_proj.weight")] = gate, up
+        else:
+            out[f"{name}.weight" if name.endswith("experts.down_proj") else name] = values
+    return out
+
+
+def of_gemma4(tensors: Tensors, config: dict) -> Tensors:
+    out = {}
+    for name, values in tensors.items():
+        layer = name.split(".")[2] if ".layers." in name else ""
+        if name.endswith("router.scale"):
+            name = f"blk.{layer}.ffn_gate_inp.scale"
+        elif name.endswith("router.per_expert_scale"):
+            name = f"blk.{layer}.ffn_down_exps.scale"
+        elif name.endswith(("layer_scalar", "experts.gate_up_proj", "experts.down_proj")):
+            name += ".weight"
+        out[name] = values
+    head = config["global_head_dim"]
+    turned = int(head * config["rope_parameters"]["full_attention"]["partial_rotary_factor"] / 2)
+    out["rope_freqs.weight"] = np.array([1.0] * turned + [1e30] * (head // 2 - turned), np.float32)
+    return out
+
+
+OWN = {"qwen3next": of_qwen_hybrid, "qwen35": of_qwen_hybrid, "qwen35moe": of_qwen_hybrid, "gemma4": of_gemma4,
+       "llama4": of_llama4, "lfm2": of_lfm2, "gpt-oss": of_gpt_oss, "granitemoe": of_granitemoe, "deepseek2": of_deepseek, "glm-dsa": of_deepseek,
        "stablelm": of_stablelm, "bloom": of_bloom,
        "qwen2vl": of_text_model, "qwen3vl": of_text_model} | {name: of_encoder for name in ENCODERS}
 
@@ -207,7 +271,7 @@ def gguf_tensors(case: Case, tensors: Tensors, config: dict) -> Tensors:
         if name.endswith("inv_freq"):
             continue
         asked = name.replace("e_score_correction_bias", "e_score_correction.bias")
-        found = name if name.startswith("blk.") else names.get_name(asked, try_suffixes=(".weight", ".bias"))
+        found = name if name.startswith(("blk.", "rope_freqs")) else names.get_name(asked, try_suffixes=(".weight", ".bias"))
         assert found is not None, f"{case.architecture}: {name}"
         out[found] = np.ascontiguousarray(values)
     return out
@@ -222,7 +286,7 @@ WHOLE = {"context_length": ("max_position_embeddings", "n_positions", "seq_lengt
          "attention.head_count_kv": ("num_key_value_heads",),
          "attention.key_length": ("head_dim",), "attention.value_length": ("head_dim",),
          "expert_count": ("num_local_experts", "num_experts", "n_routed_experts", "moe_num_experts"),
-         "expert_used_count": ("num_experts_per_tok", "moe_k", "moe_topk"),
+         "expert_used_count": ("num_experts_per_tok", "moe_k", "moe_topk", "top_k_experts"),
          "expert_feed_forward_length": ("moe_intermediate_size",),
          "expert_group_count": ("n_group",), "expert_group_used_count": ("topk_group",),
          "expert_shared_count": ("n_shared_experts", "moe_num_shared_experts"),
@@ -233,7 +297,9 @@ WHOLE = {"context_length": ("max_position_embeddings", "n_positions", "seq_lengt
          "nextn_predict_layers": ("num_nextn_predict_layers",),
          "attention.q_lora_rank": ("q_lora_rank",), "attention.kv_lora_rank": ("kv_lora_rank",),
          "attention.indexer.top_k": ("index_topk",), "attention.indexer.head_count": ("index_n_heads",),
-         "attention.indexer.key_length": ("index_head_dim",)}
+         "attention.indexer.key_length": ("index_head_dim",),
+         "ssm.conv_kernel": ("linear_conv_kernel_dim",), "ssm.state_size": ("linear_key_head_dim",),
+         "ssm.group_count": ("linear_num_key_heads",), "ssm.time_step_rank": ("linear_num_value_heads",)}
 REAL = {"attention.layer_norm_rms_epsilon": ("rms_norm_eps",),
         "attention.layer_norm_epsilon": ("layer_norm_eps", "layer_norm_epsilon", "norm_epsilon", "norm_eps"),
         "attention.scale": ("attention_multiplier",), "embedding_scale": ("embedding_multiplier",),
@@ -297,6 +363,26 @@ def lfm2_mlp_width(config: dict) -> int:
     return -(-int(config["block_ffn_dim_multiplier"] * int(2 * width / 3)) // multiple) * multiple
 
 
+def gemma4_values(config: dict) -> dict:
+    windowed = [kind == "sliding_attention" for kind in config["layer_types"]]
+    sharing, width, full = config["num_kv_shared_layers"], config["intermediate_size"], config["global_head_dim"]
+    own = len(windowed) - sharing
+    rope = config["rope_parameters"]
+    out = {"attention.shared_kv_layers": sharing, "attention.sliding_window": config["sliding_window"],
+           "attention.sliding_window_pattern": windowed, "embedding_length_per_layer_input": config.get("hidden_size_per_layer_input") or 0,
+           "attention.key_length": full, "attention.value_length": full,
+           "attention.key_length_swa": config["head_dim"], "attention.value_length_swa": config["head_dim"],
+           "rope.dimension_count": full, "rope.dimension_count_swa": config["head_dim"],
+           "rope.freq_base": float(rope["full_attention"]["rope_theta"]), "rope.freq_base_swa": float(rope["sliding_attention"]["rope_theta"])}
+    if config["use_double_wide_mlp"]:
+        out["feed_forward_length"] = [width if layer < own else 2 * width for layer in range(len(windowed))]
+    if config.get("num_global_key_value_heads") is not None:
+        out["attention.head_count_kv"] = [config["num_key_value_heads" if one else "num_global_key_value_heads"] for one in windowed]
+    if config.get("final_logit_softcapping"):
+        out["final_logit_softcapping"] = float(config["final_logit_softcapping"])
+    return out
+
+
 def gguf_values(case: Case, config: dict) -> dict:
     blocks = config.get("num_hidden_layers", config.get("n_layer", config.get("n_layers")))
     drafts = config.get("num_nextn_predict_layers") or 0
@@ -339,6 +425,13 @@ def gguf_values(case: Case, config: dict) -> dict:
         out["attention.head_count_kv"] = [0 if kind == "conv" else config["num_key_value_heads"]
                                           for kind in config["layer_types"]]
         out["shortconv.l_cache"], out["feed_forward_length"] = config["conv_L_cache"], lfm2_mlp_width(config)
+    if "linear_value_head_dim" in config:
+        out["ssm.inner_size"] = config["linear_value_head_dim"] * config["linear_num_value_heads"]
+        out["full_attention_interval"] = config["layer_types"].index("full_attention") + 1
+        if case.architecture == "qwen3next":
+            del out["expert_weights_norm"]  # the converter writes none
+    if case.architecture == "gemma4":
+        out |= gemma4_values(config)
     if case.architecture == "stablelm":
         out["use_parallel_residual"] = config["use_parallel_residual"]
     if case.architecture in ENCODERS:

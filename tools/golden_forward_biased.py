@@ -143,6 +143,7 @@ def thetas(full: float, local: float) -> dict:
     return {"rope_parameters": {"full_attention": rope(full), "sliding_attention": rope(local)}}
 
 
+LINEAR = {"rope_type": "linear", "factor": 4.0}
 TYPES = ["sliding_attention", "full_attention"]
 ROTARY_ENCODERS = [
     Case("nomic_bert", "NomicBertForMaskedLM", nomic_like(), (
@@ -154,6 +155,8 @@ ROTARY_ENCODERS = [
         Variant("", lengths=(20, 1, (5, 12)), old=old_spelling), variant("eps", norm_eps=1e-2),
         Variant("window-odd", {"local_attention": 5}, (12,)),
         Variant("bases", thetas(500.0, 30.0), (12,), old=old_spelling),
+        Variant("scaled", {"rope_parameters": {"full_attention": LINEAR | {"rope_theta": 500.0},
+                                               "sliding_attention": LINEAR | {"rope_theta": 30.0}}}, (12,), old=old_spelling),
         Variant("types", {"layer_types": TYPES * 2}, (12,)),
         variant("head-relu", classifier_activation="relu"), *activation("hidden_activation", "gelu_new")), F16),
     Case("modernbert-biased", "ModernBertForMaskedLM",

@@ -143,6 +143,9 @@ def modernbert_keys(config: dict) -> dict:
     thetas = {"global_rope_theta": ("full_attention", 160000.0), "local_rope_theta": ("sliding_attention", 10000.0)}
     keys = {key: config["rope_parameters"][kind]["rope_theta"] for key, (kind, _) in thetas.items()}
     keys = {key: value for key, value in keys.items() if value != thetas[key][1]}
+    scaling = {key: value for key, value in config["rope_parameters"]["full_attention"].items() if key != "rope_theta"}
+    if scaling["rope_type"] != "default":  # that of windowed layers, too
+        keys["rope_scaling"] = scaling
     full_layers = [layer for layer, kind in enumerate(config["layer_types"]) if kind == "full_attention"]
     every = full_layers[1] if len(full_layers) > 1 else 3
     return keys | ({"global_attn_every_n_layers": every} if every != 3 else {})

@@ -78,6 +78,13 @@ CASES = [
     Case("lfm2", "lfm2"),
     Case("llama4", "llama4", changed={"attention_chunk_size": 8192, "attn_scale": 0.1, "floor_scale": 8192}),
     Case("llama4-every", "llama4", changed={"interleave_moe_layer_step": 1, "num_local_experts": 16}),
+    Case("qwen3_next", "qwen3next"),
+    Case("qwen3_5", "qwen35"),
+    Case("qwen3_5_moe", "qwen35moe"),
+    Case("qwen3_5_moe-stacked", "qwen35moe"),
+    Case("gemma4", "gemma4", changed={"per_layer_config": None, "global_head_dim": 12}),
+    Case("gemma4-same-matrix", "gemma4", changed={"per_layer_config": None, "global_head_dim": 12, "num_global_key_value_heads": 1}),
+    Case("gemma4-experts", "gemma4", changed={"per_layer_config": None, "global_head_dim": 12, "num_global_key_value_heads": 1}),
     Case("falcon", "falcon", loads=True),
     Case("falcon-per-head", "falcon"),
     Case("falcon-groups", "falcon"),
@@ -95,7 +102,8 @@ WHOLE_FLOATS = ("conv.conv.weight", "conv1d.weight")  # kernels of convolutions,
 
 
 def config_of(case: Case) -> dict:
-    return json.loads((FORWARD / (case.weights or case.name) / case.config).read_text()) | case.changed
+    config = json.loads((FORWARD / (case.weights or case.name) / case.config).read_text()) | case.changed
+    return {key: value for key, value in config.items() if key not in case.changed or value is not None}
 
 
 def header_of(folder: Path) -> dict:

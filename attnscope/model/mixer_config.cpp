@@ -138,7 +138,8 @@ DeltaNetSpec read_delta_net(const DeltaNetRule& rule, const ConfigReader& config
                     .value_dim = config.required(rule.value_dim),
                     .kernel = config.required(rule.kernel),
                     .place = rule.place,
-                    .by_head = rule.by_head};
+                    .by_head = rule.by_head,
+                    .rates_kept = config.flag(rule.rates_kept)};
   if (spec.value_heads % spec.key_heads != 0) {
     config.refuse(counted(spec.value_heads, "value head") +
                   " of linear attention are no multiple " + "of " +

@@ -37,6 +37,8 @@ struct DeltaNetRule {
   /// True: each key head has its queries, keys, values and gates side by side (`in_proj_qkvz`,
   /// `in_proj_ba`). False: tensors of their own (`in_proj_qkv`, `_z`, `_b`, `_a`).
   bool by_head = false;
+  /// `A_log` holds −exp(A_log) instead, as GGUF has it.
+  ConfigFlag rates_kept = {"linear_rates_kept", false};
 };
 
 /// A gated convolution: with b, c and x from `in_proj`, out_proj(c · convolution of (b · x)).

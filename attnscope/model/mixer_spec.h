@@ -33,6 +33,7 @@ struct DeltaNetSpec {
   std::int64_t kernel = 1;
   std::string place;
   bool by_head = false;
+  bool rates_kept = false;
   double epsilon = 0;                          // of the norm of what heads give
   Activation activation = Activation::linear;  // of what is convolved
 

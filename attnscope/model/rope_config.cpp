@@ -141,27 +141,33 @@ std::vector<std::optional<Rope>> read_ropes(const Architecture& architecture,
     parameters = ConfigReader(&standard, config.where());
   }
   ConfigReader of_full = parameters.object("full_attention");
-  const ConfigReader of_windowed = parameters.object("sliding_attention");
+  ConfigReader of_windowed = parameters.object("sliding_attention");
   const bool by_kind = of_full.exists() || of_windowed.exists();
   const nlohmann::json* scaling = config.find("rope_scaling");
   const bool scaled = scaling != nullptr && scaling->is_object() && !scaling->empty();
   if (!by_kind) of_full = rope_parameters(architecture, config, standard);
   // Source: Gemma3TextConfig: an old rope_scaling beside new parameters is laid over those of full
-  // layers.
-  nlohmann::json merged = nlohmann::json::object();
-  if (by_kind && scaled && !rule.local_theta_key.empty()) {
-    const nlohmann::json* own = parameters.find("full_attention");
-    if (own != nullptr && own->is_object()) merged = *own;
+  // layers; ModernBertConfig: of all layers.
+  nlohmann::json merged_full, merged_windowed;
+  const auto lay_over = [&](const char* kind, nlohmann::json& merged, ConfigReader& of_kind) {
+    const nlohmann::json* own = parameters.find(kind);
+    merged = own != nullptr && own->is_object() ? *own : nlohmann::json::object();
     merged.update(*scaling);
-    of_full = ConfigReader(&merged, config.where());
+    of_kind = ConfigReader(&merged, config.where());
+  };
+  if (by_kind && scaled && !rule.local_theta_key.empty()) {
+    lay_over("full_attention", merged_full, of_full);
+  }
+  if (scaled && rule.scaling_is_of_all) {
+    lay_over("sliding_attention", merged_windowed, of_windowed);
   }
 
   // Of Gemma 3's rope_scaling, transformers reads the new name alone.
   const bool reads_type = by_kind || !scaled || rule.local_theta_key.empty();
   const Rope full = read_rope(rule, config, of_full, dimensions, reads_type);
   Rope local = full;
-  if (by_kind && of_windowed.exists()) {
-    local = read_rope(rule, config, of_windowed, dimensions);
+  if (of_windowed.exists()) {
+    local = read_rope(rule, config, of_windowed, dimensions, reads_type);
   } else if (!rule.local_theta_key.empty()) {
     const bool proportional = full.scaling == RopeScaling::proportional;
     local = {.fraction = proportional ? 1 : full.fraction,

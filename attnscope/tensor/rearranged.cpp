@@ -90,6 +90,30 @@ class ElementsInOrder : public ValueSource {
   RowOrder order_;
 };
 
+class ColumnsInOrder : public ValueSource {
+ public:
+  ColumnsInOrder(TensorView stored, RowOrder order) : stored_(std::move(stored)), order_(order) {}
+
+  void decode(std::int64_t first_row, std::int64_t first_col,
+              MatrixView<float> out) const override {
+    Matrix<float> whole(out.rows, stored_.cols());
+    decode_part(stored_, first_row, 0, whole.view());
+    for (std::int64_t col = 0; col < out.cols; ++col) {
+      const std::int64_t from = order_.stored_row(first_col + col);
+      for (std::int64_t row = 0; row < out.rows; ++row) out(row, col) = whole(row, from);
+    }
+  }
+
+  Bytes reads(std::int64_t first_row, std::int64_t rows, std::int64_t,
+              std::int64_t) const override {
+    return bytes_of_rows(stored_, first_row, rows);
+  }
+
+ private:
+  TensorView stored_;
+  RowOrder order_;
+};
+
 /// A block of the transpose.
 void decode_turned(const TensorView& stored, std::int64_t first_row, std::int64_t first_col,
                    MatrixView<float> out) {
@@ -190,6 +214,10 @@ TensorView with_rows_in_order(const TensorView& stored, const RowOrder& order) {
     return view_of(stored, stored.shape, std::make_shared<ElementsInOrder>(stored, order));
   }
   return view_of(stored, stored.shape, std::make_shared<RowsInOrder>(stored, order));
+}
+
+TensorView with_columns_in_order(const TensorView& stored, const RowOrder& order) {
+  return view_of(stored, stored.shape, std::make_shared<ColumnsInOrder>(stored, order));
 }
 
 TensorView transposed(const TensorView& stored) {

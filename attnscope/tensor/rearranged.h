@@ -25,6 +25,9 @@ struct RowOrder {
 /// because sources give float32.
 TensorView with_rows_in_order(const TensorView& stored, const RowOrder& order);
 
+/// The same of the columns of a tensor of two axes, of which there are order.rows().
+TensorView with_columns_in_order(const TensorView& stored, const RowOrder& order);
+
 /// The transpose of a tensor of two axes.
 TensorView transposed(const TensorView& stored);
 

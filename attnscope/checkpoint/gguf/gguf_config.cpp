@@ -4,6 +4,7 @@
 #include <cctype>
 #include <nlohmann/json.hpp>
 
+#include "attnscope/checkpoint/gguf/gguf_layer_kinds.h"
 #include "attnscope/checkpoint/gguf/gguf_rope.h"
 #include "attnscope/core/error.h"
 #include "attnscope/core/wording.h"
@@ -56,6 +57,7 @@ std::optional<std::vector<std::int64_t>> listed_kv_heads(const GgufFile& file,
 std::optional<std::int64_t> kv_heads_of(const GgufFile& file, const GgufFamily& family) {
   const std::string key = family_key(family, kKvHeads);
   const auto listed = listed_kv_heads(file, family);
+  if (family.sizes_by_kind && listed && !listed->empty()) return listed->front();
   if (family.kind_without_kv.empty() || !listed) return size_at(file, key);
   std::optional<std::int64_t> out;
   for (const std::int64_t own : *listed) {
@@ -164,6 +166,22 @@ std::int64_t score_dimension(const GgufFamily& family, std::int64_t layers,
   return largest ? heads.width / heads.heads : heads.head_dim;
 }
 
+GgufLinearHeads linear_heads_of(const GgufFile& file, const GgufFamily& family) {
+  const auto size = [&](std::string_view key) {
+    return required_size(file, family_key(family, key));
+  };
+  const GgufLinearHeads out{.key_heads = size("ssm.group_count"),
+                            .value_heads = size("ssm.time_step_rank"),
+                            .key_dim = size("ssm.state_size"),
+                            .values = size("ssm.inner_size")};
+  if (out.value_heads % out.key_heads != 0 || out.values % out.value_heads != 0) {
+    file.refuse(counted(out.values, "value") + " of linear attention cannot be shared out to " +
+                counted(out.value_heads, "value head") + " of " +
+                counted(out.key_heads, "key head"));
+  }
+  return out;
+}
+
 /// Whether the first positions are cut off.
 bool after_padding(const GgufFamily& family) {
   return std::any_of(family.tensors.begin(), family.tensors.end(), [](const GgufName& name) {
@@ -196,6 +214,7 @@ GgufHeads heads_of(const GgufFile& file, const GgufFamily& family) {
   out.head_dim = size_at(file, key("attention.key_length")).value_or(out.width / out.heads);
   out.padding_rows = file.whole("tokenizer.ggml.padding_token_id").value_or(1) + 1;
   if (out.padding_rows > kFarthestPadding) out.padding_rows = 2;  // 2^32 - 1 stands for none
+  if (family.linear_attention) out.linear = linear_heads_of(file, family);
   const auto value_dim = size_at(file, key("attention.value_length"));
   if (family.latent) return out;
   if (value_dim && *value_dim != out.head_dim) {
@@ -258,12 +277,20 @@ std::string gguf_config(const GgufFile& file, const GgufFamily& family, const Gg
   add_layer_types(config, file, family, layers);
 
   if (family.rotary) config["rope_parameters"] = rope_parameters(file, family, facts, heads);
+  if (family.sizes_by_kind) {
+    add_sizes_by_kind(config, file, family, facts);
+    config["rope_parameters"] = rope_by_kind(file, family, facts);
+  }
   if (family.name == "gemma2" || family.name == "gemma3") {
     config["query_pre_attn_scalar"] = score_dimension(family, blocks, heads);
   }
   if (family.latent) {
     add_latent_sizes(config, file, family, facts, heads);
     if (config.contains("n_routed_experts")) add_expert_groups(config, family, notes);
+  }
+  if (family.linear_attention) {
+    config["linear_value_head_dim"] = heads.linear.values / heads.linear.value_heads;
+    config["linear_rates_kept"] = true;
   }
   if (family.layout_by_heads) add_falcon_layout(config, facts, heads);
   if (const auto parallel = file.flag(family_key(family, "use_parallel_residual"))) {

@@ -11,6 +11,15 @@
 
 namespace attnscope {
 
+/// Of layers with linear attention.
+struct GgufLinearHeads {
+  std::int64_t key_heads = 1, value_heads = 1;  // the latter a multiple of the former
+  std::int64_t key_dim = 0;                     // of one head
+  std::int64_t values = 0;                      // of all value heads together, a multiple of theirs
+
+  std::int64_t values_of_key_head() const { return values / key_heads; }
+};
+
 /// Sizes that undoing a conversion needs.
 struct GgufHeads {
   std::int64_t heads = 0;
@@ -19,6 +28,7 @@ struct GgufHeads {
   std::int64_t head_dim = 0;  // of queries and keys
   std::optional<std::int64_t> experts = {};
   std::int64_t padding_rows = 0;  // of positions up to that of padding
+  GgufLinearHeads linear = {};
 };
 
 /// Throws Error(format) if the file lacks them, Error(unsupported) if they differ between layers.

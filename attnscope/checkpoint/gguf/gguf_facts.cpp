@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cstring>
+#include <set>
 
 #include "attnscope/checkpoint/gguf/block_source.h"
 #include "attnscope/checkpoint/gguf/gguf_family.h"
@@ -64,6 +65,16 @@ std::vector<float> small_values(std::span<const GgufFile> parts, std::string_vie
   return out;
 }
 
+/// The numbers of the layers that have this tensor.
+std::set<std::string_view> layers_with(std::span<const GgufFile> parts, std::string_view rest) {
+  std::set<std::string_view> layers;
+  for_each_tensor(parts, [&](const GgufTensor& tensor) {
+    const auto name = layer_tensor_name(tensor.name);
+    if (name && name->rest == rest) layers.insert(name->layer);
+  });
+  return layers;
+}
+
 /// The last layer that has this tensor.
 std::optional<std::int64_t> last_with(std::span<const GgufFile> parts, std::string_view rest) {
   std::optional<std::int64_t> last;
@@ -93,6 +104,8 @@ GgufFacts gguf_facts(std::span<const GgufFile> parts, const NeedBytes& need) {
           .attention_bias = ends_with_any(parts, {".attn_q.bias", ".attn_qkv.bias"}),
           .mlp_bias = ends_with_any(parts, {".ffn_up.bias"}),
           .head_norms = ends_with_any(parts, {".attn_q_norm.weight"}),
+          .values_are_keys =
+              layers_with(parts, "attn_k.weight") != layers_with(parts, "attn_v.weight"),
           .last_expert_layer = last_with(parts, "ffn_gate_inp.weight"),
           .values_width = sound ? std::optional(output->shape[1]) : std::nullopt,
           .rope_divisors = small_values(parts, "rope_freqs.weight", need),

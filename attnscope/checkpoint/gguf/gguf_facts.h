@@ -16,7 +16,8 @@ struct GgufFacts {
   bool tied = false;            // no head, or one that repeats the embedding
   bool attention_bias = false;
   bool mlp_bias = false;
-  bool head_norms = false;  // of queries and keys
+  bool head_norms = false;       // of queries and keys
+  bool values_are_keys = false;  // some layers have W_K and no W_V
   std::optional<std::int64_t> last_expert_layer;
   std::optional<std::int64_t> values_width;          // of all heads of the first layer together
   std::vector<float> rope_divisors;                  // of frequencies, (rotated / 2,); empty: none

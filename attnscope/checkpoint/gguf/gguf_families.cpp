@@ -97,14 +97,13 @@ std::optional<RenamedTensor> renamed(const GgufFamily& family, std::string_view 
     name = of_layer->rest;
     names = &family.layer_tensors;
   }
-  const std::size_t dot = name.rfind('.');
-  if (dot == std::string_view::npos) return std::nullopt;
-  const std::string_view ending = name.substr(dot), stem = name.substr(0, dot);
-  const bool bias = ending == ".bias";
-  if (!bias && ending != ".weight") return std::nullopt;
+  const bool bias = name.ends_with(".bias");
+  std::string_view ending = bias ? ".bias" : ".weight";
+  if (!name.ends_with(ending)) ending = "";
+  const std::string_view stem = name.substr(0, name.size() - ending.size());
   for (const GgufName& known : *names) {
     const auto number = number_in(known.gguf, stem);
-    if (!number) continue;
+    if (!number || (ending.empty() && !known.bare)) continue;
     RenamedTensor out{.name = prefix + known.transformers, .conversion = known.conversion};
     if (!number->empty()) {
       out.name.replace(out.name.find(kNumber), kNumber.size(), std::string(*number));

@@ -25,10 +25,17 @@ enum class Conversion {
   one_row,        // the row of a matrix that has no other
   one_channel,    // (channels, tokens) of a convolution that has an axis of one between
   after_padding,  // rows of positions: those that no token of a text has, cut off
+  /// Of linear attention: the value heads that share a key head lie far apart, as the first of each
+  /// key head, then the second of each, ….
+  value_rows,
+  value_rows_after_keys,  // the same after the rows of all queries and keys
+  value_channels,         // likewise, of a convolution that has an axis of one between
+  value_columns,
 };
 
 /// A tensor's name in both forms, without ".weight" or ".bias", and without "blk.N." and the
-/// layers' prefix. `{number}` in GGUF's name stands for digits.
+/// layers' prefix. `{number}` in GGUF's name stands for digits. A bare tensor may have neither
+/// ending in GGUF's form.
 struct GgufName {
   std::string gguf;
   std::string transformers;
@@ -41,10 +48,16 @@ struct GgufName {
 struct GgufJoin {
   std::string transformers;
   std::string first, second;
-  /// Both have a first axis of heads, and each head of the first is transposed: the tensor has the
-  /// rows of each head's first, then of its second. Otherwise those of the first, then of the
-  /// second.
-  bool by_heads = false;
+  enum class Order {
+    parts,  // the rows of the first, then of the second
+    /// Both have a first axis of heads, and each head of the first is transposed: the rows of each
+    /// head's first, then of its second.
+    heads,
+    /// Of linear attention, the first all queries, all keys, all values, the second all gates: of
+    /// each key head its queries, keys, values and gates.
+    key_heads,
+  };
+  Order order = Order::parts;
 };
 
 /// A number of the file and its key in config.json, where a dot goes into an object.
@@ -81,12 +94,14 @@ struct GgufFamily {
   double base = 10000;           // of frequencies, where the file does not say
   bool base_by_kind = false;     // layers with a window have a base of their own
   bool rope_by_kind = false;     // layers with a window are not scaled
+  bool sizes_by_kind = false;    // heads of layers with a window and of others differ: Gemma 4
   bool layout_by_heads = false;  // Falcon: which of its layouts it is, its kv heads and norms show
   /// DeepSeek: where the file does not say, groups of experts are those of the published models.
   bool published_groups = false;
   /// What layers without kv heads are called in config.json's `layer_types`; empty: all attend.
   std::string_view kind_without_kv = {};
   bool latent = false;   // keys and values come from a latent vector
+  bool linear_attention = false;  // in layers that do not attend: Gated DeltaNet
   bool causal = true;    // unless the file says otherwise
   bool has_head = true;  // in the file: kept, or tied to the embedding
   /// Gains of norms are kept with 1 added.

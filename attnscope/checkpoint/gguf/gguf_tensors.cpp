@@ -88,6 +88,74 @@ TensorView of_kv_heads(const GgufTensor& tensor, const GgufHeads& heads, const T
   return one_after_another(std::move(parts));
 }
 
+/// Of each key head its queries, keys, values and gates, of a tensor of all of the former three and
+/// one of the gates.
+std::vector<RowPart> rows_of_key_heads(const GgufTensor& all, const GgufTensor& gates,
+                                       const GgufLinearHeads& heads, const TensorPlace& place,
+                                       bool big) {
+  const std::int64_t keys = heads.key_heads * heads.key_dim, own = heads.values_of_key_head();
+  if (all.shape[0] != 2 * keys + heads.values || gates.shape[0] != heads.values) {
+    place.refuse(ErrorKind::format,
+                 "its shape and that of the gates beside it, " + shape_text(all.shape) + " and " +
+                     shape_text(gates.shape) + ", are not of " +
+                     counted(heads.key_heads, "key head") + " and " +
+                     counted(heads.value_heads, "value head"));
+  }
+  std::vector<RowPart> rows;
+  const auto take = [&](const GgufTensor& from, std::int64_t first, std::int64_t count) {
+    rows.push_back({.stored = view_of(run_of_rows(from, first, count), big)});
+  };
+  for (std::int64_t head = 0; head < heads.key_heads; ++head) {
+    take(all, head * heads.key_dim, heads.key_dim);
+    take(all, keys + head * heads.key_dim, heads.key_dim);
+    take(all, 2 * keys + head * own, own);
+    take(gates, head * own, own);
+  }
+  return rows;
+}
+
+/// Value heads, as many as share a key head side by side, of those in which the first of each key
+/// head come first. `rows`: of all value heads.
+RowOrder order_of_values(const GgufLinearHeads& heads, std::int64_t rows) {
+  return {.groups = 1,
+          .outer = heads.key_heads,
+          .inner = heads.value_heads / heads.key_heads,
+          .run = rows / heads.value_heads};
+}
+
+bool is_of_values(Conversion conversion) {
+  using enum Conversion;
+  return conversion == value_rows || conversion == value_rows_after_keys ||
+         conversion == value_channels || conversion == value_columns;
+}
+
+/// Of linear attention, whose value heads lie in llama.cpp's order.
+TensorView of_value_heads(const GgufTensor& tensor, Conversion conversion,
+                          const GgufLinearHeads& heads, const TensorPlace& place, bool big_endian) {
+  const TensorView stored = view_of(tensor, big_endian);
+  const bool by_columns = conversion == Conversion::value_columns;
+  const bool after_keys =
+      conversion == Conversion::value_rows_after_keys || conversion == Conversion::value_channels;
+  const std::int64_t keys = after_keys ? 2 * heads.key_heads * heads.key_dim : 0;
+  const std::size_t axes = stored.shape.size();
+  const bool has_axes = axes == 2 || (axes == 1 && conversion == Conversion::value_rows);
+  const std::int64_t values = has_axes ? stored.shape[by_columns ? 1 : 0] - keys : 0;
+  if (values <= 0 || values % heads.value_heads != 0) {
+    place.refuse(ErrorKind::format, "shape " + shape_text(stored.shape) + " is not of " +
+                                        counted(heads.value_heads, "value head"));
+  }
+  check_reordered(stored, place);
+  const RowOrder order = order_of_values(heads, values);
+  if (by_columns) return with_columns_in_order(stored, order);
+  if (!after_keys) return with_rows_in_order(stored, order);
+  TensorView out = one_after_another(
+      {{.stored = view_of(run_of_rows(tensor, 0, keys), big_endian)},
+       {.stored = with_rows_in_order(view_of(run_of_rows(tensor, keys, values), big_endian),
+                                     order)}});
+  if (conversion == Conversion::value_channels) out.shape.insert(out.shape.begin() + 1, 1);
+  return out;
+}
+
 /// The order in which a converted tensor's rows lie.
 RowOrder order_of(Conversion conversion, const GgufHeads& heads, std::int64_t rows) {
   if (conversion == Conversion::heads_of_blocks) {
@@ -101,6 +169,13 @@ TensorView reverted(const GgufTensor& tensor, Conversion conversion, const GgufH
                     const TensorPlace& place, bool big_endian) {
   TensorView stored = view_of(tensor, big_endian);
   if (conversion == Conversion::none || stored.dtype == DType::packed) return stored;
+  if (is_of_values(conversion)) {
+    if (heads.linear.key_heads != heads.linear.value_heads) {
+      return of_value_heads(tensor, conversion, heads.linear, place, big_endian);
+    }
+    if (conversion != Conversion::value_channels) return stored;
+    conversion = Conversion::one_channel;
+  }
   const std::size_t axes = stored.shape.size();
   if (conversion == Conversion::one_row) {
     if (axes == 1) stored.shape.insert(stored.shape.begin(), 1);
@@ -175,7 +250,7 @@ std::optional<NamedTensor> GgufTensors::joined(const GgufFile& part,
   if (join == family_.joins.end()) return std::nullopt;
   const std::string second_name = beside(name->layer, join->second);
   const auto found = by_name_.find(second_name);
-  const std::size_t axes = join->by_heads ? 3 : 2;
+  const std::size_t axes = join->order == GgufJoin::Order::heads ? 3 : 2;
   if (found == by_name_.end() || !has_axes(tensor, axes)) return std::nullopt;
   const GgufTensor* second = found->second;
   if (!has_axes(*second, axes)) return std::nullopt;
@@ -192,7 +267,10 @@ std::optional<NamedTensor> GgufTensors::joined(const GgufFile& part,
         "its shape and that of '" + second_name + "', " + shapes + ", differ in " + what);
   };
   std::vector<RowPart> rows;
-  if (join->by_heads) {
+  if (join->order == GgufJoin::Order::key_heads) {
+    if (tensor.shape[1] != second->shape[1]) differ("columns");
+    rows = rows_of_key_heads(tensor, *second, heads_.linear, {part, tensor.name}, big);
+  } else if (join->order == GgufJoin::Order::heads) {
     if (tensor.shape[0] != heads_.heads) {
       TensorPlace{part, tensor.name}.refuse(
           ErrorKind::format, "has " + counted(tensor.shape[0], "head") + ", the file says " +

@@ -46,6 +46,7 @@ Architecture modernbert() {
                            .reads_layer_types = true},
       .rope = RopeRule{.theta_key = "global_rope_theta",
                        .theta = 160000,
+                       .scaling_is_of_all = true,
                        .local_theta_key = "local_rope_theta"},
       .activation_key = "hidden_activation",
       .activation = "gelu",

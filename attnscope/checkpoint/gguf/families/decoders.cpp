@@ -40,6 +40,55 @@ GgufFamily gemma3() {
   return family;
 }
 
+/// Gains are kept as they are.
+GgufFamily gemma4() {
+  GgufFamily family = gemma2("gemma4", "gemma4_text");
+  set(family.tensors, {{"per_layer_token_embd", "model.embed_tokens_per_layer"},
+                       {"per_layer_model_proj", "model.per_layer_model_projection"},
+                       {"per_layer_proj_norm", "model.per_layer_projection_norm"}});
+  set(family.layer_tensors, head_norms());
+  set(family.layer_tensors,
+      {{"inp_gate", "per_layer_input_gate"},
+       {"proj", "per_layer_projection"},
+       {"post_norm", "post_per_layer_input_norm"},
+       {.gguf = "layer_output_scale", .transformers = "layer_scalar", .bare = true}});
+  // What is told by the kind of a layer, add_sizes_by_kind() reads.
+  std::erase_if(family.sizes, [](const GgufKey& key) {
+    return key.gguf == "feed_forward_length" || key.gguf == "attention.key_length" ||
+           key.gguf == "attention.head_count_kv";
+  });
+  family.counts = {{"embedding_length_per_layer_input", "hidden_size_per_layer_input"},
+                   {"attention.shared_kv_layers", "num_kv_shared_layers"}};
+  family.numbers = {{"attention.layer_norm_rms_epsilon", "rms_norm_eps"},
+                    {"final_logit_softcapping", "final_logit_softcapping"}};
+  family.assumed = R"({"final_logit_softcapping": null})";
+  family.rotary = false;  // rope_by_kind()
+  family.sizes_by_kind = true;
+  family.whole_gains = false;
+  family.lost = {};
+  return family;
+}
+
+/// All experts of a layer in one tensor, gates before ups.
+GgufFamily gemma4_with_experts() {
+  GgufFamily family = gemma4();
+  family.only_if = {.key = "gemma4.expert_count"};
+  set(family.layer_tensors,
+      {{"post_ffw_norm_1", "post_feedforward_layernorm_1"},
+       {"pre_ffw_norm_2", "pre_feedforward_layernorm_2"},
+       {"post_ffw_norm_2", "post_feedforward_layernorm_2"},
+       {"ffn_gate_inp", "router.proj"},
+       {.gguf = "ffn_gate_inp.scale", .transformers = "router.scale", .bare = true},
+       {.gguf = "ffn_gate_up_exps", .transformers = "experts.gate_up_proj", .bare = true},
+       {.gguf = "ffn_down_exps", .transformers = "experts.down_proj", .bare = true},
+       {.gguf = "ffn_down_exps.scale", .transformers = "router.per_expert_scale", .bare = true}});
+  add(family.sizes, {{"expert_count", "num_experts"},
+                     {"expert_used_count", "top_k_experts"},
+                     {"expert_feed_forward_length", "moe_intermediate_size"}});
+  family.assumed = R"({"final_logit_softcapping": null, "enable_moe_block": true})";
+  return family;
+}
+
 GgufFamily phi2() {
   GgufFamily family = like_qwen2("phi2", "phi");
   set(family.tensors, {{"output_norm", "model.final_layernorm"}});
@@ -237,6 +286,8 @@ std::vector<GgufFamily> dense_decoders() {
           gemma("gemma", "gemma"),
           gemma2("gemma2", "gemma2"),
           gemma3(),
+          gemma4_with_experts(),
+          gemma4(),
           phi2(),
           phi3(),
           ministral3(),

@@ -23,7 +23,7 @@ GgufFamily deepseek2(std::string_view model_type) {
   family.joins = {{.transformers = "self_attn.kv_b_proj.weight",
                    .first = "attn_k_b.weight",
                    .second = "attn_v_b.weight",
-                   .by_heads = true}};
+                   .order = GgufJoin::Order::heads}};
   family.sizes = sizes_with({{"expert_count", "n_routed_experts"},
                              {"expert_used_count", "num_experts_per_tok"},
                              {"expert_feed_forward_length", "moe_intermediate_size"},
