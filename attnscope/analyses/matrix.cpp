@@ -5,6 +5,7 @@
 #include "attnscope/analysis/circuit.h"
 #include "attnscope/analysis/heads.h"
 #include "attnscope/core/error.h"
+#include "attnscope/core/wording.h"
 #include "attnscope/model/inventory.h"
 #include "attnscope/numerics/products/dense_products.h"
 #include "attnscope/run/model_facts.h"
@@ -25,8 +26,23 @@ MatrixRequest resolve_request(const Model& model, MatrixRequest request) {
                                   " has layers 0 to " + std::to_string(layers - 1));
   }
   if (request.layer < 0) request.layer += layers;
-  if (!model.has(request.role)) {
-    refuse_parameter("matrix", name + " has no '" + std::string(role_name(request.role)) + "'");
+  const std::string role(role_name(request.role));
+  const bool of_experts = is_of_mlp(request.role) && model.spec().has_experts(request.layer) &&
+                          model.describes_of_expert(request.role);
+  if (!of_experts && !model.has(request.role)) {
+    refuse_parameter("matrix", name + " has no '" + role + "'");
+  }
+  const std::string layer_text = "layer " + std::to_string(request.layer) + " of " + name;
+  const std::int64_t experts = model.dimensions().experts;
+  if (of_experts && !request.expert) {
+    refuse_parameter("expert", "is needed: " + layer_text + " has a '" + role + "' in each of " +
+                                   counted(experts, "expert"));
+  }
+  if (request.expert && !of_experts) {
+    refuse_parameter("expert", "in " + layer_text + " '" + role + "' is no expert's");
+  }
+  if (request.expert && (*request.expert < 0 || *request.expert >= experts)) {
+    refuse_parameter("expert", name + " has experts 0 to " + std::to_string(experts - 1));
   }
   const std::int64_t heads = model.dimensions(request.layer).heads.count(request.role);
   if (request.head && heads == 0) {
@@ -113,6 +129,10 @@ WeightMatrix extract_product(const Model& model, const MatrixRequest& request) {
 WeightMatrix extract_matrix(const Model& model, const MatrixRequest& asked) {
   const MatrixRequest request = resolve_request(model, asked);
   if (is_product(request.role)) return extract_product(model, request);
+  if (request.expert) {
+    const Weight weight = model.expert_weight(request.layer, *request.expert, request.role);
+    return require(read_weight(model, weight), model, weight);
+  }
   auto read = request.head ? read_heads(model, request.layer, request.role)
                            : read_matrix(model, request.layer, request.role);
   WeightMatrix whole =
@@ -126,6 +146,7 @@ void run_matrix(std::span<const Model> models, const MatrixRequest& request, Row
       .command = "matrix",
       .parameters = {
           {"layer", request.layer}, {"matrix", role_name(request.role)}, {"head", request.head}}};
+  if (request.expert) head.parameters.add("expert", request.expert);
   for (const Model& model : models) {
     resolve_request(model, request);
     head.models.push_back(facts_record(model_facts(model)));
@@ -136,12 +157,13 @@ void run_matrix(std::span<const Model> models, const MatrixRequest& request, Row
     const auto add_rows = [&](const auto& dense) {
       for (std::int64_t row = 0; row < dense.rows(); ++row) {
         const auto* first = dense.data() + row * dense.cols();
-        sink.add_row({{"model", model.name()},
-                      {"layer", layer},
-                      {"matrix", role_name(request.role)},
-                      {"head", request.head},
-                      {"row", row},
-                      {"values", std::vector<double>(first, first + dense.cols())}});
+        Record fields = {{"model", model.name()},
+                         {"layer", layer},
+                         {"matrix", role_name(request.role)},
+                         {"head", request.head}};
+        if (request.expert) fields.add("expert", request.expert);
+        sink.add_row(fields.add("row", row).add(
+            "values", std::vector<double>(first, first + dense.cols())));
       }
     };
     std::visit(add_rows, extract_matrix(model, request));

@@ -15,10 +15,11 @@ struct MatrixRequest {
   std::int64_t layer = 0;  // negative counts from the end
   Role role = Role::query;
   std::optional<std::int64_t> head;  // none: the whole matrix, or the circuit summed over heads
+  std::optional<std::int64_t> expert = {};  // whose gate, up or down it is
 };
 
 /// float32 for weights (float64 where the file stores float64), float64 for products, which are
-/// (D, D). Throws Error(usage) for a layer or head out of range, Error(unsupported) for a dtype
+/// (D, D). Throws Error(usage) for a layer, head or expert out of range, Error(unsupported) for a dtype
 /// that holds no real numbers.
 WeightMatrix extract_matrix(const Model& model, const MatrixRequest& request);
 

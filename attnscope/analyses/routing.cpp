@@ -8,6 +8,7 @@
 #include "attnscope/analyses/experts.h"
 #include "attnscope/analyses/sequence_batches.h"
 #include "attnscope/core/error.h"
+#include "attnscope/core/wording.h"
 
 namespace attnscope {
 namespace {
@@ -17,7 +18,8 @@ Record counts_record(std::int64_t layer, const RoutingCounts& counts) {
           {"tokens", counts.tokens},
           {"pairs", Array{{counts.experts, counts.experts}, counts.pairs}},
           {"weights", counts.weights},
-          {"entropy", counts.entropy}};
+          {"entropy", counts.entropy},
+          {"ties", counts.ties}};
 }
 
 RoutingCounts read_counts(const Record& record) {
@@ -27,7 +29,8 @@ RoutingCounts read_counts(const Record& record) {
                        .tokens = expect<std::int64_t>(record, "tokens"),
                        .pairs = {pairs.data, pairs.data + pairs.rows * pairs.cols},
                        .weights = expect_vector<double>(record, "weights"),
-                       .entropy = expect<double>(record, "entropy")};
+                       .entropy = expect<double>(record, "entropy"),
+                       .ties = expect<std::int64_t>(record, "ties")};
   counts.chosen = std::ssize(counts.weights);
   if (counts.tokens <= 0 || counts.chosen == 0) refuse_field("tokens");
   return counts;
@@ -44,7 +47,8 @@ std::vector<Outcome> routing_outcomes(const WorkItem& item, const ModelSource& s
     if (!std::binary_search(batch.layers.begin(), batch.layers.end(), routing.layer)) return;
     outcomes.push_back(
         {.fields = counts_record(routing.layer,
-                                 count_routing(routing.logits, routing.experts, routing.weights))});
+                                 count_routing(routing.logits, routing.experts, routing.weights,
+                                               routing.tied))});
   }};
   pass.run(batch.tokens, observer, compute);
   return outcomes;
@@ -71,11 +75,18 @@ class RoutingRows {
   void finish() {
     for (const auto& [layer, counts] : layers_) {
       const RoutingMeasures measures = measure_routing(counts);
+      if (counts.ties > 0) {
+        sink_.add_note(model_ + ": layer " + std::to_string(layer) + ": for " +
+                       std::to_string(counts.ties) + " of " + counted(counts.tokens, "token") +
+                       " another expert had as large a score as the last that was chosen; of equal "
+                       "ones the lower is taken");
+      }
       sink_.add_row({{"model", model_},
                      {"layer", layer},
                      {"experts", counts.experts},
                      {"chosen", counts.chosen},
                      {"tokens", counts.tokens},
+                     {"ties", counts.ties},
                      {"load", measures.load},
                      {"effective_experts", measures.effective_experts},
                      {"largest_load", measures.largest_load},

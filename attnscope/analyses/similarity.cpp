@@ -18,6 +18,10 @@ namespace attnscope {
 namespace {
 
 constexpr std::array kVectorMatrices = {Role::query, Role::key, Role::value};
+/// Those, and others whose vectors have no heads.
+constexpr std::array kComparedMatrices = {
+    Role::query, Role::key,    Role::value,       Role::gate,      Role::up,
+    Role::down,  Role::router, Role::shared_gate, Role::shared_up, Role::shared_down};
 
 Outcome scope_outcome(PairScope scope, const Similarity& similarity, bool with_histogram) {
   const auto index = static_cast<std::size_t>(scope);
@@ -67,8 +71,33 @@ std::int64_t head_rows_of(const WorkItem& item, const ModelSource& source) {
   return source.model->dimensions(*item.layer).heads.inner_dim(*item.role);
 }
 
+/// Of a matrix without heads: what its units read or, of `down`, write.
+Outcome unit_cosines(const WorkItem& item, const Model& model, const Weight& weight,
+                     const Compute& compute) {
+  const auto read = read_weight_float64(model, weight);
+  if (!read.skipped.empty()) return {.skipped = read.skipped};
+  const bool writes = item.role == Role::down || item.role == Role::shared_down;
+  const MatrixView<const double> units =
+      writes ? read.values.view().transposed() : read.values.view();
+  if (const auto reason = find_not_finite(units)) return {.skipped = *reason};
+  const auto bins = bins_of(item.parameters);
+  return scope_outcome(PairScope::all, cosine_similarity(units, units.rows, bins, compute),
+                       bins.has_value());
+}
+
 std::vector<Outcome> compute_cosines(const WorkItem& item, const ModelSource& source,
                                      const Compute& compute) {
+  const Model& model = *source.model;
+  if (!item.experts.empty()) {
+    return expert_outcomes(item, [&](std::int64_t expert) {
+      compute.check_stop();
+      return unit_cosines(item, model, model.expert_weight(*item.layer, expert, *item.role),
+                          compute);
+    });
+  }
+  if (!is_attention(*item.role)) {
+    return {unit_cosines(item, model, model.weight(*item.layer, *item.role), compute)};
+  }
   return with_matrix(item, source, [&](const auto& matrix) {
     if (const auto reason = find_not_finite(matrix)) return all_skipped(*reason, 0);
     return cosine_outcomes(matrix, head_rows_of(item, source), bins_of(item.parameters), compute);
@@ -112,7 +141,23 @@ std::uint64_t panel_bytes(std::int64_t vectors, std::int64_t cols) {
   return 2 * float64_bytes(panel, cols) + 2 * float64_bytes(panel, panel);
 }
 
+/// Of a matrix without heads, or of one expert after the other.
+Cost units_cost(const WorkItem& item, const ModelSource& source) {
+  const Model& model = *source.model;
+  const Weight weight = item.experts.empty()
+                            ? model.weight(*item.layer, *item.role)
+                            : model.expert_weight(*item.layer, item.experts.front(), *item.role);
+  const bool writes = item.role == Role::down || item.role == Role::shared_down;
+  const std::int64_t vectors = writes ? weight.matrix.cols : weight.matrix.rows;
+  const std::int64_t size = writes ? weight.matrix.rows : weight.matrix.cols;
+  const auto count = static_cast<double>(vectors);
+  const auto experts = static_cast<double>(std::max<std::size_t>(1, item.experts.size()));
+  return {experts * count * count * static_cast<double>(size),
+          2 * float64_bytes(vectors, size) + panel_bytes(vectors, size) + kPackedBytes};
+}
+
 Cost cosines_cost(const WorkItem& item, const ModelSource& source) {
+  if (!is_attention(*item.role)) return units_cost(item, source);
   const auto [rows, cols] = canonical_shape(source.model->dimensions(*item.layer), *item.role);
   return cost_of(item, source, rows, panel_bytes(rows, cols));
 }
@@ -184,6 +229,7 @@ ReportHead similarity_head(const SimilarityRequest& request, std::span<const Rol
   ReportHead head{
       .command = "similarity",
       .parameters = {{"matrix", roles_value(matrices)}, {"layers", request.layers.parameter()}}};
+  if (!request.experts.text.empty()) head.parameters.add("experts", request.experts.text);
   if (request.head_matrix) {
     head.parameters.add("head_matrix", std::vector<std::int64_t>{request.head_matrix->layer,
                                                                  request.head_matrix->head});
@@ -200,7 +246,8 @@ ReportHead similarity_head(const SimilarityRequest& request, std::span<const Rol
 const Analysis& similarity_analysis() {
   static constexpr Analysis analysis = {.name = "similarity",
                                         .command = "similarity",
-                                        .roles = kVectorMatrices,
+                                        .roles = kComparedMatrices,
+                                        .takes_experts = true,
                                         .compute = compute_cosines,
                                         .cost = cosines_cost,
                                         .add_inputs = add_role_inputs,
@@ -234,14 +281,25 @@ void run_similarity(std::span<const Model> models, const SimilarityRequest& requ
                     const Context& context, RowSink& sink) {
   const std::span<const Role> wanted =
       request.matrices.empty() ? std::span<const Role>(kVectorMatrices) : request.matrices;
-  auto matrices = select_matrices(models, wanted, sink);
+  const bool of_heads = request.overlap || request.head_matrix;
+  for (const Role role : wanted) {
+    if (!of_heads || is_attention(role)) continue;
+    throw Error(ErrorKind::usage, {.parameter = "matrix",
+                                   .problem = '\'' + std::string(role_name(role)) +
+                                              "' has no heads, whose vectors were asked for"});
+  }
+  auto matrices = select_matrices(models, wanted, sink, /*of_experts=*/!of_heads);
   LayerSelection layers = request.layers;
   if (request.head_matrix) {
     keep_matrices_with_head(models, matrices, *request.head_matrix, sink);
     layers = {{{request.head_matrix->layer, request.head_matrix->layer}}};
   }
   Plan plan = plan_of(request);
-  add_layers(plan, models, matrices, layers, sink);
+  if (of_heads) {
+    add_layers(plan, models, matrices, layers, sink);
+  } else {
+    add_layers_and_experts(plan, models, matrices, layers, request.experts, sink);
+  }
   run_plan(plan, sources_of(models), similarity_head(request, wanted, plan), context, sink);
 }
 

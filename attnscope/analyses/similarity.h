@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "attnscope/analyses/expert_selection.h"
 #include "attnscope/analyses/selection.h"
 #include "attnscope/results/sink.h"
 #include "attnscope/run/analysis.h"
@@ -21,8 +22,9 @@ struct HeadPlace {
 };
 
 struct SimilarityRequest {
-  std::vector<Role> matrices;  // of q, k, v; empty: those
+  std::vector<Role> matrices;  // of heads, MLPs and routers; empty: q, k, v
   LayerSelection layers;
+  ExpertSelection experts;
   Record options;                        // of cosines: what bins_of() reads
   bool overlap = false;                  // the overlap of heads instead of cosines
   std::optional<HeadPlace> head_matrix;  // the cosines of one head's rows instead
@@ -32,7 +34,7 @@ const Analysis& similarity_analysis();
 const Analysis& head_overlap_analysis();
 const Analysis& head_matrix_analysis();
 
-/// Rows by model, layer, matrix (as asked), then by scope; with `overlap` one for each matrix; with
+/// Rows by model, layer, matrix (as asked), then by scope, or of a matrix without heads by expert; with `overlap` one for each matrix; with
 /// `head_matrix` one for each of the head's rows.
 void run_similarity(std::span<const Model> models, const SimilarityRequest& request,
                     const Context& context, RowSink& sink);

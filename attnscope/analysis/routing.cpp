@@ -12,19 +12,21 @@ void RoutingCounts::add(const RoutingCounts& other) {
   }
   tokens += other.tokens;
   entropy += other.entropy;
+  ties += other.ties;
   for (std::size_t at = 0; at < pairs.size(); ++at) pairs[at] += other.pairs[at];
   for (std::size_t at = 0; at < weights.size(); ++at) weights[at] += other.weights[at];
 }
 
 RoutingCounts count_routing(MatrixView<const float> logits, std::span<const std::int64_t> chosen,
-                            std::span<const float> weights) {
+                            std::span<const float> weights, std::span<const std::uint8_t> tied) {
   const std::int64_t k = std::ssize(chosen) / logits.rows;
   RoutingCounts counts{
       .experts = logits.cols,
       .chosen = k,
       .tokens = logits.rows,
       .pairs = std::vector<std::int64_t>(static_cast<std::size_t>(logits.cols * logits.cols)),
-      .weights = std::vector<double>(static_cast<std::size_t>(k))};
+      .weights = std::vector<double>(static_cast<std::size_t>(k)),
+      .ties = std::count(tied.begin(), tied.end(), 1)};
   for (std::int64_t row = 0; row < logits.rows; ++row) {
     const auto own = chosen.subspan(static_cast<std::size_t>(row * k), static_cast<std::size_t>(k));
     for (const std::int64_t a : own) {

@@ -18,13 +18,14 @@ struct RoutingCounts {
   std::vector<std::int64_t> pairs;  // (E, E): tokens that chose both; on the diagonal, that one
   std::vector<double> weights;      // (k,): of the best, the second, …
   double entropy = 0;               // of the softmax of each token's logits, nats
+  std::int64_t ties = 0;            // tokens for which another choice was as good
 
   void add(const RoutingCounts& other);
 };
 
-/// `logits` (rows, E); `chosen` and `weights` (rows, k), the best first.
+/// `logits` (rows, E); `chosen` and `weights` (rows, k), the best first; `tied` (rows), 1 for ties.
 RoutingCounts count_routing(MatrixView<const float> logits, std::span<const std::int64_t> chosen,
-                            std::span<const float> weights);
+                            std::span<const float> weights, std::span<const std::uint8_t> tied);
 
 struct RoutingMeasures {
   std::vector<double> load;      // (E,): shares of all choices

@@ -12,7 +12,8 @@ using enum ParameterType;
 MatrixRequest matrix_request(const Arguments& arguments) {
   return {.layer = *arguments.integer("layer"),
           .role = *arguments.find<Role>("matrix"),
-          .head = arguments.integer("head")};
+          .head = arguments.integer("head"),
+          .expert = arguments.integer("expert")};
 }
 
 void run_matrix_command(const Arguments& arguments, const Session& session, RowSink& sink) {
@@ -48,6 +49,12 @@ Parameters matrix_parameters() {
            .type = integer,
            .help = "one head of it: a query head, for k, v and kv a key/value head",
            .metavariable = "H",
+           .least = 0,
+           .most = kMaxSize},
+          {.name = "expert",
+           .type = integer,
+           .help = "of layers with experts: whose gate, up or down",
+           .metavariable = "E",
            .least = 0,
            .most = kMaxSize}};
 }

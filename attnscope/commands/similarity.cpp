@@ -14,6 +14,7 @@ constexpr BinRule kCosineBins = {.bins = 100, .range = ValueRange{-0.4, 0.4}};
 void run_similarity_command(const Arguments& arguments, const Session& session, RowSink& sink) {
   SimilarityRequest request{.matrices = arguments.roles("matrix"),
                             .layers = arguments.layers("layers"),
+                            .experts = {arguments.text("experts")},
                             .overlap = arguments.flag("overlap")};
   add_bin_options(request.options, arguments, kCosineBins);
   if (const auto* head = arguments.find<HeadPlace>("head_matrix")) request.head_matrix = *head;
@@ -27,9 +28,12 @@ Parameters similarity_parameters() {
   return {{.name = "matrix",
            .type = roles,
            .metavariable = "NAMES",
-           .choices = {"q", "k", "v"},
-           .default_words = "all three",
-           .rejected_role = "the rows of '*' are not the vectors of heads; similarity takes q,k,v"},
+           .choices = {"q", "k", "v", "gate", "up", "down", "router", "shared_gate", "shared_up",
+                       "shared_down"},
+           .default_words = "q,k,v",
+           .rejected_role = "'*' is no matrix whose vectors are compared; similarity takes q,k,v "
+                            "and those of MLPs and routers"},
+          experts_parameter(),
           {.name = "overlap",
            .type = flag,
            .help = "instead: how far the row spaces of heads overlap, a heads x heads matrix a "
@@ -56,12 +60,14 @@ Command similarity_command() {
             {"bins", "fd"},
             {"matrix", "q"},
             {"format", "json"}},
-           {{"models", "MODEL"}, {"head_matrix", "0,3"}, {"matrix", "q"}, {"format", "csv"}}},
+           {{"models", "MODEL"}, {"head_matrix", "0,3"}, {"matrix", "q"}, {"format", "csv"}},
+           {{"models", "MODEL"}, {"matrix", "router,up"}, {"experts", "0-7"}}},
       .parameters = joined({remote_model_parameters(), similarity_parameters(),
                             bin_parameters(kCosineBins), work_parameters(), output_parameters()}),
-      .exclusions = {{"head_matrix", {"overlap", "layers"}, "prints one head of one layer"},
+      .exclusions = {{"head_matrix", {"overlap", "layers", "experts"}, "prints one head of a layer"},
                      {"head_matrix", bins, "prints a matrix"},
-                     {"overlap", bins, "prints a matrix"}},
+                     {"overlap", bins, "prints a matrix"},
+                     {"overlap", {"experts"}, "compares heads"}},
       .analyses = {&similarity_analysis(), &head_overlap_analysis(), &head_matrix_analysis()},
       .run = run_similarity_command};
 }

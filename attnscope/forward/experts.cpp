@@ -65,7 +65,8 @@ void ExpertRun::run(std::int64_t layer, const ExpertWeights& weights,
                           .chosen = chosen.chosen,
                           .logits = logits,
                           .experts = chosen.experts,
-                          .weights = chosen.weights});
+                          .weights = chosen.weights,
+                          .tied = chosen.tied});
   }
 
   std::vector<Visit> visits(static_cast<std::size_t>(experts));

@@ -73,6 +73,7 @@ struct LayerRouting {
   MatrixView<const float> logits;         // (rows, E), before any softmax
   std::span<const std::int64_t> experts;  // (rows, k), the best first
   std::span<const float> weights;         // (rows, k)
+  std::span<const std::uint8_t> tied;     // (rows), as ChosenExperts has it
 };
 
 /// What the latents of one layer are, of all sequences, before their norms.

@@ -27,10 +27,15 @@ class RowRouter {
   RowRouter(const ExpertSpec& spec, std::span<const float> choice_bias)
       : spec_(spec), bias_(choice_bias) {}
 
-  void route(std::span<const float> logits, std::span<std::int64_t> experts,
+  /// Whether another choice was as good.
+  bool route(std::span<const float> logits, std::span<std::int64_t> experts,
              std::span<float> weights) {
     scores_.assign(logits.begin(), logits.end());
-    if (spec_.score == RouterScore::sparsemixer) return mix_sparsely(experts, weights);
+    tied_ = false;
+    if (spec_.score == RouterScore::sparsemixer) {
+      mix_sparsely(experts, weights);
+      return tied_;
+    }
     if (spec_.score == RouterScore::softmax) take_softmax(scores_);
     if (spec_.score == RouterScore::sigmoid) {
       std::transform(scores_.begin(), scores_.end(), scores_.begin(), logistic);
@@ -40,6 +45,7 @@ class RowRouter {
     if (spec_.kept_groups < spec_.groups) keep_best_groups();
     best_of(merit_, experts);
     weigh(experts, weights);
+    return tied_;
   }
 
  private:
@@ -57,6 +63,10 @@ class RowRouter {
                         return of_a != of_b ? of_a > of_b : a < b;
                       });
     std::copy_n(order_.begin(), best.size(), best.begin());
+    const double last = merit(best.back());
+    tied_ = tied_ || (last != kNever &&
+                      std::any_of(order_.begin() + std::ssize(best), order_.end(),
+                                  [&](std::int64_t other) { return merit(other) == last; }));
   }
 
   /// No expert of another group can be chosen.
@@ -121,6 +131,7 @@ class RowRouter {
   std::span<const float> bias_;
   std::vector<double> scores_, merit_;
   std::vector<std::int64_t> order_;
+  bool tied_ = false;
 };
 
 }  // namespace
@@ -131,16 +142,18 @@ ChosenExperts choose_experts(const ExpertSpec& spec, MatrixView<const float> log
   const auto rows = static_cast<std::size_t>(logits.rows);
   ChosenExperts out{.chosen = spec.chosen,
                     .experts = std::vector<std::int64_t>(rows * chosen),
-                    .weights = std::vector<float>(rows * chosen)};
+                    .weights = std::vector<float>(rows * chosen),
+                    .tied = std::vector<std::uint8_t>(rows)};
   constexpr std::size_t kRowsOfPart = 64;
   run_parts(compute, (rows + kRowsOfPart - 1) / kRowsOfPart, [&](std::size_t part) {
     RowRouter router(spec, choice_bias);
     const std::size_t last = std::min(rows, (part + 1) * kRowsOfPart);
     for (std::size_t row = part * kRowsOfPart; row < last; ++row) {
-      router.route(
+      const bool tied = router.route(
           {&logits(static_cast<std::int64_t>(row), 0), static_cast<std::size_t>(logits.cols)},
           std::span(out.experts).subspan(row * chosen, chosen),
           std::span(out.weights).subspan(row * chosen, chosen));
+      out.tied[row] = tied ? 1 : 0;
     }
   });
   return out;

@@ -16,6 +16,9 @@ struct ChosenExperts {
   std::int64_t chosen = 0;            // k
   std::vector<std::int64_t> experts;  // (rows, k)
   std::vector<float> weights;         // (rows, k)
+  /// (rows,): 1 where an expert that was not chosen, or one of a group that was not, had as large a
+  /// score as one that was; else 0.
+  std::vector<std::uint8_t> tied;
 };
 
 /// `logits`: (rows, E). `choice_bias`: (E,), or empty. Of equal scores the lower expert is better;

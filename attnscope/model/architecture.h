@@ -44,6 +44,7 @@ struct WeightRule {
 struct TensorRule {
   std::string role;  // as `info` prints it
   std::string tensor;
+  std::string set_aside = {};  // why analyses of weights leave it out, if one would look for it
 };
 
 /// Projections that must have a bias if a flag of config.json is set. Others have one if a file

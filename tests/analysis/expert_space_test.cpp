@@ -56,12 +56,14 @@ TEST(Routing, IsCounted) {
   const std::vector<float> logits(12, 1.0F);
   const std::vector<std::int64_t> chosen = {0, 1, 1, 0, 0, 2, 0, 1};
   const std::vector<float> weights = {0.5F, 0.25F, 0.5F, 0.25F, 1, 0, 0, 1};
+  const std::vector<std::uint8_t> tied = {0, 1, 1, 1};
   const RoutingCounts half = count_routing({logits.data(), 2, 3, 3, 1}, std::span(chosen).first(4),
-                                           std::span(weights).first(4));
+                                           std::span(weights).first(4), std::span(tied).first(2));
   RoutingCounts counts;
   counts.add(half);
   counts.add(count_routing({logits.data(), 2, 3, 3, 1}, std::span(chosen).last(4),
-                           std::span(weights).last(4)));
+                           std::span(weights).last(4), std::span(tied).last(2)));
+  EXPECT_EQ(counts.ties, 3);
   const RoutingMeasures measures = measure_routing(counts);
   EXPECT_EQ(measures.load, (std::vector<double>{0.5, 0.375, 0.125}));
   EXPECT_EQ(measures.largest_load, 0.5);
@@ -79,7 +81,7 @@ TEST(Routing, OfOneExpertHasNoPair) {
   const std::vector<std::int64_t> chosen = {1};
   const std::vector<float> weights = {0.7F};
   const RoutingMeasures measures =
-      measure_routing(count_routing({logits.data(), 1, 2, 2, 1}, chosen, weights));
+      measure_routing(count_routing({logits.data(), 1, 2, 2, 1}, chosen, weights, {}));
   EXPECT_FALSE(measures.top_pair);
   EXPECT_EQ(measures.effective_experts, 1);
 }

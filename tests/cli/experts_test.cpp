@@ -1,5 +1,10 @@
 // Matrices of experts on the command line.
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
 #include "attnscope/checkpoint/checkpoint.h"
+#include "attnscope/tensor/decode.h"
 #include "tests/cli/command_line.h"
 
 namespace attnscope::test {
@@ -144,10 +149,112 @@ TEST(CliExperts, RoutingIsThatOfTransformers) {
   }
 }
 
+TEST(CliExperts, TiesAreTold) {
+  const json rows = rows_of({"experts", routed("mixtral"), "--tokens", "3,4,5"});
+  for (const json& row : rows) EXPECT_EQ(row["ties"], 0);
+  // A router of zeros gives all experts one score.
+  const TempFolder folder;
+  std::string weights = read_file(routed("mixtral") + "/model.safetensors");
+  const Checkpoint stored = Checkpoint::open(routed("mixtral"));
+  for (const CheckpointTensor& tensor : stored.tensors()) {
+    if (!tensor.name.ends_with("block_sparse_moe.gate.weight")) continue;
+    const auto first = tensor.view.bytes.data() - stored.files()[tensor.file].bytes().data();
+    std::fill_n(weights.begin() + first, tensor.view.bytes.size(), '\0');
+  }
+  folder.write("model.safetensors", weights);
+  folder.write("config.json", read_file(routed("mixtral") + "/config.json"));
+  const RunResult run = run_attnscope(
+      {"experts", folder.path().string(), "--tokens", "3,4,5", "--format", "json"});
+  ASSERT_EQ(run.exit_code, 0) << run.err;
+  for (const json& row : json::parse(run.out)["rows"]) {
+    EXPECT_EQ(row["ties"], 3);
+    EXPECT_EQ(row["load"], json::parse("[0.5, 0.5, 0.0, 0.0, 0.0]"));
+  }
+  EXPECT_TRUE(contains(run.err, "layer 1: for 3 of 3 tokens another expert had as large a score"))
+      << run.err;
+}
+
 TEST(CliExperts, OneCommandRefusesModelsWithoutExperts) {
   expect_refusal({"experts", routed("llama")}, 2, {"llama has no experts"});
   expect_refusal({"experts", routed("qwen2_moe-dense"), "--tokens", "3", "--layers", "0"}, 2,
                  {"none of these layers of qwen2_moe-dense has experts"});
+}
+
+/// The rows of `matrix`, one after another.
+std::vector<std::vector<double>> matrix_of(const std::string& model, const Words& words) {
+  std::vector<std::vector<double>> out;
+  const json rows = rows_of(Words{"matrix", model} + words);
+  for (const json& row : rows) out.push_back(row["values"].get<std::vector<double>>());
+  return out;
+}
+
+TEST(CliExperts, OneMatrixIsThatOfTheFile) {
+  const json rows = rows_of(
+      {"matrix", routed("mixtral"), "--layer", "1", "--matrix", "down", "--expert", "3"});
+  const Checkpoint stored = Checkpoint::open(routed("mixtral") + "/model.safetensors");
+  const CheckpointTensor& down =
+      *stored.find("model.layers.1.block_sparse_moe.experts.3.w2.weight");
+  ASSERT_EQ(std::ssize(rows), down.view.shape[0]);
+  std::vector<float> row(static_cast<std::size_t>(down.view.shape[1]));
+  for (std::size_t at = 0; at < rows.size(); ++at) {
+    EXPECT_EQ(rows[at]["expert"], 3);
+    decode_elements(down.view, static_cast<std::int64_t>(at) * std::ssize(row), 1, std::ssize(row),
+                    row.data());
+    EXPECT_EQ(rows[at]["values"], json(std::vector<double>(row.begin(), row.end())));
+  }
+  EXPECT_EQ(matrix_of(routed("mixtral"), {"--layer", "0", "--matrix", "router"}).size(), 5u);
+  EXPECT_EQ(
+      matrix_of(routed("qwen2_moe"), {"--layer", "-1", "--matrix", "shared_gate"}).front().size(),
+      24u);
+  const Words of_layer = {"--layer", "0", "--matrix"};
+  expect_refusal(Words{"matrix", routed("mixtral")} + of_layer + Words{"up"}, 2,
+                 {"layer 0 of mixtral has a 'up' in each of 5 experts"});
+  expect_refusal(Words{"matrix", routed("mixtral")} + of_layer + Words{"up", "--expert", "5"}, 2,
+                 {"mixtral has experts 0 to 4"});
+  expect_refusal(Words{"matrix", routed("mixtral")} + of_layer + Words{"q", "--expert", "0"}, 2,
+                 {"in layer 0 of mixtral 'q' is no expert's"});
+  expect_refusal(Words{"matrix", routed("llama")} + of_layer + Words{"up", "--expert", "0"}, 2,
+                 {"in layer 0 of llama 'up' is no expert's"});
+}
+
+/// The mean cosine of all pairs of vectors.
+double mean_cosine(const std::vector<std::vector<double>>& vectors) {
+  const auto product = [](const std::vector<double>& a, const std::vector<double>& b) {
+    return std::inner_product(a.begin(), a.end(), b.begin(), 0.0);
+  };
+  double sum = 0, pairs = 0;
+  for (std::size_t a = 0; a < vectors.size(); ++a) {
+    for (std::size_t b = a + 1; b < vectors.size(); ++b, ++pairs) {
+      sum += product(vectors[a], vectors[b]) /
+             std::sqrt(product(vectors[a], vectors[a]) * product(vectors[b], vectors[b]));
+    }
+  }
+  return sum / pairs;
+}
+
+TEST(CliExperts, SimilarityIsOfTheVectorsOfEach) {
+  const json rows = rows_of({"similarity", routed("mixtral"), "--layers", "0", "--matrix",
+                             "router,up,down", "--experts", "1,4"});
+  ASSERT_EQ(rows.size(), 1u + 3 + 3);
+  for (const json& row : rows) EXPECT_EQ(row["scope"], "all");
+  const auto expect_mean = [](const json& row, const std::vector<std::vector<double>>& vectors) {
+    EXPECT_NEAR(row["mean"].get<double>(), mean_cosine(vectors), 1e-12);
+    EXPECT_EQ(row["pairs"], vectors.size() * (vectors.size() - 1) / 2);
+  };
+  const std::string model = routed("mixtral");
+  expect_mean(rows[0], matrix_of(model, {"--layer", "0", "--matrix", "router"}));
+  EXPECT_EQ(rows[1]["experts"], 2);
+  expect_mean(rows[2], matrix_of(model, {"--layer", "0", "--matrix", "up", "--expert", "1"}));
+  // Of down, what each unit writes: the columns.
+  const auto down = matrix_of(model, {"--layer", "0", "--matrix", "down", "--expert", "4"});
+  std::vector<std::vector<double>> columns(down.front().size());
+  for (const std::vector<double>& row : down) {
+    for (std::size_t col = 0; col < row.size(); ++col) columns[col].push_back(row[col]);
+  }
+  EXPECT_EQ(rows[6]["expert"], 4);
+  expect_mean(rows[6], columns);
+  expect_refusal({"similarity", routed("mixtral"), "--overlap", "--matrix", "up"}, 2,
+                 {"'up' has no heads"});
 }
 
 TEST(CliExperts, StackedExpertsHaveTheRankOfTheirStack) {

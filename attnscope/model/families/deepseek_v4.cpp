@@ -40,9 +40,11 @@ Architecture deepseek_v4() {
                                         .width = {"moe_intermediate_size", 2048},
                                         .tensors = {tensors_of_each_expert(mlp, "w1", "w3", "w2")},
                                         .shared_count = {"n_shared_experts", 1}});
+  const char* const no_circuits =
+      "outputs in two factors, the first by groups of heads, so that there are no OV circuits";
   architecture.others = {{"embedding", "embed_tokens.weight"},
-                         {"o_a", attention + "wo_a.*"},
-                         {"o_b", attention + "wo_b.*"},
+                         {"o_a", attention + "wo_a.*", no_circuits},
+                         {"o_b", attention + "wo_b.*", no_circuits},
                          {"compressor", attention + "compressor.*"},
                          {"indexer", attention + "indexer.*"},
                          {"choice_bias", mlp + ".gate.bias"},

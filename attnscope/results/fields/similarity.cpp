@@ -18,10 +18,12 @@ RowKind similarity_rows() {
       .name = "similarity",
       .command = "similarity",
       .meaning = "cosines between the weight vectors of one projection",
+      .revision = 2,
       .place = place_of_whole_matrix(),
       .fields = {{.name = "scope",
                   .type = text,
-                  .meaning = "which pairs: of rows of one head, of two heads, or of all rows",
+                  .meaning = "which pairs: of rows of one head, of two heads, or of all rows; of "
+                             "a matrix without heads all, those of down being its columns",
                   .where = kCosines,
                   .choices = {"within_head", "across_head", "all"}},
                  {.name = "pairs",
@@ -42,8 +44,10 @@ RowKind similarity_rows() {
                   .where = kCosines},
                  histogram_field()},
       .models = model_facts(),
-      .parameters = {matrix_parameter(), layers_parameter()},
+      .parameters = {matrix_parameter(), layers_parameter(), experts_parameter_field()},
       .has_view = true};
+  const std::vector<Field> experts = expert_fields();
+  kind.fields.insert(kind.fields.begin(), experts.begin(), experts.end());
   for (Field& field : histogram_parameters()) kind.parameters.push_back(std::move(field));
   return kind;
 }
@@ -97,25 +101,32 @@ RowKind head_matrix_rows() {
 }
 
 RowKind matrix_rows() {
-  return {.name = "matrix",
-          .command = "matrix",
-          .meaning = "one row of a matrix in canonical orientation",
-          .place = place_of_matrix(),
-          .fields = matrix_row_fields(),
-          .models = model_facts(),
-          .parameters = {{.name = "layer",
-                          .type = integer,
-                          .meaning = "the layer that was asked for",
-                          .where = "formats.md#parameters"},
-                         {.name = "matrix",
-                          .type = text,
-                          .meaning = "the matrix that was asked for",
-                          .where = "formats.md#parameters"},
-                         {.name = "head",
-                          .type = integer,
-                          .nulls = Nulls::whole,
-                          .meaning = "the head that was asked for; null: the whole matrix",
-                          .where = "formats.md#parameters"}}};
+  RowKind kind = {.name = "matrix",
+                  .command = "matrix",
+                  .meaning = "one row of a matrix in canonical orientation",
+                  .place = place_of_matrix(),
+                  .fields = matrix_row_fields(),
+                  .models = model_facts(),
+                  .parameters = {{.name = "layer",
+                                  .type = integer,
+                                  .meaning = "the layer that was asked for",
+                                  .where = "formats.md#parameters"},
+                                 {.name = "matrix",
+                                  .type = text,
+                                  .meaning = "the matrix that was asked for",
+                                  .where = "formats.md#parameters"},
+                                 {.name = "head",
+                                  .type = integer,
+                                  .nulls = Nulls::whole,
+                                  .meaning = "the head that was asked for; null: the whole matrix",
+                                  .where = "formats.md#parameters"},
+                                 {.name = "expert",
+                                  .type = integer,
+                                  .meaning = "the expert that was asked for",
+                                  .where = "formats.md#parameters",
+                                  .with = "expert"}}};
+  kind.fields.insert(kind.fields.begin(), expert_fields().front());
+  return kind;
 }
 
 }  // namespace attnscope

@@ -263,7 +263,11 @@ export interface SimilarityRow {
     | "qk_rotary"
     | "qk_latent"
     | "ov_latent";
-  /** which pairs: of rows of one head, of two heads, or of all rows */
+  /** the expert whose matrix it is, from 0; absent from rows of other matrices */
+  expert?: number;
+  /** of a row that sums up the experts of a layer: how many; its numbers are their medians, of two middle ones the lower */
+  experts?: number;
+  /** which pairs: of rows of one head, of two heads, or of all rows; of a matrix without heads all, those of down being its columns */
   scope: "within_head" | "across_head" | "all";
   /** how many pairs of vectors there are */
   pairs: number;
@@ -597,6 +601,8 @@ export interface RoutingRow {
   chosen: number;
   /** how many tokens were routed */
   tokens: number;
+  /** for how many of them an expert that was not chosen had as large a score as one that was: of equal ones the lower is taken */
+  ties: number;
   /** the share of all choices that fell on each expert */
   load: NumberList;
   /** e to the entropy of the load */

@@ -14,7 +14,9 @@ export const kTemplate = `${kWeb}/dist/report.html`;
 
 export interface Sample {
   name: string; // of the file
-  models: readonly string[]; // below examples/
+  models: readonly string[]; // below `folder`
+  folder?: string; // of the repository; without it, examples
+  tokens?: string; // in place of a text
   without?: readonly string[]; // ids of analyses
 }
 
@@ -22,6 +24,10 @@ export const kWhole: Sample = { name: "whole", models: ["shakespeare-gpt2"] };
 export const kTwoModels: Sample = { name: "two", models: ["shakespeare-llama", "shakespeare-gpt2"] };
 export const kPartial: Sample = { name: "partial", models: ["shakespeare-llama"], without: ["spectrum", "circuits", "overlap", "maps"] };
 export const kWithoutWeights: Sample = { name: "without-weights", models: ["shakespeare-llama"], without: ["weights"] };
+
+/** Three layers of six experts, of which every token passes two. */
+export const kMixture: Sample = { name: "mixture", folder: "tests/data/forward", models: ["qwen2_moe"], tokens: "3,1,4,1,5,9,2,6,5,3,5,8,9,7" };
+export const kMixtureOnly: Sample = { ...kMixture, name: "mixture-only", without: ["routing", "experts", "expert_spectra"] };
 
 export const report_file = ({ name }: Sample): string => `${kWeb}/build/${name}.html`;
 
@@ -59,8 +65,9 @@ export function in_page_of_dist(file: string): void {
 
 function make(sample: Sample): void {
   const file = report_file(sample);
-  const models = sample.models.map((model) => resolve(kWeb, "../examples", model));
-  execFileSync(kBinary, ["report", ...models, "--text-file", kText, "--length", "48", "--sequences", "8", "--quiet", "--out", file]);
+  const models = sample.models.map((model) => resolve(kWeb, "..", sample.folder ?? "examples", model));
+  const text = sample.tokens ? ["--tokens", sample.tokens] : ["--text-file", kText, "--length", "48", "--sequences", "8"];
+  execFileSync(kBinary, ["report", ...models, ...text, "--quiet", "--out", file]);
   in_page_of_dist(file);
   const { without } = sample;
   if (without)
@@ -74,5 +81,5 @@ function make(sample: Sample): void {
 export default function make_samples(): void {
   if (!existsSync(kBinary)) throw new Error(`no program at ${kBinary}: build it, or set ATTNSCOPE`);
   mkdirSync(`${kWeb}/build`, { recursive: true });
-  for (const sample of [kWhole, kTwoModels, kPartial, kWithoutWeights]) make(sample);
+  for (const sample of [kWhole, kTwoModels, kPartial, kWithoutWeights, kMixture, kMixtureOnly]) make(sample);
 }

@@ -1,0 +1,78 @@
+import { describe, expect, test } from "vitest";
+import { format_number } from "../../src/chart/number_format";
+import type { RoutingRow, SpectrumRow } from "../../src/data/report_file";
+import { holds_as_view, open_file, open_report, with_browser } from "./harness";
+import { changed_report, kMixture, kMixtureOnly, kWhole, report_file, results_of } from "./samples";
+
+with_browser();
+
+const rows_of = <Row>(id: string): Row[] => results_of(report_file(kMixture)).reports.find((report) => report.id === id)!.rows as Row[];
+
+describe("experts", () => {
+  holds_as_view("#experts", kMixture);
+  holds_as_view("#experts?matrix=down&l=2", kMixture);
+  holds_as_view("#experts", kMixtureOnly);
+
+  test("numbers in cells equal the report's", async () => {
+    const { page, close } = await open_report(kMixture, "#experts?matrix=up");
+    const label = (chart: string, row: number, column: number) =>
+      page.locator(`[data-chart="${chart}"] [data-row="${row}"][data-column="${column}"]`).getAttribute("aria-label");
+    const routing = rows_of<RoutingRow>("routing").find(({ layer }) => layer === 1)!;
+    for (let expert = 0; expert < routing.experts; ++expert) {
+      const chosen = rows_of<RoutingRow>("routing")[1]!.together;
+      expect(chosen).toBeDefined();
+      await expect.poll(() => label("expert-load", 1, expert)).toContain(`layer 1, expert ${expert}: `);
+    }
+    const spectrum = rows_of<SpectrumRow>("expert_spectra").find((row) => row.matrix === "up" && row.layer === 2 && row.expert === 3)!;
+    const share = spectrum.energy_rank["0.9"]! / spectrum.possible_rank;
+    await expect.poll(() => label("expert-rank-up", 2, 3)).toBe(`layer 2, expert 3: ${format_number(share, "percent")}`);
+    await close();
+  });
+
+  test("a layer of the load chooses the pairs, with keys and pointer, and the address keeps it", async () => {
+    const { page, close } = await open_report(kMixture, "#experts");
+    const title = () => page.locator('[data-chart^="experts-together"] .chart-head h2').textContent();
+    await expect.poll(() => title()).toBe("Layer 0: chosen together");
+    await page.locator('[data-chart="expert-load"] [data-row="2"][data-column="1"]').click();
+    await expect.poll(() => title()).toBe("Layer 2: chosen together");
+    await expect.poll(() => page.url()).toContain("l=2");
+    await page.locator('[data-chart="expert-load"] [role="gridcell"][tabindex="0"]').focus();
+    await page.keyboard.press("ArrowUp");
+    await page.keyboard.press("Enter");
+    await expect.poll(() => title()).toBe("Layer 1: chosen together");
+    await page.goBack();
+    await expect.poll(() => title()).toBe("Layer 2: chosen together");
+    await close();
+  });
+
+  test("the matrix is another heatmap of ranks", async () => {
+    const { page, close } = await open_report(kMixture, "#experts");
+    await expect.poll(() => page.locator('[data-chart="expert-rank-gate"]').count()).toBe(1);
+    await page.getByRole("group", { name: "matrix" }).getByRole("button", { name: "down" }).click();
+    await expect.poll(() => page.locator('[data-chart="expert-rank-down"]').count()).toBe(1);
+    await expect.poll(() => page.url()).toContain("matrix=down");
+    await close();
+  });
+
+  test("what is not in the report is said, and a skipped layer why", async () => {
+    const { page, close } = await open_report(kMixtureOnly, "#experts");
+    await expect.poll(() => page.locator("main").textContent()).toContain("How often each expert is chosen");
+    await expect.poll(() => page.locator('[data-chart="expert-load"]').count()).toBe(0);
+    await close();
+    const skipped = changed_report(kMixture, "mixture-skipped", (results) => {
+      const ranks = results.reports.find(({ id }) => id === "expert_spectra")!;
+      ranks.rows = (ranks.rows as SpectrumRow[]).filter((row) => row.layer !== 1);
+      ranks.skipped.push({ model: results.models[0]!.name, layer: 1, matrix: "gate", head: null, reason: "holds NaN" });
+    });
+    const opened = await open_file(skipped, "#experts");
+    await expect.poll(() => opened.page.locator(".skipped").first().textContent()).toContain("holds NaN");
+    expect(opened.problems).toEqual([]);
+    await opened.close();
+  });
+
+  test("a model without experts has no such view among the names", async () => {
+    const { page, close } = await open_report(kWhole, "#overview");
+    await expect.poll(() => page.getByRole("link", { name: "Experts" }).count()).toBe(0);
+    await close();
+  });
+});
