@@ -17,9 +17,9 @@ namespace attnscope {
 
 /// What is done to the weights of the file before their circuits are measured.
 struct CircuitVariant {
-  FoldNorm fold_norm = FoldNorm::none;  // of the norm before Q, K and V
-  bool with_bias = false;               // biases of Q, K, V as one more input coordinate
-  std::int64_t rope_offset = 0;         // key position − query position, in tokens
+  FoldNorm fold_norm = FoldNorm::none;       // of the norm before Q, K and V
+  bool with_bias = false;                    // biases of Q, K, V as one more input coordinate
+  std::int64_t rope_offset = 0;              // key position − query position, in tokens
   std::optional<LatentRms> latent_rms = {};  // on a text; none: on white input
 };
 
@@ -60,7 +60,7 @@ struct LoadedCircuit {
   Matrix<double> right;  // W_K (G d, D), or W_V (G d_v, D); D + 1 columns with biases
   HeadShape heads;
   Matrix<double> summed_left, summed_right;  // of the sum over heads, if not by adding up heads
-  LatentRms latent_rms = {};  // what its factors' latents were divided by
+  LatentRms latent_rms = {};                 // what its factors' latents were divided by
   std::string skipped;  // why the matrices are empty; itself empty where they are not
   std::string note;     // what a reader should know though the circuit is there
 

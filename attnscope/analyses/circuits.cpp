@@ -175,6 +175,7 @@ Record circuits_parameters(const CircuitsRequest& request) {
 void run_circuits(std::span<const Model> models, const CircuitsRequest& request,
                   const Context& context, RowSink& sink) {
   const auto circuits = select_circuits(models, request);
+  note_set_aside(models, sink);
   const CircuitVariant variant = variant_of(request.options);
   for (std::size_t index = 0; index < models.size(); ++index) {
     check_variant(models[index], variant);

@@ -99,8 +99,8 @@ LoadedCircuit load_latent_circuit(const Model& model, std::int64_t layer, Role c
   if (!right.skipped.empty()) out.skipped = "a factor: " + right.skipped;
   Sides sides;
   if (qk && !model.is_stored(Role::query)) {
-    auto left = read_latent(model, layer, Role::query, SharedRows::in_every_head,
-                            variant.latent_rms);
+    auto left =
+        read_latent(model, layer, Role::query, SharedRows::in_every_head, variant.latent_rms);
     if (!left.skipped.empty()) out.skipped = "a factor: " + left.skipped;
     out.latent_rms.queries = left.values.rms;
     sides.left = std::move(left.values);

@@ -93,9 +93,9 @@ LoadedCircuit load_latent_product(const Model& model, std::int64_t layer, Role r
   }
   if (!out.skipped.empty()) return out;
 
-  auto left = of_values ? read_factor(model, layer, Role::output)
-                        : read_queries(model, layer, in_latent, narrowed, out.latent_rms, rms,
-                                       compute);
+  auto left = of_values
+                  ? read_factor(model, layer, Role::output)
+                  : read_queries(model, layer, in_latent, narrowed, out.latent_rms, rms, compute);
   if (!left.skipped.empty()) {
     out.skipped = "a factor: " + left.skipped;
     return out;

@@ -60,13 +60,12 @@ std::vector<LatentRms> means_of(const Model& model, std::span<const TokenIds> se
   for (std::size_t at = 0; at < batches.size(); ++at) {
     const std::size_t first = at * each;
     const auto batch = sequences.subspan(first, std::min(each, sequences.size() - first));
-    items.push_back(
-        {.flops = static_cast<double>(std::ssize(batch)) * static_cast<double>(tokens) *
-                  static_cast<double>(forward_weights_bytes(model)),
-         .memory_bytes = run_bytes(model.spec(), std::ssize(batch), tokens),
-         .run = [&batches, &pass, at, batch](const Compute& compute) {
-           batches[at] = sums_of(pass, batch, compute);
-         }});
+    items.push_back({.flops = static_cast<double>(std::ssize(batch)) * static_cast<double>(tokens) *
+                              static_cast<double>(forward_weights_bytes(model)),
+                     .memory_bytes = run_bytes(model.spec(), std::ssize(batch), tokens),
+                     .run = [&batches, &pass, at, batch](const Compute& compute) {
+                       batches[at] = sums_of(pass, batch, compute);
+                     }});
   }
   run_queue(items, ready.rest(), {}, {"batch", "batches"});
 
@@ -92,9 +91,9 @@ void check_latents(std::span<const Model> models) {
                   [](const Model& model) { return model.dimensions().latent.has_value(); })) {
     return;
   }
-  throw Error(ErrorKind::usage,
-              {.problem = models.front().name() +
-                          " has no latents: its weights do not depend on a text"});
+  throw Error(
+      ErrorKind::usage,
+      {.problem = models.front().name() + " has no latents: its weights do not depend on a text"});
 }
 
 void add_text_parameters(Record& report, Record& of_items, const std::optional<LatentText>& text) {

@@ -106,9 +106,9 @@ Read<LatentFactors> read_latent(const Model& model, std::int64_t layer, Role rol
 
   std::optional<double> on_text;
   if (known) on_text = of_queries ? known->queries : known->keys_and_values;
-  const double rms = on_text ? *on_text
-                             : rms_of(rows.values.view().row_block(0, rank),
-                                      input_gain.values.value_or(Gain{}));
+  const double rms =
+      on_text ? *on_text
+              : rms_of(rows.values.view().row_block(0, rank), input_gain.values.value_or(Gain{}));
   LatentFactors out{.up = of_queries
                               ? std::move(stored.values)
                               : up_rows(stored.values, role, model.dimensions().heads, shared),

@@ -35,7 +35,7 @@ MatrixRequest resolve_request(const Model& model, MatrixRequest request) {
   const std::string layer_text = "layer " + std::to_string(request.layer) + " of " + name;
   const std::int64_t experts = model.dimensions().experts;
   if (of_experts && !request.expert) {
-    refuse_parameter("expert", "is needed: " + layer_text + " has a '" + role + "' in each of " +
+    refuse_parameter("expert", "is needed: " + layer_text + " has '" + role + "' in each of " +
                                    counted(experts, "expert"));
   }
   if (request.expert && !of_experts) {
@@ -162,8 +162,8 @@ void run_matrix(std::span<const Model> models, const MatrixRequest& request, Row
                          {"matrix", role_name(request.role)},
                          {"head", request.head}};
         if (request.expert) fields.add("expert", request.expert);
-        sink.add_row(fields.add("row", row).add(
-            "values", std::vector<double>(first, first + dense.cols())));
+        sink.add_row(
+            fields.add("row", row).add("values", std::vector<double>(first, first + dense.cols())));
       }
     };
     std::visit(add_rows, extract_matrix(model, request));

@@ -19,8 +19,8 @@ struct MatrixRequest {
 };
 
 /// float32 for weights (float64 where the file stores float64), float64 for products, which are
-/// (D, D). Throws Error(usage) for a layer, head or expert out of range, Error(unsupported) for a dtype
-/// that holds no real numbers.
+/// (D, D). Throws Error(usage) for a layer, head or expert out of range, Error(unsupported) for a
+/// dtype that holds no real numbers.
 WeightMatrix extract_matrix(const Model& model, const MatrixRequest& request);
 
 /// The matrix of every model; one row for each matrix row, with its `values`.

@@ -46,9 +46,8 @@ std::vector<Outcome> routing_outcomes(const WorkItem& item, const ModelSource& s
   const ForwardObserver observer{.on_routing = [&](const LayerRouting& routing) {
     if (!std::binary_search(batch.layers.begin(), batch.layers.end(), routing.layer)) return;
     outcomes.push_back(
-        {.fields = counts_record(routing.layer,
-                                 count_routing(routing.logits, routing.experts, routing.weights,
-                                               routing.tied))});
+        {.fields = counts_record(routing.layer, count_routing(routing.logits, routing.experts,
+                                                              routing.weights, routing.tied))});
   }};
   pass.run(batch.tokens, observer, compute);
   return outcomes;

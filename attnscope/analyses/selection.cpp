@@ -1,6 +1,7 @@
 #include "attnscope/analyses/selection.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <utility>
 #include <vector>
@@ -8,6 +9,7 @@
 #include "attnscope/core/error.h"
 #include "attnscope/core/text.h"
 #include "attnscope/core/wording.h"
+#include "attnscope/model/inventory.h"
 
 namespace attnscope {
 namespace {
@@ -73,9 +75,29 @@ std::vector<std::int64_t> LayerSelection::resolve(std::int64_t layers,
   return {chosen.begin(), chosen.end()};
 }
 
+void note_set_aside(std::span<const Model> models, RowSink& notes) {
+  for (const Model& model : models) {
+    std::map<std::string, std::string> reasons;  // of roles
+    for (const TensorRule& rule : model.spec().architecture.others) {
+      if (!rule.set_aside.empty()) reasons[rule.role] = rule.set_aside;
+    }
+    if (reasons.empty()) continue;
+    std::map<std::string, std::size_t> found;  // by reason
+    for (const TensorFacts& tensor : take_inventory(model, {}).tensors) {
+      const auto reason = reasons.find(tensor.role);
+      if (reason != reasons.end()) ++found[reason->second];
+    }
+    for (const auto& [reason, tensors] : found) {
+      notes.add_note(model.name() + ": " + counted(tensors, "tensor") +
+                     (tensors == 1 ? " is" : " are") + " listed and not analysed: " + reason);
+    }
+  }
+}
+
 std::vector<std::vector<Role>> select_matrices(std::span<const Model> models,
                                                std::span<const Role> wanted, RowSink& notes,
                                                bool of_experts) {
+  if (of_experts && wanted.empty()) note_set_aside(models, notes);
   // What was asked for by name and is not in the files will be skipped with a reason; what was not
   // asked for by name is left out.
   const auto applies = [&](const Model& model, Role role) {

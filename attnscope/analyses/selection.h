@@ -52,6 +52,9 @@ std::vector<std::vector<Role>> select_matrices(std::span<const Model> models,
                                                std::span<const Role> wanted, RowSink& notes,
                                                bool of_experts = false);
 
+/// Says which weights of each model are listed by `info` and looked at by no analysis, and why.
+void note_set_aside(std::span<const Model> models, RowSink& notes);
+
 /// The chosen layers that attend; a note names those that do not. Throws Error(usage) where none
 /// does.
 std::vector<std::int64_t> attention_layers(const LayerSelection& layers, const Model& model,

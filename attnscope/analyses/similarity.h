@@ -34,8 +34,8 @@ const Analysis& similarity_analysis();
 const Analysis& head_overlap_analysis();
 const Analysis& head_matrix_analysis();
 
-/// Rows by model, layer, matrix (as asked), then by scope, or of a matrix without heads by expert; with `overlap` one for each matrix; with
-/// `head_matrix` one for each of the head's rows.
+/// Rows by model, layer, matrix (as asked), then by scope, or of a matrix without heads by expert;
+/// with `overlap` one for each matrix; with `head_matrix` one for each of the head's rows.
 void run_similarity(std::span<const Model> models, const SimilarityRequest& request,
                     const Context& context, RowSink& sink);
 

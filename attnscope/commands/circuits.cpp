@@ -76,21 +76,19 @@ Command circuits_command() {
   std::vector<Exclusion> exclusions = latent_text_exclusions({"composition"});
   exclusions.push_back(
       {"composition", {"circuit", "energy", "all_eigenvalues"}, "compares pairs of heads"});
-  exclusions.push_back({"composition",
-                        {"with_bias"},
-                        "reads what heads write, where no bias is a coordinate"});
-  return {
-      .name = "circuits",
-      .summary = "what the circuits QK and OV of layers and heads are like, by their weights",
-      .examples =
-          {{{"models", "examples/shakespeare-llama"}},
-           {{"models", "MODEL"}, {"fold_norm", ""}, {"rope_offset", "-1"}, {"circuit", "qk"}},
-           {{"models", "MODEL"}, {"composition", ""}, {"format", "csv"}, {"out", "pairs.csv"}}},
-      .parameters = joined({remote_model_parameters(), circuits_parameters(),
-                            latent_text_parameters(), work_parameters(), output_parameters()}),
-      .exclusions = std::move(exclusions),
-      .analyses = {&circuits_analysis(), &composition_analysis()},
-      .run = run_circuits_command};
+  exclusions.push_back(
+      {"composition", {"with_bias"}, "reads what heads write, where no bias is a coordinate"});
+  return {.name = "circuits",
+          .summary = "what the circuits QK and OV of layers and heads are like, by their weights",
+          .examples =
+              {{{"models", "examples/shakespeare-llama"}},
+               {{"models", "MODEL"}, {"fold_norm", ""}, {"rope_offset", "-1"}, {"circuit", "qk"}},
+               {{"models", "MODEL"}, {"composition", ""}, {"format", "csv"}, {"out", "pairs.csv"}}},
+          .parameters = joined({remote_model_parameters(), circuits_parameters(),
+                                latent_text_parameters(), work_parameters(), output_parameters()}),
+          .exclusions = std::move(exclusions),
+          .analyses = {&circuits_analysis(), &composition_analysis()},
+          .run = run_circuits_command};
 }
 
 }  // namespace attnscope

@@ -59,26 +59,6 @@ void warn_of_other_towers(const Model& model, const Session& session) {
                       .problem = verbatim("its language model is read, and not " + join(parts))});
 }
 
-/// Weights that analyses leave out.
-void warn_of_set_aside(const Model& model, const Session& session) {
-  std::map<std::string, std::string> reasons;  // of roles
-  for (const TensorRule& rule : model.spec().architecture.others) {
-    if (!rule.set_aside.empty()) reasons[rule.role] = rule.set_aside;
-  }
-  if (!session.on_warning || reasons.empty()) return;
-  std::map<std::string, std::size_t> found;  // by reason
-  for (const TensorFacts& tensor : take_inventory(model, {}).tensors) {
-    const auto reason = reasons.find(tensor.role);
-    if (reason != reasons.end()) ++found[reason->second];
-  }
-  for (const auto& [reason, tensors] : found) {
-    session.on_warning({.file = model.checkpoint().main_file().string(),
-                        .problem = counted(tensors, "tensor") +
-                                   (tensors == 1 ? " is" : " are") +
-                                   " listed and not analysed: " + reason});
-  }
-}
-
 std::vector<Model> find_open_model(const NamedModel& model, const Arguments& arguments,
                                    const Session& session) {
   if (!session.find_open_model) return {};
@@ -105,7 +85,6 @@ std::vector<Model> open_named(const NamedModel& named, const std::string& name,
   warn(open.front().checkpoint(), session);
   if (layout) warn_of_undescribed(open.front(), session);
   warn_of_other_towers(open.front(), session);
-  warn_of_set_aside(open.front(), session);
   return open;
 }
 

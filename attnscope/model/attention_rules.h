@@ -103,7 +103,7 @@ struct RopeRule {
   double fraction = 1;            // if the file has none
   ConfigKey dimensions = {};      // how many dimensions of a head are rotated, in its place
   ConfigFlag neighbours = {"", false};  // pairs are dimensions 2k, 2k + 1; else k, k + n
-  bool scales_windowed = true;  // false: only full layers are scaled, unless the file says both
+  bool scales_windowed = true;     // false: only full layers are scaled, unless the file says both
   bool scaling_is_of_all = false;  // an old `rope_scaling` is of all layers, whatever their base
   RotatedLayers layers = RotatedLayers::all;
   std::string layer_list = {};        // of `listed`

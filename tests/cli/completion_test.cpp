@@ -100,7 +100,8 @@ TEST_P(CliCompletion, OffersValues) {
   EXPECT_EQ(offered("attnscope weights --progress a"), (Words{"always", "auto"}));
   EXPECT_EQ(offered("attnscope circuits --circuit "), (Words{"ov", "qk"}));
   EXPECT_EQ(offered("attnscope similarity --bins "), Words{"fd"});
-  EXPECT_EQ(offered("attnscope similarity --matrix "), (Words{"k", "q", "v"}));
+  EXPECT_EQ(offered("attnscope similarity --matrix s"),
+            (Words{"shared_down", "shared_gate", "shared_up"}));
   EXPECT_EQ(offered("attnscope matrix --matrix ga"), Words{"gate"});
   EXPECT_EQ(offered("attnscope spectrum --threads "), Words{});
 }

@@ -126,5 +126,19 @@ TEST(CliHybrid, TheAttentionGateIsAMatrixOfItsOwn) {
   EXPECT_NE(rows[0]["frobenius_norm"], rows[1]["frobenius_norm"]);
 }
 
+TEST(CliHybrid, WeightsThatAreLeftOutAreNamed) {
+  const struct {
+    const char *model, *command, *note;
+  } cases[] = {{"hybrid/nemotron_h", "spectrum", "8 tensors are listed and not analysed: routed"},
+               {"hybrid/zamba2", "weights", "6 tensors are listed and not analysed: adapters"},
+               {"weights_only/deepseek_v4", "spectrum", "not analysed: outputs in two factors"}};
+  for (const auto& [model, command, note] : cases) {
+    const RunResult run = run_attnscope({command, data_path(model)});
+    EXPECT_EQ(run.exit_code, 0) << run.err;
+    EXPECT_TRUE(contains(run.err, note)) << run.err;
+  }
+  EXPECT_FALSE(contains(run_attnscope({"spectrum", data_path("llama")}).err, "not analysed"));
+}
+
 }  // namespace
 }  // namespace attnscope::test

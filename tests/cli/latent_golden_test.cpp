@@ -236,8 +236,9 @@ TEST(LatentMatrix, ATextIsRefusedWhereNothingDependsOnIt) {
   EXPECT_TRUE(contains(dense.err, "llama has no latents: its weights do not depend on a text"))
       << dense.err;
   const std::string path = data_path("forward/deepseek_v3");
-  for (const Words& other : {Words{"spectrum", "--mla"}, Words{"spectrum", "--tensor", "lm_head.weight"},
-                             Words{"circuits", "--composition"}}) {
+  for (const Words& other :
+       {Words{"spectrum", "--mla"}, Words{"spectrum", "--tensor", "lm_head.weight"},
+        Words{"circuits", "--composition"}}) {
     const RunResult refused = run_attnscope(other + Words{path, "--tokens", "1,2"});
     EXPECT_EQ(refused.exit_code, 2) << other[1];
     EXPECT_TRUE(contains(refused.err, "reads no text")) << refused.err;

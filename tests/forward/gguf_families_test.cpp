@@ -39,8 +39,8 @@ const CheckpointTensor* original_of(const Model& wanted, const std::string& name
 float kept(const std::string& name, float value, const GgufFamilyCase& of) {
   const bool linear = of.name.starts_with("qwen3_next") || of.name.starts_with("qwen3_5");
   if (linear && name.ends_with(".A_log")) return -std::exp(value);
-  const bool whole_gain = (linear && !name.ends_with("linear_attn.norm.weight")) ||
-                          of.name == "nemotron";
+  const bool whole_gain =
+      (linear && !name.ends_with("linear_attn.norm.weight")) || of.name == "nemotron";
   return whole_gain && name.ends_with("norm.weight") ? value + 1.0F : value;
 }
 

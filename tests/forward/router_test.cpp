@@ -27,8 +27,9 @@ TEST(Router, SaysWhereAnotherChoiceWasAsGood) {
   EXPECT_EQ(route({.chosen = 2}, {3, 1, 2, 1}).tied, (Tied{0}));  // beyond those that are chosen
   EXPECT_EQ(route({.chosen = 2}, {2, 2, 1, 0}).tied, (Tied{0}));  // among them
   EXPECT_EQ(route({.chosen = 2}, {3, 2, 1, 2}).tied, (Tied{1}));
-  EXPECT_EQ(route({.chosen = 2, .score = RouterScore::sparsemixer, .jitter = 0.01}, {3, 2, 1, 2}).tied,
-            (Tied{1}));
+  EXPECT_EQ(
+      route({.chosen = 2, .score = RouterScore::sparsemixer, .jitter = 0.01}, {3, 2, 1, 2}).tied,
+      (Tied{1}));
   const ExpertSpec grouped{.chosen = 1, .groups = 2, .kept_groups = 1};
   EXPECT_EQ(route(grouped, {4, 1, 4, 2}).tied, (Tied{1}));
   EXPECT_EQ(route(grouped, {4, 1, 3, 2}).tied, (Tied{0}));

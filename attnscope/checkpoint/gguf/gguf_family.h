@@ -100,10 +100,10 @@ struct GgufFamily {
   bool published_groups = false;
   /// What layers without kv heads are called in config.json's `layer_types`; empty: all attend.
   std::string_view kind_without_kv = {};
-  bool latent = false;   // keys and values come from a latent vector
+  bool latent = false;            // keys and values come from a latent vector
   bool linear_attention = false;  // in layers that do not attend: Gated DeltaNet
-  bool causal = true;    // unless the file says otherwise
-  bool has_head = true;  // in the file: kept, or tied to the embedding
+  bool causal = true;             // unless the file says otherwise
+  bool has_head = true;           // in the file: kept, or tied to the embedding
   /// Gains of norms are kept with 1 added.
   bool whole_gains = false;
   /// Keys of config.json that say what the tensors show; empty: there is none.

@@ -92,9 +92,8 @@ json rope_by_kind(const GgufFile& file, const GgufFamily& family, const GgufFact
   };
   const std::vector<float>& divisors = facts.rope_divisors;
   const auto turned = std::count(divisors.begin(), divisors.end(), 1.0F);
-  const double share = divisors.empty() ? 0.25
-                                        : static_cast<double>(turned) /
-                                              static_cast<double>(divisors.size());
+  const double share =
+      divisors.empty() ? 0.25 : static_cast<double>(turned) / static_cast<double>(divisors.size());
   return {{"full_attention",
            {{"rope_type", "proportional"},
             {"rope_theta", base("rope.freq_base", 1000000)},

@@ -95,11 +95,10 @@ std::vector<RowPart> rows_of_key_heads(const GgufTensor& all, const GgufTensor& 
                                        bool big) {
   const std::int64_t keys = heads.key_heads * heads.key_dim, own = heads.values_of_key_head();
   if (all.shape[0] != 2 * keys + heads.values || gates.shape[0] != heads.values) {
-    place.refuse(ErrorKind::format,
-                 "its shape and that of the gates beside it, " + shape_text(all.shape) + " and " +
-                     shape_text(gates.shape) + ", are not of " +
-                     counted(heads.key_heads, "key head") + " and " +
-                     counted(heads.value_heads, "value head"));
+    place.refuse(ErrorKind::format, "its shape and that of the gates beside it, " +
+                                        shape_text(all.shape) + " and " + shape_text(gates.shape) +
+                                        ", are not of " + counted(heads.key_heads, "key head") +
+                                        " and " + counted(heads.value_heads, "value head"));
   }
   std::vector<RowPart> rows;
   const auto take = [&](const GgufTensor& from, std::int64_t first, std::int64_t count) {
@@ -148,10 +147,10 @@ TensorView of_value_heads(const GgufTensor& tensor, Conversion conversion,
   const RowOrder order = order_of_values(heads, values);
   if (by_columns) return with_columns_in_order(stored, order);
   if (!after_keys) return with_rows_in_order(stored, order);
-  TensorView out = one_after_another(
-      {{.stored = view_of(run_of_rows(tensor, 0, keys), big_endian)},
-       {.stored = with_rows_in_order(view_of(run_of_rows(tensor, keys, values), big_endian),
-                                     order)}});
+  TensorView out =
+      one_after_another({{.stored = view_of(run_of_rows(tensor, 0, keys), big_endian)},
+                         {.stored = with_rows_in_order(
+                              view_of(run_of_rows(tensor, keys, values), big_endian), order)}});
   if (conversion == Conversion::value_channels) out.shape.insert(out.shape.begin() + 1, 1);
   return out;
 }

@@ -97,7 +97,8 @@ Architecture nemotron_h() {
   architecture.rope.reset();
   architecture.activation_key = "mlp_hidden_act";
   architecture.activation = "relu2";
-  const char* const set_aside = "routed experts, which may read fewer dimensions than the stream has";
+  const char* const set_aside =
+      "routed experts, which may read fewer dimensions than the stream has";
   architecture.others = {{"expert.up", mixer + "experts.{expert}.up_proj.weight", set_aside},
                          {"expert.down", mixer + "experts.{expert}.down_proj.weight", set_aside},
                          {"mixer", mixer + "*"}};
@@ -188,11 +189,10 @@ Architecture zamba2() {
   architecture.tied_by_default = true;
   const char* const set_aside =
       "adapters of single layers, which are not added to the weights that layers share";
-  architecture.others = {
-      {"q.adapter", "layers.{layer}.*.linear_q_adapter_list.*", set_aside},
-      {"k.adapter", "layers.{layer}.*.linear_k_adapter_list.*", set_aside},
-      {"v.adapter", "layers.{layer}.*.linear_v_adapter_list.*", set_aside},
-      {"up.adapter", "layers.{layer}.*.gate_up_proj_adapter_list.*", set_aside},
+  architecture.others = {{"q.adapter", "layers.{layer}.*.linear_q_adapter_list.*", set_aside},
+                         {"k.adapter", "layers.{layer}.*.linear_k_adapter_list.*", set_aside},
+                         {"v.adapter", "layers.{layer}.*.linear_v_adapter_list.*", set_aside},
+                         {"up.adapter", "layers.{layer}.*.gate_up_proj_adapter_list.*", set_aside},
                          {"mixer", "layers.{layer}.mamba.*"},
                          {"mixer", "layers.{layer}.mamba_decoder.mamba.*"},
                          {"norm", "*norm.weight"}};

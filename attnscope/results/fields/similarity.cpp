@@ -22,8 +22,7 @@ RowKind similarity_rows() {
       .place = place_of_whole_matrix(),
       .fields = {{.name = "scope",
                   .type = text,
-                  .meaning = "which pairs: of rows of one head, of two heads, or of all rows; of "
-                             "a matrix without heads all, those of down being its columns",
+                  .meaning = "which pairs: of rows of one head, of two heads, or of all rows",
                   .where = kCosines,
                   .choices = {"within_head", "across_head", "all"}},
                  {.name = "pairs",

@@ -29,20 +29,20 @@ export function attach_grid_keys(svg: SVGElement, chart: GridChart, choose?: (pl
   const cell_at = ({ row, column }: Place) => rows[row]?.[column];
   let stop: Place = focus ?? chosen_place(chart) ?? { row: 0, column: 0 };
   cell_at(stop)?.setAttribute("tabindex", "0");
-  if (focus) cell_at(focus)?.focus();
 
   const place_of = (target: EventTarget | null): Place | undefined => {
     const cell = target instanceof Element ? target.closest<SVGElement>('[role="gridcell"]') : null;
     return cell ? { row: Number(cell.dataset.row), column: Number(cell.dataset.column) } : undefined;
   };
-  const move = (to: Place) => {
-    const cell = cell_at(to);
-    if (!cell) return;
+  const move = (to: Place) => cell_at(to)?.focus();
+  svg.addEventListener("focusin", (event) => {
+    const to = place_of(event.target);
+    if (!to) return;
     cell_at(stop)?.setAttribute("tabindex", "-1");
-    cell.setAttribute("tabindex", "0");
+    cell_at(to)?.setAttribute("tabindex", "0");
     stop = to;
-    cell.focus();
-  };
+  });
+  if (focus) cell_at(focus)?.focus();
   svg.addEventListener("keydown", (event) => {
     const from = place_of(event.target);
     if (!from) return;

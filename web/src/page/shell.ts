@@ -202,7 +202,6 @@ function restore_focus(place: FocusPlace | undefined): void {
   if (!place || (document.activeElement && document.activeElement !== document.body)) return;
   const element = document.querySelectorAll<HTMLElement | SVGElement>(place.selector)[place.index];
   if (!element) return;
-  if (element.dataset.row !== undefined) element.setAttribute("tabindex", "0");
   element.focus({ preventScroll: true });
   if (place.selection && element instanceof HTMLTextAreaElement) element.setSelectionRange(...place.selection);
 }

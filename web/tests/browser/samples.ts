@@ -26,7 +26,12 @@ export const kPartial: Sample = { name: "partial", models: ["shakespeare-llama"]
 export const kWithoutWeights: Sample = { name: "without-weights", models: ["shakespeare-llama"], without: ["weights"] };
 
 /** Three layers of six experts, of which every token passes two. */
-export const kMixture: Sample = { name: "mixture", folder: "tests/data/forward", models: ["qwen2_moe"], tokens: "3,1,4,1,5,9,2,6,5,3,5,8,9,7" };
+export const kMixture: Sample = {
+  name: "mixture",
+  folder: "tests/data/forward",
+  models: ["qwen2_moe"],
+  tokens: "3,1,4,1,5,9,2,6,5,3,5,8,9,7",
+};
 export const kMixtureOnly: Sample = { ...kMixture, name: "mixture-only", without: ["routing", "experts", "expert_spectra"] };
 
 export const report_file = ({ name }: Sample): string => `${kWeb}/build/${name}.html`;

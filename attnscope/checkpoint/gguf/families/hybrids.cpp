@@ -38,8 +38,8 @@ GgufFamily with_linear_attention(std::string_view name, std::string_view model_t
   GgufFamily family = like_qwen2(name, model_type);
   set(family.layer_tensors, head_norms());
   drop(family.layer_tensors, {"ffn_norm"});
-  set(family.layer_tensors, {{"post_attention_norm", "post_attention_layernorm"},
-                             {"ssm_norm", "linear_attn.norm"}});
+  set(family.layer_tensors,
+      {{"post_attention_norm", "post_attention_layernorm"}, {"ssm_norm", "linear_attn.norm"}});
   add(family.sizes, {{"full_attention_interval", "full_attention_interval"},
                      {"ssm.conv_kernel", "linear_conv_kernel_dim"},
                      {"ssm.state_size", "linear_key_head_dim"},
@@ -58,8 +58,8 @@ void add_qwen_experts(GgufFamily& family) {
   drop(family.layer_tensors, {"ffn_gate", "ffn_up", "ffn_down"});
   set(family.layer_tensors, expert_names("mlp"));
   set(family.layer_tensors, shared_expert_names("mlp.shared_expert"));
-  set(family.layer_tensors, {{"ffn_gate_inp", "mlp.gate"},
-                             {"ffn_gate_inp_shexp", "mlp.shared_expert_gate", one_row}});
+  set(family.layer_tensors,
+      {{"ffn_gate_inp", "mlp.gate"}, {"ffn_gate_inp_shexp", "mlp.shared_expert_gate", one_row}});
   add(family.sizes, {{"expert_count", "num_experts"},
                      {"expert_used_count", "num_experts_per_tok"},
                      {"expert_feed_forward_length", "moe_intermediate_size"},
@@ -89,21 +89,20 @@ GgufFamily qwen3next() {
 
 GgufFamily qwen35() {
   GgufFamily family = with_linear_attention("qwen35", "qwen3_5_text");
-  set(family.layer_tensors,
-      {{"attn_qkv", "linear_attn.in_proj_qkv", value_rows_after_keys},
-       {"attn_gate", "linear_attn.in_proj_z", value_rows},
-       {"ssm_beta", "linear_attn.in_proj_b", value_rows},
-       {"ssm_alpha", "linear_attn.in_proj_a", value_rows},
-       {"ssm_conv1d", "linear_attn.conv1d", value_channels},
-       {"ssm_out", "linear_attn.out_proj", value_columns},
-       {.gguf = "ssm_a",
-        .transformers = "linear_attn.A_log",
-        .conversion = value_rows,
-        .bare = true},
-       {.gguf = "ssm_dt",
-        .transformers = "linear_attn.dt_bias",
-        .conversion = value_rows,
-        .bare = true}});
+  set(family.layer_tensors, {{"attn_qkv", "linear_attn.in_proj_qkv", value_rows_after_keys},
+                             {"attn_gate", "linear_attn.in_proj_z", value_rows},
+                             {"ssm_beta", "linear_attn.in_proj_b", value_rows},
+                             {"ssm_alpha", "linear_attn.in_proj_a", value_rows},
+                             {"ssm_conv1d", "linear_attn.conv1d", value_channels},
+                             {"ssm_out", "linear_attn.out_proj", value_columns},
+                             {.gguf = "ssm_a",
+                              .transformers = "linear_attn.A_log",
+                              .conversion = value_rows,
+                              .bare = true},
+                             {.gguf = "ssm_dt",
+                              .transformers = "linear_attn.dt_bias",
+                              .conversion = value_rows,
+                              .bare = true}});
   set(family.layer_tensors, draft_names());
   return family;
 }
