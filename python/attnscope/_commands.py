@@ -84,6 +84,13 @@ def spectrum(
     values: bool = False,
     mla: bool = False,
     tensor: str | None = None,
+    text: str | None = None,
+    text_file: Path | None = None,
+    tokens: Ids | None = None,
+    token_file: Path | None = None,
+    sequences: int | None = None,
+    length: int | None = None,
+    sample: int | None = None,
     layers: Layers | None = None,
     threads: int | None = None,
     memory: Size | None = None,
@@ -110,6 +117,14 @@ def spectrum(
     - values: in csv and json: the singular values and their cumulative energy
     - mla: instead: what latent attention with DeepSeek-V2's ranks (q 1536, kv 512) would keep
     - tensor: instead: any 2-D tensor by its name; needs no known architecture
+    - text: of models with latents: a text, on which the mean of what a latent's norm divides by
+      stands for it in all circuits
+    - text_file: a file of text, in UTF-8
+    - tokens: token ids, such as 464,3290, for models without a tokenizer
+    - token_file: a shard of token ids (.bin: header, then uint16)
+    - sequences: windows of a file (default: 100, or as many as there are; of random tokens 8)
+    - length: tokens of each window (default: 100)
+    - sample: random windows by this seed (default: one after the other from the start)
     - layers: layers, such as 0-3,-4-, where a negative number counts from the end (default: all)
     - threads: threads to work on; they never change a result (default: all cores)
     - memory: of matrices in work at once, such as 2G or 512M; it never changes a result (default: a
@@ -154,6 +169,7 @@ def spectrum(
     - lower_quartile_energy_rank: the energy rank that a quarter of them lies below
     - upper_quartile_energy_rank: the energy rank that a quarter of them lies above
     - most_energy_rank: the largest energy rank of the experts that a row sums up
+    - latent_rms: of a matrix that is made of latents: what their norms are taken to divide by
 
     Rows, with tensor: the same of one tensor, by its name in the file.
     - matrix: the tensor's name; its layer and head are null
@@ -243,6 +259,7 @@ def similarity(
     stack: Literal["encoder", "decoder", "cross", "text", "vision"] | None = None,
     remote: bool = False,
     matrix: Names | None = None,
+    experts: str | None = None,
     overlap: bool = False,
     head_matrix: Head | None = None,
     histogram: bool = False,
@@ -263,7 +280,9 @@ def similarity(
     - stack: of models of several stacks, this one; MODEL:STACK says the same: encoder, decoder,
       cross, text or vision
     - remote: of models on the hub, read only what is needed, and keep nothing
-    - matrix: of q,k,v (default: all three)
+    - matrix: of q,k,v,gate,up,down,router,shared_gate,shared_up,shared_down (default: q,k,v)
+    - experts: of layers with experts, a row for each of these, such as 0-7,12, or all (default: a
+      sample of 8)
     - overlap: instead: how far the row spaces of heads overlap, a heads x heads matrix a layer
     - head_matrix: instead: all cosines of one head's rows, by layer and head (of k and v: a
       key/value head)
@@ -285,6 +304,9 @@ def similarity(
       encoder gives), text or vision; absent where it has one
     - layer: the layer, from 0
     - matrix: the projection or product, by its name: q, gate, qk, …
+    - expert: the expert whose matrix it is, from 0; absent from rows of other matrices
+    - experts: of a row that sums up the experts of a layer: how many; its numbers are their
+      medians, of two middle ones the lower
     - scope: which pairs: of rows of one head, of two heads, or of all rows
     - pairs: how many pairs of vectors there are
     - zero_vectors: how many vectors have no direction, and are left out of the pairs
@@ -375,6 +397,8 @@ def experts(
     - experts: how many experts there are to choose from
     - chosen: how many experts each token passes
     - tokens: how many tokens were routed
+    - ties: for how many of them an expert that was not chosen had as large a score as one that was:
+      of equal ones the lower is taken
     - load: the share of all choices that fell on each expert
     - effective_experts: e to the entropy of the load
     - largest_load: the load of the expert that was chosen most
@@ -394,6 +418,7 @@ def matrix(
     layer: int,
     matrix: Literal["q", "k", "v", "o", "gate", "up", "down", "router", "shared_gate", "shared_up", "shared_down", "q_a", "q_b", "kv_a", "kv_b", "attention_gate", "qk", "ov", "kv", "qk_content", "qk_rotary", "qk_latent", "ov_latent"],
     head: int | None = None,
+    expert: int | None = None,
     layout: Path | None = None,
     stack: Literal["encoder", "decoder", "cross", "text", "vision"] | None = None,
     remote: bool = False,
@@ -406,6 +431,7 @@ def matrix(
     - matrix: one of q,k,v,o,gate,up,down,router,shared_gate,shared_up,shared_down,q_a,q_b,kv_a,kv_b
       ,attention_gate,qk,ov,kv,qk_content,qk_rotary,qk_latent,ov_latent
     - head: one head of it: a query head, for k, v and kv a key/value head
+    - expert: of layers with experts: whose gate, up or down
     - layout: a JSON file that describes the checkpoint, in place of config.json
     - stack: of models of several stacks, this one; MODEL:STACK says the same: encoder, decoder,
       cross, text or vision
@@ -418,6 +444,7 @@ def matrix(
     - layer: the layer, from 0
     - matrix: the projection or product, by its name: q, gate, qk, …
     - head: the head, from 0 (of k, v and kv a key/value head); null: the whole matrix
+    - expert: the expert whose matrix it is, from 0; absent from rows of other matrices
     - row: the row of the matrix, from 0
     - values: the entries of that row; null: not finite
     """
@@ -437,6 +464,13 @@ def circuits(
     rope_offset: int | None = None,
     all_eigenvalues: bool = False,
     composition: bool = False,
+    text: str | None = None,
+    text_file: Path | None = None,
+    tokens: Ids | None = None,
+    token_file: Path | None = None,
+    sequences: int | None = None,
+    length: int | None = None,
+    sample: int | None = None,
     layers: Layers | None = None,
     threads: int | None = None,
     memory: Size | None = None,
@@ -462,6 +496,14 @@ def circuits(
     - all_eigenvalues: copying scores of sums over heads of order above 1024 too; may take minutes
     - composition: instead: how much every head's weights align with what each head of earlier
       layers writes
+    - text: of models with latents: a text, on which the mean of what a latent's norm divides by
+      stands for it in all circuits
+    - text_file: a file of text, in UTF-8
+    - tokens: token ids, such as 464,3290, for models without a tokenizer
+    - token_file: a shard of token ids (.bin: header, then uint16)
+    - sequences: windows of a file (default: 100, or as many as there are; of random tokens 8)
+    - length: tokens of each window (default: 100)
+    - sample: random windows by this seed (default: one after the other from the start)
     - layers: layers, such as 0-3,-4-, where a negative number counts from the end (default: all)
     - threads: threads to work on; they never change a result (default: all cores)
     - memory: of matrices in work at once, such as 2G or 512M; it never changes a result (default: a
@@ -497,6 +539,7 @@ def circuits(
       to 1
     - frobenius_norm: the square root of the sum of squared entries
     - possible_rank: the largest rank that a matrix of this shape, or such a product, can have
+    - latent_rms: of a matrix that is made of latents: what their norms are taken to divide by
 
     Rows, with composition: how much a later head's weights align with an earlier one's.
     - kind: the later head's side: its queries, keys or values
@@ -801,6 +844,7 @@ class ModelCommands:
 
     def spectrum(
         self,
+        text: str | None = None,
         *,
         stack: Literal["encoder", "decoder", "cross", "text", "vision"] | None = None,
         matrix: Names | None = None,
@@ -811,6 +855,12 @@ class ModelCommands:
         values: bool = False,
         mla: bool = False,
         tensor: str | None = None,
+        text_file: Path | None = None,
+        tokens: Ids | None = None,
+        token_file: Path | None = None,
+        sequences: int | None = None,
+        length: int | None = None,
+        sample: int | None = None,
         layers: Layers | None = None,
         threads: int | None = None,
         memory: Size | None = None,
@@ -820,6 +870,8 @@ class ModelCommands:
     ) -> Table:
         """Singular values and ranks of every projection, layer and head.
 
+        - text: of models with latents: a text, on which the mean of what a latent's norm divides by
+          stands for it in all circuits
         - stack: of models of several stacks, this one; MODEL:STACK says the same: encoder, decoder,
           cross, text or vision
         - matrix: of q,k,v,o,gate,up,down,router,shared_gate,shared_up,shared_down,q_a,q_b,kv_a,kv_b
@@ -833,6 +885,12 @@ class ModelCommands:
         - values: in csv and json: the singular values and their cumulative energy
         - mla: instead: what latent attention with DeepSeek-V2's ranks (q 1536, kv 512) would keep
         - tensor: instead: any 2-D tensor by its name; needs no known architecture
+        - text_file: a file of text, in UTF-8
+        - tokens: token ids, such as 464,3290, for models without a tokenizer
+        - token_file: a shard of token ids (.bin: header, then uint16)
+        - sequences: windows of a file (default: 100, or as many as there are; of random tokens 8)
+        - length: tokens of each window (default: 100)
+        - sample: random windows by this seed (default: one after the other from the start)
         - layers: layers, such as 0-3,-4-, where a negative number counts from the end (default:
           all)
         - threads: threads to work on; they never change a result (default: all cores)
@@ -893,6 +951,7 @@ class ModelCommands:
         *,
         stack: Literal["encoder", "decoder", "cross", "text", "vision"] | None = None,
         matrix: Names | None = None,
+        experts: str | None = None,
         overlap: bool = False,
         head_matrix: Head | None = None,
         histogram: bool = False,
@@ -909,7 +968,9 @@ class ModelCommands:
 
         - stack: of models of several stacks, this one; MODEL:STACK says the same: encoder, decoder,
           cross, text or vision
-        - matrix: of q,k,v (default: all three)
+        - matrix: of q,k,v,gate,up,down,router,shared_gate,shared_up,shared_down (default: q,k,v)
+        - experts: of layers with experts, a row for each of these, such as 0-7,12, or all (default:
+          a sample of 8)
         - overlap: instead: how far the row spaces of heads overlap, a heads x heads matrix a layer
         - head_matrix: instead: all cosines of one head's rows, by layer and head (of k and v: a
           key/value head)
@@ -982,6 +1043,7 @@ class ModelCommands:
         layer: int,
         matrix: Literal["q", "k", "v", "o", "gate", "up", "down", "router", "shared_gate", "shared_up", "shared_down", "q_a", "q_b", "kv_a", "kv_b", "attention_gate", "qk", "ov", "kv", "qk_content", "qk_rotary", "qk_latent", "ov_latent"],
         head: int | None = None,
+        expert: int | None = None,
         stack: Literal["encoder", "decoder", "cross", "text", "vision"] | None = None,
     ) -> Table:
         """One matrix in canonical orientation, as the analyses see it.
@@ -990,6 +1052,7 @@ class ModelCommands:
         - matrix: one of q,k,v,o,gate,up,down,router,shared_gate,shared_up,shared_down,q_a,q_b,kv_a,
           kv_b,attention_gate,qk,ov,kv,qk_content,qk_rotary,qk_latent,ov_latent
         - head: one head of it: a query head, for k, v and kv a key/value head
+        - expert: of layers with experts: whose gate, up or down
         - stack: of models of several stacks, this one; MODEL:STACK says the same: encoder, decoder,
           cross, text or vision
         """
@@ -997,6 +1060,7 @@ class ModelCommands:
 
     def circuits(
         self,
+        text: str | None = None,
         *,
         stack: Literal["encoder", "decoder", "cross", "text", "vision"] | None = None,
         circuit: Names | None = None,
@@ -1006,6 +1070,12 @@ class ModelCommands:
         rope_offset: int | None = None,
         all_eigenvalues: bool = False,
         composition: bool = False,
+        text_file: Path | None = None,
+        tokens: Ids | None = None,
+        token_file: Path | None = None,
+        sequences: int | None = None,
+        length: int | None = None,
+        sample: int | None = None,
         layers: Layers | None = None,
         threads: int | None = None,
         memory: Size | None = None,
@@ -1015,6 +1085,8 @@ class ModelCommands:
     ) -> Table:
         """What the circuits QK and OV of layers and heads are like, by their weights.
 
+        - text: of models with latents: a text, on which the mean of what a latent's norm divides by
+          stands for it in all circuits
         - stack: of models of several stacks, this one; MODEL:STACK says the same: encoder, decoder,
           cross, text or vision
         - circuit: of qk,ov (default: both)
@@ -1028,6 +1100,12 @@ class ModelCommands:
           minutes
         - composition: instead: how much every head's weights align with what each head of earlier
           layers writes
+        - text_file: a file of text, in UTF-8
+        - tokens: token ids, such as 464,3290, for models without a tokenizer
+        - token_file: a shard of token ids (.bin: header, then uint16)
+        - sequences: windows of a file (default: 100, or as many as there are; of random tokens 8)
+        - length: tokens of each window (default: 100)
+        - sample: random windows by this seed (default: one after the other from the start)
         - layers: layers, such as 0-3,-4-, where a negative number counts from the end (default:
           all)
         - threads: threads to work on; they never change a result (default: all cores)

@@ -267,7 +267,7 @@ export interface SimilarityRow {
   expert?: number;
   /** of a row that sums up the experts of a layer: how many; its numbers are their medians, of two middle ones the lower */
   experts?: number;
-  /** which pairs: of rows of one head, of two heads, or of all rows; of a matrix without heads all, those of down being its columns */
+  /** which pairs: of rows of one head, of two heads, or of all rows */
   scope: "within_head" | "across_head" | "all";
   /** how many pairs of vectors there are */
   pairs: number;
