@@ -12,6 +12,7 @@
 #include "attnscope/core/rotary_pairs.h"
 #include "attnscope/model/model.h"
 #include "attnscope/run/item_inputs.h"
+#include "attnscope/run/work_item.h"
 
 namespace attnscope {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "attnscope/analyses/latent_text.h"
-#include "attnscope/commands/command.h"
+#include "attnscope/commands/shared_parameters.h"
 
 namespace attnscope {
 

@@ -6,6 +6,7 @@
 #include "attnscope/checkpoint/checkpoint.h"
 #include "attnscope/tensor/decode.h"
 #include "tests/cli/command_line.h"
+#include "tests/support/safetensors_writer.h"
 
 namespace attnscope::test {
 namespace {
