@@ -64,6 +64,8 @@ OPTIONS = [
     "predict {stacks/vit} --image {odd} --top 1",
     "predict {stacks/clip} --pixel-values {pixels}",
     "attention {stacks/vit} --pixel-values {pixels}",
+    "attention {stacks/wav2vec2} --audio {steps}",
+    "predict {stacks/wav2vec2} --audio {steps}",
     "attention {stacks/vit} {stacks/clip} --image {turned6} --layers 0",
     "predict {llama} {gpt2} --tokens 1,2,3 --generate 3",
     "predict {llama} --tokens 1,2,3,4,5 --perplexity --stride 2",
@@ -138,10 +140,10 @@ class Program:
         self.names = {name: str(DATA / name) for name in MODELS}
         for name in ("gpt2", "llama", "bert", "dots1", "mixtral", "phimoe", "qwen2_moe-dense"):
             self.names[f"forward/{name}"] = str(DATA / "forward" / name)
-        for name in ("vit", "clip"):
+        for name in ("vit", "clip", "wav2vec2"):
             self.names[f"stacks/{name}"] = str(DATA / "stacks" / name)
-        for name in ("odd.png", "turned6.jpg", "pixels.npy"):
-            self.names[name.split(".")[0]] = str(DATA / "pictures" / name)
+        for name in ("pictures/odd.png", "pictures/turned6.jpg", "pictures/pixels.npy", "sounds/steps.wav"):
+            self.names[pathlib.Path(name).stem] = str(DATA / name)
         self.names["shakespeare-gpt2"] = str(ROOT / "examples/shakespeare-gpt2")
         self.names["nan"] = str(model_with(float("nan"), folder / "nan"))
         self.names["zero"] = str(model_with(0.0, folder / "zero"))

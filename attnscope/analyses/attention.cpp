@@ -52,8 +52,8 @@ void run_attention(std::span<const Model> models, const AttentionRequest& reques
     const std::vector<std::int64_t> layers = attention_layers(request.layers, model, &sink);
     if (!request.images.empty()) {
       const std::vector<Signal>& images = request.images[index];
-      for (const Signal& image : images) ready.pass(index).grid_of(image);
-      add_batches(plan, index, images, ready.pass(index).grid_of(images.front()).length(), layers);
+      for (const Signal& image : images) ready.pass(index).length_of(image);
+      add_batches(plan, index, images, ready.pass(index).length_of(images.front()), layers);
       continue;
     }
     for (const TokenIds& sequence : request.sequences[index]) ready.pass(index).check(sequence);

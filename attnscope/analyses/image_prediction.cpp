@@ -53,19 +53,24 @@ class ImageRun {
         pass_(model, /*copy_weights=*/false, compute) {}
 
   ImageFindings run() {
-    const PatchGrid grid = pass_.grid_of(question_.image);
     const PromptWatcher* watcher = request_.watcher;
-    if (watcher != nullptr) watcher->begin(pass_, grid.length());
+    if (watcher != nullptr) watcher->begin(pass_, pass_.length_of(question_.image));
     const Matrix<float> states =
         pass_.run(std::span(&question_.image, 1),
                   watcher == nullptr ? ForwardObserver{} : watcher->observer, compute_);
     found_.facts = facts_record(model_facts(model_));
-    found_.facts.add("patches",
-                     Record{{"rows", grid.rows}, {"columns", grid.cols}, {"before", grid.before}});
+    if (pass_.reads_images()) {
+      const PatchGrid grid = pass_.grid_of(question_.image);
+      found_.facts.add(
+          "patches", Record{{"rows", grid.rows}, {"columns", grid.cols}, {"before", grid.before}});
+    }
     std::vector<float> pooled;
     if (pass_.pooled_width() > 0) pooled = pass_.pooled(states.view(), {}, compute_);
     if (watcher != nullptr) {
       if (!pooled.empty()) watcher->on_logits({pooled.data(), 1, std::ssize(pooled), 0});
+      if (pass_.no_logits().empty()) {
+        watcher->on_logits(pass_.logits(states.view(), compute_).view());
+      }
       watcher->end();
     }
     if (question_.texts != nullptr) {
@@ -73,6 +78,10 @@ class ImageRun {
     } else if (!model_.spec().head.rule.score_scale.empty()) {
       found_.notes.push_back(verbatim(model_.name()) +
                              " tells which text fits an image: give texts with {text}, one a line");
+    } else if (pass_.reads_sound()) {
+      found_.notes.push_back(verbatim(model_.name()) +
+                             ": a run on sound has no rows: {save} keeps its states, maps and "
+                             "logits");
     } else if (pooled.empty()) {
       found_.notes.push_back(verbatim(model_.name()) +
                              ": the files hold no head that names labels");
@@ -161,7 +170,7 @@ void run_image_prediction(std::span<const Model> models, const ImagePredictReque
   run_queue(items, context, {}, {"model", "models"});
 
   ReportHead head{.command = "predict",
-                  .parameters = {{"image", request.source}, {"top", request.top}}};
+                  .parameters = {{"input", request.source}, {"top", request.top}}};
   for (ImageFindings& each : found) head.models.push_back(std::move(each.facts));
   sink.begin(head);
   for (ImageFindings& each : found) {

@@ -5,7 +5,7 @@
 
 #include "attnscope/analyses/estimates.h"
 #include "attnscope/core/text.h"
-#include "attnscope/forward/patch_embedding.h"
+#include "attnscope/forward/sound_embedding.h"
 #include "attnscope/store/content_hash.h"
 #include "attnscope/store/record_text.h"
 
@@ -122,7 +122,7 @@ Cost batch_cost(const WorkItem& item, const ModelSource& source) {
   const std::int64_t sequences = batch.count();
   const std::int64_t tokens = batch.signals.empty()
                                   ? std::ssize(batch.tokens.front())
-                                  : grid_of_image(*source.model, batch.signals.front()).length();
+                                  : rows_of_signal(*source.model, batch.signals.front());
   double parameters = 0;  // of all layers' products
   const Dimensions dimensions = largest_dimensions(source.model->spec());
   for (const Role role : kProjections) {

@@ -3,12 +3,12 @@
 #include "attnscope/analyses/attention_map.h"
 #include "attnscope/analyses/kept_maps.h"
 #include "attnscope/analyses/selection.h"
-#include "attnscope/commands/image_parameters.h"
 #include "attnscope/commands/open_models.h"
 #include "attnscope/commands/run_resources.h"
 #include "attnscope/commands/shared_parameters.h"
+#include "attnscope/commands/signal_parameters.h"
 #include "attnscope/core/error.h"
-#include "attnscope/forward/patch_embedding.h"
+#include "attnscope/forward/sound_embedding.h"
 #include "attnscope/output/safetensors_file.h"
 
 namespace attnscope {
@@ -92,14 +92,14 @@ void run_saving_maps(const Arguments& arguments, const Session& session, const M
   file.end();
 }
 
-void run_on_images(const Arguments& arguments, const Session& session,
-                   const std::vector<Model>& models, AttentionRequest request,
-                   const Context& context, RowSink& sink) {
-  for (const Model& model : models) request.images.push_back(images_of(arguments, session, model));
+void run_on_signals(const Arguments& arguments, const Session& session,
+                    const std::vector<Model>& models, AttentionRequest request,
+                    const Context& context, RowSink& sink) {
+  for (const Model& model : models) request.images.push_back(signals_of(arguments, session, model));
   const std::vector<Signal>& images = request.images.front();
-  request.text = {{"source", image_source(arguments)},
+  request.text = {{"source", signal_source(arguments)},
                   {"sequences", std::ssize(images)},
-                  {"length", grid_of_image(models.front(), images.front()).length()},
+                  {"length", rows_of_signal(models.front(), images.front())},
                   {"sample", Value()}};
   run_attention(models, request, context, sink);
 }
@@ -122,8 +122,8 @@ void run_attention_command(const Arguments& arguments, const Session& session, R
   if (arguments.given("heatmap")) {
     return run_heatmap_of(arguments, session, models, context, sink);
   }
-  if (names_images(arguments)) {
-    run_on_images(arguments, session, models, std::move(request), context, sink);
+  if (!named_signal(arguments).empty()) {
+    run_on_signals(arguments, session, models, std::move(request), context, sink);
     return;
   }
   for (const Model& model : models) {
@@ -135,15 +135,10 @@ void run_attention_command(const Arguments& arguments, const Session& session, R
   run_attention(models, request, context, sink);
 }
 
-/// What has no meaning beside an image.
-const std::vector<std::string> kNoPictures = {"text",      "text_file", "tokens", "token_file",
-                                              "sequences", "length",    "sample", "heatmap",
-                                              "maps",      "maps_of"};
-const std::vector<std::string> kNoTexts = [] {
-  std::vector<std::string> all = kNoPictures;
-  all.emplace_back("pixel_values");
-  return all;
-}();
+/// What has no meaning beside an image or sound.
+const std::vector<std::string> kOfTexts = {"text",      "text_file", "tokens", "token_file",
+                                           "sequences", "length",    "sample", "heatmap",
+                                           "maps",      "maps_of"};
 
 Parameters attention_parameters() {
   return {energy_parameter({0.9}),
@@ -207,19 +202,17 @@ Command attention_command() {
                     {"heatmap", "3,0"},
                     {"log", ""}}},
       .parameters = joined({remote_model_parameters(), text_parameters(), window_parameters(),
-                            image_parameters(), attention_parameters(), work_parameters(),
+                            signal_parameters(), attention_parameters(), work_parameters(),
                             output_parameters()}),
       .exclusions = joined_exclusions(
           {{"induction",
             {"heatmap", "maps", "maps_of", "text", "text_file", "tokens", "token_file", "energy",
-             "without_first", "image", "pixel_values"},
+             "without_first", "image", "pixel_values", "audio", "features"},
             "runs random tokens"},
-           {"image", kNoTexts, "is the input"},
-           {"pixel_values", kNoPictures, "holds the input"},
            {"heatmap",
             {"maps", "maps_of", "sequences", "layers", "store", "energy", "without_first"},
             "gives one map as it is"}},
-          text_exclusions(/*with_windows=*/true)),
+          joined_exclusions(signal_exclusions(kOfTexts), text_exclusions(/*with_windows=*/true))),
       .analyses = {&attention_analysis(), &induction_analysis()},
       .run = run_attention_command};
 }

@@ -4,11 +4,11 @@
 #include <deque>
 #include <optional>
 
-#include "attnscope/commands/image_parameters.h"
 #include "attnscope/commands/open_models.h"
 #include "attnscope/commands/run_resources.h"
 #include "attnscope/commands/saved_run.h"
 #include "attnscope/commands/shared_parameters.h"
+#include "attnscope/commands/signal_parameters.h"
 #include "attnscope/commands/text_parameters.h"
 #include "attnscope/core/error.h"
 #include "attnscope/core/text.h"
@@ -58,7 +58,7 @@ std::vector<Caption> captions_of(const Arguments& arguments, const Session& sess
 const Model* texts_beside(const Model& images, const std::vector<Model>& models) {
   for (const Model& model : models) {
     const bool same = model.shared_checkpoint() == images.shared_checkpoint();
-    if (same && !model.spec().stream.patches) return &model;
+    if (same && !model.spec().stream.patches && !model.spec().stream.sound) return &model;
   }
   return nullptr;
 }
@@ -71,16 +71,16 @@ void run_on_image(const Arguments& arguments, const Session& session,
     throw Error(ErrorKind::usage,
                 {.parameter = "save", .problem = "a .safetensors file holds the run of one model"});
   }
-  ImagePredictRequest request{.source = image_source(arguments), .top = *arguments.integer("top")};
+  ImagePredictRequest request{.source = signal_source(arguments), .top = *arguments.integer("top")};
   const bool asks_texts = arguments.given("text") || arguments.given("text_file");
   for (const Model& model : models) {
     ImageQuestion& question = request.questions.emplace_back();
-    question.image = images_of(arguments, session, model).front();
+    question.image = signals_of(arguments, session, model).front();
     if (!asks_texts) continue;
     question.texts = texts_beside(model, opened);
     if (question.texts == nullptr) {
       throw Error(ErrorKind::usage, {.parameter = arguments.given("text") ? "text" : "text_file",
-                                     .problem = "has no meaning with {image}: " +
+                                     .problem = "has no meaning with an image or sound: " +
                                                 verbatim(model.name()) + " reads no texts"});
     }
     question.captions = captions_of(arguments, session, *question.texts);
@@ -97,7 +97,7 @@ void run_on_image(const Arguments& arguments, const Session& session,
 
 void run_predict_command(const Arguments& arguments, const Session& session, RowSink& sink) {
   std::vector<Model> models = open_models(arguments, session);
-  if (names_images(arguments)) return run_on_image(arguments, session, models, sink);
+  if (!named_signal(arguments).empty()) return run_on_image(arguments, session, models, sink);
   keep_readers(arguments, models);
   if (models.size() > 1 && arguments.given("save")) {
     throw Error(ErrorKind::usage,
@@ -175,13 +175,12 @@ Command predict_command() {
                    {{"models", "MODEL"}, {"tokens", "46,32,90"}, {"save", "run.safetensors"}},
                    {{"models", "MODEL"}, {"image", "cat.jpg"}},
                    {{"models", "CLIP"}, {"image", "cat.jpg"}, {"text_file", "texts.txt"}}},
-      .parameters = joined({remote_model_parameters(), text_parameters(), image_parameters(),
+      .parameters = joined({remote_model_parameters(), text_parameters(), signal_parameters(),
                             predict_parameters(), run_parameters(), output_parameters()}),
       .exclusions = joined_exclusions(
-          text_exclusions(/*with_windows=*/false),
-          {{"perplexity", {"top", "generate", "save"}, "is of a whole text"},
-           {"image", {"pixel_values", "tokens", "generate", "perplexity", "stride"}, "is no text"},
-           {"pixel_values", {"tokens", "generate", "perplexity", "stride"}, "holds no text"}}),
+          joined_exclusions(signal_exclusions({"tokens", "generate", "perplexity", "stride"}),
+                            text_exclusions(/*with_windows=*/false)),
+          {{"perplexity", {"top", "generate", "save"}, "is of a whole text"}}),
       .run = run_predict_command};
 }
 

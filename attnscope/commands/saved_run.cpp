@@ -29,7 +29,10 @@ PromptWatcher SavedRun::watcher() {
 }
 
 SavedTensor SavedRun::input(std::int64_t tokens) const {
-  if (image_ != nullptr) return {.name = "pixel_values", .shape = image_->shape};
+  if (signal_ != nullptr) {
+    const bool is_image = signal_->shape.size() == 3;
+    return {.name = is_image ? "pixel_values" : "input_values", .shape = signal_->shape};
+  }
   return {.name = "tokens", .type = SavedTensor::Type::int64, .shape = {tokens}};
 }
 
@@ -54,14 +57,14 @@ void SavedRun::begin(const ForwardPass& pass, std::int64_t tokens) {
   if (pass.no_logits().empty()) {
     tensors.push_back({.name = "logits", .shape = {tokens, pass.logits_width()}});
   }
-  if (image_ != nullptr && pass.pooled_width() > 0) {
+  if (signal_ != nullptr && pass.pooled_width() > 0) {
     const bool compares = !pass.model().spec().head.rule.score_scale.empty();
     tensors.push_back(
         {.name = compares ? "image_embedding" : "logits", .shape = {pass.pooled_width()}});
   }
   file_.emplace(std::move(tensors), out_);
-  if (image_ != nullptr) {
-    file_->write(image_->values);
+  if (signal_ != nullptr) {
+    file_->write(signal_->values);
   } else {
     file_->write(*tokens_);
   }

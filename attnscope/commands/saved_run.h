@@ -17,14 +17,15 @@ namespace attnscope {
 /// some layers do not attend, `attentions` are those of the A others, whose numbers come before
 /// them as `attention_layers` (A), int64. Where the last hidden state has another width E than the
 /// others (OPT's projection), those are `hidden_states` (L, T, D), and it is `last_hidden_state`
-/// (T, E). Of an image `pixel_values` (C, H, W) stand first; `logits` (labels) or, where images are
-/// compared with texts, `image_embedding` last. Maps go to the file as they come. Hidden states
-/// wait until these are whole: in memory up to 64 MB, and then in a temporary file.
+/// (T, E). Of an image `pixel_values` (C, H, W) stand first, of sound `input_values`; `logits`
+/// (labels) or, where images are compared with texts, `image_embedding` last. Maps go to the file
+/// as they come. Hidden states wait until these are whole: in memory up to 64 MB, and then in a
+/// temporary file.
 class SavedRun {
  public:
   /// Both must outlive it.
   SavedRun(const TokenIds& tokens, std::ostream& out) : tokens_(&tokens), out_(out) {}
-  SavedRun(const Signal& image, std::ostream& out) : image_(&image), out_(out) {}
+  SavedRun(const Signal& signal, std::ostream& out) : signal_(&signal), out_(out) {}
   SavedRun(const SavedRun&) = delete;
   SavedRun& operator=(const SavedRun&) = delete;
 
@@ -39,7 +40,7 @@ class SavedRun {
   void write(MatrixView<const float> rows);
 
   const TokenIds* tokens_ = nullptr;  // one of these
-  const Signal* image_ = nullptr;
+  const Signal* signal_ = nullptr;
   std::ostream& out_;
   std::optional<SafetensorsWriter> file_;
   Spool hidden_states_{std::size_t{64} << 20};

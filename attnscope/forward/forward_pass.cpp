@@ -12,6 +12,7 @@
 #include "attnscope/forward/latent_attention.h"
 #include "attnscope/forward/layer_run.h"
 #include "attnscope/forward/patch_embedding.h"
+#include "attnscope/forward/sound_embedding.h"
 
 namespace attnscope {
 namespace {
@@ -103,6 +104,7 @@ void ForwardPass::check(const TokenIds& sequence, std::int64_t past) const {
     throw Error(ErrorKind::usage, {.problem = problem});
   };
   if (reads_images()) refuse(model_.name() + " reads images, and no text");
+  if (reads_sound()) refuse(model_.name() + " reads sound, and no text");
   if (sequence.empty()) refuse("a text without tokens cannot be run");
   for (std::size_t at = 0; at < sequence.size(); ++at) {
     if (sequence[at] >= 0 && sequence[at] < vocabulary()) continue;
@@ -148,9 +150,14 @@ Matrix<float> ForwardPass::run(PreparedStates prepared, const ForwardObserver& o
                     /*memory=*/nullptr);
 }
 
-Matrix<float> ForwardPass::run(std::span<const Signal> images, const ForwardObserver& observer,
+Matrix<float> ForwardPass::run(std::span<const Signal> signals, const ForwardObserver& observer,
                                const Compute& compute) const {
-  return run(embed_images(model_, weights_, images, compute), observer, compute);
+  if (reads_sound()) return run(embed_sound(model_, weights_, signals, compute), observer, compute);
+  return run(embed_images(model_, weights_, signals, compute), observer, compute);
+}
+
+std::int64_t ForwardPass::length_of(const Signal& signal) const {
+  return rows_of_signal(model_, signal);
 }
 
 PatchGrid ForwardPass::grid_of(const Signal& image) const { return grid_of_image(model_, image); }

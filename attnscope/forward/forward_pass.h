@@ -145,13 +145,16 @@ class ForwardPass {
   Matrix<float> run(PreparedStates prepared, const ForwardObserver& observer,
                     const Compute& compute) const;
 
-  /// The same of images, all of one shape (C, rows, columns), as the model's processor gives them.
-  /// Throws Error(usage) for a shape that the model does not read, or NaN.
-  Matrix<float> run(std::span<const Signal> images, const ForwardObserver& observer,
+  /// The same of images, all of one shape (C, rows, columns), or of sound, as the model's processor
+  /// gives them. Throws Error(usage) for a shape that the model does not read, or NaN.
+  Matrix<float> run(std::span<const Signal> signals, const ForwardObserver& observer,
                     const Compute& compute) const;
 
   /// Whether images are read, and no tokens.
   bool reads_images() const { return weights_.patches.has_value(); }
+  bool reads_sound() const { return weights_.sound.has_value(); }
+  /// The rows that an image or sound becomes. Throws as run().
+  std::int64_t length_of(const Signal& signal) const;
   /// How the rows of such an image lie in it. Throws as run().
   PatchGrid grid_of(const Signal& image) const;
 

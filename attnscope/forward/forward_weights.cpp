@@ -9,6 +9,7 @@
 #include "attnscope/forward/mixer_reader.h"
 #include "attnscope/forward/patch_weights.h"
 #include "attnscope/forward/pooled_head.h"
+#include "attnscope/forward/sound_embedding.h"
 #include "attnscope/forward/tensor_reader.h"
 #include "attnscope/tensor/decode.h"
 
@@ -59,6 +60,11 @@ class Reader : public TensorReader {
     const std::int64_t width = spec_.dimensions.width, own_width = stream.embedding_width;
     // OPT's positions are added after the projection, ALBERT's before it.
     const std::int64_t sum_width = rule.projects_tokens ? width : own_width;
+    if (stream.sound) {
+      out.sound = read_sound_weights(*this, *stream.sound);
+      out.embedding_norm = norm(stream.embedding_norm, 0, width);
+      return;
+    }
     if (stream.patches) {
       out.patches = read_patch_weights(*this, *stream.patches);
       out.embedding_norm = norm(stream.embedding_norm, 0, width);

@@ -139,6 +139,21 @@ struct PatchWeights {
   Matrix<float> positions;  // (n, D), of the patches of an image of the usual size; empty: none
 };
 
+struct SoundLayerWeights {
+  SharedLinear taps;  // (out, in kernel)
+  OptionalNorm norm;
+};
+
+/// How sound becomes rows of the stream.
+struct SoundWeights {
+  std::vector<SoundLayerWeights> convolutions;
+  OptionalNorm projection_norm;
+  SharedLinear projection;         // null: there is none
+  Matrix<float> places;            // (D, D / groups kernel)
+  std::vector<float> places_bias;  // (D,)
+  Matrix<float> positions;         // (n, D); empty: none
+};
+
 /// Of a learned query, which sees a sequence's last states.
 struct PoolingAttention {
   std::int64_t heads = 1;
@@ -166,6 +181,7 @@ struct ForwardWeights {
   const Checkpoint* checkpoint = nullptr;
   RowTable tokens, positions, types;
   std::optional<PatchWeights> patches;  // in place of tokens
+  std::optional<SoundWeights> sound;    // likewise
   OptionalNorm embedding_norm;
   SharedLinear projection, last_projection;
   std::vector<LayerWeights> layers;

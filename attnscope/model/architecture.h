@@ -72,6 +72,7 @@ struct Architecture {
   std::vector<BiasRule> biases = {};
   EmbeddingRule embedding = {};
   std::optional<PatchRule> patches = {};  // of images, which are read in place of tokens
+  std::optional<SoundRule> sound = {};    // likewise of sound
   std::optional<NormRule> norm = {};      // none: the forward pass is not described
   ScoreRule scores = {};
   std::optional<LatentRule> latent = {};

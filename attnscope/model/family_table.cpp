@@ -36,11 +36,15 @@ bool has_experts(const Architecture& architecture) {
                        [](const Architecture& layout) { return layout.experts != nullptr; });
 }
 
-/// With one of its stacks, where it has several.
+// With one of its stacks, where it has several.
 bool reads_images(const Architecture& architecture) {
   const auto& stacks = architecture.stacks;
   return architecture.patches.has_value() ||
          std::any_of(stacks.begin(), stacks.end(), reads_images);
+}
+bool reads_sound(const Architecture& architecture) {
+  const auto& stacks = architecture.stacks;
+  return architecture.sound.has_value() || std::any_of(stacks.begin(), stacks.end(), reads_sound);
 }
 
 bool is_encoder(const Architecture& architecture) { return !architecture.causal.fallback; }
@@ -61,12 +65,17 @@ constexpr std::array kFamilyGroups = {
                 [](const Architecture& each) { return is_run(each) && each.latent.has_value(); }},
     FamilyGroup{"with attention in some layers",
                 [](const Architecture& each) { return is_run(each) && each.mixers != nullptr; }},
-    FamilyGroup{
-        "encoders",
-        [](const Architecture& each) { return is_run(each) && is_encoder(each) && !each.patches; }},
+    FamilyGroup{"encoders",
+                [](const Architecture& each) {
+                  return is_run(each) && is_encoder(each) && !each.patches && !each.sound;
+                }},
     FamilyGroup{"encoders of images",
                 [](const Architecture& each) {
                   return (is_run(each) || !each.stacks.empty()) && reads_images(each);
+                }},
+    FamilyGroup{"encoders of sound",
+                [](const Architecture& each) {
+                  return (is_run(each) || !each.stacks.empty()) && reads_sound(each);
                 }},
     FamilyGroup{"of several stacks, whose weights are analysed",
                 [](const Architecture& each) { return !each.stacks.empty(); }},

@@ -1,4 +1,4 @@
-// What enters the layers of models that read images, as data. Names are under the prefix.
+// What enters the layers of models that read images or sound, as data. Names are under the prefix.
 #pragma once
 
 #include <cstdint>
@@ -33,6 +33,32 @@ struct PatchRule {
   /// Queries and keys of patches turn by row and column; this is the base of the angles. See
   /// PatchSpec.
   ConfigNumber rotation = {};
+};
+
+/// A list of config.json, and what is taken where the file has none.
+struct ConfigList {
+  std::string name;  // empty: always the fallback
+  std::vector<std::int64_t> fallback = {};
+};
+
+/// Sound becomes rows of the stream by convolutions along time, each with an activation.
+struct SoundRule {
+  bool of_waves = true;     // one number at a time; else spectrograms of so many features
+  ConfigKey features = {};  // of these
+  ConfigList widths, kernels, strides;  // of the convolutions
+  std::int64_t padding = 0;             // zeros before and after
+  std::string place;                    // of the n-th one: `{number}`, and its weight and bias
+  std::int64_t first_number = 0;        // of `{number}`
+  std::string norm = {};                // after it, named so
+  std::string norm_key = {};            // "group": of the first, by channel; "layer": of all
+  std::string projection_norm = {};     // of what the last one gives
+  ConfigFlag has_projection_norm = {"", true};
+  std::string projection = {};  // to D; empty: the last one gives D
+  /// A wide convolution in groups, whose output is added: places are told apart by it.
+  std::string places = {};
+  ConfigKey places_kernel = {}, places_groups = {};
+  ConfigFlag places_batch_norm = {"", false};  // which is not known
+  std::string activation_key = {}, activation = "gelu";
 };
 
 }  // namespace attnscope

@@ -174,6 +174,29 @@ struct PatchSpec {
   std::int64_t registers = 0;
 };
 
+enum class SoundNorm { none, channels, frames };
+
+/// One of SoundRule.
+struct SoundConvolution {
+  std::string name;  // under the prefix
+  std::int64_t outputs = 0, kernel = 1, stride = 1, padding = 0;
+  SoundNorm norm = SoundNorm::none;
+  std::string norm_name = {};
+};
+struct SoundPlaces {
+  std::string name;
+  std::int64_t kernel = 1, groups = 1;
+};
+struct SoundSpec {
+  bool of_waves = true;
+  std::int64_t features = 1;
+  std::vector<SoundConvolution> convolutions;
+  std::optional<NormSpec> projection_norm;
+  std::string projection;
+  std::optional<SoundPlaces> places;
+  Activation activation = Activation::gelu;
+};
+
 /// The stream before layer 0, and after the last layer.
 struct StreamSpec {
   EmbeddingRule embedding;
@@ -185,7 +208,8 @@ struct StreamSpec {
   std::optional<std::int64_t> dropped_token;  // see EmbeddingRule::drops_masked
   std::optional<NormSpec> last_norm;
   bool shows_last_normed = true;     // false: hidden states end before the last norm
-  std::optional<PatchSpec> patches;  // images are read; none: tokens are
+  std::optional<PatchSpec> patches;  // images are read
+  std::optional<SoundSpec> sound;    // sound is read; neither: tokens are
 };
 
 struct HeadSpec {

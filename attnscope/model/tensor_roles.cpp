@@ -152,6 +152,10 @@ std::vector<TensorRule> sites_of(const Architecture& architecture) {
     add("position_embedding", rule.positions);
     add("register_tokens", rule.registers);
   }
+  if (architecture.sound) {
+    add_linear("feature_projection", architecture.sound->projection);
+    add("norm", architecture.sound->projection_norm, ".*");
+  }
   if (architecture.latent) {
     add("q_a.norm", architecture.latent->query_norm, ".*");
     add("kv_a.norm", architecture.latent->norm, ".*");

@@ -53,7 +53,7 @@ constexpr std::array kTables = {
     TableOf{"export", "list", make_collected<write_contents_table>},
     TableOf{"info", "", make_collected<write_info_table>},
     TableOf{"matrix", "", make_matrix_table},
-    TableOf{"predict", "image", make_collected<write_plain_table>},
+    TableOf{"predict", "input", make_collected<write_plain_table>},
     TableOf{"predict", "", make_collected<write_predict_table>},
     TableOf{"similarity", "head_matrix", make_matrix_table},
     TableOf{"similarity", "", make_collected<write_similarity_table>},

@@ -270,7 +270,8 @@ def sgesdd(folder, tensors):
 
 
 FUNCTIONS = {function.__name__: function
-             for function in (svdvals, svd, gpt2_layer, bert_layers, attention_maps, forward_maps, attention_ranks, factored_matrices,
+             for function in (svdvals, svd, gpt2_layer, bert_layers, attention_maps, forward_maps, attention_ranks, image_measures,
+                              factored_matrices,
                               composition_scores, sgesdd)}
 
 if __name__ == "__main__":

@@ -77,6 +77,10 @@ def by_name(folder: pathlib.Path, llama: str) -> dict[str, list[Any]]:
         "store": [str(folder / "new.sqlite")],
         "layout": [layout_of_llama(folder), str(ROOT / "tests/data/layouts/phimoe.json")],
         "experts": ["0", "0,2", "all"],
+        "image": [str(ROOT / "tests/data/pictures/odd.png")],
+        "pixel_values": [str(ROOT / "tests/data/pictures/pixels.npy")],
+        "audio": [str(ROOT / "tests/data/sounds/steps.wav")],
+        "features": [str(ROOT / "tests/data/sounds/samples.npy")],
         "file": [store],
         "command": ["spectrum", "weights"],
         "set": [1, 2],
@@ -85,9 +89,9 @@ def by_name(folder: pathlib.Path, llama: str) -> dict[str, list[Any]]:
 
 
 def models_of_each_kind(llama: str) -> list[list[asc.Model]]:
-    """Between them they have every matrix: plain, with experts, with shared ones, with latents, with gated heads."""
+    """Between them they have every matrix: plain, with experts, with shared ones, with latents, with gated heads; and inputs."""
     tiny = ROOT / "tests/data/forward"
-    others = ("phimoe", "granitemoeshared", "deepseek_v3", "qwen3_next-kernel")
+    others = ("phimoe", "granitemoeshared", "deepseek_v3", "qwen3_next-kernel", "../stacks/vit", "../stacks/wav2vec2")
     return [[asc.open(path)] for path in (llama, *(tiny / name for name in others))]
 
 

@@ -24,7 +24,13 @@ Architecture whisper() {
   encoder.keys.context = {"max_source_positions", 1500};
   encoder.embedding.tokens.clear();
   encoder.others = {{"convolution", "encoder.conv1.*"}, {"convolution", "encoder.conv2.*"}};
-  set_not_run(encoder, "its input is sound, which is not run");
+  encoder.sound = SoundRule{.of_waves = false,
+                            .features = {"num_mel_bins", 80},
+                            .kernels = {"", {3, 3}},
+                            .strides = {"", {1, 2}},
+                            .padding = 1,
+                            .place = "encoder.conv{number}",
+                            .first_number = 1};
   decoder.keys.context = {"max_target_positions", 448};
   decoder.embedding.tokens = "decoder.embed_tokens.weight";
   decoder.head = {.weight = {"proj_out.weight"}};

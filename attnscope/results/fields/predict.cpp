@@ -159,7 +159,7 @@ RowKind label_rows() {
   return {
       .name = "label",
       .command = "predict",
-      .option = "image",
+      .option = "input",
       .meaning =
           "a label that a model takes for likely of an image, or a text that it compares "
           "with it",
@@ -191,9 +191,9 @@ RowKind label_rows() {
                              "of scores (SigLIP) of each text alone",
                   .where = kPredictSection}},
       .models = model_facts_with_patches(),
-      .parameters = {{.name = "image",
+      .parameters = {{.name = "input",
                       .type = FieldType::text,
-                      .meaning = "the image's file",
+                      .meaning = "the file of the image or sound",
                       .where = kParameters},
                      {.name = "top",
                       .type = integer,

@@ -1,0 +1,151 @@
+#include "attnscope/commands/signal_parameters.h"
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+
+#include "attnscope/core/error.h"
+#include "attnscope/core/text.h"
+#include "attnscope/tokens/image_preparation.h"
+#include "attnscope/tokens/npy_array.h"
+#include "attnscope/tokens/sound_preparation.h"
+#include "attnscope/tokens/wave_file.h"
+
+namespace attnscope {
+namespace {
+
+using enum ParameterType;
+
+constexpr std::uint64_t kSignalFileLimitBytes = 500'000'000;
+constexpr std::array kSignals = {"image", "pixel_values", "audio", "features"};
+
+/// What a model, or stack, is run on.
+enum class InputKind { text, image, sound };
+
+InputKind input_of(const Model& model) {
+  const StreamSpec& stream = model.spec().stream;
+  if (stream.patches) return InputKind::image;
+  return stream.sound ? InputKind::sound : InputKind::text;
+}
+
+InputKind input_of(const std::string& parameter) {
+  if (parameter.empty()) return InputKind::text;
+  return parameter == "image" || parameter == "pixel_values" ? InputKind::image : InputKind::sound;
+}
+
+const char* noun_of(InputKind kind) {
+  switch (kind) {
+    case InputKind::text: return "texts";
+    case InputKind::image: return "images";
+    case InputKind::sound: return "sound";
+  }
+  return "";
+}
+
+/// One, or several along a first axis.
+std::vector<Signal> arrays_of(Signal all, std::size_t axes, const std::string& file) {
+  if (all.shape.size() == axes && !all.values.empty()) return {std::move(all)};
+  if (all.shape.size() != axes + 1 || all.values.empty()) {
+    throw Error(ErrorKind::format,
+                {.file = file,
+                 .problem = "has " + std::to_string(all.shape.size()) + " axes, and not " +
+                            std::to_string(axes) + ", or one more for several at once"});
+  }
+  const std::vector<std::int64_t> shape(all.shape.begin() + 1, all.shape.end());
+  const auto each = std::ssize(all.values) / all.shape.front();
+  std::vector<Signal> signals;
+  for (auto first = all.values.begin(); first != all.values.end(); first += each) {
+    signals.push_back({.shape = shape, .values = {first, first + each}});
+  }
+  return signals;
+}
+
+Signal image_of(const std::string& bytes, const std::string& file, const Session& session,
+                const Model& model) {
+  const ImagePreparation preparation = read_image_preparation(model.checkpoint().folder());
+  const Picture picture = read_picture(bytes, file);
+  if (picture.clipped && session.on_warning) {
+    session.on_warning({.file = file,
+                        .problem = "its grey values of 16 bits are cut at 255, as transformers' "
+                                   "loader cuts them",
+                        .hint = "divide them by 257 before"});
+  }
+  return prepare_image(picture, preparation);
+}
+
+}  // namespace
+
+Parameters signal_parameters() {
+  return {{.name = "image",
+           .type = file,
+           .help = "a picture (PNG or JPEG), of models that read images",
+           .metavariable = "FILE"},
+          {.name = "pixel_values",
+           .type = file,
+           .help = "pixels as a model reads them (.npy: channels, rows, columns), or of several "
+                   "images",
+           .metavariable = "FILE"},
+          {.name = "audio",
+           .type = file,
+           .help = "a sound (WAV, one channel, 16 kHz), of models that read sound",
+           .metavariable = "FILE"},
+          {.name = "features",
+           .type = file,
+           .help = "sound as a model reads it (.npy: samples, or features and frames), or several",
+           .metavariable = "FILE"}};
+}
+
+std::vector<Exclusion> signal_exclusions(const std::vector<std::string>& beside) {
+  std::vector<Exclusion> out;
+  for (std::size_t at = 0; at < kSignals.size(); ++at) {
+    std::vector<std::string> others = beside;
+    others.insert(others.end(), kSignals.begin() + static_cast<std::ptrdiff_t>(at) + 1,
+                  kSignals.end());
+    out.push_back({kSignals[at], others, "is the input"});
+  }
+  return out;
+}
+
+std::string named_signal(const Arguments& arguments) {
+  const auto given = std::find_if(kSignals.begin(), kSignals.end(),
+                                  [&](const char* name) { return arguments.given(name); });
+  return given == kSignals.end() ? "" : *given;
+}
+
+std::string signal_source(const Arguments& arguments) {
+  const std::string file = arguments.text(named_signal(arguments));
+  return std::filesystem::path(file).filename().string();
+}
+
+void keep_readers(const Arguments& arguments, std::vector<Model>& models) {
+  const std::string named = named_signal(arguments);
+  const InputKind wanted = input_of(named);
+  const auto fits = [&](const Model& model) { return input_of(model) == wanted; };
+  if (std::none_of(models.begin(), models.end(), fits)) {
+    const Model& first = models.front();
+    const InputKind own = input_of(first);
+    const std::string reads =
+        verbatim(first.name()) + " reads " + noun_of(own) + ", and no " + noun_of(wanted);
+    if (wanted != InputKind::text)
+      throw Error(ErrorKind::usage, {.parameter = named, .problem = reads});
+    throw Error(ErrorKind::usage, {.parameter = own == InputKind::image ? "image" : "audio",
+                                   .problem = "is needed: " + reads});
+  }
+  std::erase_if(models, [&](const Model& model) { return !fits(model); });
+}
+
+std::vector<Signal> signals_of(const Arguments& arguments, const Session& session,
+                               const Model& model) {
+  const std::string named = named_signal(arguments), file = arguments.text(named);
+  const std::string bytes = session.files->read_text(file, kSignalFileLimitBytes);
+  if (named == "image") return {image_of(bytes, file, session, model)};
+  if (named == "audio") {
+    const SoundPreparation preparation = read_sound_preparation(model.checkpoint().folder());
+    return {prepare_sound(read_wave(bytes, file), preparation)};
+  }
+  std::size_t axes = 3;
+  if (named == "features") axes = model.spec().stream.sound->of_waves ? 1 : 2;
+  return arrays_of(read_npy(bytes, file), axes, file);
+}
+
+}  // namespace attnscope
