@@ -29,7 +29,6 @@ struct Measured {
 
 Measured measure_all(const GivenMaps& given, AttentionMapOptions options, const Compute& compute) {
   Measured out;
-  options.across = given.cross;
   for (std::int64_t sequence = 0; sequence < given.sequences(); ++sequence) {
     const std::int64_t bytes =
         given.query_count(sequence) * given.key_count(sequence) * std::int64_t{sizeof(float)};
@@ -57,9 +56,10 @@ EvenAttention even_of(const GivenMaps& given, std::int64_t sequence, const SeenK
 
 }  // namespace
 
-std::vector<Outcome> measure_given(const GivenMaps& given, const AttentionMapOptions& options,
+std::vector<Outcome> measure_given(const GivenMaps& given, AttentionMapOptions options,
                                    const Compute& compute) {
   static const std::size_t unattended = map_measure_index("unattended");
+  options.across = given.cross;
   Measured measured = measure_all(given, options, compute);
   const SeenKeys seen = measured.seen.value_or(SeenKeys());
   std::vector<Outcome> outcomes;

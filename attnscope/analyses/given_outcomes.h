@@ -12,7 +12,7 @@ namespace attnscope {
 /// An attention_outcome() for each run of sequences of one length, in their order, with whether the
 /// layer is `causal`. `options`: energy and without_first. The null that stands beside the measures
 /// is of even attention over the keys that some head looked at. Throws as head_maps() does.
-std::vector<Outcome> measure_given(const GivenMaps& given, const AttentionMapOptions& options,
+std::vector<Outcome> measure_given(const GivenMaps& given, AttentionMapOptions options,
                                    const Compute& compute);
 
 }  // namespace attnscope
