@@ -109,7 +109,9 @@ TEST(WorkItem, NamingWhatIsNotThereIsRefused) {
       add("sequences", [](WorkItem& item) { item.batch.reset(); });
       continue;
     }
-    add("sequences", [](WorkItem& item) { item.batch = SequenceBatch{0, {{1, 2}}, {0}}; });
+    add("sequences", [](WorkItem& item) {
+      item.batch = SequenceBatch{.tokens = {{1, 2}}, .layers = {0}};
+    });
     add("layer", [](WorkItem& item) { item.model = 2; });
     add("layer", [](WorkItem& item) { item.layer = 2; });
     add("layer", [](WorkItem& item) { item.layer = -1; });
