@@ -567,6 +567,10 @@ def attention(
     sequences: int | None = None,
     length: int | None = None,
     sample: int | None = None,
+    image: Path | None = None,
+    pixel_values: Path | None = None,
+    audio: Path | None = None,
+    features: Path | None = None,
     energy: Shares | None = None,
     without_first: bool = False,
     induction: bool = False,
@@ -600,6 +604,11 @@ def attention(
     - sequences: windows of a file (default: 100, or as many as there are; of random tokens 8)
     - length: tokens of each window (default: 100)
     - sample: random windows by this seed (default: one after the other from the start)
+    - image: a picture (PNG or JPEG), of models that read images
+    - pixel_values: pixels as a model reads them (.npy: channels, rows, columns), or of several
+      images
+    - audio: a sound (WAV, one channel, 16 kHz), of models that read sound
+    - features: sound as a model reads it (.npy: samples, or features and frames), or several
     - energy: thresholds of the energy ranks (default: 0.9)
     - without_first: leave key 0 out of ranks and columns: an attention sink hides the rest
     - induction: instead: induction and duplicate-token heads, on random tokens repeated twice
@@ -622,7 +631,7 @@ def attention(
     - executor: computes elsewhere: any executor of concurrent.futures, whose workers open the
       models themselves; threads are then those of each worker (default: 1)
 
-    Rows: what the attention maps of one head, or of a layer, are like on text.
+    Rows: what the attention maps of one head, or of a layer, are like on text or images.
     - model: the model, by its name in models
     - stack: which stack of the model: encoder, decoder, cross (the decoder's attention to what the
       encoder gives), text or vision; absent where it has one
@@ -653,6 +662,10 @@ def attention(
     - unattended: of a head: weight that a query gives to no key, mean over queries; 0 without
       learned sinks
     - unattended_error: the standard error of the mean before it; null of one sequence
+    - patch_distance: of a head, on images: mean distance from a patch to the patches that it looks
+      at, by weight
+    - patch_distance_error: the standard error of the mean before it; null of one sequence
+    - null_patch_distance: of a head, on images: that of even attention
     - max_rank: of a layer: the largest of its heads' mean energy ranks
     - mean_max_rank: of a layer: the largest energy rank among its heads, mean over sequences
     - mean_max_rank_error: the standard error of the layer's mean before it; null of one sequence
@@ -693,6 +706,10 @@ def predict(
     text: str | None = None,
     text_file: Path | None = None,
     tokens: Ids | None = None,
+    image: Path | None = None,
+    pixel_values: Path | None = None,
+    audio: Path | None = None,
+    features: Path | None = None,
     top: int | None = None,
     generate: int | None = None,
     perplexity: bool = False,
@@ -702,7 +719,8 @@ def predict(
     memory: Size | None = None,
     progress: bool | None = None,
 ) -> Table:
-    """What comes next in a text, what fills a mask, and how well a text is foretold.
+    """What comes next in a text, what fills a mask, how well a text is foretold, what an image
+    shows.
 
     - models: folders with config.json and weights, weights files beside their config.json, or names
       on the Hugging Face hub: ORG/NAME, ORG/NAME@REVISION, ORG/NAME@step*
@@ -713,6 +731,11 @@ def predict(
     - text: a text
     - text_file: a file of text, in UTF-8
     - tokens: token ids, such as 464,3290, for models without a tokenizer
+    - image: a picture (PNG or JPEG), of models that read images
+    - pixel_values: pixels as a model reads them (.npy: channels, rows, columns), or of several
+      images
+    - audio: a sound (WAV, one channel, 16 kHz), of models that read sound
+    - features: sound as a model reads it (.npy: samples, or features and frames), or several
     - top: how many of the likeliest tokens (default: 5)
     - generate: write up to N tokens after the text, always the likeliest
     - perplexity: instead: how well the model foretells the text, in windows of its context
@@ -734,6 +757,13 @@ def predict(
     - text: the token as readable text; null where no tokenizer knows it
     - logit: what the model's head gives for it
     - probability: softmax of the logits of all tokens
+
+    Rows, with input: a label that a model takes for likely of an image, or a text that it compares
+    with it.
+    - label_id: the label's id; of texts their place, from 0
+    - text: the label's name, or the text; null where the config names none
+    - probability: softmax of the logits of all labels or texts; of a model with a bias of scores
+      (SigLIP) of each text alone
 
     Rows, with perplexity: how well a model foretells one window of a text.
     - window: the window, from 0
@@ -1130,6 +1160,10 @@ class ModelCommands:
         sequences: int | None = None,
         length: int | None = None,
         sample: int | None = None,
+        image: Path | None = None,
+        pixel_values: Path | None = None,
+        audio: Path | None = None,
+        features: Path | None = None,
         energy: Shares | None = None,
         without_first: bool = False,
         induction: bool = False,
@@ -1155,6 +1189,11 @@ class ModelCommands:
         - sequences: windows of a file (default: 100, or as many as there are; of random tokens 8)
         - length: tokens of each window (default: 100)
         - sample: random windows by this seed (default: one after the other from the start)
+        - image: a picture (PNG or JPEG), of models that read images
+        - pixel_values: pixels as a model reads them (.npy: channels, rows, columns), or of several
+          images
+        - audio: a sound (WAV, one channel, 16 kHz), of models that read sound
+        - features: sound as a model reads it (.npy: samples, or features and frames), or several
         - energy: thresholds of the energy ranks (default: 0.9)
         - without_first: leave key 0 out of ranks and columns: an attention sink hides the rest
         - induction: instead: induction and duplicate-token heads, on random tokens repeated twice
@@ -1182,6 +1221,10 @@ class ModelCommands:
         stack: Literal["encoder", "decoder", "cross", "text", "vision"] | None = None,
         text_file: Path | None = None,
         tokens: Ids | None = None,
+        image: Path | None = None,
+        pixel_values: Path | None = None,
+        audio: Path | None = None,
+        features: Path | None = None,
         top: int | None = None,
         generate: int | None = None,
         perplexity: bool = False,
@@ -1191,13 +1234,19 @@ class ModelCommands:
         memory: Size | None = None,
         progress: bool | None = None,
     ) -> Table:
-        """What comes next in a text, what fills a mask, and how well a text is foretold.
+        """What comes next in a text, what fills a mask, how well a text is foretold, what an image
+        shows.
 
         - text: a text
         - stack: of models of several stacks, this one; MODEL:STACK says the same: encoder, decoder,
           cross, text or vision
         - text_file: a file of text, in UTF-8
         - tokens: token ids, such as 464,3290, for models without a tokenizer
+        - image: a picture (PNG or JPEG), of models that read images
+        - pixel_values: pixels as a model reads them (.npy: channels, rows, columns), or of several
+          images
+        - audio: a sound (WAV, one channel, 16 kHz), of models that read sound
+        - features: sound as a model reads it (.npy: samples, or features and frames), or several
         - top: how many of the likeliest tokens (default: 5)
         - generate: write up to N tokens after the text, always the likeliest
         - perplexity: instead: how well the model foretells the text, in windows of its context
