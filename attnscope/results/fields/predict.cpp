@@ -77,8 +77,9 @@ std::vector<Field> model_facts_with_patches() {
   facts.push_back(
       {.name = "patches",
        .type = record,
-       .meaning = "how the rows of a map lie in the image",
+       .meaning = "how the rows of a map lie in the image; absent of sound",
        .where = kModels,
+       .optional = true,
        .fields = {{.name = "rows", .type = integer, .meaning = "of patches", .where = kModels},
                   {.name = "columns", .type = integer, .meaning = "of patches", .where = kModels},
                   {.name = "before",
