@@ -50,6 +50,44 @@ def measure(weights: np.ndarray, energy: float, without_first: bool) -> dict:
     }
 
 
+def diagonality(weights: np.ndarray) -> float | None:
+    """Of a map (T, S): how near its weights are to the line from its first to its last corner."""
+    if weights.shape[1] < 2:
+        return None
+    rows, columns = ((np.arange(size) + 0.5) / size for size in weights.shape)
+    away = np.abs(rows[:, None] - columns[None, :])
+    return float((1 - (weights * away).sum(axis=1) / away.max(axis=1)).mean())
+
+
+def monotonicity(weights: np.ndarray) -> float | None:
+    """Share of pairs of rows whose centres of weight are in their own order; the same centre counts half."""
+    if min(weights.shape) < 2:
+        return None
+    centres = (weights * np.arange(weights.shape[1])).sum(axis=1) / weights.sum(axis=1)
+    earlier, later = np.triu_indices(len(centres), 1)
+    steps = centres[later] - centres[earlier]
+    return float(np.where(np.abs(steps) <= 1e-6 * weights.shape[1], 0.5, steps > 0).mean())
+
+
+def measure_across(weights: np.ndarray, energy: float) -> dict:
+    """Of one map (T, S) of cross attention."""
+    weights = weights.astype(np.float64)
+    queries, keys = weights.shape
+    squares = np.sum(weights**2, axis=0)
+    even = np.full(weights.shape, 1 / keys)
+    return {
+        "energy_rank": fewest(np.linalg.svd(weights, compute_uv=False) ** 2, energy)[0],
+        "columns": fewest(np.sort(squares)[::-1], energy)[0],
+        "first_column_share": squares.max() / squares.sum(),
+        "entropy": -(weights * np.log(np.where(weights > 0, weights, 1))).sum() / queries,
+        "sink_mass": weights[:, 0].mean(),
+        "null_sink_mass": 1 / keys,
+        "diagonality": diagonality(weights),
+        "null_diagonality": diagonality(even),
+        "monotonicity": monotonicity(weights),
+    }
+
+
 def even_map(visible: np.ndarray) -> np.ndarray:
     """The map (T, T) of queries that look alike at every key that they see."""
     return visible / visible.sum(axis=1, keepdims=True)

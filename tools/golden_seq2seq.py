@@ -10,6 +10,8 @@ One folder is one file of weights, with one or more configs to read it by:
     config[.<variant>].old.json  the same variant without the keys that have transformers' default value
     expected[.<variant>].safetensors
     generated.json               of the main variant: generation_config.json's keys, a source, and what generate() writes
+    measures.json                of the main variant's first pair: measures of its cross maps (attention_measures.py), and the
+                                 mean negative log-likelihood of its target in nats
 An expected file holds, for pairs of a source and a target N = 0, 1, ...:
     sources.N [S], targets.N [T] int32; logits.N [T, V]; hidden_states.N [L + 1, T, D]; attentions.N [L, H, T, T];
     cross_attentions.N [L, H, T, S]; encoder_hidden_states.N [L + 1, S, D]; encoder_attentions.N [L, H, S, S]
@@ -27,6 +29,7 @@ from pathlib import Path
 import numpy as np
 import torch
 import transformers
+from attention_measures import measure_across
 from golden_forward import FLOAT32_ERROR, InFloat64, file_name, largest_difference, load, write_config
 from golden_forward_case import ABSENT, F16, Case, Variant, changed
 from golden_forward_values import SEED, randomise
@@ -205,6 +208,15 @@ def generated(case: Case, folder: Path, config: dict, pair: dict[str, np.ndarray
     return written
 
 
+def measures(pair: dict[str, np.ndarray], row: dict[str, np.ndarray]) -> dict:
+    rows = [{"layer": layer, "head": head} | measure_across(weights, 0.9)
+            for layer, heads in enumerate(row["cross_attentions"]) for head, weights in enumerate(heads)]
+    logits = row["logits"].astype(np.float64)
+    likelihoods = logits - np.log(np.exp(logits).sum(axis=1, keepdims=True))
+    nll = -likelihoods[np.arange(len(logits) - 1), pair["targets"][1:]].mean()
+    return {"source": pair["sources"].tolist(), "target": pair["targets"].tolist(), "mean_nll": nll, "rows": rows}
+
+
 def make(case: Case, check: bool) -> None:
     folder = FOLDER / case.name
     shutil.rmtree(folder, ignore_errors=True)
@@ -228,6 +240,8 @@ def make(case: Case, check: bool) -> None:
         for index, (pair, row) in enumerate(zip(inputs, rows, strict=True)):
             tensors |= {f"{name}.{index}": np.ascontiguousarray(value) for name, value in (pair | row).items() if name != "features"}
         assert all(np.isfinite(value).all() for value in tensors.values())
+        if not each.name and not hears(case) and "-" not in case.name:
+            (folder / "measures.json").write_text(json.dumps(measures(inputs[0], rows[0]), indent=1) + "\n")
         save_file(tensors, folder / file_name("expected", each.name, "safetensors"))
         write_config(folder / file_name("config", each.name, "json"), config)
         if each.old:

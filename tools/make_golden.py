@@ -21,6 +21,7 @@ os.environ["HF_HUB_OFFLINE"] = "1"  # everything is built here; nothing may come
 
 import golden_daisy
 import golden_forward
+import golden_seq2seq
 import numpy as np
 import torch
 import transformers
@@ -256,6 +257,7 @@ def main() -> None:
             print(case.name)
     if not (arguments.trained or arguments.only):
         golden_forward.make_all()
+        golden_seq2seq.make_all()
         golden_daisy.make_all()
     assert total_size() < SIZE_LIMIT, f"tests/data and tests/golden hold {total_size()} bytes"
 

@@ -11,16 +11,22 @@ namespace {
 std::vector<Outcome> attention_outcomes(const WorkItem& item, const ModelSource& source,
                                         const Compute& compute) {
   AttentionMapOptions options{.energy = expect<double>(item.parameters, "energy"),
-                              .without_first = expect<bool>(item.parameters, "without_first")};
+                              .without_first = expect<bool>(item.parameters, "without_first"),
+                              .across = source.model->stack() == "cross"};
   const std::vector<LayerSpec>& layers = source.model->spec().layers;
   std::vector<Outcome> outcomes;
   run_batch(item, source, compute, [&](const LayerMaps& layer) {
     const MaskSpec& mask = layers[static_cast<std::size_t>(layer.layer)].attention.mask;
     options.causal = mask.causal;
     options.grid = layer.grid;
+    const MatrixView<const float>& map = layer.maps.front();
     outcomes.push_back(attention_outcome(
         layer.layer, layer.heads, measure_attention_maps(layer.maps, options, compute),
-        {.tokens = layer.maps.front().rows, .mask = mask_of(mask), .grid = layer.grid}, options));
+        {.tokens = map.cols,
+         .mask = mask_of(mask),
+         .queries = options.across ? std::optional(map.rows) : std::nullopt,
+         .grid = layer.grid},
+        options));
   });
   return outcomes;
 }
@@ -45,7 +51,8 @@ void run_attention(std::span<const Model> models, const AttentionRequest& reques
   std::vector<Signal> all;
   for (const auto& images : request.images) all.insert(all.end(), images.begin(), images.end());
   plan.parameters.add("layers", request.layers.parameter())
-      .add("tokens_hash", all.empty() ? tokens_hash(request.sequences) : signals_hash(all));
+      .add("tokens_hash",
+           all.empty() ? tokens_hash(request.sequences, request.sources) : signals_hash(all));
   const ReadyModels ready(models, context);
   for (std::size_t index = 0; index < models.size(); ++index) {
     const Model& model = models[index];
@@ -56,8 +63,11 @@ void run_attention(std::span<const Model> models, const AttentionRequest& reques
       add_batches(plan, index, images, ready.pass(index).length_of(images.front()), layers);
       continue;
     }
+    const std::span<const TokenIds> sources =
+        request.sources.empty() ? std::span<const TokenIds>() : request.sources[index];
     for (const TokenIds& sequence : request.sequences[index]) ready.pass(index).check(sequence);
-    add_batches(plan, index, request.sequences[index], layers);
+    for (const TokenIds& source : sources) ready.pass(index).encoder()->check(source);
+    add_batches(plan, index, request.sequences[index], layers, sources);
   }
   ReportHead head{.command = "attention", .parameters = request.text};
   for (const auto& [name, value] : plan.parameters.fields()) head.parameters.add(name, value);

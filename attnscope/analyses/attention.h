@@ -19,7 +19,10 @@ namespace attnscope {
 struct AttentionRequest {
   std::vector<std::vector<TokenIds>> sequences;  // of each model, all of one length
   std::vector<std::vector<Signal>> images = {};  // in their place, all of one shape
-  Record text;                                   // what the report says of where they come from
+  /// Of each model; none but of decoders and their cross attention: what the encoder runs on for
+  /// each of those, all of one length.
+  std::vector<std::vector<TokenIds>> sources = {};
+  Record text;  // what the report says of where they come from
   LayerSelection layers;
   /// What is asked of each map: "energy", the share of ranks and columns, and "without_first",
   /// whether key 0 is left out of them.

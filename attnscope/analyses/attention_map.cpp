@@ -47,10 +47,22 @@ void add_map_rows(const Model& model, const HeadPlace& place, const ShownTokens&
   }
 }
 
+/// The keys of cross attention, for those who draw its map.
+Value::List source_list(const ShownTokens& tokens) {
+  Value::List list;
+  for (std::size_t at = 0; at < tokens.source.size(); ++at) {
+    const bool known = at < tokens.source_texts.size();
+    list.emplace_back(Record{{"id", tokens.source[at]},
+                             {"text", known ? Value(tokens.source_texts[at]) : Value()}});
+  }
+  return list;
+}
+
 /// Says so where a text needs more memory than there should be: all maps of a layer are made
 /// together.
-void note_memory(const Model& model, std::int64_t tokens, const Context& context, RowSink& sink) {
-  const std::uint64_t bytes = run_bytes(model.spec(), /*sequences=*/1, tokens);
+void note_memory(const Model& model, std::int64_t tokens, std::int64_t source,
+                 const Context& context, RowSink& sink) {
+  const std::uint64_t bytes = run_bytes(model, /*sequences=*/1, tokens, source);
   if (bytes <= context.memory_bytes) return;
   sink.add_note(model.name() + ": a text of " + counted(tokens, "token") + " takes about " +
                 memory_text(bytes) + ", more than {memory} allows");
@@ -65,28 +77,37 @@ void run_attention_map(std::span<const Model> models, const AttentionMapRequest&
                                                                        request.place.head}},
                                  {"log", request.log_scale}}};
   for (const auto& [name, value] : request.text.fields()) head.parameters.add(name, value);
-  for (const Model& model : models) {
-    resolve_place(model, request.place);
-    head.models.push_back(facts_record(model_facts(model)));
+  for (std::size_t index = 0; index < models.size(); ++index) {
+    resolve_place(models[index], request.place);
+    Record& facts = head.models.emplace_back(facts_record(model_facts(models[index])));
+    if (models[index].stack() != "cross") continue;
+    facts.add("source_tokens", source_list(request.tokens[index]));
   }
   const ReadyModels ready(models, context);
   LentTeam team(context);
   for (std::size_t index = 0; index < models.size(); ++index) {
     ready.pass(index).check(request.tokens[index].ids);
+    const TokenIds& source = request.tokens[index].source;
+    if (ready.pass(index).encoder() != nullptr) ready.pass(index).encoder()->check(source);
   }
   sink.begin(head);
   for (std::size_t index = 0; index < models.size(); ++index) {
     const HeadPlace place = resolve_place(models[index], request.place);
     const ShownTokens& tokens = request.tokens[index];
-    note_memory(models[index], std::ssize(tokens.ids), context, sink);
-    const ForwardObserver observer{
-        .on_maps =
-            [&](const LayerMaps& maps) {
-              add_map_rows(models[index], place, tokens, maps.map(0, place.head), sink);
-            },
-        .wants_maps = [&](std::int64_t layer) { return layer == place.layer; },
-        .end_after_maps_of = place.layer};
-    ready.pass(index).run(std::span(&tokens.ids, 1), observer, team.compute());
+    const ForwardPass& pass = ready.pass(index);
+    note_memory(models[index], std::ssize(tokens.ids), std::ssize(tokens.source), context, sink);
+    const auto show = [&](const LayerMaps& maps) {
+      add_map_rows(models[index], place, tokens, maps.map(0, place.head), sink);
+    };
+    const auto wants = [&](std::int64_t layer) { return layer == place.layer; };
+    ForwardObserver observer{.end_after_maps_of = place.layer};
+    observer.ends_across = models[index].stack() == "cross";
+    (observer.ends_across ? observer.on_cross_maps : observer.on_maps) = show;
+    (observer.ends_across ? observer.wants_cross_maps : observer.wants_maps) = wants;
+    Memory memory;
+    const bool decodes = pass.encoder() != nullptr;
+    if (decodes) memory = pass.encode(std::span(&tokens.source, 1), {}, team.compute());
+    pass.run(std::span(&tokens.ids, 1), observer, team.compute(), {}, decodes ? &memory : nullptr);
   }
   sink.end();
 }

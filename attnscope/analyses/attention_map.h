@@ -17,6 +17,8 @@ namespace attnscope {
 struct ShownTokens {
   TokenIds ids;
   std::vector<std::string> texts;
+  TokenIds source = {};  // of a decoder: what its encoder runs on
+  std::vector<std::string> source_texts = {};
 };
 
 struct AttentionMapRequest {

@@ -210,7 +210,7 @@ class AttentionRows {
           {"model", model_}, {"layer", layer}, {"head", number++}, {"sequences", sequences}};
       for (std::size_t at = 0; at < map_measures().size(); ++at) {
         const MapMeasure& measure = map_measures()[at];
-        if (measure.of_images && of_layer.nulls.of_even(at).is_null()) continue;
+        if (measure.of_some && of_layer.nulls.of_even(at).is_null()) continue;
         const std::string field(measure.field);
         add_mean(row, field, head.means[at]);
         if (measure.name == "columns") row.add("top_columns", head.top_columns);

@@ -68,6 +68,13 @@ void check_variant(const Model& model, const CircuitVariant& variant) {
                 {.parameter = "fold_norm",
                  .problem = model.name() + " does not say which norm feeds its projections"});
   }
+  if (variant.fold_norm != FoldNorm::none && model.stack() == "cross") {
+    throw Error(ErrorKind::usage,
+                {.parameter = "fold_norm",
+                 .problem = model.name() +
+                            ": its queries read the decoder's stream, its keys and values the "
+                            "encoder's, and each has a norm of its own"});
+  }
   if (variant.rope_offset == 0) return;
   if (!spec.architecture.rope || spec.layers.empty()) {
     throw Error(ErrorKind::usage, {.parameter = "rope_offset",
@@ -77,6 +84,13 @@ void check_variant(const Model& model, const CircuitVariant& variant) {
   for (std::int64_t layer = 0; layer < spec.dimensions.layers; ++layer) {
     turns_of(model, layer, variant.rope_offset);
   }
+}
+
+std::string cross_note(const Model& model) {
+  return model.name() +
+         ": its circuits join two streams: qk takes a query of the decoder's to keys of the "
+         "encoder's, ov what the encoder gave to the decoder; symmetry, likeness to the identity "
+         "and copying compare directions of the one with those of the other";
 }
 
 std::string query_norm_note(const Model& model) {

@@ -73,6 +73,8 @@ struct LoadedCircuit {
 inline constexpr const char* kFactorNotFinite = "a factor holds NaN or Inf";
 
 /// What to say of a model whose Q and K pass norms of their own.
+/// Of cross attention, what its circuits are between.
+std::string cross_note(const Model& model);
 std::string query_norm_note(const Model& model);
 
 /// What the variant reads beside the two factors themselves.

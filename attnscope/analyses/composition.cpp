@@ -258,6 +258,11 @@ void run_composition(std::span<const Model> models, const CircuitsRequest& reque
     }
     check_variant(model, variant);
     if (model.norms_queries()) sink.add_note(query_norm_note(model));
+    if (model.stack() == "cross") {
+      sink.add_note(model.name() +
+                    ": what an earlier layer finds in the encoder's output reaches later queries "
+                    "alone: composition with keys and values is of streams that do not meet");
+    }
     auto layers = request.layers.resolve(model.dimensions().layers, model.name());
     std::erase_if(layers, [&](std::int64_t layer) {
       return is_passed_over(request.layers, model, Role::qk, layer);

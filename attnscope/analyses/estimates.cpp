@@ -67,7 +67,12 @@ std::uint64_t matrix_spectrum_bytes(const Model& model, std::int64_t layer, Role
 }
 
 std::uint64_t copied_weights_bytes(const Model& model, std::uint64_t memory_bytes) {
-  const std::uint64_t copy = forward_weights_bytes(model);
+  std::uint64_t copy = forward_weights_bytes(model);
+  const bool decodes = model.stack() == "decoder" || model.stack() == "cross";
+  for (const char* stack : {"encoder", "decoder", "cross"}) {
+    const Model* other = decodes && model.stack() != stack ? model.sibling(stack) : nullptr;
+    if (other != nullptr) copy += forward_weights_bytes(*other);
+  }
   return copy <= memory_bytes / 2 ? copy : 0;
 }
 

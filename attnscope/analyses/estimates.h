@@ -31,8 +31,9 @@ std::uint64_t decoded_bytes(const Model& model, std::int64_t layer, Role role);
 /// What a matrix of the model and its spectrum take together, from reading it on.
 std::uint64_t matrix_spectrum_bytes(const Model& model, std::int64_t layer, Role role);
 
-/// What a copy of the weights in float32 takes for running the model, where it may be half of
-/// `memory_bytes`; 0 where it may not: they are then decoded each time.
+/// What a copy of the weights in float32 takes for running the model, of a decoder with its
+/// encoder, where it may be half of `memory_bytes`; 0 where it may not: they are then decoded each
+/// time.
 std::uint64_t copied_weights_bytes(const Model& model, std::uint64_t memory_bytes);
 
 /// Both factors of a circuit in float64.

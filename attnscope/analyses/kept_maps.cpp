@@ -17,11 +17,11 @@ using Take = std::function<void(std::span<const float>)>;
 
 /// Numbers of one layer's maps of one sequence.
 std::size_t map_numbers(const LayerMaps& layer) {
-  const auto tokens = static_cast<std::size_t>(layer.maps.front().rows);
-  return static_cast<std::size_t>(layer.heads) * tokens * tokens;
+  const MatrixView<const float>& map = layer.maps.front();
+  return static_cast<std::size_t>(layer.heads) * static_cast<std::size_t>(map.rows * map.cols);
 }
 
-/// Of the first sequence, (H, T, T).
+/// Of the first sequence, (H, T, T) or (H, T, S).
 std::vector<float> first_maps(const LayerMaps& layer) {
   std::vector<float> maps;
   maps.reserve(map_numbers(layer));
@@ -36,11 +36,13 @@ std::vector<float> first_maps(const LayerMaps& layer) {
 }
 
 void check_memory(const Model& model, const KeptMapsRequest& request, const Context& context) {
-  const auto tokens = static_cast<std::uint64_t>(request.sequences.front().size());
+  const std::int64_t tokens = std::ssize(request.sequences.front());
+  const std::int64_t keys = map_columns(model, tokens, request.sources);
   std::optional<std::uint64_t> bytes = sizeof(double);
   for (const std::uint64_t size :
        {static_cast<std::uint64_t>(request.layers.size()),
-        static_cast<std::uint64_t>(model.dimensions().heads.heads), tokens, tokens}) {
+        static_cast<std::uint64_t>(model.dimensions().heads.heads),
+        static_cast<std::uint64_t>(tokens), static_cast<std::uint64_t>(keys)}) {
     if (bytes) bytes = checked_mul(*bytes, size);
   }
   if (bytes && *bytes <= context.memory_bytes) return;
@@ -69,25 +71,33 @@ void add(const LayerMaps& layer, std::vector<double>& sums, const Compute& compu
 
 }  // namespace
 
+std::int64_t map_columns(const Model& model, std::int64_t tokens,
+                         std::span<const TokenIds> sources) {
+  return model.stack() == "cross" && !sources.empty() ? std::ssize(sources.front()) : tokens;
+}
+
 void keep_maps(const Model& model, const KeptMapsRequest& request, const Context& context,
                const std::function<void(std::span<const float>)>& take) {
   if (request.mean) check_memory(model, request, context);
   const ReadyModels ready(std::span(&model, 1), context);
-  const std::vector<ModelSource> sources = ready.sources();
+  const std::vector<ModelSource> models = ready.sources();
   const auto sequences = request.mean ? request.sequences : request.sequences.first(1);
+  const auto sources =
+      request.sources.empty() ? request.sources : request.sources.first(sequences.size());
   for (const TokenIds& sequence : sequences) ready.pass(0).check(sequence);
+  for (const TokenIds& source : sources) ready.pass(0).encoder()->check(source);
   Plan plan{.analysis = &attention_analysis()};
-  add_batches(plan, 0, sequences, request.layers);
+  add_batches(plan, 0, sequences, request.layers, sources);
 
   LentTeam team(context);
   const Compute compute = team.compute();
   if (!request.mean) {
-    return run_batch(plan.items.front(), sources.front(), compute,
+    return run_batch(plan.items.front(), models.front(), compute,
                      [&](const LayerMaps& layer) { take(first_maps(layer)); });
   }
   std::map<std::int64_t, std::vector<double>> sums;
   for (const WorkItem& item : plan.items) {
-    run_batch(item, sources.front(), compute,
+    run_batch(item, models.front(), compute,
               [&](const LayerMaps& layer) { add(layer, sums[layer.layer], compute); });
   }
   const auto count = static_cast<double>(sequences.size());
@@ -118,9 +128,10 @@ void HeldMaps::give(const Context& context, const Take& take) {
 /// Little beside what a run takes, so that nobody need count it.
 bool HeldMaps::can_hold(const Context& context) const {
   constexpr std::uint64_t kMaxBytes = std::uint64_t{64} << 20;
-  const auto tokens = static_cast<std::uint64_t>(request_.sequences.front().size());
+  const std::int64_t tokens = std::ssize(request_.sequences.front());
+  const auto keys = static_cast<std::uint64_t>(map_columns(model_, tokens, request_.sources));
   const auto heads = static_cast<std::uint64_t>(model_.dimensions().heads.heads);
-  const auto of_map = checked_mul(tokens, tokens * sizeof(float));
+  const auto of_map = checked_mul(static_cast<std::uint64_t>(tokens), keys * sizeof(float));
   const auto bytes = of_map ? checked_mul(*of_map, heads * request_.layers.size()) : std::nullopt;
   return bytes && *bytes <= std::min(kMaxBytes, context.memory_bytes / 4);
 }

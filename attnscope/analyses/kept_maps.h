@@ -13,14 +13,20 @@
 namespace attnscope {
 
 struct KeptMapsRequest {
-  std::span<const TokenIds> sequences;  // all of one length T
-  std::vector<std::int64_t> layers;     // ascending
-  bool mean = false;                    // over all sequences; else of the first one
+  std::span<const TokenIds> sequences;     // all of one length T
+  std::vector<std::int64_t> layers;        // ascending
+  bool mean = false;                       // over all sequences; else of the first one
+  std::span<const TokenIds> sources = {};  // of a decoder; all of one length
 };
 
-/// Calls take() for each layer in turn with its maps (H, T, T). Of the first sequence nothing
-/// larger is held; a mean needs the sums of all layers, in float64, added up in the order of the
-/// sequences. Throws Error(usage) where those exceed the memory budget, and as ForwardPass does.
+/// The keys of a model's maps of sequences of T tokens: S, those of a source, across; else T.
+std::int64_t map_columns(const Model& model, std::int64_t tokens,
+                         std::span<const TokenIds> sources);
+
+/// Calls take() for each layer in turn with its maps (H, T, T), across (H, T, S). Of the first
+/// sequence nothing larger is held; a mean needs the sums of all layers, in float64, added up in
+/// the order of the sequences. Throws Error(usage) where those exceed the memory budget, and as
+/// ForwardPass does.
 void keep_maps(const Model& model, const KeptMapsRequest& request, const Context& context,
                const std::function<void(std::span<const float>)>& take);
 

@@ -18,7 +18,8 @@ namespace attnscope {
 
 /// The tokens of one model's prompt.
 struct Prompt {
-  TokenIds tokens;
+  TokenIds tokens;                       // of an encoder-decoder those of its decoder
+  TokenIds source = {};                  // then: those of its encoder
   const Tokenizer* tokenizer = nullptr;  // null: tokens have ids and no texts
 };
 
@@ -27,6 +28,7 @@ struct Prompt {
 struct PromptWatcher {
   std::function<void(const ForwardPass&, std::int64_t tokens)> begin;
   ForwardObserver observer;
+  ForwardObserver encoder_observer = {};  // of encoder-decoders, whose encoder runs first
   /// Rows of all tokens, block after block; not called for models without logits.
   std::function<void(MatrixView<const float>)> on_logits;
   std::function<void()> end;

@@ -10,6 +10,7 @@
 #include "attnscope/core/error.h"
 #include "attnscope/core/wording.h"
 #include "attnscope/forward/generation.h"
+#include "attnscope/forward/generation_rules.h"
 #include "attnscope/forward/logits.h"
 #include "attnscope/forward/token_scores.h"
 #include "attnscope/model/inventory.h"
@@ -69,6 +70,7 @@ class PromptRun {
 
   Prediction run() {
     pass_.check_head();
+    if (pass_.encoder() != nullptr) pass_.encoder()->check(prompt_.source);
     pass_.check(prompt_.tokens);
     if (request_.generate && !model_.spec().causal) {
       throw Error(ErrorKind::unsupported,
@@ -80,11 +82,17 @@ class PromptRun {
     if (request_.watcher != nullptr) show_logits(states.view());
     add_rows(states.view());
     found_.facts = facts_record(model_facts(model_));
+    if (pass_.encoder() != nullptr) {
+      found_.facts.add("source_tokens", token_list(prompt_, prompt_.source));
+    }
     found_.facts.add("tokens", token_list(prompt_, prompt_.tokens));
     std::int64_t tokens = std::ssize(prompt_.tokens);
     if (request_.generate) tokens += add_generated(states.view());
     note_context(tokens);
     found_.facts.add("hidden_states", std::move(hidden_states_));
+    if (pass_.encoder() != nullptr) {
+      found_.facts.add("encoder_hidden_states", std::move(encoder_hidden_states_));
+    }
     return std::move(found_);
   }
 
@@ -93,7 +101,8 @@ class PromptRun {
   void make_cache() {
     const std::int64_t room =
         std::min(std::ssize(prompt_.tokens) + *request_.generate, pass_.longest());
-    const std::uint64_t bytes = KeyValueCache::bytes(model_.spec(), room);
+    const std::uint64_t bytes =
+        KeyValueCache::bytes(model_.spec(), room, std::ssize(prompt_.source));
     const std::uint64_t left =
         context_.memory_bytes - copied_weights_bytes(model_, context_.memory_bytes);
     if (bytes > left) {
@@ -108,21 +117,35 @@ class PromptRun {
     cache_.emplace_back(model_.spec(), room);
   }
 
-  Matrix<float> run_pass() {
-    const PromptWatcher* watcher = request_.watcher;
+  /// What a watcher wants to see, and of all hidden states their norms.
+  ForwardObserver noting_states(const ForwardObserver* watching, Value::List& states_seen) {
     ForwardObserver observer;
-    if (watcher != nullptr) {
-      watcher->begin(pass_, std::ssize(prompt_.tokens));
-      observer = watcher->observer;
-    }
-    observer.on_hidden_states = [&](std::int64_t index, MatrixView<const float> states) {
-      hidden_states_.emplace_back(
+    if (watching != nullptr) observer = *watching;
+    observer.on_hidden_states = [watching, &states_seen](std::int64_t index,
+                                                         MatrixView<const float> states) {
+      states_seen.emplace_back(
           Record{{"index", index},
                  {"shape", std::vector<std::int64_t>{states.rows, states.cols}},
                  {"mean_norm", mean_norm(states)}});
-      if (watcher != nullptr) watcher->observer.on_hidden_states(index, states);
+      if (watching != nullptr) watching->on_hidden_states(index, states);
     };
-    return pass_.run(std::span(&prompt_.tokens, 1), observer, compute_, cache_);
+    return observer;
+  }
+
+  Matrix<float> run_pass() {
+    const PromptWatcher* watcher = request_.watcher;
+    if (watcher != nullptr) watcher->begin(pass_, std::ssize(prompt_.tokens));
+    Memory memory;
+    if (pass_.encoder() != nullptr) {
+      memory = pass_.encode(std::span(&prompt_.source, 1),
+                            noting_states(watcher == nullptr ? nullptr : &watcher->encoder_observer,
+                                          encoder_hidden_states_),
+                            compute_);
+    }
+    return pass_.run(
+        std::span(&prompt_.tokens, 1),
+        noting_states(watcher == nullptr ? nullptr : &watcher->observer, hidden_states_), compute_,
+        cache_, pass_.encoder() == nullptr ? nullptr : &memory);
   }
 
   void show_logits(MatrixView<const float> states) {
@@ -188,7 +211,7 @@ class PromptRun {
   /// Returns the number of tokens written.
   std::int64_t add_generated(MatrixView<const float> states) {
     if (!pass_.no_logits().empty()) pass_.logits(states.row_block(0, 1), compute_);  // says why
-    const Generated written = write_text();
+    const Generated written = write_text(states);
     Value text;
     if (prompt_.tokenizer != nullptr) {
       text = prompt_.tokenizer->decode(written.tokens, /*skip_special=*/true);
@@ -199,7 +222,23 @@ class PromptRun {
     return std::ssize(written.tokens);
   }
 
-  Generated write_text() {
+  /// As the files of an encoder-decoder have it; empty for others: the likeliest token.
+  ChooseToken chooser(const TokenIds& ends) {
+    if (pass_.encoder() == nullptr) return {};
+    const GenerationRules rules = generation_rules(model_, ends);
+    if (rules.beams > 1) {
+      found_.notes.push_back(model_.name() + ": its files ask for a search with " +
+                             std::to_string(rules.beams) +
+                             " beams; each token is the likeliest instead");
+    }
+    return [rules, prompt = std::ssize(prompt_.tokens), most = *request_.generate](
+               std::span<float> logits, std::span<const std::int64_t> text) {
+      apply_rules(rules, text, prompt, most, logits);
+      return likeliest_token(logits);
+    };
+  }
+
+  Generated write_text(MatrixView<const float> states) {
     std::optional<TextStream> stream;
     if (prompt_.tokenizer != nullptr) stream.emplace(*prompt_.tokenizer);
     const auto give = [&](const std::string& text) {
@@ -209,9 +248,14 @@ class PromptRun {
       if (!request_.on_text) return;
       give(stream ? stream->add(id) : std::string(1, '<') + std::to_string(id) + "> ");
     };
-    const Generated written =
-        generate_greedily(pass_, cache_.front(), likeliest_, *request_.generate,
-                          end_tokens(model_, prompt_.tokenizer), on_token, compute_);
+    const TokenIds ends = end_tokens(model_, prompt_.tokenizer);
+    const ChooseToken choose = chooser(ends);
+    if (choose) {
+      Matrix<float> logits = finite_logits(pass_, states.row_block(states.rows - 1, 1), compute_);
+      likeliest_ = choose({logits.data(), static_cast<std::size_t>(logits.cols())}, prompt_.tokens);
+    }
+    const Generated written = generate_greedily(
+        pass_, cache_.front(), likeliest_, *request_.generate, ends, on_token, compute_, choose);
     if (request_.on_text && stream) give(stream->end());
     return written;
   }
@@ -234,7 +278,7 @@ class PromptRun {
   ForwardPass pass_;
   std::vector<KeyValueCache> cache_;  // one where text is written
   std::int64_t likeliest_ = 0;        // of the last place that was predicted
-  Value::List hidden_states_;
+  Value::List hidden_states_, encoder_hidden_states_;
   Prediction found_;
 };
 
@@ -250,9 +294,10 @@ std::uint64_t prompt_run_bytes(const Model& model, const Prompt& prompt,
   const std::int64_t tokens = std::ssize(prompt.tokens);
   std::optional<std::uint64_t> bytes =
       checked_add(copied_weights_bytes(model, context.memory_bytes),
-                  run_bytes(model.spec(), /*sequences=*/1, tokens));
+                  run_bytes(model, /*sequences=*/1, tokens, std::ssize(prompt.source)));
   if (bytes && request.generate) {
-    bytes = checked_add(*bytes, KeyValueCache::bytes(model.spec(), tokens + *request.generate));
+    bytes = checked_add(*bytes, KeyValueCache::bytes(model.spec(), tokens + *request.generate,
+                                                     std::ssize(prompt.source)));
   }
   return bytes.value_or(std::numeric_limits<std::uint64_t>::max());
 }

@@ -33,13 +33,18 @@ std::int64_t sequences_at_once(std::int64_t tokens) {
 }
 
 void add_batches(Plan& plan, std::size_t model, std::span<const TokenIds> sequences,
-                 const std::vector<std::int64_t>& layers) {
-  const auto each = static_cast<std::size_t>(sequences_at_once(std::ssize(sequences.front())));
+                 const std::vector<std::int64_t>& layers, std::span<const TokenIds> sources) {
+  std::int64_t longest = std::ssize(sequences.front());
+  if (!sources.empty()) longest = std::max(longest, std::ssize(sources.front()));
+  const auto each = static_cast<std::size_t>(sequences_at_once(longest));
   for (std::size_t first = 0; first < sequences.size(); first += each) {
     const auto batch = sequences.subspan(first, std::min(each, sequences.size() - first));
     plan.add(model, std::nullopt).batch = SequenceBatch{.first = static_cast<std::int64_t>(first),
                                                         .tokens = {batch.begin(), batch.end()},
                                                         .layers = layers};
+    if (sources.empty()) continue;
+    const auto own = sources.subspan(first, batch.size());
+    plan.items.back().batch->sources = {own.begin(), own.end()};
   }
 }
 
@@ -63,31 +68,57 @@ std::string signals_hash(std::span<const Signal> signals) {
   return content_hash(all);
 }
 
-std::string tokens_hash(const std::vector<std::vector<TokenIds>>& sequences) {
-  Value::List models;
-  for (const auto& of_model : sequences) {
-    Value::List ids;
-    for (const TokenIds& sequence : of_model) ids.emplace_back(sequence);
-    models.emplace_back(std::move(ids));
-  }
-  return content_hash(record_text({{"tokens", std::move(models)}}));
+std::string tokens_hash(const std::vector<std::vector<TokenIds>>& sequences,
+                        const std::vector<std::vector<TokenIds>>& sources) {
+  const auto list_of = [](const std::vector<std::vector<TokenIds>>& all) {
+    Value::List models;
+    for (const auto& of_model : all) {
+      Value::List ids;
+      for (const TokenIds& sequence : of_model) ids.emplace_back(sequence);
+      models.emplace_back(std::move(ids));
+    }
+    return models;
+  };
+  Record record = {{"tokens", list_of(sequences)}};
+  const bool any = std::any_of(sources.begin(), sources.end(),
+                               [](const auto& of_model) { return !of_model.empty(); });
+  if (any) record.add("sources", list_of(sources));
+  return content_hash(record_text(record));
 }
 
 ReadyModels::ReadyModels(std::span<const Model> models, const Context& context)
     : models_(models), rest_(context) {
   const Compute compute{.kernels = context.kernels, .stop = context.stop};
   for (const Model& model : models) {
-    const std::uint64_t copy =
-        context.compute_elsewhere ? 0 : copied_weights_bytes(model, rest_.memory_bytes);
-    rest_.memory_bytes -= copy;
-    passes_.emplace_back(model, /*copy_weights=*/copy > 0, compute);
+    // Both are the pass of the decoder.
+    std::shared_ptr<const ForwardPass> pass, encoder;
+    if (model.stack() == "cross") pass = pass_of(model, "decoder");
+    if (model.stack() == "decoder") pass = pass_of(model, "cross");
+    if (pass == nullptr) {
+      const std::uint64_t copy =
+          context.compute_elsewhere ? 0 : copied_weights_bytes(model, rest_.memory_bytes);
+      rest_.memory_bytes -= copy;
+      if (model.stack() != "encoder") encoder = pass_of(model, "encoder");
+      pass = std::make_shared<const ForwardPass>(model, /*copy_weights=*/copy > 0, compute,
+                                                 std::move(encoder));
+    }
+    passes_.push_back(std::move(pass));
   }
+}
+
+std::shared_ptr<const ForwardPass> ReadyModels::pass_of(const Model& model,
+                                                        std::string_view stack) const {
+  const Model* other = model.sibling(stack);
+  for (std::size_t at = 0; other != nullptr && at < passes_.size(); ++at) {
+    if (models_[at].stack() == stack && models_[at].sibling(stack) == other) return passes_[at];
+  }
+  return nullptr;
 }
 
 std::vector<ModelSource> ReadyModels::sources() const {
   std::vector<ModelSource> sources = sources_of(models_);
   for (std::size_t model = 0; model < sources.size(); ++model) {
-    sources[model].forward = &passes_[model];
+    sources[model].forward = passes_[model].get();
     if (rest_.on_maps) sources[model].on_maps = &rest_.on_maps;
   }
   return sources;
@@ -103,17 +134,20 @@ void run_batch(const WorkItem& item, const ModelSource& source, const Compute& c
     look(maps);
     if (source.on_maps != nullptr) (*source.on_maps)(item, maps);
   };
-  const ForwardObserver observer{.on_maps = show,
-                                 .wants_maps =
-                                     [&](std::int64_t layer) {
-                                       return std::binary_search(batch.layers.begin(),
-                                                                 batch.layers.end(), layer);
-                                     },
-                                 .end_after_maps_of = batch.layers.back()};
-  if (batch.signals.empty()) {
+  const auto wants = [&](std::int64_t layer) {
+    return std::binary_search(batch.layers.begin(), batch.layers.end(), layer);
+  };
+  ForwardObserver observer{.end_after_maps_of = batch.layers.back()};
+  observer.ends_across = source.model->stack() == "cross";
+  (observer.ends_across ? observer.on_cross_maps : observer.on_maps) = show;
+  (observer.ends_across ? observer.wants_cross_maps : observer.wants_maps) = wants;
+  if (!batch.signals.empty()) {
+    pass.run(batch.signals, observer, compute);
+  } else if (batch.sources.empty()) {
     pass.run(batch.tokens, observer, compute);
   } else {
-    pass.run(batch.signals, observer, compute);
+    const Memory memory = pass.encode(batch.sources, {}, compute);
+    pass.run(batch.tokens, observer, compute, {}, &memory);
   }
 }
 
@@ -123,6 +157,7 @@ Cost batch_cost(const WorkItem& item, const ModelSource& source) {
   const std::int64_t tokens = batch.signals.empty()
                                   ? std::ssize(batch.tokens.front())
                                   : rows_of_signal(*source.model, batch.signals.front());
+  const std::int64_t of_source = batch.sources.empty() ? 0 : std::ssize(batch.sources.front());
   double parameters = 0;  // of all layers' products
   const Dimensions dimensions = largest_dimensions(source.model->spec());
   for (const Role role : kProjections) {
@@ -136,11 +171,11 @@ Cost batch_cost(const WorkItem& item, const ModelSource& source) {
     parameters += 3 * static_cast<double>(wide) * static_cast<double>(dimensions.width);
     break;
   }
-  const double rows = static_cast<double>(sequences) * static_cast<double>(tokens);
+  const double rows = static_cast<double>(sequences) * static_cast<double>(tokens + of_source);
   const double maps = 4 * rows * static_cast<double>(tokens) *
                       static_cast<double>(dimensions.heads.total_dim(Role::query));
   return {.flops = static_cast<double>(batch.layers.back() + 1) * (2 * rows * parameters + maps),
-          .memory_bytes = run_bytes(source.model->spec(), sequences, tokens)};
+          .memory_bytes = run_bytes(*source.model, sequences, tokens, of_source)};
 }
 
 void add_batch_inputs(ItemInputs& inputs, const WorkItem& item, const ModelSource& source) {
@@ -148,6 +183,11 @@ void add_batch_inputs(ItemInputs& inputs, const WorkItem& item, const ModelSourc
   Value::List tokens;
   for (const TokenIds& sequence : batch.tokens) tokens.emplace_back(sequence);
   if (!batch.signals.empty()) inputs.add("signals", signals_hash(batch.signals));
+  if (!batch.sources.empty()) {
+    Value::List sources;
+    for (const TokenIds& sequence : batch.sources) sources.emplace_back(sequence);
+    inputs.add("sources", std::move(sources)).add("stack", source.model->stack());
+  }
   inputs.add("tokens", std::move(tokens))
       .add("layers", batch.layers)
       .add("config", content_hash(source.model->spec().text));

@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "attnscope/analysis/alignment.h"
 #include "attnscope/analysis/even_attention.h"
 #include "attnscope/analysis/map_rank.h"
 #include "attnscope/numerics/attention_maps/map_sums.h"
@@ -124,8 +125,25 @@ std::optional<double> mean_patch_distance(const MapFacts& facts) {
   }
   return queries == 0 ? std::nullopt : std::optional(sum / queries);
 }
+std::optional<double> diagonality_of(const MapFacts& facts) {
+  return facts.across ? diagonality(facts.map) : std::nullopt;
+}
+
+std::optional<double> monotonicity_of(const MapFacts& facts) {
+  return facts.across ? monotonicity(facts.map) : std::nullopt;
+}
 
 std::optional<double> even_on_first(const EvenAttention& even) { return sink_mass(even); }
+
+std::optional<double> even_on_line(const EvenAttention& even) {
+  return even.queries ? even_diagonality(*even.queries, even.tokens) : std::nullopt;
+}
+
+/// All centres are one.
+std::optional<double> even_in_order(const EvenAttention& even) {
+  if (!even.queries || *even.queries < 2 || even.tokens < 2) return std::nullopt;
+  return 0.5;
+}
 
 /// Every measure of maps, in the order in which rows have them.
 constexpr std::array kMapMeasures = {
@@ -142,7 +160,12 @@ constexpr std::array kMapMeasures = {
     // 1 − Σ_k A_qk: what a learned sink takes.
     MapMeasure{"unattended", "unattended", mean_unattended},
     MapMeasure{"patch_distance", "patch_distance", mean_patch_distance, patch_distance,
-               /*whole=*/false, /*of_images=*/true},
+               /*whole=*/false, /*of_some=*/true},
+    // How a map of two texts aligns them: alignment.h.
+    MapMeasure{"diagonality", "diagonality", diagonality_of, even_on_line,
+               /*whole=*/false, /*of_some=*/true},
+    MapMeasure{"monotonicity", "monotonicity", monotonicity_of, even_in_order,
+               /*whole=*/false, /*of_some=*/true},
 };
 
 /// The map with zeros for key 0: the singular values of what is left, and one that is 0.
@@ -202,7 +225,8 @@ std::vector<AttentionMapMeasures> measure_attention_maps(
     const Compute& compute) {
   std::vector<AttentionMapMeasures> out(maps.size());
   if (maps.empty()) return out;
-  const std::size_t together = maps.front().rows <= kLargestSmallOrder ? kMapsPerPart : 1;
+  const std::int64_t order = std::max(maps.front().rows, maps.front().cols);
+  const std::size_t together = order <= kLargestSmallOrder ? kMapsPerPart : 1;
   run_parts(compute, (maps.size() + together - 1) / together, [&](std::size_t part) {
     const std::size_t first = part * together;
     const auto own = maps.subspan(first, std::min(together, maps.size() - first));

@@ -35,14 +35,15 @@ struct MapMeasure {
   std::optional<double> (*of_map)(const MapFacts&);
   /// Of even attention, where rows have that beside the mean.
   std::optional<double> (*of_even)(const EvenAttention&) = nullptr;
-  bool whole = false;      // an integer, which there always is
-  bool of_images = false;  // rows of other maps have no such field
+  bool whole = false;    // an integer, which there always is
+  bool of_some = false;  // rows of maps whose even attention has no such number have no such field
 };
 std::span<const MapMeasure> map_measures();
 
 /// Of one map.
 struct AttentionMapMeasures {
-  std::vector<std::optional<double>> values;  // of map_measures(), in their order
+  /// Of map_measures(), in their order; none of those that are of other maps.
+  std::vector<std::optional<double>> values;
   /// The columns that "columns" counts, that with most first; the first kTopColumns of them.
   std::vector<std::int64_t> top_columns;
 

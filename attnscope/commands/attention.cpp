@@ -7,6 +7,7 @@
 #include "attnscope/commands/run_resources.h"
 #include "attnscope/commands/shared_parameters.h"
 #include "attnscope/commands/signal_parameters.h"
+#include "attnscope/commands/target_text.h"
 #include "attnscope/core/error.h"
 #include "attnscope/forward/sound_embedding.h"
 #include "attnscope/output/safetensors_file.h"
@@ -21,6 +22,18 @@ double energy_of(const Arguments& arguments) {
   if (shares.size() == 1) return shares.front();
   throw Error(ErrorKind::usage,
               {.parameter = "energy", .problem = "takes one share of the energy"});
+}
+
+/// Random tokens twice over are a text for one stack, and no source with its target.
+void refuse_repeated_targets(const std::vector<Model>& models) {
+  for (const Model& model : models) {
+    if (!needs_target(model)) continue;
+    throw Error(ErrorKind::unsupported,
+                {.parameter = "induction",
+                 .problem = "repeats tokens in one text, and " + verbatim(model.name()) +
+                            " is of a decoder, which has two: a source and a target",
+                 .hint = "{stack} encoder, if its encoder is meant"});
+  }
 }
 
 void run_induction_of(const Arguments& arguments, const std::vector<Model>& models,
@@ -45,13 +58,17 @@ void run_heatmap_of(const Arguments& arguments, const Session& session,
   AttentionMapRequest request{.place = *arguments.find<HeadPlace>("heatmap"),
                               .log_scale = arguments.flag("log")};
   for (const Model& model : models) {
-    TokenSequences found = token_sequences(arguments, session, model, /*usual_sequences=*/1);
+    TokenSequences found = model_sequences(arguments, session, model, /*usual_sequences=*/1);
     if (!found.note.empty()) sink.add_note(std::move(found.note));
     request.text = std::move(found.parameters);
     ShownTokens& tokens = request.tokens.emplace_back();
     tokens.ids = std::move(found.of_model.front());
+    if (!found.sources.empty()) tokens.source = std::move(found.sources.front());
     const auto tokenizer = Tokenizer::find(model.checkpoint().folder());
     if (!tokenizer) continue;
+    for (const std::int64_t id : tokens.source) {
+      tokens.source_texts.push_back(tokenizer->text(id, Spaces::visible));
+    }
     for (const std::int64_t id : tokens.ids) {
       tokens.texts.push_back(tokenizer->text(id, Spaces::visible));
     }
@@ -59,25 +76,35 @@ void run_heatmap_of(const Arguments& arguments, const Session& session,
   run_attention_map(models, request, context, sink);
 }
 
-/// run_attention() of one model; its maps, (layers, H, T, T), go to a file, with the numbers of the
-/// layers and the tokens.
+/// run_attention() of one model; its maps, (layers, H, T, T) or (layers, H, T, S), go to a file,
+/// with the numbers of the layers and the tokens.
 void run_saving_maps(const Arguments& arguments, const Session& session, const Model& model,
                      const AttentionRequest& request, const Context& context, RowSink& sink) {
   const std::int64_t heads = model.dimensions().heads.heads;
   const std::vector<TokenIds>& sequences = request.sequences.front();
   KeptMapsRequest kept{.sequences = sequences,
                        .layers = attention_layers(request.layers, model),
-                       .mean = arguments.text("maps_of") == "mean"};
+                       .mean = arguments.text("maps_of") == "mean",
+                       .sources = request.sources.front()};
   const std::int64_t shown = kept.mean ? std::ssize(sequences) : 1;
   const std::int64_t layers = std::ssize(kept.layers), length = std::ssize(sequences.front());
-  SafetensorsWriter file(
-      {{.name = "layers", .type = SavedTensor::Type::int64, .shape = {layers}},
-       {.name = "tokens", .type = SavedTensor::Type::int64, .shape = {shown, length}},
-       {.name = "attentions", .shape = {layers, heads, length, length}}},
-      open_output(arguments, session, "maps"));
+  const std::int64_t keys = map_columns(model, length, kept.sources);
+  std::vector<SavedTensor> tensors = {
+      {.name = "layers", .type = SavedTensor::Type::int64, .shape = {layers}},
+      {.name = "tokens", .type = SavedTensor::Type::int64, .shape = {shown, length}}};
+  if (!kept.sources.empty()) {
+    tensors.push_back({.name = "source_tokens",
+                       .type = SavedTensor::Type::int64,
+                       .shape = {shown, std::ssize(kept.sources.front())}});
+  }
+  tensors.push_back({.name = "attentions", .shape = {layers, heads, length, keys}});
+  SafetensorsWriter file(std::move(tensors), open_output(arguments, session, "maps"));
   file.write(kept.layers);
-  for (std::int64_t sequence = 0; sequence < shown; ++sequence) {
-    file.write(sequences[static_cast<std::size_t>(sequence)]);
+  for (const auto& of_file : {std::span<const TokenIds>(sequences), kept.sources}) {
+    if (of_file.empty()) continue;
+    for (const TokenIds& sequence : of_file.first(static_cast<std::size_t>(shown))) {
+      file.write(sequence);
+    }
   }
   const auto take = [&](std::span<const float> maps) { file.write(maps); };
   const std::span<const Model> models(&model, 1);
@@ -107,9 +134,18 @@ void run_on_signals(const Arguments& arguments, const Session& session,
 void run_attention_command(const Arguments& arguments, const Session& session, RowSink& sink) {
   AttentionRequest request = attention_request(arguments);
   std::vector<Model> models = open_models(arguments, session);
-  if (!arguments.flag("induction")) keep_readers(arguments, models);
+  if (arguments.flag("induction")) {
+    refuse_repeated_targets(models);
+  } else {
+    keep_readers(arguments, models);
+    if (named_signal(arguments).empty())
+      models = stacks_with_texts(std::move(models), arguments, sink);
+  }
   if (arguments.given("maps") && models.size() > 1) {
-    throw Error(ErrorKind::usage, {.parameter = "maps", .problem = "holds the maps of one model"});
+    const bool stacks = !models.front().stack().empty();
+    throw Error(ErrorKind::usage, {.parameter = "maps",
+                                   .problem = "holds the maps of one model",
+                                   .hint = stacks ? "name one {stack}" : ""});
   }
   const StoringContext context(arguments, session);
   if (arguments.flag("induction")) return run_induction_of(arguments, models, context, sink);
@@ -127,7 +163,7 @@ void run_attention_command(const Arguments& arguments, const Session& session, R
     return;
   }
   for (const Model& model : models) {
-    add_sequences(request, token_sequences(arguments, session, model), sink);
+    add_sequences(request, model_sequences(arguments, session, model), sink);
   }
   if (arguments.given("maps")) {
     return run_saving_maps(arguments, session, models.front(), request, context, sink);
@@ -179,6 +215,7 @@ void add_sequences(AttentionRequest& request, TokenSequences sequences, RowSink&
   if (!sequences.note.empty()) sink.add_note(std::move(sequences.note));
   request.text = std::move(sequences.parameters);
   request.sequences.push_back(std::move(sequences.of_model));
+  request.sources.push_back(std::move(sequences.sources));
 }
 
 Command attention_command() {
@@ -195,24 +232,31 @@ Command attention_command() {
                     {"text_file", "book.txt"},
                     {"maps", "maps.safetensors"},
                     {"maps_of", "mean"}},
+                   {{"models", "MODEL"},
+                    {"text", "Good night."},
+                    {"target", "Gute Nacht."},
+                    {"stack", "cross"}},
                    {{"models", "MODEL"}, {"induction", ""}},
                    {{"models", "MODEL"}, {"image", "cat.jpg"}},
                    {{"models", "examples/shakespeare-gpt2"},
                     {"text", "To be, or not to be"},
                     {"heatmap", "3,0"},
                     {"log", ""}}},
-      .parameters = joined({remote_model_parameters(), text_parameters(), window_parameters(),
-                            signal_parameters(), attention_parameters(), work_parameters(),
-                            output_parameters()}),
+      .parameters = joined({remote_model_parameters(), text_parameters(), target_parameters(),
+                            window_parameters(), signal_parameters(), attention_parameters(),
+                            work_parameters(), output_parameters()}),
       .exclusions = joined_exclusions(
           {{"induction",
-            {"heatmap", "maps", "maps_of", "text", "text_file", "tokens", "token_file", "energy",
-             "without_first", "image", "pixel_values", "audio", "features"},
+            {"heatmap", "maps", "maps_of", "text", "text_file", "tokens", "token_file", "target",
+             "target_tokens", "energy", "without_first", "image", "pixel_values", "audio",
+             "features"},
             "runs random tokens"},
            {"heatmap",
             {"maps", "maps_of", "sequences", "layers", "store", "energy", "without_first"},
             "gives one map as it is"}},
-          joined_exclusions(signal_exclusions(kOfTexts), text_exclusions(/*with_windows=*/true))),
+          joined_exclusions(
+              signal_exclusions(kOfTexts),
+              joined_exclusions(text_exclusions(/*with_windows=*/true), target_exclusions()))),
       .analyses = {&attention_analysis(), &induction_analysis()},
       .run = run_attention_command};
 }

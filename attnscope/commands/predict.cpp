@@ -1,6 +1,7 @@
 #include "attnscope/analyses/predict.h"
 #include "attnscope/analyses/image_prediction.h"
 
+#include <algorithm>
 #include <deque>
 #include <optional>
 
@@ -9,6 +10,7 @@
 #include "attnscope/commands/saved_run.h"
 #include "attnscope/commands/shared_parameters.h"
 #include "attnscope/commands/signal_parameters.h"
+#include "attnscope/commands/target_text.h"
 #include "attnscope/commands/text_parameters.h"
 #include "attnscope/core/error.h"
 #include "attnscope/core/text.h"
@@ -19,6 +21,16 @@ namespace {
 using enum ParameterType;
 
 constexpr std::int64_t kMaxPromptTokens = 1'000'000;
+
+/// What a model is run on: of an encoder-decoder the text is its source.
+Prompt prompt_of(const Arguments& arguments, const Model& model, const TokenizedText& text) {
+  Prompt prompt{.tokens = text.tokens, .tokenizer = text.tokenizer ? &*text.tokenizer : nullptr};
+  if (!needs_target(model)) return prompt;
+  prompt.source = std::move(prompt.tokens);
+  const auto target = given_target(arguments, model, prompt.tokenizer);
+  prompt.tokens = target ? *target : TokenIds{start_token(model)};
+  return prompt;
+}
 
 /// The text of each model.
 std::deque<TokenizedText> texts_of(const Arguments& arguments, const Session& session,
@@ -95,13 +107,52 @@ void run_on_image(const Arguments& arguments, const Session& session,
   run_image_prediction(models, request, session.context, sink);
 }
 
+/// Either all models decode what an encoder reads, or none does and there is no target.
+std::vector<Model> checked_stacks(std::vector<Model> models, const Arguments& arguments) {
+  const auto decoding = std::count_if(models.begin(), models.end(), needs_target);
+  for (const char* parameter : {"target", "target_tokens", "target_file"}) {
+    if (!arguments.given(parameter) || decoding == std::ssize(models)) continue;
+    const auto other = std::find_if_not(models.begin(), models.end(), needs_target);
+    throw Error(ErrorKind::usage,
+                {.parameter = parameter,
+                 .problem = verbatim("is for encoder-decoders, and " + other->name() +
+                                     " is no decoder with an encoder")});
+  }
+  if (arguments.flag("perplexity") && decoding > 0 && decoding < std::ssize(models)) {
+    throw Error(ErrorKind::usage,
+                {.parameter = "perplexity",
+                 .problem = "of encoder-decoders needs targets, which other models have none of"});
+  }
+  return models;
+}
+
+/// Targets given their sources: of two files line by line, or one of each.
+void run_target_perplexity_of(const Arguments& arguments, const Session& session,
+                              const std::vector<Model>& models, RowSink& sink) {
+  if (arguments.given("stride")) {
+    throw Error(ErrorKind::usage,
+                {.parameter = "stride", .problem = "is of windows, and each target is run whole"});
+  }
+  TargetPerplexityRequest request;
+  for (const Model& model : models) {
+    TargetTexts texts = target_texts(arguments, session, model);
+    request.text = {{"source", texts.source}};
+    request.pairs.push_back(std::move(texts.pairs));
+  }
+  run_target_perplexity(models, request, session.context, sink);
+}
+
 void run_predict_command(const Arguments& arguments, const Session& session, RowSink& sink) {
   std::vector<Model> models = open_models(arguments, session);
   if (!named_signal(arguments).empty()) return run_on_image(arguments, session, models, sink);
   keep_readers(arguments, models);
+  models = checked_stacks(without_helping_stacks(std::move(models)), arguments);
   if (models.size() > 1 && arguments.given("save")) {
     throw Error(ErrorKind::usage,
                 {.parameter = "save", .problem = "a .safetensors file holds the run of one model"});
+  }
+  if (arguments.flag("perplexity") && needs_target(models.front())) {
+    return run_target_perplexity_of(arguments, session, models, sink);
   }
   std::deque<TokenizedText> texts = texts_of(arguments, session, models);
   for (const TokenizedText& text : texts) {
@@ -113,15 +164,14 @@ void run_predict_command(const Arguments& arguments, const Session& session, Row
   PredictRequest request{.text = {{"source", texts.front().source}},
                          .top = *arguments.integer("top"),
                          .generate = arguments.integer("generate")};
-  for (const TokenizedText& text : texts) {
-    request.prompts.push_back(
-        {.tokens = text.tokens, .tokenizer = text.tokenizer ? &*text.tokenizer : nullptr});
-    if (!text.note.empty()) sink.add_note(text.note);
+  for (std::size_t index = 0; index < models.size(); ++index) {
+    request.prompts.push_back(prompt_of(arguments, models[index], texts[index]));
+    if (!texts[index].note.empty()) sink.add_note(texts[index].note);
   }
   std::optional<SavedRun> saved;
   PromptWatcher watcher;
   if (arguments.given("save")) {
-    saved.emplace(texts.front().tokens, open_output(arguments, session, "save"));
+    saved.emplace(request.prompts.front(), open_output(arguments, session, "save"));
     watcher = saved->watcher();
     request.watcher = &watcher;
   }
@@ -153,6 +203,10 @@ Parameters predict_parameters() {
            .least = 1,
            .most = kMaxSize,
            .default_words = "the context"},
+          {.name = "target_file",
+           .type = file,
+           .help = "of {perplexity}: a file of targets, line by line those of {text_file}",
+           .metavariable = "FILE"},
           {.name = "save",
            .type = file,
            .help = "write tokens, attentions, hidden states and logits to this .safetensors file",
@@ -174,13 +228,21 @@ Command predict_command() {
                    {{"models", "MODEL"}, {"text_file", "examples/README.md"}, {"perplexity", ""}},
                    {{"models", "MODEL"}, {"tokens", "46,32,90"}, {"save", "run.safetensors"}},
                    {{"models", "MODEL"}, {"image", "cat.jpg"}},
-                   {{"models", "CLIP"}, {"image", "cat.jpg"}, {"text_file", "texts.txt"}}},
-      .parameters = joined({remote_model_parameters(), text_parameters(), signal_parameters(),
-                            predict_parameters(), run_parameters(), output_parameters()}),
+                   {{"models", "CLIP"}, {"image", "cat.jpg"}, {"text_file", "texts.txt"}},
+                   {{"models", "MODEL"},
+                    {"text", "translate English to German: Good night."},
+                    {"generate", "20"}}},
+      .parameters = joined({remote_model_parameters(), text_parameters(), target_parameters(),
+                            signal_parameters(), predict_parameters(), run_parameters(),
+                            output_parameters()}),
       .exclusions = joined_exclusions(
-          joined_exclusions(signal_exclusions({"tokens", "generate", "perplexity", "stride"}),
+          joined_exclusions(signal_exclusions({"tokens", "generate", "perplexity", "stride",
+                                               "target", "target_tokens", "target_file"}),
                             text_exclusions(/*with_windows=*/false)),
-          {{"perplexity", {"top", "generate", "save"}, "is of a whole text"}}),
+          {{"target", {"target_tokens", "target_file"}, "is the target"},
+           {"target_tokens", {"target_file"}, "are the target"},
+           {"target_file", {"text", "tokens"}, "has a line for each of {text_file}"},
+           {"perplexity", {"top", "generate", "save"}, "is of a whole text"}}),
       .run = run_predict_command};
 }
 

@@ -9,23 +9,35 @@
 namespace attnscope {
 
 PromptWatcher SavedRun::watcher() {
-  return {.begin = [this](const ForwardPass& pass, std::int64_t tokens) { begin(pass, tokens); },
-          .observer = {.on_hidden_states = [this](std::int64_t,
-                                                  MatrixView<const float> states) { keep(states); },
-                       .on_maps =
-                           [this](const LayerMaps& layer) {
-                             for (const auto& map : layer.maps) write(map);
-                           }},
-          .on_logits =
-              [this](MatrixView<const float> logits) {
-                write_kept();
-                write(logits);
-              },
-          .end =
-              [this] {
-                write_kept();
-                file_->end();
-              }};
+  const auto keep_states = [this](std::int64_t, MatrixView<const float> states) {
+    keep(states, hidden_states_);
+  };
+  const auto write_maps = [this](const LayerMaps& layer) {
+    for (const auto& map : layer.maps) write(map);
+  };
+  PromptWatcher watcher{
+      .begin = [this](const ForwardPass& pass, std::int64_t tokens) { begin(pass, tokens); },
+      .observer = {.on_maps = write_maps,
+                   .on_cross_maps =
+                       [this](const LayerMaps& layer) {
+                         for (const auto& map : layer.maps) keep(map, cross_maps_);
+                       }},
+      .encoder_observer = {.on_hidden_states = keep_states, .on_maps = write_maps},
+      .on_logits =
+          [this](MatrixView<const float> logits) {
+            write_kept();
+            write(logits);
+          },
+      .end =
+          [this] {
+            write_kept();
+            file_->end();
+          }};
+  watcher.observer.on_hidden_states = [this](std::int64_t index, MatrixView<const float> states) {
+    if (index == 0) write_kept();  // of the encoder, which is done
+    keep(states, hidden_states_);
+  };
+  return watcher;
 }
 
 SavedTensor SavedRun::input(std::int64_t tokens) const {
@@ -42,13 +54,27 @@ void SavedRun::begin(const ForwardPass& pass, std::int64_t tokens) {
   const std::vector<std::int64_t> attending = dimensions.attention_layers();
   const auto maps = std::ssize(attending);
   const bool same_width = pass.output_width() == width;
-  std::vector<SavedTensor> tensors = {input(tokens)};
-  if (maps < layers) {
+  const bool decodes = pass.encoder() != nullptr;
+  const std::int64_t source = decodes ? std::ssize(prompt_->source) : 0;
+  std::vector<SavedTensor> tensors;
+  const auto add_ids = [&](const char* name, std::int64_t count) {
+    tensors.push_back({.name = name, .type = SavedTensor::Type::int64, .shape = {count}});
+  };
+  if (decodes) add_ids("source_tokens", source);
+  tensors.push_back(input(tokens));
+  if (maps < layers) add_ids("attention_layers", maps);
+  const std::int64_t heads = dimensions.heads.heads;
+  if (decodes) {
+    const Dimensions& encoder = pass.encoder()->model().dimensions();
+    tensors.push_back({.name = "encoder_attentions",
+                       .shape = {encoder.layers, encoder.heads.heads, source, source}});
     tensors.push_back(
-        {.name = "attention_layers", .type = SavedTensor::Type::int64, .shape = {maps}});
+        {.name = "encoder_hidden_states", .shape = {encoder.layers + 1, source, encoder.width}});
   }
-  tensors.push_back(
-      {.name = "attentions", .shape = {maps, dimensions.heads.heads, tokens, tokens}});
+  tensors.push_back({.name = "attentions", .shape = {maps, heads, tokens, tokens}});
+  if (decodes) {
+    tensors.push_back({.name = "cross_attentions", .shape = {layers, heads, tokens, source}});
+  }
   tensors.push_back(
       {.name = "hidden_states", .shape = {layers + (same_width ? 1 : 0), tokens, width}});
   if (!same_width) {
@@ -63,34 +89,40 @@ void SavedRun::begin(const ForwardPass& pass, std::int64_t tokens) {
         {.name = compares ? "image_embedding" : "logits", .shape = {pass.pooled_width()}});
   }
   file_.emplace(std::move(tensors), out_);
+  if (decodes) file_->write(prompt_->source);
   if (signal_ != nullptr) {
     file_->write(signal_->values);
   } else {
-    file_->write(*tokens_);
+    file_->write(prompt_->tokens);
   }
   if (maps < layers) file_->write(attending);
 }
 
-void SavedRun::keep(MatrixView<const float> states) {
-  for (std::int64_t row = 0; row < states.rows; ++row) {
-    hidden_states_.append({reinterpret_cast<const char*>(&states(row, 0)),
-                           static_cast<std::size_t>(states.cols) * sizeof(float)});
+void SavedRun::keep(MatrixView<const float> rows, Spool& in) {
+  for (std::int64_t row = 0; row < rows.rows; ++row) {
+    in.append({reinterpret_cast<const char*>(&rows(row, 0)),
+               static_cast<std::size_t>(rows.cols) * sizeof(float)});
   }
 }
 
-void SavedRun::write_kept() {
+void SavedRun::write_all(Spool& kept) {
   constexpr std::uint64_t kAtOnce = 1 << 20;
   std::vector<float> part;
-  for (std::uint64_t at = 0; at < hidden_states_.size();) {
-    const auto length = static_cast<std::size_t>(std::min(kAtOnce, hidden_states_.size() - at));
-    const std::string bytes = hidden_states_.read(at, length);
+  for (std::uint64_t at = 0; at < kept.size();) {
+    const auto length = static_cast<std::size_t>(std::min(kAtOnce, kept.size() - at));
+    const std::string bytes = kept.read(at, length);
     part.resize(length / sizeof(float));
     std::memcpy(part.data(), bytes.data(), length);
     // A part may hold the end of one tensor and the begin of the next.
     file_->write(part);
     at += length;
   }
-  hidden_states_ = Spool();
+  kept = Spool(kInMemory);
+}
+
+void SavedRun::write_kept() {
+  write_all(cross_maps_);
+  write_all(hidden_states_);
 }
 
 void SavedRun::write(MatrixView<const float> rows) {

@@ -19,36 +19,8 @@ using enum ParameterType;
 constexpr std::int64_t kMaxSequences = 1'000'000;
 constexpr std::int64_t kUsualLength = 100;
 
-TokenIds parse_ids(const std::string& text) {
-  TokenIds ids;
-  for (const std::string& part : list_parts(text)) {
-    std::int64_t id = 0;
-    const char* end = part.data() + part.size();
-    const auto [stop, error] = std::from_chars(part.data(), end, id);
-    if (error != std::errc() || stop != end || id < 0) {
-      throw Error(ErrorKind::usage, {.parameter = "tokens",
-                                     .problem = "'" + verbatim(part) + "' is not a token id",
-                                     .hint = "for example: 464,3290"});
-    }
-    ids.push_back(id);
-  }
-  return ids;
-}
-
 std::string name_of(const std::string& path) {
   return std::filesystem::path(path).filename().string();
-}
-
-/// `where`: an error's file, or its parameter.
-void check_text(std::string_view text, ErrorParts where) {
-  if (text.empty()) {
-    where.problem = "is empty";
-    throw Error(ErrorKind::usage, where);
-  }
-  if (const auto broken = first_broken_utf8(text)) {
-    where.problem = "is not UTF-8 at byte " + std::to_string(*broken);
-    throw Error(ErrorKind::format, where);
-  }
 }
 
 /// Of texts that come whole, there is one sequence.
@@ -67,6 +39,33 @@ std::string unknown_note(const Model& model, const UnknownTokens& unknown) {
 }
 
 }  // namespace
+
+TokenIds parse_ids(const Arguments& arguments, const std::string& parameter) {
+  TokenIds ids;
+  for (const std::string& part : list_parts(arguments.text(parameter))) {
+    std::int64_t id = 0;
+    const char* end = part.data() + part.size();
+    const auto [stop, error] = std::from_chars(part.data(), end, id);
+    if (error != std::errc() || stop != end || id < 0) {
+      throw Error(ErrorKind::usage, {.parameter = parameter,
+                                     .problem = "'" + verbatim(part) + "' is not a token id",
+                                     .hint = "for example: 464,3290"});
+    }
+    ids.push_back(id);
+  }
+  return ids;
+}
+
+void check_text(std::string_view text, ErrorParts where) {
+  if (text.empty()) {
+    where.problem = "is empty";
+    throw Error(ErrorKind::usage, where);
+  }
+  if (const auto broken = first_broken_utf8(text)) {
+    where.problem = "is not UTF-8 at byte " + std::to_string(*broken);
+    throw Error(ErrorKind::format, where);
+  }
+}
 
 std::string text_to_encode(const Arguments& arguments, const Session& session) {
   if (arguments.given("text")) {
@@ -167,7 +166,7 @@ TokenizedText tokenized_text(const Arguments& arguments, const Session& session,
                              const Model& model) {
   TokenizedText out;
   if (arguments.given("tokens")) {
-    out.tokens = parse_ids(arguments.text("tokens"));
+    out.tokens = parse_ids(arguments, "tokens");
     out.source = "tokens";
     try {
       out.tokenizer = Tokenizer::find(model.checkpoint().folder());
@@ -203,7 +202,7 @@ TokenSequences whole_text(TokenIds ids, std::shared_ptr<const Tokenizer> tokeniz
 TokenSequences token_sequences(const Arguments& arguments, const Session& session,
                                const Model& model, std::int64_t usual_sequences) {
   if (arguments.given("tokens")) {
-    return one_sequence(parse_ids(arguments.text("tokens")), "tokens");
+    return one_sequence(parse_ids(arguments, "tokens"), "tokens");
   }
   if (arguments.given("text")) {
     auto tokenizer = std::make_shared<const Tokenizer>(tokenizer_of(model));

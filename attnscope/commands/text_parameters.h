@@ -24,6 +24,11 @@ std::vector<Exclusion> text_exclusions(bool with_windows);
 
 /// The text of `text` or `text_file`. Throws Error(usage) where neither is given, or it is empty.
 std::string text_to_encode(const Arguments& arguments, const Session& session);
+/// The ids of that parameter. Throws Error(usage) for what is none.
+TokenIds parse_ids(const Arguments& arguments, const std::string& parameter);
+
+/// Throws Error for a text that is empty or no UTF-8. `where`: the error's file, or its parameter.
+void check_text(std::string_view text, ErrorParts where);
 
 /// The tokenizer beside a model. Throws Error(usage) where it has none, which says what to do.
 Tokenizer tokenizer_of(const Model& model);
@@ -56,10 +61,11 @@ TokenizedText tokenized_text(const Arguments& arguments, const Session& session,
 
 /// The tokens that a model is run on.
 struct TokenSequences {
-  std::vector<TokenIds> of_model;  // all of one length
+  std::vector<TokenIds> of_model;  // all of one length; of a decoder its targets
   Record parameters;               // what the report says of where they come from
   std::string note = {};  // that the model's tokenizer knows little of the text; usually empty
   std::shared_ptr<const Tokenizer> tokenizer = {};  // that made them; null: they were given as ids
+  std::vector<TokenIds> sources = {};  // of a decoder: one for each of its targets; else none
 };
 
 /// Those of a text that is run as a whole.

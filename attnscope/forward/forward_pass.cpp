@@ -74,10 +74,9 @@ ForwardPass::ForwardPass(const Model& model, bool copy_weights, const Compute& c
                          std::shared_ptr<const ForwardPass> encoder)
     : model_(is_of_decoder(model) ? stack_of(model, "decoder") : model),
       encoder_(std::move(encoder)),
-      weights_(ForwardWeights::read(model_, copy_weights, compute)) {
-  if (!is_of_decoder(model)) return;
-  stack_of(model, "cross");
-  if (encoder_ != nullptr) return;
+      weights_(ForwardWeights::read(model_, copy_weights, compute,
+                                    is_of_decoder(model) ? &stack_of(model, "cross") : nullptr)) {
+  if (!is_of_decoder(model) || encoder_ != nullptr) return;
   encoder_ = std::make_shared<const ForwardPass>(stack_of(model, "encoder"), copy_weights, compute);
 }
 
@@ -230,6 +229,24 @@ std::uint64_t run_bytes(const ModelSpec& spec, std::int64_t sequences, std::int6
   const double bytes = sizeof(float) * (rows * of_row + maps);
   constexpr double kMax = 1e18;
   return static_cast<std::uint64_t>(std::min(bytes, kMax));
+}
+
+std::uint64_t run_bytes(const Model& model, std::int64_t sequences, std::int64_t tokens,
+                        std::int64_t source) {
+  const std::uint64_t own = run_bytes(
+      is_of_decoder(model) ? stack_of(model, "decoder").spec() : model.spec(), sequences, tokens);
+  const Model* encoder = is_of_decoder(model) ? model.sibling("encoder") : nullptr;
+  if (encoder == nullptr) return own;
+  const HeadShape& heads = model.dimensions().heads;
+  const auto size = [](std::int64_t count) { return static_cast<double>(count); };
+  const double of_source = size(model.dimensions().width) + size(heads.total_dim(Role::key)) +
+                           size(heads.total_dim(Role::value));
+  const double across = sizeof(float) * size(sequences) * size(source) *
+                        (of_source + size(heads.heads) * size(tokens));
+  const auto together = static_cast<double>(own) +
+                        static_cast<double>(run_bytes(encoder->spec(), sequences, source)) + across;
+  constexpr double kMax = 1e18;
+  return static_cast<std::uint64_t>(std::min(together, kMax));
 }
 
 }  // namespace attnscope

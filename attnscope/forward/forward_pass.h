@@ -199,4 +199,9 @@ Error needs_source(const Model& decoder);
 /// tokens.
 std::uint64_t run_bytes(const ModelSpec& spec, std::int64_t sequences, std::int64_t tokens);
 
+/// The same of a pass made of this model. `source`: of a decoder, the tokens of each of its
+/// encoder's sequences, whose run counts, too; else 0.
+std::uint64_t run_bytes(const Model& model, std::int64_t sequences, std::int64_t tokens,
+                        std::int64_t source);
+
 }  // namespace attnscope

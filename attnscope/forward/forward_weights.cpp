@@ -20,7 +20,7 @@ class Reader : public TensorReader {
  public:
   using TensorReader::TensorReader;
 
-  ForwardWeights read() {
+  ForwardWeights read(const Model* cross) {
     if (!spec_.not_run.empty()) {
       throw Error(ErrorKind::unsupported, {.file = spec_.source, .problem = spec_.not_run});
     }
@@ -35,9 +35,7 @@ class Reader : public TensorReader {
     read_stream(out);
     LayerReader layers(model_, copy_, out.tokens.rows, compute_);
     std::optional<LayerReader> across;
-    if (const Model* cross = model_.sibling("cross")) {
-      if (model_.stack() == "decoder") across.emplace(*cross, copy_, 0, compute_);
-    }
+    if (cross != nullptr) across.emplace(*cross, copy_, 0, compute_);
     for (std::int64_t layer = 0; layer < spec_.dimensions.layers; ++layer) {
       compute_.check_stop();
       out.layers.push_back(layers.read(layer));
@@ -185,8 +183,9 @@ void RowTable::read(std::int64_t row, std::span<float> out) const {
   decode_block<float>(matrix, 0, 0, {out.data(), 1, cols, cols, 1});
 }
 
-ForwardWeights ForwardWeights::read(const Model& model, bool copy_weights, const Compute& compute) {
-  return Reader(model, copy_weights, compute).read();
+ForwardWeights ForwardWeights::read(const Model& model, bool copy_weights, const Compute& compute,
+                                    const Model* cross) {
+  return Reader(model, copy_weights, compute).read(cross);
 }
 
 std::uint64_t forward_weights_bytes(const Model& model) {

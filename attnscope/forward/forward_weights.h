@@ -193,7 +193,9 @@ struct ForwardWeights {
   /// Reads norms and biases. Projections of float32 are laid out in memory where `copy_weights`
   /// allows it, and need no decoding then. Throws Error(unsupported) where the pass cannot be
   /// computed, Error(format) that names the first tensor that is missing or has another shape.
-  static ForwardWeights read(const Model& model, bool copy_weights, const Compute& compute);
+  /// `cross`: of a decoder, the attention of its layers to what an encoder gives; else null.
+  static ForwardWeights read(const Model& model, bool copy_weights, const Compute& compute,
+                             const Model* cross = nullptr);
 };
 
 /// What ForwardWeights::read() takes in memory beside the files where it copies weights, in bytes.

@@ -44,15 +44,16 @@ std::vector<std::int64_t> ids_in(const std::string& text, const std::string& fil
   return {};
 }
 
-/// The likeliest token after `all`, of which `text` holds the first ones.
-std::int64_t likeliest_after(const ForwardPass& pass, KeyValueCache& text, const TokenIds& all,
-                             const Compute& compute) {
+/// The token after `all`, of which `text` holds the first ones.
+std::int64_t chosen_after(const ForwardPass& pass, KeyValueCache& text, const TokenIds& all,
+                          const ChooseToken& choose, const Compute& compute) {
   if (!can_continue(pass.model().spec(), std::ssize(text.tokens()), std::ssize(all))) text.keep(0);
   const TokenIds unseen(all.begin() + std::ssize(text.tokens()), all.end());
   const Matrix<float> states = pass.run(std::span(&unseen, 1), {}, compute, std::span(&text, 1));
   const auto last = states.view().row_block(states.rows() - 1, 1);
-  const Matrix<float> logits = finite_logits(pass, last, compute);
-  return std::max_element(logits.data(), logits.data() + logits.cols()) - logits.data();
+  Matrix<float> logits = finite_logits(pass, last, compute);
+  const std::span<float> all_logits(logits.data(), static_cast<std::size_t>(logits.cols()));
+  return choose ? choose(all_logits, all) : likeliest_token(all_logits);
 }
 
 }  // namespace
@@ -71,10 +72,14 @@ std::vector<std::int64_t> end_tokens(const Model& model, const Tokenizer* tokeni
   return ids;
 }
 
+std::int64_t likeliest_token(std::span<const float> logits) {
+  return std::max_element(logits.begin(), logits.end()) - logits.begin();
+}
+
 Generated generate_greedily(const ForwardPass& pass, KeyValueCache& text, std::int64_t first,
                             std::int64_t count, std::span<const std::int64_t> ends,
                             const std::function<void(std::int64_t)>& on_token,
-                            const Compute& compute) {
+                            const Compute& compute, const ChooseToken& choose) {
   using enum Generated::Ended;
   Generated out;
   TokenIds all = text.tokens();
@@ -88,7 +93,7 @@ Generated generate_greedily(const ForwardPass& pass, KeyValueCache& text, std::i
       out.ended = by_context;
       break;
     }
-    next = likeliest_after(pass, text, all, compute);
+    next = chosen_after(pass, text, all, choose, compute);
     if (next >= pass.vocabulary()) break;
   }
   return out;

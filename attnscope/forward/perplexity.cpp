@@ -65,4 +65,28 @@ std::vector<double> negative_log_likelihoods(const ForwardPass& pass, const Toke
   return sums;
 }
 
+std::vector<double> negative_log_likelihoods(const ForwardPass& pass,
+                                             std::span<const TargetPair> pairs,
+                                             const Compute& compute) {
+  std::vector<TokenIds> sources, inputs;
+  for (const TargetPair& pair : pairs) {
+    check_token_ids(pair.target, std::min(pass.vocabulary(), pass.logits_width()),
+                    pass.model().name());
+    sources.push_back(pair.source);
+    inputs.emplace_back(pair.target.begin(), pair.target.end() - 1);
+  }
+  const Memory memory = pass.encode(sources, {}, compute);
+  const Matrix<float> states = pass.run(inputs, {}, compute, {}, &memory);
+  std::vector<double> sums;
+  std::int64_t row = 0;
+  for (const TargetPair& pair : pairs) {
+    const std::int64_t length = std::ssize(pair.target);
+    const PerplexityWindow whole{.first = 0, .length = length, .predicted = length - 1};
+    sums.push_back(
+        window_sum(pass, pair.target, whole, states.view().row_block(row, length - 1), compute));
+    row += length - 1;
+  }
+  return sums;
+}
+
 }  // namespace attnscope

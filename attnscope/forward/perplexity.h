@@ -29,4 +29,16 @@ std::vector<double> negative_log_likelihoods(const ForwardPass& pass, const Toke
                                              std::span<const PerplexityWindow> windows,
                                              const Compute& compute);
 
+/// `target`: what a decoder runs on, and then the last label. Each token but the first is foretold
+/// from the source and those before it.
+struct TargetPair {
+  TokenIds source, target;
+};
+
+/// The same of encoder-decoders: of each pair the sum over its target's tokens but the first.
+/// `pass`: of a decoder; targets have two tokens at least.
+std::vector<double> negative_log_likelihoods(const ForwardPass& pass,
+                                             std::span<const TargetPair> pairs,
+                                             const Compute& compute);
+
 }  // namespace attnscope

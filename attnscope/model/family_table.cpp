@@ -47,6 +47,11 @@ bool reads_sound(const Architecture& architecture) {
   return architecture.sound.has_value() || std::any_of(stacks.begin(), stacks.end(), reads_sound);
 }
 
+bool has_stack(const Architecture& architecture, std::string_view name) {
+  return std::any_of(architecture.stacks.begin(), architecture.stacks.end(),
+                     [&](const Architecture& stack) { return stack.stack == name; });
+}
+
 bool is_encoder(const Architecture& architecture) { return !architecture.causal.fallback; }
 
 struct FamilyGroup {
@@ -77,8 +82,8 @@ constexpr std::array kFamilyGroups = {
                 [](const Architecture& each) {
                   return (is_run(each) || !each.stacks.empty()) && reads_sound(each);
                 }},
-    FamilyGroup{"of several stacks, whose weights are analysed",
-                [](const Architecture& each) { return !each.stacks.empty(); }},
+    FamilyGroup{"encoder-decoders",
+                [](const Architecture& each) { return has_stack(each, "decoder"); }},
     FamilyGroup{"whose weights alone are analysed",
                 [](const Architecture& each) { return !is_run(each) && each.stacks.empty(); }},
 };

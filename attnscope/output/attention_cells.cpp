@@ -29,6 +29,9 @@ std::string sequences_text(const Record& parameters) {
   const std::string noun = noun_for(count, "sequence");
   std::string text = count == 0 ? noun : grouped(count) + " " + noun;
   if (length > 0) text += " of " + grouped(length) + " " + noun_for(length, "token");
+  if (const auto target = integer_field(parameters, "target_length"); target > 0) {
+    text += " and a target of " + grouped(target);
+  }
   return source.empty() ? text : text + " (" + printable(source) + ")";
 }
 

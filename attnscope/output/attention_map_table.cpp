@@ -25,7 +25,7 @@ class AttentionMapTable : public ReportCollector {
     const auto [found, fresh] = maps_.try_emplace(text_field(row, "model"));
     Drawn& drawn = found->second;
     if (fresh) {
-      drawn.map.emplace(std::ssize(weights), options_);
+      drawn.map.emplace(std::ssize(weights), options_, column_labels(text_field(row, "model")));
       const std::int64_t tokens = std::ssize(weights);
       drawn.title =
           fmt::format("layer {} head {}: {} {}", integer_field(row, "layer"),
@@ -54,6 +54,22 @@ class AttentionMapTable : public ReportCollector {
   }
 
  private:
+  /// Of cross attention: the tokens of the source. Else none.
+  std::vector<std::string> column_labels(const std::string& name) const {
+    std::vector<std::string> labels;
+    for (const Record& model : report().models) {
+      const Value* source =
+          text_field(model, "name") == name ? model.find("source_tokens") : nullptr;
+      if (source == nullptr) continue;
+      for (const Value& token : expect<Value::List>(*source, "source_tokens")) {
+        const Record& own = expect<Record>(token, "source_tokens");
+        const std::string text = text_field(own, "text");
+        labels.push_back(printable(text.empty() ? std::to_string(integer_field(own, "id")) : text));
+      }
+    }
+    return labels;
+  }
+
   struct Drawn {
     std::optional<HeatMap> map;
     std::string title;

@@ -172,6 +172,8 @@ constexpr std::array kTraits = {
           .of_texts = true},
     Trait{"farthest, in patches", "patch_distance", "{:.1f}", "{:.1f}"},
     Trait{"nearest, in patches", "patch_distance", "{:.1f}", "{:.1f}", "", /*least=*/true},
+    Trait{"most diagonal", "diagonality", "{:.2f}", "{:.2f}"},
+    Trait{"most in order", "monotonicity", "{:.2f}", "{:.2f}"},
     Trait{"most diffuse, in nats", "entropy", "{:.2f}", "{:.2f}"},
     Trait{"most focused, in nats", "entropy", "{:.2f}", "{:.2f}", "", /*least=*/true},
     Trait{"highest rank", "energy_rank", "{:.1f}", "{:.1f}"},

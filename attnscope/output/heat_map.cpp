@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <utility>
 
 #include "attnscope/output/attention_cells.h"
 #include "attnscope/output/terminal.h"
@@ -48,7 +49,8 @@ std::string cell_weight_text(double weight) { return fmt::format("{:.2g}", weigh
 
 }  // namespace
 
-HeatMap::HeatMap(std::int64_t size, const WriteOptions& options) : options_(options), size_(size) {
+HeatMap::HeatMap(std::int64_t size, const WriteOptions& options, std::vector<std::string> labels)
+    : options_(options), size_(size), column_labels_(std::move(labels)) {
   index_width_ = std::ssize(std::to_string(size - 1));
   const std::int64_t room =
       std::max(kLeastColumns, options.width - index_width_ - kLabelColumns - 2);
@@ -59,12 +61,12 @@ HeatMap::HeatMap(std::int64_t size, const WriteOptions& options) : options_(opti
     if (cells_ * columns <= most) cell_columns_ = columns;
   }
   if (!options.color) cell_columns_ = std::min<std::int64_t>(cell_columns_, 2);
-  largest_.resize(static_cast<std::size_t>(cells_ * cells_));
 }
 
 void HeatMap::add_row(std::span<const double> weights, const std::string& label) {
-  if (rows_ >= size_ || std::ssize(weights) != size_) return;
+  if (std::ssize(weights) != size_) return;
   const std::int64_t row = rows_++ / block_;
+  largest_.resize(static_cast<std::size_t>(row_cells() * cells_));
   if (row == std::ssize(labels_)) labels_.push_back(label);
   for (std::int64_t key = 0; key < size_; ++key) {
     double& cell = largest_[static_cast<std::size_t>(row * cells_ + key / block_)];
@@ -101,7 +103,7 @@ void HeatMap::draw_column_labels(std::ostream& out) const {
   if (block_ > 1) return;
   std::vector<std::vector<std::string>> characters;
   std::size_t lines = 0;
-  for (const std::string& label : labels_) {
+  for (const std::string& label : column_labels_.empty() ? labels_ : column_labels_) {
     characters.push_back(characters_of(label, kLabelLines, cell_columns_));
     lines = std::max(lines, characters.back().size());
   }
@@ -134,7 +136,7 @@ void HeatMap::draw_ticks(std::ostream& out) const {
 }
 
 void HeatMap::draw_half_blocks(bool log_scale, std::ostream& out) const {
-  const std::int64_t half_lines = cells_ * cell_columns_;
+  const std::int64_t half_lines = row_cells() * cell_columns_;
   for (std::int64_t upper = 0; upper < half_lines; upper += 2) {
     const std::int64_t row = upper / cell_columns_, below = (upper + 1) / cell_columns_;
     const bool begins = upper % cell_columns_ == 0;
@@ -143,7 +145,7 @@ void HeatMap::draw_half_blocks(bool log_scale, std::ostream& out) const {
     std::string line, now;  // now: the colours that are set
     for (std::int64_t col = 0; col < cells_; ++col) {
       const auto share_at = [&](std::int64_t at) {
-        return at >= cells_
+        return at >= row_cells()
                    ? -1
                    : share(largest_[static_cast<std::size_t>(at * cells_ + col)], log_scale);
       };
@@ -161,7 +163,7 @@ void HeatMap::draw_half_blocks(bool log_scale, std::ostream& out) const {
 }
 
 void HeatMap::draw_characters(bool log_scale, std::ostream& out) const {
-  for (std::int64_t row = 0; row < cells_; ++row) {
+  for (std::int64_t row = 0; row < row_cells(); ++row) {
     std::string line = row_label(row);
     for (std::int64_t col = 0; col < cells_; ++col) {
       const double found = share(largest_[static_cast<std::size_t>(row * cells_ + col)], log_scale);

@@ -1,4 +1,4 @@
-// A square map of weights as a drawing in a terminal: half-block characters in colour, or
+// A map of weights as a drawing in a terminal: half-block characters in colour, or
 // characters of growing density.
 #pragma once
 
@@ -12,13 +12,14 @@
 
 namespace attnscope {
 
-/// Takes the rows of one map (T, T) from the top down, and keeps no more than what is drawn: where
-/// T exceeds the width, each cell is the largest of block × block weights.
+/// Takes the rows of one map (T, S) from the top down, and keeps no more than what is drawn: where
+/// S exceeds the width, each cell is the largest of block × block weights.
 class HeatMap {
  public:
-  HeatMap(std::int64_t size, const WriteOptions& options);
+  /// `columns`: S. `labels`: of them, safe to print; none: those of the rows, of a map (T, T).
+  HeatMap(std::int64_t columns, const WriteOptions& options, std::vector<std::string> labels = {});
 
-  /// `label`: the token of the row, safe to print; the same stands over its column.
+  /// `label`: the token of the row, safe to print.
   void add_row(std::span<const double> weights, const std::string& label);
 
   /// Labels of the columns, then the rows with theirs.
@@ -38,15 +39,18 @@ class HeatMap {
   void draw_characters(bool log_scale, std::ostream& out) const;
 
   WriteOptions options_;
-  std::int64_t size_;              // T
+  std::int64_t row_cells() const { return (rows_ + block_ - 1) / block_; }
+
+  std::int64_t size_;              // S
   std::int64_t block_ = 1;         // weights of a cell, in either direction
-  std::int64_t cells_ = 0;         // in either direction
+  std::int64_t cells_ = 0;         // from left to right
   std::int64_t cell_columns_ = 1;  // of the terminal; a cell is as high as it is wide
   std::int64_t index_width_ = 1;
   std::int64_t rows_ = 0;            // that came
-  std::vector<double> largest_;      // (cells, cells)
+  std::vector<double> largest_;      // (row cells, cells)
   std::vector<std::string> labels_;  // of the first row of each cell
-  double top_ = 0;                   // the largest of all
+  std::vector<std::string> column_labels_;
+  double top_ = 0;  // the largest of all
 };
 
 }  // namespace attnscope

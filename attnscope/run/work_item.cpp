@@ -27,6 +27,18 @@ void add_signals(const Array& array, SequenceBatch& batch) {
   }
 }
 
+using Sequences = std::vector<std::vector<std::int64_t>>;
+
+Sequences sequences_of(const Record& record, std::string_view name) {
+  const MatrixView<const std::int64_t> tokens = expect_matrix<std::int64_t>(record, name);
+  if (tokens.rows == 0 || tokens.cols == 0) refuse_field(name);
+  Sequences out;
+  for (std::int64_t row = 0; row < tokens.rows; ++row) {
+    out.emplace_back(&tokens(row, 0), &tokens(row, 0) + tokens.cols);
+  }
+  return out;
+}
+
 SequenceBatch batch_of(const Record& record) {
   if (const Value* signals = record.find("signals")) {
     SequenceBatch batch{.first = expect<std::int64_t>(record, "first"),
@@ -34,14 +46,21 @@ SequenceBatch batch_of(const Record& record) {
     add_signals(expect<Array>(*signals, "signals"), batch);
     return batch;
   }
-  const MatrixView<const std::int64_t> tokens = expect_matrix<std::int64_t>(record, "tokens");
-  if (tokens.rows == 0 || tokens.cols == 0) refuse_field("tokens");
   SequenceBatch batch{.first = expect<std::int64_t>(record, "first"),
+                      .tokens = sequences_of(record, "tokens"),
                       .layers = expect_vector<std::int64_t>(record, "layers")};
-  for (std::int64_t row = 0; row < tokens.rows; ++row) {
-    batch.tokens.emplace_back(&tokens(row, 0), &tokens(row, 0) + tokens.cols);
-  }
+  if (record.find("sources") == nullptr) return batch;
+  batch.sources = sequences_of(record, "sources");
+  if (batch.sources.size() != batch.tokens.size()) refuse_field("sources");
   return batch;
+}
+
+/// All of one length.
+Array as_array(const Sequences& sequences) {
+  std::vector<std::int64_t> ids;
+  for (const auto& sequence : sequences) ids.insert(ids.end(), sequence.begin(), sequence.end());
+  const auto count = std::ssize(sequences);
+  return {{count, std::ssize(ids) / count}, std::move(ids)};
 }
 
 Value batch_value(const std::optional<SequenceBatch>& batch) {
@@ -56,13 +75,10 @@ Value batch_value(const std::optional<SequenceBatch>& batch) {
     all.data = std::move(values);
     return Record{{"first", batch->first}, {"signals", all}, {"layers", batch->layers}};
   }
-  std::vector<std::int64_t> ids;
-  for (const auto& sequence : batch->tokens)
-    ids.insert(ids.end(), sequence.begin(), sequence.end());
-  const auto sequences = std::ssize(batch->tokens);
-  return Record{{"first", batch->first},
-                {"tokens", Array{{sequences, std::ssize(ids) / sequences}, std::move(ids)}},
-                {"layers", batch->layers}};
+  Record record = {
+      {"first", batch->first}, {"tokens", as_array(batch->tokens)}, {"layers", batch->layers}};
+  if (!batch->sources.empty()) record.add("sources", as_array(batch->sources));
+  return record;
 }
 
 std::optional<double> positive_number(const Record& record, std::string_view name) {

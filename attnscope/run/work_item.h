@@ -22,6 +22,8 @@ struct SequenceBatch {
   std::vector<std::vector<std::int64_t>> tokens;  // ids of each sequence, all of one length
   std::vector<Signal> signals = {};               // in their place, all of one shape
   std::vector<std::int64_t> layers;               // layers to analyse, ascending
+  /// Of a decoder: what its encoder runs on for each sequence, all of one length; else none.
+  std::vector<std::vector<std::int64_t>> sources = {};
 
   std::int64_t count() const { return std::ssize(tokens) + std::ssize(signals); }
 };

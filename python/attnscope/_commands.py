@@ -563,6 +563,8 @@ def attention(
     text: str | None = None,
     text_file: Path | None = None,
     tokens: Ids | None = None,
+    target: str | None = None,
+    target_tokens: Ids | None = None,
     token_file: Path | None = None,
     sequences: int | None = None,
     length: int | None = None,
@@ -600,6 +602,8 @@ def attention(
     - text: a text
     - text_file: a file of text, in UTF-8
     - tokens: token ids, such as 464,3290, for models without a tokenizer
+    - target: of an encoder-decoder: the text of its decoder; the other text is its source
+    - target_tokens: token ids of the decoder, from the token with which its texts begin on
     - token_file: a shard of token ids (.bin: header, then uint16)
     - sequences: windows of a file (default: 100, or as many as there are; of random tokens 8)
     - length: tokens of each window (default: 100)
@@ -666,6 +670,15 @@ def attention(
       at, by weight
     - patch_distance_error: the standard error of the mean before it; null of one sequence
     - null_patch_distance: of a head, on images: that of even attention
+    - diagonality: of a head of cross attention: how near its weights are to the line from the first
+      token of both texts to the last; null of a source of one token
+    - diagonality_error: the standard error of the mean before it; null of one sequence
+    - null_diagonality: of a head of cross attention: that of even attention; null of a source of
+      one token
+    - monotonicity: of a head of cross attention: share of pairs of target tokens that look at the
+      source in their own order; null of one token
+    - monotonicity_error: the standard error of the mean before it; null of one sequence
+    - null_monotonicity: of a head of cross attention: that of even attention, 0.5
     - max_rank: of a layer: the largest of its heads' mean energy ranks
     - mean_max_rank: of a layer: the largest energy rank among its heads, mean over sequences
     - mean_max_rank_error: the standard error of the layer's mean before it; null of one sequence
@@ -689,7 +702,7 @@ def attention(
     - token: the id of the token there
     - text: the token as people read it; null of a model without a tokenizer
     - weights: how much the query looks at each key, from 0: they sum to 1, but for what a learned
-      sink takes
+      sink takes; of cross attention, keys are the source's
     """
     if gives_maps(models, maps):
         return attention_of(locals())
@@ -706,6 +719,8 @@ def predict(
     text: str | None = None,
     text_file: Path | None = None,
     tokens: Ids | None = None,
+    target: str | None = None,
+    target_tokens: Ids | None = None,
     image: Path | None = None,
     pixel_values: Path | None = None,
     audio: Path | None = None,
@@ -714,6 +729,7 @@ def predict(
     generate: int | None = None,
     perplexity: bool = False,
     stride: int | None = None,
+    target_file: Path | None = None,
     save: Path | bool | None = None,
     threads: int | None = None,
     memory: Size | None = None,
@@ -731,6 +747,8 @@ def predict(
     - text: a text
     - text_file: a file of text, in UTF-8
     - tokens: token ids, such as 464,3290, for models without a tokenizer
+    - target: of an encoder-decoder: the text of its decoder; the other text is its source
+    - target_tokens: token ids of the decoder, from the token with which its texts begin on
     - image: a picture (PNG or JPEG), of models that read images
     - pixel_values: pixels as a model reads them (.npy: channels, rows, columns), or of several
       images
@@ -741,6 +759,7 @@ def predict(
     - perplexity: instead: how well the model foretells the text, in windows of its context
     - stride: tokens from one window to the next; where windows overlap, only new ones count
       (default: the context)
+    - target_file: of perplexity: a file of targets, line by line those of text_file
     - save: write tokens, attentions, hidden states and logits to this .safetensors file
     - threads: threads to work on; they never change a result (default: all cores)
     - memory: of matrices in work at once, such as 2G or 512M; it never changes a result (default: a
@@ -783,6 +802,8 @@ def report(
     text: str | None = None,
     text_file: Path | None = None,
     tokens: Ids | None = None,
+    target: str | None = None,
+    target_tokens: Ids | None = None,
     token_file: Path | None = None,
     sequences: int | None = None,
     length: int | None = None,
@@ -805,6 +826,8 @@ def report(
     - text: a text
     - text_file: a file of text, in UTF-8
     - tokens: token ids, such as 464,3290, for models without a tokenizer
+    - target: of an encoder-decoder: the text of its decoder; the other text is its source
+    - target_tokens: token ids of the decoder, from the token with which its texts begin on
     - token_file: a shard of token ids (.bin: header, then uint16)
     - sequences: windows of a file (default: 100, or as many as there are; of random tokens 8)
     - length: tokens of each window (default: 100)
@@ -1156,6 +1179,8 @@ class ModelCommands:
         stack: Literal["encoder", "decoder", "cross", "text", "vision"] | None = None,
         text_file: Path | None = None,
         tokens: Ids | None = None,
+        target: str | None = None,
+        target_tokens: Ids | None = None,
         token_file: Path | None = None,
         sequences: int | None = None,
         length: int | None = None,
@@ -1185,6 +1210,8 @@ class ModelCommands:
           cross, text or vision
         - text_file: a file of text, in UTF-8
         - tokens: token ids, such as 464,3290, for models without a tokenizer
+        - target: of an encoder-decoder: the text of its decoder; the other text is its source
+        - target_tokens: token ids of the decoder, from the token with which its texts begin on
         - token_file: a shard of token ids (.bin: header, then uint16)
         - sequences: windows of a file (default: 100, or as many as there are; of random tokens 8)
         - length: tokens of each window (default: 100)
@@ -1221,6 +1248,8 @@ class ModelCommands:
         stack: Literal["encoder", "decoder", "cross", "text", "vision"] | None = None,
         text_file: Path | None = None,
         tokens: Ids | None = None,
+        target: str | None = None,
+        target_tokens: Ids | None = None,
         image: Path | None = None,
         pixel_values: Path | None = None,
         audio: Path | None = None,
@@ -1229,6 +1258,7 @@ class ModelCommands:
         generate: int | None = None,
         perplexity: bool = False,
         stride: int | None = None,
+        target_file: Path | None = None,
         save: Path | bool | None = None,
         threads: int | None = None,
         memory: Size | None = None,
@@ -1242,6 +1272,8 @@ class ModelCommands:
           cross, text or vision
         - text_file: a file of text, in UTF-8
         - tokens: token ids, such as 464,3290, for models without a tokenizer
+        - target: of an encoder-decoder: the text of its decoder; the other text is its source
+        - target_tokens: token ids of the decoder, from the token with which its texts begin on
         - image: a picture (PNG or JPEG), of models that read images
         - pixel_values: pixels as a model reads them (.npy: channels, rows, columns), or of several
           images
@@ -1252,6 +1284,7 @@ class ModelCommands:
         - perplexity: instead: how well the model foretells the text, in windows of its context
         - stride: tokens from one window to the next; where windows overlap, only new ones count
           (default: the context)
+        - target_file: of perplexity: a file of targets, line by line those of text_file
         - save: write tokens, attentions, hidden states and logits to this .safetensors file
         - threads: threads to work on; they never change a result (default: all cores)
         - memory: of matrices in work at once, such as 2G or 512M; it never changes a result
@@ -1268,6 +1301,8 @@ class ModelCommands:
         stack: Literal["encoder", "decoder", "cross", "text", "vision"] | None = None,
         text_file: Path | None = None,
         tokens: Ids | None = None,
+        target: str | None = None,
+        target_tokens: Ids | None = None,
         token_file: Path | None = None,
         sequences: int | None = None,
         length: int | None = None,
@@ -1287,6 +1322,8 @@ class ModelCommands:
           cross, text or vision
         - text_file: a file of text, in UTF-8
         - tokens: token ids, such as 464,3290, for models without a tokenizer
+        - target: of an encoder-decoder: the text of its decoder; the other text is its source
+        - target_tokens: token ids of the decoder, from the token with which its texts begin on
         - token_file: a shard of token ids (.bin: header, then uint16)
         - sequences: windows of a file (default: 100, or as many as there are; of random tokens 8)
         - length: tokens of each window (default: 100)

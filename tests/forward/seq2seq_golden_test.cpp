@@ -7,8 +7,13 @@
 #include <vector>
 
 #include "attnscope/forward/forward_pass.h"
+#include "attnscope/forward/generation.h"
+#include "attnscope/forward/generation_rules.h"
 #include "tests/forward/golden_comparison.h"
 #include "tests/forward/golden_variants.h"
+#include "tests/support/expect_error.h"
+#include "tests/support/json.h"
+#include "tests/support/safetensors_writer.h"
 #include "tests/support/temp_folder.h"
 
 namespace attnscope {
@@ -139,6 +144,103 @@ TEST_P(Seq2SeqGolden, TellsVariantsApart) {
     EXPECT_GT(worst_of(run(ForwardPass(decoder_of(stacks), true, {}), sources, targets), expected),
               2)
         << "as " << other.name;
+  }
+}
+
+/// What a file's rules let a decoder write, as its command writes it.
+TokenIds written_by(const nlohmann::json& written, const std::string& model, const TokenIds& source,
+                    std::int64_t count) {
+  TempFolder folder;
+  const Variant main{model, "", "", false, false, "seq2seq"};
+  std::filesystem::create_symlink(main.folder() / "model.safetensors",
+                                  folder.path() / "model.safetensors");
+  std::filesystem::copy_file(main.config(), folder.path() / "config.json");
+  folder.write("generation_config.json", written["rules"].dump());
+  const auto stacks = Model::open_stacks(Checkpoint::open(folder.path()), std::nullopt, "model");
+  const ForwardPass pass(decoder_of(stacks), true, {});
+  const GenerationRules rules =
+      generation_rules(pass.model(), end_tokens(pass.model(), /*tokenizer=*/nullptr));
+  TokenIds out = {rules.start.value()};
+  const ChooseToken choose = [&](std::span<float> logits, std::span<const std::int64_t> text) {
+    apply_rules(rules, text, 1, count, logits);
+    return likeliest_token(logits);
+  };
+  std::vector<KeyValueCache> cache;
+  cache.emplace_back(pass.model().spec(), count + 1);
+  const Memory memory = pass.encode(std::span(&source, 1), {}, {});
+  const Matrix<float> states = pass.run(std::span(&out, 1), {}, {}, cache, &memory);
+  Matrix<float> logits = pass.logits(states.view(), {});
+  const std::int64_t first = choose({logits.data(), static_cast<std::size_t>(logits.cols())}, out);
+  const Generated generated = generate_greedily(
+      pass, cache.front(), first, count, rules.ends, [](std::int64_t) {}, {}, choose);
+  out.insert(out.end(), generated.tokens.begin(), generated.tokens.end());
+  return out;
+}
+
+TEST(Seq2SeqGeneration, WritesWhatTransformersWritesByEachRule) {
+  for (const Variant& variant : variants_in("seq2seq")) {
+    const auto file = variant.folder() / "generated.json";
+    if (!variant.name.empty() || !variant.spelling.empty() || !std::filesystem::exists(file)) {
+      continue;
+    }
+    std::ostringstream text;
+    text << std::ifstream(file).rdbuf();
+    const auto golden = nlohmann::json::parse(text.str());
+    ASSERT_GE(golden["written"].size(), 13U);
+    for (const auto& written : golden["written"]) {
+      EXPECT_EQ(written_by(written, variant.model, golden["source"].get<TokenIds>(),
+                           golden["count"].get<std::int64_t>()),
+                written["tokens"].get<TokenIds>())
+          << variant.model << ' ' << written["rules"];
+    }
+  }
+}
+
+/// What a run of the whole text gives, by steps with a cache.
+TEST(Seq2SeqGeneration, KeepsKeysAndValuesOfTheMemory) {
+  const Variant main{"t5", "", "", false, false, "seq2seq"};
+  const VariantFolder folder(main);
+  const std::vector<Model> stacks = folder.open();
+  const ForwardPass pass(decoder_of(stacks), true, {});
+  const TokenIds source = {5, 9, 3, 11, 7}, target = {0, 4, 8, 15, 16, 22};
+  const Memory memory = pass.encode(std::span(&source, 1), {}, {});
+  const Matrix<float> whole = pass.run(std::span(&target, 1), {}, {}, {}, &memory);
+  std::vector<KeyValueCache> cache;
+  cache.emplace_back(pass.model().spec(), std::ssize(target));
+  for (std::size_t at = 0; at < target.size(); ++at) {
+    const TokenIds next = {target[at]};
+    const Matrix<float> states =
+        pass.run(std::span(&next, 1), {}, {}, cache, at == 0 ? &memory : nullptr);
+    for (std::int64_t col = 0; col < states.cols(); ++col) {
+      ASSERT_EQ(states(0, col), whole(static_cast<std::int64_t>(at), col)) << "token " << at;
+    }
+  }
+  EXPECT_ERROR(ErrorKind::unsupported, pass.run(std::span(&target, 1), {}, {}));
+}
+
+TEST(Seq2SeqPass, NamesTheStackThatIsMissing) {
+  for (const char* missing : {"encoder", "cross"}) {
+    const Variant main{"bart", "", "", false, false, "seq2seq"};
+    const Checkpoint whole = Checkpoint::open(main.folder() / "model.safetensors");
+    std::vector<TensorToWrite> kept;
+    for (const CheckpointTensor& tensor : whole.tensors()) {
+      const bool of_cross = tensor.name.find("encoder_attn") != std::string::npos;
+      const bool of_encoder = tensor.name.find(".encoder.layers") != std::string::npos;
+      if (missing == std::string("cross") ? of_cross : of_encoder) continue;
+      kept.push_back(
+          {tensor.name,
+           "F16",
+           tensor.view.shape,
+           {reinterpret_cast<const char*>(tensor.view.bytes.data()), tensor.view.bytes.size()}});
+    }
+    TempFolder folder;
+    folder.write("model.safetensors", safetensors_bytes(kept));
+    std::filesystem::copy_file(main.config(), folder.path() / "config.json");
+    const auto stacks = Model::open_stacks(Checkpoint::open(folder.path()), std::nullopt, "model");
+    const auto decoder = std::find_if(stacks.begin(), stacks.end(), [](const Model& model) {
+      return model.stack() == "decoder";
+    });
+    EXPECT_ERROR_SAYING(ErrorKind::format, ForwardPass(*decoder, true, {}), "holds no", missing);
   }
 }
 

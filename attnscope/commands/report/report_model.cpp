@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "attnscope/commands/open_models.h"
+#include "attnscope/commands/target_text.h"
 #include "attnscope/forward/forward_pass.h"
 
 namespace attnscope {
@@ -20,7 +21,10 @@ std::vector<ReportModel> report_models(const Arguments& report, const std::vecto
     ReportModel& one = out.back();
     try {
       const ForwardPass pass(model, /*copy_weights=*/false, compute);
-      if (pass.encoder() != nullptr) throw needs_source(model);
+      if (needs_target(model) && !report.given("target") && !report.given("target_tokens")) {
+        throw Error(ErrorKind::usage,
+                    {.problem = "its decoder runs on a target: give {target} beside {text}"});
+      }
       if (pass.reads_images()) {
         throw Error(ErrorKind::unsupported,
                     {.file = model.checkpoint().main_file().string(),

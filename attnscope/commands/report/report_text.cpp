@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "attnscope/checkpoint/mapped_file.h"
+#include "attnscope/commands/target_text.h"
 #include "attnscope/commands/text_parameters.h"
 #include "attnscope/core/text.h"
 #include "attnscope/core/utf8.h"
@@ -69,7 +70,7 @@ void check_text_file(const Arguments& report) {
 }
 
 ModelText given_text(const ReportModel& model, const Session& session) {
-  return {.model = model, .tokens = token_sequences(model.arguments, session, model.model)};
+  return {.model = model, .tokens = model_sequences(model.arguments, session, model.model)};
 }
 
 ModelText usual_text(const ReportModel& model) {

@@ -12,8 +12,9 @@
 namespace attnscope {
 
 /// Parameters of `report` that name a text, and which part of it is run.
-inline constexpr std::array<std::string_view, 7> kTextParameters = {
-    "text", "text_file", "tokens", "token_file", "sequences", "length", "sample"};
+inline constexpr std::array<std::string_view, 9> kTextParameters = {
+    "text",   "text_file", "tokens", "token_file",   "sequences",
+    "length", "sample",    "target", "target_tokens"};
 
 bool text_is_given(const Arguments& report);
 

@@ -21,10 +21,17 @@ void TextRun::add_rows_and_maps(const Options& options, ReportFile& file) const 
   NotableHeads notable(*sink);
   const Model& model = text_.model.model;
   HeldMaps maps(model, {.sequences = text_.tokens.of_model,
-                        .layers = attention_layers(text_.model.arguments.layers("layers"), model)});
-  add_rows(part_, maps.watching(session_.context), notable);
+                        .layers = attention_layers(text_.model.arguments.layers("layers"), model),
+                        .sources = text_.tokens.sources});
+  const bool across = model.stack() == "cross";
+  add_rows(part_, across ? session_.context : maps.watching(session_.context), notable);
   try {
     add_tokens(file);
+    if (across) {
+      throw Error(
+          ErrorKind::unsupported,
+          {.problem = "maps of two texts are not drawn; `attention` keeps them with {maps}"});
+    }
     add_maps(options, maps, notable.heads(), file);
   } catch (const Error& error) {
     leave_out("maps", text_.model, error, session_, file);

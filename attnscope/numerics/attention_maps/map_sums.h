@@ -14,9 +14,9 @@ struct MapSums {
   double distance = 0;  // Σ a |row − column|
 };
 
-/// Sums over a map (T, T) with contiguous rows of finite, non-negative weights. column_squares
-/// becomes (T,): the sum of squares of each column. causal: elements above the diagonal are zero
-/// and not read.
+/// Sums over a map (T, S) with contiguous rows of finite, non-negative weights. column_squares
+/// becomes (S,): the sum of squares of each column. causal, of a map (T, T): elements above the
+/// diagonal are zero and not read.
 MapSums sum_map(MatrixView<const float> map, bool causal, std::vector<double>& column_squares,
                 const Compute& compute = {});
 

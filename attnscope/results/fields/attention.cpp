@@ -99,6 +99,18 @@ std::vector<Field> own_fields() {
           "weight",
           "patches");
   fields.push_back(null_of("null_patch_distance", "of a head, on images: that of even attention"));
+  of_head("diagonality", "diagonality_error", "diagonal",
+          "of a head of cross attention: how near its weights are to the line from the first token "
+          "of both texts to the last; null of a source of one token");
+  fields.push_back(null_of("null_diagonality",
+                           "of a head of cross attention: that of even attention; null of a source "
+                           "of one token"));
+  fields.back().nulls = Nulls::whole;
+  of_head("monotonicity", "monotonicity_error", "in order",
+          "of a head of cross attention: share of pairs of target tokens that look at the source "
+          "in their own order; null of one token");
+  fields.push_back(
+      null_of("null_monotonicity", "of a head of cross attention: that of even attention, 0.5"));
   fields.push_back({.name = "max_rank",
                     .nulls = Nulls::whole,
                     .unit = "singular values",
@@ -137,24 +149,32 @@ Field tokens_hash_parameter() {
 
 std::vector<Field> text_parameter_fields() {
   constexpr std::string_view kParameters = "formats.md#parameters";
-  return {{.name = "source",
-           .type = text,
-           .meaning = "where the tokens come from: text, a file's name, tokens, or random",
-           .where = kParameters},
-          {.name = "sequences",
-           .type = integer,
-           .meaning = "how many sequences were run",
-           .where = kParameters},
-          {.name = "length",
-           .type = integer,
-           .unit = "tokens",
-           .meaning = "of each sequence",
-           .where = kParameters},
-          {.name = "sample",
-           .type = integer,
-           .nulls = Nulls::whole,
-           .meaning = "the seed of random windows or tokens; null: windows follow each other",
-           .where = kParameters}};
+  return {
+      {.name = "source",
+       .type = text,
+       .meaning = "where the tokens come from: text, a file's name, tokens, or random",
+       .where = kParameters},
+      {.name = "sequences",
+       .type = integer,
+       .meaning = "how many sequences were run",
+       .where = kParameters},
+      {.name = "length",
+       .type = integer,
+       .unit = "tokens",
+       .meaning = "of each sequence",
+       .where = kParameters},
+      {.name = "sample",
+       .type = integer,
+       .nulls = Nulls::whole,
+       .meaning = "the seed of random windows or tokens; null: windows follow each other",
+       .where = kParameters},
+      {.name = "target_length",
+       .type = integer,
+       .unit = "tokens",
+       .meaning = "of an encoder-decoder: what its decoder ran on; `length` is then that of the "
+                  "source",
+       .where = kParameters,
+       .optional = true}};
 }
 
 RowKind attention_rows() {
@@ -162,7 +182,7 @@ RowKind attention_rows() {
       .name = "attention",
       .command = "attention",
       .meaning = "what the attention maps of one head, or of a layer, are like on text or images",
-      .revision = 4,
+      .revision = 5,
       .place = place_of_head(),
       .fields = own_fields(),
       .models = model_facts(),
@@ -214,6 +234,7 @@ RowKind attention_map_rows() {
                   .place = {model_field(), stack_field(), layer_field(), query_head_field()},
                   .models = model_facts(),
                   .parameters = text_parameter_fields()};
+  kind.models.push_back(source_tokens_fact());
   kind.fields = {{.name = "query",
                   .type = integer,
                   .meaning = "the place of the query in the sequence, from 0",
@@ -230,7 +251,7 @@ RowKind attention_map_rows() {
                  {.name = "weights",
                   .form = list,
                   .meaning = "how much the query looks at each key, from 0: they sum to 1, but for "
-                             "what a learned sink takes",
+                             "what a learned sink takes; of cross attention, keys are the source's",
                   .where = kAttentionSection}};
   const std::vector<Field> own = {{.name = "heatmap",
                                    .type = integer,

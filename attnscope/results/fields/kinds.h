@@ -61,6 +61,7 @@ Field per_head_parameter();
 std::vector<Field> histogram_parameters();
 /// Where the tokens of a run come from (attention.cpp).
 std::vector<Field> text_parameter_fields();
+Field source_tokens_fact();
 Field tokens_hash_parameter();
 /// The same of commands that need no text.
 std::vector<Field> latent_text_parameter_fields();

@@ -21,8 +21,27 @@ std::vector<Field> token_fields() {
            .where = kModels}};
 }
 
+/// What enters the first layer, and what each layer gives.
+std::vector<Field> states_fields() {
+  return {{.name = "index",
+           .type = integer,
+           .meaning = "0: what enters layer 0; k: what layer k - 1 gave, the last after the final "
+                      "norm",
+           .where = kModels},
+          {.name = "shape",
+           .type = integer,
+           .form = list,
+           .meaning = "tokens and width",
+           .where = kModels},
+          {.name = "mean_norm",
+           .heading = "mean norm",
+           .meaning = "the Euclidean norm of a token's state, mean over tokens",
+           .where = kModels}};
+}
+
 std::vector<Field> prompt_facts() {
   return {
+      source_tokens_fact(),
       {.name = "tokens",
        .type = record,
        .form = list,
@@ -56,20 +75,14 @@ std::vector<Field> prompt_facts() {
        .form = list,
        .meaning = "what enters the first layer, and what each layer gives",
        .where = kModels,
-       .fields = {{.name = "index",
-                   .type = integer,
-                   .meaning = "0: what enters layer 0; k: what layer k - 1 gave, the last after "
-                              "the final norm",
-                   .where = kModels},
-                  {.name = "shape",
-                   .type = integer,
-                   .form = list,
-                   .meaning = "tokens and width",
-                   .where = kModels},
-                  {.name = "mean_norm",
-                   .heading = "mean norm",
-                   .meaning = "the Euclidean norm of a token's state, mean over tokens",
-                   .where = kModels}}}};
+       .fields = states_fields()},
+      {.name = "encoder_hidden_states",
+       .type = record,
+       .form = list,
+       .meaning = "of an encoder-decoder: the same of its encoder",
+       .where = kModels,
+       .optional = true,
+       .fields = states_fields()}};
 }
 
 std::vector<Field> model_facts_with_patches() {
@@ -101,6 +114,16 @@ Field mean_nll_field(std::string_view meaning, Nulls nulls, std::string_view whe
 }
 
 }  // namespace
+
+Field source_tokens_fact() {
+  return {.name = "source_tokens",
+          .type = record,
+          .form = list,
+          .meaning = "of an encoder-decoder: what its encoder read, token by token",
+          .where = kModels,
+          .optional = true,
+          .fields = token_fields()};
+}
 
 RowKind predict_rows() {
   RowKind kind = {

@@ -483,6 +483,21 @@ export interface AttentionRow {
   patch_distance_error?: number | null;
   /** of a head, on images: that of even attention */
   null_patch_distance?: number;
+  /**
+   * of a head of cross attention: how near its weights are to the line from the first token of both texts to the last; null of a source of
+   * one token
+   */
+  diagonality?: number | null;
+  /** the standard error of the mean before it; null of one sequence */
+  diagonality_error?: number | null;
+  /** of a head of cross attention: that of even attention; null of a source of one token */
+  null_diagonality?: number | null;
+  /** of a head of cross attention: share of pairs of target tokens that look at the source in their own order; null of one token */
+  monotonicity?: number | null;
+  /** the standard error of the mean before it; null of one sequence */
+  monotonicity_error?: number | null;
+  /** of a head of cross attention: that of even attention, 0.5 */
+  null_monotonicity?: number;
   /** of a layer: the largest of its heads' mean energy ranks */
   max_rank?: number | null;
   /** of a layer: the largest energy rank among its heads, mean over sequences */

@@ -1,0 +1,129 @@
+#include "attnscope/analyses/target_perplexity.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "attnscope/analyses/sequence_batches.h"
+#include "attnscope/core/error.h"
+#include "attnscope/core/wording.h"
+#include "attnscope/forward/forward_weights.h"
+#include "attnscope/run/model_facts.h"
+#include "attnscope/run/work_queue.h"
+
+namespace attnscope {
+namespace {
+
+std::int64_t foretold(const TargetPair& pair) { return std::ssize(pair.target) - 1; }
+
+void check_pairs(const ForwardPass& pass, std::span<const TargetPair> pairs) {
+  pass.check_head();
+  if (!pass.no_logits().empty()) {
+    throw Error(ErrorKind::unsupported, {.file = pass.model().checkpoint().main_file().string(),
+                                         .problem = "no logits: " + verbatim(pass.no_logits())});
+  }
+  for (const TargetPair& pair : pairs) {
+    if (foretold(pair) < 1) {
+      throw Error(ErrorKind::usage,
+                  {.parameter = "perplexity",
+                   .problem = "a target of " + counted(std::ssize(pair.target), "token") +
+                              " has none that follows another"});
+    }
+    pass.encoder()->check(pair.source);
+    pass.check({pair.target.begin(), pair.target.end() - 1});
+  }
+}
+
+Record summary_of(std::span<const TargetPair> pairs, std::span<const double> sums) {
+  double sum = 0;
+  std::int64_t tokens = 0, predicted = 0;
+  for (std::size_t at = 0; at < pairs.size(); ++at) {
+    sum += sums[at];
+    tokens += std::ssize(pairs[at].target);
+    predicted += foretold(pairs[at]);
+  }
+  const double mean = sum / static_cast<double>(predicted);
+  return {{"tokens", tokens},
+          {"predicted", predicted},
+          {"mean_nll", mean},
+          {"perplexity", std::exp(mean)}};
+}
+
+/// Of neighbours, as many as run well together: ends of the batches.
+std::vector<std::size_t> batch_ends(std::span<const TargetPair> pairs) {
+  std::vector<std::size_t> ends;
+  std::int64_t longest = 0, count = 0;
+  for (std::size_t at = 0; at < pairs.size(); ++at) {
+    const std::int64_t own = std::max(std::ssize(pairs[at].source), std::ssize(pairs[at].target));
+    longest = std::max(longest, own);
+    if (count > 0 && count + 1 > sequences_at_once(longest)) {
+      ends.push_back(at);
+      longest = own;
+      count = 0;
+    }
+    ++count;
+  }
+  ends.push_back(pairs.size());
+  return ends;
+}
+
+}  // namespace
+
+void run_target_perplexity(std::span<const Model> models, const TargetPerplexityRequest& request,
+                           const Context& context, RowSink& sink) {
+  const ReadyModels ready(models, context);
+  std::vector<std::vector<double>> sums;
+  std::vector<QueueItem> items;
+  for (std::size_t index = 0; index < models.size(); ++index) {
+    const std::vector<TargetPair>& pairs = request.pairs[index];
+    check_pairs(ready.pass(index), pairs);
+    sums.emplace_back(pairs.size());
+  }
+  for (std::size_t index = 0; index < models.size(); ++index) {
+    const std::span<const TargetPair> pairs = request.pairs[index];
+    std::size_t first = 0;
+    for (const std::size_t end : batch_ends(pairs)) {
+      const auto own = pairs.subspan(first, end - first);
+      std::int64_t source = 1, target = 1;
+      for (const TargetPair& pair : own) {
+        source = std::max(source, std::ssize(pair.source));
+        target = std::max(target, std::ssize(pair.target));
+      }
+      const auto count = std::ssize(own);
+      items.push_back({.flops = static_cast<double>(count * (source + target)) *
+                                static_cast<double>(forward_weights_bytes(models[index])),
+                       .memory_bytes = run_bytes(models[index], count, target, source),
+                       .run = [&, index, first, own](const Compute& compute) {
+                         const auto found =
+                             negative_log_likelihoods(ready.pass(index), own, compute);
+                         std::copy(found.begin(), found.end(),
+                                   sums[index].begin() + static_cast<std::ptrdiff_t>(first));
+                       }});
+      first = end;
+    }
+  }
+  run_queue(items, ready.rest(), {}, {"batch", "batches"});
+
+  ReportHead head{.command = "predict", .parameters = {{"perplexity", true}}};
+  for (const auto& [name, value] : request.text.fields()) head.parameters.add(name, value);
+  head.parameters.add("stride", Value());
+  for (std::size_t index = 0; index < models.size(); ++index) {
+    Record facts = facts_record(model_facts(models[index]));
+    facts.add("perplexity", summary_of(request.pairs[index], sums[index]));
+    head.models.push_back(std::move(facts));
+  }
+  sink.begin(head);
+  for (std::size_t index = 0; index < models.size(); ++index) {
+    for (std::size_t at = 0; at < sums[index].size(); ++at) {
+      const TargetPair& pair = request.pairs[index][at];
+      sink.add_row({{"model", models[index].name()},
+                    {"window", static_cast<std::int64_t>(at)},
+                    {"first", 0},
+                    {"length", std::ssize(pair.target)},
+                    {"predicted", foretold(pair)},
+                    {"mean_nll", sums[index][at] / static_cast<double>(foretold(pair))}});
+    }
+  }
+  sink.end();
+}
+
+}  // namespace attnscope

@@ -1,0 +1,205 @@
+#include "attnscope/commands/target_text.h"
+
+#include <algorithm>
+
+#include "attnscope/commands/text_parameters.h"
+#include "attnscope/core/error.h"
+#include "attnscope/core/text.h"
+#include "attnscope/core/wording.h"
+#include "attnscope/forward/generation.h"
+#include "attnscope/forward/generation_rules.h"
+
+namespace attnscope {
+namespace {
+
+using enum ParameterType;
+
+bool target_is_given(const Arguments& arguments) {
+  return arguments.given("target") || arguments.given("target_tokens");
+}
+
+[[noreturn]] void refuse_target(const std::string& problem) {
+  throw Error(ErrorKind::usage, {.parameter = "target", .problem = problem});
+}
+
+[[noreturn]] void refuse_target_file(const std::string& problem) {
+  throw Error(ErrorKind::usage, {.parameter = "target_file", .problem = problem});
+}
+
+/// The start token, and then target_labels().
+TokenIds labels_after_start(const Model& model, const Tokenizer* tokenizer, std::string_view text) {
+  std::optional<Tokenizer> own;
+  if (tokenizer == nullptr) tokenizer = &own.emplace(tokenizer_of(model));
+  const TokenIds labels = target_labels(model, *tokenizer, text);
+  TokenIds ids = {start_token(model)};
+  ids.insert(ids.end(), labels.begin(), labels.end());
+  return ids;
+}
+
+/// Without the ends of lines of any system; the last one may lack its own.
+std::vector<std::string> lines_of(const Session& session, const std::string& file) {
+  std::string text = session.files->read_text(file, kTextLimitBytes);
+  check_text(text, {.file = file});
+  if (text.ends_with('\n')) text.pop_back();
+  std::vector<std::string> lines = split(text, '\n');
+  for (std::string& line : lines) {
+    if (line.ends_with('\r')) line.pop_back();
+  }
+  return lines;
+}
+
+}  // namespace
+
+Parameters target_parameters() {
+  return {{.name = "target",
+           .type = text,
+           .help = "of an encoder-decoder: the text of its decoder; the other text is its source",
+           .metavariable = "TEXT"},
+          {.name = "target_tokens",
+           .type = text,
+           .help = "token ids of the decoder, from the token with which its texts begin on",
+           .metavariable = "IDS"}};
+}
+
+std::vector<Exclusion> target_exclusions() {
+  return {{"target", {"target_tokens"}, "is the target"}};
+}
+
+bool needs_target(const Model& model) {
+  return model.stack() == "decoder" || model.stack() == "cross";
+}
+
+TokenIds target_labels(const Model& model, const Tokenizer& tokenizer, std::string_view text) {
+  TokenIds ids = tokenizer.encode(text, /*special=*/true);
+  const TokenIds ends = end_tokens(model, &tokenizer);
+  const auto ended = std::find_if(ids.begin(), ids.end(), [&](std::int64_t id) {
+    return std::find(ends.begin(), ends.end(), id) != ends.end();
+  });
+  if (ended != ids.end()) ids.erase(ended + 1, ids.end());
+  return ids;
+}
+
+std::int64_t start_token(const Model& model) {
+  if (const auto start = generation_rules(model, {}).start) return *start;
+  throw Error(ErrorKind::usage, {.file = model.spec().source,
+                                 .problem = "says no decoder_start_token_id",
+                                 .hint = "give {target_tokens}, from the first token on"});
+}
+
+std::optional<TokenIds> given_target(const Arguments& arguments, const Model& model,
+                                     const Tokenizer* tokenizer) {
+  if (arguments.given("target_tokens")) return parse_ids(arguments, "target_tokens");
+  if (!arguments.given("target")) return std::nullopt;
+  const std::string text = arguments.text("target");
+  check_text(text, {.parameter = "target"});
+  TokenIds ids = labels_after_start(model, tokenizer, text);
+  const TokenIds ends = end_tokens(model, tokenizer);
+  const bool ended =
+      ids.size() > 1 && std::find(ends.begin(), ends.end(), ids.back()) != ends.end();
+  if (ended) ids.pop_back();
+  return ids;
+}
+
+TokenSequences model_sequences(const Arguments& arguments, const Session& session,
+                               const Model& model, std::int64_t usual_sequences) {
+  const bool decodes = needs_target(model);
+  TokenSequences out = token_sequences(arguments, session, model, decodes ? 1 : usual_sequences);
+  if (!decodes) return out;
+  if (out.of_model.size() > 1) {
+    refuse_target("is one text, and so is its source: {sequences} 1");
+  }
+  const auto target = given_target(arguments, model, out.tokenizer.get());
+  out.sources = std::exchange(out.of_model, {*target});
+  out.parameters.add("target_length", std::ssize(*target));
+  return out;
+}
+
+TargetTexts target_texts(const Arguments& arguments, const Session& session, const Model& model) {
+  if (!arguments.given("target_file")) {
+    if (!target_is_given(arguments)) {
+      refuse_target("is needed, or {target_tokens} or {target_file}: what is to be foretold");
+    }
+    const TokenizedText text = tokenized_text(arguments, session, model);
+    const Tokenizer* tokenizer = text.tokenizer ? &*text.tokenizer : nullptr;
+    TokenIds target;
+    if (arguments.given("target")) {
+      const std::string said = arguments.text("target");
+      check_text(said, {.parameter = "target"});
+      target = labels_after_start(model, tokenizer, said);
+    } else {
+      target = parse_ids(arguments, "target_tokens");
+    }
+    return {.pairs = {{.source = text.tokens, .target = std::move(target)}}, .source = text.source};
+  }
+  const std::string of_sources = arguments.text("text_file");
+  if (of_sources.empty()) refuse_target_file("goes with {text_file}, whose lines are the sources");
+  const std::string of_targets = arguments.text("target_file");
+  const std::vector<std::string> sources = lines_of(session, of_sources);
+  const std::vector<std::string> targets = lines_of(session, of_targets);
+  if (sources.size() != targets.size()) {
+    refuse_target_file("has " + counted(targets.size(), "line") + ", and {text_file} has " +
+                       std::to_string(sources.size()));
+  }
+  const Tokenizer tokenizer = tokenizer_of(model);
+  TargetTexts out{.pairs = {}, .source = of_sources.substr(of_sources.rfind('/') + 1)};
+  for (std::size_t line = 0; line < sources.size(); ++line) {
+    if (sources[line].empty() && targets[line].empty()) continue;
+    if (sources[line].empty() || targets[line].empty()) {
+      throw Error(ErrorKind::usage, {.file = sources[line].empty() ? of_sources : of_targets,
+                                     .problem = "line " + std::to_string(line + 1) + " is empty"});
+    }
+    out.pairs.push_back({.source = tokenizer.encode(sources[line], /*special=*/true),
+                         .target = labels_after_start(model, &tokenizer, targets[line])});
+  }
+  if (out.pairs.empty()) refuse_target_file("has no text");
+  return out;
+}
+
+std::vector<Model> stacks_with_texts(std::vector<Model> models, const Arguments& arguments,
+                                     RowSink& sink) {
+  const bool decode = std::any_of(models.begin(), models.end(), needs_target);
+  if (target_is_given(arguments)) {
+    const bool encodes = std::any_of(models.begin(), models.end(), [](const Model& model) {
+      return model.sibling("decoder") != nullptr;
+    });
+    if (!decode && !encodes)
+      refuse_target("is for the decoder of an encoder-decoder, and none is run");
+    return models;
+  }
+  if (!decode) return models;
+  std::vector<std::string> left;
+  for (const Model& model : models) {
+    if (needs_target(model)) left.push_back(model.name());
+  }
+  std::erase_if(models, needs_target);
+  if (models.empty()) {
+    refuse_target("is needed, or {target_tokens}: " + verbatim(join(left)) +
+                  (left.size() == 1 ? " is" : " are") + " of a decoder");
+  }
+  sink.add_note(join(left) + ": not run, as a decoder needs {target} or {target_tokens}");
+  return models;
+}
+
+std::vector<Model> without_helping_stacks(std::vector<Model> models) {
+  const auto has_decoder = [](const std::vector<Model>& among, const Model& model) {
+    const Model* decoder = model.sibling("decoder");
+    return std::any_of(among.begin(), among.end(), [&](const Model& other) {
+      return decoder != nullptr && other.stack() == "decoder" &&
+             other.sibling("decoder") == decoder;
+    });
+  };
+  const std::vector<Model> all = models;
+  std::erase_if(models, [&](const Model& model) {
+    const bool helps = model.stack() == "encoder" || model.stack() == "cross";
+    return helps && has_decoder(all, model);
+  });
+  for (const Model& model : models) {
+    if (model.stack() != "cross") continue;
+    throw Error(ErrorKind::usage, {.parameter = "stack",
+                                   .problem = verbatim(model.name()) + " is run with its decoder",
+                                   .hint = "{stack} decoder"});
+  }
+  return models;
+}
+
+}  // namespace attnscope

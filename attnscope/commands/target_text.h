@@ -1,0 +1,62 @@
+// What the decoder of an encoder-decoder runs on: a target beside the text, which is its source.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "attnscope/analyses/target_perplexity.h"
+#include "attnscope/commands/shared_parameters.h"
+#include "attnscope/commands/text_parameters.h"
+#include "attnscope/model/model.h"
+#include "attnscope/results/sink.h"
+#include "attnscope/tokens/token_ids.h"
+#include "attnscope/tokens/tokenizer.h"
+
+namespace attnscope {
+
+/// target, target_tokens.
+Parameters target_parameters();
+std::vector<Exclusion> target_exclusions();
+
+/// Whether a model needs a target: it is a decoder that has an encoder, or its cross attention.
+bool needs_target(const Model& model);
+
+/// The tokens of a text that a decoder is to foretell: those of its tokenizer with the special
+/// ones, up to the first that ends a text.
+TokenIds target_labels(const Model& model, const Tokenizer& tokenizer, std::string_view text);
+
+/// The token that a decoder's text begins with. Throws Error(usage) where its files say none.
+std::int64_t start_token(const Model& model);
+
+/// What the decoder runs on: `target_tokens` as they are; the start token, and after it those of
+/// `target` that come before the end of the text; none where neither is given. `tokenizer`: that of
+/// the model, null where it has none. Throws Error(usage).
+std::optional<TokenIds> given_target(const Arguments& arguments, const Model& model,
+                                     const Tokenizer* tokenizer);
+
+/// token_sequences(), which are the sources of a decoder. That has one target, and so one source.
+TokenSequences model_sequences(const Arguments& arguments, const Session& session,
+                               const Model& model, std::int64_t usual_sequences = 100);
+
+/// Pairs of sources and targets of one model: see TargetPair.
+struct TargetTexts {
+  std::vector<TargetPair> pairs;
+  std::string source;  // where the sources come from: a file's name, "text" or "tokens"
+};
+
+/// Lines of `text_file` with those of `target_file`; or one text with `target` or `target_tokens`.
+/// A pair of empty lines is left out. Throws Error(usage) where a text has no target, or a line of
+/// one file is empty or missing that the other has.
+TargetTexts target_texts(const Arguments& arguments, const Session& session, const Model& model);
+
+/// Without the stacks that need a target, where none is given, and a note of them. Throws
+/// Error(usage) where no stack is left, and where there is a target and no stack for it.
+std::vector<Model> stacks_with_texts(std::vector<Model> models, const Arguments& arguments,
+                                     RowSink& sink);
+
+/// One model of each: of an encoder-decoder its decoder, which runs the others.
+std::vector<Model> without_helping_stacks(std::vector<Model> models);
+
+}  // namespace attnscope
