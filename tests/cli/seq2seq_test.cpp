@@ -89,7 +89,8 @@ TEST(CliSeq2Seq, WhatIsSavedIsWhatTransformersGives) {
       const CheckpointTensor* wanted = expected.find(std::string(tensor) + ".0");
       ASSERT_TRUE(got != nullptr && wanted != nullptr) << tensor;
       ASSERT_EQ(got->view.shape, wanted->view.shape) << tensor;
-      EXPECT_LE(error_of(values_of(*got), values_of(*wanted), 1), kMapsTolerance) << tensor;
+      EXPECT_LE(error_of(test::values_of(*got), test::values_of(*wanted), 1), kMapsTolerance)
+          << tensor;
     }
   }
 }
@@ -111,7 +112,7 @@ TEST(CliSeq2Seq, MapsOfAStackGoToAFile) {
       const Checkpoint saved = Checkpoint::open(file);
       const CheckpointTensor* wanted = expected.find(tensor);
       ASSERT_EQ(saved.find("attentions")->view.shape, wanted->view.shape) << stack;
-      EXPECT_LE(error_of(values_of(*saved.find("attentions")), values_of(*wanted), 1),
+      EXPECT_LE(error_of(test::values_of(*saved.find("attentions")), test::values_of(*wanted), 1),
                 kMapsTolerance);
     }
   }
