@@ -60,6 +60,13 @@ OPTIONS = [
     "attention {llama} {gpt2} --induction --sequences 2 --length 8",
     "matrix {llama} --layer 1 --matrix q",
     "matrix {llama} --layer 0 --matrix qk --head 2",
+    "spectrum {shakespeare-llama} --activations {text} --matrix q --layers 0",
+    "diff {llama} {llama-old}",
+    "diff {llama} {llama-old} --per-head --energy 0.5 --matrix q,down --layers 0",
+    "plan {llama} --token-file {shard} --length 16 --sequences 4",
+    "plan {llama} --token-file {shard} --length 16 --sequences 4 --set without=0",
+    "plan {llama} --token-file {shard} --length 16 --by ranks --keep 0.8 --matrix q,up --layers 1",
+    "plan {llama} --token-file {shard} --length 16 --by width --keep 0.9 --method plain --sample 3",
     "predict {llama} --tokens 1,2,3 --top 3",
     "predict {stacks/vit} --image {odd} --top 1",
     "predict {stacks/clip} --pixel-values {pixels}",
@@ -145,6 +152,13 @@ class Program:
         for name in ("pictures/odd.png", "pictures/turned6.jpg", "pictures/pixels.npy", "sounds/steps.wav"):
             self.names[pathlib.Path(name).stem] = str(DATA / name)
         self.names["shakespeare-gpt2"] = str(ROOT / "examples/shakespeare-gpt2")
+        shard = folder / "shard.bin"
+        shard.write_bytes(struct.pack("<256i", 20240520, 1, 600, *[0] * 253)
+                          + struct.pack("<600H", *[number * number % 37 for number in range(600)]))
+        self.names["shard"] = str(shard)
+        (folder / "text.txt").write_text("To be, or not to be, that is the question.\n" * 60)
+        self.names["text"] = str(folder / "text.txt")
+        self.names["shakespeare-llama"] = str(ROOT / "examples/shakespeare-llama")
         self.names["nan"] = str(model_with(float("nan"), folder / "nan"))
         self.names["zero"] = str(model_with(0.0, folder / "zero"))
 
@@ -163,6 +177,11 @@ class Program:
                 yield line, json.loads(self.text_of(line, "--format", "json"))
         for line in OPTIONS:
             yield line, json.loads(self.text_of(line + " --quiet", "--format", "json"))
+        plan = self.folder / "plan.json"
+        words = "{llama} --token-file {shard}"
+        plan.write_text(self.text_of(f"plan {words} --length 16 --set latent=8+8 --quiet", "--format", "json"))
+        line = f"shrink {words} --folder {self.folder / 'smaller'} --quiet"
+        yield line, json.loads(self.text_of(line, str(plan), "--format", "json"))
         for number, lines in enumerate(KEPT):
             store = str(self.folder / f"{number}.sqlite")
             for line in lines:
@@ -249,7 +268,7 @@ def words_of_sections(path):
 
 
 def faults_of_docs(fields):
-    sections = {name: words_of_sections(ROOT / "docs" / name) for name in ("metrics.md", "formats.md")}
+    sections = {name: words_of_sections(ROOT / "docs" / name) for name in ("metrics.md", "formats.md", "plan.md")}
     for file, anchor, name in sorted({(*field["where"].split("#"), field["name"]) for field in fields}):
         if anchor not in sections.get(file, {}):
             yield f"docs/{file} has no section #{anchor}, where '{name}' should be"

@@ -21,6 +21,8 @@ MAY_INCLUDE = {
     "numerics": {"core", "tensor"},
     "tokens": {"core", "checkpoint"},
     "forward": {"core", "tensor", "checkpoint", "model", "numerics", "tokens"},
+    "rewrite": {"core", "tensor", "checkpoint", "model"},
+    "smaller": {"core", "tensor", "checkpoint", "model", "numerics", "tokens", "forward", "rewrite"},
     "results": {"core"},
     "analysis": {"core", "numerics", "results"},
     "store": {"core", "results"},
@@ -28,7 +30,7 @@ MAY_INCLUDE = {
     "output": {"core", "results"},
     "page": {"core", "results", "output"},
 }
-MAY_INCLUDE["analyses"] = {"core", "tensor", "checkpoint", "model", "numerics", "tokens", "forward", "results", "analysis", "store", "run"}
+MAY_INCLUDE["analyses"] = set(MAY_INCLUDE) - {"hub", "output", "page"}
 MAY_INCLUDE["commands"] = set(MAY_INCLUDE)
 MAY_INCLUDE["serve"] = set(MAY_INCLUDE)
 MAY_INCLUDE["cli"] = set(MAY_INCLUDE)

@@ -85,6 +85,7 @@ LIVE = {
         "name": ("name", "str | None", "None", "of a live module or maps: what rows call the model"),
     }
 }
+OF_SEVERAL = ("diff",)  # compare models: no method of one
 OF_OPENING = ("models", "layout", "remote")  # what a model was opened with
 PROGRESS = ("progress", "bool | None", "None", "whether a line tells how far the run is (default: "
             "on a terminal and in a notebook)")
@@ -207,7 +208,7 @@ def commands_source():
     of_models = [
         function(command, is_method=True)
         for command in commands
-        if "models" in _describe.parameters(command["name"])
+        if "models" in _describe.parameters(command["name"]) and command["name"] not in OF_SEVERAL
     ]
     parts.append('class ModelCommands:\n    """The commands of one model."""\n\n'
                  + "\n".join(of_models))

@@ -68,7 +68,18 @@ bool is_stray_value(const Parameter& parameter, const std::string& word) {
   return closest(word, parameter.choices) && !std::filesystem::exists(word, ignored);
 }
 
+/// Whether the word can only be the file that is known by such an ending.
+bool is_known_by_ending(const Parameter& parameter, const std::string& word) {
+  return parameter.positional &&
+         std::any_of(parameter.endings.begin(), parameter.endings.end(),
+                     [&](const std::string& ending) { return word.ends_with(ending); });
+}
+
 void add_positional(Given& given, const Command& command, const std::string& word) {
+  for (const Parameter& parameter : command.parameters) {
+    if (!is_known_by_ending(parameter, word) || given.contains(parameter.name)) continue;
+    return add_typed(given, parameter, word);
+  }
   for (const Parameter& parameter : command.parameters) {
     const bool several = parameter.type == ParameterType::models;
     if (!parameter.positional || (given.contains(parameter.name) && !several)) continue;

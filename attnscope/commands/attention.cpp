@@ -10,7 +10,7 @@
 #include "attnscope/commands/target_text.h"
 #include "attnscope/core/error.h"
 #include "attnscope/forward/sound_embedding.h"
-#include "attnscope/output/safetensors_file.h"
+#include "attnscope/tensor/safetensors_writer.h"
 
 namespace attnscope {
 namespace {
@@ -90,11 +90,11 @@ void run_saving_maps(const Arguments& arguments, const Session& session, const M
   const std::int64_t layers = std::ssize(kept.layers), length = std::ssize(sequences.front());
   const std::int64_t keys = map_columns(model, length, kept.sources);
   std::vector<SavedTensor> tensors = {
-      {.name = "layers", .type = SavedTensor::Type::int64, .shape = {layers}},
-      {.name = "tokens", .type = SavedTensor::Type::int64, .shape = {shown, length}}};
+      {.name = "layers", .type = DType::i64, .shape = {layers}},
+      {.name = "tokens", .type = DType::i64, .shape = {shown, length}}};
   if (!kept.sources.empty()) {
     tensors.push_back({.name = "source_tokens",
-                       .type = SavedTensor::Type::int64,
+                       .type = DType::i64,
                        .shape = {shown, std::ssize(kept.sources.front())}});
   }
   tensors.push_back({.name = "attentions", .shape = {layers, heads, length, keys}});

@@ -45,7 +45,7 @@ SavedTensor SavedRun::input(std::int64_t tokens) const {
     const bool is_image = signal_->shape.size() == 3;
     return {.name = is_image ? "pixel_values" : "input_values", .shape = signal_->shape};
   }
-  return {.name = "tokens", .type = SavedTensor::Type::int64, .shape = {tokens}};
+  return {.name = "tokens", .type = DType::i64, .shape = {tokens}};
 }
 
 void SavedRun::begin(const ForwardPass& pass, std::int64_t tokens) {
@@ -58,7 +58,7 @@ void SavedRun::begin(const ForwardPass& pass, std::int64_t tokens) {
   const std::int64_t source = decodes ? std::ssize(prompt_->source) : 0;
   std::vector<SavedTensor> tensors;
   const auto add_ids = [&](const char* name, std::int64_t count) {
-    tensors.push_back({.name = name, .type = SavedTensor::Type::int64, .shape = {count}});
+    tensors.push_back({.name = name, .type = DType::i64, .shape = {count}});
   };
   if (decodes) add_ids("source_tokens", source);
   tensors.push_back(input(tokens));

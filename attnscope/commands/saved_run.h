@@ -8,7 +8,7 @@
 #include "attnscope/analyses/predict.h"
 #include "attnscope/core/signal.h"
 #include "attnscope/core/spool.h"
-#include "attnscope/output/safetensors_file.h"
+#include "attnscope/tensor/safetensors_writer.h"
 
 namespace attnscope {
 

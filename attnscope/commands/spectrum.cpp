@@ -1,18 +1,39 @@
 #include "attnscope/commands/spectrum.h"
 
+#include <filesystem>
 #include <utility>
 #include <vector>
 
+#include "attnscope/analyses/activation_spectrum.h"
 #include "attnscope/analyses/mla.h"
 #include "attnscope/commands/latent_text_parameters.h"
 #include "attnscope/commands/open_models.h"
+#include "attnscope/commands/plan_text.h"
 #include "attnscope/commands/run_resources.h"
 #include "attnscope/commands/shared_parameters.h"
+#include "attnscope/core/error.h"
 
 namespace attnscope {
 namespace {
 
 using enum ParameterType;
+
+void run_activations(const Arguments& arguments, const Session& session,
+                     const std::vector<Model>& models, const SpectrumRequest& request,
+                     RowSink& sink) {
+  if (models.size() > 1) {
+    throw Error(ErrorKind::usage,
+                {.parameter = "activations", .problem = "are those of one model"});
+  }
+  const std::string file = arguments.text("activations");
+  run_activation_spectrum(models.front(),
+                          {.windows = text_windows(session, models.front(), file),
+                           .source = std::filesystem::path(file).filename().string(),
+                           .energy = arguments.shares("energy"),
+                           .matrices = request.matrices,
+                           .layers = request.layers},
+                          session.context, sink);
+}
 
 void run_spectrum_command(const Arguments& arguments, const Session& session, RowSink& sink) {
   SpectrumRequest request{.matrices = arguments.roles("matrix"),
@@ -27,6 +48,9 @@ void run_spectrum_command(const Arguments& arguments, const Session& session, Ro
                                request.options, context, sink);
   }
   const std::vector<Model> models = open_models(arguments, session);
+  if (arguments.given("activations")) {
+    return run_activations(arguments, session, models, request, sink);
+  }
   request.text = latent_text_of(arguments, session, models, sink);
   const StoringContext context(arguments, session);
   (arguments.flag("mla") ? run_mla : run_spectrum)(models, request, context, sink);
@@ -53,6 +77,10 @@ Parameters spectrum_parameters() {
            .type = flag,
            .help = "instead: what latent attention with DeepSeek-V2's ranks (q 1536, kv 512) would "
                    "keep"},
+          {.name = "activations",
+           .type = file,
+           .help = "instead: the ranks that matrices have on the text of this file",
+           .metavariable = "FILE"},
           {.name = "tensor",
            .type = text,
            .help = "instead: any 2-D tensor by its name; needs no known architecture",
@@ -71,10 +99,13 @@ Record spectrum_options(const Arguments& arguments) {
 }
 
 Command spectrum_command() {
-  std::vector<Exclusion> exclusions = latent_text_exclusions({"mla", "tensor"});
+  std::vector<Exclusion> exclusions = latent_text_exclusions({"mla", "tensor", "activations"});
   exclusions.push_back({"mla",
                         {"matrix", "per_head", "experts", "values", "rank", "tensor"},
                         "asks of queries, and of keys and values, at ranks of its own"});
+  exclusions.push_back({"activations",
+                        {"mla", "per_head", "experts", "values", "rank", "tensor", "store"},
+                        "asks of whole matrices on a text"});
   exclusions.push_back(
       {"tensor", {"matrix", "layers", "per_head", "experts", "layout"}, "names one tensor"});
   return {.name = "spectrum",
@@ -95,6 +126,7 @@ Command spectrum_command() {
                         {"matrix", "q,k"}},
                        {{"models", "MODEL"}, {"matrix", "kv"}, {"rank", "512,0.1D"}},
                        {{"models", "MODEL"}, {"mla", ""}},
+                       {{"models", "MODEL"}, {"activations", "book.txt"}},
                        {{"models", "MODEL"}, {"matrix", "router,up"}, {"experts", "0-7"}},
                        {{"models", "MODEL"}, {"store", "rows.sqlite"}}},
           .parameters = joined({remote_model_parameters(), spectrum_parameters(),

@@ -96,6 +96,9 @@ struct ForwardObserver {
   /// The same of a decoder's attention to what its encoder gives: (T, S).
   std::function<void(const LayerMaps&)> on_cross_maps = {};
   std::function<bool(std::int64_t layer)> wants_cross_maps = {};
+  /// What a matrix of a layer reads, (rows, inputs): of `query` also W_K and W_V, or what makes
+  /// latents; of `output`; of `up` also W_gate; of `down`. Not of experts' own matrices.
+  std::function<void(std::int64_t layer, Role role, MatrixView<const float> input)> on_inputs = {};
   /// Of layers with experts.
   std::function<void(const LayerRouting&)> on_routing = {};
   /// Of layers with latents.

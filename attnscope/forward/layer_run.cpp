@@ -113,12 +113,18 @@ void LayerRun::mlp(std::int64_t number, MatrixView<const float> input, MatrixVie
   const Activation activation = spec_.layers[static_cast<std::size_t>(number)].activation;
   const MatrixView<float> wide = sized(wide_, rows_.total, weights.up->weights.outputs());
   const bool gated = weights.gate != nullptr;
+  show_input(number, Role::up, input);
   apply(*weights.up, input, {.activation = gated ? Activation::linear : activation}, wide,
         compute_);
   if (gated) {
     apply(*weights.gate, input, {.activation = activation, .multiply = wide}, wide, compute_);
   }
+  show_input(number, Role::down, wide);
   apply(*weights.down, wide, {.add = add ? out : MatrixView<float>{}}, out, compute_);
+}
+
+void LayerRun::show_input(std::int64_t number, Role role, MatrixView<const float> input) const {
+  if (observer_.on_inputs) observer_.on_inputs(number, role, input);
 }
 
 void LayerRun::add_to_stream(const Matrix<float>& change, double factor) {
@@ -173,8 +179,10 @@ void LayerRun::layer(std::int64_t number, bool maps_only, bool ends_across) {
 
   enter(number);
   const MatrixView<const float> input = norm_into(weights.attention_input, normed_);
+  show_input(number, Role::query, input);
   mix_tokens(number, input);
   if (maps_only && !ends_across) return;
+  show_input(number, Role::output, context_.view());
 
   // In the parallel form the MLP reads the stream as it was before the attention.
   Matrix<float> of_mlp;

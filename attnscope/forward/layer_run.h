@@ -88,6 +88,7 @@ class LayerRun {
   void mix_tokens(std::int64_t number, MatrixView<const float> input);
   void mlp(std::int64_t number, MatrixView<const float> input, MatrixView<float> out, bool add);
   void add_convolution(const ConvolutionWeights& convolution);
+  void show_input(std::int64_t number, Role role, MatrixView<const float> input) const;
   void add_to_stream(const Matrix<float>& change, double factor);
 
   const ModelSpec& spec_;

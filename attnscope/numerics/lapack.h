@@ -23,6 +23,13 @@ void add_gram(std::int64_t n, std::int64_t k, const double* block, Packing packi
 /// cannot cause.
 std::optional<std::vector<double>> symmetric_eigenvalues(std::int64_t n, double* matrix);
 
+/// The same with eigenvectors: `matrix` becomes n vectors of length 1, one after the other, in the
+/// order of the values.
+std::optional<std::vector<double>> symmetric_eigenvectors(std::int64_t n, double* matrix);
+/// Of the Hermitian matrix in the lower triangle (column-major).
+std::optional<std::vector<double>> hermitian_eigenvectors(std::int64_t n,
+                                                          std::complex<double>* matrix);
+
 /// Singular values, descending, of a column-major (rows, cols) matrix, destroyed: dgesdd, or
 /// dgesvd.
 std::optional<std::vector<double>> singular_values_divide_and_conquer(std::int64_t rows,
@@ -48,6 +55,10 @@ bool cholesky(std::int64_t n, double* matrix);
 
 /// Multiplies the row-major (rows, n) matrix by L⁻ᵀ from the right; L (n, n) lower, column-major.
 void divide_by_cholesky(std::int64_t rows, std::int64_t n, double* matrix, const double* l);
+
+/// The same by L⁻¹.
+void divide_by_cholesky_transposed(std::int64_t rows, std::int64_t n, double* matrix,
+                                   const double* l);
 
 /// Replaces the lower triangle of the symmetric `matrix` by that of Lᵀ · matrix · L; both (n, n),
 /// column-major. Overwrites the elements above the diagonal.

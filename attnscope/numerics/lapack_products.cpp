@@ -58,6 +58,13 @@ void divide_by_cholesky(std::int64_t rows, std::int64_t n, double* matrix, const
   throw_if_refused();
 }
 
+void divide_by_cholesky_transposed(std::int64_t rows, std::int64_t n, double* matrix,
+                                   const double* l) {
+  cblas_dtrsm(CblasColMajor, CblasLeft, CblasLower, CblasTrans, CblasNonUnit, to_int(n),
+              to_int(rows), 1.0, l, leading(n), matrix, leading(n));
+  throw_if_refused();
+}
+
 void multiply_by_cholesky(std::int64_t n, double* matrix, const double* l) {
   // dsygst does it in place and with half the arithmetic, but by columns: slower at any order.
   for (std::int64_t col = 0; col < n; ++col) {

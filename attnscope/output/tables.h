@@ -11,6 +11,7 @@ namespace attnscope {
 
 using WriteTable = void (*)(const Report&, const WriteOptions&, std::ostream&);
 
+void write_activation_table(const Report& report, const WriteOptions& options, std::ostream& out);
 void write_attention_table(const Report& report, const WriteOptions& options, std::ostream& out);
 void write_circuits_table(const Report& report, const WriteOptions& options, std::ostream& out);
 /// What a store holds: `export --list`.
@@ -18,13 +19,16 @@ void write_contents_table(const Report& report, const WriteOptions& options, std
 /// Of commands that have none below.
 void write_plain_table(const Report& report, const WriteOptions& options, std::ostream& out);
 /// The heads of `attention --induction` with the highest scores.
+void write_diff_table(const Report& report, const WriteOptions& options, std::ostream& out);
 void write_experts_table(const Report& report, const WriteOptions& options, std::ostream& out);
 void write_routing_table(const Report& report, const WriteOptions& options, std::ostream& out);
 void write_induction_table(const Report& report, const WriteOptions& options, std::ostream& out);
 void write_info_table(const Report& report, const WriteOptions& options, std::ostream& out);
 /// What `spectrum --mla` found.
 void write_mla_table(const Report& report, const WriteOptions& options, std::ostream& out);
+void write_plan_table(const Report& report, const WriteOptions& options, std::ostream& out);
 void write_predict_table(const Report& report, const WriteOptions& options, std::ostream& out);
+void write_shrink_table(const Report& report, const WriteOptions& options, std::ostream& out);
 void write_similarity_table(const Report& report, const WriteOptions& options, std::ostream& out);
 void write_spectrum_table(const Report& report, const WriteOptions& options, std::ostream& out);
 void write_weights_table(const Report& report, const WriteOptions& options, std::ostream& out);

@@ -52,6 +52,8 @@ const std::vector<RowKind>& row_kinds() {
       attention_rows(),   induction_rows(),  attention_map_rows(), predict_rows(),
       label_rows(),       perplexity_rows(), stored_set_rows(),    experts_rows(),
       routing_rows(),
+      activation_rows(),  diff_rows(),       plan_rows_of_menu(),  plan_part_rows(),
+      shrink_rows(),
   };
   return kinds;
 }

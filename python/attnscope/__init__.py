@@ -6,19 +6,23 @@
     table = model.spectrum(matrix=["q", "k"], per_head=True)
     table.to_pandas()
 
-Every command of the command line is a method of a model and a function of this module.
+Every command of the command line is a function of this module, and a method of a model but for
+`diff`, which compares two.
 """
 
 from attnscope._arrays import attention_rank
 from attnscope._commands import (
     attention,
     circuits,
+    diff,
     experts,
     export,
     info,
     matrix,
+    plan,
     predict,
     report,
+    shrink,
     similarity,
     spectrum,
     weights,
@@ -52,13 +56,16 @@ __all__ = [
     "attention",
     "attention_rank",
     "circuits",
+    "diff",
     "experts",
     "export",
     "info",
     "matrix",
     "open",
+    "plan",
     "predict",
     "report",
+    "shrink",
     "similarity",
     "spectrum",
     "weights",

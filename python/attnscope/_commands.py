@@ -83,6 +83,7 @@ def spectrum(
     rank: Ranks | None = None,
     values: bool = False,
     mla: bool = False,
+    activations: Path | None = None,
     tensor: str | None = None,
     text: str | None = None,
     text_file: Path | None = None,
@@ -116,6 +117,7 @@ def spectrum(
     - rank: also the share of energy kept at these ranks: 512, or 0.1D for a share of the width
     - values: in csv and json: the singular values and their cumulative energy
     - mla: instead: what latent attention with DeepSeek-V2's ranks (q 1536, kv 512) would keep
+    - activations: instead: the ranks that matrices have on the text of this file
     - tensor: instead: any 2-D tensor by its name; needs no known architecture
     - text: of models with latents: a text, on which the mean of what a latent's norm divides by
       stands for it in all circuits
@@ -177,6 +179,15 @@ def spectrum(
     Rows, with mla: what latent attention would keep of one layer.
     - query: of W_Q; null where it was skipped
     - kv: of W_K over W_V; null where it was skipped
+
+    Rows, with activations: the ranks of one matrix on a text.
+    - energy_rank: the fewest singular values of the matrix that hold that share of the sum of their
+      squares
+    - activation_energy_rank: the fewest directions that hold that share of the mean square of what
+      the matrix gives on the text
+    - input_energy_rank: the same of what it reads
+    - input_top_share: the share of the mean square of what it reads that lies in one direction;
+      null where all is zero
     """
     if not names_models(models):
         return spectrum_of(models, locals())
@@ -410,6 +421,68 @@ def experts(
       that chose it
     """
     return run("experts", locals())
+
+
+def diff(
+    models: Models,
+    *,
+    layout: Path | None = None,
+    stack: Literal["encoder", "decoder", "cross", "text", "vision"] | None = None,
+    remote: bool = False,
+    matrix: Names | None = None,
+    layers: Layers | None = None,
+    per_head: bool = False,
+    energy: Shares | None = None,
+    lora: Path | None = None,
+    rank: int | None = None,
+    lora_energy: Shares | None = None,
+    threads: int | None = None,
+    memory: Size | None = None,
+    progress: bool | None = None,
+) -> Table:
+    """What a fine-tune changed in each matrix, and that as a LoRA adapter.
+
+    - models: folders with config.json and weights, weights files beside their config.json, or names
+      on the Hugging Face hub: ORG/NAME, ORG/NAME@REVISION, ORG/NAME@step*
+    - layout: a JSON file that describes the checkpoint, in place of config.json
+    - stack: of models of several stacks, this one; MODEL:STACK says the same: encoder, decoder,
+      cross, text or vision
+    - remote: of models on the hub, read only what is needed, and keep nothing
+    - matrix: of q,k,v,o,gate,up,down,router,shared_gate,shared_up,shared_down,q_a,q_b,kv_a,kv_b,att
+      ention_gate,qk,ov,kv,qk_content,qk_rotary,qk_latent,ov_latent (default: the projections that
+      are there)
+    - layers: layers and ranges of them, such as 0-3,-4- (default: all)
+    - per_head: a row for each head too
+    - energy: thresholds of the energy ranks (default: 0.9,0.99)
+    - lora: write the difference as a LoRA adapter of PEFT into this new folder
+    - rank: the rank of each of its matrices
+    - lora_energy: or the share of its squared sum that each keeps (default: 0.9)
+    - threads: threads to work on; they never change a result (default: all cores)
+    - memory: of matrices in work at once, such as 2G or 512M; it never changes a result (default: a
+      half of what is free)
+    - progress: whether a line tells how far the run is (default: on a terminal and in a notebook)
+
+    Rows: what changed in one matrix or head between a base and a fine-tuned model.
+    - model: the model, by its name in models
+    - stack: which stack of the model: encoder, decoder, cross (the decoder's attention to what the
+      encoder gives), text or vision; absent where it has one
+    - layer: the layer, from 0
+    - matrix: the projection or product, by its name: q, gate, qk, …
+    - head: the head, from 0 (of k, v and kv a key/value head); null: the whole matrix
+    - shape: rows and columns of the matrix in canonical orientation
+    - relative_change: the Frobenius norm of the change over that of the base's matrix; null where
+      that is zero
+    - change_norm: the Frobenius norm of the change
+    - weight_norm: the Frobenius norm of the base's matrix
+    - energy_rank: the fewest singular values that hold that share of the change's squared sum
+    - null_energy_rank: the energy rank that a Gaussian matrix of this shape is expected to need
+    - weight_energy_rank: the energy rank of the base's matrix
+    - possible_rank: the largest rank that a matrix of this shape, or such a product, can have
+    - output_space: how the outputs that the change reaches lie in those that the base's matrix
+      reaches, both at the first threshold; null for heads, and where nothing changed
+    - input_space: the same of the inputs that they read
+    """
+    return run("diff", locals())
 
 
 def matrix(
@@ -794,6 +867,153 @@ def predict(
     return run("predict", locals())
 
 
+def plan(
+    models: Models,
+    *,
+    layout: Path | None = None,
+    stack: Literal["encoder", "decoder", "cross", "text", "vision"] | None = None,
+    remote: bool = False,
+    text_file: Path | None = None,
+    token_file: Path | None = None,
+    held_out: Path | None = None,
+    sequences: int | None = None,
+    length: int | None = None,
+    sample: int | None = None,
+    by: Literal["layers", "width", "hidden", "head-width", "kv-heads", "heads", "latent", "ranks"] | None = None,
+    keep: str | None = None,
+    kv_bytes: str | None = None,
+    max_perplexity: str | None = None,
+    set: str | None = None,
+    matrix: Names | None = None,
+    layers: Layers | None = None,
+    round: int | None = None,
+    held_out_sequences: int | None = None,
+    probe_tokens: int | None = None,
+    ridge: str | None = None,
+    method: Literal["kl", "uniform", "plain"] | None = None,
+    threads: int | None = None,
+    memory: Size | None = None,
+    progress: bool | None = None,
+) -> Table:
+    """What can be left out of a model, at what cost, measured.
+
+    - models: folders with config.json and weights, weights files beside their config.json, or names
+      on the Hugging Face hub: ORG/NAME, ORG/NAME@REVISION, ORG/NAME@step*
+    - layout: a JSON file that describes the checkpoint, in place of config.json
+    - stack: of models of several stacks, this one; MODEL:STACK says the same: encoder, decoder,
+      cross, text or vision
+    - remote: of models on the hub, read only what is needed, and keep nothing
+    - text_file: the text that the smaller model is fitted to, in UTF-8
+    - token_file: or a shard of token ids (.bin: header, then uint16)
+    - held_out: the text that every perplexity is measured on, of the same kind (default: the last
+      tenth of the text, which is not fitted to)
+    - sequences: windows of the text that are fitted to (default: 16 times as many tokens as the
+      widest matrix has inputs)
+    - length: tokens of each window (default: the context, at most 2048)
+    - sample: random windows by this seed (default: one after the other from the start)
+    - by: the form that the smaller model takes: layers, width, hidden, head-width, kv-heads, heads,
+      latent or ranks (default: all that the architecture allows, as a menu)
+    - keep: the share of the parameters to keep (of ranks: of the projections', as factors)
+    - kv_bytes: the share of the KV cache's bytes a token to keep, or bytes
+    - max_perplexity: the smallest model within this perplexity, or so much more: +5%
+    - set: exactly this: without=2,4 width=384 hidden=144 head-width=16 kv-heads=1 heads=4
+      latent=32+32 ranks=0.q:64,3.up:100
+    - matrix: of q,k,v,o,gate,up,down,router,shared_gate,shared_up,shared_down,q_a,q_b,kv_a,kv_b,att
+      ention_gate,qk,ov,kv,qk_content,qk_rotary,qk_latent,ov_latent (default: of ranks: all
+      projections)
+    - layers: of ranks: only matrices of these layers (default: all)
+    - round: ranks and widths are multiples of it (default: 1)
+    - held_out_sequences: held-out windows on which orders and the menu are measured; a chosen plan
+      is measured on all (default: 32)
+    - probe_tokens: of ranks: tokens on which each matrix is probed (default: 1024)
+    - ridge: of ranks: share of the mean second moment that is added to each (default: 0.01)
+    - method: how ranks are allocated: by probes, all alike, or so without the text: kl, uniform or
+      plain (default: kl)
+    - threads: threads to work on; they never change a result (default: all cores)
+    - memory: of matrices in work at once, such as 2G or 512M; it never changes a result (default: a
+      half of what is free)
+    - progress: whether a line tells how far the run is (default: on a terminal and in a notebook)
+
+    Rows: a form of a smaller model at one size, measured.
+    - model: the model, by its name in models
+    - form: the form that the smaller model takes
+    - choice: what is left, in words
+    - size: what is left, in the form's own unit
+    - parameters: of the smaller model; of ranks as factors
+    - kv_cache_bytes_per_token: that its cache takes of each token, at 16 bits
+    - mean_nll: mean negative log likelihood on the held-out text
+    - perplexity: e to mean_nll
+    - loss: the rise of mean_nll
+    - loadable: whether stock transformers loads it, smaller than before
+    - remark: as what it is loaded; may be empty
+
+    Rows, with target: a layer or matrix of a plan, or the whole.
+    - layer: the layer, from 0; null: all
+    - matrix: of ranks: the matrix; else null
+    - parameters: of the layer, matrix or model
+    - parameters_after: what is left of them; of ranks as factors
+    - kept: numbers of the neurons, heads or rotary pairs that stay
+    - rank: of ranks: the planned rank; null: it stays whole
+    - break_even_rank: of ranks: the largest at which factors are smaller
+    - possible_rank: of ranks: the largest that there can be
+    - sensitivity: of ranks: the divergence of the model with the matrix at half its break-even rank
+    - expected_loss: of ranks: what that foretells at the planned rank
+    - block_influence: of layers: 1 less the mean cosine of what enters and leaves it; null of the
+      last
+    - loss: of layers: the rise of mean_nll where it alone is gone
+    - order: of layers: 1 of the first to go; null: it stays
+    """
+    return run("plan", locals())
+
+
+def shrink(
+    models: Models,
+    plan: Path,
+    *,
+    folder: Path,
+    layout: Path | None = None,
+    stack: Literal["encoder", "decoder", "cross", "text", "vision"] | None = None,
+    remote: bool = False,
+    dtype: Literal["same", "F32", "BF16", "F16"] | None = None,
+    shard_size: Size | None = None,
+    text_file: Path | None = None,
+    token_file: Path | None = None,
+    held_out: Path | None = None,
+    threads: int | None = None,
+    memory: Size | None = None,
+    progress: bool | None = None,
+) -> Table:
+    """Writes the smaller model that a plan leaves.
+
+    - models: folders with config.json and weights, weights files beside their config.json, or names
+      on the Hugging Face hub: ORG/NAME, ORG/NAME@REVISION, ORG/NAME@step*
+    - plan: what plan wrote with format json, a form and a target
+    - folder: the new folder of the smaller model
+    - layout: a JSON file that describes the checkpoint, in place of config.json
+    - stack: of models of several stacks, this one; MODEL:STACK says the same: encoder, decoder,
+      cross, text or vision
+    - remote: of models on the hub, read only what is needed, and keep nothing
+    - dtype: of all weights: same, F32, BF16 or F16 (default: same)
+    - shard_size: the largest file of weights (default: 5G)
+    - text_file: the text that the smaller model is fitted to, in UTF-8
+    - token_file: or a shard of token ids (.bin: header, then uint16)
+    - held_out: the text that every perplexity is measured on, of the same kind (default: the last
+      tenth of the text, which is not fitted to)
+    - threads: threads to work on; they never change a result (default: all cores)
+    - memory: of matrices in work at once, such as 2G or 512M; it never changes a result (default: a
+      half of what is free)
+    - progress: whether a line tells how far the run is (default: on a terminal and in a notebook)
+
+    Rows: a tensor of the smaller model, or of the one before.
+    - model: the model, by its name in models
+    - tensor: its name in the files
+    - shape_before: its shape; null: it is new
+    - shape_after: its shape now; null: it is gone
+    - change: what became of it
+    """
+    return run("shrink", locals())
+
+
 def report(
     models: Models,
     *,
@@ -907,6 +1127,7 @@ class ModelCommands:
         rank: Ranks | None = None,
         values: bool = False,
         mla: bool = False,
+        activations: Path | None = None,
         tensor: str | None = None,
         text_file: Path | None = None,
         tokens: Ids | None = None,
@@ -937,6 +1158,7 @@ class ModelCommands:
         - rank: also the share of energy kept at these ranks: 512, or 0.1D for a share of the width
         - values: in csv and json: the singular values and their cumulative energy
         - mla: instead: what latent attention with DeepSeek-V2's ranks (q 1536, kv 512) would keep
+        - activations: instead: the ranks that matrices have on the text of this file
         - tensor: instead: any 2-D tensor by its name; needs no known architecture
         - text_file: a file of text, in UTF-8
         - tokens: token ids, such as 464,3290, for models without a tokenizer
@@ -1293,6 +1515,105 @@ class ModelCommands:
           notebook)
         """
         return run("predict", locals())
+
+    def plan(
+        self,
+        *,
+        stack: Literal["encoder", "decoder", "cross", "text", "vision"] | None = None,
+        text_file: Path | None = None,
+        token_file: Path | None = None,
+        held_out: Path | None = None,
+        sequences: int | None = None,
+        length: int | None = None,
+        sample: int | None = None,
+        by: Literal["layers", "width", "hidden", "head-width", "kv-heads", "heads", "latent", "ranks"] | None = None,
+        keep: str | None = None,
+        kv_bytes: str | None = None,
+        max_perplexity: str | None = None,
+        set: str | None = None,
+        matrix: Names | None = None,
+        layers: Layers | None = None,
+        round: int | None = None,
+        held_out_sequences: int | None = None,
+        probe_tokens: int | None = None,
+        ridge: str | None = None,
+        method: Literal["kl", "uniform", "plain"] | None = None,
+        threads: int | None = None,
+        memory: Size | None = None,
+        progress: bool | None = None,
+    ) -> Table:
+        """What can be left out of a model, at what cost, measured.
+
+        - stack: of models of several stacks, this one; MODEL:STACK says the same: encoder, decoder,
+          cross, text or vision
+        - text_file: the text that the smaller model is fitted to, in UTF-8
+        - token_file: or a shard of token ids (.bin: header, then uint16)
+        - held_out: the text that every perplexity is measured on, of the same kind (default: the
+          last tenth of the text, which is not fitted to)
+        - sequences: windows of the text that are fitted to (default: 16 times as many tokens as the
+          widest matrix has inputs)
+        - length: tokens of each window (default: the context, at most 2048)
+        - sample: random windows by this seed (default: one after the other from the start)
+        - by: the form that the smaller model takes: layers, width, hidden, head-width, kv-heads,
+          heads, latent or ranks (default: all that the architecture allows, as a menu)
+        - keep: the share of the parameters to keep (of ranks: of the projections', as factors)
+        - kv_bytes: the share of the KV cache's bytes a token to keep, or bytes
+        - max_perplexity: the smallest model within this perplexity, or so much more: +5%
+        - set: exactly this: without=2,4 width=384 hidden=144 head-width=16 kv-heads=1 heads=4
+          latent=32+32 ranks=0.q:64,3.up:100
+        - matrix: of q,k,v,o,gate,up,down,router,shared_gate,shared_up,shared_down,q_a,q_b,kv_a,kv_b
+          ,attention_gate,qk,ov,kv,qk_content,qk_rotary,qk_latent,ov_latent (default: of ranks: all
+          projections)
+        - layers: of ranks: only matrices of these layers (default: all)
+        - round: ranks and widths are multiples of it (default: 1)
+        - held_out_sequences: held-out windows on which orders and the menu are measured; a chosen
+          plan is measured on all (default: 32)
+        - probe_tokens: of ranks: tokens on which each matrix is probed (default: 1024)
+        - ridge: of ranks: share of the mean second moment that is added to each (default: 0.01)
+        - method: how ranks are allocated: by probes, all alike, or so without the text: kl, uniform
+          or plain (default: kl)
+        - threads: threads to work on; they never change a result (default: all cores)
+        - memory: of matrices in work at once, such as 2G or 512M; it never changes a result
+          (default: a half of what is free)
+        - progress: whether a line tells how far the run is (default: on a terminal and in a
+          notebook)
+        """
+        return run("plan", locals())
+
+    def shrink(
+        self,
+        plan: Path,
+        *,
+        folder: Path,
+        stack: Literal["encoder", "decoder", "cross", "text", "vision"] | None = None,
+        dtype: Literal["same", "F32", "BF16", "F16"] | None = None,
+        shard_size: Size | None = None,
+        text_file: Path | None = None,
+        token_file: Path | None = None,
+        held_out: Path | None = None,
+        threads: int | None = None,
+        memory: Size | None = None,
+        progress: bool | None = None,
+    ) -> Table:
+        """Writes the smaller model that a plan leaves.
+
+        - plan: what plan wrote with format json, a form and a target
+        - folder: the new folder of the smaller model
+        - stack: of models of several stacks, this one; MODEL:STACK says the same: encoder, decoder,
+          cross, text or vision
+        - dtype: of all weights: same, F32, BF16 or F16 (default: same)
+        - shard_size: the largest file of weights (default: 5G)
+        - text_file: the text that the smaller model is fitted to, in UTF-8
+        - token_file: or a shard of token ids (.bin: header, then uint16)
+        - held_out: the text that every perplexity is measured on, of the same kind (default: the
+          last tenth of the text, which is not fitted to)
+        - threads: threads to work on; they never change a result (default: all cores)
+        - memory: of matrices in work at once, such as 2G or 512M; it never changes a result
+          (default: a half of what is free)
+        - progress: whether a line tells how far the run is (default: on a terminal and in a
+          notebook)
+        """
+        return run("shrink", locals())
 
     def report(
         self,

@@ -42,6 +42,8 @@ class KeptInputs : public testing::Test {
     if (command.name == "predict" || command.name == "attention") {
       return words + Words{"--tokens", "1,2,3"};
     }
+    if (command.name == "diff") return words + Words{source_path("examples/shakespeare-llama")};
+    if (command.name == "shrink") return words + Words{path("layout.json")};
     if (command.name == "serve") return words + Words{"--port", "0"};
     return words;
   }
@@ -92,11 +94,14 @@ TEST_F(KeptInputs, EveryOutputOfEveryCommandAgainstEveryInput) {
       }
       for (const Parameter& input : command.parameters) {
         if (input.type != ParameterType::file || input.use != FileUse::read) continue;
+        if (input.positional) continue;
         const std::string file = path(input.name == "layout"      ? "layout.json"
                                       : input.name == "text_file" ? "book.txt"
                                                                   : "tokens.bin");
         Words with = {command.name, path("model"), flag_of(input.name), file};
-        if (command.name == "matrix") with = words + Words{flag_of(input.name), file};
+        const bool needs_more =
+            command.name == "matrix" || command.name == "diff" || command.name == "shrink";
+        if (needs_more) with = words + Words{flag_of(input.name), file};
         if (command.name == "report" && option == "--store") with = with + page;
         expect_kept(with, option, file, "is the file that " + flag_of(input.name) + " names");
       }

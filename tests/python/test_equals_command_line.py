@@ -63,7 +63,27 @@ def test_every_command_is_a_case() -> None:
     from attnscope import _core
 
     rows = {command["name"] for command in _core.commands() if command["gives_rows"]}
-    assert rows == {name for name, _, _ in CASES} | {"export", "experts"}
+    assert rows == {name for name, _, _ in CASES} | {"diff", "export", "experts", "plan", "shrink"}
+
+
+def test_plan_shrink_and_diff(llama: str, program: str, tmp_path: pathlib.Path) -> None:
+    text = tmp_path / "text.txt"
+    text.write_text("".join(f"To be {line}, or not to be, that is the question.\n" * 3
+                            for line in range(60)))
+    keywords: dict[str, Any] = {"text_file": text, "length": 32, "sequences": 4, "set": "width=300"}
+    words = ["--text-file", str(text), "--length", "32", "--sequences", "4", "--set", "width=300"]
+    model = asc.open(llama)
+    planned = model.plan(**keywords)
+    assert planned.to_json() == printed(program, ["plan", llama, *words, "--format", "json"])
+    plan = tmp_path / "plan.json"
+    plan.write_text(planned.to_json())
+    smaller = tmp_path / "smaller"
+    table = model.shrink(plan, text_file=text, folder=smaller)
+    assert {row["change"] for row in table} == {"kept", "cut"}
+    assert asc.open(smaller).info().models[0]["mlp_width"] == 300
+    # Another width is nothing to compare; of the layers' attention nothing changed.
+    changed = asc.diff([llama, smaller], matrix="q")
+    assert set(changed["relative_change"]) == {0.0}
 
 
 @pytest.mark.parametrize(("keywords", "words"), [

@@ -7,9 +7,11 @@
 namespace attnscope {
 
 RowKind attention_map_rows();
+RowKind activation_rows();
 RowKind attention_rows();
 RowKind circuits_rows();
 RowKind composition_rows();
+RowKind diff_rows();
 RowKind experts_rows();
 RowKind head_matrix_rows();
 RowKind head_overlap_rows();
@@ -19,8 +21,11 @@ RowKind label_rows();
 RowKind matrix_rows();
 RowKind mla_rows();
 RowKind perplexity_rows();
+RowKind plan_part_rows();
+RowKind plan_rows_of_menu();
 RowKind predict_rows();
 RowKind routing_rows();
+RowKind shrink_rows();
 RowKind similarity_rows();
 RowKind spectrum_rows();
 RowKind stored_set_rows();

@@ -1,5 +1,5 @@
 // Tensors that a command saves, read back by the reader of checkpoints.
-#include "attnscope/output/safetensors_file.h"
+#include "attnscope/tensor/safetensors_writer.h"
 
 #include <gtest/gtest.h>
 
@@ -12,8 +12,6 @@
 namespace attnscope::test {
 namespace {
 
-using enum SavedTensor::Type;
-
 template <class T>
 std::vector<T> elements(const TensorView& tensor) {
   std::vector<T> out(tensor.bytes.size() / sizeof(T));
@@ -23,7 +21,7 @@ std::vector<T> elements(const TensorView& tensor) {
 
 TEST(SafetensorsWriter, IsReadBack) {
   std::ostringstream out;
-  SafetensorsWriter file({{.name = "tokens", .type = int64, .shape = {3}},
+  SafetensorsWriter file({{.name = "tokens", .type = DType::i64, .shape = {3}},
                           {.name = "none", .shape = {0, 4}},
                           {.name = "a \"quoted\" name", .shape = {2, 2}},
                           {.name = "scalar", .shape = {}}},

@@ -1,0 +1,110 @@
+#include "attnscope/analyses/activation_spectrum.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "attnscope/analysis/spectrum.h"
+#include "attnscope/core/error.h"
+#include "attnscope/core/text.h"
+#include "attnscope/core/wording.h"
+#include "attnscope/numerics/factors/vectors.h"
+#include "attnscope/numerics/singular_values/singular_values.h"
+#include "attnscope/run/model_facts.h"
+#include "attnscope/run/work_queue.h"
+#include "attnscope/smaller/calibration.h"
+#include "attnscope/smaller/truncation.h"
+
+namespace attnscope {
+namespace {
+
+/// Eigenvalues as what squares to them, as energy ranks are defined by.
+std::vector<double> roots_of(std::vector<double> energies) {
+  for (double& energy : energies) energy = std::sqrt(std::max(energy, 0.0));
+  return energies;
+}
+
+Record ranks_at(const std::vector<double>& values, const std::vector<double>& thresholds) {
+  Record out;
+  for (const double threshold : thresholds) {
+    out.add(shortest_decimal(threshold), energy_rank(values, threshold));
+  }
+  return out;
+}
+
+Record measured_row(const Model& model, std::int64_t layer, Role role,
+                    const Matrix<double>& moments, const ActivationRequest& request,
+                    const Compute& compute) {
+  const Matrix<double> weight = canonical_matrix(model, layer, role);
+  const SpectrumShape shape{.rows = weight.rows(), .cols = weight.cols()};
+  const std::vector<double> own = singular_values(weight.view(), compute).values;
+  const std::vector<double> given =
+      roots_of(output_directions(weight.view(), moments.view(), compute).energies);
+  const std::vector<double> read = roots_of(eigenvectors(moments.view()).values);
+  const NullModel null(shape);
+  Record nulls;
+  for (const double threshold : request.energy) {
+    nulls.add(shortest_decimal(threshold), null.energy_rank(threshold));
+  }
+  Record row = {{"model", model.name()}, {"layer", layer}, {"matrix", role_name(role)}};
+  row.add("shape", std::vector<std::int64_t>{shape.rows, shape.cols})
+      .add("energy_rank", ranks_at(own, request.energy))
+      .add("null_energy_rank", std::move(nulls))
+      .add("activation_energy_rank", ranks_at(given, request.energy))
+      .add("input_energy_rank", ranks_at(read, request.energy))
+      .add("input_top_share", energy_at_rank(read, 1))
+      .add("possible_rank", shape.possible_rank());
+  return row;
+}
+
+}  // namespace
+
+void run_activation_spectrum(const Model& model, const ActivationRequest& request,
+                             const Context& context, RowSink& sink) {
+  const auto roles = select_matrices(std::span(&model, 1), request.matrices, sink).front();
+  std::vector<MatrixPlace> places;
+  for (const std::int64_t layer : request.layers.resolve(model.dimensions().layers, model.name())) {
+    for (const Role role : roles) {
+      if (!is_projection(role)) {
+        throw Error(ErrorKind::usage,
+                    {.parameter = "matrix",
+                     .problem = '\'' + std::string(role_name(role)) +
+                                "' is made of several matrices, which read different things"});
+      }
+      const auto sites = moment_sites(model);
+      const MomentSums::Site site{layer, input_of(role)};
+      const bool seen = std::find(sites.begin(), sites.end(), site) != sites.end();
+      if (seen && model.weight(layer, role).tensor != nullptr) places.emplace_back(layer, role);
+    }
+  }
+  std::vector<Record> rows;
+  std::int64_t tokens = 0, widest = 0;
+  const auto work = [&](const Compute& compute) {
+    Calibration calibration(model, request.windows, context.memory_bytes / 2, /*ridge=*/0);
+    const TextStatistics text = calibration.statistics(compute);
+    tokens = calibration.tokens();
+    for (const auto& [layer, role] : places) {
+      compute.check_stop();
+      const Matrix<double> moments = text.moments(layer, role).mean_second();
+      widest = std::max(widest, moments.rows());
+      rows.push_back(measured_row(model, layer, role, moments, request, compute));
+    }
+  };
+  run_queue({{.flops = 1, .memory_bytes = 0, .run = work}}, context, {}, {"text", "texts"});
+  if (tokens < widest) {
+    sink.add_note("the text has " + counted(tokens, "token") + ", fewer than the " +
+                  std::to_string(widest) + " inputs of the widest matrix: ranks are at most that");
+  }
+  ReportHead head{.command = "spectrum",
+                  .models = {facts_record(model_facts(model))},
+                  .parameters = {{"energy", request.energy}}};
+  head.parameters.add("matrix", roles_value(request.matrices))
+      .add("layers", request.layers.parameter())
+      .add("activations", request.source)
+      .add("sequences", std::ssize(request.windows))
+      .add("length", std::ssize(request.windows.front()));
+  sink.begin(head);
+  for (Record& row : rows) sink.add_row(std::move(row));
+  sink.end();
+}
+
+}  // namespace attnscope

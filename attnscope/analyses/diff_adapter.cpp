@@ -1,0 +1,180 @@
+// From the difference of two models to a LoRA adapter.
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "attnscope/analyses/diff.h"
+#include "attnscope/analysis/spectrum.h"
+#include "attnscope/core/error.h"
+#include "attnscope/core/text.h"
+#include "attnscope/numerics/factors/vectors.h"
+#include "attnscope/numerics/products/dense_products.h"
+#include "attnscope/rewrite/encode.h"
+#include "attnscope/run/work_queue.h"
+#include "attnscope/tensor/tensor_matrix.h"
+
+namespace attnscope {
+namespace {
+
+constexpr std::string_view kWeight = ".weight";
+
+/// A linear layer of both models: the tensor, and how the files hold it.
+struct LinearPair {
+  std::string module;  // in the loaded model
+  const CheckpointTensor *base = nullptr, *tuned = nullptr;
+  bool turned = false;  // files hold (inputs, outputs)
+  AdapterModule made;
+};
+
+/// The name in the loaded model: files may leave out the architecture's prefix.
+std::string loaded_name(const Model& model, const std::string& name) {
+  const std::string& usual = model.spec().architecture.prefixes.front();
+  if (!model.spec().causal || usual == model.prefix()) return name;
+  const auto& heads = model.spec().head.rule.weight;
+  if (std::find(heads.begin(), heads.end(), name) != heads.end()) return name;
+  return usual + name.substr(model.prefix().size());
+}
+
+std::string without_weight(const std::string& name) {
+  return name.ends_with(kWeight) ? name.substr(0, name.size() - kWeight.size()) : name;
+}
+
+/// ΔW = left · right by its leading directions, each half with the root of their values.
+void factor(LinearPair& pair, const AdapterRank& wanted, const Compute& compute) {
+  const auto read = [&](const CheckpointTensor& tensor) {
+    Matrix<double> stored = decode<double>(whole_matrix(tensor.view));
+    if (!pair.turned) return stored;
+    Matrix<double> out(stored.cols(), stored.rows());
+    for (std::int64_t row = 0; row < out.rows(); ++row) {
+      for (std::int64_t col = 0; col < out.cols(); ++col) out(row, col) = stored(col, row);
+    }
+    return out;
+  };
+  const Matrix<double> before = read(*pair.base);
+  Matrix<double> change = read(*pair.tuned);
+  for (std::int64_t at = 0; at < change.rows() * change.cols(); ++at) {
+    change.data()[at] -= before.data()[at];
+    if (!std::isfinite(change.data()[at])) {
+      throw Error(ErrorKind::numerical, pair.base->name, "the difference holds NaN or infinity");
+    }
+  }
+  const bool wide = change.rows() <= change.cols();
+  const Directions own = directions_of(change.view(), compute);
+  std::vector<double> values;
+  for (const double square : own.squares) values.push_back(std::sqrt(square));
+  std::int64_t rank = wanted.rank.value_or(energy_rank(values, wanted.energy));
+  rank = std::clamp<std::int64_t>(rank, 1, std::ssize(values));
+  // One half is orthonormal, the other what the change makes of it: together they are the change's
+  // projection, whatever the error of small values.
+  Matrix<double>&a = pair.made.a, &b = pair.made.b;
+  const auto kept = (wide ? own.left : own.right).view().row_block(0, rank);
+  Matrix<double> other =
+      multiply_transposed(kept, wide ? change.view().transposed() : change.view(), compute);
+  a = Matrix<double>(rank, change.cols());
+  b = Matrix<double>(change.rows(), rank);
+  for (std::int64_t at = 0; at < rank; ++at) {
+    const double value = values[static_cast<std::size_t>(at)];
+    const double root = value > 0 ? std::sqrt(value) : 1;
+    for (std::int64_t col = 0; col < a.cols(); ++col) {
+      a(at, col) = wide ? other(at, col) / root : kept(at, col) * root;
+    }
+    for (std::int64_t row = 0; row < b.rows(); ++row) {
+      b(row, at) = wide ? kept(at, row) * root : other(at, row) / root;
+    }
+  }
+}
+
+std::vector<double> bias_of(const Model& model, const std::string& module) {
+  const CheckpointTensor* bias = model.checkpoint().find(module + ".bias");
+  if (bias == nullptr) return {};
+  const Matrix<double> column = decode<double>({.tensor = bias->view,
+                                                .rows = bias->view.element_count(),
+                                                .cols = 1,
+                                                .row_stride = 1,
+                                                .block_rows = bias->view.element_count(),
+                                                .block_stride = bias->view.element_count()});
+  return {column.data(), column.data() + column.rows()};
+}
+
+bool is_tied_to_head(const Model& model, const std::string& name) {
+  return model.spec().tied && name == model.prefix() + model.spec().stream.embedding.tokens;
+}
+
+}  // namespace
+
+Adapter make_adapter(const Model& base, const Model& tuned, const AdapterRank& rank,
+                     const Context& context, RowSink& notes) {
+  Adapter out{.base = base.checkpoint().folder().path().string(), .causal = base.spec().causal};
+  std::vector<LinearPair> pairs;
+  std::set<std::string> taken;  // tensors that are part of an adapted module
+  for (std::int64_t layer = 0; layer < base.dimensions().layers; ++layer) {
+    for (const WeightRule& rule : base.spec().architecture.weights) {
+      const CheckpointTensor* own = base.weight(layer, rule.role).tensor;
+      if (own == nullptr || own->view.shape.size() != 2 || !own->name.ends_with(kWeight)) continue;
+      if (!taken.insert(own->name).second) continue;
+      LinearPair pair{.module = loaded_name(base, without_weight(own->name)),
+                      .base = own,
+                      .tuned = tuned.checkpoint().find(own->name),
+                      .turned = rule.storage == Storage::in_by_out && !own->is_linear};
+      out.linear.push_back(pair.module);
+      out.transposed = out.transposed || pair.turned;
+      if (pair.tuned == nullptr || pair.tuned->view.shape != own->view.shape) {
+        notes.add_note(
+            verbatim("'" + own->name + "' is not part of the adapter: " + tuned.name() +
+                     (pair.tuned == nullptr ? " lacks it" : " has another shape of it")));
+      } else if (!same_elements(own->view, pair.tuned->view)) {
+        pairs.push_back(std::move(pair));
+      } else {
+        taken.erase(own->name);
+      }
+    }
+  }
+  std::vector<QueueItem> items;
+  for (LinearPair& pair : pairs) {
+    const auto size = static_cast<double>(pair.base->view.element_count());
+    items.push_back({.flops = size * std::sqrt(size),
+                     .memory_bytes = static_cast<std::uint64_t>(6 * sizeof(double) * size),
+                     .run = [&](const Compute& compute) { factor(pair, rank, compute); }});
+  }
+  run_queue(items, context, {}, {"matrix", "matrices"});
+  for (LinearPair& pair : pairs) {
+    const std::string module = without_weight(pair.base->name);
+    pair.made.bias = bias_of(tuned, module);
+    if (pair.made.bias != bias_of(base, module)) out.with_biases = true;
+    taken.insert(module + ".bias");
+    out.modules.emplace(pair.module, std::move(pair.made));
+  }
+  std::set<std::string> changed;  // modules of which a tensor changed that is no adapted matrix
+  for (const CheckpointTensor& tensor : base.checkpoint().tensors()) {
+    if (taken.contains(tensor.name)) continue;
+    const CheckpointTensor* other = tuned.checkpoint().find(tensor.name);
+    if (other != nullptr && same_elements(tensor.view, other->view)) continue;
+    if (other == nullptr || other->view.shape != tensor.view.shape) {
+      notes.add_note(verbatim("'" + tensor.name + "' is not part of the adapter: " + tuned.name() +
+                              (other == nullptr ? " lacks it" : " has another shape of it")));
+      continue;
+    }
+    changed.insert(tensor.name.substr(0, tensor.name.rfind('.')));
+  }
+  for (const CheckpointTensor& tensor : tuned.checkpoint().tensors()) {
+    // A module is saved whole: its bias with its weight.
+    if (!changed.contains(tensor.name.substr(0, tensor.name.rfind('.')))) continue;
+    if (taken.contains(tensor.name)) continue;
+    out.whole[loaded_name(base, tensor.name)] = tensor.view;
+    if (is_tied_to_head(base, tensor.name)) {
+      out.whole[base.spec().head.rule.weight.front()] = tensor.view;  // PEFT unties what it saves
+    }
+  }
+  if (out.modules.empty() && out.whole.empty()) {
+    throw Error(ErrorKind::numerical, {.place = tuned.name(),
+                                       .problem = "nothing changed: there is no adapter to write"});
+  }
+  if (out.modules.empty()) {
+    throw Error(ErrorKind::unsupported,
+                {.place = tuned.name(),
+                 .problem = "no linear layer changed, and PEFT keeps no adapter without one"});
+  }
+  return out;
+}
+
+}  // namespace attnscope

@@ -1,0 +1,279 @@
+#include "attnscope/analyses/plan.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "attnscope/analyses/plan_rows.h"
+#include "attnscope/analyses/planner.h"
+#include "attnscope/core/error.h"
+#include "attnscope/core/text.h"
+#include "attnscope/core/wording.h"
+#include "attnscope/run/work_queue.h"
+#include "attnscope/store/content_hash.h"
+
+namespace attnscope {
+namespace {
+
+/// One piece of work with all threads.
+void run_alone(const Context& context, std::uint64_t memory_bytes,
+               const std::function<void(const Compute&)>& work, CountedNoun called) {
+  run_queue({{.flops = 1, .memory_bytes = memory_bytes, .run = work}}, context, {}, called);
+}
+
+void check_can_plan(const Model& model) {
+  if (!model.spec().causal) {
+    throw Error(ErrorKind::unsupported,
+                {.place = model.name(),
+                 .problem = "sees each text both ways: there is no perplexity to measure a smaller "
+                            "one by"});
+  }
+  if (!model.spec().not_run.empty()) {
+    throw Error(ErrorKind::unsupported,
+                {.file = model.spec().source, .problem = model.spec().not_run});
+  }
+}
+
+void check_form(const Model& model, Form form) {
+  const std::string why = why_not(model, form);
+  if (why.empty()) return;
+  std::vector<std::string> names;
+  for (const Form other : possible_forms(model)) names.emplace_back(form_name(other));
+  throw Error(ErrorKind::unsupported,
+              {.parameter = "by",
+               .problem = std::string(form_name(form)) + ": " + verbatim(why) + "; " +
+                          verbatim(model.name()) + " can take " + join(names)});
+}
+
+/// Sizes at 0.9, 0.75 and 0.5 of what the form cuts, as far as it has them.
+std::vector<std::int64_t> menu_sizes(const std::vector<std::int64_t>& sizes) {
+  std::vector<std::int64_t> out;
+  for (const double share : {0.9, 0.75, 0.5}) {
+    const double wanted = share * static_cast<double>(sizes.front());
+    const auto nearest =
+        std::min_element(sizes.begin() + 1, sizes.end(), [&](std::int64_t a, std::int64_t b) {
+          return std::abs(static_cast<double>(a) - wanted) <
+                 std::abs(static_cast<double>(b) - wanted);
+        });
+    if (nearest != sizes.end() && (out.empty() || out.back() != *nearest)) out.push_back(*nearest);
+  }
+  return out;
+}
+
+std::vector<Candidate> menu_of(Planner& planner, Form form) {
+  std::vector<Candidate> out;
+  if (form == Form::ranks) {
+    const std::int64_t whole = planner.ranks().parameters();
+    for (const double share : {0.9, 0.75, 0.5}) {
+      const auto budget = static_cast<std::int64_t>(share * static_cast<double>(whole));
+      out.push_back(planner.measured(planner.at_budget(budget)));
+    }
+    return out;
+  }
+  const std::vector<std::int64_t> sizes = planner.sizes(form);
+  if (sizes.size() < 2) return out;
+  for (const std::int64_t size : menu_sizes(sizes)) {
+    out.push_back(planner.measured(planner.at_size(form, size)));
+  }
+  return out;
+}
+
+/// The loss of a form for each share of parameters or cache that it saves: what menus are sorted
+/// by.
+double price_of(const std::vector<Candidate>& candidates, const ModelSize& before, double nll) {
+  double least = std::numeric_limits<double>::infinity();
+  for (const Candidate& candidate : candidates) {
+    const auto share = [](double after, double whole) { return whole > 0 ? 1 - after / whole : 0; };
+    const double saved =
+        std::max(share(static_cast<double>(candidate.size.parameters),
+                       static_cast<double>(before.parameters)),
+                 share(static_cast<double>(candidate.size.kv_cache_bytes_per_token),
+                       static_cast<double>(before.kv_cache_bytes_per_token)));
+    if (saved > 0) least = std::min(least, std::max(0.0, candidate.mean_nll - nll) / saved);
+  }
+  return least;
+}
+
+[[noreturn]] void refuse_target(const std::string& parameter, const std::string& nearest) {
+  throw Error(ErrorKind::numerical, {.parameter = parameter,
+                                     .problem = "no size comes to that; the nearest: " + nearest});
+}
+
+/// The largest size whose `number` is at most `most`. Sizes descend, and numbers with them.
+Choice largest_within(Planner& planner, Form form, const std::string& parameter, double most,
+                      double (*number)(const ModelSize&)) {
+  const std::vector<std::int64_t> sizes = planner.sizes(form);
+  double last = 0;
+  for (const std::int64_t size : sizes) {
+    Choice sketch{.form = form, .size = size, .kept = {}};
+    if (form == Form::latent) {
+      sketch.size = size / 2;
+      sketch.joint = size - sketch.size;
+    }
+    if (form == Form::layers) sketch = planner.at_size(form, size);
+    last = number(size_after(planner.model(), sketch));
+    if (size == sizes.front() && form == Form::latent) continue;  // another kind of model
+    if (last <= most) return planner.at_size(form, size);
+  }
+  refuse_target(parameter, std::to_string(static_cast<std::int64_t>(last)) + " of " +
+                               std::to_string(static_cast<std::int64_t>(number(planner.size()))));
+}
+
+double parameters_of(const ModelSize& size) { return static_cast<double>(size.parameters); }
+double cache_of(const ModelSize& size) {
+  return static_cast<double>(size.kv_cache_bytes_per_token);
+}
+
+/// The smallest model whose mean negative log likelihood is at most `most`: bisection, at most ten
+/// measurements.
+Choice smallest_within(Planner& planner, Form form, double most) {
+  constexpr int kMeasurements = 10;
+  if (form == Form::ranks) {
+    const auto whole = static_cast<double>(planner.ranks().parameters());
+    double low = 0.02, high = 1;
+    for (int at = 0; at < kMeasurements; ++at) {
+      const double middle = (low + high) / 2;
+      const Choice choice = planner.at_budget(static_cast<std::int64_t>(middle * whole));
+      (planner.nll_of(choice, false) <= most ? high : low) = middle;
+    }
+    return planner.at_budget(static_cast<std::int64_t>(high * whole));
+  }
+  const std::vector<std::int64_t> sizes = planner.sizes(form);
+  std::size_t good = 0, bad = sizes.size();
+  for (int at = 0; at < kMeasurements && bad - good > 1; ++at) {
+    const std::size_t middle = (good + bad) / 2;
+    const bool within = planner.nll_of(planner.at_size(form, sizes[middle]), false) <= most;
+    (within ? good : bad) = middle;
+  }
+  return planner.at_size(form, sizes[good]);
+}
+
+Choice completed(Planner& planner, const Choice& set) {
+  if (set.form == Form::ranks || set.form == Form::latent || set.form == Form::layers) return set;
+  const auto sizes = possible_sizes(planner.model(), set.form);
+  if (std::find(sizes.begin(), sizes.end(), set.size) != sizes.end()) {
+    return planner.at_size(set.form, set.size);
+  }
+  throw Error(ErrorKind::usage,
+              {.parameter = "set",
+               .problem = std::string(form_name(set.form)) + "=" + std::to_string(set.size) +
+                          " is no size of " + verbatim(planner.model().name())});
+}
+
+Choice chosen(Planner& planner, Form form, const PlanTarget& target) {
+  if (target.set) return completed(planner, *target.set);
+  if (target.keep && form == Form::ranks) {
+    const auto whole = static_cast<double>(planner.ranks().parameters());
+    const auto budget = static_cast<std::int64_t>(*target.keep * whole);
+    const Choice choice = planner.at_budget(budget);
+    std::int64_t least = 0;
+    for (const RankOptions& matrix : planner.ranks().options) least += matrix.rows + matrix.cols;
+    if (least > budget) refuse_target("keep", std::to_string(least) + " parameters of factors");
+    return choice;
+  }
+  if (target.keep) {
+    if (form == Form::latent) {
+      throw Error(ErrorKind::usage,
+                  {.parameter = "keep",
+                   .problem = "a latent makes the KV cache smaller, not the model",
+                   .hint = "give {kv_bytes}"});
+    }
+    return largest_within(planner, form, "keep", *target.keep * parameters_of(planner.size()),
+                          parameters_of);
+  }
+  if (target.kv_bytes) {
+    const bool share = *target.kv_bytes < 2;
+    const double most = share ? *target.kv_bytes * cache_of(planner.size()) : *target.kv_bytes;
+    return largest_within(planner, form, "kv_bytes", most, cache_of);
+  }
+  const double before = planner.nll_before(false);
+  const double most = target.perplexity ? std::log(*target.perplexity) : before + *target.loss;
+  if (most < before) {
+    refuse_target("max_perplexity", shortest_decimal(std::exp(before)) + " as it is");
+  }
+  return smallest_within(planner, form, most);
+}
+
+/// The largest size, where nothing is cut.
+bool changes_nothing(const Planner& planner, const Choice& choice) {
+  if (choice.form == Form::ranks) return choice.ranks.empty();
+  if (choice.form == Form::latent) return false;
+  return choice.size == possible_sizes(planner.model(), choice.form).front();
+}
+
+}  // namespace
+
+std::string windows_hash(const std::vector<TokenIds>& windows) {
+  std::string text;
+  for (const TokenIds& window : windows) {
+    text += content_hash(std::as_bytes(std::span(window)));
+  }
+  return content_hash(text);
+}
+
+std::string model_hash(const Model& model) {
+  std::string text = content_hash(model.spec().text);
+  for (const CheckpointTensor& tensor : model.checkpoint().tensors()) {
+    text += tensor.name + shape_text(tensor.view.shape);
+    model.checkpoint().need(tensor);
+    for (const auto part : all_bytes(tensor.view)) text += content_hash(part);
+    model.checkpoint().check_intact(tensor);
+  }
+  return content_hash(text);
+}
+
+void run_plan_of_model(const Model& model, const PlanRequest& request, const Context& context,
+                       RowSink& sink) {
+  check_can_plan(model);
+  const std::vector<Form> forms = request.by ? std::vector{*request.by} : possible_forms(model);
+  if (request.by) check_form(model, *request.by);
+  if (!request.target.text.empty() && !request.by) {
+    throw Error(ErrorKind::usage,
+                {.parameter = "by", .problem = "is needed: a target is reached by one form"});
+  }
+  for (const std::string& note : request.text.notes) sink.add_note(note);
+  std::vector<Candidate> menu;
+  PlannedModel planned;
+  std::string memory_note;
+  run_alone(context, 0,
+            [&](const Compute& compute) {
+              Planner planner(model, request, context.memory_bytes / 2, compute);
+              memory_note = "second moments take " +
+                            memory_text(planner.calibration().held_bytes()) +
+                            (planner.calibration().passes() == 1
+                                 ? ""
+                                 : " at a time, in " +
+                                       counted(planner.calibration().passes(), "pass", "passes") +
+                                       " over the text");
+              planned.before = planner.size();
+              planned.nll_before = planner.nll_before(/*all=*/!request.target.text.empty());
+              if (request.target.text.empty()) {
+                std::vector<std::pair<double, std::vector<Candidate>>> sorted;
+                for (const Form form : forms) {
+                  std::vector<Candidate> own = menu_of(planner, form);
+                  const double price = price_of(own, planned.before, planned.nll_before);
+                  sorted.emplace_back(price, std::move(own));
+                }
+                std::stable_sort(sorted.begin(), sorted.end(),
+                                 [](const auto& a, const auto& b) { return a.first < b.first; });
+                for (auto& [price, own] : sorted) menu.insert(menu.end(), own.begin(), own.end());
+                return;
+              }
+              planned.choice = chosen(planner, forms.front(), request.target);
+              planned.after = size_after(model, planned.choice);
+              planned.expected_loss = planner.expected_loss(planned.choice);
+              planned.nll_after = changes_nothing(planner, planned.choice)
+                                      ? planned.nll_before
+                                      : planner.nll_of(planned.choice, /*all=*/true);
+              planned.rows = plan_rows(planner, planned.choice);
+            },
+            {"plan", "plans"});
+  sink.add_note(memory_note);
+  if (request.target.text.empty()) {
+    send_menu(model, request, menu, planned, sink);
+  } else {
+    send_plan(model, request, planned, sink);
+  }
+}
+
+}  // namespace attnscope

@@ -1,0 +1,76 @@
+// Which smaller model to make of a model, and what it costs: measured on a held-out text.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "attnscope/analyses/selection.h"
+#include "attnscope/forward/forward_pass.h"
+#include "attnscope/model/model.h"
+#include "attnscope/results/sink.h"
+#include "attnscope/rewrite/model_writer.h"
+#include "attnscope/run/context.h"
+#include "attnscope/smaller/choice.h"
+
+namespace attnscope {
+
+/// Windows of the text that a plan is made with, and of the one that it is measured on.
+struct PlanText {
+  std::vector<TokenIds> calibration, held_out;
+  Record parameters;               // what the report says of them
+  std::vector<std::string> notes;  // what its user should know
+};
+
+/// What a plan must come to. At most one is set; none: the menu.
+struct PlanTarget {
+  std::string text;                // as it was asked for; empty: none
+  std::optional<double> keep;      // share of the parameters; of `ranks` of the projections'
+  std::optional<double> kv_bytes;  // share of the cache's bytes a token, or bytes from 2 on
+  std::optional<double> loss;      // the most that the mean negative log likelihood may rise, nats
+  std::optional<double> perplexity;  // or what the perplexity may be
+  std::optional<Choice> set;         // exactly this; its lists may be left to choose
+};
+
+enum class RankMethod { kl, uniform, plain };
+
+struct PlanRequest {
+  PlanText text;
+  std::optional<Form> by;  // none: all that the architecture can take
+  PlanTarget target;
+  RankMethod method = RankMethod::kl;
+  double ridge = 0.01;
+  std::int64_t probe_tokens = 1024;
+  std::int64_t round = 1;                // ranks and widths are multiples of it
+  std::int64_t held_out_sequences = 32;  // windows on which orders and the menu are measured
+  std::vector<Role> matrices;            // that may get a lower rank; none: all
+  LayerSelection layers;
+};
+
+/// Rows: without a target each form at several sizes; with one, each layer or matrix of the plan.
+/// Throws Error(unsupported) for a form that the architecture cannot take, or a model that
+/// foretells no tokens; Error(numerical) for a target that no size reaches.
+void run_plan_of_model(const Model& model, const PlanRequest& request, const Context& context,
+                       RowSink& sink);
+
+/// Of a plan's report: see read_plan() in smaller/plan_file.h.
+struct ShrinkRequest {
+  std::string plan;        // the text of PLAN.json
+  std::string plan_place;  // its file's name
+  PlanText text;
+  std::filesystem::path folder;
+  WrittenForm form;  // its card is made here
+};
+
+/// Writes the model that a plan leaves, opens it, and measures it. Rows: its tensors. Throws
+/// Error(format) for a plan of another model or text.
+void run_shrink(const Model& model, const ShrinkRequest& request, const Context& context,
+                RowSink& sink);
+
+/// Hashes of what a plan holds for: all bytes and the config of a model; the windows of a text.
+std::string model_hash(const Model& model);
+std::string windows_hash(const std::vector<TokenIds>& windows);
+
+}  // namespace attnscope

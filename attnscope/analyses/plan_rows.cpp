@@ -1,0 +1,239 @@
+#include "attnscope/analyses/plan_rows.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "attnscope/core/text.h"
+#include "attnscope/core/wording.h"
+#include "attnscope/run/model_facts.h"
+
+namespace attnscope {
+namespace {
+
+Value finite(double number) { return std::isfinite(number) ? Value(number) : Value(); }
+
+const char* method_name(RankMethod method) {
+  switch (method) {
+    case RankMethod::kl: return "kl";
+    case RankMethod::uniform: return "uniform";
+    case RankMethod::plain: return "plain";
+  }
+  return "";
+}
+
+/// A row in which nothing is known but its place.
+Record empty_row(std::optional<std::int64_t> layer, Value matrix, std::int64_t parameters,
+                 std::int64_t after) {
+  Record row;
+  row.add("layer", layer)
+      .add("matrix", std::move(matrix))
+      .add("parameters", parameters)
+      .add("parameters_after", after);
+  return row;
+}
+
+Record& add_rest(Record& row, Value kept, Value rank, Value break_even, Value possible,
+                 Value sensitivity, Value expected) {
+  return row.add("kept", std::move(kept))
+      .add("rank", std::move(rank))
+      .add("break_even_rank", std::move(break_even))
+      .add("possible_rank", std::move(possible))
+      .add("sensitivity", std::move(sensitivity))
+      .add("expected_loss", std::move(expected));
+}
+
+Record& add_removal(Record& row, Value influence, Value loss, Value order) {
+  return row.add("block_influence", std::move(influence))
+      .add("loss", std::move(loss))
+      .add("order", std::move(order));
+}
+
+std::int64_t parameters_of_layer(const Model& model, std::int64_t layer) {
+  std::int64_t sum = 0;
+  for (const CheckpointTensor& tensor : model.checkpoint().tensors()) {
+    if (layer_of_tensor(model, tensor.name) != layer) continue;
+    if (dtype_info(tensor.view.dtype).kind == DTypeClass::real) sum += tensor.view.element_count();
+  }
+  return sum;
+}
+
+std::vector<Record> layer_rows(Planner& planner, const Choice& choice) {
+  const Model& model = planner.model();
+  const std::int64_t layers = model.dimensions().layers;
+  const LayerOrder& order = planner.removals(1);
+  std::vector<Record> rows;
+  for (std::int64_t layer = 0; layer < layers; ++layer) {
+    const auto& kept = choice.kept.front();
+    const bool stays = std::find(kept.begin(), kept.end(), layer) != kept.end();
+    const auto removed = std::find(order.removed.begin(), order.removed.end(), layer);
+    const std::int64_t own = parameters_of_layer(model, layer);
+    Record& row = rows.emplace_back(empty_row(layer, Value(), own, stays ? own : 0));
+    add_rest(row, Value(), Value(), Value(), Value(), Value(), Value());
+    const auto at = static_cast<std::size_t>(layer);
+    add_removal(
+        row, finite(order.influence[at]), finite(order.alone[at]),
+        stays ? Value()
+              : (removed == order.removed.end()
+                     ? Value(std::int64_t{0})
+                     : Value(static_cast<std::int64_t>(removed - order.removed.begin()) + 1)));
+  }
+  return rows;
+}
+
+std::vector<Record> rank_rows(Planner& planner, const Choice& choice) {
+  const RankTable& table = planner.ranks();
+  std::vector<Record> rows;
+  for (std::size_t at = 0; at < table.places.size(); ++at) {
+    const auto& [layer, role] = table.places[at];
+    const RankOptions& options = table.options[at];
+    const auto own = choice.ranks.find(table.places[at]);
+    const bool whole = own == choice.ranks.end();
+    const std::int64_t before = options.rows * options.cols;
+    Record& row =
+        rows.emplace_back(empty_row(layer, std::string(role_name(role)), before,
+                                    whole ? before : own->second * (options.rows + options.cols)));
+    const bool probed = !table.probes.empty();
+    add_rest(row, Value(), whole ? Value() : Value(own->second), options.break_even(),
+             static_cast<std::int64_t>(options.energies.size()),
+             probed ? Value(table.probes[at]) : Value(),
+             whole    ? Value(0.0)
+             : probed ? Value(options.weight * options.dropped(own->second))
+                      : Value());
+    add_removal(row, Value(), Value(), Value());
+  }
+  return rows;
+}
+
+}  // namespace
+
+std::vector<Record> plan_rows(Planner& planner, const Choice& choice) {
+  if (choice.form == Form::layers) return layer_rows(planner, choice);
+  if (choice.form == Form::ranks) return rank_rows(planner, choice);
+  std::vector<Record> rows;
+  const Model& model = planner.model();
+  const bool by_layer = choice.kept.size() > 1;
+  const std::int64_t count = by_layer ? std::ssize(choice.kept) : 1;
+  const ModelSize after = size_after(model, choice);
+  for (std::int64_t at = 0; at < count; ++at) {
+    const std::int64_t before =
+        by_layer ? parameters_of_layer(model, at) : planner.size().parameters;
+    const std::int64_t cut = (planner.size().parameters - after.parameters) / count;
+    Record& row = rows.emplace_back(
+        empty_row(by_layer ? std::optional(at) : std::nullopt, Value(), before, before - cut));
+    const Value kept =
+        choice.kept.empty() ? Value() : Value(choice.kept[static_cast<std::size_t>(at)]);
+    add_rest(row, kept, Value(), Value(), Value(), Value(), Value());
+    add_removal(row, Value(), Value(), Value());
+  }
+  return rows;
+}
+
+std::string choice_words(const Model& model, const Choice& choice) {
+  const auto from_to = [&](std::int64_t from) {
+    return std::to_string(from) + " → " + std::to_string(choice.size);
+  };
+  const Dimensions& dimensions = model.dimensions();
+  switch (choice.form) {
+    case Form::layers: {
+      std::vector<std::int64_t> gone;
+      const auto& kept = choice.kept.front();
+      for (std::int64_t layer = 0; layer < dimensions.layers; ++layer) {
+        if (std::find(kept.begin(), kept.end(), layer) == kept.end()) gone.push_back(layer);
+      }
+      return from_to(dimensions.layers) +
+             (gone.empty() ? "" : " (without " + runs_text(gone) + ")");
+    }
+    case Form::width: return "MLP " + from_to(dimensions.mlp_width);
+    case Form::hidden: return from_to(dimensions.width);
+    case Form::head_width: return from_to(dimensions.heads.head_dim);
+    case Form::kv_heads: return from_to(dimensions.heads.kv_heads);
+    case Form::heads: return from_to(dimensions.heads.heads);
+    case Form::latent:
+      return std::to_string(choice.size) + " rotary + " + std::to_string(choice.joint) + " + 1";
+    case Form::ranks: return counted(choice.ranks.size(), "matrix", "matrices") + " as factors";
+  }
+  return "";
+}
+
+namespace {
+
+ReportHead head_of(const Model& model, const PlanRequest& request) {
+  ReportHead head{.command = "plan", .models = {facts_record(model_facts(model))}};
+  for (const auto& [name, value] : request.text.parameters.fields()) {
+    head.parameters.add(name, value);
+  }
+  head.parameters.add("by", request.by ? Value(form_name(*request.by)) : Value())
+      .add("method", method_name(request.method))
+      .add("ridge", request.ridge)
+      .add("probe_tokens", request.probe_tokens)
+      .add("held_out_sequences", request.held_out_sequences)
+      .add("matrix", roles_value(request.matrices))
+      .add("layers", request.layers.parameter())
+      .add("tokens_hash", windows_hash(request.text.calibration))
+      .add("held_out_hash", windows_hash(request.text.held_out));
+  if (!request.target.text.empty()) head.parameters.add("target", request.target.text);
+  return head;
+}
+
+}  // namespace
+
+void send_menu(const Model& model, const PlanRequest& request, const std::vector<Candidate>& menu,
+               const PlannedModel& planned, RowSink& sink) {
+  ReportHead head = head_of(model, request);
+  head.models.front()
+      .add("mean_nll", planned.nll_before)
+      .add("perplexity", std::exp(planned.nll_before));
+  sink.begin(head);
+  for (const Candidate& candidate : menu) {
+    const Choice& choice = candidate.choice;
+    const std::string note = choice.form == Form::ranks    ? "as factors, in own runtimes"
+                             : choice.form == Form::latent ? "as deepseek_v3"
+                             : choice.form == Form::hidden ? "head untied"
+                                                           : "";
+    Record row = {{"model", model.name()}};
+    row.add("form", form_name(choice.form))
+        .add("choice", choice_words(model, choice))
+        .add("size", choice.size)
+        .add("parameters", candidate.size.parameters)
+        .add("kv_cache_bytes_per_token", candidate.size.kv_cache_bytes_per_token)
+        .add("mean_nll", candidate.mean_nll)
+        .add("perplexity", std::exp(candidate.mean_nll))
+        .add("loss", candidate.mean_nll - planned.nll_before)
+        .add("loadable", is_loadable(choice.form))
+        .add("remark", note);
+    sink.add_row(std::move(row));
+  }
+  sink.end();
+}
+
+void send_plan(const Model& model, const PlanRequest& request, const PlannedModel& planned,
+               RowSink& sink) {
+  ReportHead head = head_of(model, request);
+  const Choice& choice = planned.choice;
+  Record plan = {{"form", form_name(choice.form)}, {"choice", choice_words(model, choice)}};
+  plan.add("size", choice.size)
+      .add("joint", choice.joint)
+      .add("exact", choice.exact)
+      .add("parameters_before", planned.before.parameters)
+      .add("parameters_after", planned.after.parameters)
+      .add("kv_cache_bytes_per_token_before", planned.before.kv_cache_bytes_per_token)
+      .add("kv_cache_bytes_per_token_after", planned.after.kv_cache_bytes_per_token)
+      .add("mean_nll_before", planned.nll_before)
+      .add("mean_nll_after", planned.nll_after)
+      .add("perplexity_before", std::exp(planned.nll_before))
+      .add("perplexity_after", std::exp(planned.nll_after))
+      .add("expected_loss", choice.form == Form::ranks ? Value(planned.expected_loss) : Value())
+      .add("loadable", is_loadable(choice.form))
+      .add("model_hash", model_hash(model));
+  head.models.front().add("plan", std::move(plan));
+  sink.begin(head);
+  for (const Record& fields : planned.rows) {
+    Record row = {{"model", model.name()}};
+    for (const auto& [name, value] : fields.fields()) row.add(name, value);
+    sink.add_row(std::move(row));
+  }
+  sink.end();
+}
+
+}  // namespace attnscope

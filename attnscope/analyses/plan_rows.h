@@ -1,0 +1,30 @@
+// What a plan's report says.
+#pragma once
+
+#include <vector>
+
+#include "attnscope/analyses/planner.h"
+
+namespace attnscope {
+
+/// A model and what a choice makes of it.
+struct PlannedModel {
+  Choice choice;
+  ModelSize before, after;
+  double nll_before = 0, nll_after = 0;  // mean negative log likelihood, nats
+  double expected_loss = 0;
+  std::vector<Record> rows;
+};
+
+/// A row for each layer, matrix, or the whole, without the model's name.
+std::vector<Record> plan_rows(Planner& planner, const Choice& choice);
+
+/// In words: "6 → 5 (without 2)".
+std::string choice_words(const Model& model, const Choice& choice);
+
+void send_menu(const Model& model, const PlanRequest& request, const std::vector<Candidate>& menu,
+               const PlannedModel& planned, RowSink& sink);
+void send_plan(const Model& model, const PlanRequest& request, const PlannedModel& planned,
+               RowSink& sink);
+
+}  // namespace attnscope

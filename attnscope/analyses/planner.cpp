@@ -1,0 +1,186 @@
+#include "attnscope/analyses/planner.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+#include "attnscope/smaller/measure.h"
+
+namespace attnscope {
+namespace {
+
+std::vector<std::int64_t> all_layers(const Model& model) {
+  std::vector<std::int64_t> out(static_cast<std::size_t>(model.dimensions().layers));
+  std::iota(out.begin(), out.end(), std::int64_t{0});
+  return out;
+}
+
+double mean_cosine(MatrixView<const float> a, MatrixView<const float> b) {
+  double sum = 0;
+  for (std::int64_t row = 0; row < a.rows; ++row) {
+    double ab = 0, aa = 0, bb = 0;
+    for (std::int64_t col = 0; col < a.cols; ++col) {
+      const auto x = static_cast<double>(a(row, col)), y = static_cast<double>(b(row, col));
+      ab += x * y;
+      aa += x * x;
+      bb += y * y;
+    }
+    sum += aa > 0 && bb > 0 ? ab / std::sqrt(aa * bb) : 0;
+  }
+  return sum / static_cast<double>(std::max<std::int64_t>(1, a.rows));
+}
+
+}  // namespace
+
+std::int64_t RankTable::parameters() const {
+  std::int64_t sum = 0;
+  for (const RankOptions& matrix : options) sum += matrix.rows * matrix.cols;
+  return sum;
+}
+
+Planner::Planner(const Model& model, const PlanRequest& request, std::uint64_t memory_bytes,
+                 const Compute& compute)
+    : model_(model),
+      request_(request),
+      compute_(compute),
+      // So much that all directions count alike: what plain singular vectors do.
+      calibration_(model, request.text.calibration, memory_bytes,
+                   request.method == RankMethod::plain ? 1e12 : request.ridge),
+      size_(size_of(model)) {}
+
+std::span<const TokenIds> Planner::windows(bool all) const {
+  const std::span<const TokenIds> windows = request_.text.held_out;
+  if (all) return windows;
+  const auto few = static_cast<std::size_t>(request_.held_out_sequences);
+  return windows.first(std::min(few, windows.size()));
+}
+
+double Planner::nll_before(bool all) {
+  std::optional<double>& known = all ? before_all_ : before_few_;
+  if (!known) known = mean_nll(model_, windows(all), compute_);
+  return *known;
+}
+
+double Planner::nll_of(const Choice& choice, bool all) {
+  const TextStatistics text = calibration_.statistics(compute_);
+  return mean_nll(make_smaller(model_, choice, text, compute_).open(), windows(all), compute_);
+}
+
+Candidate Planner::measured(const Choice& choice) {
+  return {.choice = choice,
+          .size = size_after(model_, choice),
+          .mean_nll = nll_of(choice, /*all=*/false),
+          .expected_loss = expected_loss(choice)};
+}
+
+std::vector<std::int64_t> Planner::sizes(Form form) const {
+  std::vector<std::int64_t> all = possible_sizes(model_, form);
+  const bool rounds = form == Form::width || form == Form::hidden || form == Form::head_width;
+  if (!rounds || all.empty()) return all;
+  const std::int64_t whole = all.front();
+  std::erase_if(all,
+                [&](std::int64_t size) { return size != whole && size % request_.round != 0; });
+  return all;
+}
+
+Choice Planner::at_size(Form form, std::int64_t size) {
+  if (form == Form::latent) return latent_of_size(size);
+  if (form != Form::layers) {
+    return choose(model_, form, size, calibration_.statistics(compute_), compute_);
+  }
+  const std::int64_t count = model_.dimensions().layers - size;
+  const LayerOrder& order = removals(count);
+  std::vector<std::int64_t> kept = all_layers(model_);
+  std::erase_if(kept, [&](std::int64_t layer) {
+    const auto end = order.removed.begin() + count;
+    return std::find(order.removed.begin(), end, layer) != end;
+  });
+  return {.form = form, .size = size, .kept = {kept}};
+}
+
+const LayerOrder& Planner::removals(std::int64_t count) {
+  const double before = nll_before(/*all=*/false);
+  if (order_.influence.empty()) find_influence();
+  while (std::ssize(order_.removed) < count) {
+    std::vector<std::int64_t> left = all_layers(model_);
+    std::erase_if(left, [&](std::int64_t layer) {
+      return std::find(order_.removed.begin(), order_.removed.end(), layer) != order_.removed.end();
+    });
+    double least = std::numeric_limits<double>::infinity();
+    std::int64_t cheapest = left.front();
+    for (const std::int64_t layer : left) {
+      std::vector<std::int64_t> kept = left;
+      std::erase(kept, layer);
+      const double loss =
+          mean_nll(without_layers(model_, kept).open(), windows(false), compute_) - before;
+      if (order_.removed.empty()) order_.alone.push_back(loss);
+      if (loss >= least) continue;
+      least = loss;
+      cheapest = layer;
+    }
+    order_.removed.push_back(cheapest);
+    order_.losses.push_back(least);
+  }
+  return order_;
+}
+
+/// The stream after the last layer is seen through the last norm alone, which turns it.
+void Planner::find_influence() {
+  const std::int64_t layers = model_.dimensions().layers;
+  order_.influence.assign(static_cast<std::size_t>(layers),
+                          std::numeric_limits<double>::quiet_NaN());
+  const ForwardPass pass(model_, /*copy_weights=*/true, compute_);
+  std::vector<double> sums(static_cast<std::size_t>(layers), 0.0);
+  double rows = 0;
+  for (const auto batch : batches_of(windows(false))) {
+    Matrix<float> entered;
+    pass.run(batch,
+             {.on_hidden_states =
+                  [&](std::int64_t index, MatrixView<const float> states) {
+                    if (index > 0 && index < layers) {
+                      sums[static_cast<std::size_t>(index - 1)] +=
+                          static_cast<double>(states.rows) * mean_cosine(entered.view(), states);
+                    }
+                    if (index == 0) rows += static_cast<double>(states.rows);
+                    entered = Matrix<float>(states.rows, states.cols);
+                    for (std::int64_t row = 0; row < states.rows; ++row) {
+                      std::copy_n(&states(row, 0), states.cols, &entered(row, 0));
+                    }
+                  }},
+             compute_);
+  }
+  for (std::size_t layer = 0; layer + 1 < sums.size(); ++layer) {
+    order_.influence[layer] = 1 - sums[layer] / std::max(1.0, rows);
+  }
+}
+
+/// Rotary shares of 3/8, a half and 5/8 are measured; where little of the cache stays, all that is
+/// kept of keys turns.
+Choice Planner::latent_of_size(std::int64_t elements) {
+  const HeadShape& heads = model_.dimensions().heads;
+  const std::int64_t whole = heads.total_dim(Role::key) + heads.total_dim(Role::value);
+  const auto even = [](double value) {
+    return std::max<std::int64_t>(2, static_cast<std::int64_t>(value / 2) * 2);
+  };
+  if (8 * elements < 3 * whole || elements == whole) {
+    const std::int64_t rotary = elements == whole ? heads.total_dim(Role::key)
+                                                  : even(0.625 * static_cast<double>(elements));
+    return {.form = Form::latent, .size = rotary, .joint = elements - rotary, .exact = true};
+  }
+  Choice best;
+  double least = std::numeric_limits<double>::infinity();
+  for (const double share : {0.5, 0.375, 0.625}) {
+    const std::int64_t rotary =
+        std::min(even(share * static_cast<double>(elements)), heads.total_dim(Role::key));
+    const Choice choice{
+        .form = Form::latent, .size = rotary, .joint = elements - rotary, .exact = false};
+    const double nll = nll_of(choice, /*all=*/false);
+    if (nll >= least) continue;
+    least = nll;
+    best = choice;
+  }
+  return best;
+}
+
+}  // namespace attnscope

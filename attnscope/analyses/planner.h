@@ -1,0 +1,87 @@
+// Makes and measures smaller models of one model.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "attnscope/analyses/plan.h"
+#include "attnscope/smaller/allocation.h"
+#include "attnscope/smaller/calibration.h"
+#include "attnscope/smaller/model_size.h"
+
+namespace attnscope {
+
+/// A choice that was measured.
+struct Candidate {
+  Choice choice;
+  ModelSize size;
+  double mean_nll = 0;
+  double expected_loss = 0;  // of `ranks`: Σ of what probes foretell, in nats
+};
+
+/// One removal of a layer after another.
+struct LayerOrder {
+  std::vector<std::int64_t> removed;  // the first to go first
+  std::vector<double> losses;         // after each removal, in nats
+  std::vector<double> alone;          // of each layer, when it alone is gone
+  std::vector<double> influence;      // 1 - mean cosine of what enters and leaves it; NaN: unknown
+};
+
+/// What is known of the matrices whose ranks are allocated.
+struct RankTable {
+  std::vector<MatrixPlace> places;
+  std::vector<RankOptions> options;
+  std::vector<double> probes;  // KL at half the break-even rank, in nats
+
+  std::int64_t parameters() const;
+};
+
+/// Everything is computed when it is asked for, on the thread that asks; the team of `compute`
+/// helps. `compute` must outlive it.
+class Planner {
+ public:
+  Planner(const Model& model, const PlanRequest& request, std::uint64_t memory_bytes,
+          const Compute& compute);
+
+  const Model& model() const { return model_; }
+  const Calibration& calibration() const { return calibration_; }
+  const ModelSize& size() const { return size_; }
+  /// The windows that orders and menus are measured on, or all.
+  std::span<const TokenIds> windows(bool all) const;
+  double nll_before(bool all);
+  double nll_of(const Choice& choice, bool all);
+  /// On the windows of orders and menus.
+  Candidate measured(const Choice& choice);
+
+  /// The sizes of the form, descending, the model's own first; multiples of `round` where it has a
+  /// choice.
+  std::vector<std::int64_t> sizes(Form form) const;
+  /// The best choice of that size: by measuring, of `layers` and `latent`.
+  Choice at_size(Form form, std::int64_t size);
+  /// Of `ranks`: factors with so many parameters.
+  Choice at_budget(std::int64_t parameters);
+  double expected_loss(const Choice& choice);
+
+  const LayerOrder& removals(std::int64_t count);
+  const RankTable& ranks();
+
+ private:
+  Choice latent_of_size(std::int64_t elements);
+  void probe_ranks();
+  void find_influence();
+
+  const Model& model_;
+  const PlanRequest& request_;
+  const Compute& compute_;
+  Calibration calibration_;
+  ModelSize size_;
+  std::optional<double> before_few_, before_all_;
+  LayerOrder order_;
+  RankTable ranks_;
+};
+
+}  // namespace attnscope

@@ -1,0 +1,170 @@
+// Writes the model that a plan leaves, opens it again, and measures it.
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+
+#include "attnscope/analyses/plan.h"
+#include "attnscope/analyses/plan_rows.h"
+#include "attnscope/core/error.h"
+#include "attnscope/core/text.h"
+#include "attnscope/core/wording.h"
+#include "attnscope/run/model_facts.h"
+#include "attnscope/run/work_queue.h"
+#include "attnscope/smaller/calibration.h"
+#include "attnscope/smaller/measure.h"
+#include "attnscope/smaller/model_size.h"
+#include "attnscope/smaller/plan_file.h"
+
+namespace attnscope {
+namespace {
+
+std::string rounded(double value, int digits) {
+  const double scale = std::pow(10.0, digits);
+  return shortest_decimal(std::round(value * scale) / scale);
+}
+
+/// The text of README.md: what the model was made from and how, with its figures.
+std::string card_of(const Model& model, const PlanFile& plan, const std::string& words,
+                    const ModelSize& before, const ModelSize& after, const PlanText& text) {
+  const std::string form(form_name(plan.choice.form));
+  const auto row = [](const std::string& what, const std::string& then, const std::string& now) {
+    return "| " + what + " | " + then + " | " + now + " |\n";
+  };
+  const auto* source = text.parameters.find("source");
+  std::string card = "---\nlibrary_name: transformers\nbase_model: " + model.name() +
+                     "\ntags:\n- attnscope\n---\n\n# " + model.name() + ", smaller\n\n";
+  card += "Made by attnscope from " + model.name() + ": " + form + ", " + words +
+          ". Nothing was trained.\n\n| | before | after |\n|---|---|---|\n";
+  card += row("parameters", std::to_string(before.parameters), std::to_string(after.parameters));
+  card += row("KV cache, bytes a token (16 bit)", std::to_string(before.kv_cache_bytes_per_token),
+              std::to_string(after.kv_cache_bytes_per_token));
+  card += row("perplexity", rounded(std::exp(plan.mean_nll_before), 3),
+              rounded(std::exp(plan.mean_nll_after), 3));
+  card += "\nPerplexity is of " + counted(text.held_out.size(), "window") +
+          " that it was not fitted to; it was fitted to " +
+          counted(text.calibration.size(), "window") + " of " + std::to_string(plan.length) +
+          " tokens";
+  if (source != nullptr && source->get<std::string>() != nullptr) {
+    card += " of " + *source->get<std::string>();
+  }
+  card += ".\n";
+  if (plan.choice.form == Form::ranks) {
+    card +=
+        "\nThe matrices have lower ranks in the same shapes: this saves nothing in stock "
+        "runtimes.\n";
+  }
+  return card;
+}
+
+/// One row for each tensor that either model has.
+std::vector<Record> tensor_rows(const Model& before, const ChangedModel& after) {
+  std::vector<Record> rows;
+  const auto add = [&](const std::string& name, Value was, Value is, const char* change) {
+    rows.push_back({{"model", before.name()},
+                    {"tensor", name},
+                    {"shape_before", std::move(was)},
+                    {"shape_after", std::move(is)},
+                    {"change", change}});
+  };
+  for (const auto& [name, view] : after.tensors()) {
+    const CheckpointTensor* own = before.checkpoint().find(name);
+    if (own == nullptr) {
+      add(name, Value(), view.shape, "new");
+    } else if (own->view.shape != view.shape) {
+      add(name, own->view.shape, view.shape, "cut");
+    } else {
+      const bool same =
+          own->view.bytes.data() == view.bytes.data() && own->view.source == view.source;
+      add(name, own->view.shape, view.shape, same ? "kept" : "replaced");
+    }
+  }
+  for (const CheckpointTensor& tensor : before.checkpoint().tensors()) {
+    if (!after.has(tensor.name)) add(tensor.name, tensor.view.shape, Value(), "removed");
+  }
+  std::sort(rows.begin(), rows.end(), [](const Record& a, const Record& b) {
+    return *a.find("tensor")->get<std::string>() < *b.find("tensor")->get<std::string>();
+  });
+  return rows;
+}
+
+void check_plan(const PlanFile& plan, const Model& model, const ShrinkRequest& request) {
+  const auto refuse = [&](const std::string& field, const std::string& problem) {
+    throw Error(ErrorKind::format,
+                {.file = request.plan_place, .place = field, .problem = problem});
+  };
+  if (plan.model_hash != model_hash(model)) {
+    refuse("model_hash", "is that of another model than " + verbatim(model.name()));
+  }
+  if (plan.tokens_hash != windows_hash(request.text.calibration)) {
+    refuse("tokens_hash", "is that of another text");
+  }
+  if (plan.held_out_hash != windows_hash(request.text.held_out)) {
+    refuse("held_out_hash", "is that of another held-out text");
+  }
+  const std::string why = why_not(model, plan.choice.form);
+  if (!why.empty()) refuse("form", verbatim(why));
+}
+
+}  // namespace
+
+void run_shrink(const Model& model, const ShrinkRequest& request, const Context& context,
+                RowSink& sink) {
+  const PlanFile plan = read_plan(request.plan, request.plan_place);
+  check_plan(plan, model, request);
+  NewFolder folder(request.folder);  // shows now what would stop it at the end
+  std::vector<Record> rows;
+  Record facts;
+  double nll = 0;
+  const auto work = [&](const Compute& compute) {
+    constexpr double kPlainRidge = 1e12;  // see Planner
+    Calibration calibration(model, request.text.calibration, context.memory_bytes / 2,
+                            plan.method == "plain" ? kPlainRidge : plan.ridge);
+    const TextStatistics text = calibration.statistics(compute);
+    const ChangedModel changed = make_smaller(model, plan.choice, text, compute);
+    rows = tensor_rows(model, changed);
+    WrittenForm form = request.form;
+    form.card = card_of(model, plan, choice_words(model, plan.choice), size_of(model),
+                        size_of(changed.open()), request.text);
+    write_model(changed, model.checkpoint().folder(), form, folder, compute.stop);
+  };
+  run_queue({{.flops = 1, .memory_bytes = 0, .run = work}}, context, {}, {"model", "models"});
+  folder.commit();
+  const Model written = Model::open(request.folder);
+  run_queue({{.flops = 1,
+              .memory_bytes = 0,
+              .run =
+                  [&](const Compute& compute) {
+                    nll = mean_nll(written, request.text.held_out, compute);
+                  }}},
+            context, {}, {"model", "models"});
+  facts = facts_record(model_facts(model));
+  Record shrunk = {{"form", form_name(plan.choice.form)},
+                   {"choice", choice_words(model, plan.choice)}};
+  const ModelSize after = size_of(written);
+  shrunk.add("parameters", after.parameters)
+      .add("kv_cache_bytes_per_token", after.kv_cache_bytes_per_token)
+      .add("bytes", written.checkpoint().file_bytes())
+      .add("planned_perplexity", std::exp(plan.mean_nll_after))
+      .add("perplexity", std::exp(nll))
+      .add("mean_nll", nll);
+  facts.add("shrunk", std::move(shrunk));
+  constexpr double kAgrees = 5e-3;
+  if (std::abs(nll - plan.mean_nll_after) > kAgrees) {
+    sink.add_note("the written model's perplexity is " + rounded(std::exp(nll), 3) +
+                  ", the plan says " + rounded(std::exp(plan.mean_nll_after), 3) +
+                  ": was the plan edited?");
+  }
+  if (plan.choice.form == Form::ranks) {
+    sink.add_note("matrices of lower rank in the same shapes save nothing in stock runtimes");
+  }
+  if (!model.spec().quantisation.method.empty()) {
+    sink.add_note("quantised weights were written as bfloat16");
+  }
+  sink.begin({.command = "shrink",
+              .models = {facts},
+              .parameters = {{"plan", request.plan_place}, {"folder", request.folder.string()}}});
+  for (Record& row : rows) sink.add_row(std::move(row));
+  sink.end();
+}
+
+}  // namespace attnscope

@@ -1,0 +1,127 @@
+// `diff`: what a fine-tune changed, and the adapter that holds it.
+#include "attnscope/analyses/diff.h"
+
+#include <filesystem>
+#include <optional>
+
+#include "attnscope/commands/named_models.h"
+#include "attnscope/commands/open_models.h"
+#include "attnscope/commands/shared_parameters.h"
+#include "attnscope/core/error.h"
+#include "attnscope/rewrite/new_folder.h"
+
+namespace attnscope {
+namespace {
+
+using enum ParameterType;
+
+constexpr std::int64_t kMaxAdapterRank = 1'000'000;
+
+/// Base and fine-tuned model; an adapter is merged into the base.
+std::vector<Model> open_pair(const Arguments& arguments, const Session& session) {
+  const std::vector<NamedModel> named = named_models(arguments, session);
+  if (named.size() != 2) {
+    throw Error(ErrorKind::usage,
+                {.parameter = "models",
+                 .problem = "diff compares two models: the base, then what was made of it"});
+  }
+  const NamedModel& tuned = named.back();
+  std::vector<Model> models;
+  if (is_folder(tuned) && !tuned.on_hub && is_adapter(tuned.path)) {
+    const std::vector<std::string> base = {named.front().text};
+    models = open_models(arguments.with("models", base), session);
+    const std::filesystem::path path = std::filesystem::absolute(tuned.path).lexically_normal();
+    const std::string name = (path.has_filename() ? path : path.parent_path()).filename().string();
+    models.push_back(with_adapter(models.front(), tuned.path, name));
+  } else {
+    models = open_models(arguments, session);
+  }
+  if (models.size() == 2) return models;
+  throw Error(ErrorKind::unsupported,
+              {.parameter = "models",
+               .problem = "a model of several stacks is compared stack by stack: name one"});
+}
+
+std::string adapter_card(const Model& base, const Model& tuned, const Adapter& adapter) {
+  return "---\nlibrary_name: peft\nbase_model: " + adapter.base + "\n---\n\n# " + tuned.name() +
+         " as a LoRA adapter\n\nMade by attnscope of the difference between " + tuned.name() +
+         " and " + base.name() + ": the leading singular vectors of what changed in " +
+         std::to_string(adapter.modules.size()) + " linear layers, and " +
+         std::to_string(adapter.whole.size()) + " other tensors whole.\n";
+}
+
+void write_lora(const Arguments& arguments, const Session& session, const Model& base,
+                const Model& tuned, RowSink& notes) {
+  AdapterRank rank{.rank = arguments.integer("rank")};
+  const std::vector<double> energy = arguments.shares("lora_energy");
+  if (energy.size() != 1) {
+    throw Error(ErrorKind::usage, {.parameter = "lora_energy", .problem = "takes one share"});
+  }
+  rank.energy = energy.front();
+  NewFolder folder(arguments.text("lora"));
+  const Adapter adapter = make_adapter(base, tuned, rank, session.context, notes);
+  write_adapter(adapter, adapter_card(base, tuned, adapter), folder);
+  folder.commit();
+}
+
+void run_diff_command(const Arguments& arguments, const Session& session, RowSink& sink) {
+  const std::vector<Model> models = open_pair(arguments, session);
+  const DiffRequest request{.energy = arguments.shares("energy"),
+                            .matrices = arguments.roles("matrix"),
+                            .layers = arguments.layers("layers"),
+                            .per_head = arguments.flag("per_head")};
+  if (arguments.given("lora")) write_lora(arguments, session, models[0], models[1], sink);
+  run_diff(models[0], models[1], request, session.context, sink);
+}
+
+Parameters diff_parameters() {
+  return {{.name = "matrix",
+           .type = roles,
+           .metavariable = "NAMES",
+           .choices = role_names(),
+           .default_words = "the projections that are there"},
+          {.name = "layers",
+           .type = layers,
+           .help = "layers and ranges of them, such as 0-3,-4-",
+           .metavariable = "LAYERS",
+           .default_words = "all"},
+          per_head_flag(),
+          energy_parameter({0.9, 0.99}),
+          {.name = "lora",
+           .type = file,
+           .help = "write the difference as a LoRA adapter of PEFT into this new folder",
+           .metavariable = "DIR",
+           .use = FileUse::folder,
+           .endings = {".safetensors", ".json", ".md"}},
+          {.name = "rank",
+           .type = integer,
+           .help = "the rank of each of its matrices",
+           .metavariable = "R",
+           .least = 1,
+           .most = kMaxAdapterRank},
+          {.name = "lora_energy",
+           .type = shares,
+           .help = "or the share of its squared sum that each keeps",
+           .metavariable = "SHARE",
+           .default_text = "0.9"}};
+}
+
+}  // namespace
+
+Command diff_command() {
+  return {.name = "diff",
+          .summary = "what a fine-tune changed in each matrix, and that as a LoRA adapter",
+          .examples = {{{"models", "BASE"}, {"models", "FINETUNED"}},
+                       {{"models", "BASE"}, {"models", "FINETUNED"}, {"per_head", ""}},
+                       {{"models", "BASE"},
+                        {"models", "FINETUNED"},
+                        {"lora", "adapter"},
+                        {"lora_energy", "0.99"}},
+                       {{"models", "BASE"}, {"models", "ADAPTER"}, {"matrix", "q,v"}}},
+          .parameters = joined({remote_model_parameters(), diff_parameters(), run_parameters(),
+                                output_parameters()}),
+          .exclusions = {{"rank", {"lora_energy"}, "is the same for all"}},
+          .run = run_diff_command};
+}
+
+}  // namespace attnscope

@@ -1,0 +1,154 @@
+#include "attnscope/commands/plan_text.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "attnscope/commands/text_parameters.h"
+#include "attnscope/core/error.h"
+#include "attnscope/core/wording.h"
+#include "attnscope/tokens/token_shard.h"
+#include "attnscope/tokens/token_windows.h"
+
+namespace attnscope {
+namespace {
+
+using enum ParameterType;
+
+constexpr std::int64_t kLongestWindow = 2048;  // tokens
+
+/// All tokens of a file of text, or of a shard.
+TokenIds file_tokens(const Session& session, const Model& model, const std::string& path,
+                     bool shard) {
+  if (shard) {
+    const TokenShard tokens(path);
+    if (const auto vocabulary = model.dimensions().vocabulary) tokens.check_ids(*vocabulary);
+    return tokens.ids(0, tokens.size());
+  }
+  constexpr std::uint64_t kLimit = 1'000'000'000;
+  const std::string text = session.files->read_text(path, kLimit);
+  return tokenizer_of(model).encode(text, /*special=*/false);
+}
+
+std::string short_name(const std::string& path) {
+  return std::filesystem::path(path).filename().string();
+}
+
+/// Windows one after the other, the last perhaps shorter, but of two tokens at least.
+std::vector<TokenIds> all_windows(std::span<const std::int64_t> tokens, std::int64_t length) {
+  std::vector<TokenIds> out;
+  for (std::int64_t first = 0; first + 1 < std::ssize(tokens); first += length) {
+    const auto count = std::min<std::int64_t>(length, std::ssize(tokens) - first);
+    const auto begin = tokens.begin() + first;
+    if (count > 1) out.emplace_back(begin, begin + count);
+  }
+  return out;
+}
+
+std::int64_t widest_input(const Model& model) {
+  const Dimensions& dimensions = model.dimensions();
+  return std::max(
+      {dimensions.width, dimensions.mlp_width, dimensions.heads.total_dim(Role::output)});
+}
+
+std::int64_t usual_length(const Model& model) {
+  return std::min(model.dimensions().context.value_or(kLongestWindow), kLongestWindow);
+}
+
+/// Fewer tokens fit second moments badly.
+std::int64_t tokens_needed(const Model& model) { return 16 * widest_input(model); }
+
+}  // namespace
+
+Parameters plan_text_parameters() {
+  return {{.name = "text_file",
+           .type = file,
+           .help = "the text that the smaller model is fitted to, in UTF-8",
+           .metavariable = "FILE"},
+          {.name = "token_file",
+           .type = file,
+           .help = "or a shard of token ids (.bin: header, then uint16)",
+           .metavariable = "FILE"},
+          {.name = "held_out",
+           .type = file,
+           .help = "the text that every perplexity is measured on, of the same kind",
+           .metavariable = "FILE",
+           .default_words = "the last tenth of the text, which is not fitted to"}};
+}
+
+std::vector<Exclusion> plan_text_exclusions() {
+  return {{"token_file", {"text_file"}, "holds the tokens"}};
+}
+
+std::vector<TokenIds> text_windows(const Session& session, const Model& model,
+                                   const std::string& path) {
+  const TokenIds tokens = file_tokens(session, model, path, /*shard=*/false);
+  if (tokens.empty()) {
+    throw Error(ErrorKind::usage, {.file = path, .problem = "is empty"});
+  }
+  const std::int64_t length = std::min(usual_length(model), std::ssize(tokens));
+  const WindowRequest request{.sequences = (tokens_needed(model) + length - 1) / length,
+                              .length = length,
+                              .sample = std::nullopt,
+                              .or_fewer = true};
+  return cut_windows(tokens, request, path);
+}
+
+PlanText plan_text(const Arguments& arguments, const Session& session, const Model& model,
+                   const PlanWindows& windows) {
+  const bool shard = arguments.given("token_file");
+  if (!shard && !arguments.given("text_file")) {
+    throw Error(ErrorKind::usage, {.parameter = "text_file",
+                                   .problem = "is needed, or {token_file}: a text to fit to"});
+  }
+  const std::string path = arguments.text(shard ? "token_file" : "text_file");
+  const TokenIds tokens = file_tokens(session, model, path, shard);
+  const std::int64_t context = model.dimensions().context.value_or(kLongestWindow);
+  const std::int64_t length = windows.length.value_or(usual_length(model));
+  if (length > context || length < 2) {
+    throw Error(ErrorKind::usage,
+                {.parameter = "length",
+                 .problem = std::to_string(length) + " is not from 2 to the context of " +
+                            verbatim(model.name()) + ", " + counted(context, "token")});
+  }
+  PlanText out;
+  const bool own = arguments.given("held_out");
+  std::int64_t fitted = std::ssize(tokens);
+  if (own) {
+    const std::string held_out = arguments.text("held_out");
+    const TokenIds held = file_tokens(session, model, held_out, shard);
+    out.held_out = all_windows(held, length);
+    if (held == tokens) out.notes.push_back("the held-out text is the one that is fitted to");
+  } else {
+    fitted = std::ssize(tokens) * 9 / 10;
+    out.held_out = all_windows(std::span(tokens).subspan(static_cast<std::size_t>(fitted)), length);
+  }
+  const WindowRequest request{
+      .sequences = windows.sequences.value_or((tokens_needed(model) + length - 1) / length),
+      .length = std::min(length, std::max<std::int64_t>(1, fitted)),
+      .sample = windows.sample,
+      .or_fewer = !windows.sequences.has_value()};
+  check_token_count(request.sequences, request.length);
+  if (fitted < 2 || out.held_out.empty()) {
+    throw Error(ErrorKind::usage, {.parameter = shard ? "token_file" : "text_file",
+                                   .problem = "a text of " + counted(tokens.size(), "token") +
+                                              " is too short to fit to and to measure on"});
+  }
+  out.calibration =
+      cut_windows(std::span(tokens).first(static_cast<std::size_t>(fitted)), request, path);
+  const std::int64_t read = std::ssize(out.calibration) * request.length;
+  if (read < widest_input(model)) {
+    out.notes.push_back("the text has " + counted(read, "token") + ", fewer than the " +
+                        std::to_string(widest_input(model)) +
+                        " inputs of the widest matrix: more text would fit better");
+  }
+  out.parameters = {{"source", short_name(path)},
+                    {"sequences", std::ssize(out.calibration)},
+                    {"length", request.length}};
+  out.parameters
+      .add("sample", windows.sample ? Value(static_cast<std::int64_t>(*windows.sample)) : Value())
+      .add("held_out", own ? Value(short_name(arguments.text("held_out"))) : Value())
+      .add("held_out_windows", std::ssize(out.held_out));
+  return out;
+}
+
+}  // namespace attnscope

@@ -1,0 +1,35 @@
+// The text that a smaller model is fitted to, and the one that it is measured on.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "attnscope/analyses/plan.h"
+#include "attnscope/commands/command.h"
+#include "attnscope/commands/shared_parameters.h"
+
+namespace attnscope {
+
+/// text_file, token_file, held_out.
+Parameters plan_text_parameters();
+std::vector<Exclusion> plan_text_exclusions();
+
+/// How a text is cut; none: as usual.
+struct PlanWindows {
+  std::optional<std::int64_t> sequences, length;
+  std::optional<std::uint64_t> sample;
+};
+
+/// Windows of a text, one after the other: so many as 16 times as many tokens need as the widest
+/// matrix has inputs, each as long as the context, at most 2048 tokens.
+std::vector<TokenIds> text_windows(const Session& session, const Model& model,
+                                   const std::string& path);
+
+/// Windows of the file for calibration, and of the held-out file. Where none is named, the last
+/// tenth of the text is held out. By default windows are as long as the context, at most 2048
+/// tokens, and so many that 16 times as many tokens are read as the widest matrix has inputs.
+/// Throws Error(usage) for a text that is too short to have both.
+PlanText plan_text(const Arguments& arguments, const Session& session, const Model& model,
+                   const PlanWindows& windows);
+
+}  // namespace attnscope

@@ -1,0 +1,83 @@
+// `diff` for people: a row per layer, in each cell the change's rank and its size beside the
+// matrix's own, and how much the whole layer changed.
+#include <fmt/format.h>
+
+#include <cmath>
+#include <map>
+#include <utility>
+
+#include "attnscope/core/text.h"
+#include "attnscope/output/layer_grid.h"
+#include "attnscope/output/legend.h"
+#include "attnscope/output/skipped_lines.h"
+#include "attnscope/output/tables.h"
+#include "attnscope/output/terminal.h"
+
+namespace attnscope {
+namespace {
+
+constexpr const char* kAll = "all";
+
+std::string percent(double share) {
+  if (share > 0 && share < 0.001) return "<0.1%";
+  return fmt::format("{:.1f}%", 100 * share);
+}
+
+double diff_number(const Record& row, const char* name) {
+  const Value* value = row.find(name);
+  const double* number = value == nullptr ? nullptr : value->get<double>();
+  return number == nullptr ? 0 : *number;
+}
+
+/// The sums of squares of a layer's changes and of its matrices.
+struct LayerSums {
+  double change = 0, weight = 0;
+};
+
+std::string diff_cell(const Record& row, const Style& style) {
+  const auto& ranks = expect<Record>(row, "energy_rank").fields();
+  std::string text;
+  for (const auto& [threshold, rank] : ranks) {
+    text += fmt::format("{:>4}", expect<std::int64_t>(rank, "energy_rank"));
+  }
+  const double share = diff_number(row, "relative_change");
+  return text + " " + style.shade(std::min(1.0, 4 * share), fmt::format("{:>6}", percent(share)));
+}
+
+}  // namespace
+
+void write_diff_table(const Report& report, const WriteOptions& options, std::ostream& out) {
+  const Style style(options.color);
+  LayerGrid grid;
+  std::map<std::pair<std::string, std::int64_t>, LayerSums> layers;
+  std::vector<std::string> thresholds;
+  for (const Record& row : report.rows) {
+    const auto* head = row.find("head")->get<std::int64_t>();
+    const std::string model = text_field(row, "model");
+    const std::int64_t layer = integer_field(row, "layer");
+    grid.set(model, layer, head == nullptr ? LayerGrid::kWhole : *head, text_field(row, "matrix"),
+             diff_cell(row, style));
+    if (head != nullptr) continue;
+    LayerSums& sums = layers[{model, layer}];
+    sums.change += std::pow(diff_number(row, "change_norm"), 2);
+    sums.weight += std::pow(diff_number(row, "weight_norm"), 2);
+    if (!thresholds.empty()) continue;
+    for (const auto& [name, rank] : expect<Record>(row, "energy_rank").fields()) {
+      thresholds.push_back(name);
+    }
+  }
+  for (const auto& [place, sums] : layers) {
+    const double share = sums.weight > 0 ? std::sqrt(sums.change / sums.weight) : 0;
+    grid.set(place.first, place.second, LayerGrid::kWhole, kAll, percent(share));
+  }
+  grid.set_skipped(report, {""});
+  grid.write(report, options, out);
+  write_skipped(report, out);
+  if (report.rows.empty()) return;
+  write_legend("Singular values that hold " + join_words(thresholds) +
+                   " of what changed, squared; %: the norm of the change over that of the base's "
+                   "matrix; all: of the layer's matrices together.",
+               options, out);
+}
+
+}  // namespace attnscope

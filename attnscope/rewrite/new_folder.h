@@ -1,0 +1,33 @@
+// A folder that appears whole or not at all.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <ostream>
+#include <string>
+#include <string_view>
+
+namespace attnscope {
+
+/// Written under a hidden name beside its own; commit() gives it its name. Without that, it is
+/// removed again.
+class NewFolder {
+ public:
+  /// Throws Error(io) where something else than an empty folder has the name, or nothing can be
+  /// written beside it. What a run that was killed left under the hidden name goes.
+  explicit NewFolder(std::filesystem::path path);
+  ~NewFolder();
+  NewFolder(const NewFolder&) = delete;
+  NewFolder& operator=(const NewFolder&) = delete;
+
+  /// A file in it. Throws Error(io) where the disk is full; `write` may throw whatever it wants.
+  void write(const std::string& name, const std::function<void(std::ostream&)>& write) const;
+  void write(const std::string& name, std::string_view content) const;
+
+  void commit();
+
+ private:
+  std::filesystem::path path_, temporary_;  // the second is empty after commit()
+};
+
+}  // namespace attnscope

@@ -1,0 +1,104 @@
+#include "attnscope/smaller/allocation.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace attnscope {
+namespace {
+
+/// Losses at the ranks that may be taken, and what they cost.
+struct PricedMatrix {
+  std::vector<std::int64_t> ranks;  // 0: whole
+  std::vector<double> losses, costs;
+
+  /// Index of the best option at that price.
+  std::size_t best(double price) const {
+    std::size_t found = 0;
+    double least = std::numeric_limits<double>::infinity();
+    for (std::size_t at = 0; at < ranks.size(); ++at) {
+      const double value = losses[at] + price * costs[at];
+      if (value < least) {
+        least = value;
+        found = at;
+      }
+    }
+    return found;
+  }
+};
+
+PricedMatrix priced(const RankOptions& matrix, std::int64_t step) {
+  PricedMatrix out;
+  const std::int64_t most =
+      std::min(matrix.break_even(), static_cast<std::int64_t>(matrix.energies.size()));
+  std::vector<double> dropped(matrix.energies.size() + 1, 0.0);  // by rank
+  for (std::size_t rank = matrix.energies.size(); rank-- > 0;) {
+    dropped[rank] = dropped[rank + 1] + matrix.energies[rank];
+  }
+  // The smallest ranks first, so that of equal options the smaller is taken.
+  for (std::int64_t rank = std::min(step, most); rank >= 1 && rank <= most; rank += step) {
+    out.ranks.push_back(rank);
+    out.losses.push_back(matrix.weight * dropped[static_cast<std::size_t>(rank)]);
+    out.costs.push_back(static_cast<double>(rank * (matrix.rows + matrix.cols)));
+  }
+  out.ranks.push_back(0);
+  out.losses.push_back(0);
+  out.costs.push_back(static_cast<double>(matrix.rows * matrix.cols));
+  return out;
+}
+
+}  // namespace
+
+double RankOptions::dropped(std::int64_t rank) const {
+  double sum = 0;
+  for (auto at = std::ssize(energies) - 1; at >= rank; --at) {
+    sum += energies[static_cast<std::size_t>(at)];
+  }
+  return sum;
+}
+
+std::vector<std::int64_t> allocate_ranks(std::span<const RankOptions> matrices, std::int64_t budget,
+                                         std::int64_t step) {
+  std::vector<PricedMatrix> all;
+  double largest = 0, least = std::numeric_limits<double>::infinity();
+  for (const RankOptions& matrix : matrices) {
+    all.push_back(priced(matrix, step));
+    for (const double loss : all.back().losses) {
+      if (loss > 0) {
+        largest = std::max(largest, loss);
+        least = std::min(least, loss);
+      }
+    }
+  }
+  const auto total = [&](double price) {
+    double sum = 0;
+    for (const PricedMatrix& matrix : all) sum += matrix.costs[matrix.best(price)];
+    return sum;
+  };
+  const auto ranks_at = [&](double price) {
+    std::vector<std::int64_t> ranks;
+    for (const PricedMatrix& matrix : all) ranks.push_back(matrix.ranks[matrix.best(price)]);
+    return ranks;
+  };
+  const auto limit = static_cast<double>(budget);
+  if (total(0) <= limit || largest == 0) return ranks_at(0);
+  double low = std::log(least) - 60, high = std::log(largest) + 60;
+  constexpr int kSteps = 200;
+  for (int at = 0; at < kSteps; ++at) {
+    const double middle = (low + high) / 2;
+    (total(std::exp(middle)) <= limit ? high : low) = middle;
+  }
+  return ranks_at(std::exp(high));
+}
+
+std::int64_t factored_parameters(std::span<const RankOptions> matrices,
+                                 std::span<const std::int64_t> ranks) {
+  std::int64_t sum = 0;
+  for (std::size_t at = 0; at < matrices.size(); ++at) {
+    const RankOptions& matrix = matrices[at];
+    sum += ranks[at] == 0 ? matrix.rows * matrix.cols : ranks[at] * (matrix.rows + matrix.cols);
+  }
+  return sum;
+}
+
+}  // namespace attnscope

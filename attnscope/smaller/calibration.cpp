@@ -1,0 +1,84 @@
+#include "attnscope/smaller/calibration.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "attnscope/smaller/measure.h"
+
+namespace attnscope {
+namespace {
+
+std::vector<MomentSums::Site> sites_of_layers(const Model& model, std::int64_t first,
+                                              std::int64_t count) {
+  std::vector<MomentSums::Site> sites = moment_sites(model);
+  std::erase_if(sites, [&](const MomentSums::Site& site) {
+    return site.first < first || site.first >= first + count;
+  });
+  return sites;
+}
+
+}  // namespace
+
+Calibration::Calibration(const Model& model, std::vector<TokenIds> windows,
+                         std::uint64_t memory_bytes, double ridge)
+    : model_(model), windows_(std::move(windows)), memory_bytes_(memory_bytes), ridge_(ridge) {}
+
+std::int64_t Calibration::layers_at_once() const {
+  const std::int64_t layers = model_.dimensions().layers;
+  std::uint64_t bytes = 0;
+  for (std::int64_t count = 0; count < layers; ++count) {
+    bytes += MomentSums::bytes(model_, sites_of_layers(model_, count, 1));
+    if (bytes > memory_bytes_) return std::max<std::int64_t>(1, count);
+  }
+  return layers;
+}
+
+std::uint64_t Calibration::held_bytes() const {
+  return MomentSums::bytes(model_, sites_of_layers(model_, 0, layers_at_once()));
+}
+
+std::int64_t Calibration::passes() const {
+  const std::int64_t each = layers_at_once();
+  return (model_.dimensions().layers + each - 1) / each;
+}
+
+std::int64_t Calibration::tokens() const {
+  std::int64_t sum = 0;
+  for (const TokenIds& window : windows_) sum += std::ssize(window);
+  return sum;
+}
+
+void Calibration::run(const ForwardObserver& observer, const Compute& compute) {
+  if (!pass_) pass_.emplace(model_, /*copy_weights=*/true, compute);
+  const auto batches = batches_of(windows_);
+  for (std::size_t at = 0; at < batches.size(); ++at) {
+    compute.check_stop();
+    pass_->run(batches[at], observer, compute);
+    if (on_batch) on_batch(static_cast<std::int64_t>(at) + 1, std::ssize(batches));
+  }
+}
+
+const Moments& Calibration::moments(std::int64_t layer, Role projection, const Compute& compute) {
+  const MomentSums::Site site{layer, input_of(projection)};
+  if (!sums_ || !sums_->has(site)) {
+    sums_.reset();
+    sums_.emplace(model_, sites_of_layers(model_, layer, layers_at_once()));
+    run({.on_inputs =
+             [&](std::int64_t number, Role role, MatrixView<const float> input) {
+               const MomentSums::Site seen{number, role};
+               if (sums_->has(seen)) sums_->add(seen, input, compute);
+             }},
+        compute);
+  }
+  return sums_->of(layer, projection);
+}
+
+TextStatistics Calibration::statistics(const Compute& compute) {
+  return {.moments = [this, &compute](std::int64_t layer, Role projection) -> const Moments& {
+            return moments(layer, projection, compute);
+          },
+          .rerun = [this, &compute](const ForwardObserver& observer) { run(observer, compute); },
+          .ridge = ridge_};
+}
+
+}  // namespace attnscope

@@ -1,0 +1,46 @@
+// A calibration text, run when its statistics are asked for.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "attnscope/smaller/forms.h"
+
+namespace attnscope {
+
+/// The second moments of as many layers as fit in the memory that there is for them; asked for
+/// another layer, the text is run again for it and those after it. Not for several threads.
+class Calibration {
+ public:
+  /// The model must outlive it. `memory_bytes`: for moments; those of one layer are always held.
+  Calibration(const Model& model, std::vector<TokenIds> windows, std::uint64_t memory_bytes,
+              double ridge);
+
+  /// The peak memory of its moments, in bytes.
+  std::uint64_t held_bytes() const;
+  /// How often the text is run for the moments of all layers.
+  std::int64_t passes() const;
+  std::int64_t tokens() const;
+
+  /// Told after each batch how many of how many have run; may be empty.
+  std::function<void(std::int64_t done, std::int64_t all)> on_batch = {};
+
+  /// `compute` must outlive what is returned.
+  TextStatistics statistics(const Compute& compute);
+
+ private:
+  std::int64_t layers_at_once() const;
+  void run(const ForwardObserver& observer, const Compute& compute);
+  const Moments& moments(std::int64_t layer, Role projection, const Compute& compute);
+
+  const Model& model_;
+  std::vector<TokenIds> windows_;
+  std::uint64_t memory_bytes_;
+  double ridge_;
+  std::optional<MomentSums> sums_;
+  std::optional<ForwardPass> pass_;
+};
+
+}  // namespace attnscope

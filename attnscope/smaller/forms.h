@@ -1,0 +1,91 @@
+// The forms of smaller models: which an architecture can take, at which sizes, and the model that
+// is left. Formulas and sources: docs/plan.md.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "attnscope/rewrite/changed_model.h"
+#include "attnscope/smaller/choice.h"
+#include "attnscope/smaller/moments.h"
+
+namespace attnscope {
+
+/// What a form is fitted to: a calibration text, as the model reads it (calibration.h).
+struct TextStatistics {
+  /// Of what a projection of a layer reads. Valid until the next call.
+  std::function<const Moments&(std::int64_t layer, Role projection)> moments;
+  /// Runs the whole text once more and shows it to an observer, batch after batch.
+  std::function<void(const ForwardObserver&)> rerun;
+  double ridge = 0.01;  // of `ranks`: share of the mean second moment that is added to each
+};
+
+/// Why the model's architecture cannot take the form; empty where it can.
+std::string why_not(const Model& model, Form form);
+
+/// The forms that it can take, in the order of kFormNames.
+std::vector<Form> possible_forms(const Model& model);
+
+/// Whether stock transformers loads what is left, smaller than before.
+constexpr bool is_loadable(Form form) { return form != Form::ranks; }
+
+/// The sizes that the form can have, descending, the model's own first. Of `latent`, elements of
+/// the cache of a token and layer; of `ranks`, none: ranks are allocated (allocation.h).
+std::vector<std::int64_t> possible_sizes(const Model& model, Form form);
+
+/// What to leave out to come to that size. Of `width`, `head_width` and `heads`; the other forms
+/// need no choice but their size, or make it by measuring (`layers`, `latent`).
+Choice choose(const Model& model, Form form, std::int64_t size, const TextStatistics& text,
+              const Compute& compute);
+
+/// The model that is left. Throws Error(format) for a choice that is not one of the model.
+ChangedModel make_smaller(const Model& model, const Choice& choice, const TextStatistics& text,
+                          const Compute& compute);
+
+// ---- Each form
+// -----------------------------------------------------------------------------------
+
+ChangedModel without_layers(const Model& model, const std::vector<std::int64_t>& kept);
+ChangedModel with_width(const Model& model, const Choice& choice, const TextStatistics& text,
+                        const Compute& compute);
+ChangedModel with_hidden(const Model& model, std::int64_t width, const TextStatistics& text,
+                         const Compute& compute);
+ChangedModel with_head_width(const Model& model, const Choice& choice, const TextStatistics& text,
+                             const Compute& compute);
+ChangedModel with_kv_heads(const Model& model, std::int64_t kv_heads, const TextStatistics& text,
+                           const Compute& compute);
+ChangedModel with_heads(const Model& model, const Choice& choice, const TextStatistics& text,
+                        const Compute& compute);
+ChangedModel with_latent(const Model& model, const Choice& choice, const TextStatistics& text,
+                         const Compute& compute);
+ChangedModel with_ranks(const Model& model, const Choice& choice, const TextStatistics& text,
+                        const Compute& compute);
+
+// ---- What they share
+// -----------------------------------------------------------------------------
+
+/// The layer that the tensor belongs to by its name; -1 where it belongs to none.
+std::int64_t layer_of_tensor(const Model& model, const std::string& name);
+
+/// Radians a token of each rotary pair of a head, and their gain.
+RopeFrequencies frequencies_of(const Model& model);
+
+/// Says in the config that pair j of heads of `head_dim` turns by `radians[j]` a token.
+void set_frequencies(ChangedModel& model, const std::vector<double>& radians, double gain,
+                     std::int64_t head_dim);
+
+/// The matrix with its bias as one more column, zeros where it has none.
+Matrix<double> with_bias_column(const Model& model, std::int64_t layer, Role role);
+
+/// W_V of `size` values a head in place of as many as `merged` neighbouring key/value heads have
+/// together, and W_O that reads them: the principal directions of R V x, where RᵀR is the sum of
+/// W_O,hᵀ W_O,h over the query heads that read a value head. Sets both, with the bias of V.
+void narrow_values(LayerMatrices& out, const Model& model, std::int64_t layer, std::int64_t merged,
+                   std::int64_t size, const TextStatistics& text, const Compute& compute);
+
+/// Projections of the layer that the files hold and that can be given other numbers.
+std::vector<Role> stored_projections(const Model& model, std::int64_t layer);
+
+}  // namespace attnscope

@@ -1,0 +1,120 @@
+#include "attnscope/smaller/measure.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "attnscope/core/error.h"
+#include "attnscope/forward/logits.h"
+#include "attnscope/forward/perplexity.h"
+#include "attnscope/forward/token_scores.h"
+#include "attnscope/smaller/forms.h"
+
+namespace attnscope {
+namespace {
+
+Matrix<float> copied(MatrixView<const float> view) {
+  Matrix<float> out(view.rows, view.cols);
+  for (std::int64_t row = 0; row < view.rows; ++row) {
+    std::copy_n(&view(row, 0), view.cols, &out(row, 0));
+  }
+  return out;
+}
+
+/// Σ_v p log(p / q) of one position.
+double divergence_of(std::span<const float> p, std::span<const float> q) {
+  const double of_p = log_sum_exp(p), of_q = log_sum_exp(q);
+  double sum = 0;
+  for (std::size_t at = 0; at < p.size(); ++at) {
+    const double log_p = static_cast<double>(p[at]) - of_p;
+    sum += std::exp(log_p) * (log_p - (static_cast<double>(q[at]) - of_q));
+  }
+  return sum;
+}
+
+}  // namespace
+
+std::vector<std::span<const TokenIds>> batches_of(std::span<const TokenIds> windows) {
+  constexpr std::int64_t kRows = 512;
+  std::vector<std::span<const TokenIds>> out;
+  for (std::size_t first = 0; first < windows.size();) {
+    std::int64_t rows = std::ssize(windows[first]);
+    std::size_t end = first + 1;
+    while (end < windows.size() && rows + std::ssize(windows[end]) <= kRows) {
+      rows += std::ssize(windows[end++]);
+    }
+    out.push_back(windows.subspan(first, end - first));
+    first = end;
+  }
+  return out;
+}
+
+double mean_nll(const Model& model, std::span<const TokenIds> windows, const Compute& compute) {
+  const ForwardPass pass(model, /*copy_weights=*/true, compute);
+  double sum = 0;
+  std::int64_t predicted = 0;
+  for (const auto batch : batches_of(windows)) {
+    compute.check_stop();
+    TokenIds text;
+    std::vector<PerplexityWindow> places;
+    for (const TokenIds& window : batch) {
+      const std::int64_t length = std::ssize(window);
+      places.push_back({.first = std::ssize(text), .length = length, .predicted = length - 1});
+      text.insert(text.end(), window.begin(), window.end());
+      predicted += length - 1;
+    }
+    for (const double own : negative_log_likelihoods(pass, text, places, compute)) sum += own;
+  }
+  return sum / static_cast<double>(std::max<std::int64_t>(1, predicted));
+}
+
+Divergence::Divergence(const Model& model, std::span<const TokenIds> windows,
+                       const Compute& compute)
+    : model_(model),
+      windows_(windows.begin(), windows.end()),
+      pass_(std::make_unique<ForwardPass>(model, /*copy_weights=*/true, compute)) {
+  const bool scaled_by_layer = !model.spec().architecture.scores.by_layer.name.empty();
+  cuts_ = why_not(model, Form::layers).empty() && !scaled_by_layer;
+  pass_->run(windows_,
+             {.on_hidden_states =
+                  [&](std::int64_t, MatrixView<const float> states) {
+                    states_.push_back(copied(states));
+                  }},
+             compute);
+}
+
+double Divergence::of(const Model& changed, std::int64_t from_layer, const Compute& compute) const {
+  Matrix<float> last;
+  if (cuts_ && from_layer > 0) {
+    std::vector<std::int64_t> rest(
+        static_cast<std::size_t>(model_.dimensions().layers - from_layer));
+    std::iota(rest.begin(), rest.end(), from_layer);
+    const Model upper = without_layers(changed, rest).open();
+    const ForwardPass pass(upper, /*copy_weights=*/true, compute);
+    PreparedStates prepared{.states = copied(states_[static_cast<std::size_t>(from_layer)].view())};
+    for (const TokenIds& window : windows_) prepared.lengths.push_back(std::ssize(window));
+    last = pass.run(std::move(prepared), {}, compute);
+  } else {
+    last = ForwardPass(changed, /*copy_weights=*/true, compute).run(windows_, {}, compute);
+  }
+  const ForwardPass head(changed, /*copy_weights=*/false, compute);
+  constexpr std::int64_t kRows = 64;
+  double sum = 0;
+  for (std::int64_t first = 0; first < last.rows(); first += kRows) {
+    compute.check_stop();
+    const std::int64_t count = std::min(kRows, last.rows() - first);
+    const Matrix<float> p =
+        finite_logits(*pass_, states_.back().view().row_block(first, count), compute);
+    const Matrix<float> q = finite_logits(head, last.view().row_block(first, count), compute);
+    std::vector<double> each(static_cast<std::size_t>(count));
+    const auto width = static_cast<std::size_t>(p.cols());
+    run_parts(compute, each.size(), [&](std::size_t row) {
+      const auto at = static_cast<std::int64_t>(row);
+      each[row] = divergence_of({&p(at, 0), width}, {&q(at, 0), width});
+    });
+    sum += std::accumulate(each.begin(), each.end(), 0.0);
+  }
+  return sum / static_cast<double>(last.rows());
+}
+
+}  // namespace attnscope

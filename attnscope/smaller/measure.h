@@ -1,0 +1,37 @@
+// How good a changed model is: its perplexity on a text, and how far it is from the one before.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "attnscope/forward/forward_pass.h"
+
+namespace attnscope {
+
+/// Windows of a text that are run together: as many as have 512 tokens.
+std::vector<std::span<const TokenIds>> batches_of(std::span<const TokenIds> windows);
+
+/// Mean of the windows' tokens' negative log likelihoods, in nats; of each window all tokens but
+/// the first. Throws Error(numerical) where the model gives NaN.
+double mean_nll(const Model& model, std::span<const TokenIds> windows, const Compute& compute);
+
+/// Mean over positions of Σ_v p log(p / q), p a model's next tokens and q those of a changed one.
+class Divergence {
+ public:
+  /// Keeps what enters each layer of the model on the windows. The model must outlive it.
+  Divergence(const Model& model, std::span<const TokenIds> windows, const Compute& compute);
+
+  /// Of a model that is the same up to that layer, in nats, float64. Runs it from there on.
+  double of(const Model& changed, std::int64_t from_layer, const Compute& compute) const;
+
+ private:
+  const Model& model_;
+  std::vector<TokenIds> windows_;
+  std::unique_ptr<ForwardPass> pass_;
+  bool cuts_ = false;                  // layers may be run alone
+  std::vector<Matrix<float>> states_;  // that enter each layer; the last are the final ones
+};
+
+}  // namespace attnscope

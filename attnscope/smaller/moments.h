@@ -1,0 +1,58 @@
+// Second moments of what the matrices of a model read on a text: what a smaller model is fitted to.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "attnscope/core/role.h"
+#include "attnscope/forward/forward_pass.h"
+
+namespace attnscope {
+
+/// Of one input: `second` (n, n) = Σ x xᵀ and `first` (n,) = Σ x over `rows` tokens.
+struct Moments {
+  std::int64_t rows = 0;
+  Matrix<double> second;
+  std::vector<double> first;
+
+  std::int64_t size() const { return second.rows(); }
+  /// Mean of x xᵀ, (n, n).
+  Matrix<double> mean_second() const;
+  /// The same of (x, 1), (n + 1, n + 1): of matrices whose bias is a column.
+  Matrix<double> mean_second_with_one() const;
+};
+
+/// The role whose input a projection reads: `query` of W_K and W_V, `up` of W_gate.
+Role input_of(Role projection);
+
+/// The sums of several inputs, which passes on several threads add to. Sums of the same batches in
+/// another order differ in their last digits: add() waits for its turn.
+class MomentSums {
+ public:
+  /// What is summed: of which layer and role.
+  using Site = std::pair<std::int64_t, Role>;
+  MomentSums(const Model& model, std::span<const Site> sites);
+
+  /// What it holds, in bytes.
+  static std::uint64_t bytes(const Model& model, std::span<const Site> sites);
+
+  bool has(const Site& site) const { return sums_.contains(site); }
+  /// Adds a batch of rows (rows, n). Float32 products of up to 128 rows are summed in float64: each
+  /// sum of products has a relative error of about √128 2^-24, 7e-7, of the sum of their
+  /// magnitudes. Throws Error(numerical) for NaN or infinity.
+  void add(const Site& site, MatrixView<const float> rows, const Compute& compute);
+
+  const Moments& of(std::int64_t layer, Role projection) const;
+
+ private:
+  std::map<Site, Moments> sums_;
+};
+
+/// Every input of the model's layers that has a projection to shrink, in order.
+std::vector<MomentSums::Site> moment_sites(const Model& model);
+
+}  // namespace attnscope

@@ -1,0 +1,56 @@
+// The best approximation of lower rank of a matrix on the inputs of a text.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "attnscope/core/matrix_view.h"
+#include "attnscope/numerics/compute.h"
+
+namespace attnscope {
+
+/// Principal directions of W x: with G the mean of x xᵀ, the eigenvectors of W G Wᵀ. P the first r
+/// of them, Pᵀ P W is the matrix of rank r with the least E‖(W − W_r) x‖², which is the sum of the
+/// other energies. No inverse of G is needed. Source: the principal components of the outputs; the
+/// same W_r as SVD-LLM's (Wang et al. 2024), which factors G.
+struct OutputDirections {
+  std::vector<double> energies;  // (k,) descending, k = min(m, n), none negative
+  Matrix<double> basis;          // (k, m), orthonormal rows where the energy is not 0
+};
+
+/// `weight` (m, n), `moments` (n, n). A matrix of more rows than columns is taken through a root of
+/// `moments`, of order n.
+OutputDirections output_directions(MatrixView<const double> weight,
+                                   MatrixView<const double> moments, const Compute& compute);
+
+/// Pᵀ P W of the first `rank` directions, (m, n).
+Matrix<double> truncated(MatrixView<const double> weight, const OutputDirections& directions,
+                         std::int64_t rank, const Compute& compute);
+
+/// moments + share · (mean of its diagonal) · I.
+Matrix<double> with_ridge(Matrix<double> moments, double share);
+
+/// X with X · with_ridge(a, share) = right: where that is not positive definite to rounding, as of a
+/// text with fewer tokens than inputs, with ten times the share, and so on. Throws Error(numerical)
+/// where `a` is zero.
+Matrix<double> solve_ridged(MatrixView<const double> a, double share,
+                            MatrixView<const double> right);
+
+/// tr(W G Wᵀ): E‖W x‖².
+double output_energy(MatrixView<const double> weight, MatrixView<const double> moments,
+                     const Compute& compute);
+
+/// W' (m, s) with the least E‖W x − W' x_S‖², x_S the `kept` of x: W G[:, S] (G[S, S] + ε I)⁻¹, ε
+/// 1e-8 of the mean of the diagonal.
+Matrix<double> refitted(MatrixView<const double> weight, MatrixView<const double> moments,
+                        const std::vector<std::int64_t>& kept, const Compute& compute);
+
+/// The rows, or columns, with these numbers.
+Matrix<double> rows_of(MatrixView<const double> matrix, const std::vector<std::int64_t>& kept);
+Matrix<double> columns_of(MatrixView<const double> matrix, const std::vector<std::int64_t>& kept);
+
+/// A B, of (m, k) and (k, n).
+Matrix<double> product(MatrixView<const double> a, MatrixView<const double> b,
+                       const Compute& compute);
+
+}  // namespace attnscope

@@ -1,0 +1,235 @@
+// Plans, the models that they leave, and differences of models, as a user makes them.
+#include <cmath>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "tests/cli/command_line.h"
+
+namespace attnscope::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+const std::string kPlanExample = std::string(ATTNSCOPE_SOURCE_DIR) + "/examples/shakespeare-llama";
+const std::string kPlanGpt2 = std::string(ATTNSCOPE_SOURCE_DIR) + "/examples/shakespeare-gpt2";
+
+/// A text of some thousand tokens, and runs that are quick on it.
+class Plan : public ::testing::Test {
+ protected:
+  Plan() : text_(scratch_.write("text.txt", verses()).string()) {}
+
+  static std::string verses() {
+    std::string text;
+    for (int line = 0; line < 160; ++line) {
+      text += "ROMEO:\nWhat light " + std::to_string(line) + " through yonder window breaks? " +
+              (line % 3 == 0 ? "It is the east, and Juliet is the sun.\n\n"
+                             : "Arise, fair sun, and kill the envious moon.\n\n");
+    }
+    return text;
+  }
+
+  std::string path(const std::string& name) const { return (scratch_.path() / name).string(); }
+
+  Words plan(const std::string& model, const Words& more) const {
+    Words words = {"plan",        model, "--text-file",          text_, "--length",       "64",
+                   "--sequences", "12",  "--held-out-sequences", "3",   "--probe-tokens", "64",
+                   "--quiet"};
+    words.insert(words.end(), more.begin(), more.end());
+    return words;
+  }
+
+  json planned(const std::string& model, const Words& more) const {
+    Words words = plan(model, more);
+    words.insert(words.end(), {"--format", "json"});
+    return json::parse(output_of(words));
+  }
+
+  Words shrink(const std::string& model, const std::string& plan_file,
+               const std::string& folder) const {
+    return {"shrink", model, path(plan_file), "--text-file", text_, "-o", path(folder), "--quiet"};
+  }
+
+  TempFolder scratch_;
+  std::string text_;
+};
+
+TEST_F(Plan, TheMenuHasEveryFormThatTheArchitectureAllows) {
+  std::set<std::string> forms;
+  const json report = planned(kPlanExample, {});
+  for (const json& row : report["rows"]) {
+    forms.insert(row["form"].get<std::string>());
+    EXPECT_NEAR(row["perplexity"].get<double>(), std::exp(row["mean_nll"].get<double>()), 1e-9);
+    EXPECT_EQ(row["loadable"], row["form"] != "ranks");
+  }
+  EXPECT_EQ(forms.size(), 8u);
+  forms.clear();
+  const json of_gpt2 = planned(kPlanGpt2, {});
+  for (const json& row : of_gpt2["rows"]) forms.insert(row["form"].get<std::string>());
+  EXPECT_EQ(forms, (std::set<std::string>{"layers", "width", "ranks"}));
+}
+
+/// What a plan says of each form is what the written model has.
+TEST_F(Plan, WhatIsWrittenIsWhatWasPlanned) {
+  const struct {
+    std::string name;
+    Words words;
+  } forms[] = {{"layers", {"--set", "without=2"}},
+               {"width", {"--by", "width", "--keep", "0.8"}},
+               {"hidden", {"--set", "hidden=144"}},
+               {"head-width", {"--by", "head-width", "--kv-bytes", "0.5"}},
+               {"kv-heads", {"--set", "kv-heads=1"}},
+               {"heads", {"--set", "heads=4"}},
+               {"latent", {"--set", "latent=32+32"}},
+               {"ranks", {"--by", "ranks", "--keep", "0.7"}}};
+  for (const auto& [name, words] : forms) {
+    Words write = plan(kPlanExample, words);
+    write.insert(write.end(), {"-o", path(name + ".json")});
+    output_of(write);
+    Words make = shrink(kPlanExample, name + ".json", name);
+    make.insert(make.end(), {"--format", "json"});
+    const json made = json::parse(output_of(make))["models"][0]["shrunk"];
+    std::ifstream file(path(name + ".json"));
+    const json plan = json::parse(file)["models"][0]["plan"];
+    EXPECT_EQ(plan["form"], name);
+    EXPECT_EQ(made["form"], name);
+    // The same float32 products in another order: the bytes that are written were measured.
+    EXPECT_NEAR(made["mean_nll"].get<double>(), plan["mean_nll_after"].get<double>(), 1e-4) << name;
+    EXPECT_EQ(made["kv_cache_bytes_per_token"], plan["kv_cache_bytes_per_token_after"]) << name;
+    if (name != "ranks") {
+      EXPECT_EQ(made["parameters"], plan["parameters_after"]) << name;
+    }
+    EXPECT_TRUE(fs::exists(path(name) + "/tokenizer.json"));
+    EXPECT_EQ(output_of({"info", path(name), "--format", "json"}).empty(), false);
+  }
+}
+
+TEST_F(Plan, AWholeModelLosesNothing) {
+  for (const std::string set :
+       {"hidden=192", "head-width=32", "kv-heads=2", "heads=6", "width=512"}) {
+    const json plan = planned(kPlanExample, {"--set", set})["models"][0]["plan"];
+    EXPECT_EQ(plan["mean_nll_after"], plan["mean_nll_before"]) << set;
+  }
+  // All rotary keys and all values in a latent: rounded to bfloat16, as the model is.
+  const json plan = planned(kPlanExample, {"--set", "latent=64+64"})["models"][0]["plan"];
+  EXPECT_NEAR(plan["mean_nll_after"].get<double>(), plan["mean_nll_before"].get<double>(), 0.01);
+}
+
+TEST_F(Plan, ThreadsAndMemoryChangeNoByte) {
+  output_of([&] {
+    Words words = plan(kPlanExample, {"--set", "width=300", "-o", path("plan.json")});
+    return words;
+  }());
+  Words one = shrink(kPlanExample, "plan.json", "one"),
+        many = shrink(kPlanExample, "plan.json", "many");
+  one.insert(one.end(), {"--threads", "1"});
+  many.insert(many.end(), {"--threads", "3", "--memory", "3M"});
+  output_of(one);
+  output_of(many);
+  for (const char* name : {"model.safetensors", "config.json", "README.md", "tokenizer.json"}) {
+    EXPECT_EQ(read_file(path("one") + "/" + name), read_file(path("many") + "/" + name)) << name;
+  }
+}
+
+TEST_F(Plan, RefusesWhatCannotBe) {
+  const auto expect = [&](const Words& words, int code, const std::string& says) {
+    const RunResult run = run_attnscope(words);
+    EXPECT_EQ(run.exit_code, code) << run.err;
+    EXPECT_TRUE(contains(run.err, says)) << run.err;
+  };
+  expect(plan(kPlanGpt2, {"--by", "heads", "--keep", "0.9"}), 5, "can take layers, width, ranks");
+  expect(plan(kPlanExample, {"--by", "width", "--keep", "0"}), 2, "a share above 0, at most 1");
+  expect(plan(kPlanExample, {"--by", "width", "--keep", "1.2"}), 2, "a share above 0, at most 1");
+  expect(plan(kPlanExample, {"--by", "width", "--kv-bytes", "-1"}), 2, "a share above 0");
+  expect(plan(kPlanExample, {"--by", "width", "--keep", "0.05"}), 6, "the nearest");
+  expect(plan(kPlanExample, {"--by", "width", "--max-perplexity", "1.5"}), 6, "as it is");
+  expect(plan(kPlanExample, {"--keep", "0.5"}), 2, "is needed");
+  expect(plan(kPlanExample, {"--by", "width", "--keep", "0.5", "--set", "width=3"}), 2,
+         "second target");
+  expect(plan(kPlanExample, {"--set", "heads=5"}), 2, "is no size");
+  expect(plan(kPlanExample, {"--by", "width", "--layers", "0", "--keep", "0.5"}), 2,
+         "ranks differ");
+  expect({"plan", kPlanExample}, 2, "is needed");
+}
+
+TEST_F(Plan, ShrinkRefusesOtherModelsTextsAndPlans) {
+  output_of(plan(kPlanExample, {"--by", "ranks", "--keep", "0.8", "-o", path("plan.json")}));
+  output_of(plan(kPlanExample, {"--by", "width", "-o", path("menu.json")}));
+  const auto expect = [&](const Words& words, int code, const std::string& says) {
+    const RunResult run = run_attnscope(words);
+    EXPECT_EQ(run.exit_code, code) << run.err;
+    EXPECT_TRUE(contains(run.err, says)) << run.err;
+  };
+  expect(shrink(kPlanGpt2, "plan.json", "out"), 4, "model_hash");
+  expect(shrink(kPlanExample, "menu.json", "out"), 2, "is a menu");
+  Words other = shrink(kPlanExample, "plan.json", "out");
+  other[4] = scratch_.write("other.txt", verses() + verses() + "The end.").string();
+  expect(other, 4, "is that of another");
+  scratch_.write("full/file", "");
+  expect(shrink(kPlanExample, "plan.json", "full"), 3, "not empty");
+  json edited = json::parse(read_file(path("plan.json")));
+  for (json& row : edited["rows"]) {
+    if (row["rank"].is_number()) row["rank"] = row["break_even_rank"].get<int>() + 1;
+  }
+  scratch_.write("edited.json", edited.dump());
+  expect(shrink(kPlanExample, "edited.json", "out"), 4, "break_even_rank");
+  for (json& row : edited["rows"]) {
+    if (row["rank"].is_number()) row["rank"] = 3;
+  }
+  scratch_.write("edited.json", edited.dump());
+  Words loud = shrink(kPlanExample, "edited.json", "edited");
+  loud.pop_back();  // --quiet
+  const RunResult run = run_attnscope(loud);
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_TRUE(contains(run.err, "was the plan edited?")) << run.err;
+  EXPECT_FALSE(fs::exists(path("out")));
+}
+
+TEST(Diff, OfAModelAndItself) {
+  const TempFolder scratch;
+  fs::copy(kPlanExample, scratch.path() / "copy");
+  const std::string copy = (scratch.path() / "copy").string();
+  const json report =
+      json::parse(output_of({"diff", kPlanExample, copy, "--format", "json", "--per-head"}));
+  for (const json& row : report["rows"]) {
+    EXPECT_EQ(row["relative_change"], 0);
+    EXPECT_EQ(row["energy_rank"]["0.9"], 0);
+    EXPECT_TRUE(row["output_space"].is_null());
+  }
+  const RunResult run =
+      run_attnscope({"diff", kPlanExample, copy, "--lora", (scratch.path() / "lora").string()});
+  EXPECT_EQ(run.exit_code, 6);
+  EXPECT_TRUE(contains(run.err, "nothing changed")) << run.err;
+  EXPECT_FALSE(fs::exists(scratch.path() / "lora"));
+  EXPECT_EQ(run_attnscope({"diff", kPlanExample}).exit_code, 2);
+  EXPECT_EQ(run_attnscope({"diff", kPlanExample, data_path("llama")}).exit_code, 6);
+}
+
+/// A plan of ranks makes a fine-tuned model of a kind: its adapter gives it back.
+TEST_F(Plan, AnAdapterHoldsADifference) {
+  output_of(
+      plan(kPlanExample, {"--set", "ranks=0.q:20,3.up:40,5.down:30", "-o", path("plan.json")}));
+  Words make = shrink(kPlanExample, "plan.json", "tuned");
+  make.insert(make.end(), {"--dtype", "F32"});
+  output_of(make);
+  const json direct =
+      json::parse(output_of({"diff", kPlanExample, path("tuned"), "--format", "json", "--lora",
+                             path("lora"), "--lora-energy", "0.999999999"}));
+  const json merged =
+      json::parse(output_of({"diff", kPlanExample, path("lora"), "--format", "json"}));
+  ASSERT_EQ(direct["rows"].size(), merged["rows"].size());
+  int changed = 0;
+  for (std::size_t row = 0; row < direct["rows"].size(); ++row) {
+    const double change = direct["rows"][row]["relative_change"].get<double>();
+    changed += change > 0 ? 1 : 0;
+    // float32 factors: 2^-24 of the change, and the energy left out, √1e-9 of it.
+    EXPECT_NEAR(merged["rows"][row]["relative_change"].get<double>(), change, 1e-4 * change);
+  }
+  EXPECT_EQ(changed, 3);
+  const json config = json::parse(read_file(path("lora") + "/adapter_config.json"));
+  EXPECT_EQ(config["target_modules"].size(), 3u);
+  EXPECT_EQ(config["rank_pattern"], config["alpha_pattern"]);
+}
+
+}  // namespace
+}  // namespace attnscope::test

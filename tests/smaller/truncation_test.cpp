@@ -1,0 +1,137 @@
+// What a lower rank loses on a text, the refit of what stays, and the ranks under a budget, each
+// against its definition.
+#include "attnscope/smaller/truncation.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <numeric>
+
+#include "attnscope/smaller/allocation.h"
+#include "attnscope/smaller/neurons.h"
+#include "tests/support/compute.h"
+#include "tests/support/matrices.h"
+
+namespace attnscope::test {
+namespace {
+
+Matrix<double> moments_of(std::int64_t n, std::uint64_t seed) {
+  const Matrix<double> x = gaussian_matrix(3 * n, n, seed);
+  return naive_product(x.view().transposed(), x.view());
+}
+
+/// tr(E G Eᵀ) of the difference of two matrices.
+double loss_of(const Matrix<double>& a, const Matrix<double>& b, const Matrix<double>& moments) {
+  Matrix<double> difference(a.rows(), a.cols());
+  for (std::int64_t at = 0; at < a.rows() * a.cols(); ++at) {
+    difference.data()[at] = a.data()[at] - b.data()[at];
+  }
+  return output_energy(difference.view(), moments.view(), test_compute());
+}
+
+TEST(Truncation, LosesTheEnergiesThatItDrops) {
+  for (const auto& [rows, cols] : {std::pair{6, 9}, std::pair{9, 6}, std::pair{5, 5}}) {
+    const Matrix<double> weight = gaussian_matrix(rows, cols, 1), moments = moments_of(cols, 2);
+    const OutputDirections own = output_directions(weight.view(), moments.view(), test_compute());
+    const double all = std::accumulate(own.energies.begin(), own.energies.end(), 0.0);
+    EXPECT_NEAR(all, output_energy(weight.view(), moments.view(), test_compute()), 1e-9 * all);
+    double dropped = all;
+    for (std::int64_t rank = 1; rank <= std::min(rows, cols); ++rank) {
+      dropped -= own.energies[static_cast<std::size_t>(rank - 1)];
+      const Matrix<double> low = truncated(weight.view(), own, rank, test_compute());
+      EXPECT_NEAR(loss_of(weight, low, moments), dropped, 1e-9 * all) << rank;
+    }
+  }
+}
+
+TEST(Truncation, IsNotWorseThanPlainSingularVectors) {
+  const Matrix<double> weight = gaussian_matrix(8, 8, 3), moments = moments_of(8, 4);
+  const Matrix<double> alike = identity_matrix(8, 8);
+  const auto aware = output_directions(weight.view(), moments.view(), test_compute());
+  const auto plain = output_directions(weight.view(), alike.view(), test_compute());
+  for (std::int64_t rank = 1; rank < 8; ++rank) {
+    EXPECT_LT(loss_of(weight, truncated(weight.view(), aware, rank, test_compute()), moments),
+              loss_of(weight, truncated(weight.view(), plain, rank, test_compute()), moments));
+  }
+}
+
+TEST(Refit, NeedsNoInputThatOthersMakeUpFor) {
+  // Input 2 is the sum of the first two: nothing is lost without it.
+  Matrix<double> x = gaussian_matrix(40, 4, 5);
+  for (int row = 0; row < 40; ++row) x(row, 2) = x(row, 0) + x(row, 1);
+  const Matrix<double> moments = naive_product(x.view().transposed(), x.view());
+  const Matrix<double> weight = gaussian_matrix(3, 4, 6);
+  const std::vector<std::int64_t> kept = {0, 1, 3};
+  const Matrix<double> fitted = refitted(weight.view(), moments.view(), kept, test_compute());
+  Matrix<double> spread = zero_matrix(3, 4);
+  for (int row = 0; row < 3; ++row) {
+    for (int at = 0; at < 3; ++at) spread(row, kept[at]) = fitted(row, at);
+  }
+  EXPECT_NEAR(loss_of(weight, spread, moments), 0, 1e-6);
+  EXPECT_EQ(kept_neurons(weight.view(), moments.view(), 4, test_compute()).size(), 4u);
+  const auto three = kept_neurons(weight.view(), moments.view(), 3, test_compute());
+  EXPECT_EQ(three.back(), 3);  // one of the first three goes, which depend on each other
+}
+
+TEST(Refit, SurgeonBeatsTheStrongestOnDependentInputs) {
+  const Matrix<double> weight = gaussian_matrix(6, 12, 7), moments = moments_of(12, 8);
+  const auto loss = [&](const std::vector<std::int64_t>& kept) {
+    const Matrix<double> fitted = refitted(weight.view(), moments.view(), kept, test_compute());
+    Matrix<double> spread = zero_matrix(6, 12);
+    for (int row = 0; row < 6; ++row) {
+      for (std::size_t at = 0; at < kept.size(); ++at) {
+        spread(row, kept[at]) = fitted(row, static_cast<std::int64_t>(at));
+      }
+    }
+    return loss_of(weight, spread, moments);
+  };
+  const auto kept = kept_neurons(weight.view(), moments.view(), 11, test_compute());
+  for (std::int64_t gone = 0; gone < 12; ++gone) {
+    std::vector<std::int64_t> others;
+    for (std::int64_t at = 0; at < 12; ++at) {
+      if (at != gone) others.push_back(at);
+    }
+    EXPECT_LE(loss(kept), loss(others) * (1 + 1e-4)) << gone;
+  }
+  LentTeam team(3);
+  EXPECT_EQ(kept_neurons(weight.view(), moments.view(), 5, team.compute()),
+            kept_neurons(weight.view(), moments.view(), 5, test_compute()));
+}
+
+TEST(Allocation, FindsTheBestRanksOfFewMatrices) {
+  std::vector<RankOptions> matrices = {
+      {.rows = 6, .cols = 6, .energies = {9, 4, 2, 1, 0.5, 0.1}, .weight = 1},
+      {.rows = 8, .cols = 6, .energies = {20, 1, 0.9, 0.8, 0.2, 0.1}, .weight = 0.5},
+      {.rows = 4, .cols = 9, .energies = {3, 2.9, 2.8, 2.7}, .weight = 2}};
+  for (const std::int64_t budget : {40, 60, 80, 100, 119}) {
+    const std::vector<std::int64_t> ranks = allocate_ranks(matrices, budget);
+    const auto loss = [&](const std::vector<std::int64_t>& of) {
+      double sum = 0;
+      for (std::size_t at = 0; at < of.size(); ++at) {
+        if (of[at] > 0) sum += matrices[at].weight * matrices[at].dropped(of[at]);
+      }
+      return sum;
+    };
+    EXPECT_LE(factored_parameters(matrices, ranks), budget);
+    // No choice of as many parameters loses less: what a Lagrangian promises.
+    const std::int64_t used = factored_parameters(matrices, ranks);
+    for (std::int64_t a = 0; a <= matrices[0].break_even(); ++a) {
+      for (std::int64_t b = 0; b <= matrices[1].break_even(); ++b) {
+        for (std::int64_t c = 0; c <= matrices[2].break_even(); ++c) {
+          if (factored_parameters(matrices, std::vector{a, b, c}) > used) continue;
+          EXPECT_GE(loss({a, b, c}), loss(ranks) - 1e-12);
+        }
+      }
+    }
+  }
+  EXPECT_EQ(allocate_ranks(matrices, 36 + 48 + 36), (std::vector<std::int64_t>{0, 0, 0}));
+}
+
+TEST(Allocation, KeepsToMultiples) {
+  const std::vector<RankOptions> matrices = {
+      {.rows = 20, .cols = 20, .energies = geometric_values(20, 0.01)}};
+  for (const std::int64_t rank : allocate_ranks(matrices, 300, 4)) EXPECT_EQ(rank % 4, 0);
+}
+
+}  // namespace
+}  // namespace attnscope::test
