@@ -128,7 +128,7 @@ inline std::vector<WorkItemCase> work_item_cases() {
        .run = [=](auto models,
                   RowSink& sink) { run_similarity(models, {.options = similarity}, {}, sink); },
        .parameters = similarity,
-       .roles = {Role::query, Role::key, Role::value}},
+       .roles = {Role::query, Role::key, Role::value, Role::up, Role::down}},
       {.name = "head_overlap",
        .run = [](auto models,
                  RowSink& sink) { run_similarity(models, {.overlap = true}, {}, sink); },

@@ -74,8 +74,8 @@ TEST(WorkItem, NamingExpertsThatAreNotThereIsRefused) {
       {"has no such experts", [](WorkItem& item) { item.model = 1; }},
       {"takes no experts",
        [](WorkItem& item) {
-         item.analysis = "similarity";
-         item.role = Role::query;
+         item.analysis = "circuits";
+         item.role = Role::qk;
        }},
   };
   for (const auto& [problem, change] : wrong) {
