@@ -25,6 +25,7 @@ void run_activations(const Arguments& arguments, const Session& session,
     throw Error(ErrorKind::usage,
                 {.parameter = "activations", .problem = "are those of one model"});
   }
+  if (arguments.given("store")) sink.add_note("{store} keeps no ranks on a text");
   const std::string file = arguments.text("activations");
   run_activation_spectrum(models.front(),
                           {.windows = text_windows(session, models.front(), file),
@@ -104,7 +105,7 @@ Command spectrum_command() {
                         {"matrix", "per_head", "experts", "values", "rank", "tensor"},
                         "asks of queries, and of keys and values, at ranks of its own"});
   exclusions.push_back({"activations",
-                        {"mla", "per_head", "experts", "values", "rank", "tensor", "store"},
+                        {"mla", "per_head", "experts", "values", "rank", "tensor"},
                         "asks of whole matrices on a text"});
   exclusions.push_back(
       {"tensor", {"matrix", "layers", "per_head", "experts", "layout"}, "names one tensor"});
