@@ -95,6 +95,7 @@ inline std::vector<WorkItemCase> work_item_cases() {
   const Record weights = {
       {"per_head", true}, {"histogram", true}, {"bins", 7}, {"range", Value::List{-0.25, 0.5}}};
   const Record similarity = {{"histogram", true}, {"bins", "fd"}, {"range", nullptr}};
+  const std::vector<Role> vectors = {Role::query, Role::key, Role::value, Role::up, Role::down};
   const Record circuits = {{"energy", energy},
                            {"fold_norm", "centred"},
                            {"with_bias", true},
@@ -125,10 +126,12 @@ inline std::vector<WorkItemCase> work_item_cases() {
        .parameters = weights,
        .roles = {kProjections.begin(), kProjections.end()}},
       {.name = "similarity",
-       .run = [=](auto models,
-                  RowSink& sink) { run_similarity(models, {.options = similarity}, {}, sink); },
+       .run =
+           [=](auto models, RowSink& sink) {
+             run_similarity(models, {.matrices = vectors, .options = similarity}, {}, sink);
+           },
        .parameters = similarity,
-       .roles = {Role::query, Role::key, Role::value, Role::up, Role::down}},
+       .roles = vectors},
       {.name = "head_overlap",
        .run = [](auto models,
                  RowSink& sink) { run_similarity(models, {.overlap = true}, {}, sink); },
