@@ -174,7 +174,7 @@ class Asked:
                 arrays[name] = [array(chance), arrays[name].T, hostile(chance), arrays[name] * np.nan][kind]
         if chance.random() < 0.7:
             config = mutated_json(chance, config)
-        command = chance.choice([one for one in COMMANDS if any(each["type"] == "models" for each in one["parameters"])])
+        command = chance.choice([one for one in COMMANDS if hasattr(asc.Model, one["name"])])
         keywords = self.keywords(chance, command)
         keywords.pop("layout", None)
         seed = chance.randrange(1000)

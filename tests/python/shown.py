@@ -20,6 +20,21 @@ REFUSED = {
     ("attention", "energy"): "takes one share",
     ("experts", "text"): "experts",  # no model here has both experts and a tokenizer
     ("experts", "text_file"): "experts",
+    # What only a matrix of experts, latents or stacks with another keyword beside it takes; the command line's tests do.
+    ("spectrum", "text"): "no latents",
+    ("spectrum", "text_file"): "no latents",
+    ("circuits", "text"): "no latents",
+    ("circuits", "text_file"): "no latents",
+    ("similarity", "experts"): "none of these matrices is an expert's",
+    ("matrix", "expert"): "is no expert's",
+    ("experts", "stack"): "has no stack",
+    ("attention", "stack"): "has no stack",
+    ("predict", "stack"): "has no stack",
+    **dict.fromkeys(  # no encoder-decoder here has a tokenizer
+        [("attention", "target"), ("attention", "target_tokens"), ("predict", "target"), ("predict", "target_tokens"),
+         ("predict", "target_file")],
+        "encoder-decoder",
+    ),
 }
 """Where not every value of a type has a meaning, and what is said of it."""
 
@@ -81,6 +96,10 @@ def by_name(folder: pathlib.Path, llama: str) -> dict[str, list[Any]]:
         "pixel_values": [str(ROOT / "tests/data/pictures/pixels.npy")],
         "audio": [str(ROOT / "tests/data/sounds/steps.wav")],
         "features": [str(ROOT / "tests/data/sounds/samples.npy")],
+        "activations": [str(text_file)],
+        "target": [TEXT],
+        "target_tokens": [[2, 5]],
+        "target_file": [str(text_file)],
         "file": [store],
         "command": ["spectrum", "weights"],
         "set": [1, 2],
@@ -92,6 +111,7 @@ def models_of_each_kind(llama: str) -> list[list[asc.Model]]:
     """Between them they have every matrix: plain, with experts, with shared ones, with latents, with gated heads; and inputs."""
     tiny = ROOT / "tests/data/forward"
     others = ("phimoe", "granitemoeshared", "deepseek_v3", "qwen3_next-kernel", "../stacks/vit", "../stacks/wav2vec2")
+    others += ("../seq2seq/t5", "../stacks/clip")
     return [[asc.open(path)] for path in (llama, *(tiny / name for name in others))]
 
 
