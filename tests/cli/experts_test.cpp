@@ -167,7 +167,8 @@ TEST(CliExperts, TiesAreTold) {
   const RunResult run =
       run_attnscope({"experts", folder.path().string(), "--tokens", "3,4,5", "--format", "json"});
   ASSERT_EQ(run.exit_code, 0) << run.err;
-  for (const json& row : json::parse(run.out)["rows"]) {
+  const json report = json::parse(run.out);
+  for (const json& row : report["rows"]) {
     EXPECT_EQ(row["ties"], 3);
     EXPECT_EQ(row["load"], json::parse("[0.5, 0.5, 0.0, 0.0, 0.0]"));
   }
