@@ -38,7 +38,7 @@ def test_every_keyword(command: dict[str, Any], named: dict[str, list[Any]], lla
         for models, context in beside:
             try:
                 table = table_of(command["name"], models, context | option)
-            except (asc.UsageError, asc.FormatError, TypeError) as error:  # of format: tokens that are not the model's
+            except (asc.UsageError, asc.FormatError, asc.UnsupportedError, TypeError) as error:  # what another model takes
                 refusals.append(str(error))
                 continue
             shown.show(table)
