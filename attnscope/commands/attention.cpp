@@ -24,9 +24,14 @@ double energy_of(const Arguments& arguments) {
               {.parameter = "energy", .problem = "takes one share of the energy"});
 }
 
-/// Random tokens twice over are a text for one stack, and no source with its target.
+/// Random tokens twice over are a text for one stack: no image, and no source with its target.
 void refuse_repeated_targets(const std::vector<Model>& models) {
   for (const Model& model : models) {
+    if (model.spec().stream.embedding.tokens.empty()) {
+      throw Error(ErrorKind::unsupported,
+                  {.parameter = "induction",
+                   .problem = "repeats tokens, and " + verbatim(model.name()) + " reads none"});
+    }
     if (!needs_target(model)) continue;
     throw Error(ErrorKind::unsupported,
                 {.parameter = "induction",
