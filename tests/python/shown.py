@@ -110,8 +110,8 @@ def by_name(folder: pathlib.Path, llama: str) -> dict[str, list[Any]]:
 def models_of_each_kind(llama: str) -> list[list[asc.Model]]:
     """Between them they have every matrix: plain, with experts, with shared ones, with latents, with gated heads; and inputs."""
     tiny = ROOT / "tests/data/forward"
-    others = ("phimoe", "granitemoeshared", "deepseek_v3", "qwen3_next-kernel", "../stacks/vit", "../stacks/wav2vec2")
-    others += ("../seq2seq/t5", "../stacks/clip")
+    others = ["phimoe", "granitemoeshared", "deepseek_v3", "qwen3_next-kernel", "../stacks/vit", "../stacks/wav2vec2"]
+    others += ["../seq2seq/t5", "../stacks/clip"]
     return [[asc.open(path)] for path in (llama, *(tiny / name for name in others))]
 
 
