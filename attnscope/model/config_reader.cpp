@@ -50,7 +50,8 @@ bool ConfigReader::meets(const ConfigCondition& condition) const {
 
 ConfigReader ConfigReader::object(const std::string& key) const {
   const json* found = find(key);
-  return {found != nullptr && found->is_object() ? found : nullptr, where_};
+  if (found != nullptr && !found->is_object()) refuse_value(key, *found, "an object");
+  return {found, where_};
 }
 
 std::optional<std::int64_t> ConfigReader::number(const ConfigKey& key, std::int64_t least) const {

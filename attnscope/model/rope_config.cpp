@@ -86,6 +86,13 @@ Rope read_rope(const RopeRule& rule, const ConfigReader& config, const ConfigRea
   return rope;
 }
 
+/// What the key of older files holds; null if nothing.
+const nlohmann::json* old_scaling(const ConfigReader& config) {
+  if (!config.object("rope_scaling").exists()) return nullptr;
+  const nlohmann::json* scaling = config.find("rope_scaling");
+  return scaling->empty() ? nullptr : scaling;
+}
+
 /// For each layer, whether it rotates.
 std::vector<bool> rotated_layers(const Architecture& architecture, const ConfigReader& config,
                                  const std::vector<bool>& windowed) {
@@ -120,8 +127,7 @@ std::vector<bool> listed_rotation(const RopeRule& rule, const ConfigReader& conf
 
 ConfigReader rope_parameters(const Architecture& architecture, const ConfigReader& config,
                              nlohmann::json& standard) {
-  const nlohmann::json* scaling = config.find("rope_scaling");
-  const bool scaled = scaling != nullptr && scaling->is_object() && !scaling->empty();
+  const bool scaled = old_scaling(config) != nullptr;
   const ConfigReader own = config.object(scaled ? "rope_scaling" : "rope_parameters");
   if (own.exists() || !architecture.rope || architecture.rope->standard.empty()) return own;
   standard = nlohmann::json::parse(architecture.rope->standard);
@@ -143,8 +149,8 @@ std::vector<std::optional<Rope>> read_ropes(const Architecture& architecture,
   ConfigReader of_full = parameters.object("full_attention");
   ConfigReader of_windowed = parameters.object("sliding_attention");
   const bool by_kind = of_full.exists() || of_windowed.exists();
-  const nlohmann::json* scaling = config.find("rope_scaling");
-  const bool scaled = scaling != nullptr && scaling->is_object() && !scaling->empty();
+  const nlohmann::json* scaling = old_scaling(config);
+  const bool scaled = scaling != nullptr;
   if (!by_kind) of_full = rope_parameters(architecture, config, standard);
   // Source: Gemma3TextConfig: an old rope_scaling beside new parameters is laid over those of full
   // layers; ModernBertConfig: of all layers.

@@ -310,6 +310,8 @@ TEST(LayerConfig, RefusesWhatCannotBe) {
       {"llama", R"({"attention_bias":1})", "'attention_bias' is 1, expected true or false"},
       {"roberta", R"({"pad_token_id":-1})", "'pad_token_id' is -1"},
       {"llama", R"({"rope_scaling":{"rope_type":7}})", "'rope_type' is 7"},
+      {"llama", R"({"rope_scaling":"linear"})", "'rope_scaling' is \"linear\", expected an object"},
+      {"llama", R"({"rope_parameters":[1]})", "'rope_parameters' is [1], expected an object"},
       {"phi3", R"({"rope_scaling":{"rope_type":"longrope","short_factor":[1,"2"]}})",
        "'short_factor' is"},
   };
