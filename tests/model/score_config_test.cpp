@@ -70,7 +70,8 @@ TEST(ScoreConfig, MptKeepsItsNumbersInAnObject) {
   EXPECT_EQ(attention_of("mpt", config).scale, 0.25);
   EXPECT_EQ(attention_of("mpt", config).clip, 6);
   EXPECT_EQ(attention_of("mpt", {{"attn_config", {{"clip_qkv", nullptr}}}}).clip, std::nullopt);
-  EXPECT_EQ(attention_of("mpt", {{"attn_config", "none"}}).clip, std::nullopt);
+  EXPECT_ERROR_SAYING(ErrorKind::format, attention_of("mpt", {{"attn_config", "none"}}),
+                      "config.json", "'attn_config' is \"none\", expected an object");
   EXPECT_ERROR_SAYING(ErrorKind::format,
                       attention_of("mpt", {{"attn_config", {{"clip_qkv", "6"}}}}), "config.json",
                       "attn_config.clip_qkv");
