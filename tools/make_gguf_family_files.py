@@ -19,7 +19,8 @@ from pathlib import Path
 
 import gguf
 import numpy as np
-from gguf_families import Case, gguf_tensors, gguf_values
+from gguf_families import Case, gguf_tensors
+from gguf_family_keys import gguf_values
 from make_gguf_files import finish, read_safetensors
 
 ROOT = Path(__file__).resolve().parent.parent
