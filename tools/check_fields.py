@@ -76,6 +76,22 @@ OPTIONS = [
     "attention {stacks/vit} {stacks/clip} --image {turned6} --layers 0",
     "predict {llama} {gpt2} --tokens 1,2,3 --generate 3",
     "predict {llama} --tokens 1,2,3,4,5 --perplexity --stride 2",
+    "predict {llama} {gpt2} --tokens 1,2,3,4,5 --attribution",
+    "predict {shakespeare-gpt2} --text Hello --attribution --token e",
+    "predict {shakespeare-gpt2} --text Hello --attribution --token e --against a",
+    "lens {llama} {gpt2} --tokens 1,2,3,4,5 --states layers,mid",
+    "lens {forward/gpt_neox} --tokens 1,2,3",
+    "lens {llama} {shakespeare-gpt2} --tokens 1,2,3 --grid --states layers,mid",
+    "lens {forward/bert} --tokens 1,2,3 --grid",
+    "ablate {llama} {gpt2} --tokens 1,2,3,4,5",
+    "read {shakespeare-gpt2} --layers 0,5 --head 1 --top 3",
+    "read {forward/llama} --matrix qk --directions 9",
+    "read {forward/llama} --matrix down --directions 1",
+    "read {forward/bert} --matrix up --all-tokens",
+    "read {nan} --matrix qk",
+    "ablate {forward/gemma2} --tokens 1,2,3,4,5 --layers 1 --how zero",
+    "ablate {forward/gpt2} --induction --length 8 --sequences 2",
+    "ablate {forward/gpt2} --induction --length 8 --sequences 1 --into 1,0",
     "attention {forward/gpt2} {forward/bert} --tokens 3,1,4,1,5",
     "attention {forward/llama} --tokens 3,1,4 --without-first --energy 0.5 --layers 1",
     "attention {forward/gpt2} --tokens 3",
@@ -122,6 +138,8 @@ KEPT = [
     ["experts {forward/dots1}", "experts {forward/mixtral} --layers 0"],
     ["experts {forward/mixtral} --tokens 3,1,4"],
     ["attention {forward/gpt2} --tokens 3,1,4", "attention {forward/bert} --tokens 3,1,4"],
+    ["ablate {forward/gpt2} --induction --length 8", "ablate {forward/llama} --induction --length 8"],
+    ["ablate {forward/llama} --tokens 3,1,4", "ablate {forward/gpt2} --tokens 3,1,4"],
     ["attention {forward/llama} --induction --length 8", "attention {forward/gpt2} --induction --length 8"],
 ]
 
@@ -145,7 +163,7 @@ class Program:
     def __init__(self, binary, folder):
         self.binary, self.folder = binary, folder
         self.names = {name: str(DATA / name) for name in MODELS}
-        for name in ("gpt2", "llama", "bert", "dots1", "mixtral", "phimoe", "qwen2_moe-dense"):
+        for name in ("gpt2", "llama", "bert", "dots1", "gemma2", "gpt_neox", "mixtral", "phimoe", "qwen2_moe-dense"):
             self.names[f"forward/{name}"] = str(DATA / "forward" / name)
         for name in ("vit", "clip", "wav2vec2"):
             self.names[f"stacks/{name}"] = str(DATA / "stacks" / name)

@@ -48,8 +48,12 @@ EVERY_FORMAT = {
     "matrix": ["--layer 0 --matrix q", "--layer -1 --matrix qk --head 1"],
     "predict": [
         "--tokens 1,2,3 --top 3", "--tokens 1,2,3,4 --generate 4", "--tokens 1,2,3,4,5 --perplexity",
-        "--tokens 1,2,3,4,5 --perplexity --stride 2",
+        "--tokens 1,2,3,4,5 --perplexity --stride 2", "--tokens 1,2,3,4,5 --attribution",
     ],
+    "read": ["", "--matrix qk --head 1 --directions 2 --top 4", "--matrix up --names embedding"],
+    "lens": ["--tokens 1,2,3,4,5", "--tokens 1,2,3,4,5 --states layers,mid", "--tokens 1,2,3,4,5 --grid"],
+    "ablate": ["--tokens 1,2,3,4,5", "--tokens 1,2,3,4,5 --how zero --parts layers --layers 0",
+               "--induction --length 8", "--induction --length 8 --into 1,0"],
     "circuits": [
         "", "--circuit qk", "--circuit ov --layers -1", "--energy 0.3,0.8", "--fold-norm", "--with-bias",
         "--rope-offset -3", "--fold-norm --with-bias --rope-offset 2", "--all-eigenvalues", "--composition",

@@ -1,6 +1,7 @@
 #include "attnscope/analyses/attention.h"
 
 #include "attnscope/analyses/attention_outcomes.h"
+#include "attnscope/analyses/raises_of_batch.h"
 #include "attnscope/analyses/sequence_batches.h"
 #include "attnscope/analysis/attention_map.h"
 #include "attnscope/forward/layer_run.h"
@@ -15,7 +16,11 @@ std::vector<Outcome> attention_outcomes(const WorkItem& item, const ModelSource&
                               .across = source.model->stack() == "cross"};
   const std::vector<LayerSpec>& layers = source.model->spec().layers;
   std::vector<Outcome> outcomes;
-  run_batch(item, source, compute, [&](const LayerMaps& layer) {
+  RaisesOfBatch raises(item, compute);
+  const auto extend = [&](const ForwardPass& pass, ForwardObserver& observer) {
+    raises.watch(pass, observer);
+  };
+  const auto look = [&](const LayerMaps& layer) {
     const MaskSpec& mask = layers[static_cast<std::size_t>(layer.layer)].attention.mask;
     options.causal = mask.causal;
     options.grid = layer.grid;
@@ -27,7 +32,9 @@ std::vector<Outcome> attention_outcomes(const WorkItem& item, const ModelSource&
          .queries = options.across ? std::optional(map.rows) : std::nullopt,
          .grid = layer.grid},
         options));
-  });
+  };
+  run_batch(item, source, compute, look, extend);
+  raises.add_to(outcomes);
   return outcomes;
 }
 
@@ -67,7 +74,11 @@ void run_attention(std::span<const Model> models, const AttentionRequest& reques
         request.sources.empty() ? std::span<const TokenIds>() : request.sources[index];
     for (const TokenIds& sequence : request.sequences[index]) ready.pass(index).check(sequence);
     for (const TokenIds& source : sources) ready.pass(index).encoder()->check(source);
+    const std::size_t known = plan.items.size();
     add_batches(plan, index, request.sequences[index], layers, sources);
+    if (!sources.empty()) continue;  // of two texts no head raises what it reads
+    RaisesOfBatch::prepare(ready.pass(index), request.sequences[index],
+                           std::span(plan.items).subspan(known));
   }
   ReportHead head{.command = "attention", .parameters = request.text};
   for (const auto& [name, value] : plan.parameters.fields()) head.parameters.add(name, value);

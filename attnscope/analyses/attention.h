@@ -44,6 +44,8 @@ struct InductionRequest {
   std::uint64_t seed = 0;
   LayerSelection layers;
 };
+/// Ids drawn from the whole vocabulary, by a generator that C++ fixes to the bit.
+std::vector<TokenIds> repeated_tokens(const InductionRequest& request, std::int64_t vocabulary);
 const Analysis& induction_analysis();
 void run_induction(std::span<const Model> models, const InductionRequest& request,
                    const Context& context, RowSink& sink);

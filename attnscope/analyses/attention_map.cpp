@@ -11,26 +11,32 @@
 namespace attnscope {
 namespace {
 
-[[noreturn]] void refuse_place(const Model& model, const char* what, std::int64_t count) {
+[[noreturn]] void refuse_place(const Model& model, const char* parameter, const char* what,
+                               std::int64_t count) {
   throw Error(ErrorKind::usage,
-              {.parameter = "heatmap",
+              {.parameter = parameter,
                .problem = model.name() + " has " + what + " 0 to " + std::to_string(count - 1)});
 }
 
-HeadPlace resolve_place(const Model& model, HeadPlace place) {
+}  // namespace
+
+HeadPlace place_in(const Model& model, HeadPlace place, const char* parameter) {
   const Dimensions& dimensions = model.dimensions();
   if (place.layer < -dimensions.layers || place.layer >= dimensions.layers) {
-    refuse_place(model, "layers", dimensions.layers);
+    refuse_place(model, parameter, "layers", dimensions.layers);
   }
-  if (place.head >= dimensions.heads.heads) refuse_place(model, "heads", dimensions.heads.heads);
+  if (place.head >= dimensions.heads.heads)
+    refuse_place(model, parameter, "heads", dimensions.heads.heads);
   if (place.layer < 0) place.layer += dimensions.layers;
   if (!dimensions.attends(place.layer)) {
-    throw Error(ErrorKind::usage, {.parameter = "heatmap",
+    throw Error(ErrorKind::usage, {.parameter = parameter,
                                    .problem = model.name() + ": " +
                                               why_not_mixed(dimensions, Role::query, place.layer)});
   }
   return place;
 }
+
+namespace {
 
 void add_map_rows(const Model& model, const HeadPlace& place, const ShownTokens& tokens,
                   MatrixView<const float> map, RowSink& sink) {
@@ -78,7 +84,7 @@ void run_attention_map(std::span<const Model> models, const AttentionMapRequest&
                                  {"log", request.log_scale}}};
   for (const auto& [name, value] : request.text.fields()) head.parameters.add(name, value);
   for (std::size_t index = 0; index < models.size(); ++index) {
-    resolve_place(models[index], request.place);
+    place_in(models[index], request.place, "heatmap");
     Record& facts = head.models.emplace_back(facts_record(model_facts(models[index])));
     if (models[index].stack() != "cross") continue;
     facts.add("source_tokens", source_list(request.tokens[index]));
@@ -92,7 +98,7 @@ void run_attention_map(std::span<const Model> models, const AttentionMapRequest&
   }
   sink.begin(head);
   for (std::size_t index = 0; index < models.size(); ++index) {
-    const HeadPlace place = resolve_place(models[index], request.place);
+    const HeadPlace place = place_in(models[index], request.place, "heatmap");
     const ShownTokens& tokens = request.tokens[index];
     const ForwardPass& pass = ready.pass(index);
     note_memory(models[index], std::ssize(tokens.ids), std::ssize(tokens.source), context, sink);

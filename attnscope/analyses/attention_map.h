@@ -28,6 +28,10 @@ struct AttentionMapRequest {
   bool log_scale = false;           // of the drawing that tables make of it
 };
 
+/// With its layer counted from the first. Throws Error(usage) naming the parameter where the model
+/// has no such head.
+HeadPlace place_in(const Model& model, HeadPlace place, const char* parameter);
+
 /// A row for each query: the weights that it gives to the keys. Throws Error(usage) where a model
 /// has no such layer or head, and as ForwardPass does.
 void run_attention_map(std::span<const Model> models, const AttentionMapRequest& request,

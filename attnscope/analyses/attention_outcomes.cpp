@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "attnscope/analyses/raises_of_batch.h"
 #include "attnscope/analysis/attention_means.h"
 #include "attnscope/results/record.h"
 
@@ -179,6 +180,7 @@ class AttentionRows {
       Layer& of_layer = layers_.try_emplace(layer, heads).first->second;
       if (heads != of_layer.heads) refuse_field("energy_rank");
       for (const HeadMaps& maps : sequences) of_layer.sums.add(maps);
+      add_raises(outcome.fields, of_layer.raises);
       of_layer.sequences += std::ssize(sequences);
       of_layer.energy = expect<double>(outcome.fields, "energy");
       of_layer.nulls.add(read_nulls(outcome.fields), std::ssize(sequences));
@@ -193,9 +195,10 @@ class AttentionRows {
 
  private:
   struct Layer {
-    explicit Layer(std::size_t count) : heads(count), sums(count) {}
+    explicit Layer(std::size_t count) : heads(count), sums(count), raises(count) {}
     std::size_t heads;
     LayerSums sums;
+    std::vector<RunningMean> raises;
     std::int64_t sequences = 0;
     double energy = 0;
     NullMeans nulls;
@@ -216,6 +219,7 @@ class AttentionRows {
         if (measure.name == "columns") row.add("top_columns", head.top_columns);
         if (measure.of_even != nullptr) row.add("null_" + field, of_layer.nulls.of_even(at));
       }
+      add_mean(row, "raises", of_layer.raises[static_cast<std::size_t>(number - 1)].result());
       sink_.add_row(std::move(row));
     }
     Record row = {{"model", model_},

@@ -29,22 +29,6 @@ constexpr std::array kRepeatScores = {
 
 std::string null_name(const RepeatScore& score) { return std::string("null_") + score.name; }
 
-/// Ids drawn from the whole vocabulary, by a generator that C++ fixes to the bit.
-std::vector<TokenIds> repeated_tokens(const InductionRequest& request, std::int64_t vocabulary) {
-  std::mt19937_64 generator(request.seed);
-  std::vector<TokenIds> sequences;
-  for (std::int64_t number = 0; number < request.sequences; ++number) {
-    TokenIds ids;
-    for (std::int64_t at = 0; at < request.block; ++at) {
-      ids.push_back(
-          static_cast<std::int64_t>(generator() % static_cast<std::uint64_t>(vocabulary)));
-    }
-    ids.insert(ids.end(), ids.begin(), ids.begin() + request.block);
-    sequences.push_back(std::move(ids));
-  }
-  return sequences;
-}
-
 std::vector<Outcome> induction_outcomes(const WorkItem& item, const ModelSource& source,
                                         const Compute& compute) {
   const std::int64_t tokens = std::ssize(item.batch->tokens.front()), block = tokens / 2;
@@ -125,6 +109,21 @@ class InductionRows {
 };
 
 }  // namespace
+
+std::vector<TokenIds> repeated_tokens(const InductionRequest& request, std::int64_t vocabulary) {
+  std::mt19937_64 generator(request.seed);
+  std::vector<TokenIds> sequences;
+  for (std::int64_t number = 0; number < request.sequences; ++number) {
+    TokenIds ids;
+    for (std::int64_t at = 0; at < request.block; ++at) {
+      ids.push_back(
+          static_cast<std::int64_t>(generator() % static_cast<std::uint64_t>(vocabulary)));
+    }
+    ids.insert(ids.end(), ids.begin(), ids.begin() + request.block);
+    sequences.push_back(std::move(ids));
+  }
+  return sequences;
+}
 
 const Analysis& induction_analysis() {
   static constexpr Analysis analysis = {.name = "induction",

@@ -23,6 +23,9 @@ struct Prompt {
   const Tokenizer* tokenizer = nullptr;  // null: tokens have ids and no texts
 };
 
+/// A token as readable text; null where no tokenizer knows it.
+Value token_value(const Tokenizer* tokenizer, std::int64_t id);
+
 /// Sees a prompt run: is told of it before, and of blocks of logits after it. On the thread that
 /// runs it; what it throws ends the run.
 struct PromptWatcher {
@@ -50,6 +53,23 @@ struct PredictRequest {
 /// writes none, and Error(usage) for more text than the memory holds keys and values of.
 void run_predict(std::span<const Model> models, const PredictRequest& request,
                  const Context& context, RowSink& sink);
+
+/// Which logit is attributed.
+struct AskedTokens {
+  std::optional<std::int64_t> token;    // at the text's end; none: at each place what follows there
+  std::optional<std::int64_t> against;  // less that of this one; none: less the mean of all
+};
+
+struct AttributionRequest {
+  std::vector<Prompt> prompts;     // of each model
+  std::vector<AskedTokens> asked;  // of each model
+  Record text;
+};
+
+/// Rows: what each part of a model adds to the logit, mean over places. Throws as
+/// check_foretelling(), and Error(unsupported) where logits are no sum of what parts write.
+void run_attribution(std::span<const Model> models, const AttributionRequest& request,
+                     const Context& context, RowSink& sink);
 
 struct PerplexityRequest {
   std::vector<TokenIds> texts;  // of each model

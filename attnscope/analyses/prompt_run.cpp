@@ -22,15 +22,10 @@ namespace {
 
 constexpr auto kNoEnd = std::numeric_limits<std::int64_t>::max();
 
-Value text_of(const Prompt& prompt, std::int64_t id) {
-  if (prompt.tokenizer == nullptr || !prompt.tokenizer->spelling(id)) return {};
-  return prompt.tokenizer->text(id);
-}
-
 Value::List token_list(const Prompt& prompt, const TokenIds& ids) {
   Value::List list;
   for (const std::int64_t id : ids) {
-    list.emplace_back(Record{{"id", id}, {"text", text_of(prompt, id)}});
+    list.emplace_back(Record{{"id", id}, {"text", token_value(prompt.tokenizer, id)}});
   }
   return list;
 }
@@ -202,7 +197,7 @@ class PromptRun {
                              {"position", position},
                              {"rank", ++rank},
                              {"token_id", score.token},
-                             {"text", text_of(prompt_, score.token)},
+                             {"text", token_value(prompt_.tokenizer, score.token)},
                              {"logit", score.logit},
                              {"probability", score.probability}});
     }
@@ -283,6 +278,11 @@ class PromptRun {
 };
 
 }  // namespace
+
+Value token_value(const Tokenizer* tokenizer, std::int64_t id) {
+  if (tokenizer == nullptr || !tokenizer->spelling(id)) return {};
+  return tokenizer->text(id);
+}
 
 Prediction run_prompt(const Model& model, const Prompt& prompt, const PredictRequest& request,
                       const Context& context, const Compute& compute) {

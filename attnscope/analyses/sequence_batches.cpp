@@ -125,7 +125,8 @@ std::vector<ModelSource> ReadyModels::sources() const {
 }
 
 void run_batch(const WorkItem& item, const ModelSource& source, const Compute& compute,
-               const std::function<void(const LayerMaps&)>& look) {
+               const std::function<void(const LayerMaps&)>& look,
+               const std::function<void(const ForwardPass&, ForwardObserver&)>& extend) {
   const SequenceBatch& batch = *item.batch;
   std::optional<ForwardPass> own;
   if (source.forward == nullptr) own.emplace(*source.model, /*copy_weights=*/false, compute);
@@ -141,6 +142,7 @@ void run_batch(const WorkItem& item, const ModelSource& source, const Compute& c
   observer.ends_across = source.model->stack() == "cross";
   (observer.ends_across ? observer.on_cross_maps : observer.on_maps) = show;
   (observer.ends_across ? observer.wants_cross_maps : observer.wants_maps) = wants;
+  if (extend) extend(pass, observer);
   if (!batch.signals.empty()) {
     pass.run(batch.signals, observer, compute);
   } else if (batch.sources.empty()) {

@@ -55,9 +55,11 @@ class ReadyModels {
 };
 
 /// Runs an item's batch; `look` is given the maps of each of its layers, of a model that is the
-/// cross attention of a decoder's layers those maps.
+/// cross attention of a decoder's layers those maps. `extend`: who else looks at the pass; may be
+/// empty.
 void run_batch(const WorkItem& item, const ModelSource& source, const Compute& compute,
-               const std::function<void(const LayerMaps&)>& look);
+               const std::function<void(const LayerMaps&)>& look,
+               const std::function<void(const ForwardPass&, ForwardObserver&)>& extend = {});
 
 // What analyses of batches tell the runner:
 Cost batch_cost(const WorkItem& item, const ModelSource& source);

@@ -24,46 +24,13 @@ double energy_of(const Arguments& arguments) {
               {.parameter = "energy", .problem = "takes one share of the energy"});
 }
 
-/// Random tokens twice over are a text for one stack: no image, and no source with its target.
-void refuse_repeated_targets(const std::vector<Model>& models) {
-  for (const Model& model : models) {
-    if (model.spec().stream.embedding.tokens.empty()) {
-      throw Error(ErrorKind::unsupported,
-                  {.parameter = "induction",
-                   .problem = "repeats tokens, and " + verbatim(model.name()) + " reads none"});
-    }
-    if (!needs_target(model)) continue;
-    throw Error(ErrorKind::unsupported,
-                {.parameter = "induction",
-                 .problem = "repeats tokens in one text, and " + verbatim(model.name()) +
-                            " is of a decoder, which has two: a source and a target",
-                 .hint = "{stack} encoder, if its encoder is meant"});
-  }
-}
-
-void run_induction_of(const Arguments& arguments, const std::vector<Model>& models,
-                      const Context& context, RowSink& sink) {
-  InductionRequest request{.layers = arguments.layers("layers")};
-  request.sequences = arguments.integer("sequences").value_or(request.sequences);
-  request.seed = static_cast<std::uint64_t>(arguments.integer("sample").value_or(0));
-  if (const auto length = arguments.integer("length")) {
-    if (*length < 4 || *length % 2 != 0) {
-      throw Error(ErrorKind::usage,
-                  {.parameter = "length", .problem = "of repeated tokens is even, and 4 at least"});
-    }
-    request.block = *length / 2;
-  }
-  check_token_count(request.sequences, 2 * request.block);
-  run_induction(models, request, context, sink);
-}
-
 /// Of the first sequence of each model.
 void run_heatmap_of(const Arguments& arguments, const Session& session,
                     const std::vector<Model>& models, const Context& context, RowSink& sink) {
   AttentionMapRequest request{.place = *arguments.find<HeadPlace>("heatmap"),
                               .log_scale = arguments.flag("log")};
   for (const Model& model : models) {
-    TokenSequences found = model_sequences(arguments, session, model, /*usual_sequences=*/1);
+    TokenSequences found = model_sequences(arguments, session, model, {.sequences = 1});
     if (!found.note.empty()) sink.add_note(std::move(found.note));
     request.text = std::move(found.parameters);
     ShownTokens& tokens = request.tokens.emplace_back();
@@ -140,7 +107,7 @@ void run_attention_command(const Arguments& arguments, const Session& session, R
   AttentionRequest request = attention_request(arguments);
   std::vector<Model> models = open_models(arguments, session);
   if (arguments.flag("induction")) {
-    refuse_repeated_targets(models);
+    check_repeats_tokens(models);
   } else {
     keep_readers(arguments, models);
     if (named_signal(arguments).empty())
@@ -153,7 +120,9 @@ void run_attention_command(const Arguments& arguments, const Session& session, R
                                    .hint = stacks ? "name one {stack}" : ""});
   }
   const StoringContext context(arguments, session);
-  if (arguments.flag("induction")) return run_induction_of(arguments, models, context, sink);
+  if (arguments.flag("induction")) {
+    return run_induction(models, induction_request(arguments), context, sink);
+  }
   if (arguments.flag("log") && !arguments.given("heatmap")) {
     sink.add_note("{log} has no effect without {heatmap}");
   }
@@ -209,6 +178,37 @@ Parameters attention_parameters() {
 }
 
 }  // namespace
+
+void check_repeats_tokens(const std::vector<Model>& models) {
+  for (const Model& model : models) {
+    if (model.spec().stream.embedding.tokens.empty()) {
+      throw Error(ErrorKind::unsupported,
+                  {.parameter = "induction",
+                   .problem = "repeats tokens, and " + verbatim(model.name()) + " reads none"});
+    }
+    if (!needs_target(model)) continue;
+    throw Error(ErrorKind::unsupported,
+                {.parameter = "induction",
+                 .problem = "repeats tokens in one text, and " + verbatim(model.name()) +
+                            " is of a decoder, which has two: a source and a target",
+                 .hint = "{stack} encoder, if its encoder is meant"});
+  }
+}
+
+InductionRequest induction_request(const Arguments& arguments) {
+  InductionRequest request{.layers = arguments.layers("layers")};
+  request.sequences = arguments.integer("sequences").value_or(request.sequences);
+  request.seed = static_cast<std::uint64_t>(arguments.integer("sample").value_or(0));
+  if (const auto length = arguments.integer("length")) {
+    if (*length < 4 || *length % 2 != 0) {
+      throw Error(ErrorKind::usage,
+                  {.parameter = "length", .problem = "of repeated tokens is even, and 4 at least"});
+    }
+    request.block = *length / 2;
+  }
+  check_token_count(request.sequences, 2 * request.block);
+  return request;
+}
 
 AttentionRequest attention_request(const Arguments& arguments) {
   return {.layers = arguments.layers("layers"),

@@ -6,6 +6,13 @@
 
 namespace attnscope {
 
+/// What the arguments of a command ask for that runs random tokens twice. Throws Error(usage).
+InductionRequest induction_request(const Arguments& arguments);
+
+/// Throws Error(unsupported) where random tokens twice over are no text for one of them: that reads
+/// no tokens, or has a source with its target.
+void check_repeats_tokens(const std::vector<Model>& models);
+
 /// What the arguments of `attention` ask for, without sequences. Throws Error(usage).
 AttentionRequest attention_request(const Arguments& arguments);
 

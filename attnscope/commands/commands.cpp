@@ -8,15 +8,18 @@
 namespace attnscope {
 
 // Each in the file of its name.
+Command ablate_command();
 Command attention_command();
 Command circuits_command();
 Command diff_command();
 Command experts_command();
 Command export_command();
 Command info_command();
+Command lens_command();
 Command matrix_command();
 Command plan_command();
 Command predict_command();
+Command read_command();
 Command report_command();
 Command shrink_command();
 Command similarity_command();
@@ -27,7 +30,8 @@ std::span<const Command> commands() {
   static const std::array all = {info_command(),       spectrum_command(), weights_command(),
                                  similarity_command(), experts_command(),  diff_command(),
                                  matrix_command(),     circuits_command(), attention_command(),
-                                 predict_command(),    plan_command(),     shrink_command(),
+                                 predict_command(),    lens_command(),     ablate_command(),
+                                 read_command(),       plan_command(),     shrink_command(),
                                  report_command(),     export_command()};
   return all;
 }

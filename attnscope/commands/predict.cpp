@@ -14,6 +14,7 @@
 #include "attnscope/commands/text_parameters.h"
 #include "attnscope/core/error.h"
 #include "attnscope/core/text.h"
+#include "attnscope/core/wording.h"
 
 namespace attnscope {
 namespace {
@@ -142,6 +143,31 @@ void run_target_perplexity_of(const Arguments& arguments, const Session& session
   run_target_perplexity(models, request, session.context, sink);
 }
 
+/// The id of a parameter's text, which is to be one token.
+std::optional<std::int64_t> one_token(const Arguments& arguments, const char* parameter,
+                                      const Model& model) {
+  if (!arguments.given(parameter)) return {};
+  const TokenIds ids = tokenizer_of(model).encode(arguments.text(parameter), /*special=*/false);
+  if (ids.size() == 1) return ids.front();
+  throw Error(ErrorKind::usage, {.parameter = parameter,
+                                 .problem = "is " + counted(std::ssize(ids), "token") + " of " +
+                                            model.name() + ", and one is asked for"});
+}
+
+void run_attribution_of(const Arguments& arguments, const std::vector<Model>& models,
+                        const std::deque<TokenizedText>& texts, const Context& context,
+                        RowSink& sink) {
+  AttributionRequest request{.text = {{"source", texts.front().source}}};
+  for (std::size_t index = 0; index < models.size(); ++index) {
+    const TokenizedText& text = texts[index];
+    request.prompts.push_back(
+        {.tokens = text.tokens, .tokenizer = text.tokenizer ? &*text.tokenizer : nullptr});
+    request.asked.push_back({.token = one_token(arguments, "token", models[index]),
+                             .against = one_token(arguments, "against", models[index])});
+  }
+  run_attribution(models, request, context, sink);
+}
+
 void run_predict_command(const Arguments& arguments, const Session& session, RowSink& sink) {
   std::vector<Model> models = open_models(arguments, session);
   if (!named_signal(arguments).empty()) return run_on_image(arguments, session, models, sink);
@@ -161,6 +187,13 @@ void run_predict_command(const Arguments& arguments, const Session& session, Row
   if (arguments.flag("perplexity")) {
     return run_perplexity_of(arguments, models, std::move(texts), session.context, sink);
   }
+  if (arguments.given("against") && !arguments.given("token")) {
+    throw Error(ErrorKind::usage, {.parameter = "against", .problem = "needs {token}"});
+  }
+  if (arguments.flag("attribution")) {
+    return run_attribution_of(arguments, models, texts, session.context, sink);
+  }
+  if (arguments.given("token")) sink.add_note("{token} has no effect without {attribution}");
   PredictRequest request{.text = {{"source", texts.front().source}},
                          .top = *arguments.integer("top"),
                          .generate = arguments.integer("generate")};
@@ -180,39 +213,48 @@ void run_predict_command(const Arguments& arguments, const Session& session, Row
 }
 
 Parameters predict_parameters() {
-  return {{.name = "top",
-           .type = integer,
-           .help = "how many of the likeliest tokens",
-           .metavariable = "K",
-           .least = 1,
-           .most = kMaxPromptTokens,
-           .default_text = "5"},
-          {.name = "generate",
-           .type = integer,
-           .help = "write up to N tokens after the text, always the likeliest",
-           .metavariable = "N",
-           .least = 1,
-           .most = kMaxPromptTokens},
-          {.name = "perplexity",
-           .type = flag,
-           .help = "instead: how well the model foretells the text, in windows of its context"},
-          {.name = "stride",
-           .type = integer,
-           .help = "tokens from one window to the next; where windows overlap, only new ones count",
-           .metavariable = "N",
-           .least = 1,
-           .most = kMaxSize,
-           .default_words = "the context"},
-          {.name = "target_file",
-           .type = file,
-           .help = "of {perplexity}: a file of targets, line by line those of {text_file}",
-           .metavariable = "FILE"},
-          {.name = "save",
-           .type = file,
-           .help = "write tokens, attentions, hidden states and logits to this .safetensors file",
-           .metavariable = "FILE",
-           .use = FileUse::written,
-           .endings = {".safetensors"}}};
+  return {
+      {.name = "top",
+       .type = integer,
+       .help = "how many of the likeliest tokens",
+       .metavariable = "K",
+       .least = 1,
+       .most = kMaxPromptTokens,
+       .default_text = "5"},
+      {.name = "generate",
+       .type = integer,
+       .help = "write up to N tokens after the text, always the likeliest",
+       .metavariable = "N",
+       .least = 1,
+       .most = kMaxPromptTokens},
+      {.name = "perplexity",
+       .type = flag,
+       .help = "instead: how well the model foretells the text, in windows of its context"},
+      {.name = "stride",
+       .type = integer,
+       .help = "tokens from one window to the next; where windows overlap, only new ones count",
+       .metavariable = "N",
+       .least = 1,
+       .most = kMaxSize,
+       .default_words = "the context"},
+      {.name = "attribution",
+       .type = flag,
+       .help = "instead: what each part adds to the logits of the tokens that follow"},
+      {.name = "token",
+       .type = text,
+       .help = "with {attribution}: to the logit of this token after the text",
+       .metavariable = "TOKEN"},
+      {.name = "against", .type = text, .help = "less that of this one", .metavariable = "TOKEN"},
+      {.name = "target_file",
+       .type = file,
+       .help = "of {perplexity}: a file of targets, line by line those of {text_file}",
+       .metavariable = "FILE"},
+      {.name = "save",
+       .type = file,
+       .help = "write tokens, attentions, hidden states and logits to this .safetensors file",
+       .metavariable = "FILE",
+       .use = FileUse::written,
+       .endings = {".safetensors"}}};
 }
 
 }  // namespace
@@ -226,6 +268,11 @@ Command predict_command() {
       .examples = {{{"models", "MODEL"}, {"text", "Once upon a time"}, {"generate", "40"}},
                    {{"models", "MODEL"}, {"text", "Paris is the [MASK] of France."}},
                    {{"models", "MODEL"}, {"text_file", "examples/README.md"}, {"perplexity", ""}},
+                   {{"models", "MODEL"},
+                    {"text", "To be, or not to"},
+                    {"attribution", ""},
+                    {"token", " be"},
+                    {"against", " the"}},
                    {{"models", "MODEL"}, {"tokens", "46,32,90"}, {"save", "run.safetensors"}},
                    {{"models", "MODEL"}, {"image", "cat.jpg"}},
                    {{"models", "CLIP"}, {"image", "cat.jpg"}, {"text_file", "texts.txt"}},
@@ -242,7 +289,11 @@ Command predict_command() {
           {{"target", {"target_tokens", "target_file"}, "is the target"},
            {"target_tokens", {"target_file"}, "are the target"},
            {"target_file", {"text", "tokens"}, "has a line for each of {text_file}"},
-           {"perplexity", {"top", "generate", "save"}, "is of a whole text"}}),
+           {"perplexity", {"top", "generate", "save"}, "is of a whole text"},
+           {"attribution",
+            {"perplexity", "stride", "top", "generate", "save", "image", "pixel_values", "target",
+             "target_tokens", "target_file"},
+            "takes logits apart"}}),
       .run = run_predict_command};
 }
 

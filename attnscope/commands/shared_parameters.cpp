@@ -98,12 +98,16 @@ Parameters work_parameters() {
                    .metavariable = "LAYERS",
                    .default_words = "all"}},
                  run_parameters(),
-                 {{.name = "store",
-                   .type = file,
-                   .help = "keep finished rows in this SQLite file, and compute none that it has",
-                   .metavariable = "FILE",
-                   .use = FileUse::store,
-                   .endings = store_endings()}}});
+                 {store_parameter()}});
+}
+
+Parameter store_parameter() {
+  return {.name = "store",
+          .type = file,
+          .help = "keep finished rows in this SQLite file, and compute none that it has",
+          .metavariable = "FILE",
+          .use = FileUse::store,
+          .endings = store_endings()};
 }
 
 std::vector<std::string> store_endings() { return {".sqlite", ".sqlite3", ".db"}; }

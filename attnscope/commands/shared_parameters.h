@@ -23,6 +23,7 @@ Parameters remote_model_parameters();
 Parameters run_parameters();
 /// layers, those, store.
 Parameters work_parameters();
+Parameter store_parameter();
 /// format, out, quiet: where the report goes, and how. `more_endings`: of files that the command
 /// can write beside those of formats().
 Parameters output_parameters(const std::vector<std::string>& more_endings = {});

@@ -101,9 +101,10 @@ std::optional<TokenIds> given_target(const Arguments& arguments, const Model& mo
 }
 
 TokenSequences model_sequences(const Arguments& arguments, const Session& session,
-                               const Model& model, std::int64_t usual_sequences) {
+                               const Model& model, const UsualWindows& usual) {
   const bool decodes = needs_target(model);
-  TokenSequences out = token_sequences(arguments, session, model, decodes ? 1 : usual_sequences);
+  TokenSequences out =
+      token_sequences(arguments, session, model, decodes ? UsualWindows{.sequences = 1} : usual);
   if (!decodes) return out;
   if (out.of_model.size() > 1) {
     refuse_target("is one text, and so is its source: {sequences} 1");

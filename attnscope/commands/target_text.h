@@ -38,7 +38,7 @@ std::optional<TokenIds> given_target(const Arguments& arguments, const Model& mo
 
 /// token_sequences(), which are the sources of a decoder. That has one target, and so one source.
 TokenSequences model_sequences(const Arguments& arguments, const Session& session,
-                               const Model& model, std::int64_t usual_sequences = 100);
+                               const Model& model, const UsualWindows& usual = {});
 
 /// Pairs of sources and targets of one model: see TargetPair.
 struct TargetTexts {

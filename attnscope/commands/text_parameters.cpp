@@ -17,10 +17,13 @@ namespace {
 using enum ParameterType;
 
 constexpr std::int64_t kMaxSequences = 1'000'000;
-constexpr std::int64_t kUsualLength = 100;
 
 std::string name_of(const std::string& path) {
   return std::filesystem::path(path).filename().string();
+}
+
+bool adds_special_tokens(const Arguments& arguments) {
+  return !arguments.flag("no_special_tokens");
 }
 
 /// Of texts that come whole, there is one sequence.
@@ -92,10 +95,13 @@ Parameters text_parameters() {
           {.name = "tokens",
            .type = text,
            .help = "token ids, such as 464,3290, for models without a tokenizer",
-           .metavariable = "IDS"}};
+           .metavariable = "IDS"},
+          {.name = "no_special_tokens",
+           .type = flag,
+           .help = "run a text without the tokens that its tokenizer puts around one"}};
 }
 
-Parameters window_parameters() {
+Parameters window_parameters(const UsualWindows& usual) {
   return {{.name = "token_file",
            .type = file,
            .help = "a shard of token ids (.bin: header, then uint16)",
@@ -106,14 +112,16 @@ Parameters window_parameters() {
            .metavariable = "N",
            .least = 1,
            .most = kMaxSequences,
-           .default_words = "100, or as many as there are; of random tokens 8"},
+           .default_words =
+               std::to_string(usual.sequences) + ", or as many as there are" +
+               (usual.sequences == UsualWindows().sequences ? "; of random tokens 8" : "")},
           {.name = "length",
            .type = integer,
            .help = "tokens of each window",
            .metavariable = "T",
            .least = 1,
            .most = kMaxSequences,
-           .default_words = std::to_string(kUsualLength)},
+           .default_words = std::to_string(usual.length)},
           {.name = "sample",
            .type = integer,
            .help = "random windows by this seed",
@@ -132,13 +140,26 @@ bool names_a_text(const Arguments& arguments) {
 
 std::vector<Exclusion> text_exclusions(bool with_windows) {
   std::vector<Exclusion> out = {{"text", {"text_file", "tokens"}, "is the text"},
-                                {"text_file", {"tokens"}, "holds the text"}};
+                                {"text_file", {"tokens"}, "holds the text"},
+                                {"tokens", {"no_special_tokens"}, "are run as they are"}};
   if (!with_windows) return out;
   out.push_back({"token_file", {"text", "text_file", "tokens"}, "holds the tokens"});
   for (const char* whole : {"text", "tokens"}) {
     out.push_back({whole, {"sequences", "length", "sample"}, "is run as a whole"});
   }
   return out;
+}
+
+void check_names_a_text(const Arguments& arguments) {
+  if (names_a_text(arguments)) return;
+  throw Error(ErrorKind::usage, {.parameter = "text",
+                                 .problem = "is needed, or {text_file}, {tokens} or {token_file}"});
+}
+
+std::optional<std::int64_t> mask_of(const Model& model) {
+  if (model.spec().causal) return {};
+  const auto tokenizer = Tokenizer::find(model.checkpoint().folder());
+  return tokenizer ? tokenizer->special_tokens().mask : std::nullopt;
 }
 
 Tokenizer tokenizer_of(const Model& model) {
@@ -177,7 +198,7 @@ TokenizedText tokenized_text(const Arguments& arguments, const Session& session,
   }
   const std::string text = text_to_encode(arguments, session);
   out.tokenizer = tokenizer_of(model);
-  out.tokens = out.tokenizer->encode(text, /*special=*/true);
+  out.tokens = out.tokenizer->encode(text, adds_special_tokens(arguments));
   out.source = arguments.given("text") ? "text" : name_of(arguments.text("text_file"));
   out.unknown_note = unknown_note(model, unknown_tokens(*out.tokenizer, out.tokens));
   return out;
@@ -200,13 +221,14 @@ TokenSequences whole_text(TokenIds ids, std::shared_ptr<const Tokenizer> tokeniz
 }
 
 TokenSequences token_sequences(const Arguments& arguments, const Session& session,
-                               const Model& model, std::int64_t usual_sequences) {
+                               const Model& model, const UsualWindows& usual) {
   if (arguments.given("tokens")) {
     return one_sequence(parse_ids(arguments, "tokens"), "tokens");
   }
   if (arguments.given("text")) {
     auto tokenizer = std::make_shared<const Tokenizer>(tokenizer_of(model));
-    TokenIds ids = tokenizer->encode(text_to_encode(arguments, session), /*special=*/true);
+    TokenIds ids =
+        tokenizer->encode(text_to_encode(arguments, session), adds_special_tokens(arguments));
     std::string note = unknown_note(model, unknown_tokens(*tokenizer, ids));
     TokenSequences out = whole_text(std::move(ids), std::move(tokenizer));
     out.note = std::move(note);
@@ -214,8 +236,9 @@ TokenSequences token_sequences(const Arguments& arguments, const Session& sessio
   }
   const auto sample = arguments.integer("sample");
   const WindowRequest request{
-      .sequences = arguments.integer("sequences").value_or(usual_sequences),
-      .length = arguments.integer("length").value_or(kUsualLength),
+      .sequences = arguments.integer("sequences").value_or(usual.sequences),
+      .length = arguments.integer("length").value_or(
+          std::min(usual.length, model.dimensions().context.value_or(usual.length))),
       .sample = sample ? std::optional(static_cast<std::uint64_t>(*sample)) : std::nullopt,
       .or_fewer = !arguments.given("sequences")};
   check_token_count(request.sequences, request.length);

@@ -15,8 +15,18 @@ namespace attnscope {
 
 /// text, text_file, tokens.
 Parameters text_parameters();
+/// How many windows of a file are run, and of how many tokens, where none are asked for. Windows
+/// are never longer than a model's context.
+struct UsualWindows {
+  std::int64_t sequences = 100, length = 100;
+};
+/// Of commands that measure how well a model foretells, which need fewer and longer ones.
+inline constexpr UsualWindows kForetoldWindows = {.sequences = 16, .length = 256};
+
 /// token_file, sequences, length, sample: windows of long texts.
-Parameters window_parameters();
+Parameters window_parameters(const UsualWindows& usual = {});
+/// Throws Error(usage) where there is none of them: for commands that have no other use.
+void check_names_a_text(const Arguments& arguments);
 /// Whether there is one, or a shard of tokens.
 bool names_a_text(const Arguments& arguments);
 /// Ways to name tokens that exclude each other.
@@ -74,9 +84,12 @@ TokenSequences whole_text(TokenIds ids, std::shared_ptr<const Tokenizer> tokeniz
 /// Throws Error(usage) where so many sequences are more than fit in memory.
 void check_token_count(std::int64_t sequences, std::int64_t length);
 
-/// One text as a whole; of a file the windows that were asked for, by default `usual_sequences` of
-/// 100 tokens.
+/// One text as a whole; of a file the windows that were asked for.
 TokenSequences token_sequences(const Arguments& arguments, const Session& session,
-                               const Model& model, std::int64_t usual_sequences = 100);
+                               const Model& model, const UsualWindows& usual = {});
+
+/// The token under which a model that sees texts both ways foretells; none of models that write,
+/// and of those whose tokenizer has none.
+std::optional<std::int64_t> mask_of(const Model& model);
 
 }  // namespace attnscope

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <vector>
 
@@ -89,11 +90,19 @@ std::int64_t longest_text(const ModelSpec& spec, const ForwardWeights& weights) 
   return std::max<std::int64_t>(weights.positions.rows - before, 0);
 }
 
-Matrix<float> embed(const ModelSpec& spec, const ForwardWeights& weights,
-                    std::span<const TokenIds> sequences, const SequenceRows& rows,
-                    const Compute& compute) {
+namespace {
+
+/// Adds to each row what the tokens' own embeddings lack: positions and types.
+using AddPlaces = std::function<void(Matrix<float>& states)>;
+
+/// `drop`: what some models take away from masked tokens; may be empty.
+Matrix<float> embed_with(const ModelSpec& spec, const ForwardWeights& weights,
+                         std::span<const TokenIds> sequences, const AddPlaces& drop,
+                         const AddPlaces& add_places, const Compute& compute) {
   const EmbeddingRule& rule = spec.stream.embedding;
-  Matrix<float> states(rows.total, weights.tokens.cols);
+  std::int64_t total = 0;
+  for (const TokenIds& ids : sequences) total += std::ssize(ids);
+  Matrix<float> states(total, weights.tokens.cols);
   std::int64_t row = 0;
   for (const TokenIds& ids : sequences) {
     for (const std::int64_t id : ids) {
@@ -105,32 +114,15 @@ Matrix<float> embed(const ModelSpec& spec, const ForwardWeights& weights,
     const auto factor = static_cast<float>(spec.stream.embedding_factor);
     for (std::int64_t at = 0; at < states.rows() * states.cols(); ++at) states.data()[at] *= factor;
   }
-  if (const auto mask = spec.stream.dropped_token) {
-    for (std::size_t at = 0; at < sequences.size(); ++at) {
-      drop_masked(*mask, sequences[at], states.view().row_block(rows.first[at], rows.length[at]));
-    }
-  }
+  if (drop) drop(states);
   const auto project = [&] {
-    Matrix<float> wide(rows.total, weights.projection->weights.outputs());
+    Matrix<float> wide(total, weights.projection->weights.outputs());
     apply(*weights.projection, states.view(), {}, wide.view(), compute);
     states = std::move(wide);
   };
   const bool projects = weights.projection != nullptr;
   if (projects && rule.projects_tokens) project();
-
-  std::vector<float> buffer;
-  row = 0;
-  for (std::size_t at = 0; at < sequences.size(); ++at) {
-    for (const std::int64_t position : position_rows(spec.stream, rows.past[at], sequences[at])) {
-      float* out = states.view().row_block(row++, 1).data;
-      add_row(weights.positions, position, buffer, out);
-      const bool has_waves = rule.waves && weights.positions.tensor == nullptr;
-      if (has_waves && !is_padding(spec.stream, position)) {
-        add_waves(*rule.waves, position, {out, static_cast<std::size_t>(states.cols())});
-      }
-      add_row(weights.types, 0, buffer, out);
-    }
-  }
+  add_places(states);
   if (projects && rule.norms_projected) project();
   if (weights.embedding_norm) {
     apply_norm(*weights.embedding_norm, states.view(), states.view(), compute);
@@ -140,6 +132,62 @@ Matrix<float> embed(const ModelSpec& spec, const ForwardWeights& weights,
     if (table->tensor != nullptr) table->check_intact();
   }
   return states;
+}
+
+}  // namespace
+
+Matrix<float> embed(const ModelSpec& spec, const ForwardWeights& weights,
+                    std::span<const TokenIds> sequences, const SequenceRows& rows,
+                    const Compute& compute) {
+  AddPlaces drop;
+  if (const auto mask = spec.stream.dropped_token) {
+    drop = [&, mask = *mask](Matrix<float>& states) {
+      for (std::size_t at = 0; at < sequences.size(); ++at) {
+        drop_masked(mask, sequences[at], states.view().row_block(rows.first[at], rows.length[at]));
+      }
+    };
+  }
+  const EmbeddingRule& rule = spec.stream.embedding;
+  const auto add_places = [&](Matrix<float>& states) {
+    std::vector<float> buffer;
+    std::int64_t row = 0;
+    for (std::size_t at = 0; at < sequences.size(); ++at) {
+      for (const std::int64_t position : position_rows(spec.stream, rows.past[at], sequences[at])) {
+        float* out = states.view().row_block(row++, 1).data;
+        add_row(weights.positions, position, buffer, out);
+        const bool has_waves = rule.waves && weights.positions.tensor == nullptr;
+        if (has_waves && !is_padding(spec.stream, position)) {
+          add_waves(*rule.waves, position, {out, static_cast<std::size_t>(states.cols())});
+        }
+        add_row(weights.types, 0, buffer, out);
+      }
+    }
+  };
+  return embed_with(spec, weights, sequences, drop, add_places, compute);
+}
+
+Matrix<float> embed_alone(const ModelSpec& spec, const ForwardWeights& weights, const TokenIds& ids,
+                          const Compute& compute) {
+  const auto add_places = [&](Matrix<float>& states) {
+    std::vector<double> added(static_cast<std::size_t>(states.cols()), 0.0);
+    std::vector<float> row(added.size());
+    const auto add = [&](const RowTable& table, std::int64_t rows) {
+      for (std::int64_t at = 0; table.tensor != nullptr && at < rows; ++at) {
+        table.read(at, row);
+        for (std::size_t col = 0; col < row.size(); ++col) {
+          added[col] += static_cast<double>(row[col]) / static_cast<double>(rows);
+        }
+      }
+    };
+    add(weights.positions, weights.positions.rows);
+    add(weights.types, 1);
+    for (std::int64_t at = 0; at < states.rows(); ++at) {
+      for (std::size_t col = 0; col < added.size(); ++col) {
+        states(at, static_cast<std::int64_t>(col)) += static_cast<float>(added[col]);
+      }
+    }
+  };
+  return embed_with(spec, weights, std::span(&ids, 1), {}, add_places, compute);
 }
 
 }  // namespace attnscope

@@ -16,4 +16,8 @@ Matrix<float> embed(const ModelSpec& spec, const ForwardWeights& weights,
                     std::span<const TokenIds> sequences, const SequenceRows& rows,
                     const Compute& compute);
 
+/// What enters layer 0 of each token by itself: see ForwardPass::embed_alone().
+Matrix<float> embed_alone(const ModelSpec& spec, const ForwardWeights& weights, const TokenIds& ids,
+                          const Compute& compute);
+
 }  // namespace attnscope

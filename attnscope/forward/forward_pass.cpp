@@ -12,6 +12,7 @@
 #include "attnscope/forward/latent_attention.h"
 #include "attnscope/forward/layer_run.h"
 #include "attnscope/forward/patch_embedding.h"
+#include "attnscope/forward/sized.h"
 #include "attnscope/forward/sound_embedding.h"
 
 namespace attnscope {
@@ -98,6 +99,15 @@ std::int64_t ForwardPass::logits_width() const {
   return weights_.head ? weights_.head->vocabulary->weights.outputs() : 0;
 }
 
+void ForwardPass::check_ids(const TokenIds& ids) const {
+  for (std::size_t at = 0; at < ids.size(); ++at) {
+    if (ids[at] >= 0 && ids[at] < vocabulary()) continue;
+    throw Error(ErrorKind::usage, {.problem = "token id " + std::to_string(ids[at]) + " (token " +
+                                              std::to_string(at) + "): " + model_.name() +
+                                              " has ids 0 to " + std::to_string(vocabulary() - 1)});
+  }
+}
+
 void ForwardPass::check(const TokenIds& sequence, std::int64_t past) const {
   const auto refuse = [&](const std::string& problem) {
     throw Error(ErrorKind::usage, {.problem = problem});
@@ -105,11 +115,7 @@ void ForwardPass::check(const TokenIds& sequence, std::int64_t past) const {
   if (reads_images()) refuse(model_.name() + " reads images, and no text");
   if (reads_sound()) refuse(model_.name() + " reads sound, and no text");
   if (sequence.empty()) refuse("a text without tokens cannot be run");
-  for (std::size_t at = 0; at < sequence.size(); ++at) {
-    if (sequence[at] >= 0 && sequence[at] < vocabulary()) continue;
-    refuse("token id " + std::to_string(sequence[at]) + " (token " + std::to_string(at) +
-           "): " + model_.name() + " has ids 0 to " + std::to_string(vocabulary() - 1));
-  }
+  check_ids(sequence);
   const std::int64_t tokens = past + std::ssize(sequence);
   if (tokens > longest()) {
     refuse("a text of " + counted(tokens, "token") + " is longer than the " +
@@ -132,7 +138,7 @@ Matrix<float> ForwardPass::run(std::span<const TokenIds> sequences, const Forwar
     check(sequences[at], rows.first_position(at));
   }
   Matrix<float> states = embed(model_.spec(), weights_, sequences, rows, compute);
-  return run_layers(std::move(states), sequences, rows, observer, compute, caches, memory);
+  return run_layers(std::move(states), {}, sequences, rows, observer, compute, caches, memory);
 }
 
 Matrix<float> ForwardPass::run(PreparedStates prepared, const ForwardObserver& observer,
@@ -145,7 +151,7 @@ Matrix<float> ForwardPass::run(PreparedStates prepared, const ForwardObserver& o
       weights_.layers.begin(), weights_.layers.end(),
       [](const LayerWeights& layer) { return layer.value_embedding || layer.own_input; });
   if (!fits || reads_tokens) throw std::invalid_argument("states that are not those of the model");
-  return run_layers(std::move(prepared.states), {}, rows, observer, compute, {},
+  return run_layers(std::move(prepared.states), {}, {}, rows, observer, compute, {},
                     /*memory=*/nullptr);
 }
 
@@ -161,13 +167,19 @@ std::int64_t ForwardPass::length_of(const Signal& signal) const {
 
 PatchGrid ForwardPass::grid_of(const Signal& image) const { return grid_of_image(model_, image); }
 
-Matrix<float> ForwardPass::run_layers(Matrix<float> states, std::span<const TokenIds> sequences,
-                                      const SequenceRows& rows, const ForwardObserver& observer,
-                                      const Compute& compute, std::span<KeyValueCache> caches,
-                                      const Memory* memory) const {
-  const ModelSpec& spec = model_.spec();
-  const auto show = [&](std::int64_t index, MatrixView<const float> shown) {
-    if (observer.on_hidden_states) observer.on_hidden_states(index, shown);
+Matrix<float> ForwardPass::run_from(const PassStart& start, std::span<const TokenIds> sequences,
+                                    const ForwardObserver& observer, const Compute& compute) const {
+  const SequenceRows rows = rows_of(sequences, {});
+  return run_layers(copied(start.stream), start, sequences, rows, observer, compute, {},
+                    /*memory=*/nullptr);
+}
+
+Matrix<float> ForwardPass::run_layers(Matrix<float> states, const PassStart& start,
+                                      std::span<const TokenIds> sequences, const SequenceRows& rows,
+                                      const ForwardObserver& observer, const Compute& compute,
+                                      std::span<KeyValueCache> caches, const Memory* memory) const {
+  const auto show = [&](const auto& seen, std::int64_t index) {
+    if (seen) seen(index, states.view());
   };
   const bool remembers = !caches.empty() && caches.front().memory() > 0;
   if (encoder_ != nullptr && memory == nullptr && !remembers) {
@@ -176,29 +188,53 @@ Matrix<float> ForwardPass::run_layers(Matrix<float> states, std::span<const Toke
   for (std::size_t at = 0; memory != nullptr && at < caches.size(); ++at) {
     caches[at].look_at(memory->lengths[at]);
   }
-  check_states(weights_, states.view(), "the embedding");
-  LayerRun run(spec, weights_, sequences, rows, states, observer, compute, caches, memory);
-  show(0, states.view());
-  const std::int64_t layers = spec.dimensions.layers;
-  for (std::int64_t layer = 0; layer < layers; ++layer) {
+  check_states(weights_, states.view(), start.layer == 0 ? "the embedding" : "the start");
+  LayerRun run(model_.spec(), weights_, sequences, rows, states, observer, compute, caches, memory);
+  const std::int64_t layers = model_.spec().dimensions.layers;
+  show(observer.on_hidden_states, start.layer);
+  show(observer.on_stream, start.layer);
+  for (std::int64_t layer = start.layer; layer < layers; ++layer) {
     const bool ends = layer == observer.end_after_maps_of;
     compute.check_stop();
-    run.layer(layer, ends, ends && observer.ends_across);
+    run.layer(layer, ends, ends && observer.ends_across,
+              layer == start.layer ? start.heads : MatrixView<const float>{});
     if (ends) return {};
-    if (layer + 1 < layers) show(layer + 1, states.view());
+    if (layer + 1 < layers) show(observer.on_hidden_states, layer + 1);
+    show(observer.on_stream, layer + 1);
+    if (layer == observer.end_after_layer) return {};
   }
 
-  if (!spec.stream.shows_last_normed) show(layers, states.view());
-  if (weights_.last_norm) apply_norm(*weights_.last_norm, states.view(), states.view(), compute);
-  if (weights_.last_projection != nullptr) {
-    Matrix<float> narrow(rows.total, weights_.last_projection->weights.outputs());
-    apply(*weights_.last_projection, states.view(), {}, narrow.view(), compute);
-    states = std::move(narrow);
-  }
-  check_states(weights_, states.view(), "the last norm");
-  if (spec.stream.shows_last_normed) show(layers, states.view());
+  const bool normed = model_.spec().stream.shows_last_normed;
+  if (!normed) show(observer.on_hidden_states, layers);
+  states = finish(std::move(states), compute);
+  if (normed) show(observer.on_hidden_states, layers);
   for (std::size_t at = 0; at < caches.size(); ++at) caches[at].add(sequences[at]);
   return states;
+}
+
+Matrix<float> ForwardPass::embed_alone(const TokenIds& ids, const Compute& compute) const {
+  check_ids(ids);
+  return attnscope::embed_alone(model_.spec(), weights_, ids, compute);
+}
+
+Matrix<float> ForwardPass::finish(Matrix<float> stream, const Compute& compute) const {
+  if (weights_.last_norm) apply_norm(*weights_.last_norm, stream.view(), stream.view(), compute);
+  if (weights_.last_projection != nullptr) {
+    Matrix<float> narrow(stream.rows(), weights_.last_projection->weights.outputs());
+    apply(*weights_.last_projection, stream.view(), {}, narrow.view(), compute);
+    stream = std::move(narrow);
+  }
+  check_states(weights_, stream.view(), "the last norm");
+  return stream;
+}
+
+bool ForwardPass::may_start_between() const {
+  const ModelSpec& spec = model_.spec();
+  return std::none_of(spec.key_values.begin(), spec.key_values.end(),
+                      [](const KeyValueSharing& sharing) { return sharing.from.has_value(); }) &&
+         std::none_of(weights_.layers.begin(), weights_.layers.end(), [](const auto& layer) {
+           return layer.input || layer.convolution || layer.own_input || layer.cross;
+         });
 }
 
 Error needs_source(const Model& decoder) {

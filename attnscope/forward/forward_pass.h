@@ -103,9 +103,33 @@ struct ForwardObserver {
   std::function<void(const LayerRouting&)> on_routing = {};
   /// Of layers with latents.
   std::function<void(const LayerLatents&)> on_latents = {};
-  /// The pass ends with the maps of this layer, whose output nobody needs.
+  /// The stream as it enters each layer; at index L what the last one gave, before the last norm.
+  /// (rows, D)
+  std::function<void(std::int64_t index, MatrixView<const float> stream)> on_stream = {};
+  /// The stream between a layer's attention and its MLP; not of layers where both read the same.
+  std::function<void(std::int64_t layer, MatrixView<const float> stream)> on_middle = {};
+  /// A layer's queries, then its own keys, then its values, before norms and rotation: (rows, H d +
+  /// G d + G d_v). May be changed.
+  std::function<void(std::int64_t layer, MatrixView<float> projections)> on_projections = {};
+  /// The values of a layer that attends, as its maps weigh them: (rows, G d_v).
+  std::function<void(std::int64_t layer, MatrixView<const float> values)> on_values = {};
+  /// What a layer's output projection reads, head beside head: (rows, H d_v). May be changed: what
+  /// follows is computed from it.
+  std::function<void(std::int64_t layer, MatrixView<float> heads)> on_heads = {};
+  /// What a layer's MLP gives, before a norm of its own and before it is added: (rows, D). May be
+  /// changed. Asked for, it is added after it was rounded.
+  std::function<void(std::int64_t layer, MatrixView<float> output)> on_mlp = {};
+  /// The pass ends with this layer, or with its maps: what it would give is not needed.
+  std::optional<std::int64_t> end_after_layer = {};
   std::optional<std::int64_t> end_after_maps_of = {};
   bool ends_across = false;  // with those of its cross attention
+};
+
+/// Where a pass begins that goes on from an earlier one.
+struct PassStart {
+  std::int64_t layer = 0;
+  MatrixView<const float> stream;      // (rows, D), as it enters the layer
+  MatrixView<const float> heads = {};  // what on_heads saw of it; no data: the layer attends itself
 };
 
 /// A model that is ready to run. Any number of threads may run it at once.
@@ -167,6 +191,19 @@ class ForwardPass {
   /// rows of run()'s result, and the ids of its tokens where it has some. In pooled_head.cpp.
   std::vector<float> pooled(MatrixView<const float> states, std::span<const std::int64_t> tokens,
                             const Compute& compute) const;
+  /// The same from `start` on, whose rows are those of the sequences; may_start_between() holds. A
+  /// pass that nothing changes has the digits of a whole one.
+  Matrix<float> run_from(const PassStart& start, std::span<const TokenIds> sequences,
+                         const ForwardObserver& observer, const Compute& compute) const;
+  /// Whether a layer needs no more of the earlier ones than the stream.
+  bool may_start_between() const;
+  /// What enters layer 0 of each token by itself, (tokens, D): with the mean of all learned
+  /// positions in place of its own.
+  Matrix<float> embed_alone(const TokenIds& ids, const Compute& compute) const;
+  /// From any stream to what run() gives of the last one: (rows, E).
+  Matrix<float> finish(Matrix<float> stream, const Compute& compute) const;
+
+  const ForwardWeights& weights() const { return weights_; }
 
   /// Why there are no logits; empty where there are.
   const std::string& no_logits() const { return weights_.no_head; }
@@ -184,11 +221,14 @@ class ForwardPass {
   Matrix<float> logits(MatrixView<const float> states, const Compute& compute) const;
 
  private:
-  /// From what enters layer 0 to what run() gives.
-  Matrix<float> run_layers(Matrix<float> states, std::span<const TokenIds> sequences,
-                           const SequenceRows& rows, const ForwardObserver& observer,
-                           const Compute& compute, std::span<KeyValueCache> caches,
-                           const Memory* memory) const;
+  /// From what enters the layer that `start` names to what run() gives.
+  Matrix<float> run_layers(Matrix<float> states, const PassStart& start,
+                           std::span<const TokenIds> sequences, const SequenceRows& rows,
+                           const ForwardObserver& observer, const Compute& compute,
+                           std::span<KeyValueCache> caches, const Memory* memory) const;
+
+  /// Throws Error(usage) for an id that is no token of the model.
+  void check_ids(const TokenIds& ids) const;
 
   const Model& model_;
   std::shared_ptr<const ForwardPass> encoder_;

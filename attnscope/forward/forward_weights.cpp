@@ -143,7 +143,7 @@ class Reader : public TensorReader {
     // With OPT's last projection, the head reads E numbers; with ALBERT's transform, too.
     const bool narrow = head.dense != nullptr || out.last_projection != nullptr;
     const std::int64_t inputs = narrow ? spec_.stream.embedding_width : spec_.dimensions.width;
-    const RowTable rows = table(weight->name, inputs);
+    RowTable rows = table(weight->name, inputs);
     check_dtype(*weight);
     if (rows.rows == 0) {
       out.no_head = "'" + weight->name + "' has no rows";
@@ -156,6 +156,8 @@ class Reader : public TensorReader {
     // Few passes want logits: the head is decoded where they do.
     auto bias = head_bias(matrix.rows, out.no_head);
     if (!out.no_head.empty()) return;
+    rows.rows = matrix.rows;
+    head.rows = rows;
     head.vocabulary = make_linear({matrix}, std::move(bias), /*copied=*/false);
     out.head = std::move(head);
   }

@@ -174,6 +174,7 @@ struct HeadWeights {
   SharedLinear dense;  // of masked-language models
   OptionalNorm norm;
   SharedLinear vocabulary;  // (V, E)
+  RowTable rows;            // the same, row by row
 };
 
 /// Views into the model, which must outlive it.

@@ -19,14 +19,6 @@ NormWeights part_of(const NormWeights& norm, std::int64_t head, std::int64_t siz
   return {.spec = norm.spec, .gain = part(norm.gain), .bias = part(norm.bias)};
 }
 
-Matrix<float> copy_of_view(MatrixView<const float> view) {
-  Matrix<float> out(view.rows, view.cols);
-  for (std::int64_t row = 0; row < view.rows; ++row) {
-    std::copy_n(&view(row, 0), view.cols, &out(row, 0));
-  }
-  return out;
-}
-
 void heat(const TemperatureSpec& temperature, std::int64_t first, MatrixView<float> queries) {
   for (std::int64_t row = 0; row < queries.rows; ++row) {
     const std::int64_t position = first + row + temperature.first;
@@ -210,7 +202,7 @@ void LayerRun::finish_keys_and_values(std::int64_t number, const Positions& tabl
   }
   if (caches_.empty()) {
     const auto kept = kept_.find(number);
-    if (kept != kept_.end()) kept->second = copy_of_view(keys_and_values(number));
+    if (kept != kept_.end()) kept->second = copied(keys_and_values(number));
     return;
   }
   for_heads([&](std::size_t sequence, std::int64_t head) {
@@ -244,6 +236,10 @@ void LayerRun::attend_all(std::int64_t number) {
   biases_.enter(number);
   // Every key and value head is finished before a query head reads it.
   finish_keys_and_values(number, tables);
+  if (observer_.on_values) {
+    const std::int64_t keys = heads.total_dim(Role::key), columns = heads.total_dim(Role::value);
+    observer_.on_values(number, keys_and_values(number).col_block(keys, columns));
+  }
 
   const bool with_maps =
       observer_.on_maps && (!observer_.wants_maps || observer_.wants_maps(number));

@@ -12,12 +12,6 @@
 namespace attnscope {
 namespace {
 
-Matrix<float> copy_of(const Matrix<float>& matrix) {
-  Matrix<float> out(matrix.rows(), matrix.cols());
-  std::copy_n(matrix.data(), matrix.rows() * matrix.cols(), out.data());
-  return out;
-}
-
 /// out = a out + b x, element by element.
 void mix(Matrix<float>& out, float a, const Matrix<float>& x, float b) {
   float* values = out.data();
@@ -87,7 +81,7 @@ LayerRun::LayerRun(const ModelSpec& spec, const ForwardWeights& weights,
     if (layer.input || layer.convolution || layer.own_input) mixes = true;
     if (layer.input && layer.input->skip_from) skipped_.try_emplace(*layer.input->skip_from);
   }
-  if (mixes) embedding_ = copy_of(states);
+  if (mixes) embedding_ = copied(states.view());
   for (const KeyValueSharing& sharing : spec.key_values) {
     if (sharing.from) kept_.try_emplace(*sharing.from);
   }
@@ -155,6 +149,7 @@ void LayerRun::mix_tokens(std::int64_t number, MatrixView<const float> input) {
   } else {
     apply(*weights.qkv, input, {}, qkv, compute_);
   }
+  if (observer_.on_projections) observer_.on_projections(number, qkv);
   attend_all(number);
   if (weights.attention_gate == nullptr) return;
   const MatrixView<float> context = context_.view();
@@ -162,7 +157,24 @@ void LayerRun::mix_tokens(std::int64_t number, MatrixView<const float> input) {
         context, compute_);
 }
 
-void LayerRun::layer(std::int64_t number, bool maps_only, bool ends_across) {
+/// Adds what the MLP gives as it is computed, unless something comes between.
+void LayerRun::add_mlp(std::int64_t number, MatrixView<const float> input) {
+  const LayerSpec& spec = spec_.layers[static_cast<std::size_t>(number)];
+  const LayerWeights& weights = weights_.layers[static_cast<std::size_t>(number)];
+  const bool plain = !weights.mlp_output && spec.branch_factor == 1 && weights.mlp_factors.empty();
+  if (plain && !observer_.on_mlp) {
+    return mlp(number, input, states_.view(), /*add=*/true);
+  }
+  const MatrixView<float> change = sized(change_, states_.rows(), states_.cols());
+  mlp(number, input, change, /*add=*/false);
+  if (observer_.on_mlp) observer_.on_mlp(number, change);
+  if (weights.mlp_output) apply_norm(*weights.mlp_output, change, change, compute_);
+  scale_columns(change, weights.mlp_factors);
+  add_to_stream(change_, spec.branch_factor);
+}
+
+void LayerRun::layer(std::int64_t number, bool maps_only, bool ends_across,
+                     MatrixView<const float> heads) {
   const LayerSpec& spec = spec_.layers[static_cast<std::size_t>(number)];
   const LayerWeights& weights = weights_.layers[static_cast<std::size_t>(number)];
   const MatrixView<float> stream = states_.view();
@@ -180,8 +192,13 @@ void LayerRun::layer(std::int64_t number, bool maps_only, bool ends_across) {
   enter(number);
   const MatrixView<const float> input = norm_into(weights.attention_input, normed_);
   show_input(number, Role::query, input);
-  mix_tokens(number, input);
+  if (heads.data == nullptr) {
+    mix_tokens(number, input);
+  } else {
+    copy_into(sized(context_, heads.rows, heads.cols), heads);
+  }
   if (maps_only && !ends_across) return;
+  if (observer_.on_heads) observer_.on_heads(number, context_.view());
   show_input(number, Role::output, context_.view());
 
   // In the parallel form the MLP reads the stream as it was before the attention.
@@ -192,6 +209,7 @@ void LayerRun::layer(std::int64_t number, bool maps_only, bool ends_across) {
         own_norm ? norm_into(weights.mlp_input, change_) : input;
     of_mlp = Matrix<float>(stream.rows, stream.cols);
     mlp(number, mlp_input, of_mlp.view(), /*add=*/false);
+    if (observer_.on_mlp) observer_.on_mlp(number, of_mlp.view());
   }
 
   // What a branch gives is added as it is computed, unless something comes between.
@@ -215,16 +233,8 @@ void LayerRun::layer(std::int64_t number, bool maps_only, bool ends_across) {
   if (weights.cross) look_across(number, maps_only);
   if (maps_only) return;
   if (!spec.parallel && (weights.up != nullptr || weights.experts)) {
-    const MatrixView<const float> mlp_input = norm_into(weights.mlp_input, normed_);
-    if (weights.mlp_output || scaled || !weights.mlp_factors.empty()) {
-      const MatrixView<float> change = sized(change_, stream.rows, stream.cols);
-      mlp(number, mlp_input, change, /*add=*/false);
-      if (weights.mlp_output) apply_norm(*weights.mlp_output, change, change, compute_);
-      scale_columns(change, weights.mlp_factors);
-      add_to_stream(change_, spec.branch_factor);
-    } else {
-      mlp(number, mlp_input, stream, /*add=*/true);
-    }
+    if (observer_.on_middle) observer_.on_middle(number, stream);
+    add_mlp(number, norm_into(weights.mlp_input, normed_));
     norm_stream(weights.mlp_sum);
   }
   if (weights.convolution) add_convolution(*weights.convolution);
@@ -234,7 +244,7 @@ void LayerRun::layer(std::int64_t number, bool maps_only, bool ends_across) {
   }
   if (weights.output_factor != 1) mix(states_, weights.output_factor, states_, 0);
   const auto taken_up = skipped_.find(number);
-  if (taken_up != skipped_.end()) taken_up->second = copy_of(states_);
+  if (taken_up != skipped_.end()) taken_up->second = copied(states_.view());
   check_states(weights_, stream, "layer " + std::to_string(number));
 }
 

@@ -50,12 +50,15 @@ Matrix<float> finite_logits(const ForwardPass& pass, MatrixView<const float> sta
                                      .problem = "the output head gives NaN or infinity"});
 }
 
+std::int64_t rows_of_logits(const ForwardPass& pass) {
+  constexpr std::int64_t kMaxLogits = 16 << 20;
+  return std::max<std::int64_t>(1, kMaxLogits / std::max<std::int64_t>(1, pass.logits_width()));
+}
+
 void for_logits(const ForwardPass& pass, MatrixView<const float> states,
                 const std::function<void(std::int64_t first, MatrixView<const float>)>& use,
                 const Compute& compute) {
-  constexpr std::int64_t kMaxLogits = 16 << 20;
-  const std::int64_t each =
-      std::max<std::int64_t>(1, kMaxLogits / std::max<std::int64_t>(1, pass.logits_width()));
+  const std::int64_t each = rows_of_logits(pass);
   for (std::int64_t row = 0; row < states.rows; row += each) {
     const std::int64_t count = std::min(each, states.rows - row);
     use(row, finite_logits(pass, states.row_block(row, count), compute).view());

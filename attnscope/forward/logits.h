@@ -13,8 +13,11 @@ namespace attnscope {
 Matrix<float> finite_logits(const ForwardPass& pass, MatrixView<const float> states,
                             const Compute& compute);
 
-/// Calls use() with the finite_logits() of every row in turn, in blocks of at most 64 MB or one
-/// row; `first`: the row of `states` that a block begins with.
+/// How many rows of logits are held at once: of at most 64 MB, and one at least.
+std::int64_t rows_of_logits(const ForwardPass& pass);
+
+/// Calls use() with the finite_logits() of every row in turn, in blocks of
+/// rows_of_logits(); `first`: the row of `states` that a block begins with.
 void for_logits(const ForwardPass& pass, MatrixView<const float> states,
                 const std::function<void(std::int64_t first, MatrixView<const float>)>& use,
                 const Compute& compute);

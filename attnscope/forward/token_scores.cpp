@@ -13,6 +13,36 @@ double log_sum_exp(std::span<const float> logits) {
   return largest + std::log(sum);
 }
 
+TokenOdds token_odds(std::span<const float> logits) {
+  const auto largest = std::max_element(logits.begin(), logits.end());
+  const auto most = static_cast<double>(*largest);
+  double sum = 0, weighted = 0;
+  for (const float logit : logits) {
+    const double below = static_cast<double>(logit) - most, weight = std::exp(below);
+    sum += weight;
+    weighted += weight * below;
+  }
+  const double log_sum = std::log(sum);
+  return {.log_sum = most + log_sum,
+          .entropy = log_sum - weighted / sum,
+          .likeliest = largest - logits.begin()};
+}
+
+double divergence(std::span<const float> p, const TokenOdds& of_p, std::span<const float> q,
+                  const TokenOdds& of_q) {
+  double sum = 0;
+  for (std::size_t token = 0; token < p.size(); ++token) {
+    const double log_p = static_cast<double>(p[token]) - of_p.log_sum;
+    sum += std::exp(log_p) * (log_p - (static_cast<double>(q[token]) - of_q.log_sum));
+  }
+  return std::max(sum, 0.0);
+}
+
+std::int64_t rank_of(std::int64_t token, std::span<const float> logits) {
+  const float own = logits[static_cast<std::size_t>(token)];
+  return 1 + std::count_if(logits.begin(), logits.end(), [&](float logit) { return logit > own; });
+}
+
 std::vector<TokenScore> top_tokens(std::span<const float> logits, std::int64_t count) {
   std::vector<std::size_t> order(logits.size());
   std::iota(order.begin(), order.end(), std::size_t{0});

@@ -38,6 +38,14 @@ std::optional<std::vector<double>> singular_values_divide_and_conquer(std::int64
 std::optional<std::vector<double>> singular_values_qr_iteration(std::int64_t rows,
                                                                 std::int64_t cols, double* matrix);
 
+/// matrix = U S Vᵀ, thin, k = min(rows, cols): `u` (rows, k) and `vt` (k, cols) column-major.
+struct SingularTriples {
+  std::vector<double> values, u, vt;  // values descend
+};
+/// Of a column-major (rows, cols) matrix, destroyed: dgesdd.
+std::optional<SingularTriples> singular_triples(std::int64_t rows, std::int64_t cols,
+                                                double* matrix);
+
 /// R (min(rows, cols), cols), row-major, of the QR factorisation of `matrix`.
 Matrix<double> qr_r_factor(MatrixView<const double> matrix);
 

@@ -76,6 +76,31 @@ std::optional<std::vector<double>> singular_values_divide_and_conquer(std::int64
   return values;
 }
 
+std::optional<SingularTriples> singular_triples(std::int64_t rows, std::int64_t cols,
+                                                double* matrix) {
+  const std::int64_t rank = std::min(rows, cols);
+  const auto size = [](std::int64_t count) { return static_cast<std::size_t>(count); };
+  const int m = to_int(rows), n = to_int(cols), lda = leading(rows), ldv = leading(rank);
+  const int query = -1;
+  SingularTriples out{.values = std::vector<double>(size(rank)),
+                      .u = std::vector<double>(size(rows * rank)),
+                      .vt = std::vector<double>(size(rank * cols))};
+  if (rank == 0) return out;
+  std::vector<int> int_work(8 * size(rank));
+  double wanted = 0;
+  int info = 0;
+  dgesdd_("S", &m, &n, matrix, &lda, out.values.data(), out.u.data(), &lda, out.vt.data(), &ldv,
+          &wanted, &query, int_work.data(), &info, 1);
+  check_arguments("dgesdd", info);
+  std::vector<double> work = workspace(wanted);
+  const int work_size = to_int(static_cast<std::int64_t>(work.size()));
+  dgesdd_("S", &m, &n, matrix, &lda, out.values.data(), out.u.data(), &lda, out.vt.data(), &ldv,
+          work.data(), &work_size, int_work.data(), &info, 1);
+  check_arguments("dgesdd", info);
+  if (info > 0) return std::nullopt;
+  return out;
+}
+
 std::optional<std::vector<double>> singular_values_qr_iteration(std::int64_t rows,
                                                                 std::int64_t cols, double* matrix) {
   const int m = to_int(rows), n = to_int(cols), lda = leading(rows), one = 1, query = -1;

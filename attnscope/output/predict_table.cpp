@@ -9,6 +9,7 @@
 #include "attnscope/core/wording.h"
 #include "attnscope/output/tables.h"
 #include "attnscope/output/terminal.h"
+#include "attnscope/output/token_cell.h"
 #include "attnscope/results/field.h"
 
 namespace attnscope {
@@ -20,21 +21,6 @@ double number_field(const Record& row, std::string_view name) {
   return number == nullptr ? std::nan("") : *number;
 }
 
-/// A token on one line, its spaces to be seen; its id where it has no text.
-std::string token_cell(const Record& token, std::string_view id_field) {
-  const std::string text = text_field(token, "text");
-  if (text.empty()) return fmt::format("<{}>", integer_field(token, id_field));
-  std::string out;
-  for (const char byte : printable(text)) {
-    if (byte == ' ') {
-      out += "␣";
-    } else {
-      out += byte;
-    }
-  }
-  return out;
-}
-
 /// The tokens between bars, in lines that fit; of long prompts the first ones.
 void write_tokens(const Value::List& tokens, const WriteOptions& options, const Style& style,
                   std::ostream& out) {
@@ -42,7 +28,7 @@ void write_tokens(const Value::List& tokens, const WriteOptions& options, const 
   std::string line = " ";
   const std::string bar = style.dim("|");
   for (std::size_t at = 0; at < std::min(kMaxShown, tokens.size()); ++at) {
-    const std::string cell = token_cell(expect<Record>(tokens[at], "tokens"), "id");
+    const std::string cell = token_cell(expect<Record>(tokens[at], "tokens"), "text", "id");
     const bool fits =
         display_width(line) + display_width(cell) + 1 <= static_cast<std::size_t>(options.width);
     if (!fits) {
@@ -93,7 +79,8 @@ void write_top(const Report& report, const std::string& model, const Value::List
            style.dim(heading("predict", "probability")), ""});
     }
     const double probability = number_field(row, "probability");
-    lines.push_back({fmt::format("  {}", integer_field(row, "rank")), token_cell(row, "token_id"),
+    lines.push_back({fmt::format("  {}", integer_field(row, "rank")),
+                     token_cell(row, "text", "token_id"),
                      std::to_string(integer_field(row, "token_id")),
                      fmt::format("{:.4f}", number_field(row, "logit")),
                      fmt::format("{:.4f}", probability), probability_bar(probability, style)});

@@ -43,6 +43,8 @@ struct TableOf {
 
 /// The first that fits a report is its table.
 constexpr std::array kTables = {
+    TableOf{"ablate", "induction", make_collected<write_ablate_induction_table>},
+    TableOf{"ablate", "", make_collected<write_ablate_table>},
     TableOf{"attention", "heatmap", make_attention_map_table},
     TableOf{"attention", "induction", make_collected<write_induction_table>},
     TableOf{"attention", "", make_collected<write_attention_table>},
@@ -53,10 +55,13 @@ constexpr std::array kTables = {
     TableOf{"experts", "", make_collected<write_experts_table>},
     TableOf{"export", "list", make_collected<write_contents_table>},
     TableOf{"info", "", make_collected<write_info_table>},
+    TableOf{"lens", "", make_collected<write_lens_table>},
     TableOf{"matrix", "", make_matrix_table},
     TableOf{"predict", "input", make_collected<write_plain_table>},
     TableOf{"plan", "", make_collected<write_plan_table>},
+    TableOf{"predict", "attribution", make_collected<write_attribution_table>},
     TableOf{"predict", "", make_collected<write_predict_table>},
+    TableOf{"read", "", make_collected<write_read_table>},
     TableOf{"shrink", "", make_collected<write_shrink_table>},
     TableOf{"similarity", "head_matrix", make_matrix_table},
     TableOf{"similarity", "", make_collected<write_similarity_table>},

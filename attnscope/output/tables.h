@@ -11,6 +11,11 @@ namespace attnscope {
 
 using WriteTable = void (*)(const Report&, const WriteOptions&, std::ostream&);
 
+/// What induction heads are without earlier heads.
+void write_ablate_induction_table(const Report& report, const WriteOptions& options,
+                                  std::ostream& out);
+/// What parts are worth to the loss.
+void write_ablate_table(const Report& report, const WriteOptions& options, std::ostream& out);
 void write_activation_table(const Report& report, const WriteOptions& options, std::ostream& out);
 void write_attention_table(const Report& report, const WriteOptions& options, std::ostream& out);
 void write_circuits_table(const Report& report, const WriteOptions& options, std::ostream& out);
@@ -26,6 +31,11 @@ void write_induction_table(const Report& report, const WriteOptions& options, st
 void write_info_table(const Report& report, const WriteOptions& options, std::ostream& out);
 /// What `spectrum --mla` found.
 void write_mla_table(const Report& report, const WriteOptions& options, std::ostream& out);
+/// States of the stream and what they foretell.
+void write_lens_table(const Report& report, const WriteOptions& options, std::ostream& out);
+void write_attribution_table(const Report& report, const WriteOptions& options, std::ostream& out);
+/// Tokens that name directions.
+void write_read_table(const Report& report, const WriteOptions& options, std::ostream& out);
 void write_plan_table(const Report& report, const WriteOptions& options, std::ostream& out);
 void write_predict_table(const Report& report, const WriteOptions& options, std::ostream& out);
 void write_shrink_table(const Report& report, const WriteOptions& options, std::ostream& out);

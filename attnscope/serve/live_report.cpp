@@ -222,7 +222,7 @@ std::int64_t LiveReport::run_text(const TextRequest& request, const Session& giv
   check_size(chosen);
 
   State state = state_;
-  for (const char* id : {kAttention, kWithoutFirst, kRouting}) {
+  for (const char* id : {kAttention, kWithoutFirst, kRouting, kLens, kAblate}) {
     state.file.remove_part(id);
     state.parts.erase(id);
   }
@@ -254,6 +254,8 @@ void LiveReport::run_text_of(ModelText text, const TextRequest& request, std::si
   state.parts.insert(kAttention);
   run.add_routing(state.file);
   state.parts.insert(kRouting);
+  run.add_worth(state.file);
+  for (const char* id : {kLens, kAblate}) state.parts.insert(id);
   if (!request.without_first) return;
   run.add_without_first(state.file);
   state.parts.insert(kWithoutFirst);

@@ -88,6 +88,7 @@ def spectrum(
     text: str | None = None,
     text_file: Path | None = None,
     tokens: Ids | None = None,
+    no_special_tokens: bool = False,
     token_file: Path | None = None,
     sequences: int | None = None,
     length: int | None = None,
@@ -123,6 +124,7 @@ def spectrum(
       stands for it in all circuits
     - text_file: a file of text, in UTF-8
     - tokens: token ids, such as 464,3290, for models without a tokenizer
+    - no_special_tokens: run a text without the tokens that its tokenizer puts around one
     - token_file: a shard of token ids (.bin: header, then uint16)
     - sequences: windows of a file (default: 100, or as many as there are; of random tokens 8)
     - length: tokens of each window (default: 100)
@@ -347,6 +349,7 @@ def experts(
     text: str | None = None,
     text_file: Path | None = None,
     tokens: Ids | None = None,
+    no_special_tokens: bool = False,
     token_file: Path | None = None,
     sequences: int | None = None,
     length: int | None = None,
@@ -371,6 +374,7 @@ def experts(
     - text: a text
     - text_file: a file of text, in UTF-8
     - tokens: token ids, such as 464,3290, for models without a tokenizer
+    - no_special_tokens: run a text without the tokens that its tokenizer puts around one
     - token_file: a shard of token ids (.bin: header, then uint16)
     - sequences: windows of a file (default: 100, or as many as there are; of random tokens 8)
     - length: tokens of each window (default: 100)
@@ -540,6 +544,7 @@ def circuits(
     text: str | None = None,
     text_file: Path | None = None,
     tokens: Ids | None = None,
+    no_special_tokens: bool = False,
     token_file: Path | None = None,
     sequences: int | None = None,
     length: int | None = None,
@@ -573,6 +578,7 @@ def circuits(
       stands for it in all circuits
     - text_file: a file of text, in UTF-8
     - tokens: token ids, such as 464,3290, for models without a tokenizer
+    - no_special_tokens: run a text without the tokens that its tokenizer puts around one
     - token_file: a shard of token ids (.bin: header, then uint16)
     - sequences: windows of a file (default: 100, or as many as there are; of random tokens 8)
     - length: tokens of each window (default: 100)
@@ -636,6 +642,7 @@ def attention(
     text: str | None = None,
     text_file: Path | None = None,
     tokens: Ids | None = None,
+    no_special_tokens: bool = False,
     target: str | None = None,
     target_tokens: Ids | None = None,
     token_file: Path | None = None,
@@ -675,6 +682,7 @@ def attention(
     - text: a text
     - text_file: a file of text, in UTF-8
     - tokens: token ids, such as 464,3290, for models without a tokenizer
+    - no_special_tokens: run a text without the tokens that its tokenizer puts around one
     - target: of an encoder-decoder: the text of its decoder; the other text is its source
     - target_tokens: token ids of the decoder, from the token with which its texts begin on
     - token_file: a shard of token ids (.bin: header, then uint16)
@@ -752,6 +760,10 @@ def attention(
       source in their own order; null of one token
     - monotonicity_error: the standard error of the mean before it; null of one sequence
     - null_monotonicity: of a head of cross attention: that of even attention, 0.5
+    - raises: of a head: what it adds directly to the logits of the tokens that it reads, against
+      the text's mean token, mean over queries; null where logits are no sum of what heads write, or
+      the run ends before the last layer
+    - raises_error: the standard error of the mean before it; null of one sequence
     - max_rank: of a layer: the largest of its heads' mean energy ranks
     - mean_max_rank: of a layer: the largest energy rank among its heads, mean over sequences
     - mean_max_rank_error: the standard error of the layer's mean before it; null of one sequence
@@ -792,6 +804,7 @@ def predict(
     text: str | None = None,
     text_file: Path | None = None,
     tokens: Ids | None = None,
+    no_special_tokens: bool = False,
     target: str | None = None,
     target_tokens: Ids | None = None,
     image: Path | None = None,
@@ -802,6 +815,9 @@ def predict(
     generate: int | None = None,
     perplexity: bool = False,
     stride: int | None = None,
+    attribution: bool = False,
+    token: str | None = None,
+    against: str | None = None,
     target_file: Path | None = None,
     save: Path | bool | None = None,
     threads: int | None = None,
@@ -820,6 +836,7 @@ def predict(
     - text: a text
     - text_file: a file of text, in UTF-8
     - tokens: token ids, such as 464,3290, for models without a tokenizer
+    - no_special_tokens: run a text without the tokens that its tokenizer puts around one
     - target: of an encoder-decoder: the text of its decoder; the other text is its source
     - target_tokens: token ids of the decoder, from the token with which its texts begin on
     - image: a picture (PNG or JPEG), of models that read images
@@ -832,6 +849,9 @@ def predict(
     - perplexity: instead: how well the model foretells the text, in windows of its context
     - stride: tokens from one window to the next; where windows overlap, only new ones count
       (default: the context)
+    - attribution: instead: what each part adds to the logits of the tokens that follow
+    - token: with attribution: to the logit of this token after the text
+    - against: less that of this one
     - target_file: of perplexity: a file of targets, line by line those of text_file
     - save: write tokens, attentions, hidden states and logits to this .safetensors file
     - threads: threads to work on; they never change a result (default: all cores)
@@ -863,8 +883,248 @@ def predict(
     - length: the window's tokens
     - predicted: its last tokens, which count: new ones that have one before them
     - mean_nll: negative log-likelihood of those, mean; null where there are none
+
+    Rows, with attribution: what a part of a model adds directly to a logit.
+    - layer: the part's layer, from 0; null: of none
+    - head: the query head, from 0; null: of none
+    - component: what adds it: the tokens' embedding, their positions, a head, the bias of an output
+      projection, an MLP, the final norm's bias
+    - direct: what it adds, mean over places; all parts sum to the logit
     """
     return run("predict", locals())
+
+
+def lens(
+    models: Models,
+    *,
+    layout: Path | None = None,
+    stack: Literal["encoder", "decoder", "cross", "text", "vision"] | None = None,
+    remote: bool = False,
+    text: str | None = None,
+    text_file: Path | None = None,
+    tokens: Ids | None = None,
+    no_special_tokens: bool = False,
+    token_file: Path | None = None,
+    sequences: int | None = None,
+    length: int | None = None,
+    sample: int | None = None,
+    states: Literal["layers", "layers,mid"] | None = None,
+    grid: bool = False,
+    threads: int | None = None,
+    memory: Size | None = None,
+    store: Path | None = None,
+    progress: bool | None = None,
+    executor: Executor | None = None,
+) -> Table:
+    """What each layer would foretell if it were the last one.
+
+    - models: folders with config.json and weights, weights files beside their config.json, or names
+      on the Hugging Face hub: ORG/NAME, ORG/NAME@REVISION, ORG/NAME@step*
+    - layout: a JSON file that describes the checkpoint, in place of config.json
+    - stack: of models of several stacks, this one; MODEL:STACK says the same: encoder, decoder,
+      cross, text or vision
+    - remote: of models on the hub, read only what is needed, and keep nothing
+    - text: a text
+    - text_file: a file of text, in UTF-8
+    - tokens: token ids, such as 464,3290, for models without a tokenizer
+    - no_special_tokens: run a text without the tokens that its tokenizer puts around one
+    - token_file: a shard of token ids (.bin: header, then uint16)
+    - sequences: windows of a file (default: 16, or as many as there are)
+    - length: tokens of each window (default: 256)
+    - sample: random windows by this seed (default: one after the other from the start)
+    - states: the stream before each layer, or after its attention too: layers or layers,mid
+      (default: layers)
+    - grid: of one text, what each state foretells at each token
+    - threads: threads to work on; they never change a result (default: all cores)
+    - memory: of matrices in work at once, such as 2G or 512M; it never changes a result (default: a
+      half of what is free)
+    - store: keep finished rows in this SQLite file, and compute none that it has
+    - progress: whether a line tells how far the run is (default: on a terminal and in a notebook)
+    - executor: computes elsewhere: any executor of concurrent.futures, whose workers open the
+      models themselves; threads are then those of each worker (default: 1)
+
+    Rows: what a state of the stream foretells over a text.
+    - model: the model, by its name in models
+    - stack: which stack of the model: encoder, decoder, cross (the decoder's attention to what the
+      encoder gives), text or vision; absent where it has one
+    - layer: the layer that the state enters, from 0; as many as there are layers: after the last
+    - state: layer: what enters it; mid: after its attention
+    - places: how many places entropy, kl and agreement are over
+    - predicted: how many of them have a token that follows, or is masked
+    - loss: −log of the probability of the text's token, mean
+    - entropy: of what is foretold, mean over places
+    - kl: KL(what the model foretells ‖ what the state does), mean
+    - mean_reciprocal_rank: one over the rank of the text's token, mean; 1: always the likeliest
+    - median_rank: the rank of the text's token, median
+    - top1: share of places whose likeliest token is the text's
+    - agreement: share of places whose likeliest token is the model's
+
+    Rows, with grid: what a state of the stream foretells at one token of a text.
+    - position: the place of the token in the text, from 0
+    - token_id: the token there
+    - text: it as readable text; null where no tokenizer knows it
+    - top_token: the token that the state takes for the likeliest
+    - top_text: it as readable text; null where no tokenizer knows it
+    - probability: of the likeliest token
+    - rank: of the model's own likeliest token; 1: the likeliest here too
+    - entropy: of what is foretold there
+    - kl: KL(what the model foretells ‖ what the state does)
+    """
+    return run("lens", locals())
+
+
+def ablate(
+    models: Models,
+    *,
+    layout: Path | None = None,
+    stack: Literal["encoder", "decoder", "cross", "text", "vision"] | None = None,
+    remote: bool = False,
+    text: str | None = None,
+    text_file: Path | None = None,
+    tokens: Ids | None = None,
+    no_special_tokens: bool = False,
+    token_file: Path | None = None,
+    sequences: int | None = None,
+    length: int | None = None,
+    sample: int | None = None,
+    parts: Literal["all", "heads", "attention", "mlp", "layers"] | None = None,
+    how: Literal["mean", "zero", "resample"] | None = None,
+    induction: bool = False,
+    into: Head | None = None,
+    layers: Layers | None = None,
+    threads: int | None = None,
+    memory: Size | None = None,
+    store: Path | None = None,
+    progress: bool | None = None,
+    executor: Executor | None = None,
+) -> Table:
+    """Which heads and layers matter: what the loss on a text is without them.
+
+    - models: folders with config.json and weights, weights files beside their config.json, or names
+      on the Hugging Face hub: ORG/NAME, ORG/NAME@REVISION, ORG/NAME@step*
+    - layout: a JSON file that describes the checkpoint, in place of config.json
+    - stack: of models of several stacks, this one; MODEL:STACK says the same: encoder, decoder,
+      cross, text or vision
+    - remote: of models on the hub, read only what is needed, and keep nothing
+    - text: a text
+    - text_file: a file of text, in UTF-8
+    - tokens: token ids, such as 464,3290, for models without a tokenizer
+    - no_special_tokens: run a text without the tokens that its tokenizer puts around one
+    - token_file: a shard of token ids (.bin: header, then uint16)
+    - sequences: windows of a file (default: 16, or as many as there are)
+    - length: tokens of each window (default: 256)
+    - sample: random windows by this seed (default: one after the other from the start)
+    - parts: what is replaced, each alone; layers: their attention and their MLP: all, heads,
+      attention, mlp or layers (default: all, or layers of models with more than 200 heads)
+    - how: by its mean over the text, by zeros, or by what it gave in the next window: mean, zero or
+      resample (default: mean)
+    - induction: instead: what heads are worth to those that find a repeated token, on random tokens
+      repeated twice
+    - into: with induction: taken out of this head's queries or keys alone
+    - layers: layers, such as 0-3,-4-, where a negative number counts from the end (default: all)
+    - threads: threads to work on; they never change a result (default: all cores)
+    - memory: of matrices in work at once, such as 2G or 512M; it never changes a result (default: a
+      half of what is free)
+    - store: keep finished rows in this SQLite file, and compute none that it has
+    - progress: whether a line tells how far the run is (default: on a terminal and in a notebook)
+    - executor: computes elsewhere: any executor of concurrent.futures, whose workers open the
+      models themselves; threads are then those of each worker (default: 1)
+
+    Rows: what a text's loss is where a part of a layer is replaced.
+    - model: the model, by its name in models
+    - stack: which stack of the model: encoder, decoder, cross (the decoder's attention to what the
+      encoder gives), text or vision; absent where it has one
+    - layer: the layer, from 0
+    - head: the query head, from 0; null: of the layer
+    - component: what is replaced: what one head gives to the output projection, or all of a layer's
+      heads, or what its MLP gives
+    - how: by what: its mean over the text, zeros, or what it gave in the next window
+    - loss_increase: by how much the mean loss rises
+    - loss_increase_error: the standard error of that over windows; null of one window
+    - kl: KL(the model ‖ the model without it), mean
+    - changed: share of places with another likeliest token
+    - direct: what it adds itself to the logit of the text's token, less the mean over the
+      vocabulary; null where logits are no sum of what parts write
+    - direct_error: the standard error of that over windows; null of one window
+    - loss: the model's own, mean
+    - predicted: how many tokens the losses are over
+
+    Rows, with induction: what a later head's induction is without an earlier head.
+    - head: the head that is replaced, from 0
+    - path: where it is: everywhere, or only in what the later head reads as its queries or its keys
+    - to_layer: the later head's layer; null: there is none
+    - to_head: the later head
+    - induction_before: of the later head as it is: mean weight from a repeated token to the one
+      after its first occurrence
+    - induction: the same without the earlier head
+    - loss_increase: by how much the mean loss of the second half rises; null of a path
+    - loss_increase_error: the standard error of that over sequences; null of one sequence and of a
+      path
+    - loss: the model's own on the second half; null of a path
+    """
+    return run("ablate", locals())
+
+
+def read(
+    models: Models,
+    *,
+    layout: Path | None = None,
+    stack: Literal["encoder", "decoder", "cross", "text", "vision"] | None = None,
+    remote: bool = False,
+    layers: Layers | None = None,
+    matrix: Literal["ov", "qk", "o", "up", "gate", "down"] | None = None,
+    head: int | None = None,
+    directions: int | None = None,
+    top: int | None = None,
+    names: Literal["auto", "embedding", "mlp0"] | None = None,
+    all_tokens: bool = False,
+    threads: int | None = None,
+    memory: Size | None = None,
+    progress: bool | None = None,
+) -> Table:
+    """What the directions of heads and matrices mean as tokens, and when nothing.
+
+    - models: folders with config.json and weights, weights files beside their config.json, or names
+      on the Hugging Face hub: ORG/NAME, ORG/NAME@REVISION, ORG/NAME@step*
+    - layout: a JSON file that describes the checkpoint, in place of config.json
+    - stack: of models of several stacks, this one; MODEL:STACK says the same: encoder, decoder,
+      cross, text or vision
+    - remote: of models on the hub, read only what is needed, and keep nothing
+    - layers: layers, such as 0-3,-4-, where a negative number counts from the end (default: all)
+    - matrix: whose directions; ov and qk of each head, the others of each layer: one of
+      ov,qk,o,up,gate,down (default: ov)
+    - head: of ov and qk, one head (default: all)
+    - directions: the leading ones of each (default: 3)
+    - top: tokens of each list (default: 10)
+    - names: inputs named by tokens' embeddings, or by those and the first MLP's output: auto,
+      embedding or mlp0 (default: auto, the first of layer 0 and the second of others)
+    - all_tokens: let tokens name that training never saw
+    - threads: threads to work on; they never change a result (default: all cores)
+    - memory: of matrices in work at once, such as 2G or 512M; it never changes a result (default: a
+      half of what is free)
+    - progress: whether a line tells how far the run is (default: on a terminal and in a notebook)
+
+    Rows: the tokens that name one pole of one side of a direction.
+    - model: the model, by its name in models
+    - stack: which stack of the model: encoder, decoder, cross (the decoder's attention to what the
+      encoder gives), text or vision; absent where it has one
+    - layer: the layer, from 0
+    - head: the query head, from 0; null: of the layer's matrix
+    - matrix: whose direction
+    - direction: 1: of the largest singular value
+    - value: the singular value, norms folded in
+    - energy: its square over the sum of all
+    - gap: the distance to the nearer singular value, over this one; null of a single one
+    - side: which vector: what is read or written, or that of queries or keys
+    - pole: which way along it; the poles of one sign of both sides belong together
+    - coherence: mean cosine of any two of the first ten tokens' rows
+    - null_coherence: what 99 % of random directions stay below
+    - named: whether coherence is above that
+    - rarity: correlation of the scores with tokens' rarity; null where no token is known that no
+      text has
+    - tokens: the tokens that score highest, the first first
+    """
+    return run("read", locals())
 
 
 def plan(
@@ -1022,6 +1282,7 @@ def report(
     text: str | None = None,
     text_file: Path | None = None,
     tokens: Ids | None = None,
+    no_special_tokens: bool = False,
     target: str | None = None,
     target_tokens: Ids | None = None,
     token_file: Path | None = None,
@@ -1046,6 +1307,7 @@ def report(
     - text: a text
     - text_file: a file of text, in UTF-8
     - tokens: token ids, such as 464,3290, for models without a tokenizer
+    - no_special_tokens: run a text without the tokens that its tokenizer puts around one
     - target: of an encoder-decoder: the text of its decoder; the other text is its source
     - target_tokens: token ids of the decoder, from the token with which its texts begin on
     - token_file: a shard of token ids (.bin: header, then uint16)
@@ -1131,6 +1393,7 @@ class ModelCommands:
         tensor: str | None = None,
         text_file: Path | None = None,
         tokens: Ids | None = None,
+        no_special_tokens: bool = False,
         token_file: Path | None = None,
         sequences: int | None = None,
         length: int | None = None,
@@ -1162,6 +1425,7 @@ class ModelCommands:
         - tensor: instead: any 2-D tensor by its name; needs no known architecture
         - text_file: a file of text, in UTF-8
         - tokens: token ids, such as 464,3290, for models without a tokenizer
+        - no_special_tokens: run a text without the tokens that its tokenizer puts around one
         - token_file: a shard of token ids (.bin: header, then uint16)
         - sequences: windows of a file (default: 100, or as many as there are; of random tokens 8)
         - length: tokens of each window (default: 100)
@@ -1272,6 +1536,7 @@ class ModelCommands:
         stack: Literal["encoder", "decoder", "cross", "text", "vision"] | None = None,
         text_file: Path | None = None,
         tokens: Ids | None = None,
+        no_special_tokens: bool = False,
         token_file: Path | None = None,
         sequences: int | None = None,
         length: int | None = None,
@@ -1292,6 +1557,7 @@ class ModelCommands:
           cross, text or vision
         - text_file: a file of text, in UTF-8
         - tokens: token ids, such as 464,3290, for models without a tokenizer
+        - no_special_tokens: run a text without the tokens that its tokenizer puts around one
         - token_file: a shard of token ids (.bin: header, then uint16)
         - sequences: windows of a file (default: 100, or as many as there are; of random tokens 8)
         - length: tokens of each window (default: 100)
@@ -1347,6 +1613,7 @@ class ModelCommands:
         composition: bool = False,
         text_file: Path | None = None,
         tokens: Ids | None = None,
+        no_special_tokens: bool = False,
         token_file: Path | None = None,
         sequences: int | None = None,
         length: int | None = None,
@@ -1377,6 +1644,7 @@ class ModelCommands:
           layers writes
         - text_file: a file of text, in UTF-8
         - tokens: token ids, such as 464,3290, for models without a tokenizer
+        - no_special_tokens: run a text without the tokens that its tokenizer puts around one
         - token_file: a shard of token ids (.bin: header, then uint16)
         - sequences: windows of a file (default: 100, or as many as there are; of random tokens 8)
         - length: tokens of each window (default: 100)
@@ -1401,6 +1669,7 @@ class ModelCommands:
         stack: Literal["encoder", "decoder", "cross", "text", "vision"] | None = None,
         text_file: Path | None = None,
         tokens: Ids | None = None,
+        no_special_tokens: bool = False,
         target: str | None = None,
         target_tokens: Ids | None = None,
         token_file: Path | None = None,
@@ -1432,6 +1701,7 @@ class ModelCommands:
           cross, text or vision
         - text_file: a file of text, in UTF-8
         - tokens: token ids, such as 464,3290, for models without a tokenizer
+        - no_special_tokens: run a text without the tokens that its tokenizer puts around one
         - target: of an encoder-decoder: the text of its decoder; the other text is its source
         - target_tokens: token ids of the decoder, from the token with which its texts begin on
         - token_file: a shard of token ids (.bin: header, then uint16)
@@ -1470,6 +1740,7 @@ class ModelCommands:
         stack: Literal["encoder", "decoder", "cross", "text", "vision"] | None = None,
         text_file: Path | None = None,
         tokens: Ids | None = None,
+        no_special_tokens: bool = False,
         target: str | None = None,
         target_tokens: Ids | None = None,
         image: Path | None = None,
@@ -1480,6 +1751,9 @@ class ModelCommands:
         generate: int | None = None,
         perplexity: bool = False,
         stride: int | None = None,
+        attribution: bool = False,
+        token: str | None = None,
+        against: str | None = None,
         target_file: Path | None = None,
         save: Path | bool | None = None,
         threads: int | None = None,
@@ -1494,6 +1768,7 @@ class ModelCommands:
           cross, text or vision
         - text_file: a file of text, in UTF-8
         - tokens: token ids, such as 464,3290, for models without a tokenizer
+        - no_special_tokens: run a text without the tokens that its tokenizer puts around one
         - target: of an encoder-decoder: the text of its decoder; the other text is its source
         - target_tokens: token ids of the decoder, from the token with which its texts begin on
         - image: a picture (PNG or JPEG), of models that read images
@@ -1506,6 +1781,9 @@ class ModelCommands:
         - perplexity: instead: how well the model foretells the text, in windows of its context
         - stride: tokens from one window to the next; where windows overlap, only new ones count
           (default: the context)
+        - attribution: instead: what each part adds to the logits of the tokens that follow
+        - token: with attribution: to the logit of this token after the text
+        - against: less that of this one
         - target_file: of perplexity: a file of targets, line by line those of text_file
         - save: write tokens, attentions, hidden states and logits to this .safetensors file
         - threads: threads to work on; they never change a result (default: all cores)
@@ -1515,6 +1793,144 @@ class ModelCommands:
           notebook)
         """
         return run("predict", locals())
+
+    def lens(
+        self,
+        text: str | None = None,
+        *,
+        stack: Literal["encoder", "decoder", "cross", "text", "vision"] | None = None,
+        text_file: Path | None = None,
+        tokens: Ids | None = None,
+        no_special_tokens: bool = False,
+        token_file: Path | None = None,
+        sequences: int | None = None,
+        length: int | None = None,
+        sample: int | None = None,
+        states: Literal["layers", "layers,mid"] | None = None,
+        grid: bool = False,
+        threads: int | None = None,
+        memory: Size | None = None,
+        store: Path | None = None,
+        progress: bool | None = None,
+        executor: Executor | None = None,
+    ) -> Table:
+        """What each layer would foretell if it were the last one.
+
+        - text: a text
+        - stack: of models of several stacks, this one; MODEL:STACK says the same: encoder, decoder,
+          cross, text or vision
+        - text_file: a file of text, in UTF-8
+        - tokens: token ids, such as 464,3290, for models without a tokenizer
+        - no_special_tokens: run a text without the tokens that its tokenizer puts around one
+        - token_file: a shard of token ids (.bin: header, then uint16)
+        - sequences: windows of a file (default: 16, or as many as there are)
+        - length: tokens of each window (default: 256)
+        - sample: random windows by this seed (default: one after the other from the start)
+        - states: the stream before each layer, or after its attention too: layers or layers,mid
+          (default: layers)
+        - grid: of one text, what each state foretells at each token
+        - threads: threads to work on; they never change a result (default: all cores)
+        - memory: of matrices in work at once, such as 2G or 512M; it never changes a result
+          (default: a half of what is free)
+        - store: keep finished rows in this SQLite file, and compute none that it has
+        - progress: whether a line tells how far the run is (default: on a terminal and in a
+          notebook)
+        - executor: computes elsewhere: any executor of concurrent.futures, whose workers open the
+          models themselves; threads are then those of each worker (default: 1)
+        """
+        return run("lens", locals())
+
+    def ablate(
+        self,
+        text: str | None = None,
+        *,
+        stack: Literal["encoder", "decoder", "cross", "text", "vision"] | None = None,
+        text_file: Path | None = None,
+        tokens: Ids | None = None,
+        no_special_tokens: bool = False,
+        token_file: Path | None = None,
+        sequences: int | None = None,
+        length: int | None = None,
+        sample: int | None = None,
+        parts: Literal["all", "heads", "attention", "mlp", "layers"] | None = None,
+        how: Literal["mean", "zero", "resample"] | None = None,
+        induction: bool = False,
+        into: Head | None = None,
+        layers: Layers | None = None,
+        threads: int | None = None,
+        memory: Size | None = None,
+        store: Path | None = None,
+        progress: bool | None = None,
+        executor: Executor | None = None,
+    ) -> Table:
+        """Which heads and layers matter: what the loss on a text is without them.
+
+        - text: a text
+        - stack: of models of several stacks, this one; MODEL:STACK says the same: encoder, decoder,
+          cross, text or vision
+        - text_file: a file of text, in UTF-8
+        - tokens: token ids, such as 464,3290, for models without a tokenizer
+        - no_special_tokens: run a text without the tokens that its tokenizer puts around one
+        - token_file: a shard of token ids (.bin: header, then uint16)
+        - sequences: windows of a file (default: 16, or as many as there are)
+        - length: tokens of each window (default: 256)
+        - sample: random windows by this seed (default: one after the other from the start)
+        - parts: what is replaced, each alone; layers: their attention and their MLP: all, heads,
+          attention, mlp or layers (default: all, or layers of models with more than 200 heads)
+        - how: by its mean over the text, by zeros, or by what it gave in the next window: mean,
+          zero or resample (default: mean)
+        - induction: instead: what heads are worth to those that find a repeated token, on random
+          tokens repeated twice
+        - into: with induction: taken out of this head's queries or keys alone
+        - layers: layers, such as 0-3,-4-, where a negative number counts from the end (default:
+          all)
+        - threads: threads to work on; they never change a result (default: all cores)
+        - memory: of matrices in work at once, such as 2G or 512M; it never changes a result
+          (default: a half of what is free)
+        - store: keep finished rows in this SQLite file, and compute none that it has
+        - progress: whether a line tells how far the run is (default: on a terminal and in a
+          notebook)
+        - executor: computes elsewhere: any executor of concurrent.futures, whose workers open the
+          models themselves; threads are then those of each worker (default: 1)
+        """
+        return run("ablate", locals())
+
+    def read(
+        self,
+        *,
+        stack: Literal["encoder", "decoder", "cross", "text", "vision"] | None = None,
+        layers: Layers | None = None,
+        matrix: Literal["ov", "qk", "o", "up", "gate", "down"] | None = None,
+        head: int | None = None,
+        directions: int | None = None,
+        top: int | None = None,
+        names: Literal["auto", "embedding", "mlp0"] | None = None,
+        all_tokens: bool = False,
+        threads: int | None = None,
+        memory: Size | None = None,
+        progress: bool | None = None,
+    ) -> Table:
+        """What the directions of heads and matrices mean as tokens, and when nothing.
+
+        - stack: of models of several stacks, this one; MODEL:STACK says the same: encoder, decoder,
+          cross, text or vision
+        - layers: layers, such as 0-3,-4-, where a negative number counts from the end (default:
+          all)
+        - matrix: whose directions; ov and qk of each head, the others of each layer: one of
+          ov,qk,o,up,gate,down (default: ov)
+        - head: of ov and qk, one head (default: all)
+        - directions: the leading ones of each (default: 3)
+        - top: tokens of each list (default: 10)
+        - names: inputs named by tokens' embeddings, or by those and the first MLP's output: auto,
+          embedding or mlp0 (default: auto, the first of layer 0 and the second of others)
+        - all_tokens: let tokens name that training never saw
+        - threads: threads to work on; they never change a result (default: all cores)
+        - memory: of matrices in work at once, such as 2G or 512M; it never changes a result
+          (default: a half of what is free)
+        - progress: whether a line tells how far the run is (default: on a terminal and in a
+          notebook)
+        """
+        return run("read", locals())
 
     def plan(
         self,
@@ -1622,6 +2038,7 @@ class ModelCommands:
         stack: Literal["encoder", "decoder", "cross", "text", "vision"] | None = None,
         text_file: Path | None = None,
         tokens: Ids | None = None,
+        no_special_tokens: bool = False,
         target: str | None = None,
         target_tokens: Ids | None = None,
         token_file: Path | None = None,
@@ -1643,6 +2060,7 @@ class ModelCommands:
           cross, text or vision
         - text_file: a file of text, in UTF-8
         - tokens: token ids, such as 464,3290, for models without a tokenizer
+        - no_special_tokens: run a text without the tokens that its tokenizer puts around one
         - target: of an encoder-decoder: the text of its decoder; the other text is its source
         - target_tokens: token ids of the decoder, from the token with which its texts begin on
         - token_file: a shard of token ids (.bin: header, then uint16)

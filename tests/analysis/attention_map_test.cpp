@@ -46,7 +46,8 @@ Matrix<float> by_hand() {
 TEST(MapMeasures, AreTheFieldsOfRowsInTheirOrder) {
   std::vector<const Field*> means;
   for (const Field& field : find_row_kind("attention").fields) {
-    if (!field.mean_of.empty()) means.push_back(&field);
+    // What a head raises is no measure of its map alone.
+    if (!field.mean_of.empty() && field.name != "raises") means.push_back(&field);
   }
   ASSERT_EQ(means.size(), map_measures().size());
   for (std::size_t at = 0; at < means.size(); ++at) {

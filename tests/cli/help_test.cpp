@@ -9,9 +9,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const Words kCommands = {"info",       "experts", "circuits",  "spectrum", "weights",
-                         "similarity", "matrix",  "attention", "predict",  "export",
-                         "explain",    "serve",   "plan",      "shrink",   "diff"};
+const Words kCommands = {"info",   "experts",   "circuits", "spectrum", "weights", "similarity",
+                         "matrix", "attention", "predict",  "export",   "explain", "serve",
+                         "plan",   "shrink",    "diff",     "lens",     "ablate",  "read"};
 
 /// The words of a command line; what is quoted is one.
 Words typed_words(const std::string& line) {

@@ -127,13 +127,13 @@ TEST(CliReportText, AServedPageSaysItToo) {
   const json job = server.finished(server.start("/api/attention", {{"text", "C Alice O"}}));
   EXPECT_EQ(job["state"], "done") << "one model can be run: " << job;
   const json results = server.get("/api/results");
-  ASSERT_EQ(results["reports"].size(), 1u);
+  ASSERT_EQ(results["reports"].size(), 2u);  // attention, and what each layer would foretell
   EXPECT_TRUE(contains(results["reports"][0]["notes"].dump(), "2 of 3 tokens are unknown"));
   EXPECT_TRUE(contains(results["left_out"].dump(), "tokenizer")) << results["left_out"];
   // Another text takes the place of what was left out, too.
   server.finished(server.start("/api/attention", {{"tokens", "1,2,3"}}));
   const json after = server.get("/api/results");
-  EXPECT_EQ(after["reports"].size(), 2u);
+  EXPECT_EQ(after["reports"].size(), 4u);  // both, of both models
   EXPECT_EQ(after["left_out"], json::array());
 }
 

@@ -30,6 +30,11 @@ REFUSED = {
     ("experts", "stack"): "has no stack",
     ("attention", "stack"): "has no stack",
     ("predict", "stack"): "has no stack",
+    ("lens", "stack"): "has no stack",
+    ("ablate", "stack"): "has no stack",
+    ("read", "stack"): "has no stack",
+    ("lens", "length"): "text: is needed",  # of a single token, none is foretold
+    ("ablate", "length"): "text: is needed",
     **dict.fromkeys(  # no encoder-decoder here has a tokenizer
         [("attention", "target"), ("attention", "target_tokens"), ("predict", "target"), ("predict", "target_tokens"),
          ("predict", "target_file")],
@@ -97,6 +102,8 @@ def by_name(folder: pathlib.Path, llama: str) -> dict[str, list[Any]]:
         "audio": [str(ROOT / "tests/data/sounds/steps.wav")],
         "features": [str(ROOT / "tests/data/sounds/samples.npy")],
         "activations": [str(text_file)],
+        "token": [" be"],
+        "against": [" the"],
         "target": [TEXT],
         "target_tokens": [[2, 5]],
         "target_file": [str(text_file)],

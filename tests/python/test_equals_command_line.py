@@ -41,6 +41,15 @@ CASES: list[tuple[str, dict[str, Any], list[str]]] = [
     ("attention", {"text": TEXT, "heatmap": (1, 0)}, ["--text", TEXT, "--heatmap", "1,0"]),
     ("predict", {"text": TEXT, "top": 3, "generate": 5},
      ["--text", TEXT, "--top", "3", "--generate", "5"]),
+    ("predict", {"text": TEXT, "attribution": True}, ["--text", TEXT, "--attribution"]),
+    ("lens", {"text": TEXT, "states": "layers,mid"}, ["--text", TEXT, "--states", "layers,mid"]),
+    ("read", {"matrix": "qk", "layers": 0, "top": 3},
+     ["--matrix", "qk", "--layers", "0", "--top", "3"]),
+    ("lens", {"text": TEXT, "grid": True}, ["--text", TEXT, "--grid"]),
+    ("ablate", {"text": TEXT, "how": "zero", "layers": 0},
+     ["--text", TEXT, "--how", "zero", "--layers", "0"]),
+    ("ablate", {"induction": True, "sequences": 2, "into": (1, 0)},
+     ["--induction", "--sequences", "2", "--into", "1,0"]),
     ("predict", {"text": TEXT, "perplexity": True}, ["--text", TEXT, "--perplexity"]),
 ]
 

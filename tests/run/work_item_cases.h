@@ -9,10 +9,13 @@
 #include <string>
 #include <vector>
 
+#include "attnscope/analyses/ablate.h"
 #include "attnscope/analyses/attention.h"
 #include "attnscope/analyses/circuits.h"
 #include "attnscope/analyses/experts.h"
+#include "attnscope/analyses/lens.h"
 #include "attnscope/analyses/mla.h"
+#include "attnscope/analyses/raises_of_batch.h"
 #include "attnscope/analyses/sequence_batches.h"
 #include "attnscope/analyses/similarity.h"
 #include "attnscope/analyses/spectrum.h"
@@ -43,6 +46,8 @@ struct WorkItemCase {
   std::vector<TokenIds> sequences = {};    // of batches, which name no layer
   std::vector<std::int64_t> experts = {};  // whose gates, ups and downs are meant
   std::vector<std::string> models = {"llama", "gpt2"};
+  /// What else its items say; may be empty.
+  std::function<void(std::vector<WorkItem>&, std::span<const Model>)> finish = {};
 };
 
 /// The items of all models, layer by layer.
@@ -70,7 +75,29 @@ inline std::vector<WorkItem> items_of(const WorkItemCase& asked, std::span<const
       }
     }
   }
+  if (asked.finish) asked.finish(plan.items, models);
   return plan.items;
+}
+
+/// An item for each layer, in place of one for a batch.
+inline void part_by_layers(std::vector<WorkItem>& items, std::span<const Model>) {
+  std::vector<WorkItem> parted;
+  for (const WorkItem& item : items) {
+    for (const std::int64_t layer : item.batch->layers) {
+      WorkItem& own = parted.emplace_back(item);
+      own.parameters.add("parts", "all");
+      own.batch->layers = {layer};
+    }
+  }
+  items = std::move(parted);
+}
+
+/// With what `raises` is counted from.
+inline void add_mean_rows(std::vector<WorkItem>& items, std::span<const Model> models) {
+  for (WorkItem& item : items) {
+    const ForwardPass pass(models[item.model], /*copy_weights=*/false, {});
+    RaisesOfBatch::prepare(pass, item.batch->tokens, std::span(&item, 1));
+  }
 }
 
 /// As run_induction() draws them of 40 tokens, which is the vocabulary of both models.
@@ -163,7 +190,36 @@ inline std::vector<WorkItemCase> work_item_cases() {
              run_attention(models, request, {}, sink);
            },
        .parameters = attention,
+       .sequences = sequences,
+       .finish = add_mean_rows},
+      {.name = "lens",
+       .run =
+           [=](auto models, RowSink& sink) {
+             LensRequest request;
+             request.sequences.resize(models.size(), sequences);
+             request.masks.resize(models.size());
+             run_lens(models, request, {}, sink);
+           },
+       .parameters = {{"mid", false}},
        .sequences = sequences},
+      {.name = "ablate",
+       .run =
+           [=](auto models, RowSink& sink) {
+             AblateRequest request;
+             request.sequences.resize(models.size(), sequences);
+             request.masks.resize(models.size());
+             run_ablate(models, request, {}, sink);
+           },
+       .parameters = {{"how", "mean"}},
+       .sequences = sequences,
+       .finish = part_by_layers},
+      {.name = "ablate_induction",
+       .run =
+           [](auto models, RowSink& sink) {
+             run_ablate_induction(models, {.sequences = 2, .block = 3, .seed = 5}, {}, {}, sink);
+           },
+       .sequences = repeated_tokens(2, /*block=*/3, /*seed=*/5),
+       .finish = part_by_layers},
       {.name = "induction",
        .run =
            [](auto models, RowSink& sink) {

@@ -34,7 +34,8 @@ TEST(Serve, RunsATextAndGivesItsMaps) {
   const json results = server.get("/api/results");
   EXPECT_EQ(results["revision"], job["revision"]);
   EXPECT_EQ(results["reports"].at(0)["id"], "attention");
-  EXPECT_EQ(results["reports"].size(), 1u);
+  ASSERT_EQ(results["reports"].size(), 2u);
+  EXPECT_EQ(results["reports"].at(1)["id"], "lens");
   const json rows = report_of({"attention", kServedModel, "--text", text})["rows"];
   EXPECT_EQ(results["reports"].at(0)["rows"], rows);
 
@@ -68,13 +69,13 @@ TEST(Serve, ANewTextTakesThePlaceOfTheOldOne) {
   const Server server;
   server.finished(
       server.start("/api/attention", {{"text", "To be, or not to be"}, {"without_first", true}}));
-  EXPECT_EQ(server.get("/api/results")["reports"].size(), 2u);
+  EXPECT_EQ(server.get("/api/results")["reports"].size(), 3u);
   const std::string first = server.talk().get("/api/maps").body;
   const json job =
       server.finished(server.start("/api/attention", {{"tokens", "5,7,11"}, {"layers", "-1"}}));
   EXPECT_EQ(job["state"], "done") << job;
   const json results = server.get("/api/results");
-  EXPECT_EQ(results["reports"].size(), 1u);
+  EXPECT_EQ(results["reports"].size(), 2u);
   EXPECT_EQ(results["texts"].size(), 1u);
   EXPECT_EQ(results["maps"].size(), 6u) << "of one layer";
   EXPECT_EQ(results["maps"].at(0)["layer"], 5);

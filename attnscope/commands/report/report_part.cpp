@@ -150,6 +150,14 @@ ReportPart routing_part(const ReportModel& model) {
   return part_of(model, kRouting, "experts", {}, kTextParameters);
 }
 
+ReportPart lens_part(const ReportModel& model) {
+  return part_of(model, kLens, "lens", {}, kTextParameters);
+}
+
+ReportPart ablate_part(const ReportModel& model, const std::string& parts) {
+  return part_of(model, kAblate, "ablate", {{"parts", parts}}, kTextParameters);
+}
+
 ReportPart attention_part(const ReportModel& model) {
   return part_of(model, kAttention, "attention", {}, kTextParameters);
 }

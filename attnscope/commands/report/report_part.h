@@ -36,6 +36,11 @@ ReportPart analysis_part(const std::string& id, const ReportModel& model);
 inline constexpr const char* kAttention = "attention";
 inline constexpr const char* kWithoutFirst = "attention_without_first";
 inline constexpr const char* kRouting = "routing";  // of models with experts
+inline constexpr const char* kLens = "lens";
+inline constexpr const char* kAblate = "ablate";
+ReportPart lens_part(const ReportModel& model);
+/// `parts`: what is replaced.
+ReportPart ablate_part(const ReportModel& model, const std::string& parts);
 ReportPart routing_part(const ReportModel& model);
 ReportPart attention_part(const ReportModel& model);
 ReportPart without_first_part(const ReportModel& model);

@@ -89,6 +89,7 @@ void ReportRun::run_on_text(const ReportModel& model) {
   run.add_rows_and_maps({.models = reports_.size()}, file_);
   run.add_without_first(file_);
   run.add_routing(file_);
+  run.add_worth(file_);
 }
 
 }  // namespace attnscope

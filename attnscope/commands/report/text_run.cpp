@@ -1,5 +1,6 @@
 #include "attnscope/commands/report/text_run.h"
 
+#include "attnscope/analyses/ablate.h"
 #include "attnscope/analyses/experts.h"
 #include "attnscope/analyses/selection.h"
 #include "attnscope/commands/attention.h"
@@ -60,6 +61,54 @@ void TextRun::add_routing(ReportFile& file) const {
                 *sink);
   } catch (const Error& error) {
     leave_out(kRouting, text_.model, error, session_, file);
+  }
+}
+
+/// The model with the beginning of its text: losses say enough of fewer tokens than maps do.
+ReportModel TextRun::with_few_tokens() const {
+  constexpr std::int64_t kTokens = 1024;
+  ReportModel model = text_.model;
+  const bool whole = model.arguments.given("text") || model.arguments.given("tokens");
+  if (whole) return model;
+  const auto windows = std::ssize(text_.tokens.of_model);
+  const auto length = std::ssize(text_.tokens.of_model.front());
+  const std::int64_t few = std::min(windows, std::max<std::int64_t>(2, kTokens / length));
+  model.arguments = model.arguments.with("sequences", few).with("length", length);
+  return model;
+}
+
+/// Of one window there is no standard error, and nothing is said.
+void TextRun::add_ablation(const ReportModel& model, ReportFile& file) const {
+  constexpr double kCheap = 2e12;  // some seconds
+  const auto windows = model.arguments.integer("sequences").value_or(1);
+  if (windows < 2) return;
+  const auto length = std::ssize(text_.tokens.of_model.front());
+  for (const char* parts : {"all", "layers"}) {
+    const ReportPart part = ablate_part(model, parts);
+    if (ablate_flops(model.model, parts, windows, length) <= kCheap) {
+      return fill_part(part, session_, file);
+    }
+    if (std::string_view(parts) == "all") continue;
+    file.add_left_out({.part = kAblate,
+                       .model = part.model,
+                       .why = "replacing each part takes long",
+                       .command = part_line(part, session_)});
+  }
+}
+
+void TextRun::add_worth(ReportFile& file) const {
+  const ReportModel model = with_few_tokens();
+  // Nothing is asked of a model that sees every token and has no mask.
+  if (!model.model.spec().causal && !mask_of(model.model)) return;
+  try {
+    fill_part(lens_part(model), session_, file);
+  } catch (const Error& error) {
+    leave_out(kLens, model, error, session_, file);
+  }
+  try {
+    add_ablation(model, file);
+  } catch (const Error& error) {
+    leave_out(kAblate, model, error, session_, file);
   }
 }
 

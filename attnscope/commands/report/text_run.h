@@ -30,6 +30,10 @@ class TextRun {
   /// The rows of `attention` without key 0, or why the file lacks them.
   void add_without_first(ReportFile& file) const;
 
+  /// What each layer would foretell on the beginning of the text, and, of several windows, what the
+  /// parts of the model are worth: as many as are cheap. Or why the file lacks it.
+  void add_worth(ReportFile& file) const;
+
   /// Where routers send the text, of a model with experts, or why the file lacks it.
   void add_routing(ReportFile& file) const;
 
@@ -38,6 +42,8 @@ class TextRun {
   void add_tokens(ReportFile& file) const;
   void add_maps(const Options& options, HeldMaps& maps, std::vector<HeadPlace> notable,
                 ReportFile& file) const;
+  ReportModel with_few_tokens() const;
+  void add_ablation(const ReportModel& model, ReportFile& file) const;
   std::string whole_map_line(const HeadPlace& head) const;
 
   ModelText text_;

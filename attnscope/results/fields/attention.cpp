@@ -111,6 +111,11 @@ std::vector<Field> own_fields() {
           "in their own order; null of one token");
   fields.push_back(
       null_of("null_monotonicity", "of a head of cross attention: that of even attention, 0.5"));
+  of_head("raises", "raises_error", "raises",
+          "of a head: what it adds directly to the logits of the tokens that it reads, against the "
+          "text's mean token, mean over queries; null where logits are no sum of what heads write, "
+          "or the run ends before the last layer",
+          "logits");
   fields.push_back({.name = "max_rank",
                     .nulls = Nulls::whole,
                     .unit = "singular values",
@@ -182,7 +187,7 @@ RowKind attention_rows() {
       .name = "attention",
       .command = "attention",
       .meaning = "what the attention maps of one head, or of a layer, are like on text or images",
-      .revision = 5,
+      .revision = 6,
       .place = place_of_head(),
       .fields = own_fields(),
       .models = model_facts(),

@@ -6,9 +6,12 @@
 
 namespace attnscope {
 
+RowKind ablate_induction_rows();
+RowKind ablate_rows();
 RowKind attention_map_rows();
 RowKind activation_rows();
 RowKind attention_rows();
+RowKind attribution_rows();
 RowKind circuits_rows();
 RowKind composition_rows();
 RowKind diff_rows();
@@ -18,12 +21,15 @@ RowKind head_overlap_rows();
 RowKind induction_rows();
 RowKind info_rows();
 RowKind label_rows();
+RowKind lens_grid_rows();
+RowKind lens_rows();
 RowKind matrix_rows();
 RowKind mla_rows();
 RowKind perplexity_rows();
 RowKind plan_part_rows();
 RowKind plan_rows_of_menu();
 RowKind predict_rows();
+RowKind read_rows();
 RowKind routing_rows();
 RowKind shrink_rows();
 RowKind similarity_rows();

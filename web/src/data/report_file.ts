@@ -1,12 +1,14 @@
 // What a report holds: the schema "attnscope-report/1". The binary writes it; nothing here is checked again, except that
 // any analysis may be missing. Rows are described in rows.ts.
 import type {
+  AblateRow,
   AttentionRow,
   CircuitsRow,
   CompositionRow,
   ExpertsRow,
   HeadOverlapRow,
   InductionRow,
+  LensRow,
   MlaRow,
   ModelFacts,
   RoutingRow,
@@ -17,11 +19,13 @@ import type {
 } from "./rows";
 
 export type {
+  AblateRow,
   CircuitsRow,
   CompositionRow,
   ExpertsRow,
   HeadOverlapRow,
   InductionRow,
+  LensRow,
   MlaRow,
   RoutingRow,
   SimilarityRow,
@@ -63,6 +67,8 @@ export interface RowsOf {
   experts: ExpertsRow;
   expert_spectra: SpectrumRow;
   routing: RoutingRow;
+  lens: LensRow;
+  ablate: AblateRow;
 }
 
 export type AnalysisId = keyof RowsOf;

@@ -498,6 +498,13 @@ export interface AttentionRow {
   monotonicity_error?: number | null;
   /** of a head of cross attention: that of even attention, 0.5 */
   null_monotonicity?: number;
+  /**
+   * of a head: what it adds directly to the logits of the tokens that it reads, against the text's mean token, mean over queries; null
+   * where logits are no sum of what heads write, or the run ends before the last layer
+   */
+  raises?: number | null;
+  /** the standard error of the mean before it; null of one sequence */
+  raises_error?: number | null;
   /** of a layer: the largest of its heads' mean energy ranks */
   max_rank?: number | null;
   /** of a layer: the largest energy rank among its heads, mean over sequences */
@@ -634,6 +641,77 @@ export interface RoutingRow {
   top_pair_lift: number | null;
   /** for each two experts the share of tokens that chose both; of an expert with itself, that chose it */
   together: NumberMatrix;
+}
+
+/** what a state of the stream foretells over a text */
+export interface LensRow {
+  /** the model, by its name in models */
+  model: string;
+  /**
+   * which stack of the model: encoder, decoder, cross (the decoder's attention to what the encoder gives), text or vision; absent where it
+   * has one
+   */
+  stack?: string;
+  /** the layer that the state enters, from 0; as many as there are layers: after the last */
+  layer: number;
+  /** layer: what enters it; mid: after its attention */
+  state: "layer" | "mid";
+  /** how many places entropy, kl and agreement are over */
+  places: number;
+  /** how many of them have a token that follows, or is masked */
+  predicted: number;
+  /** −log of the probability of the text's token, mean */
+  loss: number;
+  /** of what is foretold, mean over places */
+  entropy: number;
+  /** KL(what the model foretells ‖ what the state does), mean */
+  kl: number;
+  /** one over the rank of the text's token, mean; 1: always the likeliest */
+  mean_reciprocal_rank: number;
+  /** the rank of the text's token, median */
+  median_rank: number;
+  /** share of places whose likeliest token is the text's */
+  top1: number;
+  /** share of places whose likeliest token is the model's */
+  agreement: number;
+}
+
+/** what a text's loss is where a part of a layer is replaced */
+export interface AblateRow {
+  /** the model, by its name in models */
+  model: string;
+  /**
+   * which stack of the model: encoder, decoder, cross (the decoder's attention to what the encoder gives), text or vision; absent where it
+   * has one
+   */
+  stack?: string;
+  /** the layer, from 0 */
+  layer: number;
+  /** the query head, from 0; null: of the layer */
+  head: number | null;
+  /** what is replaced: what one head gives to the output projection, or all of a layer's heads, or what its MLP gives */
+  component: "head" | "attention" | "mlp";
+  /** by what: its mean over the text, zeros, or what it gave in the next window */
+  how: "mean" | "zero" | "resample";
+  /** by how much the mean loss rises */
+  loss_increase: number;
+  /** the standard error of that over windows; null of one window */
+  loss_increase_error: number | null;
+  /** KL(the model ‖ the model without it), mean */
+  kl: number;
+  /** share of places with another likeliest token */
+  changed: number;
+  /**
+   * what it adds itself to the logit of the text's token, less the mean over the vocabulary; null where logits are no sum of what parts
+   * write
+   */
+  direct: number | null;
+  /** the standard error of that over windows; null of one window */
+  direct_error: number | null;
+  /** the model's own, mean */
+  loss: number;
+  /** how many tokens the losses are over */
+  predicted: number;
 }
 
 /** what is known of a model before it is analysed */

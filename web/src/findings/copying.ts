@@ -1,8 +1,9 @@
 // Heads whose OV circuit is mostly positive, or mostly negative. Of the weights alone: on text such heads raise the token they read about
-// as often as they lower it.
+// as often as they lower it. Where a text says what they do (raises.ts), this says nothing.
 import { format_number } from "../chart/number_format";
 import { rows_of } from "../data/report";
 import { distinct } from "../data/shared_weights";
+import { attention_heads } from "../shaping/head_grid";
 import { strong, head_words } from "../shaping/words";
 import { between, type Kind } from "./finding";
 import { head_count, head_spark, strongest_heads } from "./strongest_heads";
@@ -16,6 +17,7 @@ export const copying_noise = (head_dim: number, heads: number): number =>
   (1.5 / head_dim) * (Math.sqrt(2 * Math.log(Math.max(2, heads))) + 1);
 
 export const copying_heads: Kind = ({ report, model }) => {
+  if (attention_heads(report, model.name).some((row) => typeof row.raises === "number")) return undefined;
   const rows = rows_of(report, "circuits", model.name).filter((row) => row.circuit === "ov" && row.head !== null);
   const heads = distinct(model, rows);
   const noise = copying_noise(model.head_dim, heads.length);

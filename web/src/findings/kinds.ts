@@ -14,9 +14,11 @@ import { heavy_tails } from "./heavy_tails";
 import { identity_part } from "./identity_part";
 import { induction_heads } from "./induction";
 import { latent } from "./latent";
+import { head_that_matters } from "./matters";
 import { matrix_like_random } from "./matrix_like_random";
 import { model_like_random } from "./model_like_random";
 import { previous_token_heads } from "./previous_token";
+import { raising_heads } from "./raises";
 import { shared_space } from "./shared_space";
 import { sink_heads } from "./sink";
 import { symmetric_heads } from "./symmetric_heads";
@@ -38,6 +40,8 @@ export const kOfHeadsWeights: readonly Kind[] = [
 ];
 
 const kOthers: readonly Kind[] = [
+  head_that_matters,
+  raising_heads,
   zero_matrices,
   fewest_directions,
   matrix_like_random,

@@ -16,6 +16,8 @@ const kCommands: Readonly<Record<AnalysisId, string>> = {
   experts: "experts MODEL",
   expert_spectra: "spectrum MODEL --matrix gate,up,down",
   routing: "experts MODEL --text-file FILE",
+  lens: "lens MODEL --text-file FILE",
+  ablate: "ablate MODEL --text-file FILE",
 };
 
 export interface Absence {

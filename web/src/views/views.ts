@@ -4,6 +4,7 @@ import { attention_view } from "./attention/view";
 import { data_view } from "./data/view";
 import { experts_view } from "./experts/view";
 import { heads_view } from "./heads/view";
+import { matters_view } from "./matters/view";
 import { models_view } from "./models/view";
 import { overview_view } from "./overview/view";
 import { similarity_view } from "./similarity/view";
@@ -14,6 +15,7 @@ export const kViews: Views = [
   overview_view,
   spectra_view,
   heads_view,
+  matters_view,
   weights_view,
   similarity_view,
   attention_view,

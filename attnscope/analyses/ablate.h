@@ -1,0 +1,56 @@
+// What the parts of a model are worth to what it foretells: each is replaced while the model runs.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "attnscope/analyses/attention.h"
+#include "attnscope/analyses/attention_map.h"
+#include "attnscope/analyses/foretelling.h"
+#include "attnscope/analyses/selection.h"
+#include "attnscope/forward/ablation.h"
+#include "attnscope/model/model.h"
+#include "attnscope/results/sink.h"
+#include "attnscope/run/analysis.h"
+#include "attnscope/run/context.h"
+
+namespace attnscope {
+
+/// One layer on all sequences: each of its parts replaced, alone.
+const Analysis& ablate_analysis();
+
+/// One layer on random tokens repeated twice, or one later head.
+const Analysis& ablate_induction_analysis();
+
+/// Beyond so many heads in all, they are left out unless they are asked for.
+inline constexpr std::int64_t kUsualHeads = 200;
+
+struct AblateRequest {
+  std::vector<std::vector<TokenIds>> sequences;  // of each model, all of one length
+  std::vector<MaskToken> masks;                  // of each model
+  Record text;                                   // what the report says of where they come from
+  LayerSelection layers;
+  /// all, heads, attention, mlp, or layers: the latter two. Empty: all, without heads where they
+  /// are more than kUsualHeads.
+  std::string parts;
+  std::string how = "mean";  // mean, zero, resample
+};
+
+/// Rows: of each layer its attention and MLP, then its heads. A note says what it will cost. Throws
+/// as check_foretelling(), and Error(usage) where one sequence is to be resampled.
+void run_ablate(std::span<const Model> models, const AblateRequest& request, const Context& context,
+                RowSink& sink);
+
+/// Rows: each head of the chosen layers with each later head, whose induction is given before and
+/// after the first is replaced; with `later`, each earlier head taken out of that head's queries or
+/// keys alone. Texts are no longer than the models take. Throws as check_foretelling().
+void run_ablate_induction(std::span<const Model> models, const InductionRequest& request,
+                          std::optional<HeadPlace> later, const Context& context, RowSink& sink);
+
+/// Arithmetic of run_ablate() with these parts on so many windows of so many tokens, in all layers.
+double ablate_flops(const Model& model, const std::string& parts, std::int64_t windows,
+                    std::int64_t length);
+
+}  // namespace attnscope

@@ -1,0 +1,33 @@
+// Texts on which it is measured how well a model foretells: which places count, and why a model
+// has none.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "attnscope/forward/foretold_places.h"
+#include "attnscope/run/work_item.h"
+
+namespace attnscope {
+
+/// The token that a model that sees texts both ways has in place of what it foretells; none of
+/// models that write.
+using MaskToken = std::optional<std::int64_t>;
+
+/// What decides which tokens of texts are masked.
+inline constexpr std::uint64_t kMaskSeed = 0;
+
+/// Throws Error(unsupported) where nothing can be foretold: no logits, or no mask where one is
+/// needed; Error(usage) for sequences of fewer than two tokens, for ids that are no tokens, and as
+/// ForwardPass::check().
+void check_foretelling(const ForwardPass& pass, const std::vector<TokenIds>& sequences,
+                       const MaskToken& mask);
+
+/// Of an item's batch; its parameters say the mask. The ids of the mask are written by
+/// add_mask_parameter().
+ForetoldPlaces foretold_places(const WorkItem& item);
+void add_mask_parameter(WorkItem& item, const MaskToken& mask);
+MaskToken mask_parameter(const WorkItem& item);
+
+}  // namespace attnscope

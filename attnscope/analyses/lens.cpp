@@ -1,0 +1,213 @@
+#include "attnscope/analyses/lens.h"
+
+#include <map>
+#include <numeric>
+#include <optional>
+#include <utility>
+
+#include "attnscope/analyses/lens_means.h"
+#include "attnscope/analyses/sequence_batches.h"
+#include "attnscope/run/model_facts.h"
+#include "attnscope/run/work_queue.h"
+
+namespace attnscope {
+namespace {
+
+std::vector<Outcome> lens_outcomes(const WorkItem& item, const ModelSource& source,
+                                   const Compute& compute) {
+  std::optional<ForwardPass> own;
+  if (source.forward == nullptr) own.emplace(*source.model, /*copy_weights=*/false, compute);
+  const ForwardPass& pass = own ? *own : *source.forward;
+  const ForetoldPlaces places = foretold_places(item);
+  const Lens lens = read_lens(pass, places.inputs, places.rows, places.tokens,
+                              expect<bool>(item.parameters, "mid"), compute);
+  std::vector<Outcome> outcomes;
+  for (std::size_t state = 0; state < lens.states.size(); ++state) {
+    const LensSums sums = lens_sums(lens.readings[state]);
+    outcomes.push_back({.fields = sums_record(lens.states[state], sums)});
+  }
+  return outcomes;
+}
+
+double size(std::int64_t count) { return static_cast<double>(count); }
+
+/// States of the stream that are read in a layer.
+double states_of_layer(bool middles) { return middles ? 2 : 1; }
+
+/// What the readings of so many rows take beside the pass: the states, and two blocks of logits.
+std::uint64_t reading_bytes(const Model& model, double rows, bool middles) {
+  constexpr double kLogits = 2.0 * (64 << 20);
+  const Dimensions& dimensions = model.dimensions();
+  const double states = states_of_layer(middles) * size(dimensions.layers) + 1;
+  const double numbers =
+      rows * states * (sizeof(float) * size(dimensions.width) + sizeof(LensReading));
+  return static_cast<std::uint64_t>(numbers + kLogits);
+}
+
+double reading_flops(const Model& model, double rows, bool middles) {
+  const Dimensions& dimensions = model.dimensions();
+  return 2 * rows * (states_of_layer(middles) * size(dimensions.layers) + 1) *
+         size(dimensions.width) * size(dimensions.vocabulary.value_or(0));
+}
+
+Cost lens_cost(const WorkItem& item, const ModelSource& source) {
+  Cost cost = batch_cost(item, source);
+  const bool middles = expect<bool>(item.parameters, "mid");
+  const double rows =
+      size(std::ssize(item.batch->tokens)) * size(std::ssize(item.batch->tokens.front()));
+  cost.flops += reading_flops(*source.model, rows, middles);
+  cost.memory_bytes += reading_bytes(*source.model, rows, middles);
+  return cost;
+}
+
+void add_lens_inputs(ItemInputs& inputs, const WorkItem& item, const ModelSource& source) {
+  add_batch_inputs(inputs, item, source);
+  inputs.add("mask", mask_parameter(item));
+}
+
+/// Adds up batches and gives the rows of a model when its last one has come.
+class LensRows {
+ public:
+  explicit LensRows(RowSink& sink) : sink_(sink) {}
+
+  void add(const RowPlace& place, std::span<const Outcome> outcomes) {
+    if (place.model != model_) finish();
+    model_ = place.model;
+    for (const Outcome& outcome : outcomes) {
+      const LensState state = read_state(outcome.fields);
+      sums_[{state.layer, state.middle}].add(read_sums(outcome.fields));
+    }
+  }
+
+  void finish() {
+    for (const auto& [state, sums] : sums_) {
+      Record row = {{"model", model_},
+                    {"layer", state.first},
+                    {"state", state_name({.layer = state.first, .middle = state.second})},
+                    {"places", sums.places},
+                    {"predicted", std::ssize(sums.ranks)}};
+      add_lens_means(row, sums);
+      sink_.add_row(std::move(row));
+    }
+    sums_.clear();
+    model_.clear();
+  }
+
+ private:
+  RowSink& sink_;
+  std::string model_;
+  std::map<std::pair<std::int64_t, bool>, LensSums> sums_;
+};
+
+/// Of all tokens of one text. A model that sees texts both ways is asked for none of them: it sees
+/// each.
+Lens lens_of_text(const ForwardPass& pass, const TokenIds& ids, bool middles,
+                  const Compute& compute) {
+  ForetoldPlaces places = next_tokens(std::span(&ids, 1));
+  if (!pass.model().spec().causal) places.tokens.assign(ids.size(), -1);
+  return read_lens(pass, places.inputs, places.rows, places.tokens, middles, compute);
+}
+
+Value::List mean_records(const Lens& lens) {
+  Value::List list;
+  for (std::size_t state = 0; state < lens.states.size(); ++state) {
+    Record record = {{"layer", lens.states[state].layer},
+                     {"state", state_name(lens.states[state])}};
+    add_lens_means(record, lens_sums(lens.readings[state]));
+    list.emplace_back(std::move(record));
+  }
+  return list;
+}
+
+void add_grid_rows(const std::string& model, const Prompt& prompt, const Lens& lens,
+                   RowSink& sink) {
+  const auto text_of = [&](std::int64_t id) { return token_value(prompt.tokenizer, id); };
+  for (std::size_t state = 0; state < lens.states.size(); ++state) {
+    for (std::size_t at = 0; at < prompt.tokens.size(); ++at) {
+      const LensReading& reading = lens.readings[state][at];
+      sink.add_row({{"model", model},
+                    {"layer", lens.states[state].layer},
+                    {"state", state_name(lens.states[state])},
+                    {"position", static_cast<std::int64_t>(at)},
+                    {"token_id", prompt.tokens[at]},
+                    {"text", text_of(prompt.tokens[at])},
+                    {"top_token", reading.top.token},
+                    {"top_text", text_of(reading.top.token)},
+                    {"probability", reading.top.probability},
+                    {"rank", reading.final_rank},
+                    {"entropy", reading.entropy},
+                    {"kl", reading.divergence}});
+    }
+  }
+}
+
+}  // namespace
+
+const Analysis& lens_analysis() {
+  static constexpr Analysis analysis = {.name = "lens",
+                                        .command = "lens",
+                                        .items = {"batch", "batches"},
+                                        .takes_batches = true,
+                                        .compute = lens_outcomes,
+                                        .cost = lens_cost,
+                                        .add_inputs = add_lens_inputs,
+                                        .make_rows = gathered_rows<LensRows>};
+  return analysis;
+}
+
+void run_lens(std::span<const Model> models, const LensRequest& request, const Context& context,
+              RowSink& sink) {
+  Plan plan{.analysis = &lens_analysis(), .parameters = {{"mid", request.middles}}};
+  plan.parameters.add("tokens_hash", tokens_hash(request.sequences));
+  const ReadyModels ready(models, context);
+  for (std::size_t index = 0; index < models.size(); ++index) {
+    check_foretelling(ready.pass(index), request.sequences[index], request.masks[index]);
+    std::vector<std::int64_t> layers(static_cast<std::size_t>(models[index].dimensions().layers));
+    std::iota(layers.begin(), layers.end(), std::int64_t{0});
+    const std::size_t known = plan.items.size();
+    add_batches(plan, index, request.sequences[index], layers);
+    for (std::size_t item = known; item < plan.items.size(); ++item) {
+      add_mask_parameter(plan.items[item], request.masks[index]);
+    }
+  }
+  ReportHead head{.command = "lens", .parameters = request.text};
+  for (const auto& [name, value] : plan.parameters.fields()) head.parameters.add(name, value);
+  run_plan(plan, ready.sources(), std::move(head), ready.rest(), sink);
+}
+
+void run_lens_grid(std::span<const Model> models, const LensGridRequest& request,
+                   const Context& context, RowSink& sink) {
+  const ReadyModels ready(models, context);
+  std::vector<Lens> found(models.size());
+  std::vector<QueueItem> items;
+  for (std::size_t index = 0; index < models.size(); ++index) {
+    const TokenIds& ids = request.prompts[index].tokens;
+    constexpr MaskToken kNoneNeeded = 0;  // each token is foretold where it stands
+    check_foretelling(ready.pass(index), {ids}, kNoneNeeded);
+    const double rows = size(std::ssize(ids));
+    items.push_back({.flops = reading_flops(models[index], rows, request.middles),
+                     .memory_bytes = run_bytes(models[index].spec(), 1, std::ssize(ids)) +
+                                     reading_bytes(models[index], rows, request.middles),
+                     .run = [&, index](const Compute& compute) {
+                       found[index] = lens_of_text(ready.pass(index), request.prompts[index].tokens,
+                                                   request.middles, compute);
+                     }});
+  }
+  run_queue(items, ready.rest(), {}, {"model", "models"});
+
+  ReportHead head{.command = "lens", .parameters = {{"grid", true}}};
+  for (const auto& [name, value] : request.text.fields()) head.parameters.add(name, value);
+  head.parameters.add("mid", request.middles);
+  for (std::size_t index = 0; index < models.size(); ++index) {
+    Record facts = facts_record(model_facts(models[index]));
+    facts.add("states", mean_records(found[index]));
+    head.models.push_back(std::move(facts));
+  }
+  sink.begin(head);
+  for (std::size_t index = 0; index < models.size(); ++index) {
+    add_grid_rows(models[index].name(), request.prompts[index], found[index], sink);
+  }
+  sink.end();
+}
+
+}  // namespace attnscope

@@ -1,0 +1,42 @@
+// What each layer would foretell: means over texts, and token by token of one text.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "attnscope/analyses/foretelling.h"
+#include "attnscope/analyses/predict.h"
+#include "attnscope/forward/forward_pass.h"
+#include "attnscope/model/model.h"
+#include "attnscope/results/sink.h"
+#include "attnscope/run/analysis.h"
+#include "attnscope/run/context.h"
+
+namespace attnscope {
+
+/// A batch of sequences through the model, each state of its stream read.
+const Analysis& lens_analysis();
+
+struct LensRequest {
+  std::vector<std::vector<TokenIds>> sequences;  // of each model, all of one length
+  std::vector<MaskToken> masks;                  // of each model
+  Record text;                                   // what the report says of where they come from
+  bool middles = false;                          // states within layers too
+};
+
+/// Rows: each state, from the first layer to the last. Throws as check_foretelling().
+void run_lens(std::span<const Model> models, const LensRequest& request, const Context& context,
+              RowSink& sink);
+
+struct LensGridRequest {
+  std::vector<Prompt> prompts;  // of each model
+  Record text;
+  bool middles = false;
+};
+
+/// Rows: each state at each token of one text. What run_lens() would say of it goes to the facts of
+/// its model; of a model that sees texts both ways, without losses. Throws as run_lens().
+void run_lens_grid(std::span<const Model> models, const LensGridRequest& request,
+                   const Context& context, RowSink& sink);
+
+}  // namespace attnscope

@@ -1,0 +1,263 @@
+#include "attnscope/analyses/read.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "attnscope/analyses/circuit_weights.h"
+#include "attnscope/analyses/estimates.h"
+#include "attnscope/analyses/read_rows.h"
+#include "attnscope/analyses/read_weight.h"
+#include "attnscope/core/error.h"
+#include "attnscope/forward/token_bases.h"
+#include "attnscope/numerics/singular_values/singular_directions.h"
+#include "attnscope/run/model_facts.h"
+#include "attnscope/run/work_queue.h"
+
+namespace attnscope {
+namespace {
+
+bool is_finite(MatrixView<const double> matrix) {
+  for (std::int64_t row = 0; row < matrix.rows; ++row) {
+    for (std::int64_t col = 0; col < matrix.cols; ++col) {
+      if (!std::isfinite(matrix(row, col))) return false;
+    }
+  }
+  return true;
+}
+
+class ModelReader {
+ public:
+  ModelReader(const Model& model, const ReadRequest& request, const Tokenizer* tokenizer,
+              const std::vector<std::int64_t>& layers, const Compute& compute)
+      : model_(model),
+        request_(request),
+        layers_(layers),
+        compute_(compute),
+        pass_(model, /*copy_weights=*/false, compute) {
+    found_.tokens = naming_tokens(pass_, tokenizer, request.all_tokens, compute);
+    if (std::ssize(found_.tokens.naming.ids) >= kCoherentTokens) return;
+    throw Error(ErrorKind::unsupported,
+                {.file = model.checkpoint().main_file().string(),
+                 .problem = "has fewer than " + std::to_string(kCoherentTokens) +
+                            " tokens that could name a direction"});
+  }
+
+  ModelRead run() {
+    note_obstacles();
+    for (const std::int64_t layer : layers_) {
+      compute_.check_stop();
+      if (request_.matrix == Role::ov || request_.matrix == Role::qk) {
+        add_heads(layer);
+      } else {
+        add_matrix(layer);
+      }
+    }
+    for (const TokenBasis basis : {TokenBasis::write, TokenBasis::embedding, TokenBasis::mlp0}) {
+      name_sides(basis);
+    }
+    return std::move(found_);
+  }
+
+ private:
+  void note_obstacles() {
+    for (const TokenBasis basis : {TokenBasis::write, TokenBasis::mlp0}) {
+      const std::string obstacle = obstacle_to(pass_, basis);
+      const char* what = basis == TokenBasis::write ? "what is written is not named"
+                                                    : "inputs of layers after the first are not";
+      const bool asked = basis == TokenBasis::write
+                             ? request_.matrix == Role::ov || writes(request_.matrix)
+                             : request_.matrix != Role::output && request_.matrix != Role::down;
+      if (obstacle.empty() || !asked) continue;
+      found_.notes.push_back(verbatim(model_.name() + ": " + what + ": " + obstacle));
+    }
+  }
+
+  static bool writes(Role role) { return role == Role::output || role == Role::down; }
+
+  TokenBasis input_basis(std::int64_t layer) const {
+    const bool first = request_.names == InputNames::embedding ||
+                       (request_.names == InputNames::layer && layer == 0);
+    return first ? TokenBasis::embedding : TokenBasis::mlp0;
+  }
+
+  void skip(std::int64_t layer, std::optional<std::int64_t> head, const std::string& reason) {
+    found_.skipped.push_back({.model = model_.name(),
+                              .layer = layer,
+                              .matrix = std::string(role_name(request_.matrix)),
+                              .head = head,
+                              .reason = reason});
+  }
+
+  void add_side(ReadPlace& place, const char* name, TokenBasis basis, Matrix<double> vectors) {
+    if (!obstacle_to(pass_, basis).empty()) return;
+    place.sides.push_back({.name = name, .basis = basis, .vectors = std::move(vectors)});
+  }
+
+  void add_heads(std::int64_t layer) {
+    const bool ov = request_.matrix == Role::ov;
+    const LoadedCircuit loaded =
+        load_circuit(model_, layer, request_.matrix, {.fold_norm = FoldNorm::centred});
+    if (!loaded.skipped.empty()) return skip(layer, {}, loaded.skipped);
+    for (std::int64_t head = 0; head < loaded.heads.heads; ++head) {
+      if (request_.head && *request_.head != head) continue;
+      const CircuitFactors factors = head_factors(loaded.weights(), head);
+      if (!is_finite(factors.left) || !is_finite(factors.right)) {
+        skip(layer, head, kFactorNotFinite);
+        continue;
+      }
+      SingularDirections found =
+          product_directions(factors.left, factors.right, request_.directions, compute_);
+      if (found.values.empty() || found.values.front() == 0) continue;  // it does nothing
+      ReadPlace place{.layer = layer, .head = head, .values = std::move(found.values), .sides = {}};
+      const TokenBasis input = input_basis(layer);
+      if (ov) {  // the left factor writes
+        add_side(place, "read", input, std::move(found.right));
+        add_side(place, "write", TokenBasis::write, std::move(found.left));
+      } else {
+        add_side(place, "query", input, std::move(found.left));
+        add_side(place, "key", input, std::move(found.right));
+      }
+      if (!place.sides.empty()) found_.places.push_back(std::move(place));
+    }
+  }
+
+  /// W_O and the MLP's down write to the stream, its up and gate read it.
+  void add_matrix(std::int64_t layer) {
+    auto read = read_weight_float64(model_, model_.weight(layer, request_.matrix));
+    if (!read.skipped.empty()) return skip(layer, {}, read.skipped);
+    Matrix<double> matrix = std::move(read.values);
+    if (!is_finite(std::as_const(matrix).view())) return skip(layer, {}, kFactorNotFinite);
+    const bool out = writes(request_.matrix);
+    const bool centred =
+        model_.spec().architecture.norm && model_.spec().architecture.norm->kind == NormKind::layer;
+    if (!out) {
+      const OptionalNorm& norm = pass_.weights().layers[static_cast<std::size_t>(layer)].mlp_input;
+      if (norm && !norm->gain.empty()) {
+        std::vector<double> gain;
+        for (const float value : norm->gain) {
+          gain.push_back(norm->spec.gain_offset + static_cast<double>(value));
+        }
+        multiply_columns(matrix, gain);
+      }
+    }
+    if (centred) out ? centre_columns(matrix) : centre_rows(matrix);
+    const MatrixView<const double> view = std::as_const(matrix).view();
+    SingularDirections found =
+        row_directions(out ? view.transposed() : view, request_.directions, compute_);
+    if (found.values.empty() || found.values.front() == 0) return;
+    ReadPlace place{.layer = layer, .head = {}, .values = std::move(found.values), .sides = {}};
+    add_side(place, out ? "write" : "read", out ? TokenBasis::write : input_basis(layer),
+             std::move(found.right));
+    if (!place.sides.empty()) found_.places.push_back(std::move(place));
+  }
+
+  void name_sides(TokenBasis basis) {
+    std::vector<Side*> sides;
+    std::int64_t rows = 0;
+    for (ReadPlace& place : found_.places) {
+      for (Side& side : place.sides) {
+        if (side.basis != basis) continue;
+        sides.push_back(&side);
+        rows += side.vectors.rows();
+      }
+    }
+    if (sides.empty()) return;
+    Matrix<double> all(rows, sides.front()->vectors.cols());
+    std::int64_t row = 0;
+    for (const Side* side : sides) {
+      std::copy_n(side->vectors.data(), side->vectors.rows() * all.cols(), &all(row, 0));
+      row += side->vectors.rows();
+    }
+    const RowsOfTokens rows_of = [&](std::span<const std::int64_t> ids) {
+      return token_rows(pass_, basis, {ids.begin(), ids.end()}, compute_);
+    };
+    const NamedDirections names = name_directions(
+        found_.tokens.naming, rows_of, std::as_const(all).view(), request_.top, compute_);
+    std::size_t at = 0;
+    for (Side* side : sides) {
+      side->names.null_coherence = names.null_coherence;
+      for (std::int64_t of = 0; of < side->vectors.rows(); ++of) {
+        side->names.directions.push_back(names.directions[at++]);
+      }
+    }
+  }
+
+  const Model& model_;
+  const ReadRequest& request_;
+  const std::vector<std::int64_t>& layers_;
+  const Compute& compute_;
+  ForwardPass pass_;
+  ModelRead found_;
+};
+
+}  // namespace
+
+void run_read(std::span<const Model> models, const ReadRequest& request, const Context& context,
+              RowSink& sink) {
+  std::vector<ModelRead> found(models.size());
+  std::vector<std::optional<Tokenizer>> tokenizers;
+  std::vector<std::vector<std::int64_t>> layers;
+  for (const Model& model : models) {
+    tokenizers.push_back(Tokenizer::find(model.checkpoint().folder()));
+    layers.push_back(request.layers.resolve(model.dimensions().layers, model.name()));
+    const std::int64_t heads = model.dimensions().heads.heads;
+    if (request.head && (*request.head < 0 || *request.head >= heads)) {
+      throw Error(ErrorKind::usage,
+                  {.parameter = "head",
+                   .problem = model.name() + " has heads 0 to " + std::to_string(heads - 1)});
+    }
+  }
+  std::vector<QueueItem> items;
+  for (std::size_t index = 0; index < models.size(); ++index) {
+    const Dimensions& dimensions = models[index].dimensions();
+    const auto vocabulary = static_cast<double>(dimensions.vocabulary.value_or(0));
+    const auto width = static_cast<double>(dimensions.width);
+    items.push_back(
+        {.flops = 8 * vocabulary * width * kRandomDirections,
+         .memory_bytes = float64_bytes(2048, dimensions.width) * 2,
+         .run = [&, index](const Compute& compute) {
+           const Tokenizer* tokenizer = tokenizers[index] ? &*tokenizers[index] : nullptr;
+           found[index] =
+               ModelReader(models[index], request, tokenizer, layers[index], compute).run();
+         }});
+  }
+  run_queue(items, context, {}, {"model", "models"});
+
+  constexpr const char* kNames[] = {"auto", "embedding", "mlp0"};
+  ReportHead head{.command = "read",
+                  .parameters = {{"matrix", role_name(request.matrix)},
+                                 {"layers", request.layers.parameter()},
+                                 {"head", request.head},
+                                 {"directions", request.directions},
+                                 {"top", request.top},
+                                 {"names", kNames[static_cast<std::size_t>(request.names)]},
+                                 {"all_tokens", request.all_tokens},
+                                 {"draws", kRandomDirections}}};
+  for (std::size_t index = 0; index < models.size(); ++index) {
+    Record facts = facts_record(model_facts(models[index]));
+    const FoundTokens& tokens = found[index].tokens;
+    const auto [lists, named] = count_lists(found[index]);
+    facts.add("naming", Record{{"tokens", std::ssize(tokens.naming.ids)},
+                               {"untrained", tokens.known ? Value(tokens.untrained) : Value()},
+                               {"lists", lists},
+                               {"named", named}});
+    head.models.push_back(std::move(facts));
+  }
+  sink.begin(head);
+  for (std::size_t index = 0; index < models.size(); ++index) {
+    ModelRead& of_model = found[index];
+    const std::string name = models[index].name();
+    const Tokenizer* tokenizer = tokenizers[index] ? &*tokenizers[index] : nullptr;
+    for (const ReadPlace& place : of_model.places) {
+      add_read_rows(name, request.matrix, place, tokenizer, sink);
+    }
+    for (Skipped& skipped : of_model.skipped) sink.add_skipped(std::move(skipped));
+    for (std::string& note : of_model.notes) sink.add_note(std::move(note));
+  }
+  sink.end();
+}
+
+}  // namespace attnscope

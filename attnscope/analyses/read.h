@@ -1,0 +1,38 @@
+// What the leading directions of heads and matrices mean as tokens, from the weights alone.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "attnscope/analyses/selection.h"
+#include "attnscope/core/role.h"
+#include "attnscope/model/model.h"
+#include "attnscope/results/sink.h"
+#include "attnscope/run/context.h"
+
+namespace attnscope {
+
+/// By what the input of a layer is named.
+enum class InputNames {
+  layer,      // of layer 0 by the embedding, of others by that and the first MLP's output
+  embedding,  // of all layers by the embedding
+  mlp0,       // of all layers by that and the first MLP's output
+};
+
+struct ReadRequest {
+  Role matrix = Role::ov;  // ov, qk, o, up, gate, down
+  LayerSelection layers;
+  std::optional<std::int64_t> head;  // of ov and qk; none: all
+  std::int64_t directions = 3;
+  std::int64_t top = 10;  // tokens of each list
+  InputNames names = InputNames::layer;
+  bool all_tokens = false;  // those that training never saw may name, too
+};
+
+/// Rows: of each head or matrix its leading directions, of each direction both poles of both sides
+/// that can be named. Throws Error(usage) where no side can.
+void run_read(std::span<const Model> models, const ReadRequest& request, const Context& context,
+              RowSink& sink);
+
+}  // namespace attnscope

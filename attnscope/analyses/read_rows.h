@@ -1,0 +1,49 @@
+// What was read of one model, and its rows.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "attnscope/analyses/untrained_tokens.h"
+#include "attnscope/core/role.h"
+#include "attnscope/forward/token_bases.h"
+#include "attnscope/results/sink.h"
+#include "attnscope/tokens/tokenizer.h"
+
+namespace attnscope {
+
+/// One side of a direction: where its vector stands, and how it is called.
+struct Side {
+  const char* name;  // read, write, query, key
+  TokenBasis basis;
+  Matrix<double> vectors;      // (count, D)
+  NamedDirections names = {};  // once they are known
+};
+
+/// Of a head or matrix.
+struct ReadPlace {
+  std::int64_t layer = 0;
+  std::optional<std::int64_t> head;
+  std::vector<double> values;
+  std::vector<Side> sides;  // the one that decides the sign last
+};
+
+/// What one model gave.
+struct ModelRead {
+  FoundTokens tokens;
+  std::vector<ReadPlace> places;
+  std::vector<Skipped> skipped;
+  std::vector<std::string> notes;
+};
+
+/// Of each direction of a place, both poles of each side. `tokenizer`: null where there is none.
+void add_read_rows(const std::string& model, Role matrix, const ReadPlace& place,
+                   const Tokenizer* tokenizer, RowSink& sink);
+
+/// How many lists there are, and how many are above chance.
+std::pair<std::int64_t, std::int64_t> count_lists(const ModelRead& found);
+
+}  // namespace attnscope

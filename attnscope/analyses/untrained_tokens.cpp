@@ -1,0 +1,124 @@
+#include "attnscope/analyses/untrained_tokens.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <string>
+
+namespace attnscope {
+namespace {
+
+constexpr double kUntrainedCosine = 0.9;
+
+/// How byte-level vocabularies spell a byte of these: those from A1 up, but for AD, as the
+/// character of that number.
+std::string spelled_byte(int byte) {
+  return {static_cast<char>(0xC0 | byte >> 6), static_cast<char>(0x80 | (byte & 0x3F))};
+}
+
+std::vector<std::int64_t> references(const Tokenizer& tokenizer) {
+  constexpr int kNoUtf8[] = {0xC0, 0xC1, 0xF5, 0xF6, 0xF7, 0xF8, 0xF9,
+                             0xFA, 0xFB, 0xFC, 0xFD, 0xFE, 0xFF};
+  std::vector<std::int64_t> out;
+  for (const int byte : kNoUtf8) {
+    char named[8];
+    std::snprintf(named, sizeof named, "<0x%02X>", byte);
+    for (const std::string& spelling : {spelled_byte(byte), std::string(named)}) {
+      if (const auto id = tokenizer.id(spelling)) out.push_back(*id);
+    }
+  }
+  if (!out.empty()) return out;
+  constexpr int kMostUnused = 1000;
+  for (int number = 0; number < kMostUnused; ++number) {
+    if (const auto id = tokenizer.id("[unused" + std::to_string(number) + "]")) out.push_back(*id);
+  }
+  return out;
+}
+
+/// Rows of the output head, or of the embedding where there is none.
+const RowTable& rows_of(const ForwardPass& pass) {
+  return pass.weights().head ? pass.weights().head->rows : pass.weights().tokens;
+}
+
+/// Of each token the cosine of its row, less the mean, with the mean of those of the references.
+std::vector<double> cosines(const RowTable& table, const std::vector<std::int64_t>& references) {
+  const auto width = static_cast<std::size_t>(table.cols);
+  std::vector<double> mean(width, 0.0), reference(width, 0.0);
+  std::vector<float> row(width);
+  const auto for_row = [&](std::int64_t token, const auto& visit) {
+    table.read(token, row);
+    double squares = 0;
+    for (std::size_t col = 0; col < width; ++col) {
+      const double off = static_cast<double>(row[col]) - mean[col];
+      squares += off * off;
+    }
+    const double length = std::sqrt(squares);
+    if (length == 0) return;
+    for (std::size_t col = 0; col < width; ++col) {
+      visit(col, (static_cast<double>(row[col]) - mean[col]) / length);
+    }
+  };
+  for (std::int64_t token = 0; token < table.rows; ++token) {
+    table.read(token, row);
+    for (std::size_t col = 0; col < width; ++col) {
+      mean[col] += static_cast<double>(row[col]) / static_cast<double>(table.rows);
+    }
+  }
+  for (const std::int64_t token : references) {
+    for_row(token, [&](std::size_t col, double value) { reference[col] += value; });
+  }
+  double squares = 0;
+  for (const double value : reference) squares += value * value;
+  for (double& value : reference) value /= squares > 0 ? std::sqrt(squares) : 1.0;
+  std::vector<double> out(static_cast<std::size_t>(table.rows), 0.0);
+  for (std::int64_t token = 0; token < table.rows; ++token) {
+    for_row(token, [&](std::size_t col, double value) {
+      out[static_cast<std::size_t>(token)] += value * reference[col];
+    });
+  }
+  table.check_intact();
+  return out;
+}
+
+/// Centred, of unit length.
+void centre(std::vector<double>& values) {
+  const double mean =
+      std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+  double squares = 0;
+  for (double& value : values) {
+    value -= mean;
+    squares += value * value;
+  }
+  for (double& value : values) value /= squares > 0 ? std::sqrt(squares) : 1.0;
+}
+
+}  // namespace
+
+FoundTokens naming_tokens(const ForwardPass& pass, const Tokenizer* tokenizer, bool all,
+                          const Compute& compute) {
+  const RowTable& table = rows_of(pass);
+  const std::int64_t count = std::min(table.rows, pass.vocabulary());
+  FoundTokens out;
+  const std::vector<std::int64_t> known =
+      tokenizer == nullptr ? std::vector<std::int64_t>() : references(*tokenizer);
+  std::vector<std::int64_t> there;
+  std::copy_if(known.begin(), known.end(), std::back_inserter(there),
+               [&](std::int64_t id) { return id < count; });
+  out.known = !there.empty();
+  compute.check_stop();
+  std::vector<double> similar;
+  if (out.known) similar = cosines(table, there);
+  for (std::int64_t token = 0; token < count; ++token) {
+    const double cosine = out.known ? similar[static_cast<std::size_t>(token)] : 0.0;
+    if (!all && cosine > kUntrainedCosine) {
+      ++out.untrained;
+      continue;
+    }
+    out.naming.ids.push_back(token);
+    if (out.known) out.naming.rarity.push_back(cosine);
+  }
+  if (out.known) centre(out.naming.rarity);
+  return out;
+}
+
+}  // namespace attnscope

@@ -1,0 +1,98 @@
+#include "attnscope/analyses/ablate.h"
+
+#include "attnscope/commands/attention.h"
+#include "attnscope/commands/open_models.h"
+#include "attnscope/commands/run_resources.h"
+#include "attnscope/commands/shared_parameters.h"
+#include "attnscope/commands/text_parameters.h"
+#include "attnscope/core/error.h"
+
+namespace attnscope {
+namespace {
+
+using enum ParameterType;
+
+void run_induction_of(const Arguments& arguments, const std::vector<Model>& models,
+                      const Context& context, RowSink& sink) {
+  check_repeats_tokens(models);
+  const InductionRequest request = induction_request(arguments);
+  const auto* later = arguments.find<HeadPlace>("into");
+  run_ablate_induction(models, request, later == nullptr ? std::nullopt : std::optional(*later),
+                       context, sink);
+}
+
+void run_ablate_command(const Arguments& arguments, const Session& session, RowSink& sink) {
+  const std::vector<Model> models = open_models(arguments, session);
+  const StoringContext context(arguments, session);
+  if (arguments.flag("induction")) return run_induction_of(arguments, models, context, sink);
+  if (arguments.given("into")) {
+    throw Error(ErrorKind::usage, {.parameter = "into", .problem = "needs {induction}"});
+  }
+  check_names_a_text(arguments);
+  AblateRequest request{.layers = arguments.layers("layers"),
+                        .parts = arguments.text("parts"),
+                        .how = arguments.text("how")};
+  for (const Model& model : models) {
+    TokenSequences sequences = token_sequences(arguments, session, model, kForetoldWindows);
+    if (!sequences.note.empty()) sink.add_note(std::move(sequences.note));
+    request.text = std::move(sequences.parameters);
+    request.sequences.push_back(std::move(sequences.of_model));
+    request.masks.push_back(mask_of(model));
+  }
+  run_ablate(models, request, context, sink);
+}
+
+Parameters ablate_parameters() {
+  return {{.name = "parts",
+           .type = choice,
+           .help = "what is replaced, each alone; layers: their attention and their MLP",
+           .metavariable = "PARTS",
+           .choices = {"all", "heads", "attention", "mlp", "layers"},
+           .default_words =
+               "all, or layers of models with more than " + std::to_string(kUsualHeads) + " heads"},
+          {.name = "how",
+           .type = choice,
+           .help = "by its mean over the text, by zeros, or by what it gave in the next window",
+           .metavariable = "HOW",
+           .choices = {"mean", "zero", "resample"},
+           .default_text = "mean"},
+          {.name = "induction",
+           .type = flag,
+           .help = "instead: what heads are worth to those that find a repeated token, on random "
+                   "tokens repeated twice"},
+          {.name = "into",
+           .type = head,
+           .help = "with {induction}: taken out of this head's queries or keys alone",
+           .metavariable = "L,H"}};
+}
+
+}  // namespace
+
+Command ablate_command() {
+  return {.name = "ablate",
+          .summary = "which heads and layers matter: what the loss on a text is without them",
+          .examples = {{{"models", "examples/shakespeare-gpt2"},
+                        {"text_file", "examples/README.md"},
+                        {"sequences", "2"},
+                        {"length", "64"}},
+                       {{"models", "MODEL"}, {"text_file", "book.txt"}, {"parts", "layers"}},
+                       {{"models", "MODEL"}, {"induction", ""}},
+                       {{"models", "MODEL"}, {"induction", ""}, {"into", "1,0"}},
+                       {{"models", "MODEL"},
+                        {"token_file", "val.bin"},
+                        {"layers", "-4-"},
+                        {"store", "runs.sqlite"}}},
+          .parameters = joined({remote_model_parameters(), text_parameters(),
+                                window_parameters(kForetoldWindows), ablate_parameters(),
+                                work_parameters(), output_parameters()}),
+          .exclusions = joined_exclusions(
+              {{"induction",
+                {"parts", "how", "text", "text_file", "tokens", "token_file", "no_special_tokens"},
+                "runs random tokens"},
+               {"into", {"layers"}, "names its layer"}},
+              text_exclusions(/*with_windows=*/true)),
+          .analyses = {&ablate_analysis(), &ablate_induction_analysis()},
+          .run = run_ablate_command};
+}
+
+}  // namespace attnscope

@@ -1,0 +1,84 @@
+#include "attnscope/analyses/lens.h"
+
+#include <deque>
+
+#include "attnscope/commands/open_models.h"
+#include "attnscope/commands/run_resources.h"
+#include "attnscope/commands/shared_parameters.h"
+#include "attnscope/commands/text_parameters.h"
+
+namespace attnscope {
+namespace {
+
+using enum ParameterType;
+
+bool wants_middles(const Arguments& arguments) { return arguments.text("states") == "layers,mid"; }
+
+void run_grid_of(const Arguments& arguments, const Session& session,
+                 const std::vector<Model>& models, RowSink& sink) {
+  std::deque<TokenizedText> texts;
+  LensGridRequest request{.middles = wants_middles(arguments)};
+  for (const Model& model : models) {
+    TokenizedText& text = texts.emplace_back(tokenized_text(arguments, session, model));
+    request.prompts.push_back(
+        {.tokens = text.tokens, .tokenizer = text.tokenizer ? &*text.tokenizer : nullptr});
+    request.text = {{"source", text.source}};
+    for (const std::string& note : {text.note, text.unknown_note}) {
+      if (!note.empty()) sink.add_note(note);
+    }
+  }
+  run_lens_grid(models, request, session.context, sink);
+}
+
+void run_lens_command(const Arguments& arguments, const Session& session, RowSink& sink) {
+  const std::vector<Model> models = open_models(arguments, session);
+  check_names_a_text(arguments);
+  const StoringContext context(arguments, session);
+  if (arguments.flag("grid")) return run_grid_of(arguments, session, models, sink);
+  LensRequest request{.middles = wants_middles(arguments)};
+  for (const Model& model : models) {
+    TokenSequences sequences = token_sequences(arguments, session, model, kForetoldWindows);
+    if (!sequences.note.empty()) sink.add_note(std::move(sequences.note));
+    request.text = std::move(sequences.parameters);
+    request.sequences.push_back(std::move(sequences.of_model));
+    request.masks.push_back(mask_of(model));
+  }
+  run_lens(models, request, context, sink);
+}
+
+}  // namespace
+
+Command lens_command() {
+  std::vector<Exclusion> exclusions = text_exclusions(/*with_windows=*/true);
+  exclusions.push_back({"grid",
+                        {"token_file", "sequences", "length", "sample", "store"},
+                        "gives a row for each token of one text"});
+  return {
+      .name = "lens",
+      .summary = "what each layer would foretell if it were the last one",
+      .examples = {{{"models", "examples/shakespeare-gpt2"},
+                    {"text", "To be, or not to be"},
+                    {"grid", ""}},
+                   {{"models", "MODEL"}, {"text_file", "book.txt"}},
+                   {{"models", "MODEL"}, {"token_file", "val.bin"}, {"states", "layers,mid"}}},
+      .parameters = joined({remote_model_parameters(),
+                            text_parameters(),
+                            window_parameters(kForetoldWindows),
+                            {{.name = "states",
+                              .type = choice,
+                              .help = "the stream before each layer, or after its attention too",
+                              .metavariable = "WHICH",
+                              .choices = {"layers", "layers,mid"},
+                              .default_text = "layers"},
+                             {.name = "grid",
+                              .type = flag,
+                              .help = "of one text, what each state foretells at each token"}},
+                            run_parameters(),
+                            {store_parameter()},
+                            output_parameters()}),
+      .exclusions = std::move(exclusions),
+      .analyses = {&lens_analysis()},
+      .run = run_lens_command};
+}
+
+}  // namespace attnscope

@@ -1,0 +1,120 @@
+#include "attnscope/analyses/read.h"
+
+#include <algorithm>
+
+#include "attnscope/commands/open_models.h"
+#include "attnscope/commands/shared_parameters.h"
+#include "attnscope/core/error.h"
+
+namespace attnscope {
+namespace {
+
+using enum ParameterType;
+
+constexpr std::int64_t kMostDirections = 100'000;
+
+InputNames names_of(const std::string& name) {
+  if (name == "embedding") return InputNames::embedding;
+  return name == "mlp0" ? InputNames::mlp0 : InputNames::layer;
+}
+
+/// No token's embedding says what an encoder gives, which is what cross attention looks at.
+void leave_out_cross_attention(std::vector<Model>& models, RowSink& sink) {
+  const auto across = [](const Model& model) { return model.stack() == "cross"; };
+  if (std::all_of(models.begin(), models.end(), across)) {
+    throw Error(ErrorKind::unsupported,
+                {.parameter = "stack",
+                 .problem = verbatim(models.front().name()) +
+                            " looks at what its encoder gives, which no tokens name"});
+  }
+  for (const Model& model : models) {
+    if (!across(model)) continue;
+    sink.add_note(verbatim(model.name()) + ": left out: no tokens name what its encoder gives");
+  }
+  std::erase_if(models, across);
+}
+
+void run_read_command(const Arguments& arguments, const Session& session, RowSink& sink) {
+  std::vector<Model> models = open_models(arguments, session);
+  leave_out_cross_attention(models, sink);
+  const ReadRequest request{.matrix = *arguments.find<Role>("matrix"),
+                            .layers = arguments.layers("layers"),
+                            .head = arguments.integer("head"),
+                            .directions = *arguments.integer("directions"),
+                            .top = *arguments.integer("top"),
+                            .names = names_of(arguments.text("names")),
+                            .all_tokens = arguments.flag("all_tokens")};
+  const bool of_heads = request.matrix == Role::ov || request.matrix == Role::qk;
+  if (request.head && !of_heads) {
+    throw Error(ErrorKind::usage,
+                {.parameter = "head", .problem = "only ov and qk are taken apart by heads"});
+  }
+  for (const Model& model : models) {
+    if (of_heads || model.describes(request.matrix)) continue;
+    throw Error(ErrorKind::usage, {.parameter = "matrix",
+                                   .problem = model.name() + " has no '" +
+                                              std::string(role_name(request.matrix)) + "'"});
+  }
+  run_read(models, request, session.context, sink);
+}
+
+Parameters read_parameters() {
+  return {{.name = "matrix",
+           .type = role,
+           .help = "whose directions; ov and qk of each head, the others of each layer",
+           .metavariable = "MATRIX",
+           .choices = {"ov", "qk", "o", "up", "gate", "down"},
+           .default_text = "ov"},
+          {.name = "head",
+           .type = integer,
+           .help = "of ov and qk, one head",
+           .metavariable = "H",
+           .least = 0,
+           .most = kMaxSize,
+           .default_words = "all"},
+          {.name = "directions",
+           .type = integer,
+           .help = "the leading ones of each",
+           .metavariable = "N",
+           .least = 1,
+           .most = kMostDirections,
+           .default_text = "3"},
+          {.name = "top",
+           .type = integer,
+           .help = "tokens of each list",
+           .metavariable = "K",
+           .least = 1,
+           .most = kMostDirections,
+           .default_text = "10"},
+          {.name = "names",
+           .type = choice,
+           .help = "inputs named by tokens' embeddings, or by those and the first MLP's output",
+           .metavariable = "WHICH",
+           .choices = {"auto", "embedding", "mlp0"},
+           .default_text = "auto",
+           .default_words = "auto, the first of layer 0 and the second of others"},
+          {.name = "all_tokens", .type = flag, .help = "let tokens name that training never saw"}};
+}
+
+}  // namespace
+
+Command read_command() {
+  return {.name = "read",
+          .summary = "what the directions of heads and matrices mean as tokens, and when nothing",
+          .examples = {{{"models", "examples/shakespeare-llama"}, {"layers", "5"}},
+                       {{"models", "MODEL"}, {"matrix", "qk"}, {"layers", "0"}, {"head", "2"}},
+                       {{"models", "MODEL"}, {"matrix", "down"}, {"format", "json"}}},
+          .parameters = joined({remote_model_parameters(),
+                                {{.name = "layers",
+                                  .type = layers,
+                                  .help = "layers, such as 0-3,-4-, where a negative number counts "
+                                          "from the end",
+                                  .metavariable = "LAYERS",
+                                  .default_words = "all"}},
+                                read_parameters(),
+                                run_parameters(),
+                                output_parameters()}),
+          .run = run_read_command};
+}
+
+}  // namespace attnscope

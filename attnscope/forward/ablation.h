@@ -1,0 +1,53 @@
+// What a model foretells when a part of one layer is replaced while it runs.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "attnscope/forward/foretold_places.h"
+#include "attnscope/forward/forward_pass.h"
+
+namespace attnscope {
+
+/// Parts of a layer. Of a head, what it gives to the output projection; of the attention, that of
+/// all heads, so that the projection's bias stays; of the MLP, what it gives, experts and all.
+enum class LayerPart { head, attention, mlp };
+
+enum class Replacement {
+  mean,      // its mean over all positions of all sequences
+  zero,      // zeros
+  resample,  // what it gave at the same place of the next sequence; all are of one length
+};
+
+struct AblationRequest {
+  std::int64_t layer = 0;
+  bool heads = true, attention = true, mlp = true;
+  Replacement how = Replacement::mean;
+};
+
+/// Sums over the places of each sequence.
+struct AblationEffect {
+  LayerPart part = LayerPart::head;
+  std::optional<std::int64_t> head;
+  std::vector<double> loss;     // −log of the probability of the text's token, nats
+  std::vector<double> kl;       // KL(the model ‖ this), nats
+  std::vector<double> changed;  // places with another likeliest token
+  /// What the part itself adds to the logit of the text's token, less the mean over the vocabulary;
+  /// empty where logits are no sum of what parts write.
+  std::vector<double> direct;
+};
+
+struct LayerAblation {
+  std::vector<double> loss;  // of the model as it is
+  std::vector<std::int64_t> places, predicted;
+  std::vector<AblationEffect> effects;  // attention, MLP, then heads
+};
+
+/// Each part of the layer that is asked for and there is, alone. What comes before the layer, and
+/// its attention, is computed once; variants run beside each other. Throws as ForwardPass::run().
+LayerAblation ablate_layer(const ForwardPass& pass, const ForetoldPlaces& texts,
+                           const AblationRequest& request, const Compute& compute);
+
+}  // namespace attnscope

@@ -1,0 +1,55 @@
+#include "attnscope/forward/changed_logits.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace attnscope {
+namespace {
+
+std::span<const float> row_of(const Matrix<float>& matrix, std::size_t row) {
+  return {&matrix(static_cast<std::int64_t>(row), 0), static_cast<std::size_t>(matrix.cols())};
+}
+
+}  // namespace
+
+CleanLogits clean_logits(Matrix<float> logits, const Compute& compute) {
+  CleanLogits out{.logits = std::move(logits), .probabilities = {}, .odds = {}};
+  const auto places = static_cast<std::size_t>(out.logits.rows());
+  out.probabilities = Matrix<float>(out.logits.rows(), out.logits.cols());
+  out.odds.resize(places);
+  run_parts(compute, places, [&](std::size_t place) {
+    const std::span<const float> logits_of_place = row_of(out.logits, place);
+    const TokenOdds odds = token_odds(logits_of_place);
+    float* to = &out.probabilities(static_cast<std::int64_t>(place), 0);
+    for (const float logit : logits_of_place) {
+      *to++ = static_cast<float>(std::exp(static_cast<double>(logit) - odds.log_sum));
+    }
+    out.odds[place] = odds;
+  });
+  return out;
+}
+
+std::vector<ChangedPlace> compare_logits(const CleanLogits& clean, const Matrix<float>& changed,
+                                         const Compute& compute) {
+  std::vector<ChangedPlace> out(clean.odds.size());
+  run_parts(compute, out.size(), [&](std::size_t place) {
+    const std::span<const float> q = row_of(changed, place), p = row_of(clean.logits, place);
+    const std::span<const float> weights = row_of(clean.probabilities, place);
+    ChangedPlace& found = out[place];
+    found.log_sum = log_sum_exp(q);
+    found.changed = std::max_element(q.begin(), q.end()) - q.begin() != clean.odds[place].likeliest;
+    double sum = 0;  // of p (log p − log q), less the sums of both softmaxes
+    for (std::size_t token = 0; token < p.size(); ++token) {
+      sum += static_cast<double>(weights[token]) * static_cast<double>(p[token] - q[token]);
+    }
+    found.kl = std::max(0.0, sum - clean.odds[place].log_sum + found.log_sum);
+  });
+  return out;
+}
+
+double loss_of(const Matrix<float>& logits, std::size_t place, double log_sum, std::int64_t token) {
+  return log_sum - static_cast<double>(logits(static_cast<std::int64_t>(place), token));
+}
+
+}  // namespace attnscope

@@ -1,0 +1,55 @@
+#include "attnscope/forward/foretold_places.h"
+
+#include <algorithm>
+#include <numeric>
+#include <random>
+
+namespace attnscope {
+
+ForetoldPlaces next_tokens(std::span<const TokenIds> sequences) {
+  ForetoldPlaces out{.inputs = {sequences.begin(), sequences.end()}};
+  for (const TokenIds& ids : sequences) {
+    out.tokens.insert(out.tokens.end(), ids.begin() + 1, ids.end());
+    out.tokens.push_back(-1);
+    out.of_sequence.push_back(std::ssize(ids));
+  }
+  out.rows.resize(out.tokens.size());
+  std::iota(out.rows.begin(), out.rows.end(), std::int64_t{0});
+  return out;
+}
+
+ForetoldPlaces masked_tokens(std::span<const TokenIds> sequences, std::int64_t mask,
+                             std::int64_t first, std::uint64_t seed) {
+  ForetoldPlaces out{.inputs = {sequences.begin(), sequences.end()}};
+  std::int64_t row = 0;
+  for (std::size_t number = 0; number < out.inputs.size(); ++number) {
+    TokenIds& ids = out.inputs[number];
+    std::mt19937_64 generator(seed + static_cast<std::uint64_t>(first) + number);
+    std::vector<std::size_t> places(ids.size());
+    std::iota(places.begin(), places.end(), std::size_t{0});
+    const std::size_t masked = std::max<std::size_t>(1, (15 * ids.size() + 50) / 100);
+    for (std::size_t at = 0; at < masked; ++at) {
+      std::swap(places[at], places[at + generator() % (places.size() - at)]);
+    }
+    places.resize(masked);
+    std::sort(places.begin(), places.end());
+    for (const std::size_t place : places) {
+      out.rows.push_back(row + static_cast<std::int64_t>(place));
+      out.tokens.push_back(ids[place]);
+      ids[place] = mask;
+    }
+    out.of_sequence.push_back(static_cast<std::int64_t>(masked));
+    row += std::ssize(ids);
+  }
+  return out;
+}
+
+Matrix<float> picked_rows(MatrixView<const float> states, std::span<const std::int64_t> rows) {
+  Matrix<float> out(std::ssize(rows), states.cols);
+  for (std::int64_t row = 0; row < out.rows(); ++row) {
+    std::copy_n(&states(rows[static_cast<std::size_t>(row)], 0), states.cols, &out(row, 0));
+  }
+  return out;
+}
+
+}  // namespace attnscope

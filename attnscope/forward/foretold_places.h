@@ -1,0 +1,32 @@
+// Where what a model foretells is compared with what a text has there.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "attnscope/forward/forward_pass.h"
+
+namespace attnscope {
+
+struct ForetoldPlaces {
+  std::vector<TokenIds> inputs;  // the sequences as the model reads them
+  /// Of all sequences' states, the rows that foretell, ascending.
+  std::vector<std::int64_t> rows;
+  std::vector<std::int64_t> tokens;       // what the text has there; −1: it ends before
+  std::vector<std::int64_t> of_sequence;  // how many of `rows` are of each sequence
+};
+
+/// Of models that write: what follows each token.
+ForetoldPlaces next_tokens(std::span<const TokenIds> sequences);
+
+/// Of models that see texts both ways: about 15 % of the tokens of each sequence, one at least,
+/// drawn by a generator that C++ fixes to the bit, with `mask` in their place. `first`: the number
+/// of the first sequence, which with `seed` decides the draw.
+ForetoldPlaces masked_tokens(std::span<const TokenIds> sequences, std::int64_t mask,
+                             std::int64_t first, std::uint64_t seed);
+
+/// Those rows of the states of all sequences.
+Matrix<float> picked_rows(MatrixView<const float> states, std::span<const std::int64_t> rows);
+
+}  // namespace attnscope

@@ -1,0 +1,74 @@
+#include "attnscope/forward/lens.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "attnscope/forward/foretold_places.h"
+#include "attnscope/forward/logits.h"
+#include "attnscope/forward/sized.h"
+
+namespace attnscope {
+namespace {
+
+LensReading reading_of(std::span<const float> logits, std::span<const float> final_logits,
+                       std::int64_t token) {
+  const TokenOdds here = token_odds(logits), in_the_end = token_odds(final_logits);
+  LensReading out{.entropy = here.entropy,
+                  .divergence = divergence(final_logits, in_the_end, logits, here),
+                  .final_rank = rank_of(in_the_end.likeliest, logits)};
+  const auto logit = static_cast<double>(logits[static_cast<std::size_t>(here.likeliest)]);
+  out.top = {
+      .token = here.likeliest, .logit = logit, .probability = std::exp(logit - here.log_sum)};
+  if (token < 0) return out;
+  out.loss = here.log_sum - static_cast<double>(logits[static_cast<std::size_t>(token)]);
+  out.rank = rank_of(token, logits);
+  return out;
+}
+
+}  // namespace
+
+Lens read_lens(const ForwardPass& pass, std::span<const TokenIds> sequences,
+               std::span<const std::int64_t> rows, std::span<const std::int64_t> tokens,
+               bool middles, const Compute& compute) {
+  Lens out;
+  std::vector<Matrix<float>> kept;
+  const auto keep = [&](const LensState& state, MatrixView<const float> stream) {
+    out.states.push_back(state);
+    kept.push_back(picked_rows(stream, rows));
+  };
+  ForwardObserver observer;
+  observer.on_stream = [&](std::int64_t index, MatrixView<const float> stream) {
+    keep({.layer = index}, stream);
+  };
+  if (middles) {
+    observer.on_middle = [&](std::int64_t layer, MatrixView<const float> stream) {
+      keep({.layer = layer, .middle = true}, stream);
+    };
+  }
+  pass.run(sequences, observer, compute);
+
+  const std::int64_t count = std::ssize(rows);
+  out.readings.assign(kept.size(), std::vector<LensReading>(rows.size()));
+  const std::int64_t each = rows_of_logits(pass);
+  for (std::int64_t first = 0; first < count; first += each) {
+    const std::int64_t some = std::min(each, count - first);
+    const auto logits_of = [&](const Matrix<float>& state) {
+      const Matrix<float> ended = pass.finish(copied(state.view().row_block(first, some)), compute);
+      return finite_logits(pass, ended.view(), compute);
+    };
+    const Matrix<float> final_logits = logits_of(kept.back());
+    for (std::size_t state = 0; state < kept.size(); ++state) {
+      const Matrix<float> logits = logits_of(kept[state]);
+      const auto columns = static_cast<std::size_t>(logits.cols());
+      run_parts(compute, static_cast<std::size_t>(some), [&](std::size_t part) {
+        const auto row = static_cast<std::int64_t>(part);
+        const std::size_t place = static_cast<std::size_t>(first) + part;
+        out.readings[state][place] =
+            reading_of({&logits(row, 0), columns}, {&final_logits(row, 0), columns}, tokens[place]);
+      });
+    }
+  }
+  return out;
+}
+
+}  // namespace attnscope

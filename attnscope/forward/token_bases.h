@@ -1,0 +1,27 @@
+// Tokens as directions of the stream: what a unit written adds to their logits, and what they are
+// to a layer that reads them.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "attnscope/forward/forward_pass.h"
+
+namespace attnscope {
+
+enum class TokenBasis {
+  write,      // γ_f ∘ W_U[t], the mean out where the final norm takes it out
+  embedding,  // n(e_t), the normed embedding of layer 0
+  mlp0,       // n(e_t + MLP_0(e_t)), what later layers read of a token alone (Wang et al. 2022)
+};
+
+/// Why a model has no rows of that basis; empty where it has.
+std::string obstacle_to(const ForwardPass& pass, TokenBasis basis);
+
+/// (ids, D), row by row. e_t: the embedding with the mean of all learned positions; n: the norm
+/// before layer 0's attention without its gain, where there is one. Throws as ForwardPass::run().
+Matrix<float> token_rows(const ForwardPass& pass, TokenBasis basis, const TokenIds& ids,
+                         const Compute& compute);
+
+}  // namespace attnscope

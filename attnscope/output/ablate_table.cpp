@@ -1,0 +1,141 @@
+// `ablate` for people: a line for each layer with what its attention, its MLP and each of its heads
+// are worth, in thousandths of a nat, and the parts that matter most.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "attnscope/core/text.h"
+#include "attnscope/core/wording.h"
+#include "attnscope/output/layer_grid.h"
+#include "attnscope/output/legend.h"
+#include "attnscope/output/tables.h"
+#include "attnscope/output/terminal.h"
+
+namespace attnscope {
+namespace {
+
+std::optional<double> number_in(const Record& row, std::string_view name) {
+  const Value* value = row.find(name);
+  const auto* number = value == nullptr ? nullptr : value->get<double>();
+  return number == nullptr ? std::nullopt : std::optional(*number);
+}
+
+/// Whether the increase is beyond two standard errors; that of one window is not judged.
+bool counts(const Record& row) {
+  const auto error = number_in(row, "loss_increase_error");
+  return !error || std::abs(number_in(row, "loss_increase").value_or(0)) > 2 * *error;
+}
+
+std::string cell(const Record& row, double largest, const Style& style) {
+  if (!counts(row)) return style.dim("·");
+  const double increase = number_in(row, "loss_increase").value_or(0);
+  const std::string text = fmt::format("{:.0f}", 1000 * increase);
+  return style.shade(std::clamp(increase / largest, 0.0, 1.0), text == "-0" ? "0" : text);
+}
+
+struct LayerParts {
+  const Record *attention = nullptr, *mlp = nullptr;
+  std::vector<const Record*> heads;
+};
+
+void write_model(const std::vector<const Record*>& rows, const WriteOptions& options,
+                 const Style& style, std::ostream& out) {
+  std::map<std::int64_t, LayerParts> layers;
+  double largest = 1e-9;  // of heads and attention: MLPs dwarf them
+  for (const Record* row : rows) {
+    LayerParts& layer = layers[integer_field(*row, "layer")];
+    const std::string component = text_field(*row, "component");
+    if (component == "mlp") {
+      layer.mlp = row;
+      continue;
+    }
+    largest = std::max(largest, number_in(*row, "loss_increase").value_or(0));
+    if (component == "attention") {
+      layer.attention = row;
+    } else {
+      layer.heads.push_back(row);
+    }
+  }
+  std::size_t heads = 0;
+  for (const auto& [number, layer] : layers) heads = std::max(heads, layer.heads.size());
+  std::vector<std::vector<std::string>> lines(1);
+  lines[0] = {style.bold("layer"), style.bold("attention"), style.bold("mlp")};
+  for (std::size_t head = 0; head < heads; ++head) {
+    lines[0].push_back(style.bold((head == 0 ? "head 0" : std::to_string(head))));
+  }
+  for (const auto& [number, layer] : layers) {
+    auto& line = lines.emplace_back();
+    line.push_back(std::to_string(number));
+    line.push_back(layer.attention == nullptr ? "" : cell(*layer.attention, largest, style));
+    line.push_back(layer.mlp == nullptr ? "" : cell(*layer.mlp, largest, style));
+    for (const Record* head : layer.heads) line.push_back(cell(*head, largest, style));
+    line.resize(lines[0].size());
+  }
+  out << fold(lines, static_cast<std::size_t>(options.width));
+}
+
+std::string part_title(const Record& row) {
+  const std::string component = text_field(row, "component");
+  const std::int64_t layer = integer_field(row, "layer");
+  if (component != "head") return fmt::format("{} {}", component, layer);
+  return fmt::format("L{}H{}", layer, integer_field(row, "head"));
+}
+
+void write_most(std::vector<const Record*> rows, const Style& style, std::ostream& out) {
+  constexpr std::size_t kShown = 6;
+  std::erase_if(rows, [](const Record* row) {
+    return !counts(*row) || text_field(*row, "component") != "head" ||
+           number_in(*row, "loss_increase").value_or(0) <= 0;
+  });
+  if (rows.empty()) return;
+  std::stable_sort(rows.begin(), rows.end(), [](const Record* a, const Record* b) {
+    return number_in(*a, "loss_increase").value_or(0) > number_in(*b, "loss_increase").value_or(0);
+  });
+  std::vector<std::vector<std::string>> lines = {{style.bold("heads that matter most"),
+                                                  style.bold("loss increase"), style.bold("kl"),
+                                                  style.bold("changed"), style.bold("direct")}};
+  for (std::size_t at = 0; at < std::min(kShown, rows.size()); ++at) {
+    const Record& row = *rows[at];
+    std::string increase = number_text(row, "loss_increase", "{:+.4f}");
+    if (number_in(row, "loss_increase_error")) {
+      increase += " ±" + number_text(row, "loss_increase_error", "{:.4f}");
+    }
+    lines.push_back({part_title(row), increase, number_text(row, "kl", "{:.4f}"),
+                     number_text(row, "changed", "{:.3f}"), number_text(row, "direct", "{:+.3f}")});
+  }
+  out << '\n' << align(lines);
+}
+
+}  // namespace
+
+void write_ablate_table(const Report& report, const WriteOptions& options, std::ostream& out) {
+  const Style style(options.color);
+  for (const Record& model : report.models) {
+    const std::string name = text_field(model, "name");
+    std::vector<const Record*> rows;
+    for (const Record& row : report.rows) {
+      if (text_field(row, "model") == name) rows.push_back(&row);
+    }
+    if (rows.empty()) continue;
+    out << style.bold(printable(name)) << "  " << style.dim(model_title(model)) << "\n\n";
+    write_model(rows, options, style, out);
+    write_most(rows, style, out);
+    out << '\n'
+        << fmt::format("loss {} nats, over {}\n\n", number_text(*rows.front(), "loss", "{:.4f}"),
+                       counted(integer_field(*rows.front(), "predicted"), "token"));
+  }
+  if (report.rows.empty()) return;
+  const std::string how = text_field(report.parameters, "how");
+  const std::string by = how == "zero"       ? "zeros"
+                         : how == "resample" ? "what it gave in the next window"
+                                             : "its mean over the text";
+  write_legend(
+      "By how many thousandths of a nat the loss rises where that part alone is replaced by " + by +
+          "; ·: within two standard errors over windows. What parts are worth together is "
+          "not the sum: see each layer's attention beside its heads.",
+      options, out);
+}
+
+}  // namespace attnscope

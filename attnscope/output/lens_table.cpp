@@ -1,0 +1,114 @@
+// `lens` for people: a line for each state of the stream, with bars; of one text, what each state
+// takes for the next token, a line for each token.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "attnscope/core/text.h"
+#include "attnscope/output/layer_grid.h"
+#include "attnscope/output/legend.h"
+#include "attnscope/output/tables.h"
+#include "attnscope/output/terminal.h"
+#include "attnscope/output/token_cell.h"
+#include "attnscope/results/field.h"
+
+namespace attnscope {
+namespace {
+
+std::string state_title(const Record& row) {
+  const std::string layer = std::to_string(integer_field(row, "layer"));
+  return text_field(row, "state") == "mid" ? layer + "½" : layer;
+}
+
+void write_states(const std::vector<const Record*>& rows, const Style& style, std::ostream& out) {
+  const std::vector<std::pair<const char*, const char*>> columns = {
+      {"loss", "{:.4f}"},        {"entropy", "{:.4f}"},
+      {"kl", "{:.4f}"},          {"mean_reciprocal_rank", "{:.3f}"},
+      {"median_rank", "{:.1f}"}, {"top1", "{:.3f}"},
+      {"agreement", "{:.3f}"}};
+  std::vector<std::vector<std::string>> lines(1);
+  lines[0].push_back(style.bold("layer"));
+  for (const auto& [name, format] : columns) lines[0].push_back(style.bold(heading("lens", name)));
+  lines[0].emplace_back();
+  for (const Record* row : rows) {
+    auto& line = lines.emplace_back();
+    line.push_back(state_title(*row));
+    for (const auto& [name, format] : columns) line.push_back(number_text(*row, name, format));
+    const Value* agreement = row->find("agreement");
+    line.push_back(style.bar(*agreement->get<double>()));
+  }
+  out << align(lines);
+}
+
+/// Of one model: each token with what the states take to follow it.
+void write_grid(const std::vector<const Record*>& rows, const WriteOptions& options,
+                const Style& style, std::ostream& out) {
+  constexpr std::int64_t kMaxShown = 60;
+  std::map<std::int64_t, std::vector<const Record*>> by_token;
+  for (const Record* row : rows) by_token[integer_field(*row, "position")].push_back(row);
+  std::vector<std::vector<std::string>> lines(1);
+  lines[0].push_back(style.bold("token"));
+  for (const Record* row : by_token.begin()->second) {
+    lines[0].push_back(style.bold(state_title(*row)));
+  }
+  const std::int64_t left_out = std::max<std::int64_t>(0, std::ssize(by_token) - kMaxShown);
+  for (const auto& [position, states] : by_token) {
+    if (position < left_out) continue;
+    auto& line = lines.emplace_back();
+    line.push_back(token_cell(*states.front(), "text", "token_id"));
+    for (const Record* row : states) {
+      const auto rank = static_cast<double>(integer_field(*row, "rank", 1));
+      constexpr double kFar = 10'000;  // ranks beyond are all of one colour
+      const double near = 1 - std::min(1.0, std::log(rank) / std::log(kFar));
+      const std::string mark =
+          rank == 1 ? "" : fmt::format(" {}", grouped(static_cast<std::int64_t>(rank)));
+      line.push_back(style.shade(near, token_cell(*row, "top_text", "top_token")) +
+                     style.dim(mark));
+    }
+  }
+  if (left_out > 0) out << style.dim(fmt::format("  after {} tokens more", left_out)) << '\n';
+  out << fold(lines, static_cast<std::size_t>(options.width));
+}
+
+}  // namespace
+
+void write_lens_table(const Report& report, const WriteOptions& options, std::ostream& out) {
+  const Style style(options.color);
+  for (const Record& model : report.models) {
+    const std::string name = text_field(model, "name");
+    std::vector<const Record*> rows;
+    for (const Record& row : report.rows) {
+      if (text_field(row, "model") == name) rows.push_back(&row);
+    }
+    if (rows.empty()) continue;
+    out << style.bold(printable(name)) << "  " << style.dim(model_title(model)) << "\n\n";
+    const Value* states = model.find("states");
+    if (states == nullptr) {
+      write_states(rows, style, out);
+    } else {
+      std::vector<const Record*> means;
+      for (const Value& state : expect<Value::List>(*states, "states")) {
+        means.push_back(&expect<Record>(state, "states"));
+      }
+      write_grid(rows, options, style, out);
+      out << '\n';
+      write_states(means, style, out);
+    }
+    out << '\n';
+  }
+  if (report.rows.empty()) return;
+  const bool grid = report.parameters.find("grid") != nullptr;
+  write_legend(
+      std::string(grid ? "Above: what follows each token in the eyes of the stream before each "
+                         "layer; a number: there the model's own answer has that rank. "
+                       : "") +
+          "The raw lens: each state through the final norm, computed anew, and the output head; "
+          "early layers speak another language, and their losses are no measure of what they know. "
+          "Loss, entropy and kl (from the model's answer) in nats; agrees: with the model's "
+          "answer.",
+      options, out);
+}
+
+}  // namespace attnscope

@@ -1,0 +1,145 @@
+// Rows of `lens`: each state of the stream over a text, or at each token of it.
+#include "attnscope/results/fields/kinds.h"
+
+namespace attnscope {
+
+using enum FieldType;
+using enum FieldForm;
+
+namespace {
+
+constexpr std::string_view kLensSection = "metrics.md#lens";
+
+Field state_layer_field() {
+  return {.name = "layer",
+          .type = integer,
+          .heading = "layer",
+          .meaning =
+              "the layer that the state enters, from 0; as many as there are layers: after "
+              "the last",
+          .where = kLensSection};
+}
+
+Field state_field() {
+  return {.name = "state",
+          .type = text,
+          .meaning = "layer: what enters it; mid: after its attention",
+          .where = kLensSection,
+          .choices = {"layer", "mid"}};
+}
+
+Field measure(std::string_view name, std::string_view unit, std::string_view heading,
+              std::string_view meaning, Nulls nulls = Nulls::none) {
+  return {.name = name,
+          .nulls = nulls,
+          .unit = unit,
+          .heading = heading,
+          .meaning = meaning,
+          .where = kLensSection};
+}
+
+std::vector<Field> mean_fields(Nulls of_tokens) {
+  return {
+      measure("loss", "nats", "loss", "−log of the probability of the text's token, mean",
+              of_tokens),
+      measure("entropy", "nats", "entropy", "of what is foretold, mean over places"),
+      measure("kl", "nats", "kl", "KL(what the model foretells ‖ what the state does), mean"),
+      measure("mean_reciprocal_rank", "", "1/rank",
+              "one over the rank of the text's token, mean; 1: always the likeliest", of_tokens),
+      measure("median_rank", "tokens", "median rank", "the rank of the text's token, median",
+              of_tokens),
+      measure("top1", "share of places", "right",
+              "share of places whose likeliest token is the text's", of_tokens),
+      measure("agreement", "share of places", "agrees",
+              "share of places whose likeliest token is the model's")};
+}
+
+Field mid_parameter() {
+  return {.name = "mid",
+          .type = flag,
+          .meaning = "whether states within layers are read too",
+          .where = "formats.md#parameters"};
+}
+
+}  // namespace
+
+RowKind lens_rows() {
+  RowKind kind = {.name = "lens",
+                  .command = "lens",
+                  .meaning = "what a state of the stream foretells over a text",
+                  .place = {model_field(), stack_field(), state_layer_field(), state_field()},
+                  .fields = {{.name = "places",
+                              .type = integer,
+                              .unit = "tokens",
+                              .meaning = "how many places entropy, kl and agreement are over",
+                              .where = kLensSection},
+                             {.name = "predicted",
+                              .type = integer,
+                              .unit = "tokens",
+                              .meaning = "how many of them have a token that follows, or is masked",
+                              .where = kLensSection}},
+                  .models = model_facts(),
+                  .parameters = text_parameter_fields()};
+  for (Field& field : mean_fields(Nulls::none)) kind.fields.push_back(std::move(field));
+  kind.parameters.push_back(mid_parameter());
+  kind.parameters.push_back(tokens_hash_parameter());
+  return kind;
+}
+
+RowKind lens_grid_rows() {
+  RowKind kind = {.name = "lens_grid",
+                  .command = "lens",
+                  .option = "grid",
+                  .meaning = "what a state of the stream foretells at one token of a text",
+                  .place = {model_field(),
+                            stack_field(),
+                            state_layer_field(),
+                            state_field(),
+                            {.name = "position",
+                             .type = integer,
+                             .unit = "tokens",
+                             .meaning = "the place of the token in the text, from 0",
+                             .where = kLensSection}},
+                  .models = model_facts()};
+  kind.fields = {
+      {.name = "token_id", .type = integer, .meaning = "the token there", .where = kLensSection},
+      {.name = "text",
+       .type = text,
+       .nulls = Nulls::whole,
+       .meaning = "it as readable text; null where no tokenizer knows it",
+       .where = kLensSection},
+      {.name = "top_token",
+       .type = integer,
+       .meaning = "the token that the state takes for the likeliest",
+       .where = kLensSection},
+      {.name = "top_text",
+       .type = text,
+       .nulls = Nulls::whole,
+       .meaning = "it as readable text; null where no tokenizer knows it",
+       .where = kLensSection},
+      measure("probability", "", "", "of the likeliest token"),
+      {.name = "rank",
+       .type = integer,
+       .unit = "tokens",
+       .meaning = "of the model's own likeliest token; 1: the likeliest here too",
+       .where = kLensSection},
+      measure("entropy", "nats", "", "of what is foretold there"),
+      measure("kl", "nats", "", "KL(what the model foretells ‖ what the state does)")};
+  Field states = {.name = "states",
+                  .type = record,
+                  .form = list,
+                  .meaning = "means over the text, of each state",
+                  .where = kLensSection};
+  states.fields = {state_layer_field(), state_field()};
+  for (Field& field : mean_fields(Nulls::whole)) states.fields.push_back(std::move(field));
+  kind.models.push_back(std::move(states));
+  kind.parameters = {{.name = "grid",
+                      .type = flag,
+                      .meaning = "that rows are of the tokens of one text",
+                      .where = "formats.md#parameters"},
+                     text_parameter_fields().front(),
+                     mid_parameter()};
+  return kind;
+}
+
+}  // namespace attnscope

@@ -1,0 +1,118 @@
+// Rows of `read`: the tokens that name one pole of one side of a direction.
+#include "attnscope/results/fields/kinds.h"
+
+namespace attnscope {
+
+using enum FieldType;
+using enum FieldForm;
+
+namespace {
+
+constexpr std::string_view kRead = "metrics.md#reading-directions";
+
+Field of_read(std::string_view name, std::string_view meaning, std::string_view unit = "") {
+  return {.name = name, .unit = unit, .meaning = meaning, .where = kRead};
+}
+
+Field counted(std::string_view name, std::string_view meaning) {
+  return {.name = name, .type = integer, .meaning = meaning, .where = kRead};
+}
+
+}  // namespace
+
+RowKind read_rows() {
+  RowKind kind = {.name = "read",
+                  .command = "read",
+                  .meaning = "the tokens that name one pole of one side of a direction",
+                  .place = {model_field(),
+                            stack_field(),
+                            layer_field(),
+                            {.name = "head",
+                             .type = integer,
+                             .nulls = Nulls::whole,
+                             .meaning = "the query head, from 0; null: of the layer's matrix",
+                             .where = "formats.md#rows"},
+                            {.name = "matrix",
+                             .type = text,
+                             .meaning = "whose direction",
+                             .where = "formats.md#rows",
+                             .choices = {"ov", "qk", "o", "up", "gate", "down"}}},
+                  .models = model_facts()};
+  Field gap = of_read("gap",
+                      "the distance to the nearer singular value, over this one; null of a "
+                      "single one");
+  gap.nulls = Nulls::whole;
+  Field rarity = of_read("rarity",
+                         "correlation of the scores with tokens' rarity; null where no "
+                         "token is known that no text has");
+  rarity.nulls = Nulls::whole;
+  kind.fields = {
+      counted("direction", "1: of the largest singular value"),
+      of_read("value", "the singular value, norms folded in"),
+      of_read("energy", "its square over the sum of all", "share of the energy"),
+      gap,
+      {.name = "side",
+       .type = text,
+       .meaning = "which vector: what is read or written, or that of queries or keys",
+       .where = kRead,
+       .choices = {"read", "write", "query", "key"}},
+      {.name = "pole",
+       .type = text,
+       .meaning = "which way along it; the poles of one sign of both sides belong together",
+       .where = kRead,
+       .choices = {"+", "-"}},
+      of_read("coherence", "mean cosine of any two of the first ten tokens' rows"),
+      of_read("null_coherence", "what 99 % of random directions stay below"),
+      {.name = "named", .type = flag, .meaning = "whether coherence is above that", .where = kRead},
+      rarity,
+      {.name = "tokens",
+       .type = record,
+       .form = list,
+       .meaning = "the tokens that score highest, the first first",
+       .where = kRead,
+       .fields = {counted("token_id", "the token's id"),
+                  {.name = "text",
+                   .type = text,
+                   .nulls = Nulls::whole,
+                   .meaning = "it as readable text; null where no tokenizer knows it",
+                   .where = kRead},
+                  of_read("score",
+                          "of a write: logits for a unit written at a final scale of 1; "
+                          "else units of the normed input"),
+                  of_read("cosine", "of the token's row with the direction")}}};
+  kind.models.push_back(
+      {.name = "naming",
+       .type = record,
+       .meaning = "the tokens that may name, and how many lists they do",
+       .where = kRead,
+       .fields = {
+           counted("tokens", "how many"),
+           {.name = "untrained",
+            .type = integer,
+            .nulls = Nulls::whole,
+            .meaning = "how many training never saw; null: not known",
+            .where = kRead},
+           counted("lists", "how many lists of tokens there are"),
+           counted("named", "how many of them are above chance; of random ones 1 % would be")}});
+  const auto parameter = [](std::string_view name, FieldType type, std::string_view meaning) {
+    return Field{.name = name, .type = type, .meaning = meaning, .where = "formats.md#parameters"};
+  };
+  Field matrix = parameter("matrix", text, "whose directions");
+  matrix.choices = {"ov", "qk", "o", "up", "gate", "down"};
+  Field head = parameter("head", integer, "the head; null: all");
+  head.nulls = Nulls::whole;
+  Field names = parameter("names", text, "by what inputs are named");
+  names.choices = {"auto", "embedding", "mlp0"};
+  kind.parameters = {
+      matrix,
+      layers_parameter(),
+      head,
+      parameter("directions", integer, "how many of each"),
+      parameter("top", integer, "tokens of each list"),
+      names,
+      parameter("all_tokens", flag, "whether tokens that training never saw may name"),
+      parameter("draws", integer, "random directions of the null")};
+  return kind;
+}
+
+}  // namespace attnscope

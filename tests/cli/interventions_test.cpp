@@ -1,0 +1,226 @@
+// `lens`, `ablate`, `predict --attribution` and the field `raises` against transformers with hooks
+// in float64 (tools/golden_interventions.py).
+#include <cmath>
+
+#include "tests/cli/attention_model.h"
+
+namespace attnscope::test {
+namespace {
+
+json intervention_golden(const std::string& name) {
+  return json::parse(read_file(source_path("tests/golden/interventions/" + name + ".json")));
+}
+
+/// The golden's text, as windows of a shard.
+Words windows_of(const json& golden, const TempFolder& folder) {
+  std::vector<std::uint16_t> tokens;
+  for (const json& sequence : golden["tokens"]) {
+    for (const json& token : sequence) tokens.push_back(token);
+  }
+  return {source_path(golden["model"]),
+          "--token-file",
+          folder.write("tokens.bin", shard_bytes(tokens)).string(),
+          "--sequences",
+          std::to_string(golden["tokens"].size()),
+          "--length",
+          std::to_string(golden["tokens"][0].size())};
+}
+
+/// Float32 passes stray by 2e-6 from float64 ones on these texts.
+void expect_near(const json& got, const json& wanted, double absolute, double relative) {
+  if (!wanted.is_number_float()) {
+    EXPECT_EQ(got, wanted);
+    return;
+  }
+  const double value = wanted.get<double>();
+  EXPECT_NEAR(got.get<double>(), value, absolute + relative * std::abs(value));
+}
+
+/// Every field that the golden row has.
+void expect_rows(const json& rows, const json& wanted, double absolute, double relative) {
+  ASSERT_EQ(rows.size(), wanted.size());
+  for (std::size_t at = 0; at < rows.size(); ++at) {
+    for (const auto& [name, value] : wanted[at].items()) {
+      SCOPED_TRACE(name + " of " + wanted[at].dump());
+      expect_near(rows[at].at(name), value, absolute, relative);
+    }
+  }
+}
+
+class Interventions : public testing::TestWithParam<std::string> {};
+
+TEST_P(Interventions, LensIsTransformers) {
+  const json golden = intervention_golden(GetParam());
+  const TempFolder folder;
+  const json rows = report_of(Words{"lens"} + windows_of(golden, folder))["rows"];
+  expect_rows(rows, golden["lens"], 1e-5, 1e-4);
+  EXPECT_NEAR(rows.back()["loss"].get<double>(), golden["loss"].get<double>(), 1e-5);
+}
+
+TEST_P(Interventions, AblationIsTransformersWithHooks) {
+  const json golden = intervention_golden(GetParam());
+  const TempFolder folder;
+  for (const auto& [how, wanted] : golden["ablate"].items()) {
+    SCOPED_TRACE(how);
+    const json rows = report_of(Words{"ablate"} + windows_of(golden, folder) +
+                                Words{"--how", how, "--layers", golden["layers"]})["rows"];
+    expect_rows(rows, wanted, 1e-5, 1e-4);
+    EXPECT_NEAR(rows[0]["loss"].get<double>(), golden["loss"].get<double>(), 1e-5);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Cases, Interventions,
+                         testing::Values("shakespeare-gpt2", "shakespeare-llama", "llama",
+                                         "gpt_neox", "gemma2", "mixtral"),
+                         [](const auto& golden) {
+                           std::string name = golden.param;
+                           std::replace(name.begin(), name.end(), '-', '_');
+                           return name;
+                         });
+
+class DirectLogits : public testing::TestWithParam<std::string> {};
+
+TEST_P(DirectLogits, RaisesAreTransformers) {
+  const json golden = intervention_golden(GetParam());
+  const TempFolder folder;
+  json rows = report_of(Words{"attention"} + windows_of(golden, folder))["rows"];
+  json heads = json::array();
+  for (const json& row : rows) {
+    if (!row["head"].is_null()) heads.push_back(row);
+  }
+  expect_rows(heads, golden["raises"], 1e-5, 0);
+}
+
+TEST_P(DirectLogits, PartsAreTransformersAndSumToTheLogit) {
+  const json golden = intervention_golden(GetParam());
+  const json report =
+      report_of({"predict", source_path(golden["model"]), "--attribution", "--tokens",
+                 ids_text(golden["tokens"][0].get<std::vector<std::int64_t>>())});
+  double sum = 0;
+  json parts = json::array();
+  for (const json& row : report["rows"]) {
+    sum += row["direct"].get<double>();
+    const std::string component = row["component"];
+    if (component == "head" || component == "mlp") parts.push_back(row);
+  }
+  expect_rows(parts, golden["attribution"]["rows"], 2e-5, 0);
+  const json& attributed = report["models"][0]["attributed"];
+  EXPECT_NEAR(sum, attributed["logit"].get<double>(), 2e-5);
+  EXPECT_NEAR(sum, golden["attribution"]["logit"].get<double>(), 2e-5);
+  EXPECT_TRUE(attributed["token"].is_null());
+}
+
+INSTANTIATE_TEST_SUITE_P(Cases, DirectLogits,
+                         testing::Values("shakespeare-gpt2", "shakespeare-llama", "llama"),
+                         [](const auto& golden) {
+                           std::string name = golden.param;
+                           std::replace(name.begin(), name.end(), '-', '_');
+                           return name;
+                         });
+
+TEST(Attribution, OfOneTokenAgainstAnotherIsTheDifferenceOfTheirLogits) {
+  const Words text = {kShakespeare, "--text", "To be, or not to"};
+  const json report = report_of(Words{"predict"} + text +
+                                Words{"--attribution", "--token", " be", "--against", " the"});
+  double sum = 0;
+  for (const json& row : report["rows"]) sum += row["direct"].get<double>();
+  const json likeliest = report_of(Words{"predict"} + text + Words{"--top", "1024"})["rows"];
+  double be = 0, the = 0;
+  for (const json& row : likeliest) {
+    if (row["text"] == " be") be = row["logit"];
+    if (row["text"] == " the") the = row["logit"];
+  }
+  EXPECT_NEAR(sum, be - the, 2e-5);
+  EXPECT_NEAR(report["models"][0]["attributed"]["logit"].get<double>(), be - the, 1e-6);
+}
+
+TEST(Attribution, SaysWhyThereIsNone) {
+  const Words asked = {"--tokens", "1,2,3", "--attribution"};
+  const struct {
+    std::string model, reason;
+  } refused[] = {{"forward/gemma2", "norms of its own"},
+                 {"forward/bert", "no next tokens"},
+                 {"forward/llama-body", "no output head"},
+                 {"forward/gemma4", "read more than the stream"}};
+  for (const auto& [model, reason] : refused) {
+    SCOPED_TRACE(model);
+    const RunResult run = run_attnscope(Words{"predict", data_path(model)} + asked);
+    EXPECT_NE(run.exit_code, 0);
+    EXPECT_TRUE(contains(run.err, reason)) << run.err;
+  }
+  const RunResult two = run_attnscope(
+      {"predict", kShakespeare, "--text", "To be", "--attribution", "--token", "shakespeares"});
+  EXPECT_EQ(two.exit_code, 2);
+  EXPECT_TRUE(contains(two.err, "and one is asked for")) << two.err;
+}
+
+TEST(Ablate, OfOneWindowHasNoErrorAndResamplesNone) {
+  const Words text = {kShakespeare, "--tokens", "1,2,3,4,5,6,7,8", "--layers", "2"};
+  for (const json& row : report_of(Words{"ablate"} + text)["rows"]) {
+    EXPECT_TRUE(row["loss_increase_error"].is_null());
+    EXPECT_TRUE(row["loss_increase"].is_number());
+  }
+  const RunResult run = run_attnscope(Words{"ablate"} + text + Words{"--how", "resample"});
+  EXPECT_EQ(run.exit_code, 2);
+  EXPECT_TRUE(contains(run.err, "--how: resample takes another window's")) << run.err;
+}
+
+TEST(Ablate, ModelsWhoseLayersReadMoreThanTheStreamRunWholePasses) {
+  const json report = report_of({"ablate", data_path("forward/gemma4"), "--tokens",
+                                 "1,2,3,4,5,6,7,8,9", "--parts", "layers", "--how", "zero"});
+  const double loss =
+      report_of({"predict", data_path("forward/gemma4"), "--tokens", "1,2,3,4,5,6,7,8,9",
+                 "--perplexity"})["models"][0]["perplexity"]["mean_nll"];
+  ASSERT_FALSE(report["rows"].empty());
+  for (const json& row : report["rows"]) {
+    EXPECT_NEAR(row["loss"].get<double>(), loss, 1e-6);
+    EXPECT_TRUE(row["direct"].is_null());
+  }
+}
+
+TEST(Ablate, AMaskedLanguageModelForetellsItsMasks) {
+  const RunResult none = run_attnscope({"ablate", data_path("forward/bert"), "--tokens", "1,2,3"});
+  EXPECT_NE(none.exit_code, 0);
+  EXPECT_TRUE(contains(none.err, "a tokenizer with a mask")) << none.err;
+}
+
+TEST(Ablate, WhatHasNoTextOrNoLogitsIsRefused) {
+  const RunResult no_text = run_attnscope({"ablate", kShakespeare});
+  EXPECT_EQ(no_text.exit_code, 2);
+  EXPECT_TRUE(contains(no_text.err, "--text: is needed, or --text-file")) << no_text.err;
+  const RunResult short_text = run_attnscope({"lens", kShakespeare, "--tokens", "5"});
+  EXPECT_EQ(short_text.exit_code, 2);
+  EXPECT_TRUE(contains(short_text.err, "nothing to foretell")) << short_text.err;
+  const RunResult no_head =
+      run_attnscope({"lens", data_path("forward/llama-body"), "--tokens", "1,2"});
+  EXPECT_NE(no_head.exit_code, 0);
+  EXPECT_TRUE(contains(no_head.err, "no logits")) << no_head.err;
+}
+
+TEST(Lens, OfATextIsTheModelAtItsLastState) {
+  const Words text = {kShakespeare, "--text", "To be, or not to be"};
+  const json report = report_of(Words{"lens"} + text + Words{"--states", "layers,mid", "--grid"});
+  const json next = report_of(Words{"predict"} + text + Words{"--top", "1"})["rows"][0];
+  const json& last = report["rows"].back();
+  EXPECT_EQ(last["top_token"], next["token_id"]);
+  EXPECT_EQ(last["probability"], next["probability"]);
+  EXPECT_EQ(last["kl"], 0.0);
+  EXPECT_EQ(report["models"][0]["states"].size(),
+            13u);  // 6 layers, each with a middle, and the end
+  const json perplexity = report_of(Words{"predict"} + text + Words{"--perplexity"});
+  EXPECT_NEAR(report["models"][0]["states"].back()["loss"].get<double>(),
+              perplexity["models"][0]["perplexity"]["mean_nll"].get<double>(), 1e-12);
+}
+
+TEST(Lens, WithoutSpecialTokensATextIsRunAsItIs) {
+  const json with =
+      report_of({"lens", kShakespeare, "--text", "To be", "--grid", "--no-special-tokens"});
+  const json without = report_of({"lens", kShakespeare, "--text", "To be", "--grid"});
+  EXPECT_EQ(with["rows"], without["rows"]);  // its tokenizer puts none around a text
+  const RunResult both =
+      run_attnscope({"lens", kShakespeare, "--tokens", "1,2", "--no-special-tokens"});
+  EXPECT_EQ(both.exit_code, 2);
+}
+
+}  // namespace
+}  // namespace attnscope::test

@@ -1,0 +1,230 @@
+#!/usr/bin/env python3
+"""Writes tests/golden/interventions/<case>.json: what `lens`, `ablate`, `predict --attribution` and the field `raises` must say.
+
+    python tools/golden_interventions.py [CASE…]
+
+Everything is computed by transformers' eager models in float64 with PyTorch hooks: a hook that replaces the input of an
+output projection or the output of an MLP, another that sees the stream between layers. Texts are those of the goldens
+that are there already. A second run gives the same bytes. Needs numpy, torch and transformers; no test needs them.
+"""
+
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import torch
+import transformers
+
+ROOT = Path(__file__).resolve().parent.parent
+GOLDEN = ROOT / "tests/golden/interventions"
+
+
+class Places:
+    """Where the modules of an architecture are."""
+
+    def __init__(self, model, layers, output, mlp, norm):
+        self.layers = [model.get_submodule(f"{layers}.{n}") for n in range(model.config.num_hidden_layers)]
+        self.outputs = [layer.get_submodule(output) for layer in self.layers]
+        self.mlps = [layer.get_submodule(mlp) for layer in self.layers]
+        self.norm, self.head = model.get_submodule(norm), model.get_output_embeddings()
+
+
+def places_of(model):
+    kind = model.config.model_type
+    if kind == "gpt2":
+        return Places(model, "transformer.h", "attn.c_proj", "mlp", "transformer.ln_f")
+    if kind == "gpt_neox":
+        return Places(model, "gpt_neox.layers", "attention.dense", "mlp", "gpt_neox.final_layer_norm")
+    return Places(model, "model.layers", "self_attn.o_proj", "mlp", "model.norm")
+
+
+class Hooked:
+    """A model whose pass is watched, and changed on its way."""
+
+    def __init__(self, folder):
+        self.model = transformers.AutoModelForCausalLM.from_pretrained(
+            folder, attn_implementation="eager", experts_implementation="eager", dtype=torch.float64).eval()
+        self.places = places_of(self.model)
+
+    @torch.no_grad()
+    def run(self, ids, heads=None, mlps=None):
+        """heads, mlps: by layer, a function from what is there to what takes its place."""
+        self.streams, self.heads, self.mlps, hooks = [], [], [], []
+        for n, (layer, output, mlp) in enumerate(zip(self.places.layers, self.places.outputs, self.places.mlps)):
+            hooks.append(layer.register_forward_pre_hook(lambda _, args: self.streams.append(args[0])))
+            edit = (heads or {}).get(n, lambda z: z)
+            hooks.append(output.register_forward_pre_hook(lambda _, args, edit=edit: (self.heads.append(args[0]), (edit(args[0]),))[1]))
+            edit_mlp = (mlps or {}).get(n, lambda y: y)
+            hooks.append(mlp.register_forward_hook(lambda _, args, out, edit=edit_mlp: (self.mlps.append(out), edit(out))[1]))
+        hooks.append(self.places.norm.register_forward_pre_hook(lambda _, args: self.streams.append(args[0])))
+        out = self.model(input_ids=ids, output_attentions=True, use_cache=False)
+        for hook in hooks:
+            hook.remove()
+        self.maps = out.attentions
+        return out.logits
+
+
+def losses(logits, ids):
+    scores = torch.log_softmax(logits[:, :-1], -1)
+    return -scores.gather(-1, ids[:, 1:, None])[..., 0]
+
+
+def divergence(clean, other):
+    p, q = torch.log_softmax(clean, -1), torch.log_softmax(other, -1)
+    return (p.exp() * (p - q)).sum(-1).mean().item()
+
+
+def lens(hooked, ids, logits):
+    rows = []
+    for n, stream in enumerate(hooked.streams):
+        with torch.no_grad():
+            here = hooked.places.head(hooked.places.norm(stream))
+        if cap := getattr(hooked.model.config, "final_logit_softcapping", None):
+            here = cap * torch.tanh(here / cap)
+        scores = torch.log_softmax(here, -1)
+        of_next = here[:, :-1].gather(-1, ids[:, 1:, None])
+        ranks = (1 + (here[:, :-1] > of_next).sum(-1)).double()
+        rows.append({"layer": n, "loss": losses(here, ids).mean().item(), "entropy": -(scores.exp() * scores).sum(-1).mean().item(),
+                     "kl": divergence(logits, here), "mean_reciprocal_rank": (1 / ranks).mean().item(),
+                     "median_rank": float(np.median(ranks.numpy())), "top1": (ranks == 1).double().mean().item(),
+                     "agreement": (here.argmax(-1) == logits.argmax(-1)).double().mean().item()})
+    return rows
+
+
+def ablations(hooked, ids, layers, how):
+    clean = hooked.run(ids)
+    heads, mlps, base = list(hooked.heads), list(hooked.mlps), losses(clean, ids)
+    count = hooked.model.config.num_attention_heads
+    replaced = {"mean": lambda x: x.mean((0, 1), keepdim=True).expand_as(x), "zero": torch.zeros_like,
+                "resample": lambda x: torch.roll(x, -1, 0)}[how]
+
+    def row(component, layer, head, logits):
+        more = losses(logits, ids) - base
+        windows = more.mean(1).numpy()
+        return {"layer": layer, "head": head, "component": component, "loss_increase": more.mean().item(),
+                "loss_increase_error": float(windows.std(ddof=1) / np.sqrt(len(windows))), "kl": divergence(clean, logits),
+                "changed": (logits.argmax(-1) != clean.argmax(-1)).double().mean().item()}
+
+    rows = []
+    for n in layers:
+        z, y = heads[n], mlps[n]
+        rows.append(row("attention", n, None, hooked.run(ids, heads={n: lambda _: replaced(z)})))
+        rows.append(row("mlp", n, None, hooked.run(ids, mlps={n: lambda _: replaced(y)})))
+        size = z.shape[-1] // count
+        for head in range(count):
+            part = slice(head * size, (head + 1) * size)
+
+            def edit(_, part=part):
+                out = z.clone()
+                out[..., part] = replaced(z)[..., part]
+                return out
+
+            rows.append(row("head", n, head, hooked.run(ids, heads={n: edit})))
+    return rows
+
+
+def frozen(hooked, written):
+    """What is written, through the final norm without its scale and bias."""
+    centred = written - written.mean(-1, keepdim=True) if isinstance(hooked.places.norm, torch.nn.LayerNorm) else written
+    return centred * hooked.places.norm.weight
+
+
+def scales(hooked):
+    stream, norm = hooked.streams[-1], hooked.places.norm
+    centred = stream - stream.mean(-1, keepdim=True) if isinstance(norm, torch.nn.LayerNorm) else stream
+    epsilon = norm.eps if hasattr(norm, "eps") else norm.variance_epsilon
+    return ((centred ** 2).mean(-1, keepdim=True) + epsilon).sqrt()
+
+
+def head_writes(hooked, layer, z):
+    """(batch, T, H, D): what each head writes, without the bias."""
+    output, count = hooked.places.outputs[layer], hooked.model.config.num_attention_heads
+    weight = output.weight if type(output).__name__ == "Conv1D" else output.weight.T  # (H d_v, D)
+    size = weight.shape[0] // count
+    return torch.einsum("bthd,hdw->bthw", z.reshape(*z.shape[:2], count, size), weight.reshape(count, size, -1))
+
+
+@torch.no_grad()
+def attribution(hooked, ids):
+    """What heads and MLPs add to the logits of the first text's own tokens, less the mean; and that logit."""
+    text = ids[:1]
+    logits = hooked.run(text)
+    unembed = hooked.places.head.weight
+    direction = unembed[text[0, 1:]] - unembed.mean(0)
+    scale = scales(hooked)[0, :-1]
+    of = lambda written: ((frozen(hooked, written)[0, :-1] / scale) * direction).sum(-1).mean().item()  # noqa: E731
+    rows = []
+    for n in range(len(hooked.places.layers)):
+        writes = head_writes(hooked, n, hooked.heads[n])
+        rows += [{"component": "head", "layer": n, "head": h, "direct": of(writes[:, :, h])} for h in range(writes.shape[2])]
+        rows.append({"component": "mlp", "layer": n, "head": None, "direct": of(hooked.mlps[n])})
+    centred = logits[0, :-1] - logits[0, :-1].mean(-1, keepdim=True)
+    return rows, centred.gather(-1, text[0, 1:, None]).mean().item()
+
+
+@torch.no_grad()
+def raises(hooked, ids):
+    values, hooks = [], []
+    for layer in hooked.places.layers:
+        inside = layer.attn.c_attn if hasattr(layer, "attn") else layer.self_attn.v_proj
+        hooks.append(inside.register_forward_hook(lambda _, args, out: values.append(out)))
+    hooked.run(ids)
+    for hook in hooks:
+        hook.remove()
+    config, unembed = hooked.model.config, hooked.places.head.weight
+    heads = config.num_attention_heads
+    groups = getattr(config, "num_key_value_heads", None) or heads
+    own = unembed[ids] - unembed[ids.flatten()].mean(0)
+    scale, rows = scales(hooked)[..., 0], []
+    for n, value in enumerate(values):
+        if hasattr(hooked.places.layers[n], "attn"):
+            value = value.chunk(3, -1)[2]
+        value = value.reshape(*value.shape[:2], groups, -1).repeat_interleave(heads // groups, 2).flatten(2)
+        read = (frozen(hooked, head_writes(hooked, n, value)) * own[:, :, None]).sum(-1)  # (batch, T, H)
+        found = torch.einsum("bhqk,bkh->bqh", hooked.maps[n], read) / scale[..., None]
+        rows += [{"layer": n, "head": h, "raises": found[..., h].mean().item()} for h in range(heads)]
+    return rows
+
+
+def rounded(value):
+    if isinstance(value, dict):
+        return {key: rounded(entry) for key, entry in value.items()}
+    if isinstance(value, list):
+        return [rounded(entry) for entry in value]
+    return float(f"{value:.9g}") if isinstance(value, float) else value
+
+
+def golden(folder, tokens, layers):
+    hooked = Hooked(ROOT / folder)
+    ids = torch.tensor(tokens)
+    logits = hooked.run(ids)
+    out = {"model": folder, "tokens": tokens, "layers": ",".join(map(str, layers)), "loss": losses(logits, ids).mean().item(),
+           "lens": lens(hooked, ids, logits), "ablate": {how: ablations(hooked, ids, layers, how) for how in ("mean", "zero", "resample")}}
+    if hooked.model.config.model_type in ("gpt2", "llama"):
+        out["raises"] = raises(hooked, ids)
+        rows, logit = attribution(hooked, ids)
+        out["attribution"] = {"rows": rows, "logit": logit}
+    return rounded(out)
+
+
+def main() -> None:
+    GOLDEN.mkdir(parents=True, exist_ok=True)
+    texts = json.loads((GOLDEN / "texts.json").read_text())
+    cases = {"shakespeare-gpt2": ("examples/shakespeare-gpt2", texts["shakespeare-gpt2"], [0, 3, 5]),
+             "shakespeare-llama": ("examples/shakespeare-llama", texts["shakespeare-llama"], [1, 5])}
+    for name in ("llama", "gpt_neox", "gemma2", "mixtral"):
+        folder = ROOT / "tests/data/forward" / name
+        vocabulary = json.loads((folder / "config.json").read_text())["vocab_size"]
+        tokens = np.random.default_rng(1).integers(0, vocabulary, (3, 12)).tolist()
+        cases[name] = (f"tests/data/forward/{name}", tokens, [0, 1])
+    for name, case in cases.items():
+        if len(sys.argv) > 1 and name not in sys.argv[1:]:
+            continue
+        text = json.dumps(golden(*case)).replace('{"layer"', '\n{"layer"').replace('{"component"', '\n{"component"')
+        (GOLDEN / f"{name}.json").write_text(text + "\n")
+        print(f"{name}: {len(text)} bytes")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,40 @@
+// The head that a text's loss needs most: measured, each head replaced alone.
+import { largest, largest_by_layer } from "../data/numbers";
+import { rows_of } from "../data/report";
+import { attention_heads } from "../shaping/head_grid";
+import { strong, head_words } from "../shaping/words";
+import { between, type Kind } from "./finding";
+
+/** Nats. What is worth less is no head to begin with. */
+const kLeast = 0.01;
+
+export const head_that_matters: Kind = ({ report, model }) => {
+  const heads = rows_of(report, "ablate", model.name).flatMap((row) =>
+    row.component === "head" && row.head !== null && row.loss_increase_error !== null
+      ? [{ ...row, head: row.head, error: row.loss_increase_error }]
+      : [],
+  );
+  const beyond = heads.filter((row) => row.loss_increase > 2 * row.error);
+  const found = largest(beyond, (row) => row.loss_increase);
+  if (!found || found.value < kLeast) return undefined;
+  const { row: best, value } = found;
+  const map = attention_heads(report, model.name).find((row) => row.layer === best.layer && row.head === best.head);
+  const one_back = map && (map.previous_token ?? 0) - 2 * (map.previous_token_error ?? 0) >= 0.5;
+  return {
+    kind: "matters",
+    figure: `+${value.toFixed(value < 0.1 ? 3 : 2)}`,
+    unit: "nats",
+    words: [
+      "is what the loss of ",
+      strong(best.loss.toFixed(2)),
+      " rises by on the text without ",
+      ...head_words(best),
+      ` (±${best.error.toFixed(value < 0.1 ? 3 : 2)}), the most of any head.`,
+      one_back ? " It looks one back." : "",
+      ` ${beyond.length} of ${heads.length} heads matter beyond two standard errors, each alone.`,
+    ],
+    spark: { values: largest_by_layer(model.layers, heads, (row) => row.loss_increase), null_values: 0, colour: "accent" },
+    distance: Math.min(1, between(0, value, best.loss)),
+    see: { view: "matters", state: { l: best.layer, h: best.head } },
+  };
+};

@@ -1,0 +1,66 @@
+// Heads that raise the logits of the tokens they read, or lower them: measured on the text.
+import { format_number } from "../chart/number_format";
+import { rows_of } from "../data/report";
+import { attention_heads } from "../shaping/head_grid";
+import { text_length } from "../shaping/texts";
+import { strong, head_words } from "../shaping/words";
+import { between, kShortestText, type Kind } from "./finding";
+import { head_count, head_spark, strongest_heads } from "./strongest_heads";
+
+/** Logits. Less changes a probability by less than a tenth. */
+const kLeast = 0.1;
+/** What counts as all there could be: e³ is twenty times as likely. */
+const kMost = 3;
+
+export const raising_heads: Kind = (reading) => {
+  const { report, model } = reading;
+  const rows = attention_heads(report, model.name).filter((row) => typeof row.raises === "number");
+  // Of one sequence there is no error, and nothing is said.
+  const known = rows.filter((row) => row.raises_error !== null);
+  if (text_length(reading) < kShortestText) return undefined;
+  const error = (row: (typeof rows)[number]) => row.raises_error;
+  const up = strongest_heads(known, kLeast, (row) => row.raises, error);
+  const down = strongest_heads(known, kLeast, (row) => (typeof row.raises === "number" ? -row.raises : null), error);
+  const raises = (up?.most ?? 0) >= (down?.most ?? 0);
+  const found = raises ? up : down;
+  if (!found) return undefined;
+  const { best, most, count } = found;
+  const opposite = (raises ? down?.count : up?.count) ?? 0;
+  const worth = rows_of(report, "ablate", model.name).find((row) => row.layer === best.layer && row.head === best.head);
+  const sign = raises ? 1 : -1;
+  return {
+    kind: "raises",
+    ...head_count(
+      found,
+      raises ? "raises the tokens it reads" : "lowers the tokens it reads",
+      raises ? "raise the tokens they read" : "lower the tokens they read",
+    ),
+    words: [
+      `On the text ${count === 1 ? "it adds" : "they add"} directly to the logits of the tokens read, ` +
+        "against the text's mean token; most in ",
+      ...head_words(best),
+      ", ",
+      strong(format_number(sign * most, "score")),
+      ` ±${format_number(best.raises_error, ".2f")}.`,
+      ...(worth
+        ? [
+            " Without that head the loss ",
+            worth.loss_increase < 0 ? "falls" : "rises",
+            " by ",
+            strong(Math.abs(worth.loss_increase).toFixed(3)),
+            ".",
+          ]
+        : []),
+      opposite > 0 ? ` ${opposite} ${opposite === 1 ? "does" : "do"} the reverse.` : "",
+    ],
+    spark: head_spark(
+      model.layers,
+      rows,
+      (row) => (typeof row.raises === "number" ? sign * row.raises : null),
+      () => 0,
+      { role: "ov" },
+    ),
+    distance: Math.min(1, between(0, most, kMost)),
+    see: { view: "matters", state: { l: best.layer, h: best.head } },
+  };
+};

@@ -1,0 +1,155 @@
+// What parts of a model are worth to the loss, and what each layer would foretell, shaped into charts.
+import type { HeatmapChart } from "../../chart/heatmap";
+import type { LinesChart } from "../../chart/lines";
+import type { ScatterChart, ScatterPoint } from "../../chart/scatter";
+import { counted_axis } from "../../chart/axis";
+import { number_at, range } from "../../data/numbers";
+import { rows_of } from "../../data/report";
+import type { AblateRow } from "../../data/report_file";
+import { circuit_at } from "../../shaping/head_figures";
+import { attention_heads, type HeadPlace } from "../../shaping/head_grid";
+import type { Reading } from "../../shaping/reading";
+
+const parts_of = ({ report, model }: Reading, component: AblateRow["component"]): AblateRow[] =>
+  rows_of(report, "ablate", model.name).filter((row) => row.component === component);
+
+/** Whether an increase is beyond two standard errors; one without an error is not judged. */
+export const matters = (row: AblateRow): boolean =>
+  row.loss_increase_error === null || Math.abs(row.loss_increase) > 2 * row.loss_increase_error;
+
+/** Layers down, heads across: by how much the loss rises without each. Undefined where no head was replaced. */
+export function heads_chart(reading: Reading, chosen?: HeadPlace): HeatmapChart | undefined {
+  const rows = parts_of(reading, "head");
+  if (rows.length === 0) return undefined;
+  const { model } = reading;
+  const at = new Map(rows.map((row) => [`${row.layer}/${row.head}`, row]));
+  const cells = range(model.layers).map((layer) =>
+    range(model.heads).map((head) => {
+      const row = at.get(`${layer}/${head}`);
+      return row === undefined ? ("missing" as const) : matters(row) ? 1000 * row.loss_increase : null;
+    }),
+  );
+  const most = Math.max(1, ...cells.flat().map((cell) => (typeof cell === "number" ? Math.abs(cell) : 0)));
+  return {
+    kind: "heatmap",
+    name: "matters-heads",
+    title: "Heads",
+    note: "Thousandths of a nat by which the loss rises where the head alone is replaced; empty: within two standard errors.",
+    cells,
+    format: "+.0f",
+    scale: { kind: "diverging", domain: [-most, most], transform: "symlog", format: "+.0f" },
+    rows: { title: "layer", labels: range(model.layers).map(String) },
+    columns: { title: "head", labels: range(model.heads).map(String) },
+    ...(chosen ? { chosen: { row: chosen.layer, column: chosen.head } } : {}),
+  };
+}
+
+/** For each layer its attention and its MLP. What dwarfs the others, usually MLP 0, is cut off by the axis. */
+export function layers_chart(reading: Reading): LinesChart | undefined {
+  const kinds = [
+    { key: "attention", label: "attention", rows: parts_of(reading, "attention") },
+    { key: "mlp", label: "MLP", rows: parts_of(reading, "mlp") },
+  ].filter(({ rows }) => rows.length > 0);
+  const values = kinds.flatMap(({ rows }) => rows.map((row) => row.loss_increase)).sort((a, b) => b - a);
+  if (values.length === 0) return undefined;
+  const [first, second] = [number_at(values, 0), values[1] ?? 0];
+  const most = first > 3 * second && second > 0 ? 1.5 * second : first;
+  const least = Math.min(0, ...values);
+  const cut = first > most ? ` Cut off: ${first.toFixed(2)}.` : "";
+  return {
+    kind: "lines",
+    name: "matters-layers",
+    title: "Layers",
+    note: `Nats by which the loss rises where all heads of a layer, or its MLP, are replaced; bars: one standard error.${cut}`,
+    x: counted_axis("layer", reading.model.layers),
+    y: { title: "loss increase, nats", scale: "linear", domain: [least, Math.max(most, 1e-3)] },
+    series: [
+      { key: "attention", label: "attention", colour: { role: "qk" } },
+      { key: "mlp", label: "MLP", colour: { role: "up" } },
+    ],
+    points: true,
+    rule: 0,
+    panels: [
+      {
+        lines: kinds.map(({ key, rows }) => ({
+          series: key,
+          x: rows.map((row) => row.layer),
+          y: rows.map((row) => Math.min(row.loss_increase, most)),
+          error: rows.map((row) => (row.loss_increase > most ? null : row.loss_increase_error)),
+        })),
+      },
+    ],
+  };
+}
+
+/** What the weights of a head would make of the tokens it reads, against what happens on the text. */
+export function claim_chart(
+  reading: Reading,
+  chosen?: HeadPlace,
+): (ScatterChart & { points: (ScatterPoint & { place: HeadPlace })[] }) | undefined {
+  const { report, model } = reading;
+  const worth = new Map(parts_of(reading, "head").map((row) => [`${row.layer}/${row.head}`, row]));
+  const points = attention_heads(report, model.name).flatMap(({ layer, head, raises }) => {
+    const score = circuit_at(reading, "ov", { layer, head })?.copying_score;
+    if (typeof score !== "number" || typeof raises !== "number") return [];
+    const row = worth.get(`${layer}/${head}`);
+    return [
+      {
+        x: score,
+        y: raises,
+        place: { layer, head },
+        colour: { layer, of: model.layers },
+        label: `layer ${layer}, head ${head}${row ? `, loss increase ${row.loss_increase.toFixed(3)}` : ""}`,
+        chosen: chosen?.layer === layer && chosen.head === head,
+      },
+    ];
+  });
+  if (points.length === 0) return undefined;
+  const most = Math.max(0.1, ...points.map((point) => Math.abs(point.y)));
+  return {
+    kind: "scatter",
+    name: "matters-claim",
+    title: "Claim against effect",
+    note: "Across: the copying score of a head's weights. Up: what it adds, on the text, to the logits of the tokens that it reads.",
+    x: { title: "copying score of OV", scale: "linear", domain: [-1, 1], format: "score", ticks: [-1, -0.5, 0, 0.5, 1] },
+    y: { title: "raises, logits", scale: "linear", domain: [-most, most], format: "score" },
+    zero: true,
+    points,
+    layers: model.layers,
+  };
+}
+
+/** Loss, entropy and KL of every state of the stream. */
+export function lens_chart(reading: Reading): LinesChart | undefined {
+  const rows = rows_of(reading.report, "lens", reading.model.name).filter((row) => row.state === "layer");
+  const last = rows[rows.length - 1];
+  if (!last) return undefined;
+  const ceiling = reading.model.vocabulary ? Math.log(reading.model.vocabulary) : Math.max(...rows.map((row) => row.entropy));
+  const above = rows.filter((row) => Math.max(row.loss, row.kl) > ceiling).map((row) => row.layer);
+  const line = (series: string, value: (row: (typeof rows)[number]) => number) => ({
+    series,
+    x: rows.map((row) => row.layer),
+    y: rows.map((row) => (value(row) > ceiling ? null : value(row))),
+  });
+  return {
+    kind: "lines",
+    name: "lens",
+    title: "From layer to layer",
+    note:
+      `What the stream would foretell if each layer were the last: the raw lens. Dashed: the model's own loss.` +
+      (above.length > 0 ? ` Above ln V in layer ${above.join(", ")}: there the lens does not fit.` : ""),
+    x: counted_axis("layer", reading.model.layers + 1),
+    y: { title: "nats", scale: "linear", domain: [0, ceiling] },
+    series: [
+      { key: "loss", label: "loss", colour: "accent" },
+      { key: "entropy", label: "entropy", colour: { role: "k" } },
+      { key: "kl", label: "KL from the model", colour: { role: "o" } },
+    ],
+    points: true,
+    rule: last.loss,
+    panels: [{ lines: [line("loss", (row) => row.loss), line("entropy", (row) => row.entropy), line("kl", (row) => row.kl)] }],
+  };
+}
+
+export const matters_charts = (reading: Reading) =>
+  [heads_chart(reading), layers_chart(reading), claim_chart(reading), lens_chart(reading)].flatMap((chart) => chart ?? []);

@@ -1,0 +1,129 @@
+// Sentences about what heads do on a text and what they are worth: a head built to raise what it reads, one built to lower it, one that
+// does nothing, and random ones.
+import { describe, expect, test } from "vitest";
+import { copying_heads } from "../../../src/findings/copying";
+import { head_that_matters } from "../../../src/findings/matters";
+import { raising_heads } from "../../../src/findings/raises";
+import { heads_chart, layers_chart, lens_chart, claim_chart } from "../../../src/views/matters/charts";
+import { attention_head, circuit, reading, said, type Made } from "./made";
+
+const text = (...raises: [number | null, number | null][]): Made => ({
+  rows: { attention: raises.map(([value, error], head) => attention_head(1, head, { raises: value, raises_error: error })) },
+});
+
+const part = (component: string, layer: number, head: number | null, loss_increase: number, error: number | null = 0.001) => ({
+  component,
+  layer,
+  head,
+  how: "mean",
+  loss_increase,
+  loss_increase_error: error,
+  kl: 0.1,
+  changed: 0.1,
+  direct: 0.1,
+  direct_error: 0.01,
+  loss: 2.93,
+  predicted: 4080,
+});
+
+describe("heads that raise what they read", () => {
+  test("a head built to copy raises the tokens it reads", () => {
+    expect(said(raising_heads, text([2.6, 0.1], [0.01, 0.02], [-0.3, 0.02]))).toBe(
+      "1 of 3 heads raises the tokens it reads On the text it adds directly to the logits of the tokens read, against the text's mean " +
+        "token; most in layer 1 head 0, +2.60 ±0.10. 1 does the reverse.",
+    );
+  });
+
+  test("one built to suppress lowers them", () => {
+    expect(said(raising_heads, text([-1.2, 0.1], [0.2, 0.01]))).toMatch(
+      /^1 of 2 heads lowers the tokens it reads .* −1\.20 ±0\.10\. 1 does/,
+    );
+  });
+
+  test("what it is worth is said where it is known", () => {
+    const made = text([2.6, 0.1]);
+    expect(said(raising_heads, { rows: { ...made.rows, ablate: [part("head", 1, 0, 0.002)] } })).toMatch(
+      /Without that head the loss rises by 0\.002\.$/,
+    );
+  });
+
+  test.each([
+    ["an inert head", text([0, 0.001])],
+    ["what two errors reach", text([0.3, 0.15])],
+    ["one text, which has no error", text([2.6, null])],
+    ["a model whose logits are no sum", text([null, null])],
+    ["a short text", { ...text([2.6, 0.1]), parameters: { attention: { length: 8 } } }],
+  ])("is silent of %s", (_, made) => expect(said(raising_heads, made as Made)).toBeUndefined());
+
+  test("weights have no word where the text has one", () => {
+    const rows = { circuits: [circuit(1, "ov", 0, { copying_score: -0.95 })] };
+    expect(said(copying_heads, { rows })).toMatch(/would lower the token read/);
+    expect(said(copying_heads, { rows: { ...rows, ...text([0.02, 0.01]).rows } })).toBeUndefined();
+  });
+});
+
+describe("the head that matters", () => {
+  const made = (...rows: object[]): Made => ({ rows: { ablate: rows } });
+
+  test("names the one without which the loss rises most", () => {
+    expect(said(head_that_matters, made(part("head", 0, 2, 0.43, 0.03), part("head", 3, 3, -0.004), part("mlp", 0, null, 4.2)))).toBe(
+      "+0.43 nats is what the loss of 2.93 rises by on the text without layer 0 head 2 (±0.03), " +
+        "the most of any head. 1 of 2 heads matter " +
+        "beyond two standard errors, each alone.",
+    );
+  });
+
+  test("and that it looks one back, where its map does", () => {
+    const rows = { ablate: [part("head", 0, 2, 0.43)], attention: [attention_head(0, 2, { previous_token: 0.96 })] };
+    expect(said(head_that_matters, { rows })).toMatch(/ It looks one back\./);
+  });
+
+  test.each([
+    ["inert heads", made(part("head", 0, 0, 0.004))],
+    ["chance", made(part("head", 0, 0, 0.5, 0.3))],
+    ["one window, which has no error", made(part("head", 0, 0, 0.5, null))],
+    ["MLPs, which are the tokens' embedding", made(part("mlp", 0, null, 4.2))],
+  ])("is silent of %s", (_, rows) => expect(said(head_that_matters, rows)).toBeUndefined());
+});
+
+describe("what matters, drawn", () => {
+  const rows = {
+    ablate: [part("head", 0, 2, 0.43, 0.03), part("head", 1, 0, 0.001), part("attention", 0, null, 2), part("mlp", 0, null, 40)],
+    attention: [attention_head(1, 0, { raises: 0.2, raises_error: 0.01 })],
+    circuits: [circuit(1, "ov", 0, { copying_score: -0.8 })],
+    lens: [
+      { layer: 0, state: "layer", loss: 16, entropy: 1, kl: 13 },
+      { layer: 1, state: "layer", loss: 2.9, entropy: 2.5, kl: 0 },
+    ],
+  };
+  const made = reading({ model: { vocabulary: 1024 }, rows });
+
+  test("heads within two standard errors are empty", () => {
+    const chart = heads_chart(made)!;
+    expect(chart.cells[0]![2]).toBe(430);
+    expect(chart.cells[1]![0]).toBeNull();
+    expect(chart.cells[1]![1]).toBe("missing");
+  });
+
+  test("what dwarfs the rest is cut off, with its number", () => {
+    const chart = layers_chart(made)!;
+    expect(chart.y.domain[1]).toBe(3);
+    expect(chart.note).toMatch(/Cut off: 40\.00\./);
+  });
+
+  test("the axis of the lens ends at ln V, and says what lies above", () => {
+    const chart = lens_chart(made)!;
+    expect(chart.y.domain[1]).toBeCloseTo(Math.log(1024));
+    expect(chart.note).toMatch(/Above ln V in layer 0:/);
+    expect(chart.rule).toBe(2.9);
+  });
+
+  test("claim and effect stand against each other", () => {
+    expect(claim_chart(made)!.points).toMatchObject([{ x: -0.8, y: 0.2 }]);
+  });
+
+  test("none of them without rows", () => {
+    const bare = reading({});
+    for (const chart of [heads_chart, layers_chart, lens_chart, claim_chart]) expect(chart(bare)).toBeUndefined();
+  });
+});
