@@ -100,6 +100,20 @@ def spectra(attention: torch.nn.Module, heads: int, reads_stream: bool) -> dict:
     return out
 
 
+def expert_spectra(layer: torch.nn.Module) -> dict:
+    """Of a block of Nemotron-H that is experts alone: each routed expert's, and those that are there once."""
+    def matrix(weight: torch.Tensor) -> np.ndarray:
+        return weight.detach().double().numpy()
+
+    def whole(weight: torch.Tensor) -> list[float]:
+        return values(matrix(weight), min(weight.shape))
+
+    block = layer.mixer
+    return {"up": [whole(one) for one in block.experts.up_proj], "down": [whole(one) for one in block.experts.down_proj],
+            "router": [whole(block.gate.weight)], "shared_up": [whole(block.shared_experts.up_proj.weight)],
+            "shared_down": [whole(block.shared_experts.down_proj.weight)]}
+
+
 def make(case: str) -> None:
     name, config = CASES[case]
     model_class = getattr(transformers, name)
@@ -119,6 +133,9 @@ def make(case: str) -> None:
         layers = {layer: spectra(attention, config["num_attention_heads"], reads_stream=case != "zamba2")
                   for layer, attention in attentions(loaded).items()}
     (GOLDEN / f"{case}.json").write_text(json.dumps(layers) + "\n")
+    if case == "nemotron_h":
+        experts = {number: expert_spectra(layer) for number, layer in enumerate(loaded.model.layers) if hasattr(layer.mixer, "experts")}
+        (GOLDEN / f"{case}-experts.json").write_text(json.dumps(experts) + "\n")
     print(f"hybrid/{case}", *layers)
 
 

@@ -116,13 +116,13 @@ Cost expert_space_cost(const WorkItem& item, const ModelSource& source) {
   const auto experts = static_cast<double>(std::max<std::size_t>(1, item.experts.size()));
   const std::int64_t rows =
       item.role == Role::router ? dimensions.experts : dimensions.expert_width;
-  const auto width = static_cast<double>(dimensions.width), inner = static_cast<double>(rows);
+  const std::int64_t cols = item.role == Role::router ? dimensions.width : dimensions.expert_inputs;
+  const auto width = static_cast<double>(cols), inner = static_cast<double>(rows);
   const auto stacked_rows = static_cast<std::int64_t>(experts) * rows;
   return {.flops = spectrum_flops(experts * inner, width) + experts * spectrum_flops(inner, width) +
                    experts * experts * inner * inner * width,
-          .memory_bytes = float64_bytes(stacked_rows, dimensions.width) +
-                          2 * float64_bytes(rows, dimensions.width) +
-                          spectrum_bytes(stacked_rows, dimensions.width)};
+          .memory_bytes = float64_bytes(stacked_rows, cols) + 2 * float64_bytes(rows, cols) +
+                          spectrum_bytes(stacked_rows, cols)};
 }
 
 }  // namespace

@@ -70,8 +70,16 @@ std::vector<bool> typed_layers(const ConfigReader& config, const std::string& ke
 }
 
 std::vector<bool> read_expert_layers(const ExpertLayersRule& rule, const ConfigReader& config,
-                                     std::int64_t layers) {
+                                     const Dimensions& dimensions) {
+  const std::int64_t layers = dimensions.layers;
   const auto count = static_cast<std::size_t>(layers);
+  if (rule.by_kind) {
+    std::vector<bool> sparse(count);
+    for (std::size_t layer = 0; dimensions.mixers != nullptr && layer < count; ++layer) {
+      sparse[layer] = dimensions.mixers->layers[layer].after == AfterMixer::experts;
+    }
+    return sparse;
+  }
   if (config.find(rule.types) != nullptr) return typed_layers(config, rule.types, count);
   if (config.find(rule.listed) != nullptr) return layers_in(config, rule.listed, count);
   const std::int64_t every = config.number(rule.every).value_or(1);
@@ -122,13 +130,14 @@ void read_expert_dimensions(ModelSpec& spec, const ConfigReader& config) {
                   std::to_string(kMaxExperts));
   }
   if (*experts.value <= rule.dense_up_to) return;
-  std::vector<bool> sparse = read_expert_layers(rule.layers, config, dimensions.layers);
+  std::vector<bool> sparse = read_expert_layers(rule.layers, config, dimensions);
   const auto has = [&](bool value) {
     return std::find(sparse.begin(), sparse.end(), value) != sparse.end();
   };
   if (!has(true)) return;
   dimensions.experts = *experts.value;
   dimensions.expert_width = config.required(rule.width);
+  dimensions.expert_inputs = config.number(rule.inputs).value_or(dimensions.width);
   if (!has(false)) dimensions.mlp_width = 0;
   dimensions.shared_width = config.number(rule.shared_width, /*least=*/0).value_or(0);
   const std::int64_t shared = config.number(rule.shared_count, /*least=*/0).value_or(0);

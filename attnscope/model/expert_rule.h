@@ -34,6 +34,7 @@ struct ExpertLayersRule {
   std::string dense = {};     // a key that lists layers without experts
   std::string listed = {};    // a key that lists all layers with experts, in place of the above
   std::string types = {};     // likewise a list of "sparse" and "dense" for all layers
+  bool by_kind = false;       // those that are experts alone, see MixerRule
 };
 
 /// One of the ways in which files hold the matrices of experts.
@@ -64,7 +65,8 @@ struct MoeRule {
   std::int64_t dense_up_to = 0;     // so few experts are a dense MLP (Jamba: 1)
   std::vector<std::string> chosen;  // k, likewise
   std::optional<std::int64_t> default_chosen = {};
-  ConfigKey width;  // F of one expert
+  ConfigKey width;        // F of one expert
+  ConfigKey inputs = {};  // what experts read and give, where it is not the stream's D
   ExpertLayersRule layers = {};
   std::vector<ExpertTensors> tensors;  // the first whose names the files hold
 

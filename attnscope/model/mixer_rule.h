@@ -15,6 +15,7 @@ enum class AfterMixer {
   usual,    // what the architecture says of all layers
   nothing,  // each layer is one block alone (Nemotron-H)
   mlp,      // the layer is an MLP alone
+  experts,  // the layer is experts alone
 };
 
 /// A kind of layer, by the name that config.json gives it.

@@ -104,6 +104,7 @@ std::pair<std::int64_t, std::int64_t> canonical_shape(const Dimensions& dimensio
 Dimensions of_expert(const Dimensions& dimensions) {
   Dimensions own = dimensions;
   own.mlp_width = dimensions.expert_width;
+  own.width = dimensions.expert_inputs;
   return own;
 }
 

@@ -28,11 +28,12 @@ struct Dimensions {
   std::int64_t layer_groups = 0;  // groups that share weights; 0: every layer has its own
   std::int64_t layers_per_group = 1;
   HeadShape heads;
-  std::int64_t width = 0;         // D
-  std::int64_t mlp_width = 0;     // F; 0 if no MLP is described
-  std::int64_t experts = 0;       // in each layer that has experts; 0: no layer has
-  std::int64_t expert_width = 0;  // F of one expert
-  std::int64_t shared_width = 0;  // F of the shared experts together; 0: there are none
+  std::int64_t width = 0;          // D
+  std::int64_t mlp_width = 0;      // F; 0 if no MLP is described
+  std::int64_t experts = 0;        // in each layer that has experts; 0: no layer has
+  std::int64_t expert_width = 0;   // F of one expert
+  std::int64_t expert_inputs = 0;  // what it reads and gives; D but for latent experts
+  std::int64_t shared_width = 0;   // F of the shared experts together; 0: there are none
   std::optional<std::int64_t> vocabulary;
   std::optional<std::int64_t> context;  // tokens
   std::optional<LatentRanks> latent;    // none: W_Q, W_K and W_V are stored
@@ -100,7 +101,7 @@ Dimensions largest_dimensions(const ModelSpec& spec);
 /// experts.
 std::pair<std::int64_t, std::int64_t> canonical_shape(const Dimensions& dimensions, Role role);
 
-/// The same model's with `mlp_width` of one expert.
+/// The same model's with `mlp_width` and `width` of one expert.
 Dimensions of_expert(const Dimensions& dimensions);
 
 /// The group and inner layer of a layer's weights; the layer's own number if none are shared.

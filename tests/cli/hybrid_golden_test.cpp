@@ -36,6 +36,32 @@ TEST_P(HybridGolden, SpectraAreThoseOfTheModulesThatAttend) {
   }
 }
 
+/// Their experts read ten dimensions of a latent, not the stream's 24.
+TEST(HybridExperts, SpectraAreThoseOfTheModulesThatAreExpertsAlone) {
+  const json golden =
+      json::parse(read_file(source_path("tests/golden/hybrid/nemotron_h-experts.json")));
+  for (const auto& [matrix, first] : golden.begin()->items()) {
+    SCOPED_TRACE(matrix);
+    std::vector<std::string> command = {
+        "spectrum", data_path("hybrid/nemotron_h"), "--matrix", matrix, "--layers", "3", "--values",
+        "--quiet"};
+    if (first.size() > 1) command.insert(command.end(), {"--experts", "all"});
+    const json report = report_of(command);
+    std::size_t seen = 0;
+    for (const json& row : report["rows"]) {
+      if (row.contains("experts")) continue;  // the summary of all
+      const json& wanted = golden["3"][matrix][row.value("expert", 0)];
+      ASSERT_EQ(row["singular_values"].size(), wanted.size());
+      for (std::size_t value = 0; value < wanted.size(); ++value) {
+        EXPECT_NEAR(row["singular_values"][value].get<double>(), wanted[value].get<double>(),
+                    kHybridTolerance * wanted[0].get<double>());
+      }
+      ++seen;
+    }
+    EXPECT_EQ(seen, golden["3"][matrix].size());
+  }
+}
+
 TEST_P(HybridGolden, InfoNamesTheLayersThatAttend) {
   const json facts = report_of({"info", folder_})["models"][0];
   std::vector<int> layers;

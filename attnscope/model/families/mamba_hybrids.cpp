@@ -77,7 +77,8 @@ Architecture granitemoehybrid() {
   return architecture;
 }
 
-/// Each layer is one block alone: Mamba, attention, an MLP or experts.
+/// Each layer is one block alone: Mamba, attention, an MLP or experts. Experts may read a latent of
+/// the stream, which all of a layer share.
 Architecture nemotron_h() {
   using enum Role;
   const std::string mixer = "layers.{layer}.mixer.";
@@ -85,9 +86,15 @@ Architecture nemotron_h() {
   architecture.prefixes = {"backbone.", "model.", ""};
   architecture.keys.kv_heads.fallback = 8;
   architecture.keys.head_dim = {"head_dim", 128, "attention_head_dim"};
-  architecture.weights = {{query, mixer + "q_proj.weight"}, {key, mixer + "k_proj.weight"},
-                          {value, mixer + "v_proj.weight"}, {output, mixer + "o_proj.weight"},
-                          {up, mixer + "up_proj.weight"},   {down, mixer + "down_proj.weight"}};
+  architecture.weights = {{query, mixer + "q_proj.weight"},
+                          {key, mixer + "k_proj.weight"},
+                          {value, mixer + "v_proj.weight"},
+                          {output, mixer + "o_proj.weight"},
+                          {up, mixer + "up_proj.weight"},
+                          {down, mixer + "down_proj.weight"},
+                          {router, mixer + "gate.weight"},
+                          {shared_up, mixer + "shared_experts.up_proj.weight"},
+                          {shared_down, mixer + "shared_experts.down_proj.weight"}};
   architecture.biases = {};
   architecture.embedding.tokens = "embeddings.weight";
   architecture.norm = NormRule{.kind = NormKind::rms,
@@ -97,10 +104,18 @@ Architecture nemotron_h() {
   architecture.rope.reset();
   architecture.activation_key = "mlp_hidden_act";
   architecture.activation = "relu2";
-  const char* const set_aside =
-      "routed experts, which may read fewer dimensions than the stream has";
-  architecture.others = {{"expert.up", mixer + "experts.{expert}.up_proj.weight", set_aside},
-                         {"expert.down", mixer + "experts.{expert}.down_proj.weight", set_aside},
+  MoeRule rule = biased_router("layers.{layer}.mixer");
+  rule.default_experts = 8;
+  rule.default_chosen = 2;
+  rule.width.fallback = 7688;
+  rule.inputs = {"moe_latent_size"};
+  rule.layers = {.by_kind = true};
+  rule.tensors = {tensors_of_each_expert("layers.{layer}.mixer", "")};
+  rule.normalise = {"norm_topk_prob", true};
+  rule.shared_width = {"moe_shared_expert_intermediate_size", 7688};
+  architecture.experts = std::make_shared<MoeRule>(std::move(rule));
+  architecture.others = {{"expert.latent", mixer + "fc1_latent_proj.weight"},
+                         {"expert.latent", mixer + "fc2_latent_proj.weight"},
                          {"mixer", mixer + "*"}};
   const auto alone = [](const char* name, const char* what, AfterMixer after) {
     return LayerKind{.name = name, .attends = false, .mixer = what, .after = after};
@@ -112,11 +127,11 @@ Architecture nemotron_h() {
   old.name = "attention";
   set_mixers(architecture, {.kinds = {attention, old, alone("linear_attention", kMamba2, nothing),
                                       alone("mamba", kMamba2, nothing), alone("mlp", "an MLP", mlp),
-                                      alone("moe", "experts", nothing)},
+                                      alone("moe", "experts", experts)},
                             .list_keys = {"layers_block_type", "layer_types"},
                             .letters_key = "hybrid_override_pattern",
                             .letters = {star, alone("M", kMamba2, nothing),
-                                        alone("-", "an MLP", mlp), alone("E", "experts", nothing)},
+                                        alone("-", "an MLP", mlp), alone("E", "experts", experts)},
                             .lists_every_layer = true});
   return architecture;
 }
