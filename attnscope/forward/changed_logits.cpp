@@ -4,11 +4,17 @@
 #include <cmath>
 #include <utility>
 
+#include "attnscope/numerics/inference/softmax.h"
+
 namespace attnscope {
 namespace {
 
 std::span<const float> row_of(const Matrix<float>& matrix, std::size_t row) {
   return {&matrix(static_cast<std::int64_t>(row), 0), static_cast<std::size_t>(matrix.cols())};
+}
+
+std::int64_t first_place_of(float value, std::span<const float> row) {
+  return std::find(row.begin(), row.end(), value) - row.begin();
 }
 
 }  // namespace
@@ -20,7 +26,8 @@ CleanLogits clean_logits(Matrix<float> logits, const Compute& compute) {
   out.odds.resize(places);
   run_parts(compute, places, [&](std::size_t place) {
     const std::span<const float> logits_of_place = row_of(out.logits, place);
-    const TokenOdds odds = token_odds(logits_of_place);
+    TokenOdds odds = token_odds(logits_of_place);
+    odds.log_sum = softmax_sum(logits_of_place, compute).log_sum;  // as of changed ones
     float* to = &out.probabilities(static_cast<std::int64_t>(place), 0);
     for (const float logit : logits_of_place) {
       *to++ = static_cast<float>(std::exp(static_cast<double>(logit) - odds.log_sum));
@@ -37,12 +44,11 @@ std::vector<ChangedPlace> compare_logits(const CleanLogits& clean, const Matrix<
     const std::span<const float> q = row_of(changed, place), p = row_of(clean.logits, place);
     const std::span<const float> weights = row_of(clean.probabilities, place);
     ChangedPlace& found = out[place];
-    found.log_sum = log_sum_exp(q);
-    found.changed = std::max_element(q.begin(), q.end()) - q.begin() != clean.odds[place].likeliest;
-    double sum = 0;  // of p (log p − log q), less the sums of both softmaxes
-    for (std::size_t token = 0; token < p.size(); ++token) {
-      sum += static_cast<double>(weights[token]) * static_cast<double>(p[token] - q[token]);
-    }
+    const SoftmaxSum of_q = softmax_sum(q, compute);
+    found.log_sum = of_q.log_sum;
+    found.changed = first_place_of(of_q.largest, q) != clean.odds[place].likeliest;
+    // Σ p (log p − log q), whose logs lack the sums of both softmaxes at first.
+    const double sum = weighted_difference(weights, p, q, compute);
     found.kl = std::max(0.0, sum - clean.odds[place].log_sum + found.log_sum);
   });
   return out;

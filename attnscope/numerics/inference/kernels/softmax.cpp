@@ -1,0 +1,94 @@
+// Sums over rows of scores in float32, summed in float64.
+#include "attnscope/numerics/kernels/targets.h"
+//
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "attnscope/numerics/inference/kernels/softmax.cpp"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include <algorithm>
+#include <cstddef>
+
+#include "attnscope/numerics/inference/kernels/exponential-inl.h"
+#include "attnscope/numerics/inference/kernels/softmax.h"
+#include "attnscope/numerics/kernels/dispatch.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace attnscope::kernels::HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+float largest_of_row(std::span<const float> x) {
+  const hn::ScalableTag<float> d;
+  constexpr std::size_t kLanes = hn::MaxLanes(hn::ScalableTag<float>());
+  float largest = x.front();
+  std::size_t at = 0;
+  if (x.size() >= 2 * kLanes) {
+    auto even = hn::LoadU(d, x.data()), odd = even;  // so that one need not wait for the other
+    for (; at + 2 * kLanes <= x.size(); at += 2 * kLanes) {
+      even = hn::Max(even, hn::LoadU(d, x.data() + at));
+      odd = hn::Max(odd, hn::LoadU(d, x.data() + at + kLanes));
+    }
+    largest = hn::GetLane(hn::MaxOfLanes(d, hn::Max(even, odd)));
+  }
+  for (; at < x.size(); ++at) largest = std::max(largest, x[at]);
+  return largest;
+}
+
+/// The sum in float64 of the float32 terms that term(tag, at) gives of registers, then one by one.
+template <class Term>
+HWY_INLINE double sum_of_terms(std::size_t count, const Term& term) {
+  const hn::ScalableTag<double> doubles;
+  const hn::Rebind<float, decltype(doubles)> d;
+  const hn::CappedTag<float, 1> one;
+  constexpr std::size_t kLanes = hn::MaxLanes(hn::ScalableTag<double>());
+  auto even = hn::Zero(doubles), odd = even;  // so that one addition need not wait for the other
+  std::size_t at = 0;
+  for (; at + 2 * kLanes <= count; at += 2 * kLanes) {
+    even = hn::Add(even, hn::PromoteTo(doubles, term(d, at)));
+    odd = hn::Add(odd, hn::PromoteTo(doubles, term(d, at + kLanes)));
+  }
+  double rest = 0;
+  for (; at < count; ++at) rest += static_cast<double>(hn::GetLane(term(one, at)));
+  return hn::GetLane(hn::SumOfLanes(doubles, hn::Add(even, odd))) + rest;
+}
+
+double exponentials_of_row(std::span<const float> x, float largest) {
+  return sum_of_terms(x.size(), [=](auto d, std::size_t at) HWY_ATTR {
+    return exponential(d, hn::Sub(hn::LoadU(d, x.data() + at), hn::Set(d, largest)));
+  });
+}
+
+double weighted_differences_of_rows(std::span<const float> w, std::span<const float> a,
+                                    std::span<const float> b) {
+  return sum_of_terms(w.size(), [=](auto d, std::size_t at) HWY_ATTR {
+    const auto difference = hn::Sub(hn::LoadU(d, a.data() + at), hn::LoadU(d, b.data() + at));
+    return hn::Mul(hn::LoadU(d, w.data() + at), difference);
+  });
+}
+
+}  // namespace attnscope::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace attnscope::kernels {
+
+HWY_EXPORT(largest_of_row);
+HWY_EXPORT(exponentials_of_row);
+HWY_EXPORT(weighted_differences_of_rows);
+
+float largest_element(Kernels kernels, std::span<const float> x) {
+  return ATTNSCOPE_KERNEL(kernels, largest_of_row)(x);
+}
+
+double sum_of_exponentials(Kernels kernels, std::span<const float> x, float largest) {
+  return ATTNSCOPE_KERNEL(kernels, exponentials_of_row)(x, largest);
+}
+
+double sum_of_weighted_differences(Kernels kernels, std::span<const float> w,
+                                   std::span<const float> a, std::span<const float> b) {
+  return ATTNSCOPE_KERNEL(kernels, weighted_differences_of_rows)(w, a, b);
+}
+
+}  // namespace attnscope::kernels
+#endif
