@@ -15,7 +15,8 @@ One folder is one file of weights, with one or more configs to read it by:
 An expected file holds, for pairs of a source and a target N = 0, 1, ...:
     sources.N [S], targets.N [T] int32; logits.N [T, V]; hidden_states.N [L + 1, T, D]; attentions.N [L, H, T, T];
     cross_attentions.N [L, H, T, S]; encoder_hidden_states.N [L + 1, S, D]; encoder_attentions.N [L, H, S, S]
-Of models that hear, there are no sources.N: the first of encoder_hidden_states.N is what enters their layers.
+Of models that hear, features.N [features, frames] stand in place of sources.N; and generated.json also holds the prompt with which each text
+begins, which is not among its tokens, and no end token.
 
 All of it comes from transformers, eager and float32. `--check` also runs everything in float64 and prints how far float32 is
 from it. Needs numpy, torch, transformers and safetensors; no test needs them.
@@ -39,7 +40,7 @@ from safetensors.torch import save_file as save_tensors
 
 FOLDER = Path(__file__).resolve().parent.parent / "tests" / "data" / "seq2seq"
 PAIRS = ((10, 7), (1, 1), (5, 12))  # tokens of source and target
-WRITTEN = 12
+WRITTEN, HEARD = 12, 6  # tokens
 MAPS = ("attentions", "cross_attentions", "encoder_attentions")
 STATES = ("hidden_states", "encoder_hidden_states")
 
@@ -130,6 +131,19 @@ def generation_rules(plain: list[int]) -> list[dict]:
         {"forced_bos_token_id": first, "forced_eos_token_id": 2, "no_repeat_ngram_size": 3, "bad_words_ids": [[1]], "num_beams": 4}]
 
 
+def rules_of_prompts(plain: list[int]) -> list[dict]:
+    """The same of what a text of sound begins with, of which `plain` has no start token; and of what is not written."""
+    languages, tasks = {"<|en|>": 5, "<|de|>": 17, "<|fr|>": 9}, {"transcribe": 11, "translate": 12}
+    named = {"lang_to_id": languages, "task_to_id": tasks}
+    times = {"no_timestamps_token_id": 13}
+    return [
+        {"suppress_tokens": [-1]}, {"suppress_tokens": plain[:2]}, {"begin_suppress_tokens": [plain[0], 2]}, {"no_repeat_ngram_size": 2},
+        {"forced_decoder_ids": [[1, 5], [2, 11]]}, {"forced_decoder_ids": [[1, None], [2, 12]]}, {"forced_decoder_ids": [[2, 12]]},
+        {"forced_decoder_ids": [[1, None], [2, 12]], "begin_suppress_tokens": [plain[0]]} | named | times,
+        {"lang_to_id": languages}, named | times, named | {"language": "fr"}, named | {"language": "<|de|>", "task": "translate"} | times,
+        {"forced_decoder_ids": [[1, 5], [2, 11], [3, 13]]} | named | times, times, named | {"language": "en", "min_new_tokens": 6}]
+
+
 def hears(case: Case) -> bool:
     return case.name.startswith("whisper")
 
@@ -188,6 +202,23 @@ def check_float32(case: Case, name: str, folder: Path, config: dict, inputs: lis
     assert max(worst.values()) < FLOAT32_ERROR, f"{case.name} {name}: float32 errs"
 
 
+def heard(model: torch.nn.Module, pair: dict[str, np.ndarray], rules: dict, tokens: dict) -> dict:
+    model.generation_config = transformers.GenerationConfig(**(tokens | rules))
+    options = dict(do_sample=False, num_beams=1, use_cache=False)
+    prompts = []
+    whole = transformers.GenerationMixin.generate
+
+    def noting(self, *arguments, decoder_input_ids, **others):
+        prompts.append(decoder_input_ids[0].tolist())
+        return whole(self, *arguments, decoder_input_ids=decoder_input_ids, **others)
+    transformers.GenerationMixin.generate = noting
+    try:
+        ids = model.generate(**given_to(model, pair), max_new_tokens=HEARD, **options)
+    finally:
+        transformers.GenerationMixin.generate = whole
+    return {"rules": rules | {"eos_token_id": tokens["eos_token_id"]}, "prompt": prompts[0], "tokens": ids[0].tolist()}
+
+
 def generated(case: Case, folder: Path, config: dict, pair: dict[str, np.ndarray]) -> list[dict]:
     model = load(case, folder / "model.safetensors", config)
 
@@ -196,6 +227,9 @@ def generated(case: Case, folder: Path, config: dict, pair: dict[str, np.ndarray
         ids = model.generate(**given_to(model, pair), do_sample=False, num_beams=1, max_new_tokens=WRITTEN, use_cache=False)
         return {"rules": rules | {key: tokens[key] for key in ("eos_token_id",)}, "tokens": ids[0].tolist()}
     tokens = {key: config[key] for key in TOKENS if key in config}
+    if hears(case):
+        written = [heard(model, pair, {}, tokens)]
+        return written + [heard(model, pair, rules, tokens) for rules in rules_of_prompts(written[0]["tokens"])]
     written = [write({}, tokens)]
     for rules in generation_rules(written[0]["tokens"]):
         # A shorter text is one that ended.
@@ -214,7 +248,8 @@ def measures(pair: dict[str, np.ndarray], row: dict[str, np.ndarray]) -> dict:
     logits = row["logits"].astype(np.float64)
     likelihoods = logits - np.log(np.exp(logits).sum(axis=1, keepdims=True))
     nll = -likelihoods[np.arange(len(logits) - 1), pair["targets"][1:]].mean()
-    return {"source": pair["sources"].tolist(), "target": pair["targets"].tolist(), "mean_nll": nll, "rows": rows}
+    source = pair["sources"].tolist() if "sources" in pair else None
+    return {"source": source, "target": pair["targets"].tolist(), "mean_nll": nll, "rows": rows}
 
 
 def make(case: Case, check: bool) -> None:
@@ -238,9 +273,9 @@ def make(case: Case, check: bool) -> None:
         rows = run(case, folder, config, inputs)
         tensors = {}
         for index, (pair, row) in enumerate(zip(inputs, rows, strict=True)):
-            tensors |= {f"{name}.{index}": np.ascontiguousarray(value) for name, value in (pair | row).items() if name != "features"}
+            tensors |= {f"{name}.{index}": np.ascontiguousarray(value) for name, value in (pair | row).items()}
         assert all(np.isfinite(value).all() for value in tensors.values())
-        if not each.name and not hears(case) and "-" not in case.name:
+        if not each.name and "-" not in case.name:
             (folder / "measures.json").write_text(json.dumps(measures(inputs[0], rows[0]), indent=1) + "\n")
         save_file(tensors, folder / file_name("expected", each.name, "safetensors"))
         write_config(folder / file_name("config", each.name, "json"), config)
@@ -251,11 +286,12 @@ def make(case: Case, check: bool) -> None:
                 assert all(np.array_equal(value, again[name]) for name, value in row.items()), f"{case.name}: old spelling"
         if check:
             check_float32(case, each.name, folder, config, inputs, rows)
-    if not hears(case) and "-" not in case.name:
+    if "-" not in case.name:
         config = json.loads((folder / "config.json").read_text())
         pair = inputs_of(case, config)[0]
         text = ",\n".join(json.dumps(each) for each in generated(case, folder, config, pair))
-        (folder / "generated.json").write_text(f'{{"source": {pair["sources"].tolist()}, "count": {WRITTEN}, "written": [\n{text}]}}\n')
+        source, count = (None, HEARD) if hears(case) else (pair["sources"].tolist(), WRITTEN)
+        (folder / "generated.json").write_text(f'{{"source": {json.dumps(source)}, "count": {count}, "written": [\n{text}]}}\n')
 
 
 def make_all(only: str | None = None, check: bool = False) -> None:

@@ -1,10 +1,12 @@
 #include "attnscope/analyses/attention.h"
 
+#include <algorithm>
+
 #include "attnscope/analyses/attention_outcomes.h"
 #include "attnscope/analyses/raises_of_batch.h"
-#include "attnscope/analyses/sequence_batches.h"
 #include "attnscope/analysis/attention_map.h"
 #include "attnscope/forward/layer_run.h"
+#include "attnscope/store/content_hash.h"
 
 namespace attnscope {
 namespace {
@@ -38,7 +40,25 @@ std::vector<Outcome> attention_outcomes(const WorkItem& item, const ModelSource&
   return outcomes;
 }
 
+std::string inputs_hash(const AttentionRequest& request) {
+  std::vector<Signal> all;
+  for (const auto& signals : request.signals) all.insert(all.end(), signals.begin(), signals.end());
+  if (all.empty()) return tokens_hash(request.sequences, request.sources);
+  const bool has_tokens = std::any_of(request.sequences.begin(), request.sequences.end(),
+                                      [](const auto& of_model) { return !of_model.empty(); });
+  if (!has_tokens) return signals_hash(all);
+  return content_hash(tokens_hash(request.sequences) + signals_hash(all));
+}
+
 }  // namespace
+
+BatchInputs AttentionRequest::inputs_of(std::size_t model) const {
+  BatchInputs inputs;
+  if (model < sequences.size()) inputs.tokens = sequences[model];
+  if (model < signals.size()) inputs.signals = signals[model];
+  if (model < sources.size()) inputs.sources = sources[model];
+  return inputs;
+}
 
 const Analysis& attention_analysis() {
   static constexpr Analysis analysis = {.name = "attention",
@@ -55,29 +75,19 @@ const Analysis& attention_analysis() {
 void run_attention(std::span<const Model> models, const AttentionRequest& request,
                    const Context& context, RowSink& sink) {
   Plan plan{.analysis = &attention_analysis(), .parameters = request.options};
-  std::vector<Signal> all;
-  for (const auto& images : request.images) all.insert(all.end(), images.begin(), images.end());
   plan.parameters.add("layers", request.layers.parameter())
-      .add("tokens_hash",
-           all.empty() ? tokens_hash(request.sequences, request.sources) : signals_hash(all));
+      .add("tokens_hash", inputs_hash(request));
   const ReadyModels ready(models, context);
   for (std::size_t index = 0; index < models.size(); ++index) {
     const Model& model = models[index];
     const std::vector<std::int64_t> layers = attention_layers(request.layers, model, &sink);
-    if (!request.images.empty()) {
-      const std::vector<Signal>& images = request.images[index];
-      for (const Signal& image : images) ready.pass(index).length_of(image);
-      add_batches(plan, index, images, ready.pass(index).length_of(images.front()), layers);
-      continue;
-    }
-    const std::span<const TokenIds> sources =
-        request.sources.empty() ? std::span<const TokenIds>() : request.sources[index];
-    for (const TokenIds& sequence : request.sequences[index]) ready.pass(index).check(sequence);
-    for (const TokenIds& source : sources) ready.pass(index).encoder()->check(source);
+    const BatchInputs inputs = request.inputs_of(index);
+    check_inputs(ready.pass(index), inputs);
     const std::size_t known = plan.items.size();
-    add_batches(plan, index, request.sequences[index], layers, sources);
-    if (!sources.empty()) continue;  // of two texts no head raises what it reads
-    RaisesOfBatch::prepare(ready.pass(index), request.sequences[index],
+    add_batches(plan, index, model, inputs, layers);
+    // Of two texts, or of none, no head raises what it reads.
+    if (!inputs.sources.empty() || !inputs.signals.empty()) continue;
+    RaisesOfBatch::prepare(ready.pass(index), inputs.tokens,
                            std::span(plan.items).subspan(known));
   }
   ReportHead head{.command = "attention", .parameters = request.text};

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "attnscope/analyses/selection.h"
+#include "attnscope/analyses/sequence_batches.h"
 #include "attnscope/forward/forward_pass.h"
 #include "attnscope/model/model.h"
 #include "attnscope/results/sink.h"
@@ -18,10 +19,13 @@ namespace attnscope {
 
 struct AttentionRequest {
   std::vector<std::vector<TokenIds>> sequences;  // of each model, all of one length
-  std::vector<std::vector<Signal>> images = {};  // in their place, all of one shape
+  /// Of each model: in their place, or of a decoder in place of its sources; all of one shape.
+  std::vector<std::vector<Signal>> signals = {};
   /// Of each model; none but of decoders and their cross attention: what the encoder runs on for
   /// each of those, all of one length.
   std::vector<std::vector<TokenIds>> sources = {};
+
+  BatchInputs inputs_of(std::size_t model) const;
   Record text;  // what the report says of where they come from
   LayerSelection layers;
   /// What is asked of each map: "energy", the share of ranks and columns, and "without_first",

@@ -1,7 +1,6 @@
 #include "attnscope/analyses/attention_map.h"
 
 #include "attnscope/analyses/estimates.h"
-#include "attnscope/analyses/sequence_batches.h"
 #include "attnscope/core/error.h"
 #include "attnscope/core/wording.h"
 #include "attnscope/model/inventory.h"
@@ -42,12 +41,13 @@ void add_map_rows(const Model& model, const HeadPlace& place, const ShownTokens&
                   MatrixView<const float> map, RowSink& sink) {
   for (std::int64_t query = 0; query < map.rows; ++query) {
     const auto at = static_cast<std::size_t>(query);
+    const Value token = tokens.ids.empty() ? Value() : Value(tokens.ids.front()[at]);
     const float* first = map.data + query * map.row_stride;
     sink.add_row({{"model", model.name()},
                   {"layer", place.layer},
                   {"head", place.head},
                   {"query", query},
-                  {"token", tokens.ids[at]},
+                  {"token", token},
                   {"text", at < tokens.texts.size() ? Value(tokens.texts[at]) : Value()},
                   {"weights", std::vector<double>(first, first + map.cols)}});
   }
@@ -56,9 +56,9 @@ void add_map_rows(const Model& model, const HeadPlace& place, const ShownTokens&
 /// The keys of cross attention, for those who draw its map.
 Value::List source_list(const ShownTokens& tokens) {
   Value::List list;
-  for (std::size_t at = 0; at < tokens.source.size(); ++at) {
+  for (std::size_t at = 0; at < tokens.source.front().size(); ++at) {
     const bool known = at < tokens.source_texts.size();
-    list.emplace_back(Record{{"id", tokens.source[at]},
+    list.emplace_back(Record{{"id", tokens.source.front()[at]},
                              {"text", known ? Value(tokens.source_texts[at]) : Value()}});
   }
   return list;
@@ -86,22 +86,22 @@ void run_attention_map(std::span<const Model> models, const AttentionMapRequest&
   for (std::size_t index = 0; index < models.size(); ++index) {
     place_in(models[index], request.place, "heatmap");
     Record& facts = head.models.emplace_back(facts_record(model_facts(models[index])));
-    if (models[index].stack() != "cross") continue;
+    if (models[index].stack() != "cross" || request.tokens[index].source.empty()) continue;
     facts.add("source_tokens", source_list(request.tokens[index]));
   }
   const ReadyModels ready(models, context);
   LentTeam team(context);
   for (std::size_t index = 0; index < models.size(); ++index) {
-    ready.pass(index).check(request.tokens[index].ids);
-    const TokenIds& source = request.tokens[index].source;
-    if (ready.pass(index).encoder() != nullptr) ready.pass(index).encoder()->check(source);
+    check_inputs(ready.pass(index), request.tokens[index].inputs());
   }
   sink.begin(head);
   for (std::size_t index = 0; index < models.size(); ++index) {
     const HeadPlace place = place_in(models[index], request.place, "heatmap");
     const ShownTokens& tokens = request.tokens[index];
     const ForwardPass& pass = ready.pass(index);
-    note_memory(models[index], std::ssize(tokens.ids), std::ssize(tokens.source), context, sink);
+    const BatchInputs inputs = tokens.inputs();
+    note_memory(models[index], rows_of(models[index], inputs),
+                source_rows_of(models[index], inputs), context, sink);
     const auto show = [&](const LayerMaps& maps) {
       add_map_rows(models[index], place, tokens, maps.map(0, place.head), sink);
     };
@@ -110,10 +110,7 @@ void run_attention_map(std::span<const Model> models, const AttentionMapRequest&
     observer.ends_across = models[index].stack() == "cross";
     (observer.ends_across ? observer.on_cross_maps : observer.on_maps) = show;
     (observer.ends_across ? observer.wants_cross_maps : observer.wants_maps) = wants;
-    Memory memory;
-    const bool decodes = pass.encoder() != nullptr;
-    if (decodes) memory = pass.encode(std::span(&tokens.source, 1), {}, team.compute());
-    pass.run(std::span(&tokens.ids, 1), observer, team.compute(), {}, decodes ? &memory : nullptr);
+    run_inputs(pass, inputs, observer, team.compute());
   }
   sink.end();
 }

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "attnscope/analyses/sequence_batches.h"
 #include "attnscope/analyses/similarity.h"
 #include "attnscope/forward/forward_pass.h"
 #include "attnscope/model/model.h"
@@ -15,10 +16,13 @@ namespace attnscope {
 
 /// One sequence, and its tokens as people read them; none where the model has no tokenizer.
 struct ShownTokens {
-  TokenIds ids;
-  std::vector<std::string> texts;
-  TokenIds source = {};  // of a decoder: what its encoder runs on
+  std::vector<TokenIds> ids;  // one, or none of a model that reads no tokens
+  std::vector<std::string> texts = {};
+  std::vector<TokenIds> source = {};  // likewise, of a decoder: what its encoder runs on
   std::vector<std::string> source_texts = {};
+  std::vector<Signal> signal = {};  // what is run in place of one of these
+
+  BatchInputs inputs() const { return {.tokens = ids, .signals = signal, .sources = source}; }
 };
 
 struct AttentionMapRequest {

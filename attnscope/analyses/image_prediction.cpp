@@ -54,7 +54,7 @@ class ImageRun {
 
   ImageFindings run() {
     const PromptWatcher* watcher = request_.watcher;
-    if (watcher != nullptr) watcher->begin(pass_, pass_.length_of(question_.image));
+    if (watcher != nullptr) watcher->begin(pass_, {}, pass_.length_of(question_.image));
     const Matrix<float> states =
         pass_.run(std::span(&question_.image, 1),
                   watcher == nullptr ? ForwardObserver{} : watcher->observer, compute_);

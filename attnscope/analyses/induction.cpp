@@ -151,7 +151,8 @@ void run_induction(std::span<const Model> models, const InductionRequest& reques
     const std::vector<TokenIds> sequences =
         repeated_tokens(request, ready.pass(index).vocabulary());
     ready.pass(index).check(sequences.front());
-    add_batches(plan, index, sequences, attention_layers(request.layers, model, &sink));
+    add_batches(plan, index, model, {.tokens = sequences},
+                attention_layers(request.layers, model, &sink));
   }
   ReportHead head{.command = "attention",
                   .parameters = {{"induction", true}, {"source", "random"}}};

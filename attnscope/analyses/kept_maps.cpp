@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "attnscope/analyses/attention.h"
-#include "attnscope/analyses/sequence_batches.h"
 #include "attnscope/core/checked.h"
 #include "attnscope/core/error.h"
 #include "attnscope/run/lent_team.h"
@@ -35,9 +34,16 @@ std::vector<float> first_maps(const LayerMaps& layer) {
   return maps;
 }
 
+BatchInputs first_of(BatchInputs all) {
+  const auto cut = [](auto& list) { list = list.first(std::min(list.size(), std::size_t{1})); };
+  cut(all.tokens);
+  cut(all.signals);
+  cut(all.sources);
+  return all;
+}
+
 void check_memory(const Model& model, const KeptMapsRequest& request, const Context& context) {
-  const std::int64_t tokens = std::ssize(request.sequences.front());
-  const std::int64_t keys = map_columns(model, tokens, request.sources);
+  const std::int64_t tokens = request.map_rows(model), keys = request.map_columns(model);
   std::optional<std::uint64_t> bytes = sizeof(double);
   for (const std::uint64_t size :
        {static_cast<std::uint64_t>(request.layers.size()),
@@ -71,9 +77,17 @@ void add(const LayerMaps& layer, std::vector<double>& sums, const Compute& compu
 
 }  // namespace
 
-std::int64_t map_columns(const Model& model, std::int64_t tokens,
-                         std::span<const TokenIds> sources) {
-  return model.stack() == "cross" && !sources.empty() ? std::ssize(sources.front()) : tokens;
+BatchInputs KeptMapsRequest::inputs() const {
+  const BatchInputs all = {.tokens = sequences, .signals = signals, .sources = sources};
+  return mean ? all : first_of(all);
+}
+
+std::int64_t KeptMapsRequest::map_rows(const Model& model) const {
+  return rows_of(model, inputs());
+}
+
+std::int64_t KeptMapsRequest::map_columns(const Model& model) const {
+  return model.stack() == "cross" ? source_rows_of(model, inputs()) : map_rows(model);
 }
 
 void keep_maps(const Model& model, const KeptMapsRequest& request, const Context& context,
@@ -81,13 +95,10 @@ void keep_maps(const Model& model, const KeptMapsRequest& request, const Context
   if (request.mean) check_memory(model, request, context);
   const ReadyModels ready(std::span(&model, 1), context);
   const std::vector<ModelSource> models = ready.sources();
-  const auto sequences = request.mean ? request.sequences : request.sequences.first(1);
-  const auto sources =
-      request.sources.empty() ? request.sources : request.sources.first(sequences.size());
-  for (const TokenIds& sequence : sequences) ready.pass(0).check(sequence);
-  for (const TokenIds& source : sources) ready.pass(0).encoder()->check(source);
+  const BatchInputs inputs = request.inputs();
+  check_inputs(ready.pass(0), inputs);
   Plan plan{.analysis = &attention_analysis()};
-  add_batches(plan, 0, sequences, request.layers, sources);
+  add_batches(plan, 0, model, inputs, request.layers);
 
   LentTeam team(context);
   const Compute compute = team.compute();
@@ -100,7 +111,8 @@ void keep_maps(const Model& model, const KeptMapsRequest& request, const Context
     run_batch(item, models.front(), compute,
               [&](const LayerMaps& layer) { add(layer, sums[layer.layer], compute); });
   }
-  const auto count = static_cast<double>(sequences.size());
+  const auto count =
+      static_cast<double>(std::max(request.sequences.size(), request.signals.size()));
   std::vector<float> means;
   for (const auto& [layer, of_layer] : sums) {
     means.clear();
@@ -128,8 +140,8 @@ void HeldMaps::give(const Context& context, const Take& take) {
 /// Little beside what a run takes, so that nobody need count it.
 bool HeldMaps::can_hold(const Context& context) const {
   constexpr std::uint64_t kMaxBytes = std::uint64_t{64} << 20;
-  const std::int64_t tokens = std::ssize(request_.sequences.front());
-  const auto keys = static_cast<std::uint64_t>(map_columns(model_, tokens, request_.sources));
+  const std::int64_t tokens = request_.map_rows(model_);
+  const auto keys = static_cast<std::uint64_t>(request_.map_columns(model_));
   const auto heads = static_cast<std::uint64_t>(model_.dimensions().heads.heads);
   const auto of_map = checked_mul(static_cast<std::uint64_t>(tokens), keys * sizeof(float));
   const auto bytes = of_map ? checked_mul(*of_map, heads * request_.layers.size()) : std::nullopt;
@@ -139,7 +151,7 @@ bool HeldMaps::can_hold(const Context& context) const {
 /// Other sequences in its batch may change the last digits of a map, and keep_maps() runs the first
 /// one alone.
 void HeldMaps::hold(const WorkItem& batch, const LayerMaps& maps) {
-  const bool alone = batch.batch->first == 0 && batch.batch->tokens.size() == 1;
+  const bool alone = batch.batch->first == 0 && batch.batch->count() == 1;
   const auto& layers = request_.layers;
   if (alone && std::binary_search(layers.begin(), layers.end(), maps.layer)) {
     held_.push_back(first_maps(maps));

@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "attnscope/analyses/sequence_batches.h"
 #include "attnscope/forward/forward_pass.h"
 #include "attnscope/model/model.h"
 #include "attnscope/run/context.h"
@@ -17,11 +18,13 @@ struct KeptMapsRequest {
   std::vector<std::int64_t> layers;        // ascending
   bool mean = false;                       // over all sequences; else of the first one
   std::span<const TokenIds> sources = {};  // of a decoder; all of one length
-};
+  std::span<const Signal> signals = {};    // in place of sequences, or of a decoder of sources
 
-/// The keys of a model's maps of sequences of T tokens: S, those of a source, across; else T.
-std::int64_t map_columns(const Model& model, std::int64_t tokens,
-                         std::span<const TokenIds> sources);
+  BatchInputs inputs() const;
+  /// T, and the keys of maps: S, those of a source, across; else T.
+  std::int64_t map_rows(const Model& model) const;
+  std::int64_t map_columns(const Model& model) const;
+};
 
 /// Calls take() for each layer in turn with its maps (H, T, T), across (H, T, S). Of the first
 /// sequence nothing larger is held; a mean needs the sums of all layers, in float64, added up in

@@ -165,7 +165,7 @@ void run_lens(std::span<const Model> models, const LensRequest& request, const C
     std::vector<std::int64_t> layers(static_cast<std::size_t>(models[index].dimensions().layers));
     std::iota(layers.begin(), layers.end(), std::int64_t{0});
     const std::size_t known = plan.items.size();
-    add_batches(plan, index, request.sequences[index], layers);
+    add_batches(plan, index, models[index], {.tokens = request.sequences[index]}, layers);
     for (std::size_t item = known; item < plan.items.size(); ++item) {
       add_mask_parameter(plan.items[item], request.masks[index]);
     }

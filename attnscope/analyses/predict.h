@@ -20,6 +20,8 @@ namespace attnscope {
 struct Prompt {
   TokenIds tokens;                       // of an encoder-decoder those of its decoder
   TokenIds source = {};                  // then: those of its encoder
+  std::optional<Signal> sound = {};      // in place of `source`
+  TokenIds languages = {};               // see DecoderPrompt, whose tokens stand in `tokens`
   const Tokenizer* tokenizer = nullptr;  // null: tokens have ids and no texts
 };
 
@@ -29,7 +31,8 @@ Value token_value(const Tokenizer* tokenizer, std::int64_t id);
 /// Sees a prompt run: is told of it before, and of blocks of logits after it. On the thread that
 /// runs it; what it throws ends the run.
 struct PromptWatcher {
-  std::function<void(const ForwardPass&, std::int64_t tokens)> begin;
+  /// `tokens`: none of an image or sound. `rows`: of its states.
+  std::function<void(const ForwardPass&, const TokenIds& tokens, std::int64_t rows)> begin;
   ForwardObserver observer;
   ForwardObserver encoder_observer = {};  // of encoder-decoders, whose encoder runs first
   /// Rows of all tokens, block after block; not called for models without logits.

@@ -9,9 +9,11 @@
 #include "attnscope/core/checked.h"
 #include "attnscope/core/error.h"
 #include "attnscope/core/wording.h"
+#include "attnscope/forward/decoder_prompt.h"
 #include "attnscope/forward/generation.h"
 #include "attnscope/forward/generation_rules.h"
 #include "attnscope/forward/logits.h"
+#include "attnscope/forward/sound_embedding.h"
 #include "attnscope/forward/token_scores.h"
 #include "attnscope/model/inventory.h"
 #include "attnscope/run/model_facts.h"
@@ -51,6 +53,12 @@ double mean_norm(MatrixView<const float> states) {
   return sum / static_cast<double>(states.rows);
 }
 
+/// Of an encoder-decoder: what its encoder gives of the source; else 0.
+std::int64_t source_rows(const Model& model, const Prompt& prompt) {
+  if (!prompt.sound) return std::ssize(prompt.source);
+  return rows_of_signal(*model.sibling("encoder"), *prompt.sound);
+}
+
 /// Runs one model on its prompt.
 class PromptRun {
  public:
@@ -65,7 +73,8 @@ class PromptRun {
 
   Prediction run() {
     pass_.check_head();
-    if (pass_.encoder() != nullptr) pass_.encoder()->check(prompt_.source);
+    if (prompt_.sound) pass_.encoder()->length_of(*prompt_.sound);
+    if (pass_.encoder() != nullptr && !prompt_.sound) pass_.encoder()->check(prompt_.source);
     pass_.check(prompt_.tokens);
     if (request_.generate && !model_.spec().causal) {
       throw Error(ErrorKind::unsupported,
@@ -77,7 +86,7 @@ class PromptRun {
     if (request_.watcher != nullptr) show_logits(states.view());
     add_rows(states.view());
     found_.facts = facts_record(model_facts(model_));
-    if (pass_.encoder() != nullptr) {
+    if (pass_.encoder() != nullptr && !prompt_.sound) {
       found_.facts.add("source_tokens", token_list(prompt_, prompt_.source));
     }
     found_.facts.add("tokens", token_list(prompt_, prompt_.tokens));
@@ -97,7 +106,7 @@ class PromptRun {
     const std::int64_t room =
         std::min(std::ssize(prompt_.tokens) + *request_.generate, pass_.longest());
     const std::uint64_t bytes =
-        KeyValueCache::bytes(model_.spec(), room, std::ssize(prompt_.source));
+        KeyValueCache::bytes(model_.spec(), room, source_rows(model_, prompt_));
     const std::uint64_t left =
         context_.memory_bytes - copied_weights_bytes(model_, context_.memory_bytes);
     if (bytes > left) {
@@ -127,15 +136,26 @@ class PromptRun {
     return observer;
   }
 
+  Memory encode(const ForwardObserver* watching) {
+    encoder_hidden_states_.clear();
+    const ForwardObserver observer = noting_states(watching, encoder_hidden_states_);
+    if (prompt_.sound) return pass_.encode(std::span(&*prompt_.sound, 1), observer, compute_);
+    return pass_.encode(std::span(&prompt_.source, 1), observer, compute_);
+  }
+
   Matrix<float> run_pass() {
     const PromptWatcher* watcher = request_.watcher;
-    if (watcher != nullptr) watcher->begin(pass_, std::ssize(prompt_.tokens));
     Memory memory;
-    if (pass_.encoder() != nullptr) {
-      memory = pass_.encode(std::span(&prompt_.source, 1),
-                            noting_states(watcher == nullptr ? nullptr : &watcher->encoder_observer,
-                                          encoder_hidden_states_),
-                            compute_);
+    const bool asks_language = !prompt_.languages.empty();
+    if (asks_language) {
+      memory = encode(nullptr);
+      const DecoderPrompt open = {.tokens = prompt_.tokens, .languages = prompt_.languages};
+      prompt_.tokens = with_language(pass_, open, memory, compute_);
+    }
+    if (watcher != nullptr) watcher->begin(pass_, prompt_.tokens, std::ssize(prompt_.tokens));
+    const bool shows = watcher != nullptr || !asks_language;
+    if (pass_.encoder() != nullptr && shows) {
+      memory = encode(watcher == nullptr ? nullptr : &watcher->encoder_observer);
     }
     return pass_.run(
         std::span(&prompt_.tokens, 1),
@@ -226,6 +246,11 @@ class PromptRun {
                              std::to_string(rules.beams) +
                              " beams; each token is the likeliest instead");
     }
+    if (rules.times) {
+      found_.notes.push_back(model_.name() +
+                             ": its files ask for times between the words; the text is written "
+                             "without the rules that place them");
+    }
     return [rules, prompt = std::ssize(prompt_.tokens), most = *request_.generate](
                std::span<float> logits, std::span<const std::int64_t> text) {
       apply_rules(rules, text, prompt, most, logits);
@@ -266,7 +291,7 @@ class PromptRun {
   }
 
   const Model& model_;
-  const Prompt& prompt_;
+  Prompt prompt_;
   const PredictRequest& request_;
   const Context& context_;
   const Compute& compute_;
@@ -294,10 +319,10 @@ std::uint64_t prompt_run_bytes(const Model& model, const Prompt& prompt,
   const std::int64_t tokens = std::ssize(prompt.tokens);
   std::optional<std::uint64_t> bytes =
       checked_add(copied_weights_bytes(model, context.memory_bytes),
-                  run_bytes(model, /*sequences=*/1, tokens, std::ssize(prompt.source)));
+                  run_bytes(model, /*sequences=*/1, tokens, source_rows(model, prompt)));
   if (bytes && request.generate) {
     bytes = checked_add(*bytes, KeyValueCache::bytes(model.spec(), tokens + *request.generate,
-                                                     std::ssize(prompt.source)));
+                                                     source_rows(model, prompt)));
   }
   return bytes.value_or(std::numeric_limits<std::uint64_t>::max());
 }

@@ -137,7 +137,7 @@ void run_routing(std::span<const Model> models, const RoutingRequest& request,
                   {.parameter = "layers",
                    .problem = "none of these layers of " + model.name() + " has experts"});
     }
-    add_batches(plan, index, request.sequences[index], layers);
+    add_batches(plan, index, model, {.tokens = request.sequences[index]}, layers);
   }
   ReportHead head{.command = "experts", .parameters = request.text};
   for (const auto& [name, value] : plan.parameters.fields()) head.parameters.add(name, value);

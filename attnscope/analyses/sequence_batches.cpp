@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "attnscope/analyses/estimates.h"
+#include "attnscope/core/error.h"
 #include "attnscope/core/text.h"
 #include "attnscope/forward/sound_embedding.h"
 #include "attnscope/store/content_hash.h"
@@ -25,6 +26,10 @@ TensorMatrix as_one_row(const TensorView& tensor) {
           .block_stride = count};
 }
 
+BatchInputs inputs_of(const SequenceBatch& batch) {
+  return {.tokens = batch.tokens, .signals = batch.signals, .sources = batch.sources};
+}
+
 }  // namespace
 
 std::int64_t sequences_at_once(std::int64_t tokens) {
@@ -32,30 +37,33 @@ std::int64_t sequences_at_once(std::int64_t tokens) {
   return std::max<std::int64_t>(1, kRowsOfBatch / tokens);
 }
 
-void add_batches(Plan& plan, std::size_t model, std::span<const TokenIds> sequences,
-                 const std::vector<std::int64_t>& layers, std::span<const TokenIds> sources) {
-  std::int64_t longest = std::ssize(sequences.front());
-  if (!sources.empty()) longest = std::max(longest, std::ssize(sources.front()));
-  const auto each = static_cast<std::size_t>(sequences_at_once(longest));
-  for (std::size_t first = 0; first < sequences.size(); first += each) {
-    const auto batch = sequences.subspan(first, std::min(each, sequences.size() - first));
-    plan.add(model, std::nullopt).batch = SequenceBatch{.first = static_cast<std::int64_t>(first),
-                                                        .tokens = {batch.begin(), batch.end()},
-                                                        .layers = layers};
-    if (sources.empty()) continue;
-    const auto own = sources.subspan(first, batch.size());
-    plan.items.back().batch->sources = {own.begin(), own.end()};
-  }
+std::int64_t rows_of(const Model& model, const BatchInputs& inputs) {
+  if (!inputs.tokens.empty()) return std::ssize(inputs.tokens.front());
+  return inputs.signals.empty() ? 0 : rows_of_signal(model, inputs.signals.front());
 }
 
-void add_batches(Plan& plan, std::size_t model, std::span<const Signal> images, std::int64_t length,
+std::int64_t source_rows_of(const Model& model, const BatchInputs& inputs) {
+  if (!inputs.sources.empty()) return std::ssize(inputs.sources.front());
+  const Model* encoder = model.sibling("encoder");
+  if (inputs.tokens.empty() || inputs.signals.empty() || encoder == nullptr) return 0;
+  return rows_of_signal(*encoder, inputs.signals.front());
+}
+
+void add_batches(Plan& plan, std::size_t index, const Model& model, const BatchInputs& inputs,
                  const std::vector<std::int64_t>& layers) {
-  const auto each = static_cast<std::size_t>(sequences_at_once(length));
-  for (std::size_t first = 0; first < images.size(); first += each) {
-    const auto batch = images.subspan(first, std::min(each, images.size() - first));
-    plan.add(model, std::nullopt).batch = SequenceBatch{.first = static_cast<std::int64_t>(first),
-                                                        .signals = {batch.begin(), batch.end()},
-                                                        .layers = layers};
+  const std::size_t all = std::max(inputs.tokens.size(), inputs.signals.size());
+  const std::int64_t longest = std::max(rows_of(model, inputs), source_rows_of(model, inputs));
+  const auto each = static_cast<std::size_t>(sequences_at_once(longest));
+  for (std::size_t first = 0; first < all; first += each) {
+    const auto part = [&](const auto& list) {
+      const auto own = list.empty() ? list : list.subspan(first, std::min(each, all - first));
+      return std::vector(own.begin(), own.end());
+    };
+    plan.add(index, std::nullopt).batch = SequenceBatch{.first = static_cast<std::int64_t>(first),
+                                                        .tokens = part(inputs.tokens),
+                                                        .signals = part(inputs.signals),
+                                                        .layers = layers,
+                                                        .sources = part(inputs.sources)};
   }
 }
 
@@ -143,23 +151,37 @@ void run_batch(const WorkItem& item, const ModelSource& source, const Compute& c
   (observer.ends_across ? observer.on_cross_maps : observer.on_maps) = show;
   (observer.ends_across ? observer.wants_cross_maps : observer.wants_maps) = wants;
   if (extend) extend(pass, observer);
-  if (!batch.signals.empty()) {
-    pass.run(batch.signals, observer, compute);
-  } else if (batch.sources.empty()) {
-    pass.run(batch.tokens, observer, compute);
+  run_inputs(pass, inputs_of(batch), observer, compute);
+}
+
+void check_inputs(const ForwardPass& pass, const BatchInputs& inputs) {
+  const ForwardPass& reads = pass.encoder() == nullptr ? pass : *pass.encoder();
+  for (const TokenIds& sequence : inputs.tokens) pass.check(sequence);
+  for (const TokenIds& source : inputs.sources) reads.check(source);
+  for (const Signal& signal : inputs.signals) reads.length_of(signal);
+}
+
+void run_inputs(const ForwardPass& pass, const BatchInputs& inputs, const ForwardObserver& observer,
+                const Compute& compute) {
+  if (inputs.tokens.empty()) {
+    pass.run(inputs.signals, observer, compute);
+  } else if (inputs.sources.empty() && inputs.signals.empty()) {
+    pass.run(inputs.tokens, observer, compute);
   } else {
-    const Memory memory = pass.encode(batch.sources, {}, compute);
-    pass.run(batch.tokens, observer, compute, {}, &memory);
+    if (pass.encoder() == nullptr) {
+      throw Error(ErrorKind::usage, {.problem = pass.model().name() + " has no encoder"});
+    }
+    const Memory memory = inputs.sources.empty() ? pass.encode(inputs.signals, {}, compute)
+                                                 : pass.encode(inputs.sources, {}, compute);
+    pass.run(inputs.tokens, observer, compute, {}, &memory);
   }
 }
 
 Cost batch_cost(const WorkItem& item, const ModelSource& source) {
   const SequenceBatch& batch = *item.batch;
   const std::int64_t sequences = batch.count();
-  const std::int64_t tokens = batch.signals.empty()
-                                  ? std::ssize(batch.tokens.front())
-                                  : rows_of_signal(*source.model, batch.signals.front());
-  const std::int64_t of_source = batch.sources.empty() ? 0 : std::ssize(batch.sources.front());
+  const std::int64_t tokens = rows_of(*source.model, inputs_of(batch));
+  const std::int64_t of_source = source_rows_of(*source.model, inputs_of(batch));
   double parameters = 0;  // of all layers' products
   const Dimensions dimensions = largest_dimensions(source.model->spec());
   for (const Role role : kProjections) {
@@ -188,7 +210,10 @@ void add_batch_inputs(ItemInputs& inputs, const WorkItem& item, const ModelSourc
   if (!batch.sources.empty()) {
     Value::List sources;
     for (const TokenIds& sequence : batch.sources) sources.emplace_back(sequence);
-    inputs.add("sources", std::move(sources)).add("stack", source.model->stack());
+    inputs.add("sources", std::move(sources));
+  }
+  if (source_rows_of(*source.model, inputs_of(batch)) > 0) {
+    inputs.add("stack", source.model->stack());
   }
   inputs.add("tokens", std::move(tokens))
       .add("layers", batch.layers)

@@ -20,13 +20,20 @@ namespace attnscope {
 /// the weights too often, of more they gain nothing.
 std::int64_t sequences_at_once(std::int64_t tokens);
 
-/// Adds the items of one model: batches of sequences_at_once(). `sources`: of a decoder, what its
-/// encoder runs on for each sequence, all of one length; else none.
-void add_batches(Plan& plan, std::size_t model, std::span<const TokenIds> sequences,
-                 const std::vector<std::int64_t>& layers, std::span<const TokenIds> sources = {});
+/// What one model is run on: see SequenceBatch.
+struct BatchInputs {
+  std::span<const TokenIds> tokens = {};
+  std::span<const Signal> signals = {};
+  std::span<const TokenIds> sources = {};
+};
 
-/// The same of images, which are `length` rows each.
-void add_batches(Plan& plan, std::size_t model, std::span<const Signal> images, std::int64_t length,
+/// Rows of one of the sequences that a model, and the encoder of a decoder, is run on; 0 where it
+/// has none. Throws as ForwardPass::length_of().
+std::int64_t rows_of(const Model& model, const BatchInputs& inputs);
+std::int64_t source_rows_of(const Model& model, const BatchInputs& inputs);
+
+/// Adds the items of one model: batches of sequences_at_once().
+void add_batches(Plan& plan, std::size_t index, const Model& model, const BatchInputs& inputs,
                  const std::vector<std::int64_t>& layers);
 
 /// Of the sequences of all models: stores keep the rows of each text apart by it, since means of
@@ -53,6 +60,13 @@ class ReadyModels {
   Context rest_;
   std::vector<std::shared_ptr<const ForwardPass>> passes_;
 };
+
+/// Throws what run_inputs() would throw for inputs that cannot be run.
+void check_inputs(const ForwardPass& pass, const BatchInputs& inputs);
+
+/// Of a decoder first its encoder. Throws as ForwardPass does.
+void run_inputs(const ForwardPass& pass, const BatchInputs& inputs, const ForwardObserver& observer,
+                const Compute& compute);
 
 /// Runs an item's batch; `look` is given the maps of each of its layers, of a model that is the
 /// cross attention of a decoder's layers those maps. `extend`: who else looks at the pass; may be

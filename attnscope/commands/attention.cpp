@@ -1,5 +1,7 @@
 #include "attnscope/commands/attention.h"
 
+#include <algorithm>
+
 #include "attnscope/analyses/attention_map.h"
 #include "attnscope/analyses/kept_maps.h"
 #include "attnscope/analyses/selection.h"
@@ -9,7 +11,6 @@
 #include "attnscope/commands/signal_parameters.h"
 #include "attnscope/commands/target_text.h"
 #include "attnscope/core/error.h"
-#include "attnscope/forward/sound_embedding.h"
 #include "attnscope/tensor/safetensors_writer.h"
 
 namespace attnscope {
@@ -24,6 +25,21 @@ double energy_of(const Arguments& arguments) {
               {.parameter = "energy", .problem = "takes one share of the energy"});
 }
 
+std::vector<std::string> shown(const Tokenizer& tokenizer, const std::vector<TokenIds>& one) {
+  std::vector<std::string> texts;
+  for (const TokenIds& ids : one) {
+    for (const std::int64_t id : ids) texts.push_back(tokenizer.text(id, Spaces::visible));
+  }
+  return texts;
+}
+
+void keep_first(ShownTokens& tokens) {
+  const auto cut = [](auto& list) { list.resize(std::min(list.size(), std::size_t{1})); };
+  cut(tokens.ids);
+  cut(tokens.source);
+  cut(tokens.signal);
+}
+
 /// Of the first sequence of each model.
 void run_heatmap_of(const Arguments& arguments, const Session& session,
                     const std::vector<Model>& models, const Context& context, RowSink& sink) {
@@ -34,49 +50,45 @@ void run_heatmap_of(const Arguments& arguments, const Session& session,
     if (!found.note.empty()) sink.add_note(std::move(found.note));
     request.text = std::move(found.parameters);
     ShownTokens& tokens = request.tokens.emplace_back();
-    tokens.ids = std::move(found.of_model.front());
-    if (!found.sources.empty()) tokens.source = std::move(found.sources.front());
+    tokens.ids = std::move(found.of_model);
+    tokens.source = std::move(found.sources);
+    tokens.signal = std::move(found.signals);
+    keep_first(tokens);
     const auto tokenizer = Tokenizer::find(model.checkpoint().folder());
     if (!tokenizer) continue;
-    for (const std::int64_t id : tokens.source) {
-      tokens.source_texts.push_back(tokenizer->text(id, Spaces::visible));
-    }
-    for (const std::int64_t id : tokens.ids) {
-      tokens.texts.push_back(tokenizer->text(id, Spaces::visible));
-    }
+    tokens.texts = shown(*tokenizer, tokens.ids);
+    tokens.source_texts = shown(*tokenizer, tokens.source);
   }
   run_attention_map(models, request, context, sink);
 }
 
 /// run_attention() of one model; its maps, (layers, H, T, T) or (layers, H, T, S), go to a file,
-/// with the numbers of the layers and the tokens.
+/// with the numbers of the layers and the tokens, where it reads some.
 void run_saving_maps(const Arguments& arguments, const Session& session, const Model& model,
                      const AttentionRequest& request, const Context& context, RowSink& sink) {
   const std::int64_t heads = model.dimensions().heads.heads;
-  const std::vector<TokenIds>& sequences = request.sequences.front();
-  KeptMapsRequest kept{.sequences = sequences,
-                       .layers = attention_layers(request.layers, model),
-                       .mean = arguments.text("maps_of") == "mean",
-                       .sources = request.sources.front()};
-  const std::int64_t shown = kept.mean ? std::ssize(sequences) : 1;
-  const std::int64_t layers = std::ssize(kept.layers), length = std::ssize(sequences.front());
-  const std::int64_t keys = map_columns(model, length, kept.sources);
-  std::vector<SavedTensor> tensors = {
-      {.name = "layers", .type = DType::i64, .shape = {layers}},
-      {.name = "tokens", .type = DType::i64, .shape = {shown, length}}};
-  if (!kept.sources.empty()) {
-    tensors.push_back({.name = "source_tokens",
+  const KeptMapsRequest kept{.sequences = request.sequences.front(),
+                             .layers = attention_layers(request.layers, model),
+                             .mean = arguments.text("maps_of") == "mean",
+                             .sources = request.sources.front(),
+                             .signals = request.signals.front()};
+  const std::int64_t layers = std::ssize(kept.layers), length = kept.map_rows(model);
+  const BatchInputs shown = kept.inputs();
+  std::vector<SavedTensor> tensors = {{.name = "layers", .type = DType::i64, .shape = {layers}}};
+  const auto add_ids = [&](const char* name, std::span<const TokenIds> sequences) {
+    if (sequences.empty()) return;
+    tensors.push_back({.name = name,
                        .type = DType::i64,
-                       .shape = {shown, std::ssize(kept.sources.front())}});
-  }
-  tensors.push_back({.name = "attentions", .shape = {layers, heads, length, keys}});
+                       .shape = {std::ssize(sequences), std::ssize(sequences.front())}});
+  };
+  add_ids("tokens", shown.tokens);
+  add_ids("source_tokens", shown.sources);
+  tensors.push_back(
+      {.name = "attentions", .shape = {layers, heads, length, kept.map_columns(model)}});
   SafetensorsWriter file(std::move(tensors), open_output(arguments, session, "maps"));
   file.write(kept.layers);
-  for (const auto& of_file : {std::span<const TokenIds>(sequences), kept.sources}) {
-    if (of_file.empty()) continue;
-    for (const TokenIds& sequence : of_file.first(static_cast<std::size_t>(shown))) {
-      file.write(sequence);
-    }
+  for (const auto& sequences : {shown.tokens, shown.sources}) {
+    for (const TokenIds& sequence : sequences) file.write(sequence);
   }
   const auto take = [&](std::span<const float> maps) { file.write(maps); };
   const std::span<const Model> models(&model, 1);
@@ -91,18 +103,6 @@ void run_saving_maps(const Arguments& arguments, const Session& session, const M
   file.end();
 }
 
-void run_on_signals(const Arguments& arguments, const Session& session,
-                    const std::vector<Model>& models, AttentionRequest request,
-                    const Context& context, RowSink& sink) {
-  for (const Model& model : models) request.images.push_back(signals_of(arguments, session, model));
-  const std::vector<Signal>& images = request.images.front();
-  request.text = {{"source", signal_source(arguments)},
-                  {"sequences", std::ssize(images)},
-                  {"length", rows_of_signal(models.front(), images.front())},
-                  {"sample", Value()}};
-  run_attention(models, request, context, sink);
-}
-
 void run_attention_command(const Arguments& arguments, const Session& session, RowSink& sink) {
   AttentionRequest request = attention_request(arguments);
   std::vector<Model> models = open_models(arguments, session);
@@ -110,8 +110,7 @@ void run_attention_command(const Arguments& arguments, const Session& session, R
     check_repeats_tokens(models);
   } else {
     keep_readers(arguments, models);
-    if (named_signal(arguments).empty())
-      models = stacks_with_texts(std::move(models), arguments, sink);
+    models = stacks_with_targets(std::move(models), arguments, sink);
   }
   if (arguments.given("maps") && models.size() > 1) {
     const bool stacks = !models.front().stack().empty();
@@ -132,10 +131,6 @@ void run_attention_command(const Arguments& arguments, const Session& session, R
   if (arguments.given("heatmap")) {
     return run_heatmap_of(arguments, session, models, context, sink);
   }
-  if (!named_signal(arguments).empty()) {
-    run_on_signals(arguments, session, models, std::move(request), context, sink);
-    return;
-  }
   for (const Model& model : models) {
     add_sequences(request, model_sequences(arguments, session, model), sink);
   }
@@ -147,8 +142,7 @@ void run_attention_command(const Arguments& arguments, const Session& session, R
 
 /// What has no meaning beside an image or sound.
 const std::vector<std::string> kOfTexts = {"text",      "text_file", "tokens", "token_file",
-                                           "sequences", "length",    "sample", "heatmap",
-                                           "maps",      "maps_of"};
+                                           "sequences", "length",    "sample"};
 
 Parameters attention_parameters() {
   return {energy_parameter({0.9}),
@@ -220,6 +214,7 @@ void add_sequences(AttentionRequest& request, TokenSequences sequences, RowSink&
   if (!sequences.note.empty()) sink.add_note(std::move(sequences.note));
   request.text = std::move(sequences.parameters);
   request.sequences.push_back(std::move(sequences.of_model));
+  request.signals.push_back(std::move(sequences.signals));
   request.sources.push_back(std::move(sequences.sources));
 }
 

@@ -1,10 +1,11 @@
 #include "attnscope/analyses/predict.h"
-#include "attnscope/analyses/image_prediction.h"
 
 #include <algorithm>
 #include <deque>
 #include <optional>
+#include <string_view>
 
+#include "attnscope/analyses/image_prediction.h"
 #include "attnscope/commands/open_models.h"
 #include "attnscope/commands/run_resources.h"
 #include "attnscope/commands/saved_run.h"
@@ -15,6 +16,7 @@
 #include "attnscope/core/error.h"
 #include "attnscope/core/text.h"
 #include "attnscope/core/wording.h"
+#include "attnscope/forward/decoder_prompt.h"
 
 namespace attnscope {
 namespace {
@@ -23,21 +25,42 @@ using enum ParameterType;
 
 constexpr std::int64_t kMaxPromptTokens = 1'000'000;
 
-/// What a model is run on: of an encoder-decoder the text is its source.
-Prompt prompt_of(const Arguments& arguments, const Model& model, const TokenizedText& text) {
+/// The image or sound that a model is run on.
+Signal signal_of(const Arguments& arguments, const Session& session, const Model& model) {
+  std::vector<Signal> signals = signals_of(arguments, session, model);
+  if (signals.size() == 1) return std::move(signals.front());
+  throw Error(ErrorKind::usage,
+              {.file = arguments.text(named_signal(arguments)),
+               .problem = "holds " + std::to_string(signals.size()) + " inputs, and one is run"});
+}
+
+/// What a model is run on: of an encoder-decoder the text, or sound, is its source.
+Prompt prompt_of(const Arguments& arguments, const Session& session, const Model& model,
+                 const TokenizedText& text) {
   Prompt prompt{.tokens = text.tokens, .tokenizer = text.tokenizer ? &*text.tokenizer : nullptr};
   if (!needs_target(model)) return prompt;
   prompt.source = std::move(prompt.tokens);
-  const auto target = given_target(arguments, model, prompt.tokenizer);
-  prompt.tokens = target ? *target : TokenIds{start_token(model)};
+  if (!named_signal(arguments).empty()) prompt.sound = signal_of(arguments, session, model);
+  if (const auto target = given_target(arguments, model, prompt.tokenizer)) {
+    prompt.tokens = *target;
+    return prompt;
+  }
+  start_token(model);  // says what to do where there is none
+  DecoderPrompt own = decoder_prompt(model);
+  prompt.tokens = std::move(own.tokens);
+  prompt.languages = std::move(own.languages);
   return prompt;
 }
 
-/// The text of each model.
+/// The text of each model; none where it hears.
 std::deque<TokenizedText> texts_of(const Arguments& arguments, const Session& session,
                                    const std::vector<Model>& models) {
   std::deque<TokenizedText> texts;
-  for (const Model& model : models) texts.push_back(tokenized_text(arguments, session, model));
+  const bool hears = !named_signal(arguments).empty();
+  for (const Model& model : models) {
+    texts.push_back(hears ? shown_tokens_of(model) : tokenized_text(arguments, session, model));
+    if (hears) texts.back().source = signal_source(arguments);
+  }
   return texts;
 }
 
@@ -77,9 +100,8 @@ const Model* texts_beside(const Model& images, const std::vector<Model>& models)
 }
 
 void run_on_image(const Arguments& arguments, const Session& session,
-                  const std::vector<Model>& opened, RowSink& sink) {
-  std::vector<Model> models = opened;
-  keep_readers(arguments, models);
+                  const std::vector<Model>& models, const std::vector<Model>& opened,
+                  RowSink& sink) {
   if (models.size() > 1 && arguments.given("save")) {
     throw Error(ErrorKind::usage,
                 {.parameter = "save", .problem = "a .safetensors file holds the run of one model"});
@@ -88,7 +110,7 @@ void run_on_image(const Arguments& arguments, const Session& session,
   const bool asks_texts = arguments.given("text") || arguments.given("text_file");
   for (const Model& model : models) {
     ImageQuestion& question = request.questions.emplace_back();
-    question.image = signals_of(arguments, session, model).front();
+    question.image = signal_of(arguments, session, model);
     if (!asks_texts) continue;
     question.texts = texts_beside(model, opened);
     if (question.texts == nullptr) {
@@ -108,16 +130,30 @@ void run_on_image(const Arguments& arguments, const Session& session,
   run_image_prediction(models, request, session.context, sink);
 }
 
-/// Either all models decode what an encoder reads, or none does and there is no target.
+/// Either all models decode what an encoder reads, or none does and there is no target. Where they
+/// hear or see, only decoders write; and there is no other text.
 std::vector<Model> checked_stacks(std::vector<Model> models, const Arguments& arguments) {
   const auto decoding = std::count_if(models.begin(), models.end(), needs_target);
-  for (const char* parameter : {"target", "target_tokens", "target_file"}) {
+  const bool reads_text = named_signal(arguments).empty();
+  for (const char* parameter : {"target", "target_tokens", "target_file", "generate"}) {
     if (!arguments.given(parameter) || decoding == std::ssize(models)) continue;
+    if (reads_text && parameter == std::string_view("generate")) continue;
     const auto other = std::find_if_not(models.begin(), models.end(), needs_target);
     throw Error(ErrorKind::usage,
                 {.parameter = parameter,
                  .problem = verbatim("is for encoder-decoders, and " + other->name() +
                                      " is no decoder with an encoder")});
+  }
+  for (const char* parameter : {"text", "text_file"}) {
+    if (reads_text || decoding == 0 || !arguments.given(parameter)) continue;
+    throw Error(ErrorKind::usage,
+                {.parameter = parameter, .problem = "has no meaning with an image or sound"});
+  }
+  if (!reads_text && decoding > 0 && decoding < std::ssize(models)) {
+    throw Error(ErrorKind::usage,
+                {.parameter = named_signal(arguments),
+                 .problem = "is written down by some of these models and not by others",
+                 .hint = "run them apart"});
   }
   if (arguments.flag("perplexity") && decoding > 0 && decoding < std::ssize(models)) {
     throw Error(ErrorKind::usage,
@@ -169,10 +205,13 @@ void run_attribution_of(const Arguments& arguments, const std::vector<Model>& mo
 }
 
 void run_predict_command(const Arguments& arguments, const Session& session, RowSink& sink) {
-  std::vector<Model> models = open_models(arguments, session);
-  if (!named_signal(arguments).empty()) return run_on_image(arguments, session, models, sink);
+  const std::vector<Model> opened = open_models(arguments, session);
+  std::vector<Model> models = opened;
   keep_readers(arguments, models);
   models = checked_stacks(without_helping_stacks(std::move(models)), arguments);
+  if (!named_signal(arguments).empty() && !needs_target(models.front())) {
+    return run_on_image(arguments, session, models, opened, sink);
+  }
   if (models.size() > 1 && arguments.given("save")) {
     throw Error(ErrorKind::usage,
                 {.parameter = "save", .problem = "a .safetensors file holds the run of one model"});
@@ -198,7 +237,7 @@ void run_predict_command(const Arguments& arguments, const Session& session, Row
                          .top = *arguments.integer("top"),
                          .generate = arguments.integer("generate")};
   for (std::size_t index = 0; index < models.size(); ++index) {
-    request.prompts.push_back(prompt_of(arguments, models[index], texts[index]));
+    request.prompts.push_back(prompt_of(arguments, session, models[index], texts[index]));
     if (!texts[index].note.empty()) sink.add_note(texts[index].note);
   }
   std::optional<SavedRun> saved;
@@ -283,8 +322,7 @@ Command predict_command() {
                             signal_parameters(), predict_parameters(), run_parameters(),
                             output_parameters()}),
       .exclusions = joined_exclusions(
-          joined_exclusions(signal_exclusions({"tokens", "generate", "perplexity", "stride",
-                                               "target", "target_tokens", "target_file"}),
+          joined_exclusions(signal_exclusions({"tokens", "perplexity", "stride", "target_file"}),
                             text_exclusions(/*with_windows=*/false)),
           {{"target", {"target_tokens", "target_file"}, "is the target"},
            {"target_tokens", {"target_file"}, "are the target"},

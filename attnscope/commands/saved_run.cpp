@@ -16,7 +16,8 @@ PromptWatcher SavedRun::watcher() {
     for (const auto& map : layer.maps) write(map);
   };
   PromptWatcher watcher{
-      .begin = [this](const ForwardPass& pass, std::int64_t tokens) { begin(pass, tokens); },
+      .begin = [this](const ForwardPass& pass, const TokenIds& ids,
+                      std::int64_t tokens) { begin(pass, ids, tokens); },
       .observer = {.on_maps = write_maps,
                    .on_cross_maps =
                        [this](const LayerMaps& layer) {
@@ -40,28 +41,32 @@ PromptWatcher SavedRun::watcher() {
   return watcher;
 }
 
-SavedTensor SavedRun::input(std::int64_t tokens) const {
-  if (signal_ != nullptr) {
-    const bool is_image = signal_->shape.size() == 3;
-    return {.name = is_image ? "pixel_values" : "input_values", .shape = signal_->shape};
-  }
-  return {.name = "tokens", .type = DType::i64, .shape = {tokens}};
+const Signal* SavedRun::signal() const {
+  if (signal_ != nullptr) return signal_;
+  return prompt_->sound ? &*prompt_->sound : nullptr;
 }
 
-void SavedRun::begin(const ForwardPass& pass, std::int64_t tokens) {
+void SavedRun::begin(const ForwardPass& pass, const TokenIds& ids, std::int64_t tokens) {
   const Dimensions& dimensions = pass.model().dimensions();
   const std::int64_t layers = dimensions.layers, width = dimensions.width;
   const std::vector<std::int64_t> attending = dimensions.attention_layers();
   const auto maps = std::ssize(attending);
   const bool same_width = pass.output_width() == width;
   const bool decodes = pass.encoder() != nullptr;
-  const std::int64_t source = decodes ? std::ssize(prompt_->source) : 0;
+  const Signal* signal = this->signal();
+  std::int64_t source = decodes ? std::ssize(prompt_->source) : 0;
+  if (decodes && signal != nullptr) source = pass.encoder()->length_of(*signal);
   std::vector<SavedTensor> tensors;
   const auto add_ids = [&](const char* name, std::int64_t count) {
     tensors.push_back({.name = name, .type = DType::i64, .shape = {count}});
   };
-  if (decodes) add_ids("source_tokens", source);
-  tensors.push_back(input(tokens));
+  if (signal != nullptr) {
+    const bool is_image = signal->shape.size() == 3;
+    tensors.push_back({.name = is_image ? "pixel_values" : "input_values", .shape = signal->shape});
+  } else if (decodes) {
+    add_ids("source_tokens", source);
+  }
+  if (!ids.empty()) add_ids("tokens", tokens);
   if (maps < layers) add_ids("attention_layers", maps);
   const std::int64_t heads = dimensions.heads.heads;
   if (decodes) {
@@ -89,12 +94,12 @@ void SavedRun::begin(const ForwardPass& pass, std::int64_t tokens) {
         {.name = compares ? "image_embedding" : "logits", .shape = {pass.pooled_width()}});
   }
   file_.emplace(std::move(tensors), out_);
-  if (decodes) file_->write(prompt_->source);
-  if (signal_ != nullptr) {
-    file_->write(signal_->values);
-  } else {
-    file_->write(prompt_->tokens);
+  if (signal != nullptr) {
+    file_->write(signal->values);
+  } else if (decodes) {
+    file_->write(prompt_->source);
   }
+  if (!ids.empty()) file_->write(ids);
   if (maps < layers) file_->write(attending);
 }
 

@@ -19,10 +19,11 @@ namespace attnscope {
 /// others (OPT's projection), those are `hidden_states` (L, T, D), and it is `last_hidden_state`
 /// (T, E). Of an image `pixel_values` (C, H, W) stand first, of sound `input_values`; `logits`
 /// (labels) or, where images are compared with texts, `image_embedding` last. Of an encoder-decoder
-/// these are of its decoder; before `tokens` come `source_tokens` (S), before `attentions` those of
-/// the encoder, `encoder_attentions` (Lₑ, Hₑ, S, S) and `encoder_hidden_states` (Lₑ + 1, S, D), and
-/// after them `cross_attentions` (L, H, T, S). Maps go to the file as they come. Hidden states and
-/// cross maps wait until these are whole: each in memory up to 64 MB, and then in a temporary file.
+/// these are of its decoder; before `tokens` come `source_tokens` (S) or `input_values`, before
+/// `attentions` those of the encoder, `encoder_attentions` (Lₑ, Hₑ, S, S) and
+/// `encoder_hidden_states` (Lₑ + 1, S, D), and after them `cross_attentions` (L, H, T, S). Maps go
+/// to the file as they come. Hidden states and cross maps wait until these are whole: each in
+/// memory up to 64 MB, and then in a temporary file.
 class SavedRun {
  public:
   /// Both must outlive it.
@@ -37,8 +38,8 @@ class SavedRun {
  private:
   static constexpr std::size_t kInMemory = std::size_t{64} << 20;
 
-  void begin(const ForwardPass& pass, std::int64_t tokens);
-  SavedTensor input(std::int64_t tokens) const;
+  void begin(const ForwardPass& pass, const TokenIds& ids, std::int64_t tokens);
+  const Signal* signal() const;
   static void keep(MatrixView<const float> rows, Spool& in);
   void write_all(Spool& kept);
   void write_kept();

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <filesystem>
 
 #include "attnscope/core/error.h"
@@ -23,7 +24,7 @@ constexpr std::array kSignals = {"image", "pixel_values", "audio", "features"};
 enum class InputKind { text, image, sound };
 
 InputKind input_of(const Model& model) {
-  const StreamSpec& stream = model.spec().stream;
+  const StreamSpec& stream = reader_of(model).spec().stream;
   if (stream.patches) return InputKind::image;
   return stream.sound ? InputKind::sound : InputKind::text;
 }
@@ -44,6 +45,14 @@ const char* noun_of(InputKind kind) {
 
 /// One, or several along a first axis.
 std::vector<Signal> arrays_of(Signal all, std::size_t axes, const std::string& file) {
+  const auto wrong = std::find_if(all.values.begin(), all.values.end(),
+                                  [](float value) { return !std::isfinite(value); });
+  if (wrong != all.values.end()) {
+    throw Error(
+        ErrorKind::format,
+        {.file = file,
+         .problem = "value " + std::to_string(wrong - all.values.begin()) + " is NaN or infinite"});
+  }
   if (all.shape.size() == axes && !all.values.empty()) return {std::move(all)};
   if (all.shape.size() != axes + 1 || all.values.empty()) {
     throw Error(ErrorKind::format,
@@ -117,6 +126,12 @@ std::string signal_source(const Arguments& arguments) {
   return std::filesystem::path(file).filename().string();
 }
 
+const Model& reader_of(const Model& model) {
+  const bool decodes = model.stack() == "decoder" || model.stack() == "cross";
+  const Model* encoder = decodes ? model.sibling("encoder") : nullptr;
+  return encoder == nullptr ? model : *encoder;
+}
+
 void keep_readers(const Arguments& arguments, std::vector<Model>& models) {
   const std::string named = named_signal(arguments);
   const InputKind wanted = input_of(named);
@@ -136,15 +151,16 @@ void keep_readers(const Arguments& arguments, std::vector<Model>& models) {
 
 std::vector<Signal> signals_of(const Arguments& arguments, const Session& session,
                                const Model& model) {
+  const Model& reader = reader_of(model);
   const std::string named = named_signal(arguments), file = arguments.text(named);
   const std::string bytes = session.files->read_text(file, kSignalFileLimitBytes);
-  if (named == "image") return {image_of(bytes, file, session, model)};
+  if (named == "image") return {image_of(bytes, file, session, reader)};
   if (named == "audio") {
-    const SoundPreparation preparation = read_sound_preparation(model.checkpoint().folder());
+    const SoundPreparation preparation = read_sound_preparation(reader.checkpoint().folder());
     return {prepare_sound(read_wave(bytes, file), preparation)};
   }
   std::size_t axes = 3;
-  if (named == "features") axes = model.spec().stream.sound->of_waves ? 1 : 2;
+  if (named == "features") axes = reader.spec().stream.sound->of_waves ? 1 : 2;
   return arrays_of(read_npy(bytes, file), axes, file);
 }
 

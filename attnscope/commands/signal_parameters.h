@@ -21,6 +21,9 @@ std::string named_signal(const Arguments& arguments);
 /// The last part of the name of its file.
 std::string signal_source(const Arguments& arguments);
 
+/// What reads a model's input: of a decoder, or its cross attention, its encoder; else itself.
+const Model& reader_of(const Model& model);
+
 /// Where an image or sound is named, leaves the models, or stacks of models, that read such; else
 /// those that read texts. Throws Error(usage) where none is left.
 void keep_readers(const Arguments& arguments, std::vector<Model>& models);

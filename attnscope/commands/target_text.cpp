@@ -2,12 +2,14 @@
 
 #include <algorithm>
 
+#include "attnscope/commands/signal_parameters.h"
 #include "attnscope/commands/text_parameters.h"
 #include "attnscope/core/error.h"
 #include "attnscope/core/text.h"
 #include "attnscope/core/wording.h"
 #include "attnscope/forward/generation.h"
 #include "attnscope/forward/generation_rules.h"
+#include "attnscope/forward/sound_embedding.h"
 
 namespace attnscope {
 namespace {
@@ -48,6 +50,18 @@ std::vector<std::string> lines_of(const Session& session, const std::string& fil
   return lines;
 }
 
+/// Images or sound, all of one shape.
+TokenSequences signal_sequences(const Arguments& arguments, const Session& session,
+                                const Model& model) {
+  TokenSequences out;
+  out.signals = signals_of(arguments, session, model);
+  out.parameters = {{"source", signal_source(arguments)},
+                    {"sequences", std::ssize(out.signals)},
+                    {"length", rows_of_signal(reader_of(model), out.signals.front())},
+                    {"sample", Value()}};
+  return out;
+}
+
 }  // namespace
 
 Parameters target_parameters() {
@@ -76,6 +90,8 @@ TokenIds target_labels(const Model& model, const Tokenizer& tokenizer, std::stri
     return std::find(ends.begin(), ends.end(), id) != ends.end();
   });
   if (ended != ids.end()) ids.erase(ended + 1, ids.end());
+  const bool hears = reader_of(model).spec().stream.sound.has_value();
+  if (hears && !ids.empty() && ids.front() == start_token(model)) ids.erase(ids.begin());
   return ids;
 }
 
@@ -104,9 +120,12 @@ TokenSequences model_sequences(const Arguments& arguments, const Session& sessio
                                const Model& model, const UsualWindows& usual) {
   const bool decodes = needs_target(model);
   TokenSequences out =
-      token_sequences(arguments, session, model, decodes ? UsualWindows{.sequences = 1} : usual);
+      named_signal(arguments).empty()
+          ? token_sequences(arguments, session, model,
+                            decodes ? UsualWindows{.sequences = 1} : usual)
+          : signal_sequences(arguments, session, model);
   if (!decodes) return out;
-  if (out.of_model.size() > 1) {
+  if (std::max(out.of_model.size(), out.signals.size()) > 1) {
     refuse_target("is one text, and so is its source: {sequences} 1");
   }
   const auto target = given_target(arguments, model, out.tokenizer.get());
@@ -156,8 +175,8 @@ TargetTexts target_texts(const Arguments& arguments, const Session& session, con
   return out;
 }
 
-std::vector<Model> stacks_with_texts(std::vector<Model> models, const Arguments& arguments,
-                                     RowSink& sink) {
+std::vector<Model> stacks_with_targets(std::vector<Model> models, const Arguments& arguments,
+                                       RowSink& sink) {
   const bool decode = std::any_of(models.begin(), models.end(), needs_target);
   if (target_is_given(arguments)) {
     const bool encodes = std::any_of(models.begin(), models.end(), [](const Model& model) {

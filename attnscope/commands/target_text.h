@@ -24,7 +24,8 @@ std::vector<Exclusion> target_exclusions();
 bool needs_target(const Model& model);
 
 /// The tokens of a text that a decoder is to foretell: those of its tokenizer with the special
-/// ones, up to the first that ends a text.
+/// ones, up to the first that ends a text; of a decoder of sound without the start token, with
+/// which its tokenizer begins.
 TokenIds target_labels(const Model& model, const Tokenizer& tokenizer, std::string_view text);
 
 /// The token that a decoder's text begins with. Throws Error(usage) where its files say none.
@@ -36,7 +37,8 @@ std::int64_t start_token(const Model& model);
 std::optional<TokenIds> given_target(const Arguments& arguments, const Model& model,
                                      const Tokenizer* tokenizer);
 
-/// token_sequences(), which are the sources of a decoder. That has one target, and so one source.
+/// token_sequences(), or the images or sound that are named; of a decoder these are its sources.
+/// That has one target, and so one source.
 TokenSequences model_sequences(const Arguments& arguments, const Session& session,
                                const Model& model, const UsualWindows& usual = {});
 
@@ -53,8 +55,8 @@ TargetTexts target_texts(const Arguments& arguments, const Session& session, con
 
 /// Without the stacks that need a target, where none is given, and a note of them. Throws
 /// Error(usage) where no stack is left, and where there is a target and no stack for it.
-std::vector<Model> stacks_with_texts(std::vector<Model> models, const Arguments& arguments,
-                                     RowSink& sink);
+std::vector<Model> stacks_with_targets(std::vector<Model> models, const Arguments& arguments,
+                                       RowSink& sink);
 
 /// One model of each: of an encoder-decoder its decoder, which runs the others.
 std::vector<Model> without_helping_stacks(std::vector<Model> models);

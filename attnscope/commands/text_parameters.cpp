@@ -183,19 +183,25 @@ UnknownTokens unknown_tokens(const Tokenizer& tokenizer, std::span<const std::in
   return found;
 }
 
+TokenizedText shown_tokens_of(const Model& model) {
+  TokenizedText out;
+  try {
+    out.tokenizer = Tokenizer::find(model.checkpoint().folder());
+  } catch (const Error& error) {
+    out.note = "tokens are shown by their ids: " + verbatim(error.what());
+  }
+  return out;
+}
+
 TokenizedText tokenized_text(const Arguments& arguments, const Session& session,
                              const Model& model) {
-  TokenizedText out;
   if (arguments.given("tokens")) {
+    TokenizedText out = shown_tokens_of(model);
     out.tokens = parse_ids(arguments, "tokens");
     out.source = "tokens";
-    try {
-      out.tokenizer = Tokenizer::find(model.checkpoint().folder());
-    } catch (const Error& error) {
-      out.note = "tokens are shown by their ids: " + verbatim(error.what());
-    }
     return out;
   }
+  TokenizedText out;
   const std::string text = text_to_encode(arguments, session);
   out.tokenizer = tokenizer_of(model);
   out.tokens = out.tokenizer->encode(text, adds_special_tokens(arguments));

@@ -63,6 +63,9 @@ struct TokenizedText {
   std::string unknown_note = {};       // that it knows little of the text; usually empty
 };
 
+/// No text yet: what the tokens of a model are shown by, where it has a tokenizer.
+TokenizedText shown_tokens_of(const Model& model);
+
 /// One text for one model: the ids of `text` or `text_file`, with the tokenizer's special tokens,
 /// or `tokens` as they are, for which a tokenizer is not needed. Throws Error(usage) where no text
 /// is named.
@@ -76,6 +79,8 @@ struct TokenSequences {
   std::string note = {};  // that the model's tokenizer knows little of the text; usually empty
   std::shared_ptr<const Tokenizer> tokenizer = {};  // that made them; null: they were given as ids
   std::vector<TokenIds> sources = {};  // of a decoder: one for each of its targets; else none
+  /// Images or sound, run in place of `of_model`, or of a decoder in place of `sources`.
+  std::vector<Signal> signals = {};
 };
 
 /// Those of a text that is run as a whole.

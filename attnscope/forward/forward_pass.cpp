@@ -88,6 +88,13 @@ Memory ForwardPass::encode(std::span<const TokenIds> sources, const ForwardObser
   return memory;
 }
 
+Memory ForwardPass::encode(std::span<const Signal> sources, const ForwardObserver& observer,
+                           const Compute& compute) const {
+  Memory memory{.states = encoder_->run(sources, observer, compute), .lengths = {}};
+  for (const Signal& source : sources) memory.lengths.push_back(encoder_->length_of(source));
+  return memory;
+}
+
 std::int64_t ForwardPass::longest() const { return longest_text(model_.spec(), weights_); }
 
 std::int64_t ForwardPass::output_width() const {

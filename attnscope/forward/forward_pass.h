@@ -150,6 +150,9 @@ class ForwardPass {
   /// A decoder's encoder, run on the sources of the texts that the decoder will be run on.
   Memory encode(std::span<const TokenIds> sources, const ForwardObserver& observer,
                 const Compute& compute) const;
+  /// The same of one that hears.
+  Memory encode(std::span<const Signal> sources, const ForwardObserver& observer,
+                const Compute& compute) const;
 
   /// Throws Error(usage) for a sequence that is empty or, after `past` other tokens, longer than
   /// learned positions reach, and for an id that is no token of the model.

@@ -2,83 +2,13 @@
 
 #include <algorithm>
 #include <limits>
-#include <nlohmann/json.hpp>
-#include <string>
 
-#include "attnscope/core/error.h"
-#include "attnscope/core/strict_json.h"
+#include "attnscope/forward/generation_file.h"
 
 namespace attnscope {
 namespace {
 
-using nlohmann::json;
-
-constexpr std::uint64_t kRulesLimitBytes = 10'000'000;
 constexpr float kForbidden = -std::numeric_limits<float>::infinity();
-
-/// Values of one file; null stands for a key that is not there.
-class RuleReader {
- public:
-  RuleReader(json object, std::string file) : object_(std::move(object)), file_(std::move(file)) {}
-
-  std::optional<std::int64_t> number(const char* key) const {
-    const json value = value_of(key);
-    if (value.is_null()) return std::nullopt;
-    return number_of(value, key);
-  }
-
-  double real(const char* key, double otherwise) const {
-    const json value = value_of(key);
-    if (value.is_null()) return otherwise;
-    if (!value.is_number() || !(value.get<double>() > 0)) refuse(key, "a positive number");
-    return value.get<double>();
-  }
-
-  TokenIds ids(const char* key) const {
-    const json value = value_of(key);
-    if (value.is_null()) return {};
-    return ids_of(value, key);
-  }
-
-  std::vector<TokenIds> runs(const char* key) const {
-    const json value = value_of(key);
-    std::vector<TokenIds> out;
-    if (value.is_null()) return out;
-    if (!value.is_array()) refuse(key, "a list of lists of token ids");
-    for (const json& run : value) {
-      out.push_back(ids_of(run, key));
-      if (out.back().empty()) refuse(key, "a list of lists of token ids");
-    }
-    return out;
-  }
-
- private:
-  [[noreturn]] void refuse(const char* key, const char* expected) const {
-    throw Error(ErrorKind::format,
-                {.file = file_, .problem = "'" + std::string(key) + "' is not " + expected});
-  }
-
-  json value_of(const char* key) const {
-    return object_.is_object() ? object_.value(key, json()) : json();
-  }
-
-  std::int64_t number_of(const json& value, const char* key) const {
-    if (!value.is_number_unsigned() || value.get<std::uint64_t>() > std::uint64_t{kMaxSize}) {
-      refuse(key, "a whole number, not negative");
-    }
-    return value.get<std::int64_t>();
-  }
-
-  TokenIds ids_of(const json& value, const char* key) const {
-    if (!value.is_array()) refuse(key, "a list of token ids");
-    TokenIds out;
-    for (const json& id : value) out.push_back(number_of(id, key));
-    return out;
-  }
-
-  json object_;
-  std::string file_;
-};
 
 /// The value at a token's logit; a token that the head does not have changes nothing.
 void forbid(std::span<float> logits, std::int64_t token) {
@@ -124,14 +54,7 @@ void forbid_repeated_runs(std::int64_t length, std::span<const std::int64_t> tex
 }  // namespace
 
 GenerationRules generation_rules(const Model& model, TokenIds ends) {
-  constexpr const char* kName = "generation_config.json";
-  const CheckpointFolder& folder = model.checkpoint().folder();
-  const RuleReader config(parse_json(model.spec().text, model.spec().source), model.spec().source);
-  RuleReader rules = config;
-  if (folder.has(kName)) {
-    const std::string place = folder.place_of(kName);
-    rules = RuleReader(parse_json(folder.read_text(kName, kRulesLimitBytes), place), place);
-  }
+  const GenerationFile rules = GenerationFile::of(model);
   GenerationRules out{.start = rules.number("decoder_start_token_id"),
                       .forced_first = rules.number("forced_bos_token_id"),
                       .forced_last = rules.number("forced_eos_token_id"),
@@ -143,7 +66,9 @@ GenerationRules generation_rules(const Model& model, TokenIds ends) {
                       .least_written = rules.number("min_new_tokens").value_or(0),
                       .repeated = rules.number("no_repeat_ngram_size").value_or(0),
                       .penalty = rules.real("repetition_penalty", 1),
-                      .beams = rules.number("num_beams").value_or(1)};
+                      .beams = rules.number("num_beams").value_or(1),
+                      .times = rules.flag("return_timestamps")};
+  const GenerationFile config = GenerationFile::config_of(model);
   if (!out.start) out.start = config.number("decoder_start_token_id");
   if (!out.start) out.start = rules.number("bos_token_id");
   if (!out.start) out.start = config.number("bos_token_id");

@@ -25,6 +25,7 @@ struct GenerationRules {
   std::int64_t repeated = 0;                  // runs of so many tokens come once; 0: any may again
   double penalty = 1;                         // of tokens that the text has
   std::int64_t beams = 1;                     // which are not searched
+  bool times = false;                         // among a text's words, whose rules are not kept
 };
 
 /// Of generation_config.json beside the checkpoint, else of its config.json. `ends`: see

@@ -25,15 +25,14 @@ class AttentionMapTable : public ReportCollector {
     const auto [found, fresh] = maps_.try_emplace(text_field(row, "model"));
     Drawn& drawn = found->second;
     if (fresh) {
-      drawn.map.emplace(std::ssize(weights), options_, column_labels(text_field(row, "model")));
-      const std::int64_t tokens = std::ssize(weights);
-      drawn.title =
-          fmt::format("layer {} head {}: {} {}", integer_field(row, "layer"),
-                      integer_field(row, "head"), grouped(tokens), noun_for(tokens, "token"));
+      const std::int64_t keys = std::ssize(weights);
+      drawn.map.emplace(keys, options_, column_labels(row, keys));
+      const bool of_tokens = integer_field(row, "token", /*fallback=*/-1) >= 0;
+      drawn.title = fmt::format("layer {} head {}: {} {}", integer_field(row, "layer"),
+                                integer_field(row, "head"), grouped(keys),
+                                noun_for(keys, of_tokens ? "token" : "place"));
     }
-    const std::string text = text_field(row, "text");
-    drawn.map->add_row(
-        weights, printable(text.empty() ? std::to_string(integer_field(row, "token")) : text));
+    drawn.map->add_row(weights, row_label(row));
   }
 
   void end() override {
@@ -54,8 +53,15 @@ class AttentionMapTable : public ReportCollector {
   }
 
  private:
-  /// Of cross attention: the tokens of the source. Else none.
-  std::vector<std::string> column_labels(const std::string& name) const {
+  static std::string row_label(const Record& row) {
+    const std::string text = text_field(row, "text");
+    if (!text.empty()) return printable(text);
+    return std::to_string(integer_field(row, "token", integer_field(row, "query")));
+  }
+
+  /// Of cross attention: the tokens of the source, or of sound the places of its frames. Else none.
+  std::vector<std::string> column_labels(const Record& row, std::int64_t keys) const {
+    const std::string name = text_field(row, "model");
     std::vector<std::string> labels;
     for (const Record& model : report().models) {
       const Value* source =
@@ -67,6 +73,8 @@ class AttentionMapTable : public ReportCollector {
         labels.push_back(printable(text.empty() ? std::to_string(integer_field(own, "id")) : text));
       }
     }
+    if (!labels.empty() || text_field(row, "stack") != "cross") return labels;
+    for (std::int64_t key = 0; key < keys; ++key) labels.push_back(std::to_string(key));
     return labels;
   }
 

@@ -40,18 +40,18 @@ Sequences sequences_of(const Record& record, std::string_view name) {
 }
 
 SequenceBatch batch_of(const Record& record) {
-  if (const Value* signals = record.find("signals")) {
-    SequenceBatch batch{.first = expect<std::int64_t>(record, "first"),
-                        .layers = expect_vector<std::int64_t>(record, "layers")};
-    add_signals(expect<Array>(*signals, "signals"), batch);
-    return batch;
-  }
   SequenceBatch batch{.first = expect<std::int64_t>(record, "first"),
-                      .tokens = sequences_of(record, "tokens"),
                       .layers = expect_vector<std::int64_t>(record, "layers")};
-  if (record.find("sources") == nullptr) return batch;
-  batch.sources = sequences_of(record, "sources");
-  if (batch.sources.size() != batch.tokens.size()) refuse_field("sources");
+  const Value* signals = record.find("signals");
+  if (signals != nullptr) add_signals(expect<Array>(*signals, "signals"), batch);
+  if (signals != nullptr && record.find("tokens") == nullptr) return batch;
+  batch.tokens = sequences_of(record, "tokens");
+  if (signals != nullptr) {
+    if (batch.signals.size() != batch.tokens.size()) refuse_field("signals");
+  } else if (record.find("sources") != nullptr) {
+    batch.sources = sequences_of(record, "sources");
+    if (batch.sources.size() != batch.tokens.size()) refuse_field("sources");
+  }
   return batch;
 }
 
@@ -65,6 +65,8 @@ Array as_array(const Sequences& sequences) {
 
 Value batch_value(const std::optional<SequenceBatch>& batch) {
   if (!batch) return {};
+  Record record = {{"first", batch->first}};
+  if (!batch->tokens.empty()) record.add("tokens", as_array(batch->tokens));
   if (!batch->signals.empty()) {
     Array all{.shape = batch->signals.front().shape};
     all.shape.insert(all.shape.begin(), std::ssize(batch->signals));
@@ -73,10 +75,9 @@ Value batch_value(const std::optional<SequenceBatch>& batch) {
       values.insert(values.end(), each.values.begin(), each.values.end());
     }
     all.data = std::move(values);
-    return Record{{"first", batch->first}, {"signals", all}, {"layers", batch->layers}};
+    record.add("signals", std::move(all));
   }
-  Record record = {
-      {"first", batch->first}, {"tokens", as_array(batch->tokens)}, {"layers", batch->layers}};
+  record.add("layers", batch->layers);
   if (!batch->sources.empty()) record.add("sources", as_array(batch->sources));
   return record;
 }

@@ -20,12 +20,13 @@ namespace attnscope {
 struct SequenceBatch {
   std::int64_t first = 0;  // index of the first of them among all texts of the run
   std::vector<std::vector<std::int64_t>> tokens;  // ids of each sequence, all of one length
-  std::vector<Signal> signals = {};               // in their place, all of one shape
-  std::vector<std::int64_t> layers;               // layers to analyse, ascending
+  /// In their place, or of a decoder in place of `sources`; all of one shape.
+  std::vector<Signal> signals = {};
+  std::vector<std::int64_t> layers;  // layers to analyse, ascending
   /// Of a decoder: what its encoder runs on for each sequence, all of one length; else none.
   std::vector<std::vector<std::int64_t>> sources = {};
 
-  std::int64_t count() const { return std::ssize(tokens) + std::ssize(signals); }
+  std::int64_t count() const { return tokens.empty() ? std::ssize(signals) : std::ssize(tokens); }
 };
 
 /// What the norms of a layer's latents are taken to divide by.

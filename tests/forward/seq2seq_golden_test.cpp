@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "attnscope/forward/decoder_prompt.h"
 #include "attnscope/forward/forward_pass.h"
 #include "attnscope/forward/generation.h"
 #include "attnscope/forward/generation_rules.h"
@@ -41,8 +42,34 @@ const Model& decoder_of(const std::vector<Model>& stacks) { return stacks.at(1);
 
 using Named = std::map<std::string, std::vector<float>>;
 
+/// What encoders run on: one of these.
+struct Sources {
+  std::vector<TokenIds> texts;
+  std::vector<Signal> sounds;
+
+  std::size_t size() const { return texts.size() + sounds.size(); }
+  Sources only(std::size_t at) const {
+    return texts.empty() ? Sources{{}, {sounds[at]}} : Sources{{texts[at]}, {}};
+  }
+  std::vector<std::int64_t> lengths(const ForwardPass& pass) const {
+    std::vector<std::int64_t> out;
+    for (const TokenIds& text : texts) out.push_back(std::ssize(text));
+    for (const Signal& sound : sounds) out.push_back(pass.encoder()->length_of(sound));
+    return out;
+  }
+  Memory encoded(const ForwardPass& pass, const ForwardObserver& observer) const {
+    return texts.empty() ? pass.encode(sounds, observer, {}) : pass.encode(texts, observer, {});
+  }
+};
+
+std::vector<std::int64_t> lengths_of(const std::vector<TokenIds>& sequences) {
+  std::vector<std::int64_t> out;
+  for (const TokenIds& sequence : sequences) out.push_back(std::ssize(sequence));
+  return out;
+}
+
 /// Takes what a pass shows, of each of its sequences, by the names of the golden tensors.
-ForwardObserver taking(std::vector<Named>& out, const std::vector<TokenIds>& sequences,
+ForwardObserver taking(std::vector<Named>& out, const std::vector<std::int64_t>& lengths,
                        const std::string& prefix) {
   const auto add_maps = [&out](const LayerMaps& layer, const std::string& name) {
     for (std::size_t at = 0; at < out.size(); ++at) {
@@ -52,10 +79,10 @@ ForwardObserver taking(std::vector<Named>& out, const std::vector<TokenIds>& seq
     }
   };
   return {.on_hidden_states =
-              [&out, &sequences, prefix](std::int64_t, MatrixView<const float> states) {
+              [&out, lengths, prefix](std::int64_t, MatrixView<const float> states) {
                 std::int64_t first = 0;
                 for (std::size_t at = 0; at < out.size(); ++at) {
-                  const auto rows = std::ssize(sequences[at]);
+                  const std::int64_t rows = lengths[at];
                   append(out[at][prefix + "hidden_states"], states.row_block(first, rows));
                   first += rows;
                 }
@@ -64,11 +91,12 @@ ForwardObserver taking(std::vector<Named>& out, const std::vector<TokenIds>& seq
           .on_cross_maps = [=](const LayerMaps& layer) { add_maps(layer, "cross_attentions"); }};
 }
 
-std::vector<Named> run(const ForwardPass& pass, const std::vector<TokenIds>& sources,
+std::vector<Named> run(const ForwardPass& pass, const Sources& sources,
                        const std::vector<TokenIds>& targets) {
   std::vector<Named> out(sources.size());
-  const Memory memory = pass.encode(sources, taking(out, sources, "encoder_"), {});
-  const Matrix<float> last = pass.run(targets, taking(out, targets, ""), {}, {}, &memory);
+  const Memory memory = sources.encoded(pass, taking(out, sources.lengths(pass), "encoder_"));
+  const Matrix<float> last =
+      pass.run(targets, taking(out, lengths_of(targets), ""), {}, {}, &memory);
   const Matrix<float> logits = pass.logits(last.view(), {});
   std::int64_t first = 0;
   for (std::size_t at = 0; at < out.size(); ++at) {
@@ -82,6 +110,14 @@ std::vector<TokenIds> golden_ids(const Checkpoint& expected, const std::string& 
   std::vector<TokenIds> out;
   while (const auto* ids = expected.find(name + "." + std::to_string(out.size()))) {
     out.push_back(ids_of(*ids));
+  }
+  return out;
+}
+
+Sources golden_sources(const Checkpoint& expected) {
+  Sources out{.texts = golden_ids(expected, "sources"), .sounds = {}};
+  while (const auto* features = expected.find("features." + std::to_string(out.sounds.size()))) {
+    out.sounds.push_back({.shape = features->view.shape, .values = values_of(*features)});
   }
   return out;
 }
@@ -109,13 +145,14 @@ TEST_P(Seq2SeqGolden, EqualsTransformers) {
   const VariantFolder folder(GetParam());
   const std::vector<Model> stacks = folder.open();
   const Checkpoint expected = Checkpoint::open(GetParam().expected());
-  const auto sources = golden_ids(expected, "sources"), targets = golden_ids(expected, "targets");
+  const Sources sources = golden_sources(expected);
+  const auto targets = golden_ids(expected, "targets");
   ASSERT_EQ(sources.size(), 3U);
   for (const bool copy_weights : {true, false}) {
     const ForwardPass pass(decoder_of(stacks), copy_weights, {});
     EXPECT_LE(worst_of(run(pass, sources, targets), expected), 1) << "together";
     for (std::size_t at = 0; at < sources.size(); ++at) {
-      const std::vector<Named> alone = run(pass, {sources[at]}, {targets[at]});
+      const std::vector<Named> alone = run(pass, sources.only(at), {targets[at]});
       for (const auto& [name, values] : alone.front()) {
         const CheckpointTensor* wanted = expected.find(name + "." + std::to_string(at));
         ASSERT_NE(wanted, nullptr) << name;
@@ -132,7 +169,8 @@ TEST_P(Seq2SeqGolden, EqualsTransformers) {
 TEST_P(Seq2SeqGolden, TellsVariantsApart) {
   const Variant& own = GetParam();
   const Checkpoint expected = Checkpoint::open(own.expected());
-  const auto sources = golden_ids(expected, "sources"), targets = golden_ids(expected, "targets");
+  const Sources sources = golden_sources(expected);
+  const auto targets = golden_ids(expected, "targets");
   for (const Variant& other : variants_in("seq2seq")) {
     const bool same = other.name == own.name ||
                       (own.model == "t5" && other.name == ".untied" && own.name == ".unscaled");
@@ -147,9 +185,13 @@ TEST_P(Seq2SeqGolden, TellsVariantsApart) {
   }
 }
 
-/// What a file's rules let a decoder write, as its command writes it.
-TokenIds written_by(const nlohmann::json& written, const std::string& model, const TokenIds& source,
-                    std::int64_t count) {
+/// What a file's rules let a decoder write, as its command writes it: its prompt, and the rest.
+struct Written {
+  TokenIds prompt, tokens;
+};
+
+Written written_by(const nlohmann::json& written, const std::string& model, const Sources& source,
+                   std::int64_t count) {
   TempFolder folder;
   const Variant main{model, "", "", false, false, "seq2seq"};
   std::filesystem::create_symlink(main.folder() / "model.safetensors",
@@ -160,20 +202,23 @@ TokenIds written_by(const nlohmann::json& written, const std::string& model, con
   const ForwardPass pass(decoder_of(stacks), true, {});
   const GenerationRules rules =
       generation_rules(pass.model(), end_tokens(pass.model(), /*tokenizer=*/nullptr));
-  TokenIds out = {rules.start.value()};
+  const Memory memory = source.encoded(pass, {});
+  const DecoderPrompt own = decoder_prompt(pass.model());
+  Written out{.prompt = with_language(pass, own, memory, {}), .tokens = {}};
+  const std::int64_t given = std::ssize(out.prompt);
   const ChooseToken choose = [&](std::span<float> logits, std::span<const std::int64_t> text) {
-    apply_rules(rules, text, 1, count, logits);
+    apply_rules(rules, text, given, count, logits);
     return likeliest_token(logits);
   };
   std::vector<KeyValueCache> cache;
-  cache.emplace_back(pass.model().spec(), count + 1);
-  const Memory memory = pass.encode(std::span(&source, 1), {}, {});
-  const Matrix<float> states = pass.run(std::span(&out, 1), {}, {}, cache, &memory);
-  Matrix<float> logits = pass.logits(states.view(), {});
-  const std::int64_t first = choose({logits.data(), static_cast<std::size_t>(logits.cols())}, out);
-  const Generated generated = generate_greedily(
-      pass, cache.front(), first, count, rules.ends, [](std::int64_t) {}, {}, choose);
-  out.insert(out.end(), generated.tokens.begin(), generated.tokens.end());
+  cache.emplace_back(pass.model().spec(), count + given);
+  const Matrix<float> states = pass.run(std::span(&out.prompt, 1), {}, {}, cache, &memory);
+  Matrix<float> logits = pass.logits(states.view().row_block(given - 1, 1), {});
+  const std::int64_t first =
+      choose({logits.data(), static_cast<std::size_t>(logits.cols())}, out.prompt);
+  out.tokens = generate_greedily(
+                   pass, cache.front(), first, count, rules.ends, [](std::int64_t) {}, {}, choose)
+                   .tokens;
   return out;
 }
 
@@ -187,11 +232,20 @@ TEST(Seq2SeqGeneration, WritesWhatTransformersWritesByEachRule) {
     text << std::ifstream(file).rdbuf();
     const auto golden = nlohmann::json::parse(text.str());
     ASSERT_GE(golden["written"].size(), 13U);
+    const bool hears = golden["source"].is_null();
+    const Checkpoint expected = Checkpoint::open(variant.expected());
+    const Sources source =
+        hears ? golden_sources(expected).only(0) : Sources{{golden["source"].get<TokenIds>()}, {}};
     for (const auto& written : golden["written"]) {
-      EXPECT_EQ(written_by(written, variant.model, golden["source"].get<TokenIds>(),
-                           golden["count"].get<std::int64_t>()),
-                written["tokens"].get<TokenIds>())
-          << variant.model << ' ' << written["rules"];
+      Written got = written_by(written, variant.model, source, golden["count"].get<std::int64_t>());
+      const std::string which = variant.model + ' ' + written["rules"].dump();
+      if (hears) {
+        EXPECT_EQ(got.prompt, written["prompt"].get<TokenIds>()) << which;
+        if (got.tokens.back() == written["rules"]["eos_token_id"]) got.tokens.pop_back();
+      } else {
+        got.tokens.insert(got.tokens.begin(), got.prompt.begin(), got.prompt.end());
+      }
+      EXPECT_EQ(got.tokens, written["tokens"].get<TokenIds>()) << which;
     }
   }
 }

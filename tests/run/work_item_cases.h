@@ -55,7 +55,7 @@ inline std::vector<WorkItem> items_of(const WorkItemCase& asked, std::span<const
   Plan plan{.analysis = find_analysis(asked.name), .parameters = asked.parameters};
   for (std::size_t model = 0; model < models.size(); ++model) {
     if (!asked.sequences.empty()) {
-      add_batches(plan, model, asked.sequences, asked.layers);
+      add_batches(plan, model, models[model], {.tokens = asked.sequences}, asked.layers);
       continue;
     }
     for (const std::int64_t layer : asked.layers) {
