@@ -50,6 +50,18 @@ def measure(weights: np.ndarray, energy: float, without_first: bool) -> dict:
     }
 
 
+def patch_distance(weights: np.ndarray, rows: int, columns: int) -> float | None:
+    """Of a map (T, T) whose last rows and columns are patches."""
+    patches = rows * columns
+    weights = weights[-patches:, -patches:].astype(np.float64)
+    places = np.stack(np.divmod(np.arange(patches), columns), axis=1).astype(np.float64)
+    away = np.linalg.norm(places[:, None] - places[None, :], axis=2)
+    given = weights.sum(axis=1)
+    if not given.any():
+        return None
+    return float(((weights * away).sum(axis=1)[given > 0] / given[given > 0]).mean())
+
+
 def diagonality(weights: np.ndarray) -> float | None:
     """Of a map (T, S): how near its weights are to the line from its first to its last corner."""
     if weights.shape[1] < 2:

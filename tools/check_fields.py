@@ -69,11 +69,20 @@ OPTIONS = [
     "plan {llama} --token-file {shard} --length 16 --by width --keep 0.9 --method plain --sample 3",
     "predict {llama} --tokens 1,2,3 --top 3",
     "predict {stacks/vit} --image {odd} --top 1",
-    "predict {stacks/clip} --pixel-values {pixels}",
+    "predict {stacks/clip} --image {odd}",
+    "attention {stacks/vit} --image {odd} --heatmap 1,2",
     "attention {stacks/vit} --pixel-values {pixels}",
     "attention {stacks/wav2vec2} --audio {steps}",
     "predict {stacks/wav2vec2} --audio {steps}",
     "attention {stacks/vit} {stacks/clip} --image {turned6} --layers 0",
+    "attention {seq2seq/t5} --tokens 3,1,4 --target-tokens 0,5",
+    "attention {seq2seq/t5} --tokens 3,1,4 --target-tokens 0,5 --stack cross --heatmap 0,1",
+    "predict {seq2seq/t5} --tokens 3,1,4 --generate 3",
+    "predict {seq2seq/t5} --tokens 3,1,4 --target-tokens 0,5,7 --perplexity",
+    "circuits {seq2seq/t5} --stack cross",
+    "spectrum {seq2seq/t5} --stack decoder --per-head --layers 0",
+    "attention {seq2seq/whisper} --features {features} --target-tokens 2,5,7",
+    "predict {seq2seq/whisper} --features {features} --generate 3 --top 2",
     "predict {llama} {gpt2} --tokens 1,2,3 --generate 3",
     "predict {llama} --tokens 1,2,3,4,5 --perplexity --stride 2",
     "predict {llama} {gpt2} --tokens 1,2,3,4,5 --attribution",
@@ -140,6 +149,9 @@ KEPT = [
     ["attention {forward/gpt2} --tokens 3,1,4", "attention {forward/bert} --tokens 3,1,4"],
     ["ablate {forward/gpt2} --induction --length 8", "ablate {forward/llama} --induction --length 8"],
     ["ablate {forward/llama} --tokens 3,1,4", "ablate {forward/gpt2} --tokens 3,1,4"],
+    ["attention {stacks/vit} --image {odd}"],
+    ["attention {seq2seq/t5} --tokens 3,1,4 --target-tokens 0,5"],
+    ["attention {seq2seq/whisper} --features {features} --target-tokens 2,5,7"],
     ["attention {forward/llama} --induction --length 8", "attention {forward/gpt2} --induction --length 8"],
 ]
 
@@ -167,6 +179,12 @@ class Program:
             self.names[f"forward/{name}"] = str(DATA / "forward" / name)
         for name in ("vit", "clip", "wav2vec2"):
             self.names[f"stacks/{name}"] = str(DATA / "stacks" / name)
+        for name in ("t5", "whisper"):
+            self.names[f"seq2seq/{name}"] = str(DATA / "seq2seq" / name)
+        header = "{'descr': '<f4', 'fortran_order': False, 'shape': (4, 20), }".ljust(117) + "\n"
+        (folder / "features.npy").write_bytes(b"\x93NUMPY\x01\0" + struct.pack("<H", len(header)) + header.encode()
+                                              + struct.pack("<80f", *[number % 7 - 3 for number in range(80)]))
+        self.names["features"] = str(folder / "features.npy")
         for name in ("pictures/odd.png", "pictures/turned6.jpg", "pictures/pixels.npy", "sounds/steps.wav"):
             self.names[pathlib.Path(name).stem] = str(DATA / name)
         self.names["shakespeare-gpt2"] = str(ROOT / "examples/shakespeare-gpt2")

@@ -8,6 +8,7 @@ size where the model reads such:
     pixel_values.N   [C, H, W]
     hidden_states.N  [L + 1, T, D], as transformers gives them: the last before the final norm
     attentions.N     [L, H, T, T], after softmax
+    patch_distance.N [L, H], of those maps (attention_measures.py)
     last.N           [T, D], after the final norm
     pooled.N         [V]: logits of labels, or what texts are compared with; absent where the model has neither
 and of models that compare images with texts, of texts of which none is padded:
@@ -23,6 +24,7 @@ import golden_stacks
 import numpy as np
 import torch
 import transformers as hf
+from attention_measures import patch_distance
 from safetensors.numpy import save_file
 
 SIZES = {"dinov2": [(16, 16), (24, 32), (19, 40)], "dinov3": [(16, 16), (24, 40)]}
@@ -54,6 +56,8 @@ def make(case):
         tower = model.vision_model if two_towers else model
         result, hidden, attentions, last = rows_of(tower, pixels)
         out |= {f"pixel_values.{at}": pixels, f"hidden_states.{at}": hidden, f"attentions.{at}": attentions}
+        grid = [side // tower.config.patch_size for side in size]
+        out[f"patch_distance.{at}"] = np.array([[patch_distance(head, *grid) for head in layer] for layer in attentions], np.float32)
         if last is not None and not two_towers:
             out[f"last.{at}"] = last[0].numpy()
         if "logits" in result:

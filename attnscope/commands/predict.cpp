@@ -329,8 +329,8 @@ Command predict_command() {
            {"target_file", {"text", "tokens"}, "has a line for each of {text_file}"},
            {"perplexity", {"top", "generate", "save"}, "is of a whole text"},
            {"attribution",
-            {"perplexity", "stride", "top", "generate", "save", "image", "pixel_values", "target",
-             "target_tokens", "target_file"},
+            {"perplexity", "stride", "top", "generate", "save", "image", "pixel_values", "audio",
+             "features", "target", "target_tokens", "target_file"},
             "takes logits apart"}}),
       .run = run_predict_command};
 }
