@@ -13,7 +13,8 @@ const std::vector<GgufFamily>& gguf_families() {
     std::vector<GgufFamily> made;
     for (const auto& some :
          {gguf::decoders_with_experts(), gguf::latent_decoders(), gguf::hybrid_decoders(),
-          gguf::dense_decoders(), gguf::decoders_of_own_names(), gguf::encoders()}) {
+          gguf::dense_decoders(), gguf::decoders_of_own_names(), gguf::encoders(),
+          gguf::encoder_decoders()}) {
       made.insert(made.end(), some.begin(), some.end());
     }
     return made;
@@ -96,6 +97,15 @@ std::optional<RenamedTensor> renamed(const GgufFamily& family, std::string_view 
     prefix = std::string(family.layer_prefix) + std::string(of_layer->layer) + ".";
     name = of_layer->rest;
     names = &family.layer_tensors;
+  }
+  for (const GgufStack& stack : family.stacks) {
+    if (!name.starts_with(stack.before)) continue;
+    const auto of_layer = layer_tensor_name(name.substr(stack.before.size()));
+    if (!of_layer) continue;
+    prefix = std::string(stack.layer_prefix) + std::string(of_layer->layer) + ".";
+    name = of_layer->rest;
+    names = &stack.tensors;
+    break;
   }
   const bool bias = name.ends_with(".bias");
   std::string_view ending = bias ? ".bias" : ".weight";

@@ -43,6 +43,12 @@ struct GgufName {
   bool bare = false;  // transformers' name ends neither in ".weight" nor in ".bias"
 };
 
+/// One of several stacks of layers: names of its tensors begin with `before` and "blk.N.".
+struct GgufStack {
+  std::string_view before, layer_prefix;
+  std::vector<GgufName> tensors;  // of a layer
+};
+
 /// A layer's tensor of which the converter made two. Whole names but for "blk.N." and the layers'
 /// prefix.
 struct GgufJoin {
@@ -78,8 +84,9 @@ struct GgufFamily {
   std::string_view model_type;  // config.json
   GgufCondition only_if = {};
   std::vector<GgufName> tensors;
-  std::string_view layer_prefix;  // before the number of a layer
-  std::vector<GgufName> layer_tensors;
+  std::string_view layer_prefix = {};  // before the number of a layer
+  std::vector<GgufName> layer_tensors = {};
+  std::vector<GgufStack> stacks = {};  // in their place
   std::vector<GgufJoin> joins = {};
   std::vector<GgufKey> sizes;        // whole numbers; 0 stands for none
   std::vector<GgufKey> counts = {};  // whole numbers that may be 0

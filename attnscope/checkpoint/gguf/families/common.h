@@ -41,6 +41,7 @@ std::vector<GgufFamily> decoders_with_experts();
 std::vector<GgufFamily> latent_decoders();
 std::vector<GgufFamily> hybrid_decoders();
 std::vector<GgufFamily> encoders();
+std::vector<GgufFamily> encoder_decoders();
 
 /// Experts of a layer, one tensor each, under `place`: "mlp".
 Names expert_names(const std::string& place, const std::string& gate = "gate_proj",
