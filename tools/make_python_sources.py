@@ -68,6 +68,7 @@ TYPES = {
     "models": "Models",
 }
 MODELS_OF = {"spectrum": "Models | Any"}  # an array of any library, too
+IN_MEMORY = {"pixel_values": "; or an array", "features": "; or an array", "image": "; or one of Pillow"}
 # What functions of the module take beside a command's parameters: a live module, or its maps.
 LIVE = {
     "attention": {
@@ -103,6 +104,8 @@ def type_of(parameter):
         return f"Literal[{words}]" + (" | bool" if parameter["implied_text"] else "")
     if is_ids(parameter):
         return "Ids"
+    if parameter["name"] in IN_MEMORY:
+        return "Path | Any"
     return TYPES[kind] + (" | bool" if parameter["beside"] else "")
 
 
@@ -122,7 +125,8 @@ def keywords_of(command, is_method):
             default = ""
         elif kind != "Models | Any":
             kind += " | None"
-        (placed if by_place else named).append((parameter["name"], kind, default, parameter["help"]))
+        help_text = parameter["help"] + IN_MEMORY.get(parameter["name"], "")
+        (placed if by_place else named).append((parameter["name"], kind, default, help_text))
     if not is_method and command["name"] in LIVE:
         placed, named = with_live(LIVE[command["name"]], placed, named)
     named.sort(key=lambda keyword: keyword[2] != "")

@@ -649,10 +649,10 @@ def attention(
     sequences: int | None = None,
     length: int | None = None,
     sample: int | None = None,
-    image: Path | None = None,
-    pixel_values: Path | None = None,
+    image: Path | Any | None = None,
+    pixel_values: Path | Any | None = None,
     audio: Path | None = None,
-    features: Path | None = None,
+    features: Path | Any | None = None,
     energy: Shares | None = None,
     without_first: bool = False,
     induction: bool = False,
@@ -689,11 +689,12 @@ def attention(
     - sequences: windows of a file (default: 100, or as many as there are; of random tokens 8)
     - length: tokens of each window (default: 100)
     - sample: random windows by this seed (default: one after the other from the start)
-    - image: a picture (PNG or JPEG), of models that read images
+    - image: a picture (PNG or JPEG), of models that read images; or one of Pillow
     - pixel_values: pixels as a model reads them (.npy: channels, rows, columns), or of several
-      images
+      images; or an array
     - audio: a sound (WAV, one channel, 16 kHz), of models that read sound
-    - features: sound as a model reads it (.npy: samples, or features and frames), or several
+    - features: sound as a model reads it (.npy: samples, or features and frames), or several; or an
+      array
     - energy: thresholds of the energy ranks (default: 0.9)
     - without_first: leave key 0 out of ranks and columns: an attention sink hides the rest
     - induction: instead: induction and duplicate-token heads, on random tokens repeated twice
@@ -784,7 +785,7 @@ def attention(
 
     Rows, with heatmap: one row of the attention map of a head: where one query looks.
     - query: the place of the query in the sequence, from 0
-    - token: the id of the token there
+    - token: the id of the token there; null of an image or sound
     - text: the token as people read it; null of a model without a tokenizer
     - weights: how much the query looks at each key, from 0: they sum to 1, but for what a learned
       sink takes; of cross attention, keys are the source's
@@ -807,10 +808,10 @@ def predict(
     no_special_tokens: bool = False,
     target: str | None = None,
     target_tokens: Ids | None = None,
-    image: Path | None = None,
-    pixel_values: Path | None = None,
+    image: Path | Any | None = None,
+    pixel_values: Path | Any | None = None,
     audio: Path | None = None,
-    features: Path | None = None,
+    features: Path | Any | None = None,
     top: int | None = None,
     generate: int | None = None,
     perplexity: bool = False,
@@ -839,11 +840,12 @@ def predict(
     - no_special_tokens: run a text without the tokens that its tokenizer puts around one
     - target: of an encoder-decoder: the text of its decoder; the other text is its source
     - target_tokens: token ids of the decoder, from the token with which its texts begin on
-    - image: a picture (PNG or JPEG), of models that read images
+    - image: a picture (PNG or JPEG), of models that read images; or one of Pillow
     - pixel_values: pixels as a model reads them (.npy: channels, rows, columns), or of several
-      images
+      images; or an array
     - audio: a sound (WAV, one channel, 16 kHz), of models that read sound
-    - features: sound as a model reads it (.npy: samples, or features and frames), or several
+    - features: sound as a model reads it (.npy: samples, or features and frames), or several; or an
+      array
     - top: how many of the likeliest tokens (default: 5)
     - generate: write up to N tokens after the text, always the likeliest
     - perplexity: instead: how well the model foretells the text, in windows of its context
@@ -1676,10 +1678,10 @@ class ModelCommands:
         sequences: int | None = None,
         length: int | None = None,
         sample: int | None = None,
-        image: Path | None = None,
-        pixel_values: Path | None = None,
+        image: Path | Any | None = None,
+        pixel_values: Path | Any | None = None,
         audio: Path | None = None,
-        features: Path | None = None,
+        features: Path | Any | None = None,
         energy: Shares | None = None,
         without_first: bool = False,
         induction: bool = False,
@@ -1708,11 +1710,12 @@ class ModelCommands:
         - sequences: windows of a file (default: 100, or as many as there are; of random tokens 8)
         - length: tokens of each window (default: 100)
         - sample: random windows by this seed (default: one after the other from the start)
-        - image: a picture (PNG or JPEG), of models that read images
+        - image: a picture (PNG or JPEG), of models that read images; or one of Pillow
         - pixel_values: pixels as a model reads them (.npy: channels, rows, columns), or of several
-          images
+          images; or an array
         - audio: a sound (WAV, one channel, 16 kHz), of models that read sound
-        - features: sound as a model reads it (.npy: samples, or features and frames), or several
+        - features: sound as a model reads it (.npy: samples, or features and frames), or several;
+          or an array
         - energy: thresholds of the energy ranks (default: 0.9)
         - without_first: leave key 0 out of ranks and columns: an attention sink hides the rest
         - induction: instead: induction and duplicate-token heads, on random tokens repeated twice
@@ -1743,10 +1746,10 @@ class ModelCommands:
         no_special_tokens: bool = False,
         target: str | None = None,
         target_tokens: Ids | None = None,
-        image: Path | None = None,
-        pixel_values: Path | None = None,
+        image: Path | Any | None = None,
+        pixel_values: Path | Any | None = None,
         audio: Path | None = None,
-        features: Path | None = None,
+        features: Path | Any | None = None,
         top: int | None = None,
         generate: int | None = None,
         perplexity: bool = False,
@@ -1771,11 +1774,12 @@ class ModelCommands:
         - no_special_tokens: run a text without the tokens that its tokenizer puts around one
         - target: of an encoder-decoder: the text of its decoder; the other text is its source
         - target_tokens: token ids of the decoder, from the token with which its texts begin on
-        - image: a picture (PNG or JPEG), of models that read images
+        - image: a picture (PNG or JPEG), of models that read images; or one of Pillow
         - pixel_values: pixels as a model reads them (.npy: channels, rows, columns), or of several
-          images
+          images; or an array
         - audio: a sound (WAV, one channel, 16 kHz), of models that read sound
-        - features: sound as a model reads it (.npy: samples, or features and frames), or several
+        - features: sound as a model reads it (.npy: samples, or features and frames), or several;
+          or an array
         - top: how many of the likeliest tokens (default: 5)
         - generate: write up to N tokens after the text, always the likeliest
         - perplexity: instead: how well the model foretells the text, in windows of its context

@@ -14,6 +14,7 @@ from attnscope._files import write
 from attnscope._page import Page
 from attnscope._progress import ProgressLine
 from attnscope._safetensors import arrays_of
+from attnscope._signals import in_files
 from attnscope._table import Table
 from attnscope._values import IN_MEMORY, checked, text_of
 from attnscope._worker import ModelFiles
@@ -98,12 +99,15 @@ def _outcome(name: str, given: Mapping[str, Any], more: Arguments) -> dict[str, 
     executor = keywords.pop("executor", None)
     if "self" in keywords:
         keywords["models"] = keywords.pop("self")
-    arguments, open_models = _arguments(name, keywords)
-    with (
-        ProgressLine(name, wanted) as show,
-        _elsewhere(executor, keywords, arguments, open_models) as elsewhere,
-    ):
-        outcome: dict[str, Any] = _core.run(name, arguments + more, open_models, show, elsewhere)
+    with in_files(keywords) as keywords:
+        arguments, open_models = _arguments(name, keywords)
+        with (
+            ProgressLine(name, wanted) as show,
+            _elsewhere(executor, keywords, arguments, open_models) as elsewhere,
+        ):
+            outcome: dict[str, Any] = _core.run(
+                name, arguments + more, open_models, show, elsewhere
+            )
     if elsewhere is not None:
         elsewhere.warn(stacklevel=4)
     for warning in outcome["warnings"]:

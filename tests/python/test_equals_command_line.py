@@ -5,6 +5,7 @@ import re
 import subprocess
 from typing import Any
 
+import numpy as np
 import pytest
 
 import attnscope as asc
@@ -66,6 +67,66 @@ def test_json_and_csv(
     table = getattr(asc.open(gpt2), name)(**keywords)
     assert table.to_json() == printed(program, [name, gpt2, *words, "--format", "json"])
     assert table.to_csv() == printed(program, [name, gpt2, *words, "--format", "csv"])
+
+
+DATA = ROOT / "tests/data"
+ODD = str(DATA / "pictures/odd.png")
+STEPS = str(DATA / "sounds/steps.wav")
+OF_OTHER_INPUTS: list[tuple[str, str, dict[str, Any], list[str]]] = [
+    ("stacks/vit", "attention", {"image": ODD}, ["--image", ODD]),
+    ("stacks/vit", "attention", {"image": ODD, "heatmap": (0, 1)}, ["--image", ODD, "--heatmap", "0,1"]),
+    ("stacks/vit", "predict", {"image": ODD, "top": 1}, ["--image", ODD, "--top", "1"]),
+    ("stacks/wav2vec2", "attention", {"audio": STEPS, "layers": 0}, ["--audio", STEPS, "--layers", "0"]),
+    ("seq2seq/t5", "attention", {"tokens": [3, 1, 4], "target_tokens": [0, 5]},
+     ["--tokens", "3,1,4", "--target-tokens", "0,5"]),
+    ("seq2seq/t5", "predict", {"tokens": [3, 1, 4], "generate": 3}, ["--tokens", "3,1,4", "--generate", "3"]),
+    ("seq2seq/t5", "circuits", {"stack": "cross"}, ["--stack", "cross"]),
+]
+
+
+@pytest.mark.parametrize(("model", "name", "keywords", "words"), OF_OTHER_INPUTS)
+def test_images_sound_and_targets(
+    model: str, name: str, keywords: dict[str, Any], words: list[str], program: str
+) -> None:
+    path = str(DATA / model)
+    table = getattr(asc, name)(path, **keywords)
+    assert table.to_json() == printed(program, [name, path, *words, "--format", "json"])
+
+
+@pytest.mark.parametrize(
+    ("model", "keyword", "option", "shape"),
+    [
+        ("stacks/vit", "pixel_values", "--pixel-values", (2, 3, 16, 16)),
+        ("stacks/wav2vec2", "features", "--features", (300,)),
+        ("stacks/whisper", "features", "--features", (4, 20)),
+    ],
+)
+def test_arrays_in_place_of_files(
+    model: str, keyword: str, option: str, shape: tuple[int, ...], program: str, tmp_path: pathlib.Path
+) -> None:
+    path = str(DATA / model)
+    values = np.random.default_rng(3).standard_normal(shape)
+    file = tmp_path / f"{keyword}.npy"
+    np.save(file, values.astype(np.float32))
+    words = ["attention", path, option, str(file), "--format", "json"]
+    words += ["--stack", "encoder"] if model.endswith("whisper") else []
+    stack: dict[str, Any] = {"stack": "encoder"} if model.endswith("whisper") else {}
+    wanted = printed(program, words)
+    wrong: dict[str, Any] = {keyword: {"a": 1}}
+    for given in (values, values.astype(np.float32), np.asfortranarray(values), values.tolist()):
+        assert asc.attention(path, **(stack | {keyword: given})).to_json() == wanted
+    with pytest.raises(TypeError, match=f"{keyword}: a path or an array"):
+        asc.attention(path, **wrong)
+    with pytest.raises(TypeError, match="image: a path or an image"):
+        asc.attention(path, image=values)
+
+
+def test_an_image_of_pillow(program: str, tmp_path: pathlib.Path) -> None:
+    image = pytest.importorskip("PIL.Image").open(ODD)
+    image.save(tmp_path / "image.png")
+    path = str(DATA / "stacks/vit")
+    words = ["predict", path, "--image", str(tmp_path / "image.png"), "--format", "json"]
+    assert asc.predict(path, image=image).to_json() == printed(program, words)
 
 
 def test_every_command_is_a_case() -> None:

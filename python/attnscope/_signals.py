@@ -1,0 +1,53 @@
+"""Images and sound that are in memory, as the files that commands read."""
+
+import contextlib
+import os
+import pathlib
+import tempfile
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+ARRAYS = ("pixel_values", "features")
+
+
+def _is_path(value: Any) -> bool:
+    return value is None or isinstance(value, (bool, str, bytes, os.PathLike))
+
+
+def _write_array(name: str, value: Any, file: pathlib.Path) -> None:
+    if hasattr(value, "detach"):  # PyTorch's, of any device and type
+        value = value.detach().cpu().float()
+    try:
+        numbers = np.asarray(value)
+    except (TypeError, ValueError):
+        numbers = np.empty(0, dtype=object)
+    if numbers.dtype.kind not in "fiu":
+        raise TypeError(f"{name}: a path or an array of real numbers is needed, not {type(value).__name__}")
+    np.save(file, np.ascontiguousarray(numbers, dtype=np.float32))
+
+
+def _write_image(value: Any, file: pathlib.Path) -> None:
+    if not callable(getattr(value, "save", None)):
+        raise TypeError(f"image: a path or an image of Pillow is needed, not {type(value).__name__}")
+    value.save(file, format="PNG")
+
+
+@contextlib.contextmanager
+def in_files(given: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """The keywords of a command, paths in place of arrays and images; as long as these exist."""
+    named = [name for name in (*ARRAYS, "image") if not _is_path(given.get(name))]
+    if not named:
+        yield dict(given)
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        keywords = dict(given)
+        for name in named:
+            file = pathlib.Path(folder) / f"{name}.{'png' if name == 'image' else 'npy'}"
+            if name == "image":
+                _write_image(given[name], file)
+            else:
+                _write_array(name, given[name], file)
+            keywords[name] = str(file)
+        yield keywords
