@@ -156,7 +156,8 @@ TEST(Attribution, SaysWhyThereIsNone) {
 
 TEST(Ablate, OfOneWindowHasNoErrorAndResamplesNone) {
   const Words text = {kShakespeare, "--tokens", "1,2,3,4,5,6,7,8", "--layers", "2"};
-  for (const json& row : report_of(Words{"ablate"} + text)["rows"]) {
+  const json report = report_of(Words{"ablate"} + text);
+  for (const json& row : report["rows"]) {
     EXPECT_TRUE(row["loss_increase_error"].is_null());
     EXPECT_TRUE(row["loss_increase"].is_number());
   }

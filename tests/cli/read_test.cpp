@@ -172,10 +172,10 @@ TEST(InductionCircuit, IsFoundByTakingHeadsAway) {
   EXPECT_GT(of_queries[previous], of_keys[previous]);  // not its queries;
   EXPECT_GT(worth[previous], 0.5);                     // the model needs it,
   EXPECT_LT(induction[previous], most - 0.15);         // and so does the later head;
-  const json text = report_of({"attention", kInduction, "--induction", "--length", "60"});
   std::string ids;
   for (int at = 0; at < 48; ++at) ids += (at == 0 ? "" : ",") + std::to_string(at * 29 % 61);
-  for (const json& row : report_of({"attention", kInduction, "--tokens", ids})["rows"]) {
+  const json on_text = report_of({"attention", kInduction, "--tokens", ids});
+  for (const json& row : on_text["rows"]) {
     if (row["layer"] == 0 && row["head"] == previous) {
       EXPECT_GT(row["previous_token"].get<double>(), 0.5);  // it looks one back
     }
