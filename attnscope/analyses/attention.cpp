@@ -87,8 +87,7 @@ void run_attention(std::span<const Model> models, const AttentionRequest& reques
     add_batches(plan, index, model, inputs, layers);
     // Of two texts, or of none, no head raises what it reads.
     if (!inputs.sources.empty() || !inputs.signals.empty()) continue;
-    RaisesOfBatch::prepare(ready.pass(index), inputs.tokens,
-                           std::span(plan.items).subspan(known));
+    RaisesOfBatch::prepare(ready.pass(index), inputs.tokens, std::span(plan.items).subspan(known));
   }
   ReportHead head{.command = "attention", .parameters = request.text};
   for (const auto& [name, value] : plan.parameters.fields()) head.parameters.add(name, value);
