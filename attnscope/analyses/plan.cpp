@@ -21,12 +21,12 @@ void run_alone(const Context& context, std::uint64_t memory_bytes,
   run_queue({{.flops = 1, .memory_bytes = memory_bytes, .run = work}}, context, {}, called);
 }
 
-void check_can_plan(const Model& model) {
-  if (!model.spec().causal) {
+void check_can_plan(const Model& model, const PlanText& text) {
+  if (!model.spec().causal && !text.mask) {
     throw Error(ErrorKind::unsupported,
                 {.place = model.name(),
-                 .problem = "sees each text both ways: there is no perplexity to measure a smaller "
-                            "one by"});
+                 .problem = "sees each text both ways and has no tokenizer that knows a mask: "
+                            "there is no perplexity to measure a smaller one by"});
   }
   if (!model.spec().not_run.empty()) {
     throw Error(ErrorKind::unsupported,
@@ -60,6 +60,23 @@ std::vector<std::int64_t> menu_sizes(const std::vector<std::int64_t>& sizes) {
   return out;
 }
 
+/// What makes a plan of the choice again.
+std::string target_of(const Model& model, const Choice& choice) {
+  if (choice.form == Form::latent && choice.exact) {
+    return "kv_bytes " + std::to_string(size_after(model, choice).kv_cache_bytes_per_token);
+  }
+  const std::string size = std::to_string(choice.size);
+  if (choice.form == Form::latent) {
+    return "set latent=" + size + "+" + std::to_string(choice.joint);
+  }
+  if (choice.form != Form::layers) return "set " + std::string(form_name(choice.form)) + "=" + size;
+  std::vector<std::string> gone;
+  for (const std::int64_t layer : layers_without(model, choice)) {
+    gone.push_back(std::to_string(layer));
+  }
+  return "set without=" + join(gone, ",");
+}
+
 std::vector<Candidate> menu_of(Planner& planner, Form form) {
   std::vector<Candidate> out;
   if (form == Form::ranks) {
@@ -67,6 +84,7 @@ std::vector<Candidate> menu_of(Planner& planner, Form form) {
     for (const double share : {0.9, 0.75, 0.5}) {
       const auto budget = static_cast<std::int64_t>(share * static_cast<double>(whole));
       out.push_back(planner.measured(planner.at_budget(budget)));
+      out.back().target = "keep " + shortest_decimal(share);
     }
     return out;
   }
@@ -74,6 +92,7 @@ std::vector<Candidate> menu_of(Planner& planner, Form form) {
   if (sizes.size() < 2) return out;
   for (const std::int64_t size : menu_sizes(sizes)) {
     out.push_back(planner.measured(planner.at_size(form, size)));
+    out.back().target = target_of(planner.model(), out.back().choice);
   }
   return out;
 }
@@ -148,7 +167,31 @@ Choice smallest_within(Planner& planner, Form form, double most) {
   return planner.at_size(form, sizes[good]);
 }
 
+/// Throws Error(usage) for a rank at which factors are no smaller than the matrix.
+void check_ranks(const Model& model, const Choice& set) {
+  for (const auto& [place, rank] : set.ranks) {
+    const Weight& weight = model.weight(place.first, place.second);
+    if (weight.tensor == nullptr) {
+      throw Error(ErrorKind::usage, {.parameter = "set",
+                                     .problem = verbatim(model.name()) + " has no " +
+                                                std::string(role_name(place.second)) +
+                                                " in layer " + std::to_string(place.first)});
+    }
+    RankOptions options;
+    options.rows = weight.matrix.rows;
+    options.cols = weight.matrix.cols;
+    if (rank >= 1 && rank <= options.break_even()) continue;
+    throw Error(ErrorKind::usage, {.parameter = "set",
+                                   .problem = "a rank of " + std::to_string(rank) + " of " +
+                                              std::string(role_name(place.second)) + " in layer " +
+                                              std::to_string(place.first) + " is not from 1 to " +
+                                              std::to_string(options.break_even()) +
+                                              ", where factors stop to be smaller"});
+  }
+}
+
 Choice completed(Planner& planner, const Choice& set) {
+  check_ranks(planner.model(), set);
   if (set.form == Form::ranks || set.form == Form::latent || set.form == Form::layers) return set;
   const auto sizes = possible_sizes(planner.model(), set.form);
   if (std::find(sizes.begin(), sizes.end(), set.size) != sizes.end()) {
@@ -224,7 +267,7 @@ std::string model_hash(const Model& model) {
 
 void run_plan_of_model(const Model& model, const PlanRequest& request, const Context& context,
                        RowSink& sink) {
-  check_can_plan(model);
+  check_can_plan(model, request.text);
   const std::vector<Form> forms = request.by ? std::vector{*request.by} : possible_forms(model);
   if (request.by) check_form(model, *request.by);
   if (!request.target.text.empty() && !request.by) {
@@ -234,17 +277,9 @@ void run_plan_of_model(const Model& model, const PlanRequest& request, const Con
   for (const std::string& note : request.text.notes) sink.add_note(note);
   std::vector<Candidate> menu;
   PlannedModel planned;
-  std::string memory_note;
   run_alone(context, 0,
             [&](const Compute& compute) {
               Planner planner(model, request, context.memory_bytes / 2, compute);
-              memory_note = "second moments take " +
-                            memory_text(planner.calibration().held_bytes()) +
-                            (planner.calibration().passes() == 1
-                                 ? ""
-                                 : " at a time, in " +
-                                       counted(planner.calibration().passes(), "pass", "passes") +
-                                       " over the text");
               planned.before = planner.size();
               planned.nll_before = planner.nll_before(/*all=*/!request.target.text.empty());
               if (request.target.text.empty()) {
@@ -268,7 +303,6 @@ void run_plan_of_model(const Model& model, const PlanRequest& request, const Con
               planned.rows = plan_rows(planner, planned.choice);
             },
             {"plan", "plans"});
-  sink.add_note(memory_note);
   if (request.target.text.empty()) {
     send_menu(model, request, menu, planned, sink);
   } else {

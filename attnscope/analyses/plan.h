@@ -20,8 +20,9 @@ namespace attnscope {
 /// Windows of the text that a plan is made with, and of the one that it is measured on.
 struct PlanText {
   std::vector<TokenIds> calibration, held_out;
-  Record parameters;               // what the report says of them
-  std::vector<std::string> notes;  // what its user should know
+  std::optional<std::int64_t> mask;  // of models that see a text both ways: see MeasuredText
+  Record parameters;                 // what the report says of them
+  std::vector<std::string> notes;    // what its user should know
 };
 
 /// What a plan must come to. At most one is set; none: the menu.
@@ -34,7 +35,7 @@ struct PlanTarget {
   std::optional<Choice> set;         // exactly this; its lists may be left to choose
 };
 
-enum class RankMethod { kl, uniform, plain };
+enum class RankMethod { kl, energy, uniform, plain };
 
 struct PlanRequest {
   PlanText text;
@@ -51,7 +52,7 @@ struct PlanRequest {
 
 /// Rows: without a target each form at several sizes; with one, each layer or matrix of the plan.
 /// Throws Error(unsupported) for a form that the architecture cannot take, or a model that
-/// foretells no tokens; Error(numerical) for a target that no size reaches.
+/// foretells no tokens and fills no masks; Error(numerical) for a target that no size reaches.
 void run_plan_of_model(const Model& model, const PlanRequest& request, const Context& context,
                        RowSink& sink);
 

@@ -56,8 +56,9 @@ const RankTable& Planner::ranks() {
 
 void Planner::probe_ranks() {
   const TextStatistics text = calibration_.statistics(compute_);
-  const Divergence divergence(
-      model_, probe_windows(request_.text.calibration, request_.probe_tokens), compute_);
+  const std::vector<TokenIds> windows =
+      probe_windows(request_.text.calibration, request_.probe_tokens);
+  const Divergence divergence(model_, {windows, request_.text.mask}, compute_);
   for (std::size_t at = 0; at < ranks_.places.size(); ++at) {
     compute_.check_stop();
     RankOptions& options = ranks_.options[at];
@@ -75,19 +76,11 @@ Choice Planner::at_budget(std::int64_t parameters) {
   const RankTable& table = ranks();
   Choice out{.form = Form::ranks, .size = parameters};
   std::vector<std::int64_t> ranks;
-  if (request_.method == RankMethod::kl) {
-    ranks = allocate_ranks(table.options, parameters, request_.round);
-  } else {  // as SVD-LLM: of every matrix the same share
-    const double share = static_cast<double>(parameters) /
-                         static_cast<double>(std::max<std::int64_t>(1, table.parameters()));
-    for (const RankOptions& matrix : table.options) {
-      const double full = static_cast<double>(matrix.rows * matrix.cols) /
-                          static_cast<double>(matrix.rows + matrix.cols);
-      const auto rank = static_cast<std::int64_t>(share * full);
-      ranks.push_back(share >= 1 ? 0
-                                 : std::clamp<std::int64_t>(
-                                       rank, 1, std::max<std::int64_t>(1, matrix.break_even())));
-    }
+  switch (request_.method) {
+    case RankMethod::kl: ranks = allocate_ranks(table.options, parameters, request_.round); break;
+    case RankMethod::energy: ranks = energy_ranks(table.options, parameters); break;
+    case RankMethod::uniform:
+    case RankMethod::plain: ranks = uniform_ranks(table.options, parameters); break;
   }
   for (std::size_t at = 0; at < ranks.size(); ++at) {
     if (ranks[at] > 0) out.ranks.emplace(table.places[at], ranks[at]);

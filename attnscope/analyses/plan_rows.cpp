@@ -16,6 +16,7 @@ Value finite(double number) { return std::isfinite(number) ? Value(number) : Val
 const char* method_name(RankMethod method) {
   switch (method) {
     case RankMethod::kl: return "kl";
+    case RankMethod::energy: return "energy";
     case RankMethod::uniform: return "uniform";
     case RankMethod::plain: return "plain";
   }
@@ -129,6 +130,15 @@ std::vector<Record> plan_rows(Planner& planner, const Choice& choice) {
   return rows;
 }
 
+std::vector<std::int64_t> layers_without(const Model& model, const Choice& choice) {
+  std::vector<std::int64_t> gone;
+  const auto& kept = choice.kept.front();
+  for (std::int64_t layer = 0; layer < model.dimensions().layers; ++layer) {
+    if (std::find(kept.begin(), kept.end(), layer) == kept.end()) gone.push_back(layer);
+  }
+  return gone;
+}
+
 std::string choice_words(const Model& model, const Choice& choice) {
   const auto from_to = [&](std::int64_t from) {
     return std::to_string(from) + " → " + std::to_string(choice.size);
@@ -136,11 +146,7 @@ std::string choice_words(const Model& model, const Choice& choice) {
   const Dimensions& dimensions = model.dimensions();
   switch (choice.form) {
     case Form::layers: {
-      std::vector<std::int64_t> gone;
-      const auto& kept = choice.kept.front();
-      for (std::int64_t layer = 0; layer < dimensions.layers; ++layer) {
-        if (std::find(kept.begin(), kept.end(), layer) == kept.end()) gone.push_back(layer);
-      }
+      const std::vector<std::int64_t> gone = layers_without(model, choice);
       return from_to(dimensions.layers) +
              (gone.empty() ? "" : " (without " + runs_text(gone) + ")");
     }
@@ -149,6 +155,7 @@ std::string choice_words(const Model& model, const Choice& choice) {
     case Form::head_width: return from_to(dimensions.heads.head_dim);
     case Form::kv_heads: return from_to(dimensions.heads.kv_heads);
     case Form::heads: return from_to(dimensions.heads.heads);
+    case Form::experts: return from_to(dimensions.experts);
     case Form::latent:
       return std::to_string(choice.size) + " rotary + " + std::to_string(choice.joint) + " + 1";
     case Form::ranks: return counted(choice.ranks.size(), "matrix", "matrices") + " as factors";
@@ -201,6 +208,7 @@ void send_menu(const Model& model, const PlanRequest& request, const std::vector
         .add("perplexity", std::exp(candidate.mean_nll))
         .add("loss", candidate.mean_nll - planned.nll_before)
         .add("loadable", is_loadable(choice.form))
+        .add("target", candidate.target)
         .add("remark", note);
     sink.add_row(std::move(row));
   }

@@ -19,6 +19,9 @@ struct PlannedModel {
 /// A row for each layer, matrix, or the whole, without the model's name.
 std::vector<Record> plan_rows(Planner& planner, const Choice& choice);
 
+/// The layers that the choice leaves out, where its form is `layers`.
+std::vector<std::int64_t> layers_without(const Model& model, const Choice& choice);
+
 /// In words: "6 → 5 (without 2)".
 std::string choice_words(const Model& model, const Choice& choice);
 

@@ -49,22 +49,23 @@ Planner::Planner(const Model& model, const PlanRequest& request, std::uint64_t m
                    request.method == RankMethod::plain ? 1e12 : request.ridge),
       size_(size_of(model)) {}
 
-std::span<const TokenIds> Planner::windows(bool all) const {
-  const std::span<const TokenIds> windows = request_.text.held_out;
-  if (all) return windows;
+MeasuredText Planner::measured_text(bool all) const {
+  MeasuredText text{request_.text.held_out, request_.text.mask};
   const auto few = static_cast<std::size_t>(request_.held_out_sequences);
-  return windows.first(std::min(few, windows.size()));
+  if (!all) text.windows = text.windows.first(std::min(few, text.windows.size()));
+  return text;
 }
 
 double Planner::nll_before(bool all) {
   std::optional<double>& known = all ? before_all_ : before_few_;
-  if (!known) known = mean_nll(model_, windows(all), compute_);
+  if (!known) known = mean_nll(model_, measured_text(all), compute_);
   return *known;
 }
 
 double Planner::nll_of(const Choice& choice, bool all) {
   const TextStatistics text = calibration_.statistics(compute_);
-  return mean_nll(make_smaller(model_, choice, text, compute_).open(), windows(all), compute_);
+  return mean_nll(make_smaller(model_, choice, text, compute_).open(), measured_text(all),
+                  compute_);
 }
 
 Candidate Planner::measured(const Choice& choice) {
@@ -113,7 +114,7 @@ const LayerOrder& Planner::removals(std::int64_t count) {
       std::vector<std::int64_t> kept = left;
       std::erase(kept, layer);
       const double loss =
-          mean_nll(without_layers(model_, kept).open(), windows(false), compute_) - before;
+          mean_nll(without_layers(model_, kept).open(), measured_text(false), compute_) - before;
       if (order_.removed.empty()) order_.alone.push_back(loss);
       if (loss >= least) continue;
       least = loss;
@@ -133,7 +134,7 @@ void Planner::find_influence() {
   const ForwardPass pass(model_, /*copy_weights=*/true, compute_);
   std::vector<double> sums(static_cast<std::size_t>(layers), 0.0);
   double rows = 0;
-  for (const auto batch : batches_of(windows(false))) {
+  for (const auto batch : batches_of(measured_text(false).windows)) {
     Matrix<float> entered;
     pass.run(batch,
              {.on_hidden_states =

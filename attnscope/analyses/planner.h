@@ -11,6 +11,7 @@
 #include "attnscope/analyses/plan.h"
 #include "attnscope/smaller/allocation.h"
 #include "attnscope/smaller/calibration.h"
+#include "attnscope/smaller/measure.h"
 #include "attnscope/smaller/model_size.h"
 
 namespace attnscope {
@@ -21,6 +22,7 @@ struct Candidate {
   ModelSize size;
   double mean_nll = 0;
   double expected_loss = 0;  // of `ranks`: Σ of what probes foretell, in nats
+  std::string target = {};   // what asks for the same again: "set width=384", "keep 0.75"
 };
 
 /// One removal of a layer after another.
@@ -50,8 +52,8 @@ class Planner {
   const Model& model() const { return model_; }
   const Calibration& calibration() const { return calibration_; }
   const ModelSize& size() const { return size_; }
-  /// The windows that orders and menus are measured on, or all.
-  std::span<const TokenIds> windows(bool all) const;
+  /// What orders and menus are measured on, or all.
+  MeasuredText measured_text(bool all) const;
   double nll_before(bool all);
   double nll_of(const Choice& choice, bool all);
   /// On the windows of orders and menus.

@@ -14,6 +14,7 @@
 #include "attnscope/smaller/measure.h"
 #include "attnscope/smaller/model_size.h"
 #include "attnscope/smaller/plan_file.h"
+#include "attnscope/store/content_hash.h"
 
 namespace attnscope {
 namespace {
@@ -112,6 +113,7 @@ void run_shrink(const Model& model, const ShrinkRequest& request, const Context&
   const PlanFile plan = read_plan(request.plan, request.plan_place);
   check_plan(plan, model, request);
   NewFolder folder(request.folder);  // shows now what would stop it at the end
+  FinishedLayers finished(request.folder, content_hash(request.plan));
   std::vector<Record> rows;
   Record facts;
   double nll = 0;
@@ -119,7 +121,8 @@ void run_shrink(const Model& model, const ShrinkRequest& request, const Context&
     constexpr double kPlainRidge = 1e12;  // see Planner
     Calibration calibration(model, request.text.calibration, context.memory_bytes / 2,
                             plan.method == "plain" ? kPlainRidge : plan.ridge);
-    const TextStatistics text = calibration.statistics(compute);
+    TextStatistics text = calibration.statistics(compute);
+    text.finished = &finished;
     const ChangedModel changed = make_smaller(model, plan.choice, text, compute);
     rows = tensor_rows(model, changed);
     WrittenForm form = request.form;
@@ -129,12 +132,17 @@ void run_shrink(const Model& model, const ShrinkRequest& request, const Context&
   };
   run_queue({{.flops = 1, .memory_bytes = 0, .run = work}}, context, {}, {"model", "models"});
   folder.commit();
+  finished.remove();
+  if (finished.taken() > 0) {
+    sink.add_note("went on from a run that was stopped, which had made " +
+                  counted(finished.taken(), "layer"));
+  }
   const Model written = Model::open(request.folder);
   run_queue({{.flops = 1,
               .memory_bytes = 0,
               .run =
                   [&](const Compute& compute) {
-                    nll = mean_nll(written, request.text.held_out, compute);
+                    nll = mean_nll(written, {request.text.held_out, request.text.mask}, compute);
                   }}},
             context, {}, {"model", "models"});
   facts = facts_record(model_facts(model));

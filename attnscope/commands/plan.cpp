@@ -25,6 +25,7 @@ Model only_model(const Arguments& arguments, const Session& session) {
 std::vector<std::string> form_names() { return {kFormNames.begin(), kFormNames.end()}; }
 
 RankMethod method_of(const std::string& name) {
+  if (name == "energy") return RankMethod::energy;
   if (name == "uniform") return RankMethod::uniform;
   return name == "plain" ? RankMethod::plain : RankMethod::kl;
 }
@@ -56,6 +57,7 @@ void run_plan_command(const Arguments& arguments, const Session& session, RowSin
       {.sequences = arguments.integer("sequences"),
        .length = arguments.integer("length"),
        .sample = sample ? std::optional(static_cast<std::uint64_t>(*sample)) : std::nullopt});
+  say_memory_of_moments(session, model);
   run_plan_of_model(model, request, session.context, sink);
 }
 
@@ -104,7 +106,7 @@ Parameters plan_parameters() {
       {.name = "set",
        .type = text,
        .help = "exactly this: without=2,4 width=384 hidden=144 head-width=16 kv-heads=1 heads=4 "
-               "latent=32+32 ranks=0.q:64,3.up:100",
+               "latent=32+32 experts=6 ranks=0.q:64,3.up:100",
        .metavariable = "CHOICE"},
       {.name = "matrix",
        .type = roles,
@@ -145,9 +147,10 @@ Parameters plan_parameters() {
        .default_text = "0.01"},
       {.name = "method",
        .type = choice,
-       .help = "how ranks are allocated: by probes, all alike, or so without the text",
+       .help = "how ranks are allocated: by probes, the same share of each matrix's energy, all "
+               "alike, or so without the text",
        .metavariable = "NAME",
-       .choices = {"kl", "uniform", "plain"},
+       .choices = {"kl", "energy", "uniform", "plain"},
        .default_text = "kl",
        .noun = "method"}};
 }
@@ -172,6 +175,7 @@ void run_shrink_command(const Arguments& arguments, const Session& session, RowS
   request.folder = arguments.text("folder");
   if (arguments.text("dtype") != "same") request.form.dtype = dtype_of(arguments.text("dtype"));
   request.form.shard_bytes = *arguments.find<std::uint64_t>("shard_size");
+  say_memory_of_moments(session, model);
   run_shrink(model, request, session.context, sink);
 }
 

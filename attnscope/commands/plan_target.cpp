@@ -17,7 +17,7 @@ namespace {
               {.parameter = "set",
                .problem = "'" + verbatim(text) + "' is no choice",
                .hint = "such as without=2,4 (layers), width=384, hidden=144, head-width=16, "
-                       "kv-heads=1, heads=4, latent=32+32 or ranks=0.q:64,3.up:100"});
+                       "kv-heads=1, heads=4, latent=32+32, experts=6 or ranks=0.q:64,3.up:100"});
 }
 
 std::int64_t whole_number(const std::string& text, const std::string& of) {

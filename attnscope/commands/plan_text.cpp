@@ -6,8 +6,10 @@
 #include "attnscope/commands/text_parameters.h"
 #include "attnscope/core/error.h"
 #include "attnscope/core/wording.h"
+#include "attnscope/smaller/calibration.h"
 #include "attnscope/tokens/token_shard.h"
 #include "attnscope/tokens/token_windows.h"
+#include "attnscope/tokens/tokenizer.h"
 
 namespace attnscope {
 namespace {
@@ -54,6 +56,34 @@ std::int64_t usual_length(const Model& model) {
   return std::min(model.dimensions().context.value_or(kLongestWindow), kLongestWindow);
 }
 
+/// What the tokenizer of a model that sees a text both ways puts around it, and its mask.
+struct MaskedModel {
+  TokenIds before, after;
+  std::optional<std::int64_t> mask;
+
+  std::int64_t around() const { return std::ssize(before) + std::ssize(after); }
+
+  void put_around(std::vector<TokenIds>& windows) const {
+    for (TokenIds& window : windows) {
+      window.insert(window.begin(), before.begin(), before.end());
+      window.insert(window.end(), after.begin(), after.end());
+    }
+  }
+};
+
+MaskedModel masked_model(const Model& model) {
+  MaskedModel out;
+  if (model.spec().causal) return out;
+  const std::optional<Tokenizer> tokenizer = Tokenizer::find(model.checkpoint().folder());
+  if (!tokenizer) return out;
+  out.mask = tokenizer->special_tokens().mask;
+  const TokenIds empty = tokenizer->encode("", /*special=*/true);
+  const auto half = empty.begin() + (std::ssize(empty) + 1) / 2;
+  out.before.assign(empty.begin(), half);
+  out.after.assign(half, empty.end());
+  return out;
+}
+
 /// Fewer tokens fit second moments badly.
 std::int64_t tokens_needed(const Model& model) { return 16 * widest_input(model); }
 
@@ -93,6 +123,16 @@ std::vector<TokenIds> text_windows(const Session& session, const Model& model,
   return cut_windows(tokens, request, path);
 }
 
+void say_memory_of_moments(const Session& session, const Model& model) {
+  if (!session.on_note) return;
+  const Calibration moments(model, {}, session.context.memory_bytes / 2, /*ridge=*/0);
+  const std::int64_t passes = moments.passes();
+  session.on_note("second moments take " + memory_text(moments.held_bytes()) + " beside the model" +
+                  (passes == 1 ? ""
+                               : ": those of some layers at a time, in " +
+                                     counted(passes, "pass", "passes") + " over the text"));
+}
+
 PlanText plan_text(const Arguments& arguments, const Session& session, const Model& model,
                    const PlanWindows& windows) {
   const bool shard = arguments.given("token_file");
@@ -104,27 +144,32 @@ PlanText plan_text(const Arguments& arguments, const Session& session, const Mod
   const TokenIds tokens = file_tokens(session, model, path, shard);
   const std::int64_t context = model.dimensions().context.value_or(kLongestWindow);
   const std::int64_t length = windows.length.value_or(usual_length(model));
-  if (length > context || length < 2) {
+  const MaskedModel masked = masked_model(model);
+  const std::int64_t around = masked.around();
+  if (length > context || length < 2 + around) {
     throw Error(ErrorKind::usage,
                 {.parameter = "length",
-                 .problem = std::to_string(length) + " is not from 2 to the context of " +
-                            verbatim(model.name()) + ", " + counted(context, "token")});
+                 .problem = std::to_string(length) + " is not from " + std::to_string(2 + around) +
+                            " to the context of " + verbatim(model.name()) + ", " +
+                            counted(context, "token")});
   }
   PlanText out;
+  out.mask = masked.mask;
   const bool own = arguments.given("held_out");
   std::int64_t fitted = std::ssize(tokens);
   if (own) {
     const std::string held_out = arguments.text("held_out");
     const TokenIds held = file_tokens(session, model, held_out, shard);
-    out.held_out = all_windows(held, length);
+    out.held_out = all_windows(held, length - around);
     if (held == tokens) out.notes.push_back("the held-out text is the one that is fitted to");
   } else {
     fitted = std::ssize(tokens) * 9 / 10;
-    out.held_out = all_windows(std::span(tokens).subspan(static_cast<std::size_t>(fitted)), length);
+    out.held_out =
+        all_windows(std::span(tokens).subspan(static_cast<std::size_t>(fitted)), length - around);
   }
   const WindowRequest request{
       .sequences = windows.sequences.value_or((tokens_needed(model) + length - 1) / length),
-      .length = std::min(length, std::max<std::int64_t>(1, fitted)),
+      .length = std::min(length - around, std::max<std::int64_t>(1, fitted)),
       .sample = windows.sample,
       .or_fewer = !windows.sequences.has_value()};
   check_token_count(request.sequences, request.length);
@@ -135,6 +180,8 @@ PlanText plan_text(const Arguments& arguments, const Session& session, const Mod
   }
   out.calibration =
       cut_windows(std::span(tokens).first(static_cast<std::size_t>(fitted)), request, path);
+  masked.put_around(out.calibration);
+  masked.put_around(out.held_out);
   const std::int64_t read = std::ssize(out.calibration) * request.length;
   if (read < widest_input(model)) {
     out.notes.push_back("the text has " + counted(read, "token") + ", fewer than the " +
@@ -143,7 +190,7 @@ PlanText plan_text(const Arguments& arguments, const Session& session, const Mod
   }
   out.parameters = {{"source", short_name(path)},
                     {"sequences", std::ssize(out.calibration)},
-                    {"length", request.length}};
+                    {"length", request.length + around}};
   out.parameters
       .add("sample", windows.sample ? Value(static_cast<std::int64_t>(*windows.sample)) : Value())
       .add("held_out", own ? Value(short_name(arguments.text("held_out"))) : Value())

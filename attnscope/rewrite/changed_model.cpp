@@ -153,10 +153,12 @@ std::string ChangedModel::config_text() const {
   return config.dump(2) + "\n";
 }
 
-void ChangedModel::put(const std::string& name, Shape shape, std::vector<std::byte> elements) {
+void ChangedModel::put(const std::string& name, Shape shape, std::vector<std::byte> elements,
+                       std::optional<DType> dtype) {
   auto bytes = std::make_shared<const std::vector<std::byte>>(std::move(elements));
   changed_.push_back(bytes);
-  tensors_[name] = TensorView{.dtype = dtype_, .shape = std::move(shape), .bytes = *bytes};
+  tensors_[name] =
+      TensorView{.dtype = dtype.value_or(dtype_), .shape = std::move(shape), .bytes = *bytes};
 }
 
 void ChangedModel::put(const std::string& name, MatrixView<const double> matrix) {

@@ -57,8 +57,9 @@ class ChangedModel {
   /// A tensor, new or in place of another, rounded to dtype().
   void put(const std::string& name, MatrixView<const double> matrix);
   void put(const std::string& name, std::span<const double> vector);
-  /// Elements that encode() made for dtype().
-  void put(const std::string& name, Shape shape, std::vector<std::byte> elements);
+  /// Elements that encode() made, for dtype() where none is given.
+  void put(const std::string& name, Shape shape, std::vector<std::byte> elements,
+           std::optional<DType> dtype = std::nullopt);
   /// The elements of a file of the model under this name.
   void put(const std::string& name, const TensorView& view);
   void remove(const std::string& name) { tensors_.erase(name); }

@@ -13,10 +13,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-[[noreturn]] void fail_writing(const fs::path& path, const std::string& problem) {
-  throw Error(ErrorKind::io, {.file = path.string(), .problem = problem});
-}
-
 std::string reason_of(int error) {
   return "cannot write: " + std::string(std::strerror(error == 0 ? EIO : error));
 }
@@ -26,6 +22,26 @@ fs::path trimmed(const fs::path& path) { return path.has_filename() ? path : pat
 
 }  // namespace
 
+void fail_writing(const fs::path& path, const std::string& problem) {
+  throw Error(ErrorKind::io, {.file = path.string(), .problem = problem});
+}
+
+fs::path hidden_beside(const fs::path& path, const std::string& ending) {
+  const fs::path own = trimmed(path);
+  const fs::path parent = own.has_parent_path() ? own.parent_path() : fs::path(".");
+  return parent / ("." + own.filename().string() + "." + ending);
+}
+
+void write_new_file(const fs::path& path, const fs::path& called,
+                    const std::function<void(std::ostream&)>& write) {
+  errno = 0;
+  std::ofstream out(path, std::ios::binary | std::ios::trunc);
+  if (!out) fail_writing(called, reason_of(errno));
+  write(out);
+  out.close();
+  if (!out) fail_writing(called, reason_of(errno));
+}
+
 NewFolder::NewFolder(fs::path path) : path_(trimmed(path)) {
   std::error_code failed;
   const fs::file_status status = fs::status(path_, failed);
@@ -33,8 +49,7 @@ NewFolder::NewFolder(fs::path path) : path_(trimmed(path)) {
   if (fs::is_directory(status) && !fs::is_empty(path_, failed)) {
     fail_writing(path_, "exists and is not empty; nothing was written");
   }
-  const fs::path parent = path_.has_parent_path() ? path_.parent_path() : fs::path(".");
-  temporary_ = parent / ("." + path_.filename().string() + ".attnscope-tmp");
+  temporary_ = hidden_beside(path_, "attnscope-tmp");
   fs::remove_all(temporary_, failed);
   if (!fs::create_directory(temporary_, failed)) {
     const fs::path wanted = std::exchange(temporary_, fs::path());
@@ -50,12 +65,7 @@ NewFolder::~NewFolder() {
 
 void NewFolder::write(const std::string& name,
                       const std::function<void(std::ostream&)>& write) const {
-  errno = 0;
-  std::ofstream out(temporary_ / name, std::ios::binary | std::ios::trunc);
-  if (!out) fail_writing(path_ / name, reason_of(errno));
-  write(out);
-  out.close();
-  if (!out) fail_writing(path_ / name, reason_of(errno));
+  write_new_file(temporary_ / name, path_ / name, write);
 }
 
 void NewFolder::write(const std::string& name, std::string_view content) const {

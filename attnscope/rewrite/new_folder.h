@@ -9,6 +9,16 @@
 
 namespace attnscope {
 
+/// "NAME" → ".NAME.ending", in the same folder.
+std::filesystem::path hidden_beside(const std::filesystem::path& path, const std::string& ending);
+
+[[noreturn]] void fail_writing(const std::filesystem::path& path, const std::string& problem);
+
+/// Makes the file; messages name it as `called`. Throws Error(io) where the disk is full; `write`
+/// may throw whatever it wants.
+void write_new_file(const std::filesystem::path& path, const std::filesystem::path& called,
+                    const std::function<void(std::ostream&)>& write);
+
 /// Written under a hidden name beside its own; commit() gives it its name. Without that, it is
 /// removed again.
 class NewFolder {

@@ -91,6 +91,47 @@ std::vector<std::int64_t> allocate_ranks(std::span<const RankOptions> matrices, 
   return ranks_at(std::exp(high));
 }
 
+std::vector<std::int64_t> energy_ranks(std::span<const RankOptions> matrices, std::int64_t budget) {
+  const auto ranks_at = [&](double share) {
+    std::vector<std::int64_t> ranks;
+    for (const RankOptions& matrix : matrices) {
+      const double most = (1 - share) * matrix.dropped(0);
+      std::int64_t rank = std::ssize(matrix.energies);
+      for (double dropped = 0; rank > 1; --rank) {
+        dropped += matrix.energies[static_cast<std::size_t>(rank - 1)];
+        if (dropped > most) break;
+      }
+      ranks.push_back(rank > matrix.break_even() ? 0 : rank);
+    }
+    return ranks;
+  };
+  double low = 0, high = 1;
+  if (factored_parameters(matrices, ranks_at(high)) <= budget) return ranks_at(high);
+  constexpr int kSteps = 60;
+  for (int at = 0; at < kSteps; ++at) {
+    const double middle = (low + high) / 2;
+    (factored_parameters(matrices, ranks_at(middle)) <= budget ? low : high) = middle;
+  }
+  return ranks_at(low);
+}
+
+std::vector<std::int64_t> uniform_ranks(std::span<const RankOptions> matrices,
+                                        std::int64_t budget) {
+  std::int64_t whole = 0;
+  for (const RankOptions& matrix : matrices) whole += matrix.rows * matrix.cols;
+  const double share =
+      static_cast<double>(budget) / static_cast<double>(std::max<std::int64_t>(1, whole));
+  std::vector<std::int64_t> ranks;
+  for (const RankOptions& matrix : matrices) {
+    const double full = static_cast<double>(matrix.rows * matrix.cols) /
+                        static_cast<double>(matrix.rows + matrix.cols);
+    const std::int64_t most = std::max<std::int64_t>(1, matrix.break_even());
+    const auto rank = static_cast<std::int64_t>(share * full);
+    ranks.push_back(share >= 1 ? 0 : std::clamp<std::int64_t>(rank, 1, most));
+  }
+  return ranks;
+}
+
 std::int64_t factored_parameters(std::span<const RankOptions> matrices,
                                  std::span<const std::int64_t> ranks) {
   std::int64_t sum = 0;

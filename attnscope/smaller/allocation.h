@@ -27,6 +27,13 @@ struct RankOptions {
 std::vector<std::int64_t> allocate_ranks(std::span<const RankOptions> matrices, std::int64_t budget,
                                          std::int64_t step = 1);
 
+/// Of every matrix the fewest ranks that hold the same share of its energy, the largest share that
+/// the budget allows. A rank above its break-even leaves the matrix whole.
+std::vector<std::int64_t> energy_ranks(std::span<const RankOptions> matrices, std::int64_t budget);
+
+/// Of every matrix the same share of its parameters, as SVD-LLM has it.
+std::vector<std::int64_t> uniform_ranks(std::span<const RankOptions> matrices, std::int64_t budget);
+
 /// Parameters with these ranks, as factors.
 std::int64_t factored_parameters(std::span<const RankOptions> matrices,
                                  std::span<const std::int64_t> ranks);

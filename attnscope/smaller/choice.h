@@ -15,10 +15,10 @@
 namespace attnscope {
 
 /// In the order of kFormNames.
-enum class Form { layers, width, hidden, head_width, kv_heads, heads, latent, ranks };
+enum class Form { layers, width, hidden, head_width, kv_heads, heads, latent, experts, ranks };
 
-inline constexpr std::array<std::string_view, 8> kFormNames = {
-    "layers", "width", "hidden", "head-width", "kv-heads", "heads", "latent", "ranks"};
+inline constexpr std::array<std::string_view, 9> kFormNames = {
+    "layers", "width", "hidden", "head-width", "kv-heads", "heads", "latent", "experts", "ranks"};
 
 constexpr std::string_view form_name(Form form) {
   return kFormNames[static_cast<std::size_t>(form)];
@@ -38,13 +38,13 @@ using MatrixPlace = std::pair<std::int64_t, Role>;
 struct Choice {
   Form form = Form::layers;
   /// What is left, in the form's own unit: layers, neurons of an MLP, width of the stream, elements
-  /// of a head, key/value heads, heads. Of `latent`: rotary dimensions; of `ranks`: parameters that
-  /// the factors have.
+  /// of a head, key/value heads, heads, experts of a layer. Of `latent`: rotary dimensions; of
+  /// `ranks`: parameters that the factors have.
   std::int64_t size = 0;
   std::int64_t joint = 0;  // of `latent`: elements of the latent beside the rotary ones
   bool exact = false;  // of `latent`: all that is kept of keys turns, and values alone are joint
-  /// The numbers that stay: of `layers` and `head_width` (rotary pairs) one list, of `width` and
-  /// `heads` one for each layer; ascending.
+  /// The numbers that stay: of `layers` and `head_width` (rotary pairs) one list, of `width`,
+  /// `heads` and `experts` one for each layer, empty where it has no experts; ascending.
   std::vector<std::vector<std::int64_t>> kept;
   std::map<MatrixPlace, std::int64_t> ranks;  // of `ranks`; a matrix that is not named stays
 

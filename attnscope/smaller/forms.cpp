@@ -105,6 +105,13 @@ std::string why_no_layers(const Model& model) {
   if (spec.dimensions.mixers != nullptr || !spec.own_dimensions.empty()) {
     return "its layers are of several kinds";
   }
+  const std::vector<bool>& sparse = spec.expert_layers;
+  const bool some = std::find(sparse.begin(), sparse.end(), false) != sparse.end();
+  const std::string& from =
+      spec.dimensions.experts > 0 ? spec.architecture.experts->layers.first.name : std::string();
+  if (some && from != "first_k_dense_replace") {
+    return "which of its layers have experts is said by their numbers";
+  }
   if (!spec.key_values.empty()) return "layers take keys and values of earlier ones";
   for (const LayerSpec& layer : spec.layers) {
     if (layer.input || layer.convolution || layer.own_input || layer.attention.value_embedding) {
@@ -132,6 +139,7 @@ std::string why_not(const Model& model, Form form) {
   if (spec.layers.empty()) return "its forward pass is not described";
   switch (form) {
     case Form::ranks: return spec.dimensions.layer_groups > 0 ? "its layers share weights" : "";
+    case Form::experts: return why_no_experts(model);
     case Form::layers: return why_no_layers(model);
     case Form::width: return why_no_width(model);
     default: break;
@@ -183,6 +191,7 @@ std::vector<std::int64_t> possible_sizes(const Model& model, Form form) {
       whole = heads.total_dim(Role::key) + heads.total_dim(Role::value);
       step = 2;
       break;
+    case Form::experts: return possible_expert_counts(model);
     case Form::ranks: return {};
   }
   const FamilyForms* family = forms_of(model);
@@ -212,9 +221,45 @@ ChangedModel make_smaller(const Model& model, const Choice& choice, const TextSt
     case Form::kv_heads: return with_kv_heads(model, choice.size, text, compute);
     case Form::heads: return with_heads(model, choice, text, compute);
     case Form::latent: return with_latent(model, choice, text, compute);
+    case Form::experts: return with_experts(model, choice);
     case Form::ranks: return with_ranks(model, choice, text, compute);
   }
   return ChangedModel(model);
+}
+
+void for_layers(ChangedModel& changed, const TextStatistics& text, const Compute& compute,
+                const std::function<void(std::int64_t layer)>& make) {
+  const std::int64_t layers = changed.source().dimensions().layers;
+  for (std::int64_t layer = 0; layer < layers; ++layer) {
+    compute.check_stop();
+    if (text.finished == nullptr) {
+      make(layer);
+    } else {
+      text.finished->put(changed, layer, [&] { make(layer); });
+    }
+  }
+}
+
+void check_numbers(const std::vector<std::int64_t>& kept, std::int64_t count, std::int64_t limit) {
+  const bool ascends =
+      std::adjacent_find(kept.begin(), kept.end(), std::greater_equal<>()) == kept.end();
+  if (std::ssize(kept) == count && ascends && !kept.empty() && kept.front() >= 0 &&
+      kept.back() < limit) {
+    return;
+  }
+  throw Error(ErrorKind::format, "kept",
+              "not " + std::to_string(count) + " different numbers below " + std::to_string(limit));
+}
+
+std::vector<std::int64_t> largest(const std::vector<double>& scores, std::int64_t count) {
+  std::vector<std::int64_t> order(scores.size());
+  std::iota(order.begin(), order.end(), std::int64_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](std::int64_t a, std::int64_t b) {
+    return scores[static_cast<std::size_t>(a)] > scores[static_cast<std::size_t>(b)];
+  });
+  order.resize(static_cast<std::size_t>(count));
+  std::sort(order.begin(), order.end());
+  return order;
 }
 
 std::int64_t layer_of_tensor(const Model& model, const std::string& name) {

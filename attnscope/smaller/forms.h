@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "attnscope/rewrite/changed_model.h"
+#include "attnscope/rewrite/finished_layers.h"
 #include "attnscope/smaller/choice.h"
 #include "attnscope/smaller/moments.h"
 
@@ -20,6 +21,8 @@ struct TextStatistics {
   /// Runs the whole text once more and shows it to an observer, batch after batch.
   std::function<void(const ForwardObserver&)> rerun;
   double ridge = 0.01;  // of `ranks`: share of the mean second moment that is added to each
+  /// Where layers that are made are kept, and taken from; null: nowhere.
+  FinishedLayers* finished = nullptr;
 };
 
 /// Why the model's architecture cannot take the form; empty where it can.
@@ -60,11 +63,32 @@ ChangedModel with_heads(const Model& model, const Choice& choice, const TextStat
                         const Compute& compute);
 ChangedModel with_latent(const Model& model, const Choice& choice, const TextStatistics& text,
                          const Compute& compute);
+/// Needs no text: the choice names all that stays.
+ChangedModel with_experts(const Model& model, const Choice& choice);
 ChangedModel with_ranks(const Model& model, const Choice& choice, const TextStatistics& text,
                         const Compute& compute);
 
 // ---- What they share
 // -----------------------------------------------------------------------------
+
+/// Calls make() for each layer in turn, which puts its tensors into the changed model; or takes
+/// those that were kept.
+void for_layers(ChangedModel& changed, const TextStatistics& text, const Compute& compute,
+                const std::function<void(std::int64_t layer)>& make);
+
+/// The numbers of the `count` largest scores, of equal ones the first, ascending.
+std::vector<std::int64_t> largest(const std::vector<double>& scores, std::int64_t count);
+
+/// Throws Error(format) unless they are `count` numbers below `limit`, ascending.
+void check_numbers(const std::vector<std::int64_t>& kept, std::int64_t count, std::int64_t limit);
+
+// Of `experts`: why it cannot be, how many may stay, which are used most, and what one takes in all
+// layers together.
+std::string why_no_experts(const Model& model);
+std::vector<std::int64_t> possible_expert_counts(const Model& model);
+std::vector<std::vector<std::int64_t>> most_used_experts(const Model& model, std::int64_t count,
+                                                         const TextStatistics& text);
+std::int64_t parameters_of_expert(const Model& model);
 
 /// The layer that the tensor belongs to by its name; -1 where it belongs to none.
 std::int64_t layer_of_tensor(const Model& model, const std::string& name);

@@ -117,8 +117,7 @@ ChangedModel with_kv_heads(const Model& model, std::int64_t kv_heads, const Text
   const ConfigKeys& keys = model.spec().architecture.keys;
   changed.set_config(changed.key_of(keys.kv_heads), kv_heads);
   changed.set_config(changed.key_of(keys.head_dim), size);
-  for (std::int64_t layer = 0; layer < dimensions.layers; ++layer) {
-    compute.check_stop();
+  for_layers(changed, text, compute, [&](std::int64_t layer) {
     const Matrix<double> query = with_bias_column(model, layer, Role::query);
     const Matrix<double> key = with_bias_column(model, layer, Role::key);
     const Matrix<double> moments = text.moments(layer, Role::key).mean_second_with_one();
@@ -143,7 +142,7 @@ ChangedModel with_kv_heads(const Model& model, std::int64_t kv_heads, const Text
     set_with_bias(matrices, Role::key, new_key, is_biased(model, layer, Role::key));
     narrow_values(matrices, model, layer, merged, heads.value_dim, text, compute);
     changed.set_layer(layer, matrices);
-  }
+  });
   return changed;
 }
 

@@ -249,10 +249,9 @@ ChangedModel with_hidden(const Model& model, std::int64_t width, const TextStati
   changed.set_config(changed.key_of(keys.head_dim), dimensions.heads.head_dim);
   changed.set_config(changed.key_of(keys.kv_heads), dimensions.heads.kv_heads);
   changed.set_config("tie_word_embeddings", "false");
-  for (std::int64_t layer = 0; layer < dimensions.layers; ++layer) {
-    compute.check_stop();
+  for_layers(changed, text, compute, [&](std::int64_t layer) {
     put_layer_of_width(changed, layer, directions, reader, compute);
-  }
+  });
   for (const auto& [place, gain] : gains) {
     changed.put(gain.tensor, std::vector<double>(static_cast<std::size_t>(width), 1 - gain.offset));
   }

@@ -75,13 +75,7 @@ void put_layer(ChangedModel& changed, std::int64_t layer, const LatentShape& sha
   const Model& model = changed.source();
   const HeadShape& heads = shape.heads;
   const std::string start = model.prefix() + "layers." + std::to_string(layer) + ".self_attn.";
-  bool biased = false;
-  for (const Role role : {Role::query, Role::key, Role::value}) {
-    const Weight& weight = model.weight(layer, role);
-    biased = biased || (role == Role::query && weight.bias != nullptr);
-    changed.remove(weight.tensor->name);
-    if (weight.bias != nullptr) changed.remove(weight.bias->name);
-  }
+  const bool biased = model.weight(layer, Role::query).bias != nullptr;
   const LayerKeys keys = keys_of(model, layer, text, compute);
   const Latent latent = make_latent(model, layer, keys, shape, compute);
   put_queries(changed, start, latent_queries(keys, shape), keys, biased);
@@ -121,6 +115,17 @@ void put_layer(ChangedModel& changed, std::int64_t layer, const LatentShape& sha
   changed.put(start + "kv_b_proj.weight", up.view());
   if (!changed.has(start + "o_proj.bias")) {
     changed.put(start + "o_proj.bias", std::vector<double>(static_cast<std::size_t>(width), 0.0));
+  }
+}
+
+void remove_heads(ChangedModel& changed) {
+  const Model& model = changed.source();
+  for (std::int64_t layer = 0; layer < model.dimensions().layers; ++layer) {
+    for (const Role role : {Role::query, Role::key, Role::value}) {
+      const Weight& weight = model.weight(layer, role);
+      changed.remove(weight.tensor->name);
+      if (weight.bias != nullptr) changed.remove(weight.bias->name);
+    }
   }
 }
 
@@ -182,10 +187,9 @@ ChangedModel with_latent(const Model& model, const Choice& choice, const TextSta
   set_frequencies(changed, radians, turns.gain, choice.size);
   changed.drop_config("rope_scaling");  // no release reads it of this model
   changed.drop_config("rope_theta");
-  for (std::int64_t layer = 0; layer < dimensions.layers; ++layer) {
-    compute.check_stop();
-    put_layer(changed, layer, shape, text, compute);
-  }
+  remove_heads(changed);
+  for_layers(changed, text, compute,
+             [&](std::int64_t layer) { put_layer(changed, layer, shape, text, compute); });
   return changed;
 }
 

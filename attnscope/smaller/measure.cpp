@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <utility>
 
 #include "attnscope/core/error.h"
 #include "attnscope/forward/logits.h"
 #include "attnscope/forward/perplexity.h"
 #include "attnscope/forward/token_scores.h"
 #include "attnscope/smaller/forms.h"
+#include "attnscope/tokens/token_windows.h"
 
 namespace attnscope {
 namespace {
@@ -32,6 +34,55 @@ double divergence_of(std::span<const float> p, std::span<const float> q) {
   return sum;
 }
 
+Matrix<float> rows_at(MatrixView<const float> states, const std::vector<std::int64_t>& rows) {
+  Matrix<float> out(std::ssize(rows), states.cols);
+  for (std::int64_t row = 0; row < out.rows(); ++row) {
+    std::copy_n(&states(rows[static_cast<std::size_t>(row)], 0), states.cols, &out(row, 0));
+  }
+  return out;
+}
+
+/// Windows with masks, and what they hide.
+struct Masked {
+  std::vector<TokenIds> windows;
+  std::vector<std::int64_t> rows;  // of the masks, of all windows' together
+  TokenIds hidden;
+};
+
+Masked with_masks(std::span<const TokenIds> windows, std::int64_t mask) {
+  constexpr std::size_t kFirst = 3, kEvery = 7;  // about 15 %, as in training
+  Masked out{.windows = {windows.begin(), windows.end()}, .rows = {}, .hidden = {}};
+  std::int64_t first = 0;
+  for (TokenIds& window : out.windows) {
+    for (std::size_t at = kFirst; at + 1 < window.size(); at += kEvery) {
+      out.rows.push_back(first + static_cast<std::int64_t>(at));
+      out.hidden.push_back(std::exchange(window[at], mask));
+    }
+    first += std::ssize(window);
+  }
+  return out;
+}
+
+double masked_nll(const ForwardPass& pass, const Masked& text, const Compute& compute) {
+  check_token_ids(text.hidden, pass.logits_width(), pass.model().name());
+  const Matrix<float> states = pass.run(text.windows, {}, compute);
+  const Matrix<float> masks = rows_at(states.view(), text.rows);
+  double sum = 0;
+  for_logits(
+      pass, masks.view(),
+      [&](std::int64_t first, MatrixView<const float> logits) {
+        for (std::int64_t row = 0; row < logits.rows; ++row) {
+          const auto hidden = text.hidden[static_cast<std::size_t>(first + row)];
+          const std::span<const float> scores(&logits(row, 0),
+                                              static_cast<std::size_t>(logits.cols));
+          sum +=
+              log_sum_exp(scores) - static_cast<double>(scores[static_cast<std::size_t>(hidden)]);
+        }
+      },
+      compute);
+  return sum;
+}
+
 }  // namespace
 
 std::vector<std::span<const TokenIds>> batches_of(std::span<const TokenIds> windows) {
@@ -49,32 +100,46 @@ std::vector<std::span<const TokenIds>> batches_of(std::span<const TokenIds> wind
   return out;
 }
 
-double mean_nll(const Model& model, std::span<const TokenIds> windows, const Compute& compute) {
+double mean_nll(const Model& model, const MeasuredText& text, const Compute& compute) {
   const ForwardPass pass(model, /*copy_weights=*/true, compute);
   double sum = 0;
   std::int64_t predicted = 0;
-  for (const auto batch : batches_of(windows)) {
+  for (const auto batch : batches_of(text.windows)) {
     compute.check_stop();
-    TokenIds text;
+    if (text.mask) {
+      const Masked masked = with_masks(batch, *text.mask);
+      sum += masked_nll(pass, masked, compute);
+      predicted += std::ssize(masked.rows);
+      continue;
+    }
+    TokenIds tokens;
     std::vector<PerplexityWindow> places;
     for (const TokenIds& window : batch) {
       const std::int64_t length = std::ssize(window);
-      places.push_back({.first = std::ssize(text), .length = length, .predicted = length - 1});
-      text.insert(text.end(), window.begin(), window.end());
+      places.push_back({.first = std::ssize(tokens), .length = length, .predicted = length - 1});
+      tokens.insert(tokens.end(), window.begin(), window.end());
       predicted += length - 1;
     }
-    for (const double own : negative_log_likelihoods(pass, text, places, compute)) sum += own;
+    for (const double own : negative_log_likelihoods(pass, tokens, places, compute)) sum += own;
   }
   return sum / static_cast<double>(std::max<std::int64_t>(1, predicted));
 }
 
-Divergence::Divergence(const Model& model, std::span<const TokenIds> windows,
-                       const Compute& compute)
-    : model_(model),
-      windows_(windows.begin(), windows.end()),
-      pass_(std::make_unique<ForwardPass>(model, /*copy_weights=*/true, compute)) {
+Divergence::Divergence(const Model& model, const MeasuredText& text, const Compute& compute)
+    : model_(model), pass_(std::make_unique<ForwardPass>(model, /*copy_weights=*/true, compute)) {
+  if (text.mask) {
+    Masked masked = with_masks(text.windows, *text.mask);
+    windows_ = std::move(masked.windows);
+    rows_ = std::move(masked.rows);
+  } else {
+    windows_.assign(text.windows.begin(), text.windows.end());
+    std::size_t rows = 0;
+    for (const TokenIds& window : windows_) rows += window.size();
+    rows_.resize(rows);
+    std::iota(rows_.begin(), rows_.end(), std::int64_t{0});
+  }
   const bool scaled_by_layer = !model.spec().architecture.scores.by_layer.name.empty();
-  cuts_ = why_not(model, Form::layers).empty() && !scaled_by_layer;
+  cuts_ = !text.mask && why_not(model, Form::layers).empty() && !scaled_by_layer;
   pass_->run(windows_,
              {.on_hidden_states =
                   [&](std::int64_t, MatrixView<const float> states) {
@@ -98,13 +163,14 @@ double Divergence::of(const Model& changed, std::int64_t from_layer, const Compu
     last = ForwardPass(changed, /*copy_weights=*/true, compute).run(windows_, {}, compute);
   }
   const ForwardPass head(changed, /*copy_weights=*/false, compute);
+  const Matrix<float> own = rows_at(states_.back().view(), rows_);
+  last = rows_at(last.view(), rows_);
   constexpr std::int64_t kRows = 64;
   double sum = 0;
   for (std::int64_t first = 0; first < last.rows(); first += kRows) {
     compute.check_stop();
     const std::int64_t count = std::min(kRows, last.rows() - first);
-    const Matrix<float> p =
-        finite_logits(*pass_, states_.back().view().row_block(first, count), compute);
+    const Matrix<float> p = finite_logits(*pass_, own.view().row_block(first, count), compute);
     const Matrix<float> q = finite_logits(head, last.view().row_block(first, count), compute);
     std::vector<double> each(static_cast<std::size_t>(count));
     const auto width = static_cast<std::size_t>(p.cols());
@@ -114,7 +180,7 @@ double Divergence::of(const Model& changed, std::int64_t from_layer, const Compu
     });
     sum += std::accumulate(each.begin(), each.end(), 0.0);
   }
-  return sum / static_cast<double>(last.rows());
+  return sum / static_cast<double>(std::max<std::int64_t>(1, last.rows()));
 }
 
 }  // namespace attnscope

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -10,18 +11,27 @@
 
 namespace attnscope {
 
+/// Windows of a text, and of a model that sees a text both ways the token that stands for one that
+/// it has to fill in.
+struct MeasuredText {
+  std::span<const TokenIds> windows;
+  std::optional<std::int64_t> mask;
+};
+
 /// Windows of a text that are run together: as many as have 512 tokens.
 std::vector<std::span<const TokenIds>> batches_of(std::span<const TokenIds> windows);
 
-/// Mean of the windows' tokens' negative log likelihoods, in nats; of each window all tokens but
-/// the first. Throws Error(numerical) where the model gives NaN.
-double mean_nll(const Model& model, std::span<const TokenIds> windows, const Compute& compute);
+/// Mean of the windows' tokens' negative log likelihoods, in nats: of each window all tokens but
+/// the first; with a mask every seventh token, the fourth first, all of which are masked at once.
+/// Throws Error(numerical) where the model gives NaN.
+double mean_nll(const Model& model, const MeasuredText& text, const Compute& compute);
 
-/// Mean over positions of Σ_v p log(p / q), p a model's next tokens and q those of a changed one.
+/// Mean over positions of Σ_v p log(p / q), p a model's next tokens and q those of a changed one;
+/// with a mask over those that it hides.
 class Divergence {
  public:
   /// Keeps what enters each layer of the model on the windows. The model must outlive it.
-  Divergence(const Model& model, std::span<const TokenIds> windows, const Compute& compute);
+  Divergence(const Model& model, const MeasuredText& text, const Compute& compute);
 
   /// Of a model that is the same up to that layer, in nats, float64. Runs it from there on.
   double of(const Model& changed, std::int64_t from_layer, const Compute& compute) const;
@@ -29,6 +39,7 @@ class Divergence {
  private:
   const Model& model_;
   std::vector<TokenIds> windows_;
+  std::vector<std::int64_t> rows_;  // that are compared, of all windows' together
   std::unique_ptr<ForwardPass> pass_;
   bool cuts_ = false;                  // layers may be run alone
   std::vector<Matrix<float>> states_;  // that enter each layer; the last are the final ones

@@ -39,6 +39,7 @@ std::int64_t per_unit(const Model& model, Form form) {
       case Form::head_width:
         sum += heads.heads * (query + output) + heads.kv_heads * (key + value);
         break;
+      case Form::experts: return parameters_of_expert(model);
       case Form::kv_heads: sum += heads.head_dim * key + heads.value_dim * value; break;
       case Form::heads:
         sum += heads.head_dim * query + heads.value_dim * output;
@@ -154,6 +155,7 @@ ModelSize size_after(const Model& model, const Choice& choice) {
       break;
     }
     case Form::width: cut(dimensions.mlp_width); break;
+    case Form::experts: cut(dimensions.experts); break;
     case Form::hidden: out.parameters = after_hidden(model, choice.size, out.parameters); break;
     case Form::head_width:
       cut(heads.head_dim);

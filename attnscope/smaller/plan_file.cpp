@@ -63,6 +63,7 @@ struct PlanReader {
         break;
       case Form::width:
       case Form::heads:
+      case Form::experts:
       case Form::head_width: choice.kept.push_back(integers(row, "kept")); break;
       case Form::ranks: {
         const auto role = role_from_name(text(row, "matrix"));
@@ -71,8 +72,9 @@ struct PlanReader {
         const std::int64_t rank = integer(row, "rank");
         const std::int64_t most = integer(row, "break_even_rank");
         if (rank < 1 || rank > most) {
-          refuse("rank", std::to_string(rank) + " is not from 1 to break_even_rank, " +
-                             std::to_string(most));
+          refuse("rank", std::to_string(rank) + " of " + std::string(role_name(*role)) +
+                             " in layer " + std::to_string(integer(row, "layer")) +
+                             " is not from 1 to break_even_rank, " + std::to_string(most));
         }
         choice.ranks[{integer(row, "layer"), *role}] = rank;
         break;

@@ -58,17 +58,11 @@ std::vector<std::int64_t> kept_heads(const std::vector<double>& contribution,
   const std::int64_t of_group = heads.heads / groups;
   std::vector<std::int64_t> kept;
   for (std::int64_t group = 0; group < groups; ++group) {
-    std::vector<std::pair<double, std::int64_t>> order;
-    for (std::int64_t at = 0; at < of_group; ++at) {
-      const std::int64_t head = group * of_group + at;
-      order.emplace_back(-contribution[static_cast<std::size_t>(head)], head);
-    }
-    std::sort(order.begin(), order.end());
-    for (std::int64_t at = 0; at < size / groups; ++at) {
-      kept.push_back(order[static_cast<std::size_t>(at)].second);
+    const auto begin = contribution.begin() + group * of_group;
+    for (const std::int64_t at : largest({begin, begin + of_group}, size / groups)) {
+      kept.push_back(group * of_group + at);
     }
   }
-  std::sort(kept.begin(), kept.end());
   return kept;
 }
 
@@ -105,35 +99,15 @@ std::vector<std::int64_t> kept_pairs(const Model& model, std::int64_t size,
       }
     }
   }
-  std::vector<std::pair<double, std::int64_t>> order;
-  for (std::int64_t pair = 0; pair < pairs; ++pair) {
-    order.emplace_back(-energy[static_cast<std::size_t>(pair)], pair);
-  }
-  std::sort(order.begin(), order.end());
-  std::vector<std::int64_t> kept;
-  for (std::int64_t at = 0; at < size / 2; ++at) {
-    kept.push_back(order[static_cast<std::size_t>(at)].second);
-  }
-  std::sort(kept.begin(), kept.end());
-  return kept;
-}
-
-[[noreturn]] void refuse_choice(const std::string& field, const std::string& problem) {
-  throw Error(ErrorKind::format, field, problem);
+  return largest(energy, size / 2);
 }
 
 /// Throws unless every list names numbers below `limit`, ascending, `size` of them.
 void check_kept(const Choice& choice, std::int64_t lists, std::int64_t size, std::int64_t limit) {
-  if (std::ssize(choice.kept) != lists) refuse_choice("kept", "not one list for each layer");
-  for (const auto& list : choice.kept) {
-    const bool ascends =
-        std::adjacent_find(list.begin(), list.end(), std::greater_equal<>()) == list.end();
-    if (std::ssize(list) != size || !ascends || list.empty() || list.front() < 0 ||
-        list.back() >= limit) {
-      refuse_choice("kept", "not " + std::to_string(size) + " different numbers below " +
-                                std::to_string(limit));
-    }
+  if (std::ssize(choice.kept) != lists) {
+    throw Error(ErrorKind::format, "kept", "not one list for each layer");
   }
+  for (const auto& list : choice.kept) check_numbers(list, size, limit);
 }
 
 }  // namespace
@@ -145,6 +119,7 @@ Choice choose(const Model& model, Form form, std::int64_t size, const TextStatis
     choice.kept = {kept_pairs(model, size, text, compute)};
     return choice;
   }
+  if (form == Form::experts) choice.kept = most_used_experts(model, size, text);
   if (form != Form::width && form != Form::heads) return choice;
   for (std::int64_t layer = 0; layer < model.dimensions().layers; ++layer) {
     compute.check_stop();
@@ -166,8 +141,7 @@ ChangedModel with_width(const Model& model, const Choice& choice, const TextStat
   check_kept(choice, dimensions.layers, choice.size, dimensions.mlp_width);
   ChangedModel changed(model);
   changed.set_config(changed.key_of(model.spec().architecture.keys.mlp_width), choice.size);
-  for (std::int64_t layer = 0; layer < dimensions.layers; ++layer) {
-    compute.check_stop();
+  for_layers(changed, text, compute, [&](std::int64_t layer) {
     const std::vector<std::int64_t>& kept = choice.kept[static_cast<std::size_t>(layer)];
     LayerMatrices own;
     for (const Role role : {Role::gate, Role::up}) {
@@ -177,7 +151,7 @@ ChangedModel with_width(const Model& model, const Choice& choice, const TextStat
     own.weights.emplace(Role::down, refitted(canonical_matrix(model, layer, Role::down).view(),
                                              moments.view(), kept, compute));
     changed.set_layer(layer, own);
-  }
+  });
   return changed;
 }
 
@@ -192,7 +166,7 @@ ChangedModel with_heads(const Model& model, const Choice& choice, const TextStat
   changed.set_config(changed.key_of(keys.heads), choice.size);
   changed.set_config(changed.key_of(keys.head_dim), heads.head_dim);
   changed.set_config(changed.key_of(keys.kv_heads), alone ? choice.size : heads.kv_heads);
-  for (std::int64_t layer = 0; layer < dimensions.layers; ++layer) {
+  for_layers(changed, text, compute, [&](std::int64_t layer) {
     const std::vector<std::int64_t>& kept = choice.kept[static_cast<std::size_t>(layer)];
     LayerMatrices own;
     keep_rows(own, model, layer, Role::query, elements_of(kept, heads.head_dim));
@@ -205,7 +179,7 @@ ChangedModel with_heads(const Model& model, const Choice& choice, const TextStat
         Role::output, refitted(canonical_matrix(model, layer, Role::output).view(), moments.view(),
                                elements_of(kept, heads.value_dim), compute));
     changed.set_layer(layer, own);
-  }
+  });
   return changed;
 }
 
@@ -237,7 +211,7 @@ ChangedModel with_head_width(const Model& model, const Choice& choice, const Tex
   // Scores are divided by the root of the head's width.
   const double scale =
       std::sqrt(static_cast<double>(choice.size) / static_cast<double>(heads.head_dim));
-  for (std::int64_t layer = 0; layer < dimensions.layers; ++layer) {
+  for_layers(changed, text, compute, [&](std::int64_t layer) {
     LayerMatrices own;
     keep_rows(own, model, layer, Role::query, rows_of_heads(heads.heads));
     keep_rows(own, model, layer, Role::key, rows_of_heads(heads.kv_heads));
@@ -249,7 +223,7 @@ ChangedModel with_head_width(const Model& model, const Choice& choice, const Tex
     }
     narrow_values(own, model, layer, /*merged=*/1, choice.size, text, compute);
     changed.set_layer(layer, own);
-  }
+  });
   return changed;
 }
 

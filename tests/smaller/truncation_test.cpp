@@ -127,6 +127,32 @@ TEST(Allocation, FindsTheBestRanksOfFewMatrices) {
   EXPECT_EQ(allocate_ranks(matrices, 36 + 48 + 36), (std::vector<std::int64_t>{0, 0, 0}));
 }
 
+TEST(Allocation, OfEnergyHoldsTheSameShareOfEach) {
+  std::vector<RankOptions> matrices = {
+      {.rows = 20, .cols = 20, .energies = geometric_values(20, 0.5), .weight = 1},
+      {.rows = 10, .cols = 30, .energies = geometric_values(10, 0.1), .weight = 9}};
+  const std::vector<std::int64_t> ranks = energy_ranks(matrices, 400);
+  EXPECT_LE(factored_parameters(matrices, ranks), 400);
+  const auto share = [&](std::size_t at, std::int64_t rank) {
+    return 1 - matrices[at].dropped(rank) / matrices[at].dropped(0);
+  };
+  // No share above what all hold is held by one rank less of any.
+  const double least = std::min(share(0, ranks[0]), share(1, ranks[1]));
+  for (std::size_t at = 0; at < ranks.size(); ++at) {
+    ASSERT_GT(ranks[at], 1);
+    EXPECT_LT(share(at, ranks[at] - 1), least + 1e-12);
+  }
+  EXPECT_EQ(energy_ranks(matrices, 700), (std::vector<std::int64_t>{0, 0}));
+}
+
+TEST(Allocation, UniformKeepsTheSameShareOfParameters) {
+  const std::vector<RankOptions> matrices = {
+      {.rows = 20, .cols = 20, .energies = geometric_values(20, 0.5)},
+      {.rows = 10, .cols = 40, .energies = geometric_values(10, 0.1)}};
+  EXPECT_EQ(uniform_ranks(matrices, 400), (std::vector<std::int64_t>{5, 4}));
+  EXPECT_EQ(uniform_ranks(matrices, 800), (std::vector<std::int64_t>{0, 0}));
+}
+
 TEST(Allocation, KeepsToMultiples) {
   const std::vector<RankOptions> matrices = {
       {.rows = 20, .cols = 20, .energies = geometric_values(20, 0.01)}};

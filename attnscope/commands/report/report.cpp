@@ -64,6 +64,14 @@ Parameters own_parameters() {
            .metavariable = "DIR",
            .use = FileUse::folder,
            .endings = {".vl.json", ".svg"}},
+          {.name = "plan_text",
+           .type = file,
+           .help = "also what can be left out of each model, at what cost, fitted to this text",
+           .metavariable = "FILE"},
+          {.name = "base",
+           .type = text,
+           .help = "also what was changed in each model since this one, which it was made of",
+           .metavariable = "MODEL"},
           {.name = "quiet", .type = flag, .help = "no warnings, notes or progress"}};
 }
 

@@ -1,11 +1,14 @@
 #include "attnscope/commands/report/report_part.h"
 
 #include <algorithm>
+#include <tuple>
+#include <utility>
 
 #include "attnscope/analyses/attention.h"
 #include "attnscope/analyses/expert_selection.h"
 #include "attnscope/commands/report/report_text.h"
 #include "attnscope/core/text.h"
+#include "attnscope/smaller/forms.h"
 
 namespace attnscope {
 namespace {
@@ -144,6 +147,37 @@ ReportPart analysis_part(const std::string& id, const ReportModel& model) {
 bool is_of_model(const std::string& id, const Model& model) {
   const Kind& kind = kind_of(id);
   return kind.of_model == nullptr || kind.of_model(model);
+}
+
+std::vector<ReportPart> asked_parts(const ReportModel& model) {
+  std::vector<ReportPart> parts;
+  const auto add = [&](const char* id, const char* command, ArgumentTexts arguments) {
+    parts.push_back({.id = id,
+                     .model = model.model.name(),
+                     .command = command,
+                     .arguments = std::move(arguments)});
+  };
+  const ArgumentTexts of_model = texts_of(model.arguments, {{"models", "layout"}});
+  if (model.arguments.given("plan_text")) {
+    ArgumentTexts fitted = of_model;
+    fitted.emplace_back("text_file", model.arguments.text("plan_text"));
+    add("plan", "plan", fitted);
+    for (const auto& [id, form, keep] :
+         {std::tuple{"plan_layers", Form::layers, "0.999"}, {"plan_ranks", Form::ranks, "0.8"}}) {
+      if (!why_not(model.model, form).empty()) continue;
+      ArgumentTexts own = fitted;
+      own.emplace_back("by", form_name(form));
+      own.emplace_back("keep", keep);
+      add(id, "plan", std::move(own));
+    }
+  }
+  if (model.arguments.given("base")) {
+    ArgumentTexts pair = {{"models", model.arguments.text("base")}};
+    pair.insert(pair.end(), of_model.begin(), of_model.end());
+    pair.emplace_back("energy", "0.6,0.8,0.9,0.99");
+    add("diff", "diff", std::move(pair));
+  }
+  return parts;
 }
 
 ReportPart routing_part(const ReportModel& model) {

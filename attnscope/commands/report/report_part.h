@@ -32,6 +32,10 @@ bool is_of_model(const std::string& id, const Model& model);
 /// One of them. Throws Error where the model cannot have it.
 ReportPart analysis_part(const std::string& id, const ReportModel& model);
 
+/// What reports have where it is asked for: smaller models that are fitted to a text, what each
+/// layer and matrix costs there, and what was changed since another model.
+std::vector<ReportPart> asked_parts(const ReportModel& model);
+
 /// Those of a text, which the model's arguments name.
 inline constexpr const char* kAttention = "attention";
 inline constexpr const char* kWithoutFirst = "attention_without_first";

@@ -36,6 +36,7 @@ ReportFile ReportRun::run() {
       if (is_of_model(id, model.model)) run_analysis(id, model);
     }
   }
+  for (const ReportModel& model : reports_) run_asked(model);
   add_matrix_images(models_, arguments_.layers("layers"), session_, file_);
   return std::move(file_);
 }
@@ -61,6 +62,16 @@ void ReportRun::run_analysis(const std::string& id, const ReportModel& model) {
     fill_part(part, session_, file_);
   } catch (const Error& error) {
     leave_out(id, model, error, session_, file_);
+  }
+}
+
+void ReportRun::run_asked(const ReportModel& model) {
+  for (const ReportPart& part : asked_parts(model)) {
+    try {
+      fill_part(part, session_, file_);
+    } catch (const Error& error) {
+      leave_out(part.id, model, error, session_, file_);
+    }
   }
 }
 

@@ -21,6 +21,7 @@ class ReportRun {
  private:
   void check_places() const;
   void run_analysis(const std::string& id, const ReportModel& model);
+  void run_asked(const ReportModel& model);
   void run_on_texts();
   void run_on_text(const ReportModel& model);
 

@@ -11,8 +11,8 @@ using enum FieldForm;
 constexpr std::string_view kPlan = "plan.md#rows";
 constexpr std::string_view kPlanParameters = "plan.md#parameters";
 
-const std::vector<std::string_view> kForms = {"layers",   "width", "hidden", "head-width",
-                                              "kv-heads", "heads", "latent", "ranks"};
+const std::vector<std::string_view> kForms = {
+    "layers", "width", "hidden", "head-width", "kv-heads", "heads", "latent", "experts", "ranks"};
 
 Field plan_form_field() {
   return {.name = "form",
@@ -143,6 +143,10 @@ RowKind plan_rows_of_menu() {
                       .type = flag,
                       .heading = "loads in transformers",
                       .meaning = "whether stock transformers loads it, smaller than before",
+                      .where = kPlan},
+                     {.name = "target",
+                      .type = text,
+                      .meaning = "what asks for this plan, with its form: the option and its value",
                       .where = kPlan},
                      {.name = "remark",
                       .type = text,

@@ -1,0 +1,42 @@
+// Layers of a changed model that a run finished, kept until its folder is whole: a run that was
+// stopped goes on after the last of them.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <string>
+
+#include "attnscope/rewrite/changed_model.h"
+
+namespace attnscope {
+
+/// Under a hidden name beside the folder that is written. A destroyed one leaves them there, for
+/// the next run; remove() ends that.
+class FinishedLayers {
+ public:
+  /// `folder`: of the new model. `key`: a hash of all that decides the layers; what a run with
+  /// another key left goes. Throws Error(io) where nothing can be written there.
+  FinishedLayers(const std::filesystem::path& folder, std::string key);
+
+  /// Puts the tensors of the layer that a run before made, or calls make(), which puts them, and
+  /// keeps those. Throws Error(io) for a full disk.
+  void put(ChangedModel& changed, std::int64_t layer, const std::function<void()>& make);
+
+  /// Layers that a run before had made.
+  std::int64_t taken() const { return taken_; }
+
+  void remove() const;
+
+ private:
+  std::filesystem::path file_of(std::int64_t layer) const;
+  bool take(ChangedModel& changed, std::int64_t layer) const;
+  void keep(const std::map<std::string, TensorView>& before, const ChangedModel& changed,
+            std::int64_t layer) const;
+
+  std::filesystem::path folder_;
+  std::string key_;
+  std::int64_t taken_ = 0;
+};
+
+}  // namespace attnscope
